@@ -81,7 +81,7 @@ def _run_bridge(program: str, say: Callable[[], None]) -> int:
     gc.disable()  # until all is imported, as executables do (cmake/write_executables.py)
     from rclpy.lifecycle import LifecycleState, TransitionCallbackReturn
 
-    from drone_bridge.link_node.link_node import LinkNode
+    from drone_bridge.ros.link_node import LinkNode
 
     activate = LinkNode.on_activate
 

@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from drone_bridge.protocols import dronegui, robot, simulator, testbed
-from drone_bridge.protocols.errors import RemoteProtocolError
-from drone_bridge.protocols.events import NEED_DATA, ConnectionClosed
 from drone_bridge.telemetry import codec as telemetry
+from drone_bridge.wire.errors import RemoteProtocolError
+from drone_bridge.wire.events import NEED_DATA, ConnectionClosed
 
 CAPTURES = Path(__file__).resolve().parent.parent / "test" / "captures"
 MAX_EVENTS = 10_000  # of one input: more than its bytes can hold

@@ -8,8 +8,9 @@ from typing import Final
 
 from relay import CommandReader
 
-from drone_bridge.protocols import NEED_DATA, dronegui, robot, simulator
+from drone_bridge.protocols import dronegui, robot, simulator
 from drone_bridge.telemetry import codec as telemetry
+from drone_bridge.wire import NEED_DATA
 
 _MOTION_PARAMETERS: Final = struct.Struct(">4f")
 #: Largest yaw rate of a neutral command, degrees/s. A hovering drone uses the other axes to stay in place.

@@ -13,11 +13,11 @@ from typing import Final
 
 import numpy as np
 
-from drone_bridge.emulators.wind import NO_ROTATION, Wind, WindRotation
-from drone_bridge.flight.attitude_estimator import MeasuredAttitude
-from drone_bridge.flight.flight_control import DroneModel
-from drone_bridge.flight.velocity_control import HOVER, VelocityCommand, VelocityControl, VelocityParameters
-from drone_bridge.geometry.matrices import Triple
+from drone_bridge.motion.attitude_estimator import MeasuredAttitude
+from drone_bridge.motion.flight_control import DroneModel
+from drone_bridge.motion.matrices import Triple
+from drone_bridge.motion.velocity_control import HOVER, VelocityCommand, VelocityControl, VelocityParameters
+from drone_bridge.motion.wind import NO_ROTATION, Wind, WindRotation
 from drone_bridge.vehicle_side.testbed.motion import Airframe, DroneState, Motion
 
 STEP_S: Final = 1 / 60

@@ -26,7 +26,7 @@ try:
     signal.signal(signal.SIGINT, signal.default_int_handler)
     sys.exit({function}())
 except ModuleNotFoundError as error:
-    from drone_bridge.missing_package import explain_missing
+    from drone_bridge.programs.missing_package import explain_missing
 
     sys.exit(explain_missing("{name}", error))
 """

@@ -3,7 +3,7 @@
 
 import pytest
 
-from drone_bridge.links.allowed_peers import AllowedPeers
+from drone_bridge.net.allowed_peers import AllowedPeers
 
 
 @pytest.mark.parametrize(

@@ -107,7 +107,7 @@ def test_a_command_that_needs_ros_says_so(installation, command):
 
 @pytest.mark.parametrize("codec", BARE_CODECS)
 def test_a_codec_needs_nothing_else(installation, codec):
-    done = installation.run("python", "-c", f"import drone_bridge.{codec}, drone_bridge.links.tcp")
+    done = installation.run("python", "-c", f"import drone_bridge.{codec}, drone_bridge.net.tcp")
     assert (done.returncode, done.stderr) == (0, "")
 
 

@@ -15,7 +15,7 @@ import rclpy
 import rclpy.node
 alone = set(sys.modules)
 from rclpy.parameter import Parameter
-from drone_bridge.link_node.link_node import LinkNode
+from drone_bridge.ros.link_node import LinkNode
 module = importlib.import_module(f"drone_bridge.bridges.{sys.argv[1]}.bridge")
 [bridge] = [
     thing for thing in vars(module).values()
@@ -41,10 +41,10 @@ def loaded(request):
 
 def test_optional_modules_are_not_loaded_at_startup(loaded):
     _, modules = loaded
-    assert "drone_bridge.link_node.link_node" in modules
+    assert "drone_bridge.ros.link_node" in modules
     assert not LATER & {module.partition(".")[0] for module in modules}
     assert "yaml" not in modules  # but by rclpy
-    assert "drone_bridge.links.wire_log" not in modules
+    assert "drone_bridge.net.wire_log" not in modules
 
 
 def test_a_bridge_loads_only_its_own_protocol(loaded):

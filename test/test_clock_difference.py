@@ -5,7 +5,7 @@ import random
 
 import pytest
 
-from drone_bridge.node.clock_difference import PERIOD_S, PERIODS, ClockDifference, Judgement
+from drone_bridge.ros.clock_difference import PERIOD_S, PERIODS, ClockDifference, Judgement
 
 ALLOWED_S = 0.5
 RATE_HZ = 20.0

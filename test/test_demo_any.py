@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from drone_bridge.operators.plan import parse_plan
+from drone_bridge.programs.plan import parse_plan
 from drone_bridge.tools.demo import any_vehicle
 from drone_bridge.tools.demo.any_vehicle import NEEDS, OPERATORS, VEHICLES, obstacle
 

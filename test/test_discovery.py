@@ -10,8 +10,8 @@ from collections import Counter
 import pytest
 from processes import TIMEOUT_S
 
-from drone_bridge.links.cancellation import Cancellation, wait_readable
-from drone_bridge.links.discovery import (
+from drone_bridge.net.cancellation import Cancellation, wait_readable
+from drone_bridge.net.discovery import (
     ANY_INTERFACE,
     DISCOVERY_GROUP,
     DISCOVERY_QUERY,
@@ -22,7 +22,7 @@ from drone_bridge.links.discovery import (
     FoundRobot,
     find_robots,
 )
-from drone_bridge.links.errors import LinkCancelledError, LinkError
+from drone_bridge.net.errors import LinkCancelledError, LinkError
 
 LOOPBACK = "127.0.0.1"
 BRIEF_S = 0.3  # for nobody to answer

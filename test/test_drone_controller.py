@@ -16,7 +16,7 @@ from drone_bridge.controllers.drone_controller import BEHAVIOURS
 from drone_bridge.controllers.seek_target.parameters import SeekParameters
 from drone_bridge.controllers.seek_target.pilot import SeekTarget
 from drone_bridge.controllers.seek_target.stereo_frame import StereoFrame
-from drone_bridge.flight.flight_control import DroneModel
+from drone_bridge.motion.flight_control import DroneModel
 
 #: drone_controller with a NumPy like that of humble, whose LinAlgError is no ValueError, and a matrix that can't be
 #: inverted in every frame but those that are all black.

@@ -19,7 +19,7 @@ from std_srvs.srv import SetBool, Trigger
 from twists import twist
 
 from drone_bridge.msg import DroneGuiState
-from drone_bridge.translate.time import time_from_seconds
+from drone_bridge.ros.time import time_from_seconds
 
 LATCHED = QoSProfile(depth=10, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 NOT_FRESH_S = 0.5  # command_timeout

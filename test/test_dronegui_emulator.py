@@ -10,7 +10,7 @@ import socket
 import pytest
 from processes import Process, when_listening
 
-from drone_bridge.emulators.bad_network import BadNetwork
+from drone_bridge.programs.bad_network import BadNetwork
 from drone_bridge.protocols.dronegui import ControllerConnection, Controls
 
 MODULE = "drone_bridge.emulators.dronegui"

@@ -10,7 +10,7 @@ from ports import free_ports
 from processes import Process
 
 from drone_bridge.operators import dronegui
-from drone_bridge.operators.plan import Leg
+from drone_bridge.programs.plan import Leg
 from drone_bridge.protocols.dronegui import Controls
 
 

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from twists import twist
 
 from drone_bridge.protocols.dronegui import ControllerConnection, Controls
+from drone_bridge.ros.time import time_from_seconds
 from drone_bridge.translate.dronegui import (
     HOVER,
     FullScale,
@@ -17,7 +18,6 @@ from drone_bridge.translate.dronegui import (
     twist_from_controls,
     with_buttons,
 )
-from drone_bridge.translate.time import time_from_seconds
 
 SHARES = FullScale(1.0, 1.0, 1.0, 1.0)
 

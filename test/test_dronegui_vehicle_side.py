@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 
 from drone_bridge.emulators.dronegui.flight import Flight, Phase
 from drone_bridge.protocols.dronegui import AXES, BUTTONS, ControlPacket, Demo, LatePacket
-from drone_bridge.protocols.errors import RemoteProtocolError
 from drone_bridge.vehicle_side.dronegui import (
     BOOTSTRAP_S,
     CONTROLLER_TIMEOUT_S,
@@ -18,6 +17,7 @@ from drone_bridge.vehicle_side.dronegui import (
     Dialect,
     Gui,
 )
+from drone_bridge.wire.errors import RemoteProtocolError
 
 ONE = ("192.0.2.1", 40000)
 OWN = "127.0.0.1"

@@ -11,7 +11,7 @@ from rclpy.qos import QoSProfile, ReliabilityPolicy
 from rclpy.serialization import deserialize_message, serialize_message
 from sensor_msgs.msg import Image
 
-from drone_bridge.translate.images import Rgb8Image, pinhole_camera_info
+from drone_bridge.ros.images import Rgb8Image, pinhole_camera_info
 
 WIDTH, HEIGHT = 160, 120
 SIZE = 3 * WIDTH * HEIGHT

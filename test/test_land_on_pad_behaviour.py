@@ -15,8 +15,11 @@ from std_msgs.msg import Bool
 
 from drone_bridge.controllers.land_on_pad.frame import pad_message, read_measured
 from drone_bridge.controllers.land_on_pad.parameters import LandParameters
-from drone_bridge.geometry.quaternions import quaternion_from_euler
+from drone_bridge.motion.quaternions import quaternion_from_euler
 from drone_bridge.msg import ControllerState, LandingPad
+from drone_bridge.ros.jpeg import JpegDecoder
+from drone_bridge.ros.time import time_from_seconds
+from drone_bridge.ros.transforms import set_quaternion
 from drone_bridge.telemetry.emulator.rover import Pattern
 from drone_bridge.telemetry.emulator.vehicle import Setup, Vehicle
 from drone_bridge.telemetry.topics import (
@@ -26,9 +29,6 @@ from drone_bridge.telemetry.topics import (
     TelemetrySigns,
     command_from_twist,
 )
-from drone_bridge.translate.jpeg import JpegDecoder
-from drone_bridge.translate.time import time_from_seconds
-from drone_bridge.translate.transforms import set_quaternion
 
 LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 TYPES = {

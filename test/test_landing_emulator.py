@@ -13,7 +13,6 @@ from landing_pilot import Pilot
 from processes import TIMEOUT_S, Process
 from ros_session import undisturbed
 
-from drone_bridge.protocols.errors import RemoteProtocolError
 from drone_bridge.telemetry.codec import (
     ControllerConnection,
     DroneCommand,
@@ -23,6 +22,7 @@ from drone_bridge.telemetry.codec import (
     RoverTelemetry,
     Vector,
 )
+from drone_bridge.wire.errors import RemoteProtocolError
 
 MODULE = "drone_bridge.telemetry.emulator"
 

@@ -13,8 +13,8 @@ from std_msgs.msg import Bool
 from std_srvs.srv import SetBool
 from twists import twist
 
-from drone_bridge.geometry.quaternions import euler_from_quaternion, multiplied, quaternion_from_euler
-from drone_bridge.geometry.quaternions import quaternion_from_vector as rotation
+from drone_bridge.motion.quaternions import euler_from_quaternion, multiplied, quaternion_from_euler
+from drone_bridge.motion.quaternions import quaternion_from_vector as rotation
 from drone_bridge.protocols.testbed import Constants
 from drone_bridge.translate.testbed import levelling
 

@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from drone_bridge.link_node.link_requests import MAX_UNANSWERED, MAX_WAITING, LinkRequests, ServiceResult
+from drone_bridge.ros.link_requests import MAX_UNANSWERED, MAX_WAITING, LinkRequests, ServiceResult
 
 
 class Given(list):

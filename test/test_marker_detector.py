@@ -10,7 +10,7 @@ import pytest
 from pad_flight import PATTERNS, PadFlight
 
 from drone_bridge.controllers.land_on_pad.data import PadSighting
-from drone_bridge.geometry.matrices import rotation_from_angles
+from drone_bridge.motion.matrices import rotation_from_angles
 from drone_bridge.telemetry.emulator.camera import DownwardCamera
 from drone_bridge.telemetry.emulator.pad import MARKER_DICTIONARY, MARKERS, PAD_HEIGHT
 from drone_bridge.telemetry.emulator.scene import Scene

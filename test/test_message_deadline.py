@@ -3,8 +3,8 @@
 
 import pytest
 
-from drone_bridge.links.errors import LinkTimeoutError
-from drone_bridge.links.message_deadline import MessageDeadline
+from drone_bridge.net.errors import LinkTimeoutError
+from drone_bridge.net.message_deadline import MessageDeadline
 
 
 class Dripping:

@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from drone_bridge.operators.plan import DEFAULT_PLAN, REST, Leg, Plan, parse_plan
+from drone_bridge.programs.plan import DEFAULT_PLAN, REST, Leg, Plan, parse_plan
 
 
 def test_legs_follow_one_another_and_rest_follows_the_last():

@@ -16,7 +16,7 @@ from networks import addresses_of
 from processes import executable
 from ros_session import wait_until
 
-from drone_bridge.node import environment, shared_memory
+from drone_bridge.ros import environment, shared_memory
 
 ROOT = Path(__file__).parent.parent
 SCHEDULING_S = 2.0  # on a machine that others keep busy
@@ -25,7 +25,7 @@ NODE = """
     from rclpy.node import Node
     from std_msgs.msg import String
     from drone_bridge.node import program
-    from drone_bridge.node.executor import FrugalExecutor
+    from drone_bridge.ros.executor import FrugalExecutor
 
     # Whoever waits for the signal gets every opportunity to get ahead.
     def make_executor():
@@ -61,7 +61,7 @@ ANSWERING_NODE = """
     import os, signal, sys, warnings
     from rclpy.node import Node
     from std_srvs.srv import Trigger
-    from drone_bridge.node.program import run
+    from drone_bridge.ros.program import run
 
     class AnsweringNode(Node):
         def start(self):
@@ -90,7 +90,7 @@ ANSWERING_NODE = """
 ENDING_NODE = """
     import os, signal, sys
     from rclpy.node import Node
-    from drone_bridge.node.program import run
+    from drone_bridge.ros.program import run
 
     executors = []
 
@@ -118,7 +118,7 @@ ENDING_NODE = """
 FAULTY_NODE = """
     import sys
     from rclpy.node import Node
-    from drone_bridge.node.program import run
+    from drone_bridge.ros.program import run
 
     class FaultyNode(Node):
         def start(self):

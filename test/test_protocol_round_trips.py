@@ -16,9 +16,9 @@ from hypothesis import strategies as st
 
 from drone_bridge.protocols import dronegui, robot, testbed
 from drone_bridge.protocols import simulator as sim
-from drone_bridge.protocols.errors import LocalProtocolError
-from drone_bridge.protocols.events import NEED_DATA
 from drone_bridge.telemetry import codec as telemetry
+from drone_bridge.wire.errors import LocalProtocolError
+from drone_bridge.wire.events import NEED_DATA
 
 EDGES = [edge + step for bits in (7, 8, 15, 16, 31, 32, 63, 64) for edge in (2**bits, -(2**bits)) for step in (-1, 0)]
 INTS = st.integers(0, 5) | st.sampled_from([*EDGES, -1, 10**400, True])

@@ -8,8 +8,8 @@ import pytest
 
 from drone_bridge import protocols
 from drone_bridge.protocols import dronegui, robot, simulator, testbed
-from drone_bridge.protocols.events import EventSource
 from drone_bridge.telemetry import codec as telemetry
+from drone_bridge.wire.events import EventSource
 
 PAGE = (Path(__file__).resolve().parent.parent / "docs" / "protocols.md").read_text()
 EXAMPLES = dict(re.findall(r"## (.*?)\n\n```python\n(.*?)```", PAGE, re.DOTALL))

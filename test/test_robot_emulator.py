@@ -14,7 +14,6 @@ from robot_driver import RobotDriver
 from ros_session import wait_until
 
 from drone_bridge.emulators.robot.vehicle import Chassis, Vehicle
-from drone_bridge.protocols.errors import RemoteProtocolError
 from drone_bridge.protocols.robot import (
     BindFailure,
     BindSubsystem,
@@ -35,6 +34,7 @@ from drone_bridge.protocols.robot import (
     SubsystemInfo,
     UnbindSubsystem,
 )
+from drone_bridge.wire.errors import RemoteProtocolError
 
 # A driver whose test is held up is not to be taken for silent.
 COMMAND = (

@@ -12,7 +12,6 @@ from drained import drain
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from drone_bridge.protocols.errors import LocalProtocolError, RemoteProtocolError
 from drone_bridge.protocols.robot import (
     MAX_PAYLOAD_BYTES,
     BindFailure,
@@ -44,6 +43,7 @@ from drone_bridge.protocols.robot import (
     UnknownPacket,
     UnreadableList,
 )
+from drone_bridge.wire.errors import LocalProtocolError, RemoteProtocolError
 
 CAPTURES = Path(__file__).parent / "captures"
 DRIVER_TO_ROBOT = (CAPTURES / "driver_to_robot.bin").read_bytes()

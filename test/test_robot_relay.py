@@ -16,9 +16,8 @@ from robot_peer import DRIVE, LAMP, RobotPeer
 from ros_session import undisturbed, wait_until
 from vanishing import kill
 
-from drone_bridge.link_node.lease import EXPECTED_S
-from drone_bridge.operators.plan import Leg, parse_plan
 from drone_bridge.operators.robot import ScriptedDriver, speeds
+from drone_bridge.programs.plan import Leg, parse_plan
 from drone_bridge.protocols.robot import (
     NEED_DATA,
     BindFailure,
@@ -40,6 +39,7 @@ from drone_bridge.protocols.robot import (
     SubsystemInfo,
     UnbindSubsystem,
 )
+from drone_bridge.ros.lease import EXPECTED_S
 
 CAPTURES = Path(__file__).parent / "captures"
 SERVER = {"port": 0, "discovery": False, "lists_from": "topics", "sensor_period": 0.0, "command_timeout": 30.0}

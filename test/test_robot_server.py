@@ -24,9 +24,9 @@ from ros_session import module_ros, wait_until
 from sensor_msgs.msg import BatteryState, Temperature
 from std_msgs.msg import Bool
 
-from drone_bridge.links.cancellation import Cancellation
-from drone_bridge.links.discovery import DiscoveryRoute, find_robots
 from drone_bridge.msg import SensorValue
+from drone_bridge.net.cancellation import Cancellation
+from drone_bridge.net.discovery import DiscoveryRoute, find_robots
 from drone_bridge.protocols.robot import (
     BindFailure,
     BindSubsystem,

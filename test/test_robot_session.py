@@ -15,7 +15,7 @@ from drone_bridge.bridges.robot.keep_alives import (
     SAFE_MODE_LASTS_S,
 )
 from drone_bridge.bridges.robot.session import ROBOTD_PATIENCE_S, STOP_REPETITION_S, RobotSession
-from drone_bridge.links.errors import LinkTimeoutError
+from drone_bridge.net.errors import LinkTimeoutError
 from drone_bridge.protocols.robot import (
     BindFailure,
     BindSubsystem,

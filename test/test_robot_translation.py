@@ -23,13 +23,13 @@ from drone_bridge.protocols.robot import (
     Subsystem,
     SubsystemInfo,
 )
-from drone_bridge.protocols.text import printable
-from drone_bridge.translate import frames
+from drone_bridge.ros import frames
+from drone_bridge.ros.frame_names import FrameNames
+from drone_bridge.ros.topic_names import topic_token, unique_names
+from drone_bridge.ros.wheel_odometry import WheelOdometry
 from drone_bridge.translate import robot as translate
-from drone_bridge.translate.frame_names import FrameNames
 from drone_bridge.translate.robot import BARE_MEASUREMENTS, MEASUREMENTS, SkidSteer, Speeds
-from drone_bridge.translate.topic_names import topic_token, unique_names
-from drone_bridge.translate.wheel_odometry import WheelOdometry
+from drone_bridge.wire.text import printable
 
 STAMP = Time(sec=12, nanosec=5)
 STEER = SkidSteer(separation=0.5, max_speed=2.0)

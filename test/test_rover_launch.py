@@ -12,10 +12,10 @@ from processes import Process, executable
 from ros_session import undisturbed, wait_until
 from std_msgs.msg import String
 
+from drone_bridge.ros.frame_names import FrameNames
+from drone_bridge.ros.time import seconds_between, time_from_seconds
+from drone_bridge.ros.wheel_odometry import WheelOdometry
 from drone_bridge.telemetry.codec import ControllerConnection
-from drone_bridge.translate.frame_names import FrameNames
-from drone_bridge.translate.time import seconds_between, time_from_seconds
-from drone_bridge.translate.wheel_odometry import WheelOdometry
 
 
 def test_the_rover_controller_follows_odometry_where_there_is_some_and_stops_when_it_leaves(ros):

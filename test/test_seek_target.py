@@ -15,23 +15,23 @@ from drone_bridge.controllers.seek_target.target_estimator import TargetEstimato
 from drone_bridge.emulators.testbed.flight import REACHED_WITHIN_M, Flight
 from drone_bridge.emulators.testbed.stereo_camera import StereoCamera
 from drone_bridge.emulators.testbed.world import GREY, RED, Sphere, World
-from drone_bridge.emulators.wind import WindRotation
-from drone_bridge.flight.attitude_estimator import AttitudeEstimator, MeasuredAttitude
-from drone_bridge.flight.flight_control import (
+from drone_bridge.motion.attitude_estimator import AttitudeEstimator, MeasuredAttitude
+from drone_bridge.motion.flight_control import (
     Command,
     DroneModel,
     FlightControl,
     Limits,
     hover,
 )
-from drone_bridge.geometry.matrices import angles_from_rotation, rotation_from_angles, rotation_from_vector
-from drone_bridge.geometry.quaternions import (
+from drone_bridge.motion.matrices import angles_from_rotation, rotation_from_angles, rotation_from_vector
+from drone_bridge.motion.quaternions import (
     IDENTITY,
     multiplied,
     quaternion_from_euler,
     quaternion_from_vector,
     rotated,
 )
+from drone_bridge.motion.wind import WindRotation
 from drone_bridge.vehicle_side.testbed.motion import Airframe, DroneState, Motion, rotation_from_testbed_angles
 from drone_bridge.vision.pinhole import Pinhole
 

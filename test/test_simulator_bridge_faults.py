@@ -33,7 +33,7 @@ from drone_bridge import srv
 from drone_bridge.msg import ExtendedAttribute, TriggerEvent
 from drone_bridge.protocols import simulator as sim
 from drone_bridge.protocols.simulator import ItemType
-from drone_bridge.translate.time import seconds_between
+from drone_bridge.ros.time import seconds_between
 
 EMULATOR = (sys.executable, "-m", "drone_bridge.emulators.simulator", "--port", 0)
 

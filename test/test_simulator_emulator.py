@@ -18,8 +18,8 @@ from simulator_client import SimulatorClient
 
 from drone_bridge.emulators.simulator.connection import Connection
 from drone_bridge.protocols import simulator as sim
-from drone_bridge.protocols.errors import RemoteProtocolError
 from drone_bridge.vehicle_side.simulator.quirks import Quirks
+from drone_bridge.wire.errors import RemoteProtocolError
 
 COMMAND = (sys.executable, "-m", "drone_bridge.emulators.simulator", "--port", 0)
 X, V, A, Q, W, CORPOREAL = sim.Attribute

@@ -12,7 +12,7 @@ from ros_session import wait_until
 from tf2_msgs.msg import TFMessage
 
 from drone_bridge.msg import ControllerState, TriggerEvent
-from drone_bridge.translate.time import seconds_between
+from drone_bridge.ros.time import seconds_between
 
 CORNERS = [(0.0, 0.0, -1.0), (2.0, 0.0, -1.0), (2.0, 2.0, -1.0), (0.0, 2.0, -1.0), (0.0, 0.0, -1.0)]
 TOLERANCE_M = 0.2

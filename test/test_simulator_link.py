@@ -20,13 +20,13 @@ from drone_bridge.bridges.simulator.desired_items import (
     EntityStream,
 )
 from drone_bridge.bridges.simulator.link import RECEIVE_BYTES, Channel, SimulatorEndpoint, SimulatorLink
-from drone_bridge.link_node.link_requests import ServiceResult
-from drone_bridge.links.cancellation import wait_readable
-from drone_bridge.links.errors import LinkCancelledError, LinkError, LinkTimeoutError
-from drone_bridge.links.tcp import TcpStream
+from drone_bridge.net.cancellation import wait_readable
+from drone_bridge.net.errors import LinkCancelledError, LinkError, LinkTimeoutError
+from drone_bridge.net.tcp import TcpStream
 from drone_bridge.protocols import simulator as sim
-from drone_bridge.protocols.errors import LocalProtocolError, RemoteProtocolError
+from drone_bridge.ros.link_requests import ServiceResult
 from drone_bridge.translate.simulator_plans import CameraPlan
+from drone_bridge.wire.errors import LocalProtocolError, RemoteProtocolError
 
 TIMEOUT_S = 5.0
 

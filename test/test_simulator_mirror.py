@@ -13,6 +13,7 @@ from sensor_msgs.msg import Imu
 
 from drone_bridge.protocols import simulator as sim
 from drone_bridge.protocols.simulator import Attribute, CameraAttribute
+from drone_bridge.ros.message_template import MessageTemplate
 from drone_bridge.servers.simulator.entity_plans import read_plans
 from drone_bridge.servers.simulator.mirror import MirroredEntity, MirroredScene
 from drone_bridge.servers.simulator.sources import PairedSource
@@ -20,7 +21,6 @@ from drone_bridge.translate import simulator as bridge
 from drone_bridge.translate import simulator_calls as calls
 from drone_bridge.translate import simulator_mirror as server
 from drone_bridge.translate import simulator_requests as requests
-from drone_bridge.translate.message_template import MessageTemplate
 from drone_bridge.translate.simulator import STREAMED, Axes, BodyToModel, Velocity
 from drone_bridge.vehicle_side.simulator.items import RefusedError
 

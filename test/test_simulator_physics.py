@@ -10,7 +10,7 @@ import pytest
 from drone_bridge.emulators.simulator.bodies import Body, Motion
 from drone_bridge.emulators.simulator.forces import Buoyancy, DragPlane, Gravity, Turbulence, TurbulenceLimits
 from drone_bridge.emulators.simulator.physics import Physics
-from drone_bridge.geometry.wxyz import IDENTITY, conjugate, multiply, rotate, unit
+from drone_bridge.motion.wxyz import IDENTITY, conjugate, multiply, rotate, unit
 
 pytestmark = pytest.mark.slow
 

@@ -25,8 +25,8 @@ from tf2_msgs.msg import TFMessage
 
 from drone_bridge.protocols import simulator as sim
 from drone_bridge.protocols.simulator import Attribute, ItemType
+from drone_bridge.ros.time import NANOSECONDS
 from drone_bridge.servers.simulator.loop_queue import LoopQueue
-from drone_bridge.translate.time import NANOSECONDS
 
 VEHICLE, BUOY, GATE = 0, 3, 4
 LEVEL = (1.0, 0.0, 0.0, 0.0)

@@ -8,8 +8,8 @@ from geometry_msgs.msg import Point, Pose, Quaternion, Twist, Vector3, Wrench
 from hypothesis import given
 from hypothesis import strategies as st
 
-from drone_bridge.geometry import quaternions
-from drone_bridge.geometry.quaternions import IDENTITY, euler_from_quaternion, rotated
+from drone_bridge.motion import quaternions
+from drone_bridge.motion.quaternions import IDENTITY, euler_from_quaternion, rotated
 from drone_bridge.msg import CameraView, ExtendedAttribute
 from drone_bridge.protocols import simulator as sim
 from drone_bridge.srv import AddTrigger, AddTurbulence, GetState, SetCamera, SetState, Spawn

@@ -11,10 +11,10 @@ import pytest
 
 from drone_bridge.bridges.simulator.link import RECEIVE_BYTES, Channel
 from drone_bridge.bridges.simulator.turns import Turns
-from drone_bridge.links.cancellation import Wakeup
-from drone_bridge.links.errors import LinkError
-from drone_bridge.links.shared_watch import SharedWatch
-from drone_bridge.links.tcp import TcpStream
+from drone_bridge.net.cancellation import Wakeup
+from drone_bridge.net.errors import LinkError
+from drone_bridge.net.shared_watch import SharedWatch
+from drone_bridge.net.tcp import TcpStream
 from drone_bridge.protocols import simulator as sim
 
 TIMEOUT_S = 60.0

@@ -155,7 +155,7 @@ def test_of_a_vehicle_that_has_not_asked_since_the_next_answer_counts(monkeypatc
         ("Fatal Python error: init_import_site: Failed to import the site module\nKeyboardInterrupt\n", True),
         ('Traceback:\n  File "lib/drone_bridge/robot_bridge", line 3\n    import signal\nKeyboardInterrupt\n', True),
         ('Traceback:\n  File "drone_bridge/bridges/robot/bridge.py", line 9\nKeyboardInterrupt\n', False),
-        ('Traceback:\n  File "drone_bridge/node/program.py", line 40\nKeyboardInterrupt\n', False),
+        ('Traceback:\n  File "drone_bridge/ros/program.py", line 40\nKeyboardInterrupt\n', False),
         ("ValueError: no such thing\n", False),
         ("", False),
     ],

@@ -11,15 +11,14 @@ import time
 import pytest
 from processes import TIMEOUT_S
 
-from drone_bridge.link_node import mailbox
-from drone_bridge.link_node.liveness import Liveness
-from drone_bridge.link_node.mailbox import Mailbox
-from drone_bridge.node import stall_watch
-from drone_bridge.node.stall_watch import PROCESS, RESENDING_S, SETTLING_S, STALL_S, Arrivals, StallWatch, elapsed_s
+from drone_bridge.ros import mailbox, stall_watch
+from drone_bridge.ros.liveness import Liveness
+from drone_bridge.ros.mailbox import Mailbox
+from drone_bridge.ros.stall_watch import PROCESS, RESENDING_S, SETTLING_S, STALL_S, Arrivals, StallWatch, elapsed_s
 
 LOOKS = """
 import sys
-from drone_bridge.node.stall_watch import PROCESS
+from drone_bridge.ros.stall_watch import PROCESS
 
 PROCESS.start()
 while True:

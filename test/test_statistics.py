@@ -4,8 +4,8 @@
 import pytest
 from diagnostic_msgs.msg import DiagnosticStatus
 
-from drone_bridge.link_node.liveness import Liveness
-from drone_bridge.link_node.statistics import LinkStatistics
+from drone_bridge.ros.liveness import Liveness
+from drone_bridge.ros.statistics import LinkStatistics
 
 
 def values_of(status):

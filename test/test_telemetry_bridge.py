@@ -32,7 +32,7 @@ from tf2_msgs.msg import TFMessage
 from twists import twist
 
 from drone_bridge.msg import LandingPad
-from drone_bridge.translate.time import time_from_seconds
+from drone_bridge.ros.time import time_from_seconds
 
 LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 DEFAULTS = {"rate": 25.0, **{f"full_scale.{axis}": 1.0 for axis in ("thrust", "pitch", "roll", "yaw")}}

@@ -5,7 +5,7 @@ from composition import launch
 from ports import free_port
 from processes import Process
 
-from drone_bridge.operators.plan import Leg
+from drone_bridge.programs.plan import Leg
 from drone_bridge.telemetry import operator as telemetry
 from drone_bridge.telemetry.codec import DroneCommand
 

@@ -15,8 +15,6 @@ import pytest
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
-from drone_bridge.protocols import jpeg
-from drone_bridge.protocols.errors import LocalProtocolError, RemoteProtocolError
 from drone_bridge.telemetry.codec import (
     MAX_FOV,
     MAX_MAGNITUDE,
@@ -38,6 +36,8 @@ from drone_bridge.telemetry.codec import (
     RoverTelemetry,
     Vector,
 )
+from drone_bridge.wire import jpeg
+from drone_bridge.wire.errors import LocalProtocolError, RemoteProtocolError
 
 
 def jpeg_of(width, height, *options):

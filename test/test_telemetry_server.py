@@ -19,7 +19,7 @@ from telemetry_operator import TelemetryOperator
 from telemetry_peer import HOVER, ROVER, jpeg
 
 from drone_bridge.msg import LandingPad
-from drone_bridge.protocols.jpeg import read_size
+from drone_bridge.wire.jpeg import read_size
 
 ZERO = Twist()
 FORWARD = {"thrust": 0.25, "pitch": 0.5, "roll": 0.0, "yaw": -0.25}

@@ -15,6 +15,8 @@ from rclpy.serialization import serialize_message
 from rotations import matrix, turned
 from twists import twist
 
+from drone_bridge.ros import frames
+from drone_bridge.ros.jpeg import MAX_SCANS, JpegDecoder
 from drone_bridge.telemetry.codec import (
     MAX_FOV,
     MAX_MAGNITUDE,
@@ -39,8 +41,6 @@ from drone_bridge.telemetry.topics import (
     rates_from_telemetry,
     static_transforms,
 )
-from drone_bridge.translate import frames
-from drone_bridge.translate.jpeg import MAX_SCANS, JpegDecoder
 
 FORWARD, LEFT, UP = np.eye(3)  # body, REP 103
 PICTURE_RIGHT, PICTURE_DOWN, INTO_PICTURE = np.eye(3)  # optical

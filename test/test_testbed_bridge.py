@@ -18,7 +18,7 @@ from tf2_msgs.msg import TFMessage
 
 from drone_bridge.msg import CommandRates, DroneProperties
 from drone_bridge.protocols.testbed import AttitudeLayout, MotionParameters
-from drone_bridge.translate.time import time_from_seconds
+from drone_bridge.ros.time import time_from_seconds
 
 LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 

@@ -14,8 +14,7 @@ from processes import Process
 
 from drone_bridge.emulators.testbed.__main__ import make_setup, parse
 from drone_bridge.emulators.testbed.conversation import Conversation
-from drone_bridge.links.errors import LinkCancelledError
-from drone_bridge.protocols.errors import RemoteProtocolError
+from drone_bridge.net.errors import LinkCancelledError
 from drone_bridge.protocols.testbed import (
     NEED_DATA,
     AngleUnit,
@@ -26,6 +25,7 @@ from drone_bridge.protocols.testbed import (
     MotionParameters,
     SensorFrame,
 )
+from drone_bridge.wire.errors import RemoteProtocolError
 
 TIMEOUT = 60  # s
 SMALL = ("--width", "20", "--height", "10")

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from drone_bridge.bridges.testbed.flight import TestbedFlight
-from drone_bridge.flight.velocity_control import VelocityCommand, VelocityControl, VelocityParameters
+from drone_bridge.motion.velocity_control import VelocityCommand, VelocityControl, VelocityParameters
 from drone_bridge.protocols.testbed import AngleUnit, Constants, SensorFrame
-from drone_bridge.translate.frames import BodyRates
+from drone_bridge.ros.frames import BodyRates
 from drone_bridge.translate.testbed import Command
 from drone_bridge.vehicle_side.testbed.motion import Airframe, DroneState, Motion
 

@@ -20,7 +20,6 @@ from testbed_bytes import (
     single_bytes,
 )
 
-from drone_bridge.protocols.errors import RemoteProtocolError
 from drone_bridge.protocols.testbed import (
     NEED_DATA,
     AngleUnit,
@@ -32,6 +31,7 @@ from drone_bridge.protocols.testbed import (
     SensorFrame,
     SimulationRestarted,
 )
+from drone_bridge.wire.errors import RemoteProtocolError
 
 CAPTURE = Path(__file__).parent / "captures" / "testbed_to_autopilot.bin"
 FEEDS = [feed_by_copy, feed_by_buffer, feed_by_buffers]

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 from quadrotor import Quadrotor
 
-from drone_bridge.operators.plan import parse_plan
 from drone_bridge.operators.testbed import Pilot
+from drone_bridge.programs.plan import parse_plan
 from drone_bridge.protocols.testbed import AngleUnit, Constants, MotionParameters, SensorFrame
 from drone_bridge.vehicle_side.testbed.modelled_flight import LONGEST_STEP_S, FlightLimits, ModelledFlight
 from drone_bridge.vehicle_side.testbed.motion import Airframe, DroneState, Motion

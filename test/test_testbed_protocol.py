@@ -34,7 +34,6 @@ from testbed_bytes import (
     split,
 )
 
-from drone_bridge.protocols.errors import LocalProtocolError, ProtocolError, RemoteProtocolError
 from drone_bridge.protocols.testbed import (
     NEED_DATA,
     AttitudeLayout,
@@ -46,6 +45,7 @@ from drone_bridge.protocols.testbed import (
     TestbedConnection,
     autopilot_connection,
 )
+from drone_bridge.wire.errors import LocalProtocolError, ProtocolError, RemoteProtocolError
 
 CAPTURES = Path(__file__).parent / "captures"
 TESTBED_TO_AUTOPILOT = (CAPTURES / "testbed_to_autopilot.bin").read_bytes()

@@ -30,7 +30,6 @@ from testbed_bytes import (
     split,
 )
 
-from drone_bridge.protocols.errors import LocalProtocolError
 from drone_bridge.protocols.testbed import (
     AngleUnit,
     AutopilotConnection,
@@ -40,6 +39,7 @@ from drone_bridge.protocols.testbed import (
     SensorFrame,
     TestbedConnection,
 )
+from drone_bridge.wire.errors import LocalProtocolError
 
 
 def float32s(low=None, high=None):

@@ -27,7 +27,6 @@ from testbed_bytes import (
     send_all,
 )
 
-from drone_bridge.protocols.errors import LocalProtocolError, RemoteProtocolError
 from drone_bridge.protocols.testbed import (
     AngleUnit,
     AttitudeLayout,
@@ -36,6 +35,7 @@ from drone_bridge.protocols.testbed import (
     Limits,
     TestbedConnection,
 )
+from drone_bridge.wire.errors import LocalProtocolError, RemoteProtocolError
 
 # Nothing is allocated because a peer says so.
 

@@ -21,8 +21,8 @@ from testbed_autopilot import MOTION, AutopilotPeer
 from testbed_bytes import float32
 from vanishing import vanish
 
-from drone_bridge.links import tcp_options
 from drone_bridge.msg import CommandRates, DroneProperties
+from drone_bridge.net import tcp_options
 from drone_bridge.protocols.testbed import (
     AngleUnit,
     AttitudeLayout,
@@ -32,11 +32,11 @@ from drone_bridge.protocols.testbed import (
     SensorFrame,
     SimulationRestarted,
 )
+from drone_bridge.ros.images import Rgb8Image
+from drone_bridge.ros.time import time_from_seconds
 from drone_bridge.servers.testbed.server import TestbedServer
 from drone_bridge.translate import testbed as translate
-from drone_bridge.translate.images import Rgb8Image
 from drone_bridge.translate.testbed import StereoFrameNames
-from drone_bridge.translate.time import time_from_seconds
 
 LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 CONSTANTS = Constants(120.0, 90.0, 16, 8, 0.25, 1.5, float32(9.81), 0.25, 25.0, 720.0, 360.0, 180.0)

@@ -9,13 +9,13 @@ from builtin_interfaces.msg import Time
 from sensor_msgs.msg import Image, Imu
 
 from drone_bridge.protocols.testbed import AngleUnit, Constants, MotionParameters
+from drone_bridge.ros.images import rgb8_pixels, set_data
+from drone_bridge.ros.time import time_from_seconds
 from drone_bridge.servers.testbed.command_watchdog import CommandWatchdog
 from drone_bridge.servers.testbed.outputs import CommandOutputs
 from drone_bridge.servers.testbed.synchronizer import ATTITUDE_TIMEOUT_S, FrameSynchronizer
 from drone_bridge.servers.testbed.vehicle import RosDrone
 from drone_bridge.translate import testbed as translate
-from drone_bridge.translate.images import rgb8_pixels, set_data
-from drone_bridge.translate.time import time_from_seconds
 from drone_bridge.vehicle_side.testbed.modelled_flight import FlightLimits, ModelledFlight
 
 LONG_S = 1.0

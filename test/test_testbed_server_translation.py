@@ -15,9 +15,9 @@ from testbed_bytes import float32
 
 from drone_bridge.msg import DroneProperties
 from drone_bridge.protocols.testbed import AngleUnit, Constants, MotionParameters, SensorFrame
+from drone_bridge.ros.message_template import MessageTemplate
 from drone_bridge.translate import testbed as translate
 from drone_bridge.translate import testbed_frames
-from drone_bridge.translate.message_template import MessageTemplate
 from drone_bridge.translate.testbed import StereoFrameNames
 
 DEGREES = AngleUnit.DEGREES

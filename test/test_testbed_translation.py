@@ -15,13 +15,13 @@ from rotations import about, matrix, turned
 
 from drone_bridge.emulators.testbed.stereo_camera import StereoCamera
 from drone_bridge.emulators.testbed.world import RED, Sphere
-from drone_bridge.geometry.quaternions import Quaternion
+from drone_bridge.motion.quaternions import Quaternion
 from drone_bridge.msg import CommandRates
 from drone_bridge.protocols.testbed import AngleUnit, Constants, MotionParameters, SensorFrame
+from drone_bridge.ros.frames import BodyRates
+from drone_bridge.ros.time import seconds_between, time_from_seconds
 from drone_bridge.translate import testbed as translate
-from drone_bridge.translate.frames import BodyRates
 from drone_bridge.translate.testbed import Command, StereoFrameNames
-from drone_bridge.translate.time import seconds_between, time_from_seconds
 from drone_bridge.vehicle_side.testbed.motion import Airframe, DroneState, Motion
 
 DEGREES, RADIANS = AngleUnit.DEGREES, AngleUnit.RADIANS

@@ -6,7 +6,6 @@ from dataclasses import replace
 import pytest
 from testbed_bytes import CONSTANTS, FRAME, LAYOUTS, LEFT, REPLY, RIGHT, constants_bytes, frame_bytes
 
-from drone_bridge.protocols.errors import RemoteProtocolError
 from drone_bridge.protocols.testbed import (
     NEED_DATA,
     AttitudeLayout,
@@ -15,6 +14,7 @@ from drone_bridge.protocols.testbed import (
     MotionParameters,
 )
 from drone_bridge.vehicle_side.testbed.conversation import Conversation, Dialect
+from drone_bridge.wire.errors import RemoteProtocolError
 
 
 class Drone:

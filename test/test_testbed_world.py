@@ -6,7 +6,7 @@ import pytest
 
 from drone_bridge.emulators.testbed.flight import Flight
 from drone_bridge.emulators.testbed.world import Sphere, World
-from drone_bridge.emulators.wind import NO_ROTATION, Wind, WindRotation
+from drone_bridge.motion.wind import NO_ROTATION, Wind, WindRotation
 from drone_bridge.vehicle_side.testbed.motion import (
     Airframe,
     DroneState,

@@ -8,10 +8,10 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from processes import TIMEOUT_S
 
-from drone_bridge.links import udp
-from drone_bridge.links.errors import LinkCancelledError, LinkError, LinkRefusedError, LinkTimeoutError
-from drone_bridge.links.udp import UdpConnector, UdpListener
-from drone_bridge.links.udp import name as link_name
+from drone_bridge.net import udp
+from drone_bridge.net.errors import LinkCancelledError, LinkError, LinkRefusedError, LinkTimeoutError
+from drone_bridge.net.udp import UdpConnector, UdpListener
+from drone_bridge.net.udp import name as link_name
 
 pytestmark = pytest.mark.filterwarnings("error::ResourceWarning", "error::pytest.PytestUnraisableExceptionWarning")
 

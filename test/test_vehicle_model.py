@@ -12,8 +12,8 @@ from rotations import turned
 from std_msgs.msg import String
 from tf2_msgs.msg import TFMessage
 
+from drone_bridge.ros.urdf import fixed_transforms, put_before_frames
 from drone_bridge.tools.vehicle_model import MODELS
-from drone_bridge.translate.urdf import fixed_transforms, put_before_frames
 
 FOLDER = Path(__file__).parent.parent / "urdf"
 LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)

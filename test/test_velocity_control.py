@@ -12,10 +12,10 @@ from examples import examples
 from hypothesis import given
 from hypothesis import strategies as st
 
-from drone_bridge.emulators.wind import WindRotation
-from drone_bridge.flight.attitude_estimator import MeasuredAttitude
-from drone_bridge.flight.flight_control import Command, DroneModel
-from drone_bridge.flight.velocity_control import HOVER, VelocityCommand, VelocityControl, VelocityParameters
+from drone_bridge.motion.attitude_estimator import MeasuredAttitude
+from drone_bridge.motion.flight_control import Command, DroneModel
+from drone_bridge.motion.velocity_control import HOVER, VelocityCommand, VelocityControl, VelocityParameters
+from drone_bridge.motion.wind import WindRotation
 from drone_bridge.vehicle_side.testbed.motion import Airframe, DroneState, rotation_from_testbed_angles
 
 pytestmark = pytest.mark.slow

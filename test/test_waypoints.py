@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from drone_bridge.controllers.waypoints.pilot import Waypoint, WaypointParameters, Waypoints, WaypointState
-from drone_bridge.geometry.matrices import rotation_from_angles, rotation_from_vector
+from drone_bridge.motion.matrices import rotation_from_angles, rotation_from_vector
 
 STEP_S = 0.05
 BOX = ("x=3 y=0 z=-1.5 yaw=0", "x=3 y=2 z=-1.5", "x=0 y=2 z=-1.5 yaw=3", "x=0 y=0 z=-1.5")

@@ -13,12 +13,12 @@ import time
 import pytest
 from tcp_peer import LONG_S
 
-from drone_bridge.links import wire_file, wire_folder, wire_log
-from drone_bridge.links.errors import LinkCancelledError, LinkError
-from drone_bridge.links.tcp import TcpConnector
-from drone_bridge.links.tcp_listener import TcpListener
-from drone_bridge.links.udp import UdpConnector, UdpListener
-from drone_bridge.links.wire_log import WireLog, facts_of
+from drone_bridge.net import wire_file, wire_folder, wire_log
+from drone_bridge.net.errors import LinkCancelledError, LinkError
+from drone_bridge.net.tcp import TcpConnector
+from drone_bridge.net.tcp_listener import TcpListener
+from drone_bridge.net.udp import UdpConnector, UdpListener
+from drone_bridge.net.wire_log import WireLog, facts_of
 from drone_bridge.tools.wire.conversation import Side
 from drone_bridge.tools.wire.log_file import LogFile
 
@@ -293,7 +293,7 @@ def test_the_mcap_library_reads_the_files(make_log, monkeypatch, is_compressed):
 WRITER = """
 import sys, time
 from pathlib import Path
-from drone_bridge.links.wire_log import WireLog, facts_of
+from drone_bridge.net.wire_log import WireLog, facts_of
 log = WireLog(Path(sys.argv[1]), "killed", facts_of("robot", "operator", "killed", {}), 1 << 26, print)
 connection = log.open("tcp", "127.0.0.1:1", "127.0.0.1:2")
 for number in range(10**9):

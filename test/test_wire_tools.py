@@ -18,8 +18,8 @@ from ros_session import wait_until
 from tcp_peer import LONG_S, Task
 from telemetry_peer import Clock, TelemetryPeer, drone
 
-from drone_bridge.links.cancellation import Cancellation
-from drone_bridge.links.wire_log import WireLog, facts_of
+from drone_bridge.net.cancellation import Cancellation
+from drone_bridge.net.wire_log import WireLog, facts_of
 from drone_bridge.protocols import robot, testbed
 from drone_bridge.tools.cli import main as drone_bridge
 from drone_bridge.tools.wire.comparing import compare

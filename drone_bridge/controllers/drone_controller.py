@@ -10,8 +10,8 @@ from drone_bridge.controllers.flight_plan import behaviour as flight_plan
 from drone_bridge.controllers.land_on_pad import behaviour as land_on_pad
 from drone_bridge.controllers.seek_target import behaviour as seek_target
 from drone_bridge.controllers.waypoints import behaviour as waypoints
-from drone_bridge.node.parameters import DeclaredParameters, ParameterDeclaration
-from drone_bridge.node.program import run
+from drone_bridge.ros.parameters import DeclaredParameters, ParameterDeclaration
+from drone_bridge.ros.program import run
 
 
 class Behaviour(Protocol):

@@ -9,8 +9,8 @@ from geometry_msgs.msg import Quaternion as QuaternionMessage
 from nav_msgs.msg import Odometry
 from sensor_msgs.msg import Imu
 
-from drone_bridge.geometry.matrices import Vector
-from drone_bridge.geometry.quaternions import Quaternion, euler_from_quaternion
+from drone_bridge.motion.matrices import Vector
+from drone_bridge.motion.quaternions import Quaternion, euler_from_quaternion
 
 Angles = tuple[float, float, float]  # roll, pitch and yaw of REP 103, rad
 

@@ -16,16 +16,16 @@ from std_msgs.msg import String
 from drone_bridge.controllers.pose_messages import read_pose
 from drone_bridge.controllers.rover_patterns import PATTERNS, Limits, Pattern, PoseEstimate, Velocity
 from drone_bridge.controllers.velocity_commands import VelocityCommands
-from drone_bridge.node.compatible_subscription import subscribe
-from drone_bridge.node.delivery import PUBLISHER_ERRORS
-from drone_bridge.node.log_limiter import LogLimiter
-from drone_bridge.node.parameters import DeclaredParameters, ParameterDeclaration
-from drone_bridge.node.program import run
+from drone_bridge.ros.compatible_subscription import subscribe
+from drone_bridge.ros.delivery import PUBLISHER_ERRORS
+from drone_bridge.ros.frame_names import FrameNames
+from drone_bridge.ros.log_limiter import LogLimiter
+from drone_bridge.ros.parameters import DeclaredParameters, ParameterDeclaration
+from drone_bridge.ros.planar import Pose
+from drone_bridge.ros.program import run
+from drone_bridge.ros.time import NANOSECONDS
+from drone_bridge.ros.wheel_odometry import WheelOdometry
 from drone_bridge.telemetry.topics import rover_document
-from drone_bridge.translate.frame_names import FrameNames
-from drone_bridge.translate.planar import Pose
-from drone_bridge.translate.time import NANOSECONDS
-from drone_bridge.translate.wheel_odometry import WheelOdometry
 
 TELEMETRY_TOPIC: Final = "/rover/telemetry"
 

@@ -5,7 +5,7 @@ from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any, Final
 
-from drone_bridge.translate.time import stamp_numbers
+from drone_bridge.ros.time import stamp_numbers
 
 KEPT: Final = 4  # incomplete sets; what is older will not be completed any more
 

@@ -3,8 +3,8 @@
 
 from typing import Final
 
-from drone_bridge.links.discovery import DISCOVERY_PORT
-from drone_bridge.node.parameters import ParameterDeclaration
+from drone_bridge.net.discovery import DISCOVERY_PORT
+from drone_bridge.ros.parameters import ParameterDeclaration
 
 SKID_STEER: Final = (
     ParameterDeclaration("wheel_separation", 0.5, "Distance between left and right wheels, m.", range=(0.01, 10.0)),

@@ -3,8 +3,8 @@
 
 from typing import Final
 
-from drone_bridge.node.parameters import ParameterDeclaration
 from drone_bridge.protocols.testbed import AngleUnit, AttitudeLayout
+from drone_bridge.ros.parameters import ParameterDeclaration
 
 #: What attitude_layout can be besides the name of a layout: detect it from the first frame.
 AUTO: Final = "auto"

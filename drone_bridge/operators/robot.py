@@ -16,13 +16,13 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from drone_bridge.links.cancellation import Cancellation
-from drone_bridge.links.discovery import DISCOVERY_GROUP, DISCOVERY_PORT, DiscoveryConnector, DiscoveryRoute
-from drone_bridge.links.errors import LinkCancelledError, LinkError
-from drone_bridge.links.tcp import TcpConnector, TcpStream
-from drone_bridge.operators.options import OperatorParser
-from drone_bridge.operators.plan import REST, Leg, Plan
+from drone_bridge.net.cancellation import Cancellation
+from drone_bridge.net.discovery import DISCOVERY_GROUP, DISCOVERY_PORT, DiscoveryConnector, DiscoveryRoute
+from drone_bridge.net.errors import LinkCancelledError, LinkError
+from drone_bridge.net.tcp import TcpConnector, TcpStream
+from drone_bridge.programs.operator_options import OperatorParser
 from drone_bridge.programs.options import port, positive
+from drone_bridge.programs.plan import REST, Leg, Plan
 from drone_bridge.programs.program import run_program, say, say_retry
 from drone_bridge.protocols.robot import (
     FULL_SPEED,
@@ -51,7 +51,7 @@ from drone_bridge.protocols.robot import (
     UnbindSubsystem,
     in_pieces,
 )
-from drone_bridge.protocols.text import printable
+from drone_bridge.wire.text import printable
 
 KEEP_ALIVE_PERIOD_S: Final = 0.1
 STEP_S: Final = 0.02  # how late a leg begins at most

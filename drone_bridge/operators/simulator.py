@@ -17,13 +17,13 @@ import time
 from collections.abc import Sequence
 from typing import Any, Final
 
-from drone_bridge.geometry.wxyz import Vector, WxyzQuaternion, rotate
-from drone_bridge.links.cancellation import Cancellation
-from drone_bridge.links.errors import LinkCancelledError, LinkError, LinkTimeoutError
-from drone_bridge.links.tcp import TcpConnector, TcpStream
-from drone_bridge.operators.options import OperatorParser
-from drone_bridge.operators.plan import REST, Leg
+from drone_bridge.motion.wxyz import Vector, WxyzQuaternion, rotate
+from drone_bridge.net.cancellation import Cancellation
+from drone_bridge.net.errors import LinkCancelledError, LinkError, LinkTimeoutError
+from drone_bridge.net.tcp import TcpConnector, TcpStream
+from drone_bridge.programs.operator_options import OperatorParser
 from drone_bridge.programs.options import positive
+from drone_bridge.programs.plan import REST, Leg
 from drone_bridge.programs.program import run_program, say, say_retry
 from drone_bridge.protocols import simulator as sim
 from drone_bridge.protocols.simulator import NEED_DATA, VEHICLE, Attribute

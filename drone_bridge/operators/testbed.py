@@ -15,18 +15,17 @@ import sys
 from collections.abc import Sequence
 from typing import Final
 
-from drone_bridge.flight.attitude_estimator import MeasuredAttitude
-from drone_bridge.flight.flight_control import Command, DroneModel
-from drone_bridge.flight.velocity_control import VelocityCommand, VelocityControl, VelocityParameters
-from drone_bridge.links.cancellation import Cancellation
-from drone_bridge.links.errors import LinkError, LinkTimeoutError
-from drone_bridge.links.tcp import TcpStream
-from drone_bridge.operators.options import OperatorParser
-from drone_bridge.operators.plan import Leg, Plan
+from drone_bridge.motion.attitude_estimator import MeasuredAttitude
+from drone_bridge.motion.flight_control import Command, DroneModel
+from drone_bridge.motion.velocity_control import VelocityCommand, VelocityControl, VelocityParameters
+from drone_bridge.net.cancellation import Cancellation
+from drone_bridge.net.errors import LinkError, LinkTimeoutError
+from drone_bridge.net.tcp import TcpStream
+from drone_bridge.programs.operator_options import OperatorParser
 from drone_bridge.programs.options import add_choice, one_of
+from drone_bridge.programs.plan import Leg, Plan
 from drone_bridge.programs.program import run_program, say
 from drone_bridge.programs.tcp_link import make_link
-from drone_bridge.protocols.errors import ProtocolError
 from drone_bridge.protocols.testbed import (
     DEFAULT_PORT,
     NEED_DATA,
@@ -39,6 +38,7 @@ from drone_bridge.protocols.testbed import (
     SensorFrame,
     SimulationRestarted,
 )
+from drone_bridge.wire.errors import ProtocolError
 
 #: So long a silence where the first frame may end says that it does.
 _FRAME_END_SILENCE_S: Final = 0.5

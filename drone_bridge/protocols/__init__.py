@@ -17,8 +17,8 @@ that protocol's folder, only when somebody asks for it.
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from drone_bridge.protocols.errors import LocalProtocolError, ProtocolError, RemoteProtocolError
-from drone_bridge.protocols.events import NEED_DATA, ConnectionClosed, EventSource, NeedData
+from drone_bridge.wire.errors import LocalProtocolError, ProtocolError, RemoteProtocolError
+from drone_bridge.wire.events import NEED_DATA, ConnectionClosed, EventSource, NeedData
 
 if TYPE_CHECKING:
     from drone_bridge.telemetry import codec as telemetry

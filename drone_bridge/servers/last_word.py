@@ -11,8 +11,8 @@ from geometry_msgs.msg import Twist, TwistStamped
 from rclpy.publisher import Publisher
 from rclpy.qos import qos_profile_sensor_data
 
-from drone_bridge.link_node.link_node import LinkNode
 from drone_bridge.msg import CommandRates
+from drone_bridge.ros.link_node import LinkNode
 
 #: Longer than the usual command_timeout: in between, a vehicle with a watchdog of its own gets its own neutral.
 PERIOD_S = 1.0

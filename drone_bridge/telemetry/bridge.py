@@ -11,8 +11,14 @@ from builtin_interfaces.msg import Time
 from geometry_msgs.msg import Twist
 from std_msgs.msg import String
 
-from drone_bridge.link_node.commands import CommandIntake
-from drone_bridge.link_node.common_parameters import (
+from drone_bridge.net.backoff import Backoff
+from drone_bridge.net.cancellation import Cancellation
+from drone_bridge.net.connector import address_name
+from drone_bridge.net.errors import LinkCancelledError, LinkError, LinkTimeoutError
+from drone_bridge.net.udp import Datagram, UdpListener, name
+from drone_bridge.net.udp import name as name_of
+from drone_bridge.ros.commands import CommandIntake
+from drone_bridge.ros.common_parameters import (
     ALLOWED_PEERS,
     common_parameters,
     covariance_parameters,
@@ -23,22 +29,17 @@ from drone_bridge.link_node.common_parameters import (
     read_allowed_peers,
     read_group,
 )
-from drone_bridge.link_node.farewell import repeat_farewell
-from drone_bridge.link_node.link_node import STALE_DATAGRAMS, LinkNode
-from drone_bridge.link_node.link_thread import Endpoint
-from drone_bridge.link_node.outputs import Output
-from drone_bridge.link_node.simulated_time import Stamps, time_parameters
-from drone_bridge.link_node.topics import TopicPublishers
-from drone_bridge.links.backoff import Backoff
-from drone_bridge.links.cancellation import Cancellation
-from drone_bridge.links.connector import address_name
-from drone_bridge.links.errors import LinkCancelledError, LinkError, LinkTimeoutError
-from drone_bridge.links.udp import Datagram, UdpListener, name
-from drone_bridge.links.udp import name as name_of
-from drone_bridge.node.parameters import ParameterDeclaration
-from drone_bridge.node.program import run
-from drone_bridge.node.stall_watch import PROCESS
-from drone_bridge.protocols.errors import RemoteProtocolError
+from drone_bridge.ros.covariances import EXACT_VARIANCE, UNKNOWN_VARIANCE
+from drone_bridge.ros.farewell import repeat_farewell
+from drone_bridge.ros.link_node import STALE_DATAGRAMS, LinkNode
+from drone_bridge.ros.link_thread import Endpoint
+from drone_bridge.ros.outputs import Output
+from drone_bridge.ros.parameters import ParameterDeclaration
+from drone_bridge.ros.program import run
+from drone_bridge.ros.simulated_time import Stamps, time_parameters
+from drone_bridge.ros.stall_watch import PROCESS
+from drone_bridge.ros.time import time_from_seconds
+from drone_bridge.ros.topics import TopicPublishers
 from drone_bridge.telemetry.codec import (
     DEFAULT_PORT,
     ControllerConnection,
@@ -66,8 +67,7 @@ from drone_bridge.telemetry.topics import (
     command_from_twist,
     static_transforms,
 )
-from drone_bridge.translate.covariances import EXACT_VARIANCE, UNKNOWN_VARIANCE
-from drone_bridge.translate.time import time_from_seconds
+from drone_bridge.wire.errors import RemoteProtocolError
 
 MEBIBYTE: Final = 1024 * 1024
 _LIMITS: Final = Limits()

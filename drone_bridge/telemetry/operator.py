@@ -16,14 +16,13 @@ import time
 from collections.abc import Sequence
 from typing import Any, Final
 
-from drone_bridge.links.cancellation import Cancellation
-from drone_bridge.links.errors import LinkCancelledError, LinkError
-from drone_bridge.links.udp import UdpListener, name
-from drone_bridge.operators.options import OperatorParser
-from drone_bridge.operators.plan import Leg
+from drone_bridge.net.cancellation import Cancellation
+from drone_bridge.net.errors import LinkCancelledError, LinkError
+from drone_bridge.net.udp import UdpListener, name
+from drone_bridge.programs.operator_options import OperatorParser
 from drone_bridge.programs.options import positive
+from drone_bridge.programs.plan import Leg
 from drone_bridge.programs.program import run_program, say
-from drone_bridge.protocols.errors import RemoteProtocolError
 from drone_bridge.telemetry.codec import (
     DEFAULT_PORT,
     MAX_THRUST,
@@ -33,6 +32,7 @@ from drone_bridge.telemetry.codec import (
     DroneTelemetry,
     RoverTelemetry,
 )
+from drone_bridge.wire.errors import RemoteProtocolError
 
 REPORT_PERIOD_S: Final = 1.0
 FAREWELLS: Final = 3

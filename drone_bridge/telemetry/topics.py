@@ -18,13 +18,21 @@ from sensor_msgs.msg import CameraInfo, CompressedImage, Image, Imu, Range
 from std_msgs.msg import Bool, Float64, Header, String
 from tf2_msgs.msg import TFMessage
 
-from drone_bridge.geometry.quaternions import Quaternion, euler_from_quaternion, inverse, quaternion_from_euler, rotated
-from drone_bridge.link_node.topics import MissingTopicError, Topic, TopicTable
+from drone_bridge.motion.quaternions import Quaternion, euler_from_quaternion, inverse, quaternion_from_euler, rotated
 from drone_bridge.msg import LandingPad as LandingPadMessage
-from drone_bridge.node.parameters import ParameterDeclaration
-from drone_bridge.node.qos import latched, newest
-from drone_bridge.protocols.errors import LocalProtocolError
-from drone_bridge.protocols.jpeg import read_size
+from drone_bridge.ros import frames
+from drone_bridge.ros.covariances import OdometryCovariances
+from drone_bridge.ros.frame_names import DroneFrameNames
+from drone_bridge.ros.frames import BodyRates
+from drone_bridge.ros.images import pinhole_camera_info, set_data
+from drone_bridge.ros.jpeg import JpegDecoder
+from drone_bridge.ros.message_template import STAMP, MessageTemplate
+from drone_bridge.ros.parameters import ParameterDeclaration
+from drone_bridge.ros.planar import Pose
+from drone_bridge.ros.qos import latched, newest
+from drone_bridge.ros.time import seconds_of, stamp_numbers, time_from_seconds
+from drone_bridge.ros.topics import MissingTopicError, Topic, TopicTable
+from drone_bridge.ros.transforms import odometry_transform, transform
 from drone_bridge.telemetry.codec import (
     MAX_FOV,
     MAX_THRUST,
@@ -41,16 +49,8 @@ from drone_bridge.telemetry.codec import (
     Vector,
 )
 from drone_bridge.telemetry.codec import Imu as WireImu
-from drone_bridge.translate import frames
-from drone_bridge.translate.covariances import OdometryCovariances
-from drone_bridge.translate.frame_names import DroneFrameNames
-from drone_bridge.translate.frames import BodyRates
-from drone_bridge.translate.images import pinhole_camera_info, set_data
-from drone_bridge.translate.jpeg import JpegDecoder
-from drone_bridge.translate.message_template import STAMP, MessageTemplate
-from drone_bridge.translate.planar import Pose
-from drone_bridge.translate.time import seconds_of, stamp_numbers, time_from_seconds
-from drone_bridge.translate.transforms import odometry_transform, transform
+from drone_bridge.wire.errors import LocalProtocolError
+from drone_bridge.wire.jpeg import read_size
 
 # The telemetry protocol documents one sign: thrust + is up. At rest its accelerometer reads + on z, so its body has z
 # up. By default the rest is taken as in REP 103, x forward and y left: roll + lowers the right side, pitch + lowers
@@ -147,7 +147,7 @@ DRONE_TOPIC = "/drone/telemetry"
 ROVER_TOPIC = "/rover/telemetry"
 COMMAND_TOPIC = "/drone/command"
 
-#: Of commands and of telemetry, for peers whose axes differ from those assumed in translate/frames.py.
+#: Of commands and of telemetry, for peers whose axes differ from those assumed in ros/frames.py.
 SIGNS = tuple(
     ParameterDeclaration(
         f"{group}_sign.{name}", 1, f"-1 if the peer uses the opposite sign for {name} in {where}.", choices=(1, -1)

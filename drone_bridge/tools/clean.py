@@ -5,7 +5,7 @@ import argparse
 import sys
 from collections.abc import Sequence
 
-from drone_bridge.node.shared_memory import FOLDER, abandoned, remove_abandoned
+from drone_bridge.ros.shared_memory import FOLDER, abandoned, remove_abandoned
 
 
 def main(argv: Sequence[str] | None = None) -> int:

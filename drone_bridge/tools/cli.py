@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import Final
 
-from drone_bridge.missing_package import explain_missing
-from drone_bridge.node.environment import complete_environment
+from drone_bridge.programs.missing_package import explain_missing
+from drone_bridge.ros.environment import complete_environment
 
 #: Exit status when a command can't be run, as argparse has it.
 REFUSED: Final = 2

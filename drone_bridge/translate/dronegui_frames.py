@@ -3,7 +3,7 @@
 
 import math
 
-from drone_bridge.geometry.quaternions import Quaternion, euler_from_quaternion, quaternion_from_euler
+from drone_bridge.motion.quaternions import Quaternion, euler_from_quaternion, quaternion_from_euler
 
 # The dronegui protocol has no frames, only directions: roll + goes right, pitch + goes backward, yaw + turns right.
 

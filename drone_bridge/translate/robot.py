@@ -15,8 +15,8 @@ from drone_bridge.msg import Sensor as SensorMessage
 from drone_bridge.msg import SensorArray, SensorValue, SubsystemArray
 from drone_bridge.msg import Subsystem as SubsystemMessage
 from drone_bridge.protocols.robot import FULL_SPEED, Sensor, SensorInfo, SensorType, Subsystem, SubsystemInfo
-from drone_bridge.protocols.text import printable
-from drone_bridge.translate import frames
+from drone_bridge.ros import frames
+from drone_bridge.ros.topic_names import topic_token, unique_names
 from drone_bridge.translate.robot_frames import (
     amperes_from_milliamperes,
     celsius_from_hundredths,
@@ -25,7 +25,7 @@ from drone_bridge.translate.robot_frames import (
     millivolts_from_volts,
     volts_from_millivolts,
 )
-from drone_bridge.translate.topic_names import topic_token, unique_names
+from drone_bridge.wire.text import printable
 
 BATTERY_TOPIC: Final = "battery_state"
 #: What robot_bridge puts before a line of the robot's log, and robot_server takes away again.

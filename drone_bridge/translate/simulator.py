@@ -7,9 +7,9 @@ from typing import Any, Final, NamedTuple
 
 from geometry_msgs.msg import Twist
 
-from drone_bridge.geometry.quaternions import Quaternion, inverse, multiplied, rotated, rotated_back
+from drone_bridge.motion.quaternions import Quaternion, inverse, multiplied, rotated, rotated_back
 from drone_bridge.protocols.simulator import Attribute, SetEntity
-from drone_bridge.translate import frames
+from drone_bridge.ros import frames
 from drone_bridge.translate.simulator_frames import (
     SimulatorQuaternion,
     frd_from_rotation,

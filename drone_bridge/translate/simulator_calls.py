@@ -7,7 +7,7 @@ from geometry_msgs.msg import Point, Pose, Vector3
 from geometry_msgs.msg import Quaternion as QuaternionMessage
 
 from drone_bridge import srv
-from drone_bridge.geometry.quaternions import Quaternion, inverse, rotated
+from drone_bridge.motion.quaternions import Quaternion, inverse, rotated
 from drone_bridge.protocols import simulator as sim
 from drone_bridge.protocols.simulator import Attribute, CameraAttribute
 from drone_bridge.translate.simulator import Axes, BodyToModel, EntityState

@@ -3,7 +3,7 @@
 
 import math
 
-from drone_bridge.geometry.quaternions import Quaternion
+from drone_bridge.motion.quaternions import Quaternion
 
 # The underwater simulator's world is north-east-down, its bodies are forward-right-down, its quaternions w, x, y, z.
 

@@ -12,7 +12,7 @@ from geometry_msgs.msg import Pose, PoseStamped, Transform, Twist, TwistStamped
 from nav_msgs.msg import Odometry
 from sensor_msgs.msg import Imu
 
-from drone_bridge.geometry.quaternions import Quaternion, inverse, rotated
+from drone_bridge.motion.quaternions import Quaternion, inverse, rotated
 from drone_bridge.protocols.simulator import Attribute, AttributeValue
 from drone_bridge.translate.simulator import Axes, EntityState, Vector, Velocity
 from drone_bridge.translate.simulator_requests import quaternion, vector

@@ -15,11 +15,11 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final, TypeVar
 
-from drone_bridge.geometry.quaternions import IDENTITY, Quaternion, quaternion_from_euler
+from drone_bridge.motion.quaternions import IDENTITY, Quaternion, quaternion_from_euler
 from drone_bridge.protocols import simulator as sim
-from drone_bridge.protocols.text import printable
+from drone_bridge.ros.topic_names import topic_token
 from drone_bridge.translate.simulator import Axes, Vector
-from drone_bridge.translate.topic_names import topic_token
+from drone_bridge.wire.text import printable
 
 _LARGEST_ID: Final = 0xFFFFFFFF
 PlanT = TypeVar("PlanT")

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
-from drone_bridge.geometry.quaternions import IDENTITY, Quaternion, inverse, rotated
+from drone_bridge.motion.quaternions import IDENTITY, Quaternion, inverse, rotated
 from drone_bridge.msg import CameraView, ExtendedAttribute
 from drone_bridge.protocols import simulator as sim
 from drone_bridge.protocols.simulator import Attribute, CameraAttribute

@@ -9,15 +9,16 @@ from geometry_msgs.msg import TransformStamped, Twist
 from nav_msgs.msg import Odometry
 from sensor_msgs.msg import CameraInfo, Imu
 
-from drone_bridge.flight.attitude_estimator import MeasuredAttitude
-from drone_bridge.flight.velocity_control import VelocityCommand
-from drone_bridge.geometry.quaternions import Quaternion, quaternion_from_euler, rotated_back
+from drone_bridge.motion.attitude_estimator import MeasuredAttitude
+from drone_bridge.motion.quaternions import Quaternion, quaternion_from_euler, rotated_back
+from drone_bridge.motion.velocity_control import VelocityCommand
 from drone_bridge.msg import CommandRates, DroneProperties
 from drone_bridge.protocols.testbed import AngleUnit, Constants, ImageBytes, MotionParameters, SensorFrame
-from drone_bridge.translate import frames
-from drone_bridge.translate.frame_names import FrameNames
-from drone_bridge.translate.frames import BodyRates
-from drone_bridge.translate.images import pinhole_camera_info
+from drone_bridge.ros import frames
+from drone_bridge.ros.frame_names import FrameNames
+from drone_bridge.ros.frames import BodyRates
+from drone_bridge.ros.images import pinhole_camera_info
+from drone_bridge.ros.transforms import set_quaternion, transform
 from drone_bridge.translate.testbed_frames import (
     body_from_testbed_rates,
     body_from_testbed_velocity,
@@ -30,7 +31,6 @@ from drone_bridge.translate.testbed_frames import (
     testbed_rates_from_body,
     wire_from_radians,
 )
-from drone_bridge.translate.transforms import set_quaternion, transform
 
 # An angle that can be anything: the variance of a uniform distribution over the whole circle.
 UNKNOWN_ANGLE_VARIANCE: Final = math.pi**2 / 3  # rad^2

@@ -3,9 +3,9 @@
 
 import math
 
-from drone_bridge.geometry.quaternions import Quaternion, euler_from_quaternion, quaternion_from_euler
+from drone_bridge.motion.quaternions import Quaternion, euler_from_quaternion, quaternion_from_euler
 from drone_bridge.protocols.testbed import AngleUnit
-from drone_bridge.translate.frames import BodyRates
+from drone_bridge.ros.frames import BodyRates
 
 
 def radians_from_wire(angle: float, unit: AngleUnit) -> float:

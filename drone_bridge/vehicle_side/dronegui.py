@@ -22,7 +22,7 @@ from drone_bridge.protocols.dronegui import (
     Navdata,
     ReceiverConnection,
 )
-from drone_bridge.vehicle_side.rate_limit import RateLimit
+from drone_bridge.wire.rate_limit import RateLimit
 
 #: From the press of reset until the drone sends navdata.
 BOOTSTRAP_S: Final = 0.3

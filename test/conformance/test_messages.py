@@ -7,7 +7,7 @@ from dataclasses import fields, is_dataclass
 import pytest
 
 from drone_bridge.kind import Side, kinds, load
-from drone_bridge.protocols import NEED_DATA, ConnectionClosed, LocalProtocolError, RemoteProtocolError
+from drone_bridge.wire import NEED_DATA, ConnectionClosed, LocalProtocolError, RemoteProtocolError
 
 MAX_EVENTS = 10_000  # of one input: more than its bytes can hold
 INTERESTING = (0, 1, 0x7F, 0x80, 0xFE, 0xFF)

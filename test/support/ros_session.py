@@ -15,7 +15,7 @@ from rcl_interfaces.srv import GetParameters, ListParameters, SetParameters
 from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
 from rclpy.parameter import Parameter, parameter_value_to_python
 
-from drone_bridge.translate.time import NANOSECONDS
+from drone_bridge.ros.time import NANOSECONDS
 
 
 class Inbox:

@@ -7,10 +7,10 @@ import threading
 
 from ros_session import Inbox, wait_until
 
-from drone_bridge.geometry.wxyz import multiply
+from drone_bridge.motion.wxyz import multiply
 from drone_bridge.protocols import simulator as sim
-from drone_bridge.protocols.errors import RemoteProtocolError
 from drone_bridge.protocols.simulator import Attribute, ItemType
+from drone_bridge.wire.errors import RemoteProtocolError
 
 UPRIGHT = (1.0, 0.0, 0.0, 0.0)
 STILL = {

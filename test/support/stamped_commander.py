@@ -4,7 +4,7 @@
 from geometry_msgs.msg import TwistStamped
 from ros_session import wait_until
 
-from drone_bridge.translate.time import time_from_seconds
+from drone_bridge.ros.time import time_from_seconds
 
 TOPIC = "cmd_vel_stamped"
 

@@ -8,9 +8,9 @@ import threading
 import pytest
 from processes import TIMEOUT_S
 
-from drone_bridge.links.backoff import Backoff
-from drone_bridge.links.errors import LinkCancelledError, LinkTimeoutError
-from drone_bridge.links.tcp import TcpConnector
+from drone_bridge.net.backoff import Backoff
+from drone_bridge.net.errors import LinkCancelledError, LinkTimeoutError
+from drone_bridge.net.tcp import TcpConnector
 
 # A socket that nobody closed is a defect even where the garbage collector finds it in time.
 NO_LEAKS = pytest.mark.filterwarnings("error::ResourceWarning", "error::pytest.PytestUnraisableExceptionWarning")

@@ -10,7 +10,6 @@ from dataclasses import astuple, replace
 
 import pytest
 
-from drone_bridge.protocols.errors import RemoteProtocolError
 from drone_bridge.protocols.testbed import (
     NEED_DATA,
     AngleUnit,
@@ -21,6 +20,7 @@ from drone_bridge.protocols.testbed import (
     SensorFrame,
     autopilot_connection,
 )
+from drone_bridge.wire.errors import RemoteProtocolError
 
 CONSTANTS = Constants(120, 90, 2, 1, 0.25, 1, 9.8125, 0.25, 25, 720, 720, 720)
 LEFT, RIGHT = b"left..", b"right."

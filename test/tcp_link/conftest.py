@@ -10,7 +10,7 @@ import threading
 import pytest
 from tcp_peer import LONG_S, connector
 
-from drone_bridge.links.tcp_listener import TcpListener
+from drone_bridge.net.tcp_listener import TcpListener
 
 
 def open_sockets():

@@ -21,8 +21,8 @@ from tcp_peer import (
     receive,
 )
 
-from drone_bridge.links.errors import LinkCancelledError
-from drone_bridge.links.tcp import TcpConnector
+from drone_bridge.net.errors import LinkCancelledError
+from drone_bridge.net.tcp import TcpConnector
 
 pytestmark = NO_LEAKS
 

@@ -9,8 +9,8 @@ import time
 import pytest
 from tcp_peer import LONG_S, NO_LEAKS, connect
 
-from drone_bridge.links import tcp_clients
-from drone_bridge.links.tcp_clients import KEEPS_PLACE_S, TcpClients
+from drone_bridge.net import tcp_clients
+from drone_bridge.net.tcp_clients import KEEPS_PLACE_S, TcpClients
 
 pytestmark = NO_LEAKS
 MESSAGE_S = 0.0005  # that handling one of them takes

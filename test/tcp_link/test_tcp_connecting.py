@@ -7,10 +7,10 @@ import threading
 import pytest
 from tcp_peer import LONG_S, LOOPBACK, NO_LEAKS, FixedBackoff, Task, connector
 
-from drone_bridge.links import connector as links_connector
-from drone_bridge.links import tcp
-from drone_bridge.links.errors import LinkCancelledError
-from drone_bridge.links.tcp import TcpConnector
+from drone_bridge.net import connector as links_connector
+from drone_bridge.net import tcp
+from drone_bridge.net.errors import LinkCancelledError
+from drone_bridge.net.tcp import TcpConnector
 
 pytestmark = NO_LEAKS
 

@@ -10,11 +10,11 @@ import time
 import pytest
 from tcp_peer import LONG_S, NO_LEAKS, connect, receive, reset
 
-from drone_bridge.links import tcp_listener
-from drone_bridge.links.cancellation import wait_readable
-from drone_bridge.links.errors import LinkError
-from drone_bridge.links.tcp import TcpStream
-from drone_bridge.links.tcp_listener import TcpListener
+from drone_bridge.net import tcp_listener
+from drone_bridge.net.cancellation import wait_readable
+from drone_bridge.net.errors import LinkError
+from drone_bridge.net.tcp import TcpStream
+from drone_bridge.net.tcp_listener import TcpListener
 
 pytestmark = NO_LEAKS
 

@@ -23,8 +23,8 @@ from tcp_peer import (
     reset,
 )
 
-from drone_bridge.links.errors import LinkCancelledError, LinkError, LinkTimeoutError
-from drone_bridge.links.tcp_listener import TcpListener
+from drone_bridge.net.errors import LinkCancelledError, LinkError, LinkTimeoutError
+from drone_bridge.net.tcp_listener import TcpListener
 
 pytestmark = NO_LEAKS
 

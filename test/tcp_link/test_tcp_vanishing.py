@@ -8,9 +8,9 @@ import pytest
 from tcp_peer import LONG_S, NO_LEAKS, Task, connect, connector, receive
 from vanishing import vanish
 
-from drone_bridge.links import tcp_options
-from drone_bridge.links.errors import LinkError
-from drone_bridge.links.tcp_clients import TcpClients
+from drone_bridge.net import tcp_options
+from drone_bridge.net.errors import LinkError
+from drone_bridge.net.tcp_clients import TcpClients
 
 pytestmark = NO_LEAKS
 

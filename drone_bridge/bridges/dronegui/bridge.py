@@ -20,21 +20,21 @@ from drone_bridge.bridges.dronegui.flight_commands import FlightCommands
 from drone_bridge.bridges.dronegui.flight_watch import FlightWatch, Source
 from drone_bridge.bridges.dronegui.navdata import PROBLEMS, NavdataOutputs, NavdataPort
 from drone_bridge.bridges.dronegui.parameters import PARAMETERS
-from drone_bridge.link_node.commands import CommandIntake
-from drone_bridge.link_node.common_parameters import frame_names, read_group
-from drone_bridge.link_node.farewell import repeat_farewell
-from drone_bridge.link_node.lease import with_lease
-from drone_bridge.link_node.link_node import LinkNode
-from drone_bridge.links.cancellation import Cancellation
-from drone_bridge.links.errors import LinkCancelledError, LinkError, LinkRefusedError
-from drone_bridge.links.udp import UdpConnector, UdpStream
 from drone_bridge.msg import DroneGuiState
-from drone_bridge.node.program import run
-from drone_bridge.node.qos import latched
+from drone_bridge.net.cancellation import Cancellation
+from drone_bridge.net.errors import LinkCancelledError, LinkError, LinkRefusedError
+from drone_bridge.net.udp import UdpConnector, UdpStream
 from drone_bridge.protocols.dronegui import FIRST_SEQ, ControllerConnection, Controls, Demo, FlightState, Navdata
+from drone_bridge.ros.commands import CommandIntake
+from drone_bridge.ros.common_parameters import frame_names, read_group
+from drone_bridge.ros.farewell import repeat_farewell
+from drone_bridge.ros.frame_names import DroneFrameNames
+from drone_bridge.ros.lease import with_lease
+from drone_bridge.ros.link_node import LinkNode
+from drone_bridge.ros.program import run
+from drone_bridge.ros.qos import latched
 from drone_bridge.translate import dronegui as translate
 from drone_bridge.translate.dronegui import HOVER, FullScale
-from drone_bridge.translate.frame_names import DroneFrameNames
 
 #: Hover packets at the start, as UDP may lose some.
 HOVER_PACKETS: Final = 3

@@ -12,8 +12,8 @@ from typing import Final
 from drone_bridge.bridges.dronegui.buttons import ButtonPanel
 from drone_bridge.bridges.dronegui.flight_watch import FlightWatch, Source
 from drone_bridge.bridges.dronegui.navdata import NavdataPort
-from drone_bridge.link_node.link_node import LinkNode
 from drone_bridge.protocols.dronegui import FlightState
+from drone_bridge.ros.link_node import LinkNode
 
 #: How long a press waits for the link of a bridge that has just been activated.
 LINK_TIMEOUT_S: Final = 1.0

@@ -9,8 +9,8 @@ from enum import Enum
 
 from rclpy.task import Future
 
-from drone_bridge.node.stall_watch import PROCESS
 from drone_bridge.protocols.dronegui import FlightState
+from drone_bridge.ros.stall_watch import PROCESS
 
 
 class Source(Enum):

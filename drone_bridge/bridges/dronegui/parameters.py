@@ -3,14 +3,14 @@
 
 from typing import Final
 
-from drone_bridge.link_node.common_parameters import (
+from drone_bridge.protocols.dronegui import AXES, DEFAULT_NAVDATA_PORT, DEFAULT_PORT
+from drone_bridge.ros.common_parameters import (
     common_parameters,
     covariance_parameters,
     frame_parameters,
     full_scale_parameters,
 )
-from drone_bridge.node.parameters import ParameterDeclaration
-from drone_bridge.protocols.dronegui import AXES, DEFAULT_NAVDATA_PORT, DEFAULT_PORT
+from drone_bridge.ros.parameters import ParameterDeclaration
 from drone_bridge.translate.dronegui_navdata import POSE_VARIANCES, TWIST_VARIANCES
 
 PARAMETERS: Final = (

@@ -11,7 +11,7 @@ from drone_bridge.protocols.robot import (
     SubsystemInfo,
     UnknownPacket,
 )
-from drone_bridge.protocols.text import printable
+from drone_bridge.wire.text import printable
 
 
 def anomalies(packet: FromRobot) -> Iterator[tuple[str, str]]:

@@ -19,8 +19,8 @@ from drone_bridge.protocols.robot import (
     SubsystemType,
     UnbindSubsystem,
 )
-from drone_bridge.protocols.text import printable
 from drone_bridge.translate.robot import STOPPED
+from drone_bridge.wire.text import printable
 
 BIND_PAUSE_S: Final = 1.0  # between attempts to bind the same subsystem
 #: While others hold a desired subsystem, as a robot need not announce its release.

@@ -17,22 +17,11 @@ from drone_bridge.bridges.robot.parameters import PARAMETERS
 from drone_bridge.bridges.robot.sensors import SensorTopics, TopicBudget
 from drone_bridge.bridges.robot.services import BIND, UNBIND, RobotServices, Task
 from drone_bridge.bridges.robot.session import RobotSession
-from drone_bridge.link_node.commands import CommandIntake
-from drone_bridge.link_node.common_parameters import frame_names
-from drone_bridge.link_node.lease import VehicleLease, with_lease, with_vehicle_lease
-from drone_bridge.link_node.link_node import LinkNode
-from drone_bridge.link_node.link_requests import LinkRequest, ServiceResult
-from drone_bridge.link_node.link_thread import Endpoint
-from drone_bridge.link_node.mailbox import Arrival
-from drone_bridge.links.cancellation import Cancellation, Wakeup
-from drone_bridge.links.discovery import DiscoveryConnector, DiscoveryRoute
-from drone_bridge.links.errors import LinkError
-from drone_bridge.links.tcp import TcpStream
 from drone_bridge.msg import SensorArray, SubsystemArray
-from drone_bridge.node.log_limiter import LogLimiter
-from drone_bridge.node.program import run
-from drone_bridge.node.qos import latched
-from drone_bridge.node.stall_watch import STALL_S
+from drone_bridge.net.cancellation import Cancellation, Wakeup
+from drone_bridge.net.discovery import DiscoveryConnector, DiscoveryRoute
+from drone_bridge.net.errors import LinkError
+from drone_bridge.net.tcp import TcpStream
 from drone_bridge.protocols.robot import (
     HEADER_BYTES,
     NEED_DATA,
@@ -45,10 +34,21 @@ from drone_bridge.protocols.robot import (
     UnknownPacket,
     in_pieces,
 )
-from drone_bridge.protocols.text import printable
+from drone_bridge.ros.commands import CommandIntake
+from drone_bridge.ros.common_parameters import frame_names
+from drone_bridge.ros.frame_names import FrameNames
+from drone_bridge.ros.lease import VehicleLease, with_lease, with_vehicle_lease
+from drone_bridge.ros.link_node import LinkNode
+from drone_bridge.ros.link_requests import LinkRequest, ServiceResult
+from drone_bridge.ros.link_thread import Endpoint
+from drone_bridge.ros.log_limiter import LogLimiter
+from drone_bridge.ros.mailbox import Arrival
+from drone_bridge.ros.program import run
+from drone_bridge.ros.qos import latched
+from drone_bridge.ros.stall_watch import STALL_S
 from drone_bridge.translate import robot as translate
-from drone_bridge.translate.frame_names import FrameNames
 from drone_bridge.translate.robot import BARE_MEASUREMENTS, MEASUREMENTS, STOPPED, SkidSteer, Speeds
+from drone_bridge.wire.text import printable
 
 #: How long the robot has to read the last packets and close.
 LEAVE_TIMEOUT_S: Final = 0.3

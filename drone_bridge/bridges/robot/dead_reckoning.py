@@ -6,12 +6,12 @@ import math
 from nav_msgs.msg import Odometry
 from tf2_msgs.msg import TFMessage
 
-from drone_bridge.link_node.common_parameters import frame_names, odometry_covariances
-from drone_bridge.link_node.link_node import LinkNode
-from drone_bridge.translate.frame_names import FrameNames
+from drone_bridge.ros.common_parameters import frame_names, odometry_covariances
+from drone_bridge.ros.frame_names import FrameNames
+from drone_bridge.ros.link_node import LinkNode
+from drone_bridge.ros.transforms import odometry_transform
+from drone_bridge.ros.wheel_odometry import WheelOdometry
 from drone_bridge.translate.robot import SkidSteer, Speeds
-from drone_bridge.translate.transforms import odometry_transform
-from drone_bridge.translate.wheel_odometry import WheelOdometry
 
 
 class DeadReckoning:

@@ -4,7 +4,7 @@
 from collections.abc import Iterable, Sequence
 
 from drone_bridge.protocols.robot import Subsystem, SubsystemType
-from drone_bridge.protocols.text import printable
+from drone_bridge.wire.text import printable
 
 FIRST, ALL, NONE = "first", "all", "none"
 

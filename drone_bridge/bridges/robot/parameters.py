@@ -4,12 +4,12 @@
 from typing import Final
 
 from drone_bridge.bridges.robot.desired import FIRST
-from drone_bridge.link_node.common_parameters import common_parameters, covariance_parameters, frame_parameters
 from drone_bridge.link_node.robot_parameters import DISCOVERY_UDP_PORT, SKID_STEER
-from drone_bridge.links.discovery import DISCOVERY_GROUP
-from drone_bridge.node.parameters import ParameterDeclaration
+from drone_bridge.net.discovery import DISCOVERY_GROUP
 from drone_bridge.protocols.robot import TCP_PORT
-from drone_bridge.translate.wheel_odometry import POSE_VARIANCES, TWIST_VARIANCES
+from drone_bridge.ros.common_parameters import common_parameters, covariance_parameters, frame_parameters
+from drone_bridge.ros.parameters import ParameterDeclaration
+from drone_bridge.ros.wheel_odometry import POSE_VARIANCES, TWIST_VARIANCES
 
 PARAMETERS: Final = (
     *common_parameters(TCP_PORT, "The robot's port.", roles=("connect",), silence_warning_s=1.5),

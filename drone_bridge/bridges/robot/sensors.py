@@ -7,10 +7,10 @@ from typing import Any, Final
 
 from rclpy.publisher import Publisher
 
-from drone_bridge.link_node.link_node import LinkNode
-from drone_bridge.node.publisher_events import NO_EVENTS
-from drone_bridge.node.qos import latched
 from drone_bridge.protocols.robot import Sensor, SensorInfo, SensorUpdate
+from drone_bridge.ros.link_node import LinkNode
+from drone_bridge.ros.publisher_events import NO_EVENTS
+from drone_bridge.ros.qos import latched
 from drone_bridge.translate.robot import BATTERY_TOPIC, Measurement, sensor_topics
 
 MAX_TOPICS: Final = 64  # of one robot

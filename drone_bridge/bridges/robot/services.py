@@ -10,14 +10,14 @@ from rclpy.task import Future
 from std_msgs.msg import Bool
 from std_srvs.srv import SetBool
 
-from drone_bridge.link_node.link_node import LinkNode
-from drone_bridge.link_node.link_requests import FutureCompleter, LinkRequests, ServiceResult
-from drone_bridge.links.cancellation import Cancellation
-from drone_bridge.links.discovery import DiscoveryRoute, find_robots
-from drone_bridge.links.errors import LinkError
 from drone_bridge.msg import Robot
-from drone_bridge.protocols.text import printable
+from drone_bridge.net.cancellation import Cancellation
+from drone_bridge.net.discovery import DiscoveryRoute, find_robots
+from drone_bridge.net.errors import LinkError
+from drone_bridge.ros.link_node import LinkNode
+from drone_bridge.ros.link_requests import FutureCompleter, LinkRequests, ServiceResult
 from drone_bridge.srv import Bind, Discover, Unbind
+from drone_bridge.wire.text import printable
 
 BIND, UNBIND, LIGHT = "bind", "unbind", "light"
 

@@ -10,7 +10,7 @@ from drone_bridge.bridges.robot.desired import DesiredSubsystems
 from drone_bridge.bridges.robot.holders import Holders
 from drone_bridge.bridges.robot.keep_alives import OLDEST_KEEP_ALIVE_S, SLOW_ROUND_TRIP_S, KeepAlives
 from drone_bridge.bridges.robot.listener import Listener
-from drone_bridge.links.errors import LinkTimeoutError
+from drone_bridge.net.errors import LinkTimeoutError
 from drone_bridge.protocols.robot import (
     BindFailure,
     BindSuccess,

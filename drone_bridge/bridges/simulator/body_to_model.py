@@ -15,9 +15,9 @@ from drone_bridge.bridges.simulator.handshake import BODY_TO_MODEL_KEY, decode_r
 from drone_bridge.bridges.simulator.link import ignore
 from drone_bridge.bridges.simulator.session import SimulatorSession
 from drone_bridge.bridges.simulator.tasks import NO_ANSWER, RefusedError, Result, Task, TaskRunner
-from drone_bridge.link_node.link_node import LinkNode
 from drone_bridge.protocols import simulator as sim
 from drone_bridge.protocols.simulator import Attribute
+from drone_bridge.ros.link_node import LinkNode
 from drone_bridge.translate.simulator import BodyToModel
 
 #: Without a step for this long, and for the time of this many steps, the simulation counts as paused.

@@ -34,19 +34,19 @@ from drone_bridge.bridges.simulator.steering_mark import SteeringMark
 from drone_bridge.bridges.simulator.tasks import Result, TaskRunner
 from drone_bridge.bridges.simulator.time import TimeKeeper
 from drone_bridge.bridges.simulator.turns import Turns
-from drone_bridge.link_node.commands import CommandIntake
-from drone_bridge.link_node.link_node import LinkNode
-from drone_bridge.link_node.link_requests import LinkRequest
-from drone_bridge.link_node.link_thread import Endpoint
-from drone_bridge.links.cancellation import Cancellation, Selectable, Wakeup
-from drone_bridge.links.errors import LinkCancelledError, LinkError
-from drone_bridge.links.shared_watch import SharedWatch
-from drone_bridge.node.program import run
+from drone_bridge.net.cancellation import Cancellation, Selectable, Wakeup
+from drone_bridge.net.errors import LinkCancelledError, LinkError
+from drone_bridge.net.shared_watch import SharedWatch
 from drone_bridge.protocols import simulator as sim
-from drone_bridge.protocols.errors import RemoteProtocolError
 from drone_bridge.protocols.simulator import Attribute
+from drone_bridge.ros.commands import CommandIntake
+from drone_bridge.ros.link_node import LinkNode
+from drone_bridge.ros.link_requests import LinkRequest
+from drone_bridge.ros.link_thread import Endpoint
+from drone_bridge.ros.program import run
 from drone_bridge.translate.simulator import Axes, BodyToModel, Velocity, velocity_from_twist
 from drone_bridge.translate.simulator_plans import read_cameras, read_entities, read_triggers
+from drone_bridge.wire.errors import RemoteProtocolError
 
 #: How long the simulator has to read the last velocities and close its connections.
 LEAVE_TIMEOUT_S: Final = 0.3

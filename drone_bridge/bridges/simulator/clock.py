@@ -6,7 +6,7 @@ import math
 from builtin_interfaces.msg import Time
 
 from drone_bridge.protocols.simulator import Configured
-from drone_bridge.translate.time import NANOSECONDS
+from drone_bridge.ros.time import NANOSECONDS
 
 
 class SimulationClock:

@@ -10,17 +10,17 @@ from rclpy.publisher import Publisher
 from sensor_msgs.msg import Imu
 from std_msgs.msg import Header
 
-from drone_bridge.link_node.common_parameters import odometry_covariances
-from drone_bridge.link_node.link_node import LinkNode
-from drone_bridge.link_node.outputs import Output, Outputs
-from drone_bridge.node.publisher_events import NO_EVENTS
+from drone_bridge.ros.common_parameters import odometry_covariances
+from drone_bridge.ros.frame_names import FrameNames
+from drone_bridge.ros.link_node import LinkNode
+from drone_bridge.ros.message_template import STAMP, MessageTemplate
+from drone_bridge.ros.outputs import Output, Outputs
+from drone_bridge.ros.publisher_events import NO_EVENTS
+from drone_bridge.ros.time import stamp_numbers
+from drone_bridge.ros.topic_names import topic_token
+from drone_bridge.ros.transforms import TransformTemplate
 from drone_bridge.translate import simulator as translate
-from drone_bridge.translate.frame_names import FrameNames
-from drone_bridge.translate.message_template import STAMP, MessageTemplate
 from drone_bridge.translate.simulator import EntityState
-from drone_bridge.translate.time import stamp_numbers
-from drone_bridge.translate.topic_names import topic_token
-from drone_bridge.translate.transforms import TransformTemplate
 
 QUEUE_DEPTH: Final = 10
 IMU_GAPS: Final = (

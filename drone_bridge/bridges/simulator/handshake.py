@@ -11,12 +11,12 @@ from typing import Any, Final
 from drone_bridge.bridges.simulator.desired_items import DesiredItems
 from drone_bridge.bridges.simulator.link import Channel, Outcome, ignore
 from drone_bridge.bridges.simulator.outputs import SimulatorOutputs
-from drone_bridge.link_node.link_node import LinkNode
-from drone_bridge.link_node.link_requests import ServiceResult
 from drone_bridge.protocols import simulator as sim
-from drone_bridge.protocols.layouts import MisfitError
 from drone_bridge.protocols.simulator import Attribute
+from drone_bridge.ros.link_node import LinkNode
+from drone_bridge.ros.link_requests import ServiceResult
 from drone_bridge.translate.simulator import STREAMED, BodyToModel
+from drone_bridge.wire.layouts import MisfitError
 
 #: Extended attributes of the vehicle. The first is a world's mark, which tells after a reconnect whether it is still
 #: the one with our cameras; the second keeps what can be learned only while the simulation is paused.

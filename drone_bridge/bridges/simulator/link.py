@@ -7,17 +7,17 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from drone_bridge.link_node.link_requests import ServiceResult
-from drone_bridge.links.backoff import FIRST_DELAY_S, Backoff
-from drone_bridge.links.cancellation import Cancellation
-from drone_bridge.links.errors import LinkCancelledError, LinkError, LinkTimeoutError
-from drone_bridge.links.tcp import TcpConnector, TcpStream
-from drone_bridge.node.stall_watch import PROCESS
+from drone_bridge.net.backoff import FIRST_DELAY_S, Backoff
+from drone_bridge.net.cancellation import Cancellation
+from drone_bridge.net.errors import LinkCancelledError, LinkError, LinkTimeoutError
+from drone_bridge.net.tcp import TcpConnector, TcpStream
 from drone_bridge.protocols.simulator import NEED_DATA, ClientConnection, ConnectionClosed, Request, Response
 from drone_bridge.protocols.simulator import Answer as ProtocolAnswer
+from drone_bridge.ros.link_requests import ServiceResult
+from drone_bridge.ros.stall_watch import PROCESS
 
 if TYPE_CHECKING:
-    from drone_bridge.links.wire_log import WireLog
+    from drone_bridge.net.wire_log import WireLog
 
 RECEIVE_BYTES: Final = 65536
 

@@ -12,21 +12,21 @@ from tf2_msgs.msg import TFMessage
 
 from drone_bridge.bridges.simulator.entity_topics import QUEUE_DEPTH, EntityTopics
 from drone_bridge.bridges.simulator.time import TimeKeeper
-from drone_bridge.geometry.quaternions import Quaternion
-from drone_bridge.link_node.common_parameters import frame_names
-from drone_bridge.link_node.lease import with_lease
-from drone_bridge.link_node.link_node import LinkNode
-from drone_bridge.link_node.outputs import Output, Outputs
+from drone_bridge.motion.quaternions import Quaternion
 from drone_bridge.msg import CameraView, ExtendedAttributes, ItemEvent, TriggerEvent
-from drone_bridge.node.qos import latched
 from drone_bridge.protocols import simulator as sim
+from drone_bridge.ros.common_parameters import frame_names
+from drone_bridge.ros.frame_names import FrameNames
+from drone_bridge.ros.lease import with_lease
+from drone_bridge.ros.link_node import LinkNode
+from drone_bridge.ros.outputs import Output, Outputs
+from drone_bridge.ros.qos import latched
+from drone_bridge.ros.topic_names import topic_token
+from drone_bridge.ros.transforms import serialized_transforms, transform
 from drone_bridge.translate import simulator as translate
-from drone_bridge.translate.frame_names import FrameNames
 from drone_bridge.translate.simulator import Axes, BodyToModel, EntityState
 from drone_bridge.translate.simulator_plans import CameraPlan
 from drone_bridge.translate.simulator_requests import attribute_message, fill_view
-from drone_bridge.translate.topic_names import topic_token
-from drone_bridge.translate.transforms import serialized_transforms, transform
 
 MAX_ENTITIES: Final = 256  # that have topics
 VEHICLE_NAME: Final = "vehicle"  # in messages; its topics are odom and imu/data

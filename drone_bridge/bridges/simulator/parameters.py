@@ -3,16 +3,16 @@
 
 from typing import Final
 
-from drone_bridge.link_node.common_parameters import (
+from drone_bridge.protocols.simulator import TCP_PORT
+from drone_bridge.ros.common_parameters import (
     SPEED_LIMITS,
     common_parameters,
     covariance_parameters,
     frame_parameters,
 )
-from drone_bridge.link_node.simulated_time import time_parameters
-from drone_bridge.node.parameters import ParameterDeclaration
-from drone_bridge.protocols.simulator import TCP_PORT
-from drone_bridge.translate.covariances import AXES, EXACT_VARIANCE
+from drone_bridge.ros.covariances import AXES, EXACT_VARIANCE
+from drone_bridge.ros.parameters import ParameterDeclaration
+from drone_bridge.ros.simulated_time import time_parameters
 
 # Values of item_events.
 AUTO, SPY, POLL, NONE = "auto", "spy", "poll", "none"

@@ -6,11 +6,11 @@ from collections.abc import Callable
 from drone_bridge.bridges.simulator.desired_items import Camera, CameraStream, DesiredItem, DesiredItems
 from drone_bridge.bridges.simulator.link import Channel, OnOutcome, Outcome, ignore
 from drone_bridge.bridges.simulator.outputs import SimulatorOutputs
-from drone_bridge.link_node.link_node import LinkNode
-from drone_bridge.link_node.link_requests import ServiceResult
 from drone_bridge.protocols import simulator as sim
-from drone_bridge.protocols.errors import LocalProtocolError
+from drone_bridge.ros.link_node import LinkNode
+from drone_bridge.ros.link_requests import ServiceResult
 from drone_bridge.translate.simulator_errors import explanation
+from drone_bridge.wire.errors import LocalProtocolError
 
 
 class Reconciler:

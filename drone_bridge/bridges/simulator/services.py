@@ -11,12 +11,12 @@ from drone_bridge.bridges.simulator import camera_tasks, world_tasks
 from drone_bridge.bridges.simulator.session import SimulatorSession
 from drone_bridge.bridges.simulator.tasks import Result, Task
 from drone_bridge.bridges.simulator.world_tasks import MakeTask, ask
-from drone_bridge.link_node.link_node import LinkNode
-from drone_bridge.link_node.link_requests import FutureCompleter, LinkRequests, ServiceResult
 from drone_bridge.protocols import simulator as sim
-from drone_bridge.protocols.text import printable
+from drone_bridge.ros.link_node import LinkNode
+from drone_bridge.ros.link_requests import FutureCompleter, LinkRequests, ServiceResult
 from drone_bridge.translate import simulator_requests as translate
 from drone_bridge.translate.simulator_requests import fill_state
+from drone_bridge.wire.text import printable
 
 #: How long an answer is waited for on the spot: a simulator on this machine takes a tenth of that.
 PATIENCE_S: Final = 0.003

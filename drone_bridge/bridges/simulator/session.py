@@ -20,12 +20,12 @@ from drone_bridge.bridges.simulator.outputs import SimulatorOutputs
 from drone_bridge.bridges.simulator.parameters import AUTO, POLL, SPY
 from drone_bridge.bridges.simulator.reconciler import Reconciler
 from drone_bridge.bridges.simulator.runs import Runs
-from drone_bridge.link_node.link_node import LinkNode
-from drone_bridge.links.errors import LinkCancelledError, LinkError
+from drone_bridge.net.errors import LinkCancelledError, LinkError
 from drone_bridge.protocols import simulator as sim
-from drone_bridge.protocols.errors import RemoteProtocolError
 from drone_bridge.protocols.simulator import ItemType
+from drone_bridge.ros.link_node import LinkNode
 from drone_bridge.translate.simulator import STREAMED
+from drone_bridge.wire.errors import RemoteProtocolError
 
 RATES_PERIOD_S: Final = 1.0
 MAX_RATES: Final = 32  # that /diagnostics shows

@@ -7,10 +7,10 @@ from typing import Final
 
 from drone_bridge.bridges.simulator.link import Outcome, ignore
 from drone_bridge.bridges.simulator.steering_mark import Ask, SteeringMark
-from drone_bridge.geometry.quaternions import IDENTITY, Quaternion
-from drone_bridge.link_node.commands import CommandIntake
-from drone_bridge.link_node.link_node import LinkNode
+from drone_bridge.motion.quaternions import IDENTITY, Quaternion
 from drone_bridge.protocols import simulator as sim
+from drone_bridge.ros.commands import CommandIntake
+from drone_bridge.ros.link_node import LinkNode
 from drone_bridge.translate.simulator import STILL, Axes, Velocity, set_velocity
 
 _UNKNOWN_ATTITUDE: Final = (

@@ -13,9 +13,9 @@ from collections.abc import Callable
 from itertools import count
 
 from drone_bridge.bridges.simulator.link import Outcome, ignore
-from drone_bridge.geometry.quaternions import IDENTITY
-from drone_bridge.link_node.link_node import LinkNode
+from drone_bridge.motion.quaternions import IDENTITY
 from drone_bridge.protocols import simulator as sim
+from drone_bridge.ros.link_node import LinkNode
 from drone_bridge.translate.simulator import STILL, Axes, set_velocity
 
 STEERED_KEY = "drone_bridge.steered"

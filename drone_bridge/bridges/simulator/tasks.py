@@ -15,10 +15,10 @@ from typing import Any, Final, NamedTuple
 from drone_bridge.bridges.simulator.desired_items import DesiredItem
 from drone_bridge.bridges.simulator.link import Outcome
 from drone_bridge.bridges.simulator.session import SimulatorSession
-from drone_bridge.link_node.link_requests import ServiceResult
 from drone_bridge.protocols import simulator as sim
-from drone_bridge.protocols.errors import LocalProtocolError
+from drone_bridge.ros.link_requests import ServiceResult
 from drone_bridge.translate.simulator_errors import explanation
+from drone_bridge.wire.errors import LocalProtocolError
 
 NO_ANSWER: Final = -1  # code of a result that no Error of the simulator stands behind
 _UNIMPLEMENTED: Final = (

@@ -9,8 +9,8 @@ from builtin_interfaces.msg import Time
 from rosgraph_msgs.msg import Clock
 
 from drone_bridge.bridges.simulator.clock import SimulationClock
-from drone_bridge.link_node.link_node import LinkNode
-from drone_bridge.link_node.simulated_time import SimulatedTime
+from drone_bridge.ros.link_node import LinkNode
+from drone_bridge.ros.simulated_time import SimulatedTime
 
 #: How often /clock is repeated while the simulation stands still, for those who have come meanwhile.
 IDLE_PERIOD_S: Final = 0.2

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 
 from drone_bridge.bridges.simulator.link import RECEIVE_BYTES
 from drone_bridge.bridges.simulator.session import SimulatorSession
-from drone_bridge.links.shared_watch import SharedWatch
+from drone_bridge.net.shared_watch import SharedWatch
 
 
 class Turns:

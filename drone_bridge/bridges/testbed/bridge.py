@@ -9,19 +9,12 @@ from builtin_interfaces.msg import Time
 from drone_bridge.bridges.testbed.flight import FOLLOWED_AXES, RATES_AND_THRUST_AXES, TestbedFlight
 from drone_bridge.bridges.testbed.outputs import TestbedOutputs
 from drone_bridge.bridges.testbed.parameters import MEBIBYTE, PARAMETERS, VELOCITY
-from drone_bridge.flight.velocity_control import VelocityCommand, VelocityParameters
-from drone_bridge.link_node.commands import CommandIntake
-from drone_bridge.link_node.link_node import LinkNode
-from drone_bridge.link_node.outputs import Outputs
-from drone_bridge.link_node.simulated_time import Stamps
 from drone_bridge.link_node.testbed_parameters import AUTO
-from drone_bridge.links.errors import LinkError, LinkTimeoutError
-from drone_bridge.links.message_deadline import MessageDeadline
-from drone_bridge.links.tcp import TcpStream
+from drone_bridge.motion.velocity_control import VelocityCommand, VelocityParameters
 from drone_bridge.msg import CommandRates
-from drone_bridge.node.described_parameters import read
-from drone_bridge.node.program import run
-from drone_bridge.protocols.errors import RemoteProtocolError
+from drone_bridge.net.errors import LinkError, LinkTimeoutError
+from drone_bridge.net.message_deadline import MessageDeadline
+from drone_bridge.net.tcp import TcpStream
 from drone_bridge.protocols.testbed import (
     NEED_DATA,
     AngleUnit,
@@ -32,9 +25,16 @@ from drone_bridge.protocols.testbed import (
     SensorFrame,
     SimulationRestarted,
 )
+from drone_bridge.ros.commands import CommandIntake
+from drone_bridge.ros.described_parameters import read
+from drone_bridge.ros.link_node import LinkNode
+from drone_bridge.ros.outputs import Outputs
+from drone_bridge.ros.program import run
+from drone_bridge.ros.simulated_time import Stamps
+from drone_bridge.ros.time import stamp_numbers, time_from_seconds
 from drone_bridge.translate import testbed as translate
 from drone_bridge.translate.testbed import Command
-from drone_bridge.translate.time import stamp_numbers, time_from_seconds
+from drone_bridge.wire.errors import RemoteProtocolError
 
 #: A testbed that has been silent for so long where its first frame may end is waiting for the answer.
 FRAME_END_SILENCE_S: Final = 0.5

@@ -4,12 +4,12 @@
 from dataclasses import replace
 from typing import Final
 
-from drone_bridge.flight.flight_control import Command as FlownCommand
-from drone_bridge.flight.velocity_control import HOVER, VelocityCommand, VelocityControl, VelocityParameters
+from drone_bridge.motion.flight_control import Command as FlownCommand
+from drone_bridge.motion.velocity_control import HOVER, VelocityCommand, VelocityControl, VelocityParameters
 from drone_bridge.protocols.testbed import AngleUnit, Constants, MotionParameters, SensorFrame
+from drone_bridge.ros.drone_model import drone_model
+from drone_bridge.ros.frames import BodyRates
 from drone_bridge.translate import testbed as translate
-from drone_bridge.translate.drone_model import drone_model
-from drone_bridge.translate.frames import BodyRates
 from drone_bridge.translate.testbed import Command
 
 #: What cmd_vel moves, of a Twist.

@@ -12,20 +12,20 @@ from sensor_msgs.msg import CameraInfo, CompressedImage, Image, Imu
 from std_msgs.msg import Header
 from tf2_msgs.msg import TFMessage
 
-from drone_bridge.link_node.common_parameters import frame_names, odometry_covariances
-from drone_bridge.link_node.link_node import LinkNode
-from drone_bridge.link_node.outputs import Output, Outputs
-from drone_bridge.link_node.simulated_time import Stamps
 from drone_bridge.msg import DroneProperties
-from drone_bridge.node.qos import latched, newest
 from drone_bridge.protocols.testbed import AngleUnit, Constants, SensorFrame
+from drone_bridge.ros.common_parameters import frame_names, odometry_covariances
+from drone_bridge.ros.images import Rgb8Image
+from drone_bridge.ros.jpeg_encoder import JpegEncoder
+from drone_bridge.ros.link_node import LinkNode
+from drone_bridge.ros.message_template import STAMP, MessageTemplate
+from drone_bridge.ros.outputs import Output, Outputs
+from drone_bridge.ros.qos import latched, newest
+from drone_bridge.ros.simulated_time import Stamps
+from drone_bridge.ros.time import stamp_numbers, time_from_seconds
+from drone_bridge.ros.transforms import transform
 from drone_bridge.translate import testbed as translate
-from drone_bridge.translate.images import Rgb8Image
-from drone_bridge.translate.jpeg_encoder import JpegEncoder
-from drone_bridge.translate.message_template import STAMP, MessageTemplate
 from drone_bridge.translate.testbed import SIDES, StereoFrameNames
-from drone_bridge.translate.time import stamp_numbers, time_from_seconds
-from drone_bridge.translate.transforms import transform
 
 #: Rarer than in other bridges: frames of 30 Hz find the caches cold, and each count delays one of them.
 SUBSCRIBER_CHECK_PERIOD_S: Final = 0.5

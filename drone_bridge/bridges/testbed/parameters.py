@@ -3,14 +3,14 @@
 
 from typing import Final
 
-from drone_bridge.flight.velocity_control import VelocityParameters
-from drone_bridge.link_node.common_parameters import common_parameters, covariance_parameters, frame_parameters
-from drone_bridge.link_node.simulated_time import time_parameters
 from drone_bridge.link_node.testbed_parameters import ANGLE_UNIT, WIRE_LOG_IMAGES, attitude_layout
-from drone_bridge.node.described_parameters import declarations
-from drone_bridge.node.parameters import ParameterDeclaration
+from drone_bridge.motion.velocity_control import VelocityParameters
 from drone_bridge.protocols.testbed import Limits
-from drone_bridge.translate.covariances import AXES, EXACT_VARIANCE, UNKNOWN_VARIANCE
+from drone_bridge.ros.common_parameters import common_parameters, covariance_parameters, frame_parameters
+from drone_bridge.ros.covariances import AXES, EXACT_VARIANCE, UNKNOWN_VARIANCE
+from drone_bridge.ros.described_parameters import declarations
+from drone_bridge.ros.parameters import ParameterDeclaration
+from drone_bridge.ros.simulated_time import time_parameters
 
 #: The values of cmd_vel_mode.
 VELOCITY: Final = "velocity"

@@ -28,13 +28,13 @@ from drone_bridge.controllers.land_on_pad.pilot import LandOnPad
 from drone_bridge.controllers.stamped_sets import StampedSets
 from drone_bridge.controllers.state_publisher import StatePublisher
 from drone_bridge.controllers.velocity_commands import VelocityCommands
-from drone_bridge.geometry.matrices import NOT_COMPUTABLE
+from drone_bridge.motion.matrices import NOT_COMPUTABLE
 from drone_bridge.msg import LandingPad
-from drone_bridge.node.compatible_subscription import subscribe
-from drone_bridge.node.described_parameters import declarations, read
-from drone_bridge.node.log_limiter import LogLimiter
-from drone_bridge.node.parameters import DeclaredParameters, ParameterDeclaration
-from drone_bridge.node.qos import latched
+from drone_bridge.ros.compatible_subscription import subscribe
+from drone_bridge.ros.described_parameters import declarations, read
+from drone_bridge.ros.log_limiter import LogLimiter
+from drone_bridge.ros.parameters import DeclaredParameters, ParameterDeclaration
+from drone_bridge.ros.qos import latched
 from drone_bridge.vision.marker_detector import MarkerDetector
 from drone_bridge.vision.markers import MarkerParameters
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from drone_bridge.controllers.land_on_pad.tilt_control import ShareCommand
-from drone_bridge.geometry.matrices import Matrix, Vector
+from drone_bridge.motion.matrices import Matrix, Vector
 
 
 class LandState(str, Enum):

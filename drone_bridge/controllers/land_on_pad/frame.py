@@ -15,9 +15,9 @@ from sensor_msgs.msg import Image as ImageMessage
 from drone_bridge.controllers.camera_messages import read_pinhole, read_pixels
 from drone_bridge.controllers.land_on_pad.data import Measured, PadSighting
 from drone_bridge.controllers.pose_messages import read_angles
-from drone_bridge.geometry.matrices import Matrix, Vector, rotation_from_angles
+from drone_bridge.motion.matrices import Matrix, Vector, rotation_from_angles
 from drone_bridge.msg import LandingPad
-from drone_bridge.translate.time import seconds_of
+from drone_bridge.ros.time import seconds_of
 from drone_bridge.vision.marker_detector import MarkerDetector
 from drone_bridge.vision.markers import confidence
 

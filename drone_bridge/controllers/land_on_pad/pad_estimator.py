@@ -13,7 +13,7 @@ from typing import Final
 
 import numpy as np
 
-from drone_bridge.geometry.matrices import Vector
+from drone_bridge.motion.matrices import Vector
 
 PAD, PAD_VELOCITY, DRONE_VELOCITY = range(3)  # rows of the horizontal state
 HEIGHT, CLIMB, PAD_HEIGHT = range(3)  # entries of the vertical state

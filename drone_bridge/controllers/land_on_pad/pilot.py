@@ -21,7 +21,7 @@ from drone_bridge.controllers.land_on_pad.pad_estimator import PadEstimator
 from drone_bridge.controllers.land_on_pad.parameters import LandParameters
 from drone_bridge.controllers.land_on_pad.search_pattern import ExpandingSquare
 from drone_bridge.controllers.land_on_pad.tilt_control import ShareCommand, TiltControl, TiltGains, acceleration_of_tilt
-from drone_bridge.geometry.matrices import Matrix, Vector
+from drone_bridge.motion.matrices import Matrix, Vector
 
 LONGEST_GAP: Final = 1.0  # s between measurements, after which everything starts over
 OLDEST_SIGHTING: Final = 0.5  # s

@@ -7,7 +7,7 @@ from typing import Final
 
 import numpy as np
 
-from drone_bridge.geometry.matrices import Vector
+from drone_bridge.motion.matrices import Vector
 
 CORNER_REACHED_M: Final = 0.4
 _DIRECTIONS: Final = ((1.0, 0.0), (0.0, 1.0), (-1.0, 0.0), (0.0, -1.0))

@@ -9,7 +9,7 @@ from typing import Final
 
 import numpy as np
 
-from drone_bridge.geometry.matrices import Matrix, Vector, limited
+from drone_bridge.motion.matrices import Matrix, Vector, limited
 
 GRAVITY: Final = 9.81  # m/s^2
 MAX_SIDEWAYS_TRIM: Final = 2.0  # m/s^2 of acceleration against wind and drag

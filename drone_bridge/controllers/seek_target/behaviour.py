@@ -16,15 +16,15 @@ from drone_bridge.controllers.seek_target.pilot import Decision, SeekTarget
 from drone_bridge.controllers.seek_target.stereo_frame import MESSAGE_TYPES, ODOMETRY, TOPICS, StereoFrame
 from drone_bridge.controllers.stamped_sets import StampedSets
 from drone_bridge.controllers.state_publisher import StatePublisher
-from drone_bridge.flight.flight_control import Command, DroneModel
-from drone_bridge.geometry.matrices import NOT_COMPUTABLE
+from drone_bridge.motion.flight_control import Command, DroneModel
+from drone_bridge.motion.matrices import NOT_COMPUTABLE
 from drone_bridge.msg import CommandRates, DroneProperties
-from drone_bridge.node.compatible_subscription import subscribe
-from drone_bridge.node.described_parameters import declarations, read
-from drone_bridge.node.log_limiter import LogLimiter
-from drone_bridge.node.parameters import DeclaredParameters, ParameterDeclaration
-from drone_bridge.node.qos import latched
-from drone_bridge.translate.drone_model import drone_model
+from drone_bridge.ros.compatible_subscription import subscribe
+from drone_bridge.ros.described_parameters import declarations, read
+from drone_bridge.ros.drone_model import drone_model
+from drone_bridge.ros.log_limiter import LogLimiter
+from drone_bridge.ros.parameters import DeclaredParameters, ParameterDeclaration
+from drone_bridge.ros.qos import latched
 from drone_bridge.vision.pinhole import Pinhole
 
 NAME: Final = "seek_target"

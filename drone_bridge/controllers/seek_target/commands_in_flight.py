@@ -8,8 +8,8 @@ from collections import deque
 import numpy as np
 import numpy.typing as npt
 
-from drone_bridge.flight.attitude_estimator import AttitudeEstimator, MeasuredAttitude
-from drone_bridge.flight.flight_control import Command
+from drone_bridge.motion.attitude_estimator import AttitudeEstimator, MeasuredAttitude
+from drone_bridge.motion.flight_control import Command
 
 LONGEST_DELAY = 4  # frames
 DELAY_DEVIATION = 2e-3  # rad, of an angle after a step with the right command

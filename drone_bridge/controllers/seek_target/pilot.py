@@ -26,16 +26,16 @@ from drone_bridge.controllers.seek_target.commands_in_flight import CommandsInFl
 from drone_bridge.controllers.seek_target.parameters import SeekParameters
 from drone_bridge.controllers.seek_target.sphere_detector import Outline, SphereDetector
 from drone_bridge.controllers.seek_target.target_estimator import TargetEstimator
-from drone_bridge.flight.attitude_estimator import AttitudeEstimator, MeasuredAttitude
-from drone_bridge.flight.flight_control import (
+from drone_bridge.motion.attitude_estimator import AttitudeEstimator, MeasuredAttitude
+from drone_bridge.motion.flight_control import (
     Command,
     DroneModel,
     FlightControl,
     Limits,
     hover,
 )
-from drone_bridge.geometry.matrices import Triple, Vector
-from drone_bridge.geometry.quaternions import Quaternion, multiplied, quaternion_from_vector, rotated
+from drone_bridge.motion.matrices import Triple, Vector
+from drone_bridge.motion.quaternions import Quaternion, multiplied, quaternion_from_vector, rotated
 from drone_bridge.vision.pinhole import Image, Pinhole
 
 LONGEST_GAP = 1.0  # s between frames, after which everything starts over

@@ -13,9 +13,9 @@ from sensor_msgs.msg import Image as ImageMessage
 
 from drone_bridge.controllers.camera_messages import read_pinhole, read_pixels
 from drone_bridge.controllers.pose_messages import read_angles, read_pose
-from drone_bridge.flight.attitude_estimator import MeasuredAttitude
-from drone_bridge.geometry.matrices import Triple
-from drone_bridge.translate.time import seconds_of
+from drone_bridge.motion.attitude_estimator import MeasuredAttitude
+from drone_bridge.motion.matrices import Triple
+from drone_bridge.ros.time import seconds_of
 from drone_bridge.vision.pinhole import Image, Pinhole
 
 #: The topics that make a frame.

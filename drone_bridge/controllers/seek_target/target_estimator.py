@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from drone_bridge.controllers.seek_target.sphere_detector import Outline
-from drone_bridge.geometry.matrices import Matrix, Vector
+from drone_bridge.motion.matrices import Matrix, Vector
 
 POSITION = slice(0, 3)  # of the target relative to the drone, m
 VELOCITY = slice(3, 6)  # of the drone, m/s

@@ -13,13 +13,13 @@ from drone_bridge.controllers.pose_messages import read_pose
 from drone_bridge.controllers.state_publisher import StatePublisher
 from drone_bridge.controllers.velocity_commands import VelocityCommands
 from drone_bridge.controllers.waypoints.pilot import Decision, Waypoint, WaypointParameters, Waypoints, WaypointState
-from drone_bridge.geometry.matrices import Matrix, Vector, rotation_from_angles
+from drone_bridge.motion.matrices import Matrix, Vector, rotation_from_angles
 from drone_bridge.msg import DroneProperties
-from drone_bridge.node.compatible_subscription import subscribe
-from drone_bridge.node.described_parameters import declarations, read
-from drone_bridge.node.log_limiter import LogLimiter
-from drone_bridge.node.parameters import DeclaredParameters, ParameterDeclaration
-from drone_bridge.node.qos import latched
+from drone_bridge.ros.compatible_subscription import subscribe
+from drone_bridge.ros.described_parameters import declarations, read
+from drone_bridge.ros.log_limiter import LogLimiter
+from drone_bridge.ros.parameters import DeclaredParameters, ParameterDeclaration
+from drone_bridge.ros.qos import latched
 
 NAME: Final = "waypoints"
 PARAMETERS: Final = (

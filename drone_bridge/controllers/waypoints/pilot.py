@@ -11,7 +11,7 @@ from typing import Final
 import numpy as np
 
 from drone_bridge.described import described
-from drone_bridge.geometry.matrices import Matrix, Vector, angles_from_rotation, limited
+from drone_bridge.motion.matrices import Matrix, Vector, angles_from_rotation, limited
 
 NAMES: Final = ("x", "y", "z", "yaw")
 # Getting back to the line may take this share of the speed, so that there is always some left to go on.

@@ -20,12 +20,12 @@ import time
 from collections.abc import Sequence
 from typing import Final
 
-from drone_bridge.emulators.bad_network import BadNetwork
 from drone_bridge.emulators.dronegui.flight import COLUMNS, Airframe, Flight
 from drone_bridge.emulators.dronegui.gui_program import GuiProgram
-from drone_bridge.links.cancellation import Cancellation
-from drone_bridge.links.errors import LinkCancelledError, LinkTimeoutError
-from drone_bridge.links.udp import Datagram, UdpListener, open_preferred
+from drone_bridge.net.cancellation import Cancellation
+from drone_bridge.net.errors import LinkCancelledError, LinkTimeoutError
+from drone_bridge.net.udp import Datagram, UdpListener, open_preferred
+from drone_bridge.programs.bad_network import BadNetwork
 from drone_bridge.programs.options import (
     ProgramParser,
     add_address,

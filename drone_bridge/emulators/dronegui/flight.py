@@ -13,8 +13,8 @@ from typing import Final
 
 import numpy as np
 
-from drone_bridge.emulators.wind import Wind
-from drone_bridge.geometry.matrices import Triple
+from drone_bridge.motion.matrices import Triple
+from drone_bridge.motion.wind import Wind
 from drone_bridge.protocols.dronegui import Controls
 
 GRAVITY: Final = 9.81  # m/s^2

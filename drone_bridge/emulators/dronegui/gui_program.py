@@ -8,12 +8,12 @@ from typing import Any
 
 from drone_bridge.emulators.dronegui.flight import Flight
 from drone_bridge.emulators.dronegui.navdata import blocks
-from drone_bridge.links.errors import LinkError
-from drone_bridge.links.udp import UdpListener, name
+from drone_bridge.net.errors import LinkError
+from drone_bridge.net.udp import UdpListener, name
 from drone_bridge.programs.program import LimitedReports, say
 from drone_bridge.protocols.dronegui import ControlPacket
-from drone_bridge.protocols.errors import RemoteProtocolError
 from drone_bridge.vehicle_side.dronegui import Dialect, Gui
+from drone_bridge.wire.errors import RemoteProtocolError
 
 
 class GuiProgram:

@@ -18,12 +18,12 @@ import sys
 from collections.abc import Sequence
 from typing import Final
 
-from drone_bridge.emulators.faults import fault_of
 from drone_bridge.emulators.robot.server import COLUMNS, FaultKind, Server
 from drone_bridge.emulators.robot.simulated import SUBSYSTEMS, SimulatedRobot
 from drone_bridge.emulators.robot.vehicle import Chassis, Vehicle
-from drone_bridge.links.cancellation import Cancellation
-from drone_bridge.links.discovery import DISCOVERY_GROUP, DISCOVERY_PORT, DiscoveryResponder, DiscoveryRoute
+from drone_bridge.net.cancellation import Cancellation
+from drone_bridge.net.discovery import DISCOVERY_GROUP, DISCOVERY_PORT, DiscoveryResponder, DiscoveryRoute
+from drone_bridge.programs.faults import fault_of
 from drone_bridge.programs.options import (
     ProgramParser,
     add_address,

@@ -8,15 +8,15 @@ import time
 from enum import Enum
 from typing import Final
 
-from drone_bridge.emulators.faults import Fault
 from drone_bridge.emulators.robot.simulated import SimulatedRobot
-from drone_bridge.links.tcp_clients import Connection, TcpClients
+from drone_bridge.net.tcp_clients import Connection, TcpClients
+from drone_bridge.programs.faults import Fault
 from drone_bridge.programs.program import TrajectoryFile, say
-from drone_bridge.protocols.errors import RemoteProtocolError
 from drone_bridge.protocols.robot import FromRobot, KeepAlive
 from drone_bridge.vehicle_side.robot.control import MAX_DRIVERS, Control
 from drone_bridge.vehicle_side.robot.conversation import Conversation
 from drone_bridge.vehicle_side.robot.drivers import HangUpError, Instant
+from drone_bridge.wire.errors import RemoteProtocolError
 
 MAX_STEP_S: Final = 0.1  # of the physics, when the machine was busy with something else for long
 COLUMNS: Final = ("time", "x", "y", "heading", "left", "right", "voltage", "light")

@@ -16,13 +16,13 @@ import random
 import sys
 from collections.abc import Sequence
 
-from drone_bridge.emulators.faults import fault_of
 from drone_bridge.emulators.simulator.connection import FaultKind
 from drone_bridge.emulators.simulator.scene import SimulatedScene
 from drone_bridge.emulators.simulator.server import COLUMNS, Server
 from drone_bridge.emulators.simulator.vehicle import SCENES, add_default_environment
-from drone_bridge.geometry.wxyz import IDENTITY, WxyzQuaternion, unit
-from drone_bridge.links.cancellation import Cancellation
+from drone_bridge.motion.wxyz import IDENTITY, WxyzQuaternion, unit
+from drone_bridge.net.cancellation import Cancellation
+from drone_bridge.programs.faults import fault_of
 from drone_bridge.programs.options import ProgramParser, add_address, add_choice, add_run, positive, read_by
 from drone_bridge.programs.program import TrajectoryFile, cancelled_or_after, run_program, say
 from drone_bridge.protocols.simulator import TCP_PORT, VEHICLE

@@ -14,7 +14,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from drone_bridge.geometry.wxyz import (
+from drone_bridge.motion.wxyz import (
     IDENTITY,
     Vector,
     WxyzQuaternion,

@@ -9,7 +9,7 @@ import socket
 from enum import Enum
 from typing import Final
 
-from drone_bridge.emulators.faults import Fault
+from drone_bridge.programs.faults import Fault
 from drone_bridge.programs.program import say
 from drone_bridge.protocols import simulator as wire
 from drone_bridge.vehicle_side.simulator.conversation import Conversation, HangUpError

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Final, Protocol
 
 from drone_bridge.emulators.simulator.bodies import Body
-from drone_bridge.geometry.wxyz import Vector, WxyzQuaternion, conjugate, cross, dot, rotate
+from drone_bridge.motion.wxyz import Vector, WxyzQuaternion, conjugate, cross, dot, rotate
 
 GRAVITY: Final = 9.81  # m/s^2
 WATER_DENSITY: Final = 1000.0  # kg/m^3

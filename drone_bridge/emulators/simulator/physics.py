@@ -9,7 +9,7 @@ import numpy as np
 
 from drone_bridge.emulators.simulator.bodies import Bodies
 from drone_bridge.emulators.simulator.forces import Engine, Force, Velocities
-from drone_bridge.geometry.wxyz import conjugate, rotate
+from drone_bridge.motion.wxyz import conjugate, rotate
 
 
 class Physics:

@@ -11,11 +11,11 @@ from typing import Final, cast
 from drone_bridge.emulators.simulator.bodies import Body, Motion
 from drone_bridge.emulators.simulator.forces import Engine, Force, Turbulence, TurbulenceLimits
 from drone_bridge.emulators.simulator.physics import Physics
-from drone_bridge.geometry.wxyz import IDENTITY, Vector, WxyzQuaternion
+from drone_bridge.motion.wxyz import IDENTITY, Vector, WxyzQuaternion
 from drone_bridge.protocols import simulator as wire
-from drone_bridge.protocols.layouts import MisfitError
 from drone_bridge.protocols.simulator import AddEntity, Attribute, AttributeValue
 from drone_bridge.vehicle_side.simulator.items import RefusedError
+from drone_bridge.wire.layouts import MisfitError
 
 ENGINE_OBJECTS: Final = 1 << 31  # forces and engines both count from 0: as objects, engines come from here on
 

@@ -8,11 +8,10 @@ import contextlib
 import signal
 from typing import Final
 
-from drone_bridge.emulators.faults import Fault
 from drone_bridge.emulators.simulator.connection import Connection, FaultKind
 from drone_bridge.emulators.simulator.scene import SimulatedScene
+from drone_bridge.programs.faults import Fault
 from drone_bridge.programs.program import TrajectoryFile, say
-from drone_bridge.protocols.errors import RemoteProtocolError
 from drone_bridge.protocols.simulator import (
     VEHICLE,
     Completed,
@@ -25,6 +24,7 @@ from drone_bridge.vehicle_side.simulator.conversation import HangUpError
 from drone_bridge.vehicle_side.simulator.quirks import Quirks
 from drone_bridge.vehicle_side.simulator.request_handler import RequestHandler
 from drone_bridge.vehicle_side.simulator.world_requests import Context
+from drone_bridge.wire.errors import RemoteProtocolError
 
 MAX_CLIENTS: Final = 32
 GOODBYE_S: Final = 0.2  # how long clients get to close as well when the server ends

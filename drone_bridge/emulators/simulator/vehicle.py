@@ -9,7 +9,7 @@ from typing import Final
 from drone_bridge.emulators.simulator.bodies import Body, Motion
 from drone_bridge.emulators.simulator.forces import GRAVITY, Buoyancy, DragPlane, Gravity
 from drone_bridge.emulators.simulator.scene import SimulatedScene
-from drone_bridge.geometry.wxyz import IDENTITY, Vector, WxyzQuaternion, conjugate, rotate
+from drone_bridge.motion.wxyz import IDENTITY, Vector, WxyzQuaternion, conjugate, rotate
 from drone_bridge.protocols.simulator import VEHICLE
 from drone_bridge.vehicle_side.simulator.world import World
 

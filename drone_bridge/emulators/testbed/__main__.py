@@ -16,17 +16,17 @@ import sys
 import time
 from collections.abc import Sequence
 
-from drone_bridge.emulators.faults import fault_of
 from drone_bridge.emulators.testbed.conversation import Conversation, FaultKind, Setup
 from drone_bridge.emulators.testbed.flight import COLUMNS
 from drone_bridge.emulators.testbed.stereo_camera import StereoCamera
 from drone_bridge.emulators.testbed.vehicle import Scenario
 from drone_bridge.emulators.testbed.world import World
-from drone_bridge.emulators.wind import NO_ROTATION, WindRotation
-from drone_bridge.links.cancellation import Cancellation
-from drone_bridge.links.errors import LinkCancelledError, LinkError
-from drone_bridge.links.tcp import TcpConnector
-from drone_bridge.links.tcp_listener import TcpListener
+from drone_bridge.motion.wind import NO_ROTATION, WindRotation
+from drone_bridge.net.cancellation import Cancellation
+from drone_bridge.net.errors import LinkCancelledError, LinkError
+from drone_bridge.net.tcp import TcpConnector
+from drone_bridge.net.tcp_listener import TcpListener
+from drone_bridge.programs.faults import fault_of
 from drone_bridge.programs.options import (
     ProgramParser,
     add_address,
@@ -40,10 +40,10 @@ from drone_bridge.programs.options import (
 )
 from drone_bridge.programs.program import TrajectoryFile, run_program, say
 from drone_bridge.programs.tcp_link import make_link
-from drone_bridge.protocols.errors import ProtocolError
 from drone_bridge.protocols.testbed import AngleUnit, AttitudeLayout, Constants, TestbedConnection
 from drone_bridge.vehicle_side.testbed.conversation import Dialect
 from drone_bridge.vehicle_side.testbed.motion import Airframe
+from drone_bridge.wire.errors import ProtocolError
 
 FAREWELL_S = 0.2  # how long an autopilot gets to close its side as well
 

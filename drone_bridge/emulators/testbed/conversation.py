@@ -7,13 +7,13 @@ import time
 from dataclasses import dataclass
 from enum import Enum
 
-from drone_bridge.emulators.faults import Fault
 from drone_bridge.emulators.testbed.flight import Flight
 from drone_bridge.emulators.testbed.vehicle import Scenario, SimulatedDrone
-from drone_bridge.links.cancellation import Cancellation
-from drone_bridge.links.errors import LinkError
-from drone_bridge.links.fixed_rate import FixedRate
-from drone_bridge.links.tcp import TcpStream
+from drone_bridge.net.cancellation import Cancellation
+from drone_bridge.net.errors import LinkError
+from drone_bridge.net.fixed_rate import FixedRate
+from drone_bridge.net.tcp import TcpStream
+from drone_bridge.programs.faults import Fault
 from drone_bridge.programs.program import TrajectoryFile, say
 from drone_bridge.protocols.testbed import NEED_DATA, ConnectionClosed
 from drone_bridge.vehicle_side.testbed import conversation as vehicle_side

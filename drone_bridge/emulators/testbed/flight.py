@@ -6,7 +6,7 @@ from __future__ import annotations
 import math
 
 from drone_bridge.emulators.testbed.world import Sphere, World
-from drone_bridge.emulators.wind import Wind
+from drone_bridge.motion.wind import Wind
 from drone_bridge.vehicle_side.testbed.motion import Airframe, DroneState, Motion
 
 REACHED_WITHIN_M = 0.75  # of the target's centre

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from drone_bridge.emulators.testbed.world import Sphere
-from drone_bridge.geometry.matrices import Vector
+from drone_bridge.motion.matrices import Vector
 from drone_bridge.vehicle_side.testbed.motion import DroneState
 
 Image = npt.NDArray[np.uint8]

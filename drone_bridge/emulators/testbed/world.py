@@ -9,8 +9,8 @@ from itertools import combinations
 
 import numpy as np
 
-from drone_bridge.emulators.wind import NO_ROTATION, WindRotation
-from drone_bridge.geometry.matrices import Triple, Vector
+from drone_bridge.motion.matrices import Triple, Vector
+from drone_bridge.motion.wind import NO_ROTATION, WindRotation
 
 Colour = tuple[int, int, int]  # red, green, blue, 0 to 255
 

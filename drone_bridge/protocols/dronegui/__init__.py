@@ -33,7 +33,7 @@ from drone_bridge.protocols.dronegui.messages import (
     VisionDetect,
 )
 from drone_bridge.protocols.dronegui.navdata import MAX_FEATURES, MAX_MAGNITUDE
-from drone_bridge.protocols.events import NEED_DATA
+from drone_bridge.wire.events import NEED_DATA
 
 __all__ = [
     "AXES",

@@ -9,8 +9,8 @@ from typing import Any, Final
 from drone_bridge.protocols.dronegui import navdata
 from drone_bridge.protocols.dronegui.documents import is_number, parse, shown
 from drone_bridge.protocols.dronegui.messages import AXES, BUTTONS, ControlPacket, Controls, LatePacket, Navdata
-from drone_bridge.protocols.errors import LocalProtocolError, RemoteProtocolError
-from drone_bridge.protocols.events import EventQueue, EventSource, NeedData
+from drone_bridge.wire.errors import LocalProtocolError, RemoteProtocolError
+from drone_bridge.wire.events import EventQueue, EventSource, NeedData
 
 #: UDP, where the GUI takes control packets.
 DEFAULT_PORT: Final = 5560

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from drone_bridge.protocols.dronegui.documents import is_number, shown
 from drone_bridge.protocols.dronegui.messages import Demo, Feature, Navdata, OtherNavdata, VisionDetect
-from drone_bridge.protocols.errors import RemoteProtocolError
+from drone_bridge.wire.errors import RemoteProtocolError
 
 #: A drone detects four at most.
 MAX_FEATURES: Final = 16

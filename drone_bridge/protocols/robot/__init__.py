@@ -8,7 +8,6 @@ lockstep: packets may come at any time.
 Lengths are uint16, so no packet is larger than MAX_PAYLOAD_BYTES and a header.
 """
 
-from drone_bridge.protocols.events import NEED_DATA, ConnectionClosed
 from drone_bridge.protocols.robot.connections import (
     DEFAULT_PORT,
     HEADER_BYTES,
@@ -49,6 +48,7 @@ from drone_bridge.protocols.robot.sensors import (
 )
 from drone_bridge.protocols.robot.subsystems import MotorSensors, Subsystem, SubsystemInfo, SubsystemType
 from drone_bridge.protocols.robot.wire import MAX_STRING_BYTES
+from drone_bridge.wire.events import NEED_DATA, ConnectionClosed
 
 __all__ = [
     "DEFAULT_PORT",

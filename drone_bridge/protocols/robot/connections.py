@@ -5,9 +5,6 @@ import struct
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, ClassVar, Final
 
-from drone_bridge.protocols.errors import LocalProtocolError
-from drone_bridge.protocols.events import ConnectionClosed, EventT
-from drone_bridge.protocols.layouts import MisfitError, Numbers, is_one_of
 from drone_bridge.protocols.robot.packets import (
     BindFailure,
     BindSubsystem,
@@ -28,7 +25,10 @@ from drone_bridge.protocols.robot.packets import (
 from drone_bridge.protocols.robot.sensors import KNOWN_SENSOR_TYPES, SensorInfo, SensorUpdate
 from drone_bridge.protocols.robot.subsystems import SubsystemInfo, SubsystemType
 from drone_bridge.protocols.robot.wire import Packet
-from drone_bridge.protocols.stream import StreamConnection
+from drone_bridge.wire.errors import LocalProtocolError
+from drone_bridge.wire.events import ConnectionClosed, EventT
+from drone_bridge.wire.layouts import MisfitError, Numbers, is_one_of
+from drone_bridge.wire.stream import StreamConnection
 
 PROTOCOL_VERSION: Final = 2
 DEFAULT_PORT: Final = 25600

@@ -10,9 +10,9 @@ text; otherwise any garbage would pass.
 from collections.abc import Callable
 from typing import Any, Final, TypeVar
 
-from drone_bridge.protocols.errors import LocalProtocolError
-from drone_bridge.protocols.layouts import Bytes, MisfitError, Numbers, check_items
 from drone_bridge.protocols.robot.wire import Reader
+from drone_bridge.wire.errors import LocalProtocolError
+from drone_bridge.wire.layouts import Bytes, MisfitError, Numbers, check_items
 
 UINT16: Final = Numbers("H")
 REST: Final = Bytes()

@@ -4,9 +4,9 @@
 from dataclasses import dataclass, field
 from typing import Annotated, Any, Final
 
-from drone_bridge.protocols.errors import LocalProtocolError
-from drone_bridge.protocols.layouts import Int64, Layout, MisfitError, Numbers, Reader, RestOfBody, UInt16
 from drone_bridge.protocols.robot.wire import Packet, String
+from drone_bridge.wire.errors import LocalProtocolError
+from drone_bridge.wire.layouts import Int64, Layout, MisfitError, Numbers, Reader, RestOfBody, UInt16
 
 FULL_SPEED: Final = 2048  # of a motor, on the wire; the same backwards is negative
 

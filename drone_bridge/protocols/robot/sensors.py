@@ -6,10 +6,10 @@ from dataclasses import dataclass, field
 from enum import Enum, IntEnum
 from typing import Final
 
-from drone_bridge.protocols.errors import LocalProtocolError
-from drone_bridge.protocols.layouts import Int32, MisfitError, Numbers, UInt16, layout_of
 from drone_bridge.protocols.robot.lists import REST, UINT16, best_fit, encoded_count, opaque_rest
 from drone_bridge.protocols.robot.wire import Packet, Reader, String
+from drone_bridge.wire.errors import LocalProtocolError
+from drone_bridge.wire.layouts import Int32, MisfitError, Numbers, UInt16, layout_of
 
 _INT32: Final = Numbers("i")
 _STRING: Final = layout_of(String)

@@ -5,10 +5,10 @@ from dataclasses import dataclass, field, replace
 from enum import IntEnum
 from typing import Final
 
-from drone_bridge.protocols.errors import LocalProtocolError
-from drone_bridge.protocols.layouts import UInt8, UInt16, layout_of
 from drone_bridge.protocols.robot.lists import REST, UINT16, best_fit, encoded_count, opaque_rest
 from drone_bridge.protocols.robot.wire import Packet, Reader, String
+from drone_bridge.wire.errors import LocalProtocolError
+from drone_bridge.wire.layouts import UInt8, UInt16, layout_of
 
 _SMALLEST_SUBSYSTEM: Final = 1 + 2 + 2  # bytes: type, two empty strings
 

@@ -8,7 +8,6 @@ The messages are in files by subject, and all exported here. Those whose bodies 
 objects.py and cameras.py, which describe the chosen layouts.
 """
 
-from drone_bridge.protocols.events import NEED_DATA, ConnectionClosed
 from drone_bridge.protocols.simulator.cameras import (
     AddCamera,
     BroadcastCamera,
@@ -97,6 +96,7 @@ from drone_bridge.protocols.simulator.world import (
     Spied,
     Spy,
 )
+from drone_bridge.wire.events import NEED_DATA, ConnectionClosed
 
 __all__ = [
     "DEFAULT_PORT",

@@ -6,9 +6,6 @@ from collections import deque
 from dataclasses import dataclass
 from typing import Any, ClassVar, Final
 
-from drone_bridge.protocols.codec import Message
-from drone_bridge.protocols.errors import LocalProtocolError
-from drone_bridge.protocols.events import ConnectionClosed, EventT, NeedData
 from drone_bridge.protocols.simulator import (
     cameras,
     entities,
@@ -21,7 +18,10 @@ from drone_bridge.protocols.simulator import (
 from drone_bridge.protocols.simulator.entity_streams import EntityData, EntityDataLayout, entity_data_layout
 from drone_bridge.protocols.simulator.wire import Request, Response
 from drone_bridge.protocols.simulator.world import Error
-from drone_bridge.protocols.stream import StreamConnection
+from drone_bridge.wire.codec import Message
+from drone_bridge.wire.errors import LocalProtocolError
+from drone_bridge.wire.events import ConnectionClosed, EventT, NeedData
+from drone_bridge.wire.stream import StreamConnection
 
 DEFAULT_PORT: Final = 7772
 TCP_PORT: Final = DEFAULT_PORT  # its name of old

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import Annotated, Final
 
-from drone_bridge.protocols.layouts import Bytes, Choice, Flag, Float64, Numbers, UInt8, UInt32
 from drone_bridge.protocols.simulator.extended import ExtendedAttributes
 from drone_bridge.protocols.simulator.wire import Ids, ItemType, Quaternion, Request, Response, Vector
 from drone_bridge.protocols.simulator.world import Added, Ok
+from drone_bridge.wire.layouts import Bytes, Choice, Flag, Float64, Numbers, UInt8, UInt32
 
 
 class Attribute(IntEnum):

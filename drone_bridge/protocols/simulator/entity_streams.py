@@ -8,11 +8,11 @@ from functools import lru_cache
 from operator import itemgetter
 from typing import Annotated, Any, Final
 
-from drone_bridge.protocols.errors import LocalProtocolError
-from drone_bridge.protocols.layouts import ListOf, MisfitError, Numbers, Reader, UInt8, UInt32, pack
 from drone_bridge.protocols.simulator.entities import VALUES, AttributeValue
 from drone_bridge.protocols.simulator.wire import ItemType, Request, Response
 from drone_bridge.protocols.simulator.world import Added
+from drone_bridge.wire.errors import LocalProtocolError
+from drone_bridge.wire.layouts import ListOf, MisfitError, Numbers, Reader, UInt8, UInt32, pack
 
 _ID_AND_COUNT: Final = struct.Struct(">IB")
 _ATTRIBUTE: Final = Numbers("B")

@@ -4,10 +4,10 @@
 from dataclasses import dataclass
 from typing import Annotated
 
-from drone_bridge.protocols.codec import Message
-from drone_bridge.protocols.layouts import ListOf, UInt32
 from drone_bridge.protocols.simulator.wire import Data, ItemType, Key, Request, Response
 from drone_bridge.protocols.simulator.world import Added, Ok
+from drone_bridge.wire.codec import Message
+from drone_bridge.wire.layouts import ListOf, UInt32
 
 
 @dataclass(frozen=True, slots=True)

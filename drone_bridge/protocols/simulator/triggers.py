@@ -5,11 +5,11 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import Annotated, Any, ClassVar, Final
 
-from drone_bridge.protocols.codec import Message
-from drone_bridge.protocols.errors import LocalProtocolError
-from drone_bridge.protocols.layouts import Float64, Layout, Numbers, Reader, RestOfBody, UInt32
 from drone_bridge.protocols.simulator.wire import Data, ItemType, Request, Response, Vector
 from drone_bridge.protocols.simulator.world import Added
+from drone_bridge.wire.codec import Message
+from drone_bridge.wire.errors import LocalProtocolError
+from drone_bridge.wire.layouts import Float64, Layout, Numbers, Reader, RestOfBody, UInt32
 
 
 class TriggerType(IntEnum):

@@ -4,9 +4,9 @@
 from dataclasses import dataclass
 from typing import ClassVar, Final
 
-from drone_bridge.protocols.errors import LocalProtocolError
-from drone_bridge.protocols.layouts import Flag, Float64, MisfitError, Numbers, Reader, UInt8, UInt32, UInt64, is_one_of
 from drone_bridge.protocols.simulator.wire import ItemType, Name, Request, Response
+from drone_bridge.wire.errors import LocalProtocolError
+from drone_bridge.wire.layouts import Flag, Float64, MisfitError, Numbers, Reader, UInt8, UInt32, UInt64, is_one_of
 
 _IS_ADDED: Final = Numbers("?")
 _TYPE: Final = Numbers("B")

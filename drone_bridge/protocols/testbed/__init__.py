@@ -10,7 +10,6 @@ outgoing messages: finite numbers, usable angles of view, pitch within half a tu
 is the exception: it says that a new simulation has started on the same connection.
 """
 
-from drone_bridge.protocols.events import NEED_DATA, ConnectionClosed
 from drone_bridge.protocols.testbed.autopilot_connection import AutopilotConnection
 from drone_bridge.protocols.testbed.messages import (
     BYTES_PER_PIXEL,
@@ -25,6 +24,7 @@ from drone_bridge.protocols.testbed.messages import (
     SimulationRestarted,
 )
 from drone_bridge.protocols.testbed.testbed_connection import TestbedConnection
+from drone_bridge.wire.events import NEED_DATA, ConnectionClosed
 
 __all__ = [
     "BYTES_PER_PIXEL",

@@ -6,8 +6,6 @@ from array import array
 from collections import deque
 from typing import Final
 
-from drone_bridge.protocols.errors import LocalProtocolError, RemoteProtocolError
-from drone_bridge.protocols.events import NEED_DATA, ConnectionClosed, EventSource, NeedData
 from drone_bridge.protocols.testbed import layouts
 from drone_bridge.protocols.testbed.messages import (
     AngleUnit,
@@ -21,6 +19,8 @@ from drone_bridge.protocols.testbed.messages import (
     implausible_floats,
 )
 from drone_bridge.protocols.testbed.packing import CONSTANTS, pack_reply
+from drone_bridge.wire.errors import LocalProtocolError, RemoteProtocolError
+from drone_bridge.wire.events import NEED_DATA, ConnectionClosed, EventSource, NeedData
 
 #: What is taken ahead for a frame before a whole one has come: 49 bytes can announce one of 64 MiB and begin it.
 _AHEAD_BYTES: Final = 1 << 20

@@ -6,8 +6,8 @@ import struct
 from collections.abc import Iterable
 from typing import Final
 
-from drone_bridge.protocols.errors import LocalProtocolError
 from drone_bridge.protocols.testbed.messages import Constants, MotionParameters, non_finite
+from drone_bridge.wire.errors import LocalProtocolError
 
 CONSTANTS: Final = struct.Struct(">ffiiffffffff")
 REPLY: Final = struct.Struct(">ffff")

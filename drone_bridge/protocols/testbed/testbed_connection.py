@@ -3,8 +3,6 @@
 
 import math
 
-from drone_bridge.protocols.errors import LocalProtocolError, RemoteProtocolError
-from drone_bridge.protocols.events import NEED_DATA, ConnectionClosed, EventSource, NeedData
 from drone_bridge.protocols.testbed import layouts
 from drone_bridge.protocols.testbed.messages import (
     AngleUnit,
@@ -18,6 +16,8 @@ from drone_bridge.protocols.testbed.messages import (
     non_finite,
 )
 from drone_bridge.protocols.testbed.packing import CONSTANTS, REPLY, constant_values, pack
+from drone_bridge.wire.errors import LocalProtocolError, RemoteProtocolError
+from drone_bridge.wire.events import NEED_DATA, ConnectionClosed, EventSource, NeedData
 
 
 class TestbedConnection(EventSource[MotionParameters | ConnectionClosed]):

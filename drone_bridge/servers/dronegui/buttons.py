@@ -13,7 +13,7 @@ from rclpy.exceptions import InvalidHandle
 from std_msgs.msg import Empty
 from std_srvs.srv import SetBool, Trigger
 
-from drone_bridge.link_node.link_node import LinkNode
+from drone_bridge.ros.link_node import LinkNode
 
 REFUSED: Final = "refused presses"
 MISSING: Final = "missing services"

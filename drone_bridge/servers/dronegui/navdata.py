@@ -7,10 +7,9 @@ from typing import Final
 
 from std_msgs.msg import String
 
-from drone_bridge.link_node.link_node import LinkNode
-from drone_bridge.links.errors import LinkError
-from drone_bridge.links.udp import UdpListener
 from drone_bridge.msg import DetectionArray
+from drone_bridge.net.errors import LinkError
+from drone_bridge.net.udp import UdpListener
 from drone_bridge.protocols.dronegui import (
     MAX_DATAGRAM_BYTES,
     NEED_DATA,
@@ -19,11 +18,12 @@ from drone_bridge.protocols.dronegui import (
     Navdata,
     VisionDetect,
 )
-from drone_bridge.protocols.errors import LocalProtocolError, RemoteProtocolError
+from drone_bridge.ros.link_node import LinkNode
 from drone_bridge.servers.dronegui.sources import DroneSources
 from drone_bridge.translate import dronegui as translate
 from drone_bridge.translate import dronegui_navdata
 from drone_bridge.vehicle_side.dronegui import Gui
+from drone_bridge.wire.errors import LocalProtocolError, RemoteProtocolError
 
 NAVDATA_TOPIC: Final = "dronegui/navdata"
 UNSENT: Final = "unsent navdata"

@@ -3,20 +3,20 @@
 
 from typing import Final
 
-from drone_bridge.link_node.common_parameters import (
-    ALLOWED_PEERS,
-    NEUTRAL_TIME,
-    SOURCE_TIMEOUT,
-    common_parameters,
-    full_scale_parameters,
-)
-from drone_bridge.node.parameters import ParameterDeclaration
 from drone_bridge.protocols.dronegui import (
     AXES,
     DEFAULT_NAVDATA_PORT,
     DEFAULT_NAVDATA_SOURCE_PORT,
     DEFAULT_PORT,
 )
+from drone_bridge.ros.common_parameters import (
+    ALLOWED_PEERS,
+    NEUTRAL_TIME,
+    SOURCE_TIMEOUT,
+    common_parameters,
+    full_scale_parameters,
+)
+from drone_bridge.ros.parameters import ParameterDeclaration
 
 #: The buttons that operators press, by the names of the bridge's services.
 TARGETS: Final = ("takeoff", "land", "reset", "hover")

@@ -9,11 +9,11 @@ import time
 from collections.abc import Callable
 from typing import Any, Final
 
-from drone_bridge.links.backoff import Backoff
-from drone_bridge.links.cancellation import Cancellation, Wakeup
-from drone_bridge.links.discovery import DiscoveryResponder
-from drone_bridge.links.errors import LinkCancelledError
-from drone_bridge.links.tcp_clients import TcpClients
+from drone_bridge.net.backoff import Backoff
+from drone_bridge.net.cancellation import Cancellation, Wakeup
+from drone_bridge.net.discovery import DiscoveryResponder
+from drone_bridge.net.errors import LinkCancelledError
+from drone_bridge.net.tcp_clients import TcpClients
 
 #: How long drivers have to read the last packets when the server ends.
 GOODBYE_S: Final = 0.1

@@ -10,9 +10,9 @@ from typing import Final
 from drone_bridge.msg import SensorArray, SubsystemArray
 from drone_bridge.msg import Subsystem as SubsystemMessage
 from drone_bridge.protocols.robot import MotorSensors, Sensor, SensorType, SubsystemType
+from drone_bridge.ros.topic_names import topic_token
 from drone_bridge.translate.robot import LONGEST_NAME, MEASUREMENTS
 from drone_bridge.translate.robot_frames import millivolts_from_volts
-from drone_bridge.translate.topic_names import topic_token
 from drone_bridge.vehicle_side.robot.vehicle import DrivenSubsystem
 
 NONE: Final = "none"

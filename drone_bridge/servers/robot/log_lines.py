@@ -7,10 +7,10 @@ from typing import Final
 
 from rcl_interfaces.msg import Log
 
-from drone_bridge.link_node.link_node import LinkNode
-from drone_bridge.node.log_limiter import LogLimiter
-from drone_bridge.protocols.text import printable
+from drone_bridge.ros.link_node import LinkNode
+from drone_bridge.ros.log_limiter import LogLimiter
 from drone_bridge.translate.robot import ROBOT_SAYS
+from drone_bridge.wire.text import printable
 
 ROSOUT: Final = "/rosout"
 MAX_WAITING: Final = 64  # lines queued for the link's thread; older ones are dropped

@@ -6,11 +6,11 @@ from dataclasses import replace
 from enum import Enum
 from typing import Final
 
-from drone_bridge.link_node.common_parameters import NEUTRAL_TIME, common_parameters
 from drone_bridge.link_node.robot_parameters import DISCOVERY_UDP_PORT, SKID_STEER
-from drone_bridge.links.discovery import DISCOVERY_GROUP
-from drone_bridge.node.parameters import ParameterDeclaration
+from drone_bridge.net.discovery import DISCOVERY_GROUP
 from drone_bridge.protocols.robot import TCP_PORT
+from drone_bridge.ros.common_parameters import NEUTRAL_TIME, common_parameters
+from drone_bridge.ros.parameters import ParameterDeclaration
 from drone_bridge.servers.robot.listing import NONE, check_topics
 from drone_bridge.vehicle_side.robot.robotd import Dialect
 from drone_bridge.vehicle_side.robot.vehicle import HEADLIGHT, TRACKS

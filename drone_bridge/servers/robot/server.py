@@ -10,17 +10,16 @@ from geometry_msgs.msg import Twist
 from rclpy.publisher import Publisher
 from std_msgs.msg import Bool
 
-from drone_bridge.link_node.farewell import repeat_farewell
-from drone_bridge.link_node.link_node import LinkNode
-from drone_bridge.link_node.link_thread import Endpoint
-from drone_bridge.links.cancellation import Cancellation, Wakeup
-from drone_bridge.links.discovery import DiscoveryResponder, DiscoveryRoute
-from drone_bridge.links.errors import LinkError
-from drone_bridge.links.tcp_clients import Connection, TcpClients
-from drone_bridge.node.program import run
-from drone_bridge.node.stall_watch import PROCESS, STALL_S
-from drone_bridge.protocols.errors import ProtocolError
+from drone_bridge.net.cancellation import Cancellation, Wakeup
+from drone_bridge.net.discovery import DiscoveryResponder, DiscoveryRoute
+from drone_bridge.net.errors import LinkError
+from drone_bridge.net.tcp_clients import Connection, TcpClients
 from drone_bridge.protocols.robot import PROTOCOL_VERSION, FirmwareInfo
+from drone_bridge.ros.farewell import repeat_farewell
+from drone_bridge.ros.link_node import LinkNode
+from drone_bridge.ros.link_thread import Endpoint
+from drone_bridge.ros.program import run
+from drone_bridge.ros.stall_watch import PROCESS, STALL_S
 from drone_bridge.servers.last_word import LastWord
 from drone_bridge.servers.robot.drive_commands import DriveCommands
 from drone_bridge.servers.robot.endpoint import DriverEndpoint, Drivers
@@ -37,6 +36,7 @@ from drone_bridge.vehicle_side.robot.conversation import Conversation
 from drone_bridge.vehicle_side.robot.drivers import Driver, HangUpError, Instant
 from drone_bridge.vehicle_side.robot.protocol_1 import Protocol1Control
 from drone_bridge.vehicle_side.robot.robotd import Dialect, RobotdControl
+from drone_bridge.wire.errors import ProtocolError
 
 #: As told to drivers in packet 0x09.
 FIRMWARE: Final = FirmwareInfo("drone_bridge", "0.2", PROTOCOL_VERSION)

@@ -7,11 +7,11 @@ from typing import Any, Final
 
 from rclpy.qos import QoSProfile, ReliabilityPolicy
 
-from drone_bridge.link_node.lease import LeaseWatch, with_vehicle_lease
-from drone_bridge.link_node.link_node import LinkNode
 from drone_bridge.msg import SensorArray, SubsystemArray
-from drone_bridge.node.qos import latched
 from drone_bridge.protocols.robot import SensorReading
+from drone_bridge.ros.lease import LeaseWatch, with_vehicle_lease
+from drone_bridge.ros.link_node import LinkNode
+from drone_bridge.ros.qos import latched
 from drone_bridge.servers.robot.listing import (
     MAX_SENSORS,
     Listing,

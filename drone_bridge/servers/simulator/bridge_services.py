@@ -11,9 +11,9 @@ from rclpy.client import Client
 from rclpy.task import Future
 
 from drone_bridge import srv
-from drone_bridge.link_node.lease import LeaseWatch
-from drone_bridge.link_node.link_node import LinkNode
 from drone_bridge.msg import ItemEvent
+from drone_bridge.ros.lease import LeaseWatch
+from drone_bridge.ros.link_node import LinkNode
 
 #: The services below the bridge's name.
 SERVICES: Final = {

@@ -4,13 +4,13 @@
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
-from drone_bridge.links.tcp_clients import Connection
+from drone_bridge.net.tcp_clients import Connection
 from drone_bridge.protocols import simulator as sim
-from drone_bridge.protocols.errors import RemoteProtocolError
 from drone_bridge.servers.simulator.service_calls import ServiceCall, failure
 from drone_bridge.vehicle_side.simulator.conversation import Conversation, HangUpError
 from drone_bridge.vehicle_side.simulator.items import RefusedError
 from drone_bridge.vehicle_side.simulator.quirks import Quirks
+from drone_bridge.wire.errors import RemoteProtocolError
 
 if TYPE_CHECKING:
     from drone_bridge.servers.simulator.server import SimulatorServer

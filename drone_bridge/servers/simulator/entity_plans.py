@@ -5,8 +5,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from drone_bridge.protocols.text import printable
-from drone_bridge.translate.topic_names import topic_token
+from drone_bridge.ros.topic_names import topic_token
+from drone_bridge.wire.text import printable
 
 _KEYS: Final = ("pose", "twist", "odom", "tf", "render", "radius")
 

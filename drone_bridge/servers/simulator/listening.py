@@ -3,11 +3,11 @@
 
 from collections.abc import Callable
 
-from drone_bridge.links.backoff import Backoff
-from drone_bridge.links.cancellation import Cancellation
-from drone_bridge.links.connector import address_name
-from drone_bridge.links.errors import LinkCancelledError
-from drone_bridge.links.tcp_clients import TcpClients
+from drone_bridge.net.backoff import Backoff
+from drone_bridge.net.cancellation import Cancellation
+from drone_bridge.net.connector import address_name
+from drone_bridge.net.errors import LinkCancelledError
+from drone_bridge.net.tcp_clients import TcpClients
 
 
 class Listening:

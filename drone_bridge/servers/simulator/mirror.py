@@ -5,7 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
-from drone_bridge.geometry.wxyz import IDENTITY, Vector, WxyzQuaternion
+from drone_bridge.motion.wxyz import IDENTITY, Vector, WxyzQuaternion
 from drone_bridge.protocols.simulator import AddEntity, Attribute, AttributeValue
 from drone_bridge.translate.simulator import Axes, EntityState
 from drone_bridge.translate.simulator_mirror import wire_value

@@ -3,9 +3,9 @@
 
 from typing import Final
 
-from drone_bridge.link_node.common_parameters import NEUTRAL_TIME, SOURCE_TIMEOUT, SPEED_LIMITS, common_parameters
-from drone_bridge.node.parameters import ParameterDeclaration
 from drone_bridge.protocols.simulator import TCP_PORT
+from drone_bridge.ros.common_parameters import NEUTRAL_TIME, SOURCE_TIMEOUT, SPEED_LIMITS, common_parameters
+from drone_bridge.ros.parameters import ParameterDeclaration
 from drone_bridge.vehicle_side.simulator.quirks import Quirks
 
 PARAMETERS: Final = (

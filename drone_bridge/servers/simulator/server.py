@@ -14,16 +14,16 @@ from typing import Any, Final
 from rclpy.qos import QoSProfile
 from std_msgs.msg import Empty
 
-from drone_bridge.link_node.link_node import LinkNode
-from drone_bridge.link_node.link_thread import Endpoint
-from drone_bridge.links.cancellation import Cancellation
-from drone_bridge.links.errors import LinkCancelledError
-from drone_bridge.links.tcp_clients import CLOSED_BY_PEER, Connection, TcpClients
 from drone_bridge.msg import CameraView, ExtendedAttributes, ItemEvent, TriggerEvent
-from drone_bridge.node.clock_publishers import is_time_simulated
-from drone_bridge.node.program import run
+from drone_bridge.net.cancellation import Cancellation
+from drone_bridge.net.errors import LinkCancelledError
+from drone_bridge.net.tcp_clients import CLOSED_BY_PEER, Connection, TcpClients
 from drone_bridge.protocols import simulator as sim
 from drone_bridge.protocols.simulator import ItemType
+from drone_bridge.ros.clock_publishers import is_time_simulated
+from drone_bridge.ros.link_node import LinkNode
+from drone_bridge.ros.link_thread import Endpoint
+from drone_bridge.ros.program import run
 from drone_bridge.servers.simulator.bridge_services import BridgeServices
 from drone_bridge.servers.simulator.client_session import ENDS, ClientSession
 from drone_bridge.servers.simulator.entity_plans import EntityPlan, read_plans

@@ -13,12 +13,12 @@ from rclpy.subscription import Subscription
 from sensor_msgs.msg import Imu
 from tf2_msgs.msg import TFMessage
 
-from drone_bridge.geometry.quaternions import IDENTITY, Quaternion, multiplied, rotated
-from drone_bridge.link_node.link_node import LinkNode
+from drone_bridge.motion.quaternions import IDENTITY, Quaternion, multiplied, rotated
+from drone_bridge.ros.link_node import LinkNode
+from drone_bridge.ros.time import seconds_between, stamp_numbers
 from drone_bridge.servers.simulator.entity_plans import EntityPlan
 from drone_bridge.translate import simulator_mirror as translate
 from drone_bridge.translate.simulator import EntityState, Vector
-from drone_bridge.translate.time import seconds_between, stamp_numbers
 
 #: Messages queued per subscription.
 _DEPTH: Final = 50

@@ -6,10 +6,10 @@ from collections.abc import Callable
 
 from geometry_msgs.msg import Twist
 
-from drone_bridge.geometry.quaternions import IDENTITY
-from drone_bridge.link_node.link_node import LinkNode
-from drone_bridge.node.delivery import wait_for_delivery
+from drone_bridge.motion.quaternions import IDENTITY
 from drone_bridge.protocols.simulator import Attribute
+from drone_bridge.ros.delivery import wait_for_delivery
+from drone_bridge.ros.link_node import LinkNode
 from drone_bridge.servers.last_word import LastWord
 from drone_bridge.servers.simulator.mirror import UNKNOWN_STATE
 from drone_bridge.translate.simulator import Axes, EntityState, Vector

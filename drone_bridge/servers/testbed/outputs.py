@@ -7,9 +7,9 @@ from builtin_interfaces.msg import Time
 from geometry_msgs.msg import Twist
 from rclpy.publisher import Publisher
 
-from drone_bridge.link_node.link_node import LinkNode
 from drone_bridge.msg import CommandRates
-from drone_bridge.node.qos import newest
+from drone_bridge.ros.link_node import LinkNode
+from drone_bridge.ros.qos import newest
 from drone_bridge.translate import testbed as translate
 from drone_bridge.translate.testbed import Command
 

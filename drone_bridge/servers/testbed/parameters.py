@@ -7,9 +7,9 @@ from typing import Final
 from nav_msgs.msg import Odometry
 from sensor_msgs.msg import Imu
 
-from drone_bridge.link_node.common_parameters import NEUTRAL_TIME, SOURCE_TIMEOUT, common_parameters
 from drone_bridge.link_node.testbed_parameters import ANGLE_UNIT, WIRE_LOG_IMAGES, attitude_layout
-from drone_bridge.node.parameters import DeclaredParameters, ParameterDeclaration
+from drone_bridge.ros.common_parameters import NEUTRAL_TIME, SOURCE_TIMEOUT, common_parameters
+from drone_bridge.ros.parameters import DeclaredParameters, ParameterDeclaration
 from drone_bridge.servers.testbed.outputs import AUTO, CHOICES
 from drone_bridge.translate.testbed import SIDES
 from drone_bridge.vehicle_side.testbed.modelled_flight import FlightLimits

@@ -8,9 +8,9 @@ from typing import Final
 
 from sensor_msgs.msg import CameraInfo
 
-from drone_bridge.link_node.link_node import LinkNode
 from drone_bridge.msg import DroneProperties
-from drone_bridge.node.qos import latched
+from drone_bridge.ros.link_node import LinkNode
+from drone_bridge.ros.qos import latched
 from drone_bridge.servers.testbed.parameters import DRONE, SIDES_OF, assumed_drone
 from drone_bridge.translate import testbed as translate
 from drone_bridge.translate.testbed import SIDES

@@ -13,16 +13,16 @@ from nav_msgs.msg import Odometry
 from rclpy.publisher import Publisher
 from sensor_msgs.msg import Image, Imu
 
-from drone_bridge.geometry.quaternions import Quaternion
-from drone_bridge.link_node.link_node import LinkNode
-from drone_bridge.links.cancellation import Wakeup
-from drone_bridge.links.errors import LinkError
-from drone_bridge.links.tcp import TcpStream
+from drone_bridge.motion.quaternions import Quaternion
 from drone_bridge.msg import DroneProperties
-from drone_bridge.node.program import run
-from drone_bridge.node.stall_watch import PROCESS
-from drone_bridge.protocols.errors import LocalProtocolError
+from drone_bridge.net.cancellation import Wakeup
+from drone_bridge.net.errors import LinkError
+from drone_bridge.net.tcp import TcpStream
 from drone_bridge.protocols.testbed import NEED_DATA, AngleUnit, AttitudeLayout, ConnectionClosed
+from drone_bridge.ros.frame_names import FrameNames
+from drone_bridge.ros.link_node import LinkNode
+from drone_bridge.ros.program import run
+from drone_bridge.ros.stall_watch import PROCESS
 from drone_bridge.servers.last_word import LastWord
 from drone_bridge.servers.testbed.command_watchdog import CommandWatchdog
 from drone_bridge.servers.testbed.outputs import RATES, CommandOutputs
@@ -38,10 +38,10 @@ from drone_bridge.servers.testbed.properties import PropertiesSource
 from drone_bridge.servers.testbed.synchronizer import ATTITUDE_TIMEOUT_S, FrameSynchronizer
 from drone_bridge.servers.testbed.vehicle import RosDrone
 from drone_bridge.translate import testbed as translate
-from drone_bridge.translate.frame_names import FrameNames
 from drone_bridge.translate.testbed import SIDES, Command
 from drone_bridge.vehicle_side.testbed.conversation import Conversation, Dialect
 from drone_bridge.vehicle_side.testbed.modelled_flight import LevelVelocity, ModelledFlight
+from drone_bridge.wire.errors import LocalProtocolError
 
 _WATCH_PERIOD_S: Final = 0.02
 _SUBSCRIBER_CHECK_PERIOD_S: Final = 0.5

@@ -12,8 +12,8 @@ from builtin_interfaces.msg import Time
 from nav_msgs.msg import Odometry
 from sensor_msgs.msg import Image, Imu
 
+from drone_bridge.ros.time import NANOSECONDS, nanoseconds_of, seconds_of, time_from_nanoseconds
 from drone_bridge.translate.testbed import SIDES
-from drone_bridge.translate.time import NANOSECONDS, nanoseconds_of, seconds_of, time_from_nanoseconds
 
 #: How long a pair waits for an attitude that is at least as new, before an older one is used.
 ATTITUDE_TIMEOUT_S: Final = 0.1

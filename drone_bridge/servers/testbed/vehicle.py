@@ -12,7 +12,6 @@ from nav_msgs.msg import Odometry
 from sensor_msgs.msg import Image
 
 from drone_bridge.msg import DroneProperties
-from drone_bridge.protocols.errors import LocalProtocolError
 from drone_bridge.protocols.testbed import (
     AngleUnit,
     AttitudeLayout,
@@ -22,12 +21,13 @@ from drone_bridge.protocols.testbed import (
     SensorFrame,
     TestbedConnection,
 )
+from drone_bridge.ros.images import Rgb8Image, rgb8_pixels
+from drone_bridge.ros.time import seconds_of
 from drone_bridge.servers.testbed.synchronizer import FrameSynchronizer, SynchronizedFrame
 from drone_bridge.translate import testbed as translate
-from drone_bridge.translate.images import Rgb8Image, rgb8_pixels
 from drone_bridge.translate.testbed import Command
-from drone_bridge.translate.time import seconds_of
 from drone_bridge.vehicle_side.testbed.modelled_flight import LevelVelocity, ModelledFlight
+from drone_bridge.wire.errors import LocalProtocolError
 
 _POSES_KEPT = 100
 

@@ -5,7 +5,6 @@ A drone and a rover report what they sense, several times a second; commands go 
 answered. Signs and units are those of the wire; see docs/telemetry.md.
 """
 
-from drone_bridge.protocols.events import NEED_DATA
 from drone_bridge.telemetry.codec.connections import (
     DEFAULT_PORT,
     RESTART_S,
@@ -35,6 +34,7 @@ from drone_bridge.telemetry.codec.messages import (
     RoverTelemetry,
     Vector,
 )
+from drone_bridge.wire.events import NEED_DATA
 
 __all__ = [
     "DEFAULT_PORT",

@@ -4,8 +4,6 @@
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from drone_bridge.protocols.errors import RemoteProtocolError
-from drone_bridge.protocols.events import EventQueue, EventSource, NeedData
 from drone_bridge.telemetry.codec.documents import (
     DEFAULT_LIMITS,
     Document,
@@ -21,6 +19,8 @@ from drone_bridge.telemetry.codec.messages import (
     Limits,
     RoverTelemetry,
 )
+from drone_bridge.wire.errors import RemoteProtocolError
+from drone_bridge.wire.events import EventQueue, EventSource, NeedData
 
 DEFAULT_PORT: Final = 5555
 #: A timestamp that is further back than this is not late: its sender has restarted.

@@ -8,8 +8,6 @@ import json
 import reprlib
 from typing import Any, Final
 
-from drone_bridge.protocols import jpeg
-from drone_bridge.protocols.errors import LocalProtocolError, RemoteProtocolError
 from drone_bridge.telemetry.codec.json_and_base64 import from_base64, from_json, to_base64, to_json
 from drone_bridge.telemetry.codec.messages import (
     MAX_FOV,
@@ -30,6 +28,8 @@ from drone_bridge.telemetry.codec.messages import (
     RoverTelemetry,
     Vector,
 )
+from drone_bridge.wire import jpeg
+from drone_bridge.wire.errors import LocalProtocolError, RemoteProtocolError
 
 #: A document as it came: a datagram, or the text of a topic.
 Document = bytes | bytearray | memoryview | str

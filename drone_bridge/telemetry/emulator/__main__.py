@@ -16,7 +16,7 @@ import sys
 from collections.abc import Sequence
 from typing import Final
 
-from drone_bridge.missing_package import explain_missing
+from drone_bridge.programs.missing_package import explain_missing
 
 try:
     import cv2
@@ -25,11 +25,11 @@ except ModuleNotFoundError as error:
         raise
     sys.exit(explain_missing("drone_bridge.telemetry.emulator", error))
 
-from drone_bridge.emulators.bad_network import BadNetwork
-from drone_bridge.emulators.faults import fault_of
-from drone_bridge.links.cancellation import Cancellation
-from drone_bridge.links.errors import LinkCancelledError
-from drone_bridge.links.udp import UdpConnector, UdpListener
+from drone_bridge.net.cancellation import Cancellation
+from drone_bridge.net.errors import LinkCancelledError
+from drone_bridge.net.udp import UdpConnector, UdpListener
+from drone_bridge.programs.bad_network import BadNetwork
+from drone_bridge.programs.faults import fault_of
 from drone_bridge.programs.options import (
     ProgramParser,
     add_bad_network,

@@ -17,8 +17,8 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from drone_bridge.emulators.wind import Wind
-from drone_bridge.geometry.matrices import Triple
+from drone_bridge.motion.matrices import Triple
+from drone_bridge.motion.wind import Wind
 from drone_bridge.telemetry.codec import DroneCommand
 
 Vector = npt.NDArray[np.float64]  # 3 elements

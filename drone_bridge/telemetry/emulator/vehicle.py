@@ -8,7 +8,7 @@ from typing import Final
 
 import cv2
 
-from drone_bridge.geometry.matrices import Triple
+from drone_bridge.motion.matrices import Triple
 from drone_bridge.telemetry.codec import Camera, DroneCommand, DroneTelemetry, RoverTelemetry, Vector
 from drone_bridge.telemetry.device import IMAGE_EVERY, PERIOD_S
 from drone_bridge.telemetry.emulator.camera import DownwardCamera

@@ -14,15 +14,14 @@ from nav_msgs.msg import Odometry
 from rclpy.qos import qos_profile_sensor_data
 from std_msgs.msg import String
 
-from drone_bridge.link_node.common_parameters import read_group
-from drone_bridge.link_node.link_node import AFTER_STALLS, STALE_DATAGRAMS, LinkNode
-from drone_bridge.link_node.link_thread import Endpoint
-from drone_bridge.links.cancellation import Cancellation
-from drone_bridge.links.errors import LinkError, LinkRefusedError, LinkTimeoutError
-from drone_bridge.links.udp import UdpConnector
-from drone_bridge.node.program import run
-from drone_bridge.protocols.errors import LocalProtocolError, RemoteProtocolError
-from drone_bridge.servers.velocity_output import OPERATORS_LOST, VelocityOutput
+from drone_bridge.net.cancellation import Cancellation
+from drone_bridge.net.errors import LinkError, LinkRefusedError, LinkTimeoutError
+from drone_bridge.net.udp import UdpConnector
+from drone_bridge.ros.common_parameters import read_group
+from drone_bridge.ros.link_node import AFTER_STALLS, STALE_DATAGRAMS, LinkNode
+from drone_bridge.ros.link_thread import Endpoint
+from drone_bridge.ros.program import run
+from drone_bridge.ros.velocity_output import OPERATORS_LOST, VelocityOutput
 from drone_bridge.telemetry.codec import DroneCommand, RoverTelemetry
 from drone_bridge.telemetry.device import MAX_DATAGRAM_BYTES, ROVER_EVERY, DroneSide, without_image
 from drone_bridge.telemetry.server.pad import BAD_IMAGES
@@ -40,7 +39,8 @@ from drone_bridge.telemetry.topics import (
     Translation,
     twist_from_command,
 )
-from drone_bridge.vehicle_side.rate_limit import RateLimit
+from drone_bridge.wire.errors import LocalProtocolError, RemoteProtocolError
+from drone_bridge.wire.rate_limit import RateLimit
 
 UNHEARD: Final = "undelivered documents"
 UNSENT: Final = "unsent documents"

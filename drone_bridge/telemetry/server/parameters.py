@@ -3,14 +3,14 @@
 
 from typing import Final
 
-from drone_bridge.link_node.common_parameters import (
+from drone_bridge.ros.common_parameters import (
     NEUTRAL_TIME,
     SOURCE_TIMEOUT,
     common_parameters,
     full_scale_parameters,
 )
-from drone_bridge.node.described_parameters import declarations
-from drone_bridge.node.parameters import ParameterDeclaration
+from drone_bridge.ros.described_parameters import declarations
+from drone_bridge.ros.parameters import ParameterDeclaration
 from drone_bridge.telemetry.codec import DEFAULT_PORT
 from drone_bridge.telemetry.device import IMAGE_EVERY, PERIOD_S
 from drone_bridge.telemetry.topics import DEFAULT_FOV, SIGNS, FullScale

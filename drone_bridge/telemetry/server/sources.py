@@ -9,15 +9,15 @@ from builtin_interfaces.msg import Time
 from rclpy.qos import qos_profile_sensor_data
 from sensor_msgs.msg import CompressedImage, Image
 
-from drone_bridge.link_node.link_node import LinkNode
-from drone_bridge.link_node.topics import MissingTopicError, TopicSubscriptions
-from drone_bridge.protocols.jpeg import read_size
+from drone_bridge.ros.jpeg import encoded
+from drone_bridge.ros.link_node import LinkNode
+from drone_bridge.ros.time import seconds_of
+from drone_bridge.ros.topics import MissingTopicError, TopicSubscriptions
 from drone_bridge.telemetry.codec import Camera, DroneTelemetry
 from drone_bridge.telemetry.server.pad import BAD_IMAGES, PadSource
 from drone_bridge.telemetry.server.parameters import CAMERA, LANDING_PAD
 from drone_bridge.telemetry.topics import TOPICS, Translation
-from drone_bridge.translate.jpeg import encoded
-from drone_bridge.translate.time import seconds_of
+from drone_bridge.wire.jpeg import read_size
 
 IMAGES, ROVER = "camera/image_raw/compressed", "rover/odom"
 #: Before the first image: the size in the protocol's document.

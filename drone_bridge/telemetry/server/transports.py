@@ -6,9 +6,9 @@ from typing import Protocol
 
 from std_msgs.msg import String
 
-from drone_bridge.links.backoff import Backoff
-from drone_bridge.links.cancellation import Cancellation
-from drone_bridge.links.errors import LinkCancelledError, LinkTimeoutError
+from drone_bridge.net.backoff import Backoff
+from drone_bridge.net.cancellation import Cancellation
+from drone_bridge.net.errors import LinkCancelledError, LinkTimeoutError
 from drone_bridge.telemetry.topics import COMMAND_TOPIC, DRONE_TOPIC, ROVER_TOPIC
 
 

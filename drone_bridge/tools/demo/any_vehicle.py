@@ -18,7 +18,7 @@ from rclpy.client import Client
 from std_srvs.srv import Trigger
 
 from drone_bridge.kind import kinds
-from drone_bridge.operators.plan import parse_plan
+from drone_bridge.programs.plan import parse_plan
 from drone_bridge.tools.demo import way
 from drone_bridge.tools.demo.composition import Composition, free_port, isolate_ros_graph, ports_of
 from drone_bridge.tools.demo.progress import Progress

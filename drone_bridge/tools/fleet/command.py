@@ -9,7 +9,7 @@ from collections.abc import Collection, Sequence
 from itertools import pairwise
 from pathlib import Path
 
-from drone_bridge.node.program import run_work
+from drone_bridge.ros.program import run_work
 from drone_bridge.tools.cli import REFUSED
 from drone_bridge.tools.fleet.fleet import Fleet
 from drone_bridge.tools.fleet.plan import FleetFileError, Overrides, Vehicle, load

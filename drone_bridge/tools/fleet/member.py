@@ -13,7 +13,7 @@ from rclpy.node import Node
 from rclpy.parameter import Parameter
 
 from drone_bridge.kind import NodeKind, Value
-from drone_bridge.node.program import Stoppable, executor_of
+from drone_bridge.ros.program import Stoppable, executor_of
 
 #: Delay before a failed node is restarted, s: doubled each time, up to the longest.
 FIRST_RESTART_S: Final = 1.0

@@ -14,7 +14,7 @@ from rclpy.validate_namespace import validate_namespace
 
 from drone_bridge import kind as registry
 from drone_bridge.kind import NodeKind, ProtocolKind, Value, kinds
-from drone_bridge.node.parameters import ParameterDeclaration
+from drone_bridge.ros.parameters import ParameterDeclaration
 from drone_bridge.tools.fleet.ranges import expand, has_range
 from drone_bridge.tools.launch import yaml_text
 from drone_bridge.tools.launch.parse import read_file

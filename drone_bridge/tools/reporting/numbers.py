@@ -9,7 +9,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from drone_bridge.geometry.quaternions import Quaternion, euler_from_quaternion
+from drone_bridge.motion.quaternions import Quaternion, euler_from_quaternion
 
 #: How the name of an angle ends.
 ANGLE: Final = ", deg"

@@ -12,7 +12,7 @@ from foxglove.websocket import Capability
 from rclpy.clock import Clock, ClockType  # type: ignore[attr-defined]  # Humble has it nowhere else
 from rclpy.node import Node
 
-from drone_bridge.node.parameters import DeclaredParameters, ParameterDeclaration
+from drone_bridge.ros.parameters import DeclaredParameters, ParameterDeclaration
 from drone_bridge.tools.web import page
 from drone_bridge.tools.web.access import FOXGLOVE_ORIGINS, Access, is_loopback
 from drone_bridge.tools.web.address import links, qr_code

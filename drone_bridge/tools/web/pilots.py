@@ -19,7 +19,7 @@ from websockets.asyncio.server import ServerConnection
 from websockets.exceptions import ConnectionClosed
 from websockets.frames import CloseCode
 
-from drone_bridge.node.stall_watch import elapsed_s
+from drone_bridge.ros.stall_watch import elapsed_s
 from drone_bridge.tools.web.front_door import make_room, messages_from
 from drone_bridge.tools.web.helm import LEASE_S, NEUTRAL, TOKEN_PERIOD_S, Helm, Motion, RefusedError
 from drone_bridge.tools.web.vehicles import AXES, Vehicle

@@ -8,7 +8,7 @@ from io import BytesIO
 from pathlib import Path
 from typing import IO, Final
 
-from drone_bridge.links.wire_file import (
+from drone_bridge.net.wire_file import (
     CHANNEL,
     CHUNK,
     CHUNK_BYTES,
@@ -24,7 +24,7 @@ from drone_bridge.links.wire_file import (
     Chunk,
     WireFile,
 )
-from drone_bridge.links.wire_log import NOTES, PIXELS, RECEIVED, SENT
+from drone_bridge.net.wire_log import NOTES, PIXELS, RECEIVED, SENT
 from drone_bridge.tools.wire.conversation import Connection, Entry, WireError
 
 _LENGTH: Final = struct.Struct("<I")

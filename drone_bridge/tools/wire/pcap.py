@@ -8,7 +8,7 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any, Final
 
-from drone_bridge.links.connector import address_name
+from drone_bridge.net.connector import address_name
 from drone_bridge.protocols import dronegui, robot, simulator, testbed
 from drone_bridge.telemetry import codec as telemetry
 from drone_bridge.tools.wire.conversation import Connection, Entry, Side, WireError

@@ -6,12 +6,12 @@ import time
 from collections.abc import Callable
 from typing import Final, Protocol
 
-from drone_bridge.links.cancellation import Cancellation
-from drone_bridge.links.connector import address_name
-from drone_bridge.links.errors import LinkRefusedError, LinkTimeoutError
-from drone_bridge.links.tcp import TcpConnector, TcpStream
-from drone_bridge.links.tcp_listener import TcpListener
-from drone_bridge.links.udp import Datagram, UdpConnector, UdpListener, UdpStream
+from drone_bridge.net.cancellation import Cancellation
+from drone_bridge.net.connector import address_name
+from drone_bridge.net.errors import LinkRefusedError, LinkTimeoutError
+from drone_bridge.net.tcp import TcpConnector, TcpStream
+from drone_bridge.net.tcp_listener import TcpListener
+from drone_bridge.net.udp import Datagram, UdpConnector, UdpListener, UdpStream
 
 SEND_TIMEOUT_S: Final = 10.0
 _RECEIVE_BYTES: Final = 1 << 16

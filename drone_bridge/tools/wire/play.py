@@ -8,16 +8,16 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
-from drone_bridge.links.cancellation import Cancellation
-from drone_bridge.links.errors import LinkError, LinkTimeoutError
+from drone_bridge.net.cancellation import Cancellation
+from drone_bridge.net.errors import LinkError, LinkTimeoutError
 from drone_bridge.programs.options import port, positive
-from drone_bridge.protocols import ConnectionClosed
 from drone_bridge.tools.wire.comparing import compare
 from drone_bridge.tools.wire.conversation import Connection, Entry, Side, WireError
 from drone_bridge.tools.wire.decoding import Decoder, Message, Violation
 from drone_bridge.tools.wire.options import add_pcap_options, pcap_options
 from drone_bridge.tools.wire.peers import Peer, open_peer
 from drone_bridge.tools.wire.sources import only_section
+from drone_bridge.wire import ConnectionClosed
 
 _NANOSECONDS: Final = 1e9
 SAME, DIFFERENT = 0, 1  # exit status

@@ -5,10 +5,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from drone_bridge.protocols.errors import LocalProtocolError
 from drone_bridge.protocols.robot import NEED_DATA, ConnectionClosed, FromRobot, RobotConnection
 from drone_bridge.vehicle_side.robot.control import Control
 from drone_bridge.vehicle_side.robot.drivers import Driver, Instant
+from drone_bridge.wire.errors import LocalProtocolError
 
 
 class Conversation:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from drone_bridge.protocols.robot import FromRobot
-from drone_bridge.protocols.text import printable
+from drone_bridge.wire.text import printable
 
 
 class HangUpError(Exception):

@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from drone_bridge.geometry.wxyz import (
+from drone_bridge.motion.wxyz import (
     IDENTITY,
     Vector,
     WxyzQuaternion,

@@ -7,7 +7,7 @@ import math
 from collections.abc import Sequence
 from typing import Final, cast
 
-from drone_bridge.geometry.wxyz import IDENTITY, Vector, WxyzQuaternion, multiply, rotate, unit
+from drone_bridge.motion.wxyz import IDENTITY, Vector, WxyzQuaternion, multiply, rotate, unit
 from drone_bridge.protocols import simulator as wire
 from drone_bridge.protocols.simulator import ItemType
 from drone_bridge.vehicle_side.simulator.camera import Camera

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
-from drone_bridge.geometry.wxyz import Vector, WxyzQuaternion
+from drone_bridge.motion.wxyz import Vector, WxyzQuaternion
 from drone_bridge.protocols.simulator import AddEntity, AttributeValue
 
 

@@ -7,7 +7,7 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from drone_bridge.geometry.wxyz import Vector, dot
+from drone_bridge.motion.wxyz import Vector, dot
 from drone_bridge.protocols.simulator import (
     PathEnded,
     PathFailed,

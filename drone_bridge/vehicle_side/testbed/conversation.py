@@ -16,7 +16,6 @@ import math
 from dataclasses import dataclass, replace
 from typing import Protocol
 
-from drone_bridge.protocols.events import NeedData
 from drone_bridge.protocols.testbed import (
     AngleUnit,
     AttitudeLayout,
@@ -27,6 +26,7 @@ from drone_bridge.protocols.testbed import (
     SensorFrame,
     TestbedConnection,
 )
+from drone_bridge.wire.events import NeedData
 
 
 class Vehicle(Protocol):

@@ -26,7 +26,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from drone_bridge.geometry.matrices import Matrix, Vector, limited
+from drone_bridge.motion.matrices import Matrix, Vector, limited
 from drone_bridge.protocols.testbed import AngleUnit, Constants, MotionParameters, SensorFrame
 from drone_bridge.vehicle_side.testbed.motion import Airframe, DroneState, Motion, degrees_per_unit
 

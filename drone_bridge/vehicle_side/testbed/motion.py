@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from drone_bridge.geometry.matrices import Matrix, Triple, Vector, rotation_from_vector
+from drone_bridge.motion.matrices import Matrix, Triple, Vector, rotation_from_vector
 from drone_bridge.protocols.testbed import AngleUnit, Constants, MotionParameters
 
 # Gauss-Legendre points in (0, 1): with 8 of them the integrals over one step are exact to rounding as long as the

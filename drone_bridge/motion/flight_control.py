@@ -1,0 +1,135 @@
+# SPDX-License-Identifier: Apache-2.0
+"""From a wanted force of thrust to body rates and thrust."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from drone_bridge.motion.matrices import Triple
+from drone_bridge.motion.quaternions import Quaternion, rotated_back
+
+LEAST_UPWARD_SHARE = 0.3  # of gravity: thrust never gets weaker, as it could not steer then
+
+
+@dataclass(frozen=True, slots=True)
+class DroneModel:
+    """What the testbed announces about the drone, in SI units. Raises ValueError for a drone that can't fly."""
+
+    mass: float  # kg
+    gravity: float  # m/s^2, positive downwards
+    drag: float  # kg/s, the air's force per unit of air speed
+    max_thrust: float  # N
+    max_roll_rate: float  # rad/s
+    max_pitch_rate: float  # rad/s
+    max_yaw_rate: float  # rad/s
+
+    def __post_init__(self) -> None:
+        for name in ("mass", "gravity", "max_thrust"):
+            value = getattr(self, name)
+            if not 0 < value < math.inf:
+                raise ValueError(f"{name} has to be above 0, not {value}")
+        for name in ("drag", "max_roll_rate", "max_pitch_rate", "max_yaw_rate"):
+            value = getattr(self, name)
+            if not 0 <= value < math.inf:
+                raise ValueError(f"{name} has to be 0 at least, not {value}")
+
+    @property
+    def decay(self) -> float:
+        """How fast drag takes speed away, 1/s."""
+        return self.drag / self.mass
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """Body rates about REP 103 axes in rad/s, and thrust along body z in N."""
+
+    roll_rate: float  # about x: positive banks right
+    pitch_rate: float  # about y: positive lowers the nose
+    yaw_rate: float  # about z: positive turns left
+    thrust: float
+
+    @property
+    def rates(self) -> Triple:
+        """The body rates about x, y, z."""
+        return self.roll_rate, self.pitch_rate, self.yaw_rate
+
+    @property
+    def is_finite(self) -> bool:
+        return all(map(math.isfinite, (self.roll_rate, self.pitch_rate, self.yaw_rate, self.thrust)))
+
+
+def hover(drone: DroneModel) -> Command:
+    """Return what keeps a level drone where it is in calm air."""
+    return Command(0.0, 0.0, 0.0, min(drone.mass * drone.gravity, drone.max_thrust))
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """The limits of what is commanded."""
+
+    max_tilt: float  # rad
+    max_turn_rate: float  # rad/s, about body x and y
+    max_yaw_rate: float  # rad/s
+
+
+class FlightControl:
+    """Points the thrust in the desired direction, and the nose likewise.
+
+    The body's z axis turns towards the wanted direction of thrust by the shortest way, with a rate proportional to
+    the angle between them. Turning about the z axis itself does not move it, so heading is controlled separately.
+    """
+
+    def __init__(self, drone: DroneModel, limits: Limits, attitude_gain: float, yaw_gain: float) -> None:
+        """Gains are in 1/s."""
+        self._drone = drone
+        self._limits = limits
+        self._attitude_gain = attitude_gain
+        self._yaw_gain = yaw_gain
+
+    def command(
+        self,
+        attitude: Quaternion,
+        specific_force: Triple,
+        yaw_error: float,
+        step: float,
+        drift: Triple = (0.0, 0.0, 0.0),
+    ) -> Command:
+        """Return the command for a wanted force of thrust per mass (levelled frame, m/s^2) and a turn left by rad.
+
+        `step` is how long it will act, s, and `drift` what else turns the drone, rad/s about the levelled axes.
+        """
+        drone, limits = self._drone, self._limits
+        x, y, z = rotated_back(attitude, *self._feasible(*specific_force))
+        sideways = math.hypot(x, y)
+        rate = _share(self._attitude_gain, step) * math.atan2(sideways, z)
+        rate = min(rate, limits.max_turn_rate) / max(sideways, 1e-9)
+        yaw_rate = _clamp(_share(self._yaw_gain, step) * yaw_error, limits.max_yaw_rate)
+        drift_x, drift_y, drift_z = rotated_back(attitude, *drift)
+        return Command(
+            roll_rate=_clamp(-y * rate - drift_x, drone.max_roll_rate),
+            pitch_rate=_clamp(x * rate - drift_y, drone.max_pitch_rate),
+            yaw_rate=_clamp(yaw_rate - drift_z, drone.max_yaw_rate),
+            thrust=min(max(drone.mass * z, 0.0), drone.max_thrust),
+        )
+
+    def yaw_turn(self, yaw_rate: float, step: float = 0.0) -> float:
+        """Return the turn, rad, to ask `command` for in order to yaw with this rate during a step, s."""
+        return yaw_rate / (_share(self._yaw_gain, step) if step else self._yaw_gain)
+
+    def _feasible(self, x: float, y: float, z: float) -> Triple:
+        """Limit thrust and tilt; height has priority over lateral acceleration."""
+        strongest = self._drone.max_thrust / self._drone.mass
+        upward = min(max(z, LEAST_UPWARD_SHARE * self._drone.gravity), strongest)
+        allowed = min(upward * math.tan(self._limits.max_tilt), math.sqrt(max(strongest**2 - upward**2, 0.0)))
+        share = min(1.0, allowed / max(math.hypot(x, y), 1e-9))
+        return x * share, y * share, upward
+
+
+def _share(gain: float, step: float) -> float:
+    """Return the rate that, held for a step, has the effect of a continuous gain in that time."""
+    return -math.expm1(-gain * step) / step
+
+
+def _clamp(value: float, limit: float) -> float:
+    return min(max(value, -limit), limit)

@@ -1,0 +1,205 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Flies velocities with a drone that takes body rates and thrust.
+
+The state is estimated with the announced model of motion, m dv/dt = thrust + m g - drag v, under the commands that were
+flown. Measured positions correct it, and what the model lacks, mainly wind, is estimated as a disturbance. Without
+positions the velocity is relative to the air: wind carries the drone along.
+
+All vectors are in a levelled frame, REP 103: z up, x and y rotated by the measured yaw, or by the yaw since the start
+if none is measured.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final, NamedTuple
+
+from drone_bridge.described import described
+from drone_bridge.motion.attitude_estimator import AttitudeEstimator, MeasuredAttitude
+from drone_bridge.motion.flight_control import Command, DroneModel, FlightControl, Limits, hover
+from drone_bridge.motion.quaternions import rotated
+
+LONGEST_STEP_S: Final = 1.0  # between measurements; after a longer one everything is estimated afresh
+_MEMORY_S: Final = 0.2  # of the filter that positions correct the estimate by
+_MAX_DISTURBANCE: Final = 10.0  # m/s^2; more can't be wind
+#: How far the drone may be from where a perfect one would be, before that waits for it.
+_LEASH_M: Final = 0.5
+_YAW_LEASH: Final = 0.3  # rad
+#: Decimals of rad/s and N. What is smaller is rounding, and the wire would carry it.
+_DECIMALS: Final = 9
+
+
+@dataclass(frozen=True, slots=True)
+class VelocityParameters:
+    """How velocities are flown."""
+
+    max_speed: float = described(5.0, "Maximum horizontal speed, m/s.", 0.1, 50.0)
+    max_climb_speed: float = described(2.5, "Maximum climb and sink rate, m/s.", 0.1, 50.0)
+    max_acceleration: float = described(4.0, "Maximum acceleration, horizontal and vertical, m/s^2.", 0.1, 50.0)
+    max_tilt: float = described(0.5, "Maximum tilt, rad.", 0.05, 1.2)
+    max_turn_rate: float = described(4.0, "Maximum roll and pitch rate, rad/s.", 0.1, 20.0)
+    velocity_gain: float = described(3.0, "Gain of the velocity controller, 1/s.", 0.01, 20.0)
+    position_gain: float = described(1.0, "Gain on the lag behind the commanded path, 1/s.", 0.0, 20.0)
+    attitude_gain: float = described(8.0, "Gain of the attitude controller, 1/s.", 0.1, 50.0)
+    yaw_gain: float = described(3.0, "Gain of the yaw controller, 1/s.", 0.1, 50.0)
+
+
+class VelocityCommand(NamedTuple):
+    """A velocity in the levelled frame with the drone's heading, and a turn rate. All zero hovers."""
+
+    forward: float = 0.0  # m/s
+    left: float = 0.0  # m/s
+    up: float = 0.0  # m/s
+    yaw_rate: float = 0.0  # rad/s, positive turns left
+
+
+HOVER: Final = VelocityCommand()
+
+
+class VelocityControl:
+    """One drone in flight: `measured`, then `command`, then `flown`, in turns.
+
+    Raises nothing for finite measurements; a step back in time, or a long one, starts over.
+    """
+
+    def __init__(self, drone: DroneModel, parameters: VelocityParameters) -> None:
+        self._drone = drone
+        self._parameters = parameters
+        limits = Limits(parameters.max_tilt, parameters.max_turn_rate, drone.max_yaw_rate)
+        self._control = FlightControl(drone, limits, parameters.attitude_gain, parameters.yaw_gain)
+        self._time_s: float | None = None
+        self._step_s = 1 / 60
+        self._flown = hover(drone)
+        self._is_led = True  # by velocities, since the last measurement
+        self._begin(MeasuredAttitude(), None)
+
+    @property
+    def velocity(self) -> VelocityCommand:
+        """The estimated velocity, in the frame of commands, without the turn rate."""
+        cosine, sine = math.cos(self._yaw), math.sin(self._yaw)
+        x, y, z = self._velocity
+        return VelocityCommand(cosine * x + sine * y, cosine * y - sine * x, z)
+
+    def measured(self, time_s: float, attitude: MeasuredAttitude, position: Sequence[float] | None) -> None:
+        """Take what was measured at a time (s), under the command that was `flown` since the last one.
+
+        `position` is in m, in the frame that the measured yaw refers to.
+        """
+        step_s = -1.0 if self._time_s is None else time_s - self._time_s
+        self._time_s = time_s
+        if not 0 <= step_s <= LONGEST_STEP_S:
+            self._begin(attitude, position)
+            return
+        if not step_s:
+            return
+        self._step_s = step_s
+        self._predict(step_s, attitude)
+        if position is not None:
+            self._correct(step_s, position)
+        if not self._is_led:  # whatever way it went was as it should be
+            self._reference, self._yaw_reference = self._position.copy(), self._yaw
+
+    def command(self, wanted: VelocityCommand) -> Command:
+        """Return what to fly until the next measurement."""
+        parameters, step_s, most = self._parameters, self._step_s, self._parameters.max_acceleration
+        forward, left, up, yaw_rate = self.limited(wanted)
+        cosine, sine = math.cos(self._yaw), math.sin(self._yaw)
+        feed = (cosine * forward - sine * left, sine * forward + cosine * left, up)
+
+        # A perfect drone goes ahead, and this one after it: what wind or braking cost of the way is made up for.
+        behind = [reference - here for reference, here in zip(self._reference, self._position, strict=True)]
+        share = min(1.0, _LEASH_M / max(math.hypot(*behind), 1e-9))
+        self._reference = [
+            here + share * way + speed * step_s for here, way, speed in zip(self._position, behind, feed, strict=True)
+        ]
+        yaw_error = math.remainder(self._yaw_reference - self._yaw, math.tau)
+        yaw_error = max(-_YAW_LEASH, min(_YAW_LEASH, yaw_error))
+        self._yaw_reference = self._yaw + yaw_error + yaw_rate * step_s
+
+        x, y, z = (
+            parameters.velocity_gain * (speed + parameters.position_gain * share * way - flown)
+            for speed, way, flown in zip(feed, behind, self._velocity, strict=True)
+        )
+        x, y = x - yaw_rate * feed[1], y + yaw_rate * feed[0]  # a way that turns is an arc
+        share = min(1.0, most / max(math.hypot(x, y), 1e-9))
+        wanted_acceleration = (share * x, share * y, max(-most, min(most, z)) + self._drone.gravity)
+        x, y, z = (
+            acceleration + self._drone.decay * speed - disturbance
+            for acceleration, speed, disturbance in zip(
+                wanted_acceleration, self._velocity, self._disturbance, strict=True
+            )
+        )
+        turn = yaw_error + self._control.yaw_turn(yaw_rate, step_s)
+        command = self._control.command(self._attitude.attitude, (x, y, z), turn, step_s, self._attitude.drift)
+        return Command(
+            round(command.roll_rate, _DECIMALS),
+            round(command.pitch_rate, _DECIMALS),
+            round(command.yaw_rate, _DECIMALS),
+            round(command.thrust, _DECIMALS),
+        )
+
+    def limited(self, wanted: VelocityCommand) -> VelocityCommand:
+        """Return the velocity within what may be flown."""
+        fast, climb = self._parameters.max_speed, self._parameters.max_climb_speed
+        yaw = self._drone.max_yaw_rate
+        share = min(1.0, fast / max(math.hypot(wanted.forward, wanted.left), 1e-9))
+        return VelocityCommand(
+            wanted.forward * share,
+            wanted.left * share,
+            max(-climb, min(climb, wanted.up)),
+            max(-yaw, min(yaw, wanted.yaw_rate)),
+        )
+
+    def flown(self, command: Command, is_velocity: bool) -> None:
+        """Set what the drone flies until the next measurement, and whether `command` computed it."""
+        self._flown = command
+        self._is_led = is_velocity
+
+    def _begin(self, attitude: MeasuredAttitude, position: Sequence[float] | None) -> None:
+        """Start estimating, at rest until measurements show otherwise."""
+        self._flown = hover(self._drone)
+        self._attitude = AttitudeEstimator(attitude)
+        self._look()
+        self._position = [0.0, 0.0, 0.0] if position is None else list(position)
+        self._velocity = [0.0, 0.0, 0.0]
+        self._disturbance = [0.0, 0.0, 0.0]
+        #: Where a perfect drone would be.
+        self._reference, self._yaw_reference = self._position.copy(), self._yaw
+
+    def _look(self) -> None:
+        """Note where the thrust and the nose point."""
+        attitude = self._attitude.attitude
+        self._up = rotated(attitude, 0.0, 0.0, 1.0)
+        x, y, _ = rotated(attitude, 1.0, 0.0, 0.0)
+        self._yaw = math.atan2(y, x)
+
+    def _predict(self, step_s: float, attitude: MeasuredAttitude) -> None:
+        """Predict by the model, with the attitudes at both ends of the step, which show all that turned the drone."""
+        before = self._up
+        self._attitude.predict(self._flown.rates, step_s)
+        self._attitude.correct(attitude)
+        self._look()
+        middle = [one + other for one, other in zip(before, self._up, strict=True)]
+        length = max(math.hypot(*middle), 1e-9)
+        push = self._flown.thrust / self._drone.mass
+        decay, gravity = self._drone.decay, (0.0, 0.0, self._drone.gravity)
+        for axis in range(3):
+            up = (before[axis] + 4 * middle[axis] / length + self._up[axis]) / 6  # Simpson's rule
+            speed = self._velocity[axis]
+            acceleration = push * up + self._disturbance[axis] - gravity[axis] - decay * speed
+            self._position[axis] += (speed + acceleration * step_s / 2) * step_s
+            self._velocity[axis] += acceleration * step_s
+
+    def _correct(self, step_s: float, position: Sequence[float]) -> None:
+        """Correct the state by a measured position: a critically damped filter of third order."""
+        kept = math.exp(-step_s / _MEMORY_S)
+        of_velocity = 1.5 * (1 - kept) ** 2 * (1 + kept) / step_s
+        of_disturbance = (1 - kept) ** 3 / step_s**2
+        for axis, measured in enumerate(position):
+            missed = measured - self._position[axis]
+            self._position[axis] += (1 - kept**3) * missed
+            self._velocity[axis] += of_velocity * missed
+            disturbance = self._disturbance[axis] + of_disturbance * missed
+            self._disturbance[axis] = max(-_MAX_DISTURBANCE, min(_MAX_DISTURBANCE, disturbance))

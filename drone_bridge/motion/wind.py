@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Wind, gusts, and how wind turns what flies."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Final
+
+import numpy as np
+
+from drone_bridge.motion.matrices import Triple, Vector
+
+
+class Wind:
+    """Steady wind (m/s, world frame) with gusts of the given standard deviation per axis, m/s.
+
+    Gusts are an Ornstein-Uhlenbeck process: they fade with the correlation time, s.
+    """
+
+    def __init__(self, steady: Triple, gusts: float = 0.0, correlation_time: float = 1.5, seed: int = 0) -> None:
+        self._steady = np.array(steady, dtype=float)
+        self._gusts = gusts
+        self._correlation_time = correlation_time
+        self._generator = np.random.default_rng(seed)
+        self._gust = gusts * self._generator.standard_normal(3)
+
+    @property
+    def velocity(self) -> Vector:
+        """Velocity of the air in the world frame now, m/s."""
+        return self._steady + self._gust
+
+    def advance(self, step: float) -> None:
+        """Advance by `step` seconds. The statistics do not depend on the length of the steps."""
+        if self._gusts:
+            kept = math.exp(-step / self._correlation_time)
+            fresh = self._gusts * math.sqrt(1 - kept * kept)
+            self._gust = kept * self._gust + fresh * self._generator.standard_normal(3)
+
+
+@dataclass(frozen=True, slots=True)
+class WindRotation:
+    """How fast the wind turns a drone, degrees/s about the world's axes: piecewise linear between points in time.
+
+    Before the first and after the last point it is constant. Raises ValueError for times that do not increase, and for
+    numbers that are not finite.
+    """
+
+    points: tuple[tuple[float, Triple], ...]  # time in s, rates about x, y, z
+
+    def __post_init__(self) -> None:
+        times = [time for time, _ in self.points]
+        if not times or any(later <= earlier for earlier, later in pairwise(times)):
+            raise ValueError(f"times of the wind's rotation have to increase, and are {times}")
+        if not np.isfinite([(time, *rates) for time, rates in self.points]).all():
+            raise ValueError(f"the wind's rotation has to be finite, not {self.points}")
+
+    @classmethod
+    def parse(cls, text: str) -> WindRotation:
+        """Read 'X Y Z', or 'T X Y Z, T X Y Z, ...'. Raises ValueError."""
+        points = [tuple(map(float, point.split())) for point in text.split(",")]
+        if len(points) == 1 and len(points[0]) == 3:
+            points = [(0.0, *points[0])]
+        if any(len(point) != 4 for point in points):
+            raise ValueError(f"three numbers, or four for each of several points, not {text!r}")
+        return cls(tuple((time, (x, y, z)) for time, x, y, z in points))
+
+    def at(self, time: float) -> Vector:
+        """Return the rates about x, y, z at a time, s."""
+        times = [point for point, _ in self.points]
+        return np.array(
+            [np.interp(time, times, rates) for rates in zip(*(rates for _, rates in self.points), strict=True)]
+        )
+
+
+#: Wind that turns nothing.
+NO_ROTATION: Final = WindRotation(((0.0, (0.0, 0.0, 0.0)),))

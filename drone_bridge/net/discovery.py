@@ -1,0 +1,272 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Finds robots: a request to a UDP multicast group (or one address), and the names in the replies.
+
+IPv4 only, as the group is. Everything goes through one interface, named by its address: with 127.0.0.1 nothing leaves
+this machine, except that a responder joins the group on every interface. Drivers on this machine ask by the default
+route, wherever that leads, and have to be heard there; others are not answered.
+"""
+
+import contextlib
+import ipaddress
+import socket
+import struct
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from drone_bridge.net.cancellation import Cancellation, wait_readable
+from drone_bridge.net.errors import LinkCancelledError, LinkError
+from drone_bridge.net.tcp import TcpConnector
+from drone_bridge.net.udp import DatagramReader, stamp_datagrams
+
+if TYPE_CHECKING:
+    from drone_bridge.net.wire_log import WireLog
+
+DISCOVERY_GROUP: Final = "238.160.102.2"
+DISCOVERY_PORT: Final = 25601
+DISCOVERY_QUERY: Final = b"find robots"  # the whole datagram; the answer is the robot's bare name
+ANY_INTERFACE: Final = "0.0.0.0"
+MAX_NAME_BYTES: Final = 255  # of a host; a longer answer is none
+MAX_ROBOTS: Final = 256  # answers beyond these are ignored
+QUERIES: Final = 3  # spread over the time that answers are waited for, as any of them may get lost
+_MAX_QUERIES_AT_ONCE: Final = 16  # answered before whoever serves a responder gets its turn again
+#: An older request is not answered, as whoever asked has stopped waiting, and may be somebody else by now.
+OLDEST_QUERY_S = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class FoundRobot:
+    """A robot that answered."""
+
+    address: str  # IPv4
+    name: str  # invalid UTF-8 is replaced
+
+
+@dataclass(frozen=True, slots=True)
+class DiscoveryRoute:
+    """The address and interface for discovery requests. Raises ValueError."""
+
+    address: str = DISCOVERY_GROUP  # a multicast group, or the address of one robot
+    port: int = DISCOVERY_PORT  # 0, for a responder only: a free one
+    interface: str = "127.0.0.1"  # an address of this machine; ANY_INTERFACE leaves the choice to the system
+
+    def __post_init__(self) -> None:
+        for what, address in (("The address of discovery", self.address), ("The interface", self.interface)):
+            try:
+                ipaddress.IPv4Address(address)
+            except ValueError as error:
+                raise ValueError(f"{what} is {address!r}, and has to be an IPv4 address.") from error
+        if not 0 <= self.port <= 0xFFFF:
+            raise ValueError(f"The port of discovery is {self.port}, and has to be from 0 to 65535.")
+        if ipaddress.IPv4Address(self.interface).is_multicast:
+            raise ValueError(f"The interface is {self.interface}, and has to be an address of this machine.")
+
+    @property
+    def is_multicast(self) -> bool:
+        """Whether the address is a multicast group."""
+        return ipaddress.IPv4Address(self.address).is_multicast
+
+    @property
+    def is_on_loopback(self) -> bool:
+        """Whether nothing leaves this machine, nor comes from another one."""
+        return ipaddress.IPv4Address(self.interface).is_loopback
+
+
+def find_robots(
+    route: DiscoveryRoute,
+    timeout_s: float,
+    cancellation: Cancellation,
+    is_enough: Callable[[FoundRobot], bool] = lambda robot: False,
+) -> list[FoundRobot]:
+    """Send a request, and return the robots that answer within the time, each once, in the order of their answers.
+
+    Ends early with the robot that `is_enough`. Raises LinkCancelledError, and LinkError when nothing can be sent.
+    """
+    found: dict[FoundRobot, None] = {}
+    start_s = time.monotonic()
+    with _asking_socket(route) as asking:
+        answers = DatagramReader(asking, MAX_NAME_BYTES + 1)
+        for query in range(QUERIES):
+            _ask(asking, route)
+            until_s = start_s + timeout_s * (query + 1) / QUERIES
+            while (left_s := until_s - time.monotonic()) > 0:
+                robot = _next_answer(asking, answers, left_s, timeout_s, cancellation)
+                if robot and (robot in found or len(found) < MAX_ROBOTS):
+                    found[robot] = None
+                    if is_enough(robot):
+                        return list(found)
+    return list(found)
+
+
+def _asking_socket(route: DiscoveryRoute) -> socket.socket:
+    asking = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    try:
+        asking.setblocking(False)
+        stamp_datagrams(asking)
+        if route.interface != ANY_INTERFACE:
+            asking.setsockopt(socket.IPPROTO_IP, socket.IP_MULTICAST_IF, socket.inet_aton(route.interface))
+        asking.bind((route.interface, 0))
+    except OSError as error:
+        asking.close()
+        raise LinkError(f"Discovery requests can't be sent through {route.interface}: {error.strerror}.") from error
+    return asking
+
+
+def _ask(asking: socket.socket, route: DiscoveryRoute) -> None:
+    try:
+        asking.sendto(DISCOVERY_QUERY, (route.address, route.port))
+    except BlockingIOError:
+        pass  # the next one may fit
+    except OSError as error:
+        raise LinkError(
+            f"Discovery requests can't be sent to {route.address}:{route.port}: {error.strerror}."
+        ) from error
+
+
+def _next_answer(
+    asking: socket.socket, answers: DatagramReader, timeout_s: float, max_age_s: float, cancellation: Cancellation
+) -> FoundRobot | None:
+    """Wait for a datagram; return None after a timeout, or if it is not an answer, or too old."""
+    wait_readable([asking, cancellation], timeout_s)
+    if cancellation.is_set:
+        raise LinkCancelledError("Discovery was cancelled.")
+    # A refusal, too, comes as an error: nobody listens at the one address that was asked.
+    with contextlib.suppress(OSError):
+        size, source, age_s = answers.read()
+        if 0 < size <= MAX_NAME_BYTES and age_s <= max_age_s:
+            return FoundRobot(source[0], bytes(answers.buffer[:size]).decode(errors="replace"))
+    return None
+
+
+class DiscoveryConnector(TcpConnector):
+    """Connects to the robot of a name, which is looked up by discovery before each attempt."""
+
+    def __init__(
+        self,
+        name: str,
+        port: int,
+        cancellation: Cancellation,
+        on_failure: Callable[[str, float], None],
+        *,
+        route: DiscoveryRoute,
+        timeout_s: float,
+        wire_log: "WireLog | None" = None,
+    ) -> None:
+        """`port` is the robot's TCP port, `timeout_s` how long to wait for its answer."""
+        super().__init__(name, port, cancellation, on_failure, wire_log=wire_log)
+        self._route = route
+        self._timeout_s = timeout_s
+
+    def _resolve(self) -> list[Any]:
+        try:
+            found = find_robots(
+                self._route, self._timeout_s, self._cancellation, lambda robot: robot.name == self._host
+            )
+        except LinkCancelledError:
+            raise
+        except LinkError as error:
+            raise OSError(str(error).rstrip(".")) from error
+        addresses = [robot.address for robot in found if robot.name == self._host]
+        if not addresses:
+            names = ", ".join(repr(robot.name) for robot in found[:8])
+            others = f"but {names}" if names else "nor any other"
+            raise OSError(f"no robot of this name answered at {self._route.address}:{self._route.port}, {others}")
+        return [(socket.AF_INET, socket.SOCK_STREAM, 0, "", (address, self._port)) for address in addresses]
+
+
+class DiscoveryResponder:
+    """The robot's side: answers requests to the group or to this address with a name.
+
+    It owns `sockets`, none of which ever blocks; call `answer` when one is readable.
+    """
+
+    def __init__(self, name: str, route: DiscoveryRoute) -> None:
+        """Bind and join. Raises LinkError, and ValueError for an invalid name."""
+        self._answer = name.encode()
+        if not 0 < len(self._answer) <= MAX_NAME_BYTES:
+            raise ValueError(f"A robot's name has from 1 to {MAX_NAME_BYTES} bytes, and {name!r} does not.")
+        self._is_on_loopback = route.is_on_loopback
+        self.sockets: list[socket.socket] = []
+        self._queries: dict[socket.socket, DatagramReader] = {}
+        try:
+            direct = self._bind(route.interface, route.port)  # the source of answers: where this robot can be reached
+            self.port = int(direct.getsockname()[1])
+            if route.is_multicast:
+                # The other socket's address keeps everything out that is not for the group. A socket that takes all
+                # interfaces takes the group as well.
+                listening = direct if route.interface == ANY_INTERFACE else self._bind(route.address, self.port)
+                _join(listening, route.address, ANY_INTERFACE if self._is_on_loopback else route.interface)
+        except OSError as error:
+            self.close()
+            raise LinkError(
+                f"Discovery can't listen on {route.address}:{route.port} through {route.interface}: {error.strerror}."
+            ) from error
+
+    def _bind(self, address: str, port: int) -> socket.socket:
+        bound = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        self.sockets.append(bound)
+        bound.setblocking(False)
+        stamp_datagrams(bound)
+        # Several robots on one machine share the group.
+        bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        bound.bind((address, port))
+        self._queries[bound] = DatagramReader(bound, len(DISCOVERY_QUERY) + 1)
+        return bound
+
+    def answer(self, readable: socket.socket, is_silent: bool = False) -> list[str]:
+        """Answer the requests received by one of the sockets; return the senders' addresses as text.
+
+        If `is_silent`, nobody gets an answer.
+        """
+        asked = []
+        queries = self._queries[readable]
+        with contextlib.suppress(BlockingIOError):
+            for _ in range(_MAX_QUERIES_AT_ONCE):
+                try:
+                    size, source, age_s = queries.read()
+                except ConnectionError:
+                    continue  # somebody did not wait for an answer
+                is_query = bytes(queries.buffer[:size]) == DISCOVERY_QUERY and age_s <= OLDEST_QUERY_S
+                if is_query and not is_silent and self._may_know(source[0]):
+                    with contextlib.suppress(OSError):  # an answer may get lost in any case
+                        self.sockets[0].sendto(self._answer, source)
+                        asked.append(f"{source[0]}:{source[1]}")
+        return asked
+
+    def _may_know(self, address: str) -> bool:
+        return not self._is_on_loopback or is_of_this_machine(address)
+
+    def close(self) -> None:
+        """Leave the group and stop listening."""
+        for opened in self.sockets:
+            opened.close()
+
+
+def is_of_this_machine(address: str) -> bool:
+    """Return whether an IPv4 address is one of this machine's: to those alone it sends from the same address."""
+    if ipaddress.IPv4Address(address).is_loopback:
+        return True
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe, contextlib.suppress(OSError):
+        probe.connect((address, DISCOVERY_PORT))  # which sends nothing
+        return bool(probe.getsockname()[0] == address)
+    return False
+
+
+def _join(bound: socket.socket, group: str, interface: str) -> None:
+    """Subscribe a socket to the group on an interface. Raises OSError.
+
+    ANY_INTERFACE means all interfaces: the system would join only one, chosen by its routes, or none.
+    """
+    chosen = socket.inet_aton(group) + socket.inet_aton(interface)
+    memberships = [chosen]
+    if interface == ANY_INTERFACE:
+        memberships += [chosen + struct.pack("=i", index) for index, _ in socket.if_nameindex()]
+    failures = []
+    for membership in memberships:
+        try:
+            bound.setsockopt(socket.IPPROTO_IP, socket.IP_ADD_MEMBERSHIP, membership)
+        except OSError as error:  # it may be joined already, have no multicast, or be one too many
+            failures.append(error)
+    if len(failures) == len(memberships):
+        raise failures[0]

@@ -1,0 +1,336 @@
+# SPDX-License-Identifier: Apache-2.0
+"""UDP links to one peer, and ports for any sender, for a thread that can be cancelled.
+
+A link to one peer has the interface of a TCP link, so that a bridge can maintain both alike; it carries whole
+datagrams, none of which is guaranteed to arrive.
+
+A datagram may have waited in its socket while this process stood still or was busy. So each has an age, and those that
+are too old are dropped before anybody looks at them.
+"""
+
+import contextlib
+import math
+import select
+import socket
+import struct
+import sys
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from drone_bridge.net.backoff import Backoff
+from drone_bridge.net.cancellation import Cancellation
+from drone_bridge.net.connector import Connector, address_name
+from drone_bridge.net.errors import LinkCancelledError, LinkError, LinkRefusedError, LinkTimeoutError, reason
+
+if TYPE_CHECKING:
+    from drone_bridge.net.wire_log import WireLog
+
+MAX_DATAGRAM_BYTES: Final = 65535  # no datagram is larger, so none is ever cut off
+# Opening a UDP link sends nothing and so storms nobody, while a vehicle may be waiting for its next command.
+LONGEST_DELAY_S: Final = 1.0
+
+#: Has the kernel stamp each datagram by the wall clock; of Linux, and without a name in Python.
+_STAMP_OPTION = 35 if sys.platform == "linux" else None
+_STAMP = struct.Struct("@ll")  # s and ns
+_CLOCK = getattr(time, "CLOCK_BOOTTIME", None)  # of Linux: goes on while the machine is suspended
+
+
+class Datagram(NamedTuple):
+    """A datagram and its sender."""
+
+    data: bytes
+    source: Any  # an address, as sockets have it
+
+
+class Freshness(NamedTuple):
+    """Which datagrams are too old to be looked at."""
+
+    max_age_s: Callable[[], float]
+    on_stale: Callable[[float], None]  # gets the age of each one that is dropped
+
+
+ANY_AGE = Freshness(lambda: math.inf, lambda age_s: None)
+
+
+def stamp_datagrams(opened: socket.socket) -> None:
+    """Have the ages of datagrams measured. To be called before binding: what is queued by then gets no stamp."""
+    if _STAMP_OPTION is not None:
+        with contextlib.suppress(OSError):
+            opened.setsockopt(socket.SOL_SOCKET, _STAMP_OPTION, 1)
+
+
+class DatagramReader:
+    """Reads datagrams from a socket that does not block, with their ages."""
+
+    def __init__(self, opened: socket.socket, longest_bytes: int = MAX_DATAGRAM_BYTES) -> None:
+        """The rest of a datagram that is longer is cut off."""
+        self.buffer = memoryview(bytearray(longest_bytes))
+        self._socket = opened
+        self._stamp_bytes = socket.CMSG_SPACE(_STAMP.size) if _STAMP_OPTION is not None else 0
+        self._emptied_s = _elapsed_s()  # when there was nothing to read
+
+    def read(self) -> tuple[int, Any, float]:
+        """Read a datagram into the buffer; return its length, its sender, and its age in s.
+
+        Raises OSError, of which BlockingIOError says that there is none.
+        """
+        try:
+            size, ancillary, _, source = self._socket.recvmsg_into([self.buffer], self._stamp_bytes)
+        except BlockingIOError:
+            self._emptied_s = _elapsed_s()
+            raise
+        # No datagram is older than that, even if the wall clock was set forward meanwhile. It is all that is known on
+        # systems without stamps, and after the clock was set back.
+        age_s = _elapsed_s() - self._emptied_s
+        for level, kind, data in ancillary:
+            if level == socket.SOL_SOCKET and kind == _STAMP_OPTION and len(data) == _STAMP.size:
+                seconds, nanoseconds = _STAMP.unpack(data)
+                stamped_age_s = time.time() - seconds - nanoseconds / 1e9
+                age_s = min(age_s, stamped_age_s) if stamped_age_s >= 0.0 else age_s
+        return size, source, age_s
+
+
+class _UdpSocket:
+    """A socket whose operations never block beyond their timeout or the cancellation."""
+
+    def __init__(
+        self,
+        opened: socket.socket,
+        cancellation: Cancellation,
+        peer: str = "",
+        wire_log: "WireLog | None" = None,
+        *,
+        freshness: Freshness,
+    ) -> None:
+        opened.setblocking(False)
+        self.socket = opened
+        self._reader = DatagramReader(opened)
+        self._freshness = freshness
+        self.log = wire_log.open("udp", name(opened.getsockname()), peer) if wire_log else None
+        self._cancellation = cancellation
+        self._poll = select.poll()
+        self._poll.register(opened, select.POLLIN)
+        self._poll.register(cancellation, select.POLLIN)
+
+    def receive(self, timeout_s: float | None, who: str) -> Datagram:
+        """Wait for a datagram that is fresh. Raises LinkError and its subclasses."""
+        deadline_s = None if timeout_s is None else time.monotonic() + timeout_s
+        has_any = True  # perhaps
+        while has_any or self._wait(None if deadline_s is None else max(0.0, deadline_s - time.monotonic())):
+            if self._cancellation.is_set:
+                raise LinkCancelledError("Receiving was cancelled.")
+            try:
+                size, source, age_s = self._reader.read()
+            except BlockingIOError:  # also after poll: a datagram with a wrong checksum wakes it, then is dropped
+                has_any = False
+                continue
+            except ConnectionRefusedError as error:
+                raise LinkRefusedError(f"Nobody listens at {who}.") from error
+            except OSError as error:
+                raise LinkError(f"Nothing can be received from {who}: {error.strerror}.") from error
+            buffer = self._reader.buffer
+            if self.log:
+                self.log.received([buffer], size, name(source))
+            if age_s <= self._freshness.max_age_s():
+                return Datagram(bytes(buffer[:size]), source)
+            self._freshness.on_stale(age_s)
+            has_any = deadline_s is None or time.monotonic() < deadline_s
+        raise LinkTimeoutError(f"{who} sent nothing for {timeout_s:g} s.")
+
+    def close(self) -> None:
+        """Close at once. May be called twice."""
+        self.socket.close()
+        if self.log:
+            self.log.close()
+
+    def pause(self, seconds: float) -> None:
+        """Wait for the cancellation only."""
+        if self._cancellation.wait(seconds):
+            raise LinkCancelledError("Waiting was cancelled.")
+
+    def _wait(self, timeout_s: float | None) -> bool:
+        """Wait for a datagram; return whether there is one. Raises LinkCancelledError."""
+        if not self._cancellation.is_set:
+            ready = self._poll.poll(None if timeout_s is None else timeout_s * 1000)
+            if not self._cancellation.is_set:
+                return bool(ready)
+        raise LinkCancelledError("Receiving was cancelled.")
+
+
+class UdpStream:
+    """Datagrams to and from one peer. Its methods are for one thread, except for `close`."""
+
+    def __init__(
+        self,
+        connected: socket.socket,
+        cancellation: Cancellation,
+        wire_log: "WireLog | None" = None,
+        *,
+        freshness: Freshness = ANY_AGE,
+    ) -> None:
+        """Take over a connected socket. Raises OSError when it is not connected."""
+        self.peer = name(connected.getpeername())
+        self._socket = _UdpSocket(connected, cancellation, self.peer, wire_log, freshness=freshness)
+        #: The addresses of both hosts, as sockets have them.
+        self.peer_host: str = connected.getpeername()[0]
+        self.own_host: str = connected.getsockname()[0]
+
+    def send(self, datagram: bytes) -> None:
+        """Send without blocking, even if cancelled.
+
+        Raises:
+            LinkRefusedError: nobody listened to an earlier datagram. This one has been sent all the same.
+            LinkError: it could not be sent.
+        """
+        try:
+            self._send(datagram)
+        except ConnectionRefusedError as error:
+            with contextlib.suppress(ConnectionRefusedError):  # once more, as this was the earlier one's failure
+                self._send(datagram)
+            raise LinkRefusedError(f"Nobody listens at {self.peer}.") from error
+
+    def receive(self, timeout_s: float | None = None) -> bytes:
+        """Wait for the peer's next datagram, of at most MAX_DATAGRAM_BYTES.
+
+        Raises LinkCancelledError, LinkTimeoutError, LinkRefusedError when nobody listened to what was sent, and
+        LinkError when the socket can't be used any more.
+        """
+        return self._socket.receive(timeout_s, self.peer).data
+
+    def pause(self, seconds: float) -> None:
+        """Wait. Raises LinkCancelledError."""
+        self._socket.pause(seconds)
+
+    def close(self) -> None:
+        """Close at once. May be called twice."""
+        self._socket.close()
+
+    def _send(self, datagram: bytes) -> None:
+        try:
+            self._socket.socket.send(datagram)
+            if self._socket.log:
+                self._socket.log.sent(datagram)
+        except ConnectionRefusedError:
+            raise
+        except OSError as error:
+            raise LinkError(f"Nothing can be sent to {self.peer}: {error.strerror}.") from error
+
+
+class UdpConnector(Connector[UdpStream]):
+    """Opens links to one peer. Whether the peer exists is known only after sending."""
+
+    kind = socket.SOCK_DGRAM
+
+    def __init__(
+        self,
+        host: str,
+        port: int,
+        cancellation: Cancellation,
+        on_failure: Callable[[str, float], None],
+        wire_log: "WireLog | None" = None,
+        *,
+        freshness: Freshness = ANY_AGE,
+    ) -> None:
+        """`on_failure` gets a sentence about each attempt that failed and the seconds until the next one."""
+        self._freshness = freshness
+        super().__init__(host, port, cancellation, on_failure, Backoff(longest_s=LONGEST_DELAY_S), wire_log=wire_log)
+
+    def _resolve(self) -> list[Any]:
+        """See Connector. IPv4 comes first, as legacy programs listen on it and an unused address can't be noticed."""
+        return sorted(super()._resolve(), key=_is_ipv6)
+
+    def _connect_to(self, connecting: socket.socket, address: Any) -> None:
+        stamp_datagrams(connecting)
+        connecting.connect(address)
+
+    def _stream(self, connected: socket.socket) -> UdpStream:
+        return UdpStream(connected, self._cancellation, self._wire_log, freshness=self._freshness)
+
+
+class UdpListener:
+    """Receives datagrams on one port from any sender."""
+
+    def __init__(
+        self,
+        host: str,
+        port: int,
+        cancellation: Cancellation,
+        wire_log: "WireLog | None" = None,
+        *,
+        freshness: Freshness = ANY_AGE,
+    ) -> None:
+        """Bind; port 0 takes a free one. Raises LinkError when the address is not available."""
+        self.backoff = Backoff(longest_s=LONGEST_DELAY_S)
+        try:
+            found = socket.getaddrinfo(host, port, type=socket.SOCK_DGRAM, flags=socket.AI_PASSIVE)
+            family, kind, protocol, _, address = min(found, key=_is_ipv6)
+            bound = socket.socket(family, kind, protocol)
+            stamp_datagrams(bound)
+            try:
+                bound.bind(address)
+            except OSError:
+                bound.close()
+                raise
+        except (OSError, ValueError) as error:
+            raise LinkError(f"Can't listen on {address_name(host, port)}: {reason(error)}.") from error
+        self._socket = _UdpSocket(bound, cancellation, wire_log=wire_log, freshness=freshness)
+
+    @property
+    def port(self) -> int:
+        """The port in use."""
+        return int(self._socket.socket.getsockname()[1])
+
+    @property
+    def loopback_host(self) -> str:
+        """This machine's own address, in the address family of the socket."""
+        return "::1" if self._socket.socket.family == socket.AF_INET6 else "127.0.0.1"
+
+    def receive(self, timeout_s: float | None = None) -> Datagram:
+        """Wait for the next datagram, of at most MAX_DATAGRAM_BYTES, from any sender.
+
+        Raises LinkCancelledError, LinkTimeoutError, and LinkError when the socket can't be used any more.
+        """
+        return self._socket.receive(timeout_s, "anybody")
+
+    def send(self, datagram: bytes, address: Any) -> None:
+        """Send to a socket address without blocking, even if cancelled. Thread-safe.
+
+        Raises LinkError when it could not be sent. Whether anybody listens there is not known.
+        """
+        try:
+            self._socket.socket.sendto(datagram, address)
+            if self._socket.log:
+                self._socket.log.sent(datagram, name(address))
+        except OSError as error:
+            raise LinkError(f"Nothing can be sent to {name(address)}: {error.strerror}.") from error
+
+    def close(self) -> None:
+        """Stop listening."""
+        self._socket.close()
+
+
+def open_preferred(
+    host: str, port: int, cancellation: Cancellation, wire_log: "WireLog | None" = None
+) -> tuple[UdpListener, str | None]:
+    """Listen on a port or, if it is not available, on any other one; return also a sentence on why.
+
+    Raises LinkError.
+    """
+    try:
+        return UdpListener(host, port, cancellation, wire_log), None
+    except LinkError as error:
+        return UdpListener(host, 0, cancellation, wire_log), str(error)
+
+
+def _elapsed_s() -> float:
+    return time.monotonic() if _CLOCK is None else time.clock_gettime(_CLOCK)
+
+
+def _is_ipv6(found: Any) -> bool:
+    return bool(found[0] == socket.AF_INET6)
+
+
+def name(address: Any) -> str:
+    """Return a human-readable address."""
+    return address_name(*address[:2])

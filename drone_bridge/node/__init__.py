@@ -1,2 +1,0 @@
-# SPDX-License-Identifier: Apache-2.0
-"""What all nodes have in common: running and stopping, parameters, service responses, log limits."""

@@ -1,0 +1,24 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The options that every scripted operator has."""
+
+from __future__ import annotations
+
+from drone_bridge.programs.options import ProgramParser, add_peer, read_by
+from drone_bridge.programs.plan import DEFAULT_PLAN, parse_plan
+
+
+class OperatorParser(ProgramParser):
+    """The command line of one operator."""
+
+    def __init__(self, name: str, what: str, default_port: int, whose: str) -> None:
+        """`name` is the operator's, `what` describes it; `default_port` is that of `whose` address it calls."""
+        super().__init__("operate", name, what, "at the end of its plan")
+        self.link = self.add_argument_group("link")
+        add_peer(self.link, default_port, whose)
+        run = self.add_argument_group("run")
+        run.add_argument(
+            "--plan",
+            type=read_by(parse_plan, "legs such as '4s forward 0.5, 3s turn 0.5'"),
+            default=DEFAULT_PLAN,
+            help="what to do: legs of forward, left, up (m/s) and turn (rad/s, to the left) ('%(default)s')",
+        )

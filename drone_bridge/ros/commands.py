@@ -1,0 +1,207 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Commands from topics: stale and non-finite ones are refused, the newest valid one is kept."""
+
+import functools
+import math
+import operator
+import time
+from collections.abc import Callable, Collection, Iterable
+from typing import Any, Final, Generic, TypeVar
+
+from builtin_interfaces.msg import Time
+from geometry_msgs.msg import Twist, TwistStamped
+
+from drone_bridge.ros.command_ages import CommandAges
+from drone_bridge.ros.lifespan import Lifespan
+from drone_bridge.ros.link_node import LinkNode
+from drone_bridge.ros.mailbox import Arrival, Mailbox
+from drone_bridge.ros.stall_watch import Arrivals, with_sending_time
+from drone_bridge.ros.time import stamp_numbers
+
+CommandT = TypeVar("CommandT")
+
+#: What a Twist can ask for, with its unit.
+TWIST_AXES: Final = {
+    **{f"linear.{axis}": "m/s" for axis in "xyz"},
+    **{f"angular.{axis}": "rad/s" for axis in "xyz"},
+}
+
+
+class CommandIntake(Generic[CommandT]):
+    """Subscribes to the command topics of a vehicle and keeps the newest valid command."""
+
+    def __init__(
+        self,
+        node: LinkNode,
+        now: Callable[[], Time] | None = None,
+        on_command: Callable[[], None] = lambda: None,
+    ) -> None:
+        """Prepare to take commands.
+
+        Args:
+            node: whose topics they come from.
+            now: the clock of the stamps, if that is not a machine's clock.
+            on_command: called in the executor when there is a new command.
+        """
+        self._node = node
+        self._on_command = on_command
+        self._now = now
+        self.mailbox: Mailbox[CommandT] = Mailbox()
+        self._followed: Arrival[CommandT] | None = None
+        self._overruled_until_s = 0.0
+        self._warned_axes: set[str] = set()
+        self._helm_stamp: Time | None = None
+        self._hold = node.hold
+        node.hold.when_set(self._forget)
+
+    @property
+    def is_held(self) -> bool:
+        """Whether the vehicle is held: it gets the neutral command, and no other."""
+        return self._hold.is_held
+
+    def newest(self) -> CommandT | None:
+        """Return the newest command, if it arrived within `command_timeout` and the vehicle is not held."""
+        arrival = self.newest_arrival()
+        return arrival.command if arrival else None
+
+    def newest_arrival(self) -> Arrival[CommandT] | None:
+        """Return the newest command and its arrival time, if within `command_timeout`."""
+        # Called per frame: no parameter is looked up before the first command.
+        if not self.mailbox.has_any or self._hold.is_held:
+            return None
+        return self.mailbox.newest(self._node.parameters["command_timeout"])
+
+    def follow(self) -> CommandT | None:
+        """Return the newest command, to be sent now; its waiting time is measured once."""
+        arrival = self.newest_arrival()
+        if arrival is None:
+            return None
+        if arrival is not self._followed:
+            self._followed = arrival
+            self._node.statistics.took("command received to sent", time.monotonic() - arrival.arrived_s)
+        return arrival.command
+
+    def take_limited_velocities(
+        self, read: Callable[[Twist], tuple[CommandT, bool]], follows: Collection[str] = tuple(TWIST_AXES)
+    ) -> None:
+        """Subscribe as `take_velocities` does; `read` also returns whether the Twist was within the limits."""
+
+        def read_and_count(twist: Twist) -> CommandT:
+            command, was_within = read(twist)
+            self._node.statistics.counts["clamped commands"] += not was_within
+            return command
+
+        self.take_velocities(read_and_count, follows)
+
+    def take_velocities(
+        self,
+        read: Callable[[Twist], CommandT],
+        follows: Collection[str] = tuple(TWIST_AXES),
+        read_helm: Callable[[Twist], CommandT] | None = None,
+    ) -> None:
+        """Subscribe to cmd_vel, cmd_vel_stamped and ~/helm; `read` converts a Twist to a command.
+
+        The second takes precedence over the first; the third is for a person at a stick, who locks out all others (see
+        `Hold`), and its Twist is a velocity, converted by `read_helm` where `read` takes it for something else.
+        `follows` names the TWIST_AXES that the vehicle can move along or about. A command for others is logged once.
+        """
+
+        def read_supported(twist: Twist) -> CommandT:
+            self._warn_of_unsupported_axes(twist, follows)
+            return read(twist)
+
+        helm = read_helm or read_supported
+        self.take("~/helm", TwistStamped, lambda message: helm(message.twist), is_helm=True)  # first, in the executor
+        self.take("cmd_vel", Twist, read_supported)
+        self.take("cmd_vel_stamped", TwistStamped, lambda message: read_supported(message.twist), overrules=True)
+
+    def _warn_of_unsupported_axes(self, twist: Twist, follows: Collection[str]) -> None:
+        asked = {axis: value for axis, value in _floats(twist) if value and axis not in follows}
+        if not asked:
+            return
+        self._node.statistics.counts["commands for axes that it lacks"] += 1
+        if asked.keys() <= self._warned_axes:
+            return
+        self._warned_axes |= asked.keys()
+        wanted = ", ".join(f"{axis} = {value:g} {TWIST_AXES[axis]}" for axis, value in asked.items())
+        self._node.warn(
+            f"cmd_vel asks for {wanted}, which this vehicle can't do; it follows {', '.join(follows)}. The rest of the "
+            f"command is followed. This is logged once."
+        )
+
+    def take(
+        self,
+        topic: str,
+        message_type: type,
+        read: Callable[[Any], CommandT],
+        *,
+        overrules: bool = False,
+        is_helm: bool = False,
+    ) -> None:
+        """Subscribe to a topic; a message whose stamp is older than `command_timeout` is refused.
+
+        CommandAges estimates how old it is, even if its clock differs from this machine's. After a command on a topic
+        that `overrules`, those on other topics are ignored for `command_timeout`. `Hold` decides whose are followed.
+        """
+        ages = CommandAges(self._node, topic, self._node.parameters, self._node.reports.update_condition, now=self._now)
+        lifespan = Lifespan(self._node, topic)
+        arrivals = Arrivals()
+
+        def receive(message: Any, sent_s: float | None) -> None:
+            stamp = message.header.stamp if hasattr(message, "header") else None
+            refusal = _non_finite_field(message) or arrivals.refusal(sent_s)
+            if refusal := refusal or (stamp and ages.refusal(stamp)):
+                self._node.count_and_warn("refused commands", f"A command on {topic} was refused: {refusal}")
+                return
+            if is_helm:
+                self._helm_stamp = None if stamp == Time() else stamp
+            elif stamp is not None and stamp == self._helm_stamp:
+                return  # a copy, for whoever has no topic for helms
+            if not self._hold.admits(topic, is_helm=is_helm):
+                return
+            now_s = time.monotonic()
+            if overrules:
+                self._overruled_until_s = now_s + self._node.parameters["command_timeout"]
+            elif not is_helm and now_s < self._overruled_until_s:
+                self._node.statistics.counts["overruled commands"] += 1
+                return
+            self._node.statistics.counts["commands"] += 1
+            self._node.undelivered(topic)
+            if is_helm and not any(value for _, value in _floats(message)):
+                self._forget()  # a stick in its middle asks for whatever holds this vehicle best
+                return
+            self.mailbox.put(read(message), stamp_numbers(stamp) if stamp else None, lifespan.seconds())
+            self._on_command()
+
+        self._node.make_subscription(message_type, topic, with_sending_time(receive), depth=1)
+
+    def _forget(self) -> None:
+        self.mailbox.forget()
+        self._on_command()  # so that the neutral command goes out now
+
+
+def _non_finite_field(message: Any) -> str | None:
+    for name, value in _floats(message):
+        if not math.isfinite(value):
+            return f"{name} is {value}, and has to be a finite number."
+    return None
+
+
+def _floats(message: Any) -> Iterable[tuple[str, float]]:
+    """Yield every float of a message with its name, for instance angular.x."""
+    return ((name, get(message)) for name, get in _float_getters(message.__class__))
+
+
+@functools.cache
+def _float_getters(message_type: type) -> tuple[tuple[str, Callable[[Any], float]], ...]:
+    """Return a getter for each float of a message; finding them takes longer than everything else about a command."""
+
+    def names(message: Any, prefix: str) -> Iterable[str]:
+        for field in message.get_fields_and_field_types():
+            value = getattr(message, field)
+            if isinstance(value, float):
+                yield f"{prefix}{field}"
+            elif hasattr(value, "get_fields_and_field_types"):
+                yield from names(value, f"{prefix}{field}.")
+
+    return tuple((name, operator.attrgetter(name)) for name in names(message_type(), ""))

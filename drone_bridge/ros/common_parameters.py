@@ -1,0 +1,220 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Parameters shared by bridges and servers. See docs/bridges.md."""
+
+import math
+from collections.abc import Sequence
+from typing import Final, NamedTuple, TypeVar
+
+from drone_bridge.net.allowed_peers import ANY, AllowedPeers
+from drone_bridge.ros.command_ages import clock_difference_parameter
+from drone_bridge.ros.covariances import AXES, OdometryCovariances
+from drone_bridge.ros.frame_names import FrameNames
+from drone_bridge.ros.parameters import DeclaredParameters, ParameterDeclaration
+
+FrameNamesT = TypeVar("FrameNamesT", bound=FrameNames)
+GroupT = TypeVar("GroupT", bound=NamedTuple)
+
+
+def _check_prefix(prefix: str) -> str | None:
+    return f"is {prefix!r}, and must not begin with /: tf2 has no such frames." if prefix.startswith("/") else None
+
+
+def _check_frame(name: str) -> str | None:
+    if not name:
+        return "is empty, and must name a frame."
+    return _check_prefix(name)
+
+
+def _check_variances(values: Sequence[float]) -> str | None:
+    if len(values) != AXES or not all(math.isfinite(value) and value >= 0.0 for value in values):
+        return f"is {list(values)}, and must be {AXES} finite, non-negative numbers."
+    return None
+
+
+#: The parameters of tf by name; a bridge has those that apply to its frames.
+_FRAME_PARAMETERS: Final = {
+    declaration.name: declaration
+    for declaration in (
+        ParameterDeclaration(
+            "publish_tf",
+            True,
+            "Publish moving transforms on /tf. Static ones, those of sensors, are always published.",
+        ),
+        ParameterDeclaration(
+            "publish_map_to_odom",
+            True,
+            "Publish a static transform from map to odom. Disable if another node publishes it.",
+        ),
+        ParameterDeclaration("map_frame", "map", "The world's frame, without the prefix.", check=_check_frame),
+        ParameterDeclaration("odom_frame", "odom", "The odometry frame, without the prefix.", check=_check_frame),
+        ParameterDeclaration("base_frame", "base_link", "The body's frame, without the prefix.", check=_check_frame),
+    )
+}
+
+
+def frame_parameters(*left_out: str) -> tuple[ParameterDeclaration, ...]:
+    """Return the parameters of the tf frames except those left out."""
+    return tuple(declaration for name, declaration in _FRAME_PARAMETERS.items() if name not in left_out)
+
+
+def frame_names(parameters: DeclaredParameters, kind: type[FrameNamesT]) -> FrameNamesT:
+    """Return the frames as the parameters name them."""
+
+    def name(parameter: str) -> str:
+        default: str = _FRAME_PARAMETERS[parameter].default
+        return parameters[parameter] if parameter in parameters else default  # noqa: SIM401
+
+    return kind(parameters["frame_prefix"], name("map_frame"), name("odom_frame"), name("base_frame"))
+
+
+def covariance_parameters(
+    pose: Sequence[float], twist: Sequence[float], topic: str
+) -> tuple[ParameterDeclaration, ...]:
+    """Return the parameters that give the uncertainty of odometry, which none of the protocols carries.
+
+    Args:
+        pose: the variances of x, y, z (m^2) and of the rotations about them (rad^2).
+        twist: those of the velocities along and about the axes, (m/s)^2 and (rad/s)^2.
+        topic: of the odometry.
+    """
+    return tuple(
+        ParameterDeclaration(
+            f"{what}_covariance_diagonal",
+            list(variances),
+            f"Variances of the {what} on {topic}: x, y, z, then about x, y, z. Large values mean unknown.",
+            check=_check_variances,
+        )
+        for what, variances in (("pose", pose), ("twist", twist))
+    )
+
+
+def odometry_covariances(parameters: DeclaredParameters) -> OdometryCovariances:
+    """Return the covariances given by the parameters."""
+    return OdometryCovariances(*(parameters[f"{what}_covariance_diagonal"] for what in ("pose", "twist")))
+
+
+#: Of servers: how long data from ROS stays valid.
+SOURCE_TIMEOUT: Final = ParameterDeclaration(
+    "source_timeout",
+    1.0,
+    "Seconds without a message on a topic after which its last value is no longer sent to the operator.",
+    range=(0.05, 3600.0),
+    live=True,
+)
+
+#: Of servers: see servers/last_word.py.
+NEUTRAL_TIME: Final = ParameterDeclaration(
+    "neutral_time",
+    60.0,
+    "Seconds for which the neutral command is repeated, once per second, while nobody else commands the vehicle.",
+    range=(0.0, 86400.0),
+    live=True,
+)
+
+ALLOWED_PEERS: Final = ParameterDeclaration(
+    "allowed_peers",
+    [ANY],
+    "Addresses from which datagrams are accepted: any, addresses, or networks such as 192.168.1.0/24.",
+)
+
+SPEED_LIMITS: Final = tuple(
+    ParameterDeclaration(
+        f"max_{kind}_speed", 10.0, f"{unit}; faster commands are clamped.", range=(0.0, 1000.0), live=True
+    )
+    for kind, unit in (("linear", "Metres per second"), ("angular", "Radians per second"))
+)
+
+#: The field of cmd_vel that an axis on the wire carries.
+_TWIST_FIELDS: Final = {
+    "roll": "linear.y",
+    "pitch": "linear.x",
+    "yaw": "angular.z",
+    "gas": "linear.z",
+    "thrust": "linear.z",
+}
+
+
+def read_allowed_peers(parameters: DeclaredParameters) -> AllowedPeers:
+    """Return the peers that the parameter allows. Raises ValueError."""
+    try:
+        return AllowedPeers(parameters["allowed_peers"])
+    except ValueError as error:
+        raise ValueError(f"allowed_peers: {error}") from None
+
+
+def full_scale_parameters(axes: Sequence[str]) -> tuple[ParameterDeclaration, ...]:
+    """Return the parameters that give the cmd_vel at which each axis is fully deflected."""
+    return tuple(
+        ParameterDeclaration(
+            f"full_scale.{axis}",
+            1.0,
+            f"The {_TWIST_FIELDS[axis]} of cmd_vel at full {axis}.",
+            range=(1e-3, 1e3),
+            live=True,
+        )
+        for axis in axes
+    )
+
+
+def read_group(parameters: DeclaredParameters, prefix: str, kind: type[GroupT]) -> GroupT:
+    """Return the tuple of these fields, each with the value of the parameter `prefix`.field."""
+    return kind._make(parameters[f"{prefix}.{field}"] for field in kind._fields)
+
+
+def common_parameters(
+    port: int,
+    port_meaning: str,
+    roles: tuple[str, ...] = ("connect", "listen"),
+    silence_warning_s: float = 5.0,
+) -> tuple[ParameterDeclaration, ...]:
+    """Return the parameters that every bridge and server has; the first of the roles is the default.
+
+    `silence_warning_s` is how long a healthy peer of this protocol may be silent.
+    """
+    return (
+        ParameterDeclaration("role", roles[0], "Who opens the connection.", choices=roles),
+        ParameterDeclaration(
+            "host", "127.0.0.1", "The peer's address, or when listening, the local address to listen on."
+        ),
+        ParameterDeclaration("port", port, port_meaning, range=(0 if "listen" in roles else 1, 65535)),
+        ParameterDeclaration(
+            "actual_port", 0, "The port in use, also where port is 0 and the system has chosen one.", read_only=True
+        ),
+        ParameterDeclaration(
+            "command_timeout",
+            0.5,
+            "Seconds without a command after which the vehicle is sent the neutral command.",
+            range=(0.01, 60.0),
+            live=True,
+        ),
+        clock_difference_parameter(),
+        ParameterDeclaration(
+            "silence_warning",
+            silence_warning_s,
+            "Seconds of silence from a connected peer after which diagnostics warn, and after which a listening node "
+            "drops it in favour of the next one that connects.",
+            range=(0.05, 3600.0),
+            live=True,
+        ),
+        ParameterDeclaration(
+            "hardware_id", "", "The vehicle's name in diagnostics; if empty, the protocol and the configured address."
+        ),
+        ParameterDeclaration(
+            "wire_log",
+            "",
+            "Folder in which the bytes of every connection are logged, see docs/wire_log.md; empty for no log.",
+        ),
+        ParameterDeclaration(
+            "wire_log_mebibytes",
+            1024,
+            "Disk space for the files in wire_log, MiB; the oldest are removed first.",
+            range=(16, 1_048_576),
+        ),
+        ParameterDeclaration(
+            "frame_prefix",
+            "",
+            "Prefix of every tf frame, for instance drone1/.",
+            check=_check_prefix,
+        ),
+        ParameterDeclaration("autostart", True, "Configure and activate at start."),
+    )

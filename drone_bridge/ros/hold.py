@@ -1,0 +1,187 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Hold: a vehicle that stays neutral, whatever is commanded, until a person says otherwise. See docs/bridges.md.
+
+It is set by the service `~/hold`, and by the end of a person's helm: commands on `~/helm` are those of somebody at a
+stick, and lock all others out; when they end, however they end, nothing has to be said any more for the vehicle to be
+held. Somebody may be at the helm again then, but after the service was called only that service helps. A file keeps it
+for a node that is killed and comes back.
+"""
+
+import contextlib
+import os
+import tempfile
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rclpy.publisher import Publisher
+from std_msgs.msg import Bool
+from std_srvs.srv import SetBool
+
+from drone_bridge.ros.delivery import PUBLISHER_ERRORS
+from drone_bridge.ros.publisher_events import NO_EVENTS
+from drone_bridge.ros.qos import latched
+
+if TYPE_CHECKING:
+    from drone_bridge.ros.link_node import LinkNode
+
+#: A helm that is silent for longer has ended. Until then it locks out others all the same, so this may be generous.
+HELM_ENDS_AFTER_S = 1.0
+#: The count of commands that were refused because the vehicle is held, or because somebody is at its helm.
+REFUSED = "commands refused on hold"
+HELD = "hold"  # of conditions
+# Why a vehicle is held, or will be if the node is killed.
+CALLED, AT_HELM, HELM_ENDED = "the service hold was called", "somebody was at the helm", "the helm ended"
+_ADVICE = "call the service hold with false, or press Resume on the page, to let it follow commands"
+
+
+class Hold:
+    """Whether a node's vehicle is held. Changed in the executor, read by any thread without a lock."""
+
+    def __init__(self, node: "LinkNode", topic: str) -> None:
+        """Find out whether the node was holding when it ended; `topic` is where it says so."""
+        self._node = node
+        self._file = _runtime_directory() / _file_name(node)
+        self._lock = threading.Lock()  # between the executor and the reports; never taken by the link's thread
+        self._helm_heard_s: float | None = None  # None: nobody is at the helm
+        self._on_hold: list[Callable[[], None]] = []
+        self._reason = self._read()
+        self._is_held = bool(self._reason)
+        self._publisher: Publisher[Any] = node.create_publisher(Bool, topic, latched(), event_callbacks=NO_EVENTS)
+        node.create_service(SetBool, "~/hold", self._serve)
+        self._publish()
+        if self._is_held:
+            node.get_logger().warning(f"It was holding when it ended ({self._reason}), and still holds: {_ADVICE}.")
+
+    @property
+    def is_held(self) -> bool:
+        """Whether the vehicle has to be neutral."""
+        return self._is_held or self._has_helm_ended
+
+    def when_set(self, call: Callable[[], None]) -> None:
+        """Have a function called in the executor whenever the vehicle is about to be held, until cleanup."""
+        self._on_hold.append(call)
+        self._node.cleanup.callback(self._on_hold.remove, call)
+
+    def check(self, what: str) -> None:
+        """Raise ValueError with a sentence if the vehicle is held, for what moves it."""
+        if self.is_held:
+            raise ValueError(f"{what} is refused while the vehicle is held ({self._reason}): {_ADVICE}.")
+
+    def admits(self, topic: str, *, is_helm: bool = False) -> bool:
+        """Return whether a command is to be followed; one that is not is counted. For the executor."""
+        if is_helm and self._take_helm():
+            return True
+        if not is_helm and not self.is_held and self._helm_heard_s is None:
+            return True
+        why = f"it is held ({self._reason}): {_ADVICE}" if self.is_held else "somebody is at its helm"
+        self._node.reports.count_and_warn_ongoing(REFUSED, f"Commands on {topic} do not move the vehicle: {why}.")
+        return False
+
+    def report(self) -> None:
+        """Notice the end of a helm, and report. To be called now and then, in another thread than the link's."""
+        with self._lock:
+            if self._has_helm_ended:
+                self._set(HELM_ENDED)
+        problem = f"holding: {self._reason}" if self.is_held else None
+        self._node.reports.update_condition(HELD, problem, _ADVICE)
+
+    @property
+    def _has_helm_ended(self) -> bool:
+        heard_s = self._helm_heard_s
+        return heard_s is not None and time.monotonic() - heard_s > HELM_ENDS_AFTER_S
+
+    def _take_helm(self) -> bool:
+        """Note a command from the helm; return whether it is followed."""
+        with self._lock:
+            is_new = self._helm_heard_s is None or self._has_helm_ended
+            self._helm_heard_s = time.monotonic()  # noted on hold as well: so nobody gets in between when it ends
+            if is_new and (not self._is_held or self._reason in (AT_HELM, HELM_ENDED)):
+                self._write(AT_HELM)  # for a bridge that is killed meanwhile
+                self._node.inform("Somebody is at the helm: other commands are refused.")
+                self._forget_commands()
+                if self._is_held:
+                    self._reason, self._is_held = "", False
+                    self._publish()
+            return not self._is_held
+
+    def _serve(self, request: SetBool.Request, response: SetBool.Response) -> SetBool.Response:
+        with self._lock:
+            if request.data:
+                self._set(CALLED)
+                response.message = f"The vehicle is held: {_ADVICE}."
+            else:
+                self._release()
+                response.message = "The vehicle follows commands."
+        response.success = True
+        self.report()
+        return response
+
+    def _set(self, reason: str) -> None:
+        if self._is_held and self._reason == CALLED:
+            return
+        self._reason, self._is_held, self._helm_heard_s = reason, True, None  # in this order, for other threads
+        self._forget_commands()
+        self._write(reason)
+        self._publish()
+
+    def _release(self) -> None:
+        if not self.is_held:
+            return
+        if self._has_helm_ended:
+            self._helm_heard_s = None
+        self._forget_commands()
+        self._write("" if self._helm_heard_s is None else AT_HELM)
+        self._reason, self._is_held = "", False
+        self._node.reports.end_ongoing(REFUSED)
+        self._publish()
+
+    def _forget_commands(self) -> None:
+        for call in tuple(self._on_hold):
+            call()
+
+    def _publish(self) -> None:
+        with contextlib.suppress(*PUBLISHER_ERRORS):
+            self._publisher.publish(Bool(data=self._is_held))
+
+    # The file.
+
+    def _read(self) -> str:
+        """Return why the node was holding, or an empty string."""
+        try:
+            return self._file.read_text(errors="replace").strip()[:200] or "the reason is unknown"
+        except FileNotFoundError:
+            return ""
+        except OSError as error:
+            self._node.get_logger().warning(f"Whether the vehicle was held can't be read from {self._file}: {error}.")
+            return ""
+
+    def _write(self, reason: str) -> None:
+        """Keep the reason for a node that comes back; an empty one ends it."""
+        try:
+            if not reason:
+                self._file.unlink(missing_ok=True)
+                return
+            self._file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            new = self._file.with_name(f"{self._file.name}.new")
+            new.write_text(f"{reason}\n")
+            new.replace(self._file)  # whole, or not at all
+        except OSError as error:
+            self._node.get_logger().warning(
+                f"If this node is killed, it will not know that its vehicle was held: {self._file} can't be written "
+                f"({error})."
+            )
+
+
+def _runtime_directory() -> Path:
+    """Return where files live as long as the machine runs."""
+    if directory := os.environ.get("XDG_RUNTIME_DIR"):
+        return Path(directory) / "drone_bridge" / "held"
+    return Path(tempfile.gettempdir()) / f"drone_bridge-{os.getuid()}" / "held"
+
+
+def _file_name(node: "LinkNode") -> str:
+    """Return a name that no other node on this machine has: names of ROS have no dots."""
+    return f"{node.context.get_domain_id()}{node.get_fully_qualified_name().replace('/', '.')}"

@@ -1,0 +1,255 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How the fields of binary messages are laid out. codec.py makes messages of them.
+
+All numbers are big-endian. Packing raises LocalProtocolError for a value that would not be read back as it is, reading
+MisfitError. `meaning` is what to call the value in an error.
+"""
+
+import struct
+from abc import abstractmethod
+from collections.abc import Collection, Mapping, Sequence
+from typing import Annotated, Any, Final
+
+from drone_bridge.wire.errors import LocalProtocolError
+
+#: What packing raises for numbers out of range, and for what is not a number.
+UNPACKABLE: Final = (struct.error, OverflowError, TypeError, ValueError)
+
+
+class MisfitError(Exception):
+    """The bytes do not fit the expected layout; the text says where, as the end of a sentence."""
+
+
+class Reader:
+    """Reads one payload from its start. Every method raises MisfitError when bytes are missing."""
+
+    def __init__(self, payload: bytes) -> None:
+        self._payload = payload
+        self._position = 0
+
+    def numbers(self, layout: struct.Struct) -> tuple[Any, ...]:
+        """Return the next numbers."""
+        if self.remaining < layout.size:
+            raise MisfitError(
+                f"{layout.size} bytes should follow at byte {self._position}, and {self.remaining} are left"
+            )
+        values = layout.unpack_from(self._payload, self._position)
+        self._position += layout.size
+        return values
+
+    def take(self, length: int, what: str) -> bytes:
+        """Return the next `length` bytes; `what` names them in errors."""
+        end = self._position + length
+        if end > len(self._payload):
+            raise MisfitError(
+                f"{what} of {length} bytes should follow at byte {self._position}, and {self.remaining} are left"
+            )
+        taken = self._payload[self._position : end]
+        self._position = end
+        return taken
+
+    @property
+    def remaining(self) -> int:
+        return len(self._payload) - self._position
+
+    def expect_end(self) -> None:
+        """Raise MisfitError unless everything has been read."""
+        if self.remaining:
+            raise MisfitError(f"it should end at byte {self._position}, and {self.remaining} more follow")
+
+
+def pack(layout: struct.Struct, numbers: Sequence[Any], meaning: str) -> bytes:
+    """Return numbers as the wire has them. Raises LocalProtocolError when one does not fit."""
+    try:
+        return layout.pack(*numbers)
+    except UNPACKABLE as error:
+        shown = ", ".join(map(repr, numbers))
+        raise LocalProtocolError(f"The {meaning} is {shown:.200}, which does not fit the wire: {error}.") from error
+
+
+def is_one_of(value: Any, allowed: Collection[Any]) -> bool:
+    """Return whether a value is allowed; an array, which compares element by element, never is."""
+    try:
+        return value in allowed
+    except ValueError:
+        return False
+
+
+class Layout:
+    """How the value of a field is laid out."""
+
+    @abstractmethod
+    def pack(self, value: Any, meaning: str) -> bytes:
+        """Return the bytes of a value."""
+
+    @abstractmethod
+    def read(self, reader: Reader, meaning: str) -> Any:
+        """Return the value that comes next."""
+
+
+class Numbers(Layout):
+    """One number, or a tuple of `width` numbers, as the module struct writes them."""
+
+    def __init__(self, form: str, width: int = 1) -> None:
+        self.form = form if width == 1 else f"{width}{form}"
+        self.width = width
+        self.layout = struct.Struct(f">{self.form}")
+
+    def flat(self, value: Any, meaning: str) -> tuple[Any, ...] | list[Any]:
+        """Return a value's numbers. Raises LocalProtocolError."""
+        if self.width > 1:
+            if not (isinstance(value, tuple | list) and len(value) == self.width):
+                raise LocalProtocolError(f"The {meaning} is {value!r:.200}, and has to be {self.width} numbers.")
+            return value
+        if self.form == "?" and not (isinstance(value, bool) or is_one_of(value, (0, 1))):
+            raise LocalProtocolError(f"The {meaning} is {value!r:.200}, and has to be true or false.")
+        return (value,)
+
+    def pack(self, value: Any, meaning: str) -> bytes:
+        return pack(self.layout, self.flat(value, meaning), meaning)
+
+    def read(self, reader: Reader, meaning: str) -> Any:
+        numbers = reader.numbers(self.layout)
+        return numbers if self.width > 1 else numbers[0]
+
+
+class Bytes(Layout):
+    """Bytes with their length in front, or without one up to the end of the message."""
+
+    def __init__(self, length: str | None = None) -> None:
+        """`length`: the format of the length."""
+        self._length = struct.Struct(f">{length}") if length else None
+
+    def pack(self, value: Any, meaning: str) -> bytes:
+        if not isinstance(value, bytes | bytearray | memoryview):
+            raise LocalProtocolError(f"The {meaning} is {value!r:.200}, and has to be bytes.")
+        raw = bytes(value)
+        if self._length is None:
+            return raw
+        longest = (1 << 8 * self._length.size) - 1
+        if len(raw) > longest:
+            raise LocalProtocolError(f"The {meaning} has {len(raw)} bytes, and {longest} are allowed.")
+        return self._length.pack(len(raw)) + raw
+
+    def read(self, reader: Reader, meaning: str) -> Any:
+        return self.read_bytes(reader, meaning)
+
+    def read_bytes(self, reader: Reader, meaning: str) -> bytes:
+        """Return the next bytes, whatever they mean."""
+        if self._length is None:
+            return reader.take(reader.remaining, meaning)
+        return reader.take(reader.numbers(self._length)[0], meaning)
+
+
+class Text(Bytes):
+    """A UTF-8 string with its length in front; `errors` is how to decode invalid bytes."""
+
+    def __init__(self, length: str, errors: str) -> None:
+        super().__init__(length)
+        self._errors = errors
+
+    def pack(self, value: Any, meaning: str) -> bytes:
+        try:
+            raw = value.encode(errors=self._errors)
+        except (AttributeError, UnicodeEncodeError) as error:
+            raise LocalProtocolError(f"The {meaning} is {value!r:.200}, which UTF-8 can't carry.") from error
+        if raw.decode(errors=self._errors) != value:  # surrogates for bytes that together are a letter
+            raise LocalProtocolError(f"The {meaning} is {value!r:.200}, which would be read as something else.")
+        return super().pack(raw, meaning)
+
+    def read(self, reader: Reader, meaning: str) -> Any:
+        return self.read_bytes(reader, meaning).decode(errors=self._errors)
+
+
+class ListOf(Layout):
+    """A tuple of items with their number in front."""
+
+    def __init__(self, count: str, item: Any) -> None:
+        """`count`: the format of the number; `item`: what a field of it would be annotated with."""
+        self._count = struct.Struct(f">{count}")
+        self._item = layout_of(item)
+        self._form = self._item.form if isinstance(self._item, Numbers) else None
+
+    def pack(self, value: Any, meaning: str) -> bytes:
+        most = (1 << 8 * self._count.size) - 1
+        if not isinstance(value, tuple | list) or len(value) > most:
+            raise LocalProtocolError(f"The {meaning} are {value!r:.200}, and have to be a tuple of at most {most}.")
+        item = f"one of the {meaning}"
+        return self._count.pack(len(value)) + b"".join([self._item.pack(each, item) for each in value])
+
+    def read(self, reader: Reader, meaning: str) -> Any:
+        (count,) = reader.numbers(self._count)
+        if self._form:  # at once: lists of IDs are long
+            numbers = struct.Struct(f">{self._form}")
+            raw = reader.take(count * numbers.size, meaning)
+            return tuple([number for (number,) in numbers.iter_unpack(raw)])
+        return tuple([self._item.read(reader, meaning) for _ in range(count)])
+
+
+class Choice(Layout):
+    """A value whose layout depends on the value of an earlier field, `tag`."""
+
+    def __init__(self, tag: str, layouts: Mapping[int, Layout], otherwise: Layout) -> None:
+        self.tag = tag
+        self._layouts = layouts
+        self._otherwise = otherwise
+
+    def by(self, tag: int) -> Layout:
+        """Return the layout for a tag."""
+        return self._layouts.get(tag, self._otherwise)
+
+
+def check_items(items: Any, kind: type, meaning: str) -> None:
+    """Raise LocalProtocolError unless it is a tuple or list of such items; `meaning` is their plural."""
+    if not isinstance(items, tuple | list) or not all(isinstance(item, kind) for item in items):
+        raise LocalProtocolError(f"The {meaning} are {items!r:.200}, and have to be a tuple of {kind.__name__}.")
+
+
+class Nestable:
+    """What has several fields and can be a field itself: a message."""
+
+    __slots__ = ()
+
+    @abstractmethod
+    def encode(self) -> bytes:
+        """Return the bytes of all fields."""
+
+    @classmethod
+    @abstractmethod
+    def read(cls, reader: Reader) -> Any:
+        """Return the value that comes next."""
+
+
+class _Nested(Layout):
+    def __init__(self, kind: type[Nestable]) -> None:
+        self._kind = kind
+
+    def pack(self, value: Any, meaning: str) -> bytes:
+        if not isinstance(value, self._kind):
+            raise LocalProtocolError(f"The {meaning} is {value!r:.200}, and has to be {self._kind.__name__}.")
+        return value.encode()
+
+    def read(self, reader: Reader, meaning: str) -> Any:
+        return self._kind.read(reader)
+
+
+def layout_of(annotation: Any) -> Layout:
+    """Return the layout of an annotation: given in Annotated, or that of a nested message."""
+    if isinstance(annotation, type) and issubclass(annotation, Nestable):
+        return _Nested(annotation)
+    for extra in getattr(annotation, "__metadata__", ()):
+        if isinstance(extra, Layout):
+            return extra
+    raise TypeError(f"{annotation!r} carries no layout")
+
+
+UInt8 = Annotated[int, Numbers("B")]
+UInt16 = Annotated[int, Numbers("H")]
+UInt32 = Annotated[int, Numbers("I")]
+UInt64 = Annotated[int, Numbers("Q")]
+Int32 = Annotated[int, Numbers("i")]
+Int64 = Annotated[int, Numbers("q")]
+Float32 = Annotated[float, Numbers("f")]
+Float64 = Annotated[float, Numbers("d")]
+Flag = Annotated[bool, Numbers("?")]
+RestOfBody = Annotated[bytes, Bytes()]
