@@ -11,7 +11,7 @@ import time
 
 import numpy as np
 
-from drone_bridge.protocols.testbed import NEED_DATA, ConnectionClosed, Constants, SensorFrame, TestbedConnection
+from drone_bridge.testbed.codec import NEED_DATA, ConnectionClosed, Constants, SensorFrame, TestbedConnection
 
 WIDTH, HEIGHT = 320, 240  # pixels
 _REPLY_BYTES = 16

@@ -25,10 +25,10 @@ from tf2_msgs.msg import TFMessage
 
 from drone_bridge.bridges.robot.bridge import RobotBridge
 from drone_bridge.bridges.simulator.bridge import SimulatorBridge
-from drone_bridge.protocols.testbed import AttitudeLayout
 from drone_bridge.ros.link_requests import LinkRequests
 from drone_bridge.ros.reports import Reports
 from drone_bridge.srv import Bind, SimulatorRequest
+from drone_bridge.testbed.codec import AttitudeLayout
 
 BRIDGES = ("testbed", "dronegui", "simulator", "robot", "telemetry")
 

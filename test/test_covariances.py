@@ -8,11 +8,11 @@ from nav_msgs.msg import Odometry
 from drone_bridge.bridges.dronegui.parameters import PARAMETERS as DRONEGUI
 from drone_bridge.bridges.robot.parameters import PARAMETERS as ROBOT
 from drone_bridge.bridges.simulator.parameters import PARAMETERS as SIMULATOR
-from drone_bridge.bridges.testbed.parameters import PARAMETERS as TESTBED
 from drone_bridge.ros.covariances import AXES, OdometryCovariances, covariance_from_diagonal
 from drone_bridge.ros.frame_names import FrameNames
 from drone_bridge.ros.wheel_odometry import WheelOdometry
 from drone_bridge.telemetry.bridge import PARAMETERS as TELEMETRY
+from drone_bridge.testbed.bridge.parameters import PARAMETERS as TESTBED
 
 WIDE = 1e3  # a standard deviation of 30 m, or of many turns: no weight beside anything that measures
 

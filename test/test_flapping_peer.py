@@ -19,8 +19,8 @@ from ros_session import wait_until
 from testbed_peer import CONSTANTS, TestbedPeer
 
 from drone_bridge.net.backoff import FIRST_DELAY_S, JITTER
-from drone_bridge.protocols.testbed import TestbedConnection
 from drone_bridge.ros.log_limiter import BURST, LINES_PER_S
+from drone_bridge.testbed.codec import TestbedConnection
 
 ROUNDS = 100
 CONNECTIONS = BURST  # as many as are logged each

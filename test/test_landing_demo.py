@@ -43,7 +43,7 @@ def test_nineteen_of_twenty_are_enough_for_each_pattern(capsys, spoiled, status,
 
 def test_each_seed_is_flown_under_each_condition(domain):
     def emulator(seed, port):
-        return f"drone_bridge.emulators.testbed --role connect --port {port} --seed {seed} --once --steps 2"
+        return f"drone_bridge.testbed.emulator --role connect --port {port} --seed {seed} --once --steps 2"
 
     listening = {"testbed_bridge_role": "listen"}
     conditions = [

@@ -14,9 +14,10 @@ from examples import examples
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from drone_bridge.protocols import dronegui, robot, testbed
+from drone_bridge.protocols import dronegui, robot
 from drone_bridge.protocols import simulator as sim
 from drone_bridge.telemetry import codec as telemetry
+from drone_bridge.testbed import codec as testbed
 from drone_bridge.wire.errors import LocalProtocolError
 from drone_bridge.wire.events import NEED_DATA
 

@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 from drone_bridge import protocols
-from drone_bridge.protocols import dronegui, robot, simulator, testbed
+from drone_bridge.protocols import dronegui, robot, simulator
 from drone_bridge.telemetry import codec as telemetry
+from drone_bridge.testbed import codec as testbed
 from drone_bridge.wire.events import EventSource
 
 PAGE = (Path(__file__).resolve().parent.parent / "docs" / "protocols.md").read_text()

@@ -12,9 +12,6 @@ from drone_bridge.controllers.seek_target.parameters import SeekParameters
 from drone_bridge.controllers.seek_target.pilot import STANDING_TIME, SeekState, SeekTarget
 from drone_bridge.controllers.seek_target.sphere_detector import SphereDetector
 from drone_bridge.controllers.seek_target.target_estimator import TargetEstimator
-from drone_bridge.emulators.testbed.flight import REACHED_WITHIN_M, Flight
-from drone_bridge.emulators.testbed.stereo_camera import StereoCamera
-from drone_bridge.emulators.testbed.world import GREY, RED, Sphere, World
 from drone_bridge.motion.attitude_estimator import AttitudeEstimator, MeasuredAttitude
 from drone_bridge.motion.flight_control import (
     Command,
@@ -32,7 +29,10 @@ from drone_bridge.motion.quaternions import (
     rotated,
 )
 from drone_bridge.motion.wind import WindRotation
-from drone_bridge.vehicle_side.testbed.motion import Airframe, DroneState, Motion, rotation_from_testbed_angles
+from drone_bridge.testbed.device.motion import Airframe, DroneState, Motion, rotation_from_testbed_angles
+from drone_bridge.testbed.emulator.flight import REACHED_WITHIN_M, Flight
+from drone_bridge.testbed.emulator.stereo_camera import StereoCamera
+from drone_bridge.testbed.emulator.world import GREY, RED, Sphere, World
 from drone_bridge.vision.pinhole import Pinhole
 
 pytestmark = pytest.mark.slow

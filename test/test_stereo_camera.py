@@ -5,9 +5,9 @@ import time
 import numpy as np
 import pytest
 
-from drone_bridge.emulators.testbed.stereo_camera import StereoCamera
-from drone_bridge.emulators.testbed.world import GREY, RED, Sphere
-from drone_bridge.vehicle_side.testbed.motion import DroneState, rotation_from_testbed_angles
+from drone_bridge.testbed.device.motion import DroneState, rotation_from_testbed_angles
+from drone_bridge.testbed.emulator.stereo_camera import StereoCamera
+from drone_bridge.testbed.emulator.world import GREY, RED, Sphere
 
 WHITE = (255, 255, 255)
 

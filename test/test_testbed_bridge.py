@@ -17,8 +17,8 @@ from testbed_peer import CONSTANTS, HOVER, TestbedPeer, bridge, pixels
 from tf2_msgs.msg import TFMessage
 
 from drone_bridge.msg import CommandRates, DroneProperties
-from drone_bridge.protocols.testbed import AttitudeLayout, MotionParameters
 from drone_bridge.ros.time import time_from_seconds
+from drone_bridge.testbed.codec import AttitudeLayout, MotionParameters
 
 LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 

@@ -17,7 +17,7 @@ from testbed_peer import HOVER, TestbedPeer, bridge
 from tf2_msgs.msg import TFMessage
 
 from drone_bridge.msg import DroneProperties
-from drone_bridge.protocols.testbed import AttitudeLayout
+from drone_bridge.testbed.codec import AttitudeLayout
 
 LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 LEVEL = {"pitch": 0.0, "roll": 0.0, "yaw": 0.0, "position": (1.0, 2.0, -3.0)}
@@ -29,7 +29,7 @@ def make_peer(closing):
 
 
 def emulator(*options):
-    return Process(sys.executable, "-m", "drone_bridge.emulators.testbed", "--port", "0", *options)
+    return Process(sys.executable, "-m", "drone_bridge.testbed.emulator", "--port", "0", *options)
 
 
 def port_of(testbed):

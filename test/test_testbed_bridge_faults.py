@@ -19,12 +19,12 @@ from sensor_msgs.msg import Image
 from testbed_peer import CONSTANTS, HOVER, REPLY, TestbedPeer, bridge
 
 from drone_bridge.msg import CommandRates
-from drone_bridge.protocols.testbed import MotionParameters
+from drone_bridge.testbed.codec import MotionParameters
 
 NOT_HOVER = MotionParameters(0.0, 0.0, 0.0, 9.0)
 #: A bridge with a fault: it fails at a frame with a pitch of 7.
 FAULTY_BRIDGE = """
-from drone_bridge.bridges.testbed import bridge
+from drone_bridge.testbed.bridge import bridge
 from drone_bridge.link_node import outputs
 
 publish = outputs.Outputs.publish

@@ -14,7 +14,7 @@ from ros_session import wait_until
 from sensor_msgs.msg import CompressedImage, Image
 from testbed_peer import CONSTANTS, TestbedPeer
 
-from drone_bridge.protocols.testbed import SensorFrame
+from drone_bridge.testbed.codec import SensorFrame
 
 SIZE = dataclasses.replace(CONSTANTS, width=64, height=48)
 #: A colour for each side, red, green, blue; flat, as a testbed's scenes are.

@@ -12,10 +12,8 @@ import numpy as np
 import pytest
 from processes import Process
 
-from drone_bridge.emulators.testbed.__main__ import make_setup, parse
-from drone_bridge.emulators.testbed.conversation import Conversation
 from drone_bridge.net.errors import LinkCancelledError
-from drone_bridge.protocols.testbed import (
+from drone_bridge.testbed.codec import (
     NEED_DATA,
     AngleUnit,
     AttitudeLayout,
@@ -25,6 +23,8 @@ from drone_bridge.protocols.testbed import (
     MotionParameters,
     SensorFrame,
 )
+from drone_bridge.testbed.emulator.__main__ import make_setup, parse
+from drone_bridge.testbed.emulator.conversation import Conversation
 from drone_bridge.wire.errors import RemoteProtocolError
 
 TIMEOUT = 60  # s
@@ -36,7 +36,7 @@ class Emulator(Process):
     """An emulator whose lines are looked at one after the other."""
 
     def __init__(self, *arguments):
-        super().__init__(sys.executable, "-m", "drone_bridge.emulators.testbed", "--port", 0, *SMALL, *arguments)
+        super().__init__(sys.executable, "-m", "drone_bridge.testbed.emulator", "--port", 0, *SMALL, *arguments)
         self._seen = 0
 
     def line(self, start):

@@ -6,12 +6,12 @@ from dataclasses import astuple, replace
 import numpy as np
 import pytest
 
-from drone_bridge.bridges.testbed.flight import TestbedFlight
 from drone_bridge.motion.velocity_control import VelocityCommand, VelocityControl, VelocityParameters
-from drone_bridge.protocols.testbed import AngleUnit, Constants, SensorFrame
 from drone_bridge.ros.frames import BodyRates
-from drone_bridge.translate.testbed import Command
-from drone_bridge.vehicle_side.testbed.motion import Airframe, DroneState, Motion
+from drone_bridge.testbed.bridge.flight import TestbedFlight
+from drone_bridge.testbed.codec import AngleUnit, Constants, SensorFrame
+from drone_bridge.testbed.device.motion import Airframe, DroneState, Motion
+from drone_bridge.testbed.topics.translation import Command
 
 CONSTANTS = Constants(90.0, 90.0, 4, 4, 0.25, 1.0, 9.81, 0.2, 25.0, 720.0, 720.0, 720.0)
 STEP_S = 1 / 30
@@ -78,7 +78,7 @@ def test_nothing_is_estimated_of_a_drone_at_rest_that_nobody_commands(layout, es
 def test_from_the_first_command_on_it_is_flown_as_if_it_had_been_watched(layout, first, rested, monkeypatch):
     commands = [None] * rested + [first] * 10 + [VelocityCommand(left=2.0, yaw_rate=0.5)] * 10 + [None] * 20
     ours = fly(layout, commands)
-    monkeypatch.setattr("drone_bridge.bridges.testbed.flight._is_still", lambda *_: False)
+    monkeypatch.setattr("drone_bridge.testbed.bridge.flight._is_still", lambda *_: False)
     watched = fly(layout, commands)
     # Where roll is not measured, how sure one can be of it depends on how long the drone was watched.
     assert np.abs(numbers(ours) - numbers(watched)).max() < 1e-2  # degrees per second and N

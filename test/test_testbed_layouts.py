@@ -20,7 +20,7 @@ from testbed_bytes import (
     single_bytes,
 )
 
-from drone_bridge.protocols.testbed import (
+from drone_bridge.testbed.codec import (
     NEED_DATA,
     AngleUnit,
     AttitudeLayout,

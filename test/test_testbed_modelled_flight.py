@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 from quadrotor import Quadrotor
 
-from drone_bridge.operators.testbed import Pilot
 from drone_bridge.programs.plan import parse_plan
-from drone_bridge.protocols.testbed import AngleUnit, Constants, MotionParameters, SensorFrame
-from drone_bridge.vehicle_side.testbed.modelled_flight import LONGEST_STEP_S, FlightLimits, ModelledFlight
-from drone_bridge.vehicle_side.testbed.motion import Airframe, DroneState, Motion
+from drone_bridge.testbed.codec import AngleUnit, Constants, MotionParameters, SensorFrame
+from drone_bridge.testbed.device.modelled_flight import LONGEST_STEP_S, FlightLimits, ModelledFlight
+from drone_bridge.testbed.device.motion import Airframe, DroneState, Motion
+from drone_bridge.testbed.operator import Pilot
 
 CONSTANTS = Constants(120.0, 90.0, 4, 4, 0.0, 1.5, 9.81, 0.2, 25.0, 720.0, 720.0, 720.0)
 LIMITS = FlightLimits(max_speed=5.0, max_climb_speed=2.5, max_tilt=1.0, max_yaw_rate=4.0, max_lead=1.0)

@@ -8,9 +8,9 @@ import pytest
 from composition import launch
 from testbed_trajectory import motion_between, rows_of
 
-from drone_bridge.emulators.testbed import __main__ as emulator
-from drone_bridge.operators import testbed as operator
-from drone_bridge.protocols.testbed import AttitudeLayout
+from drone_bridge.testbed import operator
+from drone_bridge.testbed.codec import AttitudeLayout
+from drone_bridge.testbed.emulator import __main__ as emulator
 from drone_bridge.tools.demo.composition import free_port as next_free_port
 
 PLAN = "3s forward 0.5, 2s turn 0.5, 3s up 0.4, 3s left 0.5, 1s"

@@ -34,7 +34,7 @@ from testbed_bytes import (
     split,
 )
 
-from drone_bridge.protocols.testbed import (
+from drone_bridge.testbed.codec import (
     NEED_DATA,
     AttitudeLayout,
     AutopilotConnection,

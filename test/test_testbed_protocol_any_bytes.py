@@ -30,7 +30,7 @@ from testbed_bytes import (
     split,
 )
 
-from drone_bridge.protocols.testbed import (
+from drone_bridge.testbed.codec import (
     AngleUnit,
     AutopilotConnection,
     ConnectionClosed,

@@ -27,7 +27,7 @@ from testbed_bytes import (
     send_all,
 )
 
-from drone_bridge.protocols.testbed import (
+from drone_bridge.testbed.codec import (
     AngleUnit,
     AttitudeLayout,
     AutopilotConnection,

@@ -15,7 +15,7 @@ from testbed_peer import CONSTANTS, REPLY, TestbedPeer, pixels
 from vanishing import kill, vanish
 
 from drone_bridge.msg import CommandRates
-from drone_bridge.protocols.testbed import AttitudeLayout, ConnectionClosed, Constants, MotionParameters, SensorFrame
+from drone_bridge.testbed.codec import AttitudeLayout, ConnectionClosed, Constants, MotionParameters, SensorFrame
 from drone_bridge.tools.wire.conversation import Side
 from drone_bridge.tools.wire.log_file import LogFile
 

@@ -23,7 +23,9 @@ from vanishing import vanish
 
 from drone_bridge.msg import CommandRates, DroneProperties
 from drone_bridge.net import tcp_options
-from drone_bridge.protocols.testbed import (
+from drone_bridge.ros.images import Rgb8Image
+from drone_bridge.ros.time import time_from_seconds
+from drone_bridge.testbed.codec import (
     AngleUnit,
     AttitudeLayout,
     ConnectionClosed,
@@ -32,11 +34,9 @@ from drone_bridge.protocols.testbed import (
     SensorFrame,
     SimulationRestarted,
 )
-from drone_bridge.ros.images import Rgb8Image
-from drone_bridge.ros.time import time_from_seconds
-from drone_bridge.servers.testbed.server import TestbedServer
-from drone_bridge.translate import testbed as translate
-from drone_bridge.translate.testbed import StereoFrameNames
+from drone_bridge.testbed.server.node import TestbedServer
+from drone_bridge.testbed.topics import translation as translate
+from drone_bridge.testbed.topics.translation import StereoFrameNames
 
 LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 CONSTANTS = Constants(120.0, 90.0, 16, 8, 0.25, 1.5, float32(9.81), 0.25, 25.0, 720.0, 360.0, 180.0)
@@ -424,7 +424,7 @@ def test_an_autopilot_that_is_told_no_position_flies_a_quadrotor_where_it_meant_
     odometry = ros.publisher(Odometry, "odom")
     plan = "4s forward 0.5, 3s turn 0.5, 4s forward 0.5, 2s"
     arguments = ["--port", str(port), "--layout", "pitch_yaw", "--plan", plan]
-    with Process.module("drone_bridge.operators.testbed", *arguments) as operator:
+    with Process.module("drone_bridge.testbed.operator", *arguments) as operator:
         operator.wait_for_line("connected to")
         while operator.is_running:
             (x, y, z), yaw = quadrotor.measured()

@@ -8,15 +8,15 @@ import pytest
 from builtin_interfaces.msg import Time
 from sensor_msgs.msg import Image, Imu
 
-from drone_bridge.protocols.testbed import AngleUnit, Constants, MotionParameters
 from drone_bridge.ros.images import rgb8_pixels, set_data
 from drone_bridge.ros.time import time_from_seconds
-from drone_bridge.servers.testbed.command_watchdog import CommandWatchdog
-from drone_bridge.servers.testbed.outputs import CommandOutputs
-from drone_bridge.servers.testbed.synchronizer import ATTITUDE_TIMEOUT_S, FrameSynchronizer
-from drone_bridge.servers.testbed.vehicle import RosDrone
-from drone_bridge.translate import testbed as translate
-from drone_bridge.vehicle_side.testbed.modelled_flight import FlightLimits, ModelledFlight
+from drone_bridge.testbed.codec import AngleUnit, Constants, MotionParameters
+from drone_bridge.testbed.device.modelled_flight import FlightLimits, ModelledFlight
+from drone_bridge.testbed.server.command_watchdog import CommandWatchdog
+from drone_bridge.testbed.server.outputs import CommandOutputs
+from drone_bridge.testbed.server.synchronizer import ATTITUDE_TIMEOUT_S, FrameSynchronizer
+from drone_bridge.testbed.server.vehicle import RosDrone
+from drone_bridge.testbed.topics import translation as translate
 
 LONG_S = 1.0
 CONSTANTS = Constants(120.0, 90.0, 2, 1, 0.25, 1.0, 9.8125, 0.25, 25.0, 720.0, 720.0, 720.0)

@@ -14,11 +14,11 @@ from sensor_msgs.msg import CameraInfo, Imu
 from testbed_bytes import float32
 
 from drone_bridge.msg import DroneProperties
-from drone_bridge.protocols.testbed import AngleUnit, Constants, MotionParameters, SensorFrame
 from drone_bridge.ros.message_template import MessageTemplate
-from drone_bridge.translate import testbed as translate
-from drone_bridge.translate import testbed_frames
-from drone_bridge.translate.testbed import StereoFrameNames
+from drone_bridge.testbed.codec import AngleUnit, Constants, MotionParameters, SensorFrame
+from drone_bridge.testbed.topics import frames as testbed_frames
+from drone_bridge.testbed.topics import translation as translate
+from drone_bridge.testbed.topics.translation import StereoFrameNames
 
 DEGREES = AngleUnit.DEGREES
 NAMES = StereoFrameNames()

@@ -6,14 +6,14 @@ from dataclasses import replace
 import pytest
 from testbed_bytes import CONSTANTS, FRAME, LAYOUTS, LEFT, REPLY, RIGHT, constants_bytes, frame_bytes
 
-from drone_bridge.protocols.testbed import (
+from drone_bridge.testbed.codec import (
     NEED_DATA,
     AttitudeLayout,
     AutopilotConnection,
     ConnectionClosed,
     MotionParameters,
 )
-from drone_bridge.vehicle_side.testbed.conversation import Conversation, Dialect
+from drone_bridge.testbed.device.conversation import Conversation, Dialect
 from drone_bridge.wire.errors import RemoteProtocolError
 
 

@@ -4,16 +4,16 @@ import math
 import numpy as np
 import pytest
 
-from drone_bridge.emulators.testbed.flight import Flight
-from drone_bridge.emulators.testbed.world import Sphere, World
 from drone_bridge.motion.wind import NO_ROTATION, Wind, WindRotation
-from drone_bridge.vehicle_side.testbed.motion import (
+from drone_bridge.testbed.device.motion import (
     Airframe,
     DroneState,
     Motion,
     angles_of_testbed_rotation,
     rotation_from_testbed_angles,
 )
+from drone_bridge.testbed.emulator.flight import Flight
+from drone_bridge.testbed.emulator.world import Sphere, World
 
 CALM = np.zeros(3)
 STEP = 1 / 60  # s

@@ -23,7 +23,7 @@ def flight(start_child, tmp_path):
     """Start testbed, bridge and controller; give the trajectory."""
     trajectory = tmp_path / "flight.csv"
     options = ("--layout", "pose", "--realtime", "--width", 32, "--height", 32, "--trajectory", trajectory)
-    testbed = start_child(sys.executable, "-m", "drone_bridge.emulators.testbed", "--port", 0, *options)
+    testbed = start_child(sys.executable, "-m", "drone_bridge.testbed.emulator", "--port", 0, *options)
     port = when_listening(testbed).port
     start_child(
         executable("testbed_bridge"),

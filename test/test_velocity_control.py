@@ -16,7 +16,7 @@ from drone_bridge.motion.attitude_estimator import MeasuredAttitude
 from drone_bridge.motion.flight_control import Command, DroneModel
 from drone_bridge.motion.velocity_control import HOVER, VelocityCommand, VelocityControl, VelocityParameters
 from drone_bridge.motion.wind import WindRotation
-from drone_bridge.vehicle_side.testbed.motion import Airframe, DroneState, rotation_from_testbed_angles
+from drone_bridge.testbed.device.motion import Airframe, DroneState, rotation_from_testbed_angles
 
 pytestmark = pytest.mark.slow
 

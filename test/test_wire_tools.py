@@ -20,7 +20,8 @@ from telemetry_peer import Clock, TelemetryPeer, drone
 
 from drone_bridge.net.cancellation import Cancellation
 from drone_bridge.net.wire_log import WireLog, facts_of
-from drone_bridge.protocols import robot, testbed
+from drone_bridge.protocols import robot
+from drone_bridge.testbed import codec as testbed
 from drone_bridge.tools.cli import main as drone_bridge
 from drone_bridge.tools.wire.comparing import compare
 from drone_bridge.tools.wire.conversation import Side

@@ -2,7 +2,7 @@
 """One conversation with each message of the protocol."""
 
 from drone_bridge.kind import Sent, Side
-from drone_bridge.protocols.testbed import Constants, MotionParameters, SensorFrame
+from drone_bridge.testbed.codec import Constants, MotionParameters, SensorFrame
 
 
 def conversation() -> tuple[Sent, ...]:

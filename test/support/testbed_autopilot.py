@@ -5,7 +5,7 @@ import socket
 
 from processes import TIMEOUT_S
 
-from drone_bridge.protocols.testbed import NEED_DATA, AttitudeLayout, AutopilotConnection, MotionParameters
+from drone_bridge.testbed.codec import NEED_DATA, AttitudeLayout, AutopilotConnection, MotionParameters
 
 MOTION = MotionParameters(10.0, -20.0, 30.0, 12.5)
 

@@ -10,7 +10,7 @@ from dataclasses import astuple, replace
 
 import pytest
 
-from drone_bridge.protocols.testbed import (
+from drone_bridge.testbed.codec import (
     NEED_DATA,
     AngleUnit,
     AttitudeLayout,

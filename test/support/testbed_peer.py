@@ -8,7 +8,7 @@ import time
 from processes import TIMEOUT_S, Process
 from ros_session import nanoseconds
 
-from drone_bridge.protocols.testbed import (
+from drone_bridge.testbed.codec import (
     AttitudeLayout,
     Constants,
     MotionParameters,

@@ -10,14 +10,14 @@ import sys
 import time
 from pathlib import Path
 
-from drone_bridge.emulators.testbed.world import World
+from drone_bridge.testbed.emulator.world import World
+from drone_bridge.testbed.topics.frames import enu_from_testbed
 from drone_bridge.tools.demo.composition import Composition, free_port, isolate_ros_graph
 from drone_bridge.tools.demo.picture import Flight, draw
 from drone_bridge.tools.demo.progress import Progress
 from drone_bridge.tools.demo.series import REACHED, TOUCHDOWN
 from drone_bridge.tools.demo.way import read_rows
 from drone_bridge.tools.reporting.command import write_report
-from drone_bridge.translate.testbed_frames import enu_from_testbed
 
 STATUS_PERIOD_S = 0.2
 #: Of wall time, after the last target was reached.

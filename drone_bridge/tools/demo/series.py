@@ -17,7 +17,7 @@ from pathlib import Path
 
 import numpy as np
 
-from drone_bridge.emulators.testbed.world import World
+from drone_bridge.testbed.emulator.world import World
 from drone_bridge.tools.demo.composition import Composition, free_port, isolate_ros_graph
 from drone_bridge.tools.demo.progress import Progress
 
@@ -64,7 +64,7 @@ def show_worlds(worlds: int) -> int:
             {"testbed_bridge_role": "listen", "testbed_sync": mode, "stamp_source": "wire"},
             ("Waiting for a peer",),
             lambda seed, port, pace=pace: (  # type: ignore[misc]
-                f"drone_bridge.emulators.testbed --role connect --port {port} --seed {seed} {pace} --once "
+                f"drone_bridge.testbed.emulator --role connect --port {port} --seed {seed} {pace} --once "
                 "--until-reached --duration 40"
             ),
         )

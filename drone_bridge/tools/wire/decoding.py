@@ -5,8 +5,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
-from drone_bridge.protocols import dronegui, robot, simulator, testbed
+from drone_bridge.protocols import dronegui, robot, simulator
 from drone_bridge.telemetry import codec as telemetry
+from drone_bridge.testbed import codec as testbed
 from drone_bridge.tools.wire.conversation import Connection, Entry, Side
 from drone_bridge.tools.wire.describing import describe, without_pixels
 from drone_bridge.wire import ConnectionClosed, EventSource, LocalProtocolError, RemoteProtocolError

@@ -11,7 +11,8 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any, Final
 
-from drone_bridge.protocols import robot, simulator, testbed
+from drone_bridge.protocols import robot, simulator
+from drone_bridge.testbed import codec as testbed
 from drone_bridge.tools.wire.conversation import Connection, Entry, Side, WireError
 from drone_bridge.tools.wire.decoding import Decoder, Message, Violation
 from drone_bridge.tools.wire.log_file import write_log

@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import Any, Final
 
 from drone_bridge.net.connector import address_name
-from drone_bridge.protocols import dronegui, robot, simulator, testbed
+from drone_bridge.protocols import dronegui, robot, simulator
 from drone_bridge.telemetry import codec as telemetry
+from drone_bridge.testbed import codec as testbed
 from drone_bridge.tools.wire.conversation import Connection, Entry, Side, WireError
 
 _SEQUENCES: Final = 1 << 32

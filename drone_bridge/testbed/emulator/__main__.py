@@ -1,0 +1,227 @@
+# SPDX-License-Identifier: Apache-2.0
+"""An emulated testbed: a drone in a seeded world, controlled over TCP.
+
+    python3 -m drone_bridge.testbed.emulator --seed 3 --until-reached
+
+Strict lockstep, as the protocol has it: nothing moves until the autopilot has answered. It reports on standard
+output, a line for each event: where it listens, who has connected, when the target is reached, how a flight ended.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import math
+import sys
+import time
+from collections.abc import Sequence
+
+from drone_bridge.motion.wind import NO_ROTATION, WindRotation
+from drone_bridge.net.cancellation import Cancellation
+from drone_bridge.net.errors import LinkCancelledError, LinkError
+from drone_bridge.net.tcp import TcpConnector
+from drone_bridge.net.tcp_listener import TcpListener
+from drone_bridge.programs.faults import fault_of
+from drone_bridge.programs.options import (
+    ProgramParser,
+    add_address,
+    add_choice,
+    add_run,
+    count,
+    not_negative,
+    positive,
+    read_by,
+    triple,
+)
+from drone_bridge.programs.program import TrajectoryFile, run_program, say
+from drone_bridge.programs.tcp_link import make_link
+from drone_bridge.testbed.codec import AngleUnit, AttitudeLayout, Constants, TestbedConnection
+from drone_bridge.testbed.device.conversation import Dialect
+from drone_bridge.testbed.device.motion import Airframe
+from drone_bridge.testbed.emulator.conversation import Conversation, FaultKind, Setup
+from drone_bridge.testbed.emulator.flight import COLUMNS
+from drone_bridge.testbed.emulator.stereo_camera import StereoCamera
+from drone_bridge.testbed.emulator.vehicle import Scenario
+from drone_bridge.testbed.emulator.world import World
+from drone_bridge.wire.errors import ProtocolError
+
+FAREWELL_S = 0.2  # how long an autopilot gets to close its side as well
+
+
+def serve(
+    setup: Setup,
+    link: TcpListener | TcpConnector,
+    cancellation: Cancellation,
+    once: bool,
+    trajectory: TrajectoryFile | None,
+) -> bool:
+    """Fly with one autopilot after the other until a flight is over; return whether its target was reached."""
+    fault = setup.fault
+    while True:
+        try:
+            stream = link.open()
+        except LinkCancelledError:
+            return False
+        say(f"connected to {stream.peer}")
+        started = time.monotonic()
+        conversation = Conversation(setup, stream, cancellation, trajectory)
+        over = False
+        try:
+            over = conversation.run(fault)
+        except LinkCancelledError:
+            over = True
+        except (ProtocolError, LinkError) as error:
+            say(str(error))
+        stream.leave(b"", FAREWELL_S)
+        flight = conversation.flight
+        say(
+            f"ended: {conversation.steps} steps, {flight.state.time:.2f} simulated s, "
+            f"{time.monotonic() - started:.2f} wall s, smallest distance {flight.smallest_distance:.2f} m"
+        )
+        if over or once:
+            return flight.reached_at is not None
+        if conversation.steps:
+            link.backoff.reset()
+        fault = None
+
+
+def fly(options: argparse.Namespace, cancellation: Cancellation, stack: contextlib.ExitStack) -> int:
+    """Fly until the end; return the exit code. Raises ValueError, OSError, ProtocolError and LinkError."""
+    setup = make_setup(options)
+    trajectory = TrajectoryFile.wanted(options.trajectory, COLUMNS, stack)
+    link = make_link(options, cancellation)
+    stack.callback(link.close)
+    reached = serve(setup, link, cancellation, options.once, trajectory)
+    return int(setup.until_reached and not reached)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the program; return its exit code."""
+    return run_program("testbed", fly, parse(arguments))
+
+
+def make_setup(options: argparse.Namespace) -> Setup:
+    """Build the setup from command line options. Raises ValueError and ProtocolError."""
+    unit = 1.0 if options.angle_unit is AngleUnit.DEGREES else math.radians(1)
+    steps = min(
+        math.inf if options.steps is None else options.steps,
+        math.inf if options.duration is None else round(options.duration * options.rate),
+    )
+    constants = Constants(
+        horizontal_angle_of_view=options.hfov * unit,
+        vertical_angle_of_view=options.vfov * unit,
+        width=options.width,
+        height=options.height,
+        camera_separation=options.separation,
+        weight=options.mass,
+        gravity=options.gravity,
+        drag=options.drag,
+        max_thrust=options.max_thrust,
+        max_pitch_rate=options.max_rate * unit,
+        max_roll_rate=options.max_rate * unit,
+        max_yaw_rate=options.max_rate * unit,
+    )
+    TestbedConnection(options.layout, options.angle_unit).send(constants)  # complain now, not to each autopilot
+    dialect = Dialect(options.layout, options.angle_unit, options.negative_gravity, options.default_sockets)
+    scenario = Scenario(
+        world=World.random(
+            options.seed,
+            options.obstacles,
+            target=options.target,
+            wind=options.wind,
+            wind_rotation=options.wind_rotation,
+        ),
+        airframe=Airframe(options.mass, options.gravity, options.drag),
+        camera=StereoCamera(options.width, options.height, options.hfov, options.vfov, options.separation),
+        constants=constants,
+        angle_unit=options.angle_unit,
+        step=1 / options.rate,
+        gusts=options.gusts,
+        seed=options.seed,
+        restart_every=options.restart_every,
+    )
+    return Setup(scenario, dialect, steps, options.realtime, options.until_reached, options.fault)
+
+
+def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
+    """Read the command line. Exits with a message when it is wrong."""
+    parser = ProgramParser(
+        "emulate",
+        "testbed",
+        "An emulated testbed. Serves one autopilot after the other, each from the start of the same world.",
+        ends="when a flight is over",
+    )
+    link = parser.add_argument_group("link")
+    link.add_argument("--role", choices=("listen", "connect"), default="listen")
+    add_address(link, 8000, "to listen on or to connect to")
+    add_choice(link, "--layout", AttitudeLayout.PITCH_YAW, "what follows the images")
+    add_choice(link, "--angle-unit", AngleUnit.DEGREES, "on the wire")
+    link.add_argument(
+        "--negative-gravity", action="store_true", help="announce an upward acceleration, as some testbeds do"
+    )
+    link.add_argument(
+        "--default-sockets",
+        action="store_true",
+        help="send a frame in pieces and leave Nagle's algorithm on, as many programs do",
+    )
+    link.add_argument("--once", action="store_true", help="end after one conversation")
+    link.add_argument(
+        "--fault",
+        type=fault_of(FaultKind),
+        metavar="KIND@FRAME",
+        help="truncate, stall or send garbage in this frame (from 0) of the first conversation",
+    )
+    camera = parser.add_argument_group("camera")
+    camera.add_argument("--width", type=int, default=200, help="pixels (%(default)s)")
+    camera.add_argument("--height", type=int, default=200, help="pixels (%(default)s)")
+    camera.add_argument("--hfov", type=float, default=120.0, help="horizontal angle of view, degrees (%(default)s)")
+    camera.add_argument("--vfov", type=float, default=120.0, help="vertical angle of view, degrees (%(default)s)")
+    camera.add_argument("--separation", type=not_negative, default=0.25, help="of the pinholes, m (%(default)s)")
+    drone = parser.add_argument_group("drone")
+    drone.add_argument("--mass", type=positive, default=1.0, help="kg (%(default)s)")
+    drone.add_argument("--gravity", type=not_negative, default=9.81, help="m/s^2, positive downwards (%(default)s)")
+    drone.add_argument("--drag", type=not_negative, default=0.2, help="N per m/s of air speed (%(default)s)")
+    drone.add_argument("--max-thrust", type=not_negative, default=25.0, help="announced, not enforced, N (%(default)s)")
+    drone.add_argument(
+        "--max-rate", type=not_negative, default=720.0, help="announced, not enforced, degrees/s (%(default)s)"
+    )
+    world = parser.add_argument_group("world")
+    world.add_argument(
+        "--obstacles", type=count, default=0, help="number of grey spheres that may hide the target (%(default)s)"
+    )
+    world.add_argument(
+        "--target", type=triple, metavar="'X Y Z'", help="centre of the target, m, instead of a random one"
+    )
+    world.add_argument("--wind", type=triple, metavar="'X Y Z'", help="m/s, instead of a random one")
+    world.add_argument(
+        "--wind-rotation",
+        type=read_by(WindRotation.parse, "X Y Z or T X Y Z, ..."),
+        default=NO_ROTATION,
+        metavar="'X Y Z'|'T X Y Z, ...'",
+        help="how the wind turns the drone about the world's axes, degrees/s; linear between points in time, s (none)",
+    )
+    world.add_argument("--gusts", type=not_negative, default=0.0, help="standard deviation, m/s (%(default)s)")
+    run = add_run(
+        parser,
+        seed_of="target, obstacles, wind and gusts",
+        rate=(60.0, "steps per simulated second"),
+        duration="simulated seconds",
+    )
+    run.add_argument(
+        "--restart-every",
+        type=count,
+        metavar="STEPS",
+        help="restart the simulation, at time 0, on the same connection after so many",
+    )
+    run.add_argument("--steps", type=count, help="stop after so many")
+    pace = run.add_mutually_exclusive_group()
+    pace.add_argument("--realtime", action="store_true", help="no faster than real time")
+    pace.add_argument("--fast", dest="realtime", action="store_false", help="as fast as answers arrive (default)")
+    run.add_argument(
+        "--until-reached", action="store_true", help="exit with 0 as soon as the target is reached, with 1 if it is not"
+    )
+    return parser.parse_args(arguments)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,388 @@
+# SPDX-License-Identifier: Apache-2.0
+"""testbed_server: a virtual testbed for legacy autopilots, flown by whatever drone is in ROS. See docs/testbed.md."""
+
+import math
+import time
+from collections.abc import Callable
+from functools import partial
+from typing import Any, Final
+
+from builtin_interfaces.msg import Time
+from geometry_msgs.msg import Twist
+from nav_msgs.msg import Odometry
+from rclpy.publisher import Publisher
+from sensor_msgs.msg import Image, Imu
+
+from drone_bridge.motion.quaternions import Quaternion
+from drone_bridge.msg import DroneProperties
+from drone_bridge.net.cancellation import Wakeup
+from drone_bridge.net.errors import LinkError
+from drone_bridge.net.tcp import TcpStream
+from drone_bridge.ros.frame_names import FrameNames
+from drone_bridge.ros.link_node import LinkNode
+from drone_bridge.ros.program import run
+from drone_bridge.ros.stall_watch import PROCESS
+from drone_bridge.servers.last_word import LastWord
+from drone_bridge.testbed.codec import NEED_DATA, AngleUnit, AttitudeLayout, ConnectionClosed
+from drone_bridge.testbed.device.conversation import Conversation, Dialect
+from drone_bridge.testbed.device.modelled_flight import LevelVelocity, ModelledFlight
+from drone_bridge.testbed.server.command_watchdog import CommandWatchdog
+from drone_bridge.testbed.server.outputs import RATES, CommandOutputs
+from drone_bridge.testbed.server.parameters import (
+    ATTITUDE_TOPICS,
+    DEPTHS,
+    LOCKSTEP,
+    PARAMETERS,
+    SIDES_OF,
+    flight_limits,
+)
+from drone_bridge.testbed.server.properties import PropertiesSource
+from drone_bridge.testbed.server.synchronizer import ATTITUDE_TIMEOUT_S, FrameSynchronizer
+from drone_bridge.testbed.server.vehicle import RosDrone
+from drone_bridge.testbed.topics import translation as translate
+from drone_bridge.testbed.topics.translation import SIDES, Command
+from drone_bridge.wire.errors import LocalProtocolError
+
+_WATCH_PERIOD_S: Final = 0.02
+_SUBSCRIBER_CHECK_PERIOD_S: Final = 0.5
+_RECEIVE_BYTES: Final = 256
+#: How long the autopilot has to close its side.
+_LEAVE_TIMEOUT_S: Final = 0.3
+_WAITING: Final = "waiting for the drone"  # of conditions
+#: The tilt, rad, from which a drone that is to hover is levelled out at any time, and within which it is level.
+_TILTED, _LEVEL = math.radians(5.0), math.radians(0.5)
+#: When, after the first neutral command, it is levelled out from a smaller tilt: not at once, for an operator who is
+#: back, and not for long, for a vehicle that stops by itself when it hears nothing.
+_LEVELLING_FROM_S, _LEVELLING_UNTIL_S = 1.0, 2.5
+#: An older attitude may be another one by now.
+_ATTITUDE_AGE_S: Final = 0.3
+_LATE: Final = "An answer took longer than command_timeout and was not followed."
+_UNHEARD: Final = "unheard commands"
+
+
+class TestbedServer(LinkNode):
+    """Sends sensor frames to an autopilot, and publishes its answers as commands."""
+
+    __test__ = False  # not a test, whatever its name tells pytest
+    rates = ("frames", "commands")
+    problems = (*LinkNode.problems, "dropped messages", "refused frames", "late answers", "neutral commands")
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__("testbed_server", PARAMETERS, **options)
+        self._wakeup = Wakeup()
+
+    def set_up(self) -> None:
+        get = self.parameters.__getitem__
+        layout, unit = AttitudeLayout(get("attitude_layout")), AngleUnit(get("angle_unit"))
+        self._dialect = Dialect(layout, unit, get("negative_gravity"), sends_in_pieces=True)
+        self._stamps_are_simulated = get("stamp_source") == "wire"
+        sides = SIDES_OF[get("cameras")]
+        self._has_cameras = bool(sides)
+        depth = DEPTHS[get("sync")]
+        keeps_order = self._is_lockstep = get("sync") == LOCKSTEP
+        self._read_timeouts()
+        is_one_picture = len(sides) < len(SIDES)
+        self._synchronizer = FrameSynchronizer(
+            depth, keeps_order=keeps_order, is_mono=is_one_picture, on_input=self._wakeup.wake
+        )
+        self._drone = RosDrone(
+            self._synchronizer,
+            unit,
+            stamps_are_simulated=self._stamps_are_simulated,
+            now_s=time.monotonic,
+            max_age_s=lambda: self._source_timeout_s,
+            command=self._command_rates,
+            follow=self._command_velocity,
+            refuse=lambda sentence: self.count_and_warn("refused frames", f"A frame was not sent: {sentence}"),
+        )
+        self._new_constants = False
+        self._has_told_of_tilt = False  # that is not in the images
+        self._awaits_answer = False  # a frame was sent that the autopilot has not answered
+        self._outputs = CommandOutputs(self, FrameNames(get("frame_prefix")).base_link)
+        self._is_levelling = False
+        self._attitude: tuple[Quaternion, float] | None = None  # the newest one, and when it came
+        self._last_word = LastWord(self, tuple(self._outputs.publishers.values()), self._neutral)
+        self._watchdog = CommandWatchdog(self._last_word.say, is_lockstep=keeps_order)
+        in_hand = depth if keeps_order else 1
+        for side in sides:
+            self.make_subscription(Image, f"{side}/image_raw", partial(self._take_image, side), in_hand)
+        topic = "odom" if layout is AttitudeLayout.POSE else get("attitude_from")
+        self.make_subscription(ATTITUDE_TOPICS[topic], topic, self._take_attitude, in_hand)
+        self._attitude_topic = topic
+        if topic != "odom" and get("command_output") != RATES:  # a vehicle that follows velocities is steered by it
+            self.make_subscription(Odometry, "odom", self._locate, 1)
+        self._properties = PropertiesSource(self, self._learn)
+        self.make_ticker("watch", _WATCH_PERIOD_S, self._check_timeouts)
+        self.make_timer(_SUBSCRIBER_CHECK_PERIOD_S, self._check_subscribers)
+
+    # In the executor.
+
+    def _take_image(self, side: str, image: Image) -> None:
+        self._synchronizer.add_image(side, image, time.monotonic())
+
+    def _take_attitude(self, message: Imu | Odometry) -> None:
+        now_s = time.monotonic()
+        turned = message.orientation if isinstance(message, Imu) else message.pose.pose.orientation
+        self._attitude = Quaternion(turned.x, turned.y, turned.z, turned.w), now_s
+        self._synchronizer.add_attitude(message, now_s)
+        if not self._has_cameras and self._drone.is_known:
+            self._synchronizer.add_image(SIDES[0], self._drone.black_image(message.header.stamp), now_s)
+
+    def _locate(self, odometry: Odometry) -> None:
+        try:
+            self._drone.locate(odometry)
+        except ValueError as error:
+            self.count_and_warn("rejected input", f"A message on {self.resolve_topic_name('odom')} is no pose: {error}")
+
+    def _learn(self, properties: DroneProperties) -> None:
+        before = self._drone.constants if self._drone.is_known else None
+        try:
+            self._drone.learn(properties)
+        except ValueError as error:
+            self.count_and_warn("rejected input", f"The drone's properties can't be announced: {error}")
+            return
+        self._new_constants = self._new_constants or before not in (None, self._drone.constants)
+        self._wakeup.wake()
+
+    def _read_timeouts(self) -> None:
+        """Cache live parameters, as reading one takes too long to do it several times per frame."""
+        self._command_timeout_s: float = self.parameters["command_timeout"]
+        self._source_timeout_s: float = self.parameters["source_timeout"]
+        self._silence_warning_s: float = self.parameters["silence_warning"]
+
+    def _check_timeouts(self) -> None:
+        """Tell the drone to stop when the autopilot is late. In a thread of its own."""
+        self._read_timeouts()
+        timeout_s = self._command_timeout_s
+        if self._watchdog.check(time.monotonic(), timeout_s):
+            # An autopilot can answer only what it was sent, and what it sends is read only while this process runs.
+            if PROCESS.running_s() < timeout_s:
+                reason = f"This process stood still, so that no command went out for {timeout_s:g} s"
+            elif self._awaits_answer:
+                reason = f"The autopilot has answered no frame for {timeout_s:g} s"
+            else:
+                reason = (
+                    f"The drone has sent nothing new for {timeout_s:g} s, so that the autopilot has nothing to answer"
+                )
+            order = self._neutral_meaning
+            self.count_and_warn("neutral commands", f"{reason} (command_timeout): the drone was told to {order}.")
+        self._level_out()
+
+    def _level_out(self) -> None:
+        """Repeat the neutral command while the drone is tilted, each time for the attitude that it has by now."""
+        age_s = self._last_word.age_s
+        was_levelling, self._is_levelling = self._is_levelling, False
+        if age_s is None or self._outputs.is_velocity:
+            return
+        if attitude := self._fresh_attitude():
+            tilt = translate.tilt_of(attitude)
+            is_time = _LEVELLING_FROM_S < age_s < _LEVELLING_UNTIL_S
+            self._is_levelling = tilt > _TILTED or (is_time and tilt > _LEVEL)
+        if self._is_levelling or was_levelling:  # the last of them has zero rates
+            self._last_word.repeat()
+
+    def _check_subscribers(self) -> None:
+        is_open = self.statistics.liveness.is_open
+        if not self._outputs.check_subscribers(is_flying=is_open) and is_open:
+            self.statistics.begin_condition(_UNHEARD, f"nobody subscribes to {self._outputs.topics}")
+        else:
+            self.statistics.end_condition(_UNHEARD)
+
+    # The conversation, on the link's thread.
+
+    def converse(self, stream: TcpStream) -> None:
+        """Send frames and publish the answers to them."""
+        conversation = Conversation(self._drone, self._dialect)
+        self._drone.start_over()
+        self._has_opened = self._new_constants = False
+        self._idle_since_s = time.monotonic()  # since the autopilot's last answer
+        self.statistics.facts["attitude layout"] = self._dialect.layout.value
+        stream.acknowledge_at_once()  # some autopilots send an answer in pieces, with Nagle's algorithm on
+        if self.parameters["role"] == "connect":  # when listening, a vanished autopilot's place goes to the next one
+            stream.expect_acknowledgements()
+        buffer = memoryview(bytearray(_RECEIVE_BYTES))
+        try:
+            while self._receive_answer(conversation):
+                self._send_frame(stream, conversation)
+                if stream.wait(self._wakeup, ATTITUDE_TIMEOUT_S / 2):
+                    if count := stream.receive_into(buffer):
+                        conversation.receive_data(buffer[:count])
+                    else:
+                        conversation.receive_eof()
+                self._wakeup.clear()
+            self.inform("The autopilot has left.")
+        finally:
+            self._watchdog.release()
+            stream.leave(b"", _LEAVE_TIMEOUT_S)
+
+    def _receive_answer(self, conversation: Conversation) -> bool:
+        """Handle the autopilot's answer, if it has arrived; return whether the autopilot is still connected."""
+        now_s = time.monotonic()
+        late_before, limited_before = conversation.late_answers, self._drone.limited
+        conversation.answer_timeout_s = self._command_timeout_s
+        if self._drone.flight and not self._watchdog.is_active:  # the vehicle was told to stop
+            self._drone.flight.reset()
+        event = conversation.next_event(now_s)
+        self._awaits_answer = conversation.awaits_answer
+        if isinstance(event, ConnectionClosed):
+            return False
+        if event is not NEED_DATA:
+            assert self._drone.frame
+            self.opened()
+            self.statistics.took("waiting for the autopilot", now_s - self._idle_since_s)
+            self._idle_since_s = now_s
+            self.statistics.counts["limited commands"] += self._drone.limited - limited_before
+            if conversation.late_answers > late_before:
+                self.count_and_warn("late answers", _LATE)
+        if not conversation.awaits_answer:
+            self.statistics.liveness.heard()  # no answer is due
+        return True
+
+    def _send_frame(self, stream: TcpStream, conversation: Conversation) -> None:
+        """Send the next frame unless an answer is pending. Raises LinkError if there has been none for too long."""
+        if self._new_constants:
+            raise LinkError("The drone's properties have changed, and a testbed announces them once: reconnecting.")
+        if conversation.awaits_answer:
+            return
+        self._choose_output()
+        timeout_s = self._source_timeout_s
+        now_s = time.monotonic()
+        if not self._has_opened:
+            missing = self._synchronizer.missing(now_s, timeout_s)
+            if not self._drone.is_known or missing:
+                self._warn_of_missing(missing)
+                return
+            stream.send_all(conversation.opening(), timeout_s)
+            self._has_opened = True
+            self._idle_since_s = now_s
+            self.reports.end_ongoing(_WAITING)
+        if self._outputs.is_velocity and self._drone.flight is None:
+            self._model_flight()
+        try:
+            pieces = conversation.next_frame(now_s)
+        except LocalProtocolError as error:
+            self.count_and_warn("refused frames", f"A frame was not sent: {error}")
+            pieces = []
+        if pieces:
+            self._awaits_answer = True
+            self._watchdog.ask(now_s)
+        for piece in pieces:
+            # Longer than command_timeout: as with a testbed, a slow reader keeps its connection.
+            stream.send_all(piece, self._silence_warning_s, is_pixels=piece is not pieces[-1])
+        if pieces:
+            assert self._drone.frame
+            self.statistics.counts["frames"] += 1
+            self.statistics.counts["dropped frames"] = self._synchronizer.dropped
+            self.statistics.counts["images without their other side"] = self._synchronizer.unmatched
+            self.statistics.took("frame complete to sent", time.monotonic() - self._drone.frame.completed_s)
+            self._idle_since_s = now_s
+        elif min(now_s - self._idle_since_s, PROCESS.running_s()) > timeout_s:  # it did not listen while it stood still
+            missing = self._synchronizer.missing(now_s, timeout_s)
+            raise LinkError(
+                f"Nothing to send was received for {timeout_s:g} s (source_timeout){self._missing_topics(missing)}: "
+                f"the connection is closed, as testbeds do."
+            )
+
+    def _warn_of_missing(self, missing: str) -> None:
+        if time.monotonic() - self._idle_since_s < self._source_timeout_s:
+            return
+        properties = "" if self._drone.is_known else f" {self._properties.missing}"
+        self.reports.warn_ongoing(
+            _WAITING, f"The autopilot waits for its first frame{self._missing_topics(missing)}.{properties}"
+        )
+
+    def _missing_topics(self, missing: str) -> str:
+        """Return which topics are missing, as a clause, or an empty string."""
+        topics = {"left": "left/image_raw", "right": "right/image_raw", "attitude": self._attitude_topic}
+        kinds = missing.split(" and ") if missing else []
+        if not self._has_cameras:  # black images come with attitudes
+            kinds = [kind for kind in kinds if kind not in SIDES]
+        names = [self.resolve_topic_name(topics[kind]) for kind in kinds]
+        if not names:
+            mismatch = self._synchronizer.mismatch(time.monotonic(), self._source_timeout_s)
+            return f", and {mismatch}" if mismatch else ""
+        return f", and nothing is received on {' and '.join(names)}"
+
+    # Commands.
+
+    def _choose_output(self) -> None:
+        """Switch to the topic that has subscribers."""
+        outputs = self._outputs
+        if outputs.chosen != outputs.wanted:
+            self._watchdog.release()
+            outputs.chosen, self._drone.flight = outputs.wanted, None
+            self.inform(f"Commands are published on {self.resolve_topic_name(outputs.chosen)}, which has subscribers.")
+        self.statistics.facts["commands"] = outputs.chosen
+
+    def _model_flight(self) -> None:
+        """Start a modelled flight, as the vehicle follows velocities."""
+        if self._has_cameras and not self._has_told_of_tilt:
+            self._has_told_of_tilt = True
+            self.warn(
+                "The vehicle follows velocities, so the autopilot is told the tilt of a modelled drone, while "
+                "the images show what the vehicle sees: an autopilot that steers by the images needs a vehicle that "
+                "takes cmd_rates (command_output)."
+            )
+        gain = self.parameters["velocity.correction_gain"]
+        heading_gain = gain if self._dialect.layout is AttitudeLayout.PITCH_YAW else math.inf
+        limits, unit = flight_limits(self.parameters), self._dialect.angle_unit
+        tells_position = self._dialect.layout is AttitudeLayout.POSE
+        self._drone.flight = ModelledFlight(
+            self._drone.constants, unit, limits, gain, heading_gain, tells_position=tells_position
+        )
+
+    def _command_rates(self, command: Command, stamp: Time) -> None:
+        self._forward(partial(self._last_word.publish, *self._outputs.rates(command, stamp)))
+
+    def _command_velocity(self, velocity: LevelVelocity) -> None:
+        twist = translate.twist_from_velocity(*velocity)
+        self._forward(partial(self._last_word.publish, *self._outputs.velocity(twist)))
+
+    def _forward(self, publish_command: Callable[[], None]) -> None:
+        # In lockstep the vehicle waits, so nothing is old by its time.
+        if not self._is_lockstep and not self.takes_commands():
+            return
+        if self._watchdog.forward(publish_command, time.monotonic()):
+            self.statistics.counts["commands"] += 1
+        else:
+            self.count_and_warn("late answers", _LATE)
+
+    def _neutral(self) -> "tuple[Publisher[Any], Any] | None":
+        """Return the command that holds the vehicle best: a velocity of zero, or what levels it out."""
+        if self._outputs.is_velocity:
+            return self._outputs.velocity(Twist())
+        if not self._drone.is_known:
+            return None
+        stamp = self.now()
+        if self._stamps_are_simulated:  # in lockstep it is the command to the frame that was sent last
+            if self._drone.frame is None:
+                return None
+            stamp = self._drone.frame.stamp if self._is_lockstep else self._synchronizer.newest_stamp
+        attitude, constants = self._fresh_attitude(), self._drone.constants
+        # Rates other than zero have to be followed by others soon, as `_level_out` does.
+        if attitude and (self._is_levelling or translate.tilt_of(attitude) > _TILTED):
+            return self._outputs.rates(translate.levelling(constants, attitude), stamp)
+        return self._outputs.rates(translate.hover(constants), stamp)
+
+    def _fresh_attitude(self) -> Quaternion | None:
+        """Return how the vehicle is turned, if that is known."""
+        attitude = self._attitude
+        if attitude is None or time.monotonic() - attitude[1] > min(self._source_timeout_s, _ATTITUDE_AGE_S):
+            return None
+        return attitude[0]
+
+    @property
+    def _neutral_meaning(self) -> str:
+        if self._outputs.is_velocity:
+            return "stop"
+        if self._fresh_attitude():
+            return "level out"
+        return (
+            f"keep its attitude, by zero rates and the thrust that carries its weight when level: it hovers only if it "
+            f"was level, as {self.resolve_topic_name(self._attitude_topic)} does not say how it is turned"
+        )
+
+
+def main() -> int:
+    """Run the node."""
+    return run(TestbedServer)
