@@ -6,9 +6,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from drone_bridge.bridges.dronegui.buttons import PACKETS_PER_LEVEL, ButtonPanel
-from drone_bridge.bridges.dronegui.flight_commands import LINK_TIMEOUT_S, FlightCommands
-from drone_bridge.bridges.dronegui.flight_watch import FlightWatch
+from drone_bridge.dronegui.bridge.buttons import PACKETS_PER_LEVEL, ButtonPanel
+from drone_bridge.dronegui.bridge.flight_commands import LINK_TIMEOUT_S, FlightCommands
+from drone_bridge.dronegui.bridge.flight_watch import FlightWatch
 
 BUTTON = "take_off"
 

@@ -5,7 +5,7 @@ import math
 
 import pytest
 
-from drone_bridge.emulators.dronegui.flight import COLUMNS as DRONE_COLUMNS
+from drone_bridge.dronegui.emulator.flight import COLUMNS as DRONE_COLUMNS
 from drone_bridge.emulators.robot.server import COLUMNS as ROBOT_COLUMNS
 from drone_bridge.emulators.simulator.server import COLUMNS as SIMULATOR_COLUMNS
 from drone_bridge.programs.plan import parse_plan

@@ -20,7 +20,7 @@ from drone_bridge.msg import DroneGuiState
 
 #: A bridge with a fault: it fails at full speed forward, and takes its time to start over.
 FAULTY_BRIDGE = """
-from drone_bridge.bridges.dronegui import bridge as dronegui
+from drone_bridge.dronegui.bridge import bridge as dronegui
 from drone_bridge.links import backoff, udp
 
 backoff.FIRST_DELAY_S = udp.LONGEST_DELAY_S = 60.0
@@ -203,7 +203,7 @@ def drone():
     """An emulated drone behind a network that loses and reorders packets."""
     faults = ("--loss", "0.3", "--reorder", "0.3", "--seed", "1")
     with Process.module(
-        "drone_bridge.emulators.dronegui",
+        "drone_bridge.dronegui.emulator",
         "--bootstrapped",
         "--no-navdata",
         "--navdata-source-port",

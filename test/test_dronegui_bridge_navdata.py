@@ -48,7 +48,7 @@ def gui(start_child, navdata_port):
 
     def start(*options):
         ports = ("--port", "0", "--navdata-source-port", "0", "--navdata-port", navdata_port)
-        guis.append(Process.module("drone_bridge.emulators.dronegui", *ports, *options))
+        guis.append(Process.module("drone_bridge.dronegui.emulator", *ports, *options))
         guis[-1].port = int(guis[-1].wait_for_line(r"listening on 127\.0\.0\.1:(\d+)")[1])
         return guis[-1]
 

@@ -10,10 +10,10 @@ import socket
 import pytest
 from processes import Process, when_listening
 
+from drone_bridge.dronegui.codec import ControllerConnection, Controls
 from drone_bridge.programs.bad_network import BadNetwork
-from drone_bridge.protocols.dronegui import ControllerConnection, Controls
 
-MODULE = "drone_bridge.emulators.dronegui"
+MODULE = "drone_bridge.dronegui.emulator"
 
 
 class Controller:

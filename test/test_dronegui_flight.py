@@ -9,8 +9,8 @@ from examples import examples
 from hypothesis import given
 from hypothesis import strategies as st
 
-from drone_bridge.emulators.dronegui.flight import GRAVITY, TAKE_OFF_HEIGHT, Airframe, Flight, Phase
-from drone_bridge.protocols.dronegui import AXES, BUTTONS, Controls
+from drone_bridge.dronegui.codec import AXES, BUTTONS, Controls
+from drone_bridge.dronegui.emulator.flight import GRAVITY, TAKE_OFF_HEIGHT, Airframe, Flight, Phase
 
 STEP_S = 0.01
 LEVEL = Controls(hover=False)

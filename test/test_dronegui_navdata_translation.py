@@ -8,8 +8,7 @@ import pytest
 from builtin_interfaces.msg import Time
 from sensor_msgs.msg import Range
 
-from drone_bridge.motion.quaternions import Quaternion, euler_from_quaternion, rotated
-from drone_bridge.protocols.dronegui import (
+from drone_bridge.dronegui.codec import (
     NEED_DATA,
     ControllerConnection,
     Demo,
@@ -18,10 +17,11 @@ from drone_bridge.protocols.dronegui import (
     ReceiverConnection,
     VisionDetect,
 )
+from drone_bridge.dronegui.topics import navdata as translate
+from drone_bridge.dronegui.topics.navdata import DeadReckoning
+from drone_bridge.motion.quaternions import Quaternion, euler_from_quaternion, rotated
 from drone_bridge.ros.covariances import OdometryCovariances
 from drone_bridge.ros.frame_names import DroneFrameNames
-from drone_bridge.translate import dronegui_navdata as translate
-from drone_bridge.translate.dronegui_navdata import DeadReckoning
 
 CAPTURE = Path(__file__).parent / "captures" / "gui_to_controller_navdata.jsonl"
 STAMP = Time(sec=12, nanosec=34)

@@ -9,9 +9,9 @@ from composition import launch
 from ports import free_ports
 from processes import Process
 
-from drone_bridge.operators import dronegui
+from drone_bridge.dronegui import operator as dronegui
+from drone_bridge.dronegui.codec import Controls
 from drone_bridge.programs.plan import Leg
-from drone_bridge.protocols.dronegui import Controls
 
 
 @pytest.fixture
@@ -34,11 +34,11 @@ def test_legs_are_fractions_of_full_scale():
 
 def test_it_flies_its_plan_and_lands(ports):
     port, navdata_port = ports
-    emulator = ("drone_bridge.emulators.dronegui", "--navdata-source-port", "0", "--navdata-port", navdata_port)
+    emulator = ("drone_bridge.dronegui.emulator", "--navdata-source-port", "0", "--navdata-port", navdata_port)
     with Process.module(*emulator, "--port", port) as drone:
         drone.wait_for_line("listening on")
         options = ("--port", port, "--navdata-port", navdata_port, "--pause", "0", "--landed")
-        with Process.module("drone_bridge.operators.dronegui", *options, "--plan", "1s forward 2") as operator:
+        with Process.module("drone_bridge.dronegui.operator", *options, "--plan", "1s forward 2") as operator:
             assert operator.wait() == 0
             operator.wait_for_line("receives landed, height 0.00 m")
             operator.wait_for_line("1s forward 2: pitch -0.4")
@@ -50,7 +50,7 @@ def test_it_flies_its_plan_and_lands(ports):
 @pytest.mark.parametrize("is_known", [False, True])
 def test_it_presses_nothing_that_could_bring_a_flying_drone_down(ports, is_known):
     port, navdata_port = ports
-    emulator = ("drone_bridge.emulators.dronegui", "--navdata-source-port", "0", "--navdata-port", navdata_port)
+    emulator = ("drone_bridge.dronegui.emulator", "--navdata-source-port", "0", "--navdata-port", navdata_port)
     with (
         Process.module(*emulator, "--port", port, *(["--bootstrapped"] if is_known else [])) as drone,
         socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as another,
@@ -60,7 +60,7 @@ def test_it_presses_nothing_that_could_bring_a_flying_drone_down(ports, is_known
         another.sendto(b'{"seq": 2, "state": {"take_off": false}}', ("127.0.0.1", port))
         drone.wait_for_line("^taking off -> flying")
         options = ("--port", port, "--navdata-port", navdata_port)
-        with Process.module("drone_bridge.operators.dronegui", *options, "--plan", "1s forward 2") as operator:
+        with Process.module("drone_bridge.dronegui.operator", *options, "--plan", "1s forward 2") as operator:
             assert operator.wait() == 2
             sentence = "take_off would land it" if is_known else 'Choose "Start navdata" in the GUI'
             operator.wait_for_line(sentence)
@@ -73,7 +73,7 @@ def test_a_signal_leaves_the_drone_hovering(ports):
         gui.bind(("127.0.0.1", port))
         gui.settimeout(60)
         options = ("--port", port, "--navdata-port", navdata_port, "--in-the-air", "--plan", "60s forward 1")
-        with Process.module("drone_bridge.operators.dronegui", *options) as operator:
+        with Process.module("drone_bridge.dronegui.operator", *options) as operator:
             while b'"hover":false' not in gui.recv(65535):
                 pass
             assert operator.stop() == 0

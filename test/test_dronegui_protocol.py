@@ -10,7 +10,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from drone_bridge.protocols.dronegui import (
+from drone_bridge.dronegui.codec import (
     AXES,
     BUTTONS,
     MAX_DATAGRAM_BYTES,

@@ -175,7 +175,7 @@ def test_a_flight_through_ros(operator, domain, start_child):
     port = free_port()
     relay = Relay(operator, port, domain)
     emulator = Process.module(
-        "drone_bridge.emulators.dronegui",
+        "drone_bridge.dronegui.emulator",
         *("--port", port, "--navdata-port", relay.navdata_port, "--navdata-source-port", "0"),
     )
     try:

@@ -20,8 +20,8 @@ from sensor_msgs.msg import BatteryState, Imu, Range
 from std_msgs.msg import Bool, Empty
 from std_srvs.srv import SetBool, Trigger
 
-from drone_bridge.servers.dronegui.buttons import ANSWER_TIMEOUT_S, REFUSED, UNANSWERED, ServiceButtons
-from drone_bridge.servers.dronegui.parameters import TARGETS
+from drone_bridge.dronegui.server.buttons import ANSWER_TIMEOUT_S, REFUSED, UNANSWERED, ServiceButtons
+from drone_bridge.dronegui.server.parameters import TARGETS
 
 LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 ZERO = Twist()

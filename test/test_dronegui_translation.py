@@ -7,9 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from twists import twist
 
-from drone_bridge.protocols.dronegui import ControllerConnection, Controls
-from drone_bridge.ros.time import time_from_seconds
-from drone_bridge.translate.dronegui import (
+from drone_bridge.dronegui.codec import ControllerConnection, Controls
+from drone_bridge.dronegui.topics.controls import (
     HOVER,
     FullScale,
     controls_from_twist,
@@ -18,6 +17,7 @@ from drone_bridge.translate.dronegui import (
     twist_from_controls,
     with_buttons,
 )
+from drone_bridge.ros.time import time_from_seconds
 
 SHARES = FullScale(1.0, 1.0, 1.0, 1.0)
 

@@ -7,9 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from drone_bridge.emulators.dronegui.flight import Flight, Phase
-from drone_bridge.protocols.dronegui import AXES, BUTTONS, ControlPacket, Demo, LatePacket
-from drone_bridge.vehicle_side.dronegui import (
+from drone_bridge.dronegui.codec import AXES, BUTTONS, ControlPacket, Demo, LatePacket
+from drone_bridge.dronegui.device import (
     BOOTSTRAP_S,
     CONTROLLER_TIMEOUT_S,
     MAX_BYTES_PER_PACKET,
@@ -17,6 +16,7 @@ from drone_bridge.vehicle_side.dronegui import (
     Dialect,
     Gui,
 )
+from drone_bridge.dronegui.emulator.flight import Flight, Phase
 from drone_bridge.wire.errors import RemoteProtocolError
 
 ONE = ("192.0.2.1", 40000)

@@ -26,7 +26,7 @@ def test_waypoints_are_flown_by_the_drones_own_odometry(ros, start_child, tmp_pa
     states = ros.subscribe(ControllerState, "drone_controller/state")
     config = os.path.join(get_package_share_directory("drone_bridge"), "config", "dronegui_waypoints.yaml")
     arguments = ("--ros-args", "--params-file", config)
-    with Process.module("drone_bridge.emulators.dronegui", *ports, "--trajectory", trajectory) as drone:
+    with Process.module("drone_bridge.dronegui.emulator", *ports, "--trajectory", trajectory) as drone:
         port = drone.wait_for_line(r"listening on 127\.0\.0\.1:(\d+)")[1]
         with Process.node("dronegui_bridge", *arguments, port=port, navdata_port=navdata_port) as bridge:
             bridge.wait_for_line("Sending to")

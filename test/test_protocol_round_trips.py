@@ -14,7 +14,8 @@ from examples import examples
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from drone_bridge.protocols import dronegui, robot
+from drone_bridge.dronegui import codec as dronegui
+from drone_bridge.protocols import robot
 from drone_bridge.protocols import simulator as sim
 from drone_bridge.telemetry import codec as telemetry
 from drone_bridge.testbed import codec as testbed

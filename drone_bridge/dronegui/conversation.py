@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """One conversation with each message of the protocol."""
 
-from drone_bridge.kind import Sent, Side
-from drone_bridge.protocols.dronegui import (
+from drone_bridge.dronegui.codec import (
     MAJOR_STATE_SHIFT,
     ControlPacket,
     Controls,
@@ -12,6 +11,7 @@ from drone_bridge.protocols.dronegui import (
     OtherNavdata,
     VisionDetect,
 )
+from drone_bridge.kind import Sent, Side
 
 
 def conversation() -> tuple[Sent, ...]:

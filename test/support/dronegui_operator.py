@@ -7,7 +7,7 @@ import socket
 from processes import TIMEOUT_S
 from udp_peer import KeepsSending
 
-from drone_bridge.protocols.dronegui import ControllerConnection, Controls
+from drone_bridge.dronegui.codec import ControllerConnection, Controls
 
 LANDED, FLYING, HOVERING, LANDING = 2, 3, 4, 8
 

@@ -12,11 +12,11 @@ from rclpy.qos import qos_profile_sensor_data
 from sensor_msgs.msg import BatteryState, Imu, Range
 from std_msgs.msg import Bool
 
-from drone_bridge.protocols.dronegui import Demo, FlightState
+from drone_bridge.dronegui.codec import Demo, FlightState
+from drone_bridge.dronegui.topics import navdata as translate
 from drone_bridge.ros.latest_messages import LatestMessages
 from drone_bridge.ros.link_node import LinkNode
 from drone_bridge.ros.qos import latched
-from drone_bridge.translate import dronegui_navdata as translate
 
 #: Charge changes slowly, and many drivers publish it rarely.
 BATTERY_TIMEOUT_S: Final = 30.0

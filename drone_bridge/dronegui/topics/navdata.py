@@ -14,9 +14,7 @@ from nav_msgs.msg import Odometry
 from sensor_msgs.msg import BatteryState, Imu, Range
 from tf2_msgs.msg import TFMessage
 
-from drone_bridge.motion.quaternions import Quaternion, rotated
-from drone_bridge.msg import Detection, DetectionArray
-from drone_bridge.protocols.dronegui import (
+from drone_bridge.dronegui.codec import (
     MAJOR_STATE_SHIFT,
     MAX_FEATURES,
     MAX_MAGNITUDE,
@@ -26,16 +24,18 @@ from drone_bridge.protocols.dronegui import (
     FlightState,
     VisionDetect,
 )
-from drone_bridge.ros import frames
-from drone_bridge.ros.covariances import AXES, UNKNOWN_VARIANCE, OdometryCovariances
-from drone_bridge.ros.frame_names import DroneFrameNames
-from drone_bridge.ros.transforms import odometry_transform, set_quaternion, transform
-from drone_bridge.translate.dronegui_frames import (
+from drone_bridge.dronegui.topics.frames import (
     dronegui_angles_from_orientation,
     millidegrees_from_radians,
     orientation_from_dronegui,
     radians_from_millidegrees,
 )
+from drone_bridge.motion.quaternions import Quaternion, rotated
+from drone_bridge.msg import Detection, DetectionArray
+from drone_bridge.ros import frames
+from drone_bridge.ros.covariances import AXES, UNKNOWN_VARIANCE, OdometryCovariances
+from drone_bridge.ros.frame_names import DroneFrameNames
+from drone_bridge.ros.transforms import odometry_transform, set_quaternion, transform
 
 #: What the AR.Drone's ultrasound rangefinder measures, by its data sheet.
 NEAREST_RANGE_M: Final = 0.2

@@ -6,9 +6,9 @@ import math
 from dataclasses import fields, replace
 from typing import Any, Final
 
-from drone_bridge.protocols.dronegui import navdata
-from drone_bridge.protocols.dronegui.documents import is_number, parse, shown
-from drone_bridge.protocols.dronegui.messages import AXES, BUTTONS, ControlPacket, Controls, LatePacket, Navdata
+from drone_bridge.dronegui.codec import navdata
+from drone_bridge.dronegui.codec.documents import is_number, parse, shown
+from drone_bridge.dronegui.codec.messages import AXES, BUTTONS, ControlPacket, Controls, LatePacket, Navdata
 from drone_bridge.wire.errors import LocalProtocolError, RemoteProtocolError
 from drone_bridge.wire.events import EventQueue, EventSource, NeedData
 

@@ -6,8 +6,7 @@ from __future__ import annotations
 import math
 from typing import Final
 
-from drone_bridge.emulators.dronegui.flight import Flight, Phase
-from drone_bridge.protocols.dronegui import (
+from drone_bridge.dronegui.codec import (
     MAJOR_STATE_SHIFT,
     PICTURE_UNITS,
     Demo,
@@ -17,6 +16,7 @@ from drone_bridge.protocols.dronegui import (
     OtherNavdata,
     VisionDetect,
 )
+from drone_bridge.dronegui.emulator.flight import Flight, Phase
 
 FULL_BATTERY_FLIES_S: Final = 720.0
 #: A block comes with one `demo` in this many.

@@ -9,8 +9,8 @@ import math
 from dataclasses import asdict, fields
 from typing import Any, Final
 
-from drone_bridge.protocols.dronegui.documents import is_number, shown
-from drone_bridge.protocols.dronegui.messages import Demo, Feature, Navdata, OtherNavdata, VisionDetect
+from drone_bridge.dronegui.codec.documents import is_number, shown
+from drone_bridge.dronegui.codec.messages import Demo, Feature, Navdata, OtherNavdata, VisionDetect
 from drone_bridge.wire.errors import RemoteProtocolError
 
 #: A drone detects four at most.

@@ -9,10 +9,10 @@ import time
 from collections.abc import Callable
 from typing import Final
 
-from drone_bridge.bridges.dronegui.buttons import ButtonPanel
-from drone_bridge.bridges.dronegui.flight_watch import FlightWatch, Source
-from drone_bridge.bridges.dronegui.navdata import NavdataPort
-from drone_bridge.protocols.dronegui import FlightState
+from drone_bridge.dronegui.bridge.buttons import ButtonPanel
+from drone_bridge.dronegui.bridge.flight_watch import FlightWatch, Source
+from drone_bridge.dronegui.bridge.navdata import NavdataPort
+from drone_bridge.dronegui.codec import FlightState
 from drone_bridge.ros.link_node import LinkNode
 
 #: How long a press waits for the link of a bridge that has just been activated.

@@ -3,7 +3,8 @@
 
 from typing import Final
 
-from drone_bridge.protocols.dronegui import AXES, DEFAULT_NAVDATA_PORT, DEFAULT_PORT
+from drone_bridge.dronegui.codec import AXES, DEFAULT_NAVDATA_PORT, DEFAULT_PORT
+from drone_bridge.dronegui.topics.navdata import POSE_VARIANCES, TWIST_VARIANCES
 from drone_bridge.ros.common_parameters import (
     common_parameters,
     covariance_parameters,
@@ -11,7 +12,6 @@ from drone_bridge.ros.common_parameters import (
     full_scale_parameters,
 )
 from drone_bridge.ros.parameters import ParameterDeclaration
-from drone_bridge.translate.dronegui_navdata import POSE_VARIANCES, TWIST_VARIANCES
 
 PARAMETERS: Final = (
     *common_parameters(DEFAULT_PORT, "The GUI's port.", roles=("connect",)),

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A simulated drone behind its control GUI: it listens for control packets over UDP and flies accordingly.
 
-    python3 -m drone_bridge.emulators.dronegui --trajectory flight.csv
+    python3 -m drone_bridge.dronegui.emulator --trajectory flight.csv
 
 As in the original, no packet is answered, everybody may send, and the last command stays in force forever. Once reset
 has been pressed, the drone's navdata goes to whoever sends packets. The GUI's user has two actions more: "Start
@@ -20,8 +20,16 @@ import time
 from collections.abc import Sequence
 from typing import Final
 
-from drone_bridge.emulators.dronegui.flight import COLUMNS, Airframe, Flight
-from drone_bridge.emulators.dronegui.gui_program import GuiProgram
+from drone_bridge.dronegui.codec import (
+    AXES,
+    BUTTONS,
+    DEFAULT_NAVDATA_PORT,
+    DEFAULT_NAVDATA_SOURCE_PORT,
+    DEFAULT_PORT,
+)
+from drone_bridge.dronegui.device import Dialect
+from drone_bridge.dronegui.emulator.flight import COLUMNS, Airframe, Flight
+from drone_bridge.dronegui.emulator.gui_program import GuiProgram
 from drone_bridge.net.cancellation import Cancellation
 from drone_bridge.net.errors import LinkCancelledError, LinkTimeoutError
 from drone_bridge.net.udp import Datagram, UdpListener, open_preferred
@@ -36,14 +44,6 @@ from drone_bridge.programs.options import (
     positive,
 )
 from drone_bridge.programs.program import TrajectoryFile, run_program, say
-from drone_bridge.protocols.dronegui import (
-    AXES,
-    BUTTONS,
-    DEFAULT_NAVDATA_PORT,
-    DEFAULT_NAVDATA_SOURCE_PORT,
-    DEFAULT_PORT,
-)
-from drone_bridge.vehicle_side.dronegui import Dialect
 
 REPORT_PERIOD_S: Final = 1.0
 CSV_COLUMNS: Final = (*COLUMNS, *(f"control_{key}" for key in (*BUTTONS, *AXES)))

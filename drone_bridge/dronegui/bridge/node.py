@@ -15,16 +15,18 @@ from rclpy.publisher import Publisher
 from std_msgs.msg import Bool, Empty
 from std_srvs.srv import SetBool, Trigger
 
-from drone_bridge.bridges.dronegui.buttons import ButtonPanel
-from drone_bridge.bridges.dronegui.flight_commands import FlightCommands
-from drone_bridge.bridges.dronegui.flight_watch import FlightWatch, Source
-from drone_bridge.bridges.dronegui.navdata import PROBLEMS, NavdataOutputs, NavdataPort
-from drone_bridge.bridges.dronegui.parameters import PARAMETERS
+from drone_bridge.dronegui.bridge.buttons import ButtonPanel
+from drone_bridge.dronegui.bridge.flight_commands import FlightCommands
+from drone_bridge.dronegui.bridge.flight_watch import FlightWatch, Source
+from drone_bridge.dronegui.bridge.navdata import PROBLEMS, NavdataOutputs, NavdataPort
+from drone_bridge.dronegui.bridge.parameters import PARAMETERS
+from drone_bridge.dronegui.codec import FIRST_SEQ, ControllerConnection, Controls, Demo, FlightState, Navdata
+from drone_bridge.dronegui.topics import controls as translate
+from drone_bridge.dronegui.topics.controls import HOVER, FullScale
 from drone_bridge.msg import DroneGuiState
 from drone_bridge.net.cancellation import Cancellation
 from drone_bridge.net.errors import LinkCancelledError, LinkError, LinkRefusedError
 from drone_bridge.net.udp import UdpConnector, UdpStream
-from drone_bridge.protocols.dronegui import FIRST_SEQ, ControllerConnection, Controls, Demo, FlightState, Navdata
 from drone_bridge.ros.commands import CommandIntake
 from drone_bridge.ros.common_parameters import frame_names, read_group
 from drone_bridge.ros.farewell import repeat_farewell
@@ -33,8 +35,6 @@ from drone_bridge.ros.lease import with_lease
 from drone_bridge.ros.link_node import LinkNode
 from drone_bridge.ros.program import run
 from drone_bridge.ros.qos import latched
-from drone_bridge.translate import dronegui as translate
-from drone_bridge.translate.dronegui import HOVER, FullScale
 
 #: Hover packets at the start, as UDP may lose some.
 HOVER_PACKETS: Final = 3

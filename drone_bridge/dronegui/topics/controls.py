@@ -7,9 +7,9 @@ from typing import Any, NamedTuple
 from builtin_interfaces.msg import Time
 from geometry_msgs.msg import Twist
 
+from drone_bridge.dronegui.codec import AXES, BUTTONS, Controls, Demo
+from drone_bridge.dronegui.topics.frames import body_from_dronegui_axes, dronegui_axes_from_body
 from drone_bridge.msg import DroneGuiState
-from drone_bridge.protocols.dronegui import AXES, BUTTONS, Controls, Demo
-from drone_bridge.translate.dronegui_frames import body_from_dronegui_axes, dronegui_axes_from_body
 
 #: The command that is always safe, and never wrong: no button but hover.
 HOVER = Controls(hover=True)

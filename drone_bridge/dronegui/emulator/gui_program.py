@@ -6,13 +6,13 @@ from __future__ import annotations
 import contextlib
 from typing import Any
 
-from drone_bridge.emulators.dronegui.flight import Flight
-from drone_bridge.emulators.dronegui.navdata import blocks
+from drone_bridge.dronegui.codec import ControlPacket
+from drone_bridge.dronegui.device import Dialect, Gui
+from drone_bridge.dronegui.emulator.flight import Flight
+from drone_bridge.dronegui.emulator.navdata import blocks
 from drone_bridge.net.errors import LinkError
 from drone_bridge.net.udp import UdpListener, name
 from drone_bridge.programs.program import LimitedReports, say
-from drone_bridge.protocols.dronegui import ControlPacket
-from drone_bridge.vehicle_side.dronegui import Dialect, Gui
 from drone_bridge.wire.errors import RemoteProtocolError
 
 

@@ -3,7 +3,7 @@
 
 from typing import Final
 
-from drone_bridge.protocols.dronegui import (
+from drone_bridge.dronegui.codec import (
     AXES,
     DEFAULT_NAVDATA_PORT,
     DEFAULT_NAVDATA_SOURCE_PORT,

@@ -9,7 +9,7 @@ from enum import Enum
 
 from rclpy.task import Future
 
-from drone_bridge.protocols.dronegui import FlightState
+from drone_bridge.dronegui.codec import FlightState
 from drone_bridge.ros.stall_watch import PROCESS
 
 

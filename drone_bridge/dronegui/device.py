@@ -14,7 +14,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
-from drone_bridge.protocols.dronegui import (
+from drone_bridge.dronegui.codec import (
     DEFAULT_NAVDATA_PORT,
     ControlPacket,
     Controls,

@@ -7,10 +7,7 @@ from typing import Final
 
 from std_msgs.msg import String
 
-from drone_bridge.msg import DetectionArray
-from drone_bridge.net.errors import LinkError
-from drone_bridge.net.udp import UdpListener
-from drone_bridge.protocols.dronegui import (
+from drone_bridge.dronegui.codec import (
     MAX_DATAGRAM_BYTES,
     NEED_DATA,
     ControllerConnection,
@@ -18,11 +15,14 @@ from drone_bridge.protocols.dronegui import (
     Navdata,
     VisionDetect,
 )
+from drone_bridge.dronegui.device import Gui
+from drone_bridge.dronegui.server.sources import DroneSources
+from drone_bridge.dronegui.topics import controls as translate
+from drone_bridge.dronegui.topics import navdata as dronegui_navdata
+from drone_bridge.msg import DetectionArray
+from drone_bridge.net.errors import LinkError
+from drone_bridge.net.udp import UdpListener
 from drone_bridge.ros.link_node import LinkNode
-from drone_bridge.servers.dronegui.sources import DroneSources
-from drone_bridge.translate import dronegui as translate
-from drone_bridge.translate import dronegui_navdata
-from drone_bridge.vehicle_side.dronegui import Gui
 from drone_bridge.wire.errors import LocalProtocolError, RemoteProtocolError
 
 NAVDATA_TOPIC: Final = "dronegui/navdata"

@@ -7,7 +7,7 @@ its controllers. Signs and units are those of the wire: roll + goes right, pitch
 gas + climbs; see docs/dronegui.md.
 """
 
-from drone_bridge.protocols.dronegui.connections import (
+from drone_bridge.dronegui.codec.connections import (
     DEFAULT_NAVDATA_PORT,
     DEFAULT_NAVDATA_SOURCE_PORT,
     DEFAULT_PORT,
@@ -16,8 +16,8 @@ from drone_bridge.protocols.dronegui.connections import (
     ControllerConnection,
     ReceiverConnection,
 )
-from drone_bridge.protocols.dronegui.documents import MAX_DATAGRAM_BYTES, MAX_NESTING
-from drone_bridge.protocols.dronegui.messages import (
+from drone_bridge.dronegui.codec.documents import MAX_DATAGRAM_BYTES, MAX_NESTING
+from drone_bridge.dronegui.codec.messages import (
     AXES,
     BUTTONS,
     MAJOR_STATE_SHIFT,
@@ -32,7 +32,7 @@ from drone_bridge.protocols.dronegui.messages import (
     OtherNavdata,
     VisionDetect,
 )
-from drone_bridge.protocols.dronegui.navdata import MAX_FEATURES, MAX_MAGNITUDE
+from drone_bridge.dronegui.codec.navdata import MAX_FEATURES, MAX_MAGNITUDE
 from drone_bridge.wire.events import NEED_DATA
 
 __all__ = [

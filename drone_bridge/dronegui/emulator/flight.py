@@ -13,9 +13,9 @@ from typing import Final
 
 import numpy as np
 
+from drone_bridge.dronegui.codec import Controls
 from drone_bridge.motion.matrices import Triple
 from drone_bridge.motion.wind import Wind
-from drone_bridge.protocols.dronegui import Controls
 
 GRAVITY: Final = 9.81  # m/s^2
 # What the body does about a command: first-order lags, s.
