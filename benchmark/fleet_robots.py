@@ -13,11 +13,11 @@ import rclpy
 from geometry_msgs.msg import Twist
 from nodes import ros
 
-from drone_bridge.emulators.robot.server import Server
-from drone_bridge.emulators.robot.simulated import SimulatedRobot
-from drone_bridge.emulators.robot.vehicle import Vehicle
 from drone_bridge.programs.program import say
-from drone_bridge.vehicle_side.robot.control import Control
+from drone_bridge.robot.device.control import Control
+from drone_bridge.robot.emulator.server import Server
+from drone_bridge.robot.emulator.simulated import SimulatedRobot
+from drone_bridge.robot.emulator.vehicle import Vehicle
 
 DRIVE_RATE_HZ = 20.0
 STEP_S = 0.05

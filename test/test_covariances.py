@@ -5,9 +5,9 @@ import pytest
 from builtin_interfaces.msg import Time
 from nav_msgs.msg import Odometry
 
-from drone_bridge.bridges.robot.parameters import PARAMETERS as ROBOT
 from drone_bridge.bridges.simulator.parameters import PARAMETERS as SIMULATOR
 from drone_bridge.dronegui.bridge.parameters import PARAMETERS as DRONEGUI
+from drone_bridge.robot.bridge.parameters import PARAMETERS as ROBOT
 from drone_bridge.ros.covariances import AXES, OdometryCovariances, covariance_from_diagonal
 from drone_bridge.ros.frame_names import FrameNames
 from drone_bridge.ros.wheel_odometry import WheelOdometry

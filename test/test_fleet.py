@@ -23,7 +23,7 @@ from ros_session import wait_until
 from sensor_msgs.msg import Imu
 from std_msgs.msg import String
 
-from drone_bridge.protocols.robot import ConnectionClosed, SkidSteerUpdate
+from drone_bridge.robot.codec import ConnectionClosed, SkidSteerUpdate
 from drone_bridge.tools.fleet import emulated, member
 from drone_bridge.tools.fleet.emulated import stop_all
 from drone_bridge.tools.fleet.fleet import Fleet

@@ -28,9 +28,9 @@ from std_srvs.srv import SetBool
 from tf2_msgs.msg import TFMessage
 from twists import twist
 
-from drone_bridge.bridges.robot.sensors import MAX_NAMES_EVER, MAX_RETURNS, SensorTopics, TopicBudget
 from drone_bridge.msg import SensorArray, SensorValue, SubsystemArray
-from drone_bridge.protocols.robot import (
+from drone_bridge.robot.bridge.sensors import MAX_NAMES_EVER, MAX_RETURNS, SensorTopics, TopicBudget
+from drone_bridge.robot.codec import (
     BindFailure,
     BindSubsystem,
     BindSuccess,
@@ -51,11 +51,11 @@ from drone_bridge.protocols.robot import (
     UnbindSubsystem,
     UnknownPacket,
 )
+from drone_bridge.robot.topics.translation import MEASUREMENTS
 from drone_bridge.srv import Bind, Discover, Unbind
-from drone_bridge.translate.robot import MEASUREMENTS
 
 CAPTURES = Path(__file__).parent / "captures"
-EMULATOR = (sys.executable, "-m", "drone_bridge.emulators.robot", "--port", 0, "--silence-timeout", 0)
+EMULATOR = (sys.executable, "-m", "drone_bridge.robot.emulator", "--port", 0, "--silence-timeout", 0)
 LATCHED = QoSProfile(depth=10, durability=DurabilityPolicy.TRANSIENT_LOCAL)  # so that none is missed
 LINK_TIMEOUT_S = 5.0  # a robot whose test is held up is not to be taken for silent
 ZERO = SkidSteerUpdate(DRIVE, 0, 0)

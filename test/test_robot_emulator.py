@@ -13,8 +13,7 @@ from processes import TIMEOUT_S, Process, when_listening
 from robot_driver import RobotDriver
 from ros_session import wait_until
 
-from drone_bridge.emulators.robot.vehicle import Chassis, Vehicle
-from drone_bridge.protocols.robot import (
+from drone_bridge.robot.codec import (
     BindFailure,
     BindSubsystem,
     BindSuccess,
@@ -34,11 +33,12 @@ from drone_bridge.protocols.robot import (
     SubsystemInfo,
     UnbindSubsystem,
 )
+from drone_bridge.robot.emulator.vehicle import Chassis, Vehicle
 from drone_bridge.wire.errors import RemoteProtocolError
 
 # A driver whose test is held up is not to be taken for silent.
 COMMAND = (
-    *(sys.executable, "-m", "drone_bridge.emulators.robot", "--port", 0, "--discovery-port", 0),
+    *(sys.executable, "-m", "drone_bridge.robot.emulator", "--port", 0, "--discovery-port", 0),
     *("--silence-timeout", 0),
 )
 TRACKS, LIGHT = 0, 1

@@ -12,7 +12,7 @@ from drained import drain
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from drone_bridge.protocols.robot import (
+from drone_bridge.robot.codec import (
     MAX_PAYLOAD_BYTES,
     BindFailure,
     BindSubsystem,

@@ -16,9 +16,8 @@ from robot_peer import DRIVE, LAMP, RobotPeer
 from ros_session import undisturbed, wait_until
 from vanishing import kill
 
-from drone_bridge.operators.robot import ScriptedDriver, speeds
 from drone_bridge.programs.plan import Leg, parse_plan
-from drone_bridge.protocols.robot import (
+from drone_bridge.robot.codec import (
     NEED_DATA,
     BindFailure,
     BindSubsystem,
@@ -39,6 +38,7 @@ from drone_bridge.protocols.robot import (
     SubsystemInfo,
     UnbindSubsystem,
 )
+from drone_bridge.robot.operator import ScriptedDriver, speeds
 from drone_bridge.ros.lease import EXPECTED_S
 
 CAPTURES = Path(__file__).parent / "captures"

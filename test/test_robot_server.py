@@ -27,7 +27,7 @@ from std_msgs.msg import Bool
 from drone_bridge.msg import SensorValue
 from drone_bridge.net.cancellation import Cancellation
 from drone_bridge.net.discovery import DiscoveryRoute, find_robots
-from drone_bridge.protocols.robot import (
+from drone_bridge.robot.codec import (
     BindFailure,
     BindSubsystem,
     ConnectionClosed,

@@ -5,18 +5,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from drone_bridge.bridges.robot.bindings import BIND_PAUSE_S, QUERY_PERIOD_S
-from drone_bridge.bridges.robot.desired import DesiredSubsystems
-from drone_bridge.bridges.robot.holders import Holders, Obstruction
-from drone_bridge.bridges.robot.keep_alives import (
+from drone_bridge.net.errors import LinkTimeoutError
+from drone_bridge.robot.bridge.bindings import BIND_PAUSE_S, QUERY_PERIOD_S
+from drone_bridge.robot.bridge.desired import DesiredSubsystems
+from drone_bridge.robot.bridge.holders import Holders, Obstruction
+from drone_bridge.robot.bridge.keep_alives import (
     BACKLOG_S,
     KEEP_ALIVE_PERIOD_S,
     OLDEST_KEEP_ALIVE_S,
     SAFE_MODE_LASTS_S,
 )
-from drone_bridge.bridges.robot.session import ROBOTD_PATIENCE_S, STOP_REPETITION_S, RobotSession
-from drone_bridge.net.errors import LinkTimeoutError
-from drone_bridge.protocols.robot import (
+from drone_bridge.robot.bridge.session import ROBOTD_PATIENCE_S, STOP_REPETITION_S, RobotSession
+from drone_bridge.robot.codec import (
     BindFailure,
     BindSubsystem,
     BindSuccess,
@@ -39,7 +39,7 @@ from drone_bridge.protocols.robot import (
     UnknownPacket,
     UnreadableList,
 )
-from drone_bridge.translate.robot import Speeds
+from drone_bridge.robot.topics.translation import Speeds
 
 DRIVE, LAMP, SECOND_LAMP, ARM = Subsystem(1, "drive"), Subsystem(2, "lamp"), Subsystem(2, "beacon"), Subsystem(9, "arm")
 ROBOT = SubsystemInfo((DRIVE, LAMP, SECOND_LAMP, ARM))

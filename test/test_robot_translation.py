@@ -13,7 +13,7 @@ from std_msgs.msg import Float32
 from twists import twist
 
 from drone_bridge.msg import Sensor as SensorMessage
-from drone_bridge.protocols.robot import (
+from drone_bridge.robot.codec import (
     FULL_SPEED,
     MotorSensors,
     Sensor,
@@ -23,12 +23,12 @@ from drone_bridge.protocols.robot import (
     Subsystem,
     SubsystemInfo,
 )
+from drone_bridge.robot.topics import translation as translate
+from drone_bridge.robot.topics.translation import BARE_MEASUREMENTS, MEASUREMENTS, SkidSteer, Speeds
 from drone_bridge.ros import frames
 from drone_bridge.ros.frame_names import FrameNames
 from drone_bridge.ros.topic_names import topic_token, unique_names
 from drone_bridge.ros.wheel_odometry import WheelOdometry
-from drone_bridge.translate import robot as translate
-from drone_bridge.translate.robot import BARE_MEASUREMENTS, MEASUREMENTS, SkidSteer, Speeds
 from drone_bridge.wire.text import printable
 
 STAMP = Time(sec=12, nanosec=5)

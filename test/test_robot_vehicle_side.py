@@ -10,7 +10,7 @@ from rcl_interfaces.msg import Log
 from drone_bridge.msg import Sensor as SensorMessage
 from drone_bridge.msg import SensorArray, SubsystemArray
 from drone_bridge.msg import Subsystem as SubsystemMessage
-from drone_bridge.protocols.robot import (
+from drone_bridge.robot.codec import (
     NEED_DATA,
     BindFailure,
     BindSubsystem,
@@ -35,8 +35,13 @@ from drone_bridge.protocols.robot import (
     SubsystemType,
     UnbindSubsystem,
 )
-from drone_bridge.servers.robot.drive_commands import LEAST_GAP_S, STOPS, DriveCommands
-from drone_bridge.servers.robot.listing import (
+from drone_bridge.robot.device.control import Control
+from drone_bridge.robot.device.conversation import Conversation
+from drone_bridge.robot.device.drivers import HangUpError, Instant
+from drone_bridge.robot.device.robotd import FaultyRobotdControl, RobotdControl
+from drone_bridge.robot.device.vehicle import DrivenSubsystem
+from drone_bridge.robot.server.drive_commands import LEAST_GAP_S, STOPS, DriveCommands
+from drone_bridge.robot.server.listing import (
     check_topics,
     is_robot_connected,
     light_topics,
@@ -44,14 +49,9 @@ from drone_bridge.servers.robot.listing import (
     sources_of_message,
     subsystems_of_message,
 )
-from drone_bridge.servers.robot.log_lines import line_of
-from drone_bridge.servers.robot.values import SensorValues
-from drone_bridge.translate.robot import STOPPED, Speeds
-from drone_bridge.vehicle_side.robot.control import Control
-from drone_bridge.vehicle_side.robot.conversation import Conversation
-from drone_bridge.vehicle_side.robot.drivers import HangUpError, Instant
-from drone_bridge.vehicle_side.robot.robotd import FaultyRobotdControl, RobotdControl
-from drone_bridge.vehicle_side.robot.vehicle import DrivenSubsystem
+from drone_bridge.robot.server.log_lines import line_of
+from drone_bridge.robot.server.values import SensorValues
+from drone_bridge.robot.topics.translation import STOPPED, Speeds
 
 TRACKS, LIGHT = 0, 1
 MOTORS = (MotorSensors(0, 0, 0, 0), MotorSensors(0, 0, 0, 0))

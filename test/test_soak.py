@@ -14,7 +14,7 @@ import pytest
 from processes import TIMEOUT_S
 from ros_session import wait_until
 
-from drone_bridge.protocols import robot
+from drone_bridge.robot import codec as robot
 
 sys.path.append(str(Path(__file__).resolve().parent.parent / "benchmark"))
 campaign, children, kills, kinds, pairs, programs, relay, signals, soak, stalls = map(
@@ -154,7 +154,7 @@ def test_of_a_vehicle_that_has_not_asked_since_the_next_answer_counts(monkeypatc
     [
         ("Fatal Python error: init_import_site: Failed to import the site module\nKeyboardInterrupt\n", True),
         ('Traceback:\n  File "lib/drone_bridge/robot_bridge", line 3\n    import signal\nKeyboardInterrupt\n', True),
-        ('Traceback:\n  File "drone_bridge/bridges/robot/bridge.py", line 9\nKeyboardInterrupt\n', False),
+        ('Traceback:\n  File "drone_bridge/robot/bridge/node.py", line 9\nKeyboardInterrupt\n', False),
         ('Traceback:\n  File "drone_bridge/ros/program.py", line 40\nKeyboardInterrupt\n', False),
         ("ValueError: no such thing\n", False),
         ("", False),

@@ -20,7 +20,7 @@ from telemetry_peer import Clock, TelemetryPeer, drone
 
 from drone_bridge.net.cancellation import Cancellation
 from drone_bridge.net.wire_log import WireLog, facts_of
-from drone_bridge.protocols import robot
+from drone_bridge.robot import codec as robot
 from drone_bridge.testbed import codec as testbed
 from drone_bridge.tools.cli import main as drone_bridge
 from drone_bridge.tools.wire.comparing import compare
@@ -367,7 +367,7 @@ def running_bridge(**parameters):
 
 
 def test_a_driver_played_to_the_robot_emulator_says_what_another_robot_answers(capsys):
-    with Process.module("drone_bridge.emulators.robot", "--port", "0", "--no-discovery") as emulator:
+    with Process.module("drone_bridge.robot.emulator", "--port", "0", "--no-discovery") as emulator:
         port = int(emulator.wait_for_line(r"127\.0\.0\.1:(\d+)").group(1))
         status, lines, _ = wire(
             capsys, "play", log_of("robot"), "--as", "driver", "--at", port, "--fast", "--patience", "0.3"

@@ -2,7 +2,7 @@
 """One conversation with each message of the protocol."""
 
 from drone_bridge.kind import Sent, Side
-from drone_bridge.protocols.robot import (
+from drone_bridge.robot.codec import (
     BindFailure,
     BindSubsystem,
     BindSuccess,

@@ -9,7 +9,7 @@ import time
 from processes import TIMEOUT_S
 from vanishing import vanish
 
-from drone_bridge.protocols.robot import (
+from drone_bridge.robot.codec import (
     NEED_DATA,
     BindSubsystem,
     BindSuccess,

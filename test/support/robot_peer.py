@@ -8,7 +8,7 @@ import threading
 from ros_session import Inbox
 from vanishing import vanish
 
-from drone_bridge.protocols.robot import (
+from drone_bridge.robot.codec import (
     NEED_DATA,
     BindSubsystem,
     BindSuccess,
