@@ -9,8 +9,8 @@ from typing import Final
 from relay import CommandReader
 
 from drone_bridge.dronegui import codec as dronegui
-from drone_bridge.protocols import simulator
 from drone_bridge.robot import codec as robot
+from drone_bridge.simulator import codec as simulator
 from drone_bridge.telemetry import codec as telemetry
 from drone_bridge.wire import NEED_DATA
 

@@ -11,8 +11,8 @@ import threading
 import time
 from typing import Final
 
-from drone_bridge.protocols import simulator
-from drone_bridge.protocols.simulator import Attribute, AttributeValue, Request, Response, ServerConnection
+from drone_bridge.simulator import codec as simulator
+from drone_bridge.simulator.codec import Attribute, AttributeValue, Request, Response, ServerConnection
 
 ENTITIES: Final = 20  # the vehicle is one of them
 RATE_HZ: Final = 100.0

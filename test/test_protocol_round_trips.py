@@ -15,8 +15,8 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from drone_bridge.dronegui import codec as dronegui
-from drone_bridge.protocols import simulator as sim
 from drone_bridge.robot import codec as robot
+from drone_bridge.simulator import codec as sim
 from drone_bridge.telemetry import codec as telemetry
 from drone_bridge.testbed import codec as testbed
 from drone_bridge.wire.errors import LocalProtocolError

@@ -8,8 +8,8 @@ import pytest
 
 from drone_bridge import protocols
 from drone_bridge.dronegui import codec as dronegui
-from drone_bridge.protocols import simulator
 from drone_bridge.robot import codec as robot
+from drone_bridge.simulator import codec as simulator
 from drone_bridge.telemetry import codec as telemetry
 from drone_bridge.testbed import codec as testbed
 from drone_bridge.wire.events import EventSource

@@ -34,8 +34,8 @@ from twists import twist
 
 from drone_bridge import srv
 from drone_bridge.msg import CameraView, ItemEvent, TriggerEvent
-from drone_bridge.protocols import simulator as sim
-from drone_bridge.protocols.simulator import Attribute, ItemType
+from drone_bridge.simulator import codec as sim
+from drone_bridge.simulator.codec import Attribute, ItemType
 
 QUARTER = math.sqrt(0.5)
 EAST = (QUARTER, 0.0, 0.0, QUARTER)

@@ -12,8 +12,8 @@ from tf2_msgs.msg import TFMessage
 
 from drone_bridge import srv
 from drone_bridge.msg import CameraView
-from drone_bridge.protocols import simulator as sim
-from drone_bridge.protocols.simulator import CameraAttribute, ItemType
+from drone_bridge.simulator import codec as sim
+from drone_bridge.simulator.codec import CameraAttribute, ItemType
 
 TWO_CAMERAS = ["front entity=0 targets=1", "rear entity=0 rpy=0,0,3.14 targets=1"]
 

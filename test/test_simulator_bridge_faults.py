@@ -31,11 +31,11 @@ from std_msgs.msg import Empty
 
 from drone_bridge import srv
 from drone_bridge.msg import ExtendedAttribute, TriggerEvent
-from drone_bridge.protocols import simulator as sim
-from drone_bridge.protocols.simulator import ItemType
 from drone_bridge.ros.time import seconds_between
+from drone_bridge.simulator import codec as sim
+from drone_bridge.simulator.codec import ItemType
 
-EMULATOR = (sys.executable, "-m", "drone_bridge.emulators.simulator", "--port", 0)
+EMULATOR = (sys.executable, "-m", "drone_bridge.simulator.emulator", "--port", 0)
 
 
 ros = module_ros()

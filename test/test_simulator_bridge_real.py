@@ -19,11 +19,11 @@ from simulator_client import SimulatorClient
 
 from drone_bridge import srv
 from drone_bridge.msg import CameraView
-from drone_bridge.protocols import simulator as sim
-from drone_bridge.protocols.simulator import Attribute, ItemType
+from drone_bridge.simulator import codec as sim
+from drone_bridge.simulator.codec import Attribute, ItemType
 
 VEHICLE = 0
-COMMAND = (sys.executable, "-m", "drone_bridge.emulators.simulator", "--port", 0, "--scene", "buoys")
+COMMAND = (sys.executable, "-m", "drone_bridge.simulator.emulator", "--port", 0, "--scene", "buoys")
 # From the principal axes to the model: a quarter turn about z, then a tilt of 0.6 rad about x.
 BODY_TO_MODEL = "0.6755 0.2090 0.2090 0.6755"
 LEARNED = r"principal axes to its model is \(w"

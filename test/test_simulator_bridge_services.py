@@ -9,8 +9,8 @@ from simulator_peer import UPRIGHT
 
 from drone_bridge import srv
 from drone_bridge.msg import CameraView, ExtendedAttribute, ExtendedAttributes
-from drone_bridge.protocols import simulator as sim
-from drone_bridge.protocols.simulator import Attribute, CameraAttribute, ItemType
+from drone_bridge.simulator import codec as sim
+from drone_bridge.simulator.codec import Attribute, CameraAttribute, ItemType
 
 ros = module_ros()
 shared, peer = shared_bridge({"closes_on": set()}, unimplemented_requests="send")

@@ -18,9 +18,9 @@ from simulator_fixtures import BUOY, LEARNED, VEHICLE, bridge, make_peer
 from simulator_peer import SILENCE, STILL
 
 from drone_bridge import srv
-from drone_bridge.bridges.simulator.steering_mark import MOST_UNCHANGED
-from drone_bridge.protocols import simulator as sim
-from drone_bridge.protocols.simulator import Attribute
+from drone_bridge.simulator import codec as sim
+from drone_bridge.simulator.bridge.steering_mark import MOST_UNCHANGED
+from drone_bridge.simulator.codec import Attribute
 
 MARK = (VEHICLE, "drone_bridge.world")
 BODY_TO_MODEL = (VEHICLE, "drone_bridge.btom")
@@ -29,7 +29,7 @@ EAST = (math.sqrt(0.5), 0.0, 0.0, math.sqrt(0.5))
 #: A bridge that gives a simulator on a busy machine more time to notice that it is left.
 PATIENT_BRIDGE = """
 from drone_bridge.link_node import link_node
-from drone_bridge.bridges.simulator import bridge
+from drone_bridge.simulator.bridge import bridge
 
 link_node.STOP_TIMEOUT_S = bridge.LEAVE_TIMEOUT_S = 4.0
 raise SystemExit(bridge.main())

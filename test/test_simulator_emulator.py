@@ -16,12 +16,12 @@ from processes import Process, when_listening
 from ros_session import wait_until
 from simulator_client import SimulatorClient
 
-from drone_bridge.emulators.simulator.connection import Connection
-from drone_bridge.protocols import simulator as sim
-from drone_bridge.vehicle_side.simulator.quirks import Quirks
+from drone_bridge.simulator import codec as sim
+from drone_bridge.simulator.device.quirks import Quirks
+from drone_bridge.simulator.emulator.connection import Connection
 from drone_bridge.wire.errors import RemoteProtocolError
 
-COMMAND = (sys.executable, "-m", "drone_bridge.emulators.simulator", "--port", 0)
+COMMAND = (sys.executable, "-m", "drone_bridge.simulator.emulator", "--port", 0)
 X, V, A, Q, W, CORPOREAL = sim.Attribute
 VEHICLE = 0
 

@@ -11,12 +11,12 @@ from offline_simulator import entity
 from processes import when_listening
 from simulator_client import SimulatorClient
 
-from drone_bridge.emulators.simulator.connection import Connection
-from drone_bridge.protocols import simulator as sim
-from drone_bridge.vehicle_side.simulator.quirks import Quirks
+from drone_bridge.simulator import codec as sim
+from drone_bridge.simulator.device.quirks import Quirks
+from drone_bridge.simulator.emulator.connection import Connection
 
 CAPTURES = Path(__file__).parent / "captures"
-COMMAND = (sys.executable, "-m", "drone_bridge.emulators.simulator", "--port", 0)
+COMMAND = (sys.executable, "-m", "drone_bridge.simulator.emulator", "--port", 0)
 RUN, COMPLETED, ENTITY_DATA, CAMERA_DATA = 254, 255, 129, 130
 VEHICLE = 0
 

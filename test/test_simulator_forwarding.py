@@ -6,17 +6,17 @@ from types import SimpleNamespace
 import pytest
 
 from drone_bridge import srv
-from drone_bridge.protocols import simulator as sim
-from drone_bridge.protocols.simulator import Attribute
-from drone_bridge.servers.simulator.client_session import ClientSession
-from drone_bridge.servers.simulator.forwarding import Forwarder
-from drone_bridge.servers.simulator.mirror import MirroredEntity, MirroredScene
-from drone_bridge.translate.simulator import Axes
-from drone_bridge.vehicle_side.simulator.quirks import Quirks
-from drone_bridge.vehicle_side.simulator.request_handler import RequestHandler
-from drone_bridge.vehicle_side.simulator.run import RunControl, Timing
-from drone_bridge.vehicle_side.simulator.world import World
-from drone_bridge.vehicle_side.simulator.world_requests import Context
+from drone_bridge.simulator import codec as sim
+from drone_bridge.simulator.codec import Attribute
+from drone_bridge.simulator.device.quirks import Quirks
+from drone_bridge.simulator.device.request_handler import RequestHandler
+from drone_bridge.simulator.device.run import RunControl, Timing
+from drone_bridge.simulator.device.world import World
+from drone_bridge.simulator.device.world_requests import Context
+from drone_bridge.simulator.server.client_session import ClientSession
+from drone_bridge.simulator.server.forwarding import Forwarder
+from drone_bridge.simulator.server.mirror import MirroredEntity, MirroredScene
+from drone_bridge.simulator.topics.translation import Axes
 
 VEHICLE, BUOY, MISSING = 0, 3, 99
 LEVEL = (1.0, 0.0, 0.0, 0.0)

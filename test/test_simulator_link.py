@@ -11,21 +11,21 @@ from types import SimpleNamespace
 
 import pytest
 
-from drone_bridge.bridges.simulator import link
-from drone_bridge.bridges.simulator.desired_items import (
+from drone_bridge.net.cancellation import wait_readable
+from drone_bridge.net.errors import LinkCancelledError, LinkError, LinkTimeoutError
+from drone_bridge.net.tcp import TcpStream
+from drone_bridge.ros.link_requests import ServiceResult
+from drone_bridge.simulator import codec as sim
+from drone_bridge.simulator.bridge import link
+from drone_bridge.simulator.bridge.desired_items import (
     MAX_DESIRED_ITEMS,
     Camera,
     CameraStream,
     DesiredItems,
     EntityStream,
 )
-from drone_bridge.bridges.simulator.link import RECEIVE_BYTES, Channel, SimulatorEndpoint, SimulatorLink
-from drone_bridge.net.cancellation import wait_readable
-from drone_bridge.net.errors import LinkCancelledError, LinkError, LinkTimeoutError
-from drone_bridge.net.tcp import TcpStream
-from drone_bridge.protocols import simulator as sim
-from drone_bridge.ros.link_requests import ServiceResult
-from drone_bridge.translate.simulator_plans import CameraPlan
+from drone_bridge.simulator.bridge.link import RECEIVE_BYTES, Channel, SimulatorEndpoint, SimulatorLink
+from drone_bridge.simulator.topics.plans import CameraPlan
 from drone_bridge.wire.errors import LocalProtocolError, RemoteProtocolError
 
 TIMEOUT_S = 5.0

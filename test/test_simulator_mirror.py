@@ -11,18 +11,17 @@ from nav_msgs.msg import Odometry
 from rclpy.serialization import deserialize_message
 from sensor_msgs.msg import Imu
 
-from drone_bridge.protocols import simulator as sim
-from drone_bridge.protocols.simulator import Attribute, CameraAttribute
 from drone_bridge.ros.message_template import MessageTemplate
-from drone_bridge.servers.simulator.entity_plans import read_plans
-from drone_bridge.servers.simulator.mirror import MirroredEntity, MirroredScene
-from drone_bridge.servers.simulator.sources import PairedSource
-from drone_bridge.translate import simulator as bridge
-from drone_bridge.translate import simulator_calls as calls
-from drone_bridge.translate import simulator_mirror as server
-from drone_bridge.translate import simulator_requests as requests
-from drone_bridge.translate.simulator import STREAMED, Axes, BodyToModel, Velocity
-from drone_bridge.vehicle_side.simulator.items import RefusedError
+from drone_bridge.simulator import codec as sim
+from drone_bridge.simulator.codec import Attribute, CameraAttribute
+from drone_bridge.simulator.device.items import RefusedError
+from drone_bridge.simulator.server.entity_plans import read_plans
+from drone_bridge.simulator.server.mirror import MirroredEntity, MirroredScene
+from drone_bridge.simulator.server.sources import PairedSource
+from drone_bridge.simulator.topics import calls, requests
+from drone_bridge.simulator.topics import mirror as server
+from drone_bridge.simulator.topics import translation as bridge
+from drone_bridge.simulator.topics.translation import STREAMED, Axes, BodyToModel, Velocity
 
 AXES = [Axes(), Axes(convert=False)]
 SEEDS = range(20)

@@ -7,10 +7,10 @@ import random
 import numpy as np
 import pytest
 
-from drone_bridge.emulators.simulator.bodies import Body, Motion
-from drone_bridge.emulators.simulator.forces import Buoyancy, DragPlane, Gravity, Turbulence, TurbulenceLimits
-from drone_bridge.emulators.simulator.physics import Physics
 from drone_bridge.motion.wxyz import IDENTITY, conjugate, multiply, rotate, unit
+from drone_bridge.simulator.emulator.bodies import Body, Motion
+from drone_bridge.simulator.emulator.forces import Buoyancy, DragPlane, Gravity, Turbulence, TurbulenceLimits
+from drone_bridge.simulator.emulator.physics import Physics
 
 pytestmark = pytest.mark.slow
 

@@ -12,7 +12,7 @@ from drained import drain
 from hypothesis import given
 from hypothesis import strategies as st
 
-from drone_bridge.protocols import simulator as sim
+from drone_bridge.simulator import codec as sim
 from drone_bridge.wire.errors import LocalProtocolError, RemoteProtocolError
 
 CAPTURES = Path(__file__).parent / "captures"

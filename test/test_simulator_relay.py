@@ -12,8 +12,8 @@ from ros_session import wait_until
 from simulator_client import SimulatorClient
 from vanishing import kill, vanish
 
-from drone_bridge.protocols import simulator as sim
-from drone_bridge.protocols.simulator import Attribute, ItemType
+from drone_bridge.simulator import codec as sim
+from drone_bridge.simulator.codec import Attribute, ItemType
 
 VEHICLE, BUOY, POST = 0, 2, 5
 LEVEL = (1.0, 0.0, 0.0, 0.0)
@@ -27,7 +27,7 @@ KNOWN_AXES = [1.0, 0.0, 0.0, 0.0]  # for body_to_model: else it is learned, whic
 
 def emulator(*options):
     process = Process(
-        sys.executable, "-m", "drone_bridge.emulators.simulator", "--port", 0, "--scene", "buoys", *options
+        sys.executable, "-m", "drone_bridge.simulator.emulator", "--port", 0, "--scene", "buoys", *options
     )
     process.port = int(process.wait_for_line(r"listening on .*:(\d+)")[1])
     return process

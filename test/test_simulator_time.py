@@ -6,9 +6,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from drone_bridge.bridges.simulator import time as simulator_time
-from drone_bridge.bridges.simulator.time import TimeKeeper
-from drone_bridge.protocols.simulator import Configured
+from drone_bridge.simulator.bridge import time as simulator_time
+from drone_bridge.simulator.bridge.time import TimeKeeper
+from drone_bridge.simulator.codec import Configured
 
 RATE = 100.0
 

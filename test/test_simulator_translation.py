@@ -11,14 +11,14 @@ from hypothesis import strategies as st
 from drone_bridge.motion import quaternions
 from drone_bridge.motion.quaternions import IDENTITY, euler_from_quaternion, rotated
 from drone_bridge.msg import CameraView, ExtendedAttribute
-from drone_bridge.protocols import simulator as sim
+from drone_bridge.simulator import codec as sim
+from drone_bridge.simulator.topics import requests
+from drone_bridge.simulator.topics import translation as translate
+from drone_bridge.simulator.topics.errors import explanation
+from drone_bridge.simulator.topics.frames import rotation_from_frd
+from drone_bridge.simulator.topics.plans import read_cameras, read_entities, read_triggers
+from drone_bridge.simulator.topics.translation import Axes, BodyToModel
 from drone_bridge.srv import AddTrigger, AddTurbulence, GetState, SetCamera, SetState, Spawn
-from drone_bridge.translate import simulator as translate
-from drone_bridge.translate import simulator_requests as requests
-from drone_bridge.translate.simulator import Axes, BodyToModel
-from drone_bridge.translate.simulator_errors import explanation
-from drone_bridge.translate.simulator_frames import rotation_from_frd
-from drone_bridge.translate.simulator_plans import read_cameras, read_entities, read_triggers
 
 ROS, WIRE = Axes(convert=True), Axes(convert=False)
 NO_ROTATION = BodyToModel()

@@ -9,13 +9,13 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from drone_bridge.bridges.simulator.link import RECEIVE_BYTES, Channel
-from drone_bridge.bridges.simulator.turns import Turns
 from drone_bridge.net.cancellation import Wakeup
 from drone_bridge.net.errors import LinkError
 from drone_bridge.net.shared_watch import SharedWatch
 from drone_bridge.net.tcp import TcpStream
-from drone_bridge.protocols import simulator as sim
+from drone_bridge.simulator import codec as sim
+from drone_bridge.simulator.bridge.link import RECEIVE_BYTES, Channel
+from drone_bridge.simulator.bridge.turns import Turns
 
 TIMEOUT_S = 60.0
 REQUEST = sim.frame(sim.Reassure())

@@ -7,10 +7,10 @@ import time
 import pytest
 from offline_simulator import LEVEL, OfflineSimulator, RecordingClient, entity
 
-from drone_bridge.emulators.simulator.scene import ENGINE_OBJECTS
-from drone_bridge.emulators.simulator.vehicle import SCENES
-from drone_bridge.protocols import simulator as sim
-from drone_bridge.vehicle_side.simulator.items import FULL, INVALID, MAX_ITEMS
+from drone_bridge.simulator import codec as sim
+from drone_bridge.simulator.device.items import FULL, INVALID, MAX_ITEMS
+from drone_bridge.simulator.emulator.scene import ENGINE_OBJECTS
+from drone_bridge.simulator.emulator.vehicle import SCENES
 
 ZERO = (0.0, 0.0, 0.0)
 VEHICLE, GRAVITY = 0, 0

@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from offline_simulator import OfflineSimulator
 
-from drone_bridge.protocols import simulator as wire
-from drone_bridge.vehicle_side.simulator.observer_requests import HANDLERS as WATCHING_HANDLERS
-from drone_bridge.vehicle_side.simulator.world_requests import HANDLERS
+from drone_bridge.simulator import codec as wire
+from drone_bridge.simulator.device.observer_requests import HANDLERS as WATCHING_HANDLERS
+from drone_bridge.simulator.device.world_requests import HANDLERS
 
 IDS = st.integers(0, 3) | st.sampled_from([2**31, 2**31 + 1, 2**32 - 1])
 PERIODS = st.integers(0, 2)

@@ -6,8 +6,8 @@ import math
 import pytest
 from offline_simulator import LEVEL, OfflineSimulator, entity
 
-from drone_bridge.protocols import simulator as sim
-from drone_bridge.vehicle_side.simulator.items import INVALID, UNSUPPORTED
+from drone_bridge.simulator import codec as sim
+from drone_bridge.simulator.device.items import INVALID, UNSUPPORTED
 
 ZERO = (0.0, 0.0, 0.0)
 VEHICLE = 0

@@ -2,7 +2,7 @@
 """One conversation with each message of the protocol."""
 
 from drone_bridge.kind import Sent, Side
-from drone_bridge.protocols import simulator as sim
+from drone_bridge.simulator import codec as sim
 
 UPRIGHT = (1.0, 0.0, 0.0, 0.0)
 NOWHERE, SOMEWHERE = (0.0, 0.0, 0.0), (2.0, -0.5, 1.25)

@@ -3,13 +3,13 @@
 
 import random
 
-from drone_bridge.emulators.simulator.scene import SimulatedScene
-from drone_bridge.emulators.simulator.vehicle import add_default_environment
-from drone_bridge.protocols.simulator import AddEntity, Error, frame
-from drone_bridge.vehicle_side.simulator.request_handler import RequestHandler
-from drone_bridge.vehicle_side.simulator.run import RunControl, Timing
-from drone_bridge.vehicle_side.simulator.world import World
-from drone_bridge.vehicle_side.simulator.world_requests import Context
+from drone_bridge.simulator.codec import AddEntity, Error, frame
+from drone_bridge.simulator.device.request_handler import RequestHandler
+from drone_bridge.simulator.device.run import RunControl, Timing
+from drone_bridge.simulator.device.world import World
+from drone_bridge.simulator.device.world_requests import Context
+from drone_bridge.simulator.emulator.scene import SimulatedScene
+from drone_bridge.simulator.emulator.vehicle import add_default_environment
 
 LEVEL = (1.0, 0.0, 0.0, 0.0)
 

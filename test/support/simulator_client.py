@@ -7,7 +7,7 @@ import time
 
 from processes import TIMEOUT_S
 
-from drone_bridge.protocols.simulator import (
+from drone_bridge.simulator.codec import (
     NEED_DATA,
     Added,
     Answer,

@@ -8,8 +8,8 @@ import threading
 from ros_session import Inbox, wait_until
 
 from drone_bridge.motion.wxyz import multiply
-from drone_bridge.protocols import simulator as sim
-from drone_bridge.protocols.simulator import Attribute, ItemType
+from drone_bridge.simulator import codec as sim
+from drone_bridge.simulator.codec import Attribute, ItemType
 from drone_bridge.wire.errors import RemoteProtocolError
 
 UPRIGHT = (1.0, 0.0, 0.0, 0.0)

@@ -11,8 +11,8 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any, Final
 
-from drone_bridge.protocols import simulator
 from drone_bridge.robot import codec as robot
+from drone_bridge.simulator import codec as simulator
 from drone_bridge.testbed import codec as testbed
 from drone_bridge.tools.wire.conversation import Connection, Entry, Side, WireError
 from drone_bridge.tools.wire.decoding import Decoder, Message, Violation

@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The parameters of simulator_bridge."""
+
+from typing import Final
+
+from drone_bridge.ros.common_parameters import (
+    SPEED_LIMITS,
+    common_parameters,
+    covariance_parameters,
+    frame_parameters,
+)
+from drone_bridge.ros.covariances import AXES, EXACT_VARIANCE
+from drone_bridge.ros.parameters import ParameterDeclaration
+from drone_bridge.ros.simulated_time import time_parameters
+from drone_bridge.simulator.codec import TCP_PORT
+
+# Values of item_events.
+AUTO, SPY, POLL, NONE = "auto", "spy", "poll", "none"
+
+PARAMETERS: Final = (
+    *common_parameters(TCP_PORT, "The simulator's port.", roles=("connect",), silence_warning_s=2.5),
+    ParameterDeclaration(
+        "single_connection",
+        False,
+        "Use one connection for requests and streams, which real servers may interleave wrongly.",
+    ),
+    ParameterDeclaration(
+        "request_timeout",
+        2.0,
+        "Seconds to wait for an answer; then the call fails, and the connection is reopened.",
+        range=(0.05, 60.0),
+    ),
+    ParameterDeclaration("vehicle", 0, "The ID of the entity that cmd_vel steers.", range=(0, 0x7FFFFFFF)),
+    ParameterDeclaration(
+        "body_to_model",
+        [0.0, 0.0, 0.0, 0.0],
+        "Rotation from principal axes to the vehicle's model: w, x, y, z as on the wire; zeros learn it while paused.",
+    ),
+    ParameterDeclaration("entities", [""], "Additional entities to publish, by ID and name, such as 3:buoy."),
+    ParameterDeclaration(
+        "cameras", [""], "Cameras to add, such as: front entity=0 xyz=0.3,0,0 rpy=0,0,0 f=1 targets=3 period=1."
+    ),
+    ParameterDeclaration(
+        "triggers",
+        [""],
+        "Triggers to add, such as: near collision a=0 b=3 distance=0.5; touch sweep a=0 b=3; "
+        "gate path entity=0 start=0,0,-1 end=5,0,-1 distance=0.5.",
+    ),
+    ParameterDeclaration("stream_period", 1, "Simulation steps between two states of an entity.", range=(1, 1_000_000)),
+    ParameterDeclaration(
+        "item_events",
+        AUTO,
+        "How additions and removals are detected: with SPY (spy), by polling (poll), not at all (none), or with SPY if "
+        "a separate test connection survives it, and otherwise by polling (auto).",
+        choices=(AUTO, SPY, POLL, NONE),
+    ),
+    ParameterDeclaration(
+        "poll_period", 1.0, "Seconds between two polls of the list of entities.", range=(0.05, 3600.0)
+    ),
+    ParameterDeclaration("run_on_connect", False, "Unpause the simulation whenever connected."),
+    ParameterDeclaration(
+        "rate", 20.0, "Maximum rate of velocities sent to the vehicle, Hz.", range=(0.1, 1000.0), live=True
+    ),
+    ParameterDeclaration(
+        "release_after",
+        5.0,
+        "Seconds at rest without commands after which the vehicle is no longer controlled; 0: never.",
+        range=(0.0, 3600.0),
+        live=True,
+    ),
+    *SPEED_LIMITS,
+    ParameterDeclaration("convert_frames", True, "Convert north-east-down and forward-right-down to ROS axes."),
+    ParameterDeclaration("gravity", 9.81, "Gravity added to accelerations on imu/data, m/s^2.", range=(0.0, 100.0)),
+    *time_parameters("the simulation's"),
+    ParameterDeclaration("clock_rate", 100.0, "Maximum rate of /clock, Hz.", range=(1.0, 10000.0)),
+    *frame_parameters(),
+    *covariance_parameters([EXACT_VARIANCE] * AXES, [EXACT_VARIANCE] * AXES, "odom"),
+    ParameterDeclaration(
+        "unimplemented_requests",
+        "refuse",
+        "What services do for requests on which the CUAUV server, lacking them, closes the connection.",
+        choices=("refuse", "send"),
+        live=True,
+    ),
+)

@@ -1,0 +1,135 @@
+# SPDX-License-Identifier: Apache-2.0
+"""An emulated underwater simulator: rigid bodies in water, one world for several clients over TCP.
+
+    python3 -m drone_bridge.simulator.emulator --scene buoys --running
+
+It starts paused, as the protocol has it. It reports on standard output, a line for each event: where it listens, who
+has connected, why a client has left, where the vehicle was at the end.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import contextlib
+import random
+import sys
+from collections.abc import Sequence
+
+from drone_bridge.motion.wxyz import IDENTITY, WxyzQuaternion, unit
+from drone_bridge.net.cancellation import Cancellation
+from drone_bridge.programs.faults import fault_of
+from drone_bridge.programs.options import ProgramParser, add_address, add_choice, add_run, positive, read_by
+from drone_bridge.programs.program import TrajectoryFile, cancelled_or_after, run_program, say
+from drone_bridge.simulator.codec import TCP_PORT, VEHICLE
+from drone_bridge.simulator.device.quirks import Quirks
+from drone_bridge.simulator.device.run import RunControl, Timing
+from drone_bridge.simulator.device.world import World
+from drone_bridge.simulator.device.world_requests import Context
+from drone_bridge.simulator.emulator.connection import FaultKind
+from drone_bridge.simulator.emulator.scene import SimulatedScene
+from drone_bridge.simulator.emulator.server import COLUMNS, Server
+from drone_bridge.simulator.emulator.vehicle import SCENES, add_default_environment
+
+
+def serve(options: argparse.Namespace, cancellation: Cancellation, stack: contextlib.ExitStack) -> int:
+    """Serve until the end. Raises OSError."""
+    trajectory = TrajectoryFile.wanted(options.trajectory, COLUMNS, stack)
+    asyncio.run(_serve(options, cancellation, trajectory))
+    return 0
+
+
+async def _serve(options: argparse.Namespace, cancellation: Cancellation, trajectory: TrajectoryFile | None) -> None:
+    timing = Timing(options.rate, options.speed, options.non_real_time)
+    scene = SimulatedScene(timing.step_s, say, random.Random(options.seed))
+    world = World(scene)
+    add_default_environment(world, scene, options.btom)
+    SCENES[options.scene](world, scene)
+    context = Context(world, RunControl(), timing, options.quirks is Quirks.REAL)
+    server = Server(
+        context,
+        scene,
+        options.quirks,
+        options.fault,
+        trajectory,
+        is_verbose=options.verbose,
+        is_fragile=options.fragile,
+    )
+    server.record()
+    if options.running:
+        context.control.run(0)
+    with contextlib.ExitStack() as stack:
+        listener = await asyncio.start_server(server.serve, options.host, options.port)
+        stack.callback(listener.close)
+        say(f"listening on {options.host}:{listener.sockets[0].getsockname()[1]}")
+        time = asyncio.create_task(server.keep_time())
+        await cancelled_or_after(cancellation, options.duration)
+        time.cancel()
+        await asyncio.gather(time, return_exceptions=True)
+        await server.hang_up()
+    say(f"ended: {scene.steps} steps, {scene.time:.2f} simulated s{_whereabouts(scene)}")
+
+
+def _whereabouts(scene: SimulatedScene) -> str:
+    if not scene.has_entity(VEHICLE):
+        return ""
+    x, y, z = scene.position(VEHICLE)
+    return f", vehicle at {x:.3f} {y:.3f} {z:.3f} m"
+
+
+def _rotation(text: str) -> WxyzQuaternion:
+    w, x, y, z = map(float, text.split())
+    return unit((w, x, y, z))
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the program; return its exit code."""
+    return run_program("simulator", serve, parse(arguments))
+
+
+def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
+    """Read the command line. Exits with a message when it is wrong."""
+    parser = ProgramParser("emulate", "simulator", "An emulated underwater simulator.", "after --duration")
+    link = parser.add_argument_group("link")
+    add_address(link, TCP_PORT)
+    add_choice(link, "--quirks", Quirks.NONE, "none: as documented; real: as the CUAUV server behaves")
+    link.add_argument(
+        "--fault",
+        type=fault_of(FaultKind),
+        metavar="KIND@ANSWER",
+        help="truncate, garbage or silence instead of this answer (from 0) to the first client, or split it and all "
+        "that follows into single bytes",
+    )
+    link.add_argument(
+        "--fragile",
+        action="store_true",
+        help="exit on SIGPIPE, as the CUAUV server can, when a client closes while data is streamed to it",
+    )
+    world = parser.add_argument_group("world")
+    world.add_argument(
+        "--scene", choices=tuple(SCENES), default="empty", help="entities besides the vehicle (%(default)s)"
+    )
+    world.add_argument(
+        "--btom",
+        type=read_by(_rotation, "a quaternion 'W X Y Z'"),
+        default=IDENTITY,
+        metavar="'W X Y Z'",
+        help="rotation from the vehicle's body frame to its model frame (1 0 0 0)",
+    )
+    run_options = add_run(
+        parser, seed_of="turbulence", rate=(100.0, "steps per second"), duration="seconds of wall time"
+    )
+    run_options.add_argument(
+        "--speed",
+        type=positive,
+        default=1.0,
+        help="simulated seconds per second; a step lasts speed/rate (%(default)s)",
+    )
+    run_options.add_argument("--non-real-time", action="store_true", help="step as fast as possible")
+    run_options.add_argument("--running", action="store_true", help="do not start paused")
+    run_options.add_argument("--verbose", action="store_true", help="also report each request")
+    return parser.parse_args(arguments)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,204 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Serves clients over TCP and steps the simulation."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import signal
+from typing import Final
+
+from drone_bridge.programs.faults import Fault
+from drone_bridge.programs.program import TrajectoryFile, say
+from drone_bridge.simulator.codec import (
+    VEHICLE,
+    Completed,
+    Error,
+    Request,
+    Response,
+    Run,
+)
+from drone_bridge.simulator.device.conversation import HangUpError
+from drone_bridge.simulator.device.quirks import Quirks
+from drone_bridge.simulator.device.request_handler import RequestHandler
+from drone_bridge.simulator.device.world_requests import Context
+from drone_bridge.simulator.emulator.connection import Connection, FaultKind
+from drone_bridge.simulator.emulator.scene import SimulatedScene
+from drone_bridge.wire.errors import RemoteProtocolError
+
+MAX_CLIENTS: Final = 32
+GOODBYE_S: Final = 0.2  # how long clients get to close as well when the server ends
+LATE_S: Final = 0.1  # how long it may take to notice that a client has closed
+MAX_LAG_S: Final = 0.1  # that is caught up when the machine was busy with something else
+COLUMNS: Final = ("time", "x", "y", "z", "qw", "qx", "qy", "qz", "vx", "vy", "vz", "wx", "wy", "wz")
+_RECEIVE_BYTES: Final = 64 * 1024
+_REQUESTS_PER_TURN: Final = 32  # of one client, before the world and others have their turn
+_SLICE_S: Final = 0.002  # of steps in a row when they are as fast as they can be, before clients have their turn
+_CATCH_UP_S: Final = 0.02  # for clients that are behind, after each slice: slower, but nobody stops the world
+
+
+class Server:
+    """Serves clients and advances the simulation."""
+
+    def __init__(
+        self,
+        context: Context,
+        scene: SimulatedScene,
+        quirks: Quirks = Quirks.NONE,
+        fault: Fault[FaultKind] | None = None,
+        trajectory: TrajectoryFile | None = None,
+        *,
+        is_verbose: bool = False,
+        is_fragile: bool = False,
+    ) -> None:
+        """`is_fragile`: notice late that a client has closed, and die if its connection breaks meanwhile."""
+        self._context = context
+        self._scene = scene
+        self._request_handler = RequestHandler(context)
+        self._quirks = quirks
+        self._fault = fault
+        self._trajectory = trajectory
+        self._is_verbose = is_verbose
+        self._is_fragile = is_fragile
+        self._connections: dict[Connection, asyncio.Task[None]] = {}
+        self._is_leaving = False
+        self._resumed = asyncio.Event()
+        context.control.on_run = self._resumed.set
+
+    # Clients.
+
+    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Serve one client until either side ends the connection."""
+        peer = "{}:{}".format(*writer.get_extra_info("peername")[:2])
+        task = asyncio.current_task()
+        assert task
+        if self._is_leaving or len(self._connections) >= MAX_CLIENTS:
+            say(f"refused {peer}: {'it is over' if self._is_leaving else f'{MAX_CLIENTS} clients are enough'}")
+            writer.close()
+            return
+        fault, self._fault = self._fault, None
+        connection = Connection(peer, writer, self._quirks, fault)
+        self._connections[connection] = task
+        say(f"connected to {peer}")
+        with contextlib.suppress(asyncio.CancelledError):  # by hang_up
+            await self._converse(reader, connection)
+
+    async def _converse(self, reader: asyncio.StreamReader, connection: Connection) -> None:
+        reason = "it has closed the connection"
+        try:
+            while data := await reader.read(_RECEIVE_BYTES):
+                if not self._is_leaving:
+                    connection.receive(data)
+                    await self._handle(connection)
+            if not self._is_leaving:
+                connection.receive_eof()
+                await self._handle(connection)
+                await self._stream_into_closed(connection)
+        except (RemoteProtocolError, HangUpError) as error:
+            reason = str(error)
+        except asyncio.CancelledError:
+            reason = "the simulator has ended"
+            raise
+        except OSError as error:
+            reason = f"the connection was lost: {error.strerror or error}"
+            await self._stream_into_closed(connection)
+        finally:
+            connection.close()
+            del self._connections[connection]
+            self._context.world.leave(connection)
+            say(f"{connection} is gone: {connection.drop_reason or reason}")
+
+    async def _stream_into_closed(self, connection: Connection) -> None:
+        """Go on streaming to a client that has closed, as the CUAUV server does until SIGPIPE kills it."""
+        if self._is_fragile and self._context.world.items.of_client(connection):
+            await asyncio.sleep(LATE_S)
+            if connection.is_lost:
+                say(f"killed by SIGPIPE: {connection} has closed its connection while it was streamed to")
+                signal.signal(signal.SIGPIPE, signal.SIG_DFL)
+                signal.raise_signal(signal.SIGPIPE)
+
+    async def _handle(self, connection: Connection) -> None:
+        """Answer all received requests, taking turns with other clients."""
+        handled = 0
+        while not connection.drop_reason and (request := connection.next_request()) is not None:
+            connection.answer(self._answer(connection, request))
+            handled += 1
+            if handled % _REQUESTS_PER_TURN == 0:
+                self._flush()
+                await asyncio.sleep(0)
+        self._flush()
+
+    def _answer(self, connection: Connection, request: Request) -> Response:
+        response = self._request_handler.handle(connection, request)
+        if self._is_verbose:
+            name = type(request).__name__
+            if isinstance(response, Error):
+                say(f"{connection} was refused {name}: {response.message}")
+            else:
+                say(f"{connection} was granted {name}")
+        if connection.is_real and isinstance(request, Run) and not isinstance(response, Error):
+            self._step()  # the CUAUV server's first step can overtake its answer
+        return response
+
+    def _flush(self) -> None:
+        for connection in self._connections:
+            connection.flush()
+
+    async def hang_up(self) -> None:
+        self._is_leaving = True
+        self._complete()
+        for connection in self._connections:
+            connection.send_goodbye()
+        tasks = tuple(self._connections.values())
+        if tasks:
+            await asyncio.wait(tasks, timeout=GOODBYE_S)
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    # Time.
+
+    async def keep_time(self) -> None:
+        """Step while the world runs."""
+        control, timing = self._context.control, self._context.timing
+        loop = asyncio.get_running_loop()
+        while True:
+            if not control.is_running:
+                self._resumed.clear()
+                await self._resumed.wait()
+            due = loop.time()
+            while control.is_running:
+                now = loop.time()
+                if timing.is_non_real_time:
+                    while control.is_running and loop.time() - now < _SLICE_S:
+                        self._step()
+                    is_behind = any(connection.is_behind for connection in self._connections)
+                    await asyncio.sleep(_CATCH_UP_S if is_behind else 0)
+                    continue
+                due = max(due, now - MAX_LAG_S)
+                while control.is_running and due <= now and loop.time() - now < MAX_LAG_S:
+                    self._step()
+                    due += 1 / timing.frequency
+                await asyncio.sleep(max(0.0, due - loop.time()))
+
+    def _step(self) -> None:
+        is_last = self._context.control.count_step()
+        if is_last and self._quirks is Quirks.REAL:
+            self._complete()  # there it overtakes what streams say of the last step
+        self._scene.step()
+        self._context.world.notify_step()
+        if is_last and self._quirks is not Quirks.REAL:
+            self._complete()
+        self._flush()
+        self.record()
+
+    def _complete(self) -> None:
+        for connection in self._connections:
+            connection.post(Completed())
+
+    def record(self) -> None:
+        """Write the vehicle's state to the trajectory, if both exist."""
+        bodies = self._scene.physics.bodies
+        if self._trajectory and VEHICLE in bodies.columns:
+            motion = bodies.motion(VEHICLE)
+            self._trajectory.write((self._scene.time, *motion.x, *motion.q, *motion.v, *motion.w))

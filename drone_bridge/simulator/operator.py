@@ -1,0 +1,197 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A client of the underwater simulator that follows a plan and reports the streamed state.
+
+    drone-bridge operate simulator --plan '4s forward 0.5, 3s turn 0.5'
+
+As clients do, it runs the world first, sets v in the world and w in the vehicle's own frame again and again, and has
+the vehicle's state streamed on a second connection, since real servers mix streams up with answers.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import math
+import sys
+import time
+from collections.abc import Sequence
+from typing import Any, Final
+
+from drone_bridge.motion.wxyz import Vector, WxyzQuaternion, rotate
+from drone_bridge.net.cancellation import Cancellation
+from drone_bridge.net.errors import LinkCancelledError, LinkError, LinkTimeoutError
+from drone_bridge.net.tcp import TcpConnector, TcpStream
+from drone_bridge.programs.operator_options import OperatorParser
+from drone_bridge.programs.options import positive
+from drone_bridge.programs.plan import REST, Leg
+from drone_bridge.programs.program import run_program, say, say_retry
+from drone_bridge.simulator import codec as sim
+from drone_bridge.simulator.codec import NEED_DATA, VEHICLE, Attribute
+
+SEND_PERIOD_S: Final = 0.05
+ANSWER_TIMEOUT_S: Final = 10.0
+REPORT_PERIOD_S: Final = 1.0
+GOODBYE_S: Final = 0.3  # for the simulator to close as well
+STREAMED: Final = (Attribute.POSITION, Attribute.VELOCITY, Attribute.ORIENTATION, Attribute.ANGULAR_VELOCITY)
+
+
+class Client:
+    """One connection: sends requests, waits for answers, and queues other messages."""
+
+    def __init__(self, stream: TcpStream) -> None:
+        self.news: list[sim.Response] = []  # what nobody has asked for
+        self._stream = stream
+        self._connection = sim.ClientConnection()
+        self._buffer = memoryview(bytearray(65536))
+        stream.acknowledge_at_once()
+
+    def ask(self, request: sim.Request) -> sim.Response:
+        """Return the answer, which may be an Error. Raises LinkError and RemoteProtocolError."""
+        self._stream.send_all(self._connection.send(request), ANSWER_TIMEOUT_S)  # at once: real servers need that
+        deadline_s = time.monotonic() + ANSWER_TIMEOUT_S
+        while not (answers := self._read(deadline_s)):
+            continue
+        return answers[0].response
+
+    def listen(self, deadline_s: float) -> None:
+        """Wait for messages until the deadline."""
+        with contextlib.suppress(LinkTimeoutError):
+            self._read(deadline_s)
+
+    def leave(self, *requests: sim.Request) -> None:
+        """Send the last messages, and wait for the server to close first, as real servers require."""
+        self._stream.leave([sim.frame(request) for request in requests], GOODBYE_S)
+
+    def _read(self, deadline_s: float) -> list[sim.Answer]:
+        count = self._stream.receive_into(self._buffer, timeout_s=max(0.0, deadline_s - time.monotonic()))
+        if not count:
+            raise LinkError(f"{self._stream.peer} has closed the connection.")
+        self._connection.receive_data(self._buffer[:count])
+        answers = []
+        while (event := self._connection.next_event()) is not NEED_DATA:
+            if isinstance(event, sim.Answer):
+                answers.append(event)
+            elif isinstance(event, sim.Response):
+                self.news.append(event)
+        return answers
+
+
+class Operator:
+    """Steers the vehicle and tracks its state."""
+
+    def __init__(self, requests: Client, streams: Client, vehicle: int) -> None:
+        self._requests, self._streams, self._vehicle = requests, streams, vehicle
+        self._reported_s = -math.inf
+        #: The newest orientation of the vehicle; None while it is not known.
+        self.attitude: WxyzQuaternion | None = None
+
+    def begin(self) -> None:
+        """Run the world, and request a stream of the vehicle's state. Raises LinkError."""
+        for request in (sim.GetConfig(), sim.ListEntities(), sim.Run()):
+            answer = self._requests.ask(request)
+            say(f"{request.NAME}: {described(answer)}")
+        stream = sim.StreamEntity(self._vehicle, 1, STREAMED)
+        answer = self._streams.ask(stream)
+        say(f"{stream.NAME}: {described(answer)}")
+        if isinstance(answer, sim.Error):
+            raise LinkError(f"The simulator does not stream entity {self._vehicle}: {answer.message}")
+
+    def hear(self, deadline_s: float) -> None:
+        """Handle streamed messages until the deadline."""
+        while True:
+            for news in self._streams.news:
+                if isinstance(news, sim.EntityData):
+                    self._take(news)
+            self._streams.news.clear()
+            self._requests.news.clear()
+            if time.monotonic() >= deadline_s:
+                return
+            self._streams.listen(deadline_s)
+
+    def _take(self, data: sim.EntityData) -> None:
+        x, v, q, w = data.values
+        self.attitude = q  # type: ignore[assignment] # four numbers, as the wire has it
+        if time.monotonic() >= self._reported_s + REPORT_PERIOD_S:
+            self._reported_s = time.monotonic()
+            say(f"receives x {_numbers(x)} m, v {_numbers(v)} m/s, q {_numbers(q)}, w {_numbers(w)} rad/s")
+
+    def steer(self, leg: Leg) -> None:
+        """Set the velocities of a leg. Raises LinkError."""
+        for request in self.requests_for(leg):
+            answer = self._requests.ask(request)
+            if isinstance(answer, sim.Error):
+                say(f"was refused {request.NAME}: {answer.message}")
+
+    def requests_for(self, leg: Leg) -> tuple[sim.SetEntity, sim.SetEntity]:
+        """Return the requests that set a leg's velocities: v is in world axes, so it depends on the attitude."""
+        body: Vector = (leg.forward, -leg.left, -leg.up)
+        v = rotate(self.attitude, body) if self.attitude else (0.0, 0.0, 0.0)
+        w = (0.0, 0.0, -leg.turn)
+        return (
+            sim.SetEntity(self._vehicle, Attribute.VELOCITY, v),
+            sim.SetEntity(self._vehicle, Attribute.ANGULAR_VELOCITY, w),
+        )
+
+
+def described(answer: sim.Response) -> str:
+    """Return an answer as text."""
+    if isinstance(answer, sim.Error):
+        return f"error {answer.code}, {answer.message}"
+    if isinstance(answer, sim.EntitiesListed):
+        return f"entities {', '.join(map(str, answer.ids)) or 'none'}"
+    if isinstance(answer, sim.Configured):
+        return f"{answer.frequency:g} steps per second"
+    return type(answer).__name__.lower()
+
+
+def _numbers(values: Any) -> str:
+    return " ".join(f"{value:.3f}" for value in values)
+
+
+def operate(options: argparse.Namespace, cancellation: Cancellation, stack: contextlib.ExitStack) -> int:
+    """Follow the plan. Raises LinkError if the connection is lost."""
+    connector = TcpConnector(options.host, options.port, cancellation, say_retry)
+    with contextlib.suppress(LinkCancelledError):
+        requests, streams = Client(connector.open()), Client(connector.open_once())
+        say(f"connected to {options.host}:{options.port}")
+        operator = Operator(requests, streams, options.vehicle)
+        stack.callback(streams.leave)
+        stack.callback(lambda: requests.leave(*operator.requests_for(REST)))
+        operator.begin()
+        while operator.attitude is None:
+            operator.hear(time.monotonic() + SEND_PERIOD_S)
+        _follow(operator, options)
+        say("the plan is done")
+    return 0
+
+
+def _follow(operator: Operator, options: argparse.Namespace) -> None:
+    start_s = time.monotonic()
+    current: Leg | None = None
+    while (elapsed_s := time.monotonic() - start_s) < options.plan.duration_s:
+        leg = options.plan.leg_at(elapsed_s)
+        if leg is not current:
+            current = leg
+            say(f"commands {leg}")
+        operator.steer(leg)
+        operator.hear(time.monotonic() + 1 / options.rate)
+    operator.steer(REST)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the program; return its exit code."""
+    return run_program("simulator", operate, parse(arguments))
+
+
+def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
+    """Read the command line. Exits with a message when it is wrong."""
+    parser = OperatorParser("simulator", "A client of the underwater simulator.", sim.TCP_PORT, "the simulator")
+    parser.link.add_argument("--vehicle", type=int, default=VEHICLE, help="the entity that is steered (%(default)s)")
+    parser.link.add_argument(
+        "--rate", type=positive, default=1 / SEND_PERIOD_S, help="velocities per second (%(default)s)"
+    )
+    return parser.parse_args(arguments)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

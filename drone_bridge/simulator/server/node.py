@@ -1,0 +1,393 @@
+# SPDX-License-Identifier: Apache-2.0
+"""simulator_server: stands in for the underwater simulator, with a vehicle in ROS behind it. See docs/simulator.md."""
+
+import asyncio
+import contextlib
+import math
+import time
+import traceback
+from collections import deque
+from collections.abc import Callable
+from functools import partial
+from typing import Any, Final
+
+from rclpy.qos import QoSProfile
+from std_msgs.msg import Empty
+
+from drone_bridge.msg import CameraView, ExtendedAttributes, ItemEvent, TriggerEvent
+from drone_bridge.net.cancellation import Cancellation
+from drone_bridge.net.errors import LinkCancelledError
+from drone_bridge.net.tcp_clients import CLOSED_BY_PEER, Connection, TcpClients
+from drone_bridge.ros.clock_publishers import is_time_simulated
+from drone_bridge.ros.link_node import LinkNode
+from drone_bridge.ros.link_thread import Endpoint
+from drone_bridge.ros.program import run
+from drone_bridge.simulator import codec as sim
+from drone_bridge.simulator.codec import ItemType
+from drone_bridge.simulator.device.items import Client, RefusedError
+from drone_bridge.simulator.device.quirks import Quirks
+from drone_bridge.simulator.device.request_handler import RequestHandler
+from drone_bridge.simulator.device.run import RunControl, Timing
+from drone_bridge.simulator.device.world import World
+from drone_bridge.simulator.device.world_requests import Context
+from drone_bridge.simulator.server.bridge_services import BridgeServices
+from drone_bridge.simulator.server.client_session import ENDS, ClientSession
+from drone_bridge.simulator.server.entity_plans import EntityPlan, read_plans
+from drone_bridge.simulator.server.forwarding import ForwardedItem, Forwarder
+from drone_bridge.simulator.server.listening import Listening, ListeningEndpoint
+from drone_bridge.simulator.server.loop_queue import LoopQueue
+from drone_bridge.simulator.server.mirror import MirroredEntity, MirroredScene
+from drone_bridge.simulator.server.parameters import PARAMETERS
+from drone_bridge.simulator.server.sources import Sources
+from drone_bridge.simulator.server.velocity_commands import VelocityCommands
+from drone_bridge.simulator.topics.calls import remove
+from drone_bridge.simulator.topics.translation import Axes, EntityState
+
+RENDER: Final = "render"
+TICK_S: Final = 0.1
+#: Until a bridge that could not be told whether to run is told again.
+TELL_AGAIN_S = 1.0
+#: /clock counts as stopped after this time without a change.
+CLOCK_STOPPED_AFTER_S: Final = 0.5
+ENDED: Final = "the server has ended"
+_TRIGGERED: Final = {
+    event.ID: event for event in (sim.Triggered, sim.Untriggered, sim.PathStarted, sim.PathFailed, sim.PathEnded)
+}
+_SILENT_VEHICLE: Final = "the vehicle's position is unknown"
+
+
+class SimulatorServer(LinkNode):
+    """Serves clients of the simulator's protocol from topics and a bridge's services."""
+
+    rates = ("requests", "states", "commands")
+    problems = (*LinkNode.problems, "refused commands", "unsteered commands", "bad numbers", "dropped messages")
+    open_state = "listening"
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__("simulator_server", PARAMETERS, **options)
+        self._queue = LoopQueue(self._handle_one, self._count_dropped)
+        self._sessions: list[ClientSession] = []
+
+    # The lifecycle.
+
+    def set_up(self) -> None:
+        """Read the parameters and create publishers, subscriptions and clients."""
+        get = self.parameters.__getitem__
+        self._axes = Axes(get("convert_frames"))
+        self._vehicle: int = get("vehicle")
+        self._quirks = Quirks(get("quirks"))
+        plans = read_plans(get("entities"))
+        self._scene = MirroredScene(
+            self._axes, self._vehicle, self._now_s, lambda: float(self.parameters["source_timeout"])
+        )
+        world = self._world = World(self._scene)
+        self._control = RunControl()
+        self._control.run(0)
+        context = Context(world, self._control, Timing(get("frequency")), self._quirks is Quirks.REAL)
+        self._request_handler = RequestHandler(context)
+        self._commands = VelocityCommands(self, self._axes, lambda: self._scene.state(self._vehicle))
+        self._scene.steer = lambda attribute, value: self._commands.set(attribute, value, time.monotonic())
+        self._sources = Sources(
+            self,
+            self._axes.against_gravity(get("gravity")),
+            lambda entity, state: self._queue.put(self._moved, entity, state),
+        )
+        self.cleanup.callback(self._sources.close)
+        self.bridge = BridgeServices(self, get("bridge"))
+        self.forwarder = Forwarder(
+            self.bridge,
+            self._axes,
+            world,
+            self._scene,
+            self._vehicle,
+            self._mirror,
+            self.answer_locally,
+            lambda client: self._commands.note_steering(client, time.monotonic()),
+            self._forget_entity,
+            self._control,
+        )
+        self._tell_s = -math.inf  # when to try again
+        self._has_bridge = False  # whose simulator runs and pauses, and does not heed our own state
+        self._for_executor: deque[tuple[Callable[[Any], None], Any]] = deque()
+        self._executor_guard = self.make_guard_condition(self._run_in_executor)
+        if self._vehicle not in (plan.number for plan in plans):
+            self._add_entity(EntityPlan(self._vehicle, "vehicle", render=get("render"), radius=get("radius")))
+            self._sources.open_vehicle(self._vehicle)
+        for plan in plans:
+            self._add_entity(plan)
+            self._sources.open(plan)
+        self._subscribe_to_events()
+
+    def _add_entity(self, plan: EntityPlan) -> None:
+        self._scene.add(plan.number, MirroredEntity(plan.radius, has_source=True, is_configured=True))
+        self._world.entity_added(plan.number, {RENDER: plan.render.encode()} if plan.render else {})
+
+    def _subscribe_to_events(self) -> None:
+        events: tuple[tuple[type, str, Callable[[Any], None]], ...] = (
+            (CameraView, "camera_view", self._camera_view),
+            (TriggerEvent, "trigger_events", self._trigger_event),
+            (ItemEvent, "item_events", self._item_event),
+            (ExtendedAttributes, "attributes", self._attributes),
+            (Empty, "completed", self._completed),
+        )
+        for kind, topic, take in events:
+            self.make_subscription(kind, topic, partial(self._queue.put, take), QoSProfile(depth=100))
+
+    def make_endpoint(self, cancellation: Cancellation) -> Endpoint:
+        """Listen for clients."""
+        get = self.parameters.__getitem__
+        self._link_cancellation = cancellation
+
+        def listen(port: int | None) -> TcpClients:
+            return TcpClients(
+                get("host"),
+                get("port") if port is None else port,
+                self._accept,
+                most=get("max_clients"),
+                ends=ENDS,
+                on_refused=self._refused,
+                wire_log=self.wire_log,
+            )
+
+        return ListeningEndpoint(get("host"), cancellation, listen)
+
+    def _now_s(self) -> float:
+        """Return simulated time if the node uses it, otherwise monotonic time."""
+        return float(self.get_clock().now().nanoseconds / 1e9) if is_time_simulated(self) else time.monotonic()
+
+    # What the executor does.
+
+    def _count_dropped(self) -> None:
+        self.statistics.counts["dropped messages"] += 1
+
+    def _run_in_executor(self) -> None:
+        while self._for_executor:
+            carry_out, plan = self._for_executor.popleft()
+            carry_out(plan)
+
+    # The conversation, on the link's thread.
+
+    def converse(self, listening: Listening) -> None:
+        """Serve clients until the link is cancelled, then stop a vehicle that is being steered."""
+        asyncio.run(self._serve(listening.clients))
+        raise LinkCancelledError("Serving clients was cancelled.")
+
+    async def _serve(self, clients: TcpClients) -> None:
+        loop = asyncio.get_running_loop()
+        over = asyncio.Event()
+        loop.add_reader(self._link_cancellation.fileno(), over.set)
+        self._clock_moved_s, self._clock_s = time.monotonic(), self._now_s()
+        self.statistics.liveness.closed()
+        self._queue.attach(loop)
+        try:
+            await clients.start()
+            self._queue.handle_next()
+            while not over.is_set():
+                due_s = min(self._commands.due_s - time.monotonic(), TICK_S, self.parameters["command_timeout"] / 4)
+                with contextlib.suppress(asyncio.TimeoutError):
+                    await asyncio.wait_for(over.wait(), max(0.0, due_s))
+                self._tick()
+        finally:
+            self._queue.detach()
+            loop.remove_reader(self._link_cancellation.fileno())
+            self._commands.end()
+            self._send_completed()
+            sessions = tuple(self._sessions)
+            clients.hang_up(ENDED)
+            if sessions:
+                await asyncio.sleep(0)  # for what was written to be sent
+            self._queue.clear()
+
+    def _accept(self, connection: Connection) -> ClientSession:
+        statistics = self.statistics
+        if not self._sessions:
+            statistics.liveness.opened()
+        session = ClientSession(connection, self, self._quirks, statistics.liveness.heard)
+        self._sessions.append(session)
+        statistics.counts["connections"] += 1
+        statistics.peer = ", ".join(other.peer for other in self._sessions)
+        self.inform(f"Connected to {session.peer}.")
+        return session
+
+    def _refused(self, peer: str) -> None:
+        self.reports.count_and_warn_ongoing(
+            "refused peers", f"{peer} was refused: {len(self._sessions)} clients are connected already."
+        )
+
+    def session_ended(self, session: ClientSession, reason: str) -> None:
+        """Clean up after a client that disconnected."""
+        self._sessions.remove(session)
+        self._commands.leave(session)
+        for kind, number in self._world.items.of_client(session):
+            if (
+                isinstance(self._world.items.of(kind)[number], ForwardedItem)
+                and self._queue.is_attached
+                and self.bridge.offers("remove")
+            ):
+                request = remove(sim.Remove(kind, number))
+                self.bridge.call("remove", request, lambda response: None)
+        self._world.leave(session)
+        statistics = self.statistics
+        statistics.peer = ", ".join(other.peer for other in self._sessions)
+        if not self._sessions:
+            statistics.liveness.closed()
+        if reason in (CLOSED_BY_PEER, ENDED):
+            self.inform(f"{session.peer} is gone: {reason}.")
+        else:
+            self.count_and_warn("lost connections", f"{session.peer} is gone: {reason}".rstrip(".") + ".")
+        self.flush()
+
+    def update_time(self) -> None:
+        """Update which states are current; called before requests are handled."""
+        self._scene.update_time()
+
+    def flush(self) -> None:
+        """Send all queued commands and messages, to all clients."""
+        self._commands.tick(time.monotonic())  # after anybody's turn: not when all have had theirs
+        self._commands.flush()
+        for session in tuple(self._sessions):
+            session.send_queued()
+
+    def answer_locally(self, client: Client, request: sim.Request) -> sim.Response:
+        """Answer without calling a service."""
+        self.statistics.counts["requests"] += 1
+        try:
+            self._check_clock(request)
+        except RefusedError as error:
+            return error.answer
+        self._commands.client = client
+        response = self._request_handler.handle(client, request)
+        if isinstance(request, (sim.Run, sim.Pause)) and isinstance(response, sim.Ok):
+            self.forwarder.is_run_untold = True
+        self._stop_if_paused()
+        return response
+
+    def _follow_bridge(self) -> None:
+        """Have the bridge's simulator run or pause as clients were told while there was no bridge."""
+        self._has_bridge = self.bridge.offers("run") and self.bridge.offers("pause")
+        self._stop_if_paused()
+        now_s = time.monotonic()
+        if not self._has_bridge or not self.forwarder.is_run_untold or now_s < self._tell_s:
+            return
+        self.forwarder.is_run_untold, self._tell_s = False, now_s + TELL_AGAIN_S
+        call = self.forwarder.run_call(is_running=self._control.is_running, steps=self._control.steps_left)
+
+        def take(response: Any) -> None:
+            if response is not None and response.success:
+                call.on_success(response)
+            elif response is not None and response.code >= 0:  # the simulator's own: it does so already
+                self.forwarder.is_run_untold = False
+            else:  # the bridge is gone again, or has no simulator
+                self.forwarder.is_run_untold = True
+
+        self.bridge.call(call.service, call.request, take)
+
+    def _check_clock(self, request: sim.Request) -> None:
+        """Raise RefusedError for RUN and PAUSE while /clock stands still, which this node can't change."""
+        if not self._is_clock_stopped:
+            return
+        if isinstance(request, sim.Run):
+            raise RefusedError(0, "The time on /clock stands still, and can't be advanced from here.")
+        if isinstance(request, sim.Pause):
+            raise RefusedError(0, "The simulator is not running.")
+
+    @property
+    def _is_clock_stopped(self) -> bool:
+        return is_time_simulated(self) and time.monotonic() - self._clock_moved_s > CLOCK_STOPPED_AFTER_S
+
+    def _stop_if_paused(self) -> None:
+        """Stop the vehicle while the world is paused. A simulator behind a bridge takes velocities while paused."""
+        is_paused = self._is_paused
+        if is_paused and not self._commands.is_paused:
+            self._commands.stop()
+        self._commands.is_paused = is_paused
+
+    @property
+    def _is_paused(self) -> bool:
+        return not self._control.is_running and not self._has_bridge
+
+    def _tick(self) -> None:
+        now_s = time.monotonic()
+        self._scene.update_time()
+        self._follow_bridge()
+        if (clock_s := self._now_s()) != self._clock_s:
+            self._clock_s, self._clock_moved_s = clock_s, now_s
+        self._commands.tick(now_s)
+        is_unknown = bool(self._sessions) and not self._scene.is_current(self._vehicle)
+        self.reports.update_condition(
+            "vehicle", _SILENT_VEHICLE if is_unknown else None, "clients get no state; check that odom is published"
+        )
+        self.statistics.facts["clients"] = str(len(self._sessions))
+
+    def _mirror(self, plan: EntityPlan) -> None:
+        """Have the executor subscribe to an entity's topics."""
+        self._for_executor.append((self._sources.follow_entity, plan))
+        self._executor_guard.trigger()
+
+    # Messages from topics, on the link's thread.
+
+    def _handle_one(self, handle: Callable[..., None], arguments: tuple[Any, ...]) -> None:
+        self._scene.update_time()
+        try:
+            handle(*arguments)
+        except Exception:
+            self.count_and_warn("internal errors", traceback.format_exc())
+        self.flush()
+
+    def _moved(self, entity: int, state: EntityState) -> None:
+        self._scene.update(entity, state)
+        self.statistics.counts["states"] += 1
+        if self._is_paused:
+            return
+        is_last = entity == self._vehicle and self._control.count_step()
+        self._world.notify_step((entity,))
+        if is_last:
+            self._send_completed()
+            self._stop_if_paused()
+
+    def _completed(self, _: Empty) -> None:
+        self._control.follow(is_running=False)
+        self._send_completed()
+
+    def _send_completed(self) -> None:
+        for session in self._sessions:
+            session.post(sim.Completed())
+            session.send_queued()
+
+    def _post(self, kind: ItemType, number: int, message: sim.Response) -> None:
+        item = self._world.items.of(kind).get(number)
+        if isinstance(item, ForwardedItem) and item.client:
+            item.client.post(message)
+
+    def _camera_view(self, view: CameraView) -> None:
+        data = sim.CameraData(view.stream_id, view.x, view.y, view.radius, view.depth)
+        self._post(ItemType.CAMERA_STREAM, view.stream_id, data)
+
+    def _trigger_event(self, event: TriggerEvent) -> None:
+        if event.event in _TRIGGERED:
+            self._post(ItemType.TRIGGER, event.trigger_id, _TRIGGERED[event.event](event.trigger_id))
+
+    def _attributes(self, message: ExtendedAttributes) -> None:
+        attributes = tuple(sim.ExtendedAttribute(each.key, bytes(each.data)) for each in message.attributes)
+        data = sim.ExtendedData(message.stream_id, attributes)
+        self._post(ItemType.EXTENDED_STREAM, message.stream_id, data)
+
+    def _item_event(self, event: ItemEvent) -> None:
+        if event.type != ItemType.ENTITY:
+            return  # other items are reported by the calls that add and remove them
+        if event.added:
+            self.forwarder.add_entity(event.id)
+            return
+        self._forget_entity(event.id)
+
+    def _forget_entity(self, entity: int) -> None:
+        """Remove what a bridge has removed, unless one of our clients has done so."""
+        self.forwarder.forget_name(entity)
+        self._world.entity_removed(entity)
+        self._for_executor.append((self._sources.unfollow_entity, entity))
+        self._executor_guard.trigger()
+
+
+def main() -> int:
+    """Run the node."""
+    return run(SimulatorServer)

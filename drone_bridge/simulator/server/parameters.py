@@ -1,0 +1,55 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The parameters of simulator_server."""
+
+from typing import Final
+
+from drone_bridge.ros.common_parameters import NEUTRAL_TIME, SOURCE_TIMEOUT, SPEED_LIMITS, common_parameters
+from drone_bridge.ros.parameters import ParameterDeclaration
+from drone_bridge.simulator.codec import TCP_PORT
+from drone_bridge.simulator.device.quirks import Quirks
+
+PARAMETERS: Final = (
+    *common_parameters(TCP_PORT, "The port to listen on for clients.", ("listen",), 60.0),
+    SOURCE_TIMEOUT,
+    NEUTRAL_TIME,
+    ParameterDeclaration("vehicle", 0, "The ID of the entity whose state is on odom.", range=(0, 0x7FFFFFFF)),
+    ParameterDeclaration(
+        "render", "vehicle", "The vehicle's extended attribute render, from which visualizers choose a model."
+    ),
+    ParameterDeclaration("radius", 0.5, "Radius of the sphere that represents the vehicle, m.", range=(0.001, 1000.0)),
+    ParameterDeclaration(
+        "entities",
+        [""],
+        "Additional entities: an ID and a name, as 3:buoy, for entities/buoy/pose and twist; optionally pose=<topic>, "
+        "twist=<topic>, odom=<topic>, tf=<frame>, render=<tag>, radius=<m>.",
+    ),
+    ParameterDeclaration(
+        "odom_frame", "odom", "The tf frame, without the prefix, in which entities from tf are located."
+    ),
+    ParameterDeclaration(
+        "bridge",
+        "simulator_bridge",
+        "The node whose services, if available, serve what topics cannot; empty for none.",
+    ),
+    ParameterDeclaration(
+        "request_timeout", 2.0, "Seconds to wait for a service before the client gets an error.", range=(0.05, 60.0)
+    ),
+    ParameterDeclaration(
+        "quirks",
+        Quirks.NONE.value,
+        "none: behave as documented; real: send, and close connections, as the CUAUV server does.",
+        choices=tuple(quirks.value for quirks in Quirks),
+    ),
+    ParameterDeclaration(
+        "frequency", 100.0, "The simulation frequency in CONFIG if no service gives it, Hz.", range=(0.001, 100000.0)
+    ),
+    ParameterDeclaration(
+        "max_clients",
+        32,
+        "Maximum number of clients; one more takes the place of who has been silent for longest.",
+        range=(1, 1000),
+    ),
+    *SPEED_LIMITS,
+    ParameterDeclaration("convert_frames", True, "Convert ROS axes to north-east-down and forward-right-down."),
+    ParameterDeclaration("gravity", 9.81, "Gravity contained in accelerations on imu/data, m/s^2.", range=(0.0, 100.0)),
+)

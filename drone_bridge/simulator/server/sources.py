@@ -1,0 +1,260 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Sources of entity states: odometry, poses and twists, tf. Runs in the executor; states go to the link's thread."""
+
+from collections import deque
+from collections.abc import Callable
+from typing import Any, Final
+
+from builtin_interfaces.msg import Time
+from geometry_msgs.msg import PoseStamped, TransformStamped, TwistStamped
+from nav_msgs.msg import Odometry
+from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
+from rclpy.subscription import Subscription
+from sensor_msgs.msg import Imu
+from tf2_msgs.msg import TFMessage
+
+from drone_bridge.motion.quaternions import IDENTITY, Quaternion, multiplied, rotated
+from drone_bridge.ros.link_node import LinkNode
+from drone_bridge.ros.time import seconds_between, stamp_numbers
+from drone_bridge.simulator.server.entity_plans import EntityPlan
+from drone_bridge.simulator.topics import mirror as translate
+from drone_bridge.simulator.topics.translation import EntityState, Vector
+
+#: Messages queued per subscription.
+_DEPTH: Final = 50
+_MAX_WAITING: Final = 10  # states waiting for their other half
+_UNKNOWN: Final = -1.0  # the covariance of a quantity that is not measured
+_LONGEST_CHAIN: Final = 32  # of tf frames
+#: Entities added while the node runs.
+MAX_FOLLOWED: Final = 256
+#: Compatible with any publisher.
+SENSOR_QOS: Final = QoSProfile(depth=_DEPTH, reliability=ReliabilityPolicy.BEST_EFFORT)
+
+OnState = Callable[[int, EntityState], None]
+
+
+class PairedSource:
+    """Completes each state from one topic with the message of the same stamp from another one, in any order.
+
+    States wait, in order, while that other topic is published.
+    """
+
+    def __init__(
+        self,
+        complete: Callable[[EntityState, Any], EntityState],
+        on_state: Callable[[EntityState, Time, bool], None],
+        allowed_age_s: Callable[[], float],
+        is_offered: Callable[[], bool] = lambda: False,
+    ) -> None:
+        """Prepare to pair.
+
+        Args:
+            complete: combines a state with its other half.
+            on_state: gets each state, its stamp, and whether it is complete.
+            allowed_age_s: how far apart the stamps may be if none is equal.
+            is_offered: returns whether the other half is published, so that the first states wait for it.
+        """
+        self._complete, self._on_state, self._allowed_age_s = complete, on_state, allowed_age_s
+        self._is_offered = is_offered
+        self._waiting: deque[tuple[EntityState, Time]] = deque()
+        self._others: deque[Any] = deque(maxlen=_DEPTH)
+        self._latest_stamp: Time | None = None  # of the last state passed on
+        self._are_paired: bool | None = None  # None: not known yet
+
+    def take_state(self, state: EntityState, stamp: Time) -> None:
+        """Take a state, which is passed on once its other half arrives or can no longer arrive."""
+        self._waiting.append((state, stamp))
+        if self._are_paired is None:
+            self._are_paired = self._is_offered()
+        self._process()
+
+    def take_other(self, message: Any) -> None:
+        self._others.append(message)
+        self._are_paired = self._are_paired or message.header.stamp == self._latest_stamp
+        self._process()
+
+    def _process(self) -> None:
+        while self._waiting:
+            state, stamp = self._waiting[0]
+            while len(self._others) > 1 and stamp_numbers(self._others[0].header.stamp) < stamp_numbers(stamp):
+                self._others.popleft()
+            other = self._others[0] if self._others else None
+            if other is not None and other.header.stamp == stamp:
+                self._are_paired = True
+            elif self._are_paired and (other is None or stamp_numbers(other.header.stamp) < stamp_numbers(stamp)):
+                if len(self._waiting) <= _MAX_WAITING:
+                    return
+                self._are_paired = False
+            self._waiting.popleft()
+            self._latest_stamp = stamp
+            is_near = other is not None and abs(seconds_between(stamp, other.header.stamp)) <= self._allowed_age_s()
+            self._on_state(self._complete(state, other) if is_near else state, stamp, is_near)
+
+
+class Sources:
+    """Subscribes to the states of entities."""
+
+    def __init__(self, node: LinkNode, against_gravity: Vector, on_state: OnState) -> None:
+        """`on_state` gets each state, in the executor."""
+        self._node = node
+        self._against_gravity = against_gravity
+        self._on_state = on_state
+        self._frames: dict[str, TransformStamped] = {}  # by child
+        self._by_frame: dict[str, int] = {}
+        self._before: dict[int, tuple[EntityState, Time]] = {}
+        self._prefix: str = node.parameters["frame_prefix"]
+        self._world = f"{self._prefix}{node.parameters['odom_frame']}"
+        self._subscriptions: dict[int, list[Subscription[Any]]] = {}  # of entities added while the node runs
+        self._adding: int | None = None  # the one that is being subscribed to
+
+    def follow_entity(self, plan: EntityPlan) -> None:
+        """Subscribe to an entity that was added while the node runs."""
+        if plan.number in self._subscriptions or len(self._subscriptions) >= MAX_FOLLOWED:
+            return
+        self._subscriptions[plan.number], self._adding = [], plan.number
+        try:
+            self.open(plan)
+        finally:
+            self._adding = None
+
+    def unfollow_entity(self, entity: int) -> None:
+        """Unsubscribe from an entity that was removed."""
+        self._before.pop(entity, None)
+        for subscription in self._subscriptions.pop(entity, ()):
+            self._node.destroy_subscription(subscription)
+
+    def close(self) -> None:
+        """Destroy the subscriptions that `follow_entity` has created."""
+        for entity in tuple(self._subscriptions):
+            self.unfollow_entity(entity)
+
+    def open_vehicle(self, entity: int) -> None:
+        """Subscribe to odom and imu/data."""
+
+        def on_state(state: EntityState, stamp: Time, has_acceleration: bool) -> None:
+            if has_acceleration:
+                self._before[entity] = (state, stamp)
+                self._on_state(entity, state)
+            else:
+                self._moved(entity, state, stamp, has_velocity=True)
+
+        source = self._paired(
+            lambda state, imu: translate.with_imu(state, imu, self._against_gravity), on_state, "imu/data"
+        )
+        self._take(Odometry, "odom", lambda m: source.take_state(translate.state_from_odometry(m), m.header.stamp))
+
+        def take_imu(message: Imu) -> None:
+            if message.linear_acceleration_covariance[0] != _UNKNOWN:
+                translate.check_vector(message.linear_acceleration)
+                source.take_other(message)
+
+        self._take(Imu, "imu/data", take_imu)
+
+    def _paired(
+        self,
+        complete: Callable[[EntityState, Any], EntityState],
+        on_state: Callable[[EntityState, Time, bool], None],
+        other: str,
+    ) -> PairedSource:
+        node, other = self._node, self._node.resolve_topic_name(other)
+        timeout = node.parameters
+        return PairedSource(
+            complete, on_state, lambda: float(timeout["source_timeout"]), lambda: node.count_publishers(other) > 0
+        )
+
+    def open(self, plan: EntityPlan) -> None:
+        """Subscribe to another entity."""
+        entity = plan.number
+        if plan.tf:
+            if not self._by_frame:
+                self._take(TFMessage, "/tf", self._take_tf)
+                latched = QoSProfile(depth=_DEPTH, durability=DurabilityPolicy.TRANSIENT_LOCAL)
+                self._node.make_subscription(TFMessage, "/tf_static", self._keep_tf, latched)
+            self._by_frame[f"{self._prefix}{plan.tf}"] = entity
+        elif plan.odom:
+            self._take(
+                Odometry,
+                plan.odom,
+                lambda m: self._moved(entity, translate.state_from_odometry(m), m.header.stamp, has_velocity=True),
+            )
+        elif plan.twist:
+            source = self._paired(
+                translate.with_stamped_twist,
+                lambda state, stamp, is_complete: self._moved(entity, state, stamp, has_velocity=is_complete),
+                plan.twist,
+            )
+            self._take(
+                PoseStamped, plan.pose, lambda m: source.take_state(translate.state_from_pose(m), m.header.stamp)
+            )
+
+            def take_twist(message: TwistStamped) -> None:
+                translate.check_vector(message.twist.linear)
+                translate.check_vector(message.twist.angular)
+                source.take_other(message)
+
+            self._take(TwistStamped, plan.twist, take_twist)
+        else:
+            self._take(
+                PoseStamped,
+                plan.pose,
+                lambda m: self._moved(entity, translate.state_from_pose(m), m.header.stamp, has_velocity=False),
+            )
+
+    def _take(self, kind: type, topic: str, take: Callable[[Any], None]) -> None:
+        def receive(message: Any) -> None:
+            try:
+                take(message)
+            except ValueError as error:
+                self._node.count_and_warn("bad numbers", f"A message on {topic} was refused: {error}")
+
+        if self._adding is None:
+            self._node.make_subscription(kind, topic, receive, SENSOR_QOS)
+        else:  # without QoS override parameters, which would pile up
+            made = self._node.create_subscription(kind, topic, receive, SENSOR_QOS)
+            self._subscriptions[self._adding].append(made)
+
+    def _moved(self, entity: int, state: EntityState, stamp: Time, *, has_velocity: bool) -> None:
+        """Pass on a state, completed by differentiating it against the previous one."""
+        before = self._before.get(entity)
+        if before and 0.0 < (duration_s := seconds_between(stamp, before[1])) < 1.0:
+            state = translate.with_motion(state, before[0], duration_s, has_velocity=has_velocity)
+        self._before[entity] = (state, stamp)
+        self._on_state(entity, state)
+
+    # tf.
+
+    def _keep_tf(self, message: TFMessage) -> None:
+        for transform in message.transforms:
+            if len(self._frames) < 10_000:
+                self._frames[transform.child_frame_id] = transform
+
+    def _take_tf(self, message: TFMessage) -> None:
+        self._keep_tf(message)
+        moved = {transform.child_frame_id for transform in message.transforms}
+        for frame, entity in self._by_frame.items():
+            chain = self._chain(frame)
+            if not moved.isdisjoint(transform.child_frame_id for transform in chain):
+                newest = next(transform for transform in chain if transform.child_frame_id in moved)
+                self._moved(entity, _composed(chain), newest.header.stamp, has_velocity=False)
+
+    def _chain(self, frame: str) -> list[TransformStamped]:
+        """Return the transforms from the frame up to the world; empty if they don't lead there."""
+        chain: list[TransformStamped] = []
+        while frame != self._world:
+            transform = self._frames.get(frame)
+            if transform is None or len(chain) >= _LONGEST_CHAIN:
+                return []
+            chain.append(transform)
+            frame = transform.header.frame_id
+        return chain
+
+
+def _composed(chain: list[TransformStamped]) -> EntityState:
+    position: Vector = (0.0, 0.0, 0.0)
+    orientation: Quaternion = IDENTITY
+    for transform in chain:
+        state = translate.state_from_transform(transform.transform)
+        x, y, z = rotated(state.orientation, *position)
+        dx, dy, dz = state.position
+        position, orientation = (x + dx, y + dy, z + dz), multiplied(state.orientation, orientation)
+    return EntityState(position, (0.0, 0.0, 0.0), (0.0, 0.0, 0.0), orientation, (0.0, 0.0, 0.0))

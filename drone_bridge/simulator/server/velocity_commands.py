@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Turns clients' ESETs of v and w into cmd_vel, until the client disconnects or is silent. For the link's thread."""
+
+import math
+from collections.abc import Callable
+
+from geometry_msgs.msg import Twist
+
+from drone_bridge.motion.quaternions import IDENTITY
+from drone_bridge.ros.delivery import wait_for_delivery
+from drone_bridge.ros.link_node import LinkNode
+from drone_bridge.servers.last_word import LastWord
+from drone_bridge.simulator.codec import Attribute
+from drone_bridge.simulator.device.items import INVALID, RefusedError
+from drone_bridge.simulator.server.mirror import UNKNOWN_STATE
+from drone_bridge.simulator.topics.mirror import (
+    WireVelocity,
+    shortened,
+    twist_from_velocity,
+    velocity_from_wire,
+)
+from drone_bridge.simulator.topics.translation import Axes, EntityState, Vector
+
+
+class VelocityCommands:
+    """Publishes each change, and zero when the client that made it is silent or has disconnected."""
+
+    def __init__(self, node: LinkNode, axes: Axes, state: Callable[[], EntityState | None]) -> None:
+        """`state` returns the vehicle's, None while it is unknown."""
+        self._node = node
+        self._axes = axes
+        self._state = state
+        self._publisher = node.make_publisher(Twist, "cmd_vel", 1)
+        self._last_word = LastWord(node, (self._publisher,), lambda: (self._publisher, Twist()))
+        self._velocity = WireVelocity()
+        self._is_due = False
+        self._set_s: float | None = None  # None: nobody steers
+        self._steering_client: object = None
+        #: The client whose request is being handled.
+        self.client: object = None
+        #: Whether the world is paused, so that nothing is published.
+        self.is_paused = False
+
+    @property
+    def due_s(self) -> float:
+        return math.inf if self._set_s is None else self._set_s + float(self._node.parameters["command_timeout"])
+
+    def set(self, attribute: int, value: Vector, now_s: float) -> None:
+        """Take v or w. Raises RefusedError."""
+        if not all(map(math.isfinite, value)):
+            self._node.count_and_warn(
+                "refused commands", f"A client requested a velocity of {value}, which was refused."
+            )
+            raise RefusedError(INVALID, f"The numbers must be finite, not {value}.")
+        if any(value) and not self._node.takes_commands():
+            raise RefusedError(INVALID, "The server has just stood still, and the request may be old: send it again.")
+        if attribute == Attribute.VELOCITY and any(value) and self._state() is None:
+            self._node.count_and_warn(
+                "unsteered commands", "The vehicle can't be steered, as its orientation is unknown."
+            )
+            raise RefusedError(0, UNKNOWN_STATE)
+        if self._set_s is None:
+            self._velocity = WireVelocity()
+        self._velocity = self._velocity.changed(attribute, value)
+        self._set_s, self._steering_client, self._is_due = now_s, self.client, True
+
+    def note_steering(self, client: object, now_s: float) -> None:
+        """Note that a client steers by a service call, so that `tick` and `leave` stop the vehicle."""
+        self._set_s, self._steering_client = now_s, client
+
+    def flush(self) -> None:
+        """Publish a change."""
+        if not self._is_due:
+            return
+        self._is_due = False
+        if self.is_paused:
+            return
+        get = self._node.parameters.__getitem__
+        state = self._state()
+        if state is None and any(self._velocity.v):
+            self.stop()
+            return
+        orientation = state.orientation if state else IDENTITY  # it only turns, so the orientation does not matter
+        velocity = velocity_from_wire(self._velocity, orientation, self._axes)
+        allowed = shortened(velocity, get("max_linear_speed"), get("max_angular_speed"))
+        self._node.statistics.counts["clamped commands"] += allowed != velocity
+        self._node.statistics.counts["commands"] += 1
+        self._last_word.publish(self._publisher, twist_from_velocity(allowed))
+
+    def tick(self, now_s: float) -> None:
+        """Stop the vehicle if the client is silent."""
+        if now_s >= self.due_s:
+            self._node.inform("No client has steered for a while: the vehicle is stopped.")
+            self.stop()
+
+    def leave(self, client: object) -> None:
+        """Stop the vehicle if this client steers it."""
+        if client is self._steering_client:
+            self.stop()
+
+    def end(self) -> None:
+        """Stop a vehicle that is steered, and wait for the message to be delivered before the node is destroyed."""
+        if self._set_s is not None:
+            self.stop()
+            wait_for_delivery(self._publisher)
+
+    def stop(self) -> None:
+        """Publish zero if a client steers."""
+        if self._set_s is not None:
+            self._set_s, self._steering_client, self._is_due = None, None, False
+            self._last_word.say()
