@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Codecs of five legacy robot protocols, without sockets, threads, clocks or ROS: bytes in, events out, and back.
+"""Codecs of legacy robot protocols, without sockets, threads, clocks or ROS: bytes in, events out, and back.
 
 Each protocol is a module of its own with a connection class per role:
 
@@ -10,20 +10,29 @@ Each protocol is a module of its own with a connection class per role:
     for event in connection.events():
         ...
 
-docs/protocols.md has an example of each. This is the door for users of the library: it opens a protocol's codec, in
-that protocol's folder, only when somebody asks for it.
+docs/protocols.md has an example of each. This is the door for users of the library: nothing in this package imports
+it, and it opens a protocol's codec, in that protocol's folder, only when somebody asks for it.
 """
 
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from drone_bridge.wire.errors import LocalProtocolError, ProtocolError, RemoteProtocolError
-from drone_bridge.wire.events import NEED_DATA, ConnectionClosed, EventSource, NeedData
+from drone_bridge.wire import (
+    NEED_DATA,
+    ConnectionClosed,
+    EventSource,
+    LocalProtocolError,
+    NeedData,
+    ProtocolError,
+    RemoteProtocolError,
+)
 
 if TYPE_CHECKING:
+    from drone_bridge.dronegui import codec as dronegui
+    from drone_bridge.robot import codec as robot
+    from drone_bridge.simulator import codec as simulator
     from drone_bridge.telemetry import codec as telemetry
-
-_CODECS = ("telemetry",)
+    from drone_bridge.testbed import codec as testbed
 
 __all__ = [
     "NEED_DATA",
@@ -33,11 +42,15 @@ __all__ = [
     "NeedData",
     "ProtocolError",
     "RemoteProtocolError",
+    "dronegui",
+    "robot",
+    "simulator",
     "telemetry",
+    "testbed",
 ]
 
 
 def __getattr__(name: str) -> Any:
-    if name in _CODECS:
+    if name in __all__:
         return importlib.import_module(f"drone_bridge.{name}.codec")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

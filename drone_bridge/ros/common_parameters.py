@@ -102,7 +102,7 @@ SOURCE_TIMEOUT: Final = ParameterDeclaration(
     live=True,
 )
 
-#: Of servers: see servers/last_word.py.
+#: Of servers: see ros/last_word.py.
 NEUTRAL_TIME: Final = ParameterDeclaration(
     "neutral_time",
     60.0,

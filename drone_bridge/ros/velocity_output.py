@@ -8,8 +8,8 @@ from typing import Final
 from geometry_msgs.msg import Twist
 
 from drone_bridge.ros.delivery import wait_for_delivery
+from drone_bridge.ros.last_word import LastWord
 from drone_bridge.ros.link_node import LinkNode
-from drone_bridge.servers.last_word import LastWord
 
 #: The count of operators that fell silent while commanding a motion.
 OPERATORS_LOST: Final = "operators gone"

@@ -31,11 +31,11 @@ from drone_bridge.robot.server.sources import ListedSources, SensorSubscriptions
 from drone_bridge.robot.server.values import SensorValues
 from drone_bridge.robot.topics.translation import BARE_MEASUREMENTS, MEASUREMENTS, STOPPED, SkidSteer, Speeds
 from drone_bridge.ros.farewell import repeat_farewell
+from drone_bridge.ros.last_word import LastWord
 from drone_bridge.ros.link_node import LinkNode
 from drone_bridge.ros.link_thread import Endpoint
 from drone_bridge.ros.program import run
 from drone_bridge.ros.stall_watch import PROCESS, STALL_S
-from drone_bridge.servers.last_word import LastWord
 from drone_bridge.wire.errors import ProtocolError
 
 #: As told to drivers in packet 0x09.

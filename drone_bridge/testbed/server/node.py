@@ -19,10 +19,10 @@ from drone_bridge.net.cancellation import Wakeup
 from drone_bridge.net.errors import LinkError
 from drone_bridge.net.tcp import TcpStream
 from drone_bridge.ros.frame_names import FrameNames
+from drone_bridge.ros.last_word import LastWord
 from drone_bridge.ros.link_node import LinkNode
 from drone_bridge.ros.program import run
 from drone_bridge.ros.stall_watch import PROCESS
-from drone_bridge.servers.last_word import LastWord
 from drone_bridge.testbed.codec import NEED_DATA, AngleUnit, AttitudeLayout, ConnectionClosed
 from drone_bridge.testbed.device.conversation import Conversation, Dialect
 from drone_bridge.testbed.device.modelled_flight import LevelVelocity, ModelledFlight
