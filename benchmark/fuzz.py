@@ -18,8 +18,7 @@ from drone_bridge.robot import codec as robot
 from drone_bridge.simulator import codec as simulator
 from drone_bridge.telemetry import codec as telemetry
 from drone_bridge.testbed import codec as testbed
-from drone_bridge.wire.errors import RemoteProtocolError
-from drone_bridge.wire.events import NEED_DATA, ConnectionClosed
+from drone_bridge.wire.events import NEED_DATA, ConnectionClosed, RemoteProtocolError
 
 CAPTURES = Path(__file__).resolve().parent.parent / "test" / "captures"
 MAX_EVENTS = 10_000  # of one input: more than its bytes can hold

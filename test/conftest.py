@@ -174,7 +174,7 @@ def clock(monkeypatch):
 @pytest.fixture
 def cancellation():
     """What ends the waiting of links; nobody may wait any more when the test is over."""
-    from drone_bridge.net.cancellation import Cancellation
+    from drone_bridge.net.connector import Cancellation
 
     cancellation = Cancellation()
     yield cancellation

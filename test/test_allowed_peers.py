@@ -3,7 +3,7 @@
 
 import pytest
 
-from drone_bridge.net.allowed_peers import AllowedPeers
+from drone_bridge.net.udp import AllowedPeers
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from drone_bridge.net.backoff import FIRST_DELAY_S, JITTER, LONGEST_DELAY_S, Backoff
+from drone_bridge.net.connector import FIRST_DELAY_S, JITTER, LONGEST_DELAY_S, Backoff
 
 LOWEST, HIGHEST = 0.0, 1.0
 

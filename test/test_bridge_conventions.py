@@ -24,8 +24,8 @@ from testbed_peer import TestbedPeer, bridge
 from tf2_msgs.msg import TFMessage
 
 from drone_bridge.robot.bridge.node import RobotBridge
+from drone_bridge.ros.diagnostics import Reports
 from drone_bridge.ros.link_requests import LinkRequests
-from drone_bridge.ros.reports import Reports
 from drone_bridge.simulator.bridge.node import SimulatorBridge
 from drone_bridge.srv import Bind, SimulatorRequest
 from drone_bridge.testbed.codec import AttitudeLayout

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from drone_bridge.ros.link_thread import STOP_TIMEOUT_S, LinkThread
+from drone_bridge.ros.link_node import STOP_TIMEOUT_S, LinkThread
 
 
 class Thread:

@@ -10,7 +10,7 @@ from collections import Counter
 import pytest
 from processes import TIMEOUT_S
 
-from drone_bridge.net.cancellation import Cancellation, wait_readable
+from drone_bridge.net.connector import Cancellation, LinkCancelledError, LinkError, wait_readable
 from drone_bridge.net.discovery import (
     ANY_INTERFACE,
     DISCOVERY_GROUP,
@@ -22,7 +22,6 @@ from drone_bridge.net.discovery import (
     FoundRobot,
     find_robots,
 )
-from drone_bridge.net.errors import LinkCancelledError, LinkError
 
 LOOPBACK = "127.0.0.1"
 BRIEF_S = 0.3  # for nobody to answer

@@ -23,7 +23,7 @@ from drone_bridge.dronegui.codec import (
     ReceiverConnection,
     VisionDetect,
 )
-from drone_bridge.wire.errors import LocalProtocolError, RemoteProtocolError
+from drone_bridge.wire.events import LocalProtocolError, RemoteProtocolError
 
 CAPTURE = Path(__file__).parent / "captures" / "gui_to_controller_navdata.jsonl"
 DATAGRAMS = CAPTURE.read_bytes().splitlines()

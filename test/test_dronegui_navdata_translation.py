@@ -20,8 +20,7 @@ from drone_bridge.dronegui.codec import (
 from drone_bridge.dronegui.topics import navdata as translate
 from drone_bridge.dronegui.topics.navdata import DeadReckoning
 from drone_bridge.motion.quaternions import Quaternion, euler_from_quaternion, rotated
-from drone_bridge.ros.covariances import OdometryCovariances
-from drone_bridge.ros.frame_names import DroneFrameNames
+from drone_bridge.ros.frames import DroneFrameNames, OdometryCovariances
 
 CAPTURE = Path(__file__).parent / "captures" / "gui_to_controller_navdata.jsonl"
 STAMP = Time(sec=12, nanosec=34)

@@ -23,7 +23,7 @@ from drone_bridge.dronegui.codec import (
     LatePacket,
     ReceiverConnection,
 )
-from drone_bridge.wire.errors import LocalProtocolError, RemoteProtocolError
+from drone_bridge.wire.events import LocalProtocolError, RemoteProtocolError
 
 shares = st.floats(-1, 1)
 controls = st.builds(

@@ -17,7 +17,7 @@ from drone_bridge.dronegui.device import (
     Gui,
 )
 from drone_bridge.dronegui.emulator.flight import Flight, Phase
-from drone_bridge.wire.errors import RemoteProtocolError
+from drone_bridge.wire.events import RemoteProtocolError
 
 ONE = ("192.0.2.1", 40000)
 OWN = "127.0.0.1"

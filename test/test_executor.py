@@ -9,7 +9,7 @@ from rclpy.callback_groups import ReentrantCallbackGroup
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.task import Future
 
-from drone_bridge.ros.executor import FrugalExecutor
+from drone_bridge.ros.program import FrugalExecutor
 
 WAIT_S = 0.05  # for nothing
 

@@ -18,8 +18,8 @@ from processes import TIMEOUT_S, Process
 from ros_session import wait_until
 from testbed_peer import CONSTANTS, TestbedPeer
 
-from drone_bridge.net.backoff import FIRST_DELAY_S, JITTER
-from drone_bridge.ros.log_limiter import BURST, LINES_PER_S
+from drone_bridge.net.connector import FIRST_DELAY_S, JITTER
+from drone_bridge.ros.diagnostics import BURST, LINES_PER_S
 from drone_bridge.testbed.codec import TestbedConnection
 
 ROUNDS = 100

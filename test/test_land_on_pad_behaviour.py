@@ -17,9 +17,9 @@ from drone_bridge.controllers.land_on_pad.frame import pad_message, read_measure
 from drone_bridge.controllers.land_on_pad.parameters import LandParameters
 from drone_bridge.motion.quaternions import quaternion_from_euler
 from drone_bridge.msg import ControllerState, LandingPad
-from drone_bridge.ros.jpeg import JpegDecoder
+from drone_bridge.ros.frames import set_quaternion
+from drone_bridge.ros.images import JpegDecoder
 from drone_bridge.ros.time import time_from_seconds
-from drone_bridge.ros.transforms import set_quaternion
 from drone_bridge.telemetry.emulator.rover import Pattern
 from drone_bridge.telemetry.emulator.vehicle import Setup, Vehicle
 from drone_bridge.telemetry.topics import (

@@ -22,7 +22,7 @@ from drone_bridge.telemetry.codec import (
     RoverTelemetry,
     Vector,
 )
-from drone_bridge.wire.errors import RemoteProtocolError
+from drone_bridge.wire.events import RemoteProtocolError
 
 MODULE = "drone_bridge.telemetry.emulator"
 

@@ -3,7 +3,7 @@
 
 import pytest
 
-from drone_bridge.ros.log_limiter import (
+from drone_bridge.ros.diagnostics import (
     BURST,
     CONDITION_ENDS_AFTER_S,
     LINES_PER_S,

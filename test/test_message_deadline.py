@@ -3,8 +3,8 @@
 
 import pytest
 
-from drone_bridge.net.errors import LinkTimeoutError
-from drone_bridge.net.message_deadline import MessageDeadline
+from drone_bridge.net.connector import LinkTimeoutError
+from drone_bridge.net.tcp import MessageDeadline
 
 
 class Dripping:

@@ -13,7 +13,7 @@ import setuptools
 
 ROOT = Path(__file__).resolve().parent.parent
 WITHOUT_ROS = (
-    *("protocols", "links", "emulators", "operators", "tools/bags", "tools/reporting", "tools/wire"),
+    *("wire", "net", "motion", "vision", "programs", "tools/bags", "tools/reporting", "tools/wire"),
     *("*/codec", "*/device", "*/emulator", "*/operator.py"),
 )
 #: What provides a module to pip and to rosdep, where that is not the module's own name; None: rosdep knows nothing.

@@ -12,8 +12,8 @@ from telemetry_peer import jpeg
 
 from drone_bridge.motion.matrices import rotation_from_angles
 from drone_bridge.motion.quaternions import quaternion_from_euler
+from drone_bridge.ros.frames import set_quaternion
 from drone_bridge.ros.time import time_from_seconds
-from drone_bridge.ros.transforms import set_quaternion
 from drone_bridge.telemetry.server.pad import PadFinder, Photo, pinhole
 from drone_bridge.telemetry.topics import LandingFrameNames, TelemetrySigns, Translation
 from drone_bridge.vision.markers import MarkerParameters

@@ -25,7 +25,7 @@ NODE = """
     from rclpy.node import Node
     from std_msgs.msg import String
     from drone_bridge.node import program
-    from drone_bridge.ros.executor import FrugalExecutor
+    from drone_bridge.ros.program import FrugalExecutor
 
     # Whoever waits for the signal gets every opportunity to get ahead.
     def make_executor():

@@ -19,8 +19,7 @@ from drone_bridge.robot import codec as robot
 from drone_bridge.simulator import codec as sim
 from drone_bridge.telemetry import codec as telemetry
 from drone_bridge.testbed import codec as testbed
-from drone_bridge.wire.errors import LocalProtocolError
-from drone_bridge.wire.events import NEED_DATA
+from drone_bridge.wire.events import NEED_DATA, LocalProtocolError
 
 EDGES = [edge + step for bits in (7, 8, 15, 16, 31, 32, 63, 64) for edge in (2**bits, -(2**bits)) for step in (-1, 0)]
 INTS = st.integers(0, 5) | st.sampled_from([*EDGES, -1, 10**400, True])

@@ -34,7 +34,7 @@ from drone_bridge.robot.codec import (
     UnbindSubsystem,
 )
 from drone_bridge.robot.emulator.vehicle import Chassis, Vehicle
-from drone_bridge.wire.errors import RemoteProtocolError
+from drone_bridge.wire.events import RemoteProtocolError
 
 # A driver whose test is held up is not to be taken for silent.
 COMMAND = (

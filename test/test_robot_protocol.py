@@ -43,7 +43,7 @@ from drone_bridge.robot.codec import (
     UnknownPacket,
     UnreadableList,
 )
-from drone_bridge.wire.errors import LocalProtocolError, RemoteProtocolError
+from drone_bridge.wire.events import LocalProtocolError, RemoteProtocolError
 
 CAPTURES = Path(__file__).parent / "captures"
 DRIVER_TO_ROBOT = (CAPTURES / "driver_to_robot.bin").read_bytes()

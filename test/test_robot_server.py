@@ -25,7 +25,7 @@ from sensor_msgs.msg import BatteryState, Temperature
 from std_msgs.msg import Bool
 
 from drone_bridge.msg import SensorValue
-from drone_bridge.net.cancellation import Cancellation
+from drone_bridge.net.connector import Cancellation
 from drone_bridge.net.discovery import DiscoveryRoute, find_robots
 from drone_bridge.robot.codec import (
     BindFailure,

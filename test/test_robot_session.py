@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from drone_bridge.net.errors import LinkTimeoutError
+from drone_bridge.net.connector import LinkTimeoutError
 from drone_bridge.robot.bridge.bindings import BIND_PAUSE_S, QUERY_PERIOD_S
 from drone_bridge.robot.bridge.desired import DesiredSubsystems
 from drone_bridge.robot.bridge.holders import Holders, Obstruction

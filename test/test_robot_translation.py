@@ -26,10 +26,9 @@ from drone_bridge.robot.codec import (
 from drone_bridge.robot.topics import translation as translate
 from drone_bridge.robot.topics.translation import BARE_MEASUREMENTS, MEASUREMENTS, SkidSteer, Speeds
 from drone_bridge.ros import frames
-from drone_bridge.ros.frame_names import FrameNames
+from drone_bridge.ros.frames import FrameNames, WheelOdometry
 from drone_bridge.ros.topic_names import topic_token, unique_names
-from drone_bridge.ros.wheel_odometry import WheelOdometry
-from drone_bridge.wire.text import printable
+from drone_bridge.wire.layouts import printable
 
 STAMP = Time(sec=12, nanosec=5)
 STEER = SkidSteer(separation=0.5, max_speed=2.0)

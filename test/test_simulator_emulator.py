@@ -19,7 +19,7 @@ from simulator_client import SimulatorClient
 from drone_bridge.simulator import codec as sim
 from drone_bridge.simulator.device.quirks import Quirks
 from drone_bridge.simulator.emulator.connection import Connection
-from drone_bridge.wire.errors import RemoteProtocolError
+from drone_bridge.wire.events import RemoteProtocolError
 
 COMMAND = (sys.executable, "-m", "drone_bridge.simulator.emulator", "--port", 0)
 X, V, A, Q, W, CORPOREAL = sim.Attribute

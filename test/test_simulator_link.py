@@ -11,8 +11,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from drone_bridge.net.cancellation import wait_readable
-from drone_bridge.net.errors import LinkCancelledError, LinkError, LinkTimeoutError
+from drone_bridge.net.connector import LinkCancelledError, LinkError, LinkTimeoutError, wait_readable
 from drone_bridge.net.tcp import TcpStream
 from drone_bridge.ros.link_requests import ServiceResult
 from drone_bridge.simulator import codec as sim
@@ -26,7 +25,7 @@ from drone_bridge.simulator.bridge.desired_items import (
 )
 from drone_bridge.simulator.bridge.link import RECEIVE_BYTES, Channel, SimulatorEndpoint, SimulatorLink
 from drone_bridge.simulator.topics.plans import CameraPlan
-from drone_bridge.wire.errors import LocalProtocolError, RemoteProtocolError
+from drone_bridge.wire.events import LocalProtocolError, RemoteProtocolError
 
 TIMEOUT_S = 5.0
 

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from drone_bridge.simulator import codec as sim
-from drone_bridge.wire.errors import LocalProtocolError, RemoteProtocolError
+from drone_bridge.wire.events import LocalProtocolError, RemoteProtocolError
 
 CAPTURES = Path(__file__).parent / "captures"
 FROM_CLIENT = (CAPTURES / "simulator_client.bin").read_bytes()

@@ -6,7 +6,7 @@ import struct
 import pytest
 
 from drone_bridge.simulator import codec as sim
-from drone_bridge.wire.errors import LocalProtocolError, RemoteProtocolError
+from drone_bridge.wire.events import LocalProtocolError, RemoteProtocolError
 
 DATA = sim.EntityData(3, (sim.Attribute.POSITION,), ((1.0, 2.0, 3.0),))
 

@@ -9,8 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from drone_bridge.net.cancellation import Wakeup
-from drone_bridge.net.errors import LinkError
+from drone_bridge.net.connector import LinkError, Wakeup
 from drone_bridge.net.shared_watch import SharedWatch
 from drone_bridge.net.tcp import TcpStream
 from drone_bridge.simulator import codec as sim

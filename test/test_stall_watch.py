@@ -12,8 +12,8 @@ import pytest
 from processes import TIMEOUT_S
 
 from drone_bridge.ros import mailbox, stall_watch
-from drone_bridge.ros.liveness import Liveness
-from drone_bridge.ros.mailbox import Mailbox
+from drone_bridge.ros.commands import Mailbox
+from drone_bridge.ros.diagnostics import Liveness
 from drone_bridge.ros.stall_watch import PROCESS, RESENDING_S, SETTLING_S, STALL_S, Arrivals, StallWatch, elapsed_s
 
 LOOKS = """

@@ -4,8 +4,7 @@
 import pytest
 from diagnostic_msgs.msg import DiagnosticStatus
 
-from drone_bridge.ros.liveness import Liveness
-from drone_bridge.ros.statistics import LinkStatistics
+from drone_bridge.ros.diagnostics import LinkStatistics, Liveness
 
 
 def values_of(status):

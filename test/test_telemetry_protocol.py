@@ -37,7 +37,7 @@ from drone_bridge.telemetry.codec import (
     Vector,
 )
 from drone_bridge.wire import jpeg
-from drone_bridge.wire.errors import LocalProtocolError, RemoteProtocolError
+from drone_bridge.wire.events import LocalProtocolError, RemoteProtocolError
 
 
 def jpeg_of(width, height, *options):

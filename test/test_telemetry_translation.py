@@ -16,7 +16,7 @@ from rotations import matrix, turned
 from twists import twist
 
 from drone_bridge.ros import frames
-from drone_bridge.ros.jpeg import MAX_SCANS, JpegDecoder
+from drone_bridge.ros.images import MAX_SCANS, JpegDecoder
 from drone_bridge.telemetry.codec import (
     MAX_FOV,
     MAX_MAGNITUDE,

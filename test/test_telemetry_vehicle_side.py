@@ -16,7 +16,7 @@ from nav_msgs.msg import Odometry
 from sensor_msgs.msg import CameraInfo, Image, Imu
 from telemetry_peer import DRONE, ROVER
 
-from drone_bridge.ros.jpeg import encoded
+from drone_bridge.ros.images import encoded
 from drone_bridge.ros.time import time_from_seconds
 from drone_bridge.telemetry.codec import ControllerConnection, DroneCommand
 from drone_bridge.telemetry.device import DroneSide, without_image
@@ -29,7 +29,7 @@ from drone_bridge.telemetry.topics import (
     command_from_twist,
     twist_from_command,
 )
-from drone_bridge.wire.errors import RemoteProtocolError
+from drone_bridge.wire.events import RemoteProtocolError
 from drone_bridge.wire.jpeg import read_size
 from drone_bridge.wire.rate_limit import RateLimit
 

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from processes import Process
 
-from drone_bridge.net.errors import LinkCancelledError
+from drone_bridge.net.connector import LinkCancelledError
 from drone_bridge.testbed.codec import (
     NEED_DATA,
     AngleUnit,
@@ -25,7 +25,7 @@ from drone_bridge.testbed.codec import (
 )
 from drone_bridge.testbed.emulator.__main__ import make_setup, parse
 from drone_bridge.testbed.emulator.conversation import Conversation
-from drone_bridge.wire.errors import RemoteProtocolError
+from drone_bridge.wire.events import RemoteProtocolError
 
 TIMEOUT = 60  # s
 SMALL = ("--width", "20", "--height", "10")

@@ -31,7 +31,7 @@ from drone_bridge.testbed.codec import (
     SensorFrame,
     SimulationRestarted,
 )
-from drone_bridge.wire.errors import RemoteProtocolError
+from drone_bridge.wire.events import RemoteProtocolError
 
 CAPTURE = Path(__file__).parent / "captures" / "testbed_to_autopilot.bin"
 FEEDS = [feed_by_copy, feed_by_buffer, feed_by_buffers]

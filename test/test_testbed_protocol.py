@@ -45,7 +45,7 @@ from drone_bridge.testbed.codec import (
     TestbedConnection,
     autopilot_connection,
 )
-from drone_bridge.wire.errors import LocalProtocolError, ProtocolError, RemoteProtocolError
+from drone_bridge.wire.events import LocalProtocolError, ProtocolError, RemoteProtocolError
 
 CAPTURES = Path(__file__).parent / "captures"
 TESTBED_TO_AUTOPILOT = (CAPTURES / "testbed_to_autopilot.bin").read_bytes()

@@ -39,7 +39,7 @@ from drone_bridge.testbed.codec import (
     SensorFrame,
     TestbedConnection,
 )
-from drone_bridge.wire.errors import LocalProtocolError
+from drone_bridge.wire.events import LocalProtocolError
 
 
 def float32s(low=None, high=None):

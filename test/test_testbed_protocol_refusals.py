@@ -35,7 +35,7 @@ from drone_bridge.testbed.codec import (
     Limits,
     TestbedConnection,
 )
-from drone_bridge.wire.errors import LocalProtocolError, RemoteProtocolError
+from drone_bridge.wire.events import LocalProtocolError, RemoteProtocolError
 
 # Nothing is allocated because a peer says so.
 

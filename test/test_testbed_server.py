@@ -22,7 +22,7 @@ from testbed_bytes import float32
 from vanishing import vanish
 
 from drone_bridge.msg import CommandRates, DroneProperties
-from drone_bridge.net import tcp_options
+from drone_bridge.net import tcp as tcp_options
 from drone_bridge.ros.images import Rgb8Image
 from drone_bridge.ros.time import time_from_seconds
 from drone_bridge.testbed.codec import (

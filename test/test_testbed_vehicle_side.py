@@ -14,7 +14,7 @@ from drone_bridge.testbed.codec import (
     MotionParameters,
 )
 from drone_bridge.testbed.device.conversation import Conversation, Dialect
-from drone_bridge.wire.errors import RemoteProtocolError
+from drone_bridge.wire.events import RemoteProtocolError
 
 
 class Drone:

@@ -5,7 +5,7 @@ import threading
 
 from processes import TIMEOUT_S
 
-from drone_bridge.ros.ticker import Ticker
+from drone_bridge.ros.diagnostics import Ticker
 
 LONG_S = TIMEOUT_S
 

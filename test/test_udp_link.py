@@ -9,7 +9,7 @@ import pytest
 from processes import TIMEOUT_S
 
 from drone_bridge.net import udp
-from drone_bridge.net.errors import LinkCancelledError, LinkError, LinkRefusedError, LinkTimeoutError
+from drone_bridge.net.connector import LinkCancelledError, LinkError, LinkRefusedError, LinkTimeoutError
 from drone_bridge.net.udp import UdpConnector, UdpListener
 from drone_bridge.net.udp import name as link_name
 

@@ -16,7 +16,7 @@ from ros_session import wait_until
 from drone_bridge.controllers.waypoints.behaviour import PARAMETERS
 from drone_bridge.motion.quaternions import quaternion_from_euler
 from drone_bridge.msg import ControllerState
-from drone_bridge.ros.transforms import set_quaternion
+from drone_bridge.ros.frames import set_quaternion
 
 PAGE = Path(__file__).parent.parent / "docs" / "waypoints.md"
 PERIOD_S = 0.02

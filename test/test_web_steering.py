@@ -10,8 +10,7 @@ from geometry_msgs.msg import TwistStamped
 from ros_session import TIMEOUT_S, module_ros, wait_until
 from web_viewer import Network, Pilot, web_bridge
 
-from drone_bridge.ros.lifespan import Lifespan
-from drone_bridge.ros.mailbox import Arrival
+from drone_bridge.ros.commands import Arrival, Lifespan
 
 TOPIC = "/rover/cmd_vel_stamped"
 STOP_S = 0.5  # within which a vehicle has to be told to stop

@@ -14,7 +14,7 @@ import pytest
 from tcp_peer import LONG_S
 
 from drone_bridge.net import wire_file, wire_folder, wire_log
-from drone_bridge.net.errors import LinkCancelledError, LinkError
+from drone_bridge.net.connector import LinkCancelledError, LinkError
 from drone_bridge.net.tcp import TcpConnector
 from drone_bridge.net.tcp_listener import TcpListener
 from drone_bridge.net.udp import UdpConnector, UdpListener

@@ -18,7 +18,7 @@ from ros_session import wait_until
 from tcp_peer import LONG_S, Task
 from telemetry_peer import Clock, TelemetryPeer, drone
 
-from drone_bridge.net.cancellation import Cancellation
+from drone_bridge.net.connector import Cancellation
 from drone_bridge.net.wire_log import WireLog, facts_of
 from drone_bridge.robot import codec as robot
 from drone_bridge.testbed import codec as testbed

@@ -17,14 +17,12 @@ from drone_bridge.controllers.pose_messages import read_pose
 from drone_bridge.controllers.rover_patterns import PATTERNS, Limits, Pattern, PoseEstimate, Velocity
 from drone_bridge.controllers.velocity_commands import VelocityCommands
 from drone_bridge.ros.compatible_subscription import subscribe
-from drone_bridge.ros.delivery import PUBLISHER_ERRORS
-from drone_bridge.ros.frame_names import FrameNames
-from drone_bridge.ros.log_limiter import LogLimiter
+from drone_bridge.ros.diagnostics import LogLimiter
+from drone_bridge.ros.frames import FrameNames, Pose, WheelOdometry
 from drone_bridge.ros.parameters import DeclaredParameters, ParameterDeclaration
-from drone_bridge.ros.planar import Pose
 from drone_bridge.ros.program import run
 from drone_bridge.ros.time import NANOSECONDS
-from drone_bridge.ros.wheel_odometry import WheelOdometry
+from drone_bridge.ros.topics import PUBLISHER_ERRORS
 from drone_bridge.telemetry.topics import rover_document
 
 TELEMETRY_TOPIC: Final = "/rover/telemetry"

@@ -8,7 +8,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from typing import Final, NamedTuple
 
-from drone_bridge.ros.planar import Pose
+from drone_bridge.ros.frames import Pose
 
 RANDOM_PERIOD_S: Final = 3.0  # after which a new target is drawn
 TURN_GAIN_PER_S: Final = 2.0  # rad/s for each rad that the rover looks aside

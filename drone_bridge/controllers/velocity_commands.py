@@ -7,7 +7,7 @@ import threading
 from geometry_msgs.msg import Twist
 from rclpy.node import Node
 
-from drone_bridge.ros.delivery import PUBLISHER_ERRORS, wait_for_delivery
+from drone_bridge.ros.topics import PUBLISHER_ERRORS, wait_for_delivery
 
 
 class VelocityCommands:

@@ -29,14 +29,13 @@ from drone_bridge.dronegui.codec import (
     FlightState,
     VisionDetect,
 )
-from drone_bridge.net.cancellation import Cancellation
-from drone_bridge.net.errors import LinkCancelledError, LinkRefusedError, LinkTimeoutError
+from drone_bridge.net.connector import Cancellation, LinkCancelledError, LinkRefusedError, LinkTimeoutError
 from drone_bridge.net.udp import UdpConnector, UdpListener, UdpStream
 from drone_bridge.programs.operator_options import OperatorParser
 from drone_bridge.programs.options import not_negative, port, positive
 from drone_bridge.programs.plan import Leg
 from drone_bridge.programs.program import run_program, say, say_retry
-from drone_bridge.wire.errors import RemoteProtocolError
+from drone_bridge.wire.events import RemoteProtocolError
 
 SEND_PERIOD_S: Final = 0.05
 PRESS_S: Final = 0.5

@@ -1,19 +1,167 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Opens links to a host by name, with retries, for a thread that can be cancelled."""
+"""Errors that end the use of a link."""
 
+import contextlib
+import os
 import queue
+import random
+import select
 import socket
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
-
-from drone_bridge.net.backoff import Backoff
-from drone_bridge.net.cancellation import Cancellation, wait_readable
-from drone_bridge.net.errors import LinkCancelledError, LinkError, reason
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic, Protocol, TypeVar
 
 if TYPE_CHECKING:
     from drone_bridge.net.wire_log import WireLog
+
+
+class LinkError(Exception):
+    """The link is no longer usable; the text is a human-readable sentence."""
+
+
+class LinkTimeoutError(LinkError):
+    """The peer did not respond in time."""
+
+
+class LinkCancelledError(LinkError):
+    """Waiting was cancelled by our own side."""
+
+
+class LinkRefusedError(LinkError):
+    """Nobody listens at the datagram's destination. The link stays usable, as the peer may still come up."""
+
+
+def reason(error: Exception) -> str:
+    """Return the operating system's description of an error, without Python's errno prefix."""
+    if isinstance(error, OSError) and error.errno and not isinstance(error, socket.gaierror):
+        return os.strerror(error.errno)
+    return getattr(error, "strerror", None) or str(error) or type(error).__name__
+
+
+# Ways to interrupt another thread's wait, to cancel it or to give it work.
+
+
+_WAKE_BYTES: Final = 64  # more than one is left only when waking was faster than waiting
+
+
+class Selectable(Protocol):
+    """Anything with a descriptor for select and poll."""
+
+    def fileno(self) -> int:
+        """Return the descriptor that becomes readable."""
+
+
+class Cancellation:
+    """A flag that is set once, and that select and poll can wait for together with sockets.
+
+    `cancel` may be called from any thread and more than once.
+    """
+
+    def __init__(self) -> None:
+        self.is_set = False
+        # Closing one end of the pair makes the other readable forever: no byte to write, and none to lose.
+        self._watched, self._trigger = socket.socketpair()
+
+    def cancel(self) -> None:
+        """Set the flag and wake all waiting threads."""
+        self.is_set = True
+        self._trigger.close()
+
+    def fileno(self) -> int:
+        """Return the descriptor that becomes readable with the flag."""
+        return self._watched.fileno()
+
+    def wait(self, timeout_s: float | None) -> bool:
+        """Wait until the flag is set or the timeout has passed; return whether it is set."""
+        return wait_readable([self], timeout_s)[0]
+
+    def close(self) -> None:
+        """Close the descriptors, when no thread waits any more."""
+        self.cancel()
+        self._watched.close()
+
+
+class Wakeup:
+    """Wakes one thread, any number of times, when another has left work for it."""
+
+    def __init__(self) -> None:
+        self._watched, self._trigger = socket.socketpair()
+        self._watched.setblocking(False)
+        self._trigger.setblocking(False)
+
+    def wake(self) -> None:
+        """Wake the thread, now or when it next waits. Thread-safe."""
+        with contextlib.suppress(OSError):  # full: the wake-up is already pending; closed: no thread waits any more
+            self._trigger.send(b"\0")
+
+    def clear(self) -> None:
+        """Reset the wake-up. Call it before looking for work."""
+        with contextlib.suppress(BlockingIOError):
+            while len(self._watched.recv(_WAKE_BYTES)) == _WAKE_BYTES:
+                pass
+
+    def fileno(self) -> int:
+        """Return the descriptor that is readable when the thread was woken."""
+        return self._watched.fileno()
+
+    def close(self) -> None:
+        """Close the descriptors, when no thread waits any more."""
+        self._trigger.close()
+        self._watched.close()
+
+
+class Watch:
+    """Waits on the same open files repeatedly, without registering them each time."""
+
+    def __init__(self, files: Sequence[Selectable]) -> None:
+        self._poll = select.poll()
+        for file in files:
+            self._poll.register(file, select.POLLIN)
+        self._descriptors = [file.fileno() for file in files]
+
+    def wait(self, timeout_s: float | None) -> list[bool]:
+        """Wait until a file is readable or has failed, or for the timeout; return for each whether it is."""
+        ready = dict(self._poll.poll(None if timeout_s is None else timeout_s * 1000))
+        return [descriptor in ready for descriptor in self._descriptors]
+
+
+def wait_readable(files: Sequence[Selectable], timeout_s: float | None) -> list[bool]:
+    """Wait until a file is readable or has failed, or for the timeout; return for each whether it is."""
+    return Watch(files).wait(timeout_s)
+
+
+# How long to wait before trying again.
+
+
+FIRST_DELAY_S = 0.2
+LONGEST_DELAY_S = 5.0
+JITTER = 0.25  # of the delay, to both sides: machines that lost one peer together do not come back together
+
+
+class Backoff:
+    """Delays that double from attempt to attempt, with jitter, from FIRST_DELAY_S to the longest."""
+
+    def __init__(self, source: random.Random | None = None, longest_s: float = LONGEST_DELAY_S) -> None:
+        self._random = source or random.Random()
+        self._longest_s = longest_s
+        self._delay_s = FIRST_DELAY_S
+
+    def next_delay_s(self) -> float:
+        """Return the delay before the next attempt, and increase the one after it."""
+        # Cutting a jittered delay off at the bounds would give half of all machines the very same first delay.
+        shortest_s = max((1 - JITTER) * self._delay_s, FIRST_DELAY_S)
+        longest_s = min((1 + JITTER) * self._delay_s, self._longest_s)
+        self._delay_s = min(2 * self._delay_s, self._longest_s)
+        return self._random.uniform(shortest_s, longest_s)
+
+    def reset(self) -> None:
+        """Start over. To be called once the peer has proved useful, not merely reachable."""
+        self._delay_s = FIRST_DELAY_S
+
+
+# Opens links to a host by name, with retries, for a thread that can be cancelled.
+
 
 StreamT = TypeVar("StreamT")
 

@@ -15,8 +15,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from drone_bridge.net.cancellation import Cancellation, wait_readable
-from drone_bridge.net.errors import LinkCancelledError, LinkError
+from drone_bridge.net.connector import Cancellation, LinkCancelledError, LinkError, wait_readable
 from drone_bridge.net.tcp import TcpConnector
 from drone_bridge.net.udp import DatagramReader, stamp_datagrams
 

@@ -5,7 +5,7 @@ import contextlib
 import select
 from collections.abc import Callable, Iterator, Sequence
 
-from drone_bridge.net.cancellation import Selectable, Watch
+from drone_bridge.net.connector import Selectable, Watch
 
 
 class SharedWatch(Watch):

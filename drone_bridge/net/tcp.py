@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A TCP connection and how to make one, for a thread that can be cancelled. tcp_listener.py waits for peers."""
+"""TCP socket options: small messages are sent at once, and a vanished peer is noticed."""
 
 import contextlib
 import os
@@ -8,15 +8,99 @@ import socket
 import threading
 import time
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
-from drone_bridge.net import tcp_options
-from drone_bridge.net.cancellation import Cancellation, Selectable, Watch
-from drone_bridge.net.connector import Connector, address_name
-from drone_bridge.net.errors import LinkCancelledError, LinkError, LinkTimeoutError, reason
+from drone_bridge.net.connector import (
+    Cancellation,
+    Connector,
+    LinkCancelledError,
+    LinkError,
+    LinkTimeoutError,
+    Selectable,
+    Watch,
+    address_name,
+    reason,
+)
 
 if TYPE_CHECKING:
     from drone_bridge.net.wire_log import WireLog
+
+
+KEEPALIVE_IDLE_S: Final = 5
+KEEPALIVE_INTERVAL_S: Final = 2
+KEEPALIVE_PROBES: Final = 3
+
+
+def vanished_after_s() -> int:
+    """Return how long after its last sign of life a peer that lost power or its cable is given up."""
+    return KEEPALIVE_IDLE_S + KEEPALIVE_PROBES * KEEPALIVE_INTERVAL_S
+
+
+def set_options(connected: socket.socket) -> None:
+    """Send small messages at once, and probe a peer that is silent."""
+    # The protocols are made of small requests and answers, which must not wait for each other.
+    connected.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    connected.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    for option, value in (
+        ("TCP_KEEPIDLE", KEEPALIVE_IDLE_S),
+        ("TCP_KEEPINTVL", KEEPALIVE_INTERVAL_S),
+        ("TCP_KEEPCNT", KEEPALIVE_PROBES),
+    ):
+        if hasattr(socket, option):
+            connected.setsockopt(socket.IPPROTO_TCP, getattr(socket, option), value)
+
+
+def expect_acknowledgements(connected: socket.socket) -> None:
+    """Also give up a peer that acknowledges nothing, which is otherwise not probed for 15 minutes.
+
+    To Linux a peer that reads nothing looks the same, so this is not for peers that may be stopped inside a message.
+    """
+    if hasattr(socket, "TCP_USER_TIMEOUT"):
+        connected.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, vanished_after_s() * 1000)
+
+
+# A deadline for each message as a whole, which a slow trickle of bytes does not extend.
+
+
+class ByteStream(Protocol):
+    """A source of bytes, for instance TcpStream."""
+
+    peer: str
+
+    def receive_into(self, *buffers: memoryview, timeout_s: float | None = None, pixel_bytes: int = 0) -> int:
+        """Wait for bytes, the first `pixel_bytes` of which may be pixels, and return their number."""
+
+
+class MessageDeadline:
+    """Receives from a stream, with a time limit for each message that has begun."""
+
+    def __init__(self, stream: ByteStream, timeout_s: float) -> None:
+        self._stream = stream
+        self._timeout_s = timeout_s
+        self._ends_s: float | None = None  # of the message that has begun
+
+    def receive_into(self, *buffers: memoryview, is_inside_message: bool, pixel_bytes: int = 0) -> int:
+        """Wait for bytes: between messages without limit, inside one until its time is over.
+
+        Raises LinkTimeoutError then, and what the stream raises.
+        """
+        if not is_inside_message:
+            self._ends_s = None
+            return self._stream.receive_into(*buffers, pixel_bytes=pixel_bytes)
+        now_s = time.monotonic()
+        if self._ends_s is None:
+            self._ends_s = now_s + self._timeout_s
+        if now_s < self._ends_s:
+            try:
+                left_s = self._ends_s - now_s
+                return self._stream.receive_into(*buffers, timeout_s=left_s, pixel_bytes=pixel_bytes)
+            except LinkTimeoutError:
+                pass
+        raise LinkTimeoutError(f"{self._stream.peer} did not complete a message within {self._timeout_s:g} s.")
+
+
+# A TCP connection and how to make one, for a thread that can be cancelled. tcp_listener.py waits for peers.
+
 
 CONNECT_TIMEOUT_S: Final = 5.0
 _DRAIN_BYTES: Final = 65536
@@ -36,7 +120,7 @@ class TcpStream:
         """Take over a connected socket. Raises OSError and closes it if the peer is gone already."""
         try:
             connected.setblocking(False)
-            tcp_options.set_options(connected)
+            set_options(connected)
             self.peer = peer_name(connected)
             own_host, own_port = connected.getsockname()[:2]
         except OSError:
@@ -78,7 +162,7 @@ class TcpStream:
         self._acknowledges_at_once = hasattr(socket, "TCP_QUICKACK")
 
     def expect_acknowledgements(self) -> None:
-        tcp_options.expect_acknowledgements(self._socket)
+        expect_acknowledgements(self._socket)
 
     def wait_for_acknowledgements(self) -> None:
         """Delay small pieces until what was sent is acknowledged, as sockets do by default (Nagle's algorithm).

@@ -14,9 +14,8 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
-from drone_bridge.net import tcp_options
-from drone_bridge.net.connector import address_name
-from drone_bridge.net.errors import reason
+from drone_bridge.net import tcp as tcp_options
+from drone_bridge.net.connector import address_name, reason
 from drone_bridge.net.tcp_listener import listening_socket
 
 if TYPE_CHECKING:

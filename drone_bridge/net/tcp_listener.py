@@ -9,10 +9,15 @@ import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
-from drone_bridge.net.backoff import Backoff
-from drone_bridge.net.cancellation import Cancellation, wait_readable
-from drone_bridge.net.connector import address_name
-from drone_bridge.net.errors import LinkCancelledError, LinkError, reason
+from drone_bridge.net.connector import (
+    Backoff,
+    Cancellation,
+    LinkCancelledError,
+    LinkError,
+    address_name,
+    reason,
+    wait_readable,
+)
 from drone_bridge.net.tcp import TcpStream, peer_name
 
 if TYPE_CHECKING:

@@ -1,30 +1,82 @@
 # SPDX-License-Identifier: Apache-2.0
-"""UDP links to one peer, and ports for any sender, for a thread that can be cancelled.
-
-A link to one peer has the interface of a TCP link, so that a bridge can maintain both alike; it carries whole
-datagrams, none of which is guaranteed to arrive.
-
-A datagram may have waited in its socket while this process stood still or was busy. So each has an age, and those that
-are too old are dropped before anybody looks at them.
-"""
+"""Which addresses a listener accepts."""
 
 import contextlib
+import ipaddress
 import math
 import select
 import socket
 import struct
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from drone_bridge.net.backoff import Backoff
-from drone_bridge.net.cancellation import Cancellation
-from drone_bridge.net.connector import Connector, address_name
-from drone_bridge.net.errors import LinkCancelledError, LinkError, LinkRefusedError, LinkTimeoutError, reason
+from drone_bridge.net.connector import (
+    Backoff,
+    Cancellation,
+    Connector,
+    LinkCancelledError,
+    LinkError,
+    LinkRefusedError,
+    LinkTimeoutError,
+    address_name,
+    reason,
+)
 
 if TYPE_CHECKING:
     from drone_bridge.net.wire_log import WireLog
+
+
+ANY: Final = "any"
+
+
+class AllowedPeers:
+    """Addresses and networks, such as 10.0.7.1, 192.168.1.0/24 or fd00::/8; ANY allows all."""
+
+    def __init__(self, names: Iterable[str]) -> None:
+        """Raise ValueError with a sentence for anything that is neither an address nor a network."""
+        self._networks: list[ipaddress.IPv4Network | ipaddress.IPv6Network] = []
+        self._allows_all = False
+        for name in names:
+            if name == ANY:
+                self._allows_all = True
+                continue
+            try:
+                self._networks.append(ipaddress.ip_network(name))
+            except ValueError as error:
+                raise ValueError(f"{name!r} is not {ANY!r}, an address, or a network: {error}.") from None
+
+    def allows(self, host: str) -> bool:
+        """Return whether a host is allowed, by its numeric address."""
+        if self._allows_all:
+            return True
+        address = ipaddress.ip_address(host.partition("%")[0])  # a link-local one has its interface behind it
+        if isinstance(address, ipaddress.IPv6Address) and address.ipv4_mapped:
+            address = address.ipv4_mapped
+        return any(address in network for network in self._networks)
+
+
+# A fixed rate for the loop of a thread that can be cancelled.
+
+
+class FixedRate:
+    """Paces a loop by the monotonic clock. After a delay it goes on from there, without a burst to catch up."""
+
+    def __init__(self, cancellation: Cancellation) -> None:
+        self._cancellation = cancellation
+        self._due = time.monotonic()
+
+    def wait(self, period_s: float) -> None:
+        """Wait until the next step is due. Raises LinkCancelledError."""
+        now = time.monotonic()
+        self._due = max(self._due + period_s, now - period_s)
+        if self._cancellation.wait(max(0.0, self._due - now)):
+            raise LinkCancelledError("Pacing was cancelled.")
+
+
+# UDP links to one peer, and ports for any sender, for a thread that can be cancelled.
+
 
 MAX_DATAGRAM_BYTES: Final = 65535  # no datagram is larger, so none is ever cut off
 # Opening a UDP link sends nothing and so storms nobody, while a vehicle may be waiting for its next command.

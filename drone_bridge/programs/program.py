@@ -15,9 +15,8 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Final, TextIO
 
-from drone_bridge.net.cancellation import Cancellation
-from drone_bridge.net.errors import LinkError
-from drone_bridge.wire.errors import ProtocolError
+from drone_bridge.net.connector import Cancellation, LinkError
+from drone_bridge.wire.events import ProtocolError
 
 STOP_SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
 CANNOT_START: Final = 2  # the exit code, as argparse has it

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import argparse
 
-from drone_bridge.net.cancellation import Cancellation
+from drone_bridge.net.connector import Cancellation
 from drone_bridge.net.tcp import TcpConnector
 from drone_bridge.net.tcp_listener import TcpListener
 from drone_bridge.programs.program import say, say_retry

@@ -16,9 +16,8 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from drone_bridge.net.cancellation import Cancellation
+from drone_bridge.net.connector import Cancellation, LinkCancelledError, LinkError
 from drone_bridge.net.discovery import DISCOVERY_GROUP, DISCOVERY_PORT, DiscoveryConnector, DiscoveryRoute
-from drone_bridge.net.errors import LinkCancelledError, LinkError
 from drone_bridge.net.tcp import TcpConnector, TcpStream
 from drone_bridge.programs.operator_options import OperatorParser
 from drone_bridge.programs.options import port, positive
@@ -51,7 +50,7 @@ from drone_bridge.robot.codec import (
     UnbindSubsystem,
     in_pieces,
 )
-from drone_bridge.wire.text import printable
+from drone_bridge.wire.layouts import printable
 
 KEEP_ALIVE_PERIOD_S: Final = 0.1
 STEP_S: Final = 0.02  # how late a leg begins at most

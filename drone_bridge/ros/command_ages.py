@@ -9,9 +9,8 @@ from builtin_interfaces.msg import Time
 from rclpy.node import Node
 
 from drone_bridge.ros.clock_difference import PERIOD_S, PERIODS, TOLERANCE_S, ClockDifference, Judgement
-from drone_bridge.ros.clock_publishers import is_time_simulated
 from drone_bridge.ros.parameters import DeclaredParameters, ParameterDeclaration
-from drone_bridge.ros.time import seconds_between, seconds_of
+from drone_bridge.ros.time import is_time_simulated, seconds_between, seconds_of
 
 _LEARNING_S: Final = PERIOD_S * PERIODS
 _ADVICE: Final = "commands are judged by their delay beyond that; synchronize the clocks, for instance with chrony"

@@ -1,24 +1,146 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Commands from topics: stale and non-finite ones are refused, the newest valid one is kept."""
+"""How long commands on a topic hold, by the QoS policy LIFESPAN that their publishers offer.
+
+DDS itself only discards messages that were not read by then. A command that was read is followed for a while, but no
+longer than its publisher wants.
+"""
 
 import functools
 import math
 import operator
+import threading
 import time
 from collections.abc import Callable, Collection, Iterable
+from dataclasses import dataclass, field
 from typing import Any, Final, Generic, TypeVar
 
 from builtin_interfaces.msg import Time
 from geometry_msgs.msg import Twist, TwistStamped
+from rclpy.node import Node
 
 from drone_bridge.ros.command_ages import CommandAges
-from drone_bridge.ros.lifespan import Lifespan
 from drone_bridge.ros.link_node import LinkNode
-from drone_bridge.ros.mailbox import Arrival, Mailbox
-from drone_bridge.ros.stall_watch import Arrivals, with_sending_time
+from drone_bridge.ros.stall_watch import Arrivals, elapsed_s, with_sending_time
 from drone_bridge.ros.time import stamp_numbers
 
+_INFINITE_NS: Final = 2**63 - 1
+#: Asking takes some tenths of a millisecond, and publishers seldom change.
+_REFRESH_S: Final = 0.5
+
+
+class Lifespan:
+    """The shortest lifespan on a topic, looked up when a message arrives."""
+
+    def __init__(self, node: Node, topic: str) -> None:
+        self._node = node
+        self._topic = node.resolve_topic_name(topic)
+        self._shortest_s = math.inf
+        self._looked_up_s = -math.inf
+
+    def seconds(self) -> float:
+        """Return the lifespan; infinite where no publisher offers one."""
+        now_s = time.monotonic()
+        if now_s - self._looked_up_s > _REFRESH_S:
+            self._looked_up_s = now_s
+            offers = self._node.get_publishers_info_by_topic(self._topic)
+            self._shortest_s = min(
+                (_seconds(each.qos_profile.lifespan.nanoseconds) for each in offers), default=math.inf
+            )
+        return self._shortest_s
+
+
+def _seconds(nanoseconds: int) -> float:
+    # Zero is what a middleware says of a publisher that named none.
+    return nanoseconds / 1e9 if 0 < nanoseconds < _INFINITE_NS else math.inf
+
+
+# Passes the newest command from the executor to the link's thread.
+
+
 CommandT = TypeVar("CommandT")
+
+
+@dataclass(frozen=True, slots=True)
+class Arrival(Generic[CommandT]):
+    """A command and its arrival time, by time.monotonic."""
+
+    command: CommandT
+    arrived_s: float
+    lifespan_s: float = math.inf
+    """For how long it holds at most, from then on."""
+    taken_s: float = field(default_factory=elapsed_s)
+    """When it arrived, by a clock that counts suspension."""
+
+    def is_fresh(self, timeout_s: float) -> bool:
+        """Return whether it still holds, where none does for longer than `timeout_s`."""
+        return elapsed_s() - self.taken_s <= min(timeout_s, self.lifespan_s)
+
+    def expires_s(self, timeout_s: float) -> float:
+        """Return until when it holds, by time.monotonic, where none does for longer than `timeout_s`."""
+        return self.arrived_s + min(timeout_s, self.lifespan_s)
+
+
+class Mailbox(Generic[CommandT]):
+    """Holds the newest command while it is fresh. Thread-safe."""
+
+    def __init__(self) -> None:
+        self._changed = threading.Condition()
+        # Replaced as one: `newest` is asked per frame and needs no lock.
+        self._latest: Arrival[CommandT] | None = None
+        # The newest one with a stamp: one without does not keep a frame from its answer.
+        self._answer: tuple[CommandT | None, tuple[int, int] | None] = (None, None)
+        self._is_closed = False
+
+    def put(self, command: CommandT, stamp: tuple[int, int] | None = None, lifespan_s: float = math.inf) -> None:
+        """Replace the command. `stamp` is the (sec, nanosec) of the frame that it answers."""
+        with self._changed:
+            self._latest = Arrival(command, time.monotonic(), lifespan_s)
+            if stamp is not None:
+                self._answer = command, stamp
+            self._changed.notify_all()
+
+    @property
+    def has_any(self) -> bool:
+        """Whether there is a command, fresh or not."""
+        return self._latest is not None
+
+    def newest(self, timeout_s: float) -> Arrival[CommandT] | None:
+        """Return the command with its arrival time, if it arrived within the last `timeout_s`."""
+        latest = self._latest
+        return latest if latest and latest.is_fresh(timeout_s) else None
+
+    def wait_for(self, stamp: tuple[int, int], timeout_s: float) -> CommandT | None:
+        """Wait for the command that answers the frame of this stamp; return None after the timeout or on `close`."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._is_closed or self._answer[1] == stamp, timeout_s)
+            command, answered = self._answer
+            return command if answered == stamp and not self._is_closed else None
+
+    def has_unstamped(self, timeout_s: float) -> bool:
+        """Return whether the newest command is fresh and answers no frame in particular."""
+        with self._changed:
+            newest = self.newest(timeout_s)
+            return newest is not None and newest.command is not self._answer[0]
+
+    def forget(self) -> None:
+        """Forget the command."""
+        with self._changed:
+            self._latest, self._answer = None, (None, None)
+
+    def clear(self) -> None:
+        """Forget the command, and allow waiting again after `close`."""
+        with self._changed:
+            self._latest, self._answer, self._is_closed = None, (None, None), False
+
+    def close(self) -> None:
+        """End all waiting."""
+        with self._changed:
+            self._is_closed = True
+            self._changed.notify_all()
+
+
+# Commands from topics: stale and non-finite ones are refused, the newest valid one is kept.
+
 
 #: What a Twist can ask for, with its unit.
 TWIST_AXES: Final = {
@@ -197,11 +319,11 @@ def _float_getters(message_type: type) -> tuple[tuple[str, Callable[[Any], float
     """Return a getter for each float of a message; finding them takes longer than everything else about a command."""
 
     def names(message: Any, prefix: str) -> Iterable[str]:
-        for field in message.get_fields_and_field_types():
-            value = getattr(message, field)
+        for name in message.get_fields_and_field_types():
+            value = getattr(message, name)
             if isinstance(value, float):
-                yield f"{prefix}{field}"
+                yield f"{prefix}{name}"
             elif hasattr(value, "get_fields_and_field_types"):
-                yield from names(value, f"{prefix}{field}.")
+                yield from names(value, f"{prefix}{name}.")
 
     return tuple((name, operator.attrgetter(name)) for name in names(message_type(), ""))

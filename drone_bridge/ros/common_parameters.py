@@ -5,10 +5,9 @@ import math
 from collections.abc import Sequence
 from typing import Final, NamedTuple, TypeVar
 
-from drone_bridge.net.allowed_peers import ANY, AllowedPeers
+from drone_bridge.net.udp import ANY, AllowedPeers
 from drone_bridge.ros.command_ages import clock_difference_parameter
-from drone_bridge.ros.covariances import AXES, OdometryCovariances
-from drone_bridge.ros.frame_names import FrameNames
+from drone_bridge.ros.frames import AXES, FrameNames, OdometryCovariances
 from drone_bridge.ros.parameters import DeclaredParameters, ParameterDeclaration
 
 FrameNamesT = TypeVar("FrameNamesT", bound=FrameNames)

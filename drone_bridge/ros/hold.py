@@ -20,9 +20,7 @@ from rclpy.publisher import Publisher
 from std_msgs.msg import Bool
 from std_srvs.srv import SetBool
 
-from drone_bridge.ros.delivery import PUBLISHER_ERRORS
-from drone_bridge.ros.publisher_events import NO_EVENTS
-from drone_bridge.ros.qos import latched
+from drone_bridge.ros.topics import NO_EVENTS, PUBLISHER_ERRORS, latched
 
 if TYPE_CHECKING:
     from drone_bridge.ros.link_node import LinkNode

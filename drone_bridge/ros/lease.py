@@ -21,8 +21,8 @@ try:
 except ImportError:  # Humble
     from rclpy.qos_event import SubscriptionEventCallbacks, UnsupportedEventTypeError
 
-from drone_bridge.ros.delivery import PUBLISHER_ERRORS
 from drone_bridge.ros.link_node import LinkNode
+from drone_bridge.ros.topics import PUBLISHER_ERRORS
 
 #: What a publisher promises; its middleware renews it every two thirds of this.
 OFFERED_S: Final = 0.4

@@ -1,41 +1,309 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The base of bridges and servers: a lifecycle, a link with its own thread, diagnostics."""
+"""The last packets to a vehicle, repeated because datagrams may be lost."""
 
 import contextlib
+import copy
+import functools
 import threading
 import time
+import traceback
 from abc import abstractmethod
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from builtin_interfaces.msg import Time
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
+from rcl_interfaces.msg import SetParametersResult
+from rclpy.callback_groups import CallbackGroup
+from rclpy.client import Client
 from rclpy.clock import Clock, ClockType  # type: ignore[attr-defined] # where humble has it, too
-from rclpy.lifecycle import LifecycleState, TransitionCallbackReturn
+from rclpy.guard_condition import GuardCondition
+from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackReturn
+from rclpy.parameter import Parameter
 from rclpy.publisher import Publisher
+from rclpy.qos import QoSProfile
+from rclpy.qos_overriding_options import QoSOverridingOptions
+from rclpy.timer import Timer
 
-from drone_bridge.net.cancellation import Cancellation
-from drone_bridge.net.connector import address_name
-from drone_bridge.net.errors import LinkError
+from drone_bridge.net.connector import Backoff, Cancellation, LinkCancelledError, LinkError, address_name
 from drone_bridge.net.tcp import TcpConnector
 from drone_bridge.net.tcp_listener import TcpListener
 from drone_bridge.net.udp import Freshness
-from drone_bridge.ros.clock_publishers import clock_conflict, is_time_simulated
-from drone_bridge.ros.delivery import PUBLISHER_ERRORS
-from drone_bridge.ros.entity_owner import EntityOwner, log_failure
+from drone_bridge.ros.compatible_subscription import subscribe
+from drone_bridge.ros.diagnostics import CLOCKS, SILENCES, LinkStatistics, Reports, Ticker
 from drone_bridge.ros.hold import Hold
-from drone_bridge.ros.link_thread import STOP_TIMEOUT_S, UNREACHABLE, Endpoint, LinkThread
-from drone_bridge.ros.parameters import UNCONFIGURED, ParameterDeclaration
-from drone_bridge.ros.publisher_events import NO_EVENTS
-from drone_bridge.ros.reports import CLOCKS, SILENCES, Reports
+from drone_bridge.ros.parameters import UNCONFIGURED, DeclaredParameters, ParameterDeclaration, has_value
 from drone_bridge.ros.stall_watch import PROCESS
-from drone_bridge.ros.statistics import LinkStatistics
-from drone_bridge.ros.ticker import Ticker
-from drone_bridge.ros.time import time_from_nanoseconds
+from drone_bridge.ros.time import clock_conflict, is_time_simulated, time_from_nanoseconds
+from drone_bridge.ros.topics import NO_EVENTS, PUBLISHER_ERRORS
 from drone_bridge.ros.wire_log import open_wire_log
+from drone_bridge.wire.events import RemoteProtocolError
 
 if TYPE_CHECKING:
     from drone_bridge.net.wire_log import WireLog
+
+
+FAREWELLS: Final = 3
+#: Between two of them, so that they do not share one another's fate.
+FAREWELL_GAP_S: Final = 0.02
+
+
+def repeat_farewell(send: Callable[[], None]) -> None:
+    """Send the last packet FAREWELLS times. `send` may fail but must not raise."""
+    for number in range(FAREWELLS):
+        if number:
+            time.sleep(FAREWELL_GAP_S)
+        send()
+
+
+# The thread that opens a link, uses it, and reopens it when it is lost.
+
+
+STOP_TIMEOUT_S: Final = 2.0
+#: While the whole process is held up, only one of so many shares of that time goes by.
+_STOP_SHARES: Final = 20
+#: The condition of a peer that can't be reached.
+UNREACHABLE: Final = "unreachable peer"
+
+
+class Stream(Protocol):
+    """An open link to one peer."""
+
+    @property
+    def peer(self) -> str:
+        """The peer's name for logs and diagnostics."""
+
+    def close(self) -> None:
+        """Close at once."""
+
+
+class Endpoint(Protocol):
+    """A source of links to a peer, for instance TcpConnector and TcpListener."""
+
+    @property
+    def backoff(self) -> Backoff:
+        """The delays between attempts."""
+
+    @property
+    def port(self) -> int:
+        """The port in use."""
+
+    def open(self) -> Stream:
+        """Wait for a peer. Raises LinkCancelledError."""
+
+    def close(self) -> None:
+        """Release its resources."""
+
+
+class LinkThread:
+    """Keeps one link open until it is stopped."""
+
+    def __init__(
+        self,
+        name: str,
+        endpoint: Endpoint,
+        cancellation: Cancellation,
+        reports: Reports,
+        *,
+        prepare: Callable[[], None],
+        converse: Callable[[Any], None],
+    ) -> None:
+        """`prepare` is called when a link is open, before that is reported.
+
+        `converse` then uses the link until the peer ends it or an exception is raised.
+        """
+        self.endpoint = endpoint
+        self._cancellation = cancellation
+        self._prepare = prepare
+        self._converse = converse
+        self._reports = reports
+        # It is waited for, but must not keep a process alive should it ever hang.
+        self._thread = threading.Thread(target=self._run, name=name, daemon=True)
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def stop(self, stop_waiting: Callable[[], None]) -> bool:
+        """Cancel the link and wait for its thread; return whether that ended in time.
+
+        `stop_waiting` ends whatever `converse` waits for beside the link.
+        """
+        self._cancellation.cancel()
+        stop_waiting()
+        for _ in range(_STOP_SHARES):
+            if self._thread.is_alive():
+                self._thread.join(STOP_TIMEOUT_S / _STOP_SHARES)
+        if self._thread.is_alive():
+            return False
+        self.endpoint.close()
+        self._cancellation.close()
+        return True
+
+    def _run(self) -> None:
+        reports, backoff = self._reports, self.endpoint.backoff
+        while not self._cancellation.is_set:
+            reports.statistics.state = "waiting for a peer"
+            try:
+                stream = self.endpoint.open()
+            except LinkCancelledError:
+                break
+            except Exception:
+                reports.count_and_warn("internal errors", traceback.format_exc())
+                self._cancellation.wait(backoff.next_delay_s())
+                continue
+            try:
+                self._talk(stream)
+            finally:
+                reports.statistics.liveness.closed()
+                stream.close()
+        reports.statistics.state = "closed"
+
+    def _talk(self, stream: Stream) -> None:
+        reports = self._reports
+        try:
+            self._prepare()
+            self._announce(stream)
+            self._converse(stream)
+        except LinkCancelledError:
+            pass
+        except RemoteProtocolError as error:
+            reports.count_and_warn(
+                "rejected input", f"{error} The connection is closed, as its bytes can't be trusted."
+            )
+        except LinkError as error:
+            reports.count_and_warn("lost connections", str(error))
+        except Exception:
+            reports.count_and_warn("internal errors", traceback.format_exc())
+
+    def _announce(self, stream: Stream) -> None:
+        reports, statistics = self._reports, self._reports.statistics
+        statistics.state, statistics.peer = statistics.open_state, stream.peer
+        statistics.counts["connections"] += 1
+        statistics.liveness.opened()
+        reports.end_ongoing(UNREACHABLE)
+        reports.inform(f"{statistics.open_state.capitalize()} to {stream.peer}.")
+
+
+# A lifecycle node with declared parameters that destroys at cleanup what it created at configure.
+
+
+Transition = Callable[[Any, LifecycleState], TransitionCallbackReturn]
+
+
+def log_failure(transition: Transition) -> Transition:
+    """Wrap a transition of an EntityOwner to log why it failed, which rclpy does not do."""
+
+    @functools.wraps(transition)
+    def guarded(node: "EntityOwner", state: LifecycleState) -> TransitionCallbackReturn:
+        try:
+            return transition(node, state)
+        except (LinkError, ValueError) as error:
+            node.transition_failed(error)
+            return TransitionCallbackReturn.FAILURE
+        except Exception:
+            if node.context.ok():  # else ROS is being shut down, and everything fails
+                node.get_logger().error(traceback.format_exc())
+            return TransitionCallbackReturn.ERROR
+
+    return guarded
+
+
+class EntityOwner(LifecycleNode):
+    """Makes publishers, subscriptions, clients, services and timers, and destroys them at cleanup."""
+
+    def __init__(self, name: str, declarations: Iterable[ParameterDeclaration], **options: Any) -> None:
+        """Make the node; the options are rclpy's, such as `namespace` and `parameter_overrides`."""
+        #: Undoes what configure has done, last things first.
+        self.cleanup = contextlib.ExitStack()
+        super().__init__(name, **options)
+        self.parameters = DeclaredParameters(self, declarations, keep_refused=True)
+        PROCESS.start()
+
+    def transition_failed(self, error: Exception) -> None:
+        """Tell the user why a transition failed."""
+        self.get_logger().error(str(error))
+
+    def make_publisher(self, message_type: type, topic: str, qos: QoSProfile | int) -> "Publisher[Any]":
+        """Create a publisher whose QoS can be overridden by parameters."""
+        options = QoSOverridingOptions.with_default_policies()
+        publisher: Publisher[Any] = self.create_publisher(
+            message_type,
+            topic,
+            copy.copy(qos),  # an override changes the profile that it is given, and others may have the same
+            event_callbacks=NO_EVENTS,
+            qos_overriding_options=options,
+        )
+        self.cleanup.callback(self.destroy_publisher, publisher)
+        return publisher
+
+    def make_subscription(
+        self,
+        message_type: type,
+        topic: str,
+        callback: Callable[[Any], Any],
+        depth: QoSProfile | int,
+        callback_group: CallbackGroup | None = None,
+    ) -> None:
+        """Create a subscription whose QoS can be overridden by parameters; publishers that offer less are heard too."""
+        options = QoSOverridingOptions.with_default_policies()
+        group, keep = callback_group, self.keep_subscription
+        subscribe(self, message_type, topic, callback, depth, callback_group=group, overridable=options, keep=keep)
+
+    def keep_subscription(self, subscription: Any) -> None:
+        """Destroy a subscription with what else configure has created."""
+        self.cleanup.callback(self.destroy_subscription, subscription)
+
+    def end_subscriptions(self, topic: str) -> None:
+        """Destroy the subscriptions to a topic, which may have been made with `make_subscription`. For the executor."""
+        name = self.resolve_topic_name(topic)
+        for subscription in tuple(self.subscriptions):
+            if subscription.topic_name == name:
+                self.destroy_subscription(subscription)
+
+    def make_client(self, service_type: type, name: str) -> "Client[Any, Any]":
+        client: Client[Any, Any] = self.create_client(service_type, name)
+        self.cleanup.callback(self.destroy_client, client)
+        return client
+
+    def make_guard_condition(self, callback: Callable[[], None]) -> GuardCondition:
+        """Create a guard condition, which any thread may trigger to have the executor call back."""
+        guard = self.create_guard_condition(callback)
+        self.cleanup.callback(self.destroy_guard_condition, guard)
+        return guard
+
+    def make_timer(self, period_s: float, callback: Callable[[], None]) -> Timer:
+        """Create a timer that runs even while simulated time stands still."""
+        timer = self.create_timer(period_s, callback, clock=Clock(clock_type=ClockType.STEADY_TIME))
+        self.cleanup.callback(self.destroy_timer, timer)
+        return timer
+
+    def make_service(
+        self, service_type: type, name: str, callback: Callable[[Any, Any], Any], callback_group: CallbackGroup
+    ) -> None:
+        """Create a service below the node's name."""
+        self.create_service(service_type, f"~/{name}", callback, callback_group=callback_group)
+
+    def set_parameters_atomically(self, parameter_list: "list[Parameter[Any]]") -> SetParametersResult:
+        """Set parameters, ignoring those that already have their value, even if they can't be changed now.
+
+        So that what `ros2 param dump` wrote can be loaded again.
+        """
+        changed = [parameter for parameter in parameter_list if not has_value(self, parameter)]
+        result = super().set_parameters_atomically(changed) if changed else SetParametersResult(successful=True)
+        if result.successful:
+            for parameter in parameter_list:
+                self.parameters.refused.pop(parameter.name, None)
+        return result
+
+    def destroy_node(self) -> None:
+        self.cleanup.close()
+        super().destroy_node()
+        # rclpy leaves it to the garbage collection, and until then rcl has the node's name for /rosout as one in use.
+        self._state_machine.destroy_when_not_in_use()
+
+
+# The base of bridges and servers: a lifecycle, a link with its own thread, diagnostics.
+
 
 DIAGNOSTICS_PERIOD_S: Final = 1.0
 #: How often a node whose port is taken tries to start.

@@ -3,13 +3,15 @@
 
 import math
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, fields
+from typing import Any, TypeVar
 
 from rcl_interfaces.msg import FloatingPointRange, IntegerRange, ParameterDescriptor, SetParametersResult
 from rclpy.exceptions import ParameterException
 from rclpy.node import Node
 from rclpy.parameter import Parameter
+
+from drone_bridge.described import MEANING, RANGE
 
 UNCONFIGURED = "unconfigured"
 
@@ -141,3 +143,31 @@ def has_value(node: Node, parameter: "Parameter[Any]") -> bool:
     if isinstance(present.value, Iterable):  # arrays come as lists and as arrays
         return list(present.value) == list(parameter.value)
     return bool(present.value == parameter.value)
+
+
+# Dataclasses of described fields as ROS parameters.
+
+
+T = TypeVar("T")
+
+
+def declarations(parameters: type, prefix: str) -> tuple[ParameterDeclaration, ...]:
+    """Return the declaration of each field, named `prefix`.field."""
+    return tuple(
+        ParameterDeclaration(
+            f"{prefix}.{item.name}",
+            list(item.default) if isinstance(item.default, tuple) else item.default,
+            item.metadata[MEANING],
+            range=item.metadata[RANGE],
+        )
+        for item in fields(parameters)
+    )
+
+
+def read(parameters: Callable[..., T], prefix: str, values: Any) -> T:
+    """Return the dataclass, each field with the value of its parameter; `values[name]` gives that."""
+    read_values = {}
+    for item in fields(parameters):  # type: ignore[arg-type]
+        value = values[f"{prefix}.{item.name}"]
+        read_values[item.name] = tuple(value) if isinstance(item.default, tuple) else value
+    return parameters(**read_values)

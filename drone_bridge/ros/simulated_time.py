@@ -12,10 +12,10 @@ from builtin_interfaces.msg import Time
 from rclpy.publisher import Publisher
 from rosgraph_msgs.msg import Clock
 
-from drone_bridge.ros.clock_publishers import CLOCK_TOPIC
 from drone_bridge.ros.link_node import LinkNode
 from drone_bridge.ros.parameters import ParameterDeclaration
-from drone_bridge.ros.qos import newest
+from drone_bridge.ros.time import CLOCK_TOPIC
+from drone_bridge.ros.topics import newest
 
 
 def time_parameters(whose: str) -> tuple[ParameterDeclaration, ...]:

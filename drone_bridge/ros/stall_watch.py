@@ -50,6 +50,8 @@ class StallWatch:
         self._resumed_s = -math.inf
         self._noticing = threading.Lock()
         self._thread: threading.Thread | None = None
+        # Without a node nobody ticks, and then a gap between two questions says nothing.
+        self._is_ticking = clock is not elapsed_s
 
     def running_s(self) -> float:
         """Return for how long the process has been running since its last stall; infinity without one.
@@ -57,6 +59,8 @@ class StallWatch:
         Whoever draws conclusions from a peer's silence waits until it has spoken and listened for that long again.
         """
         # The gap is judged by whoever comes first after it, and that need not be the thread that ticks.
+        if not self._is_ticking:
+            return math.inf
         with self._noticing:
             now_s = self._clock()
             if now_s - self._ticked_s > STALL_S:
@@ -77,7 +81,7 @@ class StallWatch:
         """Tick in a thread of its own, from now on. May be called again, also in a forked process."""
         with self._noticing:
             if self._thread is None or not self._thread.is_alive():
-                self._ticked_s = self._clock()
+                self._ticked_s, self._is_ticking = self._clock(), True
                 self._thread = threading.Thread(target=self._tick, name="stall watch", daemon=True)
                 self._thread.start()
 

@@ -1,31 +1,111 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tables of topics: each topic of a protocol is one row, which bridge, server, reference page and tests go by.
-
-A row says what comes from which wire message and how, in both directions. Its two functions are methods of the
-protocol's translation, an object that holds what parameters decide: frames, signs, covariances, prepared messages.
-So the table itself is a constant. What it does not say is what depends on more than one message: handshakes, buttons,
-watchdogs, which sensors or entities there are.
-"""
+"""QoS profiles that several nodes use: a new one each time, because leases and overrides change them."""
 
 from __future__ import annotations
 
+import contextlib
+import math
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final, Generic, NamedTuple, TypeVar
 
 from builtin_interfaces.msg import Time
-from rclpy.qos import QoSProfile, qos_profile_sensor_data
+from rclpy.duration import Duration
+from rclpy.exceptions import InvalidHandle
+from rclpy.impl.implementation_singleton import rclpy_implementation
+from rclpy.node import PublisherEventCallbacks  # type: ignore[attr-defined] # where humble has it, too
+from rclpy.publisher import Publisher
+from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy, qos_profile_sensor_data
 from tf2_msgs.msg import TFMessage
-
-from drone_bridge.ros.outputs import Output, Outputs
-from drone_bridge.ros.qos import latched
 
 if TYPE_CHECKING:
     from geometry_msgs.msg import TransformStamped
+    from rclpy.publisher import Publisher
 
     from drone_bridge.ros.link_node import LinkNode
+
+
+def latched() -> QoSProfile:
+    """Return the QoS of topics whose last message late subscribers get as well."""
+    return QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
+
+
+def newest() -> QoSProfile:
+    """Return the QoS of topics on which a newer message replaces one that was not taken in time."""
+    return QoSProfile(depth=1, reliability=ReliabilityPolicy.RELIABLE)
+
+
+# What publishing can raise, and waiting until the last message of a publisher is delivered.
+
+
+DELIVERY_TIMEOUT_S: Final = 0.3
+#: A writer of reliable messages was overrun, or ROS is already shutting down.
+PUBLISHER_ERRORS: Final = (rclpy_implementation.RCLError, InvalidHandle)
+
+
+def wait_for_delivery(publisher: Publisher[Any]) -> None:
+    """Wait for subscribers to acknowledge the last message, as ROS may be shut down next."""
+    with contextlib.suppress(*PUBLISHER_ERRORS):
+        publisher.wait_for_all_acked(Duration(seconds=DELIVERY_TIMEOUT_S))
+
+
+# Publishers that ignore subscribers with an incompatible QoS, as those log a warning themselves.
+
+
+NO_EVENTS: Final = PublisherEventCallbacks(use_default_callbacks=False)
+
+
+# Topics whose messages are made only while they have subscribers.
+
+
+#: How long a new subscriber may go unnoticed, for want of a reason to choose otherwise.
+SUBSCRIBER_CHECK_PERIOD_S: Final = 0.2
+
+SourceT = TypeVar("SourceT")
+
+
+class Output(NamedTuple):
+    """A topic, and the function that makes its message, or None, from a source and a stamp."""
+
+    publisher: Publisher[Any]
+    make: Callable[[Any, Time], Any]
+
+
+class Outputs(Generic[SourceT]):
+    """The topics of one source, such as a camera frame or the state of an entity.
+
+    DDS is queried for subscribers only now and then: a query can take longer than anything but publishing.
+    """
+
+    def __init__(self, node: LinkNode, outputs: Iterable[Output], period_s: float = SUBSCRIBER_CHECK_PERIOD_S) -> None:
+        """`period_s` is how long a new subscriber may go unnoticed."""
+        self._node = node
+        self._outputs = tuple(outputs)
+        self._period_s = period_s
+        self._wanted: list[Output] = []
+        self.recheck()
+
+    def recheck(self) -> None:
+        """Query the subscribers again before the next publication."""
+        self._checked_s = -math.inf
+
+    def wanted(self) -> list[Output]:
+        now_s = time.monotonic()
+        if now_s - self._checked_s > self._period_s:
+            self._checked_s = now_s
+            self._wanted = [output for output in self._outputs if self._node.is_wanted(output.publisher)]
+        return self._wanted
+
+    def publish(self, source: SourceT, stamp: Time) -> None:
+        """Make and publish the messages that have subscribers."""
+        # All are made first: each one published wakes a thread of DDS, which costs least when it is still awake.
+        made = [(topic, message) for topic, make in self.wanted() if (message := make(source, stamp)) is not None]
+        self._node.publish_all(made)
+
+
+# Tables of topics: each topic of a protocol is one row, which bridge, server, reference page and tests go by.
 
 
 def queued() -> QoSProfile:

@@ -7,9 +7,9 @@ from typing import Final
 
 from geometry_msgs.msg import Twist
 
-from drone_bridge.ros.delivery import wait_for_delivery
 from drone_bridge.ros.last_word import LastWord
 from drone_bridge.ros.link_node import LinkNode
+from drone_bridge.ros.topics import wait_for_delivery
 
 #: The count of operators that fell silent while commanding a motion.
 OPERATORS_LOST: Final = "operators gone"

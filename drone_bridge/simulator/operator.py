@@ -18,8 +18,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from drone_bridge.motion.wxyz import Vector, WxyzQuaternion, rotate
-from drone_bridge.net.cancellation import Cancellation
-from drone_bridge.net.errors import LinkCancelledError, LinkError, LinkTimeoutError
+from drone_bridge.net.connector import Cancellation, LinkCancelledError, LinkError, LinkTimeoutError
 from drone_bridge.net.tcp import TcpConnector, TcpStream
 from drone_bridge.programs.operator_options import OperatorParser
 from drone_bridge.programs.options import positive

@@ -11,10 +11,14 @@ from builtin_interfaces.msg import Time
 from geometry_msgs.msg import Twist
 from std_msgs.msg import String
 
-from drone_bridge.net.backoff import Backoff
-from drone_bridge.net.cancellation import Cancellation
-from drone_bridge.net.connector import address_name
-from drone_bridge.net.errors import LinkCancelledError, LinkError, LinkTimeoutError
+from drone_bridge.net.connector import (
+    Backoff,
+    Cancellation,
+    LinkCancelledError,
+    LinkError,
+    LinkTimeoutError,
+    address_name,
+)
 from drone_bridge.net.udp import Datagram, UdpListener, name
 from drone_bridge.net.udp import name as name_of
 from drone_bridge.ros.commands import CommandIntake
@@ -29,17 +33,14 @@ from drone_bridge.ros.common_parameters import (
     read_allowed_peers,
     read_group,
 )
-from drone_bridge.ros.covariances import EXACT_VARIANCE, UNKNOWN_VARIANCE
-from drone_bridge.ros.farewell import repeat_farewell
-from drone_bridge.ros.link_node import STALE_DATAGRAMS, LinkNode
-from drone_bridge.ros.link_thread import Endpoint
-from drone_bridge.ros.outputs import Output
+from drone_bridge.ros.frames import EXACT_VARIANCE, UNKNOWN_VARIANCE
+from drone_bridge.ros.link_node import STALE_DATAGRAMS, Endpoint, LinkNode, repeat_farewell
 from drone_bridge.ros.parameters import ParameterDeclaration
 from drone_bridge.ros.program import run
 from drone_bridge.ros.simulated_time import Stamps, time_parameters
 from drone_bridge.ros.stall_watch import PROCESS
 from drone_bridge.ros.time import time_from_seconds
-from drone_bridge.ros.topics import TopicPublishers
+from drone_bridge.ros.topics import Output, TopicPublishers
 from drone_bridge.telemetry.codec import (
     DEFAULT_PORT,
     ControllerConnection,
@@ -67,7 +68,7 @@ from drone_bridge.telemetry.topics import (
     command_from_twist,
     static_transforms,
 )
-from drone_bridge.wire.errors import RemoteProtocolError
+from drone_bridge.wire.events import RemoteProtocolError
 
 MEBIBYTE: Final = 1024 * 1024
 _LIMITS: Final = Limits()

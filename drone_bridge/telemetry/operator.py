@@ -16,8 +16,7 @@ import time
 from collections.abc import Sequence
 from typing import Any, Final
 
-from drone_bridge.net.cancellation import Cancellation
-from drone_bridge.net.errors import LinkCancelledError, LinkError
+from drone_bridge.net.connector import Cancellation, LinkCancelledError, LinkError
 from drone_bridge.net.udp import UdpListener, name
 from drone_bridge.programs.operator_options import OperatorParser
 from drone_bridge.programs.options import positive
@@ -32,7 +31,7 @@ from drone_bridge.telemetry.codec import (
     DroneTelemetry,
     RoverTelemetry,
 )
-from drone_bridge.wire.errors import RemoteProtocolError
+from drone_bridge.wire.events import RemoteProtocolError
 
 REPORT_PERIOD_S: Final = 1.0
 FAREWELLS: Final = 3

@@ -21,18 +21,12 @@ from tf2_msgs.msg import TFMessage
 from drone_bridge.motion.quaternions import Quaternion, euler_from_quaternion, inverse, quaternion_from_euler, rotated
 from drone_bridge.msg import LandingPad as LandingPadMessage
 from drone_bridge.ros import frames
-from drone_bridge.ros.covariances import OdometryCovariances
-from drone_bridge.ros.frame_names import DroneFrameNames
-from drone_bridge.ros.frames import BodyRates
-from drone_bridge.ros.images import pinhole_camera_info, set_data
-from drone_bridge.ros.jpeg import JpegDecoder
+from drone_bridge.ros.frames import BodyRates, DroneFrameNames, OdometryCovariances, Pose, odometry_transform, transform
+from drone_bridge.ros.images import JpegDecoder, pinhole_camera_info, set_data
 from drone_bridge.ros.message_template import STAMP, MessageTemplate
 from drone_bridge.ros.parameters import ParameterDeclaration
-from drone_bridge.ros.planar import Pose
-from drone_bridge.ros.qos import latched, newest
 from drone_bridge.ros.time import seconds_of, stamp_numbers, time_from_seconds
-from drone_bridge.ros.topics import MissingTopicError, Topic, TopicTable
-from drone_bridge.ros.transforms import odometry_transform, transform
+from drone_bridge.ros.topics import MissingTopicError, Topic, TopicTable, latched, newest
 from drone_bridge.telemetry.codec import (
     MAX_FOV,
     MAX_THRUST,
@@ -49,7 +43,7 @@ from drone_bridge.telemetry.codec import (
     Vector,
 )
 from drone_bridge.telemetry.codec import Imu as WireImu
-from drone_bridge.wire.errors import LocalProtocolError
+from drone_bridge.wire.events import LocalProtocolError
 from drone_bridge.wire.jpeg import read_size
 
 # The telemetry protocol documents one sign: thrust + is up. At rest its accelerometer reads + on z, so its body has z

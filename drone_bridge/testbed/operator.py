@@ -18,8 +18,7 @@ from typing import Final
 from drone_bridge.motion.attitude_estimator import MeasuredAttitude
 from drone_bridge.motion.flight_control import Command, DroneModel
 from drone_bridge.motion.velocity_control import VelocityCommand, VelocityControl, VelocityParameters
-from drone_bridge.net.cancellation import Cancellation
-from drone_bridge.net.errors import LinkError, LinkTimeoutError
+from drone_bridge.net.connector import Cancellation, LinkError, LinkTimeoutError
 from drone_bridge.net.tcp import TcpStream
 from drone_bridge.programs.operator_options import OperatorParser
 from drone_bridge.programs.options import add_choice, one_of
@@ -38,7 +37,7 @@ from drone_bridge.testbed.codec import (
     SensorFrame,
     SimulationRestarted,
 )
-from drone_bridge.wire.errors import ProtocolError
+from drone_bridge.wire.events import ProtocolError
 
 #: So long a silence where the first frame may end says that it does.
 _FRAME_END_SILENCE_S: Final = 0.5

@@ -42,8 +42,7 @@ def main(args: list[str] | None = None) -> int:
     import rclpy
     from rclpy.utilities import remove_ros_args
 
-    from drone_bridge.ros.discovery_server import ask_for_all_topics
-    from drone_bridge.ros.program import end_in_time, initialize_ros
+    from drone_bridge.ros.program import ask_for_all_topics, end_in_time, initialize_ros
     from drone_bridge.tools.recording.node import Recorder
 
     arguments = sys.argv if args is None else [sys.argv[0], *args]

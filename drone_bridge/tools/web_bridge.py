@@ -20,8 +20,7 @@ def main() -> int:
         print(f"web_bridge: missing on this machine. Install it with: pip install {' '.join(missing)}", file=sys.stderr)
         return 1
 
-    from drone_bridge.ros.discovery_server import ask_for_all_topics
-    from drone_bridge.ros.program import run
+    from drone_bridge.ros.program import ask_for_all_topics, run
     from drone_bridge.tools.web.node import WebBridge
 
     ask_for_all_topics()

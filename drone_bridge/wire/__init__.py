@@ -6,8 +6,15 @@ what arrived in whatever pieces, `next_event` gives what it means until it retur
 a message. Any bytes give events or RemoteProtocolError; `send` raises LocalProtocolError, whatever it is given.
 """
 
-from drone_bridge.wire.errors import LocalProtocolError, ProtocolError, RemoteProtocolError
-from drone_bridge.wire.events import NEED_DATA, ConnectionClosed, EventSource, NeedData
+from drone_bridge.wire.events import (
+    NEED_DATA,
+    ConnectionClosed,
+    EventSource,
+    LocalProtocolError,
+    NeedData,
+    ProtocolError,
+    RemoteProtocolError,
+)
 
 __all__ = [
     "NEED_DATA",

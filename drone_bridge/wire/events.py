@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Events and event queues that all connections share."""
+"""Errors of a conversation, by who caused them."""
 
 from abc import ABC, abstractmethod
 from collections import deque
@@ -8,7 +8,21 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Final, Generic, Literal, TypeVar
 
-from drone_bridge.wire.errors import RemoteProtocolError
+
+class ProtocolError(Exception):
+    """A violation of the protocol; the text is a human-readable sentence."""
+
+
+class LocalProtocolError(ProtocolError):
+    """Our side tried to send what the protocol does not allow. Nothing was sent."""
+
+
+class RemoteProtocolError(ProtocolError):
+    """The peer sent what the protocol does not allow. Its later bytes can't be trusted."""
+
+
+# Events and event queues that all connections share.
+
 
 EventT = TypeVar("EventT")
 

@@ -5,8 +5,7 @@ import struct
 from abc import abstractmethod
 from typing import ClassVar
 
-from drone_bridge.wire.errors import RemoteProtocolError
-from drone_bridge.wire.events import NEED_DATA, ConnectionClosed, EventSource, EventT, NeedData
+from drone_bridge.wire.events import NEED_DATA, ConnectionClosed, EventSource, EventT, NeedData, RemoteProtocolError
 from drone_bridge.wire.layouts import MisfitError
 
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a connection of a protocol has received so far."""
 
-from drone_bridge.wire.errors import RemoteProtocolError
+from drone_bridge.wire.events import RemoteProtocolError
 
 
 def drain(connection):

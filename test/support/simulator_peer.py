@@ -10,7 +10,7 @@ from ros_session import Inbox, wait_until
 from drone_bridge.motion.wxyz import multiply
 from drone_bridge.simulator import codec as sim
 from drone_bridge.simulator.codec import Attribute, ItemType
-from drone_bridge.wire.errors import RemoteProtocolError
+from drone_bridge.wire.events import RemoteProtocolError
 
 UPRIGHT = (1.0, 0.0, 0.0, 0.0)
 STILL = {

@@ -8,8 +8,7 @@ import threading
 import pytest
 from processes import TIMEOUT_S
 
-from drone_bridge.net.backoff import Backoff
-from drone_bridge.net.errors import LinkCancelledError, LinkTimeoutError
+from drone_bridge.net.connector import Backoff, LinkCancelledError, LinkTimeoutError
 from drone_bridge.net.tcp import TcpConnector
 
 # A socket that nobody closed is a defect even where the garbage collector finds it in time.

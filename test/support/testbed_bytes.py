@@ -20,7 +20,7 @@ from drone_bridge.testbed.codec import (
     SensorFrame,
     autopilot_connection,
 )
-from drone_bridge.wire.errors import RemoteProtocolError
+from drone_bridge.wire.events import RemoteProtocolError
 
 CONSTANTS = Constants(120, 90, 2, 1, 0.25, 1, 9.8125, 0.25, 25, 720, 720, 720)
 LEFT, RIGHT = b"left..", b"right."

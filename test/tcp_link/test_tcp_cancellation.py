@@ -21,7 +21,7 @@ from tcp_peer import (
     receive,
 )
 
-from drone_bridge.net.errors import LinkCancelledError
+from drone_bridge.net.connector import LinkCancelledError
 from drone_bridge.net.tcp import TcpConnector
 
 pytestmark = NO_LEAKS

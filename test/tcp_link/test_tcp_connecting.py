@@ -9,7 +9,7 @@ from tcp_peer import LONG_S, LOOPBACK, NO_LEAKS, FixedBackoff, Task, connector
 
 from drone_bridge.net import connector as links_connector
 from drone_bridge.net import tcp
-from drone_bridge.net.errors import LinkCancelledError
+from drone_bridge.net.connector import LinkCancelledError
 from drone_bridge.net.tcp import TcpConnector
 
 pytestmark = NO_LEAKS

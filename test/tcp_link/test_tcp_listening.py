@@ -11,8 +11,7 @@ import pytest
 from tcp_peer import LONG_S, NO_LEAKS, connect, receive, reset
 
 from drone_bridge.net import tcp_listener
-from drone_bridge.net.cancellation import wait_readable
-from drone_bridge.net.errors import LinkError
+from drone_bridge.net.connector import LinkError, wait_readable
 from drone_bridge.net.tcp import TcpStream
 from drone_bridge.net.tcp_listener import TcpListener
 

@@ -23,7 +23,7 @@ from tcp_peer import (
     reset,
 )
 
-from drone_bridge.net.errors import LinkCancelledError, LinkError, LinkTimeoutError
+from drone_bridge.net.connector import LinkCancelledError, LinkError, LinkTimeoutError
 from drone_bridge.net.tcp_listener import TcpListener
 
 pytestmark = NO_LEAKS

@@ -8,8 +8,8 @@ import pytest
 from tcp_peer import LONG_S, NO_LEAKS, Task, connect, connector, receive
 from vanishing import vanish
 
-from drone_bridge.net import tcp_options
-from drone_bridge.net.errors import LinkError
+from drone_bridge.net import tcp as tcp_options
+from drone_bridge.net.connector import LinkError
 from drone_bridge.net.tcp_clients import TcpClients
 
 pytestmark = NO_LEAKS

@@ -13,9 +13,8 @@ from std_srvs.srv import SetBool, Trigger
 from drone_bridge.controllers.flight_plan.pilot import Call, FlightPlan, PlanParameters
 from drone_bridge.controllers.state_publisher import StatePublisher
 from drone_bridge.ros.compatible_subscription import subscribe
-from drone_bridge.ros.described_parameters import declarations, read
-from drone_bridge.ros.parameters import DeclaredParameters, ParameterDeclaration
-from drone_bridge.ros.qos import latched
+from drone_bridge.ros.parameters import DeclaredParameters, ParameterDeclaration, declarations, read
+from drone_bridge.ros.topics import latched
 
 NAME: Final = "flight_plan"
 PARAMETERS: Final = (

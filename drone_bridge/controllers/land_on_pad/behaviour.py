@@ -31,10 +31,9 @@ from drone_bridge.controllers.velocity_commands import VelocityCommands
 from drone_bridge.motion.matrices import NOT_COMPUTABLE
 from drone_bridge.msg import LandingPad
 from drone_bridge.ros.compatible_subscription import subscribe
-from drone_bridge.ros.described_parameters import declarations, read
-from drone_bridge.ros.log_limiter import LogLimiter
-from drone_bridge.ros.parameters import DeclaredParameters, ParameterDeclaration
-from drone_bridge.ros.qos import latched
+from drone_bridge.ros.diagnostics import LogLimiter
+from drone_bridge.ros.parameters import DeclaredParameters, ParameterDeclaration, declarations, read
+from drone_bridge.ros.topics import latched
 from drone_bridge.vision.marker_detector import MarkerDetector
 from drone_bridge.vision.markers import MarkerParameters
 

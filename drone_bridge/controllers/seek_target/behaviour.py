@@ -20,11 +20,10 @@ from drone_bridge.motion.flight_control import Command, DroneModel
 from drone_bridge.motion.matrices import NOT_COMPUTABLE
 from drone_bridge.msg import CommandRates, DroneProperties
 from drone_bridge.ros.compatible_subscription import subscribe
-from drone_bridge.ros.described_parameters import declarations, read
+from drone_bridge.ros.diagnostics import LogLimiter
 from drone_bridge.ros.drone_model import drone_model
-from drone_bridge.ros.log_limiter import LogLimiter
-from drone_bridge.ros.parameters import DeclaredParameters, ParameterDeclaration
-from drone_bridge.ros.qos import latched
+from drone_bridge.ros.parameters import DeclaredParameters, ParameterDeclaration, declarations, read
+from drone_bridge.ros.topics import latched
 from drone_bridge.vision.pinhole import Pinhole
 
 NAME: Final = "seek_target"

@@ -16,10 +16,9 @@ from drone_bridge.controllers.waypoints.pilot import Decision, Waypoint, Waypoin
 from drone_bridge.motion.matrices import Matrix, Vector, rotation_from_angles
 from drone_bridge.msg import DroneProperties
 from drone_bridge.ros.compatible_subscription import subscribe
-from drone_bridge.ros.described_parameters import declarations, read
-from drone_bridge.ros.log_limiter import LogLimiter
-from drone_bridge.ros.parameters import DeclaredParameters, ParameterDeclaration
-from drone_bridge.ros.qos import latched
+from drone_bridge.ros.diagnostics import LogLimiter
+from drone_bridge.ros.parameters import DeclaredParameters, ParameterDeclaration, declarations, read
+from drone_bridge.ros.topics import latched
 
 NAME: Final = "waypoints"
 PARAMETERS: Final = (

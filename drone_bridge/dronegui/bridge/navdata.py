@@ -17,17 +17,14 @@ from drone_bridge.dronegui.codec import NEED_DATA, ControllerConnection, Demo, N
 from drone_bridge.dronegui.topics import navdata as translate
 from drone_bridge.dronegui.topics.navdata import DeadReckoning
 from drone_bridge.msg import DetectionArray
-from drone_bridge.net.cancellation import Cancellation
-from drone_bridge.net.connector import address_name
-from drone_bridge.net.errors import LinkCancelledError, LinkError, LinkTimeoutError
+from drone_bridge.net.connector import Cancellation, LinkCancelledError, LinkError, LinkTimeoutError, address_name
 from drone_bridge.net.udp import Datagram, UdpListener, UdpStream
 from drone_bridge.net.udp import name as name_of
 from drone_bridge.ros.common_parameters import odometry_covariances
-from drone_bridge.ros.frame_names import DroneFrameNames
+from drone_bridge.ros.frames import DroneFrameNames
 from drone_bridge.ros.link_node import STALE_DATAGRAMS, LinkNode
-from drone_bridge.ros.outputs import Output, Outputs
-from drone_bridge.ros.qos import latched
-from drone_bridge.wire.errors import RemoteProtocolError
+from drone_bridge.ros.topics import Output, Outputs, latched
+from drone_bridge.wire.events import RemoteProtocolError
 
 #: Time between attempts to open the port.
 RETRY_S: Final = 2.0

@@ -24,17 +24,15 @@ from drone_bridge.dronegui.codec import FIRST_SEQ, ControllerConnection, Control
 from drone_bridge.dronegui.topics import controls as translate
 from drone_bridge.dronegui.topics.controls import HOVER, FullScale
 from drone_bridge.msg import DroneGuiState
-from drone_bridge.net.cancellation import Cancellation
-from drone_bridge.net.errors import LinkCancelledError, LinkError, LinkRefusedError
+from drone_bridge.net.connector import Cancellation, LinkCancelledError, LinkError, LinkRefusedError
 from drone_bridge.net.udp import UdpConnector, UdpStream
 from drone_bridge.ros.commands import CommandIntake
 from drone_bridge.ros.common_parameters import frame_names, read_group
-from drone_bridge.ros.farewell import repeat_farewell
-from drone_bridge.ros.frame_names import DroneFrameNames
+from drone_bridge.ros.frames import DroneFrameNames
 from drone_bridge.ros.lease import with_lease
-from drone_bridge.ros.link_node import LinkNode
+from drone_bridge.ros.link_node import LinkNode, repeat_farewell
 from drone_bridge.ros.program import run
-from drone_bridge.ros.qos import latched
+from drone_bridge.ros.topics import latched
 
 #: Hover packets at the start, as UDP may lose some.
 HOVER_PACKETS: Final = 3

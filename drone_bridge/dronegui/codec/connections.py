@@ -9,8 +9,7 @@ from typing import Any, Final
 from drone_bridge.dronegui.codec import navdata
 from drone_bridge.dronegui.codec.documents import is_number, parse, shown
 from drone_bridge.dronegui.codec.messages import AXES, BUTTONS, ControlPacket, Controls, LatePacket, Navdata
-from drone_bridge.wire.errors import LocalProtocolError, RemoteProtocolError
-from drone_bridge.wire.events import EventQueue, EventSource, NeedData
+from drone_bridge.wire.events import EventQueue, EventSource, LocalProtocolError, NeedData, RemoteProtocolError
 
 #: UDP, where the GUI takes control packets.
 DEFAULT_PORT: Final = 5560

@@ -7,7 +7,7 @@ import reprlib
 from collections.abc import Callable
 from typing import Any, Final
 
-from drone_bridge.wire.errors import RemoteProtocolError
+from drone_bridge.wire.events import RemoteProtocolError
 
 MAX_DATAGRAM_BYTES: Final = 8192
 MAX_NESTING: Final = 16  # of arrays and objects; the protocol itself needs 3

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from drone_bridge.dronegui.codec.documents import is_number, shown
 from drone_bridge.dronegui.codec.messages import Demo, Feature, Navdata, OtherNavdata, VisionDetect
-from drone_bridge.wire.errors import RemoteProtocolError
+from drone_bridge.wire.events import RemoteProtocolError
 
 #: A drone detects four at most.
 MAX_FEATURES: Final = 16

@@ -30,8 +30,7 @@ from drone_bridge.dronegui.codec import (
 from drone_bridge.dronegui.device import Dialect
 from drone_bridge.dronegui.emulator.flight import COLUMNS, Airframe, Flight
 from drone_bridge.dronegui.emulator.gui_program import GuiProgram
-from drone_bridge.net.cancellation import Cancellation
-from drone_bridge.net.errors import LinkCancelledError, LinkTimeoutError
+from drone_bridge.net.connector import Cancellation, LinkCancelledError, LinkTimeoutError
 from drone_bridge.net.udp import Datagram, UdpListener, open_preferred
 from drone_bridge.programs.bad_network import BadNetwork
 from drone_bridge.programs.options import (

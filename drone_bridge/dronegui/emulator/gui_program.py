@@ -10,10 +10,10 @@ from drone_bridge.dronegui.codec import ControlPacket
 from drone_bridge.dronegui.device import Dialect, Gui
 from drone_bridge.dronegui.emulator.flight import Flight
 from drone_bridge.dronegui.emulator.navdata import blocks
-from drone_bridge.net.errors import LinkError
+from drone_bridge.net.connector import LinkError
 from drone_bridge.net.udp import UdpListener, name
 from drone_bridge.programs.program import LimitedReports, say
-from drone_bridge.wire.errors import RemoteProtocolError
+from drone_bridge.wire.events import RemoteProtocolError
 
 
 class GuiProgram:

@@ -20,10 +20,10 @@ from drone_bridge.dronegui.server.sources import DroneSources
 from drone_bridge.dronegui.topics import controls as translate
 from drone_bridge.dronegui.topics import navdata as dronegui_navdata
 from drone_bridge.msg import DetectionArray
-from drone_bridge.net.errors import LinkError
+from drone_bridge.net.connector import LinkError
 from drone_bridge.net.udp import UdpListener
 from drone_bridge.ros.link_node import LinkNode
-from drone_bridge.wire.errors import LocalProtocolError, RemoteProtocolError
+from drone_bridge.wire.events import LocalProtocolError, RemoteProtocolError
 
 NAVDATA_TOPIC: Final = "dronegui/navdata"
 UNSENT: Final = "unsent navdata"

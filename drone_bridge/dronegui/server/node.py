@@ -18,10 +18,14 @@ from drone_bridge.dronegui.server.navdata import UNSENT, NavdataSender
 from drone_bridge.dronegui.server.parameters import PARAMETERS, TARGETS
 from drone_bridge.dronegui.server.sources import DOUBTFUL
 from drone_bridge.dronegui.topics.controls import FullScale, twist_from_controls
-from drone_bridge.net.backoff import Backoff
-from drone_bridge.net.cancellation import Cancellation
-from drone_bridge.net.connector import address_name
-from drone_bridge.net.errors import LinkCancelledError, LinkError, LinkTimeoutError
+from drone_bridge.net.connector import (
+    Backoff,
+    Cancellation,
+    LinkCancelledError,
+    LinkError,
+    LinkTimeoutError,
+    address_name,
+)
 from drone_bridge.net.udp import Datagram, UdpListener, open_preferred
 from drone_bridge.net.udp import name as name_of
 from drone_bridge.ros.common_parameters import read_allowed_peers, read_group
@@ -29,7 +33,7 @@ from drone_bridge.ros.lease import LeaseWatch
 from drone_bridge.ros.link_node import AFTER_STALLS, STALE_DATAGRAMS, LinkNode
 from drone_bridge.ros.program import run
 from drone_bridge.ros.velocity_output import OPERATORS_LOST, VelocityOutput
-from drone_bridge.wire.errors import RemoteProtocolError
+from drone_bridge.wire.events import RemoteProtocolError
 
 LATE: Final = "late packets"
 

@@ -16,7 +16,7 @@ from drone_bridge.dronegui.codec import Demo, FlightState
 from drone_bridge.dronegui.topics import navdata as translate
 from drone_bridge.ros.latest_messages import LatestMessages
 from drone_bridge.ros.link_node import LinkNode
-from drone_bridge.ros.qos import latched
+from drone_bridge.ros.topics import latched
 
 #: Charge changes slowly, and many drivers publish it rarely.
 BATTERY_TIMEOUT_S: Final = 30.0

@@ -33,9 +33,15 @@ from drone_bridge.dronegui.topics.frames import (
 from drone_bridge.motion.quaternions import Quaternion, rotated
 from drone_bridge.msg import Detection, DetectionArray
 from drone_bridge.ros import frames
-from drone_bridge.ros.covariances import AXES, UNKNOWN_VARIANCE, OdometryCovariances
-from drone_bridge.ros.frame_names import DroneFrameNames
-from drone_bridge.ros.transforms import odometry_transform, set_quaternion, transform
+from drone_bridge.ros.frames import (
+    AXES,
+    UNKNOWN_VARIANCE,
+    DroneFrameNames,
+    OdometryCovariances,
+    odometry_transform,
+    set_quaternion,
+    transform,
+)
 
 #: What the AR.Drone's ultrasound rangefinder measures, by its data sheet.
 NEAREST_RANGE_M: Final = 0.2

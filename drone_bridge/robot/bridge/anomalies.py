@@ -11,7 +11,7 @@ from drone_bridge.robot.codec import (
     SubsystemInfo,
     UnknownPacket,
 )
-from drone_bridge.wire.text import printable
+from drone_bridge.wire.layouts import printable
 
 
 def anomalies(packet: FromRobot) -> Iterator[tuple[str, str]]:

@@ -20,7 +20,7 @@ from drone_bridge.robot.codec import (
     UnbindSubsystem,
 )
 from drone_bridge.robot.topics.translation import STOPPED
-from drone_bridge.wire.text import printable
+from drone_bridge.wire.layouts import printable
 
 BIND_PAUSE_S: Final = 1.0  # between attempts to bind the same subsystem
 #: While others hold a desired subsystem, as a robot need not announce its release.

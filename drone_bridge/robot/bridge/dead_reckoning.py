@@ -8,10 +8,8 @@ from tf2_msgs.msg import TFMessage
 
 from drone_bridge.robot.topics.translation import SkidSteer, Speeds
 from drone_bridge.ros.common_parameters import frame_names, odometry_covariances
-from drone_bridge.ros.frame_names import FrameNames
+from drone_bridge.ros.frames import FrameNames, WheelOdometry, odometry_transform
 from drone_bridge.ros.link_node import LinkNode
-from drone_bridge.ros.transforms import odometry_transform
-from drone_bridge.ros.wheel_odometry import WheelOdometry
 
 
 class DeadReckoning:

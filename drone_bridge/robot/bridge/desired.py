@@ -4,7 +4,7 @@
 from collections.abc import Iterable, Sequence
 
 from drone_bridge.robot.codec import Subsystem, SubsystemType
-from drone_bridge.wire.text import printable
+from drone_bridge.wire.layouts import printable
 
 FIRST, ALL, NONE = "first", "all", "none"
 

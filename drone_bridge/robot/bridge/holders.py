@@ -5,7 +5,7 @@ import re
 from typing import Final, NamedTuple
 
 from drone_bridge.robot.codec import SubsystemType
-from drone_bridge.wire.text import printable
+from drone_bridge.wire.layouts import printable
 
 ROBOTD: Final = "robotd"  # as 0x09 tells it
 #: What robotd logs, to its drivers as well: the time, who it is about, and what.

@@ -11,9 +11,8 @@ from diagnostic_msgs.msg import DiagnosticStatus
 from std_msgs.msg import Bool
 
 from drone_bridge.msg import SensorArray, SubsystemArray
-from drone_bridge.net.cancellation import Cancellation, Wakeup
+from drone_bridge.net.connector import Cancellation, LinkError, Wakeup
 from drone_bridge.net.discovery import DiscoveryConnector, DiscoveryRoute
-from drone_bridge.net.errors import LinkError
 from drone_bridge.net.tcp import TcpStream
 from drone_bridge.robot.bridge.dead_reckoning import DeadReckoning
 from drone_bridge.robot.bridge.desired import DesiredSubsystems
@@ -36,19 +35,17 @@ from drone_bridge.robot.codec import (
 )
 from drone_bridge.robot.topics import translation as translate
 from drone_bridge.robot.topics.translation import BARE_MEASUREMENTS, MEASUREMENTS, STOPPED, SkidSteer, Speeds
-from drone_bridge.ros.commands import CommandIntake
+from drone_bridge.ros.commands import Arrival, CommandIntake
 from drone_bridge.ros.common_parameters import frame_names
-from drone_bridge.ros.frame_names import FrameNames
+from drone_bridge.ros.diagnostics import LogLimiter
+from drone_bridge.ros.frames import FrameNames
 from drone_bridge.ros.lease import VehicleLease, with_lease, with_vehicle_lease
-from drone_bridge.ros.link_node import LinkNode
+from drone_bridge.ros.link_node import Endpoint, LinkNode
 from drone_bridge.ros.link_requests import LinkRequest, ServiceResult
-from drone_bridge.ros.link_thread import Endpoint
-from drone_bridge.ros.log_limiter import LogLimiter
-from drone_bridge.ros.mailbox import Arrival
 from drone_bridge.ros.program import run
-from drone_bridge.ros.qos import latched
 from drone_bridge.ros.stall_watch import STALL_S
-from drone_bridge.wire.text import printable
+from drone_bridge.ros.topics import latched
+from drone_bridge.wire.layouts import printable
 
 #: How long the robot has to read the last packets and close.
 LEAVE_TIMEOUT_S: Final = 0.3

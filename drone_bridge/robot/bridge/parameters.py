@@ -8,8 +8,8 @@ from drone_bridge.robot.bridge.desired import FIRST
 from drone_bridge.robot.codec import TCP_PORT
 from drone_bridge.robot.topics.parameters import DISCOVERY_UDP_PORT, SKID_STEER
 from drone_bridge.ros.common_parameters import common_parameters, covariance_parameters, frame_parameters
+from drone_bridge.ros.frames import POSE_VARIANCES, TWIST_VARIANCES
 from drone_bridge.ros.parameters import ParameterDeclaration
-from drone_bridge.ros.wheel_odometry import POSE_VARIANCES, TWIST_VARIANCES
 
 PARAMETERS: Final = (
     *common_parameters(TCP_PORT, "The robot's port.", roles=("connect",), silence_warning_s=1.5),

@@ -10,8 +10,7 @@ from rclpy.publisher import Publisher
 from drone_bridge.robot.codec import Sensor, SensorInfo, SensorUpdate
 from drone_bridge.robot.topics.translation import BATTERY_TOPIC, Measurement, sensor_topics
 from drone_bridge.ros.link_node import LinkNode
-from drone_bridge.ros.publisher_events import NO_EVENTS
-from drone_bridge.ros.qos import latched
+from drone_bridge.ros.topics import NO_EVENTS, latched
 
 MAX_TOPICS: Final = 64  # of one robot
 #: DDS never frees all of a destroyed topic, so there is a limit for the life of the node, on the number of names and on

@@ -11,13 +11,12 @@ from std_msgs.msg import Bool
 from std_srvs.srv import SetBool
 
 from drone_bridge.msg import Robot
-from drone_bridge.net.cancellation import Cancellation
+from drone_bridge.net.connector import Cancellation, LinkError
 from drone_bridge.net.discovery import DiscoveryRoute, find_robots
-from drone_bridge.net.errors import LinkError
 from drone_bridge.ros.link_node import LinkNode
 from drone_bridge.ros.link_requests import FutureCompleter, LinkRequests, ServiceResult
 from drone_bridge.srv import Bind, Discover, Unbind
-from drone_bridge.wire.text import printable
+from drone_bridge.wire.layouts import printable
 
 BIND, UNBIND, LIGHT = "bind", "unbind", "light"
 

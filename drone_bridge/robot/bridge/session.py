@@ -4,7 +4,7 @@
 import math
 from typing import Final
 
-from drone_bridge.net.errors import LinkTimeoutError
+from drone_bridge.net.connector import LinkTimeoutError
 from drone_bridge.robot.bridge.anomalies import anomalies
 from drone_bridge.robot.bridge.bindings import Bindings
 from drone_bridge.robot.bridge.desired import DesiredSubsystems

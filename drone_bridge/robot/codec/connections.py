@@ -25,8 +25,7 @@ from drone_bridge.robot.codec.packets import (
 from drone_bridge.robot.codec.sensors import KNOWN_SENSOR_TYPES, SensorInfo, SensorUpdate
 from drone_bridge.robot.codec.subsystems import SubsystemInfo, SubsystemType
 from drone_bridge.robot.codec.wire import Packet
-from drone_bridge.wire.errors import LocalProtocolError
-from drone_bridge.wire.events import ConnectionClosed, EventT
+from drone_bridge.wire.events import ConnectionClosed, EventT, LocalProtocolError
 from drone_bridge.wire.layouts import MisfitError, Numbers, is_one_of
 from drone_bridge.wire.stream import StreamConnection
 

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any, Final, TypeVar
 
 from drone_bridge.robot.codec.wire import Reader
-from drone_bridge.wire.errors import LocalProtocolError
+from drone_bridge.wire.events import LocalProtocolError
 from drone_bridge.wire.layouts import Bytes, MisfitError, Numbers, check_items
 
 UINT16: Final = Numbers("H")

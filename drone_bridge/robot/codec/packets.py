@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Annotated, Any, Final
 
 from drone_bridge.robot.codec.wire import Packet, String
-from drone_bridge.wire.errors import LocalProtocolError
+from drone_bridge.wire.events import LocalProtocolError
 from drone_bridge.wire.layouts import Int64, Layout, MisfitError, Numbers, Reader, RestOfBody, UInt16
 
 FULL_SPEED: Final = 2048  # of a motor, on the wire; the same backwards is negative

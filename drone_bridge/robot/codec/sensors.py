@@ -8,7 +8,7 @@ from typing import Final
 
 from drone_bridge.robot.codec.lists import REST, UINT16, best_fit, encoded_count, opaque_rest
 from drone_bridge.robot.codec.wire import Packet, Reader, String
-from drone_bridge.wire.errors import LocalProtocolError
+from drone_bridge.wire.events import LocalProtocolError
 from drone_bridge.wire.layouts import Int32, MisfitError, Numbers, UInt16, layout_of
 
 _INT32: Final = Numbers("i")

@@ -7,7 +7,7 @@ from typing import Final
 
 from drone_bridge.robot.codec.lists import REST, UINT16, best_fit, encoded_count, opaque_rest
 from drone_bridge.robot.codec.wire import Packet, Reader, String
-from drone_bridge.wire.errors import LocalProtocolError
+from drone_bridge.wire.events import LocalProtocolError
 from drone_bridge.wire.layouts import UInt8, UInt16, layout_of
 
 _SMALLEST_SUBSYSTEM: Final = 1 + 2 + 2  # bytes: type, two empty strings

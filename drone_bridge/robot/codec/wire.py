@@ -5,8 +5,7 @@ from dataclasses import replace
 from typing import Annotated, Any, Final, TypeVar
 
 from drone_bridge.wire import layouts
-from drone_bridge.wire.codec import Message
-from drone_bridge.wire.layouts import Text
+from drone_bridge.wire.layouts import Message, Text
 
 MAX_STRING_BYTES: Final = 0xFFFF  # what its uint16 length can say
 

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from drone_bridge.robot.codec import NEED_DATA, ConnectionClosed, FromRobot, RobotConnection
 from drone_bridge.robot.device.control import Control
 from drone_bridge.robot.device.drivers import Driver, Instant
-from drone_bridge.wire.errors import LocalProtocolError
+from drone_bridge.wire.events import LocalProtocolError
 
 
 class Conversation:

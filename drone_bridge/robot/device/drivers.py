@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from drone_bridge.robot.codec import FromRobot
-from drone_bridge.wire.text import printable
+from drone_bridge.wire.layouts import printable
 
 
 class HangUpError(Exception):

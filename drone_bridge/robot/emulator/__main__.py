@@ -18,7 +18,7 @@ import sys
 from collections.abc import Sequence
 from typing import Final
 
-from drone_bridge.net.cancellation import Cancellation
+from drone_bridge.net.connector import Cancellation
 from drone_bridge.net.discovery import DISCOVERY_GROUP, DISCOVERY_PORT, DiscoveryResponder, DiscoveryRoute
 from drone_bridge.programs.faults import fault_of
 from drone_bridge.programs.options import (

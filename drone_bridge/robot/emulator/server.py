@@ -16,7 +16,7 @@ from drone_bridge.robot.device.control import MAX_DRIVERS, Control
 from drone_bridge.robot.device.conversation import Conversation
 from drone_bridge.robot.device.drivers import HangUpError, Instant
 from drone_bridge.robot.emulator.simulated import SimulatedRobot
-from drone_bridge.wire.errors import RemoteProtocolError
+from drone_bridge.wire.events import RemoteProtocolError
 
 MAX_STEP_S: Final = 0.1  # of the physics, when the machine was busy with something else for long
 COLUMNS: Final = ("time", "x", "y", "heading", "left", "right", "voltage", "light")

@@ -9,10 +9,8 @@ import time
 from collections.abc import Callable
 from typing import Any, Final
 
-from drone_bridge.net.backoff import Backoff
-from drone_bridge.net.cancellation import Cancellation, Wakeup
+from drone_bridge.net.connector import Backoff, Cancellation, LinkCancelledError, Wakeup
 from drone_bridge.net.discovery import DiscoveryResponder
-from drone_bridge.net.errors import LinkCancelledError
 from drone_bridge.net.tcp_clients import TcpClients
 
 #: How long drivers have to read the last packets when the server ends.

@@ -8,9 +8,9 @@ from typing import Final
 from rcl_interfaces.msg import Log
 
 from drone_bridge.robot.topics.translation import ROBOT_SAYS
+from drone_bridge.ros.diagnostics import LogLimiter
 from drone_bridge.ros.link_node import LinkNode
-from drone_bridge.ros.log_limiter import LogLimiter
-from drone_bridge.wire.text import printable
+from drone_bridge.wire.layouts import printable
 
 ROSOUT: Final = "/rosout"
 MAX_WAITING: Final = 64  # lines queued for the link's thread; older ones are dropped

@@ -10,9 +10,8 @@ from geometry_msgs.msg import Twist
 from rclpy.publisher import Publisher
 from std_msgs.msg import Bool
 
-from drone_bridge.net.cancellation import Cancellation, Wakeup
+from drone_bridge.net.connector import Cancellation, LinkError, Wakeup
 from drone_bridge.net.discovery import DiscoveryResponder, DiscoveryRoute
-from drone_bridge.net.errors import LinkError
 from drone_bridge.net.tcp_clients import Connection, TcpClients
 from drone_bridge.robot.codec import PROTOCOL_VERSION, FirmwareInfo
 from drone_bridge.robot.device.control import MAX_DRIVERS, Control
@@ -30,13 +29,11 @@ from drone_bridge.robot.server.ros_vehicle import RosVehicle
 from drone_bridge.robot.server.sources import ListedSources, SensorSubscriptions, readings_of
 from drone_bridge.robot.server.values import SensorValues
 from drone_bridge.robot.topics.translation import BARE_MEASUREMENTS, MEASUREMENTS, STOPPED, SkidSteer, Speeds
-from drone_bridge.ros.farewell import repeat_farewell
 from drone_bridge.ros.last_word import LastWord
-from drone_bridge.ros.link_node import LinkNode
-from drone_bridge.ros.link_thread import Endpoint
+from drone_bridge.ros.link_node import Endpoint, LinkNode, repeat_farewell
 from drone_bridge.ros.program import run
 from drone_bridge.ros.stall_watch import PROCESS, STALL_S
-from drone_bridge.wire.errors import ProtocolError
+from drone_bridge.wire.events import ProtocolError
 
 #: As told to drivers in packet 0x09.
 FIRMWARE: Final = FirmwareInfo("drone_bridge", "0.2", PROTOCOL_VERSION)

@@ -22,7 +22,7 @@ from drone_bridge.robot.server.values import SensorValues
 from drone_bridge.robot.topics.translation import Measurement
 from drone_bridge.ros.lease import LeaseWatch, with_vehicle_lease
 from drone_bridge.ros.link_node import LinkNode
-from drone_bridge.ros.qos import latched
+from drone_bridge.ros.topics import latched
 
 SENSORS_TOPIC: Final = "sensors"
 SUBSYSTEMS_TOPIC: Final = "subsystems"

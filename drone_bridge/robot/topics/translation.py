@@ -25,7 +25,7 @@ from drone_bridge.robot.topics.frames import (
 )
 from drone_bridge.ros import frames
 from drone_bridge.ros.topic_names import topic_token, unique_names
-from drone_bridge.wire.text import printable
+from drone_bridge.wire.layouts import printable
 
 BATTERY_TOPIC: Final = "battery_state"
 #: What robot_bridge puts before a line of the robot's log, and robot_server takes away again.

@@ -11,14 +11,12 @@ from sensor_msgs.msg import Imu
 from std_msgs.msg import Header
 
 from drone_bridge.ros.common_parameters import odometry_covariances
-from drone_bridge.ros.frame_names import FrameNames
+from drone_bridge.ros.frames import FrameNames, TransformTemplate
 from drone_bridge.ros.link_node import LinkNode
 from drone_bridge.ros.message_template import STAMP, MessageTemplate
-from drone_bridge.ros.outputs import Output, Outputs
-from drone_bridge.ros.publisher_events import NO_EVENTS
 from drone_bridge.ros.time import stamp_numbers
 from drone_bridge.ros.topic_names import topic_token
-from drone_bridge.ros.transforms import TransformTemplate
+from drone_bridge.ros.topics import NO_EVENTS, Output, Outputs
 from drone_bridge.simulator.topics import translation as translate
 from drone_bridge.simulator.topics.translation import EntityState
 

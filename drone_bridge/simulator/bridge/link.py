@@ -7,9 +7,14 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from drone_bridge.net.backoff import FIRST_DELAY_S, Backoff
-from drone_bridge.net.cancellation import Cancellation
-from drone_bridge.net.errors import LinkCancelledError, LinkError, LinkTimeoutError
+from drone_bridge.net.connector import (
+    FIRST_DELAY_S,
+    Backoff,
+    Cancellation,
+    LinkCancelledError,
+    LinkError,
+    LinkTimeoutError,
+)
 from drone_bridge.net.tcp import TcpConnector, TcpStream
 from drone_bridge.ros.link_requests import ServiceResult
 from drone_bridge.ros.stall_watch import PROCESS

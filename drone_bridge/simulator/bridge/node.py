@@ -8,13 +8,11 @@ from typing import Any, Final
 
 from geometry_msgs.msg import Twist
 
-from drone_bridge.net.cancellation import Cancellation, Selectable, Wakeup
-from drone_bridge.net.errors import LinkCancelledError, LinkError
+from drone_bridge.net.connector import Cancellation, LinkCancelledError, LinkError, Selectable, Wakeup
 from drone_bridge.net.shared_watch import SharedWatch
 from drone_bridge.ros.commands import CommandIntake
-from drone_bridge.ros.link_node import LinkNode
+from drone_bridge.ros.link_node import Endpoint, LinkNode
 from drone_bridge.ros.link_requests import LinkRequest
-from drone_bridge.ros.link_thread import Endpoint
 from drone_bridge.ros.program import run
 from drone_bridge.simulator import codec as sim
 from drone_bridge.simulator.bridge.body_to_model import BodyToModelLearner
@@ -46,7 +44,7 @@ from drone_bridge.simulator.bridge.turns import Turns
 from drone_bridge.simulator.codec import Attribute
 from drone_bridge.simulator.topics.plans import read_cameras, read_entities, read_triggers
 from drone_bridge.simulator.topics.translation import Axes, BodyToModel, Velocity, velocity_from_twist
-from drone_bridge.wire.errors import RemoteProtocolError
+from drone_bridge.wire.events import RemoteProtocolError
 
 #: How long the simulator has to read the last velocities and close its connections.
 LEAVE_TIMEOUT_S: Final = 0.3

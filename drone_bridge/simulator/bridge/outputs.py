@@ -13,13 +13,11 @@ from tf2_msgs.msg import TFMessage
 from drone_bridge.motion.quaternions import Quaternion
 from drone_bridge.msg import CameraView, ExtendedAttributes, ItemEvent, TriggerEvent
 from drone_bridge.ros.common_parameters import frame_names
-from drone_bridge.ros.frame_names import FrameNames
+from drone_bridge.ros.frames import FrameNames, serialized_transforms, transform
 from drone_bridge.ros.lease import with_lease
 from drone_bridge.ros.link_node import LinkNode
-from drone_bridge.ros.outputs import Output, Outputs
-from drone_bridge.ros.qos import latched
 from drone_bridge.ros.topic_names import topic_token
-from drone_bridge.ros.transforms import serialized_transforms, transform
+from drone_bridge.ros.topics import Output, Outputs, latched
 from drone_bridge.simulator import codec as sim
 from drone_bridge.simulator.bridge.entity_topics import QUEUE_DEPTH, EntityTopics
 from drone_bridge.simulator.bridge.time import TimeKeeper

@@ -9,7 +9,7 @@ from drone_bridge.ros.common_parameters import (
     covariance_parameters,
     frame_parameters,
 )
-from drone_bridge.ros.covariances import AXES, EXACT_VARIANCE
+from drone_bridge.ros.frames import AXES, EXACT_VARIANCE
 from drone_bridge.ros.parameters import ParameterDeclaration
 from drone_bridge.ros.simulated_time import time_parameters
 from drone_bridge.simulator.codec import TCP_PORT

@@ -10,7 +10,7 @@ from drone_bridge.simulator.bridge.desired_items import Camera, CameraStream, De
 from drone_bridge.simulator.bridge.link import Channel, OnOutcome, Outcome, ignore
 from drone_bridge.simulator.bridge.outputs import SimulatorOutputs
 from drone_bridge.simulator.topics.errors import explanation
-from drone_bridge.wire.errors import LocalProtocolError
+from drone_bridge.wire.events import LocalProtocolError
 
 
 class Reconciler:

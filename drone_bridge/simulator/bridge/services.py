@@ -16,7 +16,7 @@ from drone_bridge.simulator.bridge.tasks import Result, Task
 from drone_bridge.simulator.bridge.world_tasks import MakeTask, ask
 from drone_bridge.simulator.topics import requests as translate
 from drone_bridge.simulator.topics.requests import fill_state
-from drone_bridge.wire.text import printable
+from drone_bridge.wire.layouts import printable
 
 #: How long an answer is waited for on the spot: a simulator on this machine takes a tenth of that.
 PATIENCE_S: Final = 0.003

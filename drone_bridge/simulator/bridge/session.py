@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 from typing import Any, Final
 
-from drone_bridge.net.errors import LinkCancelledError, LinkError
+from drone_bridge.net.connector import LinkCancelledError, LinkError
 from drone_bridge.ros.link_node import LinkNode
 from drone_bridge.simulator import codec as sim
 from drone_bridge.simulator.bridge.desired_items import (
@@ -25,7 +25,7 @@ from drone_bridge.simulator.bridge.reconciler import Reconciler
 from drone_bridge.simulator.bridge.runs import Runs
 from drone_bridge.simulator.codec import ItemType
 from drone_bridge.simulator.topics.translation import STREAMED
-from drone_bridge.wire.errors import RemoteProtocolError
+from drone_bridge.wire.events import RemoteProtocolError
 
 RATES_PERIOD_S: Final = 1.0
 MAX_RATES: Final = 32  # that /diagnostics shows

@@ -18,7 +18,7 @@ from drone_bridge.simulator.bridge.desired_items import DesiredItem
 from drone_bridge.simulator.bridge.link import Outcome
 from drone_bridge.simulator.bridge.session import SimulatorSession
 from drone_bridge.simulator.topics.errors import explanation
-from drone_bridge.wire.errors import LocalProtocolError
+from drone_bridge.wire.events import LocalProtocolError
 
 NO_ANSWER: Final = -1  # code of a result that no Error of the simulator stands behind
 _UNIMPLEMENTED: Final = (

@@ -10,9 +10,8 @@ from drone_bridge.simulator.codec import cameras, entities, entity_streams, exte
 from drone_bridge.simulator.codec.entity_streams import EntityData, EntityDataLayout, entity_data_layout
 from drone_bridge.simulator.codec.wire import Request, Response
 from drone_bridge.simulator.codec.world import Error
-from drone_bridge.wire.codec import Message
-from drone_bridge.wire.errors import LocalProtocolError
-from drone_bridge.wire.events import ConnectionClosed, EventT, NeedData
+from drone_bridge.wire.events import ConnectionClosed, EventT, LocalProtocolError, NeedData
+from drone_bridge.wire.layouts import Message
 from drone_bridge.wire.stream import StreamConnection
 
 DEFAULT_PORT: Final = 7772

@@ -11,7 +11,7 @@ from typing import Annotated, Any, Final
 from drone_bridge.simulator.codec.entities import VALUES, AttributeValue
 from drone_bridge.simulator.codec.wire import ItemType, Request, Response
 from drone_bridge.simulator.codec.world import Added
-from drone_bridge.wire.errors import LocalProtocolError
+from drone_bridge.wire.events import LocalProtocolError
 from drone_bridge.wire.layouts import ListOf, MisfitError, Numbers, Reader, UInt8, UInt32, pack
 
 _ID_AND_COUNT: Final = struct.Struct(">IB")

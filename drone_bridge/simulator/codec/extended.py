@@ -6,8 +6,7 @@ from typing import Annotated
 
 from drone_bridge.simulator.codec.wire import Data, ItemType, Key, Request, Response
 from drone_bridge.simulator.codec.world import Added, Ok
-from drone_bridge.wire.codec import Message
-from drone_bridge.wire.layouts import ListOf, UInt32
+from drone_bridge.wire.layouts import ListOf, Message, UInt32
 
 
 @dataclass(frozen=True, slots=True)

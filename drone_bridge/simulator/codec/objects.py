@@ -18,8 +18,7 @@ from typing import Annotated, ClassVar, Final
 
 from drone_bridge.simulator.codec.wire import Ids, ItemType, Name, Request, Response, Vector
 from drone_bridge.simulator.codec.world import Added, Ok
-from drone_bridge.wire.codec import Message
-from drone_bridge.wire.layouts import Float64, ListOf, RestOfBody, UInt8, UInt32
+from drone_bridge.wire.layouts import Float64, ListOf, Message, RestOfBody, UInt8, UInt32
 
 PARAMETERS: Final = 0  # the attribute of an object that holds what its class takes in OADD
 

@@ -7,9 +7,8 @@ from typing import Annotated, Any, ClassVar, Final
 
 from drone_bridge.simulator.codec.wire import Data, ItemType, Request, Response, Vector
 from drone_bridge.simulator.codec.world import Added
-from drone_bridge.wire.codec import Message
-from drone_bridge.wire.errors import LocalProtocolError
-from drone_bridge.wire.layouts import Float64, Layout, Numbers, Reader, RestOfBody, UInt32
+from drone_bridge.wire.events import LocalProtocolError
+from drone_bridge.wire.layouts import Float64, Layout, Message, Numbers, Reader, RestOfBody, UInt32
 
 
 class TriggerType(IntEnum):

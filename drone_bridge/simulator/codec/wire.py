@@ -8,8 +8,7 @@ be written again byte for byte.
 from enum import IntEnum
 from typing import Annotated, ClassVar
 
-from drone_bridge.wire.codec import Message
-from drone_bridge.wire.layouts import Bytes, ListOf, Numbers, Text, UInt32
+from drone_bridge.wire.layouts import Bytes, ListOf, Message, Numbers, Text, UInt32
 
 Vector = Annotated[tuple[float, float, float], Numbers("d", 3)]
 Quaternion = Annotated[tuple[float, float, float, float], Numbers("d", 4)]  # w, x, y, z

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import ClassVar, Final
 
 from drone_bridge.simulator.codec.wire import ItemType, Name, Request, Response
-from drone_bridge.wire.errors import LocalProtocolError
+from drone_bridge.wire.events import LocalProtocolError
 from drone_bridge.wire.layouts import Flag, Float64, MisfitError, Numbers, Reader, UInt8, UInt32, UInt64, is_one_of
 
 _IS_ADDED: Final = Numbers("?")

@@ -24,7 +24,7 @@ from drone_bridge.simulator.device.request_handler import RequestHandler
 from drone_bridge.simulator.device.world_requests import Context
 from drone_bridge.simulator.emulator.connection import Connection, FaultKind
 from drone_bridge.simulator.emulator.scene import SimulatedScene
-from drone_bridge.wire.errors import RemoteProtocolError
+from drone_bridge.wire.events import RemoteProtocolError
 
 MAX_CLIENTS: Final = 32
 GOODBYE_S: Final = 0.2  # how long clients get to close as well when the server ends

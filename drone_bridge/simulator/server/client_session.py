@@ -10,7 +10,7 @@ from drone_bridge.simulator.device.conversation import Conversation, HangUpError
 from drone_bridge.simulator.device.items import RefusedError
 from drone_bridge.simulator.device.quirks import Quirks
 from drone_bridge.simulator.server.service_calls import ServiceCall, failure
-from drone_bridge.wire.errors import RemoteProtocolError
+from drone_bridge.wire.events import RemoteProtocolError
 
 if TYPE_CHECKING:
     from drone_bridge.simulator.server.node import SimulatorServer

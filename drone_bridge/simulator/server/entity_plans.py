@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from drone_bridge.ros.topic_names import topic_token
-from drone_bridge.wire.text import printable
+from drone_bridge.wire.layouts import printable
 
 _KEYS: Final = ("pose", "twist", "odom", "tf", "render", "radius")
 

@@ -3,10 +3,7 @@
 
 from collections.abc import Callable
 
-from drone_bridge.net.backoff import Backoff
-from drone_bridge.net.cancellation import Cancellation
-from drone_bridge.net.connector import address_name
-from drone_bridge.net.errors import LinkCancelledError
+from drone_bridge.net.connector import Backoff, Cancellation, LinkCancelledError, address_name
 from drone_bridge.net.tcp_clients import TcpClients
 
 

@@ -15,13 +15,11 @@ from rclpy.qos import QoSProfile
 from std_msgs.msg import Empty
 
 from drone_bridge.msg import CameraView, ExtendedAttributes, ItemEvent, TriggerEvent
-from drone_bridge.net.cancellation import Cancellation
-from drone_bridge.net.errors import LinkCancelledError
+from drone_bridge.net.connector import Cancellation, LinkCancelledError
 from drone_bridge.net.tcp_clients import CLOSED_BY_PEER, Connection, TcpClients
-from drone_bridge.ros.clock_publishers import is_time_simulated
-from drone_bridge.ros.link_node import LinkNode
-from drone_bridge.ros.link_thread import Endpoint
+from drone_bridge.ros.link_node import Endpoint, LinkNode
 from drone_bridge.ros.program import run
+from drone_bridge.ros.time import is_time_simulated
 from drone_bridge.simulator import codec as sim
 from drone_bridge.simulator.codec import ItemType
 from drone_bridge.simulator.device.items import Client, RefusedError

@@ -7,9 +7,9 @@ from collections.abc import Callable
 from geometry_msgs.msg import Twist
 
 from drone_bridge.motion.quaternions import IDENTITY
-from drone_bridge.ros.delivery import wait_for_delivery
 from drone_bridge.ros.last_word import LastWord
 from drone_bridge.ros.link_node import LinkNode
+from drone_bridge.ros.topics import wait_for_delivery
 from drone_bridge.simulator.codec import Attribute
 from drone_bridge.simulator.device.items import INVALID, RefusedError
 from drone_bridge.simulator.server.mirror import UNKNOWN_STATE

@@ -5,7 +5,7 @@ import re
 from typing import Any, Final
 
 from drone_bridge.simulator import codec as sim
-from drone_bridge.wire.text import printable
+from drone_bridge.wire.layouts import printable
 
 _MEANS: Final = " This means that "
 #: An explanation of an error that came with a text, which is a sentence.

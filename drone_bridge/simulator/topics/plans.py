@@ -19,7 +19,7 @@ from drone_bridge.motion.quaternions import IDENTITY, Quaternion, quaternion_fro
 from drone_bridge.ros.topic_names import topic_token
 from drone_bridge.simulator import codec as sim
 from drone_bridge.simulator.topics.translation import Axes, Vector
-from drone_bridge.wire.text import printable
+from drone_bridge.wire.layouts import printable
 
 _LARGEST_ID: Final = 0xFFFFFFFF
 PlanT = TypeVar("PlanT")

@@ -19,8 +19,7 @@ from drone_bridge.telemetry.codec.messages import (
     Limits,
     RoverTelemetry,
 )
-from drone_bridge.wire.errors import RemoteProtocolError
-from drone_bridge.wire.events import EventQueue, EventSource, NeedData
+from drone_bridge.wire.events import EventQueue, EventSource, NeedData, RemoteProtocolError
 
 DEFAULT_PORT: Final = 5555
 #: A timestamp that is further back than this is not late: its sender has restarted.

@@ -29,7 +29,7 @@ from drone_bridge.telemetry.codec.messages import (
     Vector,
 )
 from drone_bridge.wire import jpeg
-from drone_bridge.wire.errors import LocalProtocolError, RemoteProtocolError
+from drone_bridge.wire.events import LocalProtocolError, RemoteProtocolError
 
 #: A document as it came: a datagram, or the text of a topic.
 Document = bytes | bytearray | memoryview | str

@@ -25,8 +25,7 @@ except ModuleNotFoundError as error:
         raise
     sys.exit(explain_missing("drone_bridge.telemetry.emulator", error))
 
-from drone_bridge.net.cancellation import Cancellation
-from drone_bridge.net.errors import LinkCancelledError
+from drone_bridge.net.connector import Cancellation, LinkCancelledError
 from drone_bridge.net.udp import UdpConnector, UdpListener
 from drone_bridge.programs.bad_network import BadNetwork
 from drone_bridge.programs.faults import fault_of

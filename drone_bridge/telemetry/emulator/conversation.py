@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from enum import Enum
 from typing import Final
 
-from drone_bridge.net.errors import LinkRefusedError, LinkTimeoutError
+from drone_bridge.net.connector import LinkRefusedError, LinkTimeoutError
 from drone_bridge.net.udp import UdpListener, UdpStream
 from drone_bridge.programs.bad_network import BadNetwork
 from drone_bridge.programs.faults import Fault
@@ -19,7 +19,7 @@ from drone_bridge.telemetry.codec import DroneCommand, DroneTelemetry
 from drone_bridge.telemetry.codec.json_and_base64 import from_json, to_json
 from drone_bridge.telemetry.device import PERIOD_S, DroneSide
 from drone_bridge.telemetry.emulator.vehicle import Vehicle
-from drone_bridge.wire.errors import RemoteProtocolError
+from drone_bridge.wire.events import RemoteProtocolError
 
 #: After the process was held up for longer than this, flight goes on from there instead of catching up.
 LONGEST_CATCH_UP_S: Final = 0.25

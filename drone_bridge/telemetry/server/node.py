@@ -14,12 +14,10 @@ from nav_msgs.msg import Odometry
 from rclpy.qos import qos_profile_sensor_data
 from std_msgs.msg import String
 
-from drone_bridge.net.cancellation import Cancellation
-from drone_bridge.net.errors import LinkError, LinkRefusedError, LinkTimeoutError
+from drone_bridge.net.connector import Cancellation, LinkError, LinkRefusedError, LinkTimeoutError
 from drone_bridge.net.udp import UdpConnector
 from drone_bridge.ros.common_parameters import read_group
-from drone_bridge.ros.link_node import AFTER_STALLS, STALE_DATAGRAMS, LinkNode
-from drone_bridge.ros.link_thread import Endpoint
+from drone_bridge.ros.link_node import AFTER_STALLS, STALE_DATAGRAMS, Endpoint, LinkNode
 from drone_bridge.ros.program import run
 from drone_bridge.ros.velocity_output import OPERATORS_LOST, VelocityOutput
 from drone_bridge.telemetry.codec import DroneCommand, RoverTelemetry
@@ -39,7 +37,7 @@ from drone_bridge.telemetry.topics import (
     Translation,
     twist_from_command,
 )
-from drone_bridge.wire.errors import LocalProtocolError, RemoteProtocolError
+from drone_bridge.wire.events import LocalProtocolError, RemoteProtocolError
 from drone_bridge.wire.rate_limit import RateLimit
 
 UNHEARD: Final = "undelivered documents"

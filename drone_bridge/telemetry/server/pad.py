@@ -18,11 +18,9 @@ from sensor_msgs.msg import CameraInfo, Imu
 from drone_bridge.motion.matrices import NOT_COMPUTABLE, Matrix, rotation_from_angles
 from drone_bridge.motion.quaternions import euler_from_quaternion
 from drone_bridge.msg import LandingPad
-from drone_bridge.ros.described_parameters import read
-from drone_bridge.ros.images import RGB8_BYTES_PER_PIXEL
-from drone_bridge.ros.jpeg import JpegDecoder
+from drone_bridge.ros.images import RGB8_BYTES_PER_PIXEL, JpegDecoder, opencv
 from drone_bridge.ros.link_node import LinkNode
-from drone_bridge.ros.opencv import opencv
+from drone_bridge.ros.parameters import read
 from drone_bridge.ros.time import NANOSECONDS, nanoseconds_of
 from drone_bridge.ros.topics import TopicSubscriptions
 from drone_bridge.telemetry.server.parameters import CAMERA, LANDING_PAD, PAD

@@ -9,8 +9,7 @@ from drone_bridge.ros.common_parameters import (
     common_parameters,
     full_scale_parameters,
 )
-from drone_bridge.ros.described_parameters import declarations
-from drone_bridge.ros.parameters import ParameterDeclaration
+from drone_bridge.ros.parameters import ParameterDeclaration, declarations
 from drone_bridge.telemetry.codec import DEFAULT_PORT
 from drone_bridge.telemetry.device import IMAGE_EVERY, PERIOD_S
 from drone_bridge.telemetry.topics import DEFAULT_FOV, SIGNS, FullScale

@@ -9,7 +9,7 @@ from builtin_interfaces.msg import Time
 from rclpy.qos import qos_profile_sensor_data
 from sensor_msgs.msg import CompressedImage, Image
 
-from drone_bridge.ros.jpeg import encoded
+from drone_bridge.ros.images import encoded
 from drone_bridge.ros.link_node import LinkNode
 from drone_bridge.ros.time import seconds_of
 from drone_bridge.ros.topics import MissingTopicError, TopicSubscriptions

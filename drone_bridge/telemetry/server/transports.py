@@ -6,9 +6,7 @@ from typing import Protocol
 
 from std_msgs.msg import String
 
-from drone_bridge.net.backoff import Backoff
-from drone_bridge.net.cancellation import Cancellation
-from drone_bridge.net.errors import LinkCancelledError, LinkTimeoutError
+from drone_bridge.net.connector import Backoff, Cancellation, LinkCancelledError, LinkTimeoutError
 from drone_bridge.telemetry.topics import COMMAND_TOPIC, DRONE_TOPIC, ROVER_TOPIC
 
 

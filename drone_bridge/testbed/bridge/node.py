@@ -8,16 +8,15 @@ from builtin_interfaces.msg import Time
 
 from drone_bridge.motion.velocity_control import VelocityCommand, VelocityParameters
 from drone_bridge.msg import CommandRates
-from drone_bridge.net.errors import LinkError, LinkTimeoutError
-from drone_bridge.net.message_deadline import MessageDeadline
-from drone_bridge.net.tcp import TcpStream
+from drone_bridge.net.connector import LinkError, LinkTimeoutError
+from drone_bridge.net.tcp import MessageDeadline, TcpStream
 from drone_bridge.ros.commands import CommandIntake
-from drone_bridge.ros.described_parameters import read
 from drone_bridge.ros.link_node import LinkNode
-from drone_bridge.ros.outputs import Outputs
+from drone_bridge.ros.parameters import read
 from drone_bridge.ros.program import run
 from drone_bridge.ros.simulated_time import Stamps
 from drone_bridge.ros.time import stamp_numbers, time_from_seconds
+from drone_bridge.ros.topics import Outputs
 from drone_bridge.testbed.bridge.flight import FOLLOWED_AXES, RATES_AND_THRUST_AXES, TestbedFlight
 from drone_bridge.testbed.bridge.outputs import TestbedOutputs
 from drone_bridge.testbed.bridge.parameters import MEBIBYTE, PARAMETERS, VELOCITY
@@ -34,7 +33,7 @@ from drone_bridge.testbed.codec import (
 from drone_bridge.testbed.topics import translation as translate
 from drone_bridge.testbed.topics.parameters import AUTO
 from drone_bridge.testbed.topics.translation import Command
-from drone_bridge.wire.errors import RemoteProtocolError
+from drone_bridge.wire.events import RemoteProtocolError
 
 #: A testbed that has been silent for so long where its first frame may end is waiting for the answer.
 FRAME_END_SILENCE_S: Final = 0.5

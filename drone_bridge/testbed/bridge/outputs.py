@@ -14,15 +14,13 @@ from tf2_msgs.msg import TFMessage
 
 from drone_bridge.msg import DroneProperties
 from drone_bridge.ros.common_parameters import frame_names, odometry_covariances
-from drone_bridge.ros.images import Rgb8Image
-from drone_bridge.ros.jpeg_encoder import JpegEncoder
+from drone_bridge.ros.frames import transform
+from drone_bridge.ros.images import JpegEncoder, Rgb8Image
 from drone_bridge.ros.link_node import LinkNode
 from drone_bridge.ros.message_template import STAMP, MessageTemplate
-from drone_bridge.ros.outputs import Output, Outputs
-from drone_bridge.ros.qos import latched, newest
 from drone_bridge.ros.simulated_time import Stamps
 from drone_bridge.ros.time import stamp_numbers, time_from_seconds
-from drone_bridge.ros.transforms import transform
+from drone_bridge.ros.topics import Output, Outputs, latched, newest
 from drone_bridge.testbed.codec import AngleUnit, Constants, SensorFrame
 from drone_bridge.testbed.topics import translation as translate
 from drone_bridge.testbed.topics.translation import SIDES, StereoFrameNames

@@ -5,9 +5,8 @@ from typing import Final
 
 from drone_bridge.motion.velocity_control import VelocityParameters
 from drone_bridge.ros.common_parameters import common_parameters, covariance_parameters, frame_parameters
-from drone_bridge.ros.covariances import AXES, EXACT_VARIANCE, UNKNOWN_VARIANCE
-from drone_bridge.ros.described_parameters import declarations
-from drone_bridge.ros.parameters import ParameterDeclaration
+from drone_bridge.ros.frames import AXES, EXACT_VARIANCE, UNKNOWN_VARIANCE
+from drone_bridge.ros.parameters import ParameterDeclaration, declarations
 from drone_bridge.ros.simulated_time import time_parameters
 from drone_bridge.testbed.codec import Limits
 from drone_bridge.testbed.topics.parameters import ANGLE_UNIT, WIRE_LOG_IMAGES, attitude_layout

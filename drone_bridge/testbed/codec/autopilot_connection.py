@@ -19,8 +19,14 @@ from drone_bridge.testbed.codec.messages import (
     implausible_floats,
 )
 from drone_bridge.testbed.codec.packing import CONSTANTS, pack_reply
-from drone_bridge.wire.errors import LocalProtocolError, RemoteProtocolError
-from drone_bridge.wire.events import NEED_DATA, ConnectionClosed, EventSource, NeedData
+from drone_bridge.wire.events import (
+    NEED_DATA,
+    ConnectionClosed,
+    EventSource,
+    LocalProtocolError,
+    NeedData,
+    RemoteProtocolError,
+)
 
 #: What is taken ahead for a frame before a whole one has come: 49 bytes can announce one of 64 MiB and begin it.
 _AHEAD_BYTES: Final = 1 << 20

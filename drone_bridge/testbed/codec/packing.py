@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import Final
 
 from drone_bridge.testbed.codec.messages import Constants, MotionParameters, non_finite
-from drone_bridge.wire.errors import LocalProtocolError
+from drone_bridge.wire.events import LocalProtocolError
 
 CONSTANTS: Final = struct.Struct(">ffiiffffffff")
 REPLY: Final = struct.Struct(">ffff")

@@ -16,8 +16,14 @@ from drone_bridge.testbed.codec.messages import (
     non_finite,
 )
 from drone_bridge.testbed.codec.packing import CONSTANTS, REPLY, constant_values, pack
-from drone_bridge.wire.errors import LocalProtocolError, RemoteProtocolError
-from drone_bridge.wire.events import NEED_DATA, ConnectionClosed, EventSource, NeedData
+from drone_bridge.wire.events import (
+    NEED_DATA,
+    ConnectionClosed,
+    EventSource,
+    LocalProtocolError,
+    NeedData,
+    RemoteProtocolError,
+)
 
 
 class TestbedConnection(EventSource[MotionParameters | ConnectionClosed]):

@@ -17,8 +17,7 @@ import time
 from collections.abc import Sequence
 
 from drone_bridge.motion.wind import NO_ROTATION, WindRotation
-from drone_bridge.net.cancellation import Cancellation
-from drone_bridge.net.errors import LinkCancelledError, LinkError
+from drone_bridge.net.connector import Cancellation, LinkCancelledError, LinkError
 from drone_bridge.net.tcp import TcpConnector
 from drone_bridge.net.tcp_listener import TcpListener
 from drone_bridge.programs.faults import fault_of
@@ -43,7 +42,7 @@ from drone_bridge.testbed.emulator.flight import COLUMNS
 from drone_bridge.testbed.emulator.stereo_camera import StereoCamera
 from drone_bridge.testbed.emulator.vehicle import Scenario
 from drone_bridge.testbed.emulator.world import World
-from drone_bridge.wire.errors import ProtocolError
+from drone_bridge.wire.events import ProtocolError
 
 FAREWELL_S = 0.2  # how long an autopilot gets to close its side as well
 

@@ -7,10 +7,9 @@ import time
 from dataclasses import dataclass
 from enum import Enum
 
-from drone_bridge.net.cancellation import Cancellation
-from drone_bridge.net.errors import LinkError
-from drone_bridge.net.fixed_rate import FixedRate
+from drone_bridge.net.connector import Cancellation, LinkError
 from drone_bridge.net.tcp import TcpStream
+from drone_bridge.net.udp import FixedRate
 from drone_bridge.programs.faults import Fault
 from drone_bridge.programs.program import TrajectoryFile, say
 from drone_bridge.testbed.codec import NEED_DATA, ConnectionClosed

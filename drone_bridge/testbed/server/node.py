@@ -15,10 +15,9 @@ from sensor_msgs.msg import Image, Imu
 
 from drone_bridge.motion.quaternions import Quaternion
 from drone_bridge.msg import DroneProperties
-from drone_bridge.net.cancellation import Wakeup
-from drone_bridge.net.errors import LinkError
+from drone_bridge.net.connector import LinkError, Wakeup
 from drone_bridge.net.tcp import TcpStream
-from drone_bridge.ros.frame_names import FrameNames
+from drone_bridge.ros.frames import FrameNames
 from drone_bridge.ros.last_word import LastWord
 from drone_bridge.ros.link_node import LinkNode
 from drone_bridge.ros.program import run
@@ -41,7 +40,7 @@ from drone_bridge.testbed.server.synchronizer import ATTITUDE_TIMEOUT_S, FrameSy
 from drone_bridge.testbed.server.vehicle import RosDrone
 from drone_bridge.testbed.topics import translation as translate
 from drone_bridge.testbed.topics.translation import SIDES, Command
-from drone_bridge.wire.errors import LocalProtocolError
+from drone_bridge.wire.events import LocalProtocolError
 
 _WATCH_PERIOD_S: Final = 0.02
 _SUBSCRIBER_CHECK_PERIOD_S: Final = 0.5

@@ -9,7 +9,7 @@ from rclpy.publisher import Publisher
 
 from drone_bridge.msg import CommandRates
 from drone_bridge.ros.link_node import LinkNode
-from drone_bridge.ros.qos import newest
+from drone_bridge.ros.topics import newest
 from drone_bridge.testbed.topics import translation as translate
 from drone_bridge.testbed.topics.translation import Command
 

@@ -10,7 +10,7 @@ from sensor_msgs.msg import CameraInfo
 
 from drone_bridge.msg import DroneProperties
 from drone_bridge.ros.link_node import LinkNode
-from drone_bridge.ros.qos import latched
+from drone_bridge.ros.topics import latched
 from drone_bridge.testbed.server.parameters import DRONE, SIDES_OF, assumed_drone
 from drone_bridge.testbed.topics import translation as translate
 from drone_bridge.testbed.topics.translation import SIDES

@@ -27,7 +27,7 @@ from drone_bridge.testbed.device.modelled_flight import LevelVelocity, ModelledF
 from drone_bridge.testbed.server.synchronizer import FrameSynchronizer, SynchronizedFrame
 from drone_bridge.testbed.topics import translation as translate
 from drone_bridge.testbed.topics.translation import Command
-from drone_bridge.wire.errors import LocalProtocolError
+from drone_bridge.wire.events import LocalProtocolError
 
 _POSES_KEPT = 100
 

@@ -14,10 +14,8 @@ from drone_bridge.motion.quaternions import Quaternion, quaternion_from_euler, r
 from drone_bridge.motion.velocity_control import VelocityCommand
 from drone_bridge.msg import CommandRates, DroneProperties
 from drone_bridge.ros import frames
-from drone_bridge.ros.frame_names import FrameNames
-from drone_bridge.ros.frames import BodyRates
+from drone_bridge.ros.frames import BodyRates, FrameNames, set_quaternion, transform
 from drone_bridge.ros.images import pinhole_camera_info
-from drone_bridge.ros.transforms import set_quaternion, transform
 from drone_bridge.testbed.codec import AngleUnit, Constants, ImageBytes, MotionParameters, SensorFrame
 from drone_bridge.testbed.topics.frames import (
     body_from_testbed_rates,

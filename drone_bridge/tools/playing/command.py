@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from drone_bridge.ros.clock_publishers import CLOCK_TOPIC, clock_conflict
+from drone_bridge.ros.time import CLOCK_TOPIC, clock_conflict
 from drone_bridge.tools.playing.keyboard import ARROW_LEFT, ARROW_RIGHT, keys
 
 if TYPE_CHECKING:

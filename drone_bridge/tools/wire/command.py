@@ -5,7 +5,7 @@ import argparse
 import sys
 from collections.abc import Sequence
 
-from drone_bridge.net.errors import LinkError
+from drone_bridge.net.connector import LinkError
 from drone_bridge.tools.cli import REFUSED
 from drone_bridge.tools.wire import importing, play, show
 from drone_bridge.tools.wire.conversation import WireError

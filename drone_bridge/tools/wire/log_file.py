@@ -8,7 +8,7 @@ from io import BytesIO
 from pathlib import Path
 from typing import IO, Final
 
-from drone_bridge.net.wire_file import (
+from drone_bridge.net.wire_log import (
     CHANNEL,
     CHUNK,
     CHUNK_BYTES,
@@ -20,11 +20,14 @@ from drone_bridge.net.wire_file import (
     MESSAGE_BYTES,
     MESSAGE_FIELDS,
     METADATA,
+    NOTES,
+    PIXELS,
+    RECEIVED,
     RECORD,
+    SENT,
     Chunk,
     WireFile,
 )
-from drone_bridge.net.wire_log import NOTES, PIXELS, RECEIVED, SENT
 from drone_bridge.tools.wire.conversation import Connection, Entry, WireError
 
 _LENGTH: Final = struct.Struct("<I")

@@ -6,9 +6,7 @@ import time
 from collections.abc import Callable
 from typing import Final, Protocol
 
-from drone_bridge.net.cancellation import Cancellation
-from drone_bridge.net.connector import address_name
-from drone_bridge.net.errors import LinkRefusedError, LinkTimeoutError
+from drone_bridge.net.connector import Cancellation, LinkRefusedError, LinkTimeoutError, address_name
 from drone_bridge.net.tcp import TcpConnector, TcpStream
 from drone_bridge.net.tcp_listener import TcpListener
 from drone_bridge.net.udp import Datagram, UdpConnector, UdpListener, UdpStream

@@ -8,8 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
-from drone_bridge.net.cancellation import Cancellation
-from drone_bridge.net.errors import LinkError, LinkTimeoutError
+from drone_bridge.net.connector import Cancellation, LinkError, LinkTimeoutError
 from drone_bridge.programs.options import port, positive
 from drone_bridge.tools.wire.comparing import compare
 from drone_bridge.tools.wire.conversation import Connection, Entry, Side, WireError
