@@ -60,14 +60,10 @@ test: setup
 	$(TESTS) -m timed || $(ALONE) -m timed || failed=1; \
 	exit $$failed
 
-# What the bridges cost; takes about a quarter of an hour. PEERS="ros_tcp_endpoint rosbridge" also measures those other
-# bridges, if they are installed here.
+# What the bridges cost; takes about a quarter of an hour.
 bench: setup
-	@$(ACTIVATE) && for name in testbed testbed_relay simulator telemetry footprint web; do python benchmark/$$name.py || exit; done
+	@$(ACTIVATE) && for name in testbed simulator telemetry footprint web; do python benchmark/$$name.py || exit; done
 	@$(ACTIVATE) && python benchmark/fleet.py --drones 1 10 --robots 1 20 --seconds 5
-ifdef PEERS
-	@$(ACTIVATE) && python benchmark/peers.py $(PEERS)
-endif
 
 # Feeds every codec, in every role, mutated captures: make fuzz INPUTS=1000000
 INPUTS ?= 10000

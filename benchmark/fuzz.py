@@ -1,24 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Feed every codec, in every role, with mutations of what real programs sent: whole, and split anywhere.
+"""Feed every codec, in both roles, with mutations of conversations and of what real programs sent, split anywhere.
 
 Each input has to give events or RemoteProtocolError, and to terminate. Anything else is printed with the seed that
 reproduces it, and the exit status is 1.
 """
 
 import argparse
+import contextlib
 import random
 import sys
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
+from typing import Any
 
-from drone_bridge.dronegui import codec as dronegui
-from drone_bridge.robot import codec as robot
-from drone_bridge.simulator import codec as simulator
-from drone_bridge.telemetry import codec as telemetry
-from drone_bridge.testbed import codec as testbed
-from drone_bridge.wire.events import NEED_DATA, ConnectionClosed, RemoteProtocolError
+from drone_bridge.kind import ProtocolKind, Side, kinds, load
+from drone_bridge.wire.events import NEED_DATA, ConnectionClosed, LocalProtocolError, RemoteProtocolError
 
 CAPTURES = Path(__file__).resolve().parent.parent / "test" / "captures"
 MAX_EVENTS = 10_000  # of one input: more than its bytes can hold
@@ -28,79 +27,73 @@ INTERESTING = (0, 1, 0x7F, 0x80, 0xFE, 0xFF)
 
 
 @dataclass(frozen=True)
+class Seed:
+    """What one end of a conversation reads, and what it had sent by then."""
+
+    read: tuple[bytes, ...]  # one for a stream, or datagrams
+    sent: tuple[Any, ...] = ()
+
+
+@dataclass(frozen=True)
 class Target:
-    """A codec in one role."""
+    """One end of a protocol's conversation."""
 
     name: str
-    make: Callable[[], object]
-    seeds: tuple[bytes, ...]
+    connect: Callable[[], Any]
+    seeds: tuple[Seed, ...]
     is_stream: bool = True
+
+    def make(self, seed: Seed) -> Any:
+        """Return a connection that has sent what it may without reading."""
+        connection = self.connect()
+        for message in seed.sent:
+            try:
+                connection.send(message)
+            except LocalProtocolError:
+                break
+        return connection
 
 
 def targets() -> Iterator[Target]:
-    """Yield every codec and role, with the captures to mutate for it."""
-
-    def capture(name: str) -> bytes:
-        return (CAPTURES / name).read_bytes()
-
-    from_testbed = capture("testbed_to_autopilot.bin")
-    for layout in testbed.AttitudeLayout:
-        yield Target(
-            f"testbed autopilot {layout.value}",
-            lambda layout=layout: testbed.AutopilotConnection(layout),  # type: ignore[misc]
-            (from_testbed,),
-        )
-    yield Target("testbed testbed", _waiting_testbed, (capture("autopilot_to_testbed.bin"),))
-    yield Target("simulator client", _asking_client, (capture("simulator_server.bin"),))
-    yield Target("simulator server", simulator.ServerConnection, (capture("simulator_client.bin"),))
-    yield Target("robot driver", robot.DriverConnection, (capture("robot_to_driver.bin"),))
-    types = (robot.SubsystemType.SKID_STEER, robot.SubsystemType.LIGHTS, 7)
-    yield Target("robot robot", lambda: robot.RobotConnection(types), (capture("driver_to_robot.bin"),))
-    controls = dronegui.ControllerConnection()
-    packets = tuple(controls.send(dronegui.Controls(roll=0.25 * step, hover=False)) for step in range(4))
-    yield Target("dronegui receiver", dronegui.ReceiverConnection, packets, is_stream=False)
-    lenient = dronegui.ReceiverConnection
-    python = tuple(packet.replace(b"true", b"True").replace(b"false", b"False") for packet in packets)
-    yield Target("dronegui receiver python", lambda: lenient(python_literals=True), python, is_stream=False)
-    navdata = tuple(capture("gui_to_controller_navdata.jsonl").splitlines())
-    yield Target("dronegui controller", dronegui.ControllerConnection, navdata, is_stream=False)
-    documents = _telemetry()
-    yield Target("telemetry controller", telemetry.ControllerConnection, documents, is_stream=False)
-    command = telemetry.ControllerConnection().send(telemetry.DroneCommand(0.5, 0.1, -0.1, 0.2))
-    yield Target("telemetry drone", telemetry.DroneConnection, (command, documents[-1]), is_stream=False)
+    """Yield both ends of every protocol, with its conversation and its captures to mutate."""
+    for kind in kinds().values():
+        for side in Side:
+            seeds = [_conversation(kind, side)]
+            if captured := _captured(kind, side):
+                seeds.append(Seed(captured, tuple(_understood(kind, side.other))))
+            name = f"{kind.name} {kind.role(side).name}"
+            yield Target(name, partial(kind.connect, side), tuple(seeds), kind.is_stream)
 
 
-def _waiting_testbed() -> testbed.TestbedConnection:
-    connection = testbed.TestbedConnection()
-    constants = testbed.Constants(90, 60, 2, 1, 0.25, 1, 9.8, 0.2, 25, 720, 720, 720)
-    connection.send(constants)
-    connection.send(testbed.SensorFrame(bytes(6), bytes(6), 0.0, 0.0, yaw=0.0))
-    return connection
+def _conversation(kind: ProtocolKind, side: Side) -> Seed:
+    connections = {each: kind.connect(each) for each in Side}
+    read, sent = [], []
+    for each in load(kind.conversation)():
+        data = connections[each.side].send(each.message)
+        connections[each.side.other].receive_data(data)
+        list(connections[each.side.other].events())
+        if each.side is side:
+            sent.append(each.message)
+        else:
+            read.append(data)
+    return Seed((b"".join(read),) if kind.is_stream else tuple(read), tuple(sent))
 
 
-def _asking_client() -> simulator.ClientConnection:
-    """Return a client that has sent the requests that the capture answers."""
-    server, client = simulator.ServerConnection(), simulator.ClientConnection()
-    server.receive_data((CAPTURES / "simulator_client.bin").read_bytes())
-    while isinstance(request := server.next_event(), simulator.Request):
-        client.send(request)
-    return client
+def _understood(kind: ProtocolKind, reader: Side) -> Iterator[Any]:
+    """Yield what one end reads in its captures, as far as that makes sense without what it says itself."""
+    connection = kind.connect(reader)
+    with contextlib.suppress(RemoteProtocolError):
+        for data in _captured(kind, reader):
+            connection.receive_data(data)
+            yield from connection.events()
 
 
-def _telemetry() -> tuple[bytes, ...]:
-    zero = telemetry.Vector(0.0, 0.0, 9.81)
-    jpeg = bytes.fromhex("ffd8ffc0000b080001000101011100ffd9")
-    drone = telemetry.DroneTelemetry(
-        telemetry.Imu(telemetry.Orientation(0.1, 0.2, 0.3), zero, zero),
-        telemetry.Altimeter(2.0, -0.1),
-        zero,
-        telemetry.LandingPad(0.1, 0.2, 2.0, 0.9),
-        telemetry.Camera(320, 240, 60.0, jpeg),
-        False,
-        1.0,
-    )
-    rover = telemetry.RoverTelemetry(zero, zero, "circular", 1.0)
-    return telemetry.DroneConnection().send(drone), telemetry.RoverConnection().send(rover)
+def _captured(kind: ProtocolKind, reader: Side) -> tuple[bytes, ...]:
+    """Return what real programs sent to one end: the bytes of a stream, or datagrams, each a line."""
+    roles = f"{kind.role(reader.other).name}_to_{kind.role(reader).name}"
+    if kind.is_stream:
+        return tuple(file.read_bytes() for file in CAPTURES.glob(f"{roles}.bin"))
+    return tuple(line for file in CAPTURES.glob(f"{roles}*.jsonl") for line in file.read_bytes().splitlines())
 
 
 def mutated(data: bytes, chance: random.Random) -> bytes:
@@ -133,23 +126,23 @@ def pieces(data: bytes, chance: random.Random) -> list[bytes]:
     return [data[start:end] for start, end in zip([0, *cuts], [*cuts, len(data)], strict=True)]
 
 
-def feed(target: Target, parts: list[bytes]) -> str:
+def feed(target: Target, seed: Seed, parts: list[bytes]) -> str:
     """Return the outcome: events or refused. Raises whatever else the codec raises."""
-    connection = target.make()
+    connection = target.make(seed)
     count, outcome = 0, "events"
     for part in parts:
-        connection.receive_data(part)  # type: ignore[attr-defined]
+        connection.receive_data(part)
         count, outcome = _drain(connection, target, count, outcome)
     if target.is_stream:
-        connection.receive_eof()  # type: ignore[attr-defined]
+        connection.receive_eof()
         count, outcome = _drain(connection, target, count, outcome)
     return outcome
 
 
-def _drain(connection: object, target: Target, count: int, outcome: str) -> tuple[int, str]:
+def _drain(connection: Any, target: Target, count: int, outcome: str) -> tuple[int, str]:
     while True:
         try:
-            event = connection.next_event()  # type: ignore[attr-defined]
+            event = connection.next_event()
         except RemoteProtocolError:
             if target.is_stream:
                 return count, "refused"
@@ -167,14 +160,15 @@ def run(target: Target, inputs: int, seed: int) -> tuple[int, float, list[str]]:
     refused, slowest_s, wrong = 0, 0.0, []
     for number in range(inputs):
         chance = random.Random(f"{seed} {target.name} {number}")
-        data = chance.choice(target.seeds)
+        source = chance.choice(target.seeds)
+        data = chance.choice(source.read)
         if target.is_stream:
             data = data[: chance.randint(1, MAX_INPUT_BYTES)]
         data = mutated(data, chance)
         parts = pieces(data, chance) if target.is_stream else [data]
         started_s = time.perf_counter()
         try:
-            refused += feed(target, parts) == "refused"
+            refused += feed(target, source, parts) == "refused"
         except Exception as error:  # the faults that are looked for
             wrong.append(f"{target.name}, seed {seed}, input {number}: {type(error).__name__}: {error}; {data.hex()}")
         slowest_s = max(slowest_s, time.perf_counter() - started_s)

@@ -44,12 +44,12 @@ def messages(data):
     return found
 
 
-RECORDED = messages((CAPTURES / "simulator_server.bin").read_bytes())
+RECORDED = messages((CAPTURES / "simulator_to_client.bin").read_bytes())
 
 
 def replay(client):
     """Send what the recorded client sent, as it did; return as many messages as were recorded."""
-    requests = messages((CAPTURES / "simulator_client.bin").read_bytes())
+    requests = messages((CAPTURES / "client_to_simulator.bin").read_bytes())
     assert [kind for kind, _ in requests[-2:]] == [RUN, RUN]
     received = b""
 

@@ -16,8 +16,8 @@ from drone_bridge.simulator import codec as sim
 from drone_bridge.wire.events import LocalProtocolError, RemoteProtocolError
 
 CAPTURES = Path(__file__).parent / "captures"
-FROM_CLIENT = (CAPTURES / "simulator_client.bin").read_bytes()
-FROM_SERVER = (CAPTURES / "simulator_server.bin").read_bytes()
+FROM_CLIENT = (CAPTURES / "client_to_simulator.bin").read_bytes()
+FROM_SERVER = (CAPTURES / "simulator_to_client.bin").read_bytes()
 X, V, A, Q, W, CORPOREAL = sim.Attribute
 UPRIGHT = (1.0, 0.0, 0.0, 0.0)
 TRIGGER_EVENTS = (sim.Triggered, sim.Untriggered, sim.PathStarted, sim.PathFailed, sim.PathEnded)

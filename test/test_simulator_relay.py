@@ -21,7 +21,7 @@ LEVEL = (1.0, 0.0, 0.0, 0.0)
 LEAST_LEASE_OF_DDS_S = 15.0
 UNKNOWN = sim.Error(0, "The state of this entity is not known.")
 ALL = tuple(Attribute)
-CAPTURE = Path(__file__).parent / "captures" / "simulator_client.bin"
+CAPTURE = Path(__file__).parent / "captures" / "client_to_simulator.bin"
 KNOWN_AXES = [1.0, 0.0, 0.0, 0.0]  # for body_to_model: else it is learned, which turns the vehicle for a moment
 
 

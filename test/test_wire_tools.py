@@ -36,7 +36,7 @@ CAPTURES = Path(__file__).parent / "captures"
 LOGS = sorted((CAPTURES / "wire").glob("*.mcap"))
 BYTES = {
     "testbed": ("autopilot_to_testbed.bin", "testbed_to_autopilot.bin"),
-    "simulator": ("simulator_client.bin", "simulator_server.bin"),
+    "simulator": ("client_to_simulator.bin", "simulator_to_client.bin"),
     "robot": ("driver_to_robot.bin", "robot_to_driver.bin"),
     "dronegui": (None, "gui_to_controller_navdata.jsonl"),
 }
