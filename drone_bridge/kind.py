@@ -22,7 +22,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any
 
-ENTRY_POINTS = "drone_bridge.protocols"
+ENTRY_POINTS = f"{__package__}.protocols"
 #: Our own, which are there also where no package metadata is: a colcon build has none.
 OWN = ("testbed", "dronegui", "simulator", "robot", "telemetry")
 
