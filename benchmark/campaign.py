@@ -17,8 +17,9 @@ from typing import Final
 from children import heed_signals
 from commander import Commander
 from domains import DOMAINS
-from kinds import KINDS
 from pairs import Pair
+
+from drone_bridge.kind import kinds
 
 MAX_SHOWN: Final = 20  # problems; the others are only counted
 
@@ -65,18 +66,11 @@ def run(
     do_round: Round,
     options: argparse.Namespace,
     scratch: Path,
-    *,
-    are_stamped: bool = True,
 ) -> Tally:
-    """Run the rounds, several at a time; Ctrl-C or SIGTERM stops after those in progress.
-
-    Unless `are_stamped`, a vehicle gets no commands with stamps.
-    """
+    """Run the rounds, several at a time; Ctrl-C or SIGTERM stops after those in progress."""
     tally = Tally()
     domain = random.SystemRandom().choice(DOMAINS)
-    pairs = [Pair(kind, kind.name, domain, scratch) for kind in KINDS if options.only in kind.name]
-    for pair in pairs:
-        pair.takes_rates &= are_stamped
+    pairs = [Pair(kind, kind.name, domain, scratch) for kind in kinds().values() if options.only in kind.name]
     commander = Commander(pairs, domain)
     chances = {pair: random.Random(f"{options.seed} {pair.kind.name}") for pair in pairs}
     idle = deque(pairs)
@@ -128,16 +122,11 @@ def main(
     set_up: Callable[[Pair], None],
     do_round: Round,
     took: str,
-    *,
-    are_stamped: bool = True,
 ) -> int:
-    """Run the campaign of the command line, and print the table; `took` is the heading of the times.
-
-    `are_stamped`: see `run`.
-    """
+    """Run the campaign of the command line, and print the table; `took` is the heading of the times."""
     options = _arguments(description)
     with reported(f"{options.count} {what}") as scratch:
-        tally = run(set_up, do_round, options, scratch, are_stamped=are_stamped)
+        tally = run(set_up, do_round, options, scratch)
         print(tally.table(took))
     return 1 if tally.failures else 0
 

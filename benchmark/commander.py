@@ -13,10 +13,7 @@ from geometry_msgs.msg import Twist
 from pairs import Pair
 from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
 
-from drone_bridge.msg import CommandRates
-
 PERIOD_S: Final = 0.05
-THRUST_N: Final = 9.81  # the emulated drone's weight
 
 
 class Commander:
@@ -44,22 +41,15 @@ class Commander:
         rclpy.shutdown(context=self._context)
 
     def _publisher(self, pair: Pair) -> Any:
-        if pair.takes_rates:
-            return self._node.create_publisher(CommandRates, f"/{pair.namespace}/cmd_rates", 1)
         return self._node.create_publisher(Twist, f"/{pair.namespace}/cmd_vel", 1)
 
     def _command(self) -> None:
+        twist = Twist()
+        twist.linear.x, twist.angular.z = 0.2, 0.1
         for pair, publisher in self._publishers:
             if not pair.is_commanded:
                 continue
-            if pair.takes_rates:
-                rates = CommandRates(yaw_rate=0.5, thrust=THRUST_N)
-                rates.header.stamp = self._node.get_clock().now().to_msg()
-                publisher.publish(rates)
-            else:
-                twist = Twist()
-                twist.linear.x, twist.angular.z = 0.2, 0.1
-                publisher.publish(twist)
+            publisher.publish(twist)
 
     def _take_report(self, report: DiagnosticArray) -> None:
         for status in report.status:

@@ -4,37 +4,60 @@
 import os
 import threading
 import time
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
 from ament_index_python.packages import get_package_prefix
 from children import ChildError
-from kinds import Kind
 from programs import Program
 from relay import DATAGRAM_FAULTS, STREAM_FAULTS, CommandLog, DatagramRelay, StreamRelay
 from system import free_port
 
+from drone_bridge.kind import ProtocolKind, Side, Value, load
+
 COMMAND_TIMEOUT_S: Final = 0.5
 START_TIMEOUT_S: Final = 60.0
+#: What makes an emulated vehicle light, or answer from the start, by protocol: options of its emulator, and parameters
+#: of the bridge.
+LIGHT: Mapping[str, tuple[Mapping[str, Value], Mapping[str, Value]]] = {
+    "testbed": ({"rate": 20, "width": 64, "height": 48}, {"attitude_layout": "pose"}),
+    "simulator": (
+        {"rate": 20, "running": True, "scene": "buoys"},
+        {"run_on_connect": False, "body_to_model": [1.0, 0.0, 0.0, 0.0]},
+    ),
+    "robot": ({"sensor-period": 0.1}, {}),
+}
+#: Whose vehicles ask for each step of their motion, so that nothing moves them until they have asked again.
+ASKING = ("testbed",)
 
 
 class Pair:
     """One bridge, its vehicle, and the relay between them."""
 
-    def __init__(self, kind: Kind, namespace: str, domain: int, scratch: Path) -> None:
+    def __init__(self, kind: ProtocolKind, namespace: str, domain: int, scratch: Path) -> None:
         self.kind, self.namespace = kind, namespace
         self.commands = CommandLog()
         self.is_commanded = True
-        self.takes_rates = kind.takes_rates
+        self.vehicle_asks = kind.name in ASKING
         self._domain, self._scratch = domain, scratch
-        far, extra = free_port(is_stream=kind.is_stream), free_port(is_stream=False)
+        port, *others = kind.ports
+        far = free_port(is_stream=kind.is_stream)
+        self.parameters: dict[str, Value] = {each.parameter: free_port(is_stream=False) for each in others}
+        vehicle_begins = port.side is Side.OPERATOR
+        make_reader = load(kind.commands)
         self.relay: StreamRelay | DatagramRelay
         if kind.is_stream:
-            self.relay = StreamRelay(far, kind.make_reader, self.commands)
+            self.relay = StreamRelay(far, make_reader, self.commands)
         else:
-            self.relay = DatagramRelay(far, kind.make_reader, self.commands, kind.vehicle_begins)
-            self.relay.flooded_port = far if kind.vehicle_begins else extra
-        self._ports = {"near": self.relay.port, "far": far, "extra": extra}
+            self.relay = DatagramRelay(far, make_reader, self.commands, vehicle_begins)
+            heard = [int(str(self.parameters[each.parameter])) for each in others if each.side is Side.OPERATOR]
+            self.relay.flooded_port = far if vehicle_begins else heard[0]
+        options, parameters = LIGHT.get(kind.name, ({}, {}))
+        self.parameters |= {"host": "127.0.0.1", "command_timeout": COMMAND_TIMEOUT_S, **kind.emulated, **parameters}
+        ends = (self.relay.port, far) if vehicle_begins else (far, self.relay.port)
+        self._options = {**kind.emulator.beside(kind.bridge, {**self.parameters, port.parameter: ends[0]}), **options}
+        self.parameters[port.parameter] = ends[1]
         self.relay.start()
         self.emulator: Program | None = None
         self.bridge: Program | None = None
@@ -48,17 +71,21 @@ class Pair:
 
     def start_emulator(self) -> Program:
         """Start the vehicle."""
-        name, *arguments = self.kind.emulator.format(**self._ports).split()
+        command = [
+            _executable("drone-bridge"),
+            "emulate",
+            self.kind.emulator.name,
+            *self.kind.emulator.words(self._options),
+        ]
         with self._starting:
-            self.emulator = self._start("emulator", [_executable(name), *arguments])
+            self.emulator = self._start("emulator", command)
         return self.emulator
 
-    def start_bridge(self) -> Program:
+    def start_bridge(self, arguments: Sequence[str] = ()) -> Program:
         """Start the bridge."""
-        command = [_executable(f"{self.kind.name}_bridge"), "--ros-args", "-r", f"__ns:=/{self.namespace}"]
-        parameters = (*self.kind.bridge, f"command_timeout:={COMMAND_TIMEOUT_S}")
-        for parameter in parameters:
-            command += ["-p", parameter.format(**self._ports)]
+        command = [_executable(f"{self.kind.name}_bridge"), "--ros-args", "-r", f"__ns:=/{self.namespace}", *arguments]
+        for name, value in self.parameters.items():
+            command += ["-p", f"{name}:={str(value).lower() if isinstance(value, bool) else value}"]
         with self._starting:
             self.bridge = self._start("bridge", command)
         return self.bridge
@@ -81,7 +108,7 @@ class Pair:
         limit_s = since_s + within_s
         time.sleep(max(0.0, limit_s - time.monotonic()))
         said = self.commands.since(since_s)
-        if not said or (self.kind.vehicle_asks and not said[-1][1]):
+        if not said or (self.vehicle_asks and not said[-1][1]):
             self.commands.wait(None, limit_s, START_TIMEOUT_S)
             said = self.commands.since(since_s)
         if not said or not said[-1][1]:

@@ -7,6 +7,7 @@ itself may end it; before its first line runs, Python prints a traceback. The ex
 """
 
 import random
+import re
 import signal
 import sys
 import time
@@ -71,9 +72,7 @@ def interrupt(pair: Pair, chance: random.Random, tally: Tally) -> None:
 def is_from_pythons_start(output: str) -> bool:
     """Return whether the interrupt came before the program's first line: its modules are not in the traceback then."""
     is_interrupted = output.rstrip().endswith(("KeyboardInterrupt", "initialized")) or "init_import_site" in output
-    return is_interrupted and not any(
-        part in output for part in ("drone_bridge/bridges", "drone_bridge/link_node", "drone_bridge/node")
-    )
+    return is_interrupted and not re.search(r"drone_bridge/\w+/[\w/]+\.py", output)
 
 
 def _is_by(status: int | None) -> bool:

@@ -22,8 +22,9 @@ from typing import Final
 from campaign import reported
 from commander import Commander
 from domains import DOMAINS
-from kinds import KINDS
 from pairs import COMMAND_TIMEOUT_S, START_TIMEOUT_S, Pair
+
+from drone_bridge.kind import kinds
 
 SAMPLE_PERIOD_S: Final = 2.0
 BACK_S: Final = 60.0  # within which a vehicle is driven again: back-off takes up to 5 s, the rest is a busy machine
@@ -139,7 +140,7 @@ class FaultInjector(threading.Thread):
 def soak(options: argparse.Namespace, scratch: Path) -> list[Record]:
     """Run the soak, and return the record of each pair."""
     domain = random.SystemRandom().choice(DOMAINS)
-    records = [Record(Pair(kind, kind.name, domain, scratch)) for kind in KINDS if options.only in kind.name]
+    records = [Record(Pair(kind, kind.name, domain, scratch)) for kind in kinds().values() if options.only in kind.name]
     commander = Commander([record.pair for record in records], domain)
     stopping = threading.Event()
     try:

@@ -61,4 +61,4 @@ def moved_after_stop(pair: Pair, stopped_s: float) -> list[float]:
 
 
 if __name__ == "__main__":
-    sys.exit(campaign.main(__doc__, "stalls", set_up, stall, "driven by the next commands after", are_stamped=False))
+    sys.exit(campaign.main(__doc__, "stalls", set_up, stall, "driven by the next commands after"))

@@ -76,11 +76,30 @@ class Program:
     main: str
     """Takes the arguments of the command line, and returns the exit status. Beside it `parse` only reads them."""
     agreed: Mapping[str, str] = field(default_factory=dict)
-    """Its options by the parameters of the bridge that they have to agree with."""
+    """Its options by the parameters of the node, bridge or server, that they have to agree with."""
     apart: Mapping[str, Value] = field(default_factory=dict)
     """Options without which several of them would be in each other's way."""
     agree: Callable[[Mapping[str, Value]], dict[str, Value]] | None = None
-    """What a mapping can't say of `agreed`: takes the bridge's parameters, and returns options."""
+    """What a mapping can't say of `agreed`: takes the node's parameters, and returns options."""
+    at_once: Mapping[str, Value] = field(default_factory=dict)
+    """Options with which an operator steers from its start, whatever the vehicle is doing."""
+
+    def beside(self, node: "NodeKind", parameters: Mapping[str, Value]) -> dict[str, Value]:
+        """Return the options by which it agrees with a node of these parameters, and disturbs no other program."""
+        agreed = {
+            option: parameters[name] if name in parameters else node.declarations[name].default
+            for name, option in self.agreed.items()
+        }
+        return {**self.apart, **agreed, **(self.agree(parameters) if self.agree else {})}
+
+    @staticmethod
+    def words(options: Mapping[str, Value]) -> list[str]:
+        """Return options as they are on the command line: true is an option without a value."""
+        return [
+            f"--{name}" if value is True else f"--{name}={value}"
+            for name, value in options.items()
+            if value is not False
+        ]
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,6 +149,9 @@ class ProtocolKind:
     """The controller's parameters, unless somebody has others."""
     emulated: Mapping[str, Value] = field(default_factory=dict)
     """The bridge's parameters when its vehicle is emulated, unless somebody has others."""
+    commands: str = ""
+    """A function that makes a reader of one connection: it takes what an operator sends, in any pieces of a stream, and
+    yields for each command whether it is neutral. Without it nobody can judge what a vehicle was told."""
     model: str = "drone"
     """What the vehicle looks like: a model of `vehicle_model`."""
     package: str = "drone_bridge"

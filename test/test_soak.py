@@ -14,12 +14,13 @@ import pytest
 from processes import TIMEOUT_S
 from ros_session import wait_until
 
+from drone_bridge.kind import kinds, load
 from drone_bridge.robot import codec as robot
 
 sys.path.append(str(Path(__file__).resolve().parent.parent / "benchmark"))
-campaign, children, kills, kinds, pairs, programs, relay, signals, soak, stalls = map(
+campaign, children, kills, pairs, programs, relay, signals, soak, stalls = map(
     importlib.import_module,
-    ("campaign", "children", "kills", "kinds", "pairs", "programs", "relay", "signals", "soak", "stalls"),
+    ("campaign", "children", "kills", "pairs", "programs", "relay", "signals", "soak", "stalls"),
 )
 
 DRIVING = robot.DriverConnection().send(robot.SkidSteerUpdate(0, 5, 5))
@@ -66,11 +67,9 @@ def test_signals(tmp_path):
 
 def test_stalls(tmp_path):
     """Of every bridge: what was queued while it was stopped moves nothing."""
-    count = len(kinds.KINDS)
-    tally = campaign.run(
-        stalls.set_up, stalls.stall, options(count=count, at_once=count, only=""), tmp_path, are_stamped=False
-    )
-    assert tally.outcomes == {(kind.name, "stopped"): {"neutral": 1} for kind in kinds.KINDS}, tally.failures
+    count = len(kinds())
+    tally = campaign.run(stalls.set_up, stalls.stall, options(count=count, at_once=count, only=""), tmp_path)
+    assert tally.outcomes == {(name, "stopped"): {"neutral": 1} for name in kinds()}, tally.failures
 
 
 # That it would find something.
@@ -93,7 +92,7 @@ class Bridge:
 
 
 def record_of(*usage):
-    record = soak.Record(argparse.Namespace(kind=kinds.KINDS[0], bridge=Bridge(*usage)))
+    record = soak.Record(argparse.Namespace(kind=next(iter(kinds().values())), bridge=Bridge(*usage)))
     for _ in usage[:-1]:
         record.sample()
     return record
@@ -118,7 +117,7 @@ def test_growth_is_found(monkeypatch, last, found):
 def commands_of(*said):
     commands = relay.CommandLog()
     commands._commands = list(said)
-    return argparse.Namespace(commands=commands, kind=argparse.Namespace(vehicle_asks=False))
+    return argparse.Namespace(commands=commands, vehicle_asks=False)
 
 
 @pytest.mark.parametrize(
@@ -140,7 +139,7 @@ def test_a_missing_neutral_command_is_found(monkeypatch, said, moved_s):
 def test_of_a_vehicle_that_has_not_asked_since_the_next_answer_counts(monkeypatch, is_neutral, moved_s):
     """As one that the machine has held up: without an answer a testbed's drone does not move."""
     pair = commands_of((1.0, False), (1.5, False))
-    pair.kind.vehicle_asks = True
+    pair.vehicle_asks = True
 
     def asked_late(*_):
         pair.commands._commands.append((4.0, is_neutral))
@@ -190,7 +189,7 @@ def far():
 @pytest.fixture
 def between(far):
     """A relay in front of it, with what it hears."""
-    middle = relay.StreamRelay(far.getsockname()[1], kinds.robot_reader, relay.CommandLog())
+    middle = relay.StreamRelay(far.getsockname()[1], load(kinds()["robot"].commands), relay.CommandLog())
     middle.start()
     yield middle
     middle.close()
@@ -271,7 +270,7 @@ def test_datagrams_are_passed_on_spoiled_and_held_back():
         bridge.bind(("127.0.0.1", 0))
         bridge.settimeout(TIMEOUT_S)
         middle = relay.DatagramRelay(
-            bridge.getsockname()[1], kinds.telemetry_reader, relay.CommandLog(), vehicle_begins=True
+            bridge.getsockname()[1], load(kinds()["telemetry"].commands), relay.CommandLog(), vehicle_begins=True
         )
         middle.start()
         with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as vehicle:

@@ -13,6 +13,7 @@ KIND = ProtocolKind(
     vehicle_role=Role("gui", "drone_bridge.dronegui.codec:ReceiverConnection"),
     is_stream=False,
     conversation="drone_bridge.dronegui.conversation:conversation",
+    commands="drone_bridge.dronegui.conversation:commands",
     topics="",
     bridge=NodeKind("drone_bridge.dronegui.bridge.node:DroneGuiBridge"),
     server=NodeKind("drone_bridge.dronegui.server.node:DroneGuiServer"),
@@ -23,7 +24,13 @@ KIND = ProtocolKind(
         agreed={"host": "host", "port": "port", "navdata_port": "navdata-port"},
         apart={"navdata-source-port": 0, "bootstrapped": True},
     ),
-    operator=Program("dronegui", "a client of the control GUI", "drone_bridge.dronegui.operator:main"),
+    operator=Program(
+        "dronegui",
+        "a client of the control GUI",
+        "drone_bridge.dronegui.operator:main",
+        agreed={"host": "host", "port": "port", "navdata_port": "navdata-port"},
+        at_once={"in-the-air": True},
+    ),
     launch_file="dronegui.launch.xml",
     controller=NodeKind(
         "drone_bridge.controllers.drone_controller:DroneController",

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One conversation with each message of the protocol."""
+"""One conversation with each message of the protocol, and which of an operator's commands are neutral."""
+
+from collections.abc import Callable, Iterator
 
 from drone_bridge.dronegui.codec import (
     MAJOR_STATE_SHIFT,
@@ -9,6 +11,7 @@ from drone_bridge.dronegui.codec import (
     Feature,
     FlightState,
     OtherNavdata,
+    ReceiverConnection,
     VisionDetect,
 )
 from drone_bridge.kind import Sent, Side
@@ -28,3 +31,16 @@ def conversation() -> tuple[Sent, ...]:
         *(Sent(Side.OPERATOR, each, ControlPacket(seq, each)) for seq, each in enumerate(controls, 1)),
         *(Sent(Side.VEHICLE, block) for block in navdata),
     )
+
+
+def commands() -> Callable[[bytes], Iterator[bool]]:
+    """Read packets of a controller: hover is neutral, and so is a button without tilt."""
+
+    def read(data: bytes) -> Iterator[bool]:
+        connection = ReceiverConnection(complete_states_only=True)  # each: a new bridge counts from 1 again
+        connection.receive_data(data)
+        if isinstance(packet := connection.next_event(), ControlPacket):
+            controls = packet.controls
+            yield controls.hover or not any((controls.roll, controls.pitch, controls.yaw, controls.gas))
+
+    return read

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One conversation with each message of the protocol."""
+"""One conversation with each message of the protocol, and which of an operator's commands are neutral."""
+
+from collections.abc import Callable, Iterator
 
 from drone_bridge.kind import Sent, Side
 from drone_bridge.robot.codec import (
@@ -73,3 +75,16 @@ def conversation() -> tuple[Sent, ...]:
         (robot, SubsystemBound(0, "")),
     )
     return tuple(Sent(side, packet) for side, packet in visit)
+
+
+def commands() -> Callable[[bytes], Iterator[bool]]:
+    """Read speeds of the tracks."""
+    connection = robot_connection()
+
+    def read(data: bytes) -> Iterator[bool]:
+        connection.receive_data(data)
+        for packet in connection.events():
+            if isinstance(packet, SkidSteerUpdate):
+                yield packet.left == packet.right == 0
+
+    return read

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One conversation with each message of the protocol."""
+"""One conversation with each message of the protocol, and which of an operator's commands are neutral."""
+
+from collections.abc import Callable, Iterator
 
 from drone_bridge.kind import Sent, Side
 from drone_bridge.simulator import codec as sim
@@ -74,3 +76,17 @@ def conversation() -> tuple[Sent, ...]:
         for sent in (Sent(Side.OPERATOR, request), Sent(Side.VEHICLE, response, sim.Answer(request, response)))
     )
     return (*asked, *(Sent(Side.VEHICLE, response) for response in TOLD))
+
+
+def commands() -> Callable[[bytes], Iterator[bool]]:
+    """Read velocities of the vehicle."""
+    connection = sim.ServerConnection()
+
+    def read(data: bytes) -> Iterator[bool]:
+        connection.receive_data(data)
+        for request in connection.events():
+            if isinstance(request, sim.SetEntity) and request.attribute == sim.Attribute.VELOCITY:
+                assert isinstance(request.value, tuple)
+                yield not any(request.value)
+
+    return read

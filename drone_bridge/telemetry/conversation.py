@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One conversation with each message of the protocol."""
+"""One conversation with each message of the protocol, and which of an operator's commands are neutral."""
 
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 from drone_bridge.kind import Sent, Side
@@ -8,6 +9,7 @@ from drone_bridge.telemetry.codec import (
     Altimeter,
     Camera,
     DroneCommand,
+    DroneConnection,
     DroneTelemetry,
     Imu,
     LandingPad,
@@ -36,3 +38,15 @@ def conversation() -> tuple[Sent, ...]:
         Sent(Side.OPERATOR, DroneCommand()),
         Sent(Side.VEHICLE, RoverTelemetry(Vector(1.0, -2.0, 0.0), velocity, "circular", 2.0)),
     )
+
+
+def commands() -> Callable[[bytes], Iterator[bool]]:
+    """Read commands to a drone."""
+    connection = DroneConnection()
+
+    def read(data: bytes) -> Iterator[bool]:
+        connection.receive_data(data)
+        while isinstance(command := connection.next_event(), DroneCommand):
+            yield not any((command.thrust, command.pitch, command.roll, command.yaw))
+
+    return read

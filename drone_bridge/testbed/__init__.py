@@ -21,6 +21,7 @@ KIND = ProtocolKind(
     vehicle_role=Role("testbed", "drone_bridge.testbed.codec:TestbedConnection"),
     is_stream=True,
     conversation="drone_bridge.testbed.conversation:conversation",
+    commands="drone_bridge.testbed.conversation:commands",
     topics="",
     bridge=NodeKind("drone_bridge.testbed.bridge.node:TestbedBridge"),
     server=NodeKind("drone_bridge.testbed.server.node:TestbedServer"),
@@ -33,7 +34,10 @@ KIND = ProtocolKind(
         agree=_emulator_options,
     ),
     operator=Program(
-        "testbed", "an autopilot that flies by body rates and thrust", "drone_bridge.testbed.operator:main"
+        "testbed",
+        "an autopilot that flies by body rates and thrust",
+        "drone_bridge.testbed.operator:main",
+        agreed={"host": "host", "port": "port"},
     ),
     launch_file="testbed.launch.xml",
     controller=NodeKind("drone_bridge.controllers.drone_controller:DroneController"),

@@ -1,8 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One conversation with each message of the protocol."""
+"""One conversation with each message of the protocol, and which of an operator's commands are neutral."""
+
+import struct
+from collections.abc import Callable, Iterator
 
 from drone_bridge.kind import Sent, Side
 from drone_bridge.testbed.codec import Constants, MotionParameters, SensorFrame
+
+_MOTION_PARAMETERS = struct.Struct(">4f")
+#: Largest yaw rate of a neutral command, degrees/s. A hovering drone uses the other axes to stay in place.
+_HOVERING_RATE = 0.5
 
 
 def conversation() -> tuple[Sent, ...]:
@@ -17,3 +24,20 @@ def conversation() -> tuple[Sent, ...]:
         Sent(Side.VEHICLE, constants),
         *(sent for frame in frames for sent in (Sent(Side.VEHICLE, frame), Sent(Side.OPERATOR, answer))),
     )
+
+
+def commands() -> Callable[[bytes], Iterator[bool]]:
+    """Read answers to frames; those without a yaw rate are neutral, as a hovering drone leans against the wind.
+
+    By their size alone: a connection reads no answer to a frame that it has not sent.
+    """
+    heard = bytearray()
+
+    def read(data: bytes) -> Iterator[bool]:
+        heard.extend(data)
+        while len(heard) >= _MOTION_PARAMETERS.size:
+            _, _, yaw_rate, _ = _MOTION_PARAMETERS.unpack_from(heard)
+            del heard[: _MOTION_PARAMETERS.size]
+            yield abs(yaw_rate) <= _HOVERING_RATE
+
+    return read

@@ -52,9 +52,8 @@ class Vehicle:
 
     @property
     def emulator_options(self) -> list[str]:
-        """The emulator's command line: true is an option without a value."""
-        options = (self.emulate or {}).items()
-        return [f"--{name}" if value is True else f"--{name}={value}" for name, value in options if value is not False]
+        """The emulator's command line."""
+        return self.kind.emulator.words(self.emulate or {})
 
 
 @dataclass(frozen=True, slots=True)
@@ -326,19 +325,12 @@ def _address(vehicle: Vehicle) -> tuple[str, str, Value] | None:
 def _completed(vehicle: Vehicle, host: str) -> Vehicle:
     """Return the vehicle with what follows from the rest: its address, and what its emulator has to agree with."""
     kind = vehicle.kind
-    declarations = kind.bridge.declarations
     parameters: dict[str, Value] = {"host": host, **vehicle.parameters, "frame_prefix": vehicle.frame_prefix}
     emulate = vehicle.emulate
     if emulate is not None:
         parameters = {**kind.emulated, **parameters}
-        agreed = {
-            option: parameters[name] if name in parameters else declarations[name].default
-            for name, option in kind.emulator.agreed.items()
-        }
-        agreed |= kind.emulator.agree(parameters) if kind.emulator.agree else {}
         emulate = {
-            **kind.emulator.apart,
-            **agreed,
+            **kind.emulator.beside(kind.bridge, parameters),
             **{name.replace("_", "-"): value for name, value in emulate.items()},
         }
     control = None if vehicle.control is None else {**kind.control, **vehicle.control}
