@@ -15,10 +15,11 @@ from nav_msgs.msg import Odometry
 from processes import Process
 from rclpy.qos import DurabilityPolicy, QoSProfile, qos_profile_sensor_data
 from rclpy.task import Future
-from ros_session import undisturbed, wait_until
+from ros_session import repeating, undisturbed, wait_until
 from sensor_msgs.msg import BatteryState, Imu, Range
 from std_msgs.msg import Bool, Empty
 from std_srvs.srv import SetBool, Trigger
+from twists import twist
 
 from drone_bridge.dronegui.server.buttons import ANSWER_TIMEOUT_S, REFUSED, UNANSWERED, ServiceButtons
 from drone_bridge.dronegui.server.parameters import TARGETS
@@ -213,6 +214,7 @@ def test_what_was_sent_while_the_server_was_stopped_is_not_carried_out(ros, serv
     operator.send(hover=False, pitch=-0.5)
     commands.wait(forward)
     server.send(signal.SIGSTOP)
+    wait_until(server.is_stopped, "all its threads to stand still")
     for _ in range(10):
         operator.send(hover=False, pitch=-0.5)
     operator.press("take_off")
@@ -226,8 +228,23 @@ def test_what_was_sent_while_the_server_was_stopped_is_not_carried_out(ros, serv
     reports.wait(lambda report: "stale datagrams" in report.status[0].message)
     assert all(commands.wait() == ZERO for _ in range(len(commands)))
     assert "takeoff" not in drone.told
-    operator.send(hover=False, pitch=-0.5)
+    operator.keep_sending(hover=False, pitch=-0.5)  # one that is alive, and not once: nothing is taken at first
     commands.wait(forward)
+
+
+def test_hover_is_released_for_somebody_else_who_commands(ros, serve, operator):
+    """While the operator is silent, and until it is back."""
+    drone = Drone(ros)
+    server = serve(command_timeout=0.3)
+    server.wait_for_line("The drone's services are available")
+    operator.send(hover=False, pitch=-0.5)
+    server.wait_for_line("was silent for .* s: zero was commanded")
+    wait_until(lambda: True in drone.told, "hover to be held in the silence")
+    publisher = ros.publisher(Twist, "cmd_vel", subscribers=1)  # the server, which listens for others
+    with repeating(lambda _: publisher.publish(twist(forward=0.5))):
+        wait_until(lambda: drone.told[-1] is False, "hover to be let go")
+    operator.send()
+    wait_until(lambda: drone.told[-1] is True, "hover to be held for the operator")
 
 
 @pytest.mark.parametrize("leave", ["deactivate", "SIGTERM"])

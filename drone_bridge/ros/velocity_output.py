@@ -33,8 +33,8 @@ class VelocityOutput:
 
     @property
     def is_last_word(self) -> bool:
-        """Whether zero is the last that was told the vehicle."""
-        return not self.is_active
+        """Whether zero is the last that anybody told the vehicle, as far as is known."""
+        return self._last_word.age_s is not None
 
     def command(self, twist: Twist) -> None:
         self._command, self._commanded_s = twist, time.monotonic()

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import threading
+from pathlib import Path
 
 from fork_server import executable, fork_server, is_of_the_package
 
@@ -92,6 +93,11 @@ class Process:
 
     def send(self, number=signal.SIGTERM):
         self._child.send_signal(number)
+
+    def is_stopped(self):
+        """Return whether SIGSTOP has reached every thread, which it does one after the other."""
+        threads = Path(f"/proc/{self.pid}/task").glob("*/stat")
+        return {thread.read_text().rpartition(")")[2].split()[0] for thread in threads} == {"T"}
 
     def wait(self, timeout_s=TIMEOUT_S):
         """Return the exit status."""
