@@ -1,0 +1,519 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The dronegui protocol: one JSON document per UDP datagram, between a controller and an AR.Drone's GUI.
+
+Theory of operation, by the document "Network control protocol" (its section "Setting control state"; navdata, which it
+lacks, by what the real GUI sends, see docs/dronegui.md):
+
+- **Control packets** (`{"seq": n, "state": {...}}`, controller to GUI, port 5560). The state names three buttons and
+  four axes; a control that is left out keeps its state. A packet takes effect if its number is higher than any before,
+  or 1, by which a controller starts over; others are late. Nothing answers, and nothing times out: the last state stays
+  in force. `take_off` and `reset` act when they are pressed, so the packets of a press repeat it until its release.
+- **Navdata** (GUI to port 5561 of its controllers, after the first press of `reset`): each block of the drone's as one
+  object, named by `type`. Versions of the GUI differ in types and fields: a field may be missing, one that is not known
+  is ignored, and the oldest version does not name the type.
+- **Axes**: roll + goes right, pitch + goes backward, yaw + turns right, gas + climbs. The drone's own are x forward, y
+  right, z down: phi + banks right, theta + raises the nose, psi + turns right.
+- **Refusal**: a datagram that can't be read is refused as a whole, and changes nothing for those after it, as each one
+  stands for itself. Sizes, nesting and numbers are bounded before anything is kept.
+"""
+
+import json
+import math
+import re
+import reprlib
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, fields, replace
+from enum import IntEnum
+from typing import Any
+
+from drone_bridge.wire.events import (
+    NEED_DATA,
+    EventQueue,
+    EventSource,
+    LocalProtocolError,
+    NeedData,
+    RemoteProtocolError,
+)
+
+__all__ = [
+    "AXES",
+    "BUTTONS",
+    "DEFAULT_NAVDATA_PORT",
+    "DEFAULT_NAVDATA_SOURCE_PORT",
+    "DEFAULT_PORT",
+    "FIRST_SEQ",
+    "MAJOR_STATE_SHIFT",
+    "MAX_DATAGRAM_BYTES",
+    "MAX_FEATURES",
+    "MAX_MAGNITUDE",
+    "MAX_NESTING",
+    "MAX_SEQ",
+    "NEED_DATA",
+    "PICTURE_UNITS",
+    "ControlPacket",
+    "ControllerConnection",
+    "Controls",
+    "Demo",
+    "Feature",
+    "FlightState",
+    "LatePacket",
+    "Navdata",
+    "OtherNavdata",
+    "ReceiverConnection",
+    "VisionDetect",
+]
+
+
+# What travels. Units are those of the wire.
+
+
+BUTTONS = ("take_off", "reset", "hover")
+AXES = ("roll", "pitch", "yaw", "gas")
+
+#: The width and height of an image in navdata's units, whatever its size in pixels.
+PICTURE_UNITS = 1000
+#: The major flight state is in the upper half of ctrl_state, what kind of it in the lower one.
+MAJOR_STATE_SHIFT = 16
+
+
+@dataclass(frozen=True, slots=True)
+class Controls:
+    """The state of all controls: three buttons, pressed or not, and four axes from -1 to 1.
+
+    `take_off` (a toggle: it lands a drone that flies) and `reset` (an emergency stop when flying) act when they are
+    pressed, `hover` for as long as it is: the axes are then ignored.
+    """
+
+    take_off: bool = False
+    reset: bool = False
+    hover: bool = True
+    roll: float = 0.0  # share of the greatest angle, + goes right
+    pitch: float = 0.0  # share of the greatest angle, + goes backward
+    yaw: float = 0.0  # share of the greatest rate, + turns right
+    gas: float = 0.0  # share of the greatest speed, + climbs
+
+
+@dataclass(frozen=True, slots=True)
+class ControlPacket:
+    """A packet that took effect, with the resulting state of all controls."""
+
+    seq: float
+    controls: Controls
+
+
+@dataclass(frozen=True, slots=True)
+class LatePacket:
+    """A packet that was discarded, as one with the same or a higher number came before."""
+
+    seq: float
+    newest_seq: float
+
+
+class FlightState(IntEnum):
+    """The major state of the drone."""
+
+    DEFAULT = 0  # motors off: an emergency, until reset is pressed
+    INIT = 1
+    LANDED = 2
+    FLYING = 3
+    HOVERING = 4
+    TEST = 5
+    TAKING_OFF = 6
+    GOING_TO_FIX = 7
+    LANDING = 8
+    LOOPING = 9
+
+    @property
+    def is_airborne(self) -> bool:
+        """Whether the drone flies, including take-off and landing."""
+        return self in _AIRBORNE
+
+
+_AIRBORNE = frozenset(
+    {
+        FlightState.FLYING,
+        FlightState.HOVERING,
+        FlightState.TAKING_OFF,
+        FlightState.GOING_TO_FIX,
+        FlightState.LANDING,
+        FlightState.LOOPING,
+    }
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Demo:
+    """The navdata block `demo`. None stands for a value that is missing, NaN or infinite."""
+
+    ctrl_state: int | None = None
+    vbat_flying_percentage: float | None = None  # of a full battery
+    theta: float | None = None  # thousandths of a degree, + raises the nose
+    phi: float | None = None  # thousandths of a degree, + banks right
+    psi: float | None = None  # thousandths of a degree, + turns right
+    altitude: float | None = None  # mm
+    vx: float | None = None  # mm/s, + forward
+    vy: float | None = None  # mm/s, + right
+    vz: float | None = None  # mm/s, + down
+    num_frames: int | None = None  # of the video
+
+    @property
+    def flight_state(self) -> FlightState | None:
+        """The major flight state, None if missing or unknown."""
+        if self.ctrl_state is None or self.ctrl_state >> MAJOR_STATE_SHIFT not in _FLIGHT_STATES:
+            return None
+        return FlightState(self.ctrl_state >> MAJOR_STATE_SHIFT)
+
+
+_FLIGHT_STATES = frozenset(FlightState)
+
+
+@dataclass(frozen=True, slots=True)
+class Feature:
+    """A detection of the drone's vision."""
+
+    xc: float  # PICTURE_UNITS, its middle, + right from the left edge
+    yc: float  # PICTURE_UNITS, + down from the upper edge
+    width: float  # PICTURE_UNITS
+    height: float  # PICTURE_UNITS
+    dist: float | None = None  # cm
+
+
+@dataclass(frozen=True, slots=True)
+class VisionDetect:
+    """The navdata block `visiondetect`: the current detections."""
+
+    features: tuple[Feature, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class OtherNavdata:
+    """A navdata block that is not interpreted: its type, empty if missing, and its other fields."""
+
+    type: str
+    fields: Mapping[str, Any]
+
+
+Navdata = Demo | VisionDetect | OtherNavdata
+
+
+# One untrusted JSON object per datagram.
+
+
+MAX_DATAGRAM_BYTES = 8192
+MAX_NESTING = 16  # of arrays and objects; the protocol itself needs 3
+
+# A string, closed or not; a bracket; a Python literal. None of the three can start inside another one.
+_TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"?|[][{}]|\b(?:True|False|None)\b', re.DOTALL)
+_JSON_OF_PYTHON = {"True": "true", "False": "false", "None": "null"}
+
+
+def refuse_constant(name: str) -> None:
+    """Refuse NaN, Infinity and -Infinity."""
+    raise RemoteProtocolError(f"The packet contains {name}, which is not JSON.")
+
+
+def parse(
+    datagram: bytes | bytearray | memoryview,
+    python_literals: bool = False,
+    parse_constant: Callable[[str], Any] = refuse_constant,
+) -> dict[str, Any]:
+    """Return the object in a datagram. Raises RemoteProtocolError.
+
+    Args:
+        datagram: all of it.
+        python_literals: read True, False and None as JSON's true, false and null.
+        parse_constant: gives the value of NaN, Infinity and -Infinity.
+    """
+    if len(datagram) > MAX_DATAGRAM_BYTES:
+        raise RemoteProtocolError(
+            f"The packet has more than {MAX_DATAGRAM_BYTES} bytes ({len(datagram)}), which none needs."
+        )
+    try:
+        text = bytes(datagram).decode()
+    except UnicodeDecodeError as error:
+        raise RemoteProtocolError(f"The packet is not UTF-8: {error.reason} at byte {error.start}.") from error
+    _check_nesting(text)
+    if python_literals:
+        text = _TOKEN.sub(lambda token: _JSON_OF_PYTHON.get(token[0], token[0]), text)
+    try:
+        document = json.loads(text, parse_constant=parse_constant, object_pairs_hook=_object)
+    except json.JSONDecodeError as error:
+        raise RemoteProtocolError(f"The packet is not JSON: {error.msg} at character {error.pos}.") from error
+    except (ValueError, RecursionError) as error:  # a number of thousands of digits, among others
+        raise RemoteProtocolError(f"The packet can't be read: {error}") from error
+    if not isinstance(document, dict):
+        raise RemoteProtocolError(f"The packet is {shown(document)}, and has to be an object.")
+    return document
+
+
+def shown(value: Any) -> str:
+    """Return a value for a sentence, shortened."""
+    return reprlib.repr(value)
+
+
+def is_number(value: Any) -> bool:
+    """Return whether a value is a number, which true and false are not."""
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
+
+
+def _check_nesting(text: str) -> None:
+    """Refuse nesting that a recursive parser might not handle, which depends on the interpreter."""
+    depth = 0
+    for token in _TOKEN.finditer(text):
+        if token[0] in ("[", "{"):
+            depth += 1
+        elif token[0] in ("]", "}"):
+            depth -= 1
+        if depth > MAX_NESTING:
+            raise RemoteProtocolError(f"The packet is nested more than {MAX_NESTING} deep.")
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return the object of these pairs. Duplicate controls are refused, as either may be meant."""
+    result: dict[str, Any] = {}
+    for name, value in pairs:
+        if name in result:
+            raise RemoteProtocolError(f"The packet names {shown(name)} twice in one object.")
+        result[name] = value
+    return result
+
+
+# Blocks of navdata.
+
+
+#: A drone detects four at most.
+MAX_FEATURES = 16
+#: Far more than any value with a unit, and little enough for single precision.
+MAX_MAGNITUDE = 1e9
+MAX_CTRL_STATE = 2**32 - 1
+
+_DEMO = "demo"
+_VISION_DETECT = "visiondetect"
+_WHOLE = frozenset({"ctrl_state", "num_frames"})
+_DEMO_FIELDS = tuple(field.name for field in fields(Demo))
+#: What is in no other block: by these a block that does not name its type is recognised.
+_OF_DEMO = frozenset({"ctrl_state", "theta", "phi", "psi"})
+
+
+def _block(document: dict[str, Any]) -> Navdata:
+    kind = document.get("type", "")
+    if not isinstance(kind, str):
+        raise RemoteProtocolError(f"type is {shown(kind)}, and has to be a string.")
+    if kind == _DEMO or (not kind and document.keys() >= _OF_DEMO):
+        return Demo(**{name: _value(name, document.get(name)) for name in _DEMO_FIELDS})
+    if kind == _VISION_DETECT or (not kind and document.keys() == {"features"}):
+        return VisionDetect(_features(document.get("features", [])))
+    return OtherNavdata(kind, {name: value for name, value in document.items() if name != "type"})
+
+
+def _document(navdata: Navdata) -> dict[str, Any]:
+    if isinstance(navdata, Demo):
+        return {"type": _DEMO, **_present(asdict(navdata))}
+    if isinstance(navdata, VisionDetect):
+        return {"type": _VISION_DETECT, "features": [_present(asdict(feature)) for feature in navdata.features]}
+    return {**({"type": navdata.type} if navdata.type else {}), **navdata.fields}
+
+
+def _present(values: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in values.items() if value is not None}
+
+
+def _value(name: str, value: Any) -> Any:
+    """Return a value of `demo`, or None if it is not a finite number."""
+    if value is None or (isinstance(value, float) and not math.isfinite(value)):
+        return None  # the GUI hands on whatever the drone has in its floats
+    if name not in _WHOLE:
+        return _number(name, value)
+    if type(value) is not int or not 0 <= value <= MAX_CTRL_STATE:
+        raise RemoteProtocolError(f"{name} is {shown(value)}, and has to be a whole number from 0 to 2^32 - 1.")
+    return value
+
+
+def _number(name: str, value: Any) -> float:
+    if not is_number(value) or not -MAX_MAGNITUDE <= value <= MAX_MAGNITUDE:
+        raise RemoteProtocolError(f"{name} is {shown(value)}, and has to be a number of at most {MAX_MAGNITUDE:g}.")
+    return float(value)
+
+
+def _features(features: Any) -> tuple[Feature, ...]:
+    if not isinstance(features, list) or len(features) > MAX_FEATURES:
+        raise RemoteProtocolError(
+            f"features is {shown(features)}, and has to be an array of at most {MAX_FEATURES} objects."
+        )
+    return tuple(map(_feature, features))
+
+
+def _feature(feature: Any) -> Feature:
+    if not isinstance(feature, dict):
+        raise RemoteProtocolError(f"A feature is {shown(feature)}, and has to be an object.")
+    missing = [name for name in ("xc", "yc", "width", "height") if name not in feature]
+    if missing:
+        raise RemoteProtocolError(f"A feature lacks {', '.join(missing)}.")
+    place = {name: _number(name, feature[name]) for name in ("xc", "yc", "width", "height")}
+    return Feature(**place, dist=_value("dist", feature.get("dist")))
+
+
+# The two ends of the conversation.
+
+
+#: UDP, where the GUI takes control packets.
+DEFAULT_PORT = 5560
+#: UDP, where the GUI sends navdata to, on the hosts of its controllers, and where it sends it from.
+DEFAULT_NAVDATA_PORT = 5561
+DEFAULT_NAVDATA_SOURCE_PORT = 3456
+FIRST_SEQ = 1  # takes effect whatever came before: a controller that starts over
+MAX_SEQ = 2**63 - 1
+
+
+class ControllerConnection(EventSource[Navdata]):
+    """The controller's side: sends complete states, numbered from 1, and receives navdata on another port.
+
+    A datagram that is refused changes nothing for those after it.
+    """
+
+    def __init__(self) -> None:
+        self._next_seq = FIRST_SEQ
+        self._queue: EventQueue[Navdata] = EventQueue()
+
+    @property
+    def next_seq(self) -> int:
+        """The number of the next packet."""
+        return self._next_seq
+
+    def send(self, controls: Controls) -> bytes:
+        """Return the next datagram. Raises LocalProtocolError for what the protocol does not allow."""
+        if not isinstance(controls, Controls):
+            raise LocalProtocolError(f"A controller does not send {type(controls).__name__}.")
+        state = {field.name: getattr(controls, field.name) for field in fields(controls)}
+        for name, value in state.items():
+            if problem := _problem_with(name, value):
+                raise LocalProtocolError(problem)
+        datagram = _encoded({"seq": self._next_seq, "state": state})
+        self._next_seq += 1
+        return datagram
+
+    def receive_data(self, datagram: bytes | bytearray | memoryview) -> None:
+        """Receive a whole datagram of navdata, for `next_event`."""
+        try:
+            self._queue.put(_read_navdata(datagram))
+        except RemoteProtocolError as error:
+            self._queue.put(error)
+
+    def next_event(self) -> Navdata | NeedData:
+        """Return the next block of navdata, or NEED_DATA. Raises RemoteProtocolError, once per refused datagram."""
+        return self._queue.next_event()
+
+
+class ReceiverConnection(EventSource[ControlPacket | LatePacket]):
+    """The GUI's side: receives control packets, and sends navdata.
+
+    A datagram that is refused changes nothing, and those after it are read as if it had not come.
+    """
+
+    def __init__(
+        self, python_literals: bool = False, complete_states_only: bool = False, loose_values: bool = False
+    ) -> None:
+        """Follow the document, except where asked to follow real programs.
+
+        Args:
+            python_literals: accept True, False and None, which the document shows and JSON does not know.
+            complete_states_only: refuse a packet that leaves out a control, as the real receiver does.
+            loose_values: accept 0 and 1 for buttons and a fractional seq, and clamp axes, as the real receiver does.
+        """
+        self._python_literals = python_literals
+        self._complete_states_only = complete_states_only
+        self._loose_values = loose_values
+        # What the document asks of a controller, to let go of hover, tells that it may be pressed at the start.
+        self._controls = Controls()
+        self._newest_seq: float | None = None
+        self._queue: EventQueue[ControlPacket | LatePacket] = EventQueue()
+
+    def send(self, block: Navdata) -> bytes:
+        """Return the datagram of a block of navdata.
+
+        Raises LocalProtocolError for one that a controller would refuse, or take for another one.
+        """
+        if not isinstance(block, Navdata):
+            raise LocalProtocolError(f"A GUI does not send {type(block).__name__}.")
+        try:
+            datagram = _encoded(_document(block))
+            is_same = _read_navdata(datagram) == block
+        except (RemoteProtocolError, AttributeError, TypeError, ValueError, RecursionError) as error:
+            raise LocalProtocolError(f"{shown(block)} can't be sent: {error}") from error
+        if not is_same:
+            raise LocalProtocolError(f"{shown(block)} can't be sent: it would be read as something else.")
+        return datagram
+
+    def receive_data(self, datagram: bytes | bytearray | memoryview) -> None:
+        """Receive a whole datagram, for `next_event`."""
+        try:
+            self._queue.put(self._read(datagram))
+        except RemoteProtocolError as error:
+            self._queue.put(error)
+
+    def next_event(self) -> ControlPacket | LatePacket | NeedData:
+        """Return the next event, or NEED_DATA. Raises RemoteProtocolError, once per refused datagram."""
+        return self._queue.next_event()
+
+    def _read(self, datagram: bytes | bytearray | memoryview) -> ControlPacket | LatePacket:
+        document = parse(datagram, self._python_literals)
+        seq = _seq(document, self._loose_values)
+        if self._newest_seq is not None and seq != FIRST_SEQ and seq <= self._newest_seq:
+            return LatePacket(seq, self._newest_seq)
+        controls = replace(self._controls, **self._state(document))
+        self._newest_seq, self._controls = seq, controls
+        return ControlPacket(seq, controls)
+
+    def _state(self, document: dict[str, Any]) -> dict[str, Any]:
+        """Return the controls in the packet, converted to their types."""
+        state = document.get("state", {})
+        if not isinstance(state, dict):
+            raise RemoteProtocolError(f"state is {shown(state)}, and has to be an object.")
+        carried = {name: state[name] for name in (*BUTTONS, *AXES) if name in state}
+        if self._loose_values:
+            carried = {name: _tightened(name, value) for name, value in carried.items()}
+        for name, value in carried.items():
+            if problem := _problem_with(name, value):
+                raise RemoteProtocolError(problem)
+        missing = [name for name in (*BUTTONS, *AXES) if name not in state]
+        if missing and self._complete_states_only:
+            raise RemoteProtocolError(f"state lacks {', '.join(missing)}, and has to be complete.")
+        return {name: value if name in BUTTONS else float(value) for name, value in carried.items()}
+
+
+def _encoded(document: dict[str, Any]) -> bytes:
+    return json.dumps(document, allow_nan=False, separators=(",", ":")).encode()
+
+
+def _read_navdata(datagram: bytes | bytearray | memoryview) -> Navdata:
+    # The GUI is written in Python, which writes NaN and Infinity where the drone has them.
+    return _block(parse(datagram, parse_constant=float))
+
+
+def _seq(document: dict[str, Any], may_be_fractional: bool) -> float:
+    if "seq" not in document:
+        raise RemoteProtocolError("The packet has no seq.")
+    seq = document["seq"]
+    is_of_type = is_number(seq) if may_be_fractional else type(seq) is int
+    if not is_of_type or not 0 <= seq <= MAX_SEQ:
+        kind = "number" if may_be_fractional else "whole number"
+        raise RemoteProtocolError(f"seq is {shown(seq)}, and has to be a {kind} from 0 to 2^63 - 1.")
+    return seq  # type: ignore[no-any-return] # which was just checked
+
+
+def _tightened(name: str, value: Any) -> Any:
+    """Return how the real receiver interprets a value, if it accepts it."""
+    if not is_number(value) or (isinstance(value, float) and not math.isfinite(value)):
+        return value
+    if name in BUTTONS:
+        return bool(value) if value in (0, 1) else value
+    return max(-1.0, min(1.0, value))
+
+
+def _problem_with(name: str, value: Any) -> str | None:
+    """Return a sentence about an invalid value of a control."""
+    if name in BUTTONS:
+        return None if isinstance(value, bool) else f"{name} is {shown(value)}, and has to be true or false."
+    if not is_number(value) or (isinstance(value, float) and not math.isfinite(value)) or not -1 <= value <= 1:
+        return f"{name} is {shown(value)}, and has to be a number from -1 to 1."
+    return None
