@@ -70,15 +70,15 @@ INPUTS ?= 10000
 fuzz: setup
 	@$(ACTIVATE) && python benchmark/fuzz.py --inputs $(INPUTS)
 
-# Runs all bridges at once under load and injected faults: make soak DURATION=1h
+# Disturbs all bridges at once with injected faults: make soak DURATION=1h
 DURATION ?= 10m
 soak: setup
-	@$(ACTIVATE) && python benchmark/soak.py --duration $(DURATION)
+	@$(ACTIVATE) && python benchmark/campaign.py soak --duration $(DURATION)
 
 # At random moments sends SIGKILL (kills), SIGINT and SIGTERM (signals) or SIGSTOP (stalls): make kills COUNT=1000
 COUNT ?= 50
 kills signals stalls: setup
-	@$(ACTIVATE) && python benchmark/$@.py --count $(COUNT)
+	@$(ACTIVATE) && python benchmark/campaign.py $@ --count $(COUNT) --at-once 2
 
 clean:
 	rm -rf .venv build log demo web/dist web/node_modules

@@ -9,7 +9,6 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from statistics import median
@@ -17,7 +16,6 @@ from typing import Final, NamedTuple
 
 from children import ChildError, cpu_s, heed_signals
 from domains import DOMAINS
-from kinds import KINDS, Kind
 from pairs import START_TIMEOUT_S, Pair
 from rounds import make_parser, systems, take_turns
 from simulator import SimulatorSystem
@@ -27,6 +25,8 @@ from table import BRIDGE, spread
 from telemetry import RATE_HZ as DOCUMENTS_HZ
 from telemetry import TelemetrySystem
 from testbed_system import TestbedSystem
+
+from drone_bridge.kind import ProtocolKind, kinds
 
 LOGGED: Final = "bridge with wire_log"
 MAX_PERCENT: Final = 5.0
@@ -72,15 +72,15 @@ def beside_peer(make: Callable[..., System], warm_up: Callable[..., None], run: 
     return Cost(10 * without.cpu_percent, 10 * logged.cpu_percent, written / logged.seconds)
 
 
-def beside_emulator(kind: Kind, seconds: float) -> Cost:
+def beside_emulator(kind: ProtocolKind, seconds: float) -> Cost:
     """Measure two bridges at the same time, each with its emulator."""
     domain = random.choice(DOMAINS)
     with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryDirectory() as scratch, ExitStack() as stack:
-        logging = replace(kind, bridge=(*kind.bridge, f"wire_log:={folder}"))
         programs = []
-        for number, made in enumerate((kind, logging)):
-            pair = Pair(made, f"{kind.name}_{number}", domain, Path(scratch))
+        for is_logged in (False, True):
+            pair = Pair(kind, f"{kind.name}_{is_logged:d}", domain, Path(scratch))
             stack.callback(pair.close)
+            pair.parameters |= {"wire_log": folder} if is_logged else {}
             pair.start_emulator()
             programs.append(pair.start_bridge())
             pair.commands.wait(True, 0.0, START_TIMEOUT_S)
@@ -114,9 +114,8 @@ def loads() -> Iterator[tuple[str, Callable[[float], Cost]]]:
     yield f"simulator, {ENTITIES * RATE_HZ:.0f} stream messages/s", simulator
     telemetry = partial(beside_peer, TelemetrySystem, TelemetrySystem.warm_up, TelemetrySystem.measure)
     yield f"telemetry, {DOCUMENTS_HZ:.0f} documents/s of 14 kB", telemetry
-    for kind in KINDS:
-        if kind.name in ("robot", "dronegui"):
-            yield f"{kind.name}, beside its emulator", partial(beside_emulator, kind)
+    for name in ("dronegui", "robot"):
+        yield f"{name}, beside its emulator", partial(beside_emulator, kinds()[name])
 
 
 def copying_ms(folder: str, seconds: float) -> tuple[float, float]:

@@ -6,7 +6,6 @@ import importlib
 import signal
 import socket
 import sys
-import threading
 import time
 from pathlib import Path
 
@@ -18,84 +17,55 @@ from drone_bridge.kind import kinds, load
 from drone_bridge.robot import codec as robot
 
 sys.path.append(str(Path(__file__).resolve().parent.parent / "benchmark"))
-campaign, children, kills, pairs, programs, relay, signals, soak, stalls = map(
-    importlib.import_module,
-    ("campaign", "children", "kills", "pairs", "programs", "relay", "signals", "soak", "stalls"),
+campaign, children, pairs, programs, relay = map(
+    importlib.import_module, ("campaign", "children", "pairs", "programs", "relay")
 )
 
+READERS = {name: load(kind.commands) for name, kind in kinds().items()}
 DRIVING = robot.DriverConnection().send(robot.SkidSteerUpdate(0, 5, 5))
 STOPPED = robot.DriverConnection().send(robot.SkidSteerUpdate(0, 0, 0))
-
-
-def options(**values):
-    return argparse.Namespace(**{"seed": 1, **values})
 
 
 # For a moment.
 
 
+def run(name, tmp_path, **values):
+    given = {"seed": 1, "count": 0, "duration": 0.0, "at_once": len(kinds()), "only": ""}
+    tally = campaign.run(campaign.CAMPAIGNS[name], argparse.Namespace(**{**given, **values}), tmp_path)
+    assert not tally.failures, "\n".join(tally.failures)
+    return tally
+
+
 def test_a_soak(tmp_path):
-    records = soak.soak(options(duration=2.0, pause=0.5, only="dronegui"), tmp_path)
-    assert [record.failures for record in records] == [[]]
-    assert sum(records[0].faults.values()) > 0
-    assert "| dronegui | " in soak.table(records)
+    tally = run("soak", tmp_path, duration=2.0, only="dronegui")
+    assert tally.count > 0
+    assert "| dronegui | " in tally.table()
 
 
 def test_a_soak_that_is_terminated_leaves_nothing_running(start_child, tmp_path):
-    run = start_child(sys.executable, soak.__file__, "--only", "dronegui", env={"TMPDIR": str(tmp_path)})
+    run = start_child(sys.executable, campaign.__file__, "soak", "--only", "dronegui", env={"TMPDIR": str(tmp_path)})
     outputs = tmp_path.glob
     wait_until(lambda: any("Listening" in file.read_text() for file in outputs("*/*.bridge.*")), "a bridge that is up")
     started = Path(f"/proc/{run.pid}/task/{run.pid}/children").read_text().split()
     assert len(started) == 2
-    assert run.stop(signal.SIGTERM) == soak.INTERRUPTED
+    assert run.stop(signal.SIGTERM) == campaign.INTERRUPTED
     assert [pid for pid in started if Path(f"/proc/{pid}").exists()] == []
     assert list(outputs("*")) == []
     assert "Traceback" not in run.output
 
 
-def test_kills(tmp_path):
-    tally = campaign.run(kills.set_up, kills.kill, options(count=2, at_once=2, only="robot"), tmp_path)
-    assert not tally.failures, "\n".join(tally.failures)
-    assert sum(tally.counts.values()) == 2
-
-
-def test_signals(tmp_path):
-    tally = campaign.run(signals.set_up, signals.interrupt, options(count=3, at_once=2, only="telemetry"), tmp_path)
-    assert not tally.failures, "\n".join(tally.failures)
-    assert sum(tally.counts.values()) == 3
+@pytest.mark.parametrize(("name", "only", "count"), [("kills", "robot", 2), ("signals", "telemetry", 3)])
+def test_kills_and_signals(name, only, count, tmp_path):
+    assert run(name, tmp_path, only=only, count=count).count == count
 
 
 def test_stalls(tmp_path):
     """Of every bridge: what was queued while it was stopped moves nothing."""
-    count = len(kinds())
-    tally = campaign.run(stalls.set_up, stalls.stall, options(count=count, at_once=count, only=""), tmp_path)
-    assert tally.outcomes == {(name, "stopped"): {"neutral": 1} for name in kinds()}, tally.failures
+    tally = run("stalls", tmp_path, count=len(kinds()))
+    assert {name for name, _, _ in tally.took_s} == kinds().keys()
 
 
 # That it would find something.
-
-
-class Bridge:
-    """A bridge that uses what a test says."""
-
-    def __init__(self, *usage):
-        self._usage = list(usage)
-
-    def anonymous_kib(self):
-        return self._usage[0][0]
-
-    def descriptors(self):
-        return self._usage[0][1]
-
-    def threads(self):
-        return (self._usage.pop(0) if len(self._usage) > 1 else self._usage[0])[2]
-
-
-def record_of(*usage):
-    record = soak.Record(argparse.Namespace(kind=next(iter(kinds().values())), bridge=Bridge(*usage)))
-    for _ in usage[:-1]:
-        record.sample()
-    return record
 
 
 @pytest.mark.parametrize(
@@ -107,11 +77,8 @@ def record_of(*usage):
         ((100_000, 20, 7), ["2 threads more than at first"]),
     ],
 )
-def test_growth_is_found(monkeypatch, last, found):
-    monkeypatch.setattr(soak, "SETTLE_S", 0.0)
-    record = record_of((99_000, 20, 5), (100_000, 22, 9), (100_000, 20, 5), last)
-    soak._compare([record])
-    assert [sentence.partition(": ")[2] for sentence in record.failures] == found
+def test_growth_is_found(last, found):
+    assert campaign.grown([(99_000, 20, 5), (100_000, 22, 9), (100_000, 20, 5), last]) == found
 
 
 def commands_of(*said):
@@ -160,7 +127,7 @@ def test_of_a_vehicle_that_has_not_asked_since_the_next_answer_counts(monkeypatc
     ],
 )
 def test_only_interrupts_before_the_programs_first_lines_are_pythons_own(output, is_pythons):
-    assert signals.is_from_pythons_start(output) is is_pythons
+    assert campaign.is_from_pythons_start(output) is is_pythons
 
 
 def test_programs_heed_interrupts_although_a_shell_has_this_one_ignore_them(tmp_path):
@@ -189,7 +156,7 @@ def far():
 @pytest.fixture
 def between(far):
     """A relay in front of it, with what it hears."""
-    middle = relay.StreamRelay(far.getsockname()[1], load(kinds()["robot"].commands), relay.CommandLog())
+    middle = relay.StreamRelay(far.getsockname()[1], READERS["robot"], relay.CommandLog())
     middle.start()
     yield middle
     middle.close()
@@ -270,7 +237,7 @@ def test_datagrams_are_passed_on_spoiled_and_held_back():
         bridge.bind(("127.0.0.1", 0))
         bridge.settimeout(TIMEOUT_S)
         middle = relay.DatagramRelay(
-            bridge.getsockname()[1], load(kinds()["telemetry"].commands), relay.CommandLog(), vehicle_begins=True
+            bridge.getsockname()[1], READERS["telemetry"], relay.CommandLog(), vehicle_begins=True
         )
         middle.start()
         with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as vehicle:
@@ -285,12 +252,3 @@ def test_datagrams_are_passed_on_spoiled_and_held_back():
             vehicle.send(b"hello")
             assert bridge.recv(100) == b"he"
         middle.close()
-
-
-def test_fault_injection_stops_when_told_to():
-    stopping = threading.Event()
-    stopping.set()
-    injector = soak.FaultInjector(record_of((1, 1, 1), (1, 1, 1)), stopping, 1, 0.1)
-    injector.start()
-    injector.join(TIMEOUT_S)
-    assert not injector.is_alive()
