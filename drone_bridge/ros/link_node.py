@@ -26,8 +26,6 @@ from rclpy.qos_overriding_options import QoSOverridingOptions
 from rclpy.timer import Timer
 
 from drone_bridge.net.connector import Backoff, Cancellation, LinkCancelledError, LinkError, address_name
-from drone_bridge.net.tcp import TcpConnector
-from drone_bridge.net.tcp_listener import TcpListener
 from drone_bridge.net.udp import Freshness
 from drone_bridge.ros.compatible_subscription import subscribe
 from drone_bridge.ros.diagnostics import CLOCKS, SILENCES, LinkStatistics, Reports, Ticker
@@ -373,23 +371,9 @@ class LinkNode(EntityOwner):
         When LinkCancelledError ends it, the vehicle has to be left with a neutral command.
         """
 
+    @abstractmethod
     def make_endpoint(self, cancellation: Cancellation) -> Endpoint:
-        """Return what opens links: TCP unless overridden. Raises LinkError or ValueError."""
-        host, port = self.parameters["host"], self.parameters["port"]
-        if self.parameters["role"] == "listen":
-            listener = TcpListener(
-                host,
-                port,
-                cancellation,
-                self._peer_refused,
-                allowed_silence_s=lambda: float(self.parameters[self.silence_parameter]),
-                wire_log=self.wire_log,
-            )
-            self.get_logger().info(f"Waiting for a peer on {address_name(host, listener.port)}.")
-            return listener
-        if port == 0:
-            raise ValueError("port is 0, and has to be from 1 to 65535 when the role is connect.")
-        return TcpConnector(host, port, cancellation, self._connecting_failed, wire_log=self.wire_log)
+        """Return what opens links. Raises LinkError or ValueError."""
 
     def stop_waiting(self) -> None:
         """Interrupt what `converse` waits for besides the link; called when the link is cancelled."""

@@ -40,10 +40,11 @@ from drone_bridge.ros.common_parameters import frame_names
 from drone_bridge.ros.diagnostics import LogLimiter
 from drone_bridge.ros.frames import FrameNames
 from drone_bridge.ros.lease import VehicleLease, with_lease, with_vehicle_lease
-from drone_bridge.ros.link_node import Endpoint, LinkNode
+from drone_bridge.ros.link_node import Endpoint
 from drone_bridge.ros.link_requests import LinkRequest, ServiceResult
 from drone_bridge.ros.program import run
 from drone_bridge.ros.stall_watch import STALL_S
+from drone_bridge.ros.tcp_link_node import TcpLinkNode
 from drone_bridge.ros.topics import latched
 from drone_bridge.wire.layouts import printable
 
@@ -57,12 +58,12 @@ OBSTRUCTION: Final = "obstruction"
 STANDSTILL: Final = "standstill"
 
 
-class RobotBridge(LinkNode):
+class RobotBridge(TcpLinkNode):
     """Drives a robot, and publishes its sensors, subsystems and log."""
 
     rates = ("packets", "commands", "updates")
     problems = (
-        *LinkNode.problems,
+        *TcpLinkNode.problems,
         "refused commands",
         "refused binds",
         "unanswered binds",

@@ -11,10 +11,10 @@ from drone_bridge.msg import CommandRates
 from drone_bridge.net.connector import LinkError, LinkTimeoutError
 from drone_bridge.net.tcp import MessageDeadline, TcpStream
 from drone_bridge.ros.commands import CommandIntake
-from drone_bridge.ros.link_node import LinkNode
 from drone_bridge.ros.parameters import read
 from drone_bridge.ros.program import run
 from drone_bridge.ros.simulated_time import Stamps
+from drone_bridge.ros.tcp_link_node import TcpLinkNode
 from drone_bridge.ros.time import stamp_numbers, time_from_seconds
 from drone_bridge.ros.topics import Outputs
 from drone_bridge.testbed.bridge.flight import FOLLOWED_AXES, RATES_AND_THRUST_AXES, TestbedFlight
@@ -41,12 +41,12 @@ FRAME_END_SILENCE_S: Final = 0.5
 LEAVE_TIMEOUT_S: Final = 0.3
 
 
-class TestbedBridge(LinkNode):
+class TestbedBridge(TcpLinkNode):
     """Publishes the testbed drone's sensor data, and answers every frame with a command."""
 
     __test__ = False  # not a test, whatever its name tells pytest
     rates = ("frames", "images")
-    problems = (*LinkNode.problems, "dropped messages", "refused commands", "missed lockstep commands")
+    problems = (*TcpLinkNode.problems, "dropped messages", "refused commands", "missed lockstep commands")
 
     def __init__(self, **options: Any) -> None:
         super().__init__("testbed_bridge", PARAMETERS, **options)

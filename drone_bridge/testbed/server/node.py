@@ -19,9 +19,9 @@ from drone_bridge.net.connector import LinkError, Wakeup
 from drone_bridge.net.tcp import TcpStream
 from drone_bridge.ros.frames import FrameNames
 from drone_bridge.ros.last_word import LastWord
-from drone_bridge.ros.link_node import LinkNode
 from drone_bridge.ros.program import run
 from drone_bridge.ros.stall_watch import PROCESS
+from drone_bridge.ros.tcp_link_node import TcpLinkNode
 from drone_bridge.testbed.codec import NEED_DATA, AngleUnit, AttitudeLayout, ConnectionClosed
 from drone_bridge.testbed.device.conversation import Conversation, Dialect
 from drone_bridge.testbed.device.modelled_flight import LevelVelocity, ModelledFlight
@@ -59,12 +59,12 @@ _LATE: Final = "An answer took longer than command_timeout and was not followed.
 _UNHEARD: Final = "unheard commands"
 
 
-class TestbedServer(LinkNode):
+class TestbedServer(TcpLinkNode):
     """Sends sensor frames to an autopilot, and publishes its answers as commands."""
 
     __test__ = False  # not a test, whatever its name tells pytest
     rates = ("frames", "commands")
-    problems = (*LinkNode.problems, "dropped messages", "refused frames", "late answers", "neutral commands")
+    problems = (*TcpLinkNode.problems, "dropped messages", "refused frames", "late answers", "neutral commands")
 
     def __init__(self, **options: Any) -> None:
         super().__init__("testbed_server", PARAMETERS, **options)
