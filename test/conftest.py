@@ -58,7 +58,7 @@ SECONDS_AT_FIRST = {
     "test_dronegui_waypoints.py": 36,
     "test_liveness.py": 36,
     "test_landing_launch.py": 35,
-    "test_command_stamps.py": 27,
+    "test_command_stamps.py": 20,
     "test_protocol_round_trips.py": 24,
     "test_simulator_launch.py": 23,
     "test_velocity_control.py": 23,

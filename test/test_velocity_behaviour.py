@@ -101,16 +101,15 @@ class Drone:
         return self._state
 
 
-def test_stamped_velocities_that_waited_are_refused_whatever_the_clock(ros, start_child):
+def test_stamped_velocities_that_waited_are_refused(ros, start_child):
     controller = start_child(executable("drone_controller"), "--ros-args", "-p", "behaviour:=velocity")
-    drone, commander = Drone(ros), Commander(ros, behind_s=5.0)
+    drone, commander = Drone(ros), Commander(ros, behind_s=0.0)
 
     def give_until(state, ago_s=0.0):
         commander.give_until(lambda: drone.state() == state, f"the state {state}", ago_s=ago_s, forward=0.5)
 
     give_until("moving")
-    controller.wait_for_line(rf"WARN.*{TOPIC} is stamped by a clock [45]\.\d\d s behind this machine's: commands are")
     give_until("hovering", ago_s=30.0)
     allowed = r"old, and 0\.5 s \(velocity\.command_timeout\) are allowed"
-    controller.wait_for_line(rf"WARN.*{TOPIC} was refused: it is (29|3\d)\.\d+ s ({allowed}|older than those before)")
+    controller.wait_for_line(rf"WARN.*{TOPIC} was refused: it is (29|3\d)\.\d+ s {allowed}")
     give_until("moving")

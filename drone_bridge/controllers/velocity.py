@@ -19,8 +19,7 @@ from drone_bridge.controllers.state_publisher import StatePublisher
 from drone_bridge.motion.attitude_estimator import MeasuredAttitude
 from drone_bridge.motion.velocity_control import HOVER, VelocityCommand, VelocityControl, VelocityParameters
 from drone_bridge.msg import CommandRates, DroneProperties
-from drone_bridge.ros.command_ages import CommandAges, clock_difference_parameter
-from drone_bridge.ros.commands import Lifespan
+from drone_bridge.ros.commands import CommandAges, Lifespan, command_age_parameter
 from drone_bridge.ros.compatible_subscription import subscribe
 from drone_bridge.ros.diagnostics import ConditionLogLimiter, LogLimiter
 from drone_bridge.ros.drone_model import drone_model
@@ -39,7 +38,7 @@ PARAMETERS: Final = (
         "Seconds without a velocity after which the drone hovers; a stamped velocity that is older is refused.",
         (0.05, 60.0),
     ),
-    clock_difference_parameter(f"{NAME}."),
+    command_age_parameter(f"{NAME}."),
     ParameterDeclaration(
         f"{NAME}.stamp_source",
         "ros",

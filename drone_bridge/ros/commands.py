@@ -1,9 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How long commands on a topic hold, by the QoS policy LIFESPAN that their publishers offer.
-
-DDS itself only discards messages that were not read by then. A command that was read is followed for a while, but no
-longer than its publisher wants.
-"""
+"""Commands from topics: how old they may be, for how long they hold, and the newest valid one for the link's thread."""
 
 import functools
 import math
@@ -12,20 +8,124 @@ import threading
 import time
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, field
-from typing import Any, Final, Generic, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 from builtin_interfaces.msg import Time
 from geometry_msgs.msg import Twist, TwistStamped
 from rclpy.node import Node
 
-from drone_bridge.ros.command_ages import CommandAges
 from drone_bridge.ros.link_node import LinkNode
+from drone_bridge.ros.parameters import DeclaredParameters, ParameterDeclaration
 from drone_bridge.ros.stall_watch import Arrivals, elapsed_s, with_sending_time
-from drone_bridge.ros.time import stamp_numbers
+from drone_bridge.ros.time import is_time_simulated, seconds_between, stamp_numbers
 
-_INFINITE_NS: Final = 2**63 - 1
+# How old a stamped command is. See docs/network.md, "Hosts whose clocks differ".
+
+
+#: How far clocks may differ that are synchronized, s: a stamp that far ahead of our time counts as current.
+CLOCK_TOLERANCE_S = 0.1
+#: A clock is blamed when all commands have been too old, or early, for so long, s, by the same within STEADY_S:
+#: those of a queue that drains get younger, and those of a link that comes and goes differ.
+BLAME_S = 3.0
+STEADY_S = 0.25
+
+
+def command_age_parameter(prefix: str = "") -> ParameterDeclaration:
+    """Return the parameter that says by what the age of stamped commands is judged."""
+    return ParameterDeclaration(
+        f"{prefix}command_age",
+        "stamp",
+        "By what the age of a stamped command is judged: by its stamp, which takes clocks that agree, or by its "
+        "arrival, which does not notice commands that were held up on their way.",
+        choices=("stamp", "arrival"),
+        live=True,
+    )
+
+
+class UpdateCondition(Protocol):
+    """Reports a problem under a name while there is one, and what to do about it in the log."""
+
+    def __call__(self, condition: str, problem: str | None, advice: str) -> None:
+        """Neither the problem nor the advice has a full stop."""
+
+
+class CommandAges:
+    """Refuses the stamped commands of one topic that are older than the parameter `command_timeout` allows.
+
+    A command whose stamp is ahead of this machine's clock is refused, too, as its age can't be known.
+    """
+
+    def __init__(
+        self,
+        node: Node,
+        topic: str,
+        parameters: DeclaredParameters,
+        update_condition: UpdateCondition,
+        *,
+        now: Callable[[], Time] | None = None,
+        prefix: str = "",
+    ) -> None:
+        """Prepare to judge commands.
+
+        Args:
+            node: which has subscribed to the topic.
+            topic: of the commands.
+            parameters: the node's, `command_timeout` and `command_age` among them.
+            update_condition: reports that clocks differ, for as long as they do.
+            now: the clock of the stamps if it is not the node's; all publishers then get it from the vehicle.
+            prefix: of those parameters' names.
+        """
+        self._topic = topic
+        self._parameters = parameters
+        self._update_condition = update_condition
+        self._timeout_name, self._age_name = f"{prefix}command_timeout", f"{prefix}command_age"
+        self._now = now or (lambda: node.get_clock().now().to_msg())
+        #: Whether stamps come from the clock of a machine, and not from one that all share.
+        self._are_by_machines = now is None and not is_time_simulated(node)
+        self._wrong_by_s = self._wrong_since_s = 0.0
+        self._is_clock_blamed = False
+
+    def refusal(self, stamp: Time) -> str | None:
+        """Return why a command that has just arrived is refused, or None."""
+        if self._parameters[self._age_name] == "arrival":
+            self._compare_clocks(0.0, is_refused=False)
+            return None
+        allowed_s = self._parameters[self._timeout_name]
+        age_s = seconds_between(self._now(), stamp)
+        is_early = self._are_by_machines and age_s < -CLOCK_TOLERANCE_S
+        is_refused = is_early or age_s > allowed_s
+        if is_refused and stamp == Time():
+            return "its header has no stamp, and commands must be stamped."
+        if self._are_by_machines:
+            self._compare_clocks(age_s, is_refused)
+        if is_early:
+            return f"it is stamped {-age_s:.3f} s ahead of this machine's clock, so that its age can't be known."
+        return (
+            f"it is {age_s:.3f} s old, and {allowed_s:g} s ({self._timeout_name}) are allowed." if is_refused else None
+        )
+
+    def _compare_clocks(self, age_s: float, is_refused: bool) -> None:
+        """Report that the sender's clock differs when that begins, and when it ends."""
+        now_s = time.monotonic()
+        if not is_refused or abs(age_s - self._wrong_by_s) > STEADY_S:
+            self._wrong_by_s, self._wrong_since_s = age_s, now_s
+        is_clock_blamed = is_refused and now_s - self._wrong_since_s >= BLAME_S
+        if is_clock_blamed == self._is_clock_blamed:
+            return
+        self._is_clock_blamed = is_clock_blamed
+        side = "behind" if age_s > 0 else "ahead of"
+        problem = f"{self._topic} is stamped by a clock {abs(age_s):.2f} s {side} this machine's"
+        advice = f"run chrony on both machines, or set {self._age_name} to arrival"
+        self._update_condition(f"clock of {self._topic}", problem if is_clock_blamed else None, advice)
+
+
+# For how long a command holds: no longer than its publisher wants, by the QoS policy LIFESPAN that it offers.
+# DDS itself only discards messages that were not read by then.
+
+
+_INFINITE_NS = 2**63 - 1
 #: Asking takes some tenths of a millisecond, and publishers seldom change.
-_REFRESH_S: Final = 0.5
+_REFRESH_S = 0.5
 
 
 class Lifespan:
@@ -143,7 +243,7 @@ class Mailbox(Generic[CommandT]):
 
 
 #: What a Twist can ask for, with its unit.
-TWIST_AXES: Final = {
+TWIST_AXES = {
     **{f"linear.{axis}": "m/s" for axis in "xyz"},
     **{f"angular.{axis}": "rad/s" for axis in "xyz"},
 }
@@ -260,9 +360,9 @@ class CommandIntake(Generic[CommandT]):
         overrules: bool = False,
         is_helm: bool = False,
     ) -> None:
-        """Subscribe to a topic; a message whose stamp is older than `command_timeout` is refused.
+        """Subscribe to a topic; a message whose stamp is older than `command_timeout` is refused, see CommandAges.
 
-        CommandAges estimates how old it is, even if its clock differs from this machine's. After a command on a topic
+        After a command on a topic
         that `overrules`, those on other topics are ignored for `command_timeout`. `Hold` decides whose are followed.
         """
         ages = CommandAges(self._node, topic, self._node.parameters, self._node.reports.update_condition, now=self._now)

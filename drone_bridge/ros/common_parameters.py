@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Final, NamedTuple, TypeVar
 
 from drone_bridge.net.udp import ANY, AllowedPeers
-from drone_bridge.ros.command_ages import clock_difference_parameter
+from drone_bridge.ros.commands import command_age_parameter
 from drone_bridge.ros.frames import AXES, FrameNames, OdometryCovariances
 from drone_bridge.ros.parameters import DeclaredParameters, ParameterDeclaration
 
@@ -186,7 +186,7 @@ def common_parameters(
             range=(0.01, 60.0),
             live=True,
         ),
-        clock_difference_parameter(),
+        command_age_parameter(),
         ParameterDeclaration(
             "silence_warning",
             silence_warning_s,
