@@ -9,7 +9,7 @@ import socket
 import struct
 import sys
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from drone_bridge.net.connector import (
@@ -360,6 +360,20 @@ class UdpListener:
     def close(self) -> None:
         """Stop listening."""
         self._socket.close()
+
+
+def wait_for_any(
+    sources: "Sequence[UdpStream | UdpListener]", cancellation: Cancellation, timeout_s: float
+) -> "list[UdpStream | UdpListener]":
+    """Wait until one of several sources has a datagram; return those that have. Raises LinkCancelledError."""
+    by_number = {source._socket.socket.fileno(): source for source in sources}
+    poll = select.poll()
+    for number in (*by_number, cancellation.fileno()):
+        poll.register(number, select.POLLIN)
+    ready = [] if cancellation.is_set else poll.poll(timeout_s * 1000)
+    if cancellation.is_set:
+        raise LinkCancelledError("Receiving was cancelled.")
+    return [by_number[number] for number, _ in ready if number in by_number]
 
 
 def open_preferred(

@@ -2,7 +2,7 @@
 """Parameters shared by bridges and servers. See docs/bridges.md."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple, TypeVar
 
 from drone_bridge.net.udp import ANY, AllowedPeers
@@ -141,13 +141,18 @@ def read_allowed_peers(parameters: DeclaredParameters) -> AllowedPeers:
         raise ValueError(f"allowed_peers: {error}") from None
 
 
-def full_scale_parameters(axes: Sequence[str]) -> tuple[ParameterDeclaration, ...]:
-    """Return the parameters that give the cmd_vel at which each axis is fully deflected."""
+def full_scale_parameters(
+    axes: Sequence[str], fields: Mapping[str, str] = _TWIST_FIELDS, default: float = 1.0
+) -> tuple[ParameterDeclaration, ...]:
+    """Return the parameters that give the cmd_vel at which each axis is fully deflected.
+
+    `fields` are those of a Twist by axis, and `default` is in m/s or rad/s.
+    """
     return tuple(
         ParameterDeclaration(
             f"full_scale.{axis}",
-            1.0,
-            f"The {_TWIST_FIELDS[axis]} of cmd_vel at full {axis}.",
+            default,
+            f"The {fields[axis]} of cmd_vel at full {axis}.",
             range=(1e-3, 1e3),
             live=True,
         )

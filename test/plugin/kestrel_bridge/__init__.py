@@ -1,0 +1,31 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A made-up drone, the kestrel: commands as text in datagrams, answers without ids, its state on a second port."""
+
+from drone_bridge.kind import NodeKind, Port, Program, ProtocolKind, Role, Side
+
+KIND = ProtocolKind(
+    name="kestrel",
+    summary="a made-up drone that is commanded by text",
+    ports=(Port("port", 7800, Side.VEHICLE), Port("state_port", 7801, Side.OPERATOR)),
+    operator_role=Role("client", "kestrel_bridge.codec:ClientConnection"),
+    vehicle_role=Role("drone", "kestrel_bridge.codec:DroneConnection"),
+    is_stream=False,
+    conversation="kestrel_bridge.conversation:conversation",
+    topics="kestrel_bridge.topics:TABLE",
+    bridge=NodeKind("kestrel_bridge.bridge:KestrelBridge"),
+    server=NodeKind("kestrel_bridge.server:KestrelServer"),
+    emulator=Program(
+        "kestrel",
+        "a made-up drone that is commanded by text",
+        "kestrel_bridge.emulator:main",
+        agreed={"host": "host", "port": "port", "state_port": "state-port"},
+    ),
+    operator=Program("kestrel", "a client of the made-up drone", "kestrel_bridge.operator:main"),
+    launch_file="kestrel.launch.xml",
+    controller=NodeKind(
+        "drone_bridge.controllers.drone_controller:DroneController",
+        ("takeoff:=kestrel_bridge/takeoff", "land:=kestrel_bridge/land"),
+    ),
+    control={"behaviour": "flight_plan"},
+    package="kestrel_bridge",
+)

@@ -1,0 +1,171 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The kestrel's datagrams.
+
+A client sends text to the drone: `hello`, `takeoff`, `land`, and `rc left forward up turn`, each axis from -100 to 100.
+The drone answers the first three with `ok`, or with `error` and a reason, to where the request came from. Nothing in an
+answer says which request it belongs to, and `rc` is never answered. From the first `hello` on it sends its state ten
+times per second to port 7801 of that host, as `name:value;` pairs: angles in degrees (roll + lowers the right side,
+pitch + raises the nose, yaw + turns right), velocities in cm/s along the level body (x forward, y right, z down),
+height in cm, charge in percent.
+"""
+
+from dataclasses import dataclass, fields
+
+from drone_bridge.wire import NEED_DATA, EventSource, LocalProtocolError, NeedData, RemoteProtocolError
+from drone_bridge.wire.events import EventQueue
+
+DEFAULT_PORT = 7800
+DEFAULT_STATE_PORT = 7801
+MAX_DATAGRAM_BYTES = 512
+FULL = 100  # the deflection of an axis
+MAX_NUMBER = 1_000_000  # of the state: beyond what any drone reports
+
+
+@dataclass(frozen=True, slots=True)
+class Hello:
+    """Asks for state, and has to be the first."""
+
+
+@dataclass(frozen=True, slots=True)
+class TakeOff:
+    """Answered when the drone hovers."""
+
+
+@dataclass(frozen=True, slots=True)
+class Land:
+    """Answered when the drone stands."""
+
+
+@dataclass(frozen=True, slots=True)
+class Steer:
+    """Shares of full deflection, percent. Stays in force until the next one."""
+
+    left: int = 0
+    forward: int = 0
+    up: int = 0
+    turn: int = 0  # + turns left
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What became of the last request."""
+
+    is_ok: bool = True
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """The drone's state, in the units of the wire."""
+
+    pitch: int
+    roll: int
+    yaw: int
+    vx: int
+    vy: int
+    vz: int
+    height: int
+    charge: int
+
+
+REQUESTS = {"hello": Hello(), "takeoff": TakeOff(), "land": Land()}
+WORDS = {type(request): word for word, request in REQUESTS.items()}
+STATE_NAMES = tuple(each.name for each in fields(State))
+
+
+class ClientConnection(EventSource[Answer | State]):
+    """The client's end: sends requests and steering, receives answers and state."""
+
+    def __init__(self) -> None:
+        self._events: EventQueue[Answer | State] = EventQueue()
+
+    def send(self, message: Hello | TakeOff | Land | Steer) -> bytes:
+        """Return a datagram. Raises LocalProtocolError."""
+        if word := WORDS.get(type(message)):
+            return word.encode()
+        if not isinstance(message, Steer):
+            raise LocalProtocolError(f"A client sends requests and Steer, not {type(message).__name__}.")
+        axes = (message.left, message.forward, message.up, message.turn)
+        if not all(type(axis) is int and -FULL <= axis <= FULL for axis in axes):
+            raise LocalProtocolError(f"An axis is an integer from -{FULL} to {FULL}, not as in {message}.")
+        return "rc {} {} {} {}".format(*axes).encode()
+
+    def receive_data(self, data: bytes) -> None:
+        """Receive a datagram."""
+        self._events.put(_outcome(_answer_or_state, data))
+
+    def next_event(self) -> Answer | State | NeedData:
+        """Return the next event, or NEED_DATA. Raises RemoteProtocolError."""
+        return self._events.next_event()
+
+
+class DroneConnection(EventSource[Hello | TakeOff | Land | Steer]):
+    """The drone's end: receives requests and steering, sends answers and state."""
+
+    def __init__(self) -> None:
+        self._events: EventQueue[Hello | TakeOff | Land | Steer] = EventQueue()
+
+    def send(self, message: Answer | State) -> bytes:
+        """Return a datagram. Raises LocalProtocolError."""
+        if isinstance(message, Answer):
+            data = b"ok" if message.is_ok else f"error {message.reason}".rstrip().encode()
+        elif isinstance(message, State):
+            data = "".join(f"{name}:{getattr(message, name)};" for name in STATE_NAMES).encode()
+        else:
+            raise LocalProtocolError(f"A drone sends Answer and State, not {type(message).__name__}.")
+        if _outcome(_answer_or_state, data) != message:
+            raise LocalProtocolError(f"{message} can't be told in text.")
+        return data
+
+    def receive_data(self, data: bytes) -> None:
+        """Receive a datagram."""
+        self._events.put(_outcome(_command, data))
+
+    def next_event(self) -> Hello | TakeOff | Land | Steer | NeedData:
+        """Return the next event, or NEED_DATA. Raises RemoteProtocolError."""
+        return self._events.next_event()
+
+
+def _outcome(read, data):
+    """Return what a datagram says, or the error to be raised in its turn."""
+    try:
+        if len(data) > MAX_DATAGRAM_BYTES:
+            raise RemoteProtocolError(f"A datagram has {len(data)} bytes, and may have {MAX_DATAGRAM_BYTES}.")
+        try:
+            return read(bytes(data).decode("ascii").strip())
+        except UnicodeDecodeError:
+            raise RemoteProtocolError(f"A datagram is not text in ASCII: {bytes(data[:40])!r}.") from None
+    except RemoteProtocolError as error:
+        return error.with_traceback(None)
+
+
+def _command(text: str) -> Hello | TakeOff | Land | Steer:
+    if request := REQUESTS.get(text):
+        return request
+    word, *numbers = text.split(" ")
+    if word != "rc" or len(numbers) != len(fields(Steer)):
+        raise RemoteProtocolError(f"{text[:80]!r} is no command.")
+    return Steer(*(_number(each, FULL) for each in numbers))
+
+
+def _answer_or_state(text: str) -> Answer | State:
+    if text == "ok":
+        return Answer()
+    word, _, reason = text.partition(" ")
+    if word == "error":
+        return Answer(False, reason)
+    pairs = [pair.partition(":") for pair in text.removesuffix(";").split(";")]
+    values = {name: _number(value, MAX_NUMBER) for name, _, value in pairs if name in STATE_NAMES}
+    if missing := [name for name in STATE_NAMES if name not in values]:
+        raise RemoteProtocolError(f"{text[:80]!r} is no answer, and as state it lacks {', '.join(missing)}.")
+    return State(**values)  # what a newer drone adds is ignored
+
+
+def _number(text: str, most: int) -> int:
+    digits = text.removeprefix("-")
+    if not digits.isdecimal() or len(digits) > len(str(most)) or int(digits) > most:
+        raise RemoteProtocolError(f"{text[:80]!r} is no integer from -{most} to {most}.")
+    return int(text)
+
+
+__all__ = ["NEED_DATA", "Answer", "ClientConnection", "DroneConnection", "Hello", "Land", "State", "Steer", "TakeOff"]

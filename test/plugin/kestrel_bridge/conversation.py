@@ -1,0 +1,21 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One conversation with each message of the protocol."""
+
+from drone_bridge.kind import Sent, Side
+from kestrel_bridge.codec import Answer, Hello, Land, State, Steer, TakeOff
+
+
+def conversation() -> tuple[Sent, ...]:
+    """Return a short flight."""
+    return (
+        Sent(Side.OPERATOR, Hello()),
+        Sent(Side.VEHICLE, Answer()),
+        Sent(Side.VEHICLE, State(0, 0, 0, 0, 0, 0, 0, 87)),
+        Sent(Side.OPERATOR, TakeOff()),
+        Sent(Side.VEHICLE, Answer()),
+        Sent(Side.OPERATOR, Steer(-20, 100, 5, -7)),
+        Sent(Side.VEHICLE, State(-3, 4, 90, 120, -30, -10, 105, 86)),
+        Sent(Side.OPERATOR, TakeOff()),
+        Sent(Side.VEHICLE, Answer(False, "it flies already")),
+        Sent(Side.OPERATOR, Land()),
+    )

@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How the drone answers: one request at a time, `hello` first, and state to whoever has said it last."""
+
+from collections.abc import Callable
+from typing import Any, Protocol
+
+from kestrel_bridge.codec import Answer, DroneConnection, Hello, State, Steer
+
+
+class Drone(Protocol):
+    """What is steered."""
+
+    def ask(self, name: str, finish: Callable[[bool, str], None]) -> None:
+        """Take off or land; `finish` gets success and, of a failure, the reason."""
+
+    def follow(self, steer: Steer) -> None:
+        """Follow the axes from now on."""
+
+
+class DroneSide:
+    """The drone's side of the conversation. `receive` is for one thread; a request may end in another one."""
+
+    def __init__(self, drone: Drone, send: Callable[[bytes, Any], object], state_port: int) -> None:
+        """`send` takes a datagram and a socket address."""
+        self._drone, self._send, self._state_port = drone, send, state_port
+        self._protocol = DroneConnection()
+        self._is_busy = False
+        self.client: Any = None  # the address for state
+
+    def receive(self, data: bytes, source: Any) -> Any:
+        """Handle a datagram, and return what it said. Raises RemoteProtocolError."""
+        self._protocol.receive_data(data)
+        event = self._protocol.next_event()
+        if isinstance(event, Hello):
+            self.client = (source[0], self._state_port, *source[2:])
+            self._answer(source, True)
+        elif isinstance(event, Steer):
+            if self.client is not None:
+                self._drone.follow(event)
+        elif self.client is None:
+            self._answer(source, False, "say hello first")
+        elif self._is_busy:
+            self._answer(source, False, "busy")
+        else:
+            self._is_busy = True
+            name = type(event).__name__.lower()
+
+            def finish(is_ok: bool, reason: str) -> None:
+                self._is_busy = False
+                self._answer(source, is_ok, reason)
+
+            self._drone.ask(name, finish)
+        return event
+
+    def state(self, state: State) -> bytes:
+        """Return a datagram. Raises LocalProtocolError."""
+        return self._protocol.send(state)
+
+    def _answer(self, source: Any, is_ok: bool, reason: str = "") -> None:
+        words = " ".join(reason.encode("ascii", "replace").decode().split())[:200]
+        self._send(self._protocol.send(Answer(is_ok, "" if is_ok else words)), source)

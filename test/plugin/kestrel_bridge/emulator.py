@@ -1,0 +1,144 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A simulated kestrel, which follows the last `rc` for ever, as the document has no time-out.
+
+drone-bridge emulate kestrel --loss 0.1
+"""
+
+import contextlib
+import math
+import sys
+import time
+
+from drone_bridge.net.connector import LinkCancelledError, LinkTimeoutError
+from drone_bridge.net.udp import UdpListener
+from drone_bridge.programs.bad_network import BadNetwork
+from drone_bridge.programs.options import ProgramParser, add_address, add_bad_network, add_run, port
+from drone_bridge.programs.program import LimitedReports, TrajectoryFile, run_program, say
+from drone_bridge.wire import RemoteProtocolError
+from kestrel_bridge.codec import DEFAULT_PORT, DEFAULT_STATE_PORT, FULL, State, Steer
+from kestrel_bridge.device import DroneSide
+
+STEP_S = 0.02
+STATE_EVERY = 5  # steps
+TOP_SPEED, TOP_TURN = 2.0, 1.5  # at full deflection, m/s and rad/s
+RESPONSE_S = 0.3  # until most of a change of velocity is done
+HOVER_HEIGHT, CLIMB = 1.0, 0.8  # m, m/s
+LEAN = 0.15  # rad per m/s^2
+BATTERY_S = 900.0
+COLUMNS = ("time", "x", "y", "z", "heading", "phase")
+
+
+class Body:
+    """Position and motion. x east, y north, z up, heading from east to the left; velocities along the level body."""
+
+    def __init__(self) -> None:
+        self.time = self.x = self.y = self.z = self.heading = 0.0
+        self.forward = self.left = self.up = self.turn = 0.0
+        self.pitch = self.roll = 0.0  # REP 103
+        self.phase = "standing"
+        self._steer = Steer()
+        self._finish = None
+
+    def ask(self, name, finish) -> None:
+        """Begin to take off or to land."""
+        wanted, during = ("standing", "rising") if name == "takeoff" else ("flying", "landing")
+        if self.phase != wanted:
+            finish(False, f"it is {self.phase}")
+            return
+        self.phase, self._finish = during, finish
+
+    def follow(self, steer: Steer) -> None:
+        """Put axes into force."""
+        self._steer = steer
+
+    def step(self) -> None:
+        """Move on by STEP_S."""
+        self.time += STEP_S
+        if self.phase == "standing":
+            return
+        steer = self._steer if self.phase == "flying" else Steer()
+        climb = {"rising": CLIMB, "landing": -CLIMB}.get(self.phase, steer.up / FULL * TOP_SPEED)
+        share = STEP_S / RESPONSE_S
+        before = self.forward, self.left
+        self.forward += share * (steer.forward / FULL * TOP_SPEED - self.forward)
+        self.left += share * (steer.left / FULL * TOP_SPEED - self.left)
+        self.up += share * (climb - self.up)
+        self.turn = steer.turn / FULL * TOP_TURN
+        self.pitch = LEAN * (self.forward - before[0]) / STEP_S
+        self.roll = -LEAN * (self.left - before[1]) / STEP_S
+        self.heading = math.remainder(self.heading + STEP_S * self.turn, math.tau)
+        cos, sin = math.cos(self.heading), math.sin(self.heading)
+        self.x += STEP_S * (cos * self.forward - sin * self.left)
+        self.y += STEP_S * (sin * self.forward + cos * self.left)
+        self.z = max(0.0, self.z + STEP_S * self.up)
+        if self.phase == "rising" and self.z >= HOVER_HEIGHT:
+            self._arrive("flying")
+        elif self.phase == "landing" and self.z <= 0.0:
+            self.forward = self.left = self.up = self.turn = self.pitch = self.roll = 0.0
+            self._arrive("standing")
+
+    def _arrive(self, phase: str) -> None:
+        self.phase, finish, self._finish = phase, self._finish, None
+        say(f"{phase} at {self.x:.2f} {self.y:.2f} {self.z:.2f} m")
+        finish(True, "")
+
+    def state(self) -> State:
+        """Return the state as the wire has it."""
+        charge = max(0.0, 100.0 * (1.0 - self.time / BATTERY_S))
+        angles = (-self.pitch, self.roll, -self.heading)
+        numbers = (*map(math.degrees, angles), 100 * self.forward, -100 * self.left, -100 * self.up, 100 * self.z)
+        return State(*map(round, (*numbers, charge)))
+
+
+def fly(options, cancellation, stack) -> int:
+    """Fly until cancelled or over. Raises LinkError and OSError."""
+    trajectory = TrajectoryFile.wanted(options.trajectory, COLUMNS, stack)
+    listener = UdpListener(options.host, options.port, cancellation)
+    stack.callback(listener.close)
+    say(f"listening on {options.host}:{listener.port}")
+    network, reports, body = BadNetwork(options.loss, options.reorder, options.seed), LimitedReports(), Body()
+
+    def send(data, address):
+        for each in network.carry((data, address)):
+            listener.send(*each)
+
+    side = DroneSide(body, send, options.state_port)
+    due_s = time.monotonic()
+    steps = math.inf if options.duration is None else round(options.duration / STEP_S)
+    number = 0
+    with contextlib.suppress(LinkCancelledError):
+        while number < steps:
+            try:
+                datagram = listener.receive(max(0.0, due_s - time.monotonic()))
+                side.receive(datagram.data, datagram.source)
+            except RemoteProtocolError as error:
+                reports.say(f"refused: {error}")
+            except LinkTimeoutError:
+                number, due_s = number + 1, max(due_s + STEP_S, time.monotonic())
+                body.step()
+                if trajectory:
+                    trajectory.write((body.time, body.x, body.y, body.z, body.heading, body.phase))
+                if side.client and number % STATE_EVERY == 0:
+                    send(side.state(body.state()), side.client)
+    say(f"ended: {body.phase} at {body.x:.2f} {body.y:.2f} {body.z:.2f} m")
+    return 0
+
+
+def parse(arguments):
+    """Read the command line. Exits with a message when it is wrong."""
+    parser = ProgramParser("emulate", "kestrel", "A simulated kestrel.", "after --duration")
+    link = parser.add_argument_group("link")
+    add_address(link, DEFAULT_PORT)
+    link.add_argument("--state-port", type=port, default=DEFAULT_STATE_PORT, help="where state goes (%(default)s)")
+    add_bad_network(link)
+    add_run(parser, seed_of="the losses", duration="seconds")
+    return parser.parse_args(arguments)
+
+
+def main(arguments=None) -> int:
+    """Run the program; return its exit code."""
+    return run_program("kestrel", fly, parse(arguments))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

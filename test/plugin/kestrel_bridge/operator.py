@@ -1,0 +1,130 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A client of the kestrel that takes off, follows a plan, and lands.
+
+drone-bridge operate kestrel --plan '4s forward 0.5'
+"""
+
+import contextlib
+import sys
+import time
+
+from drone_bridge.net.connector import LinkCancelledError, LinkError, LinkRefusedError, LinkTimeoutError
+from drone_bridge.net.udp import UdpConnector, UdpListener, wait_for_any
+from drone_bridge.programs.operator_options import OperatorParser
+from drone_bridge.programs.options import port, positive
+from drone_bridge.programs.program import run_program, say, say_retry
+from drone_bridge.wire import RemoteProtocolError
+from kestrel_bridge.codec import (
+    DEFAULT_PORT,
+    DEFAULT_STATE_PORT,
+    FULL,
+    Answer,
+    ClientConnection,
+    Hello,
+    Land,
+    State,
+    Steer,
+    TakeOff,
+)
+
+PERIOD_S = 0.05
+PATIENCE_S = 15.0  # for an answer; a request is not sent twice, as its answer may be on its way
+HELLO_PERIOD_S = 1.0
+
+
+class Client:
+    """Talks to the drone."""
+
+    def __init__(self, stream, states, cancellation) -> None:
+        self._stream, self._states, self._cancellation = stream, states, cancellation
+        self._protocol = ClientConnection()
+        self._answer: Answer | None = None
+        self.state: State | None = None
+
+    def send(self, message) -> None:
+        """Send a message; that nobody listens yet is no failure."""
+        with contextlib.suppress(LinkRefusedError):
+            self._stream.send(self._protocol.send(message))
+
+    def receive_for(self, seconds: float) -> None:
+        """Receive for a time. Raises LinkCancelledError."""
+        due_s = time.monotonic() + seconds
+        while (left_s := due_s - time.monotonic()) > 0:
+            for source in wait_for_any((self._stream, self._states), self._cancellation, left_s):
+                with contextlib.suppress(LinkTimeoutError, LinkRefusedError):
+                    received = source.receive(0.0)
+                    self._take(received if isinstance(received, bytes) else received.data)
+
+    def ask(self, request, patience_s: float = PATIENCE_S) -> bool:
+        """Send a request; return whether the answer is ok, False without one."""
+        self._answer, until_s = None, time.monotonic() + patience_s
+        self.send(request)
+        while self._answer is None and time.monotonic() < until_s:
+            self.receive_for(PERIOD_S)
+        say(f"{type(request).__name__}: {self._answer or 'no answer'}")
+        return bool(self._answer and self._answer.is_ok)
+
+    def _take(self, data: bytes) -> None:
+        self._protocol.receive_data(data)
+        try:
+            for event in self._protocol.events():
+                if isinstance(event, Answer):
+                    self._answer = event
+                else:
+                    self.state = event
+        except RemoteProtocolError as error:
+            say(f"received something invalid: {error}")
+
+
+def operate(options, cancellation, stack) -> int:
+    """Fly the plan; return 0 if take-off and landing were confirmed. Raises LinkError."""
+    local = "127.0.0.1" if options.host in ("127.0.0.1", "localhost") else "0.0.0.0"
+    states = UdpListener(local, options.state_port, cancellation)
+    stack.callback(states.close)
+    with contextlib.suppress(LinkCancelledError):
+        stream = UdpConnector(options.host, options.port, cancellation, say_retry).open()
+        stack.callback(stream.close)
+        client = Client(stream, states, cancellation)
+        try:
+            while not (client.ask(Hello(), HELLO_PERIOD_S) and client.state):
+                client.receive_for(HELLO_PERIOD_S)
+            if not client.ask(TakeOff()):
+                return 1
+            follow(options, client)
+            return int(not client.ask(Land()))
+        finally:
+            with contextlib.suppress(LinkError):
+                client.send(Steer())
+    return 0
+
+
+def follow(options, client) -> None:
+    """Steer along the plan. Raises LinkCancelledError."""
+    began_s, leg = time.monotonic(), None
+    while (elapsed_s := time.monotonic() - began_s) < options.plan.duration_s:
+        if (now := options.plan.leg_at(elapsed_s)) is not leg:
+            leg = now
+            say(f"{leg}: {client.state}")
+
+        def share(value: float, full: float) -> int:
+            return round(FULL * max(-1.0, min(1.0, value / full)))
+
+        speed, turn = options.full_speed, options.full_turn
+        axes = (share(leg.left, speed), share(leg.forward, speed), share(leg.up, speed), share(leg.turn, turn))
+        client.send(Steer(*axes))
+        client.receive_for(PERIOD_S)
+    client.send(Steer())
+
+
+def main(arguments=None) -> int:
+    """Run the program; return its exit code."""
+    parser = OperatorParser("kestrel", "A client of the kestrel that follows a plan.", DEFAULT_PORT, "the drone")
+    parser.link.add_argument("--state-port", type=port, default=DEFAULT_STATE_PORT, help="of ours (%(default)s)")
+    drone = parser.add_argument_group("drone: what its commands mean")
+    drone.add_argument("--full-speed", type=positive, default=2.0, help="at full deflection, m/s (%(default)s)")
+    drone.add_argument("--full-turn", type=positive, default=1.5, help="at full deflection, rad/s (%(default)s)")
+    return run_program("kestrel operator", operate, parser.parse_args(arguments))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

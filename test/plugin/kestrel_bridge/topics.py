@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the kestrel's state says on topics, and what topics say in it.
+
+The wire counts pitch and yaw, y and z the other way round than REP 103, in degrees and cm.
+"""
+
+import math
+
+from geometry_msgs.msg import PointStamped, QuaternionStamped, Twist, TwistStamped
+from sensor_msgs.msg import BatteryState
+
+from drone_bridge.motion.quaternions import Quaternion, euler_from_quaternion, quaternion_from_euler
+from drone_bridge.ros.common_parameters import full_scale_parameters
+from drone_bridge.ros.frames import FrameNames, set_quaternion
+from drone_bridge.ros.topics import MissingTopicError, Topic, TopicTable
+from kestrel_bridge.codec import FULL, State, Steer
+
+#: The fields of a Twist by axis of the wire.
+AXES = {"left": "linear.y", "forward": "linear.x", "up": "linear.z", "turn": "angular.z"}
+FULL_SCALE = tuple(full_scale_parameters((axis,), AXES, default=1.5 if axis == "turn" else 2.0)[0] for axis in AXES)
+
+
+def steer_from_twist(twist: Twist, full_scale: dict[str, float]) -> tuple[Steer, bool]:
+    """Return a finite cmd_vel as axes, and whether it was within their limits."""
+    asked = {"left": twist.linear.y, "forward": twist.linear.x, "up": twist.linear.z, "turn": twist.angular.z}
+    shares = {axis: FULL * value / full_scale[axis] for axis, value in asked.items()}
+    clamped = {axis: round(max(-FULL, min(FULL, share))) for axis, share in shares.items()}
+    return Steer(**clamped), all(abs(share) <= FULL for share in shares.values())
+
+
+def twist_from_steer(steer: Steer, full_scale: dict[str, float]) -> Twist:
+    """Return axes as cmd_vel, the inverse of `steer_from_twist`."""
+    twist = Twist()
+    twist.linear.y, twist.linear.x, twist.linear.z, twist.angular.z = (
+        getattr(steer, axis) / FULL * full_scale[axis] for axis in AXES
+    )
+    return twist
+
+
+class Translation:
+    """State to messages, and back."""
+
+    def __init__(self, names: FrameNames) -> None:
+        self._names = names
+
+    def attitude(self, state, stamp):
+        """Return the orientation of the body in a level frame, whose x axis is where yaw began."""
+        message = QuaternionStamped()
+        message.header.stamp, message.header.frame_id = stamp, self._names.odom
+        q = quaternion_from_euler(*(math.radians(angle) for angle in (state.roll, -state.pitch, -state.yaw)))
+        set_quaternion(message.quaternion, q)
+        return message
+
+    def wire_attitude(self, message):
+        """Return pitch, roll and yaw in degrees."""
+        q = message.quaternion
+        roll, pitch, yaw = map(math.degrees, euler_from_quaternion(Quaternion(q.x, q.y, q.z, q.w)))
+        return round(-pitch), round(roll), round(-yaw)
+
+    def velocity(self, state, stamp):
+        """Return the velocity along axes that share the body's heading and stay level; rates are not on the wire."""
+        message = TwistStamped()
+        message.header.stamp, message.header.frame_id = stamp, f"{self._names.prefix}base_stabilized"
+        linear = message.twist.linear
+        linear.x, linear.y, linear.z = state.vx / 100, -state.vy / 100, -state.vz / 100
+        return message
+
+    def wire_velocity(self, message):
+        """Return vx, vy and vz in cm/s."""
+        linear = message.twist.linear
+        return round(100 * linear.x), round(-100 * linear.y), round(-100 * linear.z)
+
+    def height(self, state, stamp):
+        """Return the height above the ground."""
+        message = PointStamped()
+        message.header.stamp, message.header.frame_id = stamp, f"{self._names.prefix}base_footprint"
+        message.point.z = state.height / 100
+        return message
+
+    def wire_height(self, message):
+        """Return the height in cm."""
+        return round(100 * message.point.z)
+
+    def battery(self, state, stamp):
+        """Return the charge; what the wire does not carry is NaN."""
+        nan = math.nan
+        message = BatteryState(voltage=nan, temperature=nan, current=nan, charge=nan, capacity=nan, design_capacity=nan)
+        message.header.stamp, message.percentage, message.present = stamp, state.charge / 100, True
+        return message
+
+    def wire_battery(self, message):
+        """Return the charge in percent."""
+        return round(100 * message.percentage)
+
+
+TOPICS = (
+    Topic("attitude", QuaternionStamped, State, Translation.attitude, Translation.wire_attitude, meaning="in odom"),
+    Topic("velocity", TwistStamped, State, Translation.velocity, Translation.wire_velocity, meaning="level axes"),
+    Topic("height", PointStamped, State, Translation.height, Translation.wire_height, meaning="above the ground"),
+    Topic("battery_state", BatteryState, State, Translation.battery, Translation.wire_battery, meaning="charge"),
+)
+
+
+def assemble(translation, value, stamp):
+    """Return the state that topics tell. Raises MissingTopicError."""
+    values = {name: value(name) for name in ("attitude", "velocity", "height")}
+    for name, each in values.items():
+        if each is None:
+            raise MissingTopicError(name)
+    charge = value("battery_state")
+    return State(*values["attitude"], *values["velocity"], values["height"], 0 if charge is None else charge)
+
+
+TABLE = TopicTable(TOPICS, lambda: Translation(FrameNames()), {State: assemble})

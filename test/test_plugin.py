@@ -1,0 +1,161 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A protocol of another package: test/plugin, installed into a prefix of its own, is taken as ours are."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from geometry_msgs.msg import PointStamped, Twist
+from ports import free_ports
+from processes import executable
+from ros_session import module_ros, repeating, wait_until
+from sensor_msgs.msg import BatteryState
+from std_srvs.srv import SetBool, Trigger
+
+ROOT = Path(__file__).parent.parent
+ros = module_ros()
+
+
+@pytest.fixture(scope="module")
+def environment(tmp_path_factory):
+    """The environment with the plugin, installed by pip without a look at the network."""
+    folder = tmp_path_factory.mktemp("plugin")
+    source, prefix = folder / "source", folder / "prefix"
+    shutil.copytree(ROOT / "test" / "plugin", source, ignore=shutil.ignore_patterns("__pycache__"))
+    pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "--no-input", "--quiet"]
+    install = ["install", "--no-deps", "--no-build-isolation", "--no-index", "--prefix", str(prefix), str(source)]
+    subprocess.run([*pip, *install], check=True, timeout=300, env={**os.environ, "PYTHONPATH": ""})
+    (library,) = prefix.glob("lib/python*/site-packages")
+    paths = {"PYTHONPATH": library, "AMENT_PREFIX_PATH": prefix}
+    return {name: os.pathsep.join([str(first), os.environ.get(name, "")]) for name, first in paths.items()}
+
+
+@pytest.fixture
+def start(environment, start_child):
+    """start(*command) runs a program in that environment."""
+    return lambda *command: start_child(*command, env=environment)
+
+
+@pytest.fixture
+def drone_bridge(start):
+    return lambda *words: start(executable("drone-bridge"), *words)
+
+
+def emulated(drone_bridge, state_port, *options):
+    """Start an emulated kestrel; return it and its port."""
+    child = drone_bridge("emulate", "kestrel", "--port", "0", "--state-port", state_port, *options)
+    return child, int(child.wait_for_line(r"listening on 127\.0\.0\.1:(\d+)")[1])
+
+
+def node(start, environment, name, *remaps, **parameters):
+    library = environment["AMENT_PREFIX_PATH"].partition(os.pathsep)[0]
+    given = [word for key, value in parameters.items() for word in ("-p", f"{key}:={value}")]
+    return start(f"{library}/lib/kestrel_bridge/{name}", "--ros-args", *given, *remaps)
+
+
+def test_the_conformance_suite_asks_it_the_same(environment):
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-k", "kestrel", "test/conformance"]
+    done = subprocess.run(
+        command, check=False, cwd=ROOT, env={**os.environ, **environment}, capture_output=True, text=True, timeout=300
+    )
+    assert done.returncode == 0, done.stdout
+    assert int(re.search(r"(\d+) passed", done.stdout)[1]) >= 8
+
+
+def test_emulate_and_operate_know_it_and_one_flies_the_other(drone_bridge):
+    (state_port,) = free_ports(1)
+    emulator, port = emulated(drone_bridge, state_port)
+    plan = "2s forward 1, 1s"
+    operator = drone_bridge("operate", "kestrel", "--port", port, "--state-port", state_port, "--plan", plan)
+    assert operator.wait() == 0, operator.output
+    x = float(emulator.wait_for_line(r"standing at (\S+)")[1])
+    assert x == pytest.approx(2.0, abs=0.5)
+    assert emulator.stop() == 0
+
+
+def test_the_bridge_takes_off_steers_and_leaves_the_drone_hovering(start, drone_bridge, environment, ros):
+    (state_port,) = free_ports(1)
+    emulator, port = emulated(drone_bridge, state_port)
+    bridge = node(start, environment, "kestrel_bridge", port=port, state_port=state_port)
+    heights = ros.subscribe(PointStamped, "height")
+    battery = ros.subscribe(BatteryState, "battery_state")
+    assert battery.wait().percentage == pytest.approx(1.0, abs=0.05)
+
+    def call(kind, name, request):
+        response = ros.call(kind, f"/kestrel_bridge/{name}", request)
+        return response.success, response.message
+
+    assert call(Trigger, "takeoff", Trigger.Request()) == (True, "ok")
+    assert heights.wait(lambda height: height.point.z > 0.9)
+    assert call(Trigger, "takeoff", Trigger.Request()) == (False, "it is flying")
+    commands = ros.publisher(Twist, "cmd_vel")
+    climb = Twist()
+    climb.linear.z = 0.5
+    with repeating(lambda _: commands.publish(climb)):
+        assert heights.wait(lambda height: height.point.z > 1.5)
+        assert call(SetBool, "hold", SetBool.Request(data=True))[0]  # neutral, whatever is commanded
+        wait_until(lambda: abs(heights.wait().point.z - heights.wait().point.z) < 1e-6, "the drone to hover")
+        refused, sentence = call(Trigger, "takeoff", Trigger.Request())
+        assert not refused
+        assert "held" in sentence
+    assert call(SetBool, "hold", SetBool.Request(data=False))[0]
+    assert call(Trigger, "land", Trigger.Request()) == (True, "ok")
+    emulator.wait_for_line("standing at")
+    assert bridge.stop() == 0
+    assert emulator.stop() == 0
+
+
+def test_a_drone_that_comes_back_is_greeted_again(start, drone_bridge, environment, ros):
+    port, state_port = free_ports(2)
+    options = ("--port", port, "--state-port", state_port)
+    first = drone_bridge("emulate", "kestrel", *options)
+    node(start, environment, "kestrel_bridge", port=port, state_port=state_port)
+    heights = ros.subscribe(PointStamped, "height")
+    heights.wait()
+    assert first.stop() == 0
+    drone_bridge("emulate", "kestrel", *options)
+    heights.wait()
+
+
+def test_through_the_relay_a_client_flies_the_drone_as_it_does_directly(start, drone_bridge, environment):
+    state_port, server_port, operator_port = free_ports(3)
+    emulator, port = emulated(drone_bridge, state_port)
+    node(start, environment, "kestrel_bridge", port=port, state_port=state_port)
+    node(start, environment, "kestrel_server", port=server_port, state_port=operator_port)
+    words = ("--port", server_port, "--state-port", operator_port, "--plan", "2s forward 1, 1s")
+    operator = drone_bridge("operate", "kestrel", *words)
+    assert operator.wait() == 0, operator.output
+    x = float(emulator.wait_for_line(r"standing at (\S+)")[1])
+    assert x == pytest.approx(2.0, abs=0.6)
+    assert "height=1" in operator.output  # the state came through, too: about 1 m, in cm
+
+
+def test_a_fleet_flies_two_of_them(drone_bridge, tmp_path, ros):
+    first, *_ = free_ports(4)
+    file = tmp_path / "fleet.yaml"
+    file.write_text(
+        "vehicles:\n  kestrel[1-2]:\n    protocol: kestrel\n"
+        f"    port: {first}\n    parameters: {{state_port: {first + 2}}}\n    emulate: true\n"
+    )
+    fleet = drone_bridge("launch", "fleet.launch.xml", f"fleet_file:={file}")
+    for name in ("kestrel1", "kestrel2"):
+        assert ros.subscribe(PointStamped, f"/{name}/height").wait().header.frame_id == f"{name}/base_footprint"
+    assert fleet.is_running
+
+
+def test_its_launch_file_starts_bridge_and_emulator(drone_bridge, ros):
+    port, state_port = free_ports(2)
+    words = (f"kestrel_port:={port}", f"state_port:={state_port}", "emulate:=true", "namespace:=launched")
+    launched = drone_bridge("launch", "kestrel_bridge", "kestrel.launch.xml", *words)
+    ros.subscribe(PointStamped, "/launched/height").wait()
+    assert launched.is_running
+
+
+def test_it_takes_as_little_code_as_we_promise():
+    files = (ROOT / "test" / "plugin").rglob("*.py")
+    lines = [line for file in files for line in file.read_text().splitlines()]
+    assert sum(bool(line.strip()) and not line.strip().startswith("#") for line in lines) <= 700  # docstrings too
