@@ -418,9 +418,13 @@ def test_what_came_during_a_stall_moves_nothing_before_the_driver_is_heard_again
         server.wait_for_line("alice has been silent for 0.5 s")
         time.sleep(0.5)
         assert all(is_neutral(commands.wait()) for _ in range(len(commands)))
-        commands.clear()
-        wait_until(lambda: driver.settle() or len(commands), "the newest word to be followed", period_s=0.1)
-        assert commands.wait(lambda twist: not is_neutral(twist)).linear.x == pytest.approx(2.0 * 300 / 2048)
+
+        def followed():
+            driver.settle()
+            return [each for each in (commands.wait() for _ in range(len(commands))) if not is_neutral(each)]
+
+        newest = wait_until(followed, "the newest word to be followed", period_s=0.1)[0]
+        assert newest.linear.x == pytest.approx(2.0 * 300 / 2048)
 
 
 def test_robotd_s_dialect(connect, ros):

@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """A process notices that it stood still, whoever looks first, and a busy thread is not taken for that."""
 
+import asyncio
 import math
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -11,10 +13,19 @@ import time
 import pytest
 from processes import TIMEOUT_S
 
-from drone_bridge.ros import mailbox, stall_watch
+from drone_bridge.ros import commands, stall_watch
 from drone_bridge.ros.commands import Mailbox
 from drone_bridge.ros.diagnostics import Liveness
-from drone_bridge.ros.stall_watch import PROCESS, RESENDING_S, SETTLING_S, STALL_S, Arrivals, StallWatch, elapsed_s
+from drone_bridge.ros.stall_watch import (
+    PROCESS,
+    RESENDING_S,
+    SETTLING_S,
+    STALL_S,
+    Arrivals,
+    LoopSettling,
+    StallWatch,
+    elapsed_s,
+)
 
 LOOKS = """
 import sys
@@ -92,7 +103,7 @@ def test_a_command_from_before_a_suspension_has_expired(monkeypatch):
     box.put("full speed")
     assert box.newest(0.5).command == "full speed"
     resumed_s = elapsed_s() + 3600.0
-    monkeypatch.setattr(mailbox, "elapsed_s", lambda: resumed_s)
+    monkeypatch.setattr(commands, "elapsed_s", lambda: resumed_s)
     assert box.newest(0.5) is None
 
 
@@ -160,3 +171,48 @@ def test_a_peer_is_not_silent_while_this_process_stood_still(monkeypatch):
     assert liveness.silence_s == pytest.approx(10.0, abs=1.0)
     monkeypatch.setattr(PROCESS, "running_s", lambda: 0.5)
     assert liveness.silence_s == 0.5
+
+
+def test_what_a_loop_reads_late_may_have_waited_however_late_its_thread_gets_its_turn():
+    """On a loaded machine the thread that ticks goes on at once, and the one that reads much later."""
+    suspended_s = 0.0
+    loop = asyncio.new_event_loop()
+    watch = StallWatch(lambda: loop.time() + suspended_s)
+    settling = LoopSettling(loop, watch)
+    ours, peers = socket.socketpair()
+    read = asyncio.Event()
+    judged = []
+
+    def receive():
+        ours.recv(100)
+        judged.append(settling.look())
+        read.set()
+
+    def wait_for_a_turn():
+        for _ in range(5):
+            time.sleep(SETTLING_S / 2)
+            watch.running_s()  # the thread that ticks
+
+    async def stand_still():
+        nonlocal suspended_s
+        loop.add_reader(ours, receive)
+        assert not settling.look()
+        peers.send(b"old")
+        suspended_s = 5.0
+        wait_for_a_turn()
+        settling.look()  # in a tick before the read
+        wait_for_a_turn()
+        await read.wait()
+        read.clear()
+        while settling.look():
+            await asyncio.sleep(SETTLING_S / 2)
+        peers.send(b"new")
+        await read.wait()
+
+    try:
+        loop.run_until_complete(stand_still())
+    finally:
+        loop.close()
+        ours.close()
+        peers.close()
+    assert judged == [True, False]

@@ -9,6 +9,7 @@ A virtual machine that is paused as a whole stops its clocks as well, so nothing
 are refused then as well if the stamps come from another machine.
 """
 
+import asyncio
 import math
 import threading
 import time
@@ -93,6 +94,33 @@ class StallWatch:
 
 #: This process's own. Every node starts it.
 PROCESS = StallWatch()
+
+
+class LoopSettling:
+    """Whether what an asyncio loop reads may have waited while this process stood still. For the loop's thread.
+
+    A thread may get its turn long after the process goes on again, and what waited is read only then. So settling
+    begins at the first look of this thread, and a timer of the loop ends it: asyncio calls timers back after whatever
+    was there to be read.
+    """
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, watch: StallWatch = PROCESS) -> None:
+        self._loop, self._watch = loop, watch
+        self._looked_s = loop.time()
+        self._end: asyncio.TimerHandle | None = None
+
+    def look(self) -> bool:
+        """Return whether what is being read may be old; to be called at least in each turn in which time is judged."""
+        now_s = self._loop.time()
+        if self._watch.running_s() <= now_s - self._looked_s:
+            if self._end:
+                self._end.cancel()
+            self._end = self._loop.call_later(SETTLING_S, self._settled)
+        self._looked_s = now_s
+        return self._end is not None
+
+    def _settled(self) -> None:
+        self._end = None
 
 
 class Arrivals:

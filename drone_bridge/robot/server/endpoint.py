@@ -12,6 +12,7 @@ from typing import Any, Final
 from drone_bridge.net.connector import Backoff, Cancellation, LinkCancelledError, Wakeup
 from drone_bridge.net.discovery import DiscoveryResponder
 from drone_bridge.net.tcp_clients import TcpClients
+from drone_bridge.ros.stall_watch import LoopSettling
 
 #: How long drivers have to read the last packets when the server ends.
 GOODBYE_S: Final = 0.1
@@ -70,6 +71,8 @@ class DriverEndpoint:
         self._loop = asyncio.new_event_loop()
         self._loop.set_exception_handler(self._report_fault)
         self._changed = asyncio.Event()
+        #: Whether what drivers say may have waited while this process stood still.
+        self.settling = LoopSettling(self._loop)
         self.backoff = Backoff()
 
     @property
@@ -121,6 +124,7 @@ class DriverEndpoint:
                 self._watch(opened, functools.partial(self._answer, opened), stack)
             while not self._cancellation.is_set and not is_done():
                 self._changed.clear()
+                self.settling.look()
                 wait_s = self._tick(time.monotonic()) - time.monotonic()
                 if wait_s > 0 and not self._cancellation.is_set and not is_done():
                     with contextlib.suppress(asyncio.TimeoutError):

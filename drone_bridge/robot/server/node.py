@@ -104,7 +104,6 @@ class RobotServer(LinkNode):
             self._control = Protocol1Control(self._vehicle, self.inform)
         else:
             self._control = Control(self._vehicle, self.inform, FIRMWARE)
-        self._control.is_settling = lambda: PROCESS.is_settling
         robot_name = get("robot_name") or socket.gethostname()
         responder = self._make_responder(robot_name) if get("discovery") else None
         try:
@@ -134,6 +133,7 @@ class RobotServer(LinkNode):
             on_found=lambda peer: self.inform(f"{peer} is looking for robots, and was told of {robot_name}."),
             on_fault=lambda sentence: self.count_and_warn("internal errors", sentence),
         )
+        self._control.is_settling = self._endpoint.settling.look
         self.get_logger().info(f"Waiting for drivers on {get('host')}:{self._driver_clients.port}.")
         return self._endpoint
 
