@@ -152,6 +152,8 @@ class ProtocolKind:
     commands: str = ""
     """A function that makes a reader of one connection: it takes what an operator sends, in any pieces of a stream, and
     yields for each command whether it is neutral. Without it nobody can judge what a vehicle was told."""
+    recorded: str = "drone_bridge.kind:Recorded"
+    """What reads a recorded conversation"""
     model: str = "drone"
     """What the vehicle looks like: a model of `vehicle_model`."""
     package: str = "drone_bridge"
@@ -163,6 +165,41 @@ class ProtocolKind:
     def connect(self, side: Side) -> Any:
         """Return a new connection of one end."""
         return load(self.role(side).connection)()
+
+
+class Recorded:
+    """Reads both directions of a recorded conversation: what a side sent goes to a connection of the other.
+
+    What one of them reads, the sender's own connection is taken to have sent. A protocol whose messages can't be told
+    from that alone has a subclass.
+    """
+
+    def __init__(self, kind: ProtocolKind, parameters: Mapping[str, Any]) -> None:
+        """`parameters`: of the node that recorded it, as far as they are known."""
+        self.readers = {side: kind.connect(side.other) for side in Side}
+
+    @property
+    def found(self) -> dict[str, Any]:
+        """What the messages have shown of parameters that were not known."""
+        return {}
+
+    def heard(self, sender: Side, event: Any) -> None:
+        """Note what a side has sent. Raises LocalProtocolError where that has no meaning for its connection."""
+        self.readers[sender.other].send(event)
+
+    def before(self, sender: Side) -> None:
+        """Note that a side is about to send."""
+
+    def lose(self) -> None:
+        """Note that bytes are missing here."""
+
+    def resumes(self, sender: Side) -> bool:
+        """Return whether messages can be told again, with new readers, after bytes were missing."""
+        return False
+
+    def answer_to(self, question: Any) -> Callable[[Any], bool] | None:
+        """Return what tells the last message of the vehicle's answer, or of what it says by itself (to None)."""
+        return None
 
 
 def load(part: str) -> Any:

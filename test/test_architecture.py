@@ -51,7 +51,6 @@ PARTS = {
 KNOWN = {
     "controllers/rover_controller": {"telemetry"},
     "protocols/__init__": set(OWN),  # the door to their codecs
-    "tools/wire": {"testbed", "robot", "simulator", "dronegui", "telemetry"},
     "tools/demo": {"testbed", "simulator", "telemetry", "robot", "dronegui"},
 }
 # A protocol has no socket, no thread and no clock; its caller has.

@@ -14,9 +14,9 @@ from testbed_bytes import float32
 from testbed_peer import CONSTANTS, REPLY, TestbedPeer, pixels
 from vanishing import kill, vanish
 
+from drone_bridge.kind import Side
 from drone_bridge.msg import CommandRates
 from drone_bridge.testbed.codec import AttitudeLayout, ConnectionClosed, Constants, MotionParameters, SensorFrame
-from drone_bridge.tools.wire.conversation import Side
 from drone_bridge.tools.wire.log_file import LogFile
 
 CAPTURES = Path(__file__).parent / "captures"

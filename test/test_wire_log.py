@@ -13,13 +13,13 @@ import time
 import pytest
 from tcp_peer import LONG_S
 
-from drone_bridge.net import wire_file, wire_folder, wire_log
+from drone_bridge.kind import Side
+from drone_bridge.net import wire_log
 from drone_bridge.net.connector import LinkCancelledError, LinkError
 from drone_bridge.net.tcp import TcpConnector
 from drone_bridge.net.tcp_listener import TcpListener
 from drone_bridge.net.udp import UdpConnector, UdpListener
 from drone_bridge.net.wire_log import WireLog, facts_of
-from drone_bridge.tools.wire.conversation import Side
 from drone_bridge.tools.wire.log_file import LogFile
 
 MEBIBYTE = 1 << 20
@@ -352,7 +352,7 @@ def test_files_are_bounded_in_size_and_the_oldest_go_but_not_the_beginning(make_
     files = files_of(log)
     sizes = [path.stat().st_size for path in files]
     assert sum(sizes) <= 24 * MEBIBYTE
-    assert max(sizes) <= 24 * MEBIBYTE // wire_folder.FILES_PER_LOG + 2 * MEBIBYTE
+    assert max(sizes) <= 24 * MEBIBYTE // wire_log.FILES_PER_LOG + 2 * MEBIBYTE
     kept = b"".join(entry.data for path in files for entry in entries_of(path))
     everything = b"".join(sent)
     assert kept.startswith(sent[0])  # the beginning, which tells what the rest means
@@ -363,7 +363,7 @@ def test_files_are_bounded_in_size_and_the_oldest_go_but_not_the_beginning(make_
 
 
 def test_the_number_of_files_is_bounded(make_log, monkeypatch):
-    monkeypatch.setattr(wire_folder, "MAX_FILES", 5)
+    monkeypatch.setattr(wire_log, "MAX_FILES", 5)
     log = make_log()
     for number in range(12):
         connection = log.open("tcp", "127.0.0.1:1", "127.0.0.1:2")
@@ -375,13 +375,13 @@ def test_the_number_of_files_is_bounded(make_log, monkeypatch):
 
 def test_a_disk_that_is_too_slow_never_holds_the_link_up_and_the_log_says_what_is_missing(make_log, monkeypatch):
     gate = threading.Event()
-    add_chunk = wire_file.WireFile.add_chunk
+    add_chunk = wire_log.WireFile.add_chunk
 
     def slow(self, pieces):
         gate.wait(LONG_S)
         add_chunk(self, pieces)
 
-    monkeypatch.setattr(wire_file.WireFile, "add_chunk", slow)
+    monkeypatch.setattr(wire_log.WireFile, "add_chunk", slow)
     monkeypatch.setattr(wire_log, "QUEUED_CHUNKS", 4)
     log = make_log()
     connection = log.open("tcp", "127.0.0.1:1", "127.0.0.1:2")
@@ -414,7 +414,7 @@ def test_a_full_disk_ends_the_log_with_a_sentence_and_leaves_what_was_written(ma
     connection = log.open("tcp", "127.0.0.1:1", "127.0.0.1:2")
     connection.sent(b"before")
     wait_until(lambda: files_of(log) and contents(files_of(log)[0]))
-    monkeypatch.setattr(wire_file.os, "write", full)
+    monkeypatch.setattr(wire_log.os, "write", full)
     connection.sent(os.urandom(2 * MEBIBYTE))
     wait_until(lambda: log.failures)
     connection.sent(b"nothing waits for room any more")

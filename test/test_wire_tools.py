@@ -18,13 +18,13 @@ from ros_session import wait_until
 from tcp_peer import LONG_S, Task
 from telemetry_peer import Clock, TelemetryPeer, drone
 
+from drone_bridge.kind import Side
 from drone_bridge.net.connector import Cancellation
 from drone_bridge.net.wire_log import WireLog, facts_of
 from drone_bridge.robot import codec as robot
 from drone_bridge.testbed import codec as testbed
 from drone_bridge.tools.cli import main as drone_bridge
 from drone_bridge.tools.wire.comparing import compare
-from drone_bridge.tools.wire.conversation import Side
 from drone_bridge.tools.wire.log_file import LogFile, write_log
 from drone_bridge.tools.wire.pcap import PcapOptions
 from drone_bridge.tools.wire.peers import open_peer

@@ -14,6 +14,7 @@ KIND = ProtocolKind(
     is_stream=False,
     conversation="drone_bridge.dronegui.conversation:conversation",
     commands="drone_bridge.dronegui.conversation:commands",
+    recorded="drone_bridge.dronegui.conversation:RecordedGui",
     topics="",
     bridge=NodeKind("drone_bridge.dronegui.bridge.node:DroneGuiBridge"),
     server=NodeKind("drone_bridge.dronegui.server.node:DroneGuiServer"),

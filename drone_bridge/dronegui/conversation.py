@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """One conversation with each message of the protocol, and which of an operator's commands are neutral."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
 
 from drone_bridge.dronegui.codec import (
     MAJOR_STATE_SHIFT,
@@ -14,7 +15,7 @@ from drone_bridge.dronegui.codec import (
     ReceiverConnection,
     VisionDetect,
 )
-from drone_bridge.kind import Sent, Side
+from drone_bridge.kind import ProtocolKind, Recorded, Sent, Side
 
 
 def conversation() -> tuple[Sent, ...]:
@@ -44,3 +45,11 @@ def commands() -> Callable[[bytes], Iterator[bool]]:
             yield controls.hover or not any((controls.roll, controls.pitch, controls.yaw, controls.gas))
 
     return read
+
+
+class RecordedGui(Recorded):
+    """Datagrams, which are read each by itself."""
+
+    def __init__(self, kind: ProtocolKind, parameters: Mapping[str, Any]) -> None:
+        super().__init__(kind, parameters)
+        self.readers[Side.OPERATOR] = ReceiverConnection(parameters.get("python_literals", False))

@@ -12,6 +12,7 @@ KIND = ProtocolKind(
     is_stream=True,
     conversation="drone_bridge.robot.conversation:conversation",
     commands="drone_bridge.robot.conversation:commands",
+    recorded="drone_bridge.robot.conversation:RecordedRobot",
     topics="",
     bridge=NodeKind("drone_bridge.robot.bridge.node:RobotBridge"),
     server=NodeKind("drone_bridge.robot.server.node:RobotServer"),

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """One conversation with each message of the protocol, and which of an operator's commands are neutral."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
 
-from drone_bridge.kind import Sent, Side
+from drone_bridge.kind import ProtocolKind, Recorded, Sent, Side
 from drone_bridge.robot.codec import (
     BindFailure,
     BindSubsystem,
@@ -88,3 +89,21 @@ def commands() -> Callable[[bytes], Iterator[bool]]:
                 yield packet.left == packet.right == 0
 
     return read
+
+
+class RecordedRobot(Recorded):
+    """A robot that says itself which subsystems it has."""
+
+    def __init__(self, kind: ProtocolKind, parameters: Mapping[str, Any]) -> None:
+        super().__init__(kind, parameters)
+        self.readers[Side.OPERATOR] = RobotConnection([])
+
+    def answer_to(self, question: Any) -> Callable[[Any], bool] | None:
+        for asked, answers in (
+            (KeepAlive, KeepAlive),
+            (QuerySubsystems, FirmwareInfo),
+            (BindSubsystem, BindSuccess | BindFailure),
+        ):
+            if isinstance(question, asked):
+                return lambda event, answers=answers: isinstance(event, answers)  # type: ignore[misc]
+        return None

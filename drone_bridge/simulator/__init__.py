@@ -12,6 +12,7 @@ KIND = ProtocolKind(
     is_stream=True,
     conversation="drone_bridge.simulator.conversation:conversation",
     commands="drone_bridge.simulator.conversation:commands",
+    recorded="drone_bridge.simulator.conversation:RecordedSimulator",
     topics="",
     bridge=NodeKind("drone_bridge.simulator.bridge.node:SimulatorBridge"),
     server=NodeKind("drone_bridge.simulator.server.node:SimulatorServer"),

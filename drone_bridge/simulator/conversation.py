@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """One conversation with each message of the protocol, and which of an operator's commands are neutral."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
 
-from drone_bridge.kind import Sent, Side
+from drone_bridge.kind import ProtocolKind, Recorded, Sent, Side
 from drone_bridge.simulator import codec as sim
 
 UPRIGHT = (1.0, 0.0, 0.0, 0.0)
@@ -90,3 +91,17 @@ def commands() -> Callable[[bytes], Iterator[bool]]:
                 yield not any(request.value)
 
     return read
+
+
+class RecordedSimulator(Recorded):
+    """A client that may ask for whatever the wire can carry, as the log may be of any."""
+
+    def __init__(self, kind: ProtocolKind, parameters: Mapping[str, Any]) -> None:
+        super().__init__(kind, parameters)
+        self.readers[Side.VEHICLE] = sim.ClientConnection(max_request_bytes=sim.MAX_BODY_BYTES, max_outstanding=1 << 20)
+
+    def heard(self, sender: Side, event: Any) -> None:
+        super().heard(sender, event.response if isinstance(event, sim.Answer) else event)
+
+    def answer_to(self, question: Any) -> Callable[[Any], bool] | None:
+        return (lambda event: isinstance(event, sim.Answer)) if question else None

@@ -22,6 +22,7 @@ KIND = ProtocolKind(
     is_stream=True,
     conversation="drone_bridge.testbed.conversation:conversation",
     commands="drone_bridge.testbed.conversation:commands",
+    recorded="drone_bridge.testbed.conversation:RecordedTestbed",
     topics="",
     bridge=NodeKind("drone_bridge.testbed.bridge.node:TestbedBridge"),
     server=NodeKind("drone_bridge.testbed.server.node:TestbedServer"),

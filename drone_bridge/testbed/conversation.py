@@ -2,10 +2,21 @@
 """One conversation with each message of the protocol, and which of an operator's commands are neutral."""
 
 import struct
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
 
-from drone_bridge.kind import Sent, Side
-from drone_bridge.testbed.codec import Constants, MotionParameters, SensorFrame
+from drone_bridge.kind import ProtocolKind, Recorded, Sent, Side
+from drone_bridge.testbed.codec import (
+    AngleUnit,
+    AttitudeLayout,
+    AutopilotConnection,
+    Constants,
+    Limits,
+    MotionParameters,
+    SensorFrame,
+    TestbedConnection,
+)
+from drone_bridge.wire import LocalProtocolError
 
 _MOTION_PARAMETERS = struct.Struct(">4f")
 #: Largest yaw rate of a neutral command, degrees/s. A hovering drone uses the other axes to stay in place.
@@ -41,3 +52,76 @@ def commands() -> Callable[[bytes], Iterator[bool]]:
             yield abs(yaw_rate) <= _HOVERING_RATE
 
     return read
+
+
+class RecordedTestbed(Recorded):
+    """A testbed whose layout shows where its frames end, and whose frames begin again after an answer."""
+
+    def __init__(self, kind: ProtocolKind, parameters: Mapping[str, Any]) -> None:
+        layout = parameters.get("attitude_layout", AttitudeLayout.PITCH_YAW.value)
+        self._unit = AngleUnit(parameters.get("angle_unit", AngleUnit.DEGREES.value))
+        self._limits = Limits(1 << 16, 1 << 16, 1 << 32)
+        self._is_layout_given = layout in [known.value for known in AttitudeLayout]
+        given = AttitudeLayout(layout) if self._is_layout_given else None
+        self._autopilot = AutopilotConnection(given, self._unit, self._limits)
+        self._constants: Constants | None = None
+        self._has_constants = False  # the testbed's end, which sent them itself
+        self._has_answers = False  # the bytes of some, at least
+        self._has_gap = self._is_answered = False  # with an answer since the gap
+        self._replace_bed()
+
+    def _replace_bed(self) -> None:
+        layout = self._autopilot.layout or AttitudeLayout.PITCH_YAW
+        self._bed = TestbedConnection(layout, self._unit, self._limits)
+        self._has_constants = False
+        self.readers = {Side.VEHICLE: self._autopilot, Side.OPERATOR: self._bed}
+
+    @property
+    def found(self) -> dict[str, Any]:
+        layout = self._autopilot.layout
+        return {} if self._is_layout_given or layout is None else {"attitude_layout": layout.value}
+
+    def lose(self) -> None:
+        self._has_gap, self._is_answered = self._constants is not None, False
+
+    def resumes(self, sender: Side) -> bool:
+        """After an answer, what the testbed sends begins a frame."""
+        if not self._has_gap:
+            return False
+        if sender is Side.OPERATOR or not self._is_answered:
+            self._is_answered = sender is Side.OPERATOR
+            return False
+        assert self._constants
+        self._has_gap = False
+        self._autopilot = AutopilotConnection(self._autopilot.layout, self._unit, self._limits)
+        self._autopilot.receive_data(TestbedConnection(limits=self._limits).send(self._constants))
+        self._autopilot.next_event()
+        self._replace_bed()
+        return True
+
+    def before(self, sender: Side) -> None:
+        if sender is Side.OPERATOR:  # an answer: so the frame before it has ended
+            self._has_answers = True
+            self._autopilot.peer_waits()
+
+    def heard(self, sender: Side, event: Any) -> None:
+        if isinstance(event, Constants):
+            self._constants = event
+        elif isinstance(event, SensorFrame):
+            try:
+                self._tell(event)
+            except LocalProtocolError:  # the answer to the frame before is not in the log
+                self._replace_bed()
+                self._tell(event)
+
+    def _tell(self, frame: SensorFrame) -> None:
+        assert self._constants
+        if not self._has_constants:
+            if self._autopilot.layout is not None and not self._has_answers:
+                self._replace_bed()  # now that the layout is known
+            self._bed.send(self._constants)
+            self._has_constants = True
+        self._bed.send(frame)
+
+    def answer_to(self, question: Any) -> Callable[[Any], bool] | None:
+        return lambda event: isinstance(event, SensorFrame)

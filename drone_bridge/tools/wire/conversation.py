@@ -4,32 +4,13 @@
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from enum import Enum
-from typing import Any, Final, NamedTuple
+from typing import Any, NamedTuple
 
-#: The roles by protocol: the operator, and the vehicle.
-ROLES: Final = {
-    "testbed": ("autopilot", "testbed"),
-    "dronegui": ("controller", "gui"),
-    "simulator": ("client", "simulator"),
-    "robot": ("driver", "robot"),
-    "telemetry": ("controller", "drone"),
-}
+from drone_bridge.kind import ProtocolKind, Side, kinds
 
 
 class WireError(Exception):
     """What was asked for can't be done; the text is a sentence."""
-
-
-class Side(str, Enum):
-    """Who sends."""
-
-    OPERATOR = "operator"
-    VEHICLE = "vehicle"
-
-    @property
-    def other(self) -> "Side":
-        return Side.VEHICLE if self is Side.OPERATOR else Side.OPERATOR
 
 
 class Entry(NamedTuple):
@@ -65,18 +46,20 @@ class Connection:
         """Whether what goes over the wire in pieces is one stream in each direction."""
         return self.transport == "tcp"
 
+    @property
+    def kind(self) -> ProtocolKind:
+        return kinds()[self.protocol]
+
     def role(self, side: Side) -> str:
         """Return what the protocol calls a side."""
-        operator, vehicle = ROLES[self.protocol]
-        return operator if side is Side.OPERATOR else vehicle
+        return self.kind.role(side).name
 
     def side_of(self, role: str) -> Side:
         """Return the side of a role. Raises WireError."""
-        operator, vehicle = ROLES[self.protocol]
-        if role in (operator, Side.OPERATOR.value):
-            return Side.OPERATOR
-        if role in (vehicle, Side.VEHICLE.value) or (role, self.protocol) == ("rover", "telemetry"):
-            return Side.VEHICLE
+        for side in Side:
+            if role in (side.value, self.role(side)):
+                return side
+        operator, vehicle = map(self.role, Side)
         raise WireError(f"The {self.protocol} protocol has no role {role!r}, only {operator} and {vehicle}.")
 
     def facts(self) -> dict[str, str]:
@@ -98,7 +81,7 @@ class Connection:
         """Read what `facts` has written. Raises WireError."""
         try:
             protocol, transport = facts["protocol"], facts["transport"]
-            if protocol not in ROLES or transport not in ("tcp", "udp"):
+            if protocol not in kinds() or transport not in ("tcp", "udp"):
                 raise WireError(f"The log is of {protocol!r} over {transport!r}, which is not supported here.")
             return cls(
                 protocol,

@@ -1,18 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Decodes recorded data to messages, with the codecs of both ends of a conversation."""
 
-from collections.abc import Callable, Iterator
+import contextlib
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
-from drone_bridge.dronegui import codec as dronegui
-from drone_bridge.robot import codec as robot
-from drone_bridge.simulator import codec as simulator
-from drone_bridge.telemetry import codec as telemetry
-from drone_bridge.testbed import codec as testbed
-from drone_bridge.tools.wire.conversation import Connection, Entry, Side
+from drone_bridge.kind import Recorded, Side, load
+from drone_bridge.tools.wire.conversation import Connection, Entry
 from drone_bridge.tools.wire.describing import describe, without_pixels
-from drone_bridge.wire import ConnectionClosed, EventSource, LocalProtocolError, RemoteProtocolError
+from drone_bridge.wire import ConnectionClosed, LocalProtocolError, RemoteProtocolError
 
 #: How many bytes are kept of those before a violation.
 AROUND_BYTES: Final = 4096
@@ -28,7 +25,7 @@ class Message:
     @property
     def meaning(self) -> Any:
         """The message itself, without the question that it answers."""
-        return self.event.response if isinstance(self.event, simulator.Answer) else self.event
+        return getattr(self.event, "response", self.event)
 
     @property
     def name(self) -> str:
@@ -38,7 +35,7 @@ class Message:
     @property
     def text(self) -> str:
         """The message on one line."""
-        if isinstance(self.event, simulator.Answer):
+        if self.meaning is not self.event:
             return f"{describe(self.meaning)}, to {type(self.event.request).__name__}"
         return describe(self.event)
 
@@ -80,7 +77,7 @@ class Decoder:
         peer = "" if is_stream else entry.peer
         conversation = self._conversations.get(peer)
         if conversation is None:
-            conversation = self._conversations[peer] = _CONVERSATIONS[self._connection.protocol](self._connection)
+            conversation = self._conversations[peer] = _Conversation(self._connection)
         if entry.sender is None:
             conversation.lose()
         else:
@@ -89,7 +86,7 @@ class Decoder:
     @property
     def found_parameters(self) -> dict[str, Any]:
         """What the messages have shown of parameters that the log leaves open."""
-        return {name: value for each in self._conversations.values() for name, value in each.found_parameters().items()}
+        return {name: value for each in self._conversations.values() for name, value in each.ends.found.items()}
 
     def unfinished(self) -> Iterator[Violation]:
         """Yield, by side, the bytes of a message that is not whole yet: of a wrong length, maybe."""
@@ -98,37 +95,23 @@ class Decoder:
 
 
 class _Conversation:
-    """The conversation with one peer. Subclasses set `readers`, the connection that decodes each side."""
-
-    readers: dict[Side, EventSource[Any]]
+    """The conversation with one peer."""
 
     def __init__(self, connection: Connection) -> None:
+        kind = connection.kind
+        self.ends: Recorded = load(kind.recorded)(kind, connection.parameters)
         self.broken: set[Side] = set()
         self._is_stream = connection.is_stream
         self._pending = {side: bytearray() for side in Side}  # since the last message that was whole
         self._offsets = dict.fromkeys(Side, 0)  # of those, in the stream
         self._lack_pixels: set[Side] = set()  # in those
-        self.set_up(connection.parameters.get)
-
-    def set_up(self, get: Callable[..., Any]) -> None:
-        """Make the readers; `get` returns a parameter of the node that wrote the log, or a default."""
-
-    def found_parameters(self) -> dict[str, Any]:
-        """Return what the messages have shown of parameters that the log leaves open."""
-        return {}
-
-    def heard(self, sender: Side, event: Any) -> None:
-        """Update the other end, which sent the event."""
-
-    def before(self, sender: Side) -> Iterator[Outcome]:
-        """Yield what is known to be complete now that this side sends."""
-        yield from ()
 
     def lose(self) -> None:
         """Note that bytes are missing here, so that the rest can't be decoded."""
         self.broken.update(Side)
+        self.ends.lose()
 
-    def restart(self) -> None:
+    def _restart(self) -> None:
         """Go on with new readers. Offsets count from here."""
         self.broken.clear()
         self._lack_pixels.clear()
@@ -136,22 +119,21 @@ class _Conversation:
         for pending in self._pending.values():
             pending.clear()
 
-    def resume(self, sender: Side) -> None:
-        """Decode again from here, if bytes were missing and a message is known to begin here."""
-
     def take(self, entry: Entry) -> Iterator[Outcome]:
         """Yield what a piece, or the end of the stream, completes."""
         sender, data = entry.sender, entry.data
         assert sender
-        self.resume(sender)
+        if self.ends.resumes(sender):
+            self._restart()
         if sender in self.broken:
             if data:
                 yield Undecoded(sender, len(data))
             return
-        yield from self.before(sender)
+        self.ends.before(sender)
+        yield from self.drain(sender.other)
         if entry.is_left_out:
             self._lack_pixels.add(sender)
-        reader: Any = self.readers[sender]
+        reader: Any = self.ends.readers[sender]
         if data or not self._is_stream:
             self._pending[sender] += data
             reader.receive_data(data)
@@ -175,8 +157,9 @@ class _Conversation:
         """Yield what the reader has."""
         while sender not in self.broken:
             try:
-                for event in self.readers[sender].events():
-                    self.heard(sender, event)
+                for event in self.ends.readers[sender].events():
+                    with contextlib.suppress(LocalProtocolError):
+                        self.ends.heard(sender, event)
                     yield Message(sender, without_pixels(event) if sender in self._lack_pixels else event)
                     if isinstance(event, ConnectionClosed):
                         self.broken.add(sender)
@@ -185,127 +168,7 @@ class _Conversation:
                 yield self._violation(sender, str(error))
                 if self._is_stream:
                     self.broken.add(sender)
-        if not getattr(self.readers[sender], "inside_message", False):
+        if not getattr(self.ends.readers[sender], "inside_message", False):
             self._offsets[sender] += len(self._pending[sender])
             self._pending[sender].clear()
             self._lack_pixels.discard(sender)
-
-
-class _Testbed(_Conversation):
-    def set_up(self, get: Callable[..., Any]) -> None:
-        layout = get("attitude_layout", testbed.AttitudeLayout.PITCH_YAW.value)
-        self._unit = testbed.AngleUnit(get("angle_unit", testbed.AngleUnit.DEGREES.value))
-        self._limits = testbed.Limits(1 << 16, 1 << 16, 1 << 32)
-        self._is_layout_given = layout in [known.value for known in testbed.AttitudeLayout]
-        self._autopilot = testbed.AutopilotConnection(
-            testbed.AttitudeLayout(layout) if self._is_layout_given else None, self._unit, self._limits
-        )
-        self._constants: testbed.Constants | None = None
-        self._has_constants = False  # the testbed's end, which sent them itself
-        self._has_gap = self._is_answered = False  # with an answer since the gap
-        self._replace_bed()
-
-    def _replace_bed(self) -> None:
-        layout = self._autopilot.layout or testbed.AttitudeLayout.PITCH_YAW
-        self._bed = testbed.TestbedConnection(layout, self._unit, self._limits)
-        self._has_constants = False
-        self.readers = {Side.VEHICLE: self._autopilot, Side.OPERATOR: self._bed}
-
-    def found_parameters(self) -> dict[str, Any]:
-        layout = self._autopilot.layout
-        return {} if self._is_layout_given or layout is None else {"attitude_layout": layout.value}
-
-    def lose(self) -> None:
-        super().lose()
-        self._has_gap, self._is_answered = self._constants is not None, False
-
-    def resume(self, sender: Side) -> None:
-        """After an answer, what the testbed sends begins a frame."""
-        if not self._has_gap:
-            return
-        if sender is Side.OPERATOR or not self._is_answered:
-            self._is_answered = sender is Side.OPERATOR
-            return
-        assert self._constants
-        self._has_gap = False
-        self._autopilot = testbed.AutopilotConnection(self._autopilot.layout, self._unit, self._limits)
-        self._autopilot.receive_data(testbed.TestbedConnection(limits=self._limits).send(self._constants))
-        self._autopilot.next_event()
-        self._replace_bed()
-        self.restart()
-
-    def before(self, sender: Side) -> Iterator[Outcome]:
-        if sender is Side.OPERATOR:  # an answer: so the frame before it has ended
-            self._autopilot.peer_waits()
-            yield from self.drain(Side.VEHICLE)
-
-    def heard(self, sender: Side, event: Any) -> None:
-        if isinstance(event, testbed.Constants):
-            self._constants = event
-        elif isinstance(event, testbed.SensorFrame):
-            try:
-                self._tell(event)
-            except LocalProtocolError:  # the answer to the frame before is not in the log
-                self._replace_bed()
-                self._tell(event)
-
-    def _tell(self, frame: testbed.SensorFrame) -> None:
-        assert self._constants
-        if not self._has_constants:
-            if self._autopilot.layout is not None and not self._pending[Side.OPERATOR]:
-                self._replace_bed()  # now that the layout is known
-            self._bed.send(self._constants)
-            self._has_constants = True
-        self._bed.send(frame)
-
-
-class _Dronegui(_Conversation):
-    def set_up(self, get: Callable[..., Any]) -> None:
-        self.readers = {
-            Side.OPERATOR: dronegui.ReceiverConnection(get("python_literals", False)),
-            Side.VEHICLE: dronegui.ControllerConnection(),
-        }
-
-
-class _Simulator(_Conversation):
-    def set_up(self, get: Callable[..., Any]) -> None:
-        self._client = simulator.ClientConnection(max_request_bytes=simulator.MAX_BODY_BYTES, max_outstanding=1 << 20)
-        self._server = simulator.ServerConnection()
-        self.readers = {Side.OPERATOR: self._server, Side.VEHICLE: self._client}
-
-    def heard(self, sender: Side, event: Any) -> None:
-        if isinstance(event, simulator.Answer):
-            self._server.send(event.response)
-        elif isinstance(event, simulator.Request):
-            self._client.send(event)
-
-
-class _Robot(_Conversation):
-    def set_up(self, get: Callable[..., Any]) -> None:
-        self._robot = robot.RobotConnection([])
-        self._types: list[int] | None = None  # of subsystems, until the robot's end knows them
-        self.readers = {Side.OPERATOR: self._robot, Side.VEHICLE: robot.DriverConnection()}
-
-    def before(self, sender: Side) -> Iterator[Outcome]:
-        if sender is Side.OPERATOR and self._types is not None and not self._robot.inside_message:
-            self._robot = self.readers[Side.OPERATOR] = robot.RobotConnection(self._types)
-            self._types = None
-        yield from ()
-
-    def heard(self, sender: Side, event: Any) -> None:
-        if isinstance(event, robot.SubsystemInfo):
-            self._types = [subsystem.type for subsystem in event.subsystems]
-
-
-class _Telemetry(_Conversation):
-    def set_up(self, get: Callable[..., Any]) -> None:
-        self.readers = {Side.OPERATOR: telemetry.DroneConnection(), Side.VEHICLE: telemetry.ControllerConnection()}
-
-
-_CONVERSATIONS: Final[dict[str, type[_Conversation]]] = {
-    "testbed": _Testbed,
-    "dronegui": _Dronegui,
-    "simulator": _Simulator,
-    "robot": _Robot,
-    "telemetry": _Telemetry,
-}

@@ -11,17 +11,14 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any, Final
 
-from drone_bridge.robot import codec as robot
-from drone_bridge.simulator import codec as simulator
-from drone_bridge.testbed import codec as testbed
-from drone_bridge.tools.wire.conversation import Connection, Entry, Side, WireError
+from drone_bridge.kind import Side, kinds, load
+from drone_bridge.tools.wire.conversation import Connection, Entry, WireError
 from drone_bridge.tools.wire.decoding import Decoder, Message, Violation
 from drone_bridge.tools.wire.log_file import write_log
 from drone_bridge.tools.wire.options import add_pcap_options, pcap_options
 from drone_bridge.tools.wire.sources import sections
 
 STEP_NS: Final = 10_000_000
-_DATAGRAMS: Final = ("dronegui", "telemetry")
 
 
 def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
@@ -35,12 +32,7 @@ def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
         help="bytes sent by the operator: autopilot, controller, client or driver",
     )
     parser.add_argument("--vehicle", type=Path, metavar="FILE", help="bytes sent by the vehicle")
-    parser.add_argument(
-        "--attitude-layout",
-        choices=[layout.value for layout in testbed.AttitudeLayout],
-        default=testbed.AttitudeLayout.PITCH_YAW.value,
-        help="of a testbed's frames",
-    )
+    parser.add_argument("--attitude-layout", default="pitch_yaw", help="of a testbed's frames (%(default)s)")
     parser.add_argument("--output", "-o", type=Path, required=True, help="the .mcap file, or for a capture the folder")
     add_pcap_options(parser)
     parser.set_defaults(run=run)
@@ -57,11 +49,11 @@ def run(options: argparse.Namespace) -> int:
         return 0
     if not options.protocol or not (options.operator or options.vehicle):
         raise WireError("Name a capture, or --protocol with --operator or --vehicle or both.")
-    is_datagrams = options.protocol in _DATAGRAMS
+    is_datagrams = not kinds()[options.protocol].is_stream
     files = {Side.OPERATOR: options.operator, Side.VEHICLE: options.vehicle}
     sent = {side: path.read_bytes() if path else b"" for side, path in files.items()}
     newest_s = max(path.stat().st_mtime for path in files.values() if path)
-    parameters = {"attitude_layout": options.attitude_layout} if options.protocol == "testbed" else {}
+    parameters = {"attitude_layout": options.attitude_layout}
     connection = Connection(
         options.protocol,
         "udp" if is_datagrams else "tcp",
@@ -89,13 +81,13 @@ def _datagrams(sent: dict[Side, bytes]) -> Iterator[tuple[Side, bytes]]:
 def interleave(connection: Connection, sent: dict[Side, bytes]) -> Iterator[tuple[Side, bytes]]:
     """Yield the messages of both streams, each after what it answers. Raises WireError for what is no conversation."""
     splitter = _Splitter(connection, sent)
-    is_answered = _ANSWERS[connection.protocol]
-    if connection.protocol == "testbed":  # which sends first
-        yield from splitter.until(Side.VEHICLE, lambda event: isinstance(event, testbed.SensorFrame))
+    answer_to = load(connection.kind.recorded)(connection.kind, connection.parameters).answer_to
+    if opening := answer_to(None):
+        yield from splitter.until(Side.VEHICLE, opening)
     while splitter.has_more(Side.OPERATOR):
         question, data = splitter.message(Side.OPERATOR)
         yield Side.OPERATOR, data
-        if answer := is_answered(question):
+        if answer := answer_to(question):
             yield from splitter.until(Side.VEHICLE, answer)
     yield from splitter.until(Side.VEHICLE, lambda event: False)
 
@@ -129,25 +121,3 @@ class _Splitter:
             yield side, data
             if is_last(event):
                 return
-
-
-def _answered_by(kind: type) -> Callable[[Any], Callable[[Any], bool]]:
-    return lambda question: lambda event: isinstance(event, kind)
-
-
-def _robot_answer(question: Any) -> Callable[[Any], bool] | None:
-    for asked, answers in (
-        (robot.KeepAlive, robot.KeepAlive),
-        (robot.QuerySubsystems, robot.FirmwareInfo),
-        (robot.BindSubsystem, robot.BindSuccess | robot.BindFailure),
-    ):
-        if isinstance(question, asked):
-            return lambda event: isinstance(event, answers)
-    return None
-
-
-_ANSWERS: Final[dict[str, Callable[[Any], Callable[[Any], bool] | None]]] = {
-    "testbed": _answered_by(testbed.SensorFrame),
-    "simulator": _answered_by(simulator.Answer),
-    "robot": _robot_answer,
-}

@@ -3,15 +3,15 @@
 
 import argparse
 
+from drone_bridge.kind import kinds
 from drone_bridge.programs.options import port
-from drone_bridge.tools.wire.conversation import ROLES
 from drone_bridge.tools.wire.pcap import PcapOptions
 
 
 def add_pcap_options(parser: argparse.ArgumentParser) -> None:
     """Declare the options for captures on other than the usual ports."""
     group = parser.add_argument_group("captures of tcpdump")
-    group.add_argument("--protocol", choices=ROLES, default="", help="the protocol (default: by the port)")
+    group.add_argument("--protocol", choices=kinds(), default="", help="the protocol (default: by the port)")
     group.add_argument("--port", type=port, default=0, metavar="N", help="the listening port")
     group.add_argument("--reversed", action="store_true", help="the side that usually connects listens on it")
 

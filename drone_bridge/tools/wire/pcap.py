@@ -8,27 +8,14 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any, Final
 
-from drone_bridge.dronegui import codec as dronegui
+from drone_bridge.kind import Side, kinds
 from drone_bridge.net.connector import address_name
-from drone_bridge.robot import codec as robot
-from drone_bridge.simulator import codec as simulator
-from drone_bridge.telemetry import codec as telemetry
-from drone_bridge.testbed import codec as testbed
-from drone_bridge.tools.wire.conversation import Connection, Entry, Side, WireError
+from drone_bridge.tools.wire.conversation import Connection, Entry, WireError
 
 _SEQUENCES: Final = 1 << 32
 _FRAGMENT_UNIT: Final = 8  # bytes, of offsets in IP headers
 #: Segments behind a missing one after which it is taken as not captured.
 _MAX_AHEAD: Final = 1024
-#: By port: its protocol, and who sends to it. Of a protocol's ports, the main one is first.
-_PORTS: Final = {
-    testbed.DEFAULT_PORT: ("testbed", Side.OPERATOR),
-    dronegui.DEFAULT_PORT: ("dronegui", Side.OPERATOR),
-    dronegui.DEFAULT_NAVDATA_PORT: ("dronegui", Side.VEHICLE),
-    simulator.DEFAULT_PORT: ("simulator", Side.OPERATOR),
-    robot.DEFAULT_PORT: ("robot", Side.OPERATOR),
-    telemetry.DEFAULT_PORT: ("telemetry", Side.VEHICLE),
-}
 Address = tuple[str, int]
 
 
@@ -248,11 +235,15 @@ def _protocol(port: int, options: PcapOptions) -> tuple[str, Side] | None:
     """Return the protocol of a port, and the side that sends to it."""
     if options.port and port != options.port:
         return None
-    if options.protocol and (options.port or _PORTS.get(port, ("",))[0] == options.protocol):
-        of_protocol = {known: entry for known, entry in _PORTS.items() if entry[0] == options.protocol}
-        found = of_protocol.get(port) or next(iter(of_protocol.values()))
-    elif not options.protocol and port in _PORTS:
-        found = _PORTS[port]
+    #: A port of discovery is another conversation.
+    known = {
+        each.default: (kind.name, each.side.other)
+        for kind in kinds().values()
+        for each in kind.ports
+        if options.protocol in ("", kind.name) and not each.parameter.startswith("discovery")
+    }
+    if options.protocol and options.port:
+        found: tuple[str, Side] | None = known.get(port) or next(iter(known.values()))
     else:
-        return None
-    return (found[0], found[1].other) if options.is_reversed else found
+        found = known.get(port)
+    return (found[0], found[1].other) if found and options.is_reversed else found

@@ -8,10 +8,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
+from drone_bridge.kind import Side
 from drone_bridge.net.connector import Cancellation, LinkError, LinkTimeoutError
 from drone_bridge.programs.options import port, positive
 from drone_bridge.tools.wire.comparing import compare
-from drone_bridge.tools.wire.conversation import Connection, Entry, Side, WireError
+from drone_bridge.tools.wire.conversation import Connection, Entry, WireError
 from drone_bridge.tools.wire.decoding import Decoder, Message, Violation
 from drone_bridge.tools.wire.options import add_pcap_options, pcap_options
 from drone_bridge.tools.wire.peers import Peer, open_peer

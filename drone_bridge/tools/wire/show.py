@@ -8,8 +8,9 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Final
 
+from drone_bridge.kind import Side
 from drone_bridge.programs.options import count
-from drone_bridge.tools.wire.conversation import Connection, Entry, Side
+from drone_bridge.tools.wire.conversation import Connection, Entry
 from drone_bridge.tools.wire.decoding import Decoder, Message, Violation
 from drone_bridge.tools.wire.describing import hex_lines
 from drone_bridge.tools.wire.options import add_pcap_options, pcap_options
