@@ -7,7 +7,7 @@ WORKERS ?= $(shell echo $$(($$(nproc) * 4)))
 # pytest rewrites the test files; unless bytecode is cached, each of its workers would do so again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: setup view demo demo-all demo-landings demo-worlds demo-fleet demo-any check test lint collect bench fuzz soak
+.PHONY: setup view demo demo-all demo-landings demo-worlds demo-fleet demo-any check test lint collect reference bench fuzz soak
 .PHONY: kills signals stalls clean
 
 setup:
@@ -39,6 +39,10 @@ demo-fleet: setup
 
 lint: setup
 	@$(ACTIVATE) && ruff check . && ruff format --check . && mypy
+
+# Writes docs/reference/ from what nodes declare and launch files take.
+reference: setup
+	@$(ACTIVATE) && python docs/make_reference.py
 
 # Rewrites the test files once for all workers, while mypy uses the other core.
 collect: setup

@@ -1,0 +1,13 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The reference pages say what the nodes declare."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+SCRIPT = Path(__file__).parent.parent / "docs" / "make_reference.py"
+
+
+def test_the_reference_is_up_to_date():
+    done = subprocess.run([sys.executable, SCRIPT, "--check"], check=False, capture_output=True, text=True, timeout=120)
+    assert (done.returncode, done.stdout.strip()) == (0, ""), f"'make reference' writes them anew. {done.stderr}"
