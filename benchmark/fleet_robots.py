@@ -15,9 +15,7 @@ from nodes import ros
 
 from drone_bridge.programs.program import say
 from drone_bridge.robot.device.control import Control
-from drone_bridge.robot.emulator.server import Server
-from drone_bridge.robot.emulator.simulated import SimulatedRobot
-from drone_bridge.robot.emulator.vehicle import Vehicle
+from drone_bridge.robot.emulator import RobotEmulator, SimulatedRobot, TrackedRobot
 
 DRIVE_RATE_HZ = 20.0
 STEP_S = 0.05
@@ -30,8 +28,8 @@ def serve(count: int, ports: list[int], ready: threading.Event) -> None:
     async def serve_all() -> None:
         tasks = []
         for _ in range(count):
-            robot = SimulatedRobot(Vehicle())
-            server = Server(robot, Control(robot, say), "127.0.0.1", 0, silence_s=2.0)
+            robot = SimulatedRobot(TrackedRobot())
+            server = RobotEmulator(robot, Control(robot, say), "127.0.0.1", 0, silence_s=2.0)
             await server.clients.start()
             ports.append(server.clients.port)
             tasks += [server.move(STEP_S, None), server.measure(SENSOR_PERIOD_S)]

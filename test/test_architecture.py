@@ -41,11 +41,12 @@ PARTS = {
     "conversation": ({"kind", "wire"}, ("codec",)),
     "codec": ({"wire"}, ()),
     "device": ({"wire", "motion"}, ("codec",)),
-    "emulator": ({"wire", "net", "motion", "vision", "programs"}, ("codec", "device")),
-    "operator": ({"wire", "net", "motion", "vision", "programs"}, ("codec", "device")),
-    "topics": ({"wire", "net", "motion", "ros", "msg", "srv"}, ("codec",)),  # net: for a port
-    "bridge": (ALL_KITS - {"programs"}, ("codec", "device", "topics")),
-    "server": (ALL_KITS - {"programs"}, ("codec", "device", "topics")),
+    "discovery": ({"wire", "net"}, ("codec",)),
+    "emulator": ({"wire", "net", "motion", "vision", "programs"}, ("codec", "device", "discovery")),
+    "operator": ({"wire", "net", "motion", "vision", "programs"}, ("codec", "device", "discovery")),
+    "topics": ({"wire", "motion", "ros", "msg", "srv"}, ("codec",)),
+    "bridge": (ALL_KITS - {"programs"}, ("codec", "device", "discovery", "topics")),
+    "server": (ALL_KITS - {"programs"}, ("codec", "device", "discovery", "topics")),
 }
 # To be mended: what knows a protocol and should not.
 KNOWN = {
@@ -56,7 +57,7 @@ KNOWN = {
 # A protocol has no socket, no thread and no clock; its caller has.
 FORBIDDEN_IN_PROTOCOLS = {"asyncio", "datetime", "select", "selectors", "socket", "subprocess", "threading", "time"}
 WITHOUT_ROS = {"kind", "described", *KITS} - {"ros"}
-PARTS_WITHOUT_ROS = {"__init__", "conversation", "codec", "device", "emulator", "operator"}
+PARTS_WITHOUT_ROS = {"__init__", "conversation", "codec", "device", "discovery", "emulator", "operator"}
 
 SOURCE_FOLDERS = (
     ".ci",

@@ -11,7 +11,7 @@ import pytest
 from processes import TIMEOUT_S
 
 from drone_bridge.net.connector import Cancellation, LinkCancelledError, LinkError, wait_readable
-from drone_bridge.net.discovery import (
+from drone_bridge.robot.discovery import (
     ANY_INTERFACE,
     DISCOVERY_GROUP,
     DISCOVERY_QUERY,

@@ -29,7 +29,7 @@ from tf2_msgs.msg import TFMessage
 from twists import twist
 
 from drone_bridge.msg import SensorArray, SensorValue, SubsystemArray
-from drone_bridge.robot.bridge.sensors import MAX_NAMES_EVER, MAX_RETURNS, SensorTopics, TopicBudget
+from drone_bridge.robot.bridge.node import MAX_NAMES_EVER, MAX_RETURNS, SensorTopics, TopicBudget
 from drone_bridge.robot.codec import (
     BindFailure,
     BindSubsystem,
@@ -51,7 +51,7 @@ from drone_bridge.robot.codec import (
     UnbindSubsystem,
     UnknownPacket,
 )
-from drone_bridge.robot.topics.translation import MEASUREMENTS
+from drone_bridge.robot.topics import MEASUREMENTS
 from drone_bridge.srv import Bind, Discover, Unbind
 
 CAPTURES = Path(__file__).parent / "captures"

@@ -33,7 +33,7 @@ from drone_bridge.robot.codec import (
     SubsystemInfo,
     UnbindSubsystem,
 )
-from drone_bridge.robot.emulator.vehicle import Chassis, Vehicle
+from drone_bridge.robot.emulator import Chassis, TrackedRobot
 from drone_bridge.wire.events import RemoteProtocolError
 
 # A driver whose test is held up is not to be taken for silent.
@@ -480,7 +480,7 @@ def test_signals_end_it_cleanly(emulate, connect, number):
 
 
 def drive(left, right, seconds=20.0, **chassis):
-    vehicle = Vehicle(Chassis(**chassis))
+    vehicle = TrackedRobot(Chassis(**chassis))
     vehicle.drive(left, right)
     for _ in range(round(seconds * 100)):
         vehicle.advance(0.01)

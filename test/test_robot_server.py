@@ -26,7 +26,6 @@ from std_msgs.msg import Bool
 
 from drone_bridge.msg import SensorValue
 from drone_bridge.net.connector import Cancellation
-from drone_bridge.net.discovery import DiscoveryRoute, find_robots
 from drone_bridge.robot.codec import (
     BindFailure,
     BindSubsystem,
@@ -47,6 +46,7 @@ from drone_bridge.robot.codec import (
     SubsystemInfo,
     UnbindSubsystem,
 )
+from drone_bridge.robot.discovery import DiscoveryRoute, find_robots
 
 HEADLIGHT, REAR, TRACKS = 0, 1, 2  # in the list of ARGUMENTS
 ONLY = 0  # of a list without lights

@@ -6,16 +6,22 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from drone_bridge.net.connector import LinkTimeoutError
-from drone_bridge.robot.bridge.bindings import BIND_PAUSE_S, QUERY_PERIOD_S
-from drone_bridge.robot.bridge.desired import DesiredSubsystems
-from drone_bridge.robot.bridge.holders import Holders, Obstruction
-from drone_bridge.robot.bridge.keep_alives import (
+from drone_bridge.robot.bridge.bindings import (
+    BIND_PAUSE_S,
+    QUERY_PERIOD_S,
+    DesiredSubsystems,
+    Obstruction,
+    OtherDrivers,
+)
+from drone_bridge.robot.bridge.session import (
     BACKLOG_S,
     KEEP_ALIVE_PERIOD_S,
     OLDEST_KEEP_ALIVE_S,
+    ROBOTD_PATIENCE_S,
     SAFE_MODE_LASTS_S,
+    STOP_REPETITION_S,
+    RobotSession,
 )
-from drone_bridge.robot.bridge.session import ROBOTD_PATIENCE_S, STOP_REPETITION_S, RobotSession
 from drone_bridge.robot.codec import (
     BindFailure,
     BindSubsystem,
@@ -39,7 +45,7 @@ from drone_bridge.robot.codec import (
     UnknownPacket,
     UnreadableList,
 )
-from drone_bridge.robot.topics.translation import Speeds
+from drone_bridge.robot.topics import Speeds
 
 DRIVE, LAMP, SECOND_LAMP, ARM = Subsystem(1, "drive"), Subsystem(2, "lamp"), Subsystem(2, "beacon"), Subsystem(9, "arm")
 ROBOT = SubsystemInfo((DRIVE, LAMP, SECOND_LAMP, ARM))
@@ -80,7 +86,7 @@ class Scene:
     def __init__(self, skid_steer=("first",), lights=("first",), desired=None, holders=None):
         self.log = Log()
         self.desired = desired or DesiredSubsystems(skid_steer, lights)
-        self.holders = holders or Holders("me")
+        self.holders = holders or OtherDrivers("me")
         self.session = RobotSession(self.desired, self.holders, TIMEOUT_S, self.log, now_s=100.0)
         self.now_s = 100.0
         self.sent()
@@ -134,7 +140,7 @@ def bound():
 
 
 def test_it_registers_before_anything_else():
-    session = RobotSession(DesiredSubsystems((), ()), Holders("me"), TIMEOUT_S, Log(), 0.0)
+    session = RobotSession(DesiredSubsystems((), ()), OtherDrivers("me"), TIMEOUT_S, Log(), 0.0)
     assert session.outbox == [RegisterDriver("me"), QuerySubsystems()]
 
 

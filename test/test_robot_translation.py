@@ -13,6 +13,7 @@ from std_msgs.msg import Float32
 from twists import twist
 
 from drone_bridge.msg import Sensor as SensorMessage
+from drone_bridge.robot import topics as translate
 from drone_bridge.robot.codec import (
     FULL_SPEED,
     MotorSensors,
@@ -23,8 +24,7 @@ from drone_bridge.robot.codec import (
     Subsystem,
     SubsystemInfo,
 )
-from drone_bridge.robot.topics import translation as translate
-from drone_bridge.robot.topics.translation import BARE_MEASUREMENTS, MEASUREMENTS, SkidSteer, Speeds
+from drone_bridge.robot.topics import BARE_MEASUREMENTS, MEASUREMENTS, SkidSteer, Speeds
 from drone_bridge.ros import frames
 from drone_bridge.ros.frames import FrameNames, WheelOdometry
 from drone_bridge.ros.topic_names import topic_token, unique_names

@@ -35,23 +35,20 @@ from drone_bridge.robot.codec import (
     SubsystemType,
     UnbindSubsystem,
 )
-from drone_bridge.robot.device.control import Control
-from drone_bridge.robot.device.conversation import Conversation
-from drone_bridge.robot.device.drivers import HangUpError, Instant
-from drone_bridge.robot.device.robotd import FaultyRobotdControl, RobotdControl
-from drone_bridge.robot.device.vehicle import DrivenSubsystem
-from drone_bridge.robot.server.drive_commands import LEAST_GAP_S, STOPS, DriveCommands
-from drone_bridge.robot.server.listing import (
+from drone_bridge.robot.device.control import Control, DrivenSubsystem, HangUpError, Instant, RobotConversation
+from drone_bridge.robot.device.dialects import FaultyRobotdControl, RobotdControl
+from drone_bridge.robot.server.node import LEAST_GAP_S, STOPS, DriveCommands
+from drone_bridge.robot.server.sources import (
+    SensorValues,
     check_topics,
     is_robot_connected,
     light_topics,
+    line_of,
     listing_of_parameters,
     sources_of_message,
     subsystems_of_message,
 )
-from drone_bridge.robot.server.log_lines import line_of
-from drone_bridge.robot.server.values import SensorValues
-from drone_bridge.robot.topics.translation import STOPPED, Speeds
+from drone_bridge.robot.topics import STOPPED, Speeds
 
 TRACKS, LIGHT = 0, 1
 MOTORS = (MotorSensors(0, 0, 0, 0), MotorSensors(0, 0, 0, 0))
@@ -88,7 +85,7 @@ class Driver:
     def __init__(self, control, clock, name=None):
         self._wire = DriverConnection()
         self.is_closed = False
-        self.conversation = Conversation(control, "peer", self._wire.receive_data, self._close, lambda: clock[0])
+        self.conversation = RobotConversation(control, "peer", self._wire.receive_data, self._close, lambda: clock[0])
         if name:
             self.say(RegisterDriver(name))
 

@@ -19,7 +19,7 @@ KIND = ProtocolKind(
     emulator=Program(
         "robot",
         "a tracked robot",
-        "drone_bridge.robot.emulator.__main__:main",
+        "drone_bridge.robot.emulator:main",
         agreed={"host": "host", "port": "port"},
         apart={"no-discovery": True},
     ),

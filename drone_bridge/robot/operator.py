@@ -14,16 +14,16 @@ import contextlib
 import sys
 import time
 from collections.abc import Callable, Sequence
-from typing import Final
 
 from drone_bridge.net.connector import Cancellation, LinkCancelledError, LinkError
-from drone_bridge.net.discovery import DISCOVERY_GROUP, DISCOVERY_PORT, DiscoveryConnector, DiscoveryRoute
 from drone_bridge.net.tcp import TcpConnector, TcpStream
 from drone_bridge.programs.operator_options import OperatorParser
 from drone_bridge.programs.options import port, positive
 from drone_bridge.programs.plan import REST, Leg, Plan
 from drone_bridge.programs.program import run_program, say, say_retry
 from drone_bridge.robot.codec import (
+    DISCOVERY_GROUP,
+    DISCOVERY_PORT,
     FULL_SPEED,
     HEADER_BYTES,
     NEED_DATA,
@@ -50,17 +50,18 @@ from drone_bridge.robot.codec import (
     UnbindSubsystem,
     in_pieces,
 )
+from drone_bridge.robot.discovery import DiscoveryConnector, DiscoveryRoute
 from drone_bridge.wire.layouts import printable
 
-KEEP_ALIVE_PERIOD_S: Final = 0.1
-STEP_S: Final = 0.02  # how late a leg begins at most
-BIND_PERIOD_S: Final = 1.0  # between attempts to bind what another driver has
-LEAVE_TIMEOUT_S: Final = 0.3
-DISCOVERY_TIMEOUT_S: Final = 1.0
-ENDED_BY_ROBOT: Final = 1  # the exit code
-_RECEIVE_BYTES: Final = 4096
+KEEP_ALIVE_PERIOD_S = 0.1
+STEP_S = 0.02  # how late a leg begins at most
+BIND_PERIOD_S = 1.0  # between attempts to bind what another driver has
+LEAVE_TIMEOUT_S = 0.3
+DISCOVERY_TIMEOUT_S = 1.0
+ENDED_BY_ROBOT = 1  # the exit code
+_RECEIVE_BYTES = 4096
 #: Unit and what one of it is on the wire, by type of sensor.
-_UNITS: Final = {
+_UNITS = {
     SensorType.BATTERY: ("V", 1000),
     SensorType.THERMOMETER: ("degrees C", 100),
     SensorType.AMMETER: ("A", 1000),

@@ -1,30 +1,220 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The subsystems of a robot on one connection: who drives which, and what this driver binds. No clock."""
+"""What a driver wants of a robot, what it has of it, and who else does: the subsystems of one connection. No clock."""
 
 import math
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Final
+from typing import NamedTuple, Protocol
 
-from drone_bridge.robot.bridge.desired import DesiredSubsystems
-from drone_bridge.robot.bridge.holders import Holders, Obstruction
-from drone_bridge.robot.bridge.listener import Listener
 from drone_bridge.robot.codec import (
     BindSubsystem,
+    FirmwareInfo,
     FromDriver,
     QuerySubsystems,
+    SensorInfo,
+    SensorUpdate,
     SkidSteerUpdate,
+    Subsystem,
     SubsystemBound,
     SubsystemInfo,
     SubsystemType,
     UnbindSubsystem,
 )
-from drone_bridge.robot.topics.translation import STOPPED
+from drone_bridge.robot.topics import STOPPED
 from drone_bridge.wire.layouts import printable
 
-BIND_PAUSE_S: Final = 1.0  # between attempts to bind the same subsystem
+
+class Listener(Protocol):
+    """Receives the events of a session."""
+
+    def count_and_warn(self, count: str, sentence: str) -> None:
+        """A problem occurred; `count` is its kind."""
+
+    def inform(self, sentence: str) -> None:
+        """An expected change occurred."""
+
+    def subsystems_changed(self) -> None:
+        """The list of subsystems, or the driver of one, has changed."""
+
+    def sensors_listed(self, info: SensorInfo) -> None:
+        """The robot has listed its sensors."""
+
+    def sensors_read(self, update: SensorUpdate) -> None:
+        """Readings were received."""
+
+    def robot_logged(self, text: str) -> None:
+        """The robot has sent a log line."""
+
+    def firmware_identified(self, firmware: FirmwareInfo) -> None:
+        """The robot has identified its firmware."""
+
+    def round_trip_measured(self, seconds: float) -> None:
+        """A keep-alive was answered."""
+
+    def settled(self) -> None:
+        """Every bind was answered: the robot has proved useful."""
+
+
+# The subsystems to bind: given by parameters, then changed by services.
+
+
+FIRST, ALL, NONE = "first", "all", "none"
+
+
+class DesiredSubsystems:
+    """Remembers across connections which subsystems to bind. For the link's thread."""
+
+    def __init__(self, skid_steer: Sequence[str], lights: Sequence[str]) -> None:
+        """Each parameter is FIRST, ALL, NONE, names, or numbers in the list of subsystems."""
+        self._asked = {SubsystemType.SKID_STEER: skid_steer, SubsystemType.LIGHTS: lights}
+        # By number and name: another robot, or a robot with another list, is a new start.
+        self._operator: dict[tuple[int, str], bool] = {}
+
+    def note(self, number: int, subsystem: Subsystem, is_wanted: bool) -> None:
+        """Note that a service has asked to bind or unbind a subsystem."""
+        self._operator[number, subsystem.name] = is_wanted
+
+    def choose(self, subsystems: Sequence[Subsystem]) -> tuple[set[int], list[str]]:
+        """Return the numbers of those to bind, and a sentence for each choice that the robot lacks."""
+        wanted: set[int] = set()
+        missing = []
+        for kind, asked in self._asked.items():
+            numbers = [number for number, subsystem in enumerate(subsystems) if subsystem.type == kind]
+            for choice in asked:
+                chosen = list(_chosen(choice, numbers, subsystems))
+                wanted.update(chosen)
+                if not chosen and choice not in (FIRST, ALL, NONE):
+                    what = kind.name.lower().replace("_", " ")
+                    names = ", ".join(repr(printable(subsystems[number].name)) for number in numbers) or "none"
+                    missing.append(f"The robot has no {what} {choice!r}; of this kind it has {names}.")
+        for number, subsystem in enumerate(subsystems):
+            if (is_wanted := self._operator.get((number, subsystem.name))) is not None:
+                (wanted.add if is_wanted else wanted.discard)(number)
+        return wanted, missing
+
+
+def _chosen(choice: str, numbers: list[int], subsystems: Sequence[Subsystem]) -> Iterable[int]:
+    if choice == NONE:
+        return []
+    if choice == ALL:
+        return numbers
+    if choice == FIRST:
+        return numbers[:1]
+    named = [number for number in numbers if subsystems[number].name == choice]
+    return named or [number for number in numbers if choice == str(number)]
+
+
+# Which drivers hold subsystems that this driver wants, and whether they are still connected.
+
+
+ROBOTD = "robotd"  # as 0x09 tells it
+#: What robotd logs, to its drivers as well: the time, who it is about, and what.
+_TIME = r"^(?:\[[^\]]*\] )?"
+_GONE = re.compile(_TIME + r"\[(.*)\] (?:lost connection|#<IOError: closed stream>)$", re.DOTALL)
+_SAFE_MODE = re.compile(_TIME + r"\{(.*)\} safe mode$", re.DOTALL)
+_MAX_NAMES = 64  # of drivers who have gone, and of subsystems
+
+
+class Obstruction(NamedTuple):
+    """Why a desired subsystem is not available."""
+
+    sentence: str
+    is_error: bool  # it can't change by itself
+
+
+class OtherDrivers:
+    """What is known of drivers that are gone, across connections. For the link's thread.
+
+    robotd 1.2 never forgets a driver. Once one has disconnected, the next bind fails after ownership was recorded: the
+    new driver's connection ends, and it owns the subsystem until robotd is restarted.
+    """
+
+    def __init__(self, driver_name: str) -> None:
+        self.driver_name = driver_name
+        self.is_robotd = False
+        self._gone: dict[str, None] = {}  # in order of their going
+        self._left_behind: dict[
+            str, None
+        ] = {}  # names of subsystems that earlier connections had, or were binding, at their end
+        self._connections = 0
+
+    def begin(self) -> None:
+        """Start over for a new connection, as the robot may have been restarted."""
+        self._gone.clear()
+        self._connections += 1
+
+    def note_firmware(self, kind: str) -> None:
+        self.is_robotd = kind == ROBOTD
+
+    def note_log(self, text: str) -> str | None:
+        """Note drivers that are gone according to the robot's log; return the subsystem in safe mode, if any."""
+        if found := _GONE.search(text):
+            _remember(self._gone, found[1])
+        found = _SAFE_MODE.search(text)
+        return found[1] if found else None
+
+    def note_driver(self, name: str) -> None:
+        """Note that a driver was granted a subsystem, and so is connected."""
+        self._gone.pop(name, None)
+
+    def note_end(self, subsystem_names: list[str]) -> None:
+        """Note what was bound or being bound when the connection ended."""
+        for name in subsystem_names:
+            _remember(self._left_behind, name)
+
+    def note_granted(self, subsystem_name: str) -> None:
+        """Note that this driver was granted a subsystem after all."""
+        self._left_behind.pop(subsystem_name, None)
+        self._gone.pop(self.driver_name, None)
+
+    @property
+    def closing_explanation(self) -> str:
+        """Why a robot closes a connection on which a subsystem is being bound."""
+        who = "another driver" if self._connections <= 1 else "a driver, perhaps this bridge's earlier connection,"
+        if self.is_robotd:
+            return f"{who} had disconnected, after which robotd lets nobody drive until it is restarted"
+        return f"as robotd does after {who} has disconnected"
+
+    def obstruction(self, label: str, subsystem_name: str, kind: int, holder: str) -> Obstruction:
+        """Return why the robot refused a subsystem; `holder` is empty if nobody holds it."""
+        label = label[:1].upper() + label[1:]
+        is_error = self.is_robotd and kind == SubsystemType.SKID_STEER
+        # robotd leaves them as they were when their driver vanished, up to full speed.
+        running = " Its motors may be running." if is_error else ""
+        if not holder:
+            advice = ": restart robotd." if self.is_robotd else "."
+            return Obstruction(f"{label} was refused, although nobody holds it{advice}{running}", is_error)
+        who = f"{label} is held by '{printable(holder)}'"
+        if not self.is_robotd:
+            return Obstruction(f"{who}.", is_error)
+        is_own_name = holder == self.driver_name
+        is_ours = is_own_name and subsystem_name in self._left_behind
+        if is_ours or holder in self._gone:
+            earlier = " That was an earlier connection of this bridge." if is_ours else ""
+            return Obstruction(f"{who}, which is gone: restart robotd.{earlier}{running}", is_error)
+        if is_own_name:
+            return Obstruction(
+                f"{who}, which is this driver's own name. Unless another driver uses it, restart robotd: it was left "
+                f"behind by an earlier connection.{running}",
+                is_error,
+            )
+        advice = "If that driver is gone, restart robotd, which does not notice by itself."
+        return Obstruction(f"{who}. {advice}{running}", is_error)
+
+
+def _remember(names: dict[str, None], name: str) -> None:
+    while len(names) >= _MAX_NAMES:
+        del names[next(iter(names))]
+    names[name] = None
+
+
+# Who drives which subsystem, and what this driver binds.
+
+
+BIND_PAUSE_S = 1.0  # between attempts to bind the same subsystem
 #: While others hold a desired subsystem, as a robot need not announce its release.
-QUERY_PERIOD_S: Final = 3.0
+QUERY_PERIOD_S = 3.0
 
 #: Gets whether something worked, and a sentence.
 Answer = Callable[[bool, str], None]
@@ -48,7 +238,7 @@ class Bindings:
         self,
         outbox: list[FromDriver],
         desired: DesiredSubsystems,
-        holders: Holders,
+        holders: OtherDrivers,
         listener: Listener,
         *,
         answer_timeout_s: float,
@@ -60,7 +250,7 @@ class Bindings:
         self.bound: set[int] = set()
         self._outbox = outbox
         self._desired = desired
-        self._holders = holders
+        self._others = holders
         self._answer_timeout_s = answer_timeout_s
         self._listener = listener
         self._count_and_warn = listener.count_and_warn
@@ -98,7 +288,7 @@ class Bindings:
     def obstruction(self) -> Obstruction | None:
         """The worst reason why a desired subsystem is not available; None if all are bound or being bound."""
         found = [
-            self._holders.obstruction(
+            self._others.obstruction(
                 self._label(number), self._name(number), self.subsystem_type(number) or 0, self.driver(number)
             )
             for number in sorted(self._refused & self._wanted - self.bound)
@@ -169,7 +359,7 @@ class Bindings:
         is_first, self.info = self.info is None, info
         self._drivers = {number: subsystem.driver for number, subsystem in enumerate(info.subsystems)}
         for number in sorted(self.bound):
-            if self._holders.is_robotd and not self.driver(number):
+            if self._others.is_robotd and not self.driver(number):
                 self._lose(number)
         self._wanted, missing = self._desired.choose(info.subsystems)
         for sentence in missing:
@@ -198,9 +388,9 @@ class Bindings:
             return
         self.bound.add(number)
         self._refused.discard(number)
-        self._holders.note_granted(self._name(number))
+        self._others.note_granted(self._name(number))
         self._to_bind.pop(number, None)
-        self._drivers[number] = self._holders.driver_name
+        self._drivers[number] = self._others.driver_name
         self._on_granted(number)
         sentence = f"The robot has granted {self._label(number)}."
         self._listener.inform(sentence)
@@ -230,8 +420,8 @@ class Bindings:
             )
             return
         self._drivers[number] = driver
-        self._holders.note_driver(driver)
-        if number in self.bound and driver != self._holders.driver_name:
+        self._others.note_driver(driver)
+        if number in self.bound and driver != self._others.driver_name:
             self._lose(number)
         if not driver and number in self._wanted and number not in self._attempts:
             self._bind_later(number, now_s)
@@ -322,6 +512,6 @@ class Bindings:
     def end(self, sentence: str) -> None:
         """Fail pending binds, and remember what the robot may still regard as ours."""
         self._drivers.clear()  # unknown from now on
-        self._holders.note_end([*self._released, *map(self._name, self._attempts)])
+        self._others.note_end([*self._released, *map(self._name, self._attempts)])
         for number in tuple(self._attempts):
             self._end_attempt(number, False, sentence)

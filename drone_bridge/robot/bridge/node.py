@@ -4,58 +4,446 @@
 import contextlib
 import getpass
 import math
+import threading
 import time
-from typing import Any, Final
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
 
 from diagnostic_msgs.msg import DiagnosticStatus
+from nav_msgs.msg import Odometry
+from rclpy.callback_groups import ReentrantCallbackGroup
+from rclpy.publisher import Publisher
+from rclpy.task import Future
 from std_msgs.msg import Bool
+from std_srvs.srv import SetBool
+from tf2_msgs.msg import TFMessage
 
-from drone_bridge.msg import SensorArray, SubsystemArray
+from drone_bridge.msg import Robot, SensorArray, SubsystemArray
 from drone_bridge.net.connector import Cancellation, LinkError, Wakeup
-from drone_bridge.net.discovery import DiscoveryConnector, DiscoveryRoute
 from drone_bridge.net.tcp import TcpStream
-from drone_bridge.robot.bridge.dead_reckoning import DeadReckoning
-from drone_bridge.robot.bridge.desired import DesiredSubsystems
-from drone_bridge.robot.bridge.holders import Holders, Obstruction
-from drone_bridge.robot.bridge.parameters import PARAMETERS
-from drone_bridge.robot.bridge.sensors import SensorTopics, TopicBudget
-from drone_bridge.robot.bridge.services import BIND, UNBIND, RobotServices, Task
+from drone_bridge.robot import topics as translate
+from drone_bridge.robot.bridge.bindings import FIRST, DesiredSubsystems, Obstruction, OtherDrivers
 from drone_bridge.robot.bridge.session import RobotSession
 from drone_bridge.robot.codec import (
+    DISCOVERY_GROUP,
     HEADER_BYTES,
     NEED_DATA,
+    TCP_PORT,
     ConnectionClosed,
     DriverConnection,
     FirmwareInfo,
+    Sensor,
     SensorInfo,
     SensorUpdate,
     SubsystemType,
     UnknownPacket,
     in_pieces,
 )
-from drone_bridge.robot.topics import translation as translate
-from drone_bridge.robot.topics.translation import BARE_MEASUREMENTS, MEASUREMENTS, STOPPED, SkidSteer, Speeds
+from drone_bridge.robot.discovery import DiscoveryConnector, DiscoveryRoute, find_robots
+from drone_bridge.robot.topics import (
+    BARE_MEASUREMENTS,
+    BATTERY_TOPIC,
+    DISCOVERY_UDP_PORT,
+    MEASUREMENTS,
+    SKID_STEER,
+    STOPPED,
+    Measurement,
+    SkidSteer,
+    Speeds,
+    sensor_topics,
+)
 from drone_bridge.ros.commands import Arrival, CommandIntake
-from drone_bridge.ros.common_parameters import frame_names
+from drone_bridge.ros.common_parameters import (
+    common_parameters,
+    covariance_parameters,
+    frame_names,
+    frame_parameters,
+    odometry_covariances,
+)
 from drone_bridge.ros.diagnostics import LogLimiter
-from drone_bridge.ros.frames import FrameNames
+from drone_bridge.ros.frames import POSE_VARIANCES, TWIST_VARIANCES, FrameNames, WheelOdometry, odometry_transform
 from drone_bridge.ros.lease import VehicleLease, with_lease, with_vehicle_lease
-from drone_bridge.ros.link_node import Endpoint
-from drone_bridge.ros.link_requests import LinkRequest, ServiceResult
+from drone_bridge.ros.link_node import Endpoint, LinkNode
+from drone_bridge.ros.link_requests import FutureCompleter, LinkRequest, LinkRequests, ServiceResult
+from drone_bridge.ros.parameters import ParameterDeclaration
 from drone_bridge.ros.program import run
 from drone_bridge.ros.stall_watch import STALL_S
 from drone_bridge.ros.tcp_link_node import TcpLinkNode
-from drone_bridge.ros.topics import latched
+from drone_bridge.ros.topics import NO_EVENTS, latched
+from drone_bridge.srv import Bind, Discover, Unbind
 from drone_bridge.wire.layouts import printable
 
+PARAMETERS = (
+    *common_parameters(TCP_PORT, "The robot's port.", roles=("connect",), silence_warning_s=1.5),
+    ParameterDeclaration(
+        "robot_name", "", "Connect to the robot of this name, at the address that discovery finds, instead of to host."
+    ),
+    ParameterDeclaration(
+        "driver_name", "", "The driver's name, shown to the robot and its other drivers; empty for the user's name."
+    ),
+    ParameterDeclaration(
+        "skid_steer", [FIRST], "The skid steers to bind: first, all, none, names, or numbers in the robot's list."
+    ),
+    ParameterDeclaration(
+        "lights", [FIRST], "The lights to bind: first, all, none, names, or numbers in the robot's list."
+    ),
+    *SKID_STEER,
+    ParameterDeclaration(
+        "max_update_rate",
+        50.0,
+        "Maximum speed updates per second; stopping is never delayed.",
+        range=(1.0, 1000.0),
+        live=True,
+    ),
+    ParameterDeclaration(
+        "link_timeout",
+        2.0,
+        "Seconds of silence after which the connection counts as lost and is reopened.",
+        (0.6, 60.0),
+    ),
+    ParameterDeclaration(
+        "discovery_address",
+        DISCOVERY_GROUP,
+        "Where discovery requests are sent: a multicast group, or the address of one robot.",
+    ),
+    DISCOVERY_UDP_PORT,
+    ParameterDeclaration(
+        "discovery_interface",
+        "127.0.0.1",
+        "The address of the network interface for discovery; 0.0.0.0 leaves the choice to the system.",
+    ),
+    ParameterDeclaration(
+        "discovery_timeout", 1.0, "Seconds to collect discovery replies.", range=(0.05, 60.0), live=True
+    ),
+    ParameterDeclaration(
+        "bare_floats",
+        False,
+        "Publish currents and PWM as std_msgs/Float32, without header, name and unit.",
+    ),
+    ParameterDeclaration(
+        "publish_odometry",
+        True,
+        "Publish odom by dead reckoning from the commands. Disable it where something measures odometry.",
+    ),
+    *frame_parameters("publish_map_to_odom", "map_frame"),
+    # Commanded, not measured: the pose drifts without limit, the velocity is known roughly.
+    *covariance_parameters(POSE_VARIANCES, TWIST_VARIANCES, "odom"),
+    ParameterDeclaration("odometry_rate", 20.0, "Messages on odom per second.", range=(1.0, 200.0)),
+)
+
+
+# Odometry from the speeds that a robot was sent, as it reports none of its own.
+
+
+class DeadReckoning:
+    """Publishes odom and its transform, if `publish_odometry` is true. For the link's thread."""
+
+    def __init__(self, node: LinkNode, skid_steer: SkidSteer) -> None:
+        get = node.parameters.__getitem__
+        self._node = node
+        self._skid_steer = skid_steer
+        self._names = frame_names(node.parameters, FrameNames)
+        self._covariances = odometry_covariances(node.parameters)
+        is_wanted = get("publish_odometry")
+        self._period_s = 1 / get("odometry_rate") if is_wanted else math.inf
+        self._publisher = node.make_publisher(Odometry, "odom", 10) if is_wanted else None
+        self._tf_publisher = node.make_publisher(TFMessage, "/tf", 100) if is_wanted and get("publish_tf") else None
+
+    def reset(self) -> None:
+        """Return to the origin."""
+        self._odometry = WheelOdometry()
+
+    def begin(self, now_s: float) -> None:
+        """Begin a conversation, with the robot where it was; times are of a monotonic clock, in s."""
+        self._moved_s = now_s
+        #: When `publish_if_due` is.
+        self.due_s = now_s + self._period_s
+
+    def move(self, speeds: Speeds, now_s: float) -> None:
+        """Follow the speeds that the robot has had since the last call."""
+        self._odometry.advance(now_s - self._moved_s, *self._skid_steer.motion(speeds))
+        self._moved_s = now_s
+
+    def publish_if_due(self, now_s: float) -> None:
+        """Publish the odometry at its rate."""
+        if now_s < self.due_s:
+            return
+        self.due_s = max(self.due_s + self._period_s, now_s)
+        if self._publisher is None:
+            return
+        message = self._odometry.message(self._node.now(), self._names)
+        self._covariances.fill(message)
+        self._node.publish(self._publisher, message)
+        if self._tf_publisher:
+            self._node.publish(self._tf_publisher, TFMessage(transforms=[odometry_transform(message)]))
+
+
+# A topic for each sensor of a robot, which are known only once it is connected.
+
+
+MAX_TOPICS = 64  # of one robot
+#: DDS never frees all of a destroyed topic, so there is a limit for the life of the node, on the number of names and on
+#: how often they return.
+MAX_NAMES_EVER = 128
+MAX_RETURNS = 128  # at once
+RETURNS_PER_S = 0.1  # in the long run
+QUEUE_DEPTH = 10
+
+
+class TopicBudget:
+    """Limits the topics created over all robots and connections of a node. For the link's thread."""
+
+    def __init__(self) -> None:
+        self._known: set[tuple[str, type]] = set()
+        self._returns = float(MAX_RETURNS)
+        self._updated_s = time.monotonic()
+
+    def grants(self, topic: str, message_type: type) -> bool:
+        """Return whether a publisher may be created, and count it."""
+        if (topic, message_type) not in self._known:
+            if len(self._known) >= MAX_NAMES_EVER:
+                return False
+            self._known.add((topic, message_type))
+            return True
+        now_s = time.monotonic()
+        self._returns = min(MAX_RETURNS, self._returns + (now_s - self._updated_s) * RETURNS_PER_S)
+        self._updated_s = now_s
+        if self._returns < 1:
+            return False
+        self._returns -= 1
+        return True
+
+
+class SensorTopics:
+    """Publishers by topic, kept while the robot lists the sensor. For the link's thread."""
+
+    def __init__(
+        self, node: LinkNode, frame_id: str, budget: TopicBudget, measurements: Mapping[int, Measurement]
+    ) -> None:
+        """`measurements` by type of sensor."""
+        self._node = node
+        self._measurements = measurements
+        self._budget = budget
+        self._frame_id = frame_id
+        self._info = SensorInfo(())
+        self._is_listed = False
+        self._publishers: dict[str, tuple[type, Publisher[Any]]] = {}
+        self._unheard: dict[int, Any] = {}  # messages by sensor that were not published yet
+        #: The topic of each sensor in the list; empty for none.
+        self.topics: list[str] = []
+
+    @property
+    def info(self) -> SensorInfo:
+        return self._info
+
+    def update(self, info: SensorInfo) -> None:
+        """Create and destroy topics for a new list, and offer its values."""
+        self._info = info
+        self._is_listed = True
+        self.topics = sensor_topics(info.sensors, MAX_TOPICS)
+        wanted = {
+            topic: self._measurements[sensor.type].message_type
+            for topic, sensor in zip(self.topics, info.sensors, strict=True)
+            if topic
+        }
+        for topic in tuple(self._publishers):
+            if wanted.get(topic) is not self._publishers[topic][0]:
+                self._destroy(topic)
+        withheld = set()
+        for topic, message_type in wanted.items():
+            if topic in self._publishers:
+                continue
+            if not self._budget.grants(topic, message_type):
+                withheld.add(topic)
+            else:
+                # Without QoS override parameters, which would pile up with a hostile robot's names.
+                qos = latched() if _is_battery(topic) else QUEUE_DEPTH
+                made: Publisher[Any] = self._node.create_publisher(message_type, topic, qos, event_callbacks=NO_EVENTS)
+                self._publishers[topic] = message_type, made
+        left_out = sum(sensor.type in self._measurements for sensor in info.sensors) - len(wanted)
+        if left_out:
+            self._node.count_and_warn(
+                "sensors without a topic", f"{left_out} sensors get no topic: the limit is {MAX_TOPICS}."
+            )
+        if withheld:
+            self.topics = ["" if topic in withheld else topic for topic in self.topics]
+            self._node.count_and_warn(
+                "sensors without a topic",
+                f"{len(withheld)} sensors get no topic: the robot renames them too often, and this node makes topics "
+                f"of {MAX_NAMES_EVER} names at most.",
+            )
+        self._unheard = {
+            number: self._message(sensor, sensor.value)
+            for number, sensor in enumerate(info.sensors)
+            if self.topics[number] and (sensor.value is not None or _is_battery(self.topics[number]))
+        }
+        for number, message in self._unheard.items():
+            if _is_battery(self.topics[number]):  # for who comes later: not every robot sends readings
+                self._node.publish(self._publishers[self.topics[number]][1], message)
+        self.offer()
+
+    def offer(self) -> None:
+        """Publish each value of the list once, as soon as there is a subscriber.
+
+        A topic that has just been made has no listeners yet, and not every robot sends readings later.
+        """
+        for number in tuple(self._unheard):
+            publisher = self._publishers[self.topics[number]][1]
+            if self._node.is_wanted(publisher):
+                self._node.publish(publisher, self._unheard.pop(number))
+
+    def read(self, update: SensorUpdate) -> None:
+        """Publish the newest reading of each sensor."""
+        if not self._is_listed:
+            return  # some robots send readings before the list
+        sensors = self._info.sensors
+        if not update.has_ids and len(update.readings) != len(sensors):
+            self._node.count_and_warn(
+                "unknown sensors",
+                f"The robot sent {len(update.readings)} readings without ids, and has {len(sensors)} sensors.",
+            )
+            return
+        newest = {reading.sensor: reading.value for reading in update.readings}
+        known = {number: value for number, value in newest.items() if number < len(sensors)}
+        if len(known) < len(newest):
+            self._node.count_and_warn("unknown sensors", "The robot sent readings of sensors that it has not listed.")
+        for number, value in known.items():
+            self._publish(number, sensors[number], value)
+
+    def close(self) -> None:
+        for topic in tuple(self._publishers):
+            self._destroy(topic)
+        self._info = SensorInfo(())
+        self._is_listed = False
+        self._unheard.clear()
+        self.topics = []
+
+    def _publish(self, number: int, sensor: Sensor, value: int) -> None:
+        self._unheard.pop(number, None)
+        topic = self.topics[number]
+        if topic and (_is_battery(topic) or self._node.is_wanted(self._publishers[topic][1])):
+            publisher = self._publishers[topic][1]
+            self._node.publish(publisher, self._message(sensor, value))
+
+    def _message(self, sensor: Sensor, value: int | None) -> Any:
+        return self._measurements[sensor.type].message(sensor, value, self._node.now(), self._frame_id)
+
+    def _destroy(self, topic: str) -> None:
+        _, publisher = self._publishers.pop(topic)
+        self._node.destroy_publisher(publisher)
+
+
+def _is_battery(topic: str) -> bool:
+    """Return whether a topic is a battery's, which is latched."""
+    return topic.partition("/")[0] == BATTERY_TOPIC
+
+
+# The services of robot_bridge and the topic light, as requests to the link's thread.
+
+
+BIND, UNBIND, LIGHT = "bind", "unbind", "light"
+
+
+class Task(NamedTuple):
+    """A request to the link's thread."""
+
+    kind: str  # one of the above
+    number: int  # the id of a subsystem, or whether lights are on
+
+
+class RobotServices:
+    """Always available; they return an error until a robot is connected."""
+
+    def __init__(self, node: LinkNode, wake: Callable[[], None], read_route: Callable[[], DiscoveryRoute]) -> None:
+        """`wake` wakes the link's thread; `read_route` returns the route for discovery."""
+        self._node = node
+        self._wake = wake
+        self._read_route = read_route
+        self._discovery: Future[Discover.Response] | None = None
+        # Reentrant, as callbacks wait.
+        group = ReentrantCallbackGroup()
+        self._completer = FutureCompleter(node, group)
+        self.link_requests: LinkRequests[Task] = LinkRequests(self._completer, "robot")
+        node.make_service(Discover, "discover", self._serve_discover, callback_group=group)
+        node.make_service(Bind, "bind", self._serve_bind, callback_group=group)
+        node.make_service(Unbind, "unbind", self._serve_unbind, callback_group=group)
+        node.make_service(SetBool, "light", self._serve_light, callback_group=group)
+
+    def switch_light(self, message: Bool) -> None:
+        """Switch the light as the service does, without a response."""
+        try:
+            link_request = self.link_requests.submit(Task(LIGHT, int(message.data)))
+        except ValueError as error:
+            self._refuse_light(str(error))
+            return
+        link_request.result.add_done_callback(self._report_light)
+        self._wake()
+
+    def _report_light(self, done: "Future[ServiceResult]") -> None:
+        answer = done.result()
+        if answer and not answer.success:
+            self._refuse_light(answer.message)
+
+    def _refuse_light(self, reason: str) -> None:
+        self._node.count_and_warn("refused commands", f"A message on light was refused: {reason}")
+
+    async def _serve_bind(self, request: Bind.Request, response: Bind.Response) -> Bind.Response:
+        return await self._run(BIND, request.id, response)
+
+    async def _serve_unbind(self, request: Unbind.Request, response: Unbind.Response) -> Unbind.Response:
+        return await self._run(UNBIND, request.id, response)
+
+    async def _serve_light(self, request: SetBool.Request, response: SetBool.Response) -> SetBool.Response:
+        return await self._run(LIGHT, int(request.data), response)
+
+    async def _run(self, task: str, number: int, response: Any) -> Any:
+        """Run a task on the link's thread, and fill the response."""
+        try:
+            link_request = self.link_requests.submit(Task(task, number))
+        except ValueError as error:
+            response.success, response.message = False, str(error)
+            return response
+        self._wake()
+        response.success, response.message = await link_request.result  # type: ignore[misc]
+        return response
+
+    async def _serve_discover(self, _: Discover.Request, response: Discover.Response) -> Discover.Response:
+        """Run discovery, once for all concurrent callers."""
+        discovery = self._discovery
+        if discovery is None:
+            discovery = self._discovery = Future()
+            threading.Thread(target=self._discover, args=[discovery], name="discover", daemon=True).start()
+        return await discovery or response
+
+    def _discover(self, answer: "Future[Discover.Response]") -> None:
+        response = Discover.Response()
+        cancellation = Cancellation()
+        try:
+            route = self._read_route()
+            found = find_robots(route, self._node.parameters["discovery_timeout"], cancellation)
+            response.robots = [Robot(address=robot.address, name=printable(robot.name)) for robot in found]
+            response.success, response.message = True, f"{len(found)} answered."
+            if not found and route.is_on_loopback:
+                response.message += f" Only this machine was asked: discovery_interface is {route.interface}."
+        except (LinkError, ValueError) as error:
+            response.message = str(error)
+        finally:
+            cancellation.close()
+            self._discovery = None
+            self._completer.complete(answer, response)
+
+
+# The node.
+
+
 #: How long the robot has to read the last packets and close.
-LEAVE_TIMEOUT_S: Final = 0.3
-LIST_PERIOD_S: Final = 0.1  # lists are not published more often
-LONGEST_DRIVER_NAME: Final = 255  # bytes
-_RECEIVE_BYTES: Final = 4096
+LEAVE_TIMEOUT_S = 0.3
+LIST_PERIOD_S = 0.1  # lists are not published more often
+LONGEST_DRIVER_NAME = 255  # bytes
+_RECEIVE_BYTES = 4096
 #: Conditions in diagnostics.
-OBSTRUCTION: Final = "obstruction"
-STANDSTILL: Final = "standstill"
+OBSTRUCTION = "obstruction"
+STANDSTILL = "standstill"
 
 
 class RobotBridge(TcpLinkNode):
@@ -117,7 +505,7 @@ class RobotBridge(TcpLinkNode):
         """Connect to a host, or to a robot found by name."""
         get = self.parameters.__getitem__
         self._desired = DesiredSubsystems(get("skid_steer"), get("lights"))
-        self._holders = Holders(self._driver_name)
+        self._others = OtherDrivers(self._driver_name)
         self._undrivable_reason: str | None = None
         self._dead_reckoning.reset()
         self._light = None
@@ -148,7 +536,7 @@ class RobotBridge(TcpLinkNode):
         """Drive until either side ends the connection, and leave the robot stopped in any case."""
         now_s = time.monotonic()
         connection = DriverConnection()
-        session = RobotSession(self._desired, self._holders, self._link_timeout_s, self, now_s)
+        session = RobotSession(self._desired, self._others, self._link_timeout_s, self, now_s)
         self._driven = STOPPED
         self._updated_s = now_s
         self._dead_reckoning.begin(now_s)
@@ -274,8 +662,7 @@ class RobotBridge(TcpLinkNode):
         """Return why the robot has closed the connection, as a sentence."""
         if attempts := session.bindings.attempts:
             return (
-                f"The robot closed the connection while {attempts} was being bound: "
-                f"{self._holders.closing_explanation}."
+                f"The robot closed the connection while {attempts} was being bound: {self._others.closing_explanation}."
             )
         return "The robot closed the connection."
 

@@ -2,18 +2,15 @@
 """A driver's conversation with a robot: registers, binds, sends keep-alives, drives. No sockets, no clock."""
 
 import math
-from typing import Final
+from collections.abc import Iterator
 
 from drone_bridge.net.connector import LinkTimeoutError
-from drone_bridge.robot.bridge.anomalies import anomalies
-from drone_bridge.robot.bridge.bindings import Bindings
-from drone_bridge.robot.bridge.desired import DesiredSubsystems
-from drone_bridge.robot.bridge.holders import Holders
-from drone_bridge.robot.bridge.keep_alives import OLDEST_KEEP_ALIVE_S, SLOW_ROUND_TRIP_S, KeepAlives
-from drone_bridge.robot.bridge.listener import Listener
+from drone_bridge.robot.bridge.bindings import Bindings, DesiredSubsystems, Listener, OtherDrivers
 from drone_bridge.robot.codec import (
+    PROTOCOL_VERSION,
     BindFailure,
     BindSuccess,
+    FirmwareInfo,
     FromDriver,
     FromRobot,
     KeepAlive,
@@ -30,13 +27,131 @@ from drone_bridge.robot.codec import (
     UnknownPacket,
     UnreadableList,
 )
-from drone_bridge.robot.topics.translation import STOPPED, Speeds
+from drone_bridge.robot.topics import STOPPED, Speeds
+from drone_bridge.wire.layouts import printable
+
+# Keep-alives, and whether their answers allow driving.
+
+
+KEEP_ALIVE_PERIOD_S = 0.5
+#: robotd puts its motors in safe mode for a keep-alive that is older by its own clock.
+OLDEST_KEEP_ALIVE_S = 2.0
+SLOW_ROUND_TRIP_S = 1.0
+#: robotd reports it at each late keep-alive. It is over after two keep-alives without such a report.
+SAFE_MODE_LASTS_S = 3 * KEEP_ALIVE_PERIOD_S
+#: An answer that is later than usual by so much shows that the robot has not dealt yet with what it was sent.
+BACKLOG_S = 0.3
+#: After a keep-alive without an answer, and twice as long after each further one: nothing is piled up on a backlog, and
+#: yet a robot that handles one packet per socket read is made to read on.
+UNANSWERED_PERIOD_S = 0.8
+_MAX_IN_FLIGHT = 100
+
+
+class KeepAlives:
+    """Sends keep-alives, and checks whether they come back, or reach the robot, in time to drive."""
+
+    def __init__(self, now_s: float) -> None:
+        self._sent_s = -math.inf  # the newest one
+        self._in_flight: dict[int, float] = {}  # when each was sent, by its time in ms
+        self._answered_s = now_s  # when the newest one that was answered was sent
+        self._fastest_s = math.inf  # of all round trips
+        self._safe_mode_s = -math.inf  # when the robot last said that it is in safe mode
+        self._resumed_s = -math.inf  # when this program last went on after it stood still
+
+    @property
+    def due_s(self) -> float:
+        """When the next one is due."""
+        if not self._in_flight:
+            return self._sent_s + KEEP_ALIVE_PERIOD_S
+        return float(self._sent_s + UNANSWERED_PERIOD_S * 2 ** (len(self._in_flight) - 1))
+
+    def make(self, now_s: float, clock_ms: int) -> KeepAlive:
+        """Return the next keep-alive. `clock_ms` is the time of day."""
+        self._sent_s = now_s
+        while len(self._in_flight) >= _MAX_IN_FLIGHT:
+            del self._in_flight[next(iter(self._in_flight))]
+        self._in_flight[clock_ms] = now_s
+        return KeepAlive(clock_ms)
+
+    def answered(self, packet: KeepAlive, now_s: float) -> float | None:
+        """Return the round trip, in s, or None if no such keep-alive is pending."""
+        sent_s = self._in_flight.pop(packet.time_ms, None)
+        if sent_s is None:
+            return None
+        self._answered_s = max(self._answered_s, sent_s)
+        round_trip_s = now_s - max(sent_s, self._resumed_s)
+        self._fastest_s = min(self._fastest_s, round_trip_s)
+        return round_trip_s
+
+    def resume(self, now_s: float) -> None:
+        """Ask at once, and judge from now on: this program stood still, and neither asked nor listened."""
+        self._resumed_s, self._sent_s = now_s, -math.inf
+
+    @property
+    def are_answered(self) -> bool:
+        """Whether none waits for its answer."""
+        return not self._in_flight
+
+    def are_answered_since(self, time_s: float) -> bool:
+        """Return whether one that was sent at this time or later was answered, and so all that went before it."""
+        return self._answered_s >= time_s
+
+    def show_backlog(self, now_s: float) -> bool:
+        """Return whether an answer is late, so that whatever is sent now will wait at the robot as well."""
+        usual_s = self._fastest_s if math.isfinite(self._fastest_s) else 0.0
+        return any(now_s - sent_s > usual_s + BACKLOG_S for sent_s in self._in_flight.values())
+
+    def note_safe_mode(self, now_s: float) -> None:
+        """Note that the robot has stopped its motors."""
+        self._safe_mode_s = now_s
+
+    def standstill_reason(self, now_s: float) -> str | None:
+        """Return why the motors must not be driven now, or None.
+
+        A robot that stops for late keep-alives would start again with the next update.
+        """
+        if now_s - self._safe_mode_s < SAFE_MODE_LASTS_S:
+            return (
+                "The robot is in safe mode, as keep-alives are too old by its clock when they arrive: compare the "
+                "clocks of both machines, and look at the network's delay."
+            )
+        if now_s - max(self._answered_s, self._resumed_s) > OLDEST_KEEP_ALIVE_S:
+            return f"The robot has answered no keep-alive of the last {OLDEST_KEEP_ALIVE_S:g} s."
+        return None
+
+
+# Anomalies of packets that could be decoded and are still useful.
+
+
+def anomalies(packet: FromRobot) -> Iterator[tuple[str, str]]:
+    """Yield each as the name of a count and a sentence."""
+    if isinstance(packet, UnknownPacket):
+        size = len(packet.payload)
+        yield "unknown packets", f"The robot sent {size} bytes of the unknown type 0x{packet.type:02x}."
+    elif getattr(packet, "has_replacements", False):
+        yield "malformed strings", f"The robot sent a string that is not UTF-8: {printable(str(packet))}"
+    if isinstance(packet, (SubsystemInfo, SensorInfo)) and (packet.opaque or packet.missing):
+        what = "subsystem" if isinstance(packet, SubsystemInfo) else "sensor"
+        yield (
+            "unknown types",
+            f"The robot has a {what} of an unknown type; it and {packet.missing} more after it, "
+            f"{len(packet.opaque)} bytes, can't be read.",
+        )
+    if isinstance(packet, FirmwareInfo) and packet.protocol_version != PROTOCOL_VERSION:
+        yield (
+            "other protocol versions",
+            f"The robot speaks version {packet.protocol_version} of the protocol, not {PROTOCOL_VERSION}.",
+        )
+
+
+# The conversation.
+
 
 #: Between a stop and its repetition, while no keep-alive after it was answered; from one to the next it grows.
-STOP_REPETITION_S: Final = 0.05
-_STOP_REPETITION_GROWTH: Final = 1.5
+STOP_REPETITION_S = 0.05
+_STOP_REPETITION_GROWTH = 1.5
 #: How long robotd may be silent at least: whoever gives it up is never let in again, until it is restarted.
-ROBOTD_PATIENCE_S: Final = 10.0
+ROBOTD_PATIENCE_S = 10.0
 
 
 class RobotSession:
@@ -48,7 +163,7 @@ class RobotSession:
     def __init__(
         self,
         desired: DesiredSubsystems,
-        holders: Holders,
+        holders: OtherDrivers,
         link_timeout_s: float,
         listener: Listener,
         now_s: float,
@@ -65,7 +180,7 @@ class RobotSession:
             on_granted=self._forget_sent,
             now_s=now_s,
         )
-        self._holders = holders
+        self._others = holders
         self._link_timeout_s = link_timeout_s
         self._listener = listener
         self._count_and_warn = listener.count_and_warn
@@ -94,7 +209,7 @@ class RobotSession:
 
     @property
     def _patience_s(self) -> float:
-        return max(self._link_timeout_s, ROBOTD_PATIENCE_S) if self._holders.is_robotd else self._link_timeout_s
+        return max(self._link_timeout_s, ROBOTD_PATIENCE_S) if self._others.is_robotd else self._link_timeout_s
 
     def resume(self, now_s: float) -> None:
         """Go on after this program stood still: it has not listened, so that nobody was silent, and speaks first."""
@@ -160,7 +275,7 @@ class RobotSession:
         elif isinstance(packet, UnreadableList):
             self._handle_unreadable(packet)
         else:
-            self._holders.note_firmware(packet.type)
+            self._others.note_firmware(packet.type)
             self._listener.firmware_identified(packet)
 
     def _handle_keep_alive(self, packet: KeepAlive, now_s: float) -> None:
@@ -186,7 +301,7 @@ class RobotSession:
             )
 
     def _handle_log(self, text: str, now_s: float) -> None:
-        stopped = self._holders.note_log(text)
+        stopped = self._others.note_log(text)
         if stopped is not None and stopped in self.bindings.bound_names:
             self._keep_alives.note_safe_mode(now_s)
         self._listener.robot_logged(text)

@@ -1,27 +1,37 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Who may drive a robot and what its drivers are sent, as documented; see `robotd` for how one program behaves."""
+"""The robot's side of the conversations with all drivers, for any robot that can be driven: who may drive what.
+
+This is the document's behaviour; `dialects` has that of programs which differ.
+"""
 
 from __future__ import annotations
 
+import itertools
+from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import ClassVar, Final
+from typing import ClassVar, NamedTuple, Protocol
 
 from drone_bridge.robot.codec import (
+    FULL_SPEED,
+    NEED_DATA,
     PROTOCOL_VERSION,
     BindFailure,
     BindSubsystem,
     BindSuccess,
+    ConnectionClosed,
     FirmwareInfo,
     FromDriver,
     FromRobot,
     KeepAlive,
     LightUpdate,
     LogMessage,
+    MotorSensors,
     OpaqueUpdate,
     QuerySubsystems,
     RegisterDriver,
+    RobotConnection,
     Sensor,
     SensorInfo,
     SensorReading,
@@ -34,11 +44,127 @@ from drone_bridge.robot.codec import (
     SubsystemType,
     UnbindSubsystem,
 )
-from drone_bridge.robot.device.drivers import Driver, Instant
-from drone_bridge.robot.device.vehicle import Vehicle, clamped
+from drone_bridge.wire.events import LocalProtocolError
+from drone_bridge.wire.layouts import printable
 
-MAX_DRIVERS: Final = 16
-LONGEST_NAME: Final = 255  # characters of a driver's name that fit the packets that contain it
+TRACKS = "tracks"  # default names of subsystems
+HEADLIGHT = "headlight"
+
+
+@dataclass(frozen=True, slots=True)
+class DrivenSubsystem:
+    """Something that one driver at a time can bind. Its id is its index among the vehicle's subsystems."""
+
+    type: SubsystemType
+    name: str
+    motors: tuple[MotorSensors, MotorSensors] | None = None  # left and right, of a skid steer
+    is_available: bool = True  # False: binds are refused
+    other_driver: str = ""  # the name of a driver elsewhere that holds it
+
+
+class RobotVehicle(Protocol):
+    """A robot. Numbers are ids of subsystems."""
+
+    @property
+    def subsystems(self) -> Sequence[DrivenSubsystem]:
+        """The subsystems that can be bound."""
+
+    def drive(self, number: int, left: int, right: int) -> None:
+        """Set the motors of a skid steer, each from -FULL_SPEED to FULL_SPEED."""
+
+    def stop(self, number: int) -> None:
+        """Stop the motors of a skid steer."""
+
+    def light(self, number: int, is_on: bool) -> None:
+        """Switch a light."""
+
+    def sensors(self) -> Sequence[Sensor]:
+        """Return every sensor with its current value, None if unknown."""
+
+
+def clamped(speed: int) -> int:
+    """Return a speed limited to the valid range, which drivers may exceed."""
+    return max(-FULL_SPEED, min(FULL_SPEED, speed))
+
+
+# The connected drivers.
+
+
+class HangUpError(Exception):
+    """The robot closes the connection to this driver; the text is the reason."""
+
+
+class Instant(NamedTuple):
+    """A point in time, by two clocks."""
+
+    steady_s: float  # by a monotonic clock
+    wall_ms: int  # since 1970
+
+
+#: A keep-alive is late if it took longer than the quickest of the last ones by more than this.
+LATE_S = 0.3
+#: A driver whose keep-alives are late for longer after a silence has set its clock.
+BACKLOG_S = 2.0
+#: Keep-alives carry the driver's time, as milliseconds since 1970; some programs write other numbers.
+_EARLIEST_MS = 10**12
+
+
+class Backlog:
+    """Whether a driver that was silent says what it had to say meanwhile, judged by the stamps of its keep-alives."""
+
+    def __init__(self) -> None:
+        self._delays_s: deque[float] = deque(maxlen=16)  # clocks differ: only their differences mean anything
+        self._since_s: float | None = None  # when it was heard again; None before that
+
+    def begin(self) -> bool:
+        """Note that the driver is silent; return whether its next words may be old."""
+        self._since_s = None
+        return bool(self._delays_s)
+
+    def is_late(self, time_ms: int, now_s: float) -> bool:
+        """Take a keep-alive; return whether it waited on its way, of a driver that was silent before."""
+        if time_ms < _EARLIEST_MS:
+            return False
+        self._since_s = now_s if self._since_s is None else self._since_s
+        delay_s = now_s - time_ms / 1000
+        is_late = bool(self._delays_s) and delay_s - min(self._delays_s) > LATE_S
+        if is_late and now_s - self._since_s <= BACKLOG_S:
+            return True
+        if is_late:
+            self._delays_s.clear()
+        self._delays_s.append(delay_s)
+        return False
+
+
+@dataclass(slots=True, eq=False)
+class Driver:
+    """A connected client."""
+
+    peer: str
+    send: Callable[[FromRobot], None]
+    close: Callable[[], None]
+    last_heard_s: float  # by a monotonic clock
+    name: str | None = None  # None before it has registered
+    drop_reason: str = ""  # set when the robot ends the connection
+    has_backlog: bool = False  # after a silence: its updates wait for a keep-alive that is not late
+    is_halted: bool = False  # its motors were stopped for its silence, until its next update
+    backlog: Backlog = field(default_factory=Backlog)
+    waiting: dict[int, tuple[int, int]] = field(default_factory=dict)  # speeds by subsystem, until it is up to date
+    order: int = field(default_factory=itertools.count().__next__)  # of connection
+
+    def __str__(self) -> str:
+        return printable(self.name) if self.name else self.peer
+
+    def drop(self, reason: str) -> None:
+        self.drop_reason = self.drop_reason or reason
+        self.close()
+
+
+# Who may drive the robot, and what its drivers are sent.
+
+
+MAX_DRIVERS = 16
+LONGEST_NAME = 255  # characters of a driver's name that fit the packets that contain it
 
 
 @dataclass(slots=True)
@@ -50,7 +176,7 @@ class Control:
     #: How often `send_readings` is to be called, s; None for whenever there is a new value.
     readings_period_s: ClassVar[float | None] = None
 
-    vehicle: Vehicle
+    vehicle: RobotVehicle
     report: Callable[[str], None]  # logs a sentence
     firmware: FirmwareInfo = field(default_factory=lambda: FirmwareInfo("drone_bridge", "1", PROTOCOL_VERSION))
     is_settling: Callable[[], bool] = lambda: False  # whether this process has just stood still
@@ -248,3 +374,83 @@ class Control:
         listed = tuple(s if s.value is not None else Sensor(SensorType.NULL, s.name) for s in sensors)
         self._nulls |= {number for number, sensor in enumerate(sensors) if sensor is not listed[number]}
         return SensorInfo(listed)
+
+
+# One driver's connection to a robot: bytes in, bytes out.
+
+
+class RobotConversation:
+    """One driver, which is known to `Control` from the start until `leave`."""
+
+    def __init__(
+        self,
+        control: Control,
+        peer: str,
+        send: Callable[[bytes], None],
+        close: Callable[[], None],
+        clock: Callable[[], Instant],
+        *,
+        is_suppressed: Callable[[FromRobot], bool] = lambda packet: False,
+        reads_one_packet: bool = False,
+    ) -> None:
+        """Join.
+
+        Args:
+            control: of the robot.
+            peer: the driver's address, for logs.
+            send: sends bytes to the driver without blocking.
+            close: ends the connection.
+            clock: returns the time.
+            is_suppressed: returns whether to drop a packet, for emulated faults.
+            reads_one_packet: handle one of the packets in each socket read, as the LEGO NXT adapters do.
+        """
+        self._control = control
+        self._send = send
+        self._clock = clock
+        self._is_suppressed = is_suppressed
+        self._reads_one_packet = reads_one_packet
+        self._has_read = False
+        self._connection = RobotConnection([subsystem.type for subsystem in control.vehicle.subsystems])
+        self.driver = Driver(peer, self._send_packet, close, clock().steady_s)
+        control.join(self.driver)
+
+    @property
+    def inside_message(self) -> bool:
+        return self._connection.inside_message and not self._reads_one_packet
+
+    def receive_data(self, data: bytes) -> None:
+        self._connection.receive_data(data)
+        self._has_read = True
+
+    def handle_next(self) -> bool:
+        """See Client. Raises RemoteProtocolError and HangUpError, which end the connection."""
+        if self.driver.drop_reason or (self._reads_one_packet and not self._has_read):
+            return False
+        self._has_read = False
+        event = self._connection.next_event()
+        if event is NEED_DATA or isinstance(event, ConnectionClosed):
+            return False
+        self._control.handle(self.driver, event, self._clock())
+        return True
+
+    def flush(self) -> None:
+        """See Client. Nothing is queued."""
+
+    def receive_eof(self) -> None:
+        """Handle the end of the driver's stream. Raises RemoteProtocolError if it is inside a packet."""
+        self._connection.receive_eof()
+        while self.handle_next():
+            pass
+
+    def leave(self, reason: str) -> None:
+        self._control.leave(self.driver, self._clock())
+        self._control.report(f"{self.driver} is gone: {self.driver.drop_reason or reason}")
+
+    def _send_packet(self, packet: FromRobot) -> None:
+        if not self.driver.drop_reason and not self._is_suppressed(packet):
+            try:
+                data = self._connection.send(packet)
+            except LocalProtocolError as error:  # it can't be encoded
+                self.driver.drop(str(error))
+            else:
+                self._send(data)

@@ -1,33 +1,250 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Subscriptions to sensors and to robot_bridge's lists. For the executor."""
+"""The lists of subsystems and sensors for drivers: from parameters, or from robot_bridge's topics."""
 
+import math
+import re
 import threading
-from collections.abc import Callable, Mapping
-from typing import Any, Final
+import time
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
+from rcl_interfaces.msg import Log
 from rclpy.qos import QoSProfile, ReliabilityPolicy
 
 from drone_bridge.msg import SensorArray, SubsystemArray
-from drone_bridge.robot.codec import SensorReading
-from drone_bridge.robot.device.vehicle import DrivenSubsystem
-from drone_bridge.robot.server.listing import (
-    MAX_SENSORS,
-    Listing,
-    SensorSource,
-    is_robot_connected,
-    sources_of_message,
-    subsystems_of_message,
-)
-from drone_bridge.robot.server.values import SensorValues
-from drone_bridge.robot.topics.translation import Measurement
+from drone_bridge.msg import Subsystem as SubsystemMessage
+from drone_bridge.robot.codec import MotorSensors, Sensor, SensorReading, SensorType, SubsystemType
+from drone_bridge.robot.device.control import DrivenSubsystem
+from drone_bridge.robot.topics import LONGEST_NAME, MEASUREMENTS, ROBOT_SAYS, Measurement, millivolts_from_volts
+from drone_bridge.ros.diagnostics import LogLimiter
 from drone_bridge.ros.lease import LeaseWatch, with_vehicle_lease
 from drone_bridge.ros.link_node import LinkNode
+from drone_bridge.ros.topic_names import topic_token
 from drone_bridge.ros.topics import latched
+from drone_bridge.wire.layouts import printable
 
-SENSORS_TOPIC: Final = "sensors"
-SUBSYSTEMS_TOPIC: Final = "subsystems"
-QUEUE_DEPTH: Final = 10
-BRIDGE_WATCH_PERIOD_S: Final = 0.5
+NONE = "none"
+MAX_SENSORS = 64
+LIGHT_TOPIC = "light"
+_MOTOR_FIELDS = {
+    "battery": SensorType.BATTERY,
+    "temperature": SensorType.THERMOMETER,
+    "current": SensorType.AMMETER,
+    "pwm": SensorType.MOTOR_PWM,
+}
+_TYPES_BY_TOPIC = {measurement.topic: SensorType(kind) for kind, measurement in MEASUREMENTS.items()}
+#: Stands for a sensor that a motor lacks, for which a list has no other representation.
+_NO_SENSOR = Sensor(SensorType.NULL, "none")
+
+
+@dataclass(frozen=True, slots=True)
+class SensorSource:
+    """One sensor in the list, and the topic of its values."""
+
+    sensor: Sensor  # without a value
+    topic: str = ""  # empty for none
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """The subsystems and sensors of a robot."""
+
+    subsystems: tuple[DrivenSubsystem, ...] = ()
+    sources: tuple[SensorSource, ...] = ()
+
+    @property
+    def identity(self) -> tuple[object, ...]:
+        """Everything but who holds what; if it changes, drivers face another robot."""
+        return tuple((s.type, s.name, s.motors) for s in self.subsystems), self.sources
+
+
+# From parameters.
+
+
+def check_topics(entries: Sequence[str]) -> str | None:
+    """Return what is wrong with the parameter sensors, or None."""
+    if len(entries) > MAX_SENSORS:
+        return f"has {len(entries)} topics; at most {MAX_SENSORS} are allowed."
+    topics = [entry.partition("=")[0] for entry in entries if entry != NONE]
+    for topic in topics:
+        if topic.split("/")[0] not in _TYPES_BY_TOPIC:
+            return f"has {topic!r}; sensor topics must begin with one of {', '.join(_TYPES_BY_TOPIC)}."
+        if not re.fullmatch(r"[a-z_]+(/[A-Za-z_][A-Za-z0-9_]*)*", topic):
+            return f"has {topic!r}, which is not a topic name."
+    if len(set(topics)) < len(topics):
+        return f"has a topic twice: {', '.join(topics)}."
+    return None
+
+
+def listing_of_parameters(
+    skid_steer: str, lights: Sequence[str], sensors: Sequence[str], full_voltage: float
+) -> Listing:
+    """Return the lists given by parameters. `full_voltage` is in V.
+
+    The skid steer comes last: robotd's Java driver, NetRobot, can't read a list that goes on after one.
+    """
+    sources = [_source(entry, full_voltage) for entry in sensors if entry != NONE]
+    subsystems = [DrivenSubsystem(SubsystemType.LIGHTS, name) for name in lights if name != NONE]
+    if skid_steer != NONE:
+        left, right = (_motor(side, sources) for side in ("left", "right"))
+        subsystems.append(DrivenSubsystem(SubsystemType.SKID_STEER, skid_steer, (left, right)))
+    return Listing(tuple(subsystems), tuple(sources))
+
+
+def _source(entry: str, full_voltage: float) -> SensorSource:
+    topic, _, name = entry.partition("=")
+    kind = _TYPES_BY_TOPIC[topic.split("/")[0]]
+    name = name or ("battery" if "/" not in topic else topic.rpartition("/")[2].replace("_", " "))
+    full_voltage_mv = millivolts_from_volts(full_voltage) if kind == SensorType.BATTERY else None
+    return SensorSource(Sensor(kind, name[:LONGEST_NAME], full_voltage_mv=full_voltage_mv), topic)
+
+
+def _motor(side: str, sources: list[SensorSource]) -> MotorSensors:
+    """Return the sensors of one side's motor: those whose names contain the side, and the first battery."""
+
+    def find(kind: SensorType) -> int:
+        for number, source in enumerate(sources):
+            names_side = side in f"{source.topic} {source.sensor.name}".lower()
+            if source.sensor.type == kind and (names_side or kind == SensorType.BATTERY):
+                return number
+        if sources[-1:] != [SensorSource(_NO_SENSOR)]:
+            sources.append(SensorSource(_NO_SENSOR))
+        return len(sources) - 1
+
+    return MotorSensors(**{field: find(kind) for field, kind in _MOTOR_FIELDS.items()})
+
+
+def light_topics(subsystems: Sequence[DrivenSubsystem]) -> dict[int, str]:
+    """Return the topic of each light by its number: light for the first, light/<name> for the others."""
+    lights = [number for number, subsystem in enumerate(subsystems) if subsystem.type == SubsystemType.LIGHTS]
+    return {
+        number: f"{LIGHT_TOPIC}/{topic_token(subsystems[number].name, f'light_{number}')}" if place else LIGHT_TOPIC
+        for place, number in enumerate(lights)
+    }
+
+
+# From the topics of robot_bridge.
+
+
+def sources_of_message(message: SensorArray) -> tuple[SensorSource, ...]:
+    """Return the sensors that robot_bridge lists; unknown types become null."""
+    return tuple(
+        SensorSource(
+            Sensor(
+                SensorType(sensor.type) if sensor.type in MEASUREMENTS else SensorType.NULL,
+                sensor.name,
+                full_voltage_mv=_full_voltage_mv(sensor.type, sensor.full_voltage),
+            ),
+            sensor.topic if sensor.type in MEASUREMENTS else "",
+        )
+        for sensor in message.sensors
+    )
+
+
+def _full_voltage_mv(kind: int, full_voltage: float) -> int | None:
+    if kind != SensorType.BATTERY:
+        return None
+    return millivolts_from_volts(full_voltage) if math.isfinite(full_voltage) else 0
+
+
+def subsystems_of_message(message: SubsystemArray) -> tuple[DrivenSubsystem, ...]:
+    """Return the subsystems that robot_bridge lists; those that it has not bound are not available."""
+    return tuple(
+        DrivenSubsystem(
+            SubsystemType(subsystem.type) if subsystem.type in tuple(SubsystemType) else SubsystemType.INVALID,
+            subsystem.name,
+            _motors(subsystem),
+            is_available=subsystem.bound,
+            other_driver="" if subsystem.bound else subsystem.driver,
+        )
+        for subsystem in message.subsystems
+    )
+
+
+def is_robot_connected(message: SubsystemArray) -> bool:
+    """Return whether the bridge is connected to a robot; otherwise no subsystem has a driver."""
+    return any(subsystem.bound or subsystem.driver for subsystem in message.subsystems)
+
+
+def _motors(subsystem: SubsystemMessage) -> tuple[MotorSensors, MotorSensors] | None:
+    if subsystem.type != SubsystemType.SKID_STEER or not subsystem.has_sensors:
+        return None
+    left, right = (
+        MotorSensors(*(getattr(subsystem, f"{side}_{field}_sensor") for field in _MOTOR_FIELDS))
+        for side in ("left", "right")
+    )
+    return left, right
+
+
+# The newest value of each sensor, passed from the executor to the link's thread.
+
+
+#: Values received within this time are sent in one packet.
+GATHER_S = 0.02
+
+
+class _Value(NamedTuple):
+    value: int
+    heard_s: float  # by time.monotonic
+
+
+class SensorValues:
+    """Sensor values. Each is sent once, and listed as current only while it is fresh."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._values: dict[int, _Value] = {}
+        self._new: dict[int, int] = {}
+        self._new_since_s = math.inf
+        self._sent_s = -math.inf
+
+    def clear(self) -> None:
+        """Forget everything, as the sensors have changed. Thread-safe."""
+        with self._lock:
+            self._values.clear()
+            self._new.clear()
+            self._new_since_s = math.inf
+
+    def put(self, sensor: int, value: int | None) -> None:
+        """Set the value of a sensor, None if it is no longer known. Thread-safe."""
+        now_s = time.monotonic()
+        with self._lock:
+            if value is None:
+                self._values.pop(sensor, None)
+                self._new.pop(sensor, None)
+                return
+            self._values[sensor] = _Value(value, now_s)
+            self._new[sensor] = value
+            self._new_since_s = min(self._new_since_s, now_s)
+
+    def current(self, sensor: int, now_s: float, allowed_age_s: float) -> int | None:
+        """Return the last value, if it is fresh."""
+        with self._lock:
+            last = self._values.get(sensor)
+        return last.value if last and now_s - last.heard_s <= allowed_age_s else None
+
+    def due_s(self, period_s: float) -> float:
+        """Return when new values are to be sent. `period_s`: minimum time between packets."""
+        with self._lock:
+            return max(self._new_since_s + GATHER_S, self._sent_s + period_s) if self._new else math.inf
+
+    def take(self, now_s: float) -> list[SensorReading]:
+        """Return the values that were not sent yet, in the order of the list."""
+        with self._lock:
+            new, self._new = self._new, {}
+            self._new_since_s, self._sent_s = math.inf, now_s
+        return [SensorReading(sensor, value) for sensor, value in sorted(new.items())]
+
+
+# Subscriptions to sensors and to robot_bridge's lists. For the executor.
+
+
+SENSORS_TOPIC = "sensors"
+SUBSYSTEMS_TOPIC = "subsystems"
+QUEUE_DEPTH = 10
+BRIDGE_WATCH_PERIOD_S = 0.5
 
 
 class SensorSubscriptions:
@@ -124,3 +341,65 @@ class ListedSources:
 def readings_of(listing: Listing, readings: list[SensorReading]) -> list[SensorReading]:
     """Return the readings of sensors that are still in the list."""
     return [reading for reading in readings if reading.sensor < len(listing.sources)]
+
+
+# Forwards lines of /rosout to drivers as the robot's log.
+
+
+ROSOUT = "/rosout"
+MAX_WAITING = 64  # lines queued for the link's thread; older ones are dropped
+LONGEST_LINE = 1000  # characters
+_LEAST_SEVERITY = 20  # information
+_QUEUE_DEPTH = 100
+
+
+class LogLines:
+    """Subscribes to the log of named nodes, and queues it for the link's thread."""
+
+    def __init__(self, node: LinkNode, names: Sequence[str], wake: Callable[[], None], *, behind_bridge: bool) -> None:
+        """Subscribe, if there is anything to forward.
+
+        Args:
+            node: in the namespace of the bridge.
+            names: full names of nodes, or of their loggers.
+            wake: wakes the link's thread.
+            behind_bridge: also forward the robot's own log, as logged by robot_bridge in the same namespace.
+        """
+        own = node.get_logger().name
+        self._namespace = own.rpartition(".")[0]
+        self._behind_bridge = behind_bridge
+        self._names = {name.strip("/").replace("/", ".") for name in names} - {own}  # its own would loop
+        self._wake = wake
+        self._waiting: deque[str] = deque(maxlen=MAX_WAITING)
+        self._limiter = LogLimiter()
+        if self._names or behind_bridge:
+            node.make_subscription(Log, ROSOUT, self._on_log, _QUEUE_DEPTH)
+
+    def take(self) -> list[str]:
+        """Return the queued lines. For the link's thread."""
+        lines = []
+        while self._waiting:
+            lines.append(self._waiting.popleft())
+        return lines
+
+    def _on_log(self, message: Log) -> None:
+        if not self._is_wanted(message) or _severity(message) < _LEAST_SEVERITY:
+            return
+        if (line := self._limiter.admit(line_of(message))) is not None:
+            self._waiting.append(line)
+            self._wake()
+
+    def _is_wanted(self, message: Log) -> bool:
+        is_of_robot = self._behind_bridge and message.msg.startswith(ROBOT_SAYS)
+        return message.name in self._names or (is_of_robot and message.name.rpartition(".")[0] == self._namespace)
+
+
+def line_of(message: Log) -> str:
+    """Return a line for drivers: a robot's log unchanged, a node's with its name in front."""
+    text = printable(message.msg.strip(), LONGEST_LINE)
+    return text.removeprefix(ROBOT_SAYS) if text.startswith(ROBOT_SAYS) else f"[{message.name}] {text}"
+
+
+def _severity(message: Log) -> int:
+    level = message.level
+    return level[0] if isinstance(level, bytes) else int(level)  # depending on the distribution

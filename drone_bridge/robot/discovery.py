@@ -13,23 +13,21 @@ import struct
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from drone_bridge.net.connector import Cancellation, LinkCancelledError, LinkError, wait_readable
 from drone_bridge.net.tcp import TcpConnector
 from drone_bridge.net.udp import DatagramReader, stamp_datagrams
+from drone_bridge.robot.codec import DISCOVERY_GROUP, DISCOVERY_PORT, DISCOVERY_QUERY
 
 if TYPE_CHECKING:
     from drone_bridge.net.wire_log import WireLog
 
-DISCOVERY_GROUP: Final = "238.160.102.2"
-DISCOVERY_PORT: Final = 25601
-DISCOVERY_QUERY: Final = b"find robots"  # the whole datagram; the answer is the robot's bare name
-ANY_INTERFACE: Final = "0.0.0.0"
-MAX_NAME_BYTES: Final = 255  # of a host; a longer answer is none
-MAX_ROBOTS: Final = 256  # answers beyond these are ignored
-QUERIES: Final = 3  # spread over the time that answers are waited for, as any of them may get lost
-_MAX_QUERIES_AT_ONCE: Final = 16  # answered before whoever serves a responder gets its turn again
+ANY_INTERFACE = "0.0.0.0"
+MAX_NAME_BYTES = 255  # of a host; a longer answer is none
+MAX_ROBOTS = 256  # answers beyond these are ignored
+QUERIES = 3  # spread over the time that answers are waited for, as any of them may get lost
+_MAX_QUERIES_AT_ONCE = 16  # answered before whoever serves a responder gets its turn again
 #: An older request is not answered, as whoever asked has stopped waiting, and may be somebody else by now.
 OLDEST_QUERY_S = 1.0
 

@@ -1,10 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Converts commands to skid steer speeds, and the robot's packets to ROS messages."""
+"""What a robot's packets say on topics, and what topics say in its packets.
+
+The wire counts in whole thousandths (mV, mA) and hundredths (degrees Celsius); a side's speed is from -2048 to 2048,
+positive forward.
+"""
 
 import math
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final, NamedTuple
+from typing import Any, NamedTuple
 
 from builtin_interfaces.msg import Time
 from geometry_msgs.msg import Twist
@@ -14,25 +18,75 @@ from std_msgs.msg import Float32
 from drone_bridge.msg import Sensor as SensorMessage
 from drone_bridge.msg import SensorArray, SensorValue, SubsystemArray
 from drone_bridge.msg import Subsystem as SubsystemMessage
-from drone_bridge.robot.codec import FULL_SPEED, Sensor, SensorInfo, SensorType, Subsystem, SubsystemInfo
-from drone_bridge.robot.topics.frames import (
-    amperes_from_milliamperes,
-    celsius_from_hundredths,
-    hundredths_from_celsius,
-    milliamperes_from_amperes,
-    millivolts_from_volts,
-    volts_from_millivolts,
+from drone_bridge.robot.codec import (
+    DISCOVERY_PORT,
+    FULL_SPEED,
+    Sensor,
+    SensorInfo,
+    SensorType,
+    Subsystem,
+    SubsystemInfo,
 )
 from drone_bridge.ros import frames
+from drone_bridge.ros.parameters import ParameterDeclaration
 from drone_bridge.ros.topic_names import topic_token, unique_names
 from drone_bridge.wire.layouts import printable
 
-BATTERY_TOPIC: Final = "battery_state"
+SKID_STEER = (
+    ParameterDeclaration("wheel_separation", 0.5, "Distance between left and right wheels, m.", range=(0.01, 10.0)),
+    ParameterDeclaration("max_wheel_speed", 1.0, "Speed of one side at full command, m/s.", range=(0.01, 100.0)),
+)
+
+DISCOVERY_UDP_PORT = ParameterDeclaration(
+    "discovery_port", DISCOVERY_PORT, "The UDP port used for discovery.", range=(1, 65535)
+)
+
+
+# The robot protocol's units.
+
+
+# The robot protocol counts in whole thousandths and hundredths.
+
+
+def volts_from_millivolts(millivolts: int) -> float:
+    """Return a voltage in V."""
+    return millivolts / 1000
+
+
+def millivolts_from_volts(volts: float) -> int:
+    """Return a finite voltage as it is on the wire."""
+    return round(volts * 1000)
+
+
+def amperes_from_milliamperes(milliamperes: int) -> float:
+    """Return a current in A."""
+    return milliamperes / 1000
+
+
+def milliamperes_from_amperes(amperes: float) -> int:
+    """Return a finite current as it is on the wire."""
+    return round(amperes * 1000)
+
+
+def celsius_from_hundredths(hundredths: int) -> float:
+    """Return a temperature in degrees Celsius."""
+    return hundredths / 100
+
+
+def hundredths_from_celsius(celsius: float) -> int:
+    """Return a finite temperature as it is on the wire."""
+    return round(celsius * 100)
+
+
+# Converts commands to skid steer speeds, and the robot's packets to ROS messages.
+
+
+BATTERY_TOPIC = "battery_state"
 #: What robot_bridge puts before a line of the robot's log, and robot_server takes away again.
-ROBOT_SAYS: Final = "The robot says: "
-LONGEST_NAME: Final = 255  # characters of a name in a message
-_INT32: Final = range(-(2**31), 2**31)
-_ENORMOUS: Final = 1e9  # m/s or rad/s: beyond it sums may be infinite
+ROBOT_SAYS = "The robot says: "
+LONGEST_NAME = 255  # characters of a name in a message
+_INT32 = range(-(2**31), 2**31)
+_ENORMOUS = 1e9  # m/s or rad/s: beyond it sums may be infinite
 
 
 class Speeds(NamedTuple):
@@ -42,7 +96,7 @@ class Speeds(NamedTuple):
     right: int
 
 
-STOPPED: Final = Speeds(0, 0)
+STOPPED = Speeds(0, 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,14 +222,14 @@ class Measurement(NamedTuple):
     has_own_topic: bool = False  # the first one of its type, without its name
 
 
-MEASUREMENTS: Final[dict[int, Measurement]] = {
+MEASUREMENTS: dict[int, Measurement] = {
     SensorType.BATTERY: Measurement(BATTERY_TOPIC, BatteryState, battery_state, battery_value, has_own_topic=True),
     SensorType.THERMOMETER: Measurement("temperature", Temperature, temperature, temperature_value),
     SensorType.AMMETER: Measurement("current", SensorValue, current, current_value),
     SensorType.MOTOR_PWM: Measurement("motor_pwm", SensorValue, motor_pwm, motor_pwm_value),
 }
 #: The same without headers, which is what some plotting tools want.
-BARE_MEASUREMENTS: Final[dict[int, Measurement]] = {
+BARE_MEASUREMENTS: dict[int, Measurement] = {
     **MEASUREMENTS,
     SensorType.AMMETER: Measurement("current", Float32, _bare(current), current_value),
     SensorType.MOTOR_PWM: Measurement("motor_pwm", Float32, _bare(motor_pwm), motor_pwm_value),

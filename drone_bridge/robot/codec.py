@@ -1,0 +1,893 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The robot control protocol, versions 1 and 2: TCP, packets with a length and a type in front, big-endian.
+
+Theory of operation ("Control Protocol" of the document). A driver registers (0x03), queries the lists (0x02), binds
+what it wants to drive (0x04) and updates it (0x05); keep-alives (0x01) show both sides that the other one is alive. The
+robot answers, and informs all drivers of changes. Nothing is sent on connect, and nothing is in lockstep: packets may
+come at any time. The only order that counts: a driver registers before it binds, and what an update holds depends on
+the type of its subsystem, as the robot has listed it.
+
+Lengths are uint16, so no packet is larger than MAX_PAYLOAD_BYTES and a header. A length that is wrong can't be told
+from another packet, so whatever does not decode ends the connection; but for lists (0x02, 0x05, 0x07), whose layouts
+differ from robot to robot, and which a driver can do without.
+"""
+
+import struct
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from enum import Enum, IntEnum
+from typing import Annotated, Any, ClassVar, TypeVar
+
+from drone_bridge.wire import layouts
+from drone_bridge.wire.events import NEED_DATA, ConnectionClosed, EventT, LocalProtocolError
+from drone_bridge.wire.layouts import (
+    Bytes,
+    Int32,
+    Int64,
+    Layout,
+    Message,
+    MisfitError,
+    Numbers,
+    RestOfBody,
+    Text,
+    UInt8,
+    UInt16,
+    check_items,
+    is_one_of,
+    layout_of,
+)
+from drone_bridge.wire.stream import StreamConnection
+
+__all__ = [
+    "DEFAULT_PORT",
+    "DISCOVERY_GROUP",
+    "DISCOVERY_PORT",
+    "DISCOVERY_QUERY",
+    "FULL_SPEED",
+    "HEADER_BYTES",
+    "MAX_PAYLOAD_BYTES",
+    "MAX_STRING_BYTES",
+    "NEED_DATA",
+    "PROTOCOL_VERSION",
+    "TCP_PORT",
+    "BindFailure",
+    "BindSubsystem",
+    "BindSuccess",
+    "ConnectionClosed",
+    "DriverConnection",
+    "FirmwareInfo",
+    "FromDriver",
+    "FromRobot",
+    "KeepAlive",
+    "LightUpdate",
+    "LogMessage",
+    "MotorSensors",
+    "OpaqueUpdate",
+    "QuerySubsystems",
+    "RegisterDriver",
+    "RobotConnection",
+    "Sensor",
+    "SensorInfo",
+    "SensorLayout",
+    "SensorReading",
+    "SensorType",
+    "SensorUpdate",
+    "SkidSteerUpdate",
+    "Subsystem",
+    "SubsystemBound",
+    "SubsystemInfo",
+    "SubsystemType",
+    "UnbindSubsystem",
+    "UnknownPacket",
+    "UnreadableList",
+    "in_pieces",
+]
+
+PROTOCOL_VERSION = 2
+DEFAULT_PORT = 25600
+TCP_PORT = DEFAULT_PORT  # its name of old
+#: Of "Discovery Protocol": the request goes to a multicast group, and the answer is the robot's bare name.
+DISCOVERY_GROUP = "238.160.102.2"
+DISCOVERY_PORT = 25601
+DISCOVERY_QUERY = b"find robots"
+MAX_PAYLOAD_BYTES = 0xFFFF  # what the length of a packet can say
+MAX_STRING_BYTES = 0xFFFF  # what its uint16 length can say
+
+PacketT = TypeVar("PacketT", bound="Packet")
+
+
+class Reader(layouts.Reader):
+    """Reads one packet's payload, and records how strings were decoded."""
+
+    def __init__(self, payload: bytes) -> None:
+        super().__init__(payload)
+        #: Whether a string was no UTF-8, so that U+FFFD stands for the bytes that could not be read.
+        self.has_replacements = False
+        #: Whether each string read so far looks like text, without control characters.
+        self.is_readable = True
+
+
+class _String(Text):
+    def __init__(self) -> None:
+        super().__init__("H", errors="strict")
+
+    def read(self, reader: layouts.Reader, meaning: str) -> Any:
+        assert isinstance(reader, Reader)
+        raw = self.read_bytes(reader, meaning)
+        try:
+            text = raw.decode()
+        except UnicodeDecodeError:
+            text = raw.decode(errors="replace")
+            reader.has_replacements = True
+        reader.is_readable &= text.isprintable()
+        return text
+
+
+String = Annotated[str, _String()]
+
+
+class Packet(Message):
+    """A packet whose `has_replacements`, if it has one, tells whether strings had invalid bytes."""
+
+    __slots__ = ()
+
+    @classmethod
+    def decode(cls: type[PacketT], body: bytes) -> PacketT:
+        """Decode a whole payload. Raises MisfitError."""
+        reader = Reader(body)
+        packet = cls.read(reader)
+        reader.expect_end()
+        return replace(packet, has_replacements=True) if reader.has_replacements else packet  # type: ignore[type-var]
+
+
+# Packets that are no lists.
+
+
+FULL_SPEED = 2048  # of a motor, on the wire; the same backwards is negative
+
+
+class _Speed(Numbers):
+    """Checked when sent; other programs may exceed full speed, and their values are kept."""
+
+    def flat(self, value: Any, meaning: str) -> tuple[Any, ...] | list[Any]:
+        if isinstance(value, int) and not -FULL_SPEED <= value <= FULL_SPEED:
+            raise LocalProtocolError(f"The {meaning} is {value}, and has to be within ±{FULL_SPEED}.")
+        return super().flat(value, meaning)
+
+
+class _OnOff(Layout):
+    _byte = Numbers("B")
+    _flag = Numbers("?")
+
+    def pack(self, value: Any, meaning: str) -> bytes:
+        return self._flag.pack(value, meaning)
+
+    def read(self, reader: layouts.Reader, meaning: str) -> Any:
+        state = self._byte.read(reader, meaning)
+        if state > 1:
+            raise MisfitError(f"{meaning} is {state}, and has to be 0 or 1")
+        return bool(state)
+
+
+@dataclass(frozen=True, slots=True)
+class KeepAlive(Packet):
+    """0x01, both ways: the robot echoes it."""
+
+    ID = 0x01
+    time_ms: Int64  # when the driver sent it, by its own clock
+
+
+@dataclass(frozen=True, slots=True)
+class QuerySubsystems(Packet):
+    """0x02 to the robot, which answers with the lists of subsystems and sensors."""
+
+    ID = 0x02
+
+
+@dataclass(frozen=True, slots=True)
+class RegisterDriver(Packet):
+    """0x03 to the robot: the driver's name, before any bind."""
+
+    ID = 0x03
+    name: String
+    has_replacements: bool = field(default=False, compare=False)
+
+    @classmethod
+    def decode(cls, payload: bytes) -> "RegisterDriver":
+        """Decode a payload, also of Java drivers, which count characters where others count bytes.
+
+        Raises MisfitError.
+        """
+        try:
+            return super(RegisterDriver, cls).decode(payload)
+        except MisfitError:
+            if (name := _name_by_characters(payload)) is None:
+                raise
+            return cls(name)
+
+
+def _name_by_characters(payload: bytes) -> str | None:
+    """Return the name if the length in front of it is that of a Java string, in UTF-16; otherwise None."""
+    try:
+        name = payload[2:].decode()
+    except UnicodeDecodeError:
+        return None
+    return name if int.from_bytes(payload[:2], "big") == len(name.encode("utf-16-be")) // 2 else None
+
+
+@dataclass(frozen=True, slots=True)
+class BindSubsystem(Packet):
+    """0x04 to the robot."""
+
+    ID = 0x04
+    id: UInt16  # its place in the list of subsystems
+
+
+@dataclass(frozen=True, slots=True)
+class SkidSteerUpdate(Packet):
+    """0x05 to the robot, for a skid steer: the speeds of its motors, from -FULL_SPEED to FULL_SPEED."""
+
+    ID = 0x05
+    id: UInt16
+    left: Annotated[int, _Speed("h")]
+    right: Annotated[int, _Speed("h")]
+
+
+@dataclass(frozen=True, slots=True)
+class LightUpdate(Packet):
+    """0x05 to the robot, for a light."""
+
+    ID = 0x05
+    id: UInt16
+    is_on: Annotated[bool, _OnOff()]
+
+
+@dataclass(frozen=True, slots=True)
+class OpaqueUpdate(Packet):
+    """0x05 to the robot, for a subsystem that does not exist or is of an unknown type."""
+
+    ID = 0x05
+    id: UInt16
+    data: RestOfBody
+
+
+@dataclass(frozen=True, slots=True)
+class UnbindSubsystem(Packet):
+    """0x06 to the robot."""
+
+    ID = 0x06
+    id: UInt16
+
+
+@dataclass(frozen=True, slots=True)
+class BindFailure(Packet):
+    """0x03 from the robot: the subsystem does not exist, or another driver has it."""
+
+    ID = 0x03
+    id: UInt16
+
+
+@dataclass(frozen=True, slots=True)
+class BindSuccess(Packet):
+    """0x04 from the robot, to the new driver of the subsystem."""
+
+    ID = 0x04
+    id: UInt16
+
+
+@dataclass(frozen=True, slots=True)
+class SubsystemBound(Packet):
+    """0x06 from the robot, to all drivers: the driver of a subsystem."""
+
+    ID = 0x06
+    id: UInt16
+    driver: String  # empty when nobody has
+    has_replacements: bool = field(default=False, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class LogMessage(Packet):
+    """0x08 from the robot."""
+
+    ID = 0x08
+    text: String
+    has_replacements: bool = field(default=False, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class FirmwareInfo(Packet):
+    """0x09 from the robot: its software."""
+
+    ID = 0x09
+    type: String  # usually robotd or android
+    version: String
+    protocol_version: UInt16
+    has_replacements: bool = field(default=False, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class UnknownPacket(Packet):
+    """A packet of an undocumented type, skipped by its length."""
+
+    type: int
+    payload: RestOfBody
+
+
+@dataclass(frozen=True, slots=True)
+class UnreadableList(Packet):
+    """A list from the robot (0x02, 0x05 or 0x07) in no known layout, left aside by its length."""
+
+    type: int
+    problem: str  # why it is not in the document's layout, as the end of a sentence
+
+
+# Lists. Their layouts differ from program to program, and nothing on the wire says which one is used. So a list is
+# read strictly in each known layout, and the one that ends exactly at the packet's end is taken. Nothing can be read
+# after an entry of an unknown type, as its size is unknown: the rest stays `opaque`. That is accepted only if the names
+# before it look like text; otherwise any garbage would pass.
+
+
+UINT16 = Numbers("H")
+REST = Bytes()
+
+ListT = TypeVar("ListT")
+
+
+def encoded_count(items: Any, kind: type, missing: Any, meaning: str) -> bytes:
+    """Return the number of items, including missing ones. Raises LocalProtocolError unless it is a list."""
+    check_items(items, kind, meaning)
+    if not isinstance(missing, int):
+        raise LocalProtocolError(f"The number of missing {meaning} is {missing!r:.200}, and has to be whole.")
+    return UINT16.pack(len(items) + missing, f"number of {meaning}")
+
+
+def best_fit(payload: bytes, *layouts: Callable[[Reader], ListT], fallback: Callable[[Reader], ListT]) -> ListT:
+    """Return the payload in the first layout that fits and reads like text, or else in the first that fits.
+
+    If none does, the fallback is tried. Raises MisfitError, with what is wrong in the first layout.
+    """
+    fitting: list[ListT] = []
+    problem = ""  # not the exception, whose traceback holds this frame: each would keep the other, and the lists
+    for layout in layouts:
+        reader = Reader(payload)
+        try:
+            result = layout(reader)
+        except MisfitError as error:
+            problem = problem or str(error)
+            continue
+        if reader.is_readable:
+            return result
+        fitting.append(result)
+    if fitting:
+        return fitting[0]
+    try:
+        return fallback(Reader(payload))
+    except MisfitError:
+        raise MisfitError(problem) from None
+
+
+def opaque_rest(reader: Reader, smallest: int) -> bytes:
+    """Return the bytes from an entry of an unknown type on, at least `smallest`, if that is credible."""
+    if not reader.is_readable or reader.remaining < smallest:
+        raise MisfitError("what follows an unknown type is too short, or the names are not text")
+    return reader.take(reader.remaining, "rest")
+
+
+# The list of subsystems, which drivers bind (0x02).
+
+
+_SMALLEST_SUBSYSTEM = 1 + 2 + 2  # bytes: type, two empty strings
+
+
+class SubsystemType(IntEnum):
+    """The documented types of subsystems."""
+
+    INVALID = 0
+    SKID_STEER = 1
+    LIGHTS = 2
+
+
+_SUBSYSTEM_TYPES = frozenset(SubsystemType)
+
+
+@dataclass(frozen=True, slots=True)
+class MotorSensors(Packet):
+    """The sensors of one side's motor, by their indices in the list of sensors."""
+
+    battery: UInt16
+    temperature: UInt16
+    current: UInt16
+    pwm: UInt16
+
+
+_MOTOR = layout_of(MotorSensors)
+
+
+@dataclass(frozen=True, slots=True)
+class Subsystem(Packet):
+    """Something that a driver can bind."""
+
+    type: UInt8  # a SubsystemType, or another number
+    name: String
+    driver: String = ""  # who has it; empty when nobody has
+    left: MotorSensors | None = None  # of a skid steer, unless the robot speaks protocol 1
+    right: MotorSensors | None = None
+
+    def encode(self) -> bytes:
+        """Return its entry in the list. Raises LocalProtocolError."""
+        head = Packet.encode(self)
+        if self.left is None and self.right is None:
+            return head
+        if self.left is None or self.right is None:
+            raise LocalProtocolError("A subsystem has the sensors of either both sides or none.")
+        if self.type != SubsystemType.SKID_STEER:
+            raise LocalProtocolError(f"Only a skid steer has motors, not a subsystem of type {self.type}.")
+        return head + _MOTOR.pack(self.left, "left motor") + _MOTOR.pack(self.right, "right motor")
+
+    @classmethod
+    def read_entry(cls, reader: Reader, has_sensors: bool) -> "Subsystem":
+        """Read the next entry of a list, in which skid steers have sensors or not."""
+        subsystem = cls.read(reader)
+        if subsystem.type != SubsystemType.SKID_STEER or not has_sensors:
+            return subsystem
+        return replace(subsystem, left=MotorSensors.read(reader), right=MotorSensors.read(reader))
+
+
+@dataclass(frozen=True, slots=True)
+class SubsystemInfo(Packet):
+    """0x02: the subsystems. A subsystem's id is its index."""
+
+    ID = 0x02
+    subsystems: tuple[Subsystem, ...]
+    opaque: bytes = b""  # from the value of the first subsystem of an unknown type on, which is the last one listed
+    missing: int = 0  # how many more subsystems the opaque bytes hold
+    has_replacements: bool = field(default=False, compare=False)
+
+    def encode(self) -> bytes:
+        """Return the payload. Raises LocalProtocolError."""
+        count = encoded_count(self.subsystems, Subsystem, self.missing, "subsystems")
+        entries = [subsystem.encode() for subsystem in self.subsystems]
+        return b"".join((count, *entries, REST.pack(self.opaque, "rest")))
+
+    @classmethod
+    def decode(cls, payload: bytes) -> "SubsystemInfo":
+        """Decode a payload in the layout of protocol 2 or, without the motors' sensors, 1. Raises MisfitError."""
+        return best_fit(
+            payload,
+            lambda reader: cls._read(reader, has_sensors=True),
+            lambda reader: cls._read(reader, has_sensors=False),
+            fallback=lambda reader: cls._read(reader, has_sensors=True, may_be_opaque=True),
+        )
+
+    @classmethod
+    def _read(cls, reader: Reader, has_sensors: bool, may_be_opaque: bool = False) -> "SubsystemInfo":
+        subsystems = []
+        for missing in reversed(range(UINT16.read(reader, "count"))):
+            subsystems.append(Subsystem.read_entry(reader, has_sensors))
+            if may_be_opaque and subsystems[-1].type not in _SUBSYSTEM_TYPES:
+                opaque = opaque_rest(reader, missing * _SMALLEST_SUBSYSTEM)
+                return cls(tuple(subsystems), opaque, missing, reader.has_replacements)
+        reader.expect_end()
+        return cls(tuple(subsystems), has_replacements=reader.has_replacements)
+
+
+# The list of sensors (0x07), and their readings (0x05).
+
+
+_INT32 = Numbers("i")
+_STRING = layout_of(String)
+_SMALLEST_SENSOR = 2 + 2  # bytes: type, an empty string
+_HIGHEST_TYPE = 0x7FFF  # of a sensor: what the document's int16 can say
+_MILLIVOLTS_PER_VOLT = 1000
+
+
+class SensorType(IntEnum):
+    """The documented types of sensors."""
+
+    NULL = 0
+    BATTERY = 1
+    THERMOMETER = 2
+    AMMETER = 3
+    MOTOR_PWM = 4
+
+
+KNOWN_SENSOR_TYPES = frozenset(SensorType)
+
+
+class SensorLayout(str, Enum):
+    """The layouts of the list of sensors (0x07)."""
+
+    DOCUMENT = "document"
+    ROBOTD_1_2 = "robotd-1.2"  # the type is an int32, and only batteries have a value: full voltage in whole volts
+    PROTOCOL_1 = "protocol-1"  # batteries only: full voltage, voltage, name; the NXT adapters, robotd before 2017
+
+
+_TYPES = {SensorLayout.DOCUMENT: Numbers("h"), SensorLayout.ROBOTD_1_2: _INT32}
+
+
+@dataclass(frozen=True, slots=True)
+class Sensor:
+    """A sensor. None is a value that the robot does not give."""
+
+    type: int  # a SensorType, or another number
+    name: str
+    value: int | None = None  # mV, hundredths of a degree Celsius, mA, or -2048 to 2048, by the type
+    full_voltage_mv: int | None = None  # of a battery
+
+
+@dataclass(frozen=True, slots=True)
+class SensorInfo(Packet):
+    """0x07: the sensors. A sensor's id is its index."""
+
+    ID = 0x07
+    sensors: tuple[Sensor, ...]
+    layout: SensorLayout = SensorLayout.DOCUMENT
+    opaque: bytes = b""  # from the value of the first sensor of an unknown type on, which is the last one listed
+    missing: int = 0  # how many more sensors the opaque bytes hold
+    has_replacements: bool = field(default=False, compare=False)
+
+    def encode(self) -> bytes:
+        """Return the payload. Raises LocalProtocolError."""
+        if not isinstance(self.layout, SensorLayout):
+            raise LocalProtocolError(f"The layout of the sensors is {self.layout!r:.200}, and has to be SensorLayout.")
+        parts = [encoded_count(self.sensors, Sensor, self.missing, "sensors")]
+        for sensor in self.sensors:
+            name = _STRING.pack(sensor.name, "name of a sensor")
+            if self.layout is SensorLayout.PROTOCOL_1:
+                parts += [self._encode_value(sensor), name]
+            else:
+                parts += [_TYPES[self.layout].pack(sensor.type, "type of a sensor"), name, self._encode_value(sensor)]
+        return b"".join((*parts, REST.pack(self.opaque, "rest")))
+
+    def _encode_value(self, sensor: Sensor) -> bytes:
+        value, voltage = f"value of {sensor.name!r:.100}", f"full voltage of {sensor.name!r:.100}"
+        if self.layout is SensorLayout.PROTOCOL_1 and sensor.type != SensorType.BATTERY:
+            raise LocalProtocolError(f"{sensor.name!r:.100} is no battery, and protocol 1 lists nothing else.")
+        if self.layout is SensorLayout.ROBOTD_1_2:
+            if sensor.type != SensorType.BATTERY:
+                return b""
+            millivolts = sensor.full_voltage_mv
+            if not isinstance(millivolts, int) or millivolts % _MILLIVOLTS_PER_VOLT:
+                raise LocalProtocolError(f"The {voltage} is {millivolts} mV, and has to be whole volts in this layout.")
+            return _INT32.pack(millivolts // _MILLIVOLTS_PER_VOLT, voltage)
+        if sensor.type == SensorType.NULL or sensor.type not in KNOWN_SENSOR_TYPES:
+            return b""
+        if sensor.type == SensorType.BATTERY:
+            return _INT32.pack(sensor.full_voltage_mv, voltage) + _INT32.pack(sensor.value, value)
+        return _INT32.pack(sensor.value, value)
+
+    @classmethod
+    def decode(cls, payload: bytes) -> "SensorInfo":
+        """Decode a payload in any of the layouts. Raises MisfitError."""
+        return best_fit(
+            payload,
+            cls._read_document,
+            cls._read_robotd,
+            cls._read_protocol_1,
+            fallback=lambda reader: cls._read_document(reader, may_be_opaque=True),
+        )
+
+    @classmethod
+    def _read_document(cls, reader: Reader, may_be_opaque: bool = False) -> "SensorInfo":
+        layout = SensorLayout.DOCUMENT
+        sensors: list[Sensor] = []
+        for missing in reversed(range(UINT16.read(reader, "count"))):
+            kind, name = _TYPES[layout].read(reader, "type"), _STRING.read(reader, "name")
+            if kind == SensorType.BATTERY:
+                full_voltage_mv = _INT32.read(reader, "full voltage")
+                sensors.append(Sensor(kind, name, _INT32.read(reader, "value"), full_voltage_mv))
+            elif kind == SensorType.NULL:
+                sensors.append(Sensor(kind, name))
+            elif kind in KNOWN_SENSOR_TYPES:
+                sensors.append(Sensor(kind, name, _INT32.read(reader, "value")))
+            elif may_be_opaque:
+                sensors.append(Sensor(kind, name))
+                opaque = opaque_rest(reader, missing * _SMALLEST_SENSOR)
+                return cls(tuple(sensors), layout, opaque, missing, reader.has_replacements)
+            else:
+                raise MisfitError(f"the type {kind} of sensor {len(sensors)} is unknown")
+        reader.expect_end()
+        return cls(tuple(sensors), layout, has_replacements=reader.has_replacements)
+
+    @classmethod
+    def _read_robotd(cls, reader: Reader) -> "SensorInfo":
+        """Unknown types can be read as well, as no type has a value in this layout."""
+        sensors: list[Sensor] = []
+        for _ in range(UINT16.read(reader, "count")):
+            kind = _INT32.read(reader, "type")
+            if not 0 <= kind <= _HIGHEST_TYPE:
+                raise MisfitError(f"the type {kind} of sensor {len(sensors)} is none")
+            name = _STRING.read(reader, "name")
+            is_battery = kind == SensorType.BATTERY
+            full_voltage_mv = _INT32.read(reader, "full voltage") * _MILLIVOLTS_PER_VOLT if is_battery else None
+            sensors.append(Sensor(kind, name, full_voltage_mv=full_voltage_mv))
+        reader.expect_end()
+        return cls(tuple(sensors), SensorLayout.ROBOTD_1_2, has_replacements=reader.has_replacements)
+
+    @classmethod
+    def _read_protocol_1(cls, reader: Reader) -> "SensorInfo":
+        sensors: list[Sensor] = []
+        for _ in range(UINT16.read(reader, "count")):
+            full_voltage_mv, value = _INT32.read(reader, "full voltage"), _INT32.read(reader, "value")
+            sensors.append(Sensor(SensorType.BATTERY, _STRING.read(reader, "name"), value, full_voltage_mv))
+        reader.expect_end()
+        return cls(tuple(sensors), SensorLayout.PROTOCOL_1, has_replacements=reader.has_replacements)
+
+
+@dataclass(frozen=True, slots=True)
+class SensorReading(Packet):
+    """The newest value of one sensor."""
+
+    sensor: UInt16  # its place in the list of sensors
+    value: Int32  # in the unit of its type, see Sensor
+
+
+@dataclass(frozen=True, slots=True)
+class SensorUpdate(Packet):
+    """0x05: readings."""
+
+    ID = 0x05
+    readings: tuple[SensorReading, ...]
+    has_ids: bool = True  # protocol 1 sends none: then the readings are those of the sensors in order
+    opaque: bytes = b""  # from the first reading of a sensor of an unknown type on
+    missing: int = 0  # how many readings the opaque bytes hold
+
+    def encode(self) -> bytes:
+        """Return the payload. Raises LocalProtocolError."""
+        count = encoded_count(self.readings, SensorReading, self.missing, "readings")
+        if self.has_ids:
+            readings = [reading.encode() for reading in self.readings]
+        else:
+            readings = [_INT32.pack(reading.value, "reading") for reading in self.readings]
+        return b"".join((count, *readings, REST.pack(self.opaque, "rest")))
+
+    @classmethod
+    def decode(cls, payload: bytes, has_known_width: Callable[[int], bool] = lambda _: True) -> "SensorUpdate":
+        """Decode a payload. Raises MisfitError.
+
+        Args:
+            payload: of the packet.
+            has_known_width: tells whether the sensor of an id has one of the document's types.
+        """
+        return best_fit(
+            payload,
+            lambda reader: cls._read(reader, lambda _: True),
+            cls._read_without_ids,
+            fallback=lambda reader: cls._read(reader, has_known_width),
+        )
+
+    @classmethod
+    def _read(cls, reader: Reader, has_known_width: Callable[[int], bool]) -> "SensorUpdate":
+        readings: list[SensorReading] = []
+        for missing in range(UINT16.read(reader, "count"), 0, -1):
+            sensor = UINT16.read(reader, "sensor")
+            if not has_known_width(sensor):
+                opaque = UINT16.pack(sensor, "sensor") + reader.take(reader.remaining, "rest")
+                return cls(tuple(readings), opaque=opaque, missing=missing)
+            readings.append(SensorReading(sensor, _INT32.read(reader, "value")))
+        reader.expect_end()
+        return cls(tuple(readings))
+
+    @classmethod
+    def _read_without_ids(cls, reader: Reader) -> "SensorUpdate":
+        count = UINT16.read(reader, "count")
+        readings = tuple([SensorReading(i, _INT32.read(reader, "value")) for i in range(count)])
+        reader.expect_end()
+        return cls(readings, has_ids=False)
+
+
+# The two ends of a conversation.
+
+
+Update = SkidSteerUpdate | LightUpdate | OpaqueUpdate
+FromDriver = KeepAlive | QuerySubsystems | RegisterDriver | BindSubsystem | UnbindSubsystem | Update | UnknownPacket
+FromRobot = (
+    KeepAlive
+    | SubsystemInfo
+    | BindFailure
+    | BindSuccess
+    | SensorUpdate
+    | SubsystemBound
+    | SensorInfo
+    | LogMessage
+    | FirmwareInfo
+    | UnknownPacket
+    | UnreadableList
+)
+
+_UPDATES: dict[int, type[SkidSteerUpdate | LightUpdate]] = {
+    SubsystemType.SKID_STEER: SkidSteerUpdate,
+    SubsystemType.LIGHTS: LightUpdate,
+}
+_TYPE = Numbers("B")
+
+
+_HEADER = struct.Struct(">HB")  # length of what follows, type
+HEADER_BYTES = _HEADER.size
+
+
+def in_pieces(packets: Iterable[bytes]) -> list[bytes]:
+    """Return the header and the payload of each packet, to be sent one by one, as the protocol's own driver does.
+
+    A robot may handle one packet per socket read, as the LEGO NXT adapters do: of two packets that arrive in one piece,
+    the second waits for the next piece, and so does everything after it, for good. An additional piece per packet makes
+    such a robot catch up.
+    """
+    pieces = (piece for packet in packets for piece in (packet[:HEADER_BYTES], packet[HEADER_BYTES:]))
+    return [piece for piece in pieces if piece]
+
+
+class _Connection(StreamConnection[EventT]):
+    """The base of both roles. `_sent` and `_received` are the packets of either direction, by type."""
+
+    _header = _HEADER
+    _us: ClassVar[str]
+    _sent: ClassVar[Mapping[int, tuple[type[Packet], ...]]]
+    _received: ClassVar[Mapping[int, type[Packet]]]
+
+    def _measure(self, *header: int) -> tuple[str, int]:
+        length, kind = header
+        return f"a packet of type 0x{kind:02x}", length
+
+    def _read_message(self, header: tuple[int, ...], start: int, end: int) -> Any:
+        payload = bytes(memoryview(self._buffer)[start:end])
+        packet = self._received.get(header[1])
+        return self._decode(packet, payload) if packet else UnknownPacket(header[1], payload)
+
+    def _decode(self, packet: type[Packet], payload: bytes) -> Packet:
+        return packet.decode(payload)
+
+    def _frame(self, packet: Packet) -> bytes:
+        """Return a packet with its header. Raises LocalProtocolError."""
+        name = type(packet).__name__
+        is_unknown = isinstance(packet, UnknownPacket)
+        kind = packet.type if isinstance(packet, UnknownPacket) else getattr(packet, "ID", -1)
+        if is_unknown == is_one_of(kind, tuple(self._sent)) or not (is_unknown or type(packet) in self._sent[kind]):
+            raise LocalProtocolError(f"A {self._us} does not send {name}.")
+        payload = packet.encode()
+        if len(payload) > MAX_PAYLOAD_BYTES:
+            raise LocalProtocolError(f"{name} has {len(payload)} bytes, and {MAX_PAYLOAD_BYTES} are allowed.")
+        return len(payload).to_bytes(2, "big") + _TYPE.pack(kind, f"type of {name}") + payload
+
+
+def _by_type(*packets: type[Packet]) -> dict[int, type[Packet]]:
+    return {packet.ID: packet for packet in packets}
+
+
+_FROM_DRIVER = _by_type(KeepAlive, QuerySubsystems, RegisterDriver, BindSubsystem, OpaqueUpdate, UnbindSubsystem)
+_FROM_ROBOT = _by_type(
+    KeepAlive,
+    SubsystemInfo,
+    BindFailure,
+    BindSuccess,
+    SensorUpdate,
+    SubsystemBound,
+    SensorInfo,
+    LogMessage,
+    FirmwareInfo,
+)
+
+
+#: What a driver can do without: their layouts differ from robot to robot, and their lengths tell where they end.
+_LISTS = (SubsystemInfo, SensorInfo, SensorUpdate)
+
+
+class _Listed:
+    """The robot's lists on a connection, which determine the meaning of later packets."""
+
+    def __init__(self) -> None:
+        self._subsystems: SubsystemInfo | None = None
+        self._sensors = SensorInfo(())
+
+    def note(self, packet: Packet) -> None:
+        if isinstance(packet, SubsystemInfo):
+            self._subsystems = packet
+        elif isinstance(packet, SensorInfo):
+            self._sensors = packet
+
+    def has_known_width(self, sensor: int) -> bool:
+        """Return whether the readings of a sensor are int32, as for all documented types."""
+        listed = self._sensors.sensors
+        return listed[sensor].type in KNOWN_SENSOR_TYPES if sensor < len(listed) else not self._sensors.missing
+
+    def decode(self, packet: type[Packet], payload: bytes) -> Packet:
+        """Decode a payload from the robot. Raises MisfitError."""
+        if packet is SensorUpdate:
+            return SensorUpdate.decode(payload, self.has_known_width)
+        return packet.decode(payload)
+
+    def check(self, update: Update) -> None:
+        """Raise LocalProtocolError for an update that does not fit its subsystem's type, if known."""
+        if self._subsystems is None:
+            return
+        listed = self._subsystems.subsystems
+        if update.id >= len(listed) and self._subsystems.missing:
+            return
+        taken = _UPDATES.get(listed[update.id].type, OpaqueUpdate) if update.id < len(listed) else OpaqueUpdate
+        if not isinstance(update, taken):
+            raise LocalProtocolError(f"Subsystem {update.id} takes {taken.__name__}, and not {type(update).__name__}.")
+
+
+class DriverConnection(_Connection[FromRobot | ConnectionClosed]):
+    """The driver's side.
+
+    `next_event` returns the robot's packets, UnknownPacket for undocumented types, UnreadableList for unknown layouts.
+    """
+
+    _peer, _us = "robot", "driver"
+    _sent: ClassVar = {
+        kind: (SkidSteerUpdate, LightUpdate, OpaqueUpdate) if packet is OpaqueUpdate else (packet,)
+        for kind, packet in _FROM_DRIVER.items()
+    }
+    _received = _FROM_ROBOT
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._listed = _Listed()
+        self._is_registered = False
+
+    def send(self, event: FromDriver) -> bytes:
+        """Return the bytes of a packet.
+
+        Raises LocalProtocolError for what a driver does not send, what does not fit the wire, an update that is not
+        for the type of its subsystem, and a bind before the driver is registered.
+        """
+        if isinstance(event, BindSubsystem) and not self._is_registered:
+            raise LocalProtocolError("A driver has to register before it binds a subsystem.")
+        data = self._frame(event)
+        if isinstance(event, Update):
+            self._listed.check(event)
+        self._is_registered |= isinstance(event, RegisterDriver)
+        return data
+
+    def _decode(self, packet: type[Packet], payload: bytes) -> Packet:
+        try:
+            received = self._listed.decode(packet, payload)
+        except MisfitError as error:
+            if packet not in _LISTS:
+                raise
+            return UnreadableList(packet.ID, str(error))
+        self._listed.note(received)
+        return received
+
+
+class RobotConnection(_Connection[FromDriver | ConnectionClosed]):
+    """The robot's side, for one driver. `next_event` returns the driver's packets."""
+
+    _peer, _us = "driver", "robot"
+    _sent: ClassVar = {kind: (packet,) for kind, packet in _FROM_ROBOT.items()}
+    _received = _FROM_DRIVER
+
+    def __init__(self, subsystem_types: Sequence[int]) -> None:
+        """`subsystem_types`: of the robot's subsystems in order, which determine the meaning of updates.
+
+        A list that is sent later replaces them.
+        """
+        super().__init__()
+        self._subsystem_types = tuple(subsystem_types)
+        self._listed = _Listed()
+
+    def send(self, event: FromRobot) -> bytes:
+        """Return the bytes of a packet.
+
+        Raises LocalProtocolError for what a robot does not send, what does not fit the wire, and a list that a driver
+        would read as something else, as nothing on the wire tells its layout.
+        """
+        data = self._frame(event)
+        if isinstance(event, SubsystemInfo | SensorInfo | SensorUpdate):
+            try:
+                is_read_back = self._listed.decode(type(event), data[self._header.size :]) == event
+            except MisfitError:
+                is_read_back = False
+            if not is_read_back:
+                raise LocalProtocolError(f"A driver would read {event!r:.500} as something else.")
+        self._listed.note(event)
+        if isinstance(event, SubsystemInfo) and not event.missing:
+            self._subsystem_types = tuple(subsystem.type for subsystem in event.subsystems)
+        return data
+
+    def _decode(self, packet: type[Packet], payload: bytes) -> Packet:
+        received = packet.decode(payload)
+        if isinstance(received, OpaqueUpdate) and received.id < len(self._subsystem_types):
+            return _UPDATES.get(self._subsystem_types[received.id], OpaqueUpdate).decode(payload)
+        return received

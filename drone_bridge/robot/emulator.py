@@ -1,0 +1,531 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A simulated tracked robot: discovery over UDP, control over TCP, several drivers at once.
+
+    python3 -m drone_bridge.robot.emulator --name saber
+
+Runs in real time. It reports on standard output, a line for each event: where it listens, who has connected, who has
+bound what, why the motors were stopped, where the robot stood at the end.
+"""
+
+import argparse
+import asyncio
+import contextlib
+import math
+import socket
+import sys
+import time
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+
+from drone_bridge.net.connector import Cancellation
+from drone_bridge.net.tcp_clients import Connection, TcpClients
+from drone_bridge.programs.faults import Fault, fault_of
+from drone_bridge.programs.options import (
+    ProgramParser,
+    add_address,
+    add_choice,
+    add_run,
+    not_negative,
+    port,
+    positive,
+    probability,
+)
+from drone_bridge.programs.program import TrajectoryFile, cancelled_or_after, run_program, say
+from drone_bridge.robot.codec import (
+    DISCOVERY_GROUP,
+    DISCOVERY_PORT,
+    FULL_SPEED,
+    PROTOCOL_VERSION,
+    TCP_PORT,
+    FirmwareInfo,
+    FromRobot,
+    KeepAlive,
+    MotorSensors,
+    Sensor,
+    SensorReading,
+    SensorType,
+    SubsystemType,
+)
+from drone_bridge.robot.device.control import (
+    HEADLIGHT,
+    MAX_DRIVERS,
+    TRACKS,
+    Control,
+    DrivenSubsystem,
+    HangUpError,
+    Instant,
+    RobotConversation,
+)
+from drone_bridge.robot.device.dialects import Dialect, FaultyRobotdControl, Protocol1Control
+from drone_bridge.robot.discovery import DiscoveryResponder, DiscoveryRoute
+from drone_bridge.wire.events import RemoteProtocolError
+
+# The physics: two motors with their drivers, a battery and a light.
+
+
+MOTOR_TIME_CONSTANT_S = 0.1
+AMBIENT_C = 22.0
+EMPTY_FRACTION = 0.85  # of the full voltage, when there is no charge left
+IDLE_CURRENT_A = 0.2  # of the electronics
+ROLLING_CURRENT_A = 2.0  # of a motor at full speed
+TURNING_CURRENT_A = 4.0  # more, of each motor when they run at full speed against each other: tracks skid
+ACCELERATION_CURRENT_A = 6.0  # more, of a motor that stands still and should be at full speed
+BATTERY_RESISTANCE_OHM = 0.05
+HEATING_K_PER_A2_S = 0.02
+COOLING_PER_S = 0.02
+
+
+@dataclass(frozen=True, slots=True)
+class Chassis:
+    """The constants of the chassis."""
+
+    wheel_separation: float = 0.5  # m between the tracks
+    max_speed: float = 1.0  # m/s of a track at full speed
+    full_voltage: float = 12.6  # V
+    capacity: float = 7.0  # Ah
+
+
+@dataclass(slots=True)
+class Motor:
+    """One track's motor."""
+
+    setting: int = 0  # -FULL_SPEED to FULL_SPEED
+    speed: float = 0.0  # of full speed, -1 to 1
+    current: float = 0.0  # A
+    temperature: float = AMBIENT_C  # degrees Celsius
+
+    def advance(self, step_s: float, other_speed: float) -> None:
+        """Advance in time. `other_speed` is the other motor's."""
+        target = self.setting / FULL_SPEED
+        missing = abs(target - self.speed)
+        skidding = abs(self.speed - other_speed) / 2
+        self.current = (
+            ROLLING_CURRENT_A * abs(self.speed) + TURNING_CURRENT_A * skidding + ACCELERATION_CURRENT_A * missing
+        )
+        self.speed = target + (self.speed - target) * math.exp(-step_s / MOTOR_TIME_CONSTANT_S)
+        heating = HEATING_K_PER_A2_S * self.current**2
+        settled = AMBIENT_C + heating / COOLING_PER_S
+        self.temperature = settled + (self.temperature - settled) * math.exp(-COOLING_PER_S * step_s)
+
+
+@dataclass(slots=True)
+class TrackedRobot:
+    """The robot's state. It starts at the origin facing along x; heading increases to the left."""
+
+    chassis: Chassis = field(default_factory=Chassis)
+    left: Motor = field(default_factory=Motor)
+    right: Motor = field(default_factory=Motor)
+    is_light_on: bool = False
+    time: float = 0.0  # s
+    x: float = 0.0  # m
+    y: float = 0.0  # m
+    heading: float = 0.0  # rad
+    charge: float = 1.0  # of the battery's capacity
+
+    @property
+    def current(self) -> float:
+        """Battery current, A."""
+        return IDLE_CURRENT_A + self.left.current + self.right.current
+
+    @property
+    def voltage(self) -> float:
+        """Battery voltage under load, V."""
+        unloaded = self.chassis.full_voltage * (EMPTY_FRACTION + (1 - EMPTY_FRACTION) * self.charge)
+        return unloaded - BATTERY_RESISTANCE_OHM * self.current
+
+    @property
+    def speed(self) -> float:
+        """Forward, m/s."""
+        return self.chassis.max_speed * (self.left.speed + self.right.speed) / 2
+
+    @property
+    def turn_rate(self) -> float:
+        """Positive to the left, rad/s."""
+        return self.chassis.max_speed * (self.right.speed - self.left.speed) / self.chassis.wheel_separation
+
+    def drive(self, left: int, right: int) -> None:
+        """Set both motors, clamped to full speed."""
+        self.left.setting, self.right.setting = (
+            max(-FULL_SPEED, min(FULL_SPEED, setting)) for setting in (left, right)
+        )
+
+    def stop(self) -> None:
+        self.drive(0, 0)
+
+    def advance(self, step_s: float) -> None:
+        """Advance along an arc, and discharge the battery."""
+        if self.charge == 0.0:
+            self.stop()
+        speeds = self.left.speed, self.right.speed
+        self.left.advance(step_s, speeds[1])
+        self.right.advance(step_s, speeds[0])
+        turned = self.turn_rate * step_s
+        # The chord of the arc, whose direction is halfway between the headings at its ends.
+        chord = self.speed * step_s * (math.sin(turned / 2) / (turned / 2) if turned else 1.0)
+        self.x += chord * math.cos(self.heading + turned / 2)
+        self.y += chord * math.sin(self.heading + turned / 2)
+        self.heading = math.remainder(self.heading + turned, math.tau)
+        self.charge = max(0.0, self.charge - self.current * step_s / 3600 / self.chassis.capacity)
+        self.time += step_s
+
+
+# The simulated robot as drivers see it: tracks, a headlight, and motor sensors.
+
+
+_MOTORS = (MotorSensors(0, 1, 2, 3), MotorSensors(0, 4, 5, 6))  # left, right; they share the battery
+#: What it can have, by name.
+SUBSYSTEMS = {
+    TRACKS: DrivenSubsystem(SubsystemType.SKID_STEER, TRACKS, _MOTORS),
+    HEADLIGHT: DrivenSubsystem(SubsystemType.LIGHTS, HEADLIGHT),
+}
+
+
+class SimulatedRobot:
+    """A RobotVehicle whose motors drive the physics."""
+
+    def __init__(
+        self,
+        physics: TrackedRobot,
+        names: Sequence[str] = tuple(SUBSYSTEMS),
+        *,
+        appears_s: float = 0.0,
+        is_verbose: bool = False,
+    ) -> None:
+        """Prepare to drive.
+
+        Args:
+            physics: of the robot.
+            names: of the subsystems, in order.
+            appears_s: the age of the robot from which on it has them, and its sensors.
+            is_verbose: report each change of the motors.
+        """
+        self.physics = physics
+        self._subsystems = tuple(SUBSYSTEMS[name] for name in names)
+        self._appears_s = appears_s
+        self._is_verbose = is_verbose
+
+    @property
+    def _has_appeared(self) -> bool:
+        return self.physics.time >= self._appears_s
+
+    @property
+    def subsystems(self) -> Sequence[DrivenSubsystem]:
+        return self._subsystems if self._has_appeared else ()
+
+    def drive(self, number: int, left: int, right: int) -> None:
+        del number
+        if self._is_verbose and (left, right) != (self.physics.left.setting, self.physics.right.setting):
+            say(f"motors {left} {right}")
+        self.physics.drive(left, right)
+
+    def stop(self, number: int) -> None:
+        del number
+        self.physics.stop()
+
+    def light(self, number: int, is_on: bool) -> None:
+        del number
+        self.physics.is_light_on = is_on
+        say(f"light {'on' if is_on else 'off'}")
+
+    def sensors(self) -> list[Sensor]:
+        if not self._has_appeared:
+            return []
+        full_voltage_mv = round(1000 * self.physics.chassis.full_voltage)
+        battery = Sensor(SensorType.BATTERY, "battery", round(1000 * self.physics.voltage), full_voltage_mv)
+        sides = (("left", self.physics.left), ("right", self.physics.right))
+        return [battery, *(sensor for side, motor in sides for sensor in _motor_sensors(side, motor))]
+
+    def readings(self) -> list[SensorReading]:
+        """Return the current values of all sensors."""
+        return [SensorReading(number, sensor.value or 0) for number, sensor in enumerate(self.sensors())]
+
+
+def _motor_sensors(side: str, motor: Motor) -> Iterable[Sensor]:
+    yield Sensor(SensorType.THERMOMETER, f"{side} motor", round(100 * motor.temperature))
+    yield Sensor(SensorType.AMMETER, f"{side} motor", round(1000 * motor.current))
+    yield Sensor(SensorType.MOTOR_PWM, f"{side} motor", motor.setting)
+
+
+# Serves drivers over TCP and advances the simulation.
+
+
+MAX_STEP_S = 0.1  # of the physics, when the machine was busy with something else for long
+COLUMNS = ("time", "x", "y", "heading", "left", "right", "voltage", "light")
+# The name of a program that ends inside its length.
+_GARBAGE = b"\x00\x03\x09\xff\xff\x00"
+
+
+class FaultKind(str, Enum):
+    """Faults that can replace the answer to one keep-alive of the first driver."""
+
+    TRUNCATE = "truncate"  # half of a packet, then the connection is closed
+    GARBAGE = "garbage"  # a packet that is none
+    SILENCE = "silence"  # nothing is sent any more
+
+
+class RobotEmulator:
+    """Serves drivers and advances the simulation."""
+
+    def __init__(
+        self,
+        robot: SimulatedRobot,
+        control: Control,
+        host: str,
+        port: int,
+        *,
+        fault: Fault[FaultKind] | None = None,
+        silence_s: float,
+        reads_one_packet: bool = False,
+    ) -> None:
+        """Listen. Raises LinkError.
+
+        `silence_s` is the silence after which a driver is dropped; `reads_one_packet`: of those in each socket read.
+        """
+        self._robot = robot
+        self._control = control
+        self._fault = fault
+        self._silence_s = silence_s
+        self._reads_one_packet = reads_one_packet
+        self.clients = TcpClients(
+            host,
+            port,
+            self._begin,
+            most=MAX_DRIVERS,
+            ends=(RemoteProtocolError, HangUpError),
+            on_refused=lambda peer: say(f"refused {peer}: {MAX_DRIVERS} drivers are connected already"),
+        )
+
+    def _begin(self, connection: Connection) -> RobotConversation:
+        say(f"connected to {connection.peer}")
+        fault, self._fault = self._fault, None
+        plan = _FaultPlan(fault, connection)
+        return RobotConversation(
+            self._control,
+            connection.peer,
+            connection.send,
+            connection.abort,
+            now,
+            is_suppressed=plan.takes_over,
+            reads_one_packet=self._reads_one_packet,
+        )
+
+    async def hang_up(self) -> None:
+        self.clients.hang_up("the robot has closed the connection")
+        self.clients.close()
+
+    # Time.
+
+    async def move(self, step_s: float, trajectory: TrajectoryFile | None) -> None:
+        """Advance the robot in real time."""
+        vehicle = self._robot.physics
+        before_s = time.monotonic()
+        while True:
+            if trajectory:
+                speeds = vehicle.left.setting, vehicle.right.setting
+                state = (vehicle.time, vehicle.x, vehicle.y, vehicle.heading)
+                trajectory.write((*state, *speeds, vehicle.voltage, float(vehicle.is_light_on)))
+            await asyncio.sleep(step_s)
+            now_s = time.monotonic()
+            left_s, before_s = now_s - before_s, now_s
+            while left_s > 0:
+                vehicle.advance(min(left_s, MAX_STEP_S))
+                left_s -= MAX_STEP_S
+            self._control.drop_silent(now(), self._silence_s)
+
+    async def measure(self, period_s: float) -> None:
+        """Send readings periodically."""
+        while True:
+            await asyncio.sleep(period_s)
+            self._control.send_readings(self._robot.readings())
+
+
+def now() -> Instant:
+    """Return the time."""
+    return Instant(time.monotonic(), time.time_ns() // 1_000_000)
+
+
+class _FaultPlan:
+    """Injects the requested fault."""
+
+    def __init__(self, fault: Fault[FaultKind] | None, connection: Connection) -> None:
+        self._fault = fault
+        self._connection = connection
+        self._keep_alives = 0
+        self._is_silent = False
+
+    def takes_over(self, packet: FromRobot) -> bool:
+        """Return whether the packet must be suppressed."""
+        if self._fault is None or self._is_silent:
+            return self._is_silent
+        self._keep_alives += isinstance(packet, KeepAlive)
+        if self._keep_alives <= self._fault.at:
+            return False
+        kind, self._fault = self._fault.kind, None
+        say(f"fault: {kind.value}")
+        if kind is FaultKind.SILENCE:
+            self._is_silent = True
+        elif kind is FaultKind.GARBAGE:
+            self._connection.send(_GARBAGE)
+        else:
+            self._connection.send(_GARBAGE[: len(_GARBAGE) // 2])
+            self._connection.close("half a packet was sent")
+        return True
+
+
+# The program.
+
+
+SENSOR_PERIOD_S = 1.0  # between readings, where the dialect has no period of its own
+
+
+def serve(options: argparse.Namespace, cancellation: Cancellation, stack: contextlib.ExitStack) -> int:
+    """Serve until the end. Raises LinkError, OSError and ValueError."""
+    trajectory = TrajectoryFile.wanted(options.trajectory, COLUMNS, stack)
+    asyncio.run(_serve(options, cancellation, trajectory))
+    return 0
+
+
+async def _serve(options: argparse.Namespace, cancellation: Cancellation, trajectory: TrajectoryFile | None) -> None:
+    chassis = Chassis(options.wheel_separation, options.max_wheel_speed, options.full_voltage, options.capacity)
+    vehicle = TrackedRobot(chassis, charge=options.charge)
+    robot = SimulatedRobot(vehicle, options.subsystems, appears_s=options.appear_after, is_verbose=options.verbose)
+    if options.dialect is Dialect.ROBOTD_1_2:
+        control: Control = FaultyRobotdControl(robot, say)
+    elif options.dialect is Dialect.PROTOCOL_1:
+        control = Protocol1Control(robot, say)
+    else:
+        control = Control(robot, say, FirmwareInfo("emulator", "1", PROTOCOL_VERSION))
+    silence_s = options.silence_timeout or math.inf
+    server = RobotEmulator(
+        robot,
+        control,
+        options.host,
+        options.port,
+        fault=options.fault,
+        silence_s=silence_s,
+        reads_one_packet=options.one_packet_per_read,
+    )
+    loop = asyncio.get_running_loop()
+    with contextlib.ExitStack() as stack:
+        stack.callback(server.clients.close)
+        await server.clients.start()
+        if not options.no_discovery:
+            _respond(options, loop, stack)
+        say(f"listening on {options.host}:{server.clients.port}")
+        tasks = [
+            asyncio.create_task(server.move(1 / options.rate, trajectory)),
+            asyncio.create_task(server.measure(options.sensor_period or control.readings_period_s or SENSOR_PERIOD_S)),
+        ]
+        await cancelled_or_after(cancellation, options.duration)
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        await server.hang_up()
+    say(
+        f"ended: {vehicle.time:.2f} s, at x {vehicle.x:.3f} m, y {vehicle.y:.3f} m, "
+        f"heading {math.degrees(vehicle.heading):.1f} degrees, battery {vehicle.voltage:.2f} V"
+    )
+
+
+def _respond(options: argparse.Namespace, loop: asyncio.AbstractEventLoop, stack: contextlib.ExitStack) -> None:
+    route = DiscoveryRoute(options.discovery_address, options.discovery_port, options.discovery_interface)
+    responder = DiscoveryResponder(options.name, route)
+    stack.callback(responder.close)
+
+    def answer(readable: socket.socket) -> None:
+        for peer in responder.answer(readable):
+            say(f"answered {peer} as {options.name}")
+
+    for opened in responder.sockets:
+        loop.add_reader(opened, answer, opened)
+        stack.callback(loop.remove_reader, opened)
+    say(f"discovery on {route.address}:{responder.port} through {route.interface}")
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the program; return its exit code."""
+    return run_program("robot", serve, parse(arguments))
+
+
+def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
+    """Read the command line. Exits with a message when it is wrong."""
+    parser = ProgramParser("emulate", "robot", "A simulated tracked robot, in real time.", "after --duration")
+    link = parser.add_argument_group("link")
+    add_address(link, TCP_PORT)
+    add_choice(link, "--dialect", Dialect.DOCUMENT, "variant of the protocol")
+    link.add_argument(
+        "--silence-timeout",
+        type=not_negative,
+        default=2.0,
+        help="silence after which a driver is dropped and its motors are stopped, s; 0 for never "
+        "(%(default)s); robotd-1.2 drops drivers only while 16 are connected",
+    )
+    link.add_argument(
+        "--one-packet-per-read",
+        action="store_true",
+        help="handle one packet per socket read, as the LEGO NXT adapters do; others that came with it wait",
+    )
+    link.add_argument(
+        "--fault",
+        type=fault_of(FaultKind),
+        metavar="KIND@KEEPALIVE",
+        help="truncate, garbage or silence instead of the answer to this keep-alive (from 0) of the first driver",
+    )
+    discovery = parser.add_argument_group("discovery")
+    discovery.add_argument("--name", default=socket.gethostname(), help="of the robot (%(default)s)")
+    discovery.add_argument("--no-discovery", action="store_true", help="do not answer")
+    discovery.add_argument("--discovery-address", default=DISCOVERY_GROUP, help="the group (%(default)s)")
+    discovery.add_argument(
+        "--discovery-port", type=port, default=DISCOVERY_PORT, help="0 takes a free one (%(default)s)"
+    )
+    discovery.add_argument(
+        "--discovery-interface", default="127.0.0.1", help="its address; 0.0.0.0 for all (%(default)s)"
+    )
+    robot = parser.add_argument_group("robot")
+    robot.add_argument(
+        "--subsystems",
+        type=_subsystems,
+        default=tuple(SUBSYSTEMS),
+        metavar="tracks,headlight",
+        help="its subsystems, in list order (%(metavar)s)",
+    )
+    robot.add_argument(
+        "--no-light",
+        dest="subsystems",
+        action="store_const",
+        const=(TRACKS,),
+        help="tracks only: robotd's Java driver can't read a list with further subsystems",
+    )
+    robot.add_argument(
+        "--appear-after",
+        type=not_negative,
+        default=0.0,
+        metavar="SECONDS",
+        help="until then it has no subsystems and sensors; protocol-1 then lists them unasked (%(default)s)",
+    )
+    robot.add_argument("--wheel-separation", type=positive, default=0.5, help="m (%(default)s)")
+    robot.add_argument("--max-wheel-speed", type=positive, default=1.0, help="at 2048, m/s (%(default)s)")
+    robot.add_argument("--full-voltage", type=positive, default=12.6, help="V (%(default)s)")
+    robot.add_argument("--capacity", type=positive, default=7.0, help="of the battery, Ah (%(default)s)")
+    robot.add_argument(
+        "--charge", type=probability, default=1.0, help="of the battery at the start, 0 to 1 (%(default)s)"
+    )
+    run_options = add_run(parser, rate=(50.0, "steps of the physics per second"), duration="seconds")
+    run_options.add_argument(
+        "--sensor-period", type=positive, help=f"between readings, s ({SENSOR_PERIOD_S:g}; 0.25 with protocol-1)"
+    )
+    run_options.add_argument("--verbose", action="store_true", help="also report each change of the motors")
+    return parser.parse_args(arguments)
+
+
+def _subsystems(text: str) -> tuple[str, ...]:
+    """Parse comma-separated names of subsystems."""
+    names = tuple(name.strip() for name in text.split(","))
+    if len(set(names)) < len(names) or not SUBSYSTEMS.keys() >= set(names):
+        raise argparse.ArgumentTypeError(f"must be {' and '.join(SUBSYSTEMS)}, each at most once, not {text!r}")
+    return names
+
+
+if __name__ == "__main__":
+    sys.exit(main())
