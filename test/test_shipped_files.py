@@ -317,13 +317,12 @@ def parameter_tables(path):
     An executable that is named between the last heading and the table is whose they are; else it is the page's bridge.
     """
     text = path.read_text()
-    page = "testbed" if path.name == "README.md" else path.stem
     for table in TABLE.finditer(text):
         section = re.split(r"^(?=#)", text[: table.start()], flags=re.MULTILINE)[-1]
         named = [name for name in re.findall(r"`(\w+)`", section) if name in NODES]
         rows = [re.split(r"(?<!\\)\|", line)[1:-1] for line in table[1].splitlines()]
         rows = [(re.findall(r"`([^`]+)`", names), default) for names, default, *_ in rows]
-        yield (named or [f"{page}_bridge"])[0], rows
+        yield (named or [f"{path.stem}_bridge"])[0], rows
 
 
 def with_defaults(names, default):
@@ -331,22 +330,6 @@ def with_defaults(names, default):
     full = [names[0].rpartition(".")[0] + name if name.startswith(".") else name for name in names]
     texts = default.split(", ")
     return zip(full, texts if len(texts) == len(full) else [default] * len(full), strict=True)
-
-
-SHARED_TABLE = re.compile(r"^\| parameter \| bridges \| default \|.*\n\|[ -|]+\|\n((?:\|.*\n)+)", re.MULTILINE)
-BRIDGES = ("testbed", "dronegui", "simulator", "robot", "telemetry")
-
-
-def shared_parameters(node):
-    """Return the parameters of a bridge that the page about all bridges describes, with the texts of their defaults."""
-    shared = {}
-    for table in SHARED_TABLE.finditer((ROOT / "docs" / "bridges.md").read_text()):
-        for line in table[1].splitlines():
-            names, bridges, default, *_ = re.split(r"(?<!\\)\|", line)[1:-1]
-            # What all bridges have, servers have as well.
-            if bridges.strip() == "all" or node.removesuffix("_bridge") in re.findall(r"\w+", bridges):
-                shared.update(with_defaults(re.findall(r"`([^`]+)`", names), default))
-    return shared
 
 
 def says(text, value):
@@ -372,18 +355,24 @@ def test_a_page_names_existing_parameters_and_their_defaults(path, declared):
         for name, text in listed.items():
             if name != "actual_port":  # the node finds it out
                 assert says(text, plain(parameters.values[name])), f"{name}: {text!r} and {parameters.values[name]!r}"
-        if path.name != "README.md":  # which names the most important ones
-            shared = shared_parameters(node) if node.rpartition("_")[0] in BRIDGES else {}
-            assert listed.keys() | shared.keys() == parameters.values.keys()
+        assert listed.keys() == parameters.values.keys()
 
 
-@pytest.mark.parametrize("name", BRIDGES)
-def test_the_page_about_all_bridges_names_existing_parameters_and_their_defaults(name, declared):
-    values = declared(f"{name}_bridge").values
-    for parameter, text in shared_parameters(name).items():
-        assert says(text, plain(values[parameter])), f"{parameter}: {text!r} and {values[parameter]!r}"
+LINK = re.compile(r"\]\((?!https?:)([^)#\s]*)(?:#([^)\s]+))?\)")
 
 
-def test_every_bridge_has_a_page_with_its_parameters():
-    pages = {node for path in PAGES if path.name != "README.md" for node, _ in parameter_tables(path)}
-    assert {name for name in EXECUTABLES if name.endswith("_bridge")} <= pages
+def anchors(path):
+    """The anchors of a page, as GitHub makes them from its headings."""
+    headings = re.findall(r"^#+ (.*)$", re.sub(r"^```.*?^```", "", path.read_text(), flags=re.M | re.S), re.M)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+@by_name(
+    [*PAGES, *(ROOT / "docs" / "reference").glob("*.md"), ROOT / "CONTRIBUTING.md", ROOT / "benchmark" / "README.md"]
+)
+def test_the_links_of_a_page_lead_somewhere(path):
+    for file, anchor in LINK.findall(path.read_text()):
+        target = (path.parent / file).resolve() if file else path
+        assert target.exists(), file
+        if anchor and target.suffix == ".md":
+            assert anchor in anchors(target), f"{file}#{anchor}"
