@@ -6,9 +6,13 @@ from types import SimpleNamespace
 
 import pytest
 
-from drone_bridge.dronegui.bridge.buttons import PACKETS_PER_LEVEL, ButtonPanel
-from drone_bridge.dronegui.bridge.flight_commands import LINK_TIMEOUT_S, FlightCommands
-from drone_bridge.dronegui.bridge.flight_watch import FlightWatch
+from drone_bridge.dronegui.bridge.flight import (
+    LINK_TIMEOUT_S,
+    PACKETS_PER_LEVEL,
+    ButtonPanel,
+    FlightCommands,
+    FlightWatch,
+)
 
 BUTTON = "take_off"
 

@@ -5,7 +5,7 @@ import pytest
 from builtin_interfaces.msg import Time
 from nav_msgs.msg import Odometry
 
-from drone_bridge.dronegui.bridge.parameters import PARAMETERS as DRONEGUI
+from drone_bridge.dronegui.bridge.node import PARAMETERS as DRONEGUI
 from drone_bridge.robot.bridge.node import PARAMETERS as ROBOT
 from drone_bridge.ros.frames import AXES, FrameNames, OdometryCovariances, WheelOdometry, covariance_from_diagonal
 from drone_bridge.simulator.bridge.parameters import PARAMETERS as SIMULATOR

@@ -20,10 +20,10 @@ from drone_bridge.msg import DroneGuiState
 
 #: A bridge with a fault: it fails at full speed forward, and takes its time to start over.
 FAULTY_BRIDGE = """
-from drone_bridge.dronegui.bridge import bridge as dronegui
-from drone_bridge.links import backoff, udp
+from drone_bridge.dronegui.bridge import node as dronegui
+from drone_bridge.net import connector, udp
 
-backoff.FIRST_DELAY_S = udp.LONGEST_DELAY_S = 60.0
+connector.FIRST_DELAY_S = udp.LONGEST_DELAY_S = 60.0
 commanded = dronegui.DroneGuiBridge._commanded
 
 def commanded_or_fail(bridge):

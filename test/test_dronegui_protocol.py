@@ -1,13 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The dronegui protocol, both roles: documented packets, every refusal, and any datagram at all."""
+"""The dronegui protocol, both roles: documented packets and every refusal."""
 
-import contextlib
 import json
 import math
 from dataclasses import asdict
 
 import pytest
-from hypothesis import example, given
+from hypothesis import given
 from hypothesis import strategies as st
 
 from drone_bridge.dronegui.codec import (
@@ -24,11 +23,6 @@ from drone_bridge.dronegui.codec import (
     ReceiverConnection,
 )
 from drone_bridge.wire.events import LocalProtocolError, RemoteProtocolError
-
-shares = st.floats(-1, 1)
-controls = st.builds(
-    Controls, **dict.fromkeys(BUTTONS, st.booleans()), **dict.fromkeys(AXES, shares | st.sampled_from([-1, 0, 1]))
-)
 
 
 def receive(receiver, document):
@@ -68,13 +62,6 @@ def test_packets_are_numbered_from_1_and_complete():
         }
 
 
-def test_packets_are_strict_json():
-    datagram = ControllerConnection().send(Controls(take_off=True))
-    assert b"true" in datagram
-    assert b"True" not in datagram
-    assert datagram.isascii()
-
-
 @pytest.mark.parametrize(
     ("name", "value"),
     [
@@ -96,10 +83,6 @@ def test_invalid_states_are_not_sent(name, value):
 
 
 # The receiver.
-
-
-def test_the_smallest_document_changes_nothing():
-    assert receive(ReceiverConnection(), b'{ "seq": 1 }') == ControlPacket(1, Controls())
 
 
 def test_states_are_merged():
@@ -131,27 +114,12 @@ def test_packet_1_restarts_the_sequence_and_keeps_the_state():
     assert receive(receiver, {"seq": 1}).seq == 1
 
 
-def test_a_receiver_may_join_late():
-    assert receive(ReceiverConnection(), {"seq": 40}).seq == 40
-
-
 def test_a_refused_packet_changes_nothing():
     receiver = ReceiverConnection()
     receive(receiver, {"seq": 5, "state": {"gas": 0.5}})
     with pytest.raises(RemoteProtocolError):
         receive(receiver, {"seq": 900, "state": {"hover": False, "roll": 1.5}})
     assert receive(receiver, {"seq": 6}) == ControlPacket(6, Controls(gas=0.5))
-
-
-def test_events_come_in_the_order_of_the_datagrams():
-    receiver = ReceiverConnection()
-    for datagram in (b'{"seq": 3}', b"?", b'{"seq": 2}'):
-        receiver.receive_data(datagram)
-    assert receiver.next_event().seq == 3
-    with pytest.raises(RemoteProtocolError):
-        receiver.next_event()
-    assert receiver.next_event() == LatePacket(2, 3)
-    assert receiver.next_event() is NEED_DATA
 
 
 @pytest.mark.parametrize("name", BUTTONS)
@@ -171,16 +139,11 @@ def test_seq_is_an_integer(seq):
     assert "seq is" in refusal({"seq": seq})
 
 
-@pytest.mark.parametrize("literal", ["NaN", "Infinity", "-Infinity"])
-def test_literals_that_json_lacks_are_named(literal):
-    assert literal in refusal(f'{{"seq": 1, "state": {{"roll": {literal}}}}}'.encode())
-    assert literal in refusal(f'{{"seq": 1, "x": {literal}}}'.encode())
-
-
 @pytest.mark.parametrize(
     ("datagram", "reason"),
     [
         (b"", "not JSON"),
+        (b'{"seq": 1, "state": {"roll": NaN}}', "NaN"),
         (b"{}", "no seq"),
         (b"1", "has to be an object"),
         (b'[{"seq": 1}]', "has to be an object"),
@@ -199,6 +162,7 @@ def test_literals_that_json_lacks_are_named(literal):
         (b'{"seq": ' + b"1" * 5000 + b"}", "packet can't be read|seq is 1111"),
         (b"[" * MAX_DATAGRAM_BYTES, "nested more than"),
         (b'{"seq": 1, "x": ' + b"[" * MAX_NESTING + b"]" * MAX_NESTING + b"}", "nested more than"),
+        (b'"' + b"\\" * 8000, "not JSON"),
         (b'{"x":' * 1000 + b"1" + b"}" * 1000, "nested more than"),
     ],
 )
@@ -206,15 +170,6 @@ def test_invalid_packets_are_refused_with_a_reason(datagram, reason):
     sentence = refusal(datagram)
     assert any(part in sentence for part in reason.split("|"))
     assert len(sentence) < 250
-
-
-def test_nesting_up_to_the_limit_is_ignored():
-    inside = MAX_NESTING - 1
-    assert receive(ReceiverConnection(), b'{"seq": 1, "x": ' + b"[" * inside + b"]" * inside + b"}").seq == 1
-
-
-def test_brackets_in_strings_do_not_count_as_nesting():
-    assert receive(ReceiverConnection(), {"seq": 1, "x": '\\"' + "[{" * 100}).seq == 1
 
 
 def test_a_datagram_may_have_8_kib():
@@ -278,15 +233,7 @@ def test_the_real_receiver_does_not_take_everything(document, reason):
     assert reason in refusal(document, loose_values=True)
 
 
-# Anything at all.
-
-
-@given(st.lists(controls, min_size=1, max_size=5), st.booleans(), st.booleans())
-def test_what_a_controller_sends_a_receiver_understands(states, python_literals, complete_states_only):
-    controller = ControllerConnection()
-    receiver = ReceiverConnection(python_literals, complete_states_only)
-    for number, state in enumerate(states, start=1):
-        assert receive(receiver, controller.send(state)) == ControlPacket(number, state)
+# Losses.
 
 
 @given(st.permutations(range(1, 8)), st.sets(st.integers(2, 7)))
@@ -304,40 +251,3 @@ def test_lost_and_reordered_packets_never_override_a_newer_one(order, lost):
             assert event == ControlPacket(number, Controls(roll=number / 10))
         else:
             assert event == LatePacket(number, newest)
-
-
-anything = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
-    lambda inner: st.lists(inner) | st.dictionaries(st.text() | st.sampled_from(["seq", "state", *AXES]), inner),
-)
-packets = st.fixed_dictionaries(
-    {},
-    optional={
-        "seq": st.integers(-2, 2**70) | anything,
-        "state": anything | st.dictionaries(st.sampled_from([*BUTTONS, *AXES, "x"]), anything),
-    },
-)
-datagrams = st.one_of(
-    st.binary(max_size=200),
-    st.text(alphabet='{}[]":,\\ 0123456789eE+-.TrueFalseNoneNaN').map(str.encode),
-    packets.map(lambda document: json.dumps(document).encode()),
-    packets.map(lambda document: str(document).replace("'", '"').encode(errors="surrogatepass")),
-    st.integers(0, 9000).map(lambda count: b'{"seq":' * count),
-    st.integers(0, 9000).map(lambda count: b'"\\"' * count),
-)
-
-
-@given(st.lists(datagrams, max_size=4), st.booleans(), st.booleans(), st.booleans())
-@example([b'"' + b"\\" * 8000], True, True, False)
-@example([b'{"seq":1,"\\ud800":"\\ud800"}'], True, False, True)
-@example([b"-" * 8192], False, False, False)
-def test_any_datagram_gives_a_state_or_a_reason(received, python_literals, complete_states_only, loose_values):
-    receiver = ReceiverConnection(python_literals, complete_states_only, loose_values)
-    for datagram in received:
-        receiver.receive_data(datagram)
-        with contextlib.suppress(RemoteProtocolError):
-            event = receiver.next_event()
-            assert isinstance(event, (ControlPacket, LatePacket))
-            if isinstance(event, ControlPacket):
-                ControllerConnection().send(event.controls)  # whatever comes out can be said
-        assert receiver.next_event() is NEED_DATA

@@ -22,7 +22,7 @@ from std_srvs.srv import SetBool, Trigger
 from twists import twist
 
 from drone_bridge.dronegui.server.buttons import ANSWER_TIMEOUT_S, REFUSED, UNANSWERED, ServiceButtons
-from drone_bridge.dronegui.server.parameters import TARGETS
+from drone_bridge.dronegui.server.node import TARGETS
 
 LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 ZERO = Twist()

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from twists import twist
 
 from drone_bridge.dronegui.codec import ControllerConnection, Controls
-from drone_bridge.dronegui.topics.controls import (
+from drone_bridge.dronegui.topics import (
     HOVER,
     FullScale,
     controls_from_twist,
@@ -59,11 +59,6 @@ def test_components_that_the_wire_lacks_are_ignored():
     assert was_within
 
 
-def test_centred_axes_are_plain_zeros():
-    controls, _ = controls_from_twist(twist(), SHARES)
-    assert b"-0" not in ControllerConnection().send(controls)
-
-
 finite = st.floats(allow_nan=False, allow_infinity=False)
 
 
@@ -82,15 +77,6 @@ def test_a_packet_as_a_message():
 
 
 # The other way round.
-
-
-def test_a_commanded_nose_down_means_forward():
-    assert twist_from_controls(Controls(hover=False, pitch=-0.5), FullScale(1.0, 4.0, 1.0, 1.0)) == twist(forward=2.0)
-
-
-def test_rolling_right_goes_right_and_yawing_right_turns_right():
-    controls = Controls(hover=False, roll=0.5, yaw=0.25, gas=1.0)
-    assert twist_from_controls(controls, FullScale(2.0, 1.0, 2.0, 0.7)) == twist(left=-1.0, left_turn=-0.5, up=0.7)
 
 
 def test_hover_is_zero_whatever_the_axes_say():

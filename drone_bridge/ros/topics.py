@@ -143,6 +143,8 @@ class Topic:
     only_changes: bool = False
     lasts: bool = False
     """Whether a server goes on using the last message, instead of while it is fresh."""
+    fresh_s: float | None = None
+    """For how long a server uses a message, unless that is `source_timeout`."""
     count: str = ""
     """What each message counts as in diagnostics."""
     meaning: str = ""
@@ -259,7 +261,8 @@ class TopicSubscriptions:
         row = self._rows.get(topic)
         if message is None or (row and row.lasts):
             return message
-        return message if time.monotonic() - came_s <= self._node.parameters["source_timeout"] else None
+        allowed_s = row.fresh_s if row and row.fresh_s else self._node.parameters["source_timeout"]
+        return message if time.monotonic() - came_s <= allowed_s else None
 
     def value(self, topic: str) -> Any:
         """Return what the newest message of a topic says on the wire, or None."""

@@ -3,9 +3,10 @@
 
 import contextlib
 import itertools
+import math
 import time
 from collections.abc import Callable, Coroutine
-from typing import Any, Final
+from typing import Any
 
 from diagnostic_msgs.msg import DiagnosticStatus
 from geometry_msgs.msg import Twist
@@ -15,33 +16,256 @@ from rclpy.publisher import Publisher
 from std_msgs.msg import Bool, Empty
 from std_srvs.srv import SetBool, Trigger
 
-from drone_bridge.dronegui.bridge.buttons import ButtonPanel
-from drone_bridge.dronegui.bridge.flight_commands import FlightCommands
-from drone_bridge.dronegui.bridge.flight_watch import FlightWatch, Source
-from drone_bridge.dronegui.bridge.navdata import PROBLEMS, NavdataOutputs, NavdataPort
-from drone_bridge.dronegui.bridge.parameters import PARAMETERS
-from drone_bridge.dronegui.codec import FIRST_SEQ, ControllerConnection, Controls, Demo, FlightState, Navdata
-from drone_bridge.dronegui.topics import controls as translate
-from drone_bridge.dronegui.topics.controls import HOVER, FullScale
+from drone_bridge.dronegui.bridge.flight import ButtonPanel, FlightCommands, FlightWatch, Source
+from drone_bridge.dronegui.codec import (
+    AXES,
+    DEFAULT_NAVDATA_PORT,
+    DEFAULT_PORT,
+    FIRST_SEQ,
+    NEED_DATA,
+    ControllerConnection,
+    Controls,
+    Demo,
+    FlightState,
+    Navdata,
+    VisionDetect,
+)
+from drone_bridge.dronegui.topics import (
+    HOVER,
+    POSE_VARIANCES,
+    TOPICS,
+    TWIST_VARIANCES,
+    DeadReckoning,
+    FullScale,
+    Pose,
+    Translation,
+    controls_from_twist,
+    drone_gui_state,
+    is_zero,
+    navdata_facts,
+    static_transforms,
+    with_buttons,
+)
 from drone_bridge.msg import DroneGuiState
-from drone_bridge.net.connector import Cancellation, LinkCancelledError, LinkError, LinkRefusedError
-from drone_bridge.net.udp import UdpConnector, UdpStream
+from drone_bridge.net.connector import (
+    Cancellation,
+    LinkCancelledError,
+    LinkError,
+    LinkRefusedError,
+    LinkTimeoutError,
+    address_name,
+)
+from drone_bridge.net.udp import Datagram, UdpConnector, UdpListener, UdpStream
+from drone_bridge.net.udp import name as name_of
 from drone_bridge.ros.commands import CommandIntake
-from drone_bridge.ros.common_parameters import frame_names, read_group
+from drone_bridge.ros.common_parameters import (
+    common_parameters,
+    covariance_parameters,
+    frame_names,
+    frame_parameters,
+    full_scale_parameters,
+    odometry_covariances,
+    read_group,
+)
 from drone_bridge.ros.frames import DroneFrameNames
 from drone_bridge.ros.lease import with_lease
-from drone_bridge.ros.link_node import LinkNode, repeat_farewell
+from drone_bridge.ros.link_node import STALE_DATAGRAMS, LinkNode, repeat_farewell
+from drone_bridge.ros.parameters import ParameterDeclaration
 from drone_bridge.ros.program import run
-from drone_bridge.ros.topics import latched
+from drone_bridge.ros.topics import TopicPublishers, latched
+from drone_bridge.wire.events import RemoteProtocolError
+
+PARAMETERS = (
+    *common_parameters(DEFAULT_PORT, "The GUI's port.", roles=("connect",)),
+    ParameterDeclaration("rate", 20.0, "Control packets per second.", (2.0, 200.0), live=True),
+    ParameterDeclaration(
+        "press_time", 0.5, "Seconds for which a service holds its button down.", range=(0.05, 5.0), live=True
+    ),
+    *full_scale_parameters(AXES),
+    ParameterDeclaration(
+        "hover_on_zero", False, "Press hover on a cmd_vel of zero, instead of holding the drone level.", live=True
+    ),
+    ParameterDeclaration(
+        "first_packet_copies",
+        1,
+        "How many times packet 1 is sent. If it is lost, a receiver that has seen higher numbers ignores what follows.",
+        range=(1, 10),
+    ),
+    ParameterDeclaration(
+        "receive_navdata",
+        True,
+        "Listen for navdata. Disable for a GUI that sends none; assume_flying then sets whether the drone flies.",
+    ),
+    ParameterDeclaration(
+        "navdata_port", DEFAULT_NAVDATA_PORT, "The local port to which the GUI sends navdata.", range=(1, 65535)
+    ),
+    ParameterDeclaration(
+        "navdata_timeout",
+        1.0,
+        "Seconds without navdata after which the last one is considered outdated.",
+        range=(0.2, 60.0),
+        live=True,
+    ),
+    ParameterDeclaration(
+        "initially",
+        "unknown",
+        "Where the drone is when the process starts: landed, if a person vouches for it at each start, so not where "
+        "something starts the process again: its takeoff may press reset, which stops the motors of a flying drone.",
+        choices=("unknown", "landed"),
+    ),
+    ParameterDeclaration(
+        "bootstrap",
+        True,
+        "Press reset before the first take-off if no navdata arrives and a person has said that the drone is on the "
+        "ground: a GUI requests navdata from its drone only then, and never lands the drone without it.",
+        live=True,
+    ),
+    ParameterDeclaration(
+        "bootstrap_timeout", 3.0, "Seconds to wait for navdata after that press.", range=(0.1, 60.0), live=True
+    ),
+    ParameterDeclaration(
+        "confirm_timeout",
+        5.0,
+        "Seconds within which navdata must confirm a take-off or landing after its button was pressed.",
+        range=(0.1, 60.0),
+        live=True,
+    ),
+    ParameterDeclaration(
+        "publish_odometry", True, "Publish odom: integrated velocities, with the measured height and attitude."
+    ),
+    *frame_parameters("publish_map_to_odom", "map_frame"),
+    *covariance_parameters(POSE_VARIANCES, TWIST_VARIANCES, "odom"),
+)
+
+
+# Navdata.
+
+
+#: Time between attempts to open the port.
+RETRY_S = 2.0
+#: Limits what diagnostics keep of unknown types, which peers choose.
+MAX_OTHER_TYPES = 8
+MAX_TYPE_LETTERS = 24
+
+# Counts whose growth is a warning.
+FOREIGN_NAVDATA = "refused navdata"
+PORT_UNAVAILABLE = "missed navdata ports"
+
+
+class NavdataPort:
+    """Receives the GUI's datagrams at our address towards it. For the link's thread."""
+
+    def __init__(
+        self,
+        node: LinkNode,
+        stream: UdpStream,
+        connection: ControllerConnection,
+        cancellation: Cancellation,
+        take: Callable[[Navdata, bytes], None],
+    ) -> None:
+        """`take` gets each block that could be decoded, and its datagram."""
+        self._node = node
+        self._own_host, self._gui_host = stream.own_host, stream.peer_host
+        self._connection = connection
+        self._cancellation = cancellation
+        self._take = take
+        self._listener: UdpListener | None = None
+        self._tried_s = -math.inf
+        self._other_types: set[str] = set()
+
+    @property
+    def is_open(self) -> bool:
+        return self._listener is not None
+
+    def receive_until(self, due_s: float) -> None:
+        """Receive navdata until a time of time.monotonic. Raises LinkCancelledError."""
+        while True:
+            self._open()
+            left_s = max(0.0, due_s - time.monotonic())
+            if self._listener:
+                self._receive(self._listener, left_s)
+            elif self._cancellation.wait(min(left_s, RETRY_S)):
+                raise LinkCancelledError("Waiting was cancelled.")
+            if time.monotonic() >= due_s:
+                return
+
+    def close(self) -> None:
+        if self._listener:
+            self._listener.close()
+            self._listener = None
+
+    def _open(self) -> None:
+        now_s = time.monotonic()
+        if self._listener or now_s < self._tried_s + RETRY_S:
+            return
+        self._tried_s = now_s
+        port = self._node.parameters["navdata_port"]
+        try:
+            freshness = self._node.fresh_within("navdata_timeout")
+            self._listener = UdpListener(
+                self._own_host, port, self._cancellation, self._node.wire_log, freshness=freshness
+            )
+        except LinkError as error:
+            self._node.reports.count_and_warn_ongoing(
+                PORT_UNAVAILABLE, f"{error} Without it there is no navdata; retrying."
+            )
+        else:
+            self._node.reports.end_ongoing(PORT_UNAVAILABLE)
+            self._node.inform(f"Listening for navdata on {address_name(self._own_host, port)}.")
+
+    def _receive(self, listener: UdpListener, timeout_s: float) -> None:
+        try:
+            datagram = listener.receive(timeout_s)
+        except LinkTimeoutError:
+            return
+        except LinkCancelledError:
+            raise
+        except LinkError as error:
+            self.close()
+            self._node.count_and_warn(PORT_UNAVAILABLE, f"{error} The port is opened again.")
+            return
+        self._read(datagram)
+
+    def _read(self, datagram: Datagram) -> None:
+        counts = self._node.statistics.counts
+        if datagram.source[0] != self._gui_host:
+            self._node.reports.count_and_warn_ongoing(
+                FOREIGN_NAVDATA,
+                f"Navdata of {name_of(datagram.source)} was refused: the GUI is at {self._gui_host}.",
+            )
+            return
+        self._connection.receive_data(datagram.data)
+        try:
+            block = self._connection.next_event()
+        except RemoteProtocolError as error:
+            self._node.count_and_warn(
+                "rejected input", f"A datagram of navdata from {name_of(datagram.source)} was refused: {error}"
+            )
+            return
+        if block is NEED_DATA:
+            return
+        if isinstance(block, Demo):
+            counts["navdata"] += 1
+            self._node.statistics.facts["navdata source"] = name_of(datagram.source)
+        elif isinstance(block, VisionDetect):
+            counts["detections"] += 1
+        else:
+            counts["other navdata"] += 1
+            if len(self._other_types) < MAX_OTHER_TYPES:
+                self._other_types.add(block.type[:MAX_TYPE_LETTERS])
+                self._node.statistics.facts["other navdata types"] = ", ".join(sorted(self._other_types))
+        self._take(block, datagram.data)
+
+
+# The node.
 
 #: Hover packets at the start, as UDP may lose some.
-HOVER_PACKETS: Final = 3
+HOVER_PACKETS = 3
 #: The count of packets for which the network reported that nobody listens.
-UNHEARD: Final = "undelivered packets"
-
+UNHEARD = "undelivered packets"
 # Conditions in diagnostics.
-NO_NAVDATA: Final = "navdata"
-EMERGENCY: Final = "emergency"
+NO_NAVDATA = "navdata"
+EMERGENCY = "emergency"
 
 
 class DroneGuiBridge(LinkNode):
@@ -55,7 +279,15 @@ class DroneGuiBridge(LinkNode):
     open_state = "sending"
     peer_may_be_silent = True
     rates = ("packets", "commands", "navdata", "detections")
-    problems = (*LinkNode.problems, UNHEARD, "refused commands", "dropped messages", *PROBLEMS)
+    problems = (
+        *LinkNode.problems,
+        UNHEARD,
+        "refused commands",
+        "dropped messages",
+        FOREIGN_NAVDATA,
+        PORT_UNAVAILABLE,
+        STALE_DATAGRAMS,
+    )
 
     def __init__(self, **options: Any) -> None:
         super().__init__("dronegui_bridge", PARAMETERS, **options)
@@ -97,7 +329,10 @@ class DroneGuiBridge(LinkNode):
         if self.parameters["initially"] == "landed":
             self._watch.begin(is_flying=False)
         if self._flight.receives_navdata:
-            self._outputs = NavdataOutputs(self, names)
+            has_odometry = self.parameters["publish_odometry"]
+            table = [row for row in TOPICS if has_odometry or row.of is not Pose]
+            translation = Translation(names, odometry_covariances(self.parameters))
+            self._topics = TopicPublishers(self, table, translation, static_transforms(names))
         self._commands: CommandIntake[Controls] = CommandIntake(self)
         self._commands.take_limited_velocities(self._read, ("linear.x", "linear.y", "linear.z", "angular.z"))
         for name, command in self._flight_commands():
@@ -111,7 +346,8 @@ class DroneGuiBridge(LinkNode):
         self._watch.listen()
         self._is_flying = None
         if self._flight.receives_navdata:
-            self._outputs.restart()
+            self._topics.restart()
+            self._dead_reckoning = DeadReckoning()
         host, port = self.parameters["host"], self.parameters["port"]
         return UdpConnector(host, port, cancellation, self._connecting_failed, self.wire_log)
 
@@ -140,7 +376,7 @@ class DroneGuiBridge(LinkNode):
                 self._send(stream, HOVER if number < HOVER_PACKETS else self._commanded())
                 # After a delay, continue from now without catching up.
                 due_s = max(due_s + 1 / self.parameters["rate"], time.monotonic())
-                self._receive_until(due_s)
+                self._receive_until(port, due_s)
         except Exception:
             self._leave_hovering(stream)
             raise
@@ -158,7 +394,7 @@ class DroneGuiBridge(LinkNode):
         if controls is None:
             self.statistics.counts["hover packets"] += 1
             return HOVER
-        if translate.is_zero(controls) and self.parameters["hover_on_zero"]:
+        if is_zero(controls) and self.parameters["hover_on_zero"]:
             return HOVER
         return controls
 
@@ -166,7 +402,7 @@ class DroneGuiBridge(LinkNode):
         """Send a packet with the pressed buttons, and publish it. Raises LinkError."""
         now_s = time.monotonic()
         down = self._buttons.down(now_s)
-        controls = translate.with_buttons(controls, down)
+        controls = with_buttons(controls, down)
         seq = self._connection.next_seq
         datagram = self._connection.send(controls)
         was_refused = False
@@ -184,13 +420,13 @@ class DroneGuiBridge(LinkNode):
         if self._buttons.sent(down, now_s, was_refused):
             self._wait_ended.trigger()
         if self.is_wanted(self._state_publisher):
-            message = translate.drone_gui_state(seq, controls, self.get_clock().now().to_msg())
+            message = drone_gui_state(seq, controls, self.get_clock().now().to_msg())
             message.header.frame_id = self._frame_id
             self.publish(self._state_publisher, message)
 
-    def _receive_until(self, due_s: float) -> None:
+    def _receive_until(self, port: NavdataPort, due_s: float) -> None:
         """Receive navdata until a time of time.monotonic. Raises LinkCancelledError."""
-        if port := self._flight.navdata_port:
+        if self._flight.receives_navdata:
             port.receive_until(due_s)
             self._report_navdata()
         elif self._cancelled.wait(max(0.0, due_s - time.monotonic())):
@@ -205,8 +441,12 @@ class DroneGuiBridge(LinkNode):
             self._flight.was_reset_pressed = False  # if the GUI falls silent after this, it may be a new one
             if self._watch.is_flying is not None and self._watch.is_flying != self._is_flying:
                 self._publish_flying(self._watch.is_flying)
-            self.statistics.facts |= translate.navdata_facts(block)
-        self._outputs.publish(block, datagram, self.now())
+            self.statistics.facts |= navdata_facts(block)
+        stamp = self.now()
+        self._topics.publish(datagram, stamp)
+        self._topics.publish(block, stamp)
+        if isinstance(block, Demo) and (pose := self._dead_reckoning.update(block, received_s)):
+            self._topics.publish(pose, stamp)
         self.statistics.took("navdata read to published", time.monotonic() - received_s)
 
     def _report_navdata(self) -> None:
@@ -243,7 +483,7 @@ class DroneGuiBridge(LinkNode):
     # What the executor does.
 
     def _read(self, twist: Twist) -> tuple[Controls, bool]:
-        return translate.controls_from_twist(twist, read_group(self.parameters, "full_scale", FullScale))
+        return controls_from_twist(twist, read_group(self.parameters, "full_scale", FullScale))
 
     def _finish_waits(self) -> None:
         for press in self._buttons.over():

@@ -7,7 +7,7 @@ import time
 from collections import deque
 from collections.abc import Callable
 from functools import partial
-from typing import Any, Final, Protocol
+from typing import Any, Protocol
 
 from rclpy.exceptions import InvalidHandle
 from std_msgs.msg import Empty
@@ -15,13 +15,13 @@ from std_srvs.srv import SetBool, Trigger
 
 from drone_bridge.ros.link_node import LinkNode
 
-REFUSED: Final = "refused presses"
-MISSING: Final = "missing services"
-SERVICE_CHECK_PERIOD_S: Final = 0.5
-MAX_PENDING: Final = 4  # calls of one service; older ones are abandoned
-UNANSWERED: Final = "unanswered presses"
+REFUSED = "refused presses"
+MISSING = "missing services"
+SERVICE_CHECK_PERIOD_S = 0.5
+MAX_PENDING = 4  # calls of one service; older ones are abandoned
+UNANSWERED = "unanswered presses"
 #: More than dronegui_bridge needs by default to bring up a GUI, take off, and look whether the drone flies.
-ANSWER_TIMEOUT_S: Final = 15.0
+ANSWER_TIMEOUT_S = 15.0
 
 
 class Buttons(Protocol):

@@ -6,18 +6,40 @@ become navdata.
 """
 
 import contextlib
+import math
 import time
-from typing import Any, Final, NamedTuple
+from typing import Any, NamedTuple
 
-from std_msgs.msg import Bool
+from std_msgs.msg import Bool, String
 
-from drone_bridge.dronegui.codec import ControlPacket, Controls
+from drone_bridge.dronegui.codec import (
+    AXES,
+    DEFAULT_NAVDATA_PORT,
+    DEFAULT_NAVDATA_SOURCE_PORT,
+    DEFAULT_PORT,
+    MAX_DATAGRAM_BYTES,
+    NEED_DATA,
+    ControllerConnection,
+    ControlPacket,
+    Controls,
+    Demo,
+    FlightState,
+    Navdata,
+    VisionDetect,
+)
 from drone_bridge.dronegui.device import Dialect, Gui
 from drone_bridge.dronegui.server.buttons import REFUSED, UNANSWERED, Buttons, ServiceButtons, TopicButtons
-from drone_bridge.dronegui.server.navdata import UNSENT, NavdataSender
-from drone_bridge.dronegui.server.parameters import PARAMETERS, TARGETS
-from drone_bridge.dronegui.server.sources import DOUBTFUL
-from drone_bridge.dronegui.topics.controls import FullScale, twist_from_controls
+from drone_bridge.dronegui.topics import (
+    DETECTIONS_TOPIC,
+    NAVDATA_TOPIC,
+    TABLE,
+    TOPICS,
+    FullScale,
+    assembled_demo,
+    navdata_facts,
+    twist_from_controls,
+)
+from drone_bridge.msg import DetectionArray
 from drone_bridge.net.connector import (
     Backoff,
     Cancellation,
@@ -28,14 +50,274 @@ from drone_bridge.net.connector import (
 )
 from drone_bridge.net.udp import Datagram, UdpListener, open_preferred
 from drone_bridge.net.udp import name as name_of
-from drone_bridge.ros.common_parameters import read_allowed_peers, read_group
+from drone_bridge.ros.common_parameters import (
+    ALLOWED_PEERS,
+    NEUTRAL_TIME,
+    SOURCE_TIMEOUT,
+    common_parameters,
+    full_scale_parameters,
+    read_allowed_peers,
+    read_group,
+)
 from drone_bridge.ros.lease import LeaseWatch
 from drone_bridge.ros.link_node import AFTER_STALLS, STALE_DATAGRAMS, LinkNode
+from drone_bridge.ros.parameters import ParameterDeclaration
 from drone_bridge.ros.program import run
+from drone_bridge.ros.topics import TopicSubscriptions, latched
 from drone_bridge.ros.velocity_output import OPERATORS_LOST, VelocityOutput
-from drone_bridge.wire.events import RemoteProtocolError
+from drone_bridge.wire.events import LocalProtocolError, RemoteProtocolError
 
-LATE: Final = "late packets"
+#: The buttons that operators press, by the names of the bridge's services.
+TARGETS = ("takeoff", "land", "reset", "hover")
+
+PARAMETERS = (
+    *common_parameters(DEFAULT_PORT, "The port for control packets; 0 picks a free one.", roles=("listen",)),
+    SOURCE_TIMEOUT,
+    NEUTRAL_TIME,
+    ALLOWED_PEERS,
+    ParameterDeclaration(
+        "rate",
+        20.0,
+        "The minimum rate of cmd_vel while an operator is heard, Hz; every packet is also published at once.",
+        range=(1.0, 200.0),
+        live=True,
+    ),
+    *full_scale_parameters(AXES),
+    ParameterDeclaration(
+        "buttons_as",
+        "services",
+        "How take_off and reset reach the drone: as std_srvs/Trigger calls, or as std_msgs/Empty on topics.",
+        choices=("services", "topics"),
+    ),
+    *(
+        ParameterDeclaration(
+            f"target.{name}",
+            "",
+            f"The service or topic for {name}. If empty, the service dronegui_bridge/{name}"
+            + (", a std_srvs/SetBool." if name == "hover" else f" or the topic {name}."),
+        )
+        for name in TARGETS
+    ),
+    ParameterDeclaration(
+        "python_literals",
+        False,
+        "Accept True, False and None, which appear in the protocol's document but are not JSON.",
+    ),
+    ParameterDeclaration(
+        "loose_values",
+        True,
+        "Accept 0 and 1 for buttons, axes beyond 1, and any seq, as the real GUI does.",
+    ),
+    ParameterDeclaration(
+        "bootstrapped",
+        True,
+        "Send navdata, and track whether the drone is flying, from the start. If false, only after the first reset, "
+        "as the real GUI does; until then take_off cannot land the drone.",
+    ),
+    ParameterDeclaration("navdata_port", DEFAULT_NAVDATA_PORT, "The operators' port for navdata.", range=(1, 65535)),
+    ParameterDeclaration(
+        "navdata_source_port",
+        DEFAULT_NAVDATA_SOURCE_PORT,
+        "The local port from which navdata is sent, if it is free; 0 picks any.",
+        range=(0, 65535),
+    ),
+    ParameterDeclaration(
+        "navdata_rate", 15.0, "The maximum rate of the drone's state in navdata, Hz.", range=(0.1, 200.0)
+    ),
+)
+
+
+# The drone in ROS, and navdata of it.
+
+#: The count of messages that the drone is on the ground which were not believed.
+DOUBTFUL = "doubtful landings"
+UNSENT = "unsent navdata"
+SILENT_SOURCES = "sources"
+#: How often publishers are counted.
+PUBLISHER_CHECK_PERIOD_S = 0.1
+MOTION_TOPICS = ("imu/data", "odom", "velocity", "altitude")
+
+
+class FlyingState:
+    """Whether the drone flies: by its topic or its navdata, else by what it was told."""
+
+    def __init__(self, node: LinkNode) -> None:
+        self._node = node
+        #: None while nothing is known; what was commanded counts only where nothing else says so.
+        self.is_flying: bool | None = None
+        self._is_told = False  # by a topic
+        self._vouching: frozenset[bytes] = frozenset()  # the publishers of `flying` when the drone was known to fly
+        self._is_landed_doubtful = False
+        self._was_told_to_land = False
+        self._is_stopped = False  # by an emergency
+        node.make_subscription(Bool, "flying", self._take_flying, latched())
+
+    def pressed(self, name: str) -> None:
+        """Note a press of takeoff, land or reset, which stops the motors in the air."""
+        self._is_stopped = name == "reset" and bool(self.is_flying)
+
+    def done(self, name: str) -> None:
+        """Note that the drone carries out a press."""
+        self._was_told_to_land = name == "land"
+        if not self._is_told or (self._is_landed_doubtful and name != "takeoff"):
+            self._know(name == "takeoff")
+
+    def shown(self, is_flying: bool) -> None:
+        """Note what the drone's navdata shows."""
+        self._is_told = True
+        if is_flying is not self.is_flying:
+            self._know(is_flying)
+
+    def state(self, is_hovering: bool) -> FlightState | None:
+        """Return what navdata says of it."""
+        if self.is_flying is None:
+            return None
+        if not self.is_flying:
+            return FlightState.DEFAULT if self._is_stopped else FlightState.LANDED
+        if self._was_told_to_land:
+            return FlightState.LANDING
+        return FlightState.HOVERING if is_hovering else FlightState.FLYING
+
+    def _take_flying(self, message: Bool) -> None:
+        self._is_told = True
+        publishers = self._publishers_of_flying()
+        if self.is_flying and not message.data and publishers - self._vouching:
+            # A bridge that was started in flight may take the drone for landed, and a press would then take off.
+            self._is_landed_doubtful = True
+            self._node.reports.count_and_warn(
+                DOUBTFUL,
+                f"{self._node.resolve_topic_name('flying')} says that the drone is on the ground, but so may a node "
+                "started while it flew: take_off means land until navdata shows that, or land or reset succeeds.",
+            )
+            return
+        self._know(message.data, publishers)
+
+    def _know(self, is_flying: bool, publishers: frozenset[bytes] | None = None) -> None:
+        self.is_flying, self._is_landed_doubtful = is_flying, False
+        self._is_stopped &= not is_flying
+        self._was_told_to_land &= is_flying
+        self._vouching = self._publishers_of_flying() if publishers is None else publishers
+
+    def _publishers_of_flying(self) -> frozenset[bytes]:
+        found = self._node.get_publishers_info_by_topic(self._node.resolve_topic_name("flying"))
+        return frozenset(bytes(publisher.endpoint_gid) for publisher in found)
+
+
+class NavdataSender:
+    """Sends navdata, in the executor, while the node is active."""
+
+    def __init__(self, node: LinkNode) -> None:
+        self._node = node
+        self._reader = ControllerConnection()
+        self._forwarded_s = -math.inf  # when the last demo was
+        self._has_publisher = False
+        self._checked_s = -math.inf
+        self._gui: Gui | None = None
+        self._socket: UdpListener | None = None
+        self.flying = FlyingState(node)
+        self._translation = TABLE.make_translation()
+        self._topics = TopicSubscriptions(node, TOPICS, self._translation, self._take)
+
+    def open(self, gui: Gui, socket: UdpListener) -> None:
+        """Start sending from this socket."""
+        self._forwarded_s = -math.inf
+        self._gui, self._socket = gui, socket
+
+    def close(self) -> None:
+        self._gui = None
+        if self._socket:
+            self._socket.close()
+
+    @property
+    def is_flying(self) -> bool:
+        """Whether the drone is in the air according to the newest navdata or a topic."""
+        return bool(self.flying.is_flying)
+
+    def report(self) -> None:
+        """Report in diagnostics whether there is navdata to send. For the link's thread."""
+        has_motion = self._is_forwarding or any(self._topics.message(topic) for topic in MOTION_TOPICS)
+        problem = None if has_motion else "no topic gives the drone's motion, so no navdata is sent"
+        advice = "expected are imu/data, odom, velocity, altitude, or a bridge's dronegui/navdata"
+        self._node.reports.update_condition(SILENT_SOURCES, problem, advice)
+
+    @property
+    def _is_forwarding(self) -> bool:
+        """Whether a bridge publishes its drone's navdata."""
+        return bool(time.monotonic() - self._forwarded_s <= self._node.parameters["source_timeout"])
+
+    def _take(self, topic: str, message: Any) -> None:
+        if topic == NAVDATA_TOPIC:
+            self._forward(message)
+        elif topic == DETECTIONS_TOPIC:
+            self._send_detections(message)
+        else:
+            self._topics.put(topic, message)
+            if topic in MOTION_TOPICS:
+                self._send_demo()
+
+    def _forward(self, message: String) -> None:
+        """Forward a block unchanged."""
+        gui = self._gui
+        datagram = message.data.encode()[: MAX_DATAGRAM_BYTES + 1]
+        self._reader.receive_data(datagram)
+        try:
+            block = self._reader.next_event()
+        except RemoteProtocolError as error:
+            self._node.count_and_warn("rejected messages", f"A message on {NAVDATA_TOPIC} was refused: {error}")
+            return
+        if isinstance(block, Demo):
+            self._forwarded_s = time.monotonic()
+            if block.flight_state is not None:  # 0 is a state, too
+                self.flying.shown(block.flight_state.is_airborne)
+        if gui and block is not NEED_DATA and gui.hears_drone(time.monotonic()):
+            self._send(gui, block, datagram)
+
+    def _has_navdata_topic(self) -> bool:
+        """Return whether a bridge publishes navdata; the graph is queried only now and then."""
+        now_s = time.monotonic()
+        if now_s - self._checked_s > PUBLISHER_CHECK_PERIOD_S:
+            self._checked_s = now_s
+            topic = self._node.resolve_topic_name(NAVDATA_TOPIC)
+            self._has_publisher = self._node.count_publishers(topic) > 0
+        return self._has_publisher
+
+    def _send_demo(self) -> None:
+        gui = self._gui
+        if gui is None or self._has_navdata_topic() or not gui.navdata_is_due(time.monotonic()):
+            return
+        self._send_block(gui, assembled_demo(self._topics.value, self.flying.state(gui.controls.hover)))
+
+    def _send_detections(self, message: DetectionArray) -> None:
+        gui = self._gui
+        if gui and not self._has_navdata_topic() and gui.hears_drone(time.monotonic()):
+            self._send_block(gui, self._translation.wire_detections(message))
+
+    def _send_block(self, gui: Gui, block: Navdata) -> None:
+        try:
+            (datagram,) = gui.navdata([block])
+        except LocalProtocolError as error:
+            self._node.count_and_warn(UNSENT, str(error))
+        else:
+            self._send(gui, block, datagram)
+
+    def _send(self, gui: Gui, block: Navdata, datagram: bytes) -> None:
+        if isinstance(block, Demo):
+            self._node.statistics.facts |= navdata_facts(block)
+        if not self._socket:
+            return
+        for address in gui.receivers(datagram, time.monotonic()):
+            try:
+                self._socket.send(datagram, address)
+            except LinkError as error:
+                self._node.count_and_warn(UNSENT, str(error))
+            else:
+                kind = "navdata" if isinstance(block, Demo) else "detections"
+                self._node.statistics.counts[kind if isinstance(block, (Demo, VisionDetect)) else "other navdata"] += 1
+
+
+# The node.
+
+LATE = "late packets"
 
 
 class Operators(NamedTuple):
@@ -126,7 +408,7 @@ class DroneGuiServer(LinkNode):
         default = "dronegui_bridge/{}" if are_services else "{}"
         targets = {name: get(f"target.{name}") or default.format(name) for name in TARGETS}
         if not are_services:
-            self.buttons = TopicButtons(self, targets, self.navdata.sources.done)
+            self.buttons = TopicButtons(self, targets, self.navdata.flying.done)
             return
         # The services of a bridge that was killed stay in the ROS graph for as long as DDS believes in it.
         of_bridge = {name for name in TARGETS if not get(f"target.{name}")}
@@ -134,7 +416,7 @@ class DroneGuiServer(LinkNode):
         self.buttons = ServiceButtons(
             self,
             targets,
-            self.navdata.sources.done,
+            self.navdata.flying.done,
             lambda name: lease is not None and lease.is_expired and name in of_bridge,
         )
 
@@ -229,7 +511,7 @@ class DroneGuiServer(LinkNode):
             self.count_and_warn(REFUSED, f"{name} was pressed, and is refused while the vehicle is held.")
             return
         self.inform(f"{self.statistics.peer} presses {name}.")
-        self.navdata.sources.pressed(name)
+        self.navdata.flying.pressed(name)
         self.buttons.press(name)
 
     def _follow(self) -> None:

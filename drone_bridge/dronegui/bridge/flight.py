@@ -1,0 +1,559 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Take off, land, reset: which button each takes, when it would do the opposite, and how it is confirmed.
+
+The executor begins presses and waits; the link's thread sends the packets, and takes navdata.
+"""
+
+import math
+import threading
+import time
+from collections.abc import Callable, Container
+from enum import Enum
+from typing import Protocol
+
+from rclpy.task import Future
+
+from drone_bridge.dronegui.codec import FlightState
+from drone_bridge.ros.link_node import LinkNode
+from drone_bridge.ros.stall_watch import PROCESS
+
+# Buttons: presses that survive the loss of some packets.
+
+#: As many packets have to say that a button is pressed, and that it is not, for the edge to be sure to get across.
+PACKETS_PER_LEVEL = 3
+
+
+class Press:
+    """One press of a button: held for a time, then released, each for at least PACKETS_PER_LEVEL packets."""
+
+    def __init__(self, hold_s: float) -> None:
+        #: Done, in the executor, when the press is over.
+        self.over: Future[None] = Future()
+        self._hold_s = hold_s
+        self._first_sent_s = 0.0
+        self._packets_down = 0
+        self._packets_up = 0
+        #: Whether nobody listened to one of the packets.
+        self.was_refused = False
+        self._is_aborted = False
+
+    @property
+    def was_sent(self) -> bool:
+        """Whether a packet with the button pressed was sent."""
+        return self._packets_down > 0
+
+    @property
+    def was_released(self) -> bool:
+        return self._packets_up >= PACKETS_PER_LEVEL
+
+    @property
+    def is_over(self) -> bool:
+        """Whether no more packets belong to it."""
+        return self.was_released or self._is_aborted
+
+    def is_down(self, now_s: float) -> bool:
+        """Return whether the next packet has the button pressed."""
+        if self._packets_up or self.is_over:
+            return False
+        return self._packets_down < PACKETS_PER_LEVEL or now_s < self._first_sent_s + self._hold_s
+
+    def sent(self, was_down: bool, now_s: float, was_refused: bool) -> None:
+        """Note a sent packet; `was_refused`: nobody listened to the one before."""
+        self.was_refused |= was_refused and self._packets_down > 0
+        if not was_down:
+            # One that was on its way already when the press began says nothing about it.
+            self._packets_up += self._packets_down > 0
+            return
+        if not self._packets_down:
+            self._first_sent_s = now_s
+        self._packets_down += 1
+
+    def abort(self) -> None:
+        self._is_aborted = True
+
+
+class ButtonPanel:
+    """The buttons being pressed. The executor begins and ends presses, the link's thread sends them."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._presses: dict[str, Press] = {}
+        self._is_open = False
+        self._waits: list[tuple[Future[None], float]] = []  # for the link, until when
+
+    def until_open(self, deadline_s: float) -> "Future[None]":
+        """Return a future that completes when there is a link, or at the deadline (time.monotonic)."""
+        wait: Future[None] = Future()
+        with self._lock:
+            self._waits.append((wait, -math.inf if self._is_open else deadline_s))
+        return wait
+
+    def ended_waits(self, now_s: float) -> "list[Future[None]]":
+        """Return, once, the waits for a link that are over."""
+        with self._lock:
+            ended = [wait for wait, deadline_s in self._waits if self._is_open or now_s >= deadline_s]
+            self._waits = [(wait, deadline_s) for wait, deadline_s in self._waits if wait not in ended]
+        return ended
+
+    @property
+    def is_open(self) -> bool:
+        return self._is_open
+
+    def open(self) -> None:
+        """Allow presses, as there is a link."""
+        with self._lock:
+            self._is_open = True
+
+    def close(self) -> None:
+        """Allow no more presses, and abort those in progress."""
+        with self._lock:
+            self._is_open = False
+            self._waits = [(wait, -math.inf) for wait, _ in self._waits]
+            for press in self._presses.values():
+                press.abort()
+
+    def press(self, button: str, hold_s: float) -> Press:
+        """Begin a press. Raises ValueError with a sentence if that is impossible."""
+        self.check_released(button)
+        with self._lock:
+            if not self._is_open:
+                raise ValueError(
+                    f"{button} can't be pressed while nothing is sent: "
+                    "the bridge has to be active, and to have found its GUI's host."
+                )
+            self._presses[button] = Press(hold_s)
+            return self._presses[button]
+
+    def check_released(self, button: str) -> None:
+        """Raise ValueError with a sentence while the button is pressed. Only the executor begins presses."""
+        with self._lock:
+            if button in self._presses:
+                raise ValueError(f"{button} is still being pressed.")
+
+    def forget(self, button: str) -> None:
+        """Allow a button to be pressed again after its press is over."""
+        with self._lock:
+            del self._presses[button]
+
+    def down(self, now_s: float) -> frozenset[str]:
+        """Return the buttons that are pressed in the next packet."""
+        with self._lock:
+            return frozenset(button for button, press in self._presses.items() if press.is_down(now_s))
+
+    def sent(self, down: frozenset[str], now_s: float, was_refused: bool) -> bool:
+        """Note a packet with these buttons pressed; return whether a press is over.
+
+        `was_refused` tells that nobody listened to the packet before.
+        """
+        with self._lock:
+            for button, press in self._presses.items():
+                press.sent(button in down, now_s, was_refused)
+            return any(press.is_over for press in self._presses.values())
+
+    def over(self) -> list[Press]:
+        """Return the presses that are over but not forgotten."""
+        with self._lock:
+            return [press for press in self._presses.values() if press.is_over]
+
+
+# Whether the drone flies: from navdata, from a person, or assumed from presses; unknown until one of them says so.
+
+
+class Source(Enum):
+    """What says whether the drone flies."""
+
+    NAVDATA = "navdata"
+    PERSON = "person"
+    PRESS = "press"  # its expected effect
+
+
+class StateWait:
+    """A wait for navdata with one of some states. Awaited in the executor, ended by the link's thread."""
+
+    def __init__(self, wanted: Container[FlightState | None], deadline_s: float) -> None:
+        #: Done, in the executor, when the wait is over.
+        self.over: Future[None] = Future()
+        self.wanted = wanted
+        self.deadline_s = deadline_s
+        self.was_seen = False
+        self.is_over = False
+
+
+class FlightWatch:
+    """The newest state of the drone, and whether it is assumed to fly. Thread-safe."""
+
+    def __init__(self, on_wait_over: Callable[[], None]) -> None:
+        """`on_wait_over` is called in the thread that ends a wait; the executor then calls `finish`."""
+        self._on_wait_over = on_wait_over
+        self._lock = threading.Lock()
+        self._waits: list[StateWait] = []
+        self._state: FlightState | None = None
+        self._heard_s = self._state_s = self._listening_since_s = -math.inf
+        self._is_flying: bool | None = None
+        self._source: Source | None = None
+        self._is_open = False
+
+    @property
+    def is_flying(self) -> bool | None:
+        """Whether the drone flies, as far as known; None without a source, or after a press with an unknown effect."""
+        return self._is_flying
+
+    @property
+    def source(self) -> Source | None:
+        """What `is_flying` is known from."""
+        return self._source
+
+    @property
+    def state(self) -> FlightState | None:
+        """The last known state in navdata, however old."""
+        return self._state
+
+    @property
+    def silence_s(self) -> float:
+        """Time since the last navdata; infinite if there was none."""
+        return time.monotonic() - self._heard_s
+
+    @property
+    def state_age_s(self) -> float:
+        """Time since navdata with a known state; infinite if there was none."""
+        return time.monotonic() - self._state_s
+
+    @property
+    def listened_s(self) -> float:
+        """How long navdata has been listened for, since this process last stood still."""
+        return min(time.monotonic() - self._listening_since_s, PROCESS.running_s())
+
+    def listen(self) -> None:
+        """Start over, as the GUI may be another one; whether the drone flies is kept."""
+        with self._lock:
+            self._state, self._heard_s, self._state_s = None, -math.inf, -math.inf
+            self._listening_since_s = time.monotonic()
+
+    def note(self, state: FlightState | None) -> None:
+        """Handle a state in navdata, None if missing or unknown."""
+        with self._lock:
+            self._heard_s = time.monotonic()
+            if state is not None:
+                self._state, self._state_s = state, self._heard_s
+                self._is_flying, self._source = state.is_airborne, Source.NAVDATA
+            for wait in self._waits:
+                if not wait.is_over and state in wait.wanted:
+                    wait.was_seen = wait.is_over = True
+        self.end_overdue()
+
+    def assume(self, is_flying: bool | None, source: Source) -> None:
+        """Set whether the drone flies; None: it is not known any more."""
+        with self._lock:
+            self._is_flying, self._source = is_flying, source
+
+    def begin(self, is_flying: bool) -> None:
+        """Set what a person says of the start of the process; no effect once anything else was known or assumed."""
+        with self._lock:
+            if self._source is None:
+                self._is_flying, self._source = is_flying, Source.PERSON
+
+    def wait_for(self, wanted: Container[FlightState | None], timeout_s: float) -> StateWait:
+        """Begin to wait for one of these states, if there is a link."""
+        wait = StateWait(wanted, time.monotonic() + timeout_s)
+        with self._lock:
+            self._waits.append(wait)
+            wait.is_over = not self._is_open
+        if wait.is_over:
+            self._on_wait_over()
+        return wait
+
+    def end_overdue(self) -> None:
+        """End waits that have timed out."""
+        with self._lock:
+            for wait in self._waits:
+                wait.is_over |= time.monotonic() >= wait.deadline_s
+            are_over = any(wait.is_over for wait in self._waits)
+        if are_over:
+            self._on_wait_over()
+
+    def open(self) -> None:
+        """Allow waits, as there is a link."""
+        with self._lock:
+            self._is_open = True
+
+    def close(self) -> None:
+        """End all waits, as there is no link any more."""
+        with self._lock:
+            self._is_open = False
+            for wait in self._waits:
+                wait.is_over = True
+        self._on_wait_over()
+
+    def finish(self) -> None:
+        """Complete the futures of waits that are over. For the executor."""
+        with self._lock:
+            over = [wait for wait in self._waits if wait.is_over]
+            self._waits = [wait for wait in self._waits if not wait.is_over]
+        for wait in over:
+            wait.over.set_result(None)
+
+
+# The commands.
+
+
+#: How long a press waits for the link of a bridge that has just been activated.
+LINK_TIMEOUT_S = 1.0
+#: What a drone that was told to take off shows, and one that was told to land.
+TAKEN_OFF = frozenset(state for state in FlightState if state.is_airborne and state is not FlightState.LANDING)
+LANDING_OR_LANDED = frozenset({FlightState.LANDING, FlightState.LANDED, FlightState.INIT})
+ANY_STATE = frozenset({None, *FlightState})
+
+#: What a press of take_off, or the reset before it, would do to a drone that is not where it is believed to be.
+HARM_IN_THE_AIR = "The take_off button would land a drone that flies, and reset would stop its motors."
+HARM_ON_GROUND = "The take_off button would make a drone on the ground fly."
+
+
+class Opened(Protocol):
+    """A port that may be taken by somebody else."""
+
+    @property
+    def is_open(self) -> bool: ...
+
+
+class FlightCommands:
+    """Carries out flight commands by pressing buttons. Every refusal is a ValueError with a sentence."""
+
+    def __init__(
+        self,
+        node: LinkNode,
+        buttons: ButtonPanel,
+        watch: FlightWatch,
+        assume_flying: Callable[[bool], None],
+        *,
+        expects_link: Callable[[], bool],
+        wake_executor: Callable[[], None],
+    ) -> None:
+        """Begin without a link.
+
+        Args:
+            node: for parameters and the log.
+            buttons: to press.
+            watch: what the drone is observed to do.
+            assume_flying: called with the expected effect of a press that navdata can't confirm.
+            expects_link: returns whether a link may open soon.
+            wake_executor: makes the executor look for waits that are over. For any thread.
+        """
+        self._expects_link = expects_link
+        self._wake_executor = wake_executor
+        self._node = node
+        self._buttons = buttons
+        self._watch = watch
+        self._assume_flying = assume_flying
+        self._is_taking_off = False
+        self.receives_navdata = True
+        self.navdata_port: Opened | None = None  # while there is a link, and navdata is received
+        self.was_reset_pressed = False  # since there was navdata last
+
+    @property
+    def sees_drone(self) -> bool:
+        """Whether navdata gives the drone's state at present."""
+        return bool(self._watch.state_age_s <= self._node.parameters["navdata_timeout"])
+
+    @property
+    def hears_gui(self) -> bool:
+        """Whether navdata arrives at present, whatever its content."""
+        return bool(self._watch.silence_s <= self._node.parameters["navdata_timeout"])
+
+    @property
+    def is_flying(self) -> bool | None:
+        """Whether the drone flies; None where it is unknown.
+
+        That it is on the ground is known for as long as navdata says so: once navdata has ended, others may fly it.
+        """
+        is_flying = self._watch.is_flying
+        is_outdated = self._watch.source is Source.NAVDATA and not self.sees_drone
+        return None if is_outdated and not is_flying else is_flying
+
+    @property
+    def advice(self) -> str:
+        """How a person makes the drone's state known, as a clause."""
+        look = "look at the drone and call assume_flying"
+        return f'choose "Start navdata" in the GUI, or {look}' if self.receives_navdata else look
+
+    @property
+    def blind_reason(self) -> str:
+        """Why the drone's state is unknown, as a clause."""
+        if not self.receives_navdata:
+            return "receive_navdata is false"
+        port = self._node.parameters["navdata_port"]
+        if self.navdata_port and not self.navdata_port.is_open:
+            return f"port {port} can't be listened on"
+        if self.hears_gui:
+            return "navdata has no known state"
+        if self.was_reset_pressed:
+            return f"the GUI sends none to port {port}, although reset was pressed"
+        return f"the GUI sends none to port {port}"
+
+    async def take_off(self) -> str:
+        """Take off, and return the outcome. Makes the GUI request navdata first, if necessary."""
+        self._buttons.check_released("take_off")  # what it does shows only afterwards
+        if self._is_taking_off:
+            raise ValueError("takeoff is under way.")
+        self._is_taking_off = True
+        try:
+            await self._wait_for_link()
+            await self._wait_for_first_navdata()
+            self._check_on_ground()
+            if self.needs_bootstrap:
+                await self._bootstrap()
+                self._check_on_ground()
+            return await self._press_take_off()
+        finally:
+            self._is_taking_off = False
+
+    async def land(self) -> str:
+        """Land, and return the outcome. Only a landing that navdata confirms is a success."""
+        self._buttons.check_released("take_off")  # what it does shows only afterwards
+        await self._wait_for_link()
+        await self._wait_for_first_navdata()
+        if self.sees_drone and self._watch.state is FlightState.LANDING:
+            return "The drone is landing already."
+        self._check_in_the_air()
+        if self.sees_drone:
+            if await self._press_and_wait_for("take_off", LANDING_OR_LANDED):
+                return "take_off was pressed and released, and the drone lands."
+            if not self.sees_drone:
+                self._watch.assume(None, Source.PRESS)
+            raise ValueError(
+                f"take_off was pressed and released, but the drone does not land: {self._reported_state} "
+                'If it still flies, choose "Land" in the GUI.'
+            )
+        await self._press("take_off")
+        unseen = f"take_off was pressed and released. The landing is not confirmed: {self.blind_reason}."
+        if not self.receives_navdata:
+            self._assume_flying(False)
+            return unseen
+        self._watch.assume(None, Source.PRESS)
+        raise ValueError(
+            f'{unseen} If the drone still flies, choose "Land" in the GUI, or "Start navdata" and call land again. '
+            "If it is on the ground, call assume_flying with false."
+        )
+
+    async def reset(self) -> str:
+        """Press reset in any state; in the air it is an emergency stop."""
+        await self._wait_for_link()
+        message = await self._press("reset")
+        if self._watch.is_flying and not self.sees_drone:
+            if self.receives_navdata:
+                self._watch.assume(None, Source.PRESS)
+            else:
+                self._assume_flying(False)
+        return message
+
+    def _check_on_ground(self) -> None:
+        if self.is_flying is None:
+            raise ValueError(f"{self._unknown} {HARM_IN_THE_AIR} {self._advice_sentence}")
+        if not self.is_flying:
+            return
+        if self.sees_drone:
+            raise ValueError("The drone flies, as its navdata says, and the take_off button would land it.")
+        raise ValueError(
+            "The drone is assumed to fly, and the take_off button would land it. If it is on the ground, "
+            "call assume_flying with false first."
+        )
+
+    def _check_in_the_air(self) -> None:
+        if self.is_flying is None:
+            land = 'If it flies, "Land" in the GUI lands it.'
+            raise ValueError(f"{self._unknown} {HARM_ON_GROUND} {self._advice_sentence} {land}")
+        if self.is_flying:
+            return
+        if self.sees_drone:
+            raise ValueError(
+                "The drone is on the ground, as its navdata says, and the take_off button would make it fly."
+            )
+        raise ValueError(
+            "The drone is assumed to be on the ground, and the take_off button would make it fly. If it flies, "
+            "call assume_flying with true first."
+        )
+
+    @property
+    def _unknown(self) -> str:
+        return f"It is not known whether the drone flies: {self.blind_reason}."
+
+    @property
+    def _advice_sentence(self) -> str:
+        return f"{self.advice[0].upper()}{self.advice[1:]}."
+
+    async def _wait_for_link(self) -> None:
+        """Give a link, which opens in its own thread after activation, the time to open."""
+        if self._buttons.is_open or not self._expects_link():
+            return
+        wait = self._buttons.until_open(time.monotonic() + LINK_TIMEOUT_S)
+        overdue = threading.Timer(LINK_TIMEOUT_S, self._wake_executor)
+        overdue.daemon = True
+        overdue.start()
+        self._wake_executor()  # the link may have opened meanwhile
+        await wait
+        overdue.cancel()
+
+    async def _wait_for_first_navdata(self) -> None:
+        """Wait for navdata, which may show that the drone is flying."""
+        left_s = self._node.parameters["navdata_timeout"] - self._watch.listened_s
+        if self.navdata_port and not self.hears_gui and left_s > 0:
+            await self._watch.wait_for(ANY_STATE, left_s).over
+
+    @property
+    def needs_bootstrap(self) -> bool:
+        """Whether a take-off begins by pressing reset, which in the air would stop the motors."""
+        if not self._node.parameters["bootstrap"] or self.hears_gui or self.was_reset_pressed:
+            return False
+        return self._watch.source is Source.PERSON and not self._watch.is_flying
+
+    async def _bootstrap(self) -> None:
+        """Make the GUI request navdata from a drone that a person says is on the ground."""
+        if self.navdata_port and not self.navdata_port.is_open:
+            # The drone may fly, and its navdata go to somebody else: reset would then be an emergency stop.
+            raise ValueError(
+                f"It is unknown whether the drone is on the ground: {self.blind_reason}. Free that port, or set "
+                "receive_navdata to false."
+            )
+        self._node.inform("There is no navdata: reset is pressed, so that the GUI requests it from its drone.")
+        await self._press("reset")
+        if self.receives_navdata:
+            await self._watch.wait_for(ANY_STATE, self._node.parameters["bootstrap_timeout"]).over
+
+    async def _press_take_off(self) -> str:
+        """Press take_off for a drone on the ground."""
+        if not self.sees_drone:
+            await self._press("take_off")
+            self._assume_flying(True)
+            way_down = ' Choose "Start navdata" in the GUI, so that land works.' if self.receives_navdata else ""
+            return f"take_off was pressed and released. The take-off is not confirmed: {self.blind_reason}.{way_down}"
+        if await self._press_and_wait_for("take_off", TAKEN_OFF):
+            return "take_off was pressed and released, and the drone takes off."
+        raise ValueError(f"take_off was pressed and released, but the drone does not take off: {self._reported_state}")
+
+    async def _press_and_wait_for(self, button: str, wanted: frozenset[FlightState]) -> bool:
+        """Press a button; return whether navdata then shows one of these states."""
+        timeout_s = self._node.parameters["press_time"] + self._node.parameters["confirm_timeout"]
+        wait = self._watch.wait_for(wanted, timeout_s)
+        await self._press(button)
+        await wait.over
+        return wait.was_seen
+
+    @property
+    def _reported_state(self) -> str:
+        if not self.sees_drone:
+            return "navdata has ended."
+        return f"its navdata says {self._node.statistics.facts['flight state']}."
+
+    async def _press(self, button: str) -> str:
+        """Press a button, and return a sentence after its release."""
+        press = self._buttons.press(button, self._node.parameters["press_time"])
+        await press.over
+        self._buttons.forget(button)
+        if press.was_refused:
+            raise ValueError(f"{button} was not pressed: nobody listens at {self._node.statistics.peer}.")
+        if not press.was_sent:
+            raise ValueError(f"{button} was not pressed: nothing could be sent any more.")
+        if button == "reset":
+            self.was_reset_pressed = True
+        if not press.was_released:
+            raise ValueError(f"{button} was pressed, and then nothing could be sent any more.")
+        return f"{button} was pressed and released."

@@ -1,0 +1,433 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What dronegui's packets and navdata say on topics, and what topics say in them.
+
+The wire has directions instead of frames: roll + goes right, pitch + goes backward, yaw + turns right; phi + banks
+right, theta + raises the nose, psi + turns right; velocities are forward, right and down. Units are thousandths: of a
+degree, a metre, a metre per second. What a block leaves out gives no message, or an unknown in it; what no message
+tells is left out of a block.
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+from builtin_interfaces.msg import Time
+from geometry_msgs.msg import Quaternion as QuaternionMessage
+from geometry_msgs.msg import TransformStamped, Twist, TwistStamped, Vector3
+from nav_msgs.msg import Odometry
+from rclpy.qos import QoSProfile
+from sensor_msgs.msg import BatteryState, Imu, Range
+from std_msgs.msg import String
+from tf2_msgs.msg import TFMessage
+
+from drone_bridge.dronegui.codec import (
+    AXES,
+    BUTTONS,
+    MAJOR_STATE_SHIFT,
+    MAX_FEATURES,
+    MAX_MAGNITUDE,
+    PICTURE_UNITS,
+    Controls,
+    Demo,
+    Feature,
+    FlightState,
+    VisionDetect,
+)
+from drone_bridge.motion.quaternions import Quaternion, euler_from_quaternion, quaternion_from_euler, rotated
+from drone_bridge.msg import Detection, DetectionArray, DroneGuiState
+from drone_bridge.ros import frames
+from drone_bridge.ros.frames import (
+    UNKNOWN_VARIANCE,
+    DroneFrameNames,
+    OdometryCovariances,
+    odometry_transform,
+    set_quaternion,
+    transform,
+)
+from drone_bridge.ros.topics import Topic, TopicTable, queued
+
+# Controls.
+
+#: The command that is always safe, and never wrong: no button but hover.
+HOVER = Controls(hover=True)
+
+
+class FullScale(NamedTuple):
+    """The command at full deflection of each axis, in the order of the wire."""
+
+    roll: float  # linear.y
+    pitch: float  # linear.x
+    yaw: float  # angular.z
+    gas: float  # linear.z
+
+
+def controls_from_twist(twist: Twist, full_scale: FullScale) -> tuple[Controls, bool]:
+    """Return a finite cmd_vel as controls, clamped to full scale, and whether it was within it.
+
+    linear.x is forward, linear.y left, linear.z up, angular.z a left turn (REP 103); the rest is not on the wire.
+    """
+    # 0.0 - x, because -x of zero is the other zero.
+    asked = 0.0 - twist.linear.y, 0.0 - twist.linear.x, 0.0 - twist.angular.z, twist.linear.z
+    shares = [value / full for value, full in zip(asked, full_scale, strict=True)]
+    clamped = [max(-1.0, min(1.0, share)) for share in shares]
+    roll, pitch, yaw, gas = clamped
+    return Controls(hover=False, roll=roll, pitch=pitch, yaw=yaw, gas=gas), clamped == shares
+
+
+def twist_from_controls(controls: Controls, full_scale: FullScale) -> Twist:
+    """Return controls as cmd_vel; zero while hover is pressed, which overrides the axes."""
+    twist = Twist()
+    if not controls.hover:
+        twist.linear.x = 0.0 - controls.pitch * full_scale.pitch
+        twist.linear.y = 0.0 - controls.roll * full_scale.roll
+        twist.linear.z = controls.gas * full_scale.gas
+        twist.angular.z = 0.0 - controls.yaw * full_scale.yaw
+    return twist
+
+
+def is_zero(controls: Controls) -> bool:
+    """Return whether all axes are centred."""
+    return not any(getattr(controls, axis) for axis in AXES)
+
+
+def with_buttons(controls: Controls, pressed: frozenset[str]) -> Controls:
+    """Return the controls with these buttons also pressed."""
+    pressed_ones: dict[str, Any] = dict.fromkeys(pressed, True)
+    return replace(controls, **pressed_ones)
+
+
+def drone_gui_state(seq: int, controls: Controls, stamp: Time) -> DroneGuiState:
+    """Return a sent packet as a message."""
+    message = DroneGuiState(seq=seq, **{name: getattr(controls, name) for name in (*BUTTONS, *AXES)})
+    message.header.stamp = stamp
+    return message
+
+
+# Navdata. How far what is measured is to be trusted is not on the wire: these are standard deviations.
+
+#: What the AR.Drone's ultrasound rangefinder measures, by its data sheet.
+NEAREST_RANGE_M = 0.2
+FARTHEST_RANGE_M = 6.0
+DRIFT = 0.1  # of the way so far: velocities come from a camera that looks down
+TILT_DEVIATION = math.radians(1.0)
+YAW_DEVIATION = math.radians(10.0)  # of a gyroscope that drifts
+# Of odometry, unless the user says otherwise. That of x and y is where it begins: how it drifts is added.
+POSE_VARIANCES = (1e-4, 1e-4, 1e-2, 3e-4, 3e-4, 3e-2)  # 1 cm, 10 cm, 1 and 10 degrees
+TWIST_VARIANCES = (1e-2, 1e-2, *[UNKNOWN_VARIANCE] * 4)  # vertical speed is on the wire, but left at zero
+
+#: A longer gap between two velocities is not bridged: nobody knows how the drone moved.
+LONGEST_GAP_S = 0.5
+#: How fast it may have been meanwhile, m/s.
+GREATEST_SPEED = 5.0
+
+#: What odometry is made of: a block that lacks one of these gives none.
+_OF_ODOMETRY = ("phi", "theta", "psi", "altitude", "vx", "vy")
+
+
+def navdata_facts(demo: Demo) -> dict[str, str]:
+    """Return what diagnostics show of navdata."""
+    state = demo.flight_state
+    unknown = "nothing" if demo.ctrl_state is None else f"an unknown state (ctrl_state {demo.ctrl_state})"
+    return {
+        "flight state": unknown if state is None else state.name.lower().replace("_", " "),
+        "navdata lacks": ", ".join(name for name in _OF_ODOMETRY if getattr(demo, name) is None),
+    }
+
+
+class Pose(NamedTuple):
+    """The drone in odom, by dead reckoning."""
+
+    x: float  # m
+    y: float  # m
+    z: float  # m, above the ground below
+    orientation: Quaternion
+    velocity: tuple[float, float, float]  # m/s, along the body's axes
+    variance: float  # m^2, of x and of y, by drift alone
+
+
+class DeadReckoning:
+    """Integrates velocities from x = y = 0 on. Height and orientation are measured."""
+
+    def __init__(self) -> None:
+        self._x = self._y = 0.0  # m
+        self._way = 0.0  # m
+        self._gap_variance = 0.0  # m^2
+        self._before_s: float | None = None
+
+    def update(self, demo: Demo, now_s: float) -> Pose | None:
+        """Return the pose at a time of time.monotonic, None if the block lacks a necessary value."""
+        orientation = _orientation(demo)
+        if orientation is None or demo.altitude is None or demo.vx is None or demo.vy is None:
+            return None
+        velocity = _flu_metres(demo.vx, demo.vy, demo.vz or 0.0)
+        velocity_x, velocity_y, _ = rotated(orientation, *velocity)
+        step_s = 0.0 if self._before_s is None else now_s - self._before_s
+        self._before_s = now_s
+        if step_s > LONGEST_GAP_S:
+            self._gap_variance += (GREATEST_SPEED * step_s) ** 2
+        else:
+            self._x += velocity_x * step_s
+            self._y += velocity_y * step_s
+            self._way += math.hypot(velocity_x, velocity_y) * step_s
+        variance = (DRIFT * self._way) ** 2 + self._gap_variance
+        return Pose(self._x, self._y, demo.altitude / 1000, orientation, velocity, variance)
+
+
+def static_transforms(names: DroneFrameNames) -> list[TransformStamped]:
+    """Return base_link to the rangefinder, which points down."""
+    return [transform(names.base_link, names.altimeter, rotation=frames.DOWN_IN_BODY)]
+
+
+class Translation:
+    """Navdata to messages, and back: `wire_*` give the fields of `demo` that a message knows."""
+
+    def __init__(self, names: DroneFrameNames, covariances: OdometryCovariances) -> None:
+        self._names, self._covariances = names, covariances
+
+    def imu(self, demo: Demo, stamp: Time) -> Imu | None:
+        """Return the attitude; the covariances mark rates and accelerations as unknown."""
+        if (orientation := _orientation(demo)) is None:
+            return None
+        message = Imu()
+        message.header.stamp, message.header.frame_id = stamp, self._names.base_link
+        set_quaternion(message.orientation, orientation)
+        message.orientation_covariance[0] = message.orientation_covariance[4] = TILT_DEVIATION**2
+        message.orientation_covariance[8] = YAW_DEVIATION**2
+        message.angular_velocity_covariance[0] = message.linear_acceleration_covariance[0] = -1.0
+        return message
+
+    def battery_state(self, demo: Demo, stamp: Time) -> BatteryState | None:
+        """Return the charge, the only value on the wire."""
+        if demo.vbat_flying_percentage is None:
+            return None
+        message = BatteryState(percentage=demo.vbat_flying_percentage / 100, present=True)
+        message.header.stamp, message.header.frame_id = stamp, self._names.base_link
+        for field in ("voltage", "temperature", "current", "charge", "capacity", "design_capacity"):
+            setattr(message, field, math.nan)
+        return message
+
+    def altitude(self, demo: Demo, stamp: Time) -> Range | None:
+        """Return the height above ground, as measured by ultrasound."""
+        if demo.altitude is None:
+            return None
+        message = Range(radiation_type=Range.ULTRASOUND, min_range=NEAREST_RANGE_M, max_range=FARTHEST_RANGE_M)
+        message.header.stamp, message.header.frame_id = stamp, self._names.altimeter
+        message.range = demo.altitude / 1000
+        return message
+
+    def velocity(self, demo: Demo, stamp: Time) -> TwistStamped | None:
+        """Return the velocity along the body's axes; a component that is missing, and all rates, are NaN."""
+        if demo.vx is None and demo.vy is None and demo.vz is None:
+            return None
+        message = TwistStamped()
+        message.header.stamp, message.header.frame_id = stamp, self._names.base_link
+        linear, angular = message.twist.linear, message.twist.angular
+        known = (math.nan if value is None else value for value in (demo.vx, demo.vy, demo.vz))
+        linear.x, linear.y, linear.z = _flu_metres(*known)
+        angular.x = angular.y = angular.z = math.nan
+        return message
+
+    def odometry(self, pose: Pose, stamp: Time) -> Odometry:
+        """Return the pose, with the drift added to the covariances of x and y."""
+        message = Odometry(child_frame_id=self._names.base_link)
+        message.header.stamp, message.header.frame_id = stamp, self._names.odom
+        position, linear = message.pose.pose.position, message.twist.twist.linear
+        position.x, position.y, position.z = pose.x, pose.y, pose.z
+        set_quaternion(message.pose.pose.orientation, pose.orientation)
+        linear.x, linear.y, linear.z = pose.velocity
+        self._covariances.fill(message)
+        for diagonal in (0, frames.AXES + 1):
+            message.pose.covariance[diagonal] += pose.variance
+        return message
+
+    def transforms(self, pose: Pose, stamp: Time) -> TFMessage:
+        """Return odom to base_link."""
+        return TFMessage(transforms=[odometry_transform(self.odometry(pose, stamp))])
+
+    def detections(self, block: VisionDetect, stamp: Time) -> DetectionArray:
+        """Return the current detections."""
+        message = DetectionArray(detections=[_detection(feature) for feature in block.features])
+        message.header.stamp, message.header.frame_id = stamp, self._names.optical
+        return message
+
+    def raw(self, datagram: bytes, _: Time) -> String:
+        return String(data=datagram.decode())
+
+    # From ROS.
+
+    def wire_imu(self, message: Imu) -> dict[str, Any]:
+        is_measured = message.orientation_covariance[0] >= 0  # -1: the IMU measures none
+        return _angles(message.orientation) if is_measured else {}
+
+    def wire_charge(self, message: BatteryState) -> dict[str, Any]:
+        charge = _scaled(message.percentage, 100)
+        return {"vbat_flying_percentage": None if charge is None else round(charge)}  # the wire has whole percent
+
+    def wire_height(self, message: Range) -> dict[str, Any]:
+        return _height(message.range) if math.isfinite(message.range) else {}
+
+    def wire_velocity(self, message: TwistStamped) -> dict[str, Any]:
+        return _velocity(message.twist.linear)
+
+    def wire_odometry(self, message: Odometry) -> dict[str, Any]:
+        pose = message.pose.pose
+        return {**_angles(pose.orientation), **_height(pose.position.z), **_velocity(message.twist.twist.linear)}
+
+    def wire_detections(self, message: DetectionArray) -> VisionDetect:
+        """Return the current detections, as far as they have a position in the image."""
+        features = []
+        for found in message.detections:
+            place = (found.center_x, found.center_y, found.width, found.height)
+            scaled = [_scaled(value, PICTURE_UNITS) for value in place]
+            known = [round(value) for value in scaled if value is not None]
+            if len(known) == len(place):
+                xc, yc, width, height = known
+                distance = _scaled(found.distance, 100)
+                features.append(Feature(xc, yc, width, height, None if distance is None else round(distance)))
+        return VisionDetect(tuple(features[:MAX_FEATURES]))
+
+    def wire_raw(self, message: String) -> bytes:
+        return bytes(message.data.encode())
+
+
+def assembled_demo(value: Callable[[str], Any], state: FlightState | None = None) -> Demo:
+    """Return the block for a drone; `value` gives what the newest message of a topic says, or None.
+
+    Odometry counts where no other topic says anything.
+    """
+    known: dict[str, Any] = {}
+    for topic in ("odom", "altitude", "velocity", "imu/data", "battery_state"):
+        known |= value(topic) or {}
+    return Demo(ctrl_state=None if state is None else state << MAJOR_STATE_SHIFT, **known)
+
+
+def _detection(feature: Feature) -> Detection:
+    return Detection(
+        center_x=feature.xc / PICTURE_UNITS,
+        center_y=feature.yc / PICTURE_UNITS,
+        width=feature.width / PICTURE_UNITS,
+        height=feature.height / PICTURE_UNITS,
+        distance=math.nan if feature.dist is None else feature.dist / 100,
+    )
+
+
+def _orientation(demo: Demo) -> Quaternion | None:
+    if demo.phi is None or demo.theta is None or demo.psi is None:
+        return None
+    phi, theta, psi = (math.radians(angle / 1000) for angle in (demo.phi, demo.theta, demo.psi))
+    return quaternion_from_euler(phi, 0.0 - theta, 0.0 - psi)
+
+
+def _flu_metres(vx: float, vy: float, vz: float) -> tuple[float, float, float]:
+    """Return a velocity of the wire along the axes of REP 103, m/s."""
+    forward, left, up = frames.flu_from_frd(vx, vy, vz)
+    return forward / 1000, left / 1000, up / 1000
+
+
+def _angles(message: QuaternionMessage) -> dict[str, Any]:
+    """Return phi, theta and psi in the wire's unit, nothing unless it is a rotation."""
+    norm = math.hypot(message.x, message.y, message.z, message.w)
+    if not 0.5 < norm < 2.0:  # zero, as in messages that nobody has filled, or NaN
+        return {}
+    q = Quaternion(message.x / norm, message.y / norm, message.z / norm, message.w / norm)
+    roll, pitch, yaw = (1000 * math.degrees(angle) for angle in euler_from_quaternion(q))
+    return {"phi": roll, "theta": 0.0 - pitch, "psi": 0.0 - yaw}
+
+
+def _height(height: float) -> dict[str, Any]:
+    scaled = _scaled(height, 1000)
+    return {"altitude": None if scaled is None else round(scaled)}  # the wire has whole millimetres
+
+
+def _velocity(linear: Vector3) -> dict[str, Any]:
+    vx, vy, vz = frames.flu_from_frd(linear.x, linear.y, linear.z)  # and from FLU
+    return {"vx": _scaled(vx, 1000), "vy": _scaled(vy, 1000), "vz": _scaled(vz, 1000)}
+
+
+def _scaled(value: float, factor: float) -> float | None:
+    """Return a value in the wire's unit, if it is valid there."""
+    return value * factor if abs(value) * factor <= MAX_MAGNITUDE else None
+
+
+def _blocks() -> QoSProfile:
+    """Return the QoS of raw blocks: a drone sends a few at a time, some 15 times per second."""
+    return QoSProfile(depth=50)
+
+
+NAVDATA_TOPIC = "dronegui/navdata"
+DETECTIONS_TOPIC = "detections"
+
+TOPICS = (
+    Topic(
+        NAVDATA_TOPIC,
+        String,
+        of=bytes,
+        to_ros=Translation.raw,
+        from_ros=Translation.wire_raw,
+        qos=_blocks,
+        requested=_blocks,
+        meaning="each block of navdata as it came, for `dronegui_server`",
+    ),
+    Topic(
+        DETECTIONS_TOPIC,
+        DetectionArray,
+        of=VisionDetect,
+        to_ros=Translation.detections,
+        from_ros=Translation.wire_detections,
+        requested=queued,
+        meaning="what the drone's vision detects, as shares of the image",
+    ),
+    Topic(
+        "battery_state",
+        BatteryState,
+        of=Demo,
+        to_ros=Translation.battery_state,
+        from_ros=Translation.wire_charge,
+        fresh_s=30.0,  # charge changes slowly, and many drivers publish it rarely
+        meaning="the charge, the only value on the wire",
+    ),
+    Topic(
+        "altitude",
+        Range,
+        of=Demo,
+        to_ros=Translation.altitude,
+        from_ros=Translation.wire_height,
+        meaning="above the ground below, by ultrasound, m",
+    ),
+    Topic(
+        "velocity",
+        TwistStamped,
+        of=Demo,
+        to_ros=Translation.velocity,
+        from_ros=Translation.wire_velocity,
+        meaning="of the body along its axes, m/s; rates, and what is missing, are NaN",
+    ),
+    Topic(
+        "imu/data",
+        Imu,
+        of=Demo,
+        to_ros=Translation.imu,
+        from_ros=Translation.wire_imu,
+        meaning="the attitude; rates and accelerations are marked as unknown",
+    ),
+    Topic(
+        "odom",
+        Odometry,
+        of=Pose,
+        to_ros=Translation.odometry,
+        from_ros=Translation.wire_odometry,
+        if_parameter="publish_odometry",
+        meaning="the way by integrated velocities, with the measured height and attitude",
+    ),
+    Topic("/tf", TFMessage, of=Pose, to_ros=Translation.transforms, if_parameter="publish_tf"),
+)
+
+TABLE = TopicTable(
+    TOPICS,
+    lambda: Translation(DroneFrameNames(), OdometryCovariances(POSE_VARIANCES, TWIST_VARIANCES)),
+    {
+        Demo: lambda translation, value, stamp: assembled_demo(value),
+        VisionDetect: lambda translation, value, stamp: value(DETECTIONS_TOPIC),
+    },
+)
