@@ -38,7 +38,7 @@ setup(
     extras_require={
         "landing": ["opencv-python-headless"],  # for the emulator, which draws what a camera sees
         "fast": ["orjson>=3.9.15", "pybase64"],  # without them, telemetry is read by Python's own modules
-        "wire-log": ["lz4", "dpkt"],  # without them, wire logs are larger, and captures of tcpdump can't be read
+        "wire-log": ["mcap", "lz4", "dpkt"],  # to write wire logs, and to read captures of tcpdump
         "bags": ["rosbags", "rich", "plotly"],  # for `drone-bridge info` and `report`
     },
     data_files=[

@@ -29,7 +29,7 @@ from testbed_system import TestbedSystem
 from drone_bridge.kind import ProtocolKind, kinds
 
 LOGGED: Final = "bridge with wire_log"
-MAX_PERCENT: Final = 5.0
+MAX_PERCENT: Final = 10.0  # of all but images
 FRAMES_HZ: Final = 30
 FRAME: Final = 320, 240
 FRAME_BYTES: Final = 2 * 3 * FRAME[0] * FRAME[1] + 12

@@ -10,17 +10,13 @@ PROTOCOLS = ("testbed", "dronegui", "simulator", "robot", "telemetry")
 #: What is loaded by whatever needs it first: a picture to be decoded, a log to be written, a figure to be drawn.
 LATER = {"cv2", "matplotlib", "PIL", "scipy", "lz4", "mcap", "rich", "plotly"}
 CONFIGURE = """
-import importlib, sys
+import sys
 import rclpy
 import rclpy.node
 alone = set(sys.modules)
 from rclpy.parameter import Parameter
-from drone_bridge.ros.link_node import LinkNode
-module = importlib.import_module(f"drone_bridge.bridges.{sys.argv[1]}.bridge")
-[bridge] = [
-    thing for thing in vars(module).values()
-    if isinstance(thing, type) and issubclass(thing, LinkNode) and thing.__module__ == module.__name__
-]
+from drone_bridge.kind import kinds, load
+bridge = load(kinds()[sys.argv[1]].bridge.node)
 rclpy.init()
 node = bridge(parameter_overrides=[Parameter("autostart", value=False)])
 assert node.trigger_configure().name == "SUCCESS"
@@ -49,6 +45,10 @@ def test_optional_modules_are_not_loaded_at_startup(loaded):
 
 def test_a_bridge_loads_only_its_own_protocol(loaded):
     protocol, modules = loaded
-    spoken = {module.split(".")[2] for module in modules if module.startswith("drone_bridge.protocols.")}
-    assert protocol in spoken
-    assert not spoken & ({*PROTOCOLS} - {protocol})
+    spoken = {module.split(".")[1] for module in modules if module.count(".") > 1} & {*PROTOCOLS}
+    assert spoken == {protocol}
+
+
+def test_bridges_of_datagrams_load_no_tcp(loaded):
+    protocol, modules = loaded
+    assert ("drone_bridge.net.tcp" in modules) == (protocol in ("testbed", "simulator", "robot"))

@@ -9,6 +9,7 @@ import time
 import traceback
 from abc import abstractmethod
 from collections.abc import Callable, Iterable
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from builtin_interfaces.msg import Time
@@ -34,7 +35,6 @@ from drone_bridge.ros.parameters import UNCONFIGURED, DeclaredParameters, Parame
 from drone_bridge.ros.stall_watch import PROCESS
 from drone_bridge.ros.time import clock_conflict, is_time_simulated, time_from_nanoseconds
 from drone_bridge.ros.topics import NO_EVENTS, PUBLISHER_ERRORS
-from drone_bridge.ros.wire_log import open_wire_log
 from drone_bridge.wire.events import RemoteProtocolError
 
 if TYPE_CHECKING:
@@ -311,6 +311,7 @@ UNDELIVERED: Final = "undelivered commands"
 #: Those of datagrams that waited too long, and of operators' commands that may have.
 STALE_DATAGRAMS = "stale datagrams"
 AFTER_STALLS = "commands after a stall"
+_MEBIBYTE = 1 << 20
 
 
 class LinkNode(EntityOwner):
@@ -343,8 +344,11 @@ class LinkNode(EntityOwner):
         # Several vehicles report on the one topic.
         self._status_name = f"{self.get_fully_qualified_name().lstrip('/')}: link"
         self.reports = Reports(self.get_logger(), self.open_state)
+        kind = type(self).__name__
+        self._is_server = kind.endswith("Server")
+        self._protocol_name = kind.removesuffix("Bridge").removesuffix("Server").lower()
         # A server and a bridge may have the same namespace, and their vehicles are not the same one.
-        self.hold = Hold(self, "~/held" if type(self).__name__.endswith("Server") else "held")
+        self.hold = Hold(self, "~/held" if self._is_server else "held")
         #: Where the bytes of every connection are to be logged, while active and if the user wants it.
         self.wire_log: WireLog | None = None
         self._link: LinkThread | None = None
@@ -515,9 +519,7 @@ class LinkNode(EntityOwner):
     @log_failure
     def on_activate(self, state: LifecycleState) -> TransitionCallbackReturn:
         """Open the link, and keep it open."""
-        self.wire_log = open_wire_log(
-            type(self).__name__, self.get_fully_qualified_name(), self.parameters, self.get_logger()
-        )
+        self.wire_log = self._open_wire_log()
         cancellation = Cancellation()
         endpoint = self.make_endpoint(cancellation)
         self.parameters.publish("actual_port", endpoint.port)
@@ -568,6 +570,30 @@ class LinkNode(EntityOwner):
                 self.get_logger().error("The wire log could not be flushed in time.")
             self.wire_log = None
 
+    def _open_wire_log(self) -> "WireLog | None":
+        """Return the log that the parameters ask for, if any. Raises LinkError and ValueError."""
+        if not (folder := self.parameters["wire_log"]):
+            return None
+        try:
+            from drone_bridge.net.wire_log import WireLog, facts_of  # a bridge without a log starts without it
+        except ImportError as error:
+            raise ValueError(f"wire_log can't be written: {error}. Install mcap (pip install mcap).") from None
+        path = Path(folder).expanduser().absolute()
+        name = self.get_fully_qualified_name().strip("/").replace("/", ".")
+        log = WireLog(
+            path,
+            name,
+            facts_of(self._protocol_name, "vehicle" if self._is_server else "operator", name, self.parameters.values()),
+            self.parameters["wire_log_mebibytes"] * _MEBIBYTE,
+            self._say_error,
+            has_pixels="wire_log_images" not in self.parameters or self.parameters["wire_log_images"],
+        )
+        self.get_logger().info(f"The bytes of every connection are logged to {path}.")
+        return log
+
+    def _say_error(self, sentence: str) -> None:
+        self.get_logger().error(sentence)
+
     # Reports.
 
     def _make_diagnostics(self) -> "Publisher[Any]":
@@ -611,8 +637,7 @@ class LinkNode(EntityOwner):
     def hardware_id(self) -> str:
         """Return the hardware_id for diagnostics: the user's, or the protocol and the configured address."""
         get = self.parameters.__getitem__
-        protocol = type(self).__name__.removesuffix("Bridge").removesuffix("Server").lower()
-        return get("hardware_id") or f"{protocol} {address_name(get('host'), get('port'))}"
+        return get("hardware_id") or f"{self._protocol_name} {address_name(get('host'), get('port'))}"
 
     def _connecting_failed(self, sentence: str, delay_s: float) -> None:
         self.reports.warn_ongoing(UNREACHABLE, f"{sentence} Trying again in {delay_s:.1f} s.")

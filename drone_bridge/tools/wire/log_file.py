@@ -8,28 +8,15 @@ from io import BytesIO
 from pathlib import Path
 from typing import IO, Final
 
-from drone_bridge.net.wire_log import (
-    CHANNEL,
-    CHUNK,
-    CHUNK_BYTES,
-    CHUNK_FIELDS,
-    CONNECTION,
-    FOOTER,
-    MAGIC,
-    MESSAGE,
-    MESSAGE_BYTES,
-    MESSAGE_FIELDS,
-    METADATA,
-    NOTES,
-    PIXELS,
-    RECEIVED,
-    RECORD,
-    SENT,
-    Chunk,
-    WireFile,
-)
+from drone_bridge.net.wire_log import CHUNK_BYTES, CONNECTION, MESSAGE_BYTES, NOTES, PIXELS, RECEIVED, SENT, WireFile
 from drone_bridge.tools.wire.conversation import Connection, Entry, WireError
 
+# The records of MCAP that a wire log has, see mcap.dev/spec.
+MAGIC = b"\x89MCAP0\r\n"
+FOOTER, CHANNEL, MESSAGE, CHUNK, METADATA = 0x02, 0x04, 0x05, 0x06, 0x0C
+RECORD = struct.Struct("<BQ")  # kind, length of what follows (bytes)
+MESSAGE_FIELDS = struct.Struct("<HIQQ")  # channel, sequence, log time (ns), publish time (ns)
+CHUNK_FIELDS = struct.Struct("<QQQI")  # first and last time (ns), uncompressed bytes, their CRC or 0
 _LENGTH: Final = struct.Struct("<I")
 #: Of bytes by whether we sent them, and whether they are pixels that are left out.
 _TOPICS: Final = {
@@ -147,21 +134,11 @@ def next_part(path: Path) -> Path | None:
 def write_log(path: Path, connection: Connection, entries: list[Entry]) -> None:
     """Write a whole log. Raises OSError."""
     file = WireFile(path, connection.facts())
-    chunk = Chunk(is_lz4=False)
-    numbers: dict[tuple[str, str], int] = {}
     for sequence, entry in enumerate(entries):
         topic = NOTES if entry.sender is None else _TOPICS[entry.sender is connection.side, entry.is_left_out]
-        data = memoryview(b"%d" % len(entry.data) if entry.is_left_out else entry.data)
-        number = numbers.setdefault((topic, entry.peer), len(numbers))
-        file.add_channel(number, topic, {"peer": entry.peer})
+        data = b"%d" % len(entry.data) if entry.is_left_out else bytes(entry.data)
         for begin in range(0, max(1, len(data)), MESSAGE_BYTES):
-            message = number, sequence, entry.time_ns, data[begin : begin + MESSAGE_BYTES]
-            if not chunk.add(*message):
-                file.add_chunk(chunk)
-                chunk.clear()
-                chunk.add(*message)
-    if chunk.channels:
-        file.add_chunk(chunk)
+            file.add(topic, entry.peer, sequence, entry.time_ns, data[begin : begin + MESSAGE_BYTES])
     file.close()
 
 
