@@ -5,7 +5,7 @@ import math
 
 import pytest
 
-from drone_bridge.dronegui.emulator.flight import COLUMNS as DRONE_COLUMNS
+from drone_bridge.dronegui.emulator import COLUMNS as DRONE_COLUMNS
 from drone_bridge.programs.plan import parse_plan
 from drone_bridge.robot.emulator import COLUMNS as ROBOT_COLUMNS
 from drone_bridge.simulator.emulator.server import COLUMNS as SIMULATOR_COLUMNS

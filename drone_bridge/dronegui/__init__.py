@@ -21,7 +21,7 @@ KIND = ProtocolKind(
     emulator=Program(
         "dronegui",
         "a drone behind its control GUI",
-        "drone_bridge.dronegui.emulator.__main__:main",
+        "drone_bridge.dronegui.emulator:main",
         agreed={"host": "host", "port": "port", "navdata_port": "navdata-port"},
         apart={"navdata-source-port": 0, "bootstrapped": True},
     ),
