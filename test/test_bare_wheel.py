@@ -11,10 +11,12 @@ from pathlib import Path
 import pytest
 from processes import TIMEOUT_S, Process
 
+from drone_bridge.kind import OWN
+
 ROOT = Path(__file__).parent.parent
 NODES = ("testbed_bridge", "recorder", "drone_controller", "vehicle_model")
 # These need nothing but Python itself.
-BARE_CODECS = (*(f"protocols.{name}" for name in ("testbed", "dronegui", "simulator", "robot")), "telemetry.codec")
+BARE_CODECS = tuple(f"{name}.codec" for name in OWN)
 # And these, of the emulators.
 BARE_EMULATORS = ("robot",)
 

@@ -16,7 +16,7 @@ SILENCE_S = 0.8  # longer than what any of the emulators leaves between two word
 
 def emulator(name, *arguments):
     """Start an emulator that listens, and return it with its port."""
-    child = Process.module(f"drone_bridge.emulators.{name}", "--port", "0", *arguments)
+    child = Process.module(f"drone_bridge.{name}.emulator", "--port", "0", *arguments)
     when_listening(child)
     return child
 

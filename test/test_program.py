@@ -24,7 +24,7 @@ NODE = """
     import os, signal, sys, time
     from rclpy.node import Node
     from std_msgs.msg import String
-    from drone_bridge.node import program
+    from drone_bridge.ros import program
     from drone_bridge.ros.program import FrugalExecutor
 
     # Whoever waits for the signal gets every opportunity to get ahead.
@@ -140,7 +140,7 @@ FAULTY_NODE = """
 HANGING_NODE = """
     import ctypes, os, signal, sys, time
     from rclpy.node import Node
-    from drone_bridge.node import program, shared_memory
+    from drone_bridge.ros import program, shared_memory
 
     class HangingNode(Node):
         def start(self):
@@ -267,7 +267,7 @@ def test_the_shared_memory_of_a_container_has_room_for_seven_processes_with_ster
     script = """
         import rclpy
         from rclpy.context import Context
-        from drone_bridge.node import shared_memory
+        from drone_bridge.ros import shared_memory
         nodes = []
         for number in range(7):
             assert shared_memory.shortage() is None
@@ -278,7 +278,7 @@ def test_the_shared_memory_of_a_container_has_room_for_seven_processes_with_ster
         print(shared_memory.shortage())
     """
     output = on_small_shared_memory(
-        start_child, 64, "from drone_bridge.node import environment\n" + textwrap.dedent(script)
+        start_child, 64, "from drone_bridge.ros import environment\n" + textwrap.dedent(script)
     )
     files, segment_bytes = map(int, re.search(r"(\d+) (\d+)\n", output).groups())
     assert "/dev/shm is full: of its 67 MB 5 MB are free, and a process of ROS needs 9 MB there." in output
@@ -351,7 +351,7 @@ def test_forty_processes_discover_each_other_and_one_beyond_the_ports_says_so(st
         import os, time
         import rclpy
         from rclpy.context import Context
-        from drone_bridge.node import environment
+        from drone_bridge.ros import environment
 
         nodes = []
         for number in range(40):

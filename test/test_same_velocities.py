@@ -90,7 +90,7 @@ def test_the_same_velocities_are_followed_by_testbed_simulator_and_robot(ros, tm
     trajectories = {}
     for name, (place, options) in VEHICLES.items():
         path = tmp_path / f"{name}.csv"
-        module = f"drone_bridge.emulators.{name}"
+        module = f"drone_bridge.{name}.emulator"
         emulator = start_child(sys.executable, "-m", module, "--port", 0, "--trajectory", path, *options)
         port = when_listening(emulator).port
         parameters = ("-p", f"port:={port}", "-r", f"__ns:=/{name}", "-r", f"/{name}/cmd_vel:=/cmd_vel")

@@ -17,9 +17,6 @@ from typing import Any, Final, TypeVar
 T = TypeVar("T")
 KindT = TypeVar("KindT", bound=Enum)
 
-#: The room of each kind of program, by the word of the `drone-bridge` command.
-KINDS: Final = {"emulate": "emulators", "operate": "operators"}
-
 
 #: On a command line of a launch file: its end is that of the whole launch. What started it reads this, as the attribute
 #: on_exit of XML files is unknown to humble: launch/parts/ends_launch.launch.py, and tools/launch/evaluate.py.
@@ -30,7 +27,14 @@ class ProgramParser(argparse.ArgumentParser):
     """The command line of one program, however it was started."""
 
     def __init__(self, kind: str, name: str, what: str, ends: str) -> None:
-        """`kind` is the program's kind in KINDS, `name` its name, `what` describes it, `ends` says when it ends."""
+        """Declare what all have.
+
+        Args:
+            kind: the word of the `drone-bridge` command, emulate or operate.
+            name: the program's, after that word.
+            what: describes it.
+            ends: when it ends by itself.
+        """
         super().__init__(
             prog=_started_as(kind, name),
             usage="%(prog)s [options]",
@@ -43,9 +47,9 @@ class ProgramParser(argparse.ArgumentParser):
 
 def _started_as(kind: str, name: str) -> str:
     """Return the command that started the program, for usage messages."""
+    if spec := sys.modules["__main__"].__spec__:
+        return f"python3 -m {spec.name.removesuffix('.__main__')}"
     started = Path(sys.argv[0]).name
-    if started == "__main__.py":
-        return f"python3 -m drone_bridge.{KINDS[kind]}.{name}"
     return f"drone-bridge {kind} {name}" if started == "drone-bridge" else started
 
 

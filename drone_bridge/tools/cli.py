@@ -50,7 +50,7 @@ COMMANDS: Final = {
 }
 WITHOUT_ROS: Final = """
 ROS 2 is not available here. Besides the commands above, Python programs can use drone_bridge.protocols (the five wire
-protocols) and drone_bridge.links (sockets that reconnect). ROS 2 would add the bridges, controllers, recorder and
+protocols) and drone_bridge.net (sockets that reconnect). ROS 2 would add the bridges, controllers, recorder and
 launch files: on Debian or Ubuntu, 'make setup' in the sources brings it from PyPI; elsewhere, build with colcon.
 """
 #: Commands whose first argument chooses what is imported.
