@@ -10,7 +10,7 @@ from drone_bridge.robot.bridge.node import PARAMETERS as ROBOT
 from drone_bridge.ros.frames import AXES, FrameNames, OdometryCovariances, WheelOdometry, covariance_from_diagonal
 from drone_bridge.simulator.bridge.parameters import PARAMETERS as SIMULATOR
 from drone_bridge.telemetry.bridge import PARAMETERS as TELEMETRY
-from drone_bridge.testbed.bridge.parameters import PARAMETERS as TESTBED
+from drone_bridge.testbed.bridge import PARAMETERS as TESTBED
 
 WIDE = 1e3  # a standard deviation of 30 m, or of many turns: no weight beside anything that measures
 

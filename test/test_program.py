@@ -407,7 +407,7 @@ def test_executables_of_nodes_import_rclpy_before_anything_else_and_others_do_no
         [block] = [statement for statement in tree.body if isinstance(statement, ast.Try)]
         return [ast.unparse(one) for one in block.body if isinstance(one, ast.Import | ast.ImportFrom)]
 
-    ours = "from drone_bridge.testbed.bridge.node import main"
+    ours = "from drone_bridge.testbed.bridge import main"
     assert imported("testbed_bridge") == ["import rclpy.node", ours]
     assert imported("testbed_emulator") == ["from drone_bridge.testbed.emulator.__main__ import main"]
     assert imported("drone-bridge") == ["from drone_bridge.tools.cli import main"]

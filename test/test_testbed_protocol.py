@@ -34,6 +34,7 @@ from testbed_bytes import (
     split,
 )
 
+from drone_bridge.testbed import codec
 from drone_bridge.testbed.codec import (
     NEED_DATA,
     AttitudeLayout,
@@ -43,7 +44,6 @@ from drone_bridge.testbed.codec import (
     MotionParameters,
     SensorFrame,
     TestbedConnection,
-    autopilot_connection,
 )
 from drone_bridge.wire.events import LocalProtocolError, ProtocolError, RemoteProtocolError
 
@@ -182,7 +182,7 @@ def test_frames_share_their_images_only_if_that_was_asked_for(layout, is_reused)
 @pytest.mark.parametrize("most_ahead", [1 << 20, 1000])
 @pytest.mark.parametrize("size", [1, 999, 1 << 20])
 def test_the_autopilot_tells_which_of_the_next_bytes_are_pixels(layout, most_ahead, size, monkeypatch):
-    monkeypatch.setattr(autopilot_connection, "_AHEAD_BYTES", most_ahead)  # a larger first frame is read otherwise
+    monkeypatch.setattr(codec, "_AHEAD_BYTES", most_ahead)  # a larger first frame is read otherwise
     connection = AutopilotConnection(layout)
     frame = (len(TESTBED_TO_AUTOPILOT) - CONSTANTS_BYTES) // 3
     rest, others = TESTBED_TO_AUTOPILOT, b""

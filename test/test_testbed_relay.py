@@ -194,7 +194,7 @@ def test_a_testbed_that_leaves_and_comes_back_is_told_apart_from_one_that_goes_o
 def test_an_autopilot_that_leaves_leaves_a_drone_that_hovers(pair):
     pair.meet()
     pair.exchange(1)
-    pair.testbed.send_frame(**fields(2))
+    pair.testbed.send_frame(**{**fields(2), "pitch": 0.0, "roll": 0.0})  # a tilted one would be levelled out
     pair.autopilot.receive()
     pair.autopilot.socket.close()
     # The server's neutral command is stamped with the frame, and so it is the answer.

@@ -25,6 +25,7 @@ from drone_bridge.msg import CommandRates, DroneProperties
 from drone_bridge.net import tcp as tcp_options
 from drone_bridge.ros.images import Rgb8Image
 from drone_bridge.ros.time import time_from_seconds
+from drone_bridge.testbed import topics as translate
 from drone_bridge.testbed.codec import (
     AngleUnit,
     AttitudeLayout,
@@ -35,8 +36,7 @@ from drone_bridge.testbed.codec import (
     SimulationRestarted,
 )
 from drone_bridge.testbed.server.node import TestbedServer
-from drone_bridge.testbed.topics import translation as translate
-from drone_bridge.testbed.topics.translation import StereoFrameNames
+from drone_bridge.testbed.topics import StereoFrameNames
 
 LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 CONSTANTS = Constants(120.0, 90.0, 16, 8, 0.25, 1.5, float32(9.81), 0.25, 25.0, 720.0, 360.0, 180.0)

@@ -10,13 +10,11 @@ from sensor_msgs.msg import Image, Imu
 
 from drone_bridge.ros.images import rgb8_pixels, set_data
 from drone_bridge.ros.time import time_from_seconds
+from drone_bridge.testbed import topics as translate
 from drone_bridge.testbed.codec import AngleUnit, Constants, MotionParameters
 from drone_bridge.testbed.device.modelled_flight import FlightLimits, ModelledFlight
-from drone_bridge.testbed.server.command_watchdog import CommandWatchdog
-from drone_bridge.testbed.server.outputs import CommandOutputs
-from drone_bridge.testbed.server.synchronizer import ATTITUDE_TIMEOUT_S, FrameSynchronizer
-from drone_bridge.testbed.server.vehicle import RosDrone
-from drone_bridge.testbed.topics import translation as translate
+from drone_bridge.testbed.server.drone import ATTITUDE_TIMEOUT_S, FrameSynchronizer, RosDrone
+from drone_bridge.testbed.server.node import CommandOutputs, CommandWatchdog
 
 LONG_S = 1.0
 CONSTANTS = Constants(120.0, 90.0, 2, 1, 0.25, 1.0, 9.8125, 0.25, 25.0, 720.0, 720.0, 720.0)

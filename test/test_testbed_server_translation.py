@@ -15,10 +15,10 @@ from testbed_bytes import float32
 
 from drone_bridge.msg import DroneProperties
 from drone_bridge.ros.message_template import MessageTemplate
+from drone_bridge.testbed import topics as testbed_frames
+from drone_bridge.testbed import topics as translate
 from drone_bridge.testbed.codec import AngleUnit, Constants, MotionParameters, SensorFrame
-from drone_bridge.testbed.topics import frames as testbed_frames
-from drone_bridge.testbed.topics import translation as translate
-from drone_bridge.testbed.topics.translation import StereoFrameNames
+from drone_bridge.testbed.topics import StereoFrameNames
 
 DEGREES = AngleUnit.DEGREES
 NAMES = StereoFrameNames()
@@ -46,7 +46,7 @@ def through_ros(frame, unit=DEGREES):
     message = translate.imu(frame, unit, 0.001, NAMES)
     if pose := translate.pose_numbers(frame, unit):
         message = deserialize_message(MessageTemplate(Odometry(), "pose.pose").filled(pose), Odometry)
-    return translate.sensor_frame(frame.left, frame.right, frame.time, message, unit)
+    return translate.sensed(message, unit)
 
 
 def on_the_wire(*values):
@@ -143,11 +143,11 @@ def test_an_invalid_rotation_gives_no_attitude(kind, quaternion):
     orientation = message.pose.pose.orientation if kind is Odometry else message.orientation
     orientation.x, orientation.y, orientation.z, orientation.w = quaternion
     with pytest.raises(ValueError, match="not a unit quaternion"):
-        translate.sensor_frame(LEFT, RIGHT, 0.0, message, DEGREES)
+        translate.sensed(message, DEGREES)
 
 
 def test_an_imu_without_an_orientation_is_refused():
     message = Imu()
     message.orientation_covariance[0] = -1.0
     with pytest.raises(ValueError, match="no orientation"):
-        translate.sensor_frame(LEFT, RIGHT, 0.0, message, DEGREES)
+        translate.sensed(message, DEGREES)

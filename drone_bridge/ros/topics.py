@@ -170,8 +170,13 @@ class TopicPublishers:
         translation: Any,
         static_transforms: Iterable[TransformStamped] = (),
         more: Iterable[tuple[type, Output]] = (),
+        *,
+        period_s: float = SUBSCRIBER_CHECK_PERIOD_S,
     ) -> None:
-        """Make the publishers. `more` are outputs that no table has, each with the wire message that it comes from."""
+        """Make the publishers. `more` are outputs that no table has, each with the wire message that it comes from.
+
+        `period_s` is how long a new subscriber may go unnoticed.
+        """
         self._node = node
         self._static = list(static_transforms)
         self._changes: dict[type, list[Output]] = {}
@@ -193,7 +198,7 @@ class TopicPublishers:
             else:
                 outputs.setdefault((row.of, row.is_slow), []).append(output)
         self._outputs: dict[tuple[type, bool], Outputs[Any]]
-        self._outputs = {key: Outputs(node, each) for key, each in outputs.items()}
+        self._outputs = {key: Outputs(node, each, period_s) for key, each in outputs.items()}
         self._static_publisher = node.make_publisher(TFMessage, "/tf_static", latched()) if self._static else None
 
     def restart(self) -> None:

@@ -23,8 +23,8 @@ KIND = ProtocolKind(
     conversation="drone_bridge.testbed.conversation:conversation",
     commands="drone_bridge.testbed.conversation:commands",
     recorded="drone_bridge.testbed.conversation:RecordedTestbed",
-    topics="",
-    bridge=NodeKind("drone_bridge.testbed.bridge.node:TestbedBridge"),
+    topics="drone_bridge.testbed.topics:TABLE",
+    bridge=NodeKind("drone_bridge.testbed.bridge:TestbedBridge"),
     server=NodeKind("drone_bridge.testbed.server.node:TestbedServer"),
     emulator=Program(
         "testbed",

@@ -64,20 +64,20 @@ def told(kind):
 def test_what_a_bridge_publishes_survives_a_legacy_hop(kind):
     table = load(kind.topics)
     hops = 0
+    # A prepared message is changed by the next one, and what a vehicle says first tells how to read the rest: the
+    # bridge, the server and the bridge behind it have each a translation of its own, for the whole conversation.
+    bridge, server, bridge_behind = (table.make_translation() for _ in range(3))
     for wire in told(kind):
         assemble = table.assembled.get(type(wire))
         if assemble is None:
             continue
-        translation = table.make_translation()
         rows = {row.name: row for row in table.rows if row.from_ros and isinstance(wire, row.of)}
-        # A prepared message is changed by the next one: each side has a translation of its own.
-        before = messages_of(table, translation, wire)
-        server = table.make_translation()
+        before = messages_of(table, bridge, wire)
 
-        def value(topic, before=before, rows=rows, server=server):
+        def value(topic, before=before, rows=rows):
             return rows[topic].from_ros(server, before[topic]) if topic in rows and topic in before else None
 
-        after = messages_of(table, table.make_translation(), assemble(server, value, STAMP))
+        after = messages_of(table, bridge_behind, assemble(server, value, STAMP))
         hops += 1
         for name in before:
             if name in rows:

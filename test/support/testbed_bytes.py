@@ -10,6 +10,7 @@ from dataclasses import astuple, replace
 
 import pytest
 
+from drone_bridge.testbed import codec
 from drone_bridge.testbed.codec import (
     NEED_DATA,
     AngleUnit,
@@ -18,7 +19,6 @@ from drone_bridge.testbed.codec import (
     Limits,
     MotionParameters,
     SensorFrame,
-    autopilot_connection,
 )
 from drone_bridge.wire.events import RemoteProtocolError
 
@@ -50,7 +50,7 @@ class ImageSupply:
     @contextlib.contextmanager
     def used(self):
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(autopilot_connection, "_new_image", self)
+            patch.setattr(codec, "_new_image", self)
             yield self
 
     def __call__(self, size):

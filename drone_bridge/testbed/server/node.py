@@ -2,61 +2,370 @@
 """testbed_server: a virtual testbed for legacy autopilots, flown by whatever drone is in ROS. See docs/testbed.md."""
 
 import math
+import threading
 import time
 from collections.abc import Callable
 from functools import partial
-from typing import Any, Final
+from typing import Any
 
 from builtin_interfaces.msg import Time
 from geometry_msgs.msg import Twist
 from nav_msgs.msg import Odometry
 from rclpy.publisher import Publisher
-from sensor_msgs.msg import Image, Imu
+from sensor_msgs.msg import CameraInfo, Image, Imu
 
 from drone_bridge.motion.quaternions import Quaternion
-from drone_bridge.msg import DroneProperties
+from drone_bridge.msg import CommandRates, DroneProperties
 from drone_bridge.net.connector import LinkError, Wakeup
 from drone_bridge.net.tcp import TcpStream
+from drone_bridge.ros.common_parameters import NEUTRAL_TIME, SOURCE_TIMEOUT, common_parameters
 from drone_bridge.ros.frames import FrameNames
 from drone_bridge.ros.last_word import LastWord
+from drone_bridge.ros.link_node import LinkNode
+from drone_bridge.ros.parameters import DeclaredParameters, ParameterDeclaration
 from drone_bridge.ros.program import run
 from drone_bridge.ros.stall_watch import PROCESS
+from drone_bridge.ros.topics import latched, newest
+from drone_bridge.testbed import topics as translate
 from drone_bridge.ros.tcp_link_node import TcpLinkNode
 from drone_bridge.testbed.codec import NEED_DATA, AngleUnit, AttitudeLayout, ConnectionClosed
 from drone_bridge.testbed.device.conversation import Conversation, Dialect
-from drone_bridge.testbed.device.modelled_flight import LevelVelocity, ModelledFlight
-from drone_bridge.testbed.server.command_watchdog import CommandWatchdog
-from drone_bridge.testbed.server.outputs import RATES, CommandOutputs
-from drone_bridge.testbed.server.parameters import (
-    ATTITUDE_TOPICS,
-    DEPTHS,
-    LOCKSTEP,
-    PARAMETERS,
-    SIDES_OF,
-    flight_limits,
-)
-from drone_bridge.testbed.server.properties import PropertiesSource
-from drone_bridge.testbed.server.synchronizer import ATTITUDE_TIMEOUT_S, FrameSynchronizer
-from drone_bridge.testbed.server.vehicle import RosDrone
-from drone_bridge.testbed.topics import translation as translate
-from drone_bridge.testbed.topics.translation import SIDES, Command
+from drone_bridge.testbed.device.modelled_flight import FlightLimits, LevelVelocity, ModelledFlight
+from drone_bridge.testbed.server.drone import ATTITUDE_TIMEOUT_S, FrameSynchronizer, RosDrone
+from drone_bridge.testbed.topics import ANGLE_UNIT, SIDES, WIRE_LOG_IMAGES, Command, attitude_layout
 from drone_bridge.wire.events import LocalProtocolError
 
-_WATCH_PERIOD_S: Final = 0.02
-_SUBSCRIBER_CHECK_PERIOD_S: Final = 0.5
-_RECEIVE_BYTES: Final = 256
+# Parameters.
+
+AUTO = "auto"
+RATES = "cmd_rates"
+VELOCITY = "cmd_vel"
+CHOICES = (AUTO, RATES, VELOCITY)
+LOCKSTEP = "lockstep"
+#: How many image pairs are queued: until their attitude arrives, and in lockstep until they are due.
+DEPTHS = {"latest": 4, LOCKSTEP: 16}
+#: The sides to subscribe to, by the parameter cameras.
+SIDES_OF = {"stereo": SIDES, "mono": SIDES[:1], "none": ()}
+ATTITUDE_TOPICS = {"imu/data": Imu, "odom": Odometry}
+#: Prefix of the assumed properties, which are named as in DroneProperties.
+DRONE = "drone"
+_VELOCITY = "velocity"
+_ASSUMED = {
+    "image_width": (200, "pixels", 1, 4096),
+    "image_height": (200, "pixels", 1, 4096),
+    "horizontal_angle_of_view": (math.radians(120.0), "rad, edge to edge", 0.01, 3.1),
+    "vertical_angle_of_view": (math.radians(120.0), "rad, edge to edge", 0.01, 3.1),
+    "mass": (1.0, "kg", 1e-3, 1e4),
+    "gravity": (9.81, "m/s^2", 0.01, 100.0),
+    "drag": (0.2, "kg/s, force per air speed", 0.0, 1e4),
+    "max_thrust": (25.0, "N", 1e-3, 1e6),
+    "max_roll_rate": (4 * math.pi, "rad/s", 0.0, 100.0),
+    "max_pitch_rate": (4 * math.pi, "rad/s", 0.0, 100.0),
+    "max_yaw_rate": (4 * math.pi, "rad/s", 0.0, 100.0),
+}
+
+PARAMETERS = (
+    *common_parameters(8000, "The port to listen on, 0 picks a free one; or the autopilot's.", ("listen", "connect")),
+    SOURCE_TIMEOUT,
+    NEUTRAL_TIME,
+    attitude_layout(is_detectable=False),
+    ANGLE_UNIT,
+    WIRE_LOG_IMAGES,
+    ParameterDeclaration(
+        "sync",
+        "latest",
+        "latest sends the newest frame once the previous one is answered, and drops those in between; lockstep sends "
+        "all of them in order, for a drone that waits for the command to each.",
+        choices=tuple(DEPTHS),
+    ),
+    ParameterDeclaration(
+        "stamp_source",
+        "ros",
+        "The time on the wire: ros counts from the stamp of the first frame; wire takes the stamps as they are.",
+        choices=("ros", "wire"),
+    ),
+    ParameterDeclaration(
+        "cameras",
+        "stereo",
+        "stereo pairs left and right images by stamp; mono sends left/image_raw as both, with no separation; none "
+        "sends black images with every attitude.",
+        choices=tuple(SIDES_OF),
+    ),
+    ParameterDeclaration(
+        "attitude_from",
+        "imu/data",
+        "The topic that gives the attitude; a pose always comes from odom.",
+        choices=tuple(ATTITUDE_TOPICS),
+    ),
+    ParameterDeclaration(
+        "command_output",
+        AUTO,
+        "Publish rates and thrust (cmd_rates), or the velocities they lead to (cmd_vel); auto uses cmd_vel if it has "
+        "subscribers and cmd_rates has none. With cmd_vel the autopilot is told the tilt of a modelled drone, and the "
+        "images show the vehicle's: an autopilot that steers by what it sees needs cmd_rates.",
+        choices=CHOICES,
+    ),
+    *(
+        ParameterDeclaration(f"{_VELOCITY}.{name}", default, meaning, range=(least, most))
+        for name, default, meaning, least, most in (
+            ("max_speed", 5.0, "Maximum horizontal speed on cmd_vel, m/s.", 0.01, 50.0),
+            ("max_climb_speed", 2.5, "Maximum vertical speed on cmd_vel, m/s.", 0.01, 50.0),
+            ("max_yaw_rate", 4.0, "Maximum yaw rate on cmd_vel, rad/s.", 0.01, 100.0),
+            ("max_tilt", 1.0, "Maximum tilt of the modelled drone, rad.", 0.05, 1.4),
+            ("max_lead", 1.0, "Maximum distance between the modelled drone and the vehicle, m.", 0.0, 100.0),
+            (
+                "correction_gain",
+                0.8,
+                "Rate at which the model's position converges to the vehicle's, 1/s.",
+                0.0,
+                20.0,
+            ),
+        )
+    ),
+    ParameterDeclaration(
+        "negative_gravity", False, "Announce gravity as some testbeds do, as an acceleration upwards."
+    ),
+    *(
+        ParameterDeclaration(
+            f"{DRONE}.{name}", default, f"Assumed if drone_properties is not published; {unit}.", range=(least, most)
+        )
+        for name, (default, unit, least, most) in _ASSUMED.items()
+    ),
+)
+
+
+def assumed_drone(parameters: DeclaredParameters) -> dict[str, float]:
+    """Return the assumed properties of the drone by their names in DroneProperties."""
+    return {name: parameters[f"{DRONE}.{name}"] for name in _ASSUMED}
+
+
+def flight_limits(parameters: DeclaredParameters) -> FlightLimits:
+    """Return the limits that apply while velocities are published."""
+    return FlightLimits(**{name: parameters[f"{_VELOCITY}.{name}"] for name in FlightLimits.__slots__})
+
+
+# What the drone is: from drone_properties, or from camera_info and parameters.
+
+_CHECK_PERIOD_S = 0.1
+
+
+class PropertiesSource:
+    """Subscribes to drone_properties, and falls back on camera_info and parameters after `source_timeout`.
+
+    From the first drone_properties on, only those count. For the executor.
+    """
+
+    def __init__(self, node: LinkNode, learn: Callable[[DroneProperties], None]) -> None:
+        """`learn` gets the properties whenever they change."""
+        self._node = node
+        self._sides = SIDES_OF[node.parameters["cameras"]]
+        self._learn = learn
+        self._assumed = assumed_drone(node.parameters)
+        self._infos: dict[str, CameraInfo] = {}
+        self._since_s = time.monotonic()
+        self._uses_camera_info = self._is_known = False
+        node.make_subscription(DroneProperties, "drone_properties", self._take_properties, latched())
+        self._timer = node.make_timer(_CHECK_PERIOD_S, self._check_timeout)
+
+    @property
+    def missing(self) -> str:
+        """What is still needed, as a sentence."""
+        resolve = self._node.resolve_topic_name
+        infos = " and ".join(resolve(f"{side}/camera_info") for side in self._sides if side not in self._infos)
+        infos = infos and f" {infos} and"
+        return f"The drone's properties come from {resolve('drone_properties')}, or{infos} the parameters {DRONE}.*."
+
+    def _take_properties(self, properties: DroneProperties) -> None:
+        if len(self._sides) < len(SIDES):  # both images are the same then
+            properties.camera_separation = 0.0
+        self._is_known = True
+        self._timer.cancel()
+        if self._uses_camera_info:
+            self._uses_camera_info = False
+            for side in self._sides:
+                self._node.end_subscriptions(f"{side}/camera_info")
+        self._node.statistics.facts["constants"] = "from drone_properties"
+        self._learn(properties)
+
+    def _check_timeout(self) -> None:
+        """Subscribe to camera_info only when it is needed, as every image has one."""
+        if self._is_known or self._uses_camera_info:
+            return
+        if time.monotonic() - self._since_s > self._node.parameters["source_timeout"]:
+            self._timer.cancel()
+            self._uses_camera_info = True
+            for side in self._sides:
+                self._node.make_subscription(CameraInfo, f"{side}/camera_info", partial(self._take_info, side), 1)
+            if not self._sides:
+                self._assume(DroneProperties(**self._assumed), f"from the parameters {DRONE}.*")
+
+    def _take_info(self, side: str, info: CameraInfo) -> None:
+        if self._is_known or (side in self._infos and _same(self._infos[side], info)):
+            return
+        self._infos[side] = info
+        if self._infos.keys() < set(self._sides):
+            return
+        properties = DroneProperties(**self._assumed)
+        try:
+            translate.add_cameras(properties, self._infos["left"], self._infos.get("right"))
+        except ValueError as error:
+            self._node.count_and_warn("rejected input", f"The drone's cameras are not known: {error}")
+            return
+        self._assume(properties, f"from camera_info and the parameters {DRONE}.*")
+
+    def _assume(self, properties: DroneProperties, source: str) -> None:
+        self._node.statistics.facts["constants"] = source
+        self._node.inform(f"Nobody publishes drone_properties: the parameters {DRONE}.* are used.")
+        self._learn(properties)
+
+
+def _same(one: CameraInfo, other: CameraInfo) -> bool:
+    """Return whether two messages are equal except for their headers."""
+    return (one.width, one.height, list(one.k), list(one.p)) == (
+        other.width,
+        other.height,
+        list(other.k),
+        list(other.p),
+    )
+
+
+# Commands: what is published, and a neutral one when an operator's stop.
+
+#: Nodes that only observe, as do those with hidden names, such as that of ros2 topic echo.
+_OBSERVERS = frozenset({"recorder", "rosbag2_recorder", "web_bridge", "foxglove_bridge"})
+#: The node name of an endpoint whose participant has not been discovered yet.
+_UNKNOWN = "_NODE_NAME_UNKNOWN_"
+
+
+class CommandOutputs:
+    """The publishers, of which one is `chosen`. `check_subscribers` is for the executor, the rest for other threads."""
+
+    def __init__(self, node: LinkNode, frame_id: str) -> None:
+        """Create the publishers that the parameter command_output allows."""
+        self._node = node
+        self._frame_id = frame_id
+        choice = node.parameters["command_output"]
+        self._allowed = (RATES, VELOCITY) if choice == AUTO else (choice,)
+        types = {RATES: CommandRates, VELOCITY: Twist}
+        self.publishers = {topic: node.make_publisher(types[topic], topic, newest()) for topic in self._allowed}
+        #: The topic that is published, and the one that should be.
+        self.chosen = self.wanted = self._seen_best = self._allowed[0]
+
+    @property
+    def topics(self) -> str:
+        """The topics that may be published, as text."""
+        return " or ".join(map(self._node.resolve_topic_name, self._allowed))
+
+    @property
+    def is_velocity(self) -> bool:
+        """Whether velocities are published."""
+        return self.chosen == VELOCITY
+
+    def check_subscribers(self, *, is_flying: bool) -> bool:
+        """Choose the topic by its subscribers, preferring rates; return whether there are any.
+
+        A change takes two checks, as the subscriptions of one node are not discovered at once. In flight the topic
+        changes only once it has lost its subscribers.
+        """
+        subscribed = [topic for topic in self._allowed if self._has_subscribers(topic)]
+        best, before = subscribed[0] if subscribed else self.wanted, self._seen_best
+        self._seen_best = best
+        if best == before and not (is_flying and self.wanted in subscribed):
+            self.wanted = best
+        return bool(subscribed)
+
+    def rates(self, command: Command, stamp: Time) -> "tuple[Publisher[Any], CommandRates]":
+        """Return rates and thrust, with the stamp of the frame that they answer, and their publisher."""
+        message = translate.rates_from_command(command, stamp)
+        message.header.frame_id = self._frame_id
+        return self.publishers[RATES], message
+
+    def velocity(self, twist: Twist) -> "tuple[Publisher[Any], Twist]":
+        """Return a velocity and its publisher."""
+        return self.publishers[VELOCITY], twist
+
+    def _has_subscribers(self, topic: str) -> bool:
+        subscriptions = self._node.get_subscriptions_info_by_topic(self._node.resolve_topic_name(topic))
+        names = {subscription.node_name for subscription in subscriptions} - _OBSERVERS
+        return any(not name.startswith("_") or name == _UNKNOWN for name in names)
+
+
+class CommandWatchdog:
+    """Forwards commands, and publishes the neutral one once after a timeout.
+
+    Thread-safe: a command and the neutral one never overtake each other. Times are passed in.
+    """
+
+    def __init__(self, publish_neutral: Callable[[], None], *, is_lockstep: bool = False) -> None:
+        """Prepare to forward.
+
+        Args:
+            publish_neutral: publishes the neutral command.
+            is_lockstep: the timeout runs from each frame instead of each command, as the vehicle waits for the command
+                to its frame, and the neutral command may be that command.
+        """
+        self._lock = threading.Lock()
+        self._publish_neutral = publish_neutral
+        self._is_lockstep = is_lockstep
+        self._forwarded_s: float | None = None  # when the last command was forwarded; None after the neutral one
+        self._asked_s: float | None = None  # when the frame was sent whose command is awaited
+
+    @property
+    def is_active(self) -> bool:
+        """Whether the last command was not the neutral one."""
+        return self._forwarded_s is not None
+
+    def ask(self, now_s: float) -> None:
+        """Note that a frame was sent, so that a command is expected."""
+        with self._lock:
+            self._asked_s = now_s
+
+    def forward(self, publish_command: Callable[[], None], now_s: float) -> bool:
+        """Publish a command, unless the neutral one was published instead; return whether it was published."""
+        with self._lock:
+            if self._is_lockstep and self._asked_s is None:
+                return False
+            publish_command()
+            self._forwarded_s, self._asked_s = now_s, None
+            return True
+
+    def check(self, now_s: float, timeout_s: float) -> bool:
+        """Publish the neutral command if none has come for `timeout_s`; return whether it was published."""
+        with self._lock:
+            since_s = self._asked_s if self._is_lockstep else self._forwarded_s
+            if self._forwarded_s is None or since_s is None or now_s - since_s < timeout_s:
+                return False
+            self._release()
+            return True
+
+    def release(self) -> None:
+        """Publish the neutral command, unless it was the last one."""
+        with self._lock:
+            if self._forwarded_s is not None:
+                self._release()
+
+    def _release(self) -> None:
+        self._forwarded_s = self._asked_s = None
+        self._publish_neutral()
+
+
+# The node.
+
+_WATCH_PERIOD_S = 0.02
+_SUBSCRIBER_CHECK_PERIOD_S = 0.5
+_RECEIVE_BYTES = 256
 #: How long the autopilot has to close its side.
-_LEAVE_TIMEOUT_S: Final = 0.3
-_WAITING: Final = "waiting for the drone"  # of conditions
+_LEAVE_TIMEOUT_S = 0.3
+_WAITING = "waiting for the drone"  # of conditions
 #: The tilt, rad, from which a drone that is to hover is levelled out at any time, and within which it is level.
 _TILTED, _LEVEL = math.radians(5.0), math.radians(0.5)
 #: When, after the first neutral command, it is levelled out from a smaller tilt: not at once, for an operator who is
 #: back, and not for long, for a vehicle that stops by itself when it hears nothing.
 _LEVELLING_FROM_S, _LEVELLING_UNTIL_S = 1.0, 2.5
 #: An older attitude may be another one by now.
-_ATTITUDE_AGE_S: Final = 0.3
-_LATE: Final = "An answer took longer than command_timeout and was not followed."
-_UNHEARD: Final = "unheard commands"
+_ATTITUDE_AGE_S = 0.3
+_LATE = "An answer took longer than command_timeout and was not followed."
+_UNHEARD = "unheard commands"
 
 
 class TestbedServer(TcpLinkNode):

@@ -11,7 +11,7 @@ import time
 from pathlib import Path
 
 from drone_bridge.testbed.emulator.world import World
-from drone_bridge.testbed.topics.frames import enu_from_testbed
+from drone_bridge.testbed.topics import enu_from_testbed
 from drone_bridge.tools.demo.composition import Composition, free_port, isolate_ros_graph
 from drone_bridge.tools.demo.picture import Flight, draw
 from drone_bridge.tools.demo.progress import Progress

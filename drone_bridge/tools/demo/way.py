@@ -13,7 +13,7 @@ from drone_bridge.motion.quaternions import euler_from_quaternion
 from drone_bridge.programs.plan import Plan
 from drone_bridge.ros import frames
 from drone_bridge.simulator.topics.frames import orientation_from_ned_frd
-from drone_bridge.testbed.topics.frames import enu_from_testbed, enu_yaw_from_heading
+from drone_bridge.testbed.topics import enu_from_testbed, enu_yaw_from_heading
 
 Row = Mapping[str, str]
 

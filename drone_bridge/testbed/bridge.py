@@ -2,24 +2,34 @@
 """testbed_bridge: the autopilot's side of the testbed protocol, as a ROS 2 node. See docs/testbed.md."""
 
 import time
-from typing import Any, Final
+from functools import partial
+from typing import Any
 
 from builtin_interfaces.msg import Time
+from tf2_msgs.msg import TFMessage
 
-from drone_bridge.motion.velocity_control import VelocityCommand, VelocityParameters
+from drone_bridge.motion.flight_control import Command as FlownCommand
+from drone_bridge.motion.velocity_control import HOVER, VelocityCommand, VelocityControl, VelocityParameters
 from drone_bridge.msg import CommandRates
 from drone_bridge.net.connector import LinkError, LinkTimeoutError
 from drone_bridge.net.tcp import MessageDeadline, TcpStream
 from drone_bridge.ros.commands import CommandIntake
-from drone_bridge.ros.parameters import read
+from drone_bridge.ros.common_parameters import (
+    common_parameters,
+    covariance_parameters,
+    frame_names,
+    frame_parameters,
+    odometry_covariances,
+)
+from drone_bridge.ros.drone_model import drone_model
+from drone_bridge.ros.frames import AXES, EXACT_VARIANCE, UNKNOWN_VARIANCE, BodyRates
+from drone_bridge.ros.parameters import ParameterDeclaration, declarations, read
 from drone_bridge.ros.program import run
-from drone_bridge.ros.simulated_time import Stamps
+from drone_bridge.ros.simulated_time import Stamps, time_parameters
 from drone_bridge.ros.tcp_link_node import TcpLinkNode
 from drone_bridge.ros.time import stamp_numbers, time_from_seconds
-from drone_bridge.ros.topics import Outputs
-from drone_bridge.testbed.bridge.flight import FOLLOWED_AXES, RATES_AND_THRUST_AXES, TestbedFlight
-from drone_bridge.testbed.bridge.outputs import TestbedOutputs
-from drone_bridge.testbed.bridge.parameters import MEBIBYTE, PARAMETERS, VELOCITY
+from drone_bridge.ros.topics import Output, TopicPublishers, latched
+from drone_bridge.testbed import topics as translate
 from drone_bridge.testbed.codec import (
     NEED_DATA,
     AngleUnit,
@@ -27,18 +37,161 @@ from drone_bridge.testbed.codec import (
     AutopilotConnection,
     Constants,
     Limits,
+    MotionParameters,
     SensorFrame,
     SimulationRestarted,
 )
-from drone_bridge.testbed.topics import translation as translate
-from drone_bridge.testbed.topics.parameters import AUTO
-from drone_bridge.testbed.topics.translation import Command
+from drone_bridge.testbed.topics import (
+    ANGLE_UNIT,
+    AUTO,
+    TOPICS,
+    WIRE_LOG_IMAGES,
+    Command,
+    StereoFrameNames,
+    attitude_layout,
+)
 from drone_bridge.wire.events import RemoteProtocolError
 
+# Parameters.
+
+#: The values of cmd_vel_mode.
+VELOCITY = "velocity"
+RATES_AND_THRUST = "rates_and_thrust"
+MEBIBYTE = 1024 * 1024
+_LIMITS = Limits()
+
+PARAMETERS = (
+    *common_parameters(8000, "The testbed's port; when listening, 0 picks a free one."),
+    attitude_layout(is_detectable=True),
+    ANGLE_UNIT,
+    WIRE_LOG_IMAGES,
+    ParameterDeclaration(
+        "sync",
+        "latest",
+        "latest answers a frame at once with the newest command; lockstep waits for the command with its stamp.",
+        choices=("latest", "lockstep"),
+    ),
+    *time_parameters("the testbed's simulated"),
+    *frame_parameters(),
+    *covariance_parameters([EXACT_VARIANCE] * AXES, [UNKNOWN_VARIANCE] * AXES, "odom"),
+    ParameterDeclaration(
+        "attitude_standard_deviation",
+        0.001,
+        "Standard deviation of the attitude, rad, for the covariance on imu/data.",
+        range=(0.0, 3.2),
+    ),
+    ParameterDeclaration(
+        "silence_timeout",
+        5.0,
+        "Seconds within which a testbed must send its constants, or all of a frame; it may pause between frames.",
+        range=(0.1, 3600.0),
+    ),
+    ParameterDeclaration(
+        "cmd_vel_mode",
+        VELOCITY,
+        "How a Twist on cmd_vel is interpreted: velocity, where zero hovers; or rates_and_thrust, with body rates in "
+        "angular and thrust in linear.z, where zero makes the drone fall.",
+        choices=(VELOCITY, RATES_AND_THRUST),
+    ),
+    *declarations(VelocityParameters, VELOCITY),
+    ParameterDeclaration(
+        "jpeg_quality",
+        80,
+        "JPEG quality of image_raw/compressed, which is encoded only while it has subscribers.",
+        range=(1, 100),
+    ),
+    ParameterDeclaration("max_width", _LIMITS.width, "Maximum width of an accepted image, pixels.", range=(1, 65536)),
+    ParameterDeclaration(
+        "max_height", _LIMITS.height, "Maximum height of an accepted image, pixels.", range=(1, 65536)
+    ),
+    ParameterDeclaration(
+        "max_frame_mebibytes",
+        _LIMITS.frame_bytes // MEBIBYTE,
+        "Maximum size of an accepted frame (two images and their floats), MiB.",
+        range=(1, 4096),
+    ),
+)
+
+# How commands become answers.
+
+#: What cmd_vel moves, of a Twist.
+FOLLOWED_AXES = ("linear.x", "linear.y", "linear.z", "angular.z")
+#: And where a Twist is rates and thrust.
+RATES_AND_THRUST_AXES = ("linear.z", "angular.x", "angular.y", "angular.z")
+
+
+class TestbedFlight:
+    """The flight of one conversation. For every frame, call `observe`, `answer` and `answered`, in this order."""
+
+    __test__ = False  # not a test, whatever its name tells pytest
+
+    def __init__(self, constants: Constants, unit: AngleUnit, parameters: VelocityParameters) -> None:
+        self._constants = constants
+        self._unit = unit
+        #: What is safe without knowing how the drone moves: no rotation, and thrust against its weight.
+        self.neutral, _ = translate.motion_parameters(translate.hover(constants), constants, unit)
+        #: Why velocities can't be flown, if so.
+        self.problem = ""
+        self._control: VelocityControl | None = None
+        self._unseen: SensorFrame | None = None
+        self._flown: tuple[FlownCommand, bool] | None = None  # until the next frame
+        self._next: tuple[FlownCommand, bool] | None = None  # from then on
+        try:
+            drone = drone_model(translate.drone_properties(constants, unit))
+            self._control = VelocityControl(drone, parameters)
+        except ValueError as error:
+            self.problem = str(error)
+
+    def observe(self, frame: SensorFrame) -> None:
+        self._unseen = frame
+
+    def estimate(self) -> None:
+        """Update the estimate, unless it was updated for this frame: where the caller has time to spare."""
+        frame, self._unseen = self._unseen, None
+        if frame is None or self._control is None:
+            return
+        if self._flown:
+            self._control.flown(*self._flown)
+        attitude = translate.measured_attitude(frame, self._unit)
+        self._control.measured(frame.time, attitude, translate.measured_position(frame))
+
+    def answer(self, command: Command | VelocityCommand | None) -> tuple[MotionParameters, bool]:
+        """Return the answer to the frame, and whether the command was within the drone's limits.
+
+        None hovers: the drone levels out and stops.
+        """
+        if isinstance(command, Command):
+            motion, was_within = translate.motion_parameters(command, self._constants, self._unit)
+        elif self._control is None:
+            return self.neutral, command is None
+        else:
+            self.estimate()
+            wanted = command or HOVER
+            flown = self._control.command(wanted)
+            rates = BodyRates(flown.roll_rate, flown.pitch_rate, flown.yaw_rate)
+            motion, _ = translate.motion_parameters(Command(rates, flown.thrust), self._constants, self._unit)
+            was_within = self._control.limited(wanted) == wanted
+        self._next = self._flight_of(motion), not isinstance(command, Command)
+        return motion, was_within
+
+    def answered(self) -> None:
+        """Note that the answer was sent."""
+        self.estimate()
+        self._flown = self._next
+
+    def _flight_of(self, motion: MotionParameters) -> FlownCommand:
+        rates, thrust = translate.command_from_motion_parameters(motion, self._unit)
+        return FlownCommand(rates.roll, rates.pitch, rates.yaw, thrust)
+
+
+# The node.
+
+#: Rarer than in other bridges: frames of 30 Hz find the caches cold, and each count delays one of them.
+SUBSCRIBER_CHECK_PERIOD_S = 0.5
 #: A testbed that has been silent for so long where its first frame may end is waiting for the answer.
-FRAME_END_SILENCE_S: Final = 0.5
+FRAME_END_SILENCE_S = 0.5
 #: How long the testbed has to finish its frame and close.
-LEAVE_TIMEOUT_S: Final = 0.3
+LEAVE_TIMEOUT_S = 0.3
 
 
 class TestbedBridge(TcpLinkNode):
@@ -62,8 +215,25 @@ class TestbedBridge(TcpLinkNode):
         self._has_warned_of_unstamped = False
         self._stamps = Stamps(self)
         has_position = self._layout in (None, AttitudeLayout.POSE)
-        self._outputs = TestbedOutputs(self, self._stamps, self._unit, has_position)
-        self._frame_outputs: Outputs[SensorFrame] | None = None  # from a testbed's constants to its end
+        self._names = frame_names(self.parameters, StereoFrameNames)
+        self._translation = translate.Translation(
+            self._unit,
+            self._names,
+            attitude_standard_deviation=get("attitude_standard_deviation"),
+            jpeg_quality=get("jpeg_quality"),
+            covariances=odometry_covariances(self.parameters),
+            refuse_image=partial(self.count_and_warn, "images not compressed"),
+        )
+        clock = self._stamps.clock_publisher
+        self._topics = TopicPublishers(
+            self,
+            [row for row in TOPICS if has_position or row.name not in ("odom", "/tf")],
+            self._translation,
+            more=[(SensorFrame, Output(clock, self._translation.clock))] if clock else [],
+            period_s=SUBSCRIBER_CHECK_PERIOD_S,
+        )
+        self._static_tf = self.make_publisher(TFMessage, "/tf_static", latched())
+        self._has_map = has_position and get("publish_map_to_odom")
         self._velocity_parameters = read(VelocityParameters, VELOCITY, self.parameters)
         self._commands: CommandIntake[Command | VelocityCommand] = CommandIntake(self, now=self._stamps.command_clock)
         if get("cmd_vel_mode") == VELOCITY:
@@ -87,6 +257,7 @@ class TestbedBridge(TcpLinkNode):
         deadline = MessageDeadline(stream, self._silence_timeout_s)
         constants = None
         self._is_layout_reported = self._has_served = False
+        self._sends_position = self._layout is AttitudeLayout.POSE
         stream.expect_acknowledgements()  # or one that vanishes with an answer on its way would be waited for
         stream.acknowledge_at_once()  # many testbeds send a frame in pieces, with Nagle's algorithm on
         self.statistics.facts["attitude layout"] = self._layout.value if self._layout else "to be decided"
@@ -115,7 +286,7 @@ class TestbedBridge(TcpLinkNode):
                 raise RemoteProtocolError(f"{error} {self._layout_advice(hint)}") from error
             raise
         finally:
-            self._frame_outputs = None  # its messages keep the memory of the images
+            self._translation.forget()
 
     def _receive(self, stream: TcpStream, deadline: MessageDeadline, connection: AutopilotConnection) -> None:
         """Receive data. Raises LinkError, with advice if the layout may be wrong."""
@@ -144,8 +315,9 @@ class TestbedBridge(TcpLinkNode):
         self.statistics.facts["attitude layout"] = f"{layout.value} ({AUTO})"
         floats = f"{len(layout.floats)} floats after the images"
         if layout is AttitudeLayout.POSE:
+            self._sends_position = True
             self.inform(f"The testbed sends {floats}: attitude_layout is pose.")
-            self._outputs.publish_static_transforms(constants, has_position=True)
+            self._publish_static_transforms(constants)
         else:
             self.inform(
                 f"The testbed sends {floats}: attitude_layout is taken to be {layout.value}, as documented. Where the "
@@ -164,9 +336,19 @@ class TestbedBridge(TcpLinkNode):
         if self._flight.problem:
             self.warn(f"Velocities can't be flown with the announced constants: {self._flight.problem}.")
         self._commands.mailbox.clear()
-        self._outputs.publish_properties(constants)
-        self._outputs.publish_static_transforms(constants, self._layout is AttitudeLayout.POSE)
-        self._frame_outputs = self._outputs.frame_outputs(constants)
+        self._topics.restart()
+        self._topics.publish(constants, self.now())
+        self._publish_static_transforms(constants)
+
+    def _publish_static_transforms(self, constants: Constants) -> None:
+        """Publish where the cameras are and, once the testbed is known to send positions, the map."""
+        transforms = translate.camera_transforms(constants, self._names)
+        if self._sends_position and self._has_map:
+            transforms.append(translate.map_transform(self._names))
+        now = self.now()
+        for each in transforms:
+            each.header.stamp = now
+        self.publish(self._static_tf, TFMessage(transforms=transforms))
 
     def _restart(self, constants: Constants, restart: SimulationRestarted) -> None:
         """Start over for a new simulation, discarding commands and estimates."""
@@ -176,7 +358,7 @@ class TestbedBridge(TcpLinkNode):
             f"{restart.time_before:.3f} s."
         )
         self._commands.mailbox.clear()
-        self._outputs.publish_properties(constants)  # by which controllers know that they have to begin again
+        self._topics.publish(constants, self.now())  # by which controllers know that they have to begin again
 
     def _serve(self, stream: TcpStream, connection: AutopilotConnection, frame: SensorFrame) -> None:
         """Answer one frame and publish it, in the order that keeps the testbed waiting least."""
@@ -185,8 +367,7 @@ class TestbedBridge(TcpLinkNode):
         if not self._is_lockstep:
             self._answer(stream, connection, self._commands.newest())
         stamp = self._stamps.stamp(time_from_seconds(frame.time) if self._stamps.are_wire_time else None)
-        assert self._frame_outputs
-        self._frame_outputs.publish(frame, stamp)
+        self._topics.publish(frame, stamp)
         if self._is_lockstep:
             self._flight.estimate()  # while the controller is at work
             self._answer(stream, connection, self._command_for(stamp) or self._commands.newest())
@@ -230,3 +411,6 @@ class TestbedBridge(TcpLinkNode):
 def main() -> int:
     """Run the node."""
     return run(TestbedBridge)
+
+
+# The node testbed_bridge.

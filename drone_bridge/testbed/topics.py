@@ -1,0 +1,617 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a testbed's messages say on topics, and what topics say in its messages.
+
+The wire has degrees (or radians, where a testbed uses them) and otherwise SI units. Its world has y up and a heading
+that turns to the right; ROS has ENU and REP 103. An attitude without roll, or without yaw, is marked by its covariance.
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from typing import Any, NamedTuple
+
+from builtin_interfaces.msg import Time
+from geometry_msgs.msg import TransformStamped, Twist
+from nav_msgs.msg import Odometry
+from rosgraph_msgs.msg import Clock
+from sensor_msgs.msg import CameraInfo, CompressedImage, Image, Imu
+from std_msgs.msg import Header
+from tf2_msgs.msg import TFMessage
+
+from drone_bridge.motion.attitude_estimator import MeasuredAttitude
+from drone_bridge.motion.quaternions import Quaternion, euler_from_quaternion, quaternion_from_euler, rotated_back
+from drone_bridge.motion.velocity_control import VelocityCommand
+from drone_bridge.msg import CommandRates, DroneProperties
+from drone_bridge.ros import frames
+from drone_bridge.ros.frames import BodyRates, FrameNames, OdometryCovariances, set_quaternion, transform
+from drone_bridge.ros.images import JpegEncoder, Rgb8Image, pinhole_camera_info, rgb8_pixels
+from drone_bridge.ros.message_template import STAMP, MessageTemplate
+from drone_bridge.ros.parameters import ParameterDeclaration
+from drone_bridge.ros.time import seconds_of, stamp_numbers, time_from_seconds
+from drone_bridge.ros.topics import Topic, TopicTable, latched, newest
+from drone_bridge.testbed.codec import (
+    AngleUnit,
+    AttitudeLayout,
+    Constants,
+    ImageBytes,
+    MotionParameters,
+    SensorFrame,
+)
+
+# An angle that can be anything: the variance of a uniform distribution over the whole circle.
+UNKNOWN_ANGLE_VARIANCE = math.pi**2 / 3  # rad^2
+#: How far from 1 the norm of a quaternion may be that is meant to be a rotation.
+_NORM_TOLERANCE = 0.01
+#: Of radians. What is smaller is rounding, and the wire's floats would carry it.
+_DECIMALS = 13
+SIDES = ("left", "right")
+#: Of a drone that is to be levelled: the rate per angle of tilt, 1/s, and the fastest one, rad/s.
+LEVELLING_GAIN, MAX_LEVELLING_RATE = 4.0, 1.5
+
+# What bridge and server share.
+
+#: What attitude_layout can be besides the name of a layout: detect it from the first frame.
+AUTO = "auto"
+
+ANGLE_UNIT = ParameterDeclaration(
+    "angle_unit",
+    AngleUnit.DEGREES.value,
+    "The unit of angles and angular rates on the wire.",
+    choices=tuple(unit.value for unit in AngleUnit),
+)
+
+WIRE_LOG_IMAGES = ParameterDeclaration(
+    "wire_log_images",
+    True,
+    "Whether the log in wire_log has the pixels of the images; if not, it is small, and has everything else.",
+)
+
+
+def attitude_layout(*, is_detectable: bool) -> ParameterDeclaration:
+    """Return the declaration of attitude_layout; AUTO is the default where the layout can be detected."""
+    layouts = tuple(layout.value for layout in AttitudeLayout)
+    meaning = "The floats after the images: as documented, with roll in place of yaw, or a full pose."
+    if is_detectable:
+        meaning += " auto detects a pose from the first frame, and otherwise assumes the documented layout."
+        return ParameterDeclaration("attitude_layout", AUTO, meaning, choices=(AUTO, *layouts))
+    return ParameterDeclaration("attitude_layout", AttitudeLayout.PITCH_YAW.value, meaning, choices=layouts)
+
+
+class StereoFrameNames(FrameNames):
+    """The tf frames of one drone, with their prefix: base_link is midway between the cameras."""
+
+    __slots__ = ()
+
+    def camera(self, side: str) -> str:
+        """The pinhole of one camera, in body axes."""
+        return f"{self.prefix}{side}_camera_link"
+
+    def optical(self, side: str) -> str:
+        """The pinhole of one camera, in optical axes."""
+        return f"{self.prefix}{side}_camera_optical_frame"
+
+
+# Signs and units.
+
+
+def radians_from_wire(angle: float, unit: AngleUnit) -> float:
+    """Return an angle, or angular rate, of the wire in radians."""
+    return angle * unit.radians
+
+
+def wire_from_radians(angle: float, unit: AngleUnit) -> float:
+    """Return an angle, or angular rate, in the unit of the wire."""
+    return angle if unit.half_turn == math.pi else math.degrees(angle)
+
+
+# The testbed's world is right-handed with y up; heading 0 looks along -z, with x to the right. Read as a map, that
+# is north ahead and east to the right, and heading counts clockwise from north, as a compass does.
+
+
+def enu_from_testbed(x: float, y: float, z: float) -> tuple[float, float, float]:
+    """Return a point or vector of the testbed's world in ENU: its x is east, its -z north, its y up."""
+    return x, -z, y
+
+
+def testbed_from_enu(east: float, north: float, up: float) -> tuple[float, float, float]:
+    """Return a point or vector of ENU in the testbed's world: x, y, z."""
+    return east, up, -north
+
+
+def enu_yaw_from_heading(heading: float) -> float:
+    """Return the yaw, counter-clockwise from east, of a heading clockwise from north; both in radians."""
+    return math.remainder(math.pi / 2 - heading, 2 * math.pi)
+
+
+def heading_from_enu_yaw(yaw: float) -> float:
+    """Return the heading, clockwise from north, of a yaw counter-clockwise from east; both in radians."""
+    return math.remainder(math.pi / 2 - yaw, 2 * math.pi)
+
+
+def orientation_from_testbed(pitch: float, roll: float, heading: float) -> Quaternion:
+    """Return the body's orientation in ENU. Radians; pitch + looks down, roll + banks right, heading + turns right.
+
+    Pitch and roll have the signs of REP 103 already; only the heading turns the other way round.
+    """
+    return quaternion_from_euler(roll, pitch, enu_yaw_from_heading(heading))
+
+
+def testbed_from_orientation(q: Quaternion) -> tuple[float, float, float]:
+    """Return pitch (within a quarter turn), roll and heading, rad, of the body's orientation in ENU."""
+    roll, pitch, yaw = euler_from_quaternion(q)
+    return pitch, roll, heading_from_enu_yaw(yaw)
+
+
+def testbed_rates_from_body(rates: BodyRates) -> tuple[float, float, float]:
+    """Return pitch, roll and yaw rate as the testbed counts them, rad/s: its yaw rate is positive to the right."""
+    return rates.pitch, rates.roll, 0.0 - rates.yaw  # not -x, which makes -0.0 of zero, and other bytes
+
+
+def body_from_testbed_rates(pitch: float, roll: float, yaw: float) -> BodyRates:
+    """Return the rates of the body, rad/s, for those that the testbed counts, rad/s."""
+    return BodyRates(roll, pitch, 0.0 - yaw)
+
+
+def body_from_testbed_velocity(
+    ahead: float, right: float, up: float, yaw_rate: float
+) -> tuple[float, float, float, float]:
+    """Return linear x, y, z and angular z of a levelled body for what the testbed counts to the right."""
+    return ahead, 0.0 - right, up, 0.0 - yaw_rate
+
+
+# Commands.
+
+
+class Command(NamedTuple):
+    """A command of body rates, and thrust along the body's z axis, N."""
+
+    rates: BodyRates
+    thrust: float
+
+
+def command_from_twist(twist: Twist) -> Command:
+    """Read a cmd_vel of rates and thrust: body rates in angular, rad/s, thrust in linear.z, N."""
+    return Command(BodyRates(twist.angular.x, twist.angular.y, twist.angular.z), twist.linear.z)
+
+
+def velocity_from_twist(twist: Twist) -> VelocityCommand:
+    """Read a cmd_vel of velocities: m/s in the level frame of the body, and rad/s about the vertical."""
+    return VelocityCommand(twist.linear.x, twist.linear.y, twist.linear.z, twist.angular.z)
+
+
+def command_from_rates(rates: CommandRates) -> Command:
+    """Read a cmd_rates."""
+    return Command(BodyRates(rates.roll_rate, rates.pitch_rate, rates.yaw_rate), rates.thrust)
+
+
+def hover(constants: Constants) -> Command:
+    """Return the command that keeps a level drone in place: no rotation, and thrust against its weight."""
+    return Command(BodyRates(0.0, 0.0, 0.0), constants.weight * abs(constants.gravity))
+
+
+def tilt_of(attitude: Quaternion) -> float:
+    """Return the angle between a drone's own up and the world's, rad."""
+    x, y, z = rotated_back(attitude, 0.0, 0.0, 1.0)
+    return math.atan2(math.hypot(x, y), z)
+
+
+def levelling(constants: Constants, attitude: Quaternion) -> Command:
+    """Return the command that turns a drone of this attitude level, and carries its weight meanwhile."""
+    up_x, up_y, up_z = rotated_back(attitude, 0.0, 0.0, 1.0)  # in its own frame
+    tilt_sine = math.hypot(up_x, up_y)
+    rate = min(LEVELLING_GAIN * math.atan2(tilt_sine, up_z), MAX_LEVELLING_RATE)
+    thrust = hover(constants).thrust / max(up_z, 0.5)
+    if constants.max_thrust > 0:
+        thrust = min(thrust, constants.max_thrust)
+    if tilt_sine < 1e-9:
+        return Command(BodyRates(0.0, 0.0, 0.0), thrust)
+    return Command(BodyRates(-rate * up_y / tilt_sine, rate * up_x / tilt_sine, 0.0), thrust)
+
+
+def motion_parameters(command: Command, constants: Constants, unit: AngleUnit) -> tuple[MotionParameters, bool]:
+    """Return a finite command in the units of the wire, within the announced maxima, and whether it was within them."""
+    pitch, roll, yaw = (wire_from_radians(rate, unit) for rate in testbed_rates_from_body(command.rates))
+    return limited(MotionParameters(pitch, roll, yaw, command.thrust), constants)
+
+
+def limited(motion: MotionParameters, constants: Constants) -> tuple[MotionParameters, bool]:
+    """Return finite motion parameters within the announced maxima, and whether they were within them."""
+    asked = (motion.pitch_rate, motion.roll_rate, motion.yaw_rate, motion.thrust)
+    clamped = (
+        _clamp(motion.pitch_rate, -constants.max_pitch_rate, constants.max_pitch_rate),
+        _clamp(motion.roll_rate, -constants.max_roll_rate, constants.max_roll_rate),
+        _clamp(motion.yaw_rate, -constants.max_yaw_rate, constants.max_yaw_rate),
+        _clamp(motion.thrust, 0.0, constants.max_thrust),
+    )
+    # Radians and back to degrees may miss a maximum by a rounding error.
+    within = clamped == asked or all(math.isclose(a, b, rel_tol=1e-9) for a, b in zip(clamped, asked, strict=True))
+    return MotionParameters(*clamped), within
+
+
+def command_from_motion_parameters(motion: MotionParameters, unit: AngleUnit) -> Command:
+    """Convert motion parameters back to a command."""
+    wire = (motion.pitch_rate, motion.roll_rate, motion.yaw_rate)
+    pitch, roll, yaw = (radians_from_wire(rate, unit) for rate in wire)
+    return Command(body_from_testbed_rates(pitch, roll, yaw), motion.thrust)
+
+
+def twist_from_velocity(ahead: float, right: float, up: float, yaw_rate: float) -> Twist:
+    """Return a cmd_vel for a velocity, m/s and rad/s, in the testbed's levelled axes."""
+    twist = Twist()
+    linear, angular = twist.linear, twist.angular
+    linear.x, linear.y, linear.z, angular.z = body_from_testbed_velocity(ahead, right, up, yaw_rate)
+    return twist
+
+
+def rates_from_command(command: Command, stamp: Time) -> CommandRates:
+    """Return a cmd_rates with the stamp of the frame that it answers."""
+    roll, pitch, yaw = command.rates
+    message = CommandRates(roll_rate=roll, pitch_rate=pitch, yaw_rate=yaw, thrust=command.thrust)
+    message.header.stamp = stamp
+    return message
+
+
+# The drone's constants, and the tf of its cameras.
+
+
+def drone_properties(constants: Constants, unit: AngleUnit) -> DroneProperties:
+    """Return the testbed's constants in SI units, with gravity positive downwards."""
+    return DroneProperties(
+        image_width=constants.width,
+        image_height=constants.height,
+        horizontal_angle_of_view=radians_from_wire(constants.horizontal_angle_of_view, unit),
+        vertical_angle_of_view=radians_from_wire(constants.vertical_angle_of_view, unit),
+        camera_separation=constants.camera_separation,
+        mass=constants.weight,
+        gravity=abs(constants.gravity),
+        drag=constants.drag,
+        max_thrust=constants.max_thrust,
+        max_roll_rate=radians_from_wire(constants.max_roll_rate, unit),
+        max_pitch_rate=radians_from_wire(constants.max_pitch_rate, unit),
+        max_yaw_rate=radians_from_wire(constants.max_yaw_rate, unit),
+    )
+
+
+def constants_from_properties(properties: DroneProperties, unit: AngleUnit) -> Constants:
+    """Return the constants that a testbed with this drone announces."""
+    return Constants(
+        horizontal_angle_of_view=wire_from_radians(properties.horizontal_angle_of_view, unit),
+        vertical_angle_of_view=wire_from_radians(properties.vertical_angle_of_view, unit),
+        width=properties.image_width,
+        height=properties.image_height,
+        camera_separation=properties.camera_separation,
+        weight=properties.mass,
+        gravity=properties.gravity,
+        drag=properties.drag,
+        max_thrust=properties.max_thrust,
+        max_pitch_rate=wire_from_radians(properties.max_pitch_rate, unit),
+        max_roll_rate=wire_from_radians(properties.max_roll_rate, unit),
+        max_yaw_rate=wire_from_radians(properties.max_yaw_rate, unit),
+    )
+
+
+def camera_info(constants: Constants, unit: AngleUnit, names: StereoFrameNames, side: str) -> CameraInfo:
+    """Return the CameraInfo of one side; the stereo pair is referred to the left camera."""
+    horizontal = radians_from_wire(constants.horizontal_angle_of_view, unit)
+    vertical = radians_from_wire(constants.vertical_angle_of_view, unit)
+    return pinhole_camera_info(
+        constants.width,
+        constants.height,
+        focal_x=constants.width / 2 / math.tan(horizontal / 2),
+        focal_y=constants.height / 2 / math.tan(vertical / 2),
+        frame_id=names.optical(side),
+        baseline=constants.camera_separation if side == "right" else 0.0,
+    )
+
+
+def add_cameras(properties: DroneProperties, left: CameraInfo, right: CameraInfo | None) -> None:
+    """Set the properties from the CameraInfos of a pair; without a right one the separation is 0.
+
+    Raises ValueError for cameras that are not calibrated.
+    """
+    for name, focal_length in (("k[0]", left.k[0]), ("k[4]", left.k[4])):
+        if not 0.0 < focal_length < math.inf:
+            raise ValueError(f"the left CameraInfo's {name}, a focal length, is {focal_length}: it is not calibrated.")
+    properties.image_width, properties.image_height = left.width, left.height
+    properties.horizontal_angle_of_view = 2 * math.atan(left.width / 2 / left.k[0])
+    properties.vertical_angle_of_view = 2 * math.atan(left.height / 2 / left.k[4])
+    properties.camera_separation = 0.0
+    if right is not None and right.p[0]:
+        properties.camera_separation = abs(right.p[3] / right.p[0])
+
+
+def camera_transforms(constants: Constants, names: StereoFrameNames) -> list[TransformStamped]:
+    """Return base_link to both cameras, which stand on its y axis, and on to their optical frames."""
+    transforms = []
+    for side, y in zip(SIDES, (constants.camera_separation / 2, -constants.camera_separation / 2), strict=True):
+        transforms.append(transform(names.base_link, names.camera(side), (0.0, y, 0.0)))
+        transforms.append(transform(names.camera(side), names.optical(side), rotation=frames.OPTICAL_IN_BODY))
+    return transforms
+
+
+def map_transform(names: FrameNames) -> TransformStamped:
+    """Return map to odom, which coincide, as the wire's position does not drift."""
+    return transform(names.map, names.odom)
+
+
+# Frames.
+
+
+def measured_attitude(frame: SensorFrame, unit: AngleUnit) -> MeasuredAttitude:
+    """Return the angles that a frame carries, rad, REP 103."""
+    return MeasuredAttitude(
+        roll=None if frame.roll is None else radians_from_wire(frame.roll, unit),
+        pitch=radians_from_wire(frame.pitch, unit),
+        yaw=None if frame.yaw is None else enu_yaw_from_heading(radians_from_wire(frame.yaw, unit)),
+    )
+
+
+def measured_position(frame: SensorFrame) -> tuple[float, float, float] | None:
+    """Return the position that a frame carries, m, ENU."""
+    return None if frame.position is None else enu_from_testbed(*frame.position)
+
+
+def imu(frame: SensorFrame, unit: AngleUnit, standard_deviation: float, names: FrameNames) -> Imu:
+    """Return the attitude, without a stamp; an angle that the wire does not carry is 0 with a full circle's variance.
+
+    Rates and accelerations are not on the wire: their covariances say so. `standard_deviation` is in rad.
+    """
+    message = Imu()
+    message.header.frame_id = names.base_link
+    set_quaternion(message.orientation, orientation(frame, unit))
+    known = standard_deviation**2
+    roll_variance = UNKNOWN_ANGLE_VARIANCE if frame.roll is None else known
+    yaw_variance = UNKNOWN_ANGLE_VARIANCE if frame.yaw is None else known
+    message.orientation_covariance = [roll_variance, 0.0, 0.0, 0.0, known, 0.0, 0.0, 0.0, yaw_variance]
+    message.angular_velocity_covariance[0] = -1.0
+    message.linear_acceleration_covariance[0] = -1.0
+    return message
+
+
+def pose_numbers(frame: SensorFrame, unit: AngleUnit) -> tuple[float, ...] | None:
+    """Return position (m) and orientation in odom, as a Pose or a Transform has them; None without a position."""
+    position = measured_position(frame)
+    return (*position, *orientation(frame, unit)) if position else None
+
+
+def orientation(frame: SensorFrame, unit: AngleUnit) -> Quaternion:
+    """Return the attitude; an angle that the wire does not carry is 0."""
+    pitch = radians_from_wire(frame.pitch, unit)
+    roll = radians_from_wire(frame.roll or 0.0, unit)
+    if frame.yaw is None:
+        return quaternion_from_euler(roll, pitch, 0.0)
+    return orientation_from_testbed(pitch, roll, radians_from_wire(frame.yaw, unit))
+
+
+def sensed(message: Imu | Odometry, unit: AngleUnit) -> SensorFrame:
+    """Return the attitude of an Imu, or the pose of an Odometry, as a frame without images, at time 0.
+
+    Raises ValueError, with a sentence, for a message that has no attitude.
+    """
+    q = message.pose.pose.orientation if isinstance(message, Odometry) else message.orientation
+    norm = math.sqrt(q.x**2 + q.y**2 + q.z**2 + q.w**2)
+    if not abs(norm - 1.0) < _NORM_TOLERANCE:
+        raise ValueError(f"the orientation ({q.x:g}, {q.y:g}, {q.z:g}, {q.w:g}) is not a unit quaternion.")
+    angles = testbed_from_orientation(Quaternion(q.x / norm, q.y / norm, q.z / norm, q.w / norm))
+    if isinstance(message, Odometry):
+        point = message.pose.pose.position
+        if not all(map(math.isfinite, (point.x, point.y, point.z))):
+            raise ValueError(f"the position ({point.x:g}, {point.y:g}, {point.z:g}) is not finite.")
+        pitch, roll, heading = (_wire_angle(angle, unit) for angle in angles)
+        return SensorFrame(b"", b"", 0.0, pitch, roll, heading, testbed_from_enu(point.x, point.y, point.z))
+    covariance = message.orientation_covariance
+    if covariance[0] == -1.0:
+        raise ValueError("its orientation_covariance says that it has no orientation.")
+    has_roll, has_yaw = (variance < UNKNOWN_ANGLE_VARIANCE for variance in (covariance[0], covariance[8]))
+    pitch, roll, heading = angles
+    if not has_roll and abs(roll) > math.pi / 2:
+        # A roll that nobody knows is 0: the nose points backward because the pitch is beyond a quarter turn.
+        pitch, heading = math.copysign(math.pi, pitch) - pitch, heading - math.copysign(math.pi, heading)
+    return SensorFrame(
+        b"",
+        b"",
+        0.0,
+        _wire_angle(pitch, unit),
+        _wire_angle(roll, unit) if has_roll else None,
+        _wire_angle(heading, unit) if has_yaw else None,
+    )
+
+
+def _wire_angle(angle: float, unit: AngleUnit) -> float:
+    return wire_from_radians(0.0 + round(angle, _DECIMALS), unit)
+
+
+def _clamp(value: float, low: float, high: float) -> float:
+    return max(low, min(high, value))
+
+
+class Translation:
+    """A testbed's messages to those of ROS, most of them prepared or serialized, and back."""
+
+    def __init__(
+        self,
+        unit: AngleUnit,
+        names: StereoFrameNames,
+        *,
+        attitude_standard_deviation: float = 0.001,
+        jpeg_quality: int = 80,
+        covariances: OdometryCovariances | None = None,
+        refuse_image: Callable[[str], None] = lambda sentence: None,
+    ) -> None:
+        """Prepare the messages.
+
+        Args:
+            unit: of angles on the wire.
+            names: of the frames.
+            attitude_standard_deviation: rad, of angles that the wire carries.
+            jpeg_quality: 1 to 100.
+            covariances: of the odometry.
+            refuse_image: gets a sentence about each image that can't be compressed.
+        """
+        self._unit, self._names, self._refuse_image = unit, names, refuse_image
+        self._standard_deviation, self._jpeg_quality = attitude_standard_deviation, jpeg_quality
+        odometry = Odometry(header=Header(frame_id=names.odom), child_frame_id=names.base_link)
+        if covariances:
+            covariances.fill(odometry)
+        self._odometry = MessageTemplate(odometry, STAMP, "pose.pose")
+        moved = TFMessage(transforms=[transform(names.odom, names.base_link)])
+        self._tf = MessageTemplate(moved, f"transforms[0].{STAMP}", "transforms[0].transform")
+        self._pose: tuple[Time | None, tuple[float, ...] | None] = None, None  # of the frame with this stamp
+        self.forget()
+
+    def forget(self) -> None:
+        """Give up what belongs to one drone: its messages keep the memory of the images."""
+        self._constants: Constants | None = None
+        self._infos: dict[str, MessageTemplate] = {}
+        self._images: dict[str, Rgb8Image] = {}
+        self._encoders: dict[str, JpegEncoder] = {}
+        self._imu: MessageTemplate | None = None  # its covariances are those of all frames of this drone
+
+    def drone_properties(self, constants: Constants, stamp: Time) -> DroneProperties:
+        """Return the announced drone. The frames from now on are its own."""
+        if constants != self._constants:
+            self.forget()
+            self._constants, size = constants, (constants.width, constants.height)
+            for side in SIDES:
+                optical = self._names.optical(side)
+                self._infos[side] = MessageTemplate(camera_info(constants, self._unit, self._names, side), STAMP)
+                self._images[side] = Rgb8Image(*size, optical)
+                self._encoders[side] = JpegEncoder(*size, optical, self._jpeg_quality)
+        properties = drone_properties(constants, self._unit)
+        properties.header = Header(stamp=stamp, frame_id=self._names.base_link)
+        return properties
+
+    def clock(self, frame: SensorFrame, _: Time) -> Clock:
+        return Clock(clock=time_from_seconds(frame.time))
+
+    def camera_info(self, _: SensorFrame, stamp: Time, side: str) -> bytes:
+        return self._infos[side].filled(stamp_numbers(stamp))
+
+    def imu(self, frame: SensorFrame, stamp: Time) -> bytes:
+        """Return an Imu of the attitude alone."""
+        if self._imu is None:
+            self._imu = MessageTemplate(
+                imu(frame, self._unit, self._standard_deviation, self._names), STAMP, "orientation"
+            )
+        return self._imu.filled(stamp_numbers(stamp), orientation(frame, self._unit))
+
+    def odometry(self, frame: SensorFrame, stamp: Time) -> bytes | None:
+        return self._posed(self._odometry, frame, stamp)
+
+    def transforms(self, frame: SensorFrame, stamp: Time) -> bytes | None:
+        """Return odom to base_link, where the wire has positions."""
+        return self._posed(self._tf, frame, stamp)
+
+    def image(self, frame: SensorFrame, stamp: Time, side: str) -> Image:
+        """Return the very memory that was received, in a message that is valid until the next one."""
+        return self._images[side].filled(getattr(frame, side), stamp)
+
+    def compressed_image(self, frame: SensorFrame, stamp: Time, side: str) -> CompressedImage | None:
+        try:
+            return self._encoders[side].image(getattr(frame, side), stamp)
+        except ValueError as error:
+            self._refuse_image(f"{side}/image_raw/compressed {error}.")
+            return None
+
+    def _posed(self, template: MessageTemplate, frame: SensorFrame, stamp: Time) -> bytes | None:
+        posed_at, numbers = self._pose
+        if stamp is not posed_at:  # else this frame's pose was published on the other of odom and tf
+            numbers = pose_numbers(frame, self._unit)
+            self._pose = stamp, numbers
+        return template.filled(stamp_numbers(stamp), numbers) if numbers else None
+
+    # The way back.
+
+    def wire_constants(self, properties: DroneProperties) -> Constants:
+        return constants_from_properties(properties, self._unit)
+
+    def wire_sensed(self, message: Imu | Odometry) -> SensorFrame:
+        return sensed(message, self._unit)
+
+    def wire_pixels(self, image: Image) -> ImageBytes:
+        return rgb8_pixels(image)
+
+
+TOPICS = (
+    Topic(
+        "drone_properties",
+        DroneProperties,
+        of=Constants,
+        to_ros=Translation.drone_properties,
+        from_ros=Translation.wire_constants,
+        qos=latched,
+        requested=latched,
+        only_changes=True,
+        lasts=True,
+        meaning="the announced drone, again at the start of each simulation; latched",
+    ),
+    *(
+        Topic(
+            f"{side}/camera_info",
+            CameraInfo,
+            of=SensorFrame,
+            to_ros=partial(Translation.camera_info, side=side),
+            qos=newest,
+            meaning=f"of the {side} camera, an ideal pinhole; the pair is referred to the left one",
+        )
+        for side in SIDES
+    ),
+    # Small messages before images: who puts a frame together has dealt with them when the images have come.
+    Topic(
+        "imu/data",
+        Imu,
+        of=SensorFrame,
+        to_ros=Translation.imu,
+        from_ros=Translation.wire_sensed,
+        meaning="the attitude; an angle that the wire does not carry has a full circle's variance",
+    ),
+    Topic(
+        "odom",
+        Odometry,
+        of=SensorFrame,
+        to_ros=Translation.odometry,
+        from_ros=Translation.wire_sensed,
+        meaning="the pose, where the testbed sends positions",
+    ),
+    Topic("/tf", TFMessage, of=SensorFrame, to_ros=Translation.transforms, if_parameter="publish_tf"),
+    *(
+        Topic(
+            f"{side}/image_raw",
+            Image,
+            of=SensorFrame,
+            to_ros=partial(Translation.image, side=side),
+            from_ros=Translation.wire_pixels,
+            qos=newest,
+            count="images",
+            meaning=f"of the {side} camera, rgb8 as the wire has it",
+        )
+        for side in SIDES
+    ),
+    *(
+        Topic(
+            f"{side}/image_raw/compressed",
+            CompressedImage,
+            of=SensorFrame,
+            to_ros=partial(Translation.compressed_image, side=side),
+            qos=newest,
+            is_slow=True,
+            count="images compressed",
+            meaning=f"of the {side} camera as JPEG, made while somebody subscribes",
+        )
+        for side in SIDES
+    ),
+)
+
+
+def _frame(_: Translation, value: Callable[[str], Any], stamp: Time) -> SensorFrame:
+    left, right = (value(f"{side}/image_raw") for side in SIDES)
+    posed: SensorFrame = value("odom") or value("imu/data")
+    return replace(posed, left=left, right=right, time=seconds_of(stamp))
+
+
+TABLE = TopicTable(
+    TOPICS,
+    lambda: Translation(AngleUnit.DEGREES, StereoFrameNames()),
+    {Constants: lambda _, value, stamp: value("drone_properties"), SensorFrame: _frame},
+)
