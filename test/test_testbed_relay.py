@@ -80,6 +80,11 @@ def fields(number):
     }
 
 
+def level(number):
+    """The same of a drone that is level: one that is tilted would be levelled out by the server's neutral command."""
+    return {**fields(number), "pitch": 0.0, "roll": 0.0}
+
+
 def motion(number):
     return MotionParameters(float32(0.37 * number), float32(-0.71 * number), float32(1.3 * number), float32(15.1))
 
@@ -194,7 +199,7 @@ def test_a_testbed_that_leaves_and_comes_back_is_told_apart_from_one_that_goes_o
 def test_an_autopilot_that_leaves_leaves_a_drone_that_hovers(pair):
     pair.meet()
     pair.exchange(1)
-    pair.testbed.send_frame(**{**fields(2), "pitch": 0.0, "roll": 0.0})  # a tilted one would be levelled out
+    pair.testbed.send_frame(**level(2))
     pair.autopilot.receive()
     pair.autopilot.socket.close()
     # The server's neutral command is stamped with the frame, and so it is the answer.
@@ -208,7 +213,7 @@ def test_an_autopilot_that_leaves_leaves_a_drone_that_hovers(pair):
 
 def test_nonsense_of_the_autopilot_never_reaches_the_testbed(pair):
     pair.meet()
-    pair.testbed.send_frame(**fields(1))
+    pair.testbed.send_frame(**level(1))
     pair.autopilot.receive()
     pair.autopilot.socket.sendall(struct.pack(">4f", 1.0, float("inf"), 0.0, 0.0))
     assert pair.autopilot.reads_end() == b""

@@ -25,9 +25,9 @@ from drone_bridge.ros.link_node import LinkNode
 from drone_bridge.ros.parameters import DeclaredParameters, ParameterDeclaration
 from drone_bridge.ros.program import run
 from drone_bridge.ros.stall_watch import PROCESS
+from drone_bridge.ros.tcp_link_node import TcpLinkNode
 from drone_bridge.ros.topics import latched, newest
 from drone_bridge.testbed import topics as translate
-from drone_bridge.ros.tcp_link_node import TcpLinkNode
 from drone_bridge.testbed.codec import NEED_DATA, AngleUnit, AttitudeLayout, ConnectionClosed
 from drone_bridge.testbed.device.conversation import Conversation, Dialect
 from drone_bridge.testbed.device.modelled_flight import FlightLimits, LevelVelocity, ModelledFlight
