@@ -24,17 +24,17 @@ from drone_bridge.testbed.codec import MotionParameters
 NOT_HOVER = MotionParameters(0.0, 0.0, 0.0, 9.0)
 #: A bridge with a fault: it fails at a frame with a pitch of 7.
 FAULTY_BRIDGE = """
-from drone_bridge.testbed.bridge import bridge
-from drone_bridge.link_node import outputs
+from drone_bridge.testbed import bridge
+from drone_bridge.ros import topics
 
-publish = outputs.Outputs.publish
+publish = topics.Outputs.publish
 
 def publish_or_fail(self, frame, stamp):
     if frame.pitch == 7:
         raise ArithmeticError("a fault of its own")
     publish(self, frame, stamp)
 
-outputs.Outputs.publish = publish_or_fail
+topics.Outputs.publish = publish_or_fail
 raise SystemExit(bridge.main())
 """
 
