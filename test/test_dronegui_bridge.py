@@ -147,12 +147,6 @@ def test_it_starts_with_hover_and_keeps_the_rate(own_peer):
     assert all(packet.is_hover for packet in packets)
 
 
-def test_the_rate_can_be_changed_in_flight(ros, peer):
-    for rate, count in ((100.0, 20), (5.0, 5)):
-        assert ros.set_parameters("dronegui_bridge", rate=rate)[0].successful
-        peer.wait_for_next(keeping_pace(rate, count))
-
-
 # Commands.
 
 
@@ -206,14 +200,6 @@ def test_a_command_is_followed_for_no_longer_than_its_publisher_s_lifespan(ros, 
     peer.forget()
     wait_until(fly, "a command again")
     ros.node.destroy_publisher(publisher)
-
-
-def test_full_scale_calibrates_and_can_be_changed_in_flight(ros, peer):
-    publisher = ros.publisher(Twist, "cmd_vel")
-    ros.set_parameters("dronegui_bridge", **{"full_scale.pitch": 4.0, "full_scale.yaw": 2.0})
-    command(publisher, peer, twist(1.0, 0.5, 0.5, 1.0), roll=-0.5, pitch=-0.25, yaw=-0.5, gas=0.5)
-    ros.set_parameters("dronegui_bridge", **{"full_scale.pitch": 2.0, "full_scale.gas": 0.5})
-    command(publisher, peer, twist(1.0, 0.0, 0.25, 0.0), pitch=-0.5, gas=0.5)
 
 
 def test_zero_holds_the_drone_level_or_presses_hover(ros, peer):
@@ -373,26 +359,6 @@ def test_empty_messages_press_buttons_too(ros, peer):
 
 
 # Parameters.
-
-
-@pytest.mark.parametrize(
-    ("name", "value", "sentence"),
-    [
-        ("rate", 0.0, "rate"),
-        ("rate", math.nan, "rate"),
-        ("full_scale.roll", 0.0, "full_scale.roll"),
-        ("full_scale.yaw", -1.0, "full_scale.yaw"),
-        ("press_time", 60.0, "press_time"),
-        ("port", 5561, "port can be changed only while the node is unconfigured"),
-        ("host", "other", "host can be changed only while the node is unconfigured"),
-        ("actual_port", 1, "a read-only parameter: actual_port"),
-        ("role", "listen", "role is 'listen', and has to be one of connect"),
-    ],
-)
-def test_invalid_parameters_are_refused_with_a_sentence(ros, name, value, sentence):
-    (result,) = ros.set_parameters("dronegui_bridge", **{name: value})
-    assert not result.successful
-    assert sentence in result.reason
 
 
 @pytest.mark.parametrize(

@@ -84,12 +84,6 @@ def test_the_altitude_is_that_of_an_ultrasound_rangefinder_with_its_limits():
     assert rotated(Quaternion(q.x, q.y, q.z, q.w), 1, 0, 0) == pytest.approx((0, 0, -1))
 
 
-def test_the_charge_is_a_fraction():
-    message = TRANSLATION.battery_state(Demo(vbat_flying_percentage=87.0), STAMP)
-    assert message.percentage == pytest.approx(0.87)
-    assert math.isnan(message.voltage)
-
-
 def test_detections_are_fractions_of_the_picture():
     block = VisionDetect((Feature(512, 430, 88, 61, 143), Feature(0, 1000, 10, 10)))
     first, second = TRANSLATION.detections(block, STAMP).detections
@@ -141,16 +135,6 @@ def test_odometry_marks_what_it_does_not_know():
     assert [message.twist.covariance[7 * axis] for axis in (2, 3, 4, 5)] == [1e6] * 4
 
 
-def test_drift_is_added_to_the_configured_variances():
-    given = OdometryCovariances([1.0, 2.0, 3.0, 4.0, 5.0, 6.0], [7.0] * 6)
-    drifted = walk(0.0, 0.4, vx=1000.0)
-    for _ in range(2):  # what is added is added to one message
-        message = Translation(NAMES, given).odometry(drifted, STAMP)
-        diagonal = list(message.pose.covariance[::7])
-        assert diagonal == pytest.approx([1.0 + drifted.variance, 2.0 + drifted.variance, 3.0, 4.0, 5.0, 6.0])
-        assert list(message.twist.covariance[::7]) == [7.0] * 6
-
-
 def test_a_captured_flight_ends_where_its_velocities_lead():
     connection, dead_reckoning, x, y = ControllerConnection(), DeadReckoning(), 0.0, 0.0
     for datagram in CAPTURE.read_bytes().splitlines():
@@ -192,12 +176,6 @@ def test_integer_fields_are_written_as_integers():
     assert ReceiverConnection().send(block) == (
         b'{"type":"demo","ctrl_state":131072,"vbat_flying_percentage":50,"altitude":1250}'
     )
-
-
-def test_an_unset_orientation_is_none():
-    imu = TRANSLATION.imu(Demo(**LEVEL), STAMP)
-    imu.orientation.w = 0.0
-    assert from_topics(imu_data=imu) == Demo()
 
 
 def test_odometry_counts_where_no_other_topic_says_anything():

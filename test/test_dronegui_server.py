@@ -69,24 +69,6 @@ class StubClient:
         return Future()
 
 
-def test_hover_is_released_when_its_operator_is_gone():
-    clients = {}
-    node = SimpleNamespace(
-        make_client=lambda _, name: clients.setdefault(name, StubClient(name)),
-        make_guard_condition=lambda call: SimpleNamespace(trigger=lambda: called_later.append(call)),
-        make_timer=lambda *_: None,
-    )
-    called_later = []
-    calls = ServiceButtons(node, {name: name for name in TARGETS}, on_done=lambda _: None)
-    calls.hold_hover(True)
-    calls.press("takeoff")
-    calls.release_hover()  # before the executor has come to it
-    for call in called_later:
-        call()
-    assert clients["hover"].asked == [False]
-    assert clients["takeoff"].asked == [None]
-
-
 @pytest.mark.parametrize("has_gone", [False, True])
 def test_an_unanswered_press_is_reported(has_gone):
     warnings, waiting = [], StubClient("takeoff")
