@@ -17,12 +17,12 @@ from typing import Any
 import orjson
 import rclpy
 from builtin_interfaces.msg import Time
-from geometry_msgs.msg import Point, Quaternion, TransformStamped, TwistStamped, Vector3
+from geometry_msgs.msg import Point, PointStamped, Quaternion, TransformStamped, TwistStamped, Vector3
 from nav_msgs.msg import Odometry
 from nodes import publish, ros
 from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy, QoSProfile
-from sensor_msgs.msg import CameraInfo, CompressedImage, Imu, Range
+from sensor_msgs.msg import CameraInfo, CompressedImage, Imu
 from std_msgs.msg import Bool, Float64, Header
 from tf2_msgs.msg import TFMessage
 
@@ -60,7 +60,7 @@ class Floor:
         newest = QoSProfile(depth=1)
         latched = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
         self._imu_publisher = node.create_publisher(Imu, "imu/data", 10)
-        self._altitude_publisher = node.create_publisher(Range, "altitude", 10)
+        self._height_publisher = node.create_publisher(PointStamped, "height", 10)
         self._climb_publisher = node.create_publisher(Float64, "vertical_velocity", 10)
         self._velocity_publisher = node.create_publisher(TwistStamped, "velocity", 10)
         self._pad_publisher = node.create_publisher(LandingPad, "landing_pad", 10)
@@ -70,9 +70,7 @@ class Floor:
         self._odometry_publisher = node.create_publisher(Odometry, "rover/odom", 10)
         self._tf_publisher = node.create_publisher(TFMessage, "/tf", 100)
         self._imu = Imu(header=Header(frame_id="base_link"))
-        self._altitude = Range(
-            header=Header(frame_id="altimeter_link"), radiation_type=Range.INFRARED, max_range=math.inf
-        )
+        self._height = PointStamped(header=Header(frame_id="base_footprint"))
         self._climb = Float64()
         self._velocity = TwistStamped(header=Header(frame_id="base_link"))
         self._pad = LandingPad(header=Header(frame_id="base_link"), detected=True)
@@ -107,9 +105,9 @@ class Floor:
         fill(imu.linear_acceleration, **document["imu"]["linear_acceleration"])
         publish(self._imu_publisher, imu)
 
-        self._altitude.header.stamp = stamp
-        self._altitude.range = document["altimeter"]["altitude"]
-        publish(self._altitude_publisher, self._altitude)
+        self._height.header.stamp = stamp
+        self._height.point.z = document["altimeter"]["altitude"]
+        publish(self._height_publisher, self._height)
         self._climb.data = document["altimeter"]["vertical_velocity"]
         publish(self._climb_publisher, self._climb)
 
@@ -123,7 +121,7 @@ class Floor:
         level.header.stamp = ground.header.stamp = place.header.stamp = stamp
         angles = document["imu"]["orientation"]
         fill_quaternion(level.transform.rotation, -angles["roll"], -angles["pitch"], 0.0)
-        ground.transform.translation.z = -self._altitude.range
+        ground.transform.translation.z = -self._height.point.z
         if seen := document["landing_pad"]:
             pad = self._pad
             pad.header.stamp = stamp

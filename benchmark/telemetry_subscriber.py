@@ -15,12 +15,12 @@ from functools import partial
 from typing import Any, Final
 
 from diagnostic_msgs.msg import DiagnosticArray
-from geometry_msgs.msg import TwistStamped
+from geometry_msgs.msg import PointStamped, TwistStamped
 from nav_msgs.msg import Odometry
 from nodes import ros, spin
 from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy, QoSProfile
-from sensor_msgs.msg import CameraInfo, CompressedImage, Image, Imu, Range
+from sensor_msgs.msg import CameraInfo, CompressedImage, Image, Imu
 from std_msgs.msg import Bool, Float64
 from tf2_msgs.msg import TFMessage
 
@@ -28,7 +28,7 @@ from drone_bridge.msg import LandingPad
 
 STAMPED: Final[dict[str, type]] = {
     "imu/data": Imu,
-    "altitude": Range,
+    "height": PointStamped,
     "velocity": TwistStamped,
     "landing_pad": LandingPad,
     "camera/camera_info": CameraInfo,
