@@ -51,7 +51,7 @@ from drone_bridge.robot.codec import (
     UnbindSubsystem,
     UnknownPacket,
 )
-from drone_bridge.robot.topics import MEASUREMENTS
+from drone_bridge.robot.topics import TABLE, Translation
 from drone_bridge.srv import Bind, Discover, Unbind
 
 CAPTURES = Path(__file__).parent / "captures"
@@ -683,7 +683,7 @@ def thermometers(*names):
 
 def test_readings_before_the_list_are_no_reason_to_warn():
     node = TopicNode()
-    topics = SensorTopics(node, "base_link", TopicBudget(), MEASUREMENTS)
+    topics = SensorTopics(node, TABLE, Translation(), TopicBudget())
     readings = SensorUpdate((SensorReading(0, 5),))
     topics.read(readings)
     assert not node.warnings
@@ -697,7 +697,7 @@ def test_renaming_sensors_does_not_make_topics_without_limit():
     node = TopicNode()
     budget = TopicBudget()
     for connection in range(2):
-        topics = SensorTopics(node, "base_link", budget, MEASUREMENTS)
+        topics = SensorTopics(node, TABLE, Translation(), budget)
         for number in range(200):
             topics.update(thermometers("same", *(f"sensor {connection} {number} {i}" for i in range(10))))
             topics.read(SensorUpdate(tuple(SensorReading(i, 7) for i in range(11))))
@@ -711,7 +711,7 @@ def test_renaming_sensors_does_not_make_topics_without_limit():
 
 def test_renaming_sensors_back_and_forth_is_limited_too():
     node = TopicNode()
-    topics = SensorTopics(node, "base_link", TopicBudget(), MEASUREMENTS)
+    topics = SensorTopics(node, TABLE, Translation(), TopicBudget())
     for number in range(1000):
         topics.update(thermometers("a", "b") if number % 2 else thermometers("c", "d"))
     assert node.made <= 4 + MAX_RETURNS + 1

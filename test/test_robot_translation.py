@@ -9,11 +9,9 @@ from builtin_interfaces.msg import Time
 from hypothesis import given
 from hypothesis import strategies as st
 from sensor_msgs.msg import BatteryState
-from std_msgs.msg import Float32
 from twists import twist
 
 from drone_bridge.msg import Sensor as SensorMessage
-from drone_bridge.robot import topics as translate
 from drone_bridge.robot.codec import (
     FULL_SPEED,
     MotorSensors,
@@ -24,13 +22,14 @@ from drone_bridge.robot.codec import (
     Subsystem,
     SubsystemInfo,
 )
-from drone_bridge.robot.topics import BARE_MEASUREMENTS, MEASUREMENTS, SkidSteer, Speeds
+from drone_bridge.robot.topics import BARE_TABLE, TABLE, SkidSteer, Speeds, Translation, sensor_topics
 from drone_bridge.ros import frames
 from drone_bridge.ros.frames import FrameNames, WheelOdometry
 from drone_bridge.ros.topic_names import topic_token, unique_names
 from drone_bridge.wire.layouts import printable
 
 STAMP = Time(sec=12, nanosec=5)
+TRANSLATION = Translation()
 STEER = SkidSteer(separation=0.5, max_speed=2.0)
 finite = st.floats(allow_nan=False, allow_infinity=False)
 
@@ -90,44 +89,53 @@ def test_speeds_mean_the_motion_that_they_were_made_of(forward, left_turn):
 
 
 def test_a_battery_has_its_voltage_and_its_share_of_the_full_one():
-    battery = translate.battery_state(Sensor(1, "pack", full_voltage_mv=12_000), 9_000, STAMP, "base_link")
+    battery = TRANSLATION.battery(Sensor(1, "pack", 9_000, 12_000), STAMP)
     assert (battery.voltage, battery.percentage) == (9.0, 0.75)
     assert (battery.present, battery.location, battery.header.stamp) == (True, "pack", STAMP)
     for field in ("temperature", "current", "charge", "capacity", "design_capacity"):
         assert math.isnan(getattr(battery, field))
 
 
-@pytest.mark.parametrize(("full", "value", "share"), [(12_000, 13_000, 1.0), (12_000, -1, 0.0)])
-def test_the_percentage_stays_within_its_range(full, value, share):
-    assert translate.battery_state(Sensor(1, "", full_voltage_mv=full), value, STAMP, "").percentage == share
-
-
-@pytest.mark.parametrize("full", [None, 0, -1])
-def test_without_a_full_voltage_the_percentage_is_unknown(full):
-    battery = translate.battery_state(Sensor(1, "", full_voltage_mv=full), 9_000, STAMP, "")
-    assert battery.voltage == 9.0
-    assert math.isnan(battery.percentage)
+@pytest.mark.parametrize(
+    ("full", "value", "share"), [(12_000, 13_000, 1.0), (12_000, -1, 0.0), (0, 9_000, None), (None, 9_000, None)]
+)
+def test_the_percentage_stays_within_its_range_or_is_unknown(full, value, share):
+    percentage = TRANSLATION.battery(Sensor(1, "", value, full), STAMP).percentage
+    assert math.isnan(percentage) if share is None else percentage == share
 
 
 def test_a_battery_without_a_reading_is_there_all_the_same():
-    battery = translate.battery_state(Sensor(1, "", full_voltage_mv=24_000), None, STAMP, "")
+    battery = TRANSLATION.battery(Sensor(1, "", None, 24_000), STAMP)
     assert battery.present
     assert math.isnan(battery.voltage)
     assert math.isnan(battery.percentage)
 
 
 def test_temperature_current_and_pwm_are_in_the_units_of_ros():
-    temperature = translate.temperature(Sensor(2, ""), -1250, STAMP, "base_link")
+    temperature = TRANSLATION.temperature(Sensor(2, "", -1250), STAMP)
     assert (temperature.temperature, temperature.variance) == (-12.5, 0.0)
     assert temperature.header.frame_id == "base_link"
-    current = translate.current(Sensor(3, "left\n"), 1500, STAMP, "base_link")
+    current = TRANSLATION.current(Sensor(3, "left\n", 1500), STAMP)
     assert (current.value, current.unit, current.name) == (1.5, "A", "left\\n")
     assert (current.header.stamp, current.header.frame_id) == (STAMP, "base_link")
-    pwm = translate.motor_pwm(Sensor(4, "m"), -1024, STAMP, "base_link")
+    pwm = TRANSLATION.motor_pwm(Sensor(4, "m", -1024), STAMP)
     assert (pwm.value, pwm.unit) == (-0.5, "1")
-    bare = translate.BARE_MEASUREMENTS
-    assert bare[3].message(Sensor(3, "m"), 1500, STAMP, "base_link") == Float32(data=1.5)
-    assert bare[4].message(Sensor(4, "m"), -1024, STAMP, "base_link") == Float32(data=-0.5)
+
+
+@pytest.mark.parametrize("table", [TABLE, BARE_TABLE])
+@pytest.mark.parametrize("kind", [SensorType.BATTERY, SensorType.THERMOMETER, SensorType.AMMETER, SensorType.MOTOR_PWM])
+def test_any_value_comes_back_from_its_topic(table, kind):
+    for value in (-100_000, -1, 0, 7, 2048, 99_999):
+        sensor = Sensor(kind, "left", value, 12_000)
+        row = table.row(sensor_topics([sensor])[0])
+        message = row.to_ros(TRANSLATION, sensor, STAMP)
+        assert type(message) is row.message
+        assert row.from_ros(TRANSLATION, message) == value
+
+
+def test_values_that_fit_no_packet_are_none():
+    for voltage in (math.nan, math.inf, 3e9):
+        assert TRANSLATION.wire_battery(BatteryState(voltage=voltage)) is None
 
 
 def sensor(kind, name="left"):
@@ -146,7 +154,7 @@ def test_each_sensor_has_a_topic_of_its_own():
         sensor(SensorType.NULL, "nothing"),
         sensor(77, "sonar"),
     ]
-    assert translate.sensor_topics(sensors, most=64) == [
+    assert sensor_topics(sensors, most=64) == [
         "battery_state",
         "battery_state/m2",
         "temperature/m1_motor",
@@ -157,12 +165,12 @@ def test_each_sensor_has_a_topic_of_its_own():
         "",
         "",
     ]
-    assert translate.sensor_topics(sensors, most=2) == ["battery_state", "battery_state/m2", *[""] * 7]
+    assert sensor_topics(sensors, most=2) == ["battery_state", "battery_state/m2", *[""] * 7]
 
 
 @given(st.lists(st.tuples(st.sampled_from([0, 1, 2, 3, 4, 5]), st.text(max_size=6)), max_size=12), st.integers(0, 12))
 def test_topics_are_valid_names_and_never_shared(sensors, most):
-    topics = [topic for topic in translate.sensor_topics([sensor(*s) for s in sensors], most) if topic]
+    topics = [topic for topic in sensor_topics([sensor(*s) for s in sensors], most) if topic]
     assert len(topics) == len(set(topics)) <= most
     for topic in topics:
         for token in topic.split("/"):
@@ -192,31 +200,24 @@ def test_duplicate_names_are_numbered():
     assert unique_names(["a", "a", "a_2", "a", "b"]) == ["a", "a_2", "a_2_2", "a_3", "b"]
 
 
-def test_the_list_of_sensors_has_topics_and_full_voltages():
+def test_a_list_keeps_what_the_robot_says_of_it():
     info = SensorInfo((Sensor(1, "pack\n", 1, 12_600), Sensor(9, "sonar")), SensorLayout.ROBOTD_1_2, b"x", missing=3)
-    message = translate.sensor_array(info, ["battery_state", ""], STAMP, "base_link")
-    battery, sonar = message.sensors
-    assert (message.layout, message.unreadable, message.header.frame_id) == ("robotd-1.2", 3, "base_link")
-    assert (battery.id, battery.type, battery.name, battery.topic) == (
-        0,
-        SensorMessage.BATTERY,
-        "pack\\n",
-        "battery_state",
-    )
+    sensors = TRANSLATION.sensors(info, STAMP)
+    battery, sonar = sensors.sensors
+    assert (sensors.layout, sensors.unreadable, sensors.header.frame_id) == ("robotd-1.2", 3, "base_link")
+    assert (battery.type, battery.name, battery.topic) == (SensorMessage.BATTERY, "pack\\n", "battery_state")
     assert battery.full_voltage == pytest.approx(12.6)
     assert (sonar.id, sonar.type, sonar.topic) == (1, 9, "")
     assert math.isnan(sonar.full_voltage)
-
-
-def test_the_list_of_subsystems_names_their_drivers():
-    drive = Subsystem(1, "drive", "old", MotorSensors(1, 2, 3, 4), MotorSensors(5, 6, 7, 8))
-    info = SubsystemInfo((drive, Subsystem(2, "lamp")), b"", missing=1)
-    message = translate.subsystem_array(info, {0: "me"}, {0}, STAMP, "base_link")
-    first, second = message.subsystems
+    translation = Translation()
+    translation.bound = {0}
+    drive = Subsystem(1, "drive", "me", MotorSensors(1, 2, 3, 4), MotorSensors(5, 6, 7, 8))
+    subsystems = translation.subsystems(SubsystemInfo((drive, Subsystem(2, "lamp")), b"", missing=1), STAMP)
+    first, second = subsystems.subsystems
     assert (first.driver, first.bound, first.has_sensors) == ("me", True, True)
     assert (first.left_battery_sensor, first.right_pwm_sensor) == (1, 8)
     assert (second.id, second.type, second.driver, second.bound, second.has_sensors) == (1, 2, "", False, False)
-    assert message.unreadable == 1
+    assert subsystems.unreadable == 1
 
 
 def test_names_are_shown_without_control_characters():
@@ -257,17 +258,3 @@ def test_equal_speeds_go_straight():
 def test_speeds_round_trip_through_cmd_vel(left, right):
     skid_steer = SkidSteer(separation=0.43, max_speed=1.7)
     assert skid_steer.speeds(skid_steer.twist(Speeds(left, right))) == (Speeds(left, right), True)
-
-
-@pytest.mark.parametrize("kind", [SensorType.BATTERY, SensorType.THERMOMETER, SensorType.AMMETER, SensorType.MOTOR_PWM])
-@pytest.mark.parametrize("measurements", [MEASUREMENTS, BARE_MEASUREMENTS])
-@given(value=st.integers(-100_000, 100_000))
-def test_values_round_trip_through_messages(kind, measurements, value):
-    measurement = measurements[kind]
-    message = measurement.message(Sensor(kind, "s", value, 12_000), value, Time(), "base_link")
-    assert measurement.value(message) == value
-
-
-def test_unknown_values_and_those_that_fit_no_packet_are_none():
-    for voltage in (math.nan, math.inf, 3e9):
-        assert MEASUREMENTS[SensorType.BATTERY].value(BatteryState(voltage=voltage)) is None

@@ -41,14 +41,13 @@ from drone_bridge.robot.server.node import LEAST_GAP_S, STOPS, DriveCommands
 from drone_bridge.robot.server.sources import (
     SensorValues,
     check_topics,
+    driven,
     is_robot_connected,
     light_topics,
     line_of,
     listing_of_parameters,
-    sources_of_message,
-    subsystems_of_message,
 )
-from drone_bridge.robot.topics import STOPPED, Speeds
+from drone_bridge.robot.topics import STOPPED, Speeds, Translation
 
 TRACKS, LIGHT = 0, 1
 MOTORS = (MotorSensors(0, 0, 0, 0), MotorSensors(0, 0, 0, 0))
@@ -420,13 +419,13 @@ def test_sensors_that_a_bridge_lists_are_listed():
             SensorMessage(id=2, type=77, name="new", topic="", full_voltage=math.nan),
         ]
     )
-    sources = sources_of_message(sensors)
+    sources = Translation().wire_sensors(sensors)
     assert [source.sensor.type for source in sources] == [1, 3, 0]
     assert [source.topic for source in sources] == ["battery_state", "current/amps", ""]
     assert sources[0].sensor.full_voltage_mv == 24_000
     ours = SubsystemMessage(type=1, name="drive", driver="relay", bound=True, has_sensors=True, right_pwm_sensor=7)
     theirs = SubsystemMessage(id=1, type=2, name="lamp", driver="bob")
-    drive, lamp = subsystems_of_message(SubsystemArray(subsystems=[ours, theirs]))
+    drive, lamp = driven(Translation().wire_subsystems(SubsystemArray(subsystems=[ours, theirs])))
     assert drive.is_available
     assert drive.motors[1].pwm == 7
     assert (lamp.is_available, lamp.other_driver) == (False, "bob")

@@ -6,14 +6,14 @@ positive forward.
 """
 
 import math
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 from builtin_interfaces.msg import Time
 from geometry_msgs.msg import Twist
 from sensor_msgs.msg import BatteryState, Temperature
-from std_msgs.msg import Float32
+from std_msgs.msg import Float32, Header
 
 from drone_bridge.msg import Sensor as SensorMessage
 from drone_bridge.msg import SensorArray, SensorValue, SubsystemArray
@@ -21,15 +21,19 @@ from drone_bridge.msg import Subsystem as SubsystemMessage
 from drone_bridge.robot.codec import (
     DISCOVERY_PORT,
     FULL_SPEED,
+    MotorSensors,
     Sensor,
     SensorInfo,
     SensorType,
     Subsystem,
     SubsystemInfo,
+    SubsystemType,
 )
 from drone_bridge.ros import frames
+from drone_bridge.ros.lease import with_lease, with_vehicle_lease
 from drone_bridge.ros.parameters import ParameterDeclaration
 from drone_bridge.ros.topic_names import topic_token, unique_names
+from drone_bridge.ros.topics import MissingTopicError, Topic, TopicTable, latched
 from drone_bridge.wire.layouts import printable
 
 SKID_STEER = (
@@ -42,49 +46,14 @@ DISCOVERY_UDP_PORT = ParameterDeclaration(
 )
 
 
-# The robot protocol's units.
+# Speeds.
 
 
-# The robot protocol counts in whole thousandths and hundredths.
-
-
-def volts_from_millivolts(millivolts: int) -> float:
-    """Return a voltage in V."""
-    return millivolts / 1000
-
-
-def millivolts_from_volts(volts: float) -> int:
-    """Return a finite voltage as it is on the wire."""
-    return round(volts * 1000)
-
-
-def amperes_from_milliamperes(milliamperes: int) -> float:
-    """Return a current in A."""
-    return milliamperes / 1000
-
-
-def milliamperes_from_amperes(amperes: float) -> int:
-    """Return a finite current as it is on the wire."""
-    return round(amperes * 1000)
-
-
-def celsius_from_hundredths(hundredths: int) -> float:
-    """Return a temperature in degrees Celsius."""
-    return hundredths / 100
-
-
-def hundredths_from_celsius(celsius: float) -> int:
-    """Return a finite temperature as it is on the wire."""
-    return round(celsius * 100)
-
-
-# Converts commands to skid steer speeds, and the robot's packets to ROS messages.
-
-
-BATTERY_TOPIC = "battery_state"
 #: What robot_bridge puts before a line of the robot's log, and robot_server takes away again.
 ROBOT_SAYS = "The robot says: "
 LONGEST_NAME = 255  # characters of a name in a message
+MAX_SENSORS = 64  # that have topics
+_MOTOR_SENSORS = MotorSensors.__slots__  # which kinds of sensors a side's motor has
 _INT32 = range(-(2**31), 2**31)
 _ENORMOUS = 1e9  # m/s or rad/s: beyond it sums may be infinite
 
@@ -132,123 +101,246 @@ class SkidSteer:
         return twist
 
 
-# Sensors.
+# Sensors and subsystems.
 
 
-def battery_state(sensor: Sensor, value: int | None, stamp: Time, frame_id: str) -> BatteryState:
-    """Return a battery's voltage, and its share of the full voltage as the percentage (0 to 1).
+class SensorSource(NamedTuple):
+    """One sensor in the list, and the topic of its values."""
 
-    What the wire does not carry is NaN or unknown.
+    sensor: Sensor  # without a value
+    topic: str = ""  # empty for none
+
+
+class ListedSubsystem(NamedTuple):
+    """One subsystem in the list, and whether the bridge has bound it."""
+
+    subsystem: Subsystem
+    is_bound: bool
+
+
+class Translation:
+    """Between a robot's packets and topics, either way. What does not fit the wire, or is not known, is None."""
+
+    def __init__(self, frame_id: str = "base_link") -> None:
+        self._frame_id = frame_id
+        #: Numbers of the subsystems that the bridge has, and topics that it does not offer for want of room.
+        self.bound: Collection[int] = ()
+        self.withheld: Collection[str] = ()
+
+    # Values of sensors.
+
+    def battery(self, sensor: Sensor, stamp: Time) -> BatteryState:
+        """Return a battery's voltage, and its share of the full voltage as the percentage (0 to 1).
+
+        What the wire does not carry is NaN or unknown.
+        """
+        message = BatteryState(header=self._header(stamp), present=True, location=_name(sensor.name))
+        for field in ("voltage", "temperature", "current", "charge", "capacity", "design_capacity", "percentage"):
+            setattr(message, field, math.nan)
+        if sensor.value is not None:
+            message.voltage = sensor.value / 1000
+            if sensor.full_voltage_mv and sensor.full_voltage_mv > 0:
+                message.percentage = max(0.0, min(1.0, sensor.value / sensor.full_voltage_mv))
+        return message
+
+    def wire_battery(self, message: BatteryState) -> int | None:
+        return _wire_value(message.voltage, 1000)
+
+    def temperature(self, sensor: Sensor, stamp: Time) -> Temperature | None:
+        """Return a temperature in degrees Celsius; the variance 0 means that it is unknown."""
+        if sensor.value is None:
+            return None
+        return Temperature(header=self._header(stamp), temperature=sensor.value / 100)
+
+    def wire_temperature(self, message: Temperature) -> int | None:
+        return _wire_value(message.temperature, 100)
+
+    def current(self, sensor: Sensor, stamp: Time) -> SensorValue | None:
+        return self._sensor_value(sensor, 1000, "A", stamp)
+
+    def wire_current(self, message: SensorValue | Float32) -> int | None:
+        return _wire_value(_bare_value(message), 1000)
+
+    def motor_pwm(self, sensor: Sensor, stamp: Time) -> SensorValue | None:
+        """Return a motor's duty cycle as a share of full speed, from -1 for full reverse to 1."""
+        return self._sensor_value(sensor, FULL_SPEED, "1", stamp)
+
+    def wire_motor_pwm(self, message: SensorValue | Float32) -> int | None:
+        return _wire_value(_bare_value(message), FULL_SPEED)
+
+    def bare_current(self, sensor: Sensor, stamp: Time) -> Float32 | None:
+        return None if (message := self.current(sensor, stamp)) is None else Float32(data=message.value)
+
+    def bare_motor_pwm(self, sensor: Sensor, stamp: Time) -> Float32 | None:
+        return None if (message := self.motor_pwm(sensor, stamp)) is None else Float32(data=message.value)
+
+    def _sensor_value(self, sensor: Sensor, one: int, unit: str, stamp: Time) -> SensorValue | None:
+        if sensor.value is None:
+            return None
+        return SensorValue(header=self._header(stamp), name=_name(sensor.name), value=sensor.value / one, unit=unit)
+
+    # The lists.
+
+    def sensor_topics(self, info: SensorInfo) -> list[str]:
+        """Return the topic of each sensor, empty for none."""
+        return ["" if topic in self.withheld else topic for topic in sensor_topics(info.sensors)]
+
+    def sensors(self, info: SensorInfo, stamp: Time) -> SensorArray:
+        message = SensorArray(header=self._header(stamp), layout=info.layout.value, unreadable=info.missing)
+        message.sensors = [
+            SensorMessage(
+                id=number,
+                type=int(sensor.type),
+                name=_name(sensor.name),
+                topic=topic,
+                full_voltage=math.nan if sensor.full_voltage_mv is None else sensor.full_voltage_mv / 1000,
+            )
+            for number, (sensor, topic) in enumerate(zip(info.sensors, self.sensor_topics(info), strict=True))
+        ]
+        return message
+
+    def wire_sensors(self, message: SensorArray) -> tuple[SensorSource, ...]:
+        """Return the sensors; unknown types become null."""
+        return tuple(map(_source, message.sensors))
+
+    def subsystems(self, info: SubsystemInfo, stamp: Time) -> SubsystemArray:
+        message = SubsystemArray(header=self._header(stamp), unreadable=info.missing)
+        message.subsystems = [
+            _subsystem(number, subsystem, number in self.bound) for number, subsystem in enumerate(info.subsystems)
+        ]
+        return message
+
+    def wire_subsystems(self, message: SubsystemArray) -> tuple[ListedSubsystem, ...]:
+        return tuple(ListedSubsystem(_wire_subsystem(each), each.bound) for each in message.subsystems)
+
+    def _header(self, stamp: Time) -> Header:
+        return Header(stamp=stamp, frame_id=self._frame_id)
+
+    # Several topics make one packet.
+
+    def parts(self, packet: Any) -> Iterator[tuple[str, Any]]:
+        """Yield the topics that depend on what the robot has, each with the sensor that it is of."""
+        if isinstance(packet, SensorInfo):
+            for topic, sensor in zip(self.sensor_topics(packet), packet.sensors, strict=True):
+                if topic:
+                    yield topic, sensor
+
+    def assemble_sensors(self, value: Callable[[str], Any], stamp: Time) -> SensorInfo:
+        """Return the list with the values that are known. Raises MissingTopicError."""
+        del stamp
+        sources: tuple[SensorSource, ...] | None = value("sensors")
+        if sources is None:
+            raise MissingTopicError("sensors has the list")
+        return SensorInfo(tuple(replace(each.sensor, value=value(each.topic)) for each in sources))
+
+    def assemble_subsystems(self, value: Callable[[str], Any], stamp: Time) -> SubsystemInfo:
+        """Return the list. Raises MissingTopicError."""
+        del stamp
+        listed: tuple[ListedSubsystem, ...] | None = value("subsystems")
+        if listed is None:
+            raise MissingTopicError("subsystems has the list")
+        return SubsystemInfo(tuple(each.subsystem for each in listed))
+
+
+TOPICS = (
+    Topic(
+        "sensors",
+        SensorArray,
+        of=SensorInfo,
+        to_ros=Translation.sensors,
+        from_ros=Translation.wire_sensors,
+        qos=lambda: with_vehicle_lease(latched()),
+        requested=latched,
+        meaning="the robot's list, with the topic of each",
+    ),
+    Topic(
+        "subsystems",
+        SubsystemArray,
+        of=SubsystemInfo,
+        to_ros=Translation.subsystems,
+        from_ros=Translation.wire_subsystems,
+        qos=lambda: with_lease(latched()),
+        requested=latched,
+        meaning="the robot's list, with who drives what",
+    ),
+    Topic(
+        "battery_state",
+        BatteryState,
+        of=Sensor,
+        to_ros=Translation.battery,
+        from_ros=Translation.wire_battery,
+        qos=latched,
+        meaning="the first battery's voltage, and its share of the full one",
+    ),
+    Topic(
+        "battery_state/{name}",
+        BatteryState,
+        of=Sensor,
+        to_ros=Translation.battery,
+        from_ros=Translation.wire_battery,
+        qos=latched,
+        meaning="the same of each further battery",
+    ),
+    Topic(
+        "temperature/{name}",
+        Temperature,
+        of=Sensor,
+        to_ros=Translation.temperature,
+        from_ros=Translation.wire_temperature,
+        meaning="of each thermometer, degrees Celsius",
+    ),
+    Topic(
+        "current/{name}",
+        SensorValue,
+        of=Sensor,
+        to_ros=Translation.current,
+        from_ros=Translation.wire_current,
+        meaning="of each ammeter, A",
+    ),
+    Topic(
+        "motor_pwm/{name}",
+        SensorValue,
+        of=Sensor,
+        to_ros=Translation.motor_pwm,
+        from_ros=Translation.wire_motor_pwm,
+        meaning="each motor's duty cycle, from -1 to 1",
+    ),
+)
+#: With `bare_floats`: without headers, which is what some plotting tools want.
+_BARE = {"current/{name}": Translation.bare_current, "motor_pwm/{name}": Translation.bare_motor_pwm}
+BARE_TOPICS = tuple(
+    replace(row, message=Float32, to_ros=_BARE[row.name]) if row.name in _BARE else row for row in TOPICS
+)
+TABLE = TopicTable(
+    TOPICS,
+    Translation,
+    {SensorInfo: Translation.assemble_sensors, SubsystemInfo: Translation.assemble_subsystems},
+    parts=Translation.parts,
+)
+BARE_TABLE = replace(TABLE, rows=BARE_TOPICS)
+#: The first level of the topics of each type of sensor.
+TOPIC_OF_TYPE: dict[int, str] = {
+    SensorType.BATTERY: "battery_state",
+    SensorType.THERMOMETER: "temperature",
+    SensorType.AMMETER: "current",
+    SensorType.MOTOR_PWM: "motor_pwm",
+}
+
+
+def sensor_topics(sensors: Sequence[Sensor], most: int = MAX_SENSORS) -> list[str]:
+    """Return the topic of each sensor, empty for unknown types and for more than `most`.
+
+    The first battery's has no name, as programs expect a robot's battery there.
     """
-    message = BatteryState(present=True, location=_name(sensor.name))
-    for field in ("voltage", "temperature", "current", "charge", "capacity", "design_capacity", "percentage"):
-        setattr(message, field, math.nan)
-    if value is not None:
-        message.voltage = volts_from_millivolts(value)
-        if sensor.full_voltage_mv and sensor.full_voltage_mv > 0:
-            message.percentage = max(0.0, min(1.0, value / sensor.full_voltage_mv))
-    _set_header(message, stamp, frame_id)
-    return message
-
-
-def temperature(_: Sensor, value: int, stamp: Time, frame_id: str) -> Temperature:
-    """Return a thermometer's value in degrees Celsius; the variance 0 means that it is unknown."""
-    message = Temperature(temperature=celsius_from_hundredths(value))
-    _set_header(message, stamp, frame_id)
-    return message
-
-
-def current(sensor: Sensor, value: int, stamp: Time, frame_id: str) -> SensorValue:
-    """Return an ammeter's value in A."""
-    return _sensor_value(sensor, amperes_from_milliamperes(value), "A", stamp, frame_id)
-
-
-def motor_pwm(sensor: Sensor, value: int, stamp: Time, frame_id: str) -> SensorValue:
-    """Return a motor's duty cycle as a share of full speed, from -1 for full reverse to 1."""
-    return _sensor_value(sensor, value / FULL_SPEED, "1", stamp, frame_id)
-
-
-# The same the other way: the value on the wire, None for what is not known or does not fit it.
-
-
-def battery_value(message: BatteryState) -> int | None:
-    """Return a battery's voltage in mV."""
-    return _wire_value(millivolts_from_volts, message.voltage)
-
-
-def temperature_value(message: Temperature) -> int | None:
-    """Return a temperature in hundredths of a degree Celsius."""
-    return _wire_value(hundredths_from_celsius, message.temperature)
-
-
-def current_value(message: SensorValue | Float32) -> int | None:
-    """Return a current in mA."""
-    return _wire_value(milliamperes_from_amperes, _bare_value(message))
-
-
-def motor_pwm_value(message: SensorValue | Float32) -> int | None:
-    """Return a motor's duty cycle, FULL_SPEED for full speed forward."""
-    return _wire_value(lambda share: round(share * FULL_SPEED), _bare_value(message))
-
-
-def _bare_value(message: SensorValue | Float32) -> float:
-    return float(message.value if isinstance(message, SensorValue) else message.data)
-
-
-def _wire_value(convert: Callable[[float], int], value: float) -> int | None:
-    if not math.isfinite(value):
-        return None
-    converted = convert(value)
-    return converted if converted in _INT32 else None
-
-
-def _sensor_value(sensor: Sensor, value: float, unit: str, stamp: Time, frame_id: str) -> SensorValue:
-    message = SensorValue(name=_name(sensor.name), value=value, unit=unit)
-    _set_header(message, stamp, frame_id)
-    return message
-
-
-def _bare(make: Callable[[Sensor, int, Time, str], SensorValue]) -> Callable[[Sensor, int, Time, str], Float32]:
-    return lambda *reading: Float32(data=make(*reading).value)
-
-
-class Measurement(NamedTuple):
-    """How the values of one type of sensor are published."""
-
-    topic: str
-    message_type: type
-    message: Callable[[Sensor, Any, Time, str], Any]
-    value: Callable[[Any], int | None]  # the other way
-    has_own_topic: bool = False  # the first one of its type, without its name
-
-
-MEASUREMENTS: dict[int, Measurement] = {
-    SensorType.BATTERY: Measurement(BATTERY_TOPIC, BatteryState, battery_state, battery_value, has_own_topic=True),
-    SensorType.THERMOMETER: Measurement("temperature", Temperature, temperature, temperature_value),
-    SensorType.AMMETER: Measurement("current", SensorValue, current, current_value),
-    SensorType.MOTOR_PWM: Measurement("motor_pwm", SensorValue, motor_pwm, motor_pwm_value),
-}
-#: The same without headers, which is what some plotting tools want.
-BARE_MEASUREMENTS: dict[int, Measurement] = {
-    **MEASUREMENTS,
-    SensorType.AMMETER: Measurement("current", Float32, _bare(current), current_value),
-    SensorType.MOTOR_PWM: Measurement("motor_pwm", Float32, _bare(motor_pwm), motor_pwm_value),
-}
-
-
-def sensor_topics(sensors: Sequence[Sensor], most: int) -> list[str]:
-    """Return the topic of each sensor, empty for unknown types and for more than `most`."""
     wanted: list[tuple[int, str]] = []
-    types_seen = set()
+    has_battery = False
     for number, sensor in enumerate(sensors):
-        measurement = MEASUREMENTS.get(sensor.type)
-        if measurement is None or len(wanted) >= most:
+        kind = TOPIC_OF_TYPE.get(sensor.type)
+        if kind is None or len(wanted) >= most:
             continue
-        if measurement.has_own_topic and sensor.type not in types_seen:
-            name = measurement.topic
-        else:
-            name = f"{measurement.topic}/{topic_token(sensor.name, f'sensor_{number}')}"
-        types_seen.add(sensor.type)
+        is_first_battery = sensor.type == SensorType.BATTERY and not has_battery
+        has_battery |= is_first_battery
+        name = kind if is_first_battery else f"{kind}/{topic_token(sensor.name, f'sensor_{number}')}"
         wanted.append((number, name))
     topics = [""] * len(sensors)
     for (number, _), name in zip(wanted, unique_names(name for _, name in wanted), strict=True):
@@ -256,45 +348,19 @@ def sensor_topics(sensors: Sequence[Sensor], most: int) -> list[str]:
     return topics
 
 
-def sensor_array(info: SensorInfo, topics: Sequence[str], stamp: Time, frame_id: str) -> SensorArray:
-    """Return the list of sensors with their topics."""
-    message = SensorArray(layout=info.layout.value, unreadable=info.missing)
-    message.sensors = [
-        SensorMessage(
-            id=number,
-            type=sensor.type,
-            name=_name(sensor.name),
-            topic=topic,
-            full_voltage=(
-                math.nan if sensor.full_voltage_mv is None else volts_from_millivolts(sensor.full_voltage_mv)
-            ),
-        )
-        for number, (sensor, topic) in enumerate(zip(info.sensors, topics, strict=True))
-    ]
-    _set_header(message, stamp, frame_id)
-    return message
-
-
-# Subsystems.
-
-
-def subsystem_array(
-    info: SubsystemInfo, drivers: Mapping[int, str], bound: Collection[int], stamp: Time, frame_id: str
-) -> SubsystemArray:
-    """Return the list of subsystems with their drivers; those of this bridge are marked as bound."""
-    message = SubsystemArray(unreadable=info.missing)
-    message.subsystems = [
-        _subsystem(number, replace(subsystem, driver=drivers.get(number, "")), number in bound)
-        for number, subsystem in enumerate(info.subsystems)
-    ]
-    _set_header(message, stamp, frame_id)
-    return message
+def _source(message: SensorMessage) -> SensorSource:
+    if message.type not in TOPIC_OF_TYPE:
+        return SensorSource(Sensor(SensorType.NULL, message.name))
+    full_voltage_mv = None
+    if message.type == SensorType.BATTERY:
+        full_voltage_mv = round(1000 * message.full_voltage) if math.isfinite(message.full_voltage) else 0
+    return SensorSource(Sensor(SensorType(message.type), message.name, None, full_voltage_mv), message.topic)
 
 
 def _subsystem(number: int, subsystem: Subsystem, is_bound: bool) -> SubsystemMessage:
     message = SubsystemMessage(
         id=number,
-        type=subsystem.type,
+        type=int(subsystem.type),
         name=_name(subsystem.name),
         driver=_name(subsystem.driver),
         bound=is_bound,
@@ -302,15 +368,32 @@ def _subsystem(number: int, subsystem: Subsystem, is_bound: bool) -> SubsystemMe
     )
     for side, sensors in (("left", subsystem.left), ("right", subsystem.right)):
         if sensors:
-            for kind in sensors.__slots__:
+            for kind in _MOTOR_SENSORS:
                 setattr(message, f"{side}_{kind}_sensor", getattr(sensors, kind))
     return message
 
 
+def _wire_subsystem(message: SubsystemMessage) -> Subsystem:
+    kind = SubsystemType(message.type) if message.type in tuple(SubsystemType) else SubsystemType.INVALID
+    left = right = None
+    if kind == SubsystemType.SKID_STEER and message.has_sensors:
+        left, right = (
+            MotorSensors(*(getattr(message, f"{side}_{each}_sensor") for each in _MOTOR_SENSORS))
+            for side in ("left", "right")
+        )
+    return Subsystem(kind, message.name, message.driver, left, right)
+
+
+def _bare_value(message: SensorValue | Float32) -> float:
+    return float(message.value if isinstance(message, SensorValue) else message.data)
+
+
+def _wire_value(value: float, one: int) -> int | None:
+    if not math.isfinite(value):
+        return None
+    converted = round(value * one)
+    return converted if converted in _INT32 else None
+
+
 def _name(text: str) -> str:
     return printable(text, LONGEST_NAME)
-
-
-def _set_header(message: Any, stamp: Time, frame_id: str) -> None:
-    message.header.stamp = stamp
-    message.header.frame_id = frame_id

@@ -124,7 +124,10 @@ class MissingTopicError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Topic:
-    """One topic of a protocol. A name beginning with / is that of the whole system, others are the vehicle's."""
+    """One topic of a protocol. A name beginning with / is that of the whole system, others are the vehicle's.
+
+    A name that ends in /{name} is a pattern, for topics that depend on what the vehicle has.
+    """
 
     name: str
     message: type[Any]
@@ -158,6 +161,15 @@ class TopicTable:
     make_translation: Callable[[], Any]
     assembled: dict[type[Any], Callable[[Any, Callable[[str], Any], Time], Any]]
     """By wire message: (translation, what gives the value of a topic or None, stamp) to it."""
+    parts: Callable[[Any, Any], Iterable[tuple[str, Any]]] = lambda translation, wire: ()
+    """(translation, wire message) to the topics of rows with patterns, each with what its message is made of."""
+
+    def row(self, topic: str) -> Topic:
+        """Return the row of a topic, which may be that of a pattern. Raises KeyError."""
+        for row in self.rows:
+            if topic == row.name or (row.name.endswith("/{name}") and topic.startswith(row.name[: -len("{name}")])):
+                return row
+        raise KeyError(topic)
 
 
 class TopicPublishers:

@@ -15,14 +15,19 @@ each_kind = pytest.mark.parametrize(
 )
 
 
+def rows_of(table, translation, wire):
+    """Return the rows of a wire message by topic, each with what its message is made of."""
+    whole = {row.name: (row, wire) for row in table.rows if isinstance(wire, row.of)}
+    return whole | {topic: (table.row(topic), part) for topic, part in table.parts(translation, wire)}
+
+
 def messages_of(table, translation, wire):
     """Return what a wire message says on the topics that can be taken back, by topic."""
     made = {}
-    for row in table.rows:
-        if row.to_ros and isinstance(wire, row.of):
-            message = row.to_ros(translation, wire, STAMP)
-            if message is not None:
-                made[row.name] = deserialize_message(message, row.message) if isinstance(message, bytes) else message
+    for topic, (row, part) in rows_of(table, translation, wire).items():
+        message = row.to_ros(translation, part, STAMP) if row.to_ros else None
+        if message is not None:
+            made[topic] = deserialize_message(message, row.message) if isinstance(message, bytes) else message
     return made
 
 
@@ -71,7 +76,7 @@ def test_what_a_bridge_publishes_survives_a_legacy_hop(kind):
         assemble = table.assembled.get(type(wire))
         if assemble is None:
             continue
-        rows = {row.name: row for row in table.rows if row.from_ros and isinstance(wire, row.of)}
+        rows = {topic: row for topic, (row, _) in rows_of(table, bridge, wire).items() if row.from_ros}
         before = messages_of(table, bridge, wire)
 
         def value(topic, before=before, rows=rows):

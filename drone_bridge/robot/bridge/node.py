@@ -6,7 +6,8 @@ import getpass
 import math
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 from diagnostic_msgs.msg import DiagnosticStatus
@@ -18,10 +19,9 @@ from std_msgs.msg import Bool
 from std_srvs.srv import SetBool
 from tf2_msgs.msg import TFMessage
 
-from drone_bridge.msg import Robot, SensorArray, SubsystemArray
+from drone_bridge.msg import Robot
 from drone_bridge.net.connector import Cancellation, LinkError, Wakeup
 from drone_bridge.net.tcp import TcpStream
-from drone_bridge.robot import topics as translate
 from drone_bridge.robot.bridge.bindings import FIRST, DesiredSubsystems, Obstruction, OtherDrivers
 from drone_bridge.robot.bridge.session import RobotSession
 from drone_bridge.robot.codec import (
@@ -34,6 +34,7 @@ from drone_bridge.robot.codec import (
     FirmwareInfo,
     Sensor,
     SensorInfo,
+    SensorType,
     SensorUpdate,
     SubsystemType,
     UnknownPacket,
@@ -41,16 +42,17 @@ from drone_bridge.robot.codec import (
 )
 from drone_bridge.robot.discovery import DiscoveryConnector, DiscoveryRoute, find_robots
 from drone_bridge.robot.topics import (
-    BARE_MEASUREMENTS,
-    BATTERY_TOPIC,
+    BARE_TABLE,
     DISCOVERY_UDP_PORT,
-    MEASUREMENTS,
+    MAX_SENSORS,
+    ROBOT_SAYS,
     SKID_STEER,
     STOPPED,
-    Measurement,
+    TABLE,
+    TOPIC_OF_TYPE,
     SkidSteer,
     Speeds,
-    sensor_topics,
+    Translation,
 )
 from drone_bridge.ros.commands import Arrival, CommandIntake
 from drone_bridge.ros.common_parameters import (
@@ -62,14 +64,14 @@ from drone_bridge.ros.common_parameters import (
 )
 from drone_bridge.ros.diagnostics import LogLimiter
 from drone_bridge.ros.frames import POSE_VARIANCES, TWIST_VARIANCES, FrameNames, WheelOdometry, odometry_transform
-from drone_bridge.ros.lease import VehicleLease, with_lease, with_vehicle_lease
+from drone_bridge.ros.lease import VehicleLease
 from drone_bridge.ros.link_node import Endpoint, LinkNode
 from drone_bridge.ros.link_requests import FutureCompleter, LinkRequest, LinkRequests, ServiceResult
 from drone_bridge.ros.parameters import ParameterDeclaration
 from drone_bridge.ros.program import run
 from drone_bridge.ros.stall_watch import STALL_S
 from drone_bridge.ros.tcp_link_node import TcpLinkNode
-from drone_bridge.ros.topics import NO_EVENTS, latched
+from drone_bridge.ros.topics import NO_EVENTS, TopicTable
 from drone_bridge.srv import Bind, Discover, Unbind
 from drone_bridge.wire.layouts import printable
 
@@ -181,13 +183,11 @@ class DeadReckoning:
 # A topic for each sensor of a robot, which are known only once it is connected.
 
 
-MAX_TOPICS = 64  # of one robot
 #: DDS never frees all of a destroyed topic, so there is a limit for the life of the node, on the number of names and on
 #: how often they return.
 MAX_NAMES_EVER = 128
 MAX_RETURNS = 128  # at once
 RETURNS_PER_S = 0.1  # in the long run
-QUEUE_DEPTH = 10
 
 
 class TopicBudget:
@@ -217,69 +217,55 @@ class TopicBudget:
 class SensorTopics:
     """Publishers by topic, kept while the robot lists the sensor. For the link's thread."""
 
-    def __init__(
-        self, node: LinkNode, frame_id: str, budget: TopicBudget, measurements: Mapping[int, Measurement]
-    ) -> None:
-        """`measurements` by type of sensor."""
-        self._node = node
-        self._measurements = measurements
-        self._budget = budget
-        self._frame_id = frame_id
-        self._info = SensorInfo(())
-        self._is_listed = False
+    def __init__(self, node: LinkNode, table: TopicTable, translation: Translation, budget: TopicBudget) -> None:
+        self._node, self._table, self._translation, self._budget = node, table, translation, budget
         self._publishers: dict[str, tuple[type, Publisher[Any]]] = {}
-        self._unheard: dict[int, Any] = {}  # messages by sensor that were not published yet
-        #: The topic of each sensor in the list; empty for none.
-        self.topics: list[str] = []
+        self._forget()
 
-    @property
-    def info(self) -> SensorInfo:
-        return self._info
+    def _forget(self) -> None:
+        #: The newest list.
+        self.info = SensorInfo(())
+        self._is_listed = False
+        self._unheard: dict[int, Any] = {}  # messages by sensor that were not published yet
+        self._topics: list[str] = []  # of each sensor in the list; empty for none
 
     def update(self, info: SensorInfo) -> None:
         """Create and destroy topics for a new list, and offer its values."""
-        self._info = info
+        self.info = info
         self._is_listed = True
-        self.topics = sensor_topics(info.sensors, MAX_TOPICS)
-        wanted = {
-            topic: self._measurements[sensor.type].message_type
-            for topic, sensor in zip(self.topics, info.sensors, strict=True)
-            if topic
-        }
+        self._translation.withheld = withheld = set[str]()
+        wanted = {topic: self._table.row(topic) for topic in self._translation.sensor_topics(info) if topic}
         for topic in tuple(self._publishers):
-            if wanted.get(topic) is not self._publishers[topic][0]:
+            if topic not in wanted or wanted[topic].message is not self._publishers[topic][0]:
                 self._destroy(topic)
-        withheld = set()
-        for topic, message_type in wanted.items():
+        for topic, row in wanted.items():
             if topic in self._publishers:
                 continue
-            if not self._budget.grants(topic, message_type):
+            if not self._budget.grants(topic, row.message):
                 withheld.add(topic)
             else:
                 # Without QoS override parameters, which would pile up with a hostile robot's names.
-                qos = latched() if _is_battery(topic) else QUEUE_DEPTH
-                made: Publisher[Any] = self._node.create_publisher(message_type, topic, qos, event_callbacks=NO_EVENTS)
-                self._publishers[topic] = message_type, made
-        left_out = sum(sensor.type in self._measurements for sensor in info.sensors) - len(wanted)
+                made: Publisher[Any] = self._node.create_publisher(
+                    row.message, topic, row.qos(), event_callbacks=NO_EVENTS
+                )
+                self._publishers[topic] = row.message, made
+        left_out = sum(sensor.type in TOPIC_OF_TYPE for sensor in info.sensors) - len(wanted)
         if left_out:
             self._node.count_and_warn(
-                "sensors without a topic", f"{left_out} sensors get no topic: the limit is {MAX_TOPICS}."
+                "sensors without a topic", f"{left_out} sensors get no topic: the limit is {MAX_SENSORS}."
             )
+        self._topics = self._translation.sensor_topics(info)
         if withheld:
-            self.topics = ["" if topic in withheld else topic for topic in self.topics]
             self._node.count_and_warn(
                 "sensors without a topic",
                 f"{len(withheld)} sensors get no topic: the robot renames them too often, and this node makes topics "
                 f"of {MAX_NAMES_EVER} names at most.",
             )
-        self._unheard = {
-            number: self._message(sensor, sensor.value)
-            for number, sensor in enumerate(info.sensors)
-            if self.topics[number] and (sensor.value is not None or _is_battery(self.topics[number]))
-        }
+        messages = {number: self._message(number, sensor) for number, sensor in enumerate(info.sensors)}
+        self._unheard = {number: message for number, message in messages.items() if message is not None}
         for number, message in self._unheard.items():
-            if _is_battery(self.topics[number]):  # for who comes later: not every robot sends readings
-                self._node.publish(self._publishers[self.topics[number]][1], message)
+            if _is_battery(info.sensors[number]):  # for who comes later: not every robot sends readings
+                self._node.publish(self._publishers[self._topics[number]][1], message)
         self.offer()
 
     def offer(self) -> None:
@@ -288,7 +274,7 @@ class SensorTopics:
         A topic that has just been made has no listeners yet, and not every robot sends readings later.
         """
         for number in tuple(self._unheard):
-            publisher = self._publishers[self.topics[number]][1]
+            publisher = self._publishers[self._topics[number]][1]
             if self._node.is_wanted(publisher):
                 self._node.publish(publisher, self._unheard.pop(number))
 
@@ -296,7 +282,7 @@ class SensorTopics:
         """Publish the newest reading of each sensor."""
         if not self._is_listed:
             return  # some robots send readings before the list
-        sensors = self._info.sensors
+        sensors = self.info.sensors
         if not update.has_ids and len(update.readings) != len(sensors):
             self._node.count_and_warn(
                 "unknown sensors",
@@ -308,34 +294,34 @@ class SensorTopics:
         if len(known) < len(newest):
             self._node.count_and_warn("unknown sensors", "The robot sent readings of sensors that it has not listed.")
         for number, value in known.items():
-            self._publish(number, sensors[number], value)
+            self._publish(number, replace(sensors[number], value=value))
 
     def close(self) -> None:
         for topic in tuple(self._publishers):
             self._destroy(topic)
-        self._info = SensorInfo(())
-        self._is_listed = False
-        self._unheard.clear()
-        self.topics = []
+        self._forget()
 
-    def _publish(self, number: int, sensor: Sensor, value: int) -> None:
+    def _publish(self, number: int, sensor: Sensor) -> None:
         self._unheard.pop(number, None)
-        topic = self.topics[number]
-        if topic and (_is_battery(topic) or self._node.is_wanted(self._publishers[topic][1])):
+        if topic := self._topics[number]:
             publisher = self._publishers[topic][1]
-            self._node.publish(publisher, self._message(sensor, value))
+            if _is_battery(sensor) or self._node.is_wanted(publisher):
+                self._node.publish(publisher, self._message(number, sensor))
 
-    def _message(self, sensor: Sensor, value: int | None) -> Any:
-        return self._measurements[sensor.type].message(sensor, value, self._node.now(), self._frame_id)
+    def _message(self, number: int, sensor: Sensor) -> Any:
+        """Return what a sensor says on its topic; None for nothing, and without a topic."""
+        topic = self._topics[number]
+        to_ros = self._table.row(topic).to_ros if topic else None
+        return to_ros(self._translation, sensor, self._node.now()) if to_ros else None
 
     def _destroy(self, topic: str) -> None:
         _, publisher = self._publishers.pop(topic)
         self._node.destroy_publisher(publisher)
 
 
-def _is_battery(topic: str) -> bool:
-    """Return whether a topic is a battery's, which is latched."""
-    return topic.partition("/")[0] == BATTERY_TOPIC
+def _is_battery(sensor: Sensor) -> bool:
+    """Return whether a sensor's topic is latched."""
+    return sensor.type == SensorType.BATTERY
 
 
 # The services of robot_bridge and the topic light, as requests to the link's thread.
@@ -485,16 +471,16 @@ class RobotBridge(TcpLinkNode):
             raise ValueError(f"driver_name has more than the {LONGEST_DRIVER_NAME} bytes that are allowed.")
         self._skid_steer = SkidSteer(get("wheel_separation"), get("max_wheel_speed"))
         self._link_timeout_s = get("link_timeout")
-        self._frame_id = frame_names(self.parameters, FrameNames).base_link
+        self._translation = Translation(frame_names(self.parameters, FrameNames).base_link)
         self._route = self._read_route()
         self._robot_log = LogLimiter()
 
-        self._sensors_publisher = self.make_publisher(SensorArray, "sensors", with_vehicle_lease(latched()))
-        self._robot_lease = VehicleLease(self._sensors_publisher)
-        self._subsystems_publisher = self.make_publisher(SubsystemArray, "subsystems", with_lease(latched()))
-        self._sensor_topics = SensorTopics(
-            self, self._frame_id, self._topic_budget, BARE_MEASUREMENTS if get("bare_floats") else MEASUREMENTS
+        table = BARE_TABLE if get("bare_floats") else TABLE
+        self._sensors_publisher, self._subsystems_publisher = (
+            self.make_publisher(row.message, row.name, row.qos()) for row in map(table.row, ("sensors", "subsystems"))
         )
+        self._robot_lease = VehicleLease(self._sensors_publisher)
+        self._sensor_topics = SensorTopics(self, table, self._translation, self._topic_budget)
         self.cleanup.callback(self._sensor_topics.close)
         self._dead_reckoning = DeadReckoning(self, self._skid_steer)
         self._commands: CommandIntake[Speeds] = CommandIntake(self, on_command=self._wakeup.wake)
@@ -708,7 +694,7 @@ class RobotBridge(TcpLinkNode):
     def robot_logged(self, text: str) -> None:
         """Log a line of the robot without control characters."""
         if line := self._robot_log.admit(printable(text.strip())):
-            self.get_logger().info(f"{translate.ROBOT_SAYS}{line}")
+            self.get_logger().info(f"{ROBOT_SAYS}{line}")
 
     def firmware_identified(self, firmware: FirmwareInfo) -> None:
         self.statistics.facts["firmware"] = f"{printable(firmware.type)} {printable(firmware.version)}"
@@ -726,12 +712,14 @@ class RobotBridge(TcpLinkNode):
         stamp = self.now()
         bindings = session.bindings
         if bindings.info:
-            drivers = {number: bindings.driver(number) for number in range(len(bindings.info.subsystems))}
-            message = translate.subsystem_array(bindings.info, drivers, bindings.bound, stamp, self._frame_id)
+            listed = (
+                replace(each, driver=bindings.driver(number)) for number, each in enumerate(bindings.info.subsystems)
+            )
+            self._translation.bound = bindings.bound
+            message = self._translation.subsystems(replace(bindings.info, subsystems=tuple(listed)), stamp)
             self.publish(self._subsystems_publisher, message)
         self.statistics.facts["bound subsystems"] = ", ".join(map(str, sorted(bindings.bound))) or "none"
-        topics = self._sensor_topics
-        self.publish(self._sensors_publisher, translate.sensor_array(topics.info, topics.topics, stamp, self._frame_id))
+        self.publish(self._sensors_publisher, self._translation.sensors(self._sensor_topics.info, stamp))
 
 
 def _user_name() -> str:

@@ -56,13 +56,14 @@ from drone_bridge.robot.server.sources import (
     readings_of,
 )
 from drone_bridge.robot.topics import (
-    BARE_MEASUREMENTS,
+    BARE_TABLE,
     DISCOVERY_UDP_PORT,
-    MEASUREMENTS,
     SKID_STEER,
     STOPPED,
+    TABLE,
     SkidSteer,
     Speeds,
+    Translation,
 )
 from drone_bridge.ros.common_parameters import NEUTRAL_TIME, common_parameters
 from drone_bridge.ros.last_word import LastWord
@@ -484,11 +485,11 @@ class RobotServer(LinkNode):
         is_listed = get("lists_from") == Lists.TOPICS.value
         log_nodes = [name for name in get("log_nodes") if name != NONE]
         self._log_lines = LogLines(self, log_nodes, self._wakeup.wake, behind_bridge=is_listed)
-        measurements = BARE_MEASUREMENTS if get("bare_floats") else MEASUREMENTS
-        subscriptions = SensorSubscriptions(self, measurements, self._values, self._wakeup.wake)
+        table, translation = BARE_TABLE if get("bare_floats") else TABLE, Translation()
+        subscriptions = SensorSubscriptions(self, table, translation, self._values, self._wakeup.wake)
         self.cleanup.callback(subscriptions.close)
         if is_listed:
-            self._listed: ListedSources | None = ListedSources(self, subscriptions, self._wakeup.wake)
+            self._listed: ListedSources | None = ListedSources(self, translation, subscriptions, self._wakeup.wake)
             self._configured = Listing()
             topics = [LIGHT_TOPIC]  # switches all lights of the bridge
         else:

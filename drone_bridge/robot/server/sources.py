@@ -6,7 +6,7 @@ import re
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -14,19 +14,26 @@ from rcl_interfaces.msg import Log
 from rclpy.qos import QoSProfile, ReliabilityPolicy
 
 from drone_bridge.msg import SensorArray, SubsystemArray
-from drone_bridge.msg import Subsystem as SubsystemMessage
 from drone_bridge.robot.codec import MotorSensors, Sensor, SensorReading, SensorType, SubsystemType
 from drone_bridge.robot.device.control import DrivenSubsystem
-from drone_bridge.robot.topics import LONGEST_NAME, MEASUREMENTS, ROBOT_SAYS, Measurement, millivolts_from_volts
+from drone_bridge.robot.topics import (
+    LONGEST_NAME,
+    MAX_SENSORS,
+    ROBOT_SAYS,
+    TABLE,
+    TOPIC_OF_TYPE,
+    ListedSubsystem,
+    SensorSource,
+    Translation,
+)
 from drone_bridge.ros.diagnostics import LogLimiter
 from drone_bridge.ros.lease import LeaseWatch, with_vehicle_lease
 from drone_bridge.ros.link_node import LinkNode
 from drone_bridge.ros.topic_names import topic_token
-from drone_bridge.ros.topics import latched
+from drone_bridge.ros.topics import Topic, TopicTable
 from drone_bridge.wire.layouts import printable
 
 NONE = "none"
-MAX_SENSORS = 64
 LIGHT_TOPIC = "light"
 _MOTOR_FIELDS = {
     "battery": SensorType.BATTERY,
@@ -34,17 +41,9 @@ _MOTOR_FIELDS = {
     "current": SensorType.AMMETER,
     "pwm": SensorType.MOTOR_PWM,
 }
-_TYPES_BY_TOPIC = {measurement.topic: SensorType(kind) for kind, measurement in MEASUREMENTS.items()}
+_TYPES_BY_TOPIC = {topic: SensorType(kind) for kind, topic in TOPIC_OF_TYPE.items()}
 #: Stands for a sensor that a motor lacks, for which a list has no other representation.
 _NO_SENSOR = Sensor(SensorType.NULL, "none")
-
-
-@dataclass(frozen=True, slots=True)
-class SensorSource:
-    """One sensor in the list, and the topic of its values."""
-
-    sensor: Sensor  # without a value
-    topic: str = ""  # empty for none
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +96,7 @@ def _source(entry: str, full_voltage: float) -> SensorSource:
     topic, _, name = entry.partition("=")
     kind = _TYPES_BY_TOPIC[topic.split("/")[0]]
     name = name or ("battery" if "/" not in topic else topic.rpartition("/")[2].replace("_", " "))
-    full_voltage_mv = millivolts_from_volts(full_voltage) if kind == SensorType.BATTERY else None
+    full_voltage_mv = round(1000 * full_voltage) if kind == SensorType.BATTERY else None
     return SensorSource(Sensor(kind, name[:LONGEST_NAME], full_voltage_mv=full_voltage_mv), topic)
 
 
@@ -128,54 +127,23 @@ def light_topics(subsystems: Sequence[DrivenSubsystem]) -> dict[int, str]:
 # From the topics of robot_bridge.
 
 
-def sources_of_message(message: SensorArray) -> tuple[SensorSource, ...]:
-    """Return the sensors that robot_bridge lists; unknown types become null."""
-    return tuple(
-        SensorSource(
-            Sensor(
-                SensorType(sensor.type) if sensor.type in MEASUREMENTS else SensorType.NULL,
-                sensor.name,
-                full_voltage_mv=_full_voltage_mv(sensor.type, sensor.full_voltage),
-            ),
-            sensor.topic if sensor.type in MEASUREMENTS else "",
-        )
-        for sensor in message.sensors
-    )
-
-
-def _full_voltage_mv(kind: int, full_voltage: float) -> int | None:
-    if kind != SensorType.BATTERY:
-        return None
-    return millivolts_from_volts(full_voltage) if math.isfinite(full_voltage) else 0
-
-
-def subsystems_of_message(message: SubsystemArray) -> tuple[DrivenSubsystem, ...]:
+def driven(listed: Iterable[ListedSubsystem]) -> tuple[DrivenSubsystem, ...]:
     """Return the subsystems that robot_bridge lists; those that it has not bound are not available."""
     return tuple(
         DrivenSubsystem(
-            SubsystemType(subsystem.type) if subsystem.type in tuple(SubsystemType) else SubsystemType.INVALID,
+            SubsystemType(subsystem.type),
             subsystem.name,
-            _motors(subsystem),
-            is_available=subsystem.bound,
-            other_driver="" if subsystem.bound else subsystem.driver,
+            (subsystem.left, subsystem.right) if subsystem.left and subsystem.right else None,
+            is_available=is_bound,
+            other_driver="" if is_bound else subsystem.driver,
         )
-        for subsystem in message.subsystems
+        for subsystem, is_bound in listed
     )
 
 
 def is_robot_connected(message: SubsystemArray) -> bool:
     """Return whether the bridge is connected to a robot; otherwise no subsystem has a driver."""
     return any(subsystem.bound or subsystem.driver for subsystem in message.subsystems)
-
-
-def _motors(subsystem: SubsystemMessage) -> tuple[MotorSensors, MotorSensors] | None:
-    if subsystem.type != SubsystemType.SKID_STEER or not subsystem.has_sensors:
-        return None
-    left, right = (
-        MotorSensors(*(getattr(subsystem, f"{side}_{field}_sensor") for field in _MOTOR_FIELDS))
-        for side in ("left", "right")
-    )
-    return left, right
 
 
 # The newest value of each sensor, passed from the executor to the link's thread.
@@ -241,8 +209,6 @@ class SensorValues:
 # Subscriptions to sensors and to robot_bridge's lists. For the executor.
 
 
-SENSORS_TOPIC = "sensors"
-SUBSYSTEMS_TOPIC = "subsystems"
 QUEUE_DEPTH = 10
 BRIDGE_WATCH_PERIOD_S = 0.5
 
@@ -251,10 +217,15 @@ class SensorSubscriptions:
     """Subscribes to the topics of the sensors in a list."""
 
     def __init__(
-        self, node: LinkNode, measurements: Mapping[int, Measurement], values: SensorValues, wake: Callable[[], None]
+        self,
+        node: LinkNode,
+        table: TopicTable,
+        translation: Translation,
+        values: SensorValues,
+        wake: Callable[[], None],
     ) -> None:
-        """`measurements` by type of sensor; `wake` wakes the link's thread to send `values`."""
-        self._node, self._measurements, self._values, self._wake = node, measurements, values, wake
+        """`wake` wakes the link's thread to send `values`."""
+        self._node, self._table, self._translation, self._values, self._wake = node, table, translation, values, wake
         self._subscriptions: list[Any] = []
 
     def follow(self, sources: tuple[SensorSource, ...], *, is_reliable: bool) -> None:
@@ -267,11 +238,9 @@ class SensorSubscriptions:
         qos = QoSProfile(depth=QUEUE_DEPTH, reliability=reliability)
         for number, source in enumerate(sources[:MAX_SENSORS]):
             if source.topic:
-                measurement = self._measurements[source.sensor.type]
-                receive = self._receiver(number, source.topic, measurement.value)
-                self._subscriptions.append(
-                    self._node.create_subscription(measurement.message_type, source.topic, receive, qos)
-                )
+                row = self._table.row(f"{TOPIC_OF_TYPE[source.sensor.type]}/{number}")
+                receive = self._receiver(number, row)
+                self._subscriptions.append(self._node.create_subscription(row.message, source.topic, receive, qos))
 
     def close(self) -> None:
         """Unsubscribe, and forget all values."""
@@ -279,9 +248,12 @@ class SensorSubscriptions:
             self._node.destroy_subscription(self._subscriptions.pop())
         self._values.clear()
 
-    def _receiver(self, number: int, topic: str, read: Callable[[Any], int | None]) -> Callable[[Any], None]:
+    def _receiver(self, number: int, row: Topic) -> Callable[[Any], None]:
+        assert row.from_ros
+        read = row.from_ros
+
         def receive(message: Any) -> None:
-            value = read(message)
+            value = read(self._translation, message)
             if value is None:
                 self._node.statistics.counts["unknown values"] += 1
             self._values.put(number, value)
@@ -293,16 +265,19 @@ class SensorSubscriptions:
 class ListedSources:
     """robot_bridge's lists, and whether its robot is connected. Written in the executor, read on the link's thread."""
 
-    def __init__(self, node: LinkNode, subscriptions: SensorSubscriptions, wake: Callable[[], None]) -> None:
-        self._node, self._subscriptions, self._wake = node, subscriptions, wake
+    def __init__(
+        self, node: LinkNode, translation: Translation, subscriptions: SensorSubscriptions, wake: Callable[[], None]
+    ) -> None:
+        self._node, self._translation, self._subscriptions, self._wake = node, translation, subscriptions, wake
         self._lock = threading.Lock()
         self._sources: tuple[SensorSource, ...] | None = None
         self._subsystems: tuple[DrivenSubsystem, ...] | None = None
         self._is_connected = False
-        node.make_subscription(SensorArray, SENSORS_TOPIC, self._on_sensors, latched())
-        node.make_subscription(SubsystemArray, SUBSYSTEMS_TOPIC, self._on_subsystems, latched())
-        self._lease = LeaseWatch(node, SubsystemArray, SUBSYSTEMS_TOPIC, wake)
-        self._robot_lease = LeaseWatch(node, SensorArray, SENSORS_TOPIC, wake, with_vehicle_lease)
+        sensors, subsystems = map(TABLE.row, ("sensors", "subsystems"))
+        node.make_subscription(sensors.message, sensors.name, self._on_sensors, sensors.requested())
+        node.make_subscription(subsystems.message, subsystems.name, self._on_subsystems, subsystems.requested())
+        self._lease = LeaseWatch(node, subsystems.message, subsystems.name, wake)
+        self._robot_lease = LeaseWatch(node, sensors.message, sensors.name, wake, with_vehicle_lease)
         node.make_timer(BRIDGE_WATCH_PERIOD_S, self._watch_bridge)
 
     def newest(self) -> Listing | None:
@@ -318,7 +293,7 @@ class ListedSources:
         return self._is_connected and self._robot_lease.is_expired
 
     def _on_sensors(self, message: SensorArray) -> None:
-        sources = sources_of_message(message)
+        sources = self._translation.wire_sensors(message)
         if sources != self._sources:
             self._subscriptions.follow(sources, is_reliable=True)
             with self._lock:
@@ -327,12 +302,13 @@ class ListedSources:
 
     def _on_subsystems(self, message: SubsystemArray) -> None:
         with self._lock:
-            self._subsystems, self._is_connected = subsystems_of_message(message), is_robot_connected(message)
+            self._subsystems = driven(self._translation.wire_subsystems(message))
+            self._is_connected = is_robot_connected(message)
         self._wake()
 
     def _watch_bridge(self) -> None:
         """Notice that a bridge without a lease is gone."""
-        if self._is_connected and not self._node.count_publishers(self._node.resolve_topic_name(SUBSYSTEMS_TOPIC)):
+        if self._is_connected and not self._node.count_publishers(self._node.resolve_topic_name("subsystems")):
             with self._lock:
                 self._is_connected = False
             self._wake()
