@@ -4,6 +4,7 @@
 Each node is configured without a link, and asked for its parameters, topics and services.
 """
 
+import importlib
 import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -50,6 +51,8 @@ def _page_of(kind: ProtocolKind) -> str:
         parts += _node(node, meanings)
     for file in (kind.launch_file, f"{kind.name}_server.launch.xml"):
         parts.append(f"## {file}\n\n" + _table(("argument", "default", "meaning"), _arguments(file)))
+    codec = importlib.import_module(f"drone_bridge.{kind.name}.codec")
+    parts.append(f"## The wire\n\n{codec.__doc__}")
     return "\n".join(parts)
 
 

@@ -15,7 +15,55 @@ lacks, by what the real GUI sends, see docs/dronegui.md):
   right, z down: phi + banks right, theta + raises the nose, psi + turns right.
 - **Refusal**: a datagram that can't be read is refused as a whole, and changes nothing for those after it, as each one
   stands for itself. Sizes, nesting and numbers are bounded before anything is kept.
-"""
+
+On the wire:
+
+UDP; one JSON document per datagram.
+
+**Control packets** go to port 5560 of the GUI. Nothing answers them.
+
+| key | value | meaning |
+| --- | --- | --- |
+| `seq` | whole number | 1 starts over; otherwise a packet whose number is not higher than the last one's is discarded |
+| `state` | object, may be left out | the controls below; those that are missing keep their values |
+| `state.take_off` | `true`, `false` | on press: takes off from the ground, lands in flight |
+| `state.reset` | `true`, `false` | on press: emergency stop in flight; on the ground, restarts the GUI's connection to the drone |
+| `state.hover` | `true`, `false` | while pressed, the axes are ignored and the drone holds its position |
+| `state.roll`, `state.pitch` | -1 … 1 | tilt, as a share of the drone's configured maximum |
+| `state.yaw`, `state.gas` | -1 … 1 | turn rate and climb rate, as shares of the drone's configured maxima |
+
+The bridge sends strict JSON with all seven controls, and numbers its packets 1, 2, 3, ...:
+
+```json
+{"seq":1,"state":{"take_off":false,"reset":false,"hover":true,"roll":0.0,"pitch":0.0,"yaw":0.0,"gas":0.0}}
+```
+
+**Navdata** comes to port 5561 of the GUI's own machine, and of each host that controls it (from port 3456), one block
+of the drone's navdata per datagram, `demo` about 15 times per second:
+
+```json
+{"type": "demo", "ctrl_state": 262144, "vbat_flying_percentage": 87, "theta": -1205.4, "phi": 535.6, "psi": 36600.0, "altitude": 400, "vx": 200.9, "vy": -120.0, "vz": 0.0, "num_frames": 14}
+{"type": "visiondetect", "features": [{"xc": 512, "yc": 430, "width": 88, "height": 61, "dist": 143}]}
+```
+
+| field | unit on the wire | meaning |
+| --- | --- | --- |
+| `ctrl_state` | upper half of 32 bits | 0 default, 1 init, 2 landed, 3 flying, 4 hovering, 5 test, 6 taking off, 7 going to a fix, 8 landing, 9 looping |
+| `vbat_flying_percentage` | % | charge |
+| `phi`, `theta`, `psi` | 0.001° | + banks right, + raises the nose, + turns right |
+| `altitude` | mm | above the ground below, by ultrasound |
+| `vx`, `vy`, `vz` | mm/s | + forward, + right, + down, along the body's axes; `vz` may stay at 0 in a climb |
+| `features` | picture of 1000 x 1000; `dist` in cm | what the drone's own vision has found |
+
+A field that is missing, or NaN, is unknown, and unknown fields and blocks are ignored (`iphoneangles`, `vision`,
+`checksum` and what other versions send are counted). The oldest GUIs do not send `type`; `demo` and `visiondetect`
+are then told by their fields.
+
+**A fresh GUI has no navdata.** One that has just been started does not listen to its drone: it requests navdata when
+its user chooses "Start navdata", and in its bootstrap, which is what the `reset` button triggers on the ground (in
+the air it stops the motors). Until then it does not know whether the drone flies: pressing `take_off` twice means two
+take-offs, and nothing but the action "Land" of its window lands the drone. See taking off and landing.
+"""  # noqa: E501 -- tables
 
 import json
 import math

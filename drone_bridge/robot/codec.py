@@ -10,7 +10,35 @@ the type of its subsystem, as the robot has listed it.
 Lengths are uint16, so no packet is larger than MAX_PAYLOAD_BYTES and a header. A length that is wrong can't be told
 from another packet, so whatever does not decode ends the connection; but for lists (0x02, 0x05, 0x07), whose layouts
 differ from robot to robot, and which a driver can do without.
-"""
+
+On the wire:
+
+Discovery: a datagram with the text `find robots`, to 238.160.102.2, UDP port 25601, or to the robot itself; the
+answer is the robot's name.
+
+Control: TCP port 25600, big-endian. A packet is a length (uint16, of the payload), a type (uint8) and a payload of up
+to 65535 bytes. A string is a length (uint16) and that many bytes, read as UTF-8.
+
+| to the robot | payload | |
+| --- | --- | --- |
+| 0x01 keep-alive | time in ms (int64) | every 0.5 s, with the time of day; comes back as it was |
+| 0x02 query | | answered by 0x07, 0x02 and 0x09, in any order |
+| 0x03 register | name | before any bind |
+| 0x04 bind | id (uint16) | answered by 0x04 or 0x03 |
+| 0x05 update | id; left and right (int16, ±2048), or on (uint8) | by the type of the subsystem; ignored unless it is bound |
+| 0x06 unbind | id | |
+
+| from the robot | payload | |
+| --- | --- | --- |
+| 0x01 keep-alive | time in ms | |
+| 0x02 subsystems | list of type (uint8), name, driver and, for a skid steer, the ids of 2 x 4 sensors (uint16) | an id is a place in the list |
+| 0x03, 0x04 | id | bind refused, granted |
+| 0x05 readings | list of sensor (uint16) and value (int32) | every few seconds |
+| 0x06 bound | id, driver | to all drivers; no name when it was released |
+| 0x07 sensors | list of type (int16), name and, by type, one or two int32 | an id is a place in the list |
+| 0x08 log | text | |
+| 0x09 firmware | type, version, version of the protocol (uint16) | |
+"""  # noqa: E501 -- tables
 
 import struct
 from collections.abc import Callable, Iterable, Mapping, Sequence
