@@ -1,13 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Presses of buttons, packet by packet, and before there is a link."""
 
-import time
 from types import SimpleNamespace
 
 import pytest
+from ros_session import wait_until
 
 from drone_bridge.dronegui.bridge.flight import (
-    LINK_TIMEOUT_S,
     PACKETS_PER_LEVEL,
     ButtonPanel,
     FlightCommands,
@@ -15,6 +14,7 @@ from drone_bridge.dronegui.bridge.flight import (
 )
 
 BUTTON = "take_off"
+NODE = SimpleNamespace(executor=None, parameters={"press_time": 0.0, "navdata_timeout": 1.0}, inform=print)
 
 
 def send(panel, count):
@@ -28,19 +28,19 @@ def send(panel, count):
 
 
 def test_a_press_and_its_release_are_repeated_in_enough_packets():
-    panel = ButtonPanel()
+    panel = ButtonPanel(NODE)
     panel.open()
     press = panel.press(BUTTON, hold_s=0.0)
     assert send(panel, 2 * PACKETS_PER_LEVEL) == PACKETS_PER_LEVEL * [True] + PACKETS_PER_LEVEL * [False]
-    assert (press.was_sent, press.was_released, panel.over()) == (True, True, [press])
+    assert (press.was_sent, press.was_released, press.is_over) == (True, True, True)
 
 
 def test_a_press_that_begins_while_a_packet_is_sent_comes_with_the_next_one():
-    panel = ButtonPanel()
+    panel = ButtonPanel(NODE)
     panel.open()
     down = panel.down(0.0)
     press = panel.press(BUTTON, hold_s=0.0)
-    assert not panel.sent(down, 0.0, was_refused=False)
+    panel.sent(down, 0.0, was_refused=False)
     assert send(panel, PACKETS_PER_LEVEL) == PACKETS_PER_LEVEL * [True]
     assert press.was_sent
 
@@ -49,18 +49,10 @@ class Presser:
     """A bridge without a link, whose executor is the test."""
 
     def __init__(self):
-        self.panel = ButtonPanel()
-        node = SimpleNamespace(parameters={"press_time": 0.0, "navdata_timeout": 1.0}, inform=print)
-        self.flight = FlightCommands(
-            node,
-            self.panel,
-            FlightWatch(lambda: None),
-            lambda _: None,
-            expects_link=lambda: True,
-            wake_executor=lambda: None,
-        )
+        self.panel = ButtonPanel(NODE)
+        self.flight = FlightCommands(NODE, self.panel, FlightWatch(NODE), lambda _: None, expects_link=lambda: True)
         self._reset = self.flight.reset()
-        self.run()
+        assert not self.run()
 
     def run(self):
         """Go on with what waits for something that has come; return whether that is all."""
@@ -70,17 +62,12 @@ class Presser:
             return True
         return False
 
-    def end_waits(self, now_s):
-        for wait in self.panel.ended_waits(now_s):
-            wait.set_result(None)
-
 
 def test_a_press_waits_for_the_link_of_a_bridge_that_has_just_been_activated():
     presser = Presser()
-    presser.end_waits(time.monotonic())
+    assert not presser.run()
     assert not presser.panel.down(0.0)
     presser.panel.open()
-    presser.end_waits(time.monotonic())
     assert not presser.run()
     assert presser.panel.down(0.0) == {"reset"}
 
@@ -90,6 +77,5 @@ def test_waiting_for_a_link_before_a_press_is_bounded(is_closed):
     presser = Presser()
     if is_closed:
         presser.panel.close()
-    presser.end_waits(0.0 if is_closed else time.monotonic() + LINK_TIMEOUT_S)
     with pytest.raises(ValueError, match="reset can't be pressed while nothing is sent"):
-        presser.run()
+        wait_until(presser.run, "the end of the wait")

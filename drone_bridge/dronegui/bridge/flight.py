@@ -4,6 +4,7 @@
 The executor begins presses and waits; the link's thread sends the packets, and takes navdata.
 """
 
+import contextlib
 import math
 import threading
 import time
@@ -11,11 +12,33 @@ from collections.abc import Callable, Container
 from enum import Enum
 from typing import Protocol
 
+from rclpy.exceptions import InvalidHandle
+from rclpy.executors import Executor
 from rclpy.task import Future
 
 from drone_bridge.dronegui.codec import FlightState
 from drone_bridge.ros.link_node import LinkNode
 from drone_bridge.ros.stall_watch import PROCESS
+
+
+class Wait:
+    """Something that the executor waits for, and any thread ends."""
+
+    def __init__(self, executor: Executor | None) -> None:
+        self._executor = executor
+        self.over: Future[None] = Future(executor=executor)
+
+    @property
+    def is_over(self) -> bool:
+        return self.over.done()
+
+    def end(self) -> None:
+        with contextlib.suppress(InvalidHandle):  # the node is gone, and nobody waits any more
+            if not self.is_over:
+                self.over.set_result(None)
+                if self._executor:
+                    self._executor.wake()
+
 
 # Buttons: presses that survive the loss of some packets.
 
@@ -23,19 +46,17 @@ from drone_bridge.ros.stall_watch import PROCESS
 PACKETS_PER_LEVEL = 3
 
 
-class Press:
+class Press(Wait):
     """One press of a button: held for a time, then released, each for at least PACKETS_PER_LEVEL packets."""
 
-    def __init__(self, hold_s: float) -> None:
-        #: Done, in the executor, when the press is over.
-        self.over: Future[None] = Future()
+    def __init__(self, executor: Executor | None, hold_s: float) -> None:
+        super().__init__(executor)
         self._hold_s = hold_s
         self._first_sent_s = 0.0
         self._packets_down = 0
         self._packets_up = 0
         #: Whether nobody listened to one of the packets.
         self.was_refused = False
-        self._is_aborted = False
 
     @property
     def was_sent(self) -> bool:
@@ -45,11 +66,6 @@ class Press:
     @property
     def was_released(self) -> bool:
         return self._packets_up >= PACKETS_PER_LEVEL
-
-    @property
-    def is_over(self) -> bool:
-        """Whether no more packets belong to it."""
-        return self.was_released or self._is_aborted
 
     def is_down(self, now_s: float) -> bool:
         """Return whether the next packet has the button pressed."""
@@ -63,37 +79,30 @@ class Press:
         if not was_down:
             # One that was on its way already when the press began says nothing about it.
             self._packets_up += self._packets_down > 0
+            if self.was_released:
+                self.end()
             return
         if not self._packets_down:
             self._first_sent_s = now_s
         self._packets_down += 1
 
-    def abort(self) -> None:
-        self._is_aborted = True
-
 
 class ButtonPanel:
     """The buttons being pressed. The executor begins and ends presses, the link's thread sends them."""
 
-    def __init__(self) -> None:
+    def __init__(self, node: LinkNode) -> None:
+        self._node = node
         self._lock = threading.Lock()
         self._presses: dict[str, Press] = {}
         self._is_open = False
-        self._waits: list[tuple[Future[None], float]] = []  # for the link, until when
+        self._waits: list[Wait] = []  # for the link
 
-    def until_open(self, deadline_s: float) -> "Future[None]":
-        """Return a future that completes when there is a link, or at the deadline (time.monotonic)."""
-        wait: Future[None] = Future()
+    def until_changed(self) -> Wait:
+        """Return a wait for a link to open, or to be given up."""
+        wait = Wait(self._node.executor)
         with self._lock:
-            self._waits.append((wait, -math.inf if self._is_open else deadline_s))
+            self._waits.append(wait)
         return wait
-
-    def ended_waits(self, now_s: float) -> "list[Future[None]]":
-        """Return, once, the waits for a link that are over."""
-        with self._lock:
-            ended = [wait for wait, deadline_s in self._waits if self._is_open or now_s >= deadline_s]
-            self._waits = [(wait, deadline_s) for wait, deadline_s in self._waits if wait not in ended]
-        return ended
 
     @property
     def is_open(self) -> bool:
@@ -103,14 +112,20 @@ class ButtonPanel:
         """Allow presses, as there is a link."""
         with self._lock:
             self._is_open = True
+            self._end_waits()
 
     def close(self) -> None:
         """Allow no more presses, and abort those in progress."""
         with self._lock:
             self._is_open = False
-            self._waits = [(wait, -math.inf) for wait, _ in self._waits]
+            self._end_waits()
             for press in self._presses.values():
-                press.abort()
+                press.end()
+
+    def _end_waits(self) -> None:
+        for wait in self._waits:
+            wait.end()
+        self._waits.clear()
 
     def press(self, button: str, hold_s: float) -> Press:
         """Begin a press. Raises ValueError with a sentence if that is impossible."""
@@ -121,7 +136,7 @@ class ButtonPanel:
                     f"{button} can't be pressed while nothing is sent: "
                     "the bridge has to be active, and to have found its GUI's host."
                 )
-            self._presses[button] = Press(hold_s)
+            self._presses[button] = Press(self._node.executor, hold_s)
             return self._presses[button]
 
     def check_released(self, button: str) -> None:
@@ -140,20 +155,11 @@ class ButtonPanel:
         with self._lock:
             return frozenset(button for button, press in self._presses.items() if press.is_down(now_s))
 
-    def sent(self, down: frozenset[str], now_s: float, was_refused: bool) -> bool:
-        """Note a packet with these buttons pressed; return whether a press is over.
-
-        `was_refused` tells that nobody listened to the packet before.
-        """
+    def sent(self, down: frozenset[str], now_s: float, was_refused: bool) -> None:
+        """Note a packet with these buttons pressed; `was_refused`: nobody listened to the one before."""
         with self._lock:
             for button, press in self._presses.items():
                 press.sent(button in down, now_s, was_refused)
-            return any(press.is_over for press in self._presses.values())
-
-    def over(self) -> list[Press]:
-        """Return the presses that are over but not forgotten."""
-        with self._lock:
-            return [press for press in self._presses.values() if press.is_over]
 
 
 # Whether the drone flies: from navdata, from a person, or assumed from presses; unknown until one of them says so.
@@ -167,24 +173,21 @@ class Source(Enum):
     PRESS = "press"  # its expected effect
 
 
-class StateWait:
-    """A wait for navdata with one of some states. Awaited in the executor, ended by the link's thread."""
+class StateWait(Wait):
+    """A wait for navdata with one of some states."""
 
-    def __init__(self, wanted: Container[FlightState | None], deadline_s: float) -> None:
-        #: Done, in the executor, when the wait is over.
-        self.over: Future[None] = Future()
+    def __init__(self, executor: Executor | None, wanted: Container[FlightState | None], timeout_s: float) -> None:
+        super().__init__(executor)
         self.wanted = wanted
-        self.deadline_s = deadline_s
+        self.deadline_s = time.monotonic() + timeout_s
         self.was_seen = False
-        self.is_over = False
 
 
 class FlightWatch:
     """The newest state of the drone, and whether it is assumed to fly. Thread-safe."""
 
-    def __init__(self, on_wait_over: Callable[[], None]) -> None:
-        """`on_wait_over` is called in the thread that ends a wait; the executor then calls `finish`."""
-        self._on_wait_over = on_wait_over
+    def __init__(self, node: LinkNode) -> None:
+        self._node = node
         self._lock = threading.Lock()
         self._waits: list[StateWait] = []
         self._state: FlightState | None = None
@@ -237,8 +240,9 @@ class FlightWatch:
                 self._state, self._state_s = state, self._heard_s
                 self._is_flying, self._source = state.is_airborne, Source.NAVDATA
             for wait in self._waits:
-                if not wait.is_over and state in wait.wanted:
-                    wait.was_seen = wait.is_over = True
+                if state in wait.wanted:
+                    wait.was_seen = True
+                    wait.end()
         self.end_overdue()
 
     def assume(self, is_flying: bool | None, source: Source) -> None:
@@ -254,22 +258,21 @@ class FlightWatch:
 
     def wait_for(self, wanted: Container[FlightState | None], timeout_s: float) -> StateWait:
         """Begin to wait for one of these states, if there is a link."""
-        wait = StateWait(wanted, time.monotonic() + timeout_s)
+        wait = StateWait(self._node.executor, wanted, timeout_s)
         with self._lock:
-            self._waits.append(wait)
-            wait.is_over = not self._is_open
-        if wait.is_over:
-            self._on_wait_over()
+            if self._is_open:
+                self._waits.append(wait)
+            else:
+                wait.end()
         return wait
 
     def end_overdue(self) -> None:
         """End waits that have timed out."""
         with self._lock:
             for wait in self._waits:
-                wait.is_over |= time.monotonic() >= wait.deadline_s
-            are_over = any(wait.is_over for wait in self._waits)
-        if are_over:
-            self._on_wait_over()
+                if time.monotonic() >= wait.deadline_s:
+                    wait.end()
+            self._waits = [wait for wait in self._waits if not wait.is_over]
 
     def open(self) -> None:
         """Allow waits, as there is a link."""
@@ -281,16 +284,8 @@ class FlightWatch:
         with self._lock:
             self._is_open = False
             for wait in self._waits:
-                wait.is_over = True
-        self._on_wait_over()
-
-    def finish(self) -> None:
-        """Complete the futures of waits that are over. For the executor."""
-        with self._lock:
-            over = [wait for wait in self._waits if wait.is_over]
-            self._waits = [wait for wait in self._waits if not wait.is_over]
-        for wait in over:
-            wait.over.set_result(None)
+                wait.end()
+            self._waits.clear()
 
 
 # The commands.
@@ -326,7 +321,6 @@ class FlightCommands:
         assume_flying: Callable[[bool], None],
         *,
         expects_link: Callable[[], bool],
-        wake_executor: Callable[[], None],
     ) -> None:
         """Begin without a link.
 
@@ -336,10 +330,8 @@ class FlightCommands:
             watch: what the drone is observed to do.
             assume_flying: called with the expected effect of a press that navdata can't confirm.
             expects_link: returns whether a link may open soon.
-            wake_executor: makes the executor look for waits that are over. For any thread.
         """
         self._expects_link = expects_link
-        self._wake_executor = wake_executor
         self._node = node
         self._buttons = buttons
         self._watch = watch
@@ -484,12 +476,12 @@ class FlightCommands:
         """Give a link, which opens in its own thread after activation, the time to open."""
         if self._buttons.is_open or not self._expects_link():
             return
-        wait = self._buttons.until_open(time.monotonic() + LINK_TIMEOUT_S)
-        overdue = threading.Timer(LINK_TIMEOUT_S, self._wake_executor)
+        wait = self._buttons.until_changed()
+        overdue = threading.Timer(LINK_TIMEOUT_S, wait.end)
         overdue.daemon = True
         overdue.start()
-        self._wake_executor()  # the link may have opened meanwhile
-        await wait
+        if not self._buttons.is_open:  # the link may have opened meanwhile
+            await wait.over
         overdue.cancel()
 
     async def _wait_for_first_navdata(self) -> None:

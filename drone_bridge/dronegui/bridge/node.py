@@ -11,7 +11,6 @@ from typing import Any
 from diagnostic_msgs.msg import DiagnosticStatus
 from geometry_msgs.msg import Twist
 from rclpy.callback_groups import ReentrantCallbackGroup
-from rclpy.exceptions import InvalidHandle
 from rclpy.publisher import Publisher
 from std_msgs.msg import Bool, Empty
 from std_srvs.srv import SetBool, Trigger
@@ -297,16 +296,14 @@ class DroneGuiBridge(LinkNode):
         self._was_refused = False  # the previous packet
         # Reentrant, as presses take time. Services always exist, and return an error until connected.
         self._group = ReentrantCallbackGroup()
-        self._wait_ended = self.create_guard_condition(self._finish_waits, callback_group=self._group)
-        self._buttons = ButtonPanel()
-        self._watch = FlightWatch(self._wait_ended.trigger)
+        self._buttons = ButtonPanel(self)
+        self._watch = FlightWatch(self)
         self._flight = FlightCommands(
             self,
             self._buttons,
             self._watch,
             self._assume_flying,
             expects_link=self._expects_link,
-            wake_executor=self._end_waits_soon,
         )
         for name, command in self._flight_commands():
             self.make_service(Trigger, name, self._on_call(name, command), callback_group=self._group)
@@ -363,7 +360,6 @@ class DroneGuiBridge(LinkNode):
         self._flight.navdata_port = port if self._flight.receives_navdata else None
         self._buttons.open()
         self._watch.open()
-        self._end_waits_soon()
         if (is_flying := self._flight.is_flying) is not None:
             self._publish_flying(is_flying)
         elif not self._flight.receives_navdata:
@@ -386,7 +382,7 @@ class DroneGuiBridge(LinkNode):
             self.statistics.end_condition(NO_NAVDATA)
             self.statistics.end_condition(EMERGENCY)
             self._buttons.close()
-            self._watch.close()  # which wakes the executor
+            self._watch.close()
 
     def _commanded(self) -> Controls:
         """Return the controls to send, without momentary button presses."""
@@ -417,8 +413,7 @@ class DroneGuiBridge(LinkNode):
             self.reports.end_ongoing(UNHEARD)
         self._was_refused = was_refused
         self.statistics.counts["packets"] += 1
-        if self._buttons.sent(down, now_s, was_refused):
-            self._wait_ended.trigger()
+        self._buttons.sent(down, now_s, was_refused)
         if self.is_wanted(self._state_publisher):
             message = drone_gui_state(seq, controls, self.get_clock().now().to_msg())
             message.header.frame_id = self._frame_id
@@ -484,18 +479,6 @@ class DroneGuiBridge(LinkNode):
 
     def _read(self, twist: Twist) -> tuple[Controls, bool]:
         return controls_from_twist(twist, read_group(self.parameters, "full_scale", FullScale))
-
-    def _finish_waits(self) -> None:
-        for press in self._buttons.over():
-            if not press.over.done():
-                press.over.set_result(None)
-        for wait in self._buttons.ended_waits(time.monotonic()):
-            wait.set_result(None)
-        self._watch.finish()
-
-    def _end_waits_soon(self) -> None:
-        with contextlib.suppress(InvalidHandle):  # the node is gone, and nobody waits any more
-            self._wait_ended.trigger()
 
     def _expects_link(self) -> bool:
         return self._link is not None
