@@ -2,7 +2,6 @@
 """The emulated robot as its drivers meet it: a process, its output, its exit code, what it says on the wire."""
 
 import csv
-import math
 import signal
 import socket
 import sys
@@ -23,7 +22,6 @@ from drone_bridge.robot.codec import (
     LightUpdate,
     LogMessage,
     MotorSensors,
-    Sensor,
     SensorInfo,
     SensorLayout,
     SensorUpdate,
@@ -91,13 +89,6 @@ def test_nothing_is_sent_on_connect_and_a_query_is_answered_in_robotd_s_order(ro
         )
     )
     assert firmware == FirmwareInfo("emulator", "1", 2)
-
-
-def test_a_keep_alive_comes_back_as_it_was(robot, connect):
-    driver = connect(robot)
-    driver.send(KeepAlive(-5), KeepAlive(2**62))
-    assert driver.wait_for(KeepAlive) == KeepAlive(-5)
-    assert driver.wait_for(KeepAlive) == KeepAlive(2**62)
 
 
 def test_a_bind_is_announced_to_all_then_logged_then_granted(robot, connect):
@@ -246,17 +237,6 @@ def test_names_are_shown_without_control_characters_and_cut_to_what_fits(robot, 
 # robotd's dialect.
 
 
-def test_robotd_lists_its_sensors_in_its_own_layout_and_sends_no_readings(emulate, connect):
-    driver = connect(emulate(*ROBOTD, "--sensor-period", "0.01"))
-    sensors, _, firmware = driver.query()
-    assert sensors.layout is SensorLayout.ROBOTD_1_2
-    assert sensors.sensors[0] == Sensor(1, "battery", full_voltage_mv=13_000)
-    assert firmware == FirmwareInfo("robotd", "1.2", 2)
-    time.sleep(0.1)  # in which readings would come
-    driver.settle()
-    assert not any(isinstance(event, SensorUpdate) for event in driver.events)
-
-
 def test_robotd_hangs_up_on_a_bind_without_registration(emulate, connect):
     emulator = emulate(*ROBOTD)
     driver = connect(emulator)
@@ -294,17 +274,6 @@ def test_robotd_refuses_every_bind_once_a_driver_has_gone(emulate, connect, is_o
     assert not any(isinstance(event, SubsystemBound) for event in watcher.events)
 
 
-def test_robotd_leaves_the_motors_running_when_their_driver_goes(emulate, connect):
-    emulator = emulate(*ROBOTD)
-    alice = connect(emulator, "alice")
-    alice.bind(TRACKS)
-    alice.send(SkidSteerUpdate(TRACKS, 7, 7))
-    emulator.wait_for_line("motors 7 7")
-    alice.close()
-    emulator.wait_for_line("alice is gone")
-    assert not emulator.count_lines("motors stopped")
-
-
 def test_robotd_frees_what_a_driver_once_had_whoever_has_it_when_that_driver_goes(emulate, connect):
     emulator = emulate(*ROBOTD)
     alice, bob = connect(emulator, "alice"), connect(emulator, "bob")
@@ -319,17 +288,6 @@ def test_robotd_frees_what_a_driver_once_had_whoever_has_it_when_that_driver_goe
     emulator.wait_for_line("bob updates what it has not bound: its bytes can't be read any further")
 
 
-def test_robotd_announces_no_release(emulate, connect):
-    emulator = emulate(*ROBOTD)
-    alice, bob = connect(emulator, "alice"), connect(emulator, "bob")
-    alice.bind(TRACKS)
-    alice.send(UnbindSubsystem(TRACKS))
-    alice.settle()
-    bob.settle()
-    bob.bind(TRACKS)
-    assert not any(isinstance(event, SubsystemBound) and not event.driver for event in bob.events)
-
-
 def test_robotd_drops_a_silent_driver_only_when_it_is_full(emulate, connect):
     emulator = emulate(*ROBOTD, "--silence-timeout", "0.1")
     driver = connect(emulator, "alice")
@@ -338,15 +296,6 @@ def test_robotd_drops_a_silent_driver_only_when_it_is_full(emulate, connect):
     for _ in range(15):
         connect(emulator)
     emulator.wait_for_line("is gone: it has been silent for 0.1 s")
-
-
-def test_robotd_hangs_up_on_whoever_names_what_it_does_not_have(emulate, connect):
-    emulator = emulate(*ROBOTD)
-    driver = connect(emulator, "alice")
-    driver.send(BindSubsystem(2))
-    with pytest.raises(AssertionError, match="closed after"):
-        driver.wait_for(BindFailure)
-    emulator.wait_for_line("alice is gone: there is no subsystem 2")
 
 
 def test_robotd_does_not_stop_on_unbind_but_on_an_old_keep_alive(emulate, connect):
@@ -491,18 +440,6 @@ def test_equal_speeds_go_straight_and_the_faster_side_is_the_outer_one():
     assert (drive(2048, 2048).heading, drive(2048, 2048).y) == (0, 0)
     assert drive(1024, 2048, seconds=0.5).heading > 0  # the right track is faster: to the left
     assert drive(-2048, -2048).x < -15
-
-
-def test_a_circle_has_the_radius_that_the_wheels_say():
-    """v = 0.75 m/s, turning 0.5 / 0.5 = 1 rad/s: after half a turn the robot is a diameter away."""
-    vehicle = drive(1024, 2048, seconds=math.pi, wheel_separation=0.5, max_speed=1.0)
-    lag = 0.1  # s, of the motors
-    assert math.hypot(vehicle.x, vehicle.y) == pytest.approx(1.5, abs=0.05)
-    assert vehicle.heading % math.tau == pytest.approx(math.pi - lag, abs=0.01)
-
-
-def test_speeds_are_clamped_to_full_speed():
-    assert drive(32767, -32768).turn_rate == pytest.approx(drive(2048, -2048).turn_rate)
 
 
 def test_the_battery_drains_with_the_load_and_an_empty_one_moves_nothing():

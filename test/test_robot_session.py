@@ -545,13 +545,6 @@ def test_our_own_name_on_a_robot_that_this_program_has_not_met_may_be_another_s(
     assert obstruction.is_error
 
 
-def test_a_refusal_of_a_free_subsystem_is_reported():
-    scene = refused("")
-    assert scene.session.bindings.obstruction.sentence == (
-        "Subsystem 0 (Main Drive) was refused, although nobody holds it: restart robotd. Its motors may be running."
-    )
-
-
 def test_undesired_subsystems_are_no_obstruction():
     scene = refused("bob")
     scene.ask(scene.session.bindings.unbind, 0)
@@ -640,11 +633,6 @@ def test_the_farewell_stops_and_gives_back_everything(bound):
     assert bound.session.farewell() == [SkidSteerUpdate(0, 0, 0), UnbindSubsystem(0), UnbindSubsystem(1)]
     assert bound.session.farewell() == []
     assert bound.drive(7, 7) == []
-
-
-def test_nothing_bound_needs_no_farewell(scene):
-    scene.hear(ROBOT)
-    assert scene.session.farewell() == []
 
 
 # What is told on.

@@ -245,12 +245,6 @@ def test_half_a_circle_to_the_left_ends_a_diameter_to_the_left():
     assert min(twist[2:5]) >= 1e6
 
 
-def test_equal_speeds_go_straight():
-    odometry = WheelOdometry()
-    odometry.advance(2.0, forward=-1.5, turn=0.0)
-    assert odometry.pose == (-3.0, 0.0, 0.0)
-
-
 # The other direction.
 
 
