@@ -15,7 +15,21 @@ the documented one is assumed: nothing in a single frame distinguishes a yaw fro
 
 All values are in the units of the wire: angles and rates in degrees (or radians, where a testbed uses them), everything
 else SI; see docs/testbed.md.
-"""
+
+On the wire:
+
+Big-endian, no lengths, no magic numbers.
+
+| who | what | bytes | when |
+| --- | --- | --- | --- |
+| testbed | constants: two angles of view, width, height (int32), separation, weight, gravity, drag, maxima of thrust and of pitch, roll and yaw rate (float32) | 48 | once, first |
+| testbed | left image, right image (8-bit red, green, blue; rows from the top) | 2 * 3 * width * height | each step |
+| testbed | pitch, yaw, time (float32); see `attitude_layout` | 12 (`pose`: 28) | after the images |
+| autopilot | pitch rate, roll rate, yaw rate, thrust (float32) | 16 | in answer to each frame |
+
+The testbed does not compute the next step until it has the answer: simulated time stands still until then. It ends a
+session by closing the connection between two frames.
+"""  # noqa: E501 -- tables
 
 import math
 import operator
