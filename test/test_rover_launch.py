@@ -54,12 +54,17 @@ def test_the_rover_controller_follows_odometry_where_there_is_some_and_stops_whe
     assert not len(commands)
 
 
-def test_the_rover_controller_tells_where_the_rover_is(ros):
-    """As a document that any peer of the telemetry protocol takes, and as odometry that says the same."""
+def test_the_rover_controller_tells_where_the_rover_is_and_the_bridge_makes_documents_of_it(ros):
+    """Any peer of the telemetry protocol takes them, and they say the same as the odometry."""
     documents = ros.subscribe(String, "/rover/telemetry", 1000)
     told = ros.subscribe(Odometry, "rover_controller/odom", 1000)
-    settings = {"pattern": "circular", "amplitude": 0.5, "telemetry_z": 0.2, "frame_prefix": "r1/"}
-    with Process.node("rover_controller", publish_telemetry=True, **settings) as process:
+    settings = {"pattern": "circular", "amplitude": 0.5, "frame_prefix": "r1/"}
+    remap = ["rover/wheel_odom:=rover_controller/odom"]
+    of_bridge = {"rover_documents": True, "rover_pattern": "circular", "rover_height": 0.2}
+    with (
+        Process.node("telemetry_bridge", remap=remap, **of_bridge),
+        Process.node("rover_controller", publish_odometry=True, **settings) as process,
+    ):
         connection = ControllerConnection()
         for _ in range(20):
             connection.receive_data(documents.wait().data)
@@ -75,11 +80,25 @@ def test_the_rover_controller_tells_where_the_rover_is(ros):
         assert process.stop() == 0
 
 
+def test_a_rover_too_far_away_for_a_document_is_told_of_and_others_are_sent(ros):
+    documents, odometry = ros.subscribe(String, "/rover/telemetry"), WheelOdometry()
+    with Process.node("telemetry_bridge", rover_documents=True) as process:
+        publisher = ros.publisher(Odometry, "rover/wheel_odom")
+
+        def stand_at(x):
+            odometry.pose = odometry.pose._replace(x=x)
+            publisher.publish(odometry.message(ros.node.get_clock().now().to_msg(), FrameNames()))
+
+        stand_at(2e6)
+        process.wait_for_line(r"The rover's position fits no document: position\.x is .*, and has to be a number from")
+        # It may not be active yet.
+        wait_until(lambda: stand_at(0.0) or len(documents), "a document", period_s=0.05)
+
+
 def test_odometry_that_no_rover_can_have_changes_nothing_and_no_distance_ends_the_rover_controller(ros):
     commands = ros.subscribe(Twist, "cmd_vel")
     told = ros.subscribe(Odometry, "rover_controller/odom")
-    documents = ros.subscribe(String, "/rover/telemetry")
-    settings = {"pattern": "linear", "amplitude": 50.0, "publish_telemetry": True, "odometry_timeout": 10.0}
+    settings = {"pattern": "linear", "amplitude": 50.0, "publish_odometry": True, "odometry_timeout": 10.0}
     with Process.node("rover_controller", **settings) as process:
         publisher = ros.publisher(Odometry, "odom")
         odometry = WheelOdometry()
@@ -99,15 +118,12 @@ def test_odometry_that_no_rover_can_have_changes_nothing_and_no_distance_ends_th
         process.wait_for_line("Following the odometry")
         odometry.pose = odometry.pose._replace(x=2e6)
         publisher.publish(odometry.message(now, FrameNames()))
-        process.wait_for_line(r"The rover's position fits no document: position\.x is .*, and has to be a number from")
         assert told.wait(lambda message: message.pose.pose.position.x > 1e6).pose.pose.position.x == pytest.approx(2e6)
         commands.clear()
         commands.wait(lambda twist: twist.linear.x < 0)  # back to its line, in reverse
         odometry.pose = odometry.pose._replace(x=0.0)
         publisher.publish(odometry.message(now, FrameNames()))
         told.wait(lambda message: message.pose.pose.position.x < 1e6)
-        documents.clear()
-        documents.wait()
         assert process.stop() == 0
 
 

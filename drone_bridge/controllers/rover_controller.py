@@ -1,17 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""rover_controller: drives a pattern on cmd_vel, by odometry if available.
-
-On request it publishes that position as the telemetry document of a rover, which a simulated rover follows.
-"""
+"""rover_controller: drives a pattern on cmd_vel, by odometry if available, and on request says where that leads."""
 
 import contextlib
 import time
-from typing import Any, Final
+from typing import Any
 
 from nav_msgs.msg import Odometry
 from rclpy.clock import Clock, ClockType  # type: ignore[attr-defined] # where humble has it, too
 from rclpy.node import Node
-from std_msgs.msg import String
 
 from drone_bridge.controllers.pose_messages import read_pose
 from drone_bridge.controllers.rover_patterns import PATTERNS, Limits, Pattern, PoseEstimate, Velocity
@@ -21,13 +17,9 @@ from drone_bridge.ros.diagnostics import LogLimiter
 from drone_bridge.ros.frames import FrameNames, Pose, WheelOdometry
 from drone_bridge.ros.parameters import DeclaredParameters, ParameterDeclaration
 from drone_bridge.ros.program import run
-from drone_bridge.ros.time import NANOSECONDS
 from drone_bridge.ros.topics import PUBLISHER_ERRORS
-from drone_bridge.telemetry.topics import rover_document
 
-TELEMETRY_TOPIC: Final = "/rover/telemetry"
-
-PARAMETERS: Final = (
+PARAMETERS = (
     ParameterDeclaration("pattern", "stationary", "What to drive.", choices=tuple(PATTERNS), live=True),
     ParameterDeclaration("speed", 0.5, "Metres per second.", range=(0.0, 10.0), live=True),
     ParameterDeclaration("amplitude", 2.0, "Size of the pattern, m.", range=(0.1, 100.0), live=True),
@@ -40,12 +32,7 @@ PARAMETERS: Final = (
         "Seconds without odometry until the rover uses dead reckoning.",
         range=(0.05, 60.0),
     ),
-    ParameterDeclaration(
-        "publish_telemetry",
-        False,
-        f"Publish the rover's position, as a document of the telemetry protocol on {TELEMETRY_TOPIC} and on ~/odom.",
-    ),
-    ParameterDeclaration("telemetry_z", 0.15, "Height of the position in those documents, m.", range=(-1e4, 1e4)),
+    ParameterDeclaration("publish_odometry", False, "Publish the position relative to the start on ~/odom."),
     ParameterDeclaration("frame_prefix", "", "Prefix of the frames in ~/odom, for instance rover1/."),
 )
 
@@ -65,11 +52,10 @@ class RoverController(Node):
         self._log_limiter = LogLimiter()
         self._commands = VelocityCommands(self)
         subscribe(self, Odometry, "odom", self._measure, 1)
-        self._telemetry: RoverTelemetryPublisher | None = None
-        if self._declared["publish_telemetry"]:
-            self._telemetry = RoverTelemetryPublisher(
-                self, self._declared["telemetry_z"], self._declared["frame_prefix"]
-            )
+        self._odometry = WheelOdometry()
+        self._frame_names = FrameNames(self._declared["frame_prefix"])
+        publishes_odometry = self._declared["publish_odometry"]
+        self._odometry_publisher = self.create_publisher(Odometry, "~/odom", 10) if publishes_odometry else None
 
     def start(self) -> bool:
         # A steady clock: a paused simulation must not leave a rover uncommanded.
@@ -97,11 +83,11 @@ class RoverController(Node):
         self._say_what_is_followed(self._estimate.follows_odometry(now_s))
         forward, turn = self._velocity
         self._commands.publish((forward, 0.0, 0.0), (0.0, 0.0, turn))
-        if self._telemetry:
-            try:
-                self._telemetry.publish(self._estimate.pose, self._velocity, self._name)
-            except ValueError as error:
-                self._log_error(f"The rover's position fits no document: {error}")
+        if self._odometry_publisher:
+            self._odometry.at(self._estimate.pose, forward, turn)
+            message = self._odometry.message(self.get_clock().now().to_msg(), self._frame_names)
+            with contextlib.suppress(*PUBLISHER_ERRORS):
+                self._odometry_publisher.publish(message)
 
     def _chosen_pattern(self) -> Pattern:
         """Return the pattern given by the parameters, a new one when they have changed."""
@@ -121,31 +107,6 @@ class RoverController(Node):
         if is_following != self._was_following:
             self._was_following = is_following
             self.get_logger().info("Following the odometry." if is_following else "No odometry: using dead reckoning.")
-
-
-class RoverTelemetryPublisher:
-    """Publishes a rover's position and velocity as a telemetry document."""
-
-    def __init__(self, node: Node, z: float, frame_prefix: str) -> None:
-        self._node = node
-        self._z = z
-        self._names = FrameNames(frame_prefix)
-        self._odometry = WheelOdometry()
-        self._document_publisher = node.create_publisher(String, TELEMETRY_TOPIC, 10)
-        self._odometry_publisher = node.create_publisher(Odometry, "~/odom", 10)
-
-    def publish(self, pose: Pose, velocity: Velocity, pattern: str) -> None:
-        """Publish a pose relative to the start.
-
-        Raises ValueError when no document can, as for a rover two million metres away; the odometry can.
-        """
-        now = self._node.get_clock().now()
-        self._odometry.at(pose, *velocity)
-        with contextlib.suppress(*PUBLISHER_ERRORS):
-            self._odometry_publisher.publish(self._odometry.message(now.to_msg(), self._names))
-            self._document_publisher.publish(
-                rover_document(pose, velocity.forward, pattern, self._z, now.nanoseconds / NANOSECONDS)
-            )
 
 
 def main() -> int:

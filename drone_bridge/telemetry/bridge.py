@@ -9,6 +9,7 @@ from typing import Any, Final, NamedTuple, Protocol
 
 from builtin_interfaces.msg import Time
 from geometry_msgs.msg import Twist
+from nav_msgs.msg import Odometry
 from std_msgs.msg import String
 
 from drone_bridge.net.connector import (
@@ -49,6 +50,7 @@ from drone_bridge.telemetry.codec import (
     DroneTelemetry,
     LateTelemetry,
     Limits,
+    RoverConnection,
     RoverTelemetry,
     Sender,
 )
@@ -68,10 +70,13 @@ from drone_bridge.telemetry.topics import (
     command_from_twist,
     static_transforms,
 )
-from drone_bridge.wire.events import RemoteProtocolError
+from drone_bridge.wire.events import LocalProtocolError, RemoteProtocolError
 
-MEBIBYTE: Final = 1024 * 1024
-_LIMITS: Final = Limits()
+MEBIBYTE = 1024 * 1024
+_LIMITS = Limits()
+#: Of a rover that has no telemetry of its own.
+WHEEL_ODOMETRY = "rover/wheel_odom"
+UNSENT_ROVER = "unsent rover documents"
 
 PARAMETERS: Final = (
     *common_parameters(DEFAULT_PORT, "The port to listen on for telemetry; 0 picks a free one.", roles=("listen",)),
@@ -119,6 +124,15 @@ PARAMETERS: Final = (
         "relay_rover",
         True,
         "With udp, forward /rover/telemetry to the drone, whose simulation may follow the rover.",
+    ),
+    ParameterDeclaration(
+        "rover_documents",
+        False,
+        f"Publish /rover/telemetry for a rover whose odometry comes on {WHEEL_ODOMETRY}.",
+    ),
+    ParameterDeclaration("rover_pattern", "unknown", "The name of its pattern in them; no topic carries it."),
+    ParameterDeclaration(
+        "rover_height", 0.15, "Of what those documents call its position, above its odometry, m.", range=(-1e4, 1e4)
     ),
     DEFAULT_FOV,
     ParameterDeclaration("max_width", _LIMITS.image_width, "Widest image accepted, pixels.", range=(1, 65535)),
@@ -267,6 +281,7 @@ class TelemetryBridge(LinkNode):
         "silences",
         "undelivered commands",
         "undelivered rover documents",
+        UNSENT_ROVER,
         "refused commands",
         STALE_DATAGRAMS,
         "dropped messages",
@@ -305,6 +320,11 @@ class TelemetryBridge(LinkNode):
             self._command_publisher = self.make_publisher(String, COMMAND_TOPIC, DEPTH)
             self.make_subscription(String, DRONE_TOPIC, self._take_drone_text, DEPTH)
         self.make_subscription(String, ROVER_TOPIC, self._take_rover_text, DEPTH)
+        if get("rover_documents"):
+            publisher = self.make_publisher(String, ROVER_TOPIC, DEPTH)
+            self.make_subscription(
+                Odometry, WHEEL_ODOMETRY, partial(self._publish_rover_document, publisher, translation), DEPTH
+            )
 
     def make_endpoint(self, cancellation: Cancellation) -> Endpoint:
         """Listen on a port, or publish on a topic."""
@@ -490,6 +510,17 @@ class TelemetryBridge(LinkNode):
         self._topics.publish(telemetry, self._stamps.of(_time(telemetry.timestamp)))
 
     # What the executor does.
+
+    def _publish_rover_document(self, publisher: Any, translation: Translation, message: Odometry) -> None:
+        """Say where the rover is, to this bridge as well, which goes on as with any rover's document."""
+        get = self.parameters.__getitem__
+        try:
+            rover = translation.wire_rover(message, get("rover_pattern"), get("rover_height"))
+            document = RoverConnection().send(rover)
+        except LocalProtocolError as error:
+            self.count_and_warn(UNSENT_ROVER, f"The rover's position fits no document: {error}")
+        else:
+            self.publish(publisher, String(data=document.decode()))
 
     def _read_twist(self, twist: Twist) -> tuple[DroneCommand, bool]:
         full_scale = read_group(self.parameters, "full_scale", FullScale)

@@ -15,13 +15,13 @@ from geometry_msgs.msg import PointStamped, TransformStamped, Twist, TwistStampe
 from nav_msgs.msg import Odometry
 from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import CameraInfo, CompressedImage, Image, Imu, Range
-from std_msgs.msg import Bool, Float64, Header, String
+from std_msgs.msg import Bool, Float64, Header
 from tf2_msgs.msg import TFMessage
 
 from drone_bridge.motion.quaternions import Quaternion, euler_from_quaternion, inverse, quaternion_from_euler, rotated
 from drone_bridge.msg import LandingPad as LandingPadMessage
 from drone_bridge.ros import frames
-from drone_bridge.ros.frames import BodyRates, DroneFrameNames, OdometryCovariances, Pose, odometry_transform, transform
+from drone_bridge.ros.frames import BodyRates, DroneFrameNames, OdometryCovariances, odometry_transform, transform
 from drone_bridge.ros.images import JpegDecoder, pinhole_camera_info, set_data
 from drone_bridge.ros.message_template import STAMP, MessageTemplate
 from drone_bridge.ros.parameters import ParameterDeclaration
@@ -38,12 +38,10 @@ from drone_bridge.telemetry.codec import (
     DroneTelemetry,
     LandingPad,
     Orientation,
-    RoverConnection,
     RoverTelemetry,
     Vector,
 )
 from drone_bridge.telemetry.codec import Imu as WireImu
-from drone_bridge.wire.events import LocalProtocolError
 from drone_bridge.wire.jpeg import read_size
 
 # The telemetry protocol documents one sign: thrust + is up. At rest its accelerometer reads + on z, so its body has z
@@ -445,12 +443,15 @@ class Translation:
     def wire_bool(self, message: Bool) -> bool:
         return bool(message.data)
 
-    def wire_rover(self, message: Odometry, pattern: str = "unknown") -> RoverTelemetry:
-        """Return the rover's position and velocity in the frame of the odometry; a twist is along the child's axes."""
+    def wire_rover(self, message: Odometry, pattern: str = "unknown", height: float = 0.0) -> RoverTelemetry:
+        """Return the rover's position and velocity in the frame of the odometry; a twist is along the child's axes.
+
+        `height` is how far above the odometry that position is, m.
+        """
         place, turn, moves = message.pose.pose.position, message.pose.pose.orientation, message.twist.twist.linear
         velocity = rotated(Quaternion(turn.x, turn.y, turn.z, turn.w), moves.x, moves.y, moves.z)
         return RoverTelemetry(
-            Vector(place.x, place.y, place.z), Vector(*velocity), pattern, seconds_of(message.header.stamp)
+            Vector(place.x, place.y, place.z + height), Vector(*velocity), pattern, seconds_of(message.header.stamp)
         )
 
     def levelled(self, velocity: Vector3, is_level: bool, imu: WireImu) -> Vector:
@@ -614,24 +615,3 @@ TABLE = TopicTable(
         RoverTelemetry: lambda translation, value, stamp: value("rover/odom"),
     },
 )
-
-
-def rover_document(pose: Pose, forward: float, pattern: str, z: float, timestamp: float) -> String:
-    """Return a rover's state as a document, the text of /rover/telemetry.
-
-    Args:
-        pose: in the world's frame, looking where it drives.
-        forward: its speed, m/s.
-        pattern: the name of what it drives.
-        z: height of what counts as its position, m.
-        timestamp: s.
-
-    Raises:
-        ValueError: with a sentence, for what the protocol does not allow, such as a rover two million metres away.
-    """
-    velocity = Vector(forward * math.cos(pose.yaw), forward * math.sin(pose.yaw), 0.0)
-    telemetry = RoverTelemetry(Vector(pose.x, pose.y, z), velocity, pattern, timestamp)
-    try:
-        return String(data=RoverConnection().send(telemetry).decode())
-    except LocalProtocolError as error:
-        raise ValueError(str(error)) from error
