@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Questions to each bridge about a link that misbehaves while it is commanded.
+
+The commands end while the fault lasts: nothing may move the vehicle any more then, and new commands have to.
+"""
+
+import socket
+import time
+
+import pytest
+from ros_session import repeating
+from vehicle_pair import (
+    CUT,
+    FLOOD,
+    GARBAGE,
+    HALF_OPEN,
+    assert_neutral_after,
+    assert_nothing_moved,
+    bridge_pair,
+    each_kind,
+)
+
+from drone_bridge.kind import Side, load
+
+FAULT_S = 0.3
+AFTER_THE_TIMEOUT_S = 0.8
+WATCHED_S = 0.5
+
+kind, pair = each_kind(), bridge_pair()
+
+
+@pytest.mark.parametrize("fault", [HALF_OPEN, GARBAGE, FLOOD, CUT])
+def test_a_fault_of_the_link(pair, fault):
+    if fault not in pair.faults:
+        return  # datagrams have no connection that could be cut
+    pair.drive()
+    pair.relay.spoil(fault)
+    time.sleep(FAULT_S)
+    stopped_s = pair.stop()
+    if fault in (HALF_OPEN, FLOOD) and not pair.vehicle_asks:
+        assert_neutral_after(pair.commands, stopped_s)
+    else:
+        time.sleep(AFTER_THE_TIMEOUT_S)
+    healed_s = time.monotonic()
+    pair.relay.heal()
+    time.sleep(WATCHED_S)
+    assert_nothing_moved(pair.commands, healed_s)
+    pair.drive()
+
+
+def test_a_second_vehicle_is_told_nothing_and_disturbs_nobody(kind, pair):
+    """Where it is the bridge that listens."""
+    port = kind.ports[0]
+    if port.side is not Side.OPERATOR:
+        return
+    connection = kind.connect(Side.VEHICLE)
+    said = [connection.send(each.message) for each in load(kind.conversation)() if each.side is Side.VEHICLE]
+    pair.drive()
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as second:
+        second.connect(("127.0.0.1", pair.parameters[port.parameter]))
+        with repeating(lambda number: second.send(said[number % len(said)])):
+            pair.drive()
+            assert_neutral_after(pair.commands, pair.stop())
+        second.setblocking(False)
+        with pytest.raises(BlockingIOError):
+            second.recv(65536)

@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Questions to each bridge, its vehicle and their processes: what is carried out after a stall or a death?
+
+The commands end before it is over: nothing may move the vehicle any more then, and new commands have to.
+"""
+
+import signal
+import time
+
+import pytest
+from processes import TIMEOUT_S
+from vanishing import kill
+from vehicle_pair import STALL_S, assert_neutral_after, assert_nothing_moved, bridge_pair, each_kind, pairs
+
+WATCHED_S = 0.5
+
+kind, pair = each_kind(), bridge_pair()
+
+
+def test_a_vehicle_that_is_killed(pair):
+    pair.drive()
+    pair.emulator.send(signal.SIGKILL)
+    pair.emulator.wait()
+    pair.stop()
+    time.sleep(pairs.COMMAND_TIMEOUT_S)
+    started_s = time.monotonic()
+    pair.start_emulator()
+    time.sleep(WATCHED_S)
+    assert_nothing_moved(pair.commands, started_s)
+    pair.drive()
+
+
+@pytest.mark.parametrize("who", ["vehicle", "bridge"])
+def test_who_stands_still(pair, who):
+    pair.drive()
+    process = pair.emulator if who == "vehicle" else pair.bridge
+    process.send(signal.SIGSTOP)
+    try:
+        time.sleep(STALL_S - pairs.COMMAND_TIMEOUT_S)
+        stopped_s = pair.stop()
+        time.sleep(pairs.COMMAND_TIMEOUT_S)
+    finally:
+        resumed_s = time.monotonic()
+        process.send(signal.SIGCONT)
+    if who == "bridge":
+        time.sleep(2 * WATCHED_S)  # for what DDS sends again after 3 s: `make stalls`
+        assert_nothing_moved(pair.commands, resumed_s)
+    assert_neutral_after(pair.commands, stopped_s)
+    pair.drive()
+
+
+def test_a_bridge_that_is_killed(pair):
+    pair.drive()
+    kill(pair.bridge)
+    pair.stop()
+    started_s = time.monotonic()
+    pair.start_bridge()
+    if pair.is_left_alone:
+        pair.bridge.wait_for_line("Connected to")
+    else:
+        assert pair.commands.wait(True, started_s, TIMEOUT_S), "no neutral command"
+    assert_nothing_moved(pair.commands, started_s)
+    pair.drive()
