@@ -19,6 +19,7 @@ from drone_bridge.net.connector import Cancellation, LinkCancelledError
 from drone_bridge.net.tcp_clients import CLOSED_BY_PEER, Connection, TcpClients
 from drone_bridge.ros.link_node import Endpoint, LinkNode
 from drone_bridge.ros.program import run
+from drone_bridge.ros.stall_watch import LoopSettling
 from drone_bridge.ros.time import is_time_simulated
 from drone_bridge.simulator import codec as sim
 from drone_bridge.simulator.codec import ItemType
@@ -173,6 +174,8 @@ class SimulatorServer(LinkNode):
     async def _serve(self, clients: TcpClients) -> None:
         loop = asyncio.get_running_loop()
         over = asyncio.Event()
+        settling = LoopSettling(loop)
+        self._commands.is_settling = settling.look
         loop.add_reader(self._link_cancellation.fileno(), over.set)
         self._clock_moved_s, self._clock_s = time.monotonic(), self._now_s()
         self.statistics.liveness.closed()
@@ -181,6 +184,7 @@ class SimulatorServer(LinkNode):
             await clients.start()
             self._queue.handle_next()
             while not over.is_set():
+                settling.look()
                 due_s = min(self._commands.due_s - time.monotonic(), TICK_S, self.parameters["command_timeout"] / 4)
                 with contextlib.suppress(asyncio.TimeoutError):
                     await asyncio.wait_for(over.wait(), max(0.0, due_s))

@@ -38,6 +38,8 @@ class VelocityCommands:
         self._steering_client: object = None
         #: The client whose request is being handled.
         self.client: object = None
+        #: Whether what clients say may have waited while this process stood still.
+        self.is_settling: Callable[[], bool] = lambda: False
         #: Whether the world is paused, so that nothing is published.
         self.is_paused = False
 
@@ -52,7 +54,7 @@ class VelocityCommands:
                 "refused commands", f"A client requested a velocity of {value}, which was refused."
             )
             raise RefusedError(INVALID, f"The numbers must be finite, not {value}.")
-        if any(value) and not self._node.takes_commands():
+        if any(value) and (self.is_settling() or not self._node.takes_commands()):
             raise RefusedError(INVALID, "The server has just stood still, and the request may be old: send it again.")
         if attribute == Attribute.VELOCITY and any(value) and self._state() is None:
             self._node.count_and_warn(
