@@ -35,14 +35,18 @@ def test_a_fault_of_the_link(pair, fault):
         return  # datagrams have no connection that could be cut
     pair.drive()
     pair.relay.spoil(fault)
-    time.sleep(FAULT_S)
-    stopped_s = pair.stop()
-    if fault in (HALF_OPEN, FLOOD) and not pair.vehicle_asks:
-        assert_neutral_after(pair.commands, stopped_s)
-    else:
-        time.sleep(AFTER_THE_TIMEOUT_S)
-    healed_s = time.monotonic()
-    pair.relay.heal()
+    try:
+        time.sleep(FAULT_S)
+        stopped_s = pair.stop()
+        # Who reads nonsense in a stream hangs up, so that there is nobody to tell.
+        is_heard = fault == HALF_OPEN or not pair.kind.is_stream
+        if is_heard and not pair.vehicle_asks:
+            assert_neutral_after(pair.commands, stopped_s)
+        else:
+            time.sleep(AFTER_THE_TIMEOUT_S)
+    finally:
+        healed_s = time.monotonic()
+        pair.relay.heal()
     time.sleep(WATCHED_S)
     assert_nothing_moved(pair.commands, healed_s)
     pair.drive()
