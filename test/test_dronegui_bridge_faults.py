@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """dronegui_bridge when something goes wrong, and how it leaves the drone behind."""
 
-import signal
 import sys
 import threading
 
@@ -73,15 +72,6 @@ def assert_left_hovering(packets):
 
 
 # Leaving.
-
-
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_a_signal_in_flight_leaves_hover_on_the_wire(ros, peer, number):
-    with bridge(peer, command_timeout=10.0) as process:
-        fly_forward(ros, peer)
-        assert process.stop(number) == 0
-    assert_left_hovering(peer.packets)
-    assert not peer.packets[-4].is_hover
 
 
 def test_a_signal_releases_a_button_that_is_pressed(ros, peer):

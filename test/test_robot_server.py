@@ -479,23 +479,6 @@ def test_protocol_1_s_dialect(connect, ros):
         assert not any(isinstance(event, (FirmwareInfo, SubsystemBound)) for event in driver.events)
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_signal_leaves_the_robot_stopped(connect, ros, number):
-    with serving("stopped") as server:
-        commands = ros.subscribe(Twist, "/stopped/cmd_vel")
-        driver = connect(server, "alice")
-        driver.bind(TRACKS)
-
-        def drives():
-            driver.send(SkidSteerUpdate(TRACKS, 100 + len(commands), 100))
-            return len(commands)
-
-        wait_until(drives, "a command", period_s=0.1)
-        assert server.stop(number) == 0
-        commands.wait(is_neutral)
-        wait_until(lambda: isinstance(driver.next_event(), ConnectionClosed), "an end")
-
-
 def test_diagnostics_name_the_drivers(shared, commands, connect, ros):
     driver = connect(shared, "alice")
     driver.bind(TRACKS)

@@ -429,16 +429,6 @@ def test_deactivating_stops_the_vehicle_and_activating_asks_again(ros, peer):
     peer.wait_until_settled()
 
 
-def test_a_bridge_that_is_interrupted_stops_the_vehicle(ros, own_peer):
-    with bridge(own_peer, frame_prefix="s2/", command_timeout=60.0) as process:
-        own_peer.requests_, _ = own_peer.wait_until_settled()
-        publisher = ros.publisher(Twist, "cmd_vel", subscribers=1)
-        steer_until(own_peer, publisher, twist(1.0), (1, 0, 0), (0, 0, 0))
-        process.send()
-        wait_until(lambda: not own_peer.clients, "the end of the connections")
-        assert velocities(own_peer)[-1] == (STOPPED, STOPPED)
-
-
 # Other parameters.
 
 

@@ -3,7 +3,6 @@
 
 import itertools
 import random
-import signal
 import socket
 
 import pytest
@@ -364,14 +363,6 @@ def assert_left_hovering(peer):
     assert len(peer.commands) > 3
     assert peer.commands[-3:] == [HOVER] * 3
     assert peer.commands[-4] != HOVER, "it flew until then"
-
-
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_a_signal_leaves_a_hover_on_the_wire(ros, running, number):
-    with commanding(ros, running):
-        running.peer.wait_for_next(lambda command: command["pitch"] == 0.25)
-        assert running.process.stop(number) == 0
-    assert_left_hovering(running.peer)
 
 
 def test_deactivation_leaves_a_hover_on_the_wire_and_activation_listens_again(ros, running):

@@ -267,16 +267,6 @@ def last_answer(peer):
     return MotionParameters(*REPLY.unpack(received))
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_a_signal_between_frames_leaves_hover_as_the_last_command(ros, peer, number):
-    with bridge(peer, command_timeout=30.0) as process:
-        peer.open()
-        fly(ros, peer)
-        process.send(number)
-        assert last_answer(peer) == HOVER
-        assert process.wait() == 0
-
-
 def test_sigterm_inside_a_frame_leaves_hover_as_the_last_command(ros, peer):
     with bridge(peer, command_timeout=30.0) as process:
         peer.open()
