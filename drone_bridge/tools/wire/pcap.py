@@ -8,7 +8,7 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any, Final
 
-from drone_bridge.kind import Side, kinds
+from drone_bridge.kind import Side, kinds, load
 from drone_bridge.net.connector import address_name
 from drone_bridge.tools.wire.conversation import Connection, Entry, WireError
 
@@ -173,62 +173,90 @@ def _segment(dpkt: Any, link: int, frame: bytes) -> Any:
 
 
 def _take(dpkt: Any, packet: Any, time_ns: int, options: PcapOptions, found: _Found) -> None:
-    segment = packet.data
-    if isinstance(packet, dpkt.ip.IP) and packet.p == dpkt.ip.IP_PROTO_UDP and (packet.mf or packet.offset):
-        key = packet.src, packet.dst, packet.id
-        fragments = found.fragments.setdefault(key, _Fragments())
-        whole = fragments.add(packet.offset * _FRAGMENT_UNIT, bytes(segment), not packet.mf)
-        if whole is None:
-            return
-        del found.fragments[key]
-        segment = dpkt.udp.UDP(whole)
-    is_tcp = isinstance(segment, dpkt.tcp.TCP)
-    if not (is_tcp or isinstance(segment, dpkt.udp.UDP)):
+    """Add what an IP packet carries to its conversation."""
+    segment = _whole_segment(dpkt, packet, found)
+    if not isinstance(segment, dpkt.tcp.TCP | dpkt.udp.UDP):
         return
     family = socket.AF_INET6 if isinstance(packet, dpkt.ip6.IP6) else socket.AF_INET
     source = (socket.inet_ntop(family, packet.src), int(segment.sport))
     target = (socket.inet_ntop(family, packet.dst), int(segment.dport))
-    known = _protocol(target[1], options)
-    is_to_port = known is not None
-    known = known or _protocol(source[1], options)
+    is_to_port = _protocol(target[1], options) is not None
+    port, caller = (target, source) if is_to_port else (source, target)
+    known = _protocol(port[1], options)
     if known is None:
         return
-    port, caller = (target, source) if is_to_port else (source, target)
-    transport = "tcp" if is_tcp else "udp"
+    is_syn = isinstance(segment, dpkt.tcp.TCP) and bool(segment.flags & dpkt.tcp.TH_SYN)
+    transport = "tcp" if isinstance(segment, dpkt.tcp.TCP) else "udp"
     called = (transport, port, caller)
-    is_new = is_tcp and bool(segment.flags & dpkt.tcp.TH_SYN) and is_to_port
-    if is_new and called in found.open and found.open[called].entries:
+    if is_syn and is_to_port and called in found.open and found.open[called].entries:
         found.finished.append(found.open.pop(called))
-    conversation = found.open.get(called)
-    if conversation is None:
-        started = datetime.fromtimestamp(time_ns / 1e9, timezone.utc).isoformat()
-        names = address_name(*caller), address_name(*port)
-        connection = Connection(known[0], transport, known[1], *names, name="captured", started=started)
-        conversation = found.open[called] = _Conversation(connection, known[1])
-        if is_tcp and known[0] == "testbed" and not segment.flags & dpkt.tcp.TH_SYN:
-            conversation.note(time_ns, "The beginning was not captured, without which the rest can't be decoded.")
+    conversation = _conversation(found, known, called, time_ns, is_begin=is_syn)
     conversation.last_ns = time_ns
     sender = conversation.sender_to_port if is_to_port else conversation.sender_to_port.other
-    peer = conversation.connection.peer
-    data = bytes(segment.data)
-    if not is_tcp:
-        size = segment.ulen - segment.__hdr_len__
-        if size > len(data):
-            conversation.note(time_ns, f"Only {len(data)} of the {size} bytes of a datagram were captured.")
-            return
-        conversation.entries.append(Entry(time_ns, sender, peer, data))
-        return
+    if transport == "tcp":
+        _take_segment(dpkt, segment, time_ns, sender, conversation)
+    else:
+        _take_datagram(segment, time_ns, sender, conversation)
+
+
+def _whole_segment(dpkt: Any, packet: Any, found: _Found) -> Any:
+    """Return what a packet carries; of a datagram in fragments once it is complete, else None."""
+    is_datagram = isinstance(packet, dpkt.ip.IP) and packet.p == dpkt.ip.IP_PROTO_UDP
+    if not (is_datagram and (packet.mf or packet.offset)):
+        return packet.data
+    key = packet.src, packet.dst, packet.id
+    fragments = found.fragments.setdefault(key, _Fragments())
+    whole = fragments.add(packet.offset * _FRAGMENT_UNIT, bytes(packet.data), not packet.mf)
+    if whole is None:
+        return None
+    del found.fragments[key]
+    return dpkt.udp.UDP(whole)
+
+
+def _conversation(
+    found: _Found,
+    known: tuple[str, Side],
+    called: tuple[str, Address, Address],
+    time_ns: int,
+    *,
+    is_begin: bool,
+) -> _Conversation:
+    """Return the conversation of a port with a caller."""
+    if called in found.open:
+        return found.open[called]
+    transport, port, caller = called
+    started = datetime.fromtimestamp(time_ns / 1e9, timezone.utc).isoformat()
+    names = address_name(*caller), address_name(*port)
+    connection = Connection(known[0], transport, known[1], *names, name="captured", started=started)
+    conversation = found.open[called] = _Conversation(connection, known[1])
+    kind = connection.kind
+    has_opening = load(kind.recorded)(kind, {}).answer_to(None) is not None  # what the vehicle says by itself
+    if transport == "tcp" and has_opening and not is_begin:
+        conversation.note(time_ns, "The beginning was not captured, without which the rest can't be decoded.")
+    return conversation
+
+
+def _take_datagram(datagram: Any, time_ns: int, sender: Side, conversation: _Conversation) -> None:
+    data = bytes(datagram.data)
+    size = datagram.ulen - datagram.__hdr_len__
+    if size > len(data):
+        conversation.note(time_ns, f"Only {len(data)} of the {size} bytes of a datagram were captured.")
+    else:
+        conversation.entries.append(Entry(time_ns, sender, conversation.connection.peer, data))
+
+
+def _take_segment(dpkt: Any, segment: Any, time_ns: int, sender: Side, conversation: _Conversation) -> None:
     stream = conversation.streams[sender]
     if segment.flags & dpkt.tcp.TH_SYN:
         stream.expected = (segment.seq + 1) % _SEQUENCES
         return
     if segment.flags & dpkt.tcp.TH_ACK:
         conversation.add(time_ns, sender.other, conversation.streams[sender.other].acknowledge(segment.ack))
-    conversation.add(time_ns, sender, stream.take(segment.seq, data))
+    conversation.add(time_ns, sender, stream.take(segment.seq, bytes(segment.data)))
     if segment.flags & dpkt.tcp.TH_FIN and not stream.has_ended:
         stream.has_ended = True
         conversation.add(time_ns, sender, stream.finish())
-        conversation.entries.append(Entry(time_ns, sender, peer, b""))
+        conversation.entries.append(Entry(time_ns, sender, conversation.connection.peer, b""))
 
 
 def _protocol(port: int, options: PcapOptions) -> tuple[str, Side] | None:
