@@ -12,8 +12,11 @@ from typing import Any, NamedTuple
 
 from builtin_interfaces.msg import Time
 from geometry_msgs.msg import Twist
+from nav_msgs.msg import Odometry
+from rclpy.qos import QoSProfile
 from sensor_msgs.msg import BatteryState, Temperature
 from std_msgs.msg import Float32, Header
+from tf2_msgs.msg import TFMessage
 
 from drone_bridge.msg import Sensor as SensorMessage
 from drone_bridge.msg import SensorArray, SensorValue, SubsystemArray
@@ -30,6 +33,7 @@ from drone_bridge.robot.codec import (
     SubsystemType,
 )
 from drone_bridge.ros import frames
+from drone_bridge.ros.frames import FrameNames, OdometryCovariances, WheelOdometry, odometry_transform
 from drone_bridge.ros.lease import with_lease, with_vehicle_lease
 from drone_bridge.ros.parameters import ParameterDeclaration
 from drone_bridge.ros.topic_names import topic_token, unique_names
@@ -121,8 +125,13 @@ class ListedSubsystem(NamedTuple):
 class Translation:
     """Between a robot's packets and topics, either way. What does not fit the wire, or is not known, is None."""
 
-    def __init__(self, frame_id: str = "base_link") -> None:
-        self._frame_id = frame_id
+    def __init__(
+        self, names: FrameNames | None = None, odometry_covariances: OdometryCovariances | None = None
+    ) -> None:
+        """By default frames have no prefix, and odometry the covariances of what was not measured."""
+        self._names = names or FrameNames()
+        self._frame_id = self._names.base_link
+        self._odometry_covariances = odometry_covariances
         #: Numbers of the subsystems that the bridge has, and topics that it does not offer for want of room.
         self.bound: Collection[int] = ()
         self.withheld: Collection[str] = ()
@@ -212,6 +221,17 @@ class Translation:
 
     def wire_subsystems(self, message: SubsystemArray) -> tuple[ListedSubsystem, ...]:
         return tuple(ListedSubsystem(_wire_subsystem(each), each.bound) for each in message.subsystems)
+
+    # Dead reckoning: the robot reports no odometry of its own.
+
+    def odometry(self, odometry: WheelOdometry, stamp: Time) -> Odometry:
+        message = odometry.message(stamp, self._names)
+        if self._odometry_covariances:
+            self._odometry_covariances.fill(message)
+        return message
+
+    def odometry_transform(self, odometry: WheelOdometry, stamp: Time) -> TFMessage:
+        return TFMessage(transforms=[odometry_transform(self.odometry(odometry, stamp))])
 
     def _header(self, stamp: Time) -> Header:
         return Header(stamp=stamp, frame_id=self._frame_id)
@@ -304,6 +324,21 @@ TOPICS = (
         to_ros=Translation.motor_pwm,
         from_ros=Translation.wire_motor_pwm,
         meaning="each motor's duty cycle, from -1 to 1",
+    ),
+    Topic(
+        "odom",
+        Odometry,
+        of=WheelOdometry,
+        to_ros=Translation.odometry,
+        meaning="dead reckoning from the speeds that were commanded",
+    ),
+    Topic(
+        "/tf",
+        TFMessage,
+        of=WheelOdometry,
+        to_ros=Translation.odometry_transform,
+        qos=lambda: QoSProfile(depth=100),
+        if_parameter="publish_tf",
     ),
 )
 #: With `bare_floats`: without headers, which is what some plotting tools want.

@@ -11,13 +11,11 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 from diagnostic_msgs.msg import DiagnosticStatus
-from nav_msgs.msg import Odometry
 from rclpy.callback_groups import ReentrantCallbackGroup
 from rclpy.publisher import Publisher
 from rclpy.task import Future
 from std_msgs.msg import Bool
 from std_srvs.srv import SetBool
-from tf2_msgs.msg import TFMessage
 
 from drone_bridge.msg import Robot
 from drone_bridge.net.connector import Cancellation, LinkError, Wakeup
@@ -63,7 +61,7 @@ from drone_bridge.ros.common_parameters import (
     odometry_covariances,
 )
 from drone_bridge.ros.diagnostics import LogLimiter
-from drone_bridge.ros.frames import POSE_VARIANCES, TWIST_VARIANCES, FrameNames, WheelOdometry, odometry_transform
+from drone_bridge.ros.frames import POSE_VARIANCES, TWIST_VARIANCES, FrameNames, WheelOdometry
 from drone_bridge.ros.lease import VehicleLease
 from drone_bridge.ros.link_node import Endpoint, LinkNode
 from drone_bridge.ros.link_requests import FutureCompleter, LinkRequest, LinkRequests, ServiceResult
@@ -71,7 +69,7 @@ from drone_bridge.ros.parameters import ParameterDeclaration
 from drone_bridge.ros.program import run
 from drone_bridge.ros.stall_watch import STALL_S
 from drone_bridge.ros.tcp_link_node import TcpLinkNode
-from drone_bridge.ros.topics import NO_EVENTS, TopicTable
+from drone_bridge.ros.topics import NO_EVENTS, TopicPublishers, TopicTable
 from drone_bridge.srv import Bind, Discover, Unbind
 from drone_bridge.wire.layouts import printable
 
@@ -140,16 +138,12 @@ PARAMETERS = (
 class DeadReckoning:
     """Publishes odom and its transform, if `publish_odometry` is true. For the link's thread."""
 
-    def __init__(self, node: LinkNode, skid_steer: SkidSteer) -> None:
-        get = node.parameters.__getitem__
-        self._node = node
-        self._skid_steer = skid_steer
-        self._names = frame_names(node.parameters, FrameNames)
-        self._covariances = odometry_covariances(node.parameters)
-        is_wanted = get("publish_odometry")
-        self._period_s = 1 / get("odometry_rate") if is_wanted else math.inf
-        self._publisher = node.make_publisher(Odometry, "odom", 10) if is_wanted else None
-        self._tf_publisher = node.make_publisher(TFMessage, "/tf", 100) if is_wanted and get("publish_tf") else None
+    def __init__(self, node: LinkNode, translation: Translation, skid_steer: SkidSteer) -> None:
+        self._node, self._skid_steer = node, skid_steer
+        is_wanted = node.parameters["publish_odometry"]
+        self._period_s = 1 / node.parameters["odometry_rate"] if is_wanted else math.inf
+        rows = [row for row in TABLE.rows if is_wanted and row.of is WheelOdometry]
+        self._publishers = TopicPublishers(node, rows, translation)
 
     def reset(self) -> None:
         """Return to the origin."""
@@ -168,16 +162,9 @@ class DeadReckoning:
 
     def publish_if_due(self, now_s: float) -> None:
         """Publish the odometry at its rate."""
-        if now_s < self.due_s:
-            return
-        self.due_s = max(self.due_s + self._period_s, now_s)
-        if self._publisher is None:
-            return
-        message = self._odometry.message(self._node.now(), self._names)
-        self._covariances.fill(message)
-        self._node.publish(self._publisher, message)
-        if self._tf_publisher:
-            self._node.publish(self._tf_publisher, TFMessage(transforms=[odometry_transform(message)]))
+        if now_s >= self.due_s:
+            self.due_s = max(self.due_s + self._period_s, now_s)
+            self._publishers.publish(self._odometry, self._node.now())
 
 
 # A topic for each sensor of a robot, which are known only once it is connected.
@@ -471,7 +458,7 @@ class RobotBridge(TcpLinkNode):
             raise ValueError(f"driver_name has more than the {LONGEST_DRIVER_NAME} bytes that are allowed.")
         self._skid_steer = SkidSteer(get("wheel_separation"), get("max_wheel_speed"))
         self._link_timeout_s = get("link_timeout")
-        self._translation = Translation(frame_names(self.parameters, FrameNames).base_link)
+        self._translation = Translation(frame_names(self.parameters, FrameNames), odometry_covariances(self.parameters))
         self._route = self._read_route()
         self._robot_log = LogLimiter()
 
@@ -482,7 +469,7 @@ class RobotBridge(TcpLinkNode):
         self._robot_lease = VehicleLease(self._sensors_publisher)
         self._sensor_topics = SensorTopics(self, table, self._translation, self._topic_budget)
         self.cleanup.callback(self._sensor_topics.close)
-        self._dead_reckoning = DeadReckoning(self, self._skid_steer)
+        self._dead_reckoning = DeadReckoning(self, self._translation, self._skid_steer)
         self._commands: CommandIntake[Speeds] = CommandIntake(self, on_command=self._wakeup.wake)
         self._commands.take_limited_velocities(self._skid_steer.speeds, ("linear.x", "angular.z"))
         self.make_subscription(Bool, "light", self._operator_services.switch_light, depth=1)
