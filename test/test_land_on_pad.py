@@ -2,18 +2,14 @@
 """The behaviour against the emulated vehicle, in this process and faster than time."""
 
 import math
-import re
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
-import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 from pad_flight import PATTERNS, PadFlight
 
-from drone_bridge.controllers.land_on_pad.behaviour import PARAMETERS
 from drone_bridge.controllers.land_on_pad.data import LandState, Measured, PadSighting
 from drone_bridge.controllers.land_on_pad.parameters import LandParameters
 from drone_bridge.controllers.land_on_pad.pilot import LandOnPad
@@ -253,15 +249,3 @@ def test_commands_stay_within_limits_whatever_is_measured(measurements):
 def test_parameters_that_do_not_go_together_are_refused(make, sentence):
     with pytest.raises(ValueError, match=sentence):
         make()
-
-
-def test_the_page_has_every_parameter_with_its_default():
-    page = (Path(__file__).parent.parent / "docs" / "land_on_pad.md").read_text()
-    table = page.partition("| of `land_on_pad` |")[2].partition("\n\n")[0]
-    listed = {}
-    for row in table.splitlines()[2:]:
-        names, defaults = row.split("|")[1:3]
-        names, defaults = re.findall(r"`(\w+)`", names), yaml.safe_load(f"[{defaults}]")
-        assert len(names) == len(defaults), row
-        listed.update(zip(names, defaults, strict=True))
-    assert listed == {declared.name.removeprefix("land_on_pad."): declared.default for declared in PARAMETERS}
