@@ -10,14 +10,15 @@ import time
 from abc import abstractmethod
 from collections import deque
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
+from functools import partial
+from typing import Any
 
 from geometry_msgs.msg import Twist
 from rclpy.exceptions import InvalidHandle
 from std_srvs.srv import Trigger
 
-from drone_bridge.net.connector import Backoff, Cancellation, LinkCancelledError, LinkError, LinkTimeoutError
-from drone_bridge.net.udp import Datagram, UdpListener
+from drone_bridge.net.connector import Cancellation, LinkError, LinkTimeoutError
+from drone_bridge.net.udp import Datagram, Operators, OperatorsPort, UdpListener
 from drone_bridge.net.udp import name as name_of
 from drone_bridge.ros.common_parameters import ALLOWED_PEERS, NEUTRAL_TIME, SOURCE_TIMEOUT, read_allowed_peers
 from drone_bridge.ros.link_node import AFTER_STALLS, STALE_DATAGRAMS, LinkNode
@@ -92,47 +93,6 @@ class RosDrone:
                 finish(False, "the drone has not answered")
 
 
-class Operators(NamedTuple):
-    """The senders of datagrams, as one stream that begins with the first one."""
-
-    first: Datagram
-
-    @property
-    def peer(self) -> str:
-        return name_of(self.first.source)
-
-    def close(self) -> None:
-        """Keep the port open while the node is active."""
-
-
-class OperatorsPort:
-    """A port for datagrams, as an endpoint whose link begins with the first one."""
-
-    def __init__(self, listener: UdpListener, node: LinkNode, cancellation: Cancellation) -> None:
-        self.listener = listener
-        self.backoff: Backoff = listener.backoff
-        self._node, self._cancellation = node, cancellation
-
-    @property
-    def port(self) -> int:
-        return self.listener.port
-
-    def open(self) -> Operators:
-        """Wait for a datagram. Raises LinkCancelledError."""
-        while True:
-            try:
-                return Operators(self.listener.receive())
-            except LinkCancelledError:
-                raise
-            except LinkError as error:
-                self._node.count_and_warn("lost connections", str(error))
-                if self._cancellation.wait(self.backoff.next_delay_s()):
-                    raise LinkCancelledError("Waiting was cancelled.") from None
-
-    def close(self) -> None:
-        self.listener.close()
-
-
 class DatagramServer(LinkNode):
     """Takes operators' datagrams, and sends them state that is assembled from topics.
 
@@ -186,7 +146,7 @@ class DatagramServer(LinkNode):
         freshness = self.fresh_within("command_timeout")
         host, port = self.parameters["host"], self.parameters["port"]
         listener = UdpListener(host, port, cancellation, self.wire_log, freshness=freshness)
-        self._port = OperatorsPort(listener, self, cancellation)
+        self._port = OperatorsPort(listener, cancellation, partial(self.count_and_warn, "lost connections"))
         self.get_logger().info(f"Waiting for operators on {host}:{listener.port}.")
         return self._port
 

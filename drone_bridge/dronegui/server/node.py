@@ -8,7 +8,8 @@ become navdata.
 import contextlib
 import math
 import time
-from typing import Any, NamedTuple
+from functools import partial
+from typing import Any
 
 from std_msgs.msg import Bool, String
 
@@ -40,15 +41,8 @@ from drone_bridge.dronegui.topics import (
     twist_from_controls,
 )
 from drone_bridge.msg import DetectionArray
-from drone_bridge.net.connector import (
-    Backoff,
-    Cancellation,
-    LinkCancelledError,
-    LinkError,
-    LinkTimeoutError,
-    address_name,
-)
-from drone_bridge.net.udp import Datagram, UdpListener, open_preferred
+from drone_bridge.net.connector import Cancellation, LinkError, LinkTimeoutError, address_name
+from drone_bridge.net.udp import Datagram, Operators, OperatorsPort, UdpListener, open_preferred
 from drone_bridge.net.udp import name as name_of
 from drone_bridge.ros.common_parameters import (
     ALLOWED_PEERS,
@@ -320,48 +314,6 @@ class NavdataSender:
 LATE = "late packets"
 
 
-class Operators(NamedTuple):
-    """The senders of packets, as one stream that begins with the first packet."""
-
-    first: Datagram
-
-    @property
-    def peer(self) -> str:
-        return name_of(self.first.source)
-
-    def close(self) -> None:
-        """Keep the port open while the node is active."""
-
-
-class ControlPort:
-    """The port for packets, as an endpoint whose link begins with the first packet."""
-
-    def __init__(self, listener: UdpListener, node: LinkNode, cancellation: Cancellation) -> None:
-        self.listener = listener
-        self.backoff: Backoff = listener.backoff
-        self._node = node
-        self._cancellation = cancellation
-
-    @property
-    def port(self) -> int:
-        return self.listener.port
-
-    def open(self) -> Operators:
-        """Wait for a datagram. Raises LinkCancelledError."""
-        while True:
-            try:
-                return Operators(self.listener.receive())
-            except LinkCancelledError:
-                raise
-            except LinkError as error:
-                self._node.count_and_warn("lost connections", str(error))
-                if self._cancellation.wait(self.backoff.next_delay_s()):
-                    raise LinkCancelledError("Waiting was cancelled.") from None
-
-    def close(self) -> None:
-        self.listener.close()
-
-
 class DroneGuiServer(LinkNode):
     """Takes packets on the link's thread, and sends navdata in the executor.
 
@@ -420,7 +372,7 @@ class DroneGuiServer(LinkNode):
             lambda name: lease is not None and lease.is_expired and name in of_bridge,
         )
 
-    def make_endpoint(self, cancellation: Cancellation) -> ControlPort:
+    def make_endpoint(self, cancellation: Cancellation) -> OperatorsPort:
         """Listen for packets, and open the socket for navdata."""
         host = self.parameters["host"]
         freshness = self.fresh_within("command_timeout")
@@ -436,7 +388,7 @@ class DroneGuiServer(LinkNode):
         self._gui = Gui(self, self._dialect, socket.loopback_host)
         self._sender = ""
         self.navdata.open(self._gui, socket)
-        self._port = ControlPort(listener, self, cancellation)
+        self._port = OperatorsPort(listener, cancellation, partial(self.count_and_warn, "lost connections"))
         self.get_logger().info(f"Waiting for control packets on {address_name(host, listener.port)}.")
         return self._port
 
