@@ -53,7 +53,9 @@ collect_ignore = []  # pytest looks here
 SECONDS_OF_FILES = "drone_bridge/seconds_of_files"  # in pytest's cache
 # How long those take whose size does not tell it, s: for the first run, of which the cache knows nothing.
 SECONDS_AT_FIRST = {
+    "test_servers.py": 85,
     "test_testbed_teleop.py": 70,
+    "test_bridge_vehicles.py": 55,
     "test_demo_any.py": 37,
     "test_dronegui_waypoints.py": 36,
     "test_liveness.py": 36,
