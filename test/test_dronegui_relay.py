@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Through ROS: an operator, dronegui_server, topics, dronegui_bridge, and the GUI of a drone."""
 
+import json
+import math
 import socket
 from pathlib import Path
 
@@ -92,6 +94,35 @@ def test_recorded_navdata_arrives_byte_for_byte_and_in_order(relay, operator):
         blocks = CAPTURE[first : first + AT_ONCE]
         relay.send_navdata(*blocks)
         assert [operator.receive() for _ in blocks] == blocks
+
+
+def test_recorded_navdata_arrives_by_standard_topics_too(relay, operator):
+    """As it would of any drone of ROS: all numbers to the wire's precision."""
+    relay.start(remap=("dronegui/navdata:=unheard",), navdata_rate=200.0)
+    operator.keep_sending()
+    demos = [block for line in CAPTURE if (block := json.loads(line))["type"] == "demo"]
+    seen = 0
+    for sent in demos:
+        numbers = {name: value for name, value in sent.items() if name not in ("type", "ctrl_state", "num_frames")}
+
+        def is_it(demo, numbers=numbers):
+            return all(
+                abs(math.remainder(demo.get(name, math.nan) - value, 360_000 if name == "psi" else math.inf)) < 1e-6
+                for name, value in numbers.items()
+            )
+
+        def arrives(sent=sent, is_it=is_it):
+            relay.send_navdata(json.dumps(sent).encode())
+            while not operator.hears_nothing_for(0.02):
+                pass
+            return operator.last and "ctrl_state" in operator.last and is_it(operator.last)  # known a little later
+
+        wait_until(arrives, f"{sent}")
+        assert operator.last["ctrl_state"] >> 16 in (
+            {LANDED} if sent["ctrl_state"] >> 16 == LANDED else {FLYING, HOVERING}
+        )
+        seen += 1
+    assert seen == len(demos) > 30
 
 
 def test_controls_arrive_to_the_last_digit(relay, operator, gui):
