@@ -24,10 +24,12 @@ from footprint_subject import BARE
 from system import HERE, script_command
 from table import spread
 
+from drone_bridge.kind import kinds
+
 MEBIBYTE: Final = 1024 * 1024
 START_TIMEOUT_S: Final = 30.0
 SETTLE_S: Final = 1.0  # for background work after the start, such as discovery
-PROTOCOLS: Final = ("testbed", "dronegui", "simulator", "robot", "telemetry")
+PROTOCOLS: Final = tuple(kinds())
 #: What a bridge may cost beyond the bare node.
 MAX_MEBIBYTES: Final = 8.0
 MAX_START_S: Final = 0.15

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The vehicles of the graph that follow velocities, and the publishers that move them."""
 
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from builtin_interfaces.msg import Time
@@ -37,25 +38,9 @@ class Fleet:
         topics = dict(self._node.get_topic_names_and_types())
         services = dict(self._node.get_service_names_and_types())
         for topic, type_names in topics.items():
-            if topic.rpartition("/")[2] != COMMAND_TOPIC or COMMAND_TYPE not in type_names:
-                continue
-            takers = self._node.get_subscriptions_info_by_topic(topic)
-            full_names = {
-                f"{taker.node_namespace.rstrip('/')}/{taker.node_name}": taker.node_name
-                for taker in takers
-                if taker.topic_type == COMMAND_TYPE
-            }
-            nodes = sorted(full_names.values())
-            # A recorder listens, too.
-            bridges = [node for node in nodes if node.endswith("_bridge") and node != self._node.get_name()]
-            if nodes and len(found) < MAX_VEHICLES:
-                chosen = (bridges or nodes)[0]
-                helms = [f"{full}/{HELM_TOPIC}" for full in sorted(full_names)]
-                helms = [name for name in helms if COMMAND_TYPE in topics.get(name, ())]
-                holds = [f"{full}/{HOLD_SERVICE}" for full in sorted(full_names)]
-                holds = [name for name in holds if HOLD_TYPE in services.get(name, ())]
-                # In this order: who takes both of them knows the second one for a copy.
-                found[topic] = Vehicle(topic, chosen, (*helms, topic), tuple(holds))
+            if topic.rpartition("/")[2] == COMMAND_TOPIC and COMMAND_TYPE in type_names and len(found) < MAX_VEHICLES:
+                vehicle = self._vehicle_at(topic, topics, services)
+                found |= {topic: vehicle} if vehicle else {}
         if list(found.values()) == self.vehicles:
             return False
         targets_now = {target for vehicle in found.values() for target in vehicle.targets}
@@ -66,6 +51,27 @@ class Fleet:
             self._node.destroy_publisher(self._publishers.pop(topic))
         self.vehicles = list(found.values())
         return True
+
+    def _vehicle_at(
+        self, topic: str, topics: Mapping[str, Sequence[str]], services: Mapping[str, Sequence[str]]
+    ) -> Vehicle | None:
+        """Return what is steered by a topic, if anybody listens."""
+        full_names = {
+            f"{taker.node_namespace.rstrip('/')}/{taker.node_name}": taker.node_name
+            for taker in self._node.get_subscriptions_info_by_topic(topic)
+            if taker.topic_type == COMMAND_TYPE
+        }
+        nodes = sorted(full_names.values())
+        if not nodes:
+            return None
+        # A recorder listens, too.
+        bridges = [node for node in nodes if node.endswith("_bridge") and node != self._node.get_name()]
+        helms = [f"{full}/{HELM_TOPIC}" for full in sorted(full_names)]
+        helms = [name for name in helms if COMMAND_TYPE in topics.get(name, ())]
+        holds = [f"{full}/{HOLD_SERVICE}" for full in sorted(full_names)]
+        holds = [name for name in holds if HOLD_TYPE in services.get(name, ())]
+        # In this order: who takes both of them knows the second one for a copy.
+        return Vehicle(topic, (bridges or nodes)[0], (*helms, topic), tuple(holds))
 
     def command(self, topic: str, motion: Motion, stamp: Time, max_speed: float, max_turn_rate: float) -> None:
         """Publish a command that was given at `stamp`, in m/s and rad/s; `motion` is from -1 to 1 along AXES."""
