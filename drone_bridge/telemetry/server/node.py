@@ -1,35 +1,63 @@
 # SPDX-License-Identifier: Apache-2.0
 """telemetry_server: stands in for the drone and rover of the landing challenge, for programs written to land it.
 
-The mirror of telemetry_bridge, see docs/telemetry.md: topics of a drone in ROS are sent as documents, and
+The mirror of telemetry_bridge, see docs/telemetry_server.md: topics of a drone in ROS are sent as documents, and
 commands become cmd_vel.
 """
 
 import math
 import threading
 import time
-from typing import Any, Final
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any, Protocol
 
+from builtin_interfaces.msg import Time
 from nav_msgs.msg import Odometry
 from rclpy.qos import qos_profile_sensor_data
+from sensor_msgs.msg import CompressedImage, Image
 from std_msgs.msg import String
 
-from drone_bridge.net.connector import Cancellation, LinkError, LinkRefusedError, LinkTimeoutError
+from drone_bridge.net.connector import (
+    Backoff,
+    Cancellation,
+    LinkCancelledError,
+    LinkError,
+    LinkRefusedError,
+    LinkTimeoutError,
+)
 from drone_bridge.net.udp import UdpConnector
-from drone_bridge.ros.common_parameters import read_group
+from drone_bridge.ros.common_parameters import (
+    NEUTRAL_TIME,
+    SOURCE_TIMEOUT,
+    common_parameters,
+    full_scale_parameters,
+    read_group,
+)
+from drone_bridge.ros.images import encoded
 from drone_bridge.ros.link_node import AFTER_STALLS, STALE_DATAGRAMS, Endpoint, LinkNode
+from drone_bridge.ros.parameters import ParameterDeclaration, declarations
 from drone_bridge.ros.program import run
+from drone_bridge.ros.time import seconds_of
+from drone_bridge.ros.topics import MissingTopicError, TopicSubscriptions
 from drone_bridge.ros.velocity_output import OPERATORS_LOST, VelocityOutput
-from drone_bridge.telemetry.codec import DroneCommand, RoverTelemetry
-from drone_bridge.telemetry.device import MAX_DATAGRAM_BYTES, ROVER_EVERY, DroneSide, without_image
-from drone_bridge.telemetry.server.pad import BAD_IMAGES
-from drone_bridge.telemetry.server.parameters import PARAMETERS
-from drone_bridge.telemetry.server.sources import DroneSources
-from drone_bridge.telemetry.server.transports import Stream, TopicEndpoint, TopicStream
+from drone_bridge.telemetry.codec import DEFAULT_PORT, Camera, DroneCommand, DroneTelemetry, RoverTelemetry
+from drone_bridge.telemetry.device import (
+    IMAGE_EVERY,
+    MAX_DATAGRAM_BYTES,
+    PERIOD_S,
+    ROVER_EVERY,
+    DroneSide,
+    without_image,
+)
+from drone_bridge.telemetry.server.pad import AUTO, BAD_IMAGES, CAMERA, LANDING_PAD, PAD, PadSource
 from drone_bridge.telemetry.topics import (
     COMMAND_TOPIC,
+    DEFAULT_FOV,
     DRONE_TOPIC,
     ROVER_TOPIC,
+    SIGNS,
+    TOPICS,
     FullScale,
     LandingFrameNames,
     TelemetryCommandSigns,
@@ -37,14 +65,261 @@ from drone_bridge.telemetry.topics import (
     Translation,
     twist_from_command,
 )
+from drone_bridge.vision.markers import MarkerParameters
 from drone_bridge.wire.events import LocalProtocolError, RemoteProtocolError
+from drone_bridge.wire.jpeg import read_size
 from drone_bridge.wire.rate_limit import RateLimit
 
-UNHEARD: Final = "undelivered documents"
-UNSENT: Final = "unsent documents"
-TOO_LARGE: Final = "images too large"
-INCOMPLETE: Final = "sources"
-DEPTH: Final = 10
+PARAMETERS = (
+    *common_parameters(DEFAULT_PORT, "With udp, the operator's port for telemetry.", roles=("connect",)),
+    SOURCE_TIMEOUT,
+    NEUTRAL_TIME,
+    ParameterDeclaration(
+        "transport",
+        "udp",
+        "How documents are transported: as UDP datagrams, or as std_msgs/String on /drone/telemetry, /drone/command "
+        "and /rover/telemetry.",
+        choices=("udp", "topic"),
+    ),
+    ParameterDeclaration(
+        "rate", 1 / PERIOD_S, "The maximum rate of the drone's documents, Hz.", range=(1.0, 500.0), live=True
+    ),
+    ParameterDeclaration(
+        "repeat_rate",
+        20.0,
+        "The minimum rate of cmd_vel while the operator is heard, Hz; every command is also published at once.",
+        range=(1.0, 200.0),
+        live=True,
+    ),
+    *full_scale_parameters(FullScale._fields),
+    *SIGNS,
+    ParameterDeclaration(
+        "is_levelled",
+        True,
+        "Whether the operator expects velocity in level axes, or in those of the tilted body.",
+    ),
+    ParameterDeclaration(
+        "images_from",
+        "compressed",
+        "The source of images: camera/image_raw/compressed, whose JPEGs are forwarded unchanged, camera/image_raw, or "
+        "none.",
+        choices=("compressed", "raw", "none"),
+    ),
+    ParameterDeclaration(
+        "image_every", IMAGE_EVERY, "At most one in so many documents carries an image.", range=(1, 1000)
+    ),
+    ParameterDeclaration(
+        "image_width", 320, "With raw images, the maximum width of those sent, pixels.", range=(16, 4096)
+    ),
+    ParameterDeclaration("jpeg_quality", 70, "With raw images, the JPEG quality, of 100.", range=(1, 100), live=True),
+    DEFAULT_FOV,
+    ParameterDeclaration(
+        "pad_from",
+        AUTO,
+        "The source of the pad's position: the topic landing_pad; camera, for the pad's markers in the images; or "
+        "auto, for the camera while landing_pad is silent.",
+        choices=(AUTO, LANDING_PAD, CAMERA),
+    ),
+    *declarations(MarkerParameters, PAD),
+    ParameterDeclaration(
+        "rover_pattern", "unknown", "The name of its pattern in the rover's documents; no topic carries it."
+    ),
+)
+
+
+# The transports of documents to and from an operator: UDP datagrams, or text on topics.
+
+
+class Stream(Protocol):
+    """The connection to one operator, by UDP or topics."""
+
+    @property
+    def peer(self) -> str:
+        """The peer's name for logs and diagnostics."""
+
+    def send(self, document: bytes) -> None:
+        """Send without blocking. Raises LinkError."""
+
+    def receive(self, timeout_s: float | None = None) -> bytes:
+        """Wait for a document. Raises LinkError, LinkTimeoutError and LinkCancelledError."""
+
+    def close(self) -> None:
+        """Close at once."""
+
+
+class TopicStream:
+    """Documents as text on topics; commands arrive by subscriptions, in the executor."""
+
+    peer = COMMAND_TOPIC
+
+    def __init__(self, cancellation: Cancellation, publish: Callable[[str, String], None]) -> None:
+        """`publish` publishes a document on a topic."""
+        self._cancellation = cancellation
+        self._publish = publish
+
+    def send(self, document: bytes) -> None:
+        """Publish: a document with an imu is the drone's."""
+        text = document.decode()
+        self._publish(DRONE_TOPIC if '"imu"' in text[:64] else ROVER_TOPIC, String(data=text))
+
+    def receive(self, timeout_s: float | None = None) -> bytes:
+        """Wait for cancellation, as commands arrive by subscriptions."""
+        if self._cancellation.wait(timeout_s):
+            raise LinkCancelledError("Waiting was cancelled.")
+        raise LinkTimeoutError("Nothing comes by topics here.")
+
+    def close(self) -> None:
+        """Do nothing."""
+
+
+class TopicEndpoint:
+    """The endpoint of the one stream over topics."""
+
+    port = 0
+
+    def __init__(self, stream: TopicStream) -> None:
+        self.backoff = Backoff()
+        self._stream = stream
+
+    def open(self) -> TopicStream:
+        return self._stream
+
+    def close(self) -> None:
+        """Do nothing."""
+
+
+# The drone's telemetry from ROS: what belongs to one moment, and the images.
+
+
+IMAGES, ROVER = "camera/image_raw/compressed", "rover/odom"
+#: Before the first image: the size in the protocol's document.
+DOCUMENTED_SIZE = (320, 240)
+#: Messages that belong to one document if their stamps are equal; the Imu comes first.
+STAMPED = ("height", "altitude", "velocity", "landing_pad")
+
+
+class DroneSources:
+    """Subscribes to the drone's topics, and reports when the messages of one moment are complete."""
+
+    def __init__(self, node: LinkNode, translation: Translation, on_telemetry: Callable[[], None]) -> None:
+        """Create the subscriptions. `on_telemetry` is called, in the executor, when a moment is complete.
+
+        Raises ValueError with a sentence for parameters that contradict each other.
+        """
+        get = node.parameters.__getitem__
+        self._node = node
+        self._on_telemetry = on_telemetry
+        self._translation = translation
+        self._pending: Time | None = None  # the stamp of a moment that is not complete yet
+        self._image: tuple[bytes, tuple[int, int]] | None = None  # the next one to send, and its size
+        self._size = DOCUMENTED_SIZE
+        # Images first, as the executor handles subscriptions in this order.
+        sensor = qos_profile_sensor_data
+        if get("images_from") == "compressed":
+            node.make_subscription(CompressedImage, IMAGES, self._take_jpeg, sensor)
+        elif get("images_from") == "raw":
+            node.make_subscription(Image, "camera/image_raw", self._take_raw, sensor)
+        # A pad that is to be found by our own search of the images is taken from no topic.
+        left_out = {IMAGES, ROVER, *([LANDING_PAD] if get("pad_from") == CAMERA else [])}
+        table = [row for row in TOPICS if row.name not in left_out]
+        self._topics = TopicSubscriptions(node, table, self._translation, self._take)
+        self._pad = PadSource(node, self._topics, translation.names)
+
+    @property
+    def missing(self) -> str | None:
+        """The topics of a mandatory value that is missing at present, or None."""
+        if self._topics.message("imu/data") is None:
+            return "imu/data"
+        try:
+            self._telemetry(Camera(*self._size), None)
+        except MissingTopicError as missing:
+            return str(missing)
+        return None
+
+    def telemetry(self, takes_image: bool) -> DroneTelemetry | None:
+        """Return the drone's state, None while a mandatory value is missing. Each image is returned once."""
+        message = self._topics.message("imu/data")
+        if message is None:
+            return None
+        try:
+            telemetry = self._telemetry(Camera(*self._size), seconds_of(message.header.stamp))
+        except MissingTopicError:
+            return None
+        return replace(telemetry, camera=self._camera(takes_image))
+
+    def begin(self) -> None:
+        """Start for a new operator: discard the image that was not sent yet."""
+        self._image = None
+        self._pad.begin()
+
+    def end(self) -> None:
+        """Stop until `begin`."""
+        self._pad.end()
+
+    def _telemetry(self, camera: Camera, timestamp: float | None) -> DroneTelemetry:
+        pad = self._pad.newest()
+
+        def value(topic: str) -> Any:
+            if topic == LANDING_PAD:
+                return self._translation.wire_pad(pad) if pad else None
+            return self._topics.value(topic)
+
+        return self._translation.telemetry(value, camera, timestamp)
+
+    def _camera(self, takes_image: bool) -> Camera:
+        fov = self._topics.value("camera/camera_info") or self._node.parameters["default_fov"]
+        jpeg = None
+        if takes_image and self._image:
+            jpeg, self._size = self._image
+            self._image = None
+        return Camera(*self._size, fov, jpeg)
+
+    def _take(self, topic: str, message: Any) -> None:
+        if topic == "imu/data":
+            self._pad.take_imu(message)
+            if self._pending is not None:
+                self._complete()  # the rest of the previous moment is missing
+            self._pending = message.header.stamp
+        self._topics.put(topic, message)
+        if self._pending is not None and self._is_complete(self._pending):
+            self._complete()
+
+    def _is_complete(self, stamp: Time) -> bool:
+        """Return whether all stamped messages have this stamp."""
+        stamped = [message for topic in STAMPED if (message := self._topics.message(topic))]
+        return bool(stamped) and all(message.header.stamp == stamp for message in stamped)
+
+    def _complete(self) -> None:
+        self._pending = None
+        self._on_telemetry()
+
+    def _take_jpeg(self, message: CompressedImage) -> None:
+        try:
+            self._take_image(bytes(message.data), message.header.stamp)
+        except ValueError as error:
+            self._node.count_and_warn(BAD_IMAGES, f"An image on camera/image_raw/compressed {error}.")
+
+    def _take_raw(self, message: Image) -> None:
+        get = self._node.parameters.__getitem__
+        try:
+            self._take_image(encoded(message, get("image_width"), get("jpeg_quality")), message.header.stamp)
+        except ValueError as error:
+            self._node.count_and_warn(BAD_IMAGES, f"An image on camera/image_raw {error}.")
+
+    def _take_image(self, jpeg: bytes, stamp: Time) -> None:
+        size = read_size(jpeg)
+        self._image = jpeg, size
+        self._pad.take_image(jpeg, size, stamp)
+
+
+# The node.
+
+
+UNHEARD = "undelivered documents"
+UNSENT = "unsent documents"
+TOO_LARGE = "images too large"
+INCOMPLETE = "sources"
+DEPTH = 10
 #: The state while the operator's port is closed.
 NOBODY_LISTENS = "nobody listens"
 #: For how long that holds after a machine said so; some say so once a second at most.

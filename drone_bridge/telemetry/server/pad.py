@@ -9,7 +9,7 @@ import time
 import traceback
 from collections import deque
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from builtin_interfaces.msg import Time
@@ -23,7 +23,6 @@ from drone_bridge.ros.link_node import LinkNode
 from drone_bridge.ros.parameters import read
 from drone_bridge.ros.time import NANOSECONDS, nanoseconds_of
 from drone_bridge.ros.topics import TopicSubscriptions
-from drone_bridge.telemetry.server.parameters import CAMERA, LANDING_PAD, PAD
 from drone_bridge.telemetry.topics import LandingFrameNames, quaternion
 from drone_bridge.vision.markers import MarkerParameters, confidence
 from drone_bridge.vision.pinhole import Pinhole
@@ -32,11 +31,17 @@ if TYPE_CHECKING:
     from drone_bridge.vision.marker_detector import MarkerDetector
 
 
+#: Where the pad comes from: the topic, our own search of the images, or the latter where the former is silent.
+AUTO = "auto"
+LANDING_PAD = "landing_pad"
+CAMERA = "camera"
+#: Prefix of what is printed on the pad.
+PAD = "pad"
 #: Larger images are not searched.
-MAX_SIDE_PIXELS: Final = 4096
+MAX_SIDE_PIXELS = 4096
 #: Attitudes that are kept to find the nearest one to an image among.
-_ATTITUDES_KEPT: Final = 200
-_STOP_TIMEOUT_S: Final = 1.0
+_ATTITUDES_KEPT = 200
+_STOP_TIMEOUT_S = 1.0
 
 
 class Photo(NamedTuple):
@@ -230,7 +235,7 @@ def _detector(markers: MarkerParameters) -> MarkerDetector:
 # The landing pad's position, from the topic landing_pad or from the images that are served.
 
 
-BAD_IMAGES: Final = "unusable images"
+BAD_IMAGES = "unusable images"
 
 
 class PadSource:
