@@ -9,7 +9,7 @@ from rclpy.callback_groups import ReentrantCallbackGroup
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.task import Future
 
-from drone_bridge.ros.program import FrugalExecutor
+from drone_bridge.ros.rclpy_hooks import FrugalExecutor
 
 WAIT_S = 0.05  # for nothing
 

@@ -32,6 +32,7 @@ from drone_bridge.ros.compatible_subscription import subscribe
 from drone_bridge.ros.diagnostics import CLOCKS, SILENCES, LinkStatistics, Reports, Ticker
 from drone_bridge.ros.hold import Hold
 from drone_bridge.ros.parameters import UNCONFIGURED, DeclaredParameters, ParameterDeclaration, has_value
+from drone_bridge.ros.rclpy_hooks import free_name
 from drone_bridge.ros.stall_watch import PROCESS
 from drone_bridge.ros.time import clock_conflict, is_time_simulated, time_from_nanoseconds
 from drone_bridge.ros.topics import NO_EVENTS, PUBLISHER_ERRORS
@@ -296,8 +297,7 @@ class EntityOwner(LifecycleNode):
     def destroy_node(self) -> None:
         self.cleanup.close()
         super().destroy_node()
-        # rclpy leaves it to the garbage collection, and until then rcl has the node's name for /rosout as one in use.
-        self._state_machine.destroy_when_not_in_use()
+        free_name(self)
 
 
 # The base of bridges and servers: a lifecycle, a link with its own thread, diagnostics.
@@ -474,7 +474,7 @@ class LinkNode(EntityOwner):
 
     def _start_again(self) -> None:
         """Report an unconfigured node, and try to start it where that may help."""
-        is_unconfigured = self._state_machine.current_state[1] == UNCONFIGURED
+        is_unconfigured = not self.parameters.are_frozen
         waits_for_port = isinstance(self._start_failure, LinkError) and time.monotonic() >= self._next_start_s
         if is_unconfigured and (waits_for_port or self._settings() != self._tried_settings):
             is_unconfigured = not self._has_started()
@@ -550,6 +550,7 @@ class LinkNode(EntityOwner):
         """Deactivate and clean up."""
         self.leave()
         self.cleanup.close()
+        self.parameters.freeze("finalized")
         return TransitionCallbackReturn.SUCCESS
 
     @log_failure

@@ -114,6 +114,11 @@ class DeclaredParameters:
         """Set why parameters can't change, as in 'before ..., and ...'; empty: they can."""
         self._frozen = reason
 
+    @property
+    def are_frozen(self) -> bool:
+        """Whether only the live ones can change."""
+        return bool(self._frozen)
+
     def publish(self, name: str, value: Any) -> None:
         """Set a read-only parameter, which only the node itself can."""
         descriptor = self._node.describe_parameter(name)

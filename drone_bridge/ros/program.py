@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A single-threaded executor that looks at its nodes' entities once per callback instead of twice."""
+"""Runs nodes as a program, from ROS's start to an orderly end, and says what DDS lacks."""
 
 import contextlib
 import functools
@@ -9,101 +9,26 @@ import socket
 import subprocess
 import sys
 import threading
-import warnings
-from collections.abc import Callable, Iterator
-from typing import Any, Final, Protocol
+from collections.abc import Callable
+from typing import Protocol
 
 import rclpy
 from rclpy.clock import Clock, ClockType  # type: ignore[attr-defined] # where humble has it, too
 from rclpy.exceptions import ParameterException
-from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor, TimeoutException
-from rclpy.impl.implementation_singleton import rclpy_implementation
+from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
 from rclpy.logging import get_logger
 from rclpy.node import Node
-from rclpy.service import Service
 from rclpy.signals import SignalHandlerOptions
 
 from drone_bridge.ros import shared_memory
 from drone_bridge.ros.environment import complete_environment, undiscovered
-
-
-class FrugalExecutor(SingleThreadedExecutor):
-    """Consumes its own wake-ups before it waits for entities.
-
-    After each callback an rclpy executor triggers its guard condition, for other threads that may be waiting. So the
-    next wait would return at once, for nothing, and rclpy takes 0.1 ms to prepare and evaluate a wait, 0.15 ms in a
-    node with 60 services: about as much as a callback.
-    """
-
-    def _wait_for_ready_callbacks(self, *arguments: Any, **options: Any) -> Iterator[Any]:  # type: ignore[override]
-        with contextlib.suppress(TimeoutException):
-            yield from super()._wait_for_ready_callbacks(0.0, [])  # of no nodes: for the guard condition alone
-        yield from super()._wait_for_ready_callbacks(*arguments, **options)
-
-
-# Service responses that survive a half-discovered client.
-
-
-RETRY_PERIOD_S: Final = 0.2  # each attempt blocks the executor for 0.1 s
-MAX_RETRIES: Final = 25  # after which the client is assumed to be gone
-
-Send = Callable[[Any, Any], None]
-
-
-def resend_lost_responses(node: Node) -> None:
-    """Make all existing services of a node resend responses that could not be delivered."""
-    for service in node.services:
-        resend_if_lost(node, service)
-
-
-def resend_if_lost(node: Node, service: "Service[Any, Any]") -> None:
-    """Make a service resend a response that could not be delivered because its reader was not discovered yet."""
-    send: Send = service.send_response
-
-    def send_now_or_later(response: Any, header: Any) -> None:
-        if not _is_sent(send, response, header):
-            _Retry(node, send, response, header)
-
-    service.send_response = send_now_or_later  # type: ignore[method-assign] # rclpy's executor offers no hook
-
-
-def _is_sent(send: Send, response: Any, header: Any) -> bool:
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always", RuntimeWarning)
-        try:
-            send(response, header)
-        except rclpy_implementation.RCLError as error:
-            if "will not receive response" not in str(error):
-                raise
-            return False
-    return not any("failed to send response" in str(warning.message) for warning in caught)
-
-
-class _Retry:
-    """Resends one response until it is delivered, or until nobody can be waiting for it."""
-
-    def __init__(self, node: Node, send: Send, response: Any, header: Any) -> None:
-        self._node = node
-        self._attempt = (send, response, header)
-        self._left = MAX_RETRIES
-        # Discovery does not depend on ROS time.
-        clock = Clock(clock_type=ClockType.STEADY_TIME)
-        self._timer = node.create_timer(RETRY_PERIOD_S, self._try, clock=clock)
-
-    def _try(self) -> None:
-        self._left -= 1
-        if _is_sent(*self._attempt):
-            self._node.destroy_timer(self._timer)
-        elif self._left == 0:
-            self._node.destroy_timer(self._timer)
-            self._node.get_logger().warning("A response could not be sent: its client was never fully discovered.")
-
+from drone_bridge.ros.rclpy_hooks import FrugalExecutor, resend_lost_responses
 
 # A Fast DDS discovery server: seeing all topics behind it, and noticing that it is gone.
 
 
 #: How long a node waits for others before it says that there are none.
-_ALONE_S: Final = 5.0
+_ALONE_S = 5.0
 
 
 def ask_for_all_topics() -> None:
@@ -137,14 +62,14 @@ def tell_if_alone(node: Node) -> None:
     timer = node.create_timer(_ALONE_S, look, clock=Clock(clock_type=ClockType.STEADY_TIME))
 
 
-# Run nodes as a program, from their parameters to an orderly end.
+# From a node's parameters to the end of its process.
 
 
-STOP_SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
+STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM)
 #: How long the middleware has to shut down after the last word to the vehicle, until the process ends without that, and
 #: until it is killed.
-ENDING_S: Final = 3.0
-KILLED_S: Final = 4.0
+ENDING_S = 3.0
+KILLED_S = 4.0
 
 
 class Stoppable(Protocol):

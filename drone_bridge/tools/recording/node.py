@@ -17,7 +17,7 @@ try:
 except ImportError:  # Humble
     from rclpy.qos_event import SubscriptionEventCallbacks, UnsupportedEventTypeError
 
-from drone_bridge.ros.program import resend_lost_responses
+from drone_bridge.ros.rclpy_hooks import resend_lost_responses
 from drone_bridge.tools.interfaces import UnknownTypeError, import_interface
 from drone_bridge.tools.recording.bag import Topic
 from drone_bridge.tools.recording.definitions import find_definition
