@@ -18,7 +18,7 @@ from drone_bridge.motion.flight_control import DroneModel
 from drone_bridge.motion.matrices import Triple
 from drone_bridge.motion.velocity_control import HOVER, VelocityCommand, VelocityControl, VelocityParameters
 from drone_bridge.motion.wind import NO_ROTATION, Wind, WindRotation
-from drone_bridge.testbed.device.motion import Airframe, DroneState, Motion
+from drone_bridge.testbed.device import Airframe, DroneState, Motion
 
 STEP_S: Final = 1 / 60
 LAYOUTS: Final = ("pose", "pitch_yaw", "pitch_roll")

@@ -9,7 +9,7 @@ from drone_bridge.dronegui.emulator import COLUMNS as DRONE_COLUMNS
 from drone_bridge.programs.plan import parse_plan
 from drone_bridge.robot.emulator import COLUMNS as ROBOT_COLUMNS
 from drone_bridge.simulator.emulator.server import COLUMNS as SIMULATOR_COLUMNS
-from drone_bridge.testbed.emulator.flight import COLUMNS as TESTBED_COLUMNS
+from drone_bridge.testbed.emulator.world import COLUMNS as TESTBED_COLUMNS
 from drone_bridge.tools.demo import way
 from drone_bridge.tools.demo.way import POSE_OF, Displacement
 

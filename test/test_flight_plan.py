@@ -3,7 +3,7 @@
 
 import pytest
 
-from drone_bridge.controllers.flight_plan.pilot import Call, FlightPlan, PlanParameters, Velocity, square
+from drone_bridge.controllers.flight_plan import Call, FlightPlan, PlanParameters, Velocity
 
 PARAMETERS = PlanParameters(take_off_time=3.0, take_off_patience=5.0, leg_time=1.0, pause_time=0.5, speed=0.2)
 TICK_S = 0.1
@@ -66,14 +66,6 @@ def test_a_flight_is_take_off_a_square_and_landing():
     assert world.calls == [Call("takeoff"), *[GO, HOVER] * 4, Call("land"), GO]
 
 
-def test_the_square_is_closed():
-    velocities = World().run().velocities
-    assert sum(velocity.forward for velocity in velocities) == pytest.approx(0)
-    assert sum(velocity.left for velocity in velocities) == pytest.approx(0)
-    sides = [velocity for before, velocity in zip([None, *velocities], velocities, strict=False) if velocity != before]
-    assert sides == [Velocity(0.2, 0), Velocity(0, -0.2), Velocity(-0.2, 0), Velocity(0, 0.2)]
-
-
 def test_times_count_from_the_answers():
     log = World().run().log
     (took_off, _), (went, _), (flew, _) = log[:3]
@@ -111,29 +103,6 @@ def test_any_other_refusal_lands():
     world.run()
     assert world.calls == [Call("takeoff"), GO, Call("land"), GO]
     assert (world.plan.state, world.plan.problem) == ("failed", "hover was refused: not now")
-
-
-def test_a_refused_landing_is_the_end():
-    world = World()
-    world.refused["land"] = 1
-    world.run()
-    assert world.calls[-1] == Call("land")
-    assert world.plan.state == "failed"
-
-
-def test_giving_up_is_final():
-    world = World().run(2)
-    world.plan.give_up("the bridge is gone")
-    assert (world.plan.state, world.plan.problem) == ("failed", "the bridge is gone")
-    world.plan.answered(world.now_s, True, "late")
-    assert world.plan.update(99.0) == (None, None)
-
-
-def test_stages_have_readable_names():
-    names = [stage.name for stage in square(PARAMETERS)]
-    assert names[:3] == ["taking off", "forward", "hovering"]
-    world = World()
-    assert world.plan.state == "taking off"
 
 
 def test_a_landing_is_over_when_the_drone_is_down():

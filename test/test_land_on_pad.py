@@ -10,12 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pad_flight import PATTERNS, PadFlight
 
-from drone_bridge.controllers.land_on_pad.data import LandState, Measured, PadSighting
-from drone_bridge.controllers.land_on_pad.parameters import LandParameters
-from drone_bridge.controllers.land_on_pad.pilot import LandOnPad
+from drone_bridge.controllers.land_on_pad.pilot import LandOnPad, LandParameters, LandState, Measured, PadSighting
 from drone_bridge.telemetry.device import PERIOD_S
 from drone_bridge.telemetry.emulator.pad import PAD_HEIGHT
-from drone_bridge.telemetry.emulator.world import LANDING_GEAR
 
 pytestmark = pytest.mark.slow
 
@@ -73,18 +70,6 @@ def test_it_finds_a_pad_far_out_of_sight():
     assert flight.land().is_good
 
 
-def test_a_search_that_finds_nothing_stays_around_where_it_began():
-    flight = PadFlight(sees=lambda _: False)
-    start = flight.drone.position[:2].copy()
-    farthest = 0.0
-    for decision in after(flight, 120):
-        assert decision.state is LandState.SEARCHING
-        farthest = max(farthest, np.abs(flight.drone.position[:2] - start).max())
-    parameters = LandParameters()
-    assert parameters.search_radius * 0.5 < farthest < parameters.search_radius * 1.3
-    assert flight.heights[-1] == pytest.approx(parameters.search_height, abs=0.3)
-
-
 def test_a_standing_drone_takes_off_and_is_not_mistaken_for_a_landed_one():
     flight = PadFlight(starts_on_ground=True)
     assert flight.advance().state is LandState.SEARCHING
@@ -108,17 +93,6 @@ def test_a_pad_that_is_lost_is_climbed_for_and_then_searched_for():
     assert flight.drone.position[2] > height + 1
     flight.hides = False
     assert flight.land().is_good
-
-
-def test_a_pad_that_moves_on_unseen_is_followed_by_its_estimate():
-    flight = PadFlight("circular", sees=lambda flight: not flight.hides)
-    flight.hides = False
-    flight.until(lambda decision: decision.state is LandState.DESCENDING and is_above(flight))
-    flight.hides = True
-    began = flight.world.rover.position.copy()
-    after(flight, 1.5)
-    assert np.linalg.norm(flight.world.rover.position - began) > 0.6
-    assert is_above(flight)
 
 
 def test_the_last_half_metre_can_be_flown_blind():
@@ -168,15 +142,6 @@ def test_an_unreported_touchdown_is_detected_from_the_altitude():
     assert len(flight.decisions) * PERIOD_S - touchdown.time < 1.0
 
 
-def test_another_take_off_starts_over():
-    flight = PadFlight("stationary")
-    flight.land()
-    flight.drone.position[2] = 4.0
-    flight.world.phase = type(flight.world.phase).FLYING
-    flight.until(lambda decision: decision.state is not LandState.LANDED, 1)
-    assert flight.land().is_good
-
-
 @pytest.mark.parametrize("jump", [-50.0, 1.5])
 def test_a_jump_of_the_stamp_starts_over(jump):
     flight = PadFlight("stationary")
@@ -201,16 +166,6 @@ def test_tilt_and_descent_stay_within_their_limits():
     falls = -np.diff(flight.heights) / PERIOD_S
     assert falls.max() < 0.85  # with gusts
     assert (-falls).max() < 0.75
-
-
-def test_the_height_of_a_sighting_tells_the_height_of_the_pad():
-    """Where the ground is does not matter to a landing on something that stands on it."""
-    flight = PadFlight("stationary")
-    flight.until(lambda decision: decision.state is LandState.COMMITTED)
-    true = -flight.world.towards_pad[2]
-    assert flight.decisions[-1].distance == pytest.approx(true, abs=0.15)
-    assert true < LandParameters().commit_height + 0.1
-    assert flight.drone.position[2] > true + LANDING_GEAR
 
 
 finite = st.floats(-1e6, 1e6)

@@ -13,8 +13,8 @@ from rclpy.qos import DurabilityPolicy, QoSProfile
 from sensor_msgs.msg import CameraInfo, Image, Imu
 from std_msgs.msg import Bool
 
-from drone_bridge.controllers.land_on_pad.frame import pad_message, read_measured
-from drone_bridge.controllers.land_on_pad.parameters import LandParameters
+from drone_bridge.controllers.land_on_pad.behaviour import pad_message, read_measured
+from drone_bridge.controllers.land_on_pad.pilot import LandParameters
 from drone_bridge.motion.quaternions import quaternion_from_euler
 from drone_bridge.msg import ControllerState, LandingPad
 from drone_bridge.ros.frames import set_quaternion

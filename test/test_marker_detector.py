@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from pad_flight import PATTERNS, PadFlight
 
-from drone_bridge.controllers.land_on_pad.data import PadSighting
+from drone_bridge.controllers.land_on_pad.pilot import PadSighting
 from drone_bridge.motion.matrices import rotation_from_angles
 from drone_bridge.telemetry.emulator.camera import DownwardCamera
 from drone_bridge.telemetry.emulator.pad import MARKER_DICTIONARY, MARKERS, PAD_HEIGHT

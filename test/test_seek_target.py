@@ -7,11 +7,14 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pytest
 
-from drone_bridge.controllers.seek_target.commands_in_flight import CommandsInFlight
-from drone_bridge.controllers.seek_target.parameters import SeekParameters
-from drone_bridge.controllers.seek_target.pilot import STANDING_TIME, SeekState, SeekTarget
-from drone_bridge.controllers.seek_target.sphere_detector import SphereDetector
-from drone_bridge.controllers.seek_target.target_estimator import TargetEstimator
+from drone_bridge.controllers.seek_target.pilot import (
+    STANDING_TIME,
+    CommandsInFlight,
+    SeekParameters,
+    SeekState,
+    SeekTarget,
+)
+from drone_bridge.controllers.seek_target.target import SphereDetector, TargetEstimator
 from drone_bridge.motion.attitude_estimator import AttitudeEstimator, MeasuredAttitude
 from drone_bridge.motion.flight_control import (
     Command,
@@ -29,10 +32,8 @@ from drone_bridge.motion.quaternions import (
     rotated,
 )
 from drone_bridge.motion.wind import WindRotation
-from drone_bridge.testbed.device.motion import Airframe, DroneState, Motion, rotation_from_testbed_angles
-from drone_bridge.testbed.emulator.flight import REACHED_WITHIN_M, Flight
-from drone_bridge.testbed.emulator.stereo_camera import StereoCamera
-from drone_bridge.testbed.emulator.world import GREY, RED, Sphere, World
+from drone_bridge.testbed.device import Airframe, DroneState, Motion, rotation_from_testbed_angles
+from drone_bridge.testbed.emulator.world import GREY, REACHED_WITHIN_M, RED, Flight, Sphere, StereoCamera, World
 from drone_bridge.vision.pinhole import Pinhole
 
 pytestmark = pytest.mark.slow
@@ -139,27 +140,10 @@ def test_it_reaches_the_target_in_wind_that_turns_the_drone(seed, rotation):
     assert_reached_and_held(fly(world, layout="pitch_roll"))
 
 
-def test_it_holds_for_as_long_as_it_runs():
-    outcome = fly(World.random(1), hold=8)
-    assert_reached_and_held(outcome)
-    assert outcome.decisions[-1].state is SeekState.HOLDING
-    assert outcome.distances[-1] == pytest.approx(SeekParameters().hold_distance, abs=0.02)
-
-
-def test_a_slow_small_and_late_picture_is_enough():
-    outcome = fly(World.random(5), rate=20, delay=3, eyes=Eyes(64, 48, 120, 100))
-    assert_reached_and_held(outcome, rate=20)
-
-
 def test_a_narrow_view_that_the_target_fills_is_enough():
     # Looking straight at a target 0.65 m away, nothing but red would be seen.
     outcome = fly(World.random(2), rate=30, eyes=Eyes(96, 96, 60, 60), hold=3)
     assert_reached_and_held(outcome, rate=30)
-
-
-@pytest.mark.parametrize("mass", [0.5, 2.0])
-def test_the_drones_mass_does_not_matter(mass):
-    assert_reached_and_held(fly(World.random(4), rate=30, drone=replace(DRONE, mass=mass)), rate=30)
 
 
 def test_it_looks_higher_for_what_it_can_not_see_from_here():
@@ -329,13 +313,6 @@ def test_impossible_drones_and_parameters_are_refused(make, message):
         make()
 
 
-def test_an_image_of_another_size_is_refused():
-    behaviour = SeekTarget(SeekParameters(), DRONE, Eyes(40, 40).pinhole, BASELINE)
-    image = np.zeros((40, 41, 3), np.uint8)
-    with pytest.raises(ValueError, match=r"\(40, 41, 3\)"):
-        behaviour.update(0.0, image, image, MeasuredAttitude())
-
-
 def outlines(eyes, *spheres):
     detector = eyes.detector
     return [detector.detect(image) for image in eyes.camera.render(DroneState.at_start(), spheres)]
@@ -353,13 +330,6 @@ def located(eyes, *spheres, radius=0.5, deviation=0.005):
 )
 def test_the_outline_tells_where_the_target_is(place):
     assert located(Eyes(), at_body(*place)).position == pytest.approx(place, rel=0.06, abs=0.06)
-
-
-@pytest.mark.parametrize("place", [(2, 3.4, 0), (2, -3.4, 0), (2, 0, 3.4), (1, 1.7, -1.7)])
-def test_what_the_edge_of_the_image_cuts_off_is_not_needed(place):
-    seen = [outline for outline in outlines(Eyes(), at_body(*place)) if outline]
-    assert seen
-    assert located(Eyes(), at_body(*place)).position == pytest.approx(place, rel=0.03, abs=0.03)
 
 
 def test_what_an_obstacle_hides_is_not_needed():
@@ -382,24 +352,6 @@ def test_a_sliver_between_obstacles_tells_the_direction_and_nothing_false():
     assert abs(x - 6) < 3 * estimator.position_deviation
 
 
-def test_an_obstacle_behind_the_target_costs_nothing():
-    target, wall = at_body(3, 0, 0), at_body(12, 0, 0, radius=8, colour=GREY)
-    assert located(Eyes(), target, wall).position == pytest.approx((3, 0, 0), abs=0.05)
-
-
-def test_stereo_finds_a_radius_that_is_not_known():
-    estimator = located(Eyes(400, 400), at_body(2, 0.3, 0), radius=0.25, deviation=1.0)
-    assert estimator.radius == pytest.approx(0.5, rel=0.1)
-    assert estimator.position == pytest.approx((2, 0.3, 0), abs=0.2)
-
-
-def test_one_eye_is_enough_for_a_known_radius():
-    estimator = TargetEstimator(BASELINE, 0.2, 0.5, 0.005)
-    left, _ = outlines(Eyes(), at_body(3, 0.5, 0.2))
-    estimator.correct([left, None], np.eye(3))
-    assert estimator.position == pytest.approx((3, 0.5, 0.2), abs=0.08)
-
-
 def test_a_blank_image_shows_nothing_and_a_red_one_no_edge():
     detector = Eyes(30, 20).detector
     assert detector.detect(np.full((20, 30, 3), 255, np.uint8)) is None
@@ -407,13 +359,6 @@ def test_a_blank_image_shows_nothing_and_a_red_one_no_edge():
     assert len(outline.edges) == 0
     assert outline.fills_view
     assert outline.middle == pytest.approx([1, 0, 0])
-
-
-def test_the_solid_angle_is_that_of_the_sphere():
-    left, _ = outlines(Eyes(800, 800), at_body(2, 0.5, -0.7))
-    distance = math.dist((2, 0.5, -0.7), (0, BASELINE / 2, 0))
-    cosine = math.sqrt(1 - (0.5 / distance) ** 2)
-    assert left.solid_angle == pytest.approx(math.tau * (1 - cosine), rel=0.01)
 
 
 @pytest.mark.parametrize("position", [(4, 0, 0), (6, 2, -1)])
@@ -431,25 +376,6 @@ def test_wind_is_estimated_from_the_target_s_apparent_motion(position):
 
 def turned(rates, time, start=None):
     return (np.eye(3) if start is None else start) @ rotation_from_vector(np.array(rates) * time)
-
-
-def test_commanded_rates_are_integrated():
-    estimator = AttitudeEstimator(MeasuredAttitude())
-    for _ in range(60):
-        estimator.predict((0.3, -0.2, 0.5), STEP)
-    assert estimator.rotation == pytest.approx(turned([0.3, -0.2, 0.5], 1.0))
-
-
-def test_a_roll_that_is_not_measured_shows_when_the_drone_yaws():
-    truth = rotation_from_angles(0.1, 0.0, 0.0)
-    estimator = AttitudeEstimator(MeasuredAttitude(pitch=0.0, yaw=0.0))
-    rates = np.array([0, 0, 2.0])
-    for _ in range(60):
-        truth = turned(rates, STEP, truth)
-        _, pitch, yaw = angles_from_rotation(truth)
-        estimator.predict(rates, STEP)
-        estimator.correct(MeasuredAttitude(pitch=pitch, yaw=yaw))
-    assert angles_from_rotation(estimator.rotation)[0] == pytest.approx(angles_from_rotation(truth)[0], abs=0.01)
 
 
 @pytest.mark.parametrize("angles", [(0.1, -0.4, 3.0), (-1, 0.5, -3.1)])
@@ -491,12 +417,6 @@ def control(**limits):
     )
 
 
-def test_thrust_carries_the_weight():
-    command = control().command(IDENTITY, (0, 0, 9.81), 0.0, STEP)
-    assert (command.roll_rate, command.pitch_rate, command.yaw_rate) == (0, 0, 0)
-    assert command.thrust == pytest.approx(9.81)
-
-
 def test_it_leans_where_it_wants_to_go():
     forward = control().command(IDENTITY, (1, 0, 9.81), 0.0, STEP)
     assert forward.pitch_rate > 0
@@ -520,7 +440,3 @@ def test_the_attitude_converges_to_the_wanted_thrust_within_the_tilt_limit():
     tilt = math.acos(up[2])
     assert tilt == pytest.approx(0.5, abs=1e-3)
     assert up[:2] / math.sin(tilt) == pytest.approx(np.array([4, 1]) / math.sqrt(17), abs=1e-3)
-
-
-def test_upside_down_it_turns_over():
-    assert steered((math.pi - 0.01, 0, 0), (0, 0, 9.81), 240)[2] == pytest.approx(1, abs=1e-3)

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from drone_bridge.controllers.stamped_sets import KEPT, StampedSets
+from drone_bridge.controllers.messages import KEPT, StampedSets
 
 TOPICS = ("left", "right", "info")
 
@@ -47,46 +47,11 @@ def test_a_set_is_delivered_once_in_whatever_order_it_comes(sets, complete, orde
     assert complete == [(1, "lri")]
 
 
-def test_incomplete_sets_are_not_delivered(sets, complete):
-    add(sets, 1, "left", "right")
-    add(sets, 2, "right", "info")
-    assert complete == []
-
-
-def test_sets_that_overlap_are_kept_apart(sets, complete):
-    add(sets, 1, "left", "right")
-    add(sets, 2, "left")
-    add(sets, 1, "info")
-    add(sets, 2, "right", "info")
-    assert complete == [(1, "lri"), (2, "lri")]
-
-
-def test_a_nanosecond_makes_another_set(sets, complete):
-    add(sets, 1.0, "left", "right")
-    add(sets, 1.000000001, "info")
-    assert complete == []
-
-
 def test_of_two_messages_with_the_same_stamp_the_newest_counts(sets, complete):
     sets.add("left", Message(1, "old"))
     sets.add("left", Message(1, "new"))
     add(sets, 1, "right", "info")
     assert complete == [(1, "newri")]
-
-
-def test_messages_before_a_complete_set_are_dropped(sets, complete):
-    add(sets, 1, "left", "right")  # its info has been lost
-    add(sets, 2, *TOPICS)
-    add(sets, 1, "info")
-    assert complete == [(2, "lri")]
-
-
-def test_messages_after_a_complete_set_are_kept(sets, complete):
-    add(sets, 1, "left", "right")
-    add(sets, 2, "left", "right")
-    add(sets, 1, "info")
-    add(sets, 2, "info")
-    assert complete == [(1, "lri"), (2, "lri")]
 
 
 def test_stamps_that_run_back_start_over(sets, complete):

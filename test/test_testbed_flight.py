@@ -10,13 +10,12 @@ from drone_bridge.motion.velocity_control import VelocityCommand, VelocityParame
 from drone_bridge.ros.frames import BodyRates
 from drone_bridge.testbed.bridge import TestbedFlight
 from drone_bridge.testbed.codec import AngleUnit, Constants, SensorFrame
-from drone_bridge.testbed.device.motion import Airframe, DroneState, Motion
+from drone_bridge.testbed.device import Airframe, DroneState, Motion
 from drone_bridge.testbed.topics import Command
 
 CONSTANTS = Constants(90.0, 90.0, 4, 4, 0.25, 1.0, 9.81, 0.2, 25.0, 720.0, 720.0, 720.0)
 STEP_S = 1 / 30
 FORWARD = VelocityCommand(forward=1.0)
-RATES = Command(BodyRates(0.1, 0.2, 0.3), 9.0)
 LAYOUTS = ["pitch_yaw", "pitch_roll", "pose"]
 
 

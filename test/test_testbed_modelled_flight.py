@@ -4,7 +4,6 @@
 import contextlib
 import io
 import math
-import random
 from dataclasses import replace
 
 import numpy as np
@@ -13,8 +12,7 @@ from quadrotor import Quadrotor
 
 from drone_bridge.programs.plan import parse_plan
 from drone_bridge.testbed.codec import AngleUnit, Constants, MotionParameters, SensorFrame
-from drone_bridge.testbed.device.modelled_flight import LONGEST_STEP_S, FlightLimits, ModelledFlight
-from drone_bridge.testbed.device.motion import Airframe, DroneState, Motion
+from drone_bridge.testbed.device import LONGEST_STEP_S, Airframe, DroneState, FlightLimits, ModelledFlight, Motion
 from drone_bridge.testbed.operator import Pilot
 
 CONSTANTS = Constants(120.0, 90.0, 4, 4, 0.0, 1.5, 9.81, 0.2, 25.0, 720.0, 720.0, 720.0)
@@ -90,12 +88,6 @@ def begun(*arguments, **options):
     flown = Flown(*arguments, **options)
     flown.told()
     return flown
-
-
-def test_a_drone_that_hovers_is_a_vehicle_at_rest():
-    velocity, frame = begun().answers(HOVER, 5.0)
-    assert velocity == pytest.approx((0, 0, 0, 0), abs=1e-9)
-    assert (frame.pitch, frame.roll, *frame.position) == pytest.approx((0,) * 5, abs=1e-9)
 
 
 @pytest.mark.parametrize("unit", list(AngleUnit))
@@ -224,16 +216,6 @@ def fly(flown, carried=lambda frame: frame):
     return farthest
 
 
-def test_an_autopilot_that_is_not_told_its_roll_bears_a_noisy_heading():
-    """It infers its roll from the rest. With the heading as it is measured it would end 4.4 m to the side."""
-    noise = random.Random(1)
-    flown = Flown(has_position=False, heading_gain=GAIN)
-    flown.measured_heading = lambda: flown.vehicle.heading + noise.gauss(0.0, 0.002)
-    fly(flown, lambda frame: replace(frame, roll=None))
-    x, y, z = flown.vehicle.position
-    assert (x, y, -z) == pytest.approx((0, 0, 2.0), abs=0.6)
-
-
 @pytest.mark.parametrize(
     ("vehicle", "layout"),
     [
@@ -289,21 +271,6 @@ def test_a_quadrotor_that_is_located_flies_the_plan(layout, rate_hz):
         expected = (2 * math.cos(yaw), 2 * math.sin(yaw), 0.0)
         assert math.dist(quadrotor.position, expected) < 0.15, seed
         assert math.remainder(quadrotor.yaw - yaw, math.tau) == pytest.approx(1.0, abs=0.05)
-
-
-def test_odometry_that_begins_and_ends_in_flight_leaves_the_model_as_it_is():
-    """An autopilot that estimates its velocity by its commands would drift by what it lost."""
-    flight = ModelledFlight(CONSTANTS, AngleUnit.DEGREES, LIMITS, GAIN, tells_position=False)
-    frame = SensorFrame(b"", b"", 0.0, 0.0, 0.0, 0.0)
-    flight.observe(frame)
-    flight.follow(MotionParameters(10 / STEP_S, 0.0, 0.0, WEIGHT_N))
-    assert flight.observe(replace(frame, time=STEP_S)).pitch == pytest.approx(10)
-    before = flight.follow(HOVER)
-    located = replace(frame, time=2 * STEP_S, position=(9.0, 9.0, 9.0))
-    assert flight.observe(located).pitch == pytest.approx(10)
-    assert flight.follow(HOVER).ahead == pytest.approx(before.ahead, abs=0.1)
-    assert flight.observe(replace(frame, time=3 * STEP_S)).pitch == pytest.approx(10)
-    assert flight.follow(HOVER).ahead == pytest.approx(before.ahead, abs=0.2)
 
 
 def test_a_vehicle_that_was_blown_away_is_brought_back_where_the_autopilot_is_not_told():

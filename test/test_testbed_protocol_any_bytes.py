@@ -24,7 +24,6 @@ from testbed_bytes import (
     feed_by_copy,
     frame_bytes,
     pack_constants,
-    plain,
     send_all,
     single_bytes,
     split,
@@ -165,55 +164,6 @@ def test_a_frame_sent_after_too_many_answers_gets_none_of_them():
 
 def image_pairs(width, height):
     return st.tuples(*2 * [st.binary(min_size=3 * width * height, max_size=3 * width * height)])
-
-
-@st.composite
-def conversations(draw):
-    layout, unit = draw(st.sampled_from(LAYOUTS)), draw(st.sampled_from(UNITS))
-    half_turn = 180.0 if unit is AngleUnit.DEGREES else 3.125
-    angle_of_view = float32s(0.125, half_turn - 0.0625)
-    width, height = draw(st.integers(1, 5)), draw(st.integers(1, 5))
-    constants = Constants(
-        draw(angle_of_view),
-        draw(angle_of_view),
-        width,
-        height,
-        *(draw(float32s(0)) for _ in range(2)),
-        draw(float32s()),  # gravity, which some send negative
-        *(draw(float32s(0)) for _ in range(5)),
-    )
-    times = sorted(draw(st.lists(float32s(), max_size=3)))
-    names = {"x", "y", "z", "heading", "yaw", "roll"} & set(FLOATS[layout])
-    frames = []
-    for time in times:
-        left, right = draw(image_pairs(width, height))
-        values = {name: draw(float32s()) for name in sorted(names)}
-        position = (values["x"], values["y"], values["z"]) if "x" in values else None
-        yaw = values.get("heading", values.get("yaw"))
-        pitch = draw(float32s(-half_turn, half_turn))
-        frames.append(SensorFrame(left, right, time, pitch, values.get("roll"), yaw, position))
-    replies = [MotionParameters(*(draw(float32s()) for _ in range(4))) for _ in times]
-    return layout, unit, constants, frames, replies
-
-
-@examples(80)
-@given(conversations())
-def test_any_valid_conversation_arrives_as_it_was_sent(conversation):
-    layout, unit, constants, frames, replies = conversation
-    testbed = TestbedConnection(layout, unit)
-    autopilot = AutopilotConnection(layout, unit)
-    autopilot.receive_data(testbed.send(constants))
-    assert autopilot.next_event() == constants
-    for frame, reply in zip(frames, replies, strict=True):
-        assert not autopilot.must_answer
-        autopilot.receive_data(testbed.send(frame))
-        assert plain(autopilot.next_event()) == frame
-        assert autopilot.must_answer
-        testbed.receive_data(autopilot.send(reply))
-        assert testbed.next_event() == reply
-    for connection in (testbed, autopilot):
-        connection.receive_eof()
-        assert drain(connection) == [ConnectionClosed()]
 
 
 def near(edge):

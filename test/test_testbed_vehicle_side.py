@@ -4,16 +4,14 @@
 from dataclasses import replace
 
 import pytest
-from testbed_bytes import CONSTANTS, FRAME, LAYOUTS, LEFT, REPLY, RIGHT, constants_bytes, frame_bytes
+from testbed_bytes import CONSTANTS, FRAME, LEFT, REPLY, RIGHT, constants_bytes, frame_bytes
 
 from drone_bridge.testbed.codec import (
     NEED_DATA,
     AttitudeLayout,
     AutopilotConnection,
-    ConnectionClosed,
-    MotionParameters,
 )
-from drone_bridge.testbed.device.conversation import Conversation, Dialect
+from drone_bridge.testbed.device import Conversation, Dialect
 from drone_bridge.wire.events import RemoteProtocolError
 
 
@@ -50,38 +48,6 @@ def frames_at(*times):
     return [replace(FRAME, time=time) for time in times]
 
 
-@pytest.mark.parametrize("layout", LAYOUTS)
-def test_constants_come_first_and_frames_in_their_layout(layout):
-    drone = Drone(FRAME)
-    conversation = Conversation(drone, Dialect(layout))
-    assert conversation.opening() == constants_bytes()
-    assert b"".join(conversation.next_frame(0.0)) == frame_bytes(layout)
-
-
-def test_a_frame_waits_for_the_answer_to_the_one_before():
-    drone, conversation = begun(*frames_at(0.0, 0.5))
-    assert conversation.next_frame(0.0)
-    assert conversation.awaits_answer
-    assert conversation.next_frame(1.0) == []
-    assert conversation.next_event(1.0) is NEED_DATA
-    data = reply_bytes()
-    conversation.receive_data(data[:7])
-    assert conversation.next_event(1.0) is NEED_DATA
-    conversation.receive_data(data[7:])
-    assert conversation.next_event(1.0) == REPLY
-    assert drone.flown == [REPLY]
-    assert b"".join(conversation.next_frame(1.0)) == frame_bytes(time=0.5)
-    assert len(drone.frames) == 0
-
-
-def test_nothing_is_sent_while_nothing_is_sensed():
-    drone, conversation = begun()
-    assert conversation.next_frame(0.0) == []
-    assert not conversation.awaits_answer
-    drone.frames += frames_at(0.0)
-    assert conversation.next_frame(0.0)
-
-
 def test_an_answer_that_came_ahead_of_its_frame_counts_when_the_frame_is_out():
     drone, conversation = begun(*frames_at(0.0))
     conversation.receive_data(reply_bytes())
@@ -112,13 +78,6 @@ def test_a_testbed_waits_for_an_answer_forever_unless_told_otherwise():
     assert drone.flown == [REPLY]
 
 
-def test_an_autopilot_that_leaves_between_answers_has_left():
-    _, conversation = begun(*frames_at(0.0))
-    conversation.next_frame(0.0)
-    conversation.receive_eof()
-    assert conversation.next_event(0.0) == ConnectionClosed()
-
-
 def test_invalid_answers_are_not_flown():
     drone, conversation = begun(*frames_at(0.0))
     conversation.next_frame(0.0)
@@ -126,19 +85,6 @@ def test_invalid_answers_are_not_flown():
     with pytest.raises(RemoteProtocolError, match="pitch_rate is nan"):
         conversation.next_event(0.0)
     assert drone.flown == []
-
-
-def test_time_0_is_a_new_simulation_on_the_same_connection():
-    drone, conversation = begun(*frames_at(0.0, 0.5, 0.0))
-    autopilot = AutopilotConnection()
-    autopilot.receive_data(constants_bytes())
-    for _ in range(3):
-        autopilot.receive_data(b"".join(conversation.next_frame(0.0)))
-        while autopilot.next_event() is not NEED_DATA:
-            pass
-        conversation.receive_data(autopilot.send(MotionParameters(0, 0, 0, 1)))
-        conversation.next_event(0.0)
-    assert len(drone.flown) == 3
 
 
 def test_a_dialect_may_count_gravity_upwards():

@@ -16,7 +16,7 @@ from drone_bridge.motion.attitude_estimator import MeasuredAttitude
 from drone_bridge.motion.flight_control import Command, DroneModel
 from drone_bridge.motion.velocity_control import HOVER, VelocityCommand, VelocityControl, VelocityParameters
 from drone_bridge.motion.wind import WindRotation
-from drone_bridge.testbed.device.motion import Airframe, DroneState, rotation_from_testbed_angles
+from drone_bridge.testbed.device import DroneState, rotation_from_testbed_angles
 
 pytestmark = pytest.mark.slow
 
@@ -61,12 +61,6 @@ def test_without_positions_the_velocity_is_that_through_the_air(layout):
     assert 0.9 < error < math.hypot(x, y, z) + SPEED_TOLERANCE
 
 
-@pytest.mark.parametrize("layout", LAYOUTS)
-def test_zero_hovers_for_a_minute(layout):
-    flight = fly(layout, [(60.0, HOVER)])
-    assert max(np.abs(moment.state.position).max() for moment in flight) < 1e-3
-
-
 def test_zero_holds_the_place_in_gusts():
     flight = fly("pose", [(30.0, HOVER)], *WINDS["0.7 m/s, gusts 0.3 m/s"])
     assert max(np.linalg.norm(moment.state.position) for moment in flight) < 0.3
@@ -79,12 +73,6 @@ def test_zero_holds_the_place_in_gusts():
 def test_wind_that_turns_the_drone_does_not_carry_it_away(layout, rotation, farthest):
     flight = fly(layout, [(30.0, HOVER)], rotation=WindRotation.parse(rotation))
     assert max(np.linalg.norm(moment.state.position) for moment in flight) < farthest
-
-
-def test_angles_that_are_rounded_to_hundredths_of_a_degree_are_good_enough_for_wind_that_turns(monkeypatch):
-    monkeypatch.setattr(measuring.np, "float32", lambda value: round(value, 2))
-    flight = fly("pitch_roll", [(30.0, HOVER)], rotation=WindRotation.parse("-2 3 1.7"))
-    assert max(np.linalg.norm(moment.state.position) for moment in flight) < 0.2
 
 
 @examples(40)
@@ -101,12 +89,6 @@ def test_any_attitude_ends_in_a_hover(layout, heading, pitch, roll):
     flight = fly(layout, [(8.0, HOVER)], start=start)
     assert max(map(abs, flight[-1].flown)) < 0.02
     assert way(flight) < 5
-
-
-@pytest.mark.parametrize("layout", LAYOUTS)
-def test_a_drone_without_drag_and_a_heavy_one_follow_as_well(layout):
-    for airframe in (Airframe(drag=0.0), Airframe(mass=2.0, gravity=9.81, drag=0.5)):
-        assert speed_error(fly(layout, SCRIPT[:6], airframe=airframe)) < 2 * SPEED_TOLERANCE
 
 
 def test_velocities_are_limited():

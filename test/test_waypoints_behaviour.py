@@ -2,9 +2,7 @@
 """drone_controller with the behaviour waypoints, as a process; the test plays the vehicle."""
 
 import math
-import re
 import threading
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,12 +11,10 @@ from nav_msgs.msg import Odometry
 from processes import Process
 from ros_session import wait_until
 
-from drone_bridge.controllers.waypoints.behaviour import PARAMETERS
 from drone_bridge.motion.quaternions import quaternion_from_euler
 from drone_bridge.msg import ControllerState
 from drone_bridge.ros.frames import set_quaternion
 
-PAGE = Path(__file__).parent.parent / "docs" / "waypoints.md"
 PERIOD_S = 0.02
 POINTS = "['x=1 y=0 z=-0.5 yaw=1.5708', 'x=1 y=1 z=-0.5']"
 STILL = Twist()
@@ -146,10 +142,3 @@ def test_invalid_waypoints_are_refused_with_a_sentence(points, sentence):
         assert process.wait() == 1
         process.wait_for_line(sentence)
         assert "Traceback" not in process.output
-
-
-def test_the_page_names_every_parameter_and_no_other():
-    rows = re.findall(r"^\| (`.+?) \|", PAGE.read_text(), re.MULTILINE)
-    listed = [name for row in rows[1:] for name in re.findall(r"`(\w+)`", row)]
-    assert rows[0] == "`waypoints.`"
-    assert sorted(f"waypoints.{name}" for name in listed) == sorted(declared.name for declared in PARAMETERS)

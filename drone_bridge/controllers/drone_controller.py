@@ -5,11 +5,9 @@ from typing import Any, Final, Protocol
 
 from rclpy.node import Node
 
-from drone_bridge.controllers import velocity
-from drone_bridge.controllers.flight_plan import behaviour as flight_plan
+from drone_bridge.controllers import flight_plan, velocity, waypoints
 from drone_bridge.controllers.land_on_pad import behaviour as land_on_pad
 from drone_bridge.controllers.seek_target import behaviour as seek_target
-from drone_bridge.controllers.waypoints import behaviour as waypoints
 from drone_bridge.ros.parameters import DeclaredParameters, ParameterDeclaration
 from drone_bridge.ros.program import run
 

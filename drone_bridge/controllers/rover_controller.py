@@ -9,9 +9,8 @@ from nav_msgs.msg import Odometry
 from rclpy.clock import Clock, ClockType  # type: ignore[attr-defined] # where humble has it, too
 from rclpy.node import Node
 
-from drone_bridge.controllers.pose_messages import read_pose
+from drone_bridge.controllers.messages import VelocityCommands, read_pose
 from drone_bridge.controllers.rover_patterns import PATTERNS, Limits, Pattern, PoseEstimate, Velocity
-from drone_bridge.controllers.velocity_commands import VelocityCommands
 from drone_bridge.ros.compatible_subscription import subscribe
 from drone_bridge.ros.diagnostics import LogLimiter
 from drone_bridge.ros.frames import FrameNames, Pose, WheelOdometry

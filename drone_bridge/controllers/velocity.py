@@ -14,8 +14,7 @@ from geometry_msgs.msg import Twist, TwistStamped
 from nav_msgs.msg import Odometry
 from rclpy.node import Node
 
-from drone_bridge.controllers.pose_messages import read_pose
-from drone_bridge.controllers.state_publisher import StatePublisher
+from drone_bridge.controllers.messages import StatePublisher, read_pose
 from drone_bridge.motion.attitude_estimator import MeasuredAttitude
 from drone_bridge.motion.velocity_control import HOVER, VelocityCommand, VelocityControl, VelocityParameters
 from drone_bridge.msg import CommandRates, DroneProperties

@@ -5,9 +5,7 @@ from collections import deque
 
 import numpy as np
 
-from drone_bridge.controllers.land_on_pad.data import LandState, Measured, PadSighting
-from drone_bridge.controllers.land_on_pad.parameters import LandParameters
-from drone_bridge.controllers.land_on_pad.pilot import LandOnPad
+from drone_bridge.controllers.land_on_pad.pilot import LandOnPad, LandParameters, LandState, Measured, PadSighting
 from drone_bridge.motion.matrices import rotation_from_angles
 from drone_bridge.telemetry.codec import DroneCommand
 from drone_bridge.telemetry.emulator.rover import Pattern

@@ -12,27 +12,419 @@ relative position. Each set of measurements goes through three stages:
 from __future__ import annotations
 
 import math
-from typing import Final
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import Enum
 
 import numpy as np
 
-from drone_bridge.controllers.land_on_pad.data import Decision, LandState, Measured
-from drone_bridge.controllers.land_on_pad.pad_estimator import PadEstimator
-from drone_bridge.controllers.land_on_pad.parameters import LandParameters
-from drone_bridge.controllers.land_on_pad.search_pattern import ExpandingSquare
-from drone_bridge.controllers.land_on_pad.tilt_control import ShareCommand, TiltControl, TiltGains, acceleration_of_tilt
-from drone_bridge.motion.matrices import Matrix, Vector
+from drone_bridge.described import described
+from drone_bridge.motion.matrices import Matrix, Vector, limited
 
-LONGEST_GAP: Final = 1.0  # s between measurements, after which everything starts over
-OLDEST_SIGHTING: Final = 0.5  # s
-HIGH_ENOUGH: Final = 0.8  # of search_height, from where on the drone flies along the search pattern
-FLYING: Final = 0.5  # m above ground, or where it landed; a drone that has been so high can land
-FAR_HYSTERESIS: Final = 1.2  # how much farther off a pad has to get to be approached again
-VIEW_SLOPE: Final = 0.35  # m aside for each m of height, within which a pad is in view unless the drone tilts hard
-ABORT_FACTOR: Final = 1.5  # times the radius within which a landing is committed
-RISE: Final = 0.5  # m above commit_height, up to where an aborted landing climbs
-STILL_SPEED: Final = 0.1  # m/s; slower than that on its way down, something carries the drone ...
-STILL_TIME: Final = 0.3  # s ... when it lasts so long
+
+@dataclass(frozen=True, slots=True)
+class LandParameters:
+    """How to search, follow and descend.
+
+    Raises ValueError when the drone would have to tilt further than it can.
+    """
+
+    # How the drone answers.
+    full_tilt: float = described(0.5, "Tilt for a share of 1 in cmd_vel, rad.", 0.01, 1.5)
+    thrust_acceleration: float = described(5.0, "Upward acceleration for a share of 1 in cmd_vel, m/s^2.", 0.1, 100.0)
+    response_time: float = described(0.2, "From a command to its effect, s.", 0.0, 2.0)
+
+    # Limits.
+    max_tilt: float = described(0.35, "Tilt limit, rad.", 0.02, 1.2)
+    max_speed: float = described(2.5, "Towards the pad, beyond the pad's own speed, m/s.", 0.1, 20.0)
+    max_deceleration: float = described(2.0, "Deceleration on which braking distances are based, m/s^2.", 0.1, 10.0)
+    max_climb_speed: float = described(2.0, "m/s.", 0.1, 10.0)
+    max_descent_speed: float = described(1.5, "Speed while searching, m/s.", 0.1, 10.0)
+
+    # Search.
+    search_height: float = described(7.0, "Height above ground while searching, m.", 0.5, 100.0)
+    search_speed: float = described(1.5, "Speed while searching, m/s.", 0.1, 20.0)
+    search_spacing: float = described(4.0, "Distance between the lanes of the search pattern, m.", 0.2, 100.0)
+    search_radius: float = described(10.0, "How far the search goes before it starts over, m.", 1.0, 1000.0)
+    lost_time: float = described(0.5, "Time without sight of the pad after which the drone climbs, s.", 0.05, 10.0)
+    coast_time: float = described(3.0, "Time without sight of the pad after which the search restarts, s.", 0.1, 60.0)
+
+    # Landing.
+    align_radius: float = described(0.2, "Maximum distance from the pad's centre for landing, m.", 0.01, 10.0)
+    align_slope: float = described(
+        0.2, "Additional distance allowed while descending, per m above commit_height.", 0.0, 2.0
+    )
+    align_speed: float = described(0.4, "Maximum speed relative to the pad for landing, m/s.", 0.02, 10.0)
+    commit_height: float = described(0.6, "Height above the pad below which the landing is not aborted, m.", 0.1, 10.0)
+    blind_deviation: float = described(
+        0.3,
+        "Standard deviation of the pad's position, while out of sight, above which a landing is aborted, m.",
+        0.01,
+        100.0,
+    )
+    touchdown_speed: float = described(0.5, "Sink rate at touchdown, m/s.", 0.05, 5.0)
+    touchdown_height: float = described(
+        0.2, "Upper bound of the height measured while standing on the pad, m.", 0.0, 2.0
+    )
+    descent_gain: float = described(1.0, "Additional sink rate per m above commit_height, 1/s.", 0.0, 10.0)
+    cut_time: float = described(2.0, "Time for which the motors are commanded to stop after touchdown, s.", 0.0, 60.0)
+
+    # Control.
+    position_gain: float = described(1.8, "Position gain close to the pad, 1/s.", 0.01, 20.0)
+    velocity_gain: float = described(4.0, "Velocity gain, 1/s.", 0.01, 20.0)
+    climb_gain: float = described(3.0, "1/s.", 0.01, 20.0)
+    trim_gain: float = described(1.0, "Integral gain against wind, 1/s^2.", 0.0, 20.0)
+    yaw_gain: float = described(
+        0.7, "Fraction of the full turn rate per rad of heading error, while searching.", 0.0, 20.0
+    )
+
+    def __post_init__(self) -> None:
+        if self.max_tilt > self.full_tilt:
+            raise ValueError(f"max_tilt has to be at most full_tilt, {self.full_tilt}, not {self.max_tilt}")
+        if self.lost_time > self.coast_time:
+            raise ValueError(f"lost_time has to be at most coast_time, {self.coast_time}, not {self.lost_time}")
+
+
+# Converts desired velocities to tilt and thrust, for a drone that is commanded in shares.
+
+
+GRAVITY = 9.81  # m/s^2
+MAX_SIDEWAYS_TRIM = 2.0  # m/s^2 of acceleration against wind and drag
+MAX_UPWARD_TRIM = 3.0  # m/s^2 against a hover that is not quite one, or tilted
+
+
+@dataclass(frozen=True, slots=True)
+class ShareCommand:
+    """Shares of full tilt, thrust and turn rate, each from -1 to 1."""
+
+    forward: float = 0.0  # of the full tilt, positive accelerates forward
+    left: float = 0.0  # of the full tilt
+    up: float = 0.0  # of the thrust beyond that of hovering
+    turn: float = 0.0  # of the full turn rate, positive turns left
+
+    @property
+    def is_finite(self) -> bool:
+        return all(map(math.isfinite, (self.forward, self.left, self.up, self.turn)))
+
+
+@dataclass(frozen=True, slots=True)
+class TiltGains:
+    """The drone's response, and the gains."""
+
+    full_tilt: float  # rad
+    thrust_acceleration: float  # m/s^2 upwards at full thrust
+    max_tilt: float  # rad, of what is asked for
+    velocity_gain: float  # 1/s, sideways
+    climb_gain: float  # 1/s, up and down
+    trim_gain: float  # 1/s^2: how fast what pushes the drone is learnt
+
+
+class TiltControl:
+    """A PI controller of the velocity. The integrals, in level axes, compensate for wind."""
+
+    def __init__(self, gains: TiltGains) -> None:
+        self._gains = gains
+        self._trim: Vector = np.zeros(3)  # m/s^2
+
+    def command(self, error: Vector, rotation: Matrix, turn: float, seconds: float) -> ShareCommand:
+        """Return the command for a velocity error.
+
+        Args:
+            error: wanted velocity minus the present one, 3, m/s.
+            rotation: the drone's attitude.
+            turn: share of the full turn rate.
+            seconds: since the last command.
+        """
+        gains = self._gains
+        self._learn(error, seconds)
+        acceleration = self._trim.copy()
+        acceleration[:2] += gains.velocity_gain * error[:2]
+        acceleration[2] += gains.climb_gain * error[2]
+        tilt = _tilt(acceleration[:2], gains.max_tilt)
+        heading = _heading(rotation)
+        aside = np.array([-heading[1], heading[0]])
+        return ShareCommand(
+            forward=_share(float(tilt @ heading) / gains.full_tilt),
+            left=_share(float(tilt @ aside) / gains.full_tilt),
+            up=_share(float(acceleration[2]) / gains.thrust_acceleration),
+            turn=_share(turn),
+        )
+
+    def _learn(self, error: Vector, seconds: float) -> None:
+        self._trim = self._trim + self._gains.trim_gain * seconds * np.clip(error, -1.0, 1.0)
+        self._trim[:2] = limited(self._trim[:2], MAX_SIDEWAYS_TRIM)
+        self._trim[2] = np.clip(self._trim[2], -MAX_UPWARD_TRIM, MAX_UPWARD_TRIM)
+
+
+def acceleration_of_tilt(rotation: Matrix) -> Vector:
+    """Return the horizontal acceleration, 2, m/s^2, of a drone whose thrust carries its weight."""
+    upright = max(float(rotation[2, 2]), 0.1)
+    acceleration: Vector = GRAVITY * rotation[:2, 2] / upright
+    return acceleration
+
+
+def _tilt(acceleration: Vector, most: float) -> Vector:
+    """Return the tilt, rad, towards a horizontal acceleration, 2, m/s^2."""
+    size = float(np.linalg.norm(acceleration))
+    tilt: Vector = min(math.atan(size / GRAVITY), most) * acceleration / max(size, 1e-9)
+    return tilt
+
+
+def _heading(rotation: Matrix) -> Vector:
+    forward: Vector = rotation[:2, 0]
+    return forward / max(float(np.linalg.norm(forward)), 1e-9)
+
+
+def _share(value: float) -> float:
+    return max(-1.0, min(1.0, value))
+
+
+# The inputs and outputs of the behaviour `land_on_pad`.
+
+
+class LandState(str, Enum):
+    """The state of the landing."""
+
+    SEARCHING = "searching"
+    APPROACHING = "approaching"
+    FOLLOWING = "following"
+    DESCENDING = "descending"
+    COMMITTED = "committed"
+    CLIMBING = "climbing"
+    LANDED = "landed"
+
+
+@dataclass(frozen=True, slots=True)
+class PadSighting:
+    """Position of the pad relative to the drone, with its uncertainty."""
+
+    stamp: float  # s, of when
+    offset: Vector  # from the drone, 3, m, levelled axes
+    deviation: float  # standard deviation of that along each horizontal axis, m
+    vertical_deviation: float  # and along the vertical one
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """The measurements of one moment. Level axes: z up, x along the nose at yaw 0."""
+
+    stamp: float  # s
+    rotation: Matrix  # from body to levelled axes
+    velocity: Vector  # 3, m/s
+    altitude: float  # m above the ground
+    sighting: PadSighting | None = None
+    landed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """The command, and the reason for it."""
+
+    command: ShareCommand
+    state: LandState
+    reason: str  # a human-readable phrase
+    distance: float | None  # to the pad, m; None while it is not known
+
+
+# Kalman filters for the position and velocity of pad and drone.
+#
+# Frame: levelled, z up, x where the drone looks when its yaw is 0. It has no fixed origin: without GPS, only the
+# difference between pad and drone is known, and how it changes.
+
+
+PAD, PAD_VELOCITY, DRONE_VELOCITY = range(3)  # rows of the horizontal state
+HEIGHT, CLIMB, PAD_HEIGHT = range(3)  # entries of the vertical state
+
+START_DRONE_SPEED_DEVIATION = 1.0  # m/s
+START_PAD_SPEED_DEVIATION = 0.5  # m/s
+START_HEIGHT_DEVIATION = 10.0  # m
+START_CLIMB_DEVIATION = 1.0  # m/s
+START_PAD_HEIGHT_DEVIATION = 0.3  # m above the ground that the altimeter measures from
+UNKNOWN_DEVIATION = 100.0  # m
+PAD_ACCELERATION_NOISE = 0.6  # m/s after 1 s; a rover that turns round changes its velocity at once
+DRONE_ACCELERATION_NOISE = 0.6  # m/s after 1 s: gusts, drag, and tilts that are not quite what was measured
+CLIMB_NOISE = 3.0  # m/s after 1 s, as thrust is not looked at
+PAD_HEIGHT_NOISE = 0.02  # m after 1 s
+VELOCITY_DEVIATION = 0.08  # m/s, by optical flow
+HEIGHT_DEVIATION = 0.05  # m
+CLIMB_DEVIATION = 0.1  # m/s
+UNRELATED_DEVIATIONS = 5.0  # a sighting this far from the expected position is not accepted at once ...
+BELIEVED_AFTER = 3  # ... but after this many in a row
+
+
+class PadEstimator:
+    """Fuses the drone's velocity and altitude with sightings of the pad.
+
+    Horizontally, both axes have the same noise and so one covariance: the state is 3 x 2, rows as named above. A pad
+    that has not been seen yet, or was forgotten, has no position; the drone's own motion is known all the same.
+    """
+
+    def __init__(self) -> None:
+        self._state: Vector = np.zeros((3, 2))
+        start = [UNKNOWN_DEVIATION, START_PAD_SPEED_DEVIATION, START_DRONE_SPEED_DEVIATION]
+        self._covariance: Vector = np.diag(start) ** 2
+        self._vertical: Vector = np.zeros(3)
+        start = [START_HEIGHT_DEVIATION, START_CLIMB_DEVIATION, START_PAD_HEIGHT_DEVIATION]
+        self._vertical_covariance: Vector = np.diag(start) ** 2
+        self._doubted = 0  # rejected sightings in a row
+        self.is_tracking = False
+
+    @property
+    def pad(self) -> Vector:
+        """The pad relative to the drone, 2, m. Meaningless before the first sighting."""
+        return np.array(self._state[PAD])
+
+    @property
+    def pad_velocity(self) -> Vector:
+        """Of the pad over ground, 2, m/s."""
+        return np.array(self._state[PAD_VELOCITY])
+
+    @property
+    def velocity(self) -> Vector:
+        """Of the drone over ground, 2, m/s."""
+        return np.array(self._state[DRONE_VELOCITY])
+
+    @property
+    def altitude(self) -> float:
+        """Of the drone above the ground, m."""
+        return float(self._vertical[HEIGHT])
+
+    @property
+    def climb_speed(self) -> float:
+        """Of the drone, upwards, m/s."""
+        return float(self._vertical[CLIMB])
+
+    @property
+    def height_above_pad(self) -> float:
+        """Of the drone, m; an unseen pad is assumed to lie on the ground."""
+        return float(self._vertical[HEIGHT] - self._vertical[PAD_HEIGHT])
+
+    @property
+    def pad_deviation(self) -> float:
+        """Standard deviation of the pad's position along each horizontal axis, m."""
+        return math.sqrt(float(self._covariance[PAD, PAD]))
+
+    def predict(self, acceleration: Vector, seconds: float) -> None:
+        """Advance in time, with the acceleration due to the drone's tilt (2, m/s^2)."""
+        transition = np.array([[1.0, seconds, -seconds], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]])
+        self._state = transition @ self._state
+        self._state[PAD] -= acceleration * seconds**2 / 2
+        self._state[DRONE_VELOCITY] += acceleration * seconds
+        noise = np.array([0.0, PAD_ACCELERATION_NOISE, DRONE_ACCELERATION_NOISE]) ** 2 * seconds
+        self._covariance = transition @ self._covariance @ transition.T + np.diag(noise)
+        climbing = np.array([[1.0, seconds, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]])
+        self._vertical = climbing @ self._vertical
+        noise = np.array([0.0, CLIMB_NOISE, PAD_HEIGHT_NOISE]) ** 2 * seconds
+        self._vertical_covariance = climbing @ self._vertical_covariance @ climbing.T + np.diag(noise)
+
+    def measured_velocity(self, velocity: Vector) -> None:
+        """Correct by the drone's velocity, 3, m/s."""
+        row = np.zeros(3)
+        row[DRONE_VELOCITY] = 1.0
+        self._correct(row, velocity[:2], VELOCITY_DEVIATION)
+        row = np.zeros(3)
+        row[CLIMB] = 1.0
+        self._correct_vertical(row, float(velocity[2]), CLIMB_DEVIATION)
+
+    def measured_altitude(self, altitude: float) -> None:
+        """Correct by the drone's height above the ground, m."""
+        row = np.zeros(3)
+        row[HEIGHT] = 1.0
+        self._correct_vertical(row, altitude, HEIGHT_DEVIATION)
+
+    def saw_pad(self, offset: Vector, age: float, deviation: float, vertical_deviation: float) -> bool:
+        """Correct by a sighting of the pad; return whether it was accepted.
+
+        Args:
+            offset: from the drone to the pad, 3, m, at the time of the sighting.
+            age: how long ago that was, s.
+            deviation: standard deviation of the offset along each horizontal axis, m.
+            vertical_deviation: and along the vertical one.
+        """
+        row = np.zeros(3)
+        row[PAD], row[PAD_VELOCITY], row[DRONE_VELOCITY] = 1.0, -age, age
+        if self.is_tracking and self._is_unrelated(row, offset[:2], deviation):
+            self._doubted += 1
+            if self._doubted < BELIEVED_AFTER:
+                return False
+            self.forget()
+        self._doubted = 0
+        self.is_tracking = True
+        self._correct(row, offset[:2], deviation)
+        above = np.zeros(3)
+        above[HEIGHT], above[CLIMB], above[PAD_HEIGHT] = 1.0, -age, -1.0
+        self._correct_vertical(above, -float(offset[2]), max(vertical_deviation, HEIGHT_DEVIATION))
+        return True
+
+    def forget(self) -> None:
+        """Forget the pad, not the drone's own motion."""
+        self.is_tracking = False
+        self._doubted = 0
+        self._state[:DRONE_VELOCITY] = 0.0
+        own = self._covariance[DRONE_VELOCITY, DRONE_VELOCITY]
+        self._covariance = np.diag([UNKNOWN_DEVIATION**2, START_PAD_SPEED_DEVIATION**2, own])
+
+    def _is_unrelated(self, row: Vector, offset: Vector, deviation: float) -> bool:
+        expected = math.sqrt(float(row @ self._covariance @ row) + deviation**2)
+        return bool(np.linalg.norm(offset - row @ self._state) > UNRELATED_DEVIATIONS * expected)
+
+    def _correct(self, row: Vector, measured: Sequence[float] | Vector, deviation: float) -> None:
+        gain, self._covariance = _gain(self._covariance, row, deviation)
+        self._state = self._state + np.outer(gain, np.asarray(measured) - row @ self._state)
+
+    def _correct_vertical(self, row: Vector, measured: float, deviation: float) -> None:
+        gain, self._vertical_covariance = _gain(self._vertical_covariance, row, deviation)
+        self._vertical = self._vertical + gain * (measured - float(row @ self._vertical))
+
+
+def _gain(covariance: Vector, row: Vector, deviation: float) -> tuple[Vector, Vector]:
+    """Return how a measurement of row @ state changes the state, and the covariance afterwards (Joseph's form)."""
+    gain = covariance @ row / (float(row @ covariance @ row) + deviation**2)
+    kept = np.eye(len(row)) - np.outer(gain, row)
+    return gain, kept @ covariance @ kept.T + deviation**2 * np.outer(gain, gain)
+
+
+# The expanding square, a pattern of search and rescue.
+
+
+CORNER_REACHED_M = 0.4
+_DIRECTIONS = ((1.0, 0.0), (0.0, 1.0), (-1.0, 0.0), (0.0, -1.0))
+
+
+class ExpandingSquare:
+    """Legs of 1, 1, 2, 2, 3, 3 ... times the spacing around a centre, each at a right angle to the one before.
+
+    At the radius it starts over in the middle.
+    """
+
+    def __init__(self, middle: Vector, spacing: float, radius: float) -> None:
+        self._middle = middle.copy()
+        self._spacing = spacing
+        self._radius = radius
+        self._leg = 0
+        self.corner = middle.copy()
+
+    def advance(self, position: Vector) -> Vector:
+        """Return the corner to fly to, the next one when this one is reached."""
+        if float(np.linalg.norm(self.corner - position)) < CORNER_REACHED_M:
+            direction = np.array(_DIRECTIONS[self._leg % len(_DIRECTIONS)])
+            self.corner = self.corner + (self._leg // 2 + 1) * self._spacing * direction
+            self._leg += 1
+            if float(np.abs(self.corner - self._middle).max()) > self._radius:
+                self.corner, self._leg = self._middle.copy(), 0
+        return self.corner
+
+
+LONGEST_GAP = 1.0  # s between measurements, after which everything starts over
+OLDEST_SIGHTING = 0.5  # s
+HIGH_ENOUGH = 0.8  # of search_height, from where on the drone flies along the search pattern
+FLYING = 0.5  # m above ground, or where it landed; a drone that has been so high can land
+FAR_HYSTERESIS = 1.2  # how much farther off a pad has to get to be approached again
+VIEW_SLOPE = 0.35  # m aside for each m of height, within which a pad is in view unless the drone tilts hard
+ABORT_FACTOR = 1.5  # times the radius within which a landing is committed
+RISE = 0.5  # m above commit_height, up to where an aborted landing climbs
+STILL_SPEED = 0.1  # m/s; slower than that on its way down, something carries the drone ...
+STILL_TIME = 0.3  # s ... when it lasts so long
 
 
 class LandOnPad:

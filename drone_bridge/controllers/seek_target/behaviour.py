@@ -1,33 +1,107 @@
 # SPDX-License-Identifier: Apache-2.0
 """The behaviour `seek_target` with its topics: stereo images in, body rates and thrust out."""
 
-from collections.abc import Callable
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from functools import partial
-from typing import Any, Final
+from typing import Any
 
 from geometry_msgs.msg import Twist, TwistStamped
 from nav_msgs.msg import Odometry
 from rclpy.node import Node
 from rclpy.publisher import Publisher
+from sensor_msgs.msg import CameraInfo, Imu
+from sensor_msgs.msg import Image as ImageMessage
 from std_msgs.msg import Header
 
-from drone_bridge.controllers.seek_target.parameters import SeekParameters
-from drone_bridge.controllers.seek_target.pilot import Decision, SeekTarget
-from drone_bridge.controllers.seek_target.stereo_frame import MESSAGE_TYPES, ODOMETRY, TOPICS, StereoFrame
-from drone_bridge.controllers.stamped_sets import StampedSets
-from drone_bridge.controllers.state_publisher import StatePublisher
+from drone_bridge.controllers.camera_messages import read_pinhole, read_pixels
+from drone_bridge.controllers.messages import StampedSets, StatePublisher, read_angles, read_pose
+from drone_bridge.controllers.seek_target.pilot import Decision, SeekParameters, SeekTarget
+from drone_bridge.motion.attitude_estimator import MeasuredAttitude
 from drone_bridge.motion.flight_control import Command, DroneModel
-from drone_bridge.motion.matrices import NOT_COMPUTABLE
+from drone_bridge.motion.matrices import NOT_COMPUTABLE, Triple
 from drone_bridge.msg import CommandRates, DroneProperties
 from drone_bridge.ros.compatible_subscription import subscribe
 from drone_bridge.ros.diagnostics import LogLimiter
 from drone_bridge.ros.drone_model import drone_model
 from drone_bridge.ros.parameters import DeclaredParameters, ParameterDeclaration, declarations, read
+from drone_bridge.ros.time import seconds_of
 from drone_bridge.ros.topics import latched
-from drone_bridge.vision.pinhole import Pinhole
+from drone_bridge.vision.pinhole import Image, Pinhole
 
-NAME: Final = "seek_target"
-PARAMETERS: Final = (
+#: The topics that make a frame.
+TOPICS = ("left/image_raw", "right/image_raw", "left/camera_info", "right/camera_info", "imu/data")
+#: And where it is published, this.
+ODOMETRY = "odom"
+MESSAGE_TYPES = (ImageMessage, ImageMessage, CameraInfo, CameraInfo, Imu)
+
+# An angle with a variance above this, rad^2, is not measured but anything.
+_UNKNOWN_VARIANCE = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class StereoFrame:
+    """Two images of the same size, with camera and attitude."""
+
+    stamp: float  # s
+    left: Image
+    right: Image
+    pinhole: Pinhole  # of both cameras
+    baseline: float  # m between the cameras
+    attitude: MeasuredAttitude
+    place: Triple | None  # of the drone, m, if there is odometry
+
+    @classmethod
+    def read(cls, messages: Mapping[str, Any]) -> StereoFrame:
+        """Read the messages, by topic, of one stamp. Raises ValueError with a sentence for invalid ones.
+
+        Where there is odometry, it gives the attitude as well: its yaw and its position have the same frame.
+        """
+        left_info, right_info = messages["left/camera_info"], messages["right/camera_info"]
+        place: Triple | None = None
+        if ODOMETRY in messages:
+            position, angles = read_pose(messages[ODOMETRY], ODOMETRY)
+            x, y, z = position.tolist()
+            attitude, place = MeasuredAttitude(*angles), (x, y, z)
+        else:
+            attitude = _attitude(messages["imu/data"])
+        pinhole = read_pinhole(left_info, "left/camera_info")
+        return cls(
+            seconds_of(left_info.header.stamp),
+            read_pixels(messages["left/image_raw"], "left/image_raw", pinhole, "left/camera_info"),
+            read_pixels(messages["right/image_raw"], "right/image_raw", pinhole, "left/camera_info"),
+            pinhole,
+            _baseline(right_info),
+            attitude,
+            place,
+        )
+
+
+def _baseline(right: CameraInfo) -> float:
+    focal, shift = right.p[0], right.p[3]
+    baseline = -shift / focal if focal else math.nan
+    if not 0 <= baseline < math.inf:
+        raise ValueError(
+            f"in right/camera_info, P[3] is {shift} and P[0] is {focal}: they have to say how far to the right of "
+            f"the left camera it is, -P[3] / P[0] in m, 0 at least."
+        )
+    return float(baseline)
+
+
+def _attitude(imu: Imu) -> MeasuredAttitude:
+    angles = read_angles(imu, "imu/data")
+    if angles is None:
+        return MeasuredAttitude()
+    variances = imu.orientation_covariance[0::4]
+    known = [angle if variance < _UNKNOWN_VARIANCE else None for angle, variance in zip(angles, variances, strict=True)]
+    return MeasuredAttitude(*known)
+
+
+NAME = "seek_target"
+PARAMETERS = (
     ParameterDeclaration(
         f"{NAME}.command_topic",
         "cmd_rates",
@@ -37,7 +111,7 @@ PARAMETERS: Final = (
     *declarations(SeekParameters, NAME),
 )
 # A command may go on when there are two frames to catch up with, not more: newest wins.
-_FRAME_QUEUE: Final = 2
+_FRAME_QUEUE = 2
 
 
 class SeekTargetBehaviour:
@@ -126,7 +200,7 @@ class SeekTargetBehaviour:
             self._node.get_logger().error(line)
 
 
-start: Final = SeekTargetBehaviour
+start = SeekTargetBehaviour
 
 
 def _command_rates(header: Header, command: Command) -> CommandRates:
@@ -154,7 +228,7 @@ def _twist_stamped(header: Header, command: Command) -> TwistStamped:
 
 
 # The message for each topic that takes commands.
-_COMMANDS: Final[dict[str, tuple[type, Callable[[Header, Command], Any]]]] = {
+_COMMANDS: dict[str, tuple[type, Callable[[Header, Command], Any]]] = {
     "cmd_rates": (CommandRates, _command_rates),
     "cmd_vel": (Twist, _twist),
     "cmd_vel_stamped": (TwistStamped, _twist_stamped),

@@ -1,16 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The testbed's world without rendering: wind, obstacles, targets. Axes are those of `vehicle_side.testbed.motion`."""
+"""A simulated drone in a seeded world of spheres, as its two cameras see them. Axes are those of `testbed.device`."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
+import numpy.typing as npt
 
 from drone_bridge.motion.matrices import Triple, Vector
-from drone_bridge.motion.wind import NO_ROTATION, WindRotation
+from drone_bridge.motion.wind import NO_ROTATION, Wind, WindRotation
+from drone_bridge.programs.program import TrajectoryFile, say
+from drone_bridge.testbed.codec import AngleUnit, Constants, MotionParameters, SensorFrame
+from drone_bridge.testbed.device import Airframe, DroneState, Motion, degrees_per_unit
 
 Colour = tuple[int, int, int]  # red, green, blue, 0 to 255
 
@@ -113,3 +118,232 @@ def _random_obstacle(generator: np.random.Generator, spheres: list[Sphere], goal
         if clear_of_start and clear_of_spheres:
             return Sphere(_triple(centre), float(radius), GREY)
     raise ValueError(f"no room left for another obstacle beside {len(spheres)} spheres")
+
+
+# Renders spheres as the drone's two cameras see them: flat colours on white, without lighting or anti-aliasing.
+
+
+Image = npt.NDArray[np.uint8]
+
+WHITE = 255
+
+
+class StereoCamera:
+    """Two pinhole cameras side by side on the drone's pitch axis, looking forward.
+
+    A pixel has the colour of what the ray through its centre meets first. Width and height are in pixels, the angles
+    of view from edge to edge in degrees, the separation of the pinholes in m. Raises ValueError for an image without
+    pixels and for angles outside 0 to 180 degrees.
+    """
+
+    def __init__(
+        self, width: int, height: int, horizontal_angle: float, vertical_angle: float, separation: float
+    ) -> None:
+        if width < 1 or height < 1:
+            raise ValueError(f"an image must be at least 1 x 1 pixels, not {width} x {height}")
+        for name, angle in (("horizontal", horizontal_angle), ("vertical", vertical_angle)):
+            if not 0 < angle < 180:
+                raise ValueError(f"the {name} angle of view must be between 0 and 180 degrees, not {angle}")
+        self.width = width
+        self.height = height
+        self.separation = separation
+        self._focal_x = width / 2 / math.tan(math.radians(horizontal_angle) / 2)  # pixels
+        self._focal_y = height / 2 / math.tan(math.radians(vertical_angle) / 2)
+        self._row_slopes = (np.arange(height) + 0.5 - height / 2) / self._focal_y  # down per forward
+        self._images = np.empty((2, height, width, 3), np.uint8)
+        # Rows are written as bytes: a slice of a memoryview costs a third of one of an array.
+        self._bytes = [memoryview(image.data).cast("B") for image in self._images]
+
+    def render(self, state: DroneState, spheres: Sequence[Sphere]) -> tuple[Image, Image]:
+        """Return the left and the right image, height x width x 3 (red, green, blue), top row first.
+
+        The images are overwritten by the next call. They are neighbours in memory, left first. Spheres must not
+        intersect each other.
+        """
+        self._images.fill(WHITE)
+        for pixels, offset in zip(self._bytes, (-self.separation / 2, self.separation / 2), strict=True):
+            pinhole = state.position + offset * state.rotation[:, 0]
+            # Of two disjoint spheres, the one for which the pinhole has the smaller power (squared tangent length)
+            # is in front: their radical plane separates them, and the pinhole is on its side. Paint it later.
+            order = sorted(
+                ((np.array(sphere.centre) - pinhole, sphere) for sphere in spheres),
+                key=lambda seen: _power(seen[0], seen[1].radius),
+                reverse=True,
+            )
+            for towards, sphere in order:
+                right, up, backward = towards @ state.rotation
+                self._paint(pixels, np.array([right, -up, -backward]), sphere)
+        return self._images[0], self._images[1]
+
+    def _paint(self, pixels: memoryview, centre: Vector, sphere: Sphere) -> None:
+        """Paint a sphere whose centre is given in the camera's frame: right, down, forward."""
+        colour_row = bytes(sphere.colour) * self.width
+        power = _power(centre, sphere.radius)
+        if power <= 0:  # the pinhole is inside
+            pixels[:] = colour_row * self.height
+            return
+        starts, ends = self._spans(centre, power)
+        for row in np.flatnonzero(starts < ends).tolist():
+            start, end = int(starts[row]), int(ends[row])
+            first = 3 * self.width * row
+            pixels[first + 3 * start : first + 3 * end] = colour_row[: 3 * (end - start)]
+
+    def _spans(self, centre: Vector, power: float) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+        """Return the first column of each row that shows the sphere, and the first one after the sphere.
+
+        A ray d = (u, v, 1) meets a sphere around c in front of the pinhole where d.c > 0 and
+        (d.c)^2 - power (d.d) >= 0. The directions that do so are a convex cone, therefore one interval in each row;
+        its ends are roots of a quadratic in u.
+        """
+        x, y, z = centre
+        level = y * self._row_slopes + z
+        a = x * x - power
+        b = x * level
+        c = level * level - power * (self._row_slopes**2 + 1)
+        discriminant = b * b - a * c
+        with np.errstate(divide="ignore", invalid="ignore"):
+            # Without cancellation, and right with an infinite root when a is 0.
+            q = -(b + np.copysign(np.sqrt(np.maximum(discriminant, 0)), b))
+            roots = np.sort(np.stack([q / a, c / q]), axis=0)
+        smaller, larger = roots
+        if a < 0:  # between the roots lies the sphere, or its mirror image behind the pinhole
+            start, end = smaller, larger
+            visible = (discriminant >= 0) & (level - x * b / a > 0)
+        else:  # the sphere reaches beyond the plane of the pinhole, on one side
+            beyond = np.full_like(level, math.copysign(np.inf, x))
+            start, end = (larger, beyond) if x > 0 else (beyond, smaller)
+            visible = ~np.isnan(larger)
+        first = np.ceil(np.clip(self._column(np.where(visible, start, 0)), 0, self.width))
+        after = np.floor(np.clip(self._column(np.where(visible, end, 0)), -1, self.width - 1)) + 1
+        return np.where(visible, first, self.width).astype(np.int64), after.astype(np.int64)
+
+    def _column(self, slope: Vector) -> Vector:
+        """Return the column, with pixel centres at whole numbers, of slopes (right per forward)."""
+        return slope * self._focal_x + (self.width - 1) / 2
+
+
+def _power(centre: Vector, radius: float) -> float:
+    """Return the squared length of a tangent to a sphere around centre, negative inside."""
+    return float(centre @ centre) - radius * radius
+
+
+# One recorded flight through a world.
+
+
+REACHED_WITHIN_M = 0.75  # of the target's centre
+EDGE_OF_THE_WORLD_M = 1e6  # beyond it single-precision positions mean nothing
+
+# Seconds, metres, degrees, newtons.
+_STATE_COLUMNS = ("time", "x", "y", "z", "heading", "pitch", "roll", "vx", "vy", "vz")
+#: Of each state, the rates and the thrust being those of the step that led to it.
+COLUMNS = (*_STATE_COLUMNS, "pitch_rate", "roll_rate", "yaw_rate", "thrust", "distance")
+
+
+class Flight:
+    """The state of a drone in a world, the wind, and the smallest distance to the target."""
+
+    def __init__(self, world: World, airframe: Airframe, step: float, gusts: float = 0.0, seed: int = 0) -> None:
+        """`step` is in s; `gusts` (m/s, standard deviation) repeat with their seed."""
+        self.state = DroneState.at_start()
+        self.steps = 0
+        self.smallest_distance = math.inf  # m
+        self.reached_at: float | None = None  # s of simulated time
+        self._target: Sphere = world.targets[0]
+        self._airframe = airframe
+        self._step = step
+        self._wind = Wind(world.wind, gusts, seed=seed)
+        self._wind_rotation = world.wind_rotation
+        self._look_at_distance()
+
+    @property
+    def distance(self) -> float:
+        """The current distance to the target's centre, m."""
+        return math.dist(self.state.position, self._target.centre)
+
+    @property
+    def has_left_the_world(self) -> bool:
+        """Whether the position is too far away to compute with."""
+        return math.hypot(*self.state.position) > EDGE_OF_THE_WORLD_M
+
+    def advance(self, motion: Motion) -> None:
+        turned = self._wind_rotation.at(self.state.time + self._step / 2)
+        self.state = self.state.advance(self._airframe, motion, self._wind.velocity, self._step, turned)
+        self._wind.advance(self._step)
+        self.steps += 1
+        self._look_at_distance()
+
+    def row(self, motion: Motion) -> list[float]:
+        """Return the values of COLUMNS: the state and the motion that led to it."""
+        values = [self.state.time, *self.state.position, *self.state.angles, *self.state.velocity]
+        return [*values, motion.pitch_rate, motion.roll_rate, motion.yaw_rate, motion.thrust, self.distance]
+
+    def _look_at_distance(self) -> None:
+        self.smallest_distance = min(self.smallest_distance, self.distance)
+        if self.reached_at is None and self.distance <= REACHED_WITHIN_M:
+            self.reached_at = self.state.time
+
+
+# The simulated drone of an emulated testbed: a flight through a world, seen by two cameras.
+
+
+@dataclass(frozen=True, slots=True)
+class Scenario:
+    """The initial conditions of every flight."""
+
+    world: World
+    airframe: Airframe
+    camera: StereoCamera
+    constants: Constants
+    angle_unit: AngleUnit
+    step: float  # s
+    gusts: float  # m/s
+    seed: int
+    restart_every: int | None = None  # steps after which a new simulation starts on the same connection
+
+    def flight(self) -> Flight:
+        return Flight(self.world, self.airframe, self.step, self.gusts, self.seed)
+
+
+class SimulatedDrone:
+    """A drone that advances one step of simulated time per answer."""
+
+    def __init__(self, scenario: Scenario, trajectory: TrajectoryFile | None) -> None:
+        self.steps = 0  # of all flights
+        self.flight = scenario.flight()
+        self._scenario = scenario
+        self._degrees_per_unit = degrees_per_unit(scenario.angle_unit)
+        self._trajectory = trajectory
+        self._record(Motion())
+
+    @property
+    def constants(self) -> Constants:
+        return self._scenario.constants
+
+    def sense(self) -> SensorFrame:
+        """Return the current frame, with the values of all layouts."""
+        state = self.flight.state
+        left, right = self._scenario.camera.render(state, self._scenario.world.spheres)
+        heading, pitch, roll = (angle / self._degrees_per_unit for angle in state.angles)
+        x, y, z = state.position.tolist()
+        return SensorFrame(left.data, right.data, state.time, pitch, roll, yaw=heading, position=(x, y, z))
+
+    def fly(self, motion: MotionParameters) -> None:
+        """Fly one step, and start over when the scenario requires it."""
+        flown = Motion.from_answer(motion, self._scenario.angle_unit)
+        was_reached = self.flight.reached_at is not None
+        self.flight.advance(flown)
+        self.steps += 1
+        self._record(flown)
+        if self.flight.reached_at is not None and not was_reached:
+            say(f"target reached at t={self.flight.reached_at:.2f} s, distance {self.flight.distance:.2f} m")
+        restart_every = self._scenario.restart_every
+        if restart_every and self.flight.steps >= restart_every and not self.flight.has_left_the_world:
+            self.flight = self._scenario.flight()
+            self._record(Motion())
+            say("a new simulation has started")
+
+    def _record(self, motion: Motion) -> None:
+        if self._trajectory:
+            if self.flight.steps == 0:
+                self._trajectory.restart()
+            self._trajectory.write(self.flight.row(motion))

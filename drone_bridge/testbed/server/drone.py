@@ -25,7 +25,7 @@ from drone_bridge.testbed.codec import (
     SensorFrame,
     TestbedConnection,
 )
-from drone_bridge.testbed.device.modelled_flight import LevelVelocity, ModelledFlight
+from drone_bridge.testbed.device import LevelVelocity, ModelledFlight
 from drone_bridge.testbed.topics import SIDES, Command
 from drone_bridge.wire.events import LocalProtocolError
 
@@ -195,7 +195,7 @@ _POSES_KEPT = 100
 
 
 class RosDrone:
-    """Implements `vehicle_side.testbed.conversation.Vehicle`, for the link's thread; `learn` is for the executor."""
+    """Implements `device.TestbedDrone`, for the link's thread; `learn` is for the executor."""
 
     def __init__(
         self,

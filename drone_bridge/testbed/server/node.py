@@ -29,8 +29,7 @@ from drone_bridge.ros.tcp_link_node import TcpLinkNode
 from drone_bridge.ros.topics import latched, newest
 from drone_bridge.testbed import topics as translate
 from drone_bridge.testbed.codec import NEED_DATA, AngleUnit, AttitudeLayout, ConnectionClosed
-from drone_bridge.testbed.device.conversation import Conversation, Dialect
-from drone_bridge.testbed.device.modelled_flight import FlightLimits, LevelVelocity, ModelledFlight
+from drone_bridge.testbed.device import Conversation, Dialect, FlightLimits, LevelVelocity, ModelledFlight
 from drone_bridge.testbed.server.drone import ATTITUDE_TIMEOUT_S, FrameSynchronizer, RosDrone
 from drone_bridge.testbed.topics import ANGLE_UNIT, SIDES, WIRE_LOG_IMAGES, Command, attitude_layout
 from drone_bridge.wire.events import LocalProtocolError

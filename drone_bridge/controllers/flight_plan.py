@@ -1,13 +1,24 @@
 # SPDX-License-Identifier: Apache-2.0
 """Take off, fly a square at constant height, land: timed, and complete only when the drone is on the ground."""
 
+import time
 from dataclasses import dataclass
-from typing import Final, NamedTuple
+from typing import Any, NamedTuple
 
+from geometry_msgs.msg import Twist
+from rclpy.clock import Clock, ClockType  # type: ignore[attr-defined] # where humble has it, too
+from rclpy.node import Node
+from std_msgs.msg import Bool
+from std_srvs.srv import SetBool, Trigger
+
+from drone_bridge.controllers.messages import StatePublisher
 from drone_bridge.described import described
+from drone_bridge.ros.compatible_subscription import subscribe
+from drone_bridge.ros.parameters import DeclaredParameters, ParameterDeclaration, declarations, read
+from drone_bridge.ros.topics import latched
 
 # Each leg's direction (forward, left): a square to the right hand, which ends where it began. The nose does not turn.
-_LEGS: Final = (("forward", 1.0, 0.0), ("right", 0.0, -1.0), ("backward", -1.0, 0.0), ("left", 0.0, 1.0))
+_LEGS = (("forward", 1.0, 0.0), ("right", 0.0, -1.0), ("backward", -1.0, 0.0), ("left", 0.0, 1.0))
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +89,7 @@ class FlightPlan:
     lands.
     """
 
-    RETRY_S: Final = 1.0
+    RETRY_S = 1.0
 
     def __init__(self, parameters: PlanParameters) -> None:
         self._stages = square(parameters)
@@ -163,3 +174,69 @@ class FlightPlan:
     def _go_to(self, index: int, now_s: float) -> None:
         self._index = index
         self._call_due_s, self._answered_s = now_s, None
+
+
+# The behaviour `flight_plan` with its topics and services: takeoff, cmd_vel, hover, land.
+
+
+NAME = "flight_plan"
+PARAMETERS = (
+    ParameterDeclaration(f"{NAME}.rate", 20.0, "Commands per second.", range=(1.0, 200.0)),
+    *declarations(PlanParameters, NAME),
+)
+
+
+class FlightPlanBehaviour:
+    """Flies the plan once, as soon as a bridge offers its services."""
+
+    def __init__(self, node: Node, parameters: DeclaredParameters) -> None:
+        self._node = node
+        self._plan = FlightPlan(read(PlanParameters, NAME, parameters))
+        self._is_left = False
+        self._velocity_publisher = node.create_publisher(Twist, "cmd_vel", 1)
+        self._state_publisher = StatePublisher(node, NAME)
+        self._clients: dict[str, Any] = {
+            "takeoff": node.create_client(Trigger, "takeoff"),
+            "land": node.create_client(Trigger, "land"),
+            "hover": node.create_client(SetBool, "hover"),
+        }
+        subscribe(node, Bool, "flying", self._on_flying, latched())
+        # A drone keeps flying while ROS time stands still.
+        clock = Clock(clock_type=ClockType.STEADY_TIME)
+        node.create_timer(1 / parameters[f"{NAME}.rate"], self._on_timer, clock=clock)
+
+    def leave(self) -> None:
+        self._is_left = True
+
+    def _on_flying(self, message: Bool) -> None:
+        self._plan.is_flying = message.data
+
+    def _on_timer(self) -> None:
+        if self._is_left:
+            return
+        if not all(client.service_is_ready() for client in self._clients.values()):
+            if not self._plan.has_begun:
+                return
+            self._plan.give_up("the bridge is gone")
+        if not self._plan.is_over:
+            step = self._plan.update(time.monotonic())
+            if step.call:
+                self._call(step.call)
+            if step.velocity:
+                twist = Twist()
+                twist.linear.x, twist.linear.y = step.velocity
+                self._velocity_publisher.publish(twist)
+        self._state_publisher.publish(self._plan.state, self._plan.problem or "by the clock")
+
+    def _call(self, call: Call) -> None:
+        request = Trigger.Request() if call.data is None else SetBool.Request(data=call.data)
+        self._clients[call.service].call_async(request).add_done_callback(self._on_answer)
+
+    def _on_answer(self, future: Any) -> None:
+        answer = future.result()
+        self._plan.answered(time.monotonic(), answer.success, answer.message)
+        if not answer.success:
+            self._node.get_logger().warning(f"Refused: {answer.message}")
+
+
+start = FlightPlanBehaviour

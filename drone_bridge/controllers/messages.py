@@ -1,0 +1,143 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the behaviours share: reading poses, collecting messages of one stamp, publishing states and velocities."""
+
+import contextlib
+import math
+import threading
+from collections import OrderedDict
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from builtin_interfaces.msg import Time
+from geometry_msgs.msg import Quaternion as QuaternionMessage
+from geometry_msgs.msg import Twist
+from nav_msgs.msg import Odometry
+from rclpy.node import Node
+from sensor_msgs.msg import Imu
+
+from drone_bridge.motion.matrices import Vector
+from drone_bridge.motion.quaternions import Quaternion, euler_from_quaternion
+from drone_bridge.msg import ControllerState
+from drone_bridge.ros.time import stamp_numbers
+from drone_bridge.ros.topics import PUBLISHER_ERRORS, wait_for_delivery
+
+Angles = tuple[float, float, float]  # roll, pitch and yaw of REP 103, rad
+
+# A quaternion whose length is further from 1 is not a rotation.
+_UNIT_TOLERANCE = 0.1
+# No vehicle is farther from where odometry counts from, m. Beyond it, what is computed may be no finite number.
+_FARTHEST = 1e9
+
+
+def read_angles(imu: Imu, topic: str) -> Angles | None:
+    """Return roll, pitch and yaw of REP 103 in rad, None if the message has no orientation.
+
+    Raises ValueError with a sentence for what is not a rotation.
+    """
+    return None if imu.orientation_covariance[0] < 0 else _angles(imu.orientation, topic)
+
+
+def read_pose(odometry: Odometry, topic: str) -> tuple[Vector, Angles]:
+    """Return the position, m, and roll, pitch and yaw in rad. Raises ValueError with a sentence for an invalid pose."""
+    at = odometry.pose.pose.position
+    position = np.array([at.x, at.y, at.z])
+    if not (np.abs(position) <= _FARTHEST).all():
+        raise ValueError(
+            f"the position in {topic} is ({at.x}, {at.y}, {at.z}), and has to be within {_FARTHEST:g} m of the origin."
+        )
+    return position, _angles(odometry.pose.pose.orientation, topic)
+
+
+def _angles(q: QuaternionMessage, topic: str) -> Angles:
+    length = math.hypot(q.x, q.y, q.z, q.w)
+    if not abs(length - 1) <= _UNIT_TOLERANCE:
+        raise ValueError(f"the orientation in {topic} is ({q.x}, {q.y}, {q.z}, {q.w}), and has to have length 1.")
+    return euler_from_quaternion(Quaternion(q.x / length, q.y / length, q.z / length, q.w / length))
+
+
+# Collects messages of several topics with the same stamp.
+
+
+KEPT = 4  # incomplete sets; what is older will not be completed any more
+
+
+class StampedSets:
+    """Collects one message of each topic per stamp, and passes on complete sets; the newest wins."""
+
+    def __init__(self, topics: tuple[str, ...], on_complete: Callable[[dict[str, Any]], None]) -> None:
+        self.topics = frozenset(topics)
+        self._on_complete = on_complete
+        self._sets: OrderedDict[tuple[int, int], dict[str, Any]] = OrderedDict()
+
+    def add(self, topic: str, message: Any) -> None:
+        stamp = stamp_numbers(message.header.stamp)
+        messages = self._sets.setdefault(stamp, {})
+        messages[topic] = message
+        if messages.keys() >= self.topics:
+            # What came before can only be completed by something older than this.
+            for key in list(self._sets):
+                del self._sets[key]
+                if key == stamp:
+                    break
+            self._on_complete(messages)
+        while len(self._sets) > KEPT:
+            self._sets.popitem(last=False)
+
+
+# Publishes what a behaviour is doing.
+
+
+class StatePublisher:
+    """Publishes the state of a behaviour on ~/state, and logs it when it changes."""
+
+    def __init__(self, node: Node, behaviour: str, *, logs_reasons: bool = False) -> None:
+        """With `logs_reasons`, a state is also logged when only its reason changes."""
+        self._node, self._behaviour, self._logs_reasons = node, behaviour, logs_reasons
+        self._publisher = node.create_publisher(ControllerState, "~/state", 10)
+        self._logged = ""
+
+    def publish(self, state: str, reason: str, distance: float | None = None, stamp: Time | None = None) -> None:
+        """Publish a state, with the distance to its goal in m, stamped now unless told otherwise."""
+        message = ControllerState(
+            behaviour=self._behaviour, state=state, reason=reason, distance=math.nan if distance is None else distance
+        )
+        message.header.stamp = stamp or self._node.get_clock().now().to_msg()
+        self._publisher.publish(message)
+        line = f"{state}: {reason}"
+        if (logged := line if self._logs_reasons else state) != self._logged:
+            self._logged = logged
+            self._node.get_logger().info(line)
+
+
+# Publishes cmd_vel of a controller, and zero at the end.
+
+
+class VelocityCommands:
+    """Publishes velocities until `leave`, which publishes zero. Thread-safe."""
+
+    def __init__(self, node: Node) -> None:
+        self._publisher = node.create_publisher(Twist, "cmd_vel", 1)
+        self._publishing = threading.Lock()  # as another thread may call leave, whose zero has to be the last
+        self._has_left = False
+
+    def publish(self, velocity: tuple[float, float, float], turn: tuple[float, float, float]) -> None:
+        """Publish a velocity (m/s) and an angular velocity (rad/s), both in body axes."""
+        with self._publishing:
+            if not self._has_left:
+                self._publish(velocity, turn)
+
+    def leave(self) -> None:
+        """Publish zero, and then nothing more."""
+        with self._publishing:
+            if not self._has_left:
+                self._publish((0.0, 0.0, 0.0), (0.0, 0.0, 0.0))
+                wait_for_delivery(self._publisher)
+            self._has_left = True
+
+    def _publish(self, velocity: tuple[float, float, float], turn: tuple[float, float, float]) -> None:
+        message = Twist()
+        message.linear.x, message.linear.y, message.linear.z = velocity
+        message.angular.x, message.angular.y, message.angular.z = turn
+        with contextlib.suppress(*PUBLISHER_ERRORS):
+            self._publisher.publish(message)

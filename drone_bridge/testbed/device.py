@@ -1,0 +1,476 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The testbed's side of a conversation with an autopilot: constants, then frames and answers in turns.
+
+    conversation = Conversation(drone, Dialect())
+    send(conversation.opening())
+    while ...:
+        for piece in conversation.next_frame(now_s):
+            send(piece)
+        conversation.receive_data(received)
+        conversation.next_event(now_s)  # the drone flies by the answer
+
+Nothing is sent while an answer is pending, as simulated time stands still meanwhile.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import NamedTuple, Protocol
+
+import numpy as np
+
+from drone_bridge.motion.matrices import Matrix, Triple, Vector, limited, rotation_from_vector
+from drone_bridge.testbed.codec import (
+    AngleUnit,
+    AttitudeLayout,
+    ConnectionClosed,
+    Constants,
+    Limits,
+    MotionParameters,
+    SensorFrame,
+    TestbedConnection,
+)
+from drone_bridge.wire.events import NeedData
+
+
+class TestbedDrone(Protocol):
+    """A drone with two cameras. All values are in the units of the wire; see `codec`."""
+
+    @property
+    def constants(self) -> Constants:
+        """The constants of the conversation, with gravity positive downwards."""
+
+    def sense(self) -> SensorFrame | None:
+        """Return the next frame for the autopilot to answer, None if there is nothing new."""
+
+    def fly(self, motion: MotionParameters) -> None:
+        """Follow the answer to the last frame."""
+
+
+@dataclass(frozen=True, slots=True)
+class Dialect:
+    """Differences between testbeds."""
+
+    layout: AttitudeLayout = AttitudeLayout.PITCH_YAW
+    angle_unit: AngleUnit = AngleUnit.DEGREES
+    has_negative_gravity: bool = False  # as announced by some testbeds
+    sends_in_pieces: bool = False  # field by field
+
+    def constants_of(self, vehicle: TestbedDrone) -> Constants:
+        """Return the constants as this dialect announces them."""
+        constants = vehicle.constants
+        return replace(constants, gravity=-abs(constants.gravity)) if self.has_negative_gravity else constants
+
+
+class Conversation:
+    """The conversation with one autopilot. Bytes and times (s) are passed in.
+
+    Every method raises LocalProtocolError for frames that can't be encoded.
+    """
+
+    def __init__(
+        self,
+        vehicle: TestbedDrone,
+        dialect: Dialect,
+        answer_timeout_s: float = math.inf,
+        limits: Limits | None = None,
+    ) -> None:
+        self._vehicle = vehicle
+        self._dialect = dialect
+        #: Answers that take longer are not followed. Testbeds wait forever.
+        self.answer_timeout_s = answer_timeout_s
+        self._protocol = TestbedConnection(dialect.layout, dialect.angle_unit, limits)
+        self._asked_s: float | None = None  # when the frame was sent whose answer is pending
+        #: How many frames were answered, and how many of the answers were too late.
+        self.answers = 0
+        self.late_answers = 0
+
+    def opening(self) -> bytes:
+        """Return the encoded constants, which are sent first."""
+        return self._protocol.send(self._dialect.constants_of(self._vehicle))
+
+    @property
+    def awaits_answer(self) -> bool:
+        return self._asked_s is not None
+
+    def next_frame(self, now_s: float) -> list[memoryview]:
+        """Return the next frame in the pieces to send; none while an answer is pending or there is no frame."""
+        if self.awaits_answer or (frame := self._vehicle.sense()) is None:
+            return []
+        pieces = self._protocol.send_in_pieces(frame)
+        self._asked_s = now_s
+        return pieces if self._dialect.sends_in_pieces else [memoryview(b"".join(pieces))]
+
+    def receive_data(self, data: bytes | bytearray | memoryview) -> None:
+        self._protocol.receive_data(data)
+
+    def receive_eof(self) -> None:
+        """Handle the end of the autopilot's stream."""
+        self._protocol.receive_eof()
+
+    def next_event(self, now_s: float) -> MotionParameters | ConnectionClosed | NeedData:
+        """Return the answer to the frame, ConnectionClosed when the autopilot has left, or NEED_DATA.
+
+        The vehicle follows an answer that is not late. Raises RemoteProtocolError.
+        """
+        event = self._protocol.next_event()
+        if isinstance(event, MotionParameters):
+            assert self._asked_s is not None
+            took_s, self._asked_s = now_s - self._asked_s, None
+            self.answers += 1
+            if took_s <= self.answer_timeout_s:
+                self._vehicle.fly(event)
+            else:
+                self.late_answers += 1
+        return event
+
+
+# How the testbed's drone moves: one thrust axis, gravity, drag.
+#
+# World frame: right-handed, metres, y up; heading 0 looks along -z and has +x to its right.
+# Body frame: x right, y up, z backward, so that both frames agree at heading 0.
+# Angles are degrees, as the protocol has them: heading + is to the right, pitch + looks down, roll + banks right.
+
+
+# Gauss-Legendre points in (0, 1): with 8 of them the integrals over one step are exact to rounding as long as the
+# drone turns less than about half a revolution in it.
+_NODES, _WEIGHTS = (np.array(values) / 2 for values in np.polynomial.legendre.leggauss(8))
+_NODES += 0.5
+_STILL = np.zeros(3)
+
+
+def degrees_per_unit(unit: AngleUnit) -> float:
+    """Return how many degrees the wire's unit of angle has."""
+    return 180 / unit.half_turn
+
+
+@dataclass(frozen=True, slots=True)
+class Airframe:
+    """Constants of the flight dynamics."""
+
+    mass: float = 1.0  # kg
+    gravity: float = 9.81  # m/s^2, positive downwards
+    drag: float = 0.2  # kg/s: the air's force per unit of air speed
+
+    @classmethod
+    def from_constants(cls, constants: Constants) -> Airframe:
+        """Return the airframe that a testbed announces."""
+        return cls(constants.weight, abs(constants.gravity), constants.drag)
+
+
+@dataclass(frozen=True, slots=True)
+class Motion:
+    """Body rates, which act at once, and thrust along the body's up.
+
+    Nothing is clamped, as known testbeds clamp nothing either.
+    """
+
+    pitch_rate: float = 0.0  # degrees/s, + turns the nose down
+    roll_rate: float = 0.0  # degrees/s, + banks right
+    yaw_rate: float = 0.0  # degrees/s, + turns right
+    thrust: float = 0.0  # N
+
+    @classmethod
+    def from_answer(cls, answer: MotionParameters, unit: AngleUnit) -> Motion:
+        """Convert an answer from the unit of the wire."""
+        scale = degrees_per_unit(unit)
+        return cls(answer.pitch_rate * scale, answer.roll_rate * scale, answer.yaw_rate * scale, answer.thrust)
+
+
+@dataclass(frozen=True, slots=True)
+class DroneState:
+    """The drone's pose and velocity."""
+
+    position: Vector  # midpoint between the pinholes in the world frame, m
+    velocity: Vector  # in the world frame, m/s
+    rotation: Matrix  # takes vectors from the body frame to the world frame
+    time: float = 0.0  # s since the start
+
+    @classmethod
+    def at_start(cls) -> DroneState:
+        """Return the drone at rest and level in the origin, with heading 0."""
+        return cls(np.zeros(3), np.zeros(3), np.eye(3))
+
+    @property
+    def angles(self) -> Triple:
+        """Heading, pitch, roll in degrees."""
+        return angles_of_testbed_rotation(self.rotation)
+
+    def advance(
+        self, airframe: Airframe, motion: Motion, wind: Vector, step: float, wind_rotation: Vector = _STILL
+    ) -> DroneState:
+        """Return the state after step seconds of constant rates, thrust and wind (m/s).
+
+        The wind turns the drone as well, by `wind_rotation` in degrees/s about the world's axes, right-handed.
+
+        m dv/dt = thrust * body up + m g down - drag (v - wind) is linear in v, so its exact solution is a convolution
+        of the forces with exp(-drag t / m). It is evaluated with the attitude turning through the step, not frozen.
+        """
+        rates = -np.radians([motion.pitch_rate, motion.yaw_rate, motion.roll_rate])  # about body x, y, z
+        rates = rates + np.radians(wind_rotation) @ self.rotation
+        speed = math.sqrt(float(rates @ rates))
+        axis = rates / speed if speed else np.array([0.0, 1.0, 0.0])
+
+        angles = (speed * step * _NODES)[:, np.newaxis]
+        body_up = np.array([0.0, 1.0, 0.0])
+        along = axis * axis[1]
+        across = np.array([-axis[2], 0.0, axis[0]])  # axis x body_up
+        directions = (along + np.cos(angles) * (body_up - along) + np.sin(angles) * across) @ self.rotation.T
+        decay = airframe.drag / airframe.mass
+        accelerations = (motion.thrust * directions + airframe.drag * wind) / airframe.mass
+        accelerations[:, 1] -= airframe.gravity
+
+        remaining = step * (1 - _NODES)
+        gained = step * _WEIGHTS * np.exp(-decay * remaining)
+        moved = step * _WEIGHTS * _time_in_motion(decay, remaining)
+        return DroneState(
+            position=self.position + _time_in_motion(decay, np.array(step)) * self.velocity + moved @ accelerations,
+            velocity=math.exp(-decay * step) * self.velocity + gained @ accelerations,
+            rotation=_orthonormal(self.rotation @ rotation_from_vector(rates * step)),
+            time=self.time + step,
+        )
+
+
+def _time_in_motion(decay: float, time: Vector) -> Vector:
+    """Return how far a unit of speed carries in the given time when it decays with the given rate in 1/s."""
+    if not decay:
+        return time
+    moved: Vector = -np.expm1(-decay * time) / decay
+    return moved
+
+
+def _orthonormal(rotation: Matrix) -> Matrix:
+    """Return the rotation with the rounding errors of one multiplication removed (one Newton step)."""
+    corrected: Matrix = rotation @ (1.5 * np.eye(3) - 0.5 * rotation.T @ rotation)
+    return corrected
+
+
+def rotation_from_testbed_angles(heading: float, pitch: float, roll: float) -> Matrix:
+    """Return the rotation from body to world for angles in degrees: first roll, then pitch, then heading."""
+    right, up, backward = np.eye(3)
+    return (
+        rotation_from_vector(-math.radians(heading) * up)
+        @ rotation_from_vector(-math.radians(pitch) * right)
+        @ rotation_from_vector(-math.radians(roll) * backward)
+    )
+
+
+def angles_of_testbed_rotation(rotation: Matrix) -> Triple:
+    """Return heading, pitch, roll in degrees: +-180, +-90, +-180.
+
+    Looking straight down or up, heading and roll turn about the same axis; roll is 0 then.
+    """
+    right, up, forward = rotation[:, 0], rotation[:, 1], -rotation[:, 2]
+    level = math.hypot(forward[0], forward[2])
+    pitch = math.degrees(math.atan2(-forward[1], level))
+    if level < 1e-9:
+        return math.degrees(math.atan2(right[2], right[0])), pitch, 0.0
+    heading = math.degrees(math.atan2(forward[0], -forward[2]))
+    return heading, pitch, math.degrees(math.atan2(-right[1], up[1]))
+
+
+# Lets an autopilot that commands rates and thrust steer a vehicle that follows velocities.
+#
+# The answers fly a model of the testbed's drone, and the vehicle is commanded the model's velocity. The autopilot gets
+# the model's state: the tilt that it has commanded, and a position that moves accordingly. The vehicle's own position
+# would lag behind, which makes autopilots tuned for a testbed oscillate. In the long run, however, the vehicle's
+# position counts:
+#
+# - The model's position converges to the vehicle's, and stays within a maximum distance of it. To the autopilot, any
+#   difference between the two looks like wind, which it compensates for.
+# - At the maximum distance the model is slowed down, so that its velocity does not wind up in front of a wall.
+# - The heading is the vehicle's, or converges to it as well. Correcting it turns the model about its thrust axis, so
+#   that the direction of the thrust does not change.
+#
+# An autopilot that is not told a position can't compensate. There the model is left to itself within the maximum
+# distance, and the vehicle is drawn to it, if it is known where the vehicle is.
+#
+# Axes as above.
+
+
+LONGEST_STEP_S = 1.0  # between frames; after a longer one the model begins at rest
+#: How fast a model at the maximum distance loses the speed that the vehicle does not have, 1/s.
+_BRAKE = 4.0
+#: How fast a vehicle is drawn to a model that leads, 1/s, and how much less per s between frames: what they show is
+#: older then.
+_PULL = 1.3
+_PULL_PER_STEP = 5.0  # 1/s
+_MAX_HEADING_LEAD = math.radians(30)
+_ZERO = np.zeros(3)
+
+
+@dataclass(frozen=True, slots=True)
+class FlightLimits:
+    """The limits of the modelled flight, whatever the autopilot answers."""
+
+    max_speed: float  # m/s, horizontal
+    max_climb_speed: float  # m/s, up and down
+    max_tilt: float  # rad off the vertical, less than a quarter turn
+    max_yaw_rate: float  # rad/s
+    max_lead: float  # m from the vehicle to the model
+
+
+class LevelVelocity(NamedTuple):
+    """A velocity in level axes aligned with the vehicle's heading."""
+
+    ahead: float  # m/s
+    right: float  # m/s
+    up: float  # m/s
+    yaw_rate: float  # rad/s about the vertical, positive turns right
+
+
+class ModelledFlight:
+    """The flight of one autopilot: call `observe` with each frame, and `follow` with its answer, in turns."""
+
+    def __init__(
+        self,
+        constants: Constants,
+        unit: AngleUnit,
+        limits: FlightLimits,
+        correction_gain: float,
+        heading_gain: float = math.inf,
+        *,
+        tells_position: bool = True,
+    ) -> None:
+        """Begin at rest.
+
+        Args:
+            constants: what was announced to the autopilot.
+            unit: of angles on the wire.
+            limits: the limits of the model.
+            correction_gain: how fast the model's position converges to the vehicle's, 1/s.
+            heading_gain: the same for its heading, immediate by default. An autopilot that gets no roll infers it from
+                the rest, and would mistake noise of a measured heading for roll.
+            tells_position: whether the autopilot is told the model's position. One that is not can't correct for what
+                the vehicle does differently: where the vehicle's position is known, it is steered to the model then,
+                rather than the model to the vehicle.
+        """
+        self._airframe = Airframe.from_constants(constants)
+        self._unit = unit
+        self._degrees = degrees_per_unit(unit)
+        self._limits = limits
+        self._gain = correction_gain
+        self._heading_gain = heading_gain
+        self._tells_position = tells_position
+        self._leads = False  # the vehicle is steered to the model
+        self._time_s: float | None = None
+        self._step_s = 0.0
+        self._motion: Motion | None = None  # since the last frame; None: at rest
+        self._state = DroneState.at_start()
+        self._heading = 0.0  # of the vehicle, degrees
+        #: How far a model that leads is from the vehicle, m and rad.
+        self._behind, self._turned_behind = _ZERO, 0.0
+
+    def reset(self) -> None:
+        """Start over, level and at rest, as the vehicle was commanded to stop."""
+        self._motion = None
+        self._state = self._level_state(self._state.position)
+        self._behind, self._turned_behind = _ZERO, 0.0
+
+    def observe(self, frame: SensorFrame) -> SensorFrame:
+        """Advance the model to the time of a frame; return the frame with the model's attitude and position.
+
+        The frame needs the vehicle's heading. Without a position it stays without one. Positions may begin and
+        end in flight.
+        """
+        assert frame.yaw is not None
+        self._heading = frame.yaw * self._degrees
+        vehicle = None if frame.position is None else np.array(frame.position)
+        step_s = -1.0 if self._time_s is None else frame.time - self._time_s
+        self._time_s = frame.time
+        led, self._leads = self._leads, vehicle is not None and not self._tells_position
+        if self._motion is None or not 0.0 <= step_s <= LONGEST_STEP_S:
+            self._motion = None
+            self._state = self._level_state(_ZERO if vehicle is None else vehicle)
+        elif step_s:
+            self._step_s = step_s
+            flown = self._state.advance(self._airframe, self._motion, _ZERO, step_s)
+            if self._leads and not led and vehicle is not None:
+                flown = replace(flown, position=vehicle)
+            position, velocity = self._near_vehicle(flown, vehicle, step_s)
+            rotation = self._rotation(flown.rotation[:, 1], self._heading_near_vehicle(flown, step_s))
+            self._state = DroneState(position, self._limited_velocity(velocity), rotation)
+        heading, pitch, roll = self._state.angles
+        self._behind, self._turned_behind = _ZERO, 0.0
+        if self._leads and vehicle is not None:
+            self._behind = self._state.position - vehicle
+            self._turned_behind = math.remainder(math.radians(heading - self._heading), math.tau)
+        x, y, z = self._state.position.tolist()
+        return replace(
+            frame,
+            pitch=pitch / self._degrees,
+            roll=roll / self._degrees,
+            yaw=heading / self._degrees,
+            position=None if vehicle is None else (x, y, z),
+        )
+
+    def follow(self, answer: MotionParameters) -> LevelVelocity:
+        """Apply the answer to the last frame; return the vehicle's velocity until the next one."""
+        fastest = self._limits.max_yaw_rate
+        motion = Motion.from_answer(answer, self._unit)
+        motion = replace(motion, yaw_rate=_clamp(motion.yaw_rate, math.degrees(fastest)))
+        self._motion = motion
+        ahead = self._state.advance(self._airframe, motion, _ZERO, self._step_s)  # a step as long as the last one
+        pull = _PULL / (1 + _PULL_PER_STEP * self._step_s)
+        velocity = self._limited_velocity(ahead.velocity + pull * self._behind)
+        _, up, _ = velocity.tolist()
+        _, pitch, roll = np.radians(self._state.angles).tolist()
+        heading = math.radians(self._heading)
+        yaw_rate = math.cos(roll) * motion.yaw_rate - math.sin(roll) * motion.pitch_rate
+        yaw_rate = math.radians(yaw_rate) / math.cos(pitch) + pull * self._turned_behind
+        return LevelVelocity(
+            ahead=float(velocity @ _ahead(heading)),
+            right=float(velocity @ _ahead(heading + math.pi / 2)),
+            up=up,
+            yaw_rate=_clamp(yaw_rate, fastest),
+        )
+
+    def _level_state(self, position: Vector) -> DroneState:
+        """Return the state of a level drone at rest, with the vehicle's heading."""
+        return DroneState(position, _ZERO, self._rotation(np.array([0.0, 1.0, 0.0]), self._heading))
+
+    def _near_vehicle(self, flown: DroneState, vehicle: Vector | None, step_s: float) -> tuple[Vector, Vector]:
+        """Return position and velocity of the model, kept near the vehicle."""
+        if vehicle is None:
+            return flown.position, flown.velocity
+        lead = flown.position - vehicle
+        if not self._leads:
+            lead = math.exp(-self._gain * step_s) * lead
+        held = limited(lead, self._limits.max_lead)
+        return vehicle + held, flown.velocity - _BRAKE * (lead - held)
+
+    def _heading_near_vehicle(self, flown: DroneState, step_s: float) -> float:
+        """Return the heading of the model in degrees, kept near the vehicle's."""
+        heading, _, _ = np.radians(flown.angles).tolist()
+        vehicle = math.radians(self._heading)
+        gain = 0.0 if self._leads else self._heading_gain
+        lead = math.exp(-gain * step_s) * math.remainder(heading - vehicle, math.tau)
+        return math.degrees(vehicle + _clamp(lead, _MAX_HEADING_LEAD))
+
+    def _limited_velocity(self, velocity: Vector) -> Vector:
+        """Return a velocity within the limits."""
+        x, z = limited(velocity[[0, 2]], self._limits.max_speed).tolist()
+        return np.array([x, _clamp(float(velocity[1]), self._limits.max_climb_speed), z])
+
+    def _rotation(self, up: Vector, heading: float) -> Matrix:
+        """Return the rotation with this heading and this upward body axis, its tilt limited."""
+        tilt = self._limits.max_tilt
+        sideways = math.hypot(up[0], up[2])
+        if math.atan2(sideways, up[1]) > tilt:
+            share = math.sin(tilt) / max(sideways, 1e-9)
+            up = np.array([share * up[0], math.cos(tilt), share * up[2]])
+            up /= np.linalg.norm(up)  # upside down, its tilt has no direction
+        level = _ahead(math.radians(heading))
+        forward = level - np.array([0.0, float(level @ up) / up[1], 0.0])  # above or below it, and square to up
+        forward /= np.linalg.norm(forward)
+        return np.column_stack([np.cross(forward, up), up, -forward])
+
+
+def _ahead(heading: float) -> Vector:
+    """Return the horizontal direction of a heading in rad."""
+    return np.array([math.sin(heading), 0.0, -math.cos(heading)])
+
+
+def _clamp(value: float, limit: float) -> float:
+    return max(-limit, min(limit, value))
