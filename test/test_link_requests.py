@@ -6,54 +6,58 @@ import threading
 
 import pytest
 
-from drone_bridge.ros.link_requests import MAX_UNANSWERED, MAX_WAITING, LinkRequests, ServiceResult
+from drone_bridge.ros.link_requests import MAX_UNANSWERED, LinkRequests, ServiceResult
+
+PATIENCE_S = 60.0
 
 
-class Given(list):
-    """Answers, without an executor."""
+class Executor:
+    """An executor that counts how often it was woken."""
 
-    def complete(self, future, result):
-        self.append((future, result))
+    def __init__(self):
+        self.wakes = 0
+
+    def wake(self):
+        self.wakes += 1
+
+    def create_task(self, callback, *arguments):
+        """Do nothing: nobody has asked to be called back."""
 
 
-def link_requests():
-    given = Given()
-    opened = LinkRequests(given, "robot")
-    opened.open()
-    return opened, given
+class Node:
+    """A node with an executor."""
+
+    def __init__(self):
+        self.executor = Executor()
 
 
-def test_a_request_is_done_once_and_gets_its_result():
-    opened, given = link_requests()
+@pytest.fixture
+def opened():
+    requests = LinkRequests(Node(), "robot")
+    requests.open()
+    return requests
+
+
+def test_a_request_is_done_once_and_gets_its_result(opened):
     link_request = opened.submit("dig")
     assert opened.take() == [link_request]
     assert opened.take() == []
     opened.finish(link_request, "dug")
     opened.close("The end.")
-    assert given == [(link_request.result, "dug")]
+    assert link_request.result.result() == "dug"
 
 
-def test_all_requests_even_those_begun_get_a_result_when_the_link_ends():
-    opened, given = link_requests()
+def test_all_requests_even_those_begun_get_a_result_when_the_link_ends(opened):
     begun = opened.submit("dig")
     opened.take()
     waiting = opened.submit("dive")
     opened.close("The end.")
-    assert given == [(link_request.result, ServiceResult(False, "The end.")) for link_request in (begun, waiting)]
+    assert {request.result.result() for request in (begun, waiting)} == {ServiceResult(False, "The end.")}
     with pytest.raises(ValueError, match="There is no connection to the robot now"):
         opened.submit("dig")
 
 
-def test_waiting_for_a_result_is_bounded():
-    opened, _ = link_requests()
-    for _ in range(MAX_WAITING):
-        opened.submit("dig")
-    with pytest.raises(ValueError, match=f"{MAX_WAITING} requests are waiting already"):
-        opened.submit("dig")
-
-
-def test_requests_without_a_result_time_out():
-    opened, _ = link_requests()
+def test_requests_without_a_result_are_bounded(opened):
     for _ in range(MAX_UNANSWERED):
         link_request = opened.submit("dig")
         opened.take()
@@ -63,32 +67,30 @@ def test_requests_without_a_result_time_out():
     opened.submit("dig")
 
 
-def test_an_answer_that_comes_at_once_needs_no_second_turn():
-    opened, given = link_requests()
-
+def test_an_answer_that_comes_at_once_needs_no_second_turn(opened):
     def do():
         (link_request,) = opened.take()
         opened.finish(link_request, link_request.task + " is done")
 
-    assert asyncio.run(opened.run("digging", do, patience_s=0.0)) == "digging is done"
-    assert given == []
+    assert asyncio.run(opened.run("digging", do, PATIENCE_S)) == "digging is done"
 
 
-def test_an_answer_that_comes_late_is_awaited():
-    opened, given = link_requests()
-    waiting = opened.run("dig", lambda: None, patience_s=0.0)
+def test_an_answer_that_comes_late_is_awaited_and_wakes_the_executor():
+    node = Node()
+    late = LinkRequests(node, "robot")
+    late.open()
+    waiting = late.run("dig", lambda: None, patience_s=0.0)
     waiting.send(None)  # the executor has its thread back
-    (link_request,) = opened.take()
-    opened.finish(link_request, "dug")
-    assert given == [(link_request.result, "dug")]
-    link_request.result.set_result("dug")
+    (link_request,) = late.take()
+    late.finish(link_request, "dug")
+    assert node.executor.wakes == 1
     with pytest.raises(StopIteration) as end:
         waiting.send(None)
     assert end.value.value == "dug"
 
 
-def test_who_waits_on_the_spot_is_told_when_the_link_ends():
-    opened, given = link_requests()
-    closing = opened.run("dig", lambda: threading.Thread(target=opened.close, args=["The end."]).start(), 60.0)
-    assert asyncio.run(closing) == ServiceResult(False, "The end.")
-    assert given == []
+def test_who_waits_on_the_spot_is_told_when_the_link_ends(opened):
+    def close():
+        threading.Thread(target=opened.close, args=["The end."]).start()
+
+    assert asyncio.run(opened.run("dig", close, PATIENCE_S)) == ServiceResult(False, "The end.")

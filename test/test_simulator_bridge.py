@@ -27,7 +27,7 @@ from simulator_fixtures import (
     shared_bridge,
     two_entities,
 )
-from simulator_peer import STREAMED, UPRIGHT, byte_by_byte, whole
+from simulator_peer import SILENCE, STREAMED, UPRIGHT, byte_by_byte, whole
 from std_msgs.msg import Empty
 from tf2_msgs.msg import TFMessage
 from twists import twist
@@ -401,6 +401,26 @@ def commands_for_velocities(peer, publisher, count, period_s):
 
     wait_until(steer, "velocities", period_s=period_s)
     return len(published)
+
+
+@pytest.mark.timed
+def test_a_stop_reaches_the_simulator_while_a_spawn_is_stalled_and_the_last_velocity_unanswered(ros, own_peer):
+    with bridge(own_peer, remap=("__ns:=/stalled",), request_timeout=60.0, command_timeout=60.0):
+        own_peer.requests_, _ = own_peer.wait_until_settled()
+        publisher = ros.publisher(Twist, "/stalled/cmd_vel")
+        steer_until(own_peer, publisher, twist(1.0), (1, 0, 0), (0, 0, 0))
+        own_peer.answers[sim.AddEntity] = own_peer.answers[sim.SetEntity] = SILENCE
+        client = ros.node.create_client(srv.Spawn, "/stalled/simulator_bridge/spawn")
+        assert client.wait_for_service(TIMEOUT_S)
+        client.call_async(srv.Spawn.Request(name="stalled"))
+        wait_until(lambda: own_peer.requests_.asked_for(sim.AddEntity), "the spawn")
+        publisher.publish(twist(0.5))
+        time.sleep(0.2)
+        assert velocities(own_peer)[-1] != (STOPPED, STOPPED)
+        stopped_s = time.monotonic()
+        publisher.publish(twist(0.0))
+        wait_until(lambda: velocities(own_peer)[-1] == (STOPPED, STOPPED), "the stop", period_s=0.002)
+        assert time.monotonic() - stopped_s < 0.05
 
 
 def test_non_finite_commands_move_nothing(ros, peer):

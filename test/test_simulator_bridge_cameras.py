@@ -6,12 +6,12 @@ import struct
 import pytest
 from geometry_msgs.msg import Point, Pose
 from rclpy.qos import DurabilityPolicy, QoSProfile
-from ros_session import wait_until
+from ros_session import TIMEOUT_S, wait_until
 from simulator_fixtures import BUOY, FRONT, bridge, call, make_peer, two_entities
 from tf2_msgs.msg import TFMessage
 
 from drone_bridge import srv
-from drone_bridge.msg import CameraView
+from drone_bridge.msg import CameraView, TriggerEvent
 from drone_bridge.simulator import codec as sim
 from drone_bridge.simulator.codec import CameraAttribute, ItemType
 
@@ -42,10 +42,16 @@ def test_cameras_are_all_there_before_any_of_them_is_streamed(peer, ros):
     with bridge(peer, cameras=TWO_CAMERAS, item_events="none", request_timeout=20.0):
         requests, streams = peer.wait_until_settled()
         wait_until(lambda: len(added) == 2 and requests.asked_for(sim.SetExtended), "both cameras and the mark")
-        assert call(ros, "add_trigger", srv.AddTrigger, entity_a=0, entity_b=1).success
+        client = ros.node.create_client(srv.AddTrigger, "simulator_bridge/add_trigger")
+        assert client.wait_for_service(TIMEOUT_S)
+        trigger = client.call_async(srv.AddTrigger.Request(entity_a=0, entity_b=1))  # which follows the cameras
+        events = ros.subscribe(TriggerEvent, "trigger_events")
+        wait_until(lambda: peer.send(streams, sim.Triggered(77)) or len(events), "an event")
         assert not streams.asked_for(sim.StreamCamera)
         peer.send(requests, sim.Added(ItemType.CAMERA, 1), sim.Ok())
         wait_until(lambda: of_cameras(streams) == [("stream", 0), ("stream", 1)], "the streams of the cameras")
+        wait_until(trigger.done, "the trigger")
+        assert trigger.result().success
 
 
 def test_adding_a_camera_recreates_the_streams_of_the_others(peer, ros):

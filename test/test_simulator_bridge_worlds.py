@@ -19,7 +19,7 @@ from simulator_peer import SILENCE, STILL
 
 from drone_bridge import srv
 from drone_bridge.simulator import codec as sim
-from drone_bridge.simulator.bridge.steering_mark import MOST_UNCHANGED
+from drone_bridge.simulator.bridge.steering import MOST_UNCHANGED
 from drone_bridge.simulator.codec import Attribute
 
 MARK = (VEHICLE, "drone_bridge.world")
@@ -28,11 +28,11 @@ STEERED = (VEHICLE, "drone_bridge.steered")
 EAST = (math.sqrt(0.5), 0.0, 0.0, math.sqrt(0.5))
 #: A bridge that gives a simulator on a busy machine more time to notice that it is left.
 PATIENT_BRIDGE = """
-from drone_bridge.link_node import link_node
-from drone_bridge.simulator.bridge import bridge
+from drone_bridge.ros import link_node
+from drone_bridge.simulator.bridge import node
 
-link_node.STOP_TIMEOUT_S = bridge.LEAVE_TIMEOUT_S = 4.0
-raise SystemExit(bridge.main())
+link_node.STOP_TIMEOUT_S = node.LEAVE_TIMEOUT_S = 4.0
+raise SystemExit(node.main())
 """
 
 

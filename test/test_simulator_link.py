@@ -13,9 +13,9 @@ import pytest
 
 from drone_bridge.net.connector import LinkCancelledError, LinkError, LinkTimeoutError, wait_readable
 from drone_bridge.net.tcp import TcpStream
-from drone_bridge.ros.link_requests import ServiceResult
 from drone_bridge.simulator import codec as sim
-from drone_bridge.simulator.bridge import link
+from drone_bridge.simulator.bridge import client
+from drone_bridge.simulator.bridge.client import Channel, Pending, SimulatorEndpoint, SimulatorLink
 from drone_bridge.simulator.bridge.desired_items import (
     MAX_DESIRED_ITEMS,
     Camera,
@@ -23,7 +23,6 @@ from drone_bridge.simulator.bridge.desired_items import (
     DesiredItems,
     EntityStream,
 )
-from drone_bridge.simulator.bridge.link import RECEIVE_BYTES, Channel, SimulatorEndpoint, SimulatorLink
 from drone_bridge.simulator.topics.plans import CameraPlan
 from drone_bridge.wire.events import LocalProtocolError, RemoteProtocolError
 
@@ -34,7 +33,7 @@ TIMEOUT_S = 5.0
 def running_s(monkeypatch):
     """For how long this process has been running since it stood still."""
     seconds = [math.inf]
-    monkeypatch.setattr(link, "PROCESS", SimpleNamespace(running_s=lambda: seconds[0]))
+    monkeypatch.setattr(client, "PROCESS", SimpleNamespace(running_s=lambda: seconds[0]))
     return seconds
 
 
@@ -48,35 +47,33 @@ def pair(cancellation, running_s):
     stream = TcpStream(ours, cancellation)
     stream.acknowledge_at_once()
     with theirs:
-        yield Channel(stream, 0.3, lambda seconds: None), theirs
+        yield Channel(stream, 0.3), theirs
     stream.close()
 
 
-def outcomes_of(channel, *requests):
-    outcomes = []
-    for request in requests:
-        channel.ask(request, outcomes.append)
-    return outcomes
+def sent(channel, *requests):
+    return [channel.send(request) for request in requests]
 
 
 def read(channel):
+    """Receive, and return the out-of-band messages."""
     wait_readable([channel.stream], TIMEOUT_S)
-    return list(channel.read(memoryview(bytearray(RECEIVE_BYTES))))
+    return [event for event in channel.read() if not isinstance(event, Pending)]
 
 
 def test_answers_go_to_who_asked_and_the_rest_is_handed_out(pair):
     channel, theirs = pair
-    outcomes = outcomes_of(channel, sim.Reassure(), sim.ListEntities())
+    pending = sent(channel, sim.Reassure(), sim.ListEntities())
     theirs.sendall(sim.frame(sim.Ok()) + sim.frame(sim.Completed()) + sim.frame(sim.EntitiesListed((0,))))
     assert read(channel) == [sim.Completed()]
-    assert outcomes == [sim.Ok(), sim.EntitiesListed((0,))]
+    assert [each.answer for each in pending] == [sim.Ok(), sim.EntitiesListed((0,))]
     assert (channel.outstanding, channel.due_s) == (0, float("inf"))
 
 
 def test_an_overdue_answer_is_noticed_but_not_while_others_come(pair):
     channel, theirs = pair
     asked_s = time.monotonic()
-    outcomes = outcomes_of(channel, sim.Reassure(), sim.Run())
+    pending = sent(channel, sim.Reassure(), sim.Run())
     channel.check(asked_s)
     theirs.sendall(sim.frame(sim.Ok()))
     time.sleep(0.1)
@@ -84,13 +81,12 @@ def test_an_overdue_answer_is_noticed_but_not_while_others_come(pair):
     assert channel.due_s > asked_s + 0.35
     with pytest.raises(LinkTimeoutError, match=r"has not answered RUN within 0\.3 s"):
         channel.check(channel.due_s)
-    channel.fail("gone")
-    assert outcomes == [sim.Ok(), ServiceResult(False, "gone")]
+    assert [each.answer for each in pending] == [sim.Ok(), None]
 
 
 def test_an_answer_is_not_overdue_while_we_have_just_stood_still(pair, running_s):
     channel, _ = pair
-    outcomes_of(channel, sim.Reassure())
+    sent(channel, sim.Reassure())
     later_s = time.monotonic() + 60.0  # as after SIGSTOP and SIGCONT
     running_s[0] = time.monotonic() - later_s + 0.1
     assert channel.due_s > later_s
@@ -102,7 +98,7 @@ def test_an_answer_is_not_overdue_while_we_have_just_stood_still(pair, running_s
 
 def test_the_end_names_unanswered_requests(pair):
     channel, theirs = pair
-    outcomes_of(channel, sim.Spy())
+    sent(channel, sim.Spy())
     theirs.shutdown(socket.SHUT_WR)
     with pytest.raises(LinkError, match="instead of answering SPY"):
         read(channel)
@@ -118,7 +114,7 @@ def test_garbage_is_an_error(pair):
 def test_unsendable_requests_are_not_waited_for(pair):
     channel, _ = pair
     with pytest.raises(LocalProtocolError):
-        outcomes_of(channel, sim.AddObject("wind", bytes(2000)))
+        sent(channel, sim.AddObject("wind", bytes(2000)))
     assert channel.outstanding == 0
 
 
@@ -137,8 +133,8 @@ def test_a_simulator_that_sends_in_two_pieces_is_not_kept_waiting(pair):
     taken_s = []
     for _ in range(20):
         began_s = time.monotonic()
-        outcomes = outcomes_of(channel, sim.ListEntities())
-        while not outcomes:
+        pending = sent(channel, sim.ListEntities())
+        while pending[0].answer is None:
             read(channel)
         taken_s.append(time.monotonic() - began_s)
     thread.join()

@@ -6,8 +6,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from drone_bridge.simulator.bridge import time as simulator_time
-from drone_bridge.simulator.bridge.time import TimeKeeper
+from drone_bridge.simulator.bridge import outputs as simulator_time
+from drone_bridge.simulator.bridge.outputs import TimeKeeper
 from drone_bridge.simulator.codec import Configured
 
 RATE = 100.0

@@ -64,7 +64,7 @@ from drone_bridge.ros.diagnostics import LogLimiter
 from drone_bridge.ros.frames import POSE_VARIANCES, TWIST_VARIANCES, FrameNames, WheelOdometry
 from drone_bridge.ros.lease import VehicleLease
 from drone_bridge.ros.link_node import Endpoint, LinkNode
-from drone_bridge.ros.link_requests import FutureCompleter, LinkRequest, LinkRequests, ServiceResult
+from drone_bridge.ros.link_requests import LinkRequest, LinkRequests, ServiceResult, complete
 from drone_bridge.ros.parameters import ParameterDeclaration
 from drone_bridge.ros.program import run
 from drone_bridge.ros.stall_watch import STALL_S
@@ -335,8 +335,7 @@ class RobotServices:
         self._discovery: Future[Discover.Response] | None = None
         # Reentrant, as callbacks wait.
         group = ReentrantCallbackGroup()
-        self._completer = FutureCompleter(node, group)
-        self.link_requests: LinkRequests[Task] = LinkRequests(self._completer, "robot")
+        self.link_requests: LinkRequests[Task] = LinkRequests(node, "robot")
         node.make_service(Discover, "discover", self._serve_discover, callback_group=group)
         node.make_service(Bind, "bind", self._serve_bind, callback_group=group)
         node.make_service(Unbind, "unbind", self._serve_unbind, callback_group=group)
@@ -403,7 +402,7 @@ class RobotServices:
         finally:
             cancellation.close()
             self._discovery = None
-            self._completer.complete(answer, response)
+            complete(self._node, answer, response)
 
 
 # The node.

@@ -1,37 +1,227 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The topics of simulator_bridge. For the link's thread, except for creating topics."""
+"""The topics of simulator_bridge: time in steps, entities, cameras, triggers and items.
 
+Under the lock of the session, as the streams' thread publishes what it reads, and the link's thread what else happens.
+"""
+
+import math
+import time
 from collections.abc import Iterable
-from typing import Any, Final
+from typing import Any
 
 from builtin_interfaces.msg import Time
-from geometry_msgs.msg import TransformStamped
+from geometry_msgs.msg import PoseStamped, TransformStamped, TwistStamped
+from nav_msgs.msg import Odometry
+from rclpy.publisher import Publisher
 from rclpy.qos import QoSProfile
-from std_msgs.msg import Empty
+from rosgraph_msgs.msg import Clock
+from sensor_msgs.msg import Imu
+from std_msgs.msg import Empty, Header
 from tf2_msgs.msg import TFMessage
 
 from drone_bridge.motion.quaternions import Quaternion
 from drone_bridge.msg import CameraView, ExtendedAttributes, ItemEvent, TriggerEvent
-from drone_bridge.ros.common_parameters import frame_names
-from drone_bridge.ros.frames import FrameNames, serialized_transforms, transform
+from drone_bridge.ros.common_parameters import frame_names, odometry_covariances
+from drone_bridge.ros.frames import FrameNames, TransformTemplate, serialized_transforms, transform
 from drone_bridge.ros.lease import with_lease
 from drone_bridge.ros.link_node import LinkNode
+from drone_bridge.ros.message_template import STAMP, MessageTemplate
+from drone_bridge.ros.simulated_time import SimulatedTime
+from drone_bridge.ros.time import NANOSECONDS, stamp_numbers
 from drone_bridge.ros.topic_names import topic_token
-from drone_bridge.ros.topics import Output, Outputs, latched
+from drone_bridge.ros.topics import NO_EVENTS, Output, Outputs, latched
 from drone_bridge.simulator import codec as sim
-from drone_bridge.simulator.bridge.entity_topics import QUEUE_DEPTH, EntityTopics
-from drone_bridge.simulator.bridge.time import TimeKeeper
+from drone_bridge.simulator.codec import Configured
 from drone_bridge.simulator.topics import translation as translate
 from drone_bridge.simulator.topics.plans import CameraPlan
 from drone_bridge.simulator.topics.requests import attribute_message, fill_view
 from drone_bridge.simulator.topics.translation import Axes, BodyToModel, EntityState
 
-MAX_ENTITIES: Final = 256  # that have topics
-VEHICLE_NAME: Final = "vehicle"  # in messages; its topics are odom and imu/data
+# Time.
+
+
+class SimulationClock:
+    """Counts steps from the first one seen. Never runs back, even if the simulator is restarted."""
+
+    def __init__(self) -> None:
+        self._step_ns = 0.0  # 0: not known
+        self._base_ns = 0
+        self._steps = 0  # since the base
+
+    @property
+    def is_known(self) -> bool:
+        """Whether the duration of a step is known."""
+        return self._step_ns > 0.0
+
+    @property
+    def nanoseconds(self) -> int:
+        return self._base_ns + round(self._steps * self._step_ns)
+
+    def configure(self, configured: Configured) -> None:
+        """Set the duration of a step: `frequency` steps and `speed` simulated seconds per second of the wall clock.
+
+        Raises ValueError when that makes no sense.
+        """
+        frequency, speed = configured.frequency, configured.speed
+        step_ns = speed / frequency * NANOSECONDS if frequency > 0.0 and speed > 0.0 else math.nan
+        if not (0.0 < step_ns < 1e15):
+            raise ValueError(
+                f"The simulator reports {frequency:g} steps per second at speed {speed:g}, so its time is unknown."
+            )
+        self._base_ns, self._steps = self.nanoseconds, 0
+        self._step_ns = step_ns
+
+    def step(self) -> None:
+        self._steps += 1
+
+    def message(self) -> Time:
+        """Return the time as a message, which ends in 2038."""
+        seconds, nanoseconds = divmod(self.nanoseconds, NANOSECONDS)
+        return Time(sec=min(seconds, 2**31 - 1), nanosec=nanoseconds)
+
+
+# Time: /clock and header stamps. For the link's thread.
+
+
+#: How often /clock is repeated while the simulation stands still, for those who have come meanwhile.
+IDLE_PERIOD_S = 0.2
+
+
+class TimeKeeper:
+    """Publishes simulation time at a limited rate, and stamps messages."""
+
+    def __init__(self, node: LinkNode) -> None:
+        self._node = node
+        self.clock = SimulationClock()
+        simulated_time = SimulatedTime(node)
+        self._publisher = simulated_time.clock_publisher
+        self.stamps_are_simulated = simulated_time.stamps_are_simulated
+        self._period_s: float = 1.0 / node.parameters["clock_rate"]
+        self._published_s = -math.inf
+        self._next_s = -math.inf  # when the next message would be on time, if there are as many as there may be
+        self._is_pending = False
+        self._stamp: Time | None = None
+
+    def stamp(self) -> Time:
+        """Return the header stamp, the same one for all messages of a step."""
+        if self._stamp is None:
+            self._stamp = self.clock.message() if self.stamps_are_simulated else self._node.now()
+        return self._stamp
+
+    def step(self) -> None:
+        """Count a step, and publish the time if due."""
+        self.clock.step()
+        self._stamp = None
+        self._is_pending = True
+        self.tick(time.monotonic())
+
+    @property
+    def due_s(self) -> float:
+        """When `tick` is due."""
+        if self._publisher is None or not self.clock.is_known:
+            return math.inf
+        if self._is_pending:
+            # Steps that come about as often come now early, now late. To wait for the early ones would be one more
+            # turn of the link's thread each.
+            return self._next_s - self._period_s / 2
+        return self._published_s + IDLE_PERIOD_S
+
+    def tick(self, now_s: float) -> None:
+        """Publish the time if due; to be called before messages are read."""
+        self._stamp = None
+        if now_s >= self.due_s and self._publisher:
+            self._published_s = now_s
+            self._next_s = max(self._next_s, now_s) + self._period_s
+            self._is_pending = False
+            self._node.publish(self._publisher, Clock(clock=self.clock.message()))
+
+
+# The topics of one entity. For the link's thread, except for creating topics.
+
+
+QUEUE_DEPTH = 10
+IMU_GAPS = (
+    *("orientation", "orientation_covariance[0]"),
+    *("angular_velocity", "linear_acceleration", "linear_acceleration_covariance[0]"),
+)
+
+
+class EntityTopics:
+    """The topics of one entity: odom and imu/data of the vehicle, pose and twist of others."""
+
+    def __init__(
+        self, node: LinkNode, name: str | None, frames: FrameNames, gravity: tuple[float, float, float]
+    ) -> None:
+        """`name` is None for the vehicle; `gravity` is the acceleration against gravity at rest."""
+        self._against_gravity = gravity
+        self.frame = frames.base_link if name is None else f"{frames.prefix}{topic_token(name, 'entity')}"
+        self._made: list[Publisher[Any]] = []
+        self._node = node
+        self.transform = TransformTemplate(frames.odom, self.frame)
+        #: The numbers of the newest state, as a transform has them: stamp and pose.
+        self.stamp: tuple[int, int] = (0, 0)
+        self.pose: tuple[float, ...] = ()
+        world, body = Header(frame_id=frames.odom), Header(frame_id=self.frame)
+        if name is None:
+            odometry = Odometry(header=world, child_frame_id=self.frame)
+            odometry_covariances(node.parameters).fill(odometry)
+            self._odometry = MessageTemplate(odometry, STAMP, "pose.pose", "twist.twist")
+            self._imu = MessageTemplate(Imu(header=body), STAMP, *IMU_GAPS)
+            self.is_attitude_known = True
+            outputs = [
+                Output(node.make_publisher(Odometry, "odom", QUEUE_DEPTH), self._make_odometry),
+                Output(node.make_publisher(Imu, "imu/data", QUEUE_DEPTH), self._make_imu),
+            ]
+        else:
+            self._pose = MessageTemplate(PoseStamped(header=world), STAMP, "pose")
+            self._twist = MessageTemplate(TwistStamped(header=body), STAMP, "twist")
+            topic = f"entities/{topic_token(name, 'entity')}"
+            outputs = [
+                Output(self._publisher(PoseStamped, f"{topic}/pose"), self._make_pose),
+                Output(self._publisher(TwistStamped, f"{topic}/twist"), self._make_twist),
+            ]
+        self._outputs: Outputs[EntityState] = Outputs(node, outputs)
+
+    def _publisher(self, message_type: type, topic: str) -> "Publisher[Any]":
+        # Without QoS override parameters, which would pile up with every name ever given.
+        self._made.append(self._node.create_publisher(message_type, topic, QUEUE_DEPTH, event_callbacks=NO_EVENTS))
+        return self._made[-1]
+
+    def publish(self, state: EntityState, stamp: Time) -> None:
+        """Publish a state on the topics that have subscribers."""
+        self.stamp = stamp_numbers(stamp)
+        self.pose = translate.pose_numbers(state)
+        self._outputs.publish(state, stamp)
+
+    def _make_odometry(self, state: EntityState, _: Time) -> bytes:
+        return self._odometry.filled(self.stamp, self.pose, translate.twist_numbers(state))
+
+    def _make_imu(self, state: EntityState, _: Time) -> bytes:
+        force = translate.specific_force(state, self._against_gravity)
+        unknown = (0.0 if self.is_attitude_known else -1.0,)  # -1 says that the values are not valid
+        return self._imu.filled(self.stamp, state.orientation, unknown, state.angular_velocity, force, unknown)
+
+    def _make_pose(self, _state: EntityState, _stamp: Time) -> bytes:
+        return self._pose.filled(self.stamp, self.pose)
+
+    def _make_twist(self, state: EntityState, _: Time) -> bytes:
+        return self._twist.filled(self.stamp, translate.twist_numbers(state))
+
+    def close(self) -> None:
+        for publisher in self._made:
+            self._node.destroy_publisher(publisher)
+        self._made.clear()
+
+
+# The topics of simulator_bridge. For the link's thread, except for creating topics.
+
+
+MAX_ENTITIES = 256  # that have topics
+VEHICLE_NAME = "vehicle"  # in messages; its topics are odom and imu/data
 #: tf holds the states of all entities of a step in one message, and listeners may be slow.
-TF_DEPTH: Final = 100
+TF_DEPTH = 100
 #: Of the vehicle.
-UNKNOWN_HEADING: Final = (
+UNKNOWN_HEADING = (
     "The rotation from the vehicle's principal axes to its model is unknown, so its orientation may be wrong. It is "
     "learned while the simulation is paused, or given by the parameter body_to_model."
 )

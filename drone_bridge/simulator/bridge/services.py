@@ -1,50 +1,335 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The services of simulator_bridge, as tasks for the link's thread."""
+"""The services of simulator_bridge: each is a function that the link's thread calls, and that waits for its answers.
 
-from collections.abc import Callable
-from typing import Any, Final, NamedTuple
+Calls follow one another. What refuses a call is raised as one of REFUSALS.
+"""
+
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from typing import Any, NamedTuple
 
 from rclpy.callback_groups import ReentrantCallbackGroup
 
 from drone_bridge import srv
+from drone_bridge.net.connector import LinkError
 from drone_bridge.ros.link_node import LinkNode
-from drone_bridge.ros.link_requests import FutureCompleter, LinkRequests, ServiceResult
+from drone_bridge.ros.link_requests import LinkRequests, ServiceResult
 from drone_bridge.simulator import codec as sim
-from drone_bridge.simulator.bridge import camera_tasks, world_tasks
-from drone_bridge.simulator.bridge.session import SimulatorSession
-from drone_bridge.simulator.bridge.tasks import Result, Task
-from drone_bridge.simulator.bridge.world_tasks import MakeTask, ask
+from drone_bridge.simulator.bridge.client import NO_ANSWER, RefusedError
+from drone_bridge.simulator.bridge.desired_items import Camera, CameraStream, EntityStream, ExtendedStream, Trigger
+from drone_bridge.simulator.bridge.outputs import UNKNOWN_HEADING
+from drone_bridge.simulator.bridge.session import REFUSALS, SimulatorSession
+from drone_bridge.simulator.codec import Attribute, ItemType
 from drone_bridge.simulator.topics import requests as translate
 from drone_bridge.simulator.topics.requests import fill_state
+from drone_bridge.simulator.topics.translation import STREAMED, BodyToModel
 from drone_bridge.wire.layouts import printable
 
 #: How long an answer is waited for on the spot: a simulator on this machine takes a tenth of that.
-PATIENCE_S: Final = 0.003
+PATIENCE_S = 0.003
+GRAVITY = "gravity"  # has to be given as the name to remove it
+_GRAVITY_ID = 0  # among objects
+_LAST_ID = 0xFFFFFFFF  # that there could be of an item, and is not
+# Codes of CSTREAM.
+_NO_CAMERA = 0
+_OWN_ENTITY = 2
 
 #: Services renamed because every lifecycle node has its own ~/get_state.
-_NAMES: Final = {"get_state": "get_entity_state", "set_state": "set_entity_state"}
+_NAMES = {"get_state": "get_entity_state", "set_state": "set_entity_state"}
 
+
+class Result(NamedTuple):
+    """The outcome of a call."""
+
+    success: bool
+    message: str = ""
+    code: int = NO_ANSWER  # of the simulator's Error
+    value: Any = None
+
+
+class AwaitSteps(NamedTuple):
+    """What a function returns whose call ends with a run, for which the link's thread does not wait."""
+
+    mark: int  # the runs that had been completed before it began
+    expected_s: float  # how long the run may show no sign of life
+
+
+#: Gets the session and the service's request; returns the value, a Result with it, or AwaitSteps.
+Work = Callable[[SimulatorSession, Any], Any]
+#: Fills a response with the value.
 Fill = Callable[[Any, Any], None]
 
 
-class Call(NamedTuple):
-    """A service call for the link's thread."""
+def ask(make: Callable[[Any], sim.Request]) -> Work:
+    """Return a function that sends one request; the value is the answer."""
+    return lambda session, request: session.client.request(make(request))
 
-    make: MakeTask
-    request: Any  # of the service
 
-    def task(self, session: SimulatorSession) -> Task:
-        """Return its task."""
-        return self.make(session, self.request)
+def set_all(session: SimulatorSession, requests: Iterable[sim.Request]) -> None:
+    """Send several changes."""
+    changes = list(requests)
+    if not changes:
+        raise ValueError("The request sets nothing.")
+    session.client.request_all(changes)
+
+
+# Running.
+
+
+def run(session: SimulatorSession, request: srv.Run.Request) -> Any:
+    """Unpause, and optionally wait for the steps."""
+    if request.wait and not request.steps:
+        raise ValueError("An endless run can't be waited for: set steps, or wait to false.")
+    session.settle_heading()
+    mark = session.completions
+    session.client.request(sim.Run(request.steps))
+    if not request.wait:
+        return None
+    configured = session.configured
+    is_silent = not session.sees_steps and configured and configured.frequency > 0.0
+    return AwaitSteps(mark, request.steps / configured.frequency if configured and is_silent else 0.0)
+
+
+def pause(session: SimulatorSession, request: srv.SimulatorRequest.Request) -> None:
+    """Pause, and fail those that wait for steps."""
+    session.client.request(sim.Pause())
+    session.end_runs("The simulation was paused before the steps were done.")
+
+
+# Items.
+
+
+def remove(session: SimulatorSession, request: srv.RemoveItem.Request) -> Any:
+    """Remove an item, which may be a desired one."""
+    if request.type == ItemType.OBJECT and request.id == _GRAVITY_ID and request.name != GRAVITY:
+        raise ValueError(f"Object {_GRAVITY_ID} is gravity: it is removed only if the request's name is {GRAVITY!r}.")
+    session.client.request(sim.Remove(request.type, request.id))
+    session.forget(request.type, request.id, is_ours=True)
+
+
+def list_entities(session: SimulatorSession, request: srv.ListEntities.Request) -> Any:
+    """List entities; the value is their IDs and names."""
+    listed = session.client.request(sim.ListEntities())
+    return listed.ids, [session.outputs.names.get(entity, "") for entity in listed.ids]
+
+
+# Entities.
+
+
+def spawn(session: SimulatorSession, request: srv.Spawn.Request) -> Any:
+    """Add an entity, and publish its states; the value is its ID."""
+    outputs = session.outputs
+    add, body_to_model = translate.add_entity(request, outputs.axes)
+    entity = session.client.request(add).id
+    with session.lock:
+        if not body_to_model.is_identity:
+            outputs.body_to_model[entity] = body_to_model
+        if request.name or request.stream:
+            outputs.name_entity(entity, request.name or f"entity_{entity}")
+    try:
+        session.restore(entity)  # what parameters, or others before it was there, desire of it
+        if request.stream and not _stream_of(session, entity):
+            _publish(session, entity, session.stream_period)
+    except (*REFUSALS, LinkError) as error:  # which the next wait raises again if it is the link's
+        return Result(True, f"It was added, but is not published: {error}", value=entity)
+    return entity
+
+
+def stream_entity(session: SimulatorSession, request: srv.StreamEntity.Request) -> Any:
+    """Publish the states of an entity; the value is the stream's ID."""
+    outputs, entity = session.outputs, request.id
+    was_named = entity in outputs.names
+    with session.lock:
+        outputs.name_entity(entity, request.name or f"entity_{entity}")
+    try:
+        added = _publish(session, entity, request.period or session.stream_period)
+    except REFUSALS:
+        if not was_named:
+            with session.lock:
+                outputs.forget_entity(entity)
+        raise
+    return added.id
+
+
+def _publish(session: SimulatorSession, entity: int, period: int) -> Any:
+    """Publish the states of a named entity."""
+    if _stream_of(session, entity):
+        raise ValueError(f"The states of entity {entity} are published already.")
+    with session.lock:
+        session.outputs.open_entity(entity)
+    return session.add(EntityStream(entity, period))
+
+
+def _stream_of(session: SimulatorSession, entity: int) -> EntityStream | None:
+    """Return the desired stream of an entity's states."""
+    streams = (item for item in session.items if isinstance(item, EntityStream) and item.attributes == STREAMED)
+    return next((stream for stream in streams if stream.entity == entity), None)
+
+
+def stream_attributes(session: SimulatorSession, request: srv.StreamAttributes.Request) -> Any:
+    """Publish extended attributes of an entity; the value is the stream's ID."""
+    added = session.add(ExtendedStream(request.id, request.period or 1, tuple(request.keys)))
+    return added.id
+
+
+def get_state(session: SimulatorSession, request: srv.GetState.Request) -> Any:
+    """Get all attributes; the value is an EntityState and whether the entity is corporeal."""
+    answers = session.client.request_all(
+        [sim.GetEntity(request.id, attribute) for attribute in (*STREAMED, Attribute.CORPOREAL)]
+    )
+    *values, corporeal = (got.value for got in answers)
+    state = session.outputs.state(request.id, values), corporeal
+    is_doubtful = request.id == session.vehicle and not session.outputs.is_body_to_model_known
+    return Result(True, UNKNOWN_HEADING if is_doubtful else "", value=state)
+
+
+def set_state(session: SimulatorSession, request: srv.SetState.Request) -> Any:
+    """Set attributes; for a velocity in the entity's frame, get its orientation first."""
+    orientation = None
+    if request.set_velocity and not request.set_orientation:
+        got = session.client.request(sim.GetEntity(request.id, Attribute.ORIENTATION))
+        orientation = session.outputs.orientation(request.id, got.value)
+    set_all(session, translate.set_entity(request, orientation, session.outputs.axes))
+
+
+# Triggers and objects.
+
+
+def add_trigger(session: SimulatorSession, request: srv.AddTrigger.Request) -> Any:
+    """Add a trigger; the value is its ID."""
+    added = session.add(Trigger(translate.trigger_plan(request, session.outputs.axes)))
+    return added.id
+
+
+def add_turbulence(session: SimulatorSession, request: srv.AddTurbulence.Request) -> Any:
+    """Add turbulence; the value is the ID by which it can be removed."""
+    data = translate.turbulence(request, session.outputs.axes).encode()
+    return _add_object(session, sim.AddObject(sim.Turbulence.CLASS, data))
+
+
+def add_object(session: SimulatorSession, request: srv.AddObject.Request) -> Any:
+    """Add an object; the value is the ID by which it can be removed."""
+    return _add_object(session, sim.AddObject(request.class_name, bytes(request.data)))
+
+
+def _add_object(session: SimulatorSession, add: sim.AddObject) -> Any:
+    """The CUAUV server returns a count from 0, but removes by the IDs of forces, of which gravity is 0."""
+    number = session.client.request(add).id
+    return number + 1 if is_cuauv_server(session) else number
+
+
+def is_cuauv_server(session: SimulatorSession) -> Any:
+    """Find out whether this is the CUAUV server, which accepts the removal of unknown triggers."""
+    if session.is_cuauv_server is None:
+        try:
+            session.client.request(sim.Remove(ItemType.TRIGGER, _LAST_ID))
+        except RefusedError as error:
+            if error.code == NO_ANSWER:
+                raise
+            session.is_cuauv_server = False
+        else:
+            session.is_cuauv_server = True
+    return session.is_cuauv_server
+
+
+# Cameras.
+
+
+def add_camera(session: SimulatorSession, request: srv.AddCamera.Request) -> Any:
+    """Add a camera and streams of its targets; the value is its ID."""
+    plan = translate.camera_plan(request)
+    taken = session.outputs.entity_frames() | session.items.camera_frames()
+    number = 0
+    while not plan.name and f"camera_{number}" in taken:
+        number += 1
+    named = plan if plan.name else replace(plan, name=f"camera_{number}")
+    if named.frame in taken:
+        raise ValueError(f"There is a frame {named.frame!r} already, so no camera can be called {plan.name!r}.")
+    session.items.check_room(1 + len(plan.targets))
+    camera = Camera(named)
+    added = session.add(camera)
+    for target in plan.targets:
+        with session.lock:
+            session.items.add(CameraStream(camera, target, plan.period))
+    session.ask_for_camera_streams()
+    return added.id
+
+
+def set_camera(session: SimulatorSession, request: srv.SetCamera.Request) -> Any:
+    """Set attributes of an existing camera; the CUAUV server crashes on CSET of an unknown one."""
+    translate.check_camera(request)
+    _expect_camera(session, request.id)
+    # That server takes a pose about the principal axes, though CADD takes it about the model.
+    body_to_model = BodyToModel()
+    if (request.set_position or request.set_orientation) and is_cuauv_server(session):
+        body_to_model = _body_to_model_under(session, request.id)
+    set_all(session, translate.set_camera(request, session.outputs.axes, body_to_model))
+    ours = session.items.find(ItemType.CAMERA, request.id)
+    if isinstance(ours, Camera):
+        ours.plan = translate.changed_camera(ours.plan, request)
+        with session.lock:
+            session.outputs.announce_camera(ours.plan)
+
+
+def _expect_camera(session: SimulatorSession, camera: int) -> Any:
+    """Request an impossible stream, whose error shows whether the camera exists. Raises RefusedError if not."""
+    try:
+        added = session.client.request(sim.StreamCamera(camera, 0, _LAST_ID))
+    except RefusedError as error:
+        if error.code in (NO_ANSWER, _NO_CAMERA):
+            raise
+    else:
+        session.client.request(sim.Remove(added.type, added.id))
+
+
+def _body_to_model_under(session: SimulatorSession, camera: int) -> Any:
+    """Return the rotation from principal axes to model of the entity that a camera is on, identity if unknown.
+
+    Raises ValueError when the camera is on the vehicle, and that is not known of the vehicle yet.
+    """
+    ours = session.items.find(ItemType.CAMERA, camera)
+    if isinstance(ours, Camera):
+        return session.outputs.known_body_to_model(ours.plan.entity)
+    for entity in {session.vehicle, *session.outputs.body_to_model}:  # those that may be turned against their models
+        try:
+            added = session.client.request(sim.StreamCamera(camera, 0, entity))
+        except RefusedError as error:
+            if error.code == _OWN_ENTITY:  # no camera streams the entity that it is on
+                return session.outputs.known_body_to_model(entity)
+            if error.code == NO_ANSWER:
+                raise
+        else:
+            session.client.request(sim.Remove(added.type, added.id))
+    return BodyToModel()
+
+
+def stream_camera(session: SimulatorSession, request: srv.StreamCamera.Request) -> Any:
+    """Publish where an entity appears; the value is the stream's ID."""
+    ours = session.items.find(ItemType.CAMERA, request.camera_id)
+    camera = ours if isinstance(ours, Camera) else request.camera_id
+    added = session.add(CameraStream(camera, request.target_id, request.period or 1))
+    return added.id
+
+
+def view_camera(session: SimulatorSession, request: srv.ViewCamera.Request) -> Any:
+    """Return where an entity appears; the value is a CameraView."""
+    got = session.client.request(sim.ViewCamera(request.camera_id, request.target_id))
+    ours = session.items.find(ItemType.CAMERA, request.camera_id)
+    name = ours.plan.name if isinstance(ours, Camera) else ""
+    with session.lock:
+        return session.outputs.view(got, (request.camera_id, name), request.target_id, 0)
+
+
+# What is offered.
 
 
 class Service(NamedTuple):
-    """A service."""
+    """A service, what it does and what it answers."""
 
     type: Any
     name: str
-    make: MakeTask
-    fill: Fill = lambda response, value: None  # the response with the task's value
+    work: Work
+    fill: Fill = lambda response, value: None  # the response with the value
 
 
 def _set(field: str, attribute: str = "") -> Fill:
@@ -69,28 +354,28 @@ def _fill_names(response: srv.ListObjectClasses.Response, value: sim.ObjectClass
     response.names = [printable(name) for name in value.names]
 
 
-_SERVICES: Final = (
+_SERVICES = (
     # The world.
-    Service(srv.Run, "run", world_tasks.run),
-    Service(srv.SimulatorRequest, "pause", world_tasks.pause),
+    Service(srv.Run, "run", run),
+    Service(srv.SimulatorRequest, "pause", pause),
     Service(srv.SimulatorRequest, "reassure", ask(lambda _: sim.Reassure())),
     Service(srv.GetConfiguration, "get_configuration", ask(lambda _: sim.GetConfig()), _fill_configuration),
-    Service(srv.RemoveItem, "remove", world_tasks.remove),
+    Service(srv.RemoveItem, "remove", remove),
     # Entities.
-    Service(srv.ListEntities, "list_entities", world_tasks.list_entities, _fill_entities),
-    Service(srv.Spawn, "spawn", world_tasks.spawn, _set("id")),
-    Service(srv.GetState, "get_state", world_tasks.get_state, lambda response, value: fill_state(response, *value)),
-    Service(srv.SetState, "set_state", world_tasks.set_state),
-    Service(srv.StreamEntity, "stream_entity", world_tasks.stream_entity, _set("stream_id")),
+    Service(srv.ListEntities, "list_entities", list_entities, _fill_entities),
+    Service(srv.Spawn, "spawn", spawn, _set("id")),
+    Service(srv.GetState, "get_state", get_state, lambda response, value: fill_state(response, *value)),
+    Service(srv.SetState, "set_state", set_state),
+    Service(srv.StreamEntity, "stream_entity", stream_entity, _set("stream_id")),
     # Extended attributes.
     Service(srv.GetAttribute, "get_attribute", ask(lambda q: sim.GetExtended(q.id, q.key)), _fill_attribute),
     Service(srv.SetAttribute, "set_attribute", ask(translate.set_attribute)),
-    Service(srv.StreamAttributes, "stream_attributes", world_tasks.stream_attributes, _set("stream_id")),
+    Service(srv.StreamAttributes, "stream_attributes", stream_attributes, _set("stream_id")),
     # Cameras and triggers.
-    Service(srv.AddCamera, "add_camera", camera_tasks.add_camera, _set("id")),
-    Service(srv.SetCamera, "set_camera", camera_tasks.set_camera),
-    Service(srv.StreamCamera, "stream_camera", camera_tasks.stream_camera, _set("stream_id")),
-    Service(srv.ViewCamera, "view_camera", camera_tasks.view_camera, _set("view")),
+    Service(srv.AddCamera, "add_camera", add_camera, _set("id")),
+    Service(srv.SetCamera, "set_camera", set_camera),
+    Service(srv.StreamCamera, "stream_camera", stream_camera, _set("stream_id")),
+    Service(srv.ViewCamera, "view_camera", view_camera, _set("view")),
     Service(srv.ListItems, "list_cameras", ask(lambda _: sim.ListCameras()), _set("ids", "ids")),
     Service(
         srv.BroadcastCamera,
@@ -98,10 +383,10 @@ _SERVICES: Final = (
         ask(lambda q: sim.BroadcastCamera(q.camera_id)),
         _set("broadcast_id", "id"),
     ),
-    Service(srv.AddTrigger, "add_trigger", world_tasks.add_trigger, _set("id")),
+    Service(srv.AddTrigger, "add_trigger", add_trigger, _set("id")),
     # Objects.
-    Service(srv.AddTurbulence, "add_turbulence", world_tasks.add_turbulence, _set("id")),
-    Service(srv.AddObject, "add_object", world_tasks.add_object, _set("id")),
+    Service(srv.AddTurbulence, "add_turbulence", add_turbulence, _set("id")),
+    Service(srv.AddObject, "add_object", add_object, _set("id")),
     Service(srv.ListObjectClasses, "list_object_classes", ask(lambda _: sim.ListObjectClasses()), _fill_names),
     Service(srv.ListItems, "list_objects", ask(lambda _: sim.ListObjects()), _set("ids", "ids")),
     Service(srv.GetObject, "get_object", ask(lambda q: sim.GetObject(q.id, q.attribute)), _set("data", "data")),
@@ -109,16 +394,34 @@ _SERVICES: Final = (
 )
 
 
+# The node's side.
+
+
+class Call(NamedTuple):
+    """A service call for the link's thread."""
+
+    work: Work
+    request: Any  # of the service
+
+
+def do(session: SimulatorSession, call: Call) -> "Result | AwaitSteps":
+    """Do what is asked for, in the link's thread. Raises LinkError."""
+    try:
+        value = call.work(session, call.request)
+    except REFUSALS as error:
+        return Result(False, str(error), getattr(error, "code", NO_ANSWER))
+    return value if isinstance(value, Result | AwaitSteps) else Result(True, value=value)
+
+
 class SimulatorServices:
     """Always available; without a connection to a simulator they return an error."""
 
-    def __init__(self, node: LinkNode, start: Callable[[], None]) -> None:
-        """`start` starts new requests, in this thread or the link's."""
+    def __init__(self, node: LinkNode, wake: Callable[[], None]) -> None:
+        """`wake` wakes the link's thread."""
         self._node = node
-        self._start = start
-        # Reentrant, as callbacks wait.
-        group = ReentrantCallbackGroup()
-        self.link_requests: LinkRequests[Call] = LinkRequests(FutureCompleter(node, group), "simulator")
+        self._wake = wake
+        group = ReentrantCallbackGroup()  # as callbacks wait
+        self.link_requests: LinkRequests[Call] = LinkRequests(node, "simulator")
         for service in _SERVICES:
             name = _NAMES.get(service.name, service.name)
             node.make_service(service.type, name, self._server(service), group)
@@ -132,7 +435,7 @@ class SimulatorServices:
             ):
                 response.message = "The vehicle is held, and its state is not set."
                 return response
-            result = await self._run(Call(service.make, request))
+            result = await self._run(Call(service.work, request))
             response.success, response.message, response.code = result.success, result.message, result.code
             if result.success:
                 service.fill(response, result.value)
@@ -142,7 +445,7 @@ class SimulatorServices:
 
     async def _run(self, call: Call) -> Result:
         try:
-            result = await self.link_requests.run(call, self._start, PATIENCE_S)
+            result = await self.link_requests.run(call, self._wake, PATIENCE_S)
         except ValueError as error:
             return Result(False, str(error))
         return Result(*result) if isinstance(result, ServiceResult) else result
