@@ -3,6 +3,7 @@
 
 import array
 import math
+import sys
 
 import pytest
 from controller_pilot import BASELINE, HEIGHT, TARGET, TARGET_M, WIDTH, Pilot, messages, properties, stamp_of
@@ -18,6 +19,24 @@ from drone_bridge.motion.flight_control import DroneModel
 
 #: drone_controller with a NumPy like that of humble, whose LinAlgError is no ValueError, and a matrix that can't be
 #: inverted in every frame but those that are all black.
+OLD_NUMPY = """
+import numpy
+
+numpy.linalg.LinAlgError = type("LinAlgError", (Exception,), {})
+
+from drone_bridge.controllers.drone_controller import main
+from drone_bridge.controllers.seek_target.pilot import SeekParameters, SeekTarget
+
+update = SeekTarget.update
+
+def update_or_fail(seek, stamp, left, right, *measured):
+    if left.any():
+        raise numpy.linalg.LinAlgError("Singular matrix")
+    return update(seek, stamp, left, right, *measured)
+
+SeekTarget.update = update_or_fail
+raise SystemExit(main())
+"""
 FRESH_S = 2.0  # between frames: the behaviour takes a gap as long as this for another flight and starts over
 BRIEF_STEP_S = 0.001  # between frames that may be many, when no such gap may come of them
 
@@ -182,6 +201,18 @@ def test_unusable_frames_are_logged_and_survived(ros):
         assert process.count_lines("searching") == 0
 
 
+def test_a_flood_of_bad_frames_logs_only_a_few_lines(ros):
+    with controller() as process:
+        pilot = Pilot(ros)
+        pilot.state_after()
+        for _ in range(50):
+            pilot.publish(left_image_raw={"encoding": "holographic"})
+        # Room for a line comes back with time, and the line tells of those that were suppressed.
+        pilot.publish_until(lambda: process.count_lines("lines suppressed"), "a line for many", imu_data={"w": 0.0})
+        assert process.count_lines("A frame can't be used") < 10
+        assert pilot.state_after().state == "searching"
+
+
 @pytest.mark.parametrize(
     ("field", "value"),
     [
@@ -198,6 +229,37 @@ def test_an_unflyable_drone_is_refused(field, value):
     fields = fields_of(properties(**{field: value}), DroneModel.__dataclass_fields__)
     with pytest.raises(ValueError, match=f"{field} has to be"):
         DroneModel(**fields)
+
+
+def test_unflyable_drones_are_logged_and_get_no_command(ros):
+    with controller() as process:
+        pilot = Pilot(ros)
+        pilot.state_after()
+        for changes, line in (
+            ({"mass": math.nan}, "The drone on drone_properties can't be flown: mass .* not nan"),
+            ({"drag": math.inf}, "The drone on drone_properties can't be flown: drag .* not inf"),
+            # Numbers that are possible but that no arithmetic can bear.
+            ({"mass": 1e-300}, r"no command can be computed for DroneModel\(mass=1e-300"),
+        ):
+            pilot.announce(**changes)
+            pilot.publish_until(lambda line=line: process.count_lines(line), line)
+            pilot.announce()
+            assert pilot.state_after(step_s=FRESH_S).state == "searching"
+        pilot.announce(mass=1e300)  # it gets all the thrust that there is
+        assert pilot.state_after(step_s=FRESH_S).state == "searching"
+        while len(pilot.commands):
+            command = pilot.commands.wait()
+            assert all(map(math.isfinite, (command.roll_rate, command.pitch_rate, command.yaw_rate, command.thrust)))
+
+
+def test_a_singular_matrix_is_survived_with_an_older_numpy(ros):
+    black = array.array("B", bytes(3 * WIDTH * HEIGHT))
+    with Process(sys.executable, "-c", OLD_NUMPY) as process:
+        pilot = Pilot(ros)
+        line = "no command can be computed for DroneModel.*: Singular matrix"
+        pilot.publish_until(lambda: process.count_lines(line), line, [TARGET])
+        state = pilot.state_after(left_image_raw={"data": black}, right_image_raw={"data": black})
+        assert state.state == "searching"
 
 
 def test_a_missing_attitude_is_not_invented():

@@ -51,7 +51,11 @@ def imported(part):
                 names.update(alias.name.split(".")[0] for alias in node.names)
             elif isinstance(node, ast.ImportFrom) and node.module:
                 names.add(node.module.split(".")[0])
-    own = {"drone_bridge"} | {path.stem for path in (ROOT / "test" / "support").glob("*.py")}
+    # What lies beside a file: what tests share, benchmarks, and the package that a test installs.
+    beside = [*(ROOT / "test" / "support").glob("*.py"), *(ROOT / "benchmark").glob("*.py")]
+    own = (
+        {"drone_bridge"} | {path.stem for path in beside} | {path.name for path in (ROOT / "test" / "plugin").iterdir()}
+    )
     return names - own - set(sys.stdlib_module_names)
 
 
