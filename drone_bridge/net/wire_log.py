@@ -91,7 +91,8 @@ class WireFile:
         """Create the file, with facts about the connection."""
         self.path = path
         self._numbers: dict[tuple[str, str], int] = {}  # of channels, by topic and peer
-        self._file = path.open("xb")
+        unfinished = path.with_suffix(".new")
+        self._file = unfinished.open("wb")
         self._writer: Any = Writer(  # whose methods have no types
             self._file,
             chunk_size=CHUNK_BYTES - MESSAGE_BYTES,
@@ -102,6 +103,8 @@ class WireFile:
         )
         self._writer.start(library=LIBRARY)
         self._writer.add_metadata(CONNECTION, dict(connection))
+        self._file.flush()
+        unfinished.rename(path)  # whoever follows the log finds no file without a beginning
 
     @property
     def size(self) -> int:

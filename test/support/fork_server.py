@@ -68,8 +68,8 @@ PREPARED = (
 )
 #: Rooms of the package, and its messages, that most of its programs need.
 ROOMS = (
-    *("protocols", "links", "geometry", "flight", "vehicle_side", "emulators", "operators", "translate", "programs"),
-    *("msg", "srv", "node", "link_node", "bridges", "servers", "controllers"),
+    *("wire", "net", "motion", "vision", "programs", "msg", "srv", "ros", "controllers"),
+    *("testbed", "dronegui", "simulator", "robot", "telemetry"),
 )
 #: What Python, or the linker, reads only at the start: who sets these needs a start of its own.
 READ_AT_THE_START = ("PYTHON", "LD_", "RMW_IMPLEMENTATION")
