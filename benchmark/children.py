@@ -11,14 +11,13 @@ import threading
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Final
 
 from drone_bridge.tools.demo.composition import confinement
 
-STOP_TIMEOUT_S: Final = 5.0
-END_TIMEOUT_S: Final = 1.0  # from the end of a connection to that of its program
-_CPU_CLOCK_OF_A_PROCESS: Final = 2  # CPUCLOCK_SCHED: how Linux numbers the CPU clocks of other processes
-_PAGE_BYTES: Final = os.sysconf("SC_PAGE_SIZE")
+STOP_TIMEOUT_S = 5.0
+END_TIMEOUT_S = 1.0  # from the end of a connection to that of its program
+_CPU_CLOCK_OF_A_PROCESS = 2  # CPUCLOCK_SCHED: how Linux numbers the CPU clocks of other processes
+_PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 
 
 def cpu_s(pid: int) -> float:
@@ -28,7 +27,7 @@ def cpu_s(pid: int) -> float:
 
 #: For glibc's malloc. By default it may return memory to the system after each image and then take a page fault for
 #: each page of the next one, depending on what was allocated since. A subscriber in Python gets images later by half.
-KEEP_FREED_MEMORY: Final = {"MALLOC_TRIM_THRESHOLD_": "268435456", "MALLOC_MMAP_THRESHOLD_": "33554432"}  # bytes
+KEEP_FREED_MEMORY = {"MALLOC_TRIM_THRESHOLD_": "268435456", "MALLOC_MMAP_THRESHOLD_": "33554432"}  # bytes
 
 
 class ChildError(Exception):

@@ -5,7 +5,7 @@ import contextlib
 import threading
 from collections import Counter
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Any
 
 import rclpy
 from diagnostic_msgs.msg import DiagnosticArray
@@ -13,7 +13,7 @@ from geometry_msgs.msg import Twist
 from pairs import Pair
 from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
 
-PERIOD_S: Final = 0.05
+PERIOD_S = 0.05
 
 
 class Commander:

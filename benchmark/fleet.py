@@ -13,7 +13,6 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
 
 from ament_index_python.packages import get_package_prefix
 from children import Child, ChildError
@@ -21,12 +20,12 @@ from domains import DOMAINS
 from system import bridge_command, script_command, ticks
 from testbed_peer import Peer
 
-ONE: Final = "one process"
-EACH: Final = "a process each"
-FRAME_RATE_HZ: Final = 10.0
-SIZE: Final = (320, 240)  # pixels of each of the two cameras
-READY_TIMEOUT_S: Final = 300.0
-MEBIBYTE: Final = 1024 * 1024
+ONE = "one process"
+EACH = "a process each"
+FRAME_RATE_HZ = 10.0
+SIZE = (320, 240)  # pixels of each of the two cameras
+READY_TIMEOUT_S = 300.0
+MEBIBYTE = 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)

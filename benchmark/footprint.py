@@ -16,7 +16,6 @@ from configparser import ConfigParser
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
-from typing import Final
 
 from children import Child, ChildError
 from domains import DOMAINS
@@ -26,13 +25,13 @@ from table import spread
 
 from drone_bridge.kind import kinds
 
-MEBIBYTE: Final = 1024 * 1024
-START_TIMEOUT_S: Final = 30.0
-SETTLE_S: Final = 1.0  # for background work after the start, such as discovery
-PROTOCOLS: Final = tuple(kinds())
+MEBIBYTE = 1024 * 1024
+START_TIMEOUT_S = 30.0
+SETTLE_S = 1.0  # for background work after the start, such as discovery
+PROTOCOLS = tuple(kinds())
 #: What a bridge may cost beyond the bare node.
-MAX_MEBIBYTES: Final = 8.0
-MAX_START_S: Final = 0.15
+MAX_MEBIBYTES = 8.0
+MAX_START_S = 0.15
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,6 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final
 
 from ament_index_python.packages import get_package_share_directory
 from children import Child, ChildError
@@ -24,14 +23,14 @@ from impaired_link import Impairment
 from machines import MachinesError, two_machines_far_apart
 from system import bridge_command, script_command
 
-COMMAND_TIMEOUT_S: Final = 0.5
-FRAMES_PER_S: Final = 40.0
-COMMANDS_PER_S: Final = 20.0
+COMMAND_TIMEOUT_S = 0.5
+FRAMES_PER_S = 40.0
+COMMANDS_PER_S = 20.0
 #: As in hosts_operator.py, which numbers its commands by how fast they roll, degrees/s.
-FIRST_ROLL_RATE: Final = 1000
-TIMEOUT_S: Final = 60.0  # for each step
+FIRST_ROLL_RATE = 1000
+TIMEOUT_S = 60.0  # for each step
 #: What is sent in the last moments before the cut may not have arrived.
-ON_ITS_WAY_S: Final = 1.0
+ON_ITS_WAY_S = 1.0
 
 
 @dataclass(frozen=True, slots=True)

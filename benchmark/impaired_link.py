@@ -16,15 +16,14 @@ import threading
 import time
 from collections import deque
 from dataclasses import dataclass
-from typing import Final
 
-_TUN: Final = "/dev/net/tun"
-_TUNSETIFF: Final = 0x400454CA
-_IFF_TUN: Final = 0x0001
-_IFF_NO_PI: Final = 0x1000  # packets without the four bytes of protocol information
-_CLONE_NEWNET: Final = 0x40000000
-_MAX_PACKET_BYTES: Final = 65536
-_TURN_PACKETS: Final = 64  # read from one end before the other end's turn
+_TUN = "/dev/net/tun"
+_TUNSETIFF = 0x400454CA
+_IFF_TUN = 0x0001
+_IFF_NO_PI = 0x1000  # packets without the four bytes of protocol information
+_CLONE_NEWNET = 0x40000000
+_MAX_PACKET_BYTES = 65536
+_TURN_PACKETS = 64  # read from one end before the other end's turn
 
 
 class LinkUnavailableError(Exception):

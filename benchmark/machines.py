@@ -8,15 +8,14 @@ import time
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Final
 
 from impaired_link import ImpairedLink, Impairment, LinkUnavailableError
 
-_DEVICE: Final = "cable"  # in each namespace
-_SWITCH: Final = "switch"  # in that of the switch
-_CARRIER_TIMEOUT_S: Final = 30.0
-_CARRIER_PERIOD_S: Final = 0.02
-_IP_TIMEOUT_S: Final = 30.0
+_DEVICE = "cable"  # in each namespace
+_SWITCH = "switch"  # in that of the switch
+_CARRIER_TIMEOUT_S = 30.0
+_CARRIER_PERIOD_S = 0.02
+_IP_TIMEOUT_S = 30.0
 
 
 class MachinesError(Exception):

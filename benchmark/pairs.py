@@ -6,7 +6,6 @@ import threading
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Final
 
 from ament_index_python.packages import get_package_prefix
 from children import ChildError
@@ -16,8 +15,8 @@ from system import free_port
 
 from drone_bridge.kind import ProtocolKind, Side, Value, load
 
-COMMAND_TIMEOUT_S: Final = 0.5
-START_TIMEOUT_S: Final = 60.0
+COMMAND_TIMEOUT_S = 0.5
+START_TIMEOUT_S = 60.0
 #: What makes an emulated vehicle light, or answer from the start, by protocol: options of its emulator, and parameters
 #: of the bridge.
 LIGHT: Mapping[str, tuple[Mapping[str, Value], Mapping[str, Value]]] = {

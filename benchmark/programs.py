@@ -7,10 +7,9 @@ import signal
 import subprocess
 import time
 from pathlib import Path
-from typing import Final
 
-END_TIMEOUT_S: Final = 20.0
-_PAGE_BYTES: Final = os.sysconf("SC_PAGE_SIZE")
+END_TIMEOUT_S = 20.0
+_PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 
 
 class Program:

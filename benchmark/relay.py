@@ -13,23 +13,22 @@ import threading
 import time
 from abc import abstractmethod
 from collections.abc import Callable, Iterable
-from typing import Final
 
 #: Reads a bridge's data on one connection; yields for each command whether it is neutral.
 CommandReader = Callable[[bytes], Iterable[bool]]
 
-GARBAGE: Final = "garbage"
-TRUNCATED: Final = "truncated"
-HALF_OPEN: Final = "half-open"
-FLOOD: Final = "flood"
-TRICKLE: Final = "byte per second"
-CUT: Final = "cut"
-UNREACHABLE: Final = "unreachable"
-STREAM_FAULTS: Final = (GARBAGE, TRUNCATED, HALF_OPEN, FLOOD, TRICKLE, CUT, UNREACHABLE)
-DATAGRAM_FAULTS: Final = (GARBAGE, TRUNCATED, HALF_OPEN, FLOOD)
-_PIECE_BYTES: Final = 65536
-_TICK_S: Final = 0.1
-_RESET: Final = struct.pack("ii", 1, 0)  # SO_LINGER: closes with a reset
+GARBAGE = "garbage"
+TRUNCATED = "truncated"
+HALF_OPEN = "half-open"
+FLOOD = "flood"
+TRICKLE = "byte per second"
+CUT = "cut"
+UNREACHABLE = "unreachable"
+STREAM_FAULTS = (GARBAGE, TRUNCATED, HALF_OPEN, FLOOD, TRICKLE, CUT, UNREACHABLE)
+DATAGRAM_FAULTS = (GARBAGE, TRUNCATED, HALF_OPEN, FLOOD)
+_PIECE_BYTES = 65536
+_TICK_S = 0.1
+_RESET = struct.pack("ii", 1, 0)  # SO_LINGER: closes with a reset
 
 
 class CommandLog:

@@ -11,14 +11,14 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Final, TypeVar
+from typing import TypeVar
 
 from children import ChildError, heed_signals
 from domains import DOMAINS
 from system import Measurement, Place, System
 from table import BRIDGE, FLOOR, Samples
 
-TURNS: Final = 4  # each measurement of a round is cut into so many, the two sides alternating
+TURNS = 4  # each measurement of a round is cut into so many, the two sides alternating
 
 SystemT = TypeVar("SystemT", bound=System)
 

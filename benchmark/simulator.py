@@ -9,7 +9,6 @@ import time
 from collections.abc import Iterable
 from functools import partial
 from statistics import median, quantiles
-from typing import Final
 
 from rounds import make_parser, run, systems, take_turns
 from simulator_peer import ENTITIES, RATE_HZ, Peer
@@ -17,22 +16,22 @@ from simulator_topics import OTHERS
 from system import READY_TIMEOUT_S, Measurement, Place, System, bridge_command, script_command, ticks
 from table import BRIDGE, Metric, Samples
 
-MESSAGES_PER_SECOND: Final = Metric("stream messages/s, unpaced", 0)
-CPU_PER_MESSAGE: Final = Metric("CPU per message, unpaced (ms)", 3)
-DELIVERED: Final = Metric("states delivered at 100 Hz (%)", 1)
-CPU_PERCENT: Final = Metric("CPU at 100 Hz, of one core (%)", 1, at_most=1.25)
-LATENCY_P50: Final = Metric("latency at 100 Hz, p50 (ms)", 2)
-LATENCY_P99: Final = Metric("latency at 100 Hz, p99 (ms)", 2)
-CALLS_PER_SECOND: Final = Metric("service calls/s, no streams", 0, at_least=0.9)
-CPU_PER_CALL: Final = Metric("CPU per service call (ms)", 2)
-CALL_WHILE_STREAMING: Final = Metric("service call at 100 Hz, p50 (ms)", 2)
+MESSAGES_PER_SECOND = Metric("stream messages/s, unpaced", 0)
+CPU_PER_MESSAGE = Metric("CPU per message, unpaced (ms)", 3)
+DELIVERED = Metric("states delivered at 100 Hz (%)", 1)
+CPU_PERCENT = Metric("CPU at 100 Hz, of one core (%)", 1, at_most=1.25)
+LATENCY_P50 = Metric("latency at 100 Hz, p50 (ms)", 2)
+LATENCY_P99 = Metric("latency at 100 Hz, p99 (ms)", 2)
+CALLS_PER_SECOND = Metric("service calls/s, no streams", 0, at_least=0.9)
+CPU_PER_CALL = Metric("CPU per service call (ms)", 2)
+CALL_WHILE_STREAMING = Metric("service call at 100 Hz, p50 (ms)", 2)
 
-LOAD: Final = f"{ENTITIES} entities, 5 attributes"
-ON_THE_WIRE: Final = "request round trip (ms)"  # in the bridge's /diagnostics
-BURST: Final = 100  # steps, of which the last has to arrive before the next burst begins
-BURST_TIMEOUT_S: Final = 20.0
-WARM_UP_S: Final = 0.3
-CALLS_TIMEOUT_S: Final = 20.0
+LOAD = f"{ENTITIES} entities, 5 attributes"
+ON_THE_WIRE = "request round trip (ms)"  # in the bridge's /diagnostics
+BURST = 100  # steps, of which the last has to arrive before the next burst begins
+BURST_TIMEOUT_S = 20.0
+WARM_UP_S = 0.3
+CALLS_TIMEOUT_S = 20.0
 
 
 class SimulatorSystem(System):

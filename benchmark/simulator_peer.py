@@ -9,15 +9,14 @@ import socket
 import struct
 import threading
 import time
-from typing import Final
 
 from drone_bridge.simulator import codec as simulator
 from drone_bridge.simulator.codec import Attribute, AttributeValue, Request, Response, ServerConnection
 
-ENTITIES: Final = 20  # the vehicle is one of them
-RATE_HZ: Final = 100.0
-TIMEOUT_S: Final = 20.0
-_STATE: Final[dict[int, AttributeValue]] = {
+ENTITIES = 20  # the vehicle is one of them
+RATE_HZ = 100.0
+TIMEOUT_S = 20.0
+_STATE: dict[int, AttributeValue] = {
     Attribute.VELOCITY: (0.12345, -0.01234, 0.23456),
     Attribute.ACCELERATION: (0.01234, 0.02345, -0.03456),
     Attribute.ORIENTATION: (0.8, 0.0, 0.0, 0.6),
@@ -26,8 +25,8 @@ _STATE: Final[dict[int, AttributeValue]] = {
 }
 #: North is the moment of sending, s of CLOCK_MONOTONIC. East is 1 in the last state of a step whose arrival is to be
 #: reported.
-_MARK: Final = (12345.678901, 0.98765432, 1.0)
-_MARK_LAYOUT: Final = struct.Struct(">dd")
+_MARK = (12345.678901, 0.98765432, 1.0)
+_MARK_LAYOUT = struct.Struct(">dd")
 
 
 class _Client:

@@ -12,7 +12,7 @@ import sys
 import time
 from collections.abc import Callable
 from functools import partial
-from typing import Any, Final
+from typing import Any
 
 from diagnostic_msgs.msg import DiagnosticArray
 from geometry_msgs.msg import PoseStamped, TwistStamped
@@ -24,8 +24,8 @@ from sensor_msgs.msg import Imu
 from simulator_topics import OTHERS, pose_topic, twist_topic
 from tf2_msgs.msg import TFMessage
 
-DEPTH: Final = 10
-TF_DEPTH: Final = 100
+DEPTH = 10
+TF_DEPTH = 100
 
 
 class Subscriber(Node):

@@ -1,12 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """The topics of simulator_bridge, for the floor and the subscriber."""
 
-from typing import Final
-
 from simulator_peer import ENTITIES
 
-VEHICLE: Final = 0
-OTHERS: Final = range(1, ENTITIES)
+VEHICLE = 0
+OTHERS = range(1, ENTITIES)
 
 
 def name(entity: int) -> str:

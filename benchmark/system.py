@@ -11,14 +11,14 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import median
-from typing import Any, ClassVar, Final, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 from ament_index_python.packages import get_package_prefix
 from children import KEEP_FREED_MEMORY, Child, ChildError
 
-HERE: Final = Path(__file__).resolve().parent
-READY_TIMEOUT_S: Final = 20.0
-SETTLE_S: Final = 0.05  # for what is in flight when the last item has been sent
+HERE = Path(__file__).resolve().parent
+READY_TIMEOUT_S = 20.0
+SETTLE_S = 0.05  # for what is in flight when the last item has been sent
 
 
 class Place(NamedTuple):

@@ -4,10 +4,9 @@
 from collections import defaultdict
 from dataclasses import dataclass, field
 from statistics import median, quantiles
-from typing import Final
 
-FLOOR: Final = "floor"
-BRIDGE: Final = "bridge"
+FLOOR = "floor"
+BRIDGE = "bridge"
 
 
 @dataclass(frozen=True, slots=True)

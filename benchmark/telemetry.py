@@ -6,26 +6,25 @@ import sys
 import time
 from functools import partial
 from statistics import median, quantiles
-from typing import Final
 
 from rounds import make_parser, run, systems, take_turns
 from system import READY_TIMEOUT_S, Measurement, Place, System, bridge_command, script_command, ticks
 from table import BRIDGE, Metric, Samples
 from telemetry_peer import HEIGHT, WIDTH, Peer
 
-RATE_HZ: Final = 250.0
-CPU: Final = Metric("CPU per document (ms)", 2, at_most=1.15)
-CPU_PERCENT: Final = Metric("CPU, of one core (%)", 1)
-DELIVERED: Final = Metric("images delivered (%)", 1)
-LATENCY_P50: Final = Metric("latency of images, p50 (ms)", 2)
-LATENCY_P99: Final = Metric("latency of images, p99 (ms)", 2)
+RATE_HZ = 250.0
+CPU = Metric("CPU per document (ms)", 2, at_most=1.15)
+CPU_PERCENT = Metric("CPU, of one core (%)", 1)
+DELIVERED = Metric("images delivered (%)", 1)
+LATENCY_P50 = Metric("latency of images, p50 (ms)", 2)
+LATENCY_P99 = Metric("latency of images, p99 (ms)", 2)
 
-LOAD: Final = f"{WIDTH} x {HEIGHT}, {RATE_HZ:g} Hz"
-IMAGES: Final = "camera/image_raw/compressed"
-DECODED: Final = "images decoded"  # in the bridge's /diagnostics
-DIAGNOSTICS_S: Final = 1.3  # within which they have come again
-WARM_UP_S: Final = 0.3
-WATCHED_S: Final = 1.0
+LOAD = f"{WIDTH} x {HEIGHT}, {RATE_HZ:g} Hz"
+IMAGES = "camera/image_raw/compressed"
+DECODED = "images decoded"  # in the bridge's /diagnostics
+DIAGNOSTICS_S = 1.3  # within which they have come again
+WARM_UP_S = 0.3
+WATCHED_S = 1.0
 
 
 class TelemetrySystem(System):

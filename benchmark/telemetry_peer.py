@@ -4,18 +4,17 @@
 import base64
 import socket
 import time
-from typing import Final
 
 import cv2
 import numpy as np
 import orjson
 
-WIDTH: Final = 320  # pixels
-HEIGHT: Final = 240
-JPEG_QUALITY: Final = 70
-IMAGE_BYTES: Final = 10_000  # about
-ROVER_EVERY: Final = 10  # documents of the drone to one of the rover
-_TIMESTAMP: Final = b"1234567.890123456"  # s, to be replaced
+WIDTH = 320  # pixels
+HEIGHT = 240
+JPEG_QUALITY = 70
+IMAGE_BYTES = 10_000  # about
+ROVER_EVERY = 10  # documents of the drone to one of the rover
+_TIMESTAMP = b"1234567.890123456"  # s, to be replaced
 
 
 class Peer:

@@ -12,7 +12,7 @@ import sys
 import time
 from collections.abc import Callable
 from functools import partial
-from typing import Any, Final
+from typing import Any
 
 from diagnostic_msgs.msg import DiagnosticArray
 from geometry_msgs.msg import PointStamped, TwistStamped
@@ -26,7 +26,7 @@ from tf2_msgs.msg import TFMessage
 
 from drone_bridge.msg import LandingPad
 
-STAMPED: Final[dict[str, type]] = {
+STAMPED: dict[str, type] = {
     "imu/data": Imu,
     "height": PointStamped,
     "velocity": TwistStamped,
@@ -35,9 +35,9 @@ STAMPED: Final[dict[str, type]] = {
     "camera/image_raw/compressed": CompressedImage,
     "rover/odom": Odometry,
 }
-RAW: Final = "camera/image_raw"
-DEPTH: Final = 10
-LATCHED: Final = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
+RAW = "camera/image_raw"
+DEPTH = 10
+LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 
 
 class Subscriber(Node):

@@ -6,31 +6,30 @@ import itertools
 import sys
 from functools import partial
 from statistics import median
-from typing import Final
 
 from rounds import make_parser, run, systems, take_turns
 from system import Measurement, Place, System
 from table import BRIDGE, Metric, Samples
 from testbed_system import Size, TestbedSystem
 
-FRAMES_PER_SECOND: Final = Metric("frames/s, unpaced", 0, at_least=0.95)
-CPU: Final = Metric("CPU per frame, unpaced (ms)", 3, at_most=1.05)
-DELIVERED: Final = Metric("images delivered, unpaced (%)", 1)
+FRAMES_PER_SECOND = Metric("frames/s, unpaced", 0, at_least=0.95)
+CPU = Metric("CPU per frame, unpaced (ms)", 3, at_most=1.05)
+DELIVERED = Metric("images delivered, unpaced (%)", 1)
 #: By frames per second, which are what people run: how long it is measured, as a share of the length of a measurement.
 #: There are few frames at 10 Hz, and enough at 60.
-PACED_SHARES: Final = {10: 1.5, 30: 1.0, 60: 0.5}
+PACED_SHARES = {10: 1.5, 30: 1.0, 60: 0.5}
 #: An image is one of the two of a frame.
-CPU_PACED: Final = {rate_hz: Metric(f"CPU per image at {rate_hz} Hz (ms)", 3, at_most=1.1) for rate_hz in PACED_SHARES}
-LATENCY_HZ: Final = 30
-LATENCY_P50: Final = Metric(f"latency at {LATENCY_HZ} Hz, p50 (ms)", 2, at_most=1.05)
-LATENCY_P99: Final = Metric(f"latency at {LATENCY_HZ} Hz, p99 (ms)", 2, at_most=1.2, percentile=99)
-ROUND_TRIP: Final = Metric("round trip, no controller (ms)", 2, at_most=1.1)
-ROUND_TRIP_CONTROLLED: Final = Metric("round trip, controller (ms)", 2, at_most=1.1)
+CPU_PACED = {rate_hz: Metric(f"CPU per image at {rate_hz} Hz (ms)", 3, at_most=1.1) for rate_hz in PACED_SHARES}
+LATENCY_HZ = 30
+LATENCY_P50 = Metric(f"latency at {LATENCY_HZ} Hz, p50 (ms)", 2, at_most=1.05)
+LATENCY_P99 = Metric(f"latency at {LATENCY_HZ} Hz, p99 (ms)", 2, at_most=1.2, percentile=99)
+ROUND_TRIP = Metric("round trip, no controller (ms)", 2, at_most=1.1)
+ROUND_TRIP_CONTROLLED = Metric("round trip, controller (ms)", 2, at_most=1.1)
 
-SMALL: Final = (64, 48)  # pixels: for the memory test, where the number of frames matters
-CHECKPOINTS: Final = (1_000, 10_000, 50_000, 100_000)  # frames
-FLAT_MEBIBYTES: Final = 1.0  # by which the last checkpoints may differ from the second one
-MEBIBYTE: Final = 1024 * 1024
+SMALL = (64, 48)  # pixels: for the memory test, where the number of frames matters
+CHECKPOINTS = (1_000, 10_000, 50_000, 100_000)  # frames
+FLAT_MEBIBYTES = 1.0  # by which the last checkpoints may differ from the second one
+MEBIBYTE = 1024 * 1024
 
 
 def prepare(pair: list[TestbedSystem], size: Size) -> None:

@@ -2,12 +2,12 @@
 """Marks in the pixels that identify each image and its age."""
 
 import struct
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
-SIDES: Final = ("left", "right")
-FILL: Final = {"left": 0x40, "right": 0xC0}  # the value of every byte that is not part of a mark
-_MARK: Final = struct.Struct(">IIQ")
-SIZE: Final = _MARK.size  # bytes; an image begins and ends with the same mark
+SIDES = ("left", "right")
+FILL = {"left": 0x40, "right": 0xC0}  # the value of every byte that is not part of a mark
+_MARK = struct.Struct(">IIQ")
+SIZE = _MARK.size  # bytes; an image begins and ends with the same mark
 
 
 class Mark(NamedTuple):

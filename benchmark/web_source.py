@@ -7,7 +7,6 @@ The stamps are the time of day when the message was published. Prints `ready`, a
 import sys
 import time
 from array import array
-from typing import Final
 
 from geometry_msgs.msg import TransformStamped
 from nav_msgs.msg import Odometry
@@ -17,7 +16,7 @@ from rclpy.qos import QoSProfile
 from sensor_msgs.msg import Image
 from tf2_msgs.msg import TFMessage
 
-RATE_HZ: Final = 60.0
+RATE_HZ = 60.0
 WIDTH, HEIGHT = 320, 240
 
 

@@ -12,7 +12,7 @@ from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 from statistics import median
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 from children import ChildError, cpu_s, heed_signals
 from domains import DOMAINS
@@ -28,14 +28,14 @@ from testbed_system import TestbedSystem
 
 from drone_bridge.kind import ProtocolKind, kinds
 
-LOGGED: Final = "bridge with wire_log"
-MAX_PERCENT: Final = 10.0  # of all but images
-FRAMES_HZ: Final = 30
-FRAME: Final = 320, 240
-FRAME_BYTES: Final = 2 * 3 * FRAME[0] * FRAME[1] + 12
-LONGER: Final = 2.0  # beside an emulator, as long as both turns of others: it sends little
-WRITTEN_S: Final = 1.0  # within which everything is in the files
-START_S: Final = 1.0  # for start-up work
+LOGGED = "bridge with wire_log"
+MAX_PERCENT = 10.0  # of all but images
+FRAMES_HZ = 30
+FRAME = 320, 240
+FRAME_BYTES = 2 * 3 * FRAME[0] * FRAME[1] + 12
+LONGER = 2.0  # beside an emulator, as long as both turns of others: it sends little
+WRITTEN_S = 1.0  # within which everything is in the files
+START_S = 1.0  # for start-up work
 
 
 class Cost(NamedTuple):

@@ -5,9 +5,8 @@ import configparser
 import shutil
 import sys
 from pathlib import Path
-from typing import Final
 
-SCRIPT: Final = """\
+SCRIPT = """\
 #!{python}
 # Written from setup.cfg when the package was built.
 import gc
@@ -32,11 +31,11 @@ except ModuleNotFoundError as error:
 """
 
 #: The section of setup.cfg with the executables that need ROS.
-NODES: Final = "drone_bridge.nodes"
+NODES = "drone_bridge.nodes"
 #: What these import before anything else. CPython 3.11 and later keep the frames of Python calls in chunks of 16 KiB: a
 #: call that does not fit into the chunk maps another one, and its return unmaps that. What rclpy imports, NumPy above
 #: all, does so thousands of times in a row if the import begins at an unlucky depth of the stack. Here it does not.
-IMPORT_FIRST: Final = """\
+IMPORT_FIRST = """\
     import rclpy.node  # first, as modules that import it may take 0.1 s longer: see cmake/write_executables.py
 
 """

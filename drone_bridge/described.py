@@ -2,10 +2,10 @@
 """Dataclass fields that say what they mean: written down once, shown as ROS parameters elsewhere."""
 
 from dataclasses import field
-from typing import Any, Final
+from typing import Any
 
-MEANING: Final = "meaning"
-RANGE: Final = "range"
+MEANING = "meaning"
+RANGE = "range"
 
 
 def described(default: Any, meaning: str, low: float | None = None, high: float | None = None) -> Any:

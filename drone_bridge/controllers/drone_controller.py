@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """drone_controller: flies a drone by standard topics, in one of several behaviours."""
 
-from typing import Any, Final, Protocol
+from typing import Any, Protocol
 
 from rclpy.node import Node
 
@@ -29,10 +29,10 @@ class BehaviourModule(Protocol):
         """Return the running behaviour."""
 
 
-BEHAVIOURS: Final[dict[str, BehaviourModule]] = {
+BEHAVIOURS: dict[str, BehaviourModule] = {
     module.NAME: module for module in (seek_target, flight_plan, waypoints, land_on_pad, velocity)
 }
-PARAMETERS: Final = (
+PARAMETERS = (
     ParameterDeclaration("behaviour", seek_target.NAME, "What to do.", choices=tuple(BEHAVIOURS)),
     *(declaration for module in BEHAVIOURS.values() for declaration in module.PARAMETERS),
 )

@@ -6,16 +6,16 @@ import math
 import random
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 from drone_bridge.ros.frames import Pose
 
-RANDOM_PERIOD_S: Final = 3.0  # after which a new target is drawn
-TURN_GAIN_PER_S: Final = 2.0  # rad/s for each rad that the rover looks aside
-APPROACH_GAIN_PER_S: Final = 2.0  # m/s for each m that a target is away
-ASIDE_RAD: Final = 0.3  # looking aside further than that, a rover turns before it drives on
-ARRIVED_M: Final = 0.05
-CIRCLE_GAIN_PER_M: Final = 1.0  # rad to be looked inwards for each m that a circle is inside
+RANDOM_PERIOD_S = 3.0  # after which a new target is drawn
+TURN_GAIN_PER_S = 2.0  # rad/s for each rad that the rover looks aside
+APPROACH_GAIN_PER_S = 2.0  # m/s for each m that a target is away
+ASIDE_RAD = 0.3  # looking aside further than that, a rover turns before it drives on
+ARRIVED_M = 0.05
+CIRCLE_GAIN_PER_M = 1.0  # rad to be looked inwards for each m that a circle is inside
 
 
 class Velocity(NamedTuple):
@@ -144,7 +144,7 @@ class Random(ToTargets):
 
 
 #: Each makes a pattern; the number is the seed of what is random.
-PATTERNS: Final[dict[str, Callable[[Limits, int], Pattern]]] = {
+PATTERNS: dict[str, Callable[[Limits, int], Pattern]] = {
     "stationary": lambda limits, _: Stationary(limits),
     "linear": lambda limits, _: Linear(limits),
     "circular": lambda limits, _: Circular(limits),

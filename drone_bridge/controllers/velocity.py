@@ -6,7 +6,6 @@ both, remap cmd_vel and cmd_vel_stamped of one of them.
 """
 
 from functools import partial
-from typing import Final
 
 import numpy as np
 from builtin_interfaces.msg import Time
@@ -27,10 +26,10 @@ from drone_bridge.ros.stall_watch import PROCESS, Arrivals, elapsed_s, with_send
 from drone_bridge.ros.time import seconds_of
 from drone_bridge.ros.topics import latched
 
-NAME: Final = "velocity"
-STAMPED: Final = "cmd_vel_stamped"
-REFUSED: Final = "refused velocities"
-PARAMETERS: Final = (
+NAME = "velocity"
+STAMPED = "cmd_vel_stamped"
+REFUSED = "refused velocities"
+PARAMETERS = (
     ParameterDeclaration(
         f"{NAME}.command_timeout",
         0.5,
@@ -157,4 +156,4 @@ class VelocityBehaviour:
             self._node.get_logger().error(line)
 
 
-start: Final = VelocityBehaviour
+start = VelocityBehaviour

@@ -12,7 +12,7 @@ import math
 import threading
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, Final, Protocol
+from typing import Any, Protocol
 
 from drone_bridge.dronegui.codec import (
     DEFAULT_NAVDATA_PORT,
@@ -25,13 +25,13 @@ from drone_bridge.dronegui.codec import (
 from drone_bridge.wire.rate_limit import RateLimit
 
 #: From the press of reset until the drone sends navdata.
-BOOTSTRAP_S: Final = 0.3
+BOOTSTRAP_S = 0.3
 #: Hosts that navdata is sent to besides the GUI's own: the latest ones whose packets took effect.
-MAX_CONTROLLERS: Final = 8
+MAX_CONTROLLERS = 8
 #: How long such a host gets navdata after its last packet, as from a drone itself.
-CONTROLLER_TIMEOUT_S: Final = 2.0
+CONTROLLER_TIMEOUT_S = 2.0
 #: How much it gets at most for one packet, whose source may be forged: about a second of it.
-MAX_BYTES_PER_PACKET: Final = 4096
+MAX_BYTES_PER_PACKET = 4096
 
 
 class Drone(Protocol):

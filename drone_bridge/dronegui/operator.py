@@ -17,7 +17,7 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any, Final
+from typing import Any
 
 from drone_bridge.dronegui.codec import (
     AXES,
@@ -37,18 +37,18 @@ from drone_bridge.programs.plan import Leg
 from drone_bridge.programs.program import run_program, say, say_retry
 from drone_bridge.wire.events import RemoteProtocolError
 
-SEND_PERIOD_S: Final = 0.05
-PRESS_S: Final = 0.5
+SEND_PERIOD_S = 0.05
+PRESS_S = 0.5
 #: How long to wait for what navdata may show.
-NAVDATA_PATIENCE_S: Final = 3.0
-ATTEMPTS: Final = 6
-TAKE_OFF_PATIENCE_S: Final = 8.0
-LANDING_PATIENCE_S: Final = 15.0
-REPORT_PERIOD_S: Final = 1.0
-FAREWELLS: Final = 3
+NAVDATA_PATIENCE_S = 3.0
+ATTEMPTS = 6
+TAKE_OFF_PATIENCE_S = 8.0
+LANDING_PATIENCE_S = 15.0
+REPORT_PERIOD_S = 1.0
+FAREWELLS = 3
 
-HOVER: Final = Controls()
-IN_THE_AIR: Final = frozenset({FlightState.FLYING, FlightState.HOVERING})
+HOVER = Controls()
+IN_THE_AIR = frozenset({FlightState.FLYING, FlightState.HOVERING})
 
 
 class Client:

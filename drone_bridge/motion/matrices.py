@@ -2,7 +2,6 @@
 """Vectors, and rotations as matrices from body axes to levelled ones, by default those of REP 103."""
 
 import math
-from typing import Final
 
 import numpy as np
 import numpy.typing as npt
@@ -12,7 +11,7 @@ Matrix = npt.NDArray[np.float64]  # 3 x 3
 Triple = tuple[float, float, float]
 
 #: What computations with invalid numbers raise. In humble's NumPy, LinAlgError is not a ValueError yet.
-NOT_COMPUTABLE: Final = (ValueError, ArithmeticError, np.linalg.LinAlgError)
+NOT_COMPUTABLE = (ValueError, ArithmeticError, np.linalg.LinAlgError)
 
 
 def rotation_from_vector(vector: Vector) -> Matrix:

@@ -2,7 +2,7 @@
 """Rotations as unit quaternions in the order x, y, z, w, as ROS has them, and as Euler angles."""
 
 from math import asin, atan2, cos, sin, sqrt
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 
 class Quaternion(NamedTuple):
@@ -15,7 +15,7 @@ class Quaternion(NamedTuple):
 
 
 #: No rotation.
-IDENTITY: Final = Quaternion(0.0, 0.0, 0.0, 1.0)
+IDENTITY = Quaternion(0.0, 0.0, 0.0, 1.0)
 
 
 def quaternion_from_euler(roll: float, pitch: float, yaw: float) -> Quaternion:

@@ -14,21 +14,21 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 from drone_bridge.described import described
 from drone_bridge.motion.attitude_estimator import AttitudeEstimator, MeasuredAttitude
 from drone_bridge.motion.flight_control import Command, DroneModel, FlightControl, Limits, hover
 from drone_bridge.motion.quaternions import rotated
 
-LONGEST_STEP_S: Final = 1.0  # between measurements; after a longer one everything is estimated afresh
-_MEMORY_S: Final = 0.2  # of the filter that positions correct the estimate by
-_MAX_DISTURBANCE: Final = 10.0  # m/s^2; more can't be wind
+LONGEST_STEP_S = 1.0  # between measurements; after a longer one everything is estimated afresh
+_MEMORY_S = 0.2  # of the filter that positions correct the estimate by
+_MAX_DISTURBANCE = 10.0  # m/s^2; more can't be wind
 #: How far the drone may be from where a perfect one would be, before that waits for it.
-_LEASH_M: Final = 0.5
-_YAW_LEASH: Final = 0.3  # rad
+_LEASH_M = 0.5
+_YAW_LEASH = 0.3  # rad
 #: Decimals of rad/s and N. What is smaller is rounding, and the wire would carry it.
-_DECIMALS: Final = 9
+_DECIMALS = 9
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +55,7 @@ class VelocityCommand(NamedTuple):
     yaw_rate: float = 0.0  # rad/s, positive turns left
 
 
-HOVER: Final = VelocityCommand()
+HOVER = VelocityCommand()
 
 
 class VelocityControl:

@@ -6,7 +6,6 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Final
 
 import numpy as np
 
@@ -75,4 +74,4 @@ class WindRotation:
 
 
 #: Wind that turns nothing.
-NO_ROTATION: Final = WindRotation(((0.0, (0.0, 0.0, 0.0)),))
+NO_ROTATION = WindRotation(((0.0, (0.0, 0.0, 0.0)),))

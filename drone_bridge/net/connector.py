@@ -10,7 +10,7 @@ import socket
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, TypeVar
 
 if TYPE_CHECKING:
     from drone_bridge.net.wire_log import WireLog
@@ -42,7 +42,7 @@ def reason(error: Exception) -> str:
 # Ways to interrupt another thread's wait, to cancel it or to give it work.
 
 
-_WAKE_BYTES: Final = 64  # more than one is left only when waking was faster than waiting
+_WAKE_BYTES = 64  # more than one is left only when waking was faster than waiting
 
 
 class Selectable(Protocol):

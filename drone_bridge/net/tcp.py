@@ -8,7 +8,7 @@ import socket
 import threading
 import time
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from drone_bridge.net.connector import (
     Cancellation,
@@ -26,9 +26,9 @@ if TYPE_CHECKING:
     from drone_bridge.net.wire_log import WireLog
 
 
-KEEPALIVE_IDLE_S: Final = 5
-KEEPALIVE_INTERVAL_S: Final = 2
-KEEPALIVE_PROBES: Final = 3
+KEEPALIVE_IDLE_S = 5
+KEEPALIVE_INTERVAL_S = 2
+KEEPALIVE_PROBES = 3
 
 
 def vanished_after_s() -> int:
@@ -102,9 +102,9 @@ class MessageDeadline:
 # A TCP connection and how to make one, for a thread that can be cancelled. tcp_listener.py waits for peers.
 
 
-CONNECT_TIMEOUT_S: Final = 5.0
-_DRAIN_BYTES: Final = 65536
-_PEER_END: Final = getattr(select, "POLLRDHUP", 0)  # only Linux reports an end of stream behind unread bytes
+CONNECT_TIMEOUT_S = 5.0
+_DRAIN_BYTES = 65536
+_PEER_END = getattr(select, "POLLRDHUP", 0)  # only Linux reports an end of stream behind unread bytes
 
 
 class TcpStream:

@@ -12,7 +12,7 @@ import contextlib
 import socket
 import time
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from drone_bridge.net import tcp as tcp_options
 from drone_bridge.net.connector import address_name, reason
@@ -21,9 +21,9 @@ from drone_bridge.net.tcp_listener import listening_socket
 if TYPE_CHECKING:
     from drone_bridge.net.wire_log import ConnectionLog, WireLog
 
-MAX_UNREAD_BYTES: Final = 256 * 1024  # of what a client does not take; one that lets more pile up is given up
-SEND_BUFFER_BYTES: Final = 64 * 1024
-RECEIVE_BUFFER_BYTES: Final = 64 * 1024  # in the system, where messages of a client that floods us grow old
+MAX_UNREAD_BYTES = 256 * 1024  # of what a client does not take; one that lets more pile up is given up
+SEND_BUFFER_BYTES = 64 * 1024
+RECEIVE_BUFFER_BYTES = 64 * 1024  # in the system, where messages of a client that floods us grow old
 #: How long it may take until everybody has had a turn.
 ROUND_S = 0.005
 #: From the connection to the end of the first message, unless a server allows less.
@@ -32,9 +32,9 @@ FIRST_MESSAGE_S = 60.0
 WHOLE_MESSAGE_S = 10.0
 #: Who has sent a message within this time keeps its place when more come than there is room for.
 KEEPS_PLACE_S = 1.0
-CLOSED_BY_PEER: Final = "it has closed the connection"
-CLOSED_BY_US: Final = "the connection was closed here"
-_BACKLOG: Final = 16
+CLOSED_BY_PEER = "it has closed the connection"
+CLOSED_BY_US = "the connection was closed here"
+_BACKLOG = 16
 
 
 class Client(Protocol):

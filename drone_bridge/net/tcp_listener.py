@@ -7,7 +7,7 @@ import math
 import socket
 import threading
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from drone_bridge.net.connector import (
     Backoff,
@@ -23,10 +23,10 @@ from drone_bridge.net.tcp import TcpStream, peer_name
 if TYPE_CHECKING:
     from drone_bridge.net.wire_log import WireLog
 
-ACCEPT_RETRY_S: Final = 0.5
+ACCEPT_RETRY_S = 0.5
 #: A peer that has said nothing at all for so long loses its place to the next one, however silent others may be.
 FIRST_MESSAGE_S = 2.0
-_OUT_OF_RESOURCES: Final = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
+_OUT_OF_RESOURCES = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
 
 
 def listening_socket(host: str, port: int, backlog: int) -> socket.socket:

@@ -10,7 +10,7 @@ import struct
 import sys
 import time
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from drone_bridge.net.connector import (
     Backoff,
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from drone_bridge.net.wire_log import WireLog
 
 
-ANY: Final = "any"
+ANY = "any"
 
 
 class AllowedPeers:
@@ -78,9 +78,9 @@ class FixedRate:
 # UDP links to one peer, and ports for any sender, for a thread that can be cancelled.
 
 
-MAX_DATAGRAM_BYTES: Final = 65535  # no datagram is larger, so none is ever cut off
+MAX_DATAGRAM_BYTES = 65535  # no datagram is larger, so none is ever cut off
 # Opening a UDP link sends nothing and so storms nobody, while a vehicle may be waiting for its next command.
-LONGEST_DELAY_S: Final = 1.0
+LONGEST_DELAY_S = 1.0
 
 #: Has the kernel stamp each datagram by the wall clock; of Linux, and without a name in Python.
 _STAMP_OPTION = 35 if sys.platform == "linux" else None

@@ -1,10 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """One sentence, instead of a traceback, where an optional Python package is not installed."""
 
-from typing import Final
-
 #: What pip calls the package of a module, where that is another name.
-DISTRIBUTIONS: Final = {
+DISTRIBUTIONS = {
     "cv2": "opencv-python-headless",
     "foxglove": "foxglove-sdk",
     "yaml": "PyYAML",

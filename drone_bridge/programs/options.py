@@ -12,7 +12,7 @@ import sys
 from collections.abc import Callable, Sequence
 from enum import Enum
 from pathlib import Path
-from typing import Any, Final, TypeVar
+from typing import Any, TypeVar
 
 T = TypeVar("T")
 KindT = TypeVar("KindT", bound=Enum)
@@ -20,7 +20,7 @@ KindT = TypeVar("KindT", bound=Enum)
 
 #: On a command line of a launch file: its end is that of the whole launch. What started it reads this, as the attribute
 #: on_exit of XML files is unknown to humble: launch/parts/ends_launch.launch.py, and tools/launch/evaluate.py.
-ENDS_LAUNCH: Final = "--ends-launch"
+ENDS_LAUNCH = "--ends-launch"
 
 
 class ProgramParser(argparse.ArgumentParser):

@@ -11,11 +11,10 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Final
 
-LONGEST_LEG_S: Final = 3600.0
+LONGEST_LEG_S = 3600.0
 #: Far beyond what any of the vehicles does, m/s or rad/s.
-FASTEST: Final = 100.0
+FASTEST = 100.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,8 +32,8 @@ class Leg:
         return " ".join(words)
 
 
-AXES: Final = ("forward", "left", "up", "turn")
-REST: Final = Leg(0.0)
+AXES = ("forward", "left", "up", "turn")
+REST = Leg(0.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,4 +91,4 @@ def _number(text: str, limit: float) -> float:
 
 
 #: The default plan of an operator.
-DEFAULT_PLAN: Final = parse_plan("4s forward 0.5, 3s turn 0.5, 4s forward 0.5, 2s")
+DEFAULT_PLAN = parse_plan("4s forward 0.5, 3s turn 0.5, 4s forward 0.5, 2s")

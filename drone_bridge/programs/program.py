@@ -13,14 +13,14 @@ import signal
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Final, TextIO
+from typing import TextIO
 
 from drone_bridge.net.connector import Cancellation, LinkError
 from drone_bridge.wire.events import ProtocolError
 
-STOP_SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
-CANNOT_START: Final = 2  # the exit code, as argparse has it
-WARNING_PERIOD_S: Final = 1.0
+STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM)
+CANNOT_START = 2  # the exit code, as argparse has it
+WARNING_PERIOD_S = 1.0
 
 #: Runs until it ends or is cancelled, and returns the exit code. Whatever it opens belongs on the exit stack.
 Program = Callable[[argparse.Namespace, Cancellation, contextlib.ExitStack], int]

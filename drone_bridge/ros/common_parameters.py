@@ -3,7 +3,7 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Final, NamedTuple, TypeVar
+from typing import NamedTuple, TypeVar
 
 from drone_bridge.net.udp import ANY, AllowedPeers
 from drone_bridge.ros.commands import command_age_parameter
@@ -31,7 +31,7 @@ def _check_variances(values: Sequence[float]) -> str | None:
 
 
 #: The parameters of tf by name; a bridge has those that apply to its frames.
-_FRAME_PARAMETERS: Final = {
+_FRAME_PARAMETERS = {
     declaration.name: declaration
     for declaration in (
         ParameterDeclaration(
@@ -93,7 +93,7 @@ def odometry_covariances(parameters: DeclaredParameters) -> OdometryCovariances:
 
 
 #: Of servers: how long data from ROS stays valid.
-SOURCE_TIMEOUT: Final = ParameterDeclaration(
+SOURCE_TIMEOUT = ParameterDeclaration(
     "source_timeout",
     1.0,
     "Seconds without a message on a topic after which its last value is no longer sent to the operator.",
@@ -102,7 +102,7 @@ SOURCE_TIMEOUT: Final = ParameterDeclaration(
 )
 
 #: Of servers: see ros/last_word.py.
-NEUTRAL_TIME: Final = ParameterDeclaration(
+NEUTRAL_TIME = ParameterDeclaration(
     "neutral_time",
     60.0,
     "Seconds for which the neutral command is repeated, once per second, while nobody else commands the vehicle.",
@@ -110,13 +110,13 @@ NEUTRAL_TIME: Final = ParameterDeclaration(
     live=True,
 )
 
-ALLOWED_PEERS: Final = ParameterDeclaration(
+ALLOWED_PEERS = ParameterDeclaration(
     "allowed_peers",
     [ANY],
     "Addresses from which datagrams are accepted: any, addresses, or networks such as 192.168.1.0/24.",
 )
 
-SPEED_LIMITS: Final = tuple(
+SPEED_LIMITS = tuple(
     ParameterDeclaration(
         f"max_{kind}_speed", 10.0, f"{unit}; faster commands are clamped.", range=(0.0, 1000.0), live=True
     )
@@ -124,7 +124,7 @@ SPEED_LIMITS: Final = tuple(
 )
 
 #: The field of cmd_vel that an axis on the wire carries.
-_TWIST_FIELDS: Final = {
+_TWIST_FIELDS = {
     "roll": "linear.y",
     "pitch": "linear.x",
     "yaw": "angular.z",

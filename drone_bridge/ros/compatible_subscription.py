@@ -7,7 +7,7 @@ publisher that does not offer that. A second subscription, which requests less, 
 
 import copy
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Any
 
 from rclpy.callback_groups import CallbackGroup
 from rclpy.node import Node
@@ -19,7 +19,7 @@ try:
 except ImportError:  # Humble
     from rclpy.qos_event import SubscriptionEventCallbacks, UnsupportedEventTypeError
 
-_CONSEQUENCES: Final = {
+_CONSEQUENCES = {
     QoSPolicyKind.DURABILITY: "without durability transient_local, so that what it said before is not known",
     QoSPolicyKind.RELIABILITY: "without reliability reliable, so that what gets lost is not sent again",
 }

@@ -7,19 +7,19 @@ import traceback
 from collections import Counter, defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, Final, NamedTuple
+from typing import Any, NamedTuple
 
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
 
 from drone_bridge.ros.stall_watch import PROCESS
 
-BURST: Final = 5  # lines that may come at once, as a single fault often shows in more than one way
-LINES_PER_S: Final = 1.0  # in the long run
+BURST = 5  # lines that may come at once, as a single fault often shows in more than one way
+LINES_PER_S = 1.0  # in the long run
 
-FIRST_INTERVAL_S: Final = 10.0
-LONGEST_INTERVAL_S: Final = 640.0
+FIRST_INTERVAL_S = 10.0
+LONGEST_INTERVAL_S = 640.0
 #: A condition that has not been met for this long has ended.
-CONDITION_ENDS_AFTER_S: Final = 30.0
+CONDITION_ENDS_AFTER_S = 30.0
 
 
 class LogLimiter:

@@ -8,15 +8,14 @@ import os
 import re
 import sys
 from pathlib import Path
-from typing import Final
 
-PROFILE: Final = "FASTDDS_DEFAULT_PROFILES_FILE"
-RANGE: Final = "ROS_AUTOMATIC_DISCOVERY_RANGE"
+PROFILE = "FASTDDS_DEFAULT_PROFILES_FILE"
+RANGE = "ROS_AUTOMATIC_DISCOVERY_RANGE"
 
 # The UDP port of a participant's discovery, by RTPS 9.6.2.3 and as Fast DDS numbers participants of one machine.
-_FIRST_PORT: Final = 7410
-_PORTS_OF_DOMAIN: Final = 250
-_PORTS_OF_PARTICIPANT: Final = 2
+_FIRST_PORT = 7410
+_PORTS_OF_DOMAIN = 250
+_PORTS_OF_PARTICIPANT = 2
 
 
 def complete_environment() -> None:

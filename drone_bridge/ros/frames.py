@@ -5,7 +5,7 @@ import math
 import struct
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 from builtin_interfaces.msg import Time
 from geometry_msgs.msg import Quaternion as QuaternionMessage
@@ -113,7 +113,7 @@ def flu_from_frd(forward: float, right: float, down: float) -> tuple[float, floa
 # Transforms between tf frames.
 
 
-_COUNT: Final = struct.Struct("=I")  # of the transforms in a TFMessage, before the first of them
+_COUNT = struct.Struct("=I")  # of the transforms in a TFMessage, before the first of them
 
 
 def transform(
@@ -170,11 +170,11 @@ def serialized_transforms(moved: Iterable[tuple[TransformTemplate, tuple[int, in
 
 
 #: Of what is not known at all, in m^2, rad^2, (m/s)^2 or (rad/s)^2: a filter gives it no weight.
-UNKNOWN_VARIANCE: Final = 1e6
+UNKNOWN_VARIANCE = 1e6
 #: Of what a simulation knows exactly, but for the rounding on the wire. Not less: `ros2 param load` takes what Python
 #: prints as 1e-06 for text.
-EXACT_VARIANCE: Final = 0.0001
-AXES: Final = 6  # x, y, z, and about x, y, z
+EXACT_VARIANCE = 0.0001
+AXES = 6  # x, y, z, and about x, y, z
 
 
 def covariance_from_diagonal(variances: Sequence[float]) -> list[float]:
@@ -234,10 +234,10 @@ class Pose(NamedTuple):
 
 
 #: Of x, y, z (m²), and about them (rad²). Errors add up without end, and nothing corrects them.
-POSE_VARIANCES: Final = (UNKNOWN_VARIANCE,) * 6
+POSE_VARIANCES = (UNKNOWN_VARIANCE,) * 6
 #: In (m/s)², (rad/s)²: what was commanded, of tracks that slip.
-TWIST_VARIANCES: Final = (0.1, 0.1, UNKNOWN_VARIANCE, UNKNOWN_VARIANCE, UNKNOWN_VARIANCE, 0.5)
-_COVARIANCES: Final = OdometryCovariances(POSE_VARIANCES, TWIST_VARIANCES)
+TWIST_VARIANCES = (0.1, 0.1, UNKNOWN_VARIANCE, UNKNOWN_VARIANCE, UNKNOWN_VARIANCE, 0.5)
+_COVARIANCES = OdometryCovariances(POSE_VARIANCES, TWIST_VARIANCES)
 
 
 class WheelOdometry:

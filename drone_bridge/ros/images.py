@@ -3,7 +3,7 @@
 
 import importlib
 from array import array
-from typing import Any, Final, Union
+from typing import Any, Union
 
 import numpy as np
 from builtin_interfaces.msg import Time
@@ -26,7 +26,7 @@ def opencv() -> Any:
 # Image messages around memory that a socket has been read into.
 
 
-RGB8_BYTES_PER_PIXEL: Final = 3
+RGB8_BYTES_PER_PIXEL = 3
 #: Pixels as a link received them.
 ImageBytes = Union["array[int]", bytes, bytearray, memoryview]
 
@@ -62,8 +62,8 @@ def set_data(image: Image | CompressedImage, data: ImageBytes) -> None:
 
 
 #: Where red, green and blue are in a pixel of the encodings that take no more than picking bytes.
-_RGB_IN: Final = {"rgb8": (0, 1, 2), "bgr8": (2, 1, 0), "rgba8": (0, 1, 2), "bgra8": (2, 1, 0), "mono8": (0, 0, 0)}
-_BYTES_PER_PIXEL: Final = {"rgb8": 3, "bgr8": 3, "rgba8": 4, "bgra8": 4, "mono8": 1}
+_RGB_IN = {"rgb8": (0, 1, 2), "bgr8": (2, 1, 0), "rgba8": (0, 1, 2), "bgra8": (2, 1, 0), "mono8": (0, 0, 0)}
+_BYTES_PER_PIXEL = {"rgb8": 3, "bgr8": 3, "rgba8": 4, "bgra8": 4, "mono8": 1}
 
 
 def rgb8_pixels(image: Image) -> ImageBytes:
@@ -114,10 +114,10 @@ def pinhole_camera_info(
 # JPEGs as raw images. OpenCV is imported lazily.
 
 
-_SCAN: Final = b"\xff\xda"
-_END: Final = b"\xff\xd9"
+_SCAN = b"\xff\xda"
+_END = b"\xff\xd9"
 #: A progressive JPEG has ten scans. Each costs as much time as all pixels and next to no bytes.
-MAX_SCANS: Final = 16
+MAX_SCANS = 16
 
 
 class JpegDecoder:
@@ -158,7 +158,7 @@ class JpegDecoder:
         return self._image.filled(self._pixels, stamp)
 
 
-_TO_BGR: Final = {"rgb8": "COLOR_RGB2BGR", "bgr8": None, "mono8": None}
+_TO_BGR = {"rgb8": "COLOR_RGB2BGR", "bgr8": None, "mono8": None}
 
 
 def encoded(message: Image, max_width: int, quality: int) -> bytes:
@@ -193,7 +193,7 @@ def encoded(message: Image, max_width: int, quality: int) -> bytes:
 
 
 #: What image_transport calls a JPEG of an rgb8 image.
-_RGB8_AS_JPEG: Final = "rgb8; jpeg compressed bgr8"
+_RGB8_AS_JPEG = "rgb8; jpeg compressed bgr8"
 
 
 class JpegEncoder:

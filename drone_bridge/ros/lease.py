@@ -9,7 +9,7 @@ for as long as it hears its vehicle (MANUAL_BY_TOPIC).
 import contextlib
 import math
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Any
 
 from rclpy.duration import Duration
 from rclpy.publisher import Publisher
@@ -25,11 +25,11 @@ from drone_bridge.ros.link_node import LinkNode
 from drone_bridge.ros.topics import PUBLISHER_ERRORS
 
 #: What a publisher promises; its middleware renews it every two thirds of this.
-OFFERED_S: Final = 0.4
+OFFERED_S = 0.4
 #: After this long without renewal a `LeaseWatch` considers it dead; the margin is for busy machines.
-EXPECTED_S: Final = 1.0
+EXPECTED_S = 1.0
 #: The least time between two renewals by a node.
-RENEWAL_PERIOD_S: Final = 0.1
+RENEWAL_PERIOD_S = 0.1
 
 
 def with_lease(qos: QoSProfile) -> QoSProfile:

@@ -10,7 +10,7 @@ import traceback
 from abc import abstractmethod
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from builtin_interfaces.msg import Time
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
@@ -42,9 +42,9 @@ if TYPE_CHECKING:
     from drone_bridge.net.wire_log import WireLog
 
 
-FAREWELLS: Final = 3
+FAREWELLS = 3
 #: Between two of them, so that they do not share one another's fate.
-FAREWELL_GAP_S: Final = 0.02
+FAREWELL_GAP_S = 0.02
 
 
 def repeat_farewell(send: Callable[[], None]) -> None:
@@ -58,11 +58,11 @@ def repeat_farewell(send: Callable[[], None]) -> None:
 # The thread that opens a link, uses it, and reopens it when it is lost.
 
 
-STOP_TIMEOUT_S: Final = 2.0
+STOP_TIMEOUT_S = 2.0
 #: While the whole process is held up, only one of so many shares of that time goes by.
-_STOP_SHARES: Final = 20
+_STOP_SHARES = 20
 #: The condition of a peer that can't be reached.
-UNREACHABLE: Final = "unreachable peer"
+UNREACHABLE = "unreachable peer"
 
 
 class Stream(Protocol):
@@ -303,11 +303,11 @@ class EntityOwner(LifecycleNode):
 # The base of bridges and servers: a lifecycle, a link with its own thread, diagnostics.
 
 
-DIAGNOSTICS_PERIOD_S: Final = 1.0
+DIAGNOSTICS_PERIOD_S = 1.0
 #: How often a node whose port is taken tries to start.
-START_PERIOD_S: Final = 2.0
+START_PERIOD_S = 2.0
 #: The count of commands that no vehicle can have followed.
-UNDELIVERED: Final = "undelivered commands"
+UNDELIVERED = "undelivered commands"
 #: Those of datagrams that waited too long, and of operators' commands that may have.
 STALE_DATAGRAMS = "stale datagrams"
 AFTER_STALLS = "commands after a stall"

@@ -10,16 +10,16 @@ import struct
 import sys
 from collections.abc import Callable, Iterable
 from functools import partial
-from typing import Any, Final
+from typing import Any
 
 from rosidl_parser.definition import AbstractGenericString, AbstractSequence, Array, BasicType
 
 #: What a serialized message begins with: the header of CDR in this machine's byte order.
-ENCAPSULATION: Final = b"\x00\x01\x00\x00" if sys.byteorder == "little" else b"\x00\x00\x00\x00"
+ENCAPSULATION = b"\x00\x01\x00\x00" if sys.byteorder == "little" else b"\x00\x00\x00\x00"
 #: The gap for the stamp, seconds and nanoseconds, of a message with a header.
-STAMP: Final = "header.stamp"
+STAMP = "header.stamp"
 #: How `struct` calls the types of ROS.
-_CODES: Final = {
+_CODES = {
     **{"boolean": "?", "octet": "B", "uint8": "B", "int8": "b", "uint16": "H", "int16": "h", "uint32": "I"},
     **{"int32": "i", "uint64": "Q", "int64": "q", "float": "f", "double": "d"},
 }

@@ -13,16 +13,15 @@ import re
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Final
 
 from drone_bridge.ros.environment import profile_number
 
-FOLDER: Final = Path("/dev/shm")
-_MEGABYTE: Final = 1_000_000
-_DEFAULT_SEGMENT_BYTES: Final = 512 * 1024
-_BOOKKEEPING: Final = 1.05  # of a segment's size
-_QUEUES_BYTES: Final = 150_000  # of one participant
-_YOUNG_S: Final = 2.0  # its owner may be about to lock it
+FOLDER = Path("/dev/shm")
+_MEGABYTE = 1_000_000
+_DEFAULT_SEGMENT_BYTES = 512 * 1024
+_BOOKKEEPING = 1.05  # of a segment's size
+_QUEUES_BYTES = 150_000  # of one participant
+_YOUNG_S = 2.0  # its owner may be about to lock it
 
 
 def own_segments() -> list[Path]:

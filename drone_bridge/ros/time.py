@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Conversions of times."""
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from builtin_interfaces.msg import Time
 
@@ -45,7 +45,7 @@ def seconds_between(later: Time, earlier: Time) -> float:
 # Detects several publishers of /clock, which make simulated time jump.
 
 
-CLOCK_TOPIC: Final = "/clock"
+CLOCK_TOPIC = "/clock"
 
 
 def is_time_simulated(node: "Node") -> bool:

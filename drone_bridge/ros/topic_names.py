@@ -4,9 +4,8 @@
 import re
 import unicodedata
 from collections.abc import Iterable
-from typing import Final
 
-LONGEST: Final = 64  # characters: a whole topic name has less than 256
+LONGEST = 64  # characters: a whole topic name has less than 256
 
 
 def topic_token(name: str, fallback: str) -> str:

@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final, Generic, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
 from builtin_interfaces.msg import Time
 from rclpy.duration import Duration
@@ -40,9 +40,9 @@ def newest() -> QoSProfile:
 # What publishing can raise, and waiting until the last message of a publisher is delivered.
 
 
-DELIVERY_TIMEOUT_S: Final = 0.3
+DELIVERY_TIMEOUT_S = 0.3
 #: A writer of reliable messages was overrun, or ROS is already shutting down.
-PUBLISHER_ERRORS: Final = (rclpy_implementation.RCLError, InvalidHandle)
+PUBLISHER_ERRORS = (rclpy_implementation.RCLError, InvalidHandle)
 
 
 def wait_for_delivery(publisher: Publisher[Any]) -> None:
@@ -54,14 +54,14 @@ def wait_for_delivery(publisher: Publisher[Any]) -> None:
 # Publishers that ignore subscribers with an incompatible QoS, as those log a warning themselves.
 
 
-NO_EVENTS: Final = PublisherEventCallbacks(use_default_callbacks=False)
+NO_EVENTS = PublisherEventCallbacks(use_default_callbacks=False)
 
 
 # Topics whose messages are made only while they have subscribers.
 
 
 #: How long a new subscriber may go unnoticed, for want of a reason to choose otherwise.
-SUBSCRIBER_CHECK_PERIOD_S: Final = 0.2
+SUBSCRIBER_CHECK_PERIOD_S = 0.2
 
 SourceT = TypeVar("SourceT")
 

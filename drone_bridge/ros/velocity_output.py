@@ -3,7 +3,6 @@
 
 import math
 import time
-from typing import Final
 
 from geometry_msgs.msg import Twist
 
@@ -12,8 +11,8 @@ from drone_bridge.ros.link_node import LinkNode
 from drone_bridge.ros.topics import wait_for_delivery
 
 #: The count of operators that fell silent while commanding a motion.
-OPERATORS_LOST: Final = "operators gone"
-DEPTH: Final = 10
+OPERATORS_LOST = "operators gone"
+DEPTH = 10
 
 
 class VelocityOutput:

@@ -15,7 +15,7 @@ import math
 import sys
 import time
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Any
 
 from drone_bridge.motion.wxyz import Vector, WxyzQuaternion, rotate
 from drone_bridge.net.connector import Cancellation, LinkCancelledError, LinkError, LinkTimeoutError
@@ -27,11 +27,11 @@ from drone_bridge.programs.program import run_program, say, say_retry
 from drone_bridge.simulator import codec as sim
 from drone_bridge.simulator.codec import NEED_DATA, VEHICLE, Attribute
 
-SEND_PERIOD_S: Final = 0.05
-ANSWER_TIMEOUT_S: Final = 10.0
-REPORT_PERIOD_S: Final = 1.0
-GOODBYE_S: Final = 0.3  # for the simulator to close as well
-STREAMED: Final = (Attribute.POSITION, Attribute.VELOCITY, Attribute.ORIENTATION, Attribute.ANGULAR_VELOCITY)
+SEND_PERIOD_S = 0.05
+ANSWER_TIMEOUT_S = 10.0
+REPORT_PERIOD_S = 1.0
+GOODBYE_S = 0.3  # for the simulator to close as well
+STREAMED = (Attribute.POSITION, Attribute.VELOCITY, Attribute.ORIENTATION, Attribute.ANGULAR_VELOCITY)
 
 
 class Client:

@@ -5,7 +5,7 @@ import math
 import time
 from collections.abc import Callable
 from functools import partial
-from typing import Any, Final, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from builtin_interfaces.msg import Time
 from geometry_msgs.msg import Twist
@@ -78,7 +78,7 @@ _LIMITS = Limits()
 WHEEL_ODOMETRY = "rover/wheel_odom"
 UNSENT_ROVER = "unsent rover documents"
 
-PARAMETERS: Final = (
+PARAMETERS = (
     *common_parameters(DEFAULT_PORT, "The port to listen on for telemetry; 0 picks a free one.", roles=("listen",)),
     ParameterDeclaration(
         "transport",
@@ -262,8 +262,8 @@ class TopicTransport:
         """Do nothing."""
 
 
-DEPTH: Final = 10  # of documents that wait for the executor
-SILENT: Final = "no telemetry"
+DEPTH = 10  # of documents that wait for the executor
+SILENT = "no telemetry"
 
 
 class TelemetryBridge(LinkNode):

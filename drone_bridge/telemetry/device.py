@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Final, Protocol
+from typing import Protocol
 
 from drone_bridge.telemetry.codec import (
     Document,
@@ -20,13 +20,13 @@ from drone_bridge.telemetry.codec import (
     RoverTelemetry,
 )
 
-PERIOD_S: Final = 0.04  # 25 telemetry documents per second
+PERIOD_S = 0.04  # 25 telemetry documents per second
 #: One of this many documents has an image.
-IMAGE_EVERY: Final = 5
+IMAGE_EVERY = 5
 #: Documents of the drone per document of the rover.
-ROVER_EVERY: Final = 2
+ROVER_EVERY = 2
 #: The largest payload of a UDP datagram.
-MAX_DATAGRAM_BYTES: Final = 65507
+MAX_DATAGRAM_BYTES = 65507
 
 
 class Vehicle(Protocol):

@@ -14,7 +14,7 @@ import math
 import sys
 import time
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Any
 
 from drone_bridge.net.connector import Cancellation, LinkCancelledError, LinkError
 from drone_bridge.net.udp import UdpListener, name
@@ -33,9 +33,9 @@ from drone_bridge.telemetry.codec import (
 )
 from drone_bridge.wire.events import RemoteProtocolError
 
-REPORT_PERIOD_S: Final = 1.0
-FAREWELLS: Final = 3
-HOVER: Final = DroneCommand()
+REPORT_PERIOD_S = 1.0
+FAREWELLS = 3
+HOVER = DroneCommand()
 
 
 def command_for(leg: Leg, options: argparse.Namespace) -> DroneCommand:

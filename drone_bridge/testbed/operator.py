@@ -13,7 +13,6 @@ import contextlib
 import math
 import sys
 from collections.abc import Sequence
-from typing import Final
 
 from drone_bridge.motion.attitude_estimator import MeasuredAttitude
 from drone_bridge.motion.flight_control import Command, DroneModel
@@ -40,9 +39,9 @@ from drone_bridge.testbed.codec import (
 from drone_bridge.wire.events import ProtocolError
 
 #: So long a silence where the first frame may end says that it does.
-_FRAME_END_SILENCE_S: Final = 0.5
-_FAREWELL_S: Final = 0.3
-_REPORT_PERIOD_S: Final = 1.0  # of simulated time
+_FRAME_END_SILENCE_S = 0.5
+_FAREWELL_S = 0.3
+_REPORT_PERIOD_S = 1.0  # of simulated time
 
 
 class Pilot:

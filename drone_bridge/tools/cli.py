@@ -9,13 +9,12 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
-from typing import Final
 
 from drone_bridge.programs.missing_package import explain_missing
 from drone_bridge.ros.environment import complete_environment
 
 #: Exit status when a command can't be run, as argparse has it.
-REFUSED: Final = 2
+REFUSED = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +27,7 @@ class Command:
     packages: tuple[str, ...] = ()  # that pip installs only as extras
 
 
-COMMANDS: Final = {
+COMMANDS = {
     "emulate": Command("drone_bridge.tools.emulate:emulate", "emulate a vehicle, for trials without hardware", False),
     "operate": Command(
         "drone_bridge.tools.emulate:operate", "steer a vehicle as a legacy operator program", needs_ros=False
@@ -48,13 +47,13 @@ COMMANDS: Final = {
     "wire": Command("drone_bridge.tools.wire.command", "inspect and replay wire logs", needs_ros=False),
     "view": Command("drone_bridge.tools.view", "view and steer the running vehicles in a browser"),
 }
-WITHOUT_ROS: Final = """
+WITHOUT_ROS = """
 ROS 2 is not available here. Besides the commands above, Python programs can use drone_bridge.protocols (the five wire
 protocols) and drone_bridge.net (sockets that reconnect). ROS 2 would add the bridges, controllers, recorder and
 launch files: on Debian or Ubuntu, 'make setup' in the sources brings it from PyPI; elsewhere, build with colcon.
 """
 #: Commands whose first argument chooses what is imported.
-WITH_SUBCOMMANDS: Final = ("emulate", "operate", "demo")
+WITH_SUBCOMMANDS = ("emulate", "operate", "demo")
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -6,23 +6,21 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 from ament_index_python.resources import get_resource
 from rclpy.type_support import check_for_type_support
 
-TYPE_NAME: Final = re.compile(r"([a-z][a-z0-9_]*)/(msg|srv)/([A-Z][A-Za-z0-9]*)")
-IDL_INCLUDE: Final = re.compile(
-    r"^\s*#include\s+[\"<]([a-z][a-z0-9_]*)/msg/([A-Z][A-Za-z0-9]*)\.idl[\">]", re.MULTILINE
-)
-PARTS_OF_SERVICE: Final = re.compile(r"^---[^\S\n]*$", re.MULTILINE)
-SEPARATOR: Final = "=" * 80
-FLOATS_AND_TEXT: Final = ("float32", "float64", "string", "wstring")
-INTEGERS: Final = (
+TYPE_NAME = re.compile(r"([a-z][a-z0-9_]*)/(msg|srv)/([A-Z][A-Za-z0-9]*)")
+IDL_INCLUDE = re.compile(r"^\s*#include\s+[\"<]([a-z][a-z0-9_]*)/msg/([A-Z][A-Za-z0-9]*)\.idl[\">]", re.MULTILINE)
+PARTS_OF_SERVICE = re.compile(r"^---[^\S\n]*$", re.MULTILINE)
+SEPARATOR = "=" * 80
+FLOATS_AND_TEXT = ("float32", "float64", "string", "wstring")
+INTEGERS = (
     *("bool", "byte", "char"),
     *("int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64"),
 )
-PRIMITIVE_TYPES: Final = frozenset((*FLOATS_AND_TEXT, *INTEGERS))
+PRIMITIVE_TYPES = frozenset((*FLOATS_AND_TEXT, *INTEGERS))
 
 
 class UnknownTypeError(Exception):

@@ -8,7 +8,7 @@ side in a common frame, so that one window shows them all.
 """
 
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 from xml.etree import ElementTree
 
 from ament_index_python.packages import get_package_share_directory
@@ -22,8 +22,8 @@ from drone_bridge.ros.program import run
 from drone_bridge.ros.topics import latched
 from drone_bridge.ros.urdf import fixed_transforms, put_before_frames
 
-MODELS: Final = ("drone", "rover", "submarine")
-PARAMETERS: Final = (
+MODELS = ("drone", "rover", "submarine")
+PARAMETERS = (
     ParameterDeclaration("model", MODELS[0], "The model to publish.", choices=MODELS),
     ParameterDeclaration("frame_prefix", "", "Prefix of every tf frame, for instance drone1/."),
     ParameterDeclaration(

@@ -6,9 +6,8 @@ web_bridge --ros-args -p port:=8765
 
 import importlib.util
 import sys
-from typing import Final
 
-NEEDED: Final = {"foxglove": "foxglove-sdk", "websockets": "websockets"}
+NEEDED = {"foxglove": "foxglove-sdk", "websockets": "websockets"}
 
 
 def main() -> int:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any
 
 import cv2
 import numpy as np
@@ -23,11 +23,11 @@ Corners = npt.NDArray[np.float64]  # 4 x 2: columns and rows, clockwise from the
 
 # A camera that looks down with the top of its image forward: from its axes (x into the picture, y to its left, z to its
 # top) to those of the body (x forward, y left, z up).
-LOOKING_DOWN: Final = np.array([[0.0, 0.0, 1.0], [0.0, 1.0, 0.0], [-1.0, 0.0, 0.0]])
-CORNER_DEVIATION_PIXELS: Final = 0.3
-ANGLE_DEVIATION: Final = 0.01  # rad, of the attitude that goes with an image
-LARGEST_RESIDUAL_PIXELS: Final = 3.0  # rms; what fits worse is not a marker on a level pad
-_CORNERS: Final = np.array([(0.5, 0.5), (0.5, -0.5), (-0.5, -0.5), (-0.5, 0.5)])  # x to the marker's top, y to its left
+LOOKING_DOWN = np.array([[0.0, 0.0, 1.0], [0.0, 1.0, 0.0], [-1.0, 0.0, 0.0]])
+CORNER_DEVIATION_PIXELS = 0.3
+ANGLE_DEVIATION = 0.01  # rad, of the attitude that goes with an image
+LARGEST_RESIDUAL_PIXELS = 3.0  # rms; what fits worse is not a marker on a level pad
+_CORNERS = np.array([(0.5, 0.5), (0.5, -0.5), (-0.5, -0.5), (-0.5, 0.5)])  # x to the marker's top, y to its left
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,11 +5,10 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Final
 
 from drone_bridge.described import described
 
-HALF_CONFIDENT_DEVIATION: Final = 0.5  # m, at which a sighting has a confidence of a half
+HALF_CONFIDENT_DEVIATION = 0.5  # m, at which a sighting has a confidence of a half
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import Enum
-from typing import Final, Generic, Literal, TypeVar
+from typing import Generic, Literal, TypeVar
 
 
 class ProtocolError(Exception):
@@ -36,7 +36,7 @@ class _Signal(Enum):
 
 NeedData = Literal[_Signal.NEED_DATA]
 #: Everything received has been turned into events; more bytes are needed for the next one.
-NEED_DATA: Final = _Signal.NEED_DATA
+NEED_DATA = _Signal.NEED_DATA
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,21 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
 """The size of a JPEG, read from its header without decoding it."""
 
-from typing import Final
-
-SIGNATURE: Final = b"\xff\xd8\xff"  # start of image, and the first byte of the next marker
+SIGNATURE = b"\xff\xd8\xff"  # start of image, and the first byte of the next marker
 
 # The second bytes of markers; the first one is 0xff.
-_START_OF_SCAN: Final = 0xDA
-_END_OF_IMAGE: Final = 0xD9
-_FILL: Final = 0xFF  # any number of these may come before a marker
-_WITHOUT_LENGTH: Final = frozenset({0x01, *range(0xD0, 0xD9)})  # temporary, restarts, start of image
+_START_OF_SCAN = 0xDA
+_END_OF_IMAGE = 0xD9
+_FILL = 0xFF  # any number of these may come before a marker
+_WITHOUT_LENGTH = frozenset({0x01, *range(0xD0, 0xD9)})  # temporary, restarts, start of image
 # Start of frame, in all kinds of coding: 0xc4, 0xc8 and 0xcc among them are something else.
-_START_OF_FRAME: Final = frozenset(range(0xC0, 0xD0)) - {0xC4, 0xC8, 0xCC}
+_START_OF_FRAME = frozenset(range(0xC0, 0xD0)) - {0xC4, 0xC8, 0xCC}
 #: Of everything that can come before the size, fill bytes as well. Real headers have a few, those with a large colour
 #: profile some hundred; to look at millions would take a second.
-MAX_MARKERS: Final = 1000
-_SIZE_END: Final = 7  # bytes of a frame's segment up to its size: length, precision, height and width
+MAX_MARKERS = 1000
+_SIZE_END = 7  # bytes of a frame's segment up to its size: length, precision, height and width
 
 
 def read_size(data: bytes) -> tuple[int, int]:

@@ -9,12 +9,12 @@ import inspect
 import struct
 from abc import abstractmethod
 from collections.abc import Collection, Mapping, Sequence
-from typing import Annotated, Any, ClassVar, Final, TypeVar
+from typing import Annotated, Any, ClassVar, TypeVar
 
 from drone_bridge.wire.events import LocalProtocolError
 
 #: What packing raises for numbers out of range, and for what is not a number.
-UNPACKABLE: Final = (struct.error, OverflowError, TypeError, ValueError)
+UNPACKABLE = (struct.error, OverflowError, TypeError, ValueError)
 
 
 class MisfitError(Exception):
@@ -259,7 +259,7 @@ RestOfBody = Annotated[bytes, Bytes()]
 # Untrusted text, made safe to print.
 
 
-LONGEST: Final = 1000  # characters
+LONGEST = 1000  # characters
 
 
 def printable(text: str, longest: int = LONGEST) -> str:

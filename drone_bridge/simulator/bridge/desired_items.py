@@ -3,7 +3,7 @@
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import ClassVar, Final
+from typing import ClassVar
 
 from drone_bridge.simulator import codec as sim
 from drone_bridge.simulator.codec import Attribute, ItemType
@@ -11,7 +11,7 @@ from drone_bridge.simulator.topics.plans import CameraPlan, TriggerPlan
 from drone_bridge.simulator.topics.requests import add_camera
 from drone_bridge.simulator.topics.translation import STREAMED, Axes
 
-MAX_DESIRED_ITEMS: Final = 512
+MAX_DESIRED_ITEMS = 512
 
 
 @dataclass(slots=True, eq=False)

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The parameters of simulator_bridge."""
 
-from typing import Final
-
 from drone_bridge.ros.common_parameters import (
     SPEED_LIMITS,
     common_parameters,
@@ -17,7 +15,7 @@ from drone_bridge.simulator.codec import TCP_PORT
 # Values of item_events.
 AUTO, SPY, POLL, NONE = "auto", "spy", "poll", "none"
 
-PARAMETERS: Final = (
+PARAMETERS = (
     *common_parameters(TCP_PORT, "The simulator's port.", roles=("connect",), silence_warning_s=2.5),
     ParameterDeclaration(
         "single_connection",

@@ -11,7 +11,7 @@ The document leaves some bodies open. They are laid out here in its style, and n
 
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import Annotated, Final
+from typing import Annotated
 
 from drone_bridge.simulator.codec.wire import Ids, ItemType, Quaternion, Request, Response, Vector
 from drone_bridge.simulator.codec.world import Added, Ok
@@ -30,7 +30,7 @@ class CameraAttribute(IntEnum):
 #: A quaternion or vector, a float for FOCAL_LENGTH, a bool for ENABLED, bytes for attributes that don't exist.
 CameraValue = tuple[float, ...] | float | bool | bytes
 
-_VALUES: Final = {
+_VALUES = {
     CameraAttribute.ORIENTATION: Numbers("d", 4),
     CameraAttribute.POSITION: Numbers("d", 3),
     CameraAttribute.FOCAL_LENGTH: Numbers("d"),

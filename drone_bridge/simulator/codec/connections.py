@@ -4,7 +4,7 @@
 import struct
 from collections import deque
 from dataclasses import dataclass
-from typing import Any, ClassVar, Final
+from typing import Any, ClassVar
 
 from drone_bridge.simulator.codec import cameras, entities, entity_streams, extended, objects, triggers, world
 from drone_bridge.simulator.codec.entity_streams import EntityData, EntityDataLayout, entity_data_layout
@@ -14,15 +14,15 @@ from drone_bridge.wire.events import ConnectionClosed, EventT, LocalProtocolErro
 from drone_bridge.wire.layouts import Message
 from drone_bridge.wire.stream import StreamConnection
 
-DEFAULT_PORT: Final = 7772
-TCP_PORT: Final = DEFAULT_PORT  # its name of old
-VEHICLE: Final = 0  # the ID of the entity that is there from the start
-MAX_BODY_BYTES: Final = 16 << 20  # of what is read
-MAX_REQUEST_BYTES: Final = 1024  # of the body of a request: the CUAUV server closes on a longer one
-MAX_OUTSTANDING: Final = 1024  # requests without an answer
+DEFAULT_PORT = 7772
+TCP_PORT = DEFAULT_PORT  # its name of old
+VEHICLE = 0  # the ID of the entity that is there from the start
+MAX_BODY_BYTES = 16 << 20  # of what is read
+MAX_REQUEST_BYTES = 1024  # of the body of a request: the CUAUV server closes on a longer one
+MAX_OUTSTANDING = 1024  # requests without an answer
 
 
-_MODULES: Final = (
+_MODULES = (
     cameras,
     entities,
     entity_streams,
@@ -39,12 +39,12 @@ def _by_id(base: type[Any]) -> dict[int, Any]:
     return {kind.ID: kind for kind in things if issubclass(kind, base) and kind is not base}
 
 
-REQUESTS: Final[dict[int, type[Request]]] = _by_id(Request)
-RESPONSES: Final[dict[int, type[Response]]] = _by_id(Response)
+REQUESTS: dict[int, type[Request]] = _by_id(Request)
+RESPONSES: dict[int, type[Response]] = _by_id(Response)
 
-_HEADER: Final = struct.Struct(">BI")  # type ID, bytes of the body
-_STREAM_ID: Final = struct.Struct(">I")
-_MAX_KNOWN_STREAMS: Final = 1024  # more than that, and the peer makes them up
+_HEADER = struct.Struct(">BI")  # type ID, bytes of the body
+_STREAM_ID = struct.Struct(">I")
+_MAX_KNOWN_STREAMS = 1024  # more than that, and the peer makes them up
 
 
 @dataclass(frozen=True, slots=True)

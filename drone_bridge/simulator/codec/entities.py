@@ -7,7 +7,7 @@ the world frame, w in the frame of the model.
 
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import Annotated, Final
+from typing import Annotated
 
 from drone_bridge.simulator.codec.extended import ExtendedAttributes
 from drone_bridge.simulator.codec.wire import Ids, ItemType, Quaternion, Request, Response, Vector
@@ -30,7 +30,7 @@ class Attribute(IntEnum):
 AttributeValue = tuple[float, ...] | bool | bytes
 
 #: How the values of the attributes are laid out.
-VALUES: Final[dict[int, Numbers]] = {
+VALUES: dict[int, Numbers] = {
     Attribute.POSITION: Numbers("d", 3),
     Attribute.VELOCITY: Numbers("d", 3),
     Attribute.ACCELERATION: Numbers("d", 3),

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from operator import itemgetter
-from typing import Annotated, Any, Final
+from typing import Annotated, Any
 
 from drone_bridge.simulator.codec.entities import VALUES, AttributeValue
 from drone_bridge.simulator.codec.wire import ItemType, Request, Response
@@ -14,8 +14,8 @@ from drone_bridge.simulator.codec.world import Added
 from drone_bridge.wire.events import LocalProtocolError
 from drone_bridge.wire.layouts import ListOf, MisfitError, Numbers, Reader, UInt8, UInt32, pack
 
-_ID_AND_COUNT: Final = struct.Struct(">IB")
-_ATTRIBUTE: Final = Numbers("B")
+_ID_AND_COUNT = struct.Struct(">IB")
+_ATTRIBUTE = Numbers("B")
 
 
 @dataclass(frozen=True, slots=True)

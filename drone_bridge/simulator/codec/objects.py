@@ -14,13 +14,13 @@ No known server implements them.
 """
 
 from dataclasses import dataclass
-from typing import Annotated, ClassVar, Final
+from typing import Annotated, ClassVar
 
 from drone_bridge.simulator.codec.wire import Ids, ItemType, Name, Request, Response, Vector
 from drone_bridge.simulator.codec.world import Added, Ok
 from drone_bridge.wire.layouts import Float64, ListOf, Message, RestOfBody, UInt8, UInt32
 
-PARAMETERS: Final = 0  # the attribute of an object that holds what its class takes in OADD
+PARAMETERS = 0  # the attribute of an object that holds what its class takes in OADD
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,7 @@
 
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import Annotated, Any, ClassVar, Final
+from typing import Annotated, Any, ClassVar
 
 from drone_bridge.simulator.codec.wire import Data, ItemType, Request, Response, Vector
 from drone_bridge.simulator.codec.world import Added
@@ -68,7 +68,7 @@ class UnknownTrigger(Message):
 
 #: What the document has.
 Trigger = CollisionTrigger | SweepCollisionTrigger | BytecodeTrigger | PathTrigger
-_TRIGGERS: Final[dict[int, type[Trigger]]] = {
+_TRIGGERS: dict[int, type[Trigger]] = {
     kind.TYPE: kind for kind in (CollisionTrigger, SweepCollisionTrigger, BytecodeTrigger, PathTrigger)
 }
 

@@ -2,15 +2,15 @@
 """The simulator protocol's messages about the world: running it, items, and generic answers."""
 
 from dataclasses import dataclass
-from typing import ClassVar, Final
+from typing import ClassVar
 
 from drone_bridge.simulator.codec.wire import ItemType, Name, Request, Response
 from drone_bridge.wire.events import LocalProtocolError
 from drone_bridge.wire.layouts import Flag, Float64, MisfitError, Numbers, Reader, UInt8, UInt32, UInt64, is_one_of
 
-_IS_ADDED: Final = Numbers("?")
-_TYPE: Final = Numbers("B")
-_SPIED_IDS: Final = {1: Numbers("B"), 4: Numbers("I")}  # by the bytes of the ID
+_IS_ADDED = Numbers("?")
+_TYPE = Numbers("B")
+_SPIED_IDS = {1: Numbers("B"), 4: Numbers("I")}  # by the bytes of the ID
 
 
 @dataclass(frozen=True, slots=True)

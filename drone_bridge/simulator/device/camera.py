@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final
 
 from drone_bridge.motion.wxyz import (
     IDENTITY,
@@ -16,7 +15,7 @@ from drone_bridge.motion.wxyz import (
 )
 from drone_bridge.simulator.device.items import Item
 
-_LARGEST_FLOAT32: Final = 3.4028234663852886e38
+_LARGEST_FLOAT32 = 3.4028234663852886e38
 
 
 @dataclass(frozen=True, slots=True)

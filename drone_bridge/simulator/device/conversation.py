@@ -3,13 +3,11 @@
 
 from __future__ import annotations
 
-from typing import Final
-
 from drone_bridge.simulator import codec as wire
 from drone_bridge.simulator.device.quirks import Quirks, reason_to_hang_up
 
-MAX_UNREAD_BYTES: Final = 4 << 20  # queued for a client, which is dropped beyond that
-_HEADER_BYTES: Final = 5
+MAX_UNREAD_BYTES = 4 << 20  # queued for a client, which is dropped beyond that
+_HEADER_BYTES = 5
 
 
 class HangUpError(Exception):

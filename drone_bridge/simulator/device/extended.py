@@ -4,13 +4,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Final
 
 from drone_bridge.simulator.device.items import FULL, RefusedError
 
-MAX_BYTES_PER_ENTITY: Final = 1 << 20
-MAX_BYTES: Final = 64 << 20  # of all entities together
-_OVERHEAD_BYTES: Final = 64  # per attribute, besides its name and data
+MAX_BYTES_PER_ENTITY = 1 << 20
+MAX_BYTES = 64 << 20  # of all entities together
+_OVERHEAD_BYTES = 64  # per attribute, besides its name and data
 
 
 class ExtendedAttributes:

@@ -4,23 +4,23 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from drone_bridge.simulator.codec import Error, ItemType, Response
 
 if TYPE_CHECKING:
     from drone_bridge.simulator.device.world import World
 
-MAX_ITEMS: Final = 1000  # of each type
+MAX_ITEMS = 1000  # of each type
 
 # Error codes that the document does not define.
-INVALID: Final = 16  # an impossible number
-FULL: Final = 17
-UNSUPPORTED: Final = 18
+INVALID = 16  # an impossible number
+FULL = 17
+UNSUPPORTED = 18
 
 Key = tuple[ItemType, int]
 
-NAMES: Final = {
+NAMES = {
     ItemType.ENTITY: "entity",
     ItemType.OBJECT: "object",
     ItemType.CAMERA: "camera",

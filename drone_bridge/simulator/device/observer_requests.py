@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Final, cast
+from typing import cast
 
 from drone_bridge.motion.wxyz import IDENTITY, Vector, WxyzQuaternion, multiply, rotate, unit
 from drone_bridge.simulator import codec as wire
@@ -199,7 +199,7 @@ def _rotation(values: Sequence[float]) -> WxyzQuaternion:
         raise RefusedError(INVALID, str(error)) from error
 
 
-HANDLERS: Final[dict[type[wire.Request], Handler]] = {
+HANDLERS: dict[type[wire.Request], Handler] = {
     wire.ListCameras: lambda context, client, request: wire.CamerasListed(
         tuple(context.world.items.of(ItemType.CAMERA))
     ),

@@ -3,15 +3,13 @@
 
 from __future__ import annotations
 
-from typing import Final
-
 from drone_bridge.simulator.codec import Added, AddObject, ItemType, Ok, Request, Response
 from drone_bridge.simulator.device import observer_requests, world_requests
 from drone_bridge.simulator.device.items import Client, RefusedError
 from drone_bridge.simulator.device.quirks import is_ignored
 from drone_bridge.simulator.device.world_requests import Context
 
-_HANDLERS: Final = {**world_requests.HANDLERS, **observer_requests.HANDLERS}
+_HANDLERS = {**world_requests.HANDLERS, **observer_requests.HANDLERS}
 
 
 class RequestHandler:

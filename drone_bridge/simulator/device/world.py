@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from typing import Final
 
 from drone_bridge.simulator.codec import AddEntity, ItemType, Spied
 from drone_bridge.simulator.device.camera import Camera, View
@@ -13,7 +12,7 @@ from drone_bridge.simulator.device.items import Client, Item, Items, Key, check_
 from drone_bridge.simulator.device.scene import Scene
 
 # Items notified of a step, in the CUAUV server's order.
-_NOTIFIED: Final = (ItemType.CAMERA_STREAM, ItemType.ENTITY_STREAM, ItemType.EXTENDED_STREAM, ItemType.TRIGGER)
+_NOTIFIED = (ItemType.CAMERA_STREAM, ItemType.ENTITY_STREAM, ItemType.EXTENDED_STREAM, ItemType.TRIGGER)
 
 
 class World:

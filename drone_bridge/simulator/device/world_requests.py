@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any
 
 from drone_bridge.simulator import codec as wire
 from drone_bridge.simulator.codec import ItemType
@@ -13,8 +13,8 @@ from drone_bridge.simulator.device.items import INVALID, NAMES, Client, Item, Re
 from drone_bridge.simulator.device.run import RunControl, Timing
 from drone_bridge.simulator.device.world import World
 
-NO_ENTITY: Final = "No entity with given ID."  # as the CUAUV server says
-NO_EXTENDED: Final = "No extended entity attribute with given key."  # as well
+NO_ENTITY = "No entity with given ID."  # as the CUAUV server says
+NO_EXTENDED = "No extended entity attribute with given key."  # as well
 
 
 @dataclass(slots=True)
@@ -144,7 +144,7 @@ def get_object(context: Context, client: Client, request: wire.GetObject) -> wir
     return wire.ObjectGot(request.attribute, context.world.scene.object_data(request.id, request.attribute))
 
 
-HANDLERS: Final[dict[type[wire.Request], Handler]] = {
+HANDLERS: dict[type[wire.Request], Handler] = {
     wire.Reassure: lambda context, client, request: wire.Ok(),
     wire.GetConfig: get_config,
     wire.Run: run,

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Final
 
 import numpy as np
 import numpy.typing as npt
@@ -26,10 +25,10 @@ from drone_bridge.motion.wxyz import (
 
 Array = npt.NDArray[np.float64]
 
-_ROWS: Final = 16  # x, v, a, q and w of a body
+_ROWS = 16  # x, v, a, q and w of a body
 # q times i, j and k: which components go where, with which sign.
-_PERMUTATIONS: Final = tuple(np.array(rows) for rows in ((1, 0, 3, 2), (2, 3, 0, 1), (3, 2, 1, 0)))
-_SIGNS: Final = tuple(np.array(signs)[:, None] for signs in ((-1, 1, 1, -1), (-1, -1, 1, 1), (-1, 1, -1, 1)))
+_PERMUTATIONS = tuple(np.array(rows) for rows in ((1, 0, 3, 2), (2, 3, 0, 1), (3, 2, 1, 0)))
+_SIGNS = tuple(np.array(signs)[:, None] for signs in ((-1, 1, 1, -1), (-1, -1, 1, 1), (-1, 1, -1, 1)))
 
 
 @dataclass(frozen=True, slots=True)

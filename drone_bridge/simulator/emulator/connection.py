@@ -7,7 +7,6 @@ import asyncio
 import contextlib
 import socket
 from enum import Enum
-from typing import Final
 
 from drone_bridge.programs.faults import Fault
 from drone_bridge.programs.program import say
@@ -15,10 +14,10 @@ from drone_bridge.simulator import codec as wire
 from drone_bridge.simulator.device.conversation import Conversation, HangUpError
 from drone_bridge.simulator.device.quirks import Quirks
 
-_BEHIND_BYTES: Final = 256 * 1024  # unread, when there is reason to wait for a client if time does not press
-_SEND_BUFFER_BYTES: Final = 256 * 1024  # in the system
-_LINGER_S: Final = 1.0  # how long a client gets to read what was sent before its connection was closed
-_GARBAGE: Final = b"\x03\x00\x00\x00\x08\x00\x00\x00\x09\x00\x00\x00\x00"  # a list of 9 entities with room for one
+_BEHIND_BYTES = 256 * 1024  # unread, when there is reason to wait for a client if time does not press
+_SEND_BUFFER_BYTES = 256 * 1024  # in the system
+_LINGER_S = 1.0  # how long a client gets to read what was sent before its connection was closed
+_GARBAGE = b"\x03\x00\x00\x00\x08\x00\x00\x00\x09\x00\x00\x00\x00"  # a list of 9 entities with room for one
 
 
 class FaultKind(str, Enum):

@@ -10,13 +10,13 @@ from __future__ import annotations
 import math
 import random
 from dataclasses import dataclass, field
-from typing import Final, Protocol
+from typing import Protocol
 
 from drone_bridge.motion.wxyz import Vector, WxyzQuaternion, conjugate, cross, dot, rotate
 from drone_bridge.simulator.emulator.bodies import Body
 
-GRAVITY: Final = 9.81  # m/s^2
-WATER_DENSITY: Final = 1000.0  # kg/m^3
+GRAVITY = 9.81  # m/s^2
+WATER_DENSITY = 1000.0  # kg/m^3
 
 Range = tuple[float, float]
 

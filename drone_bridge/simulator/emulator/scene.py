@@ -6,7 +6,7 @@ from __future__ import annotations
 import math
 import random
 from collections.abc import Callable
-from typing import Final, cast
+from typing import cast
 
 from drone_bridge.motion.wxyz import IDENTITY, Vector, WxyzQuaternion
 from drone_bridge.simulator import codec as wire
@@ -17,7 +17,7 @@ from drone_bridge.simulator.emulator.forces import Engine, Force, Turbulence, Tu
 from drone_bridge.simulator.emulator.physics import Physics
 from drone_bridge.wire.layouts import MisfitError
 
-ENGINE_OBJECTS: Final = 1 << 31  # forces and engines both count from 0: as objects, engines come from here on
+ENGINE_OBJECTS = 1 << 31  # forces and engines both count from 0: as objects, engines come from here on
 
 
 class SimulatedScene:

@@ -6,7 +6,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import signal
-from typing import Final
 
 from drone_bridge.programs.faults import Fault
 from drone_bridge.programs.program import TrajectoryFile, say
@@ -26,15 +25,15 @@ from drone_bridge.simulator.emulator.connection import Connection, FaultKind
 from drone_bridge.simulator.emulator.scene import SimulatedScene
 from drone_bridge.wire.events import RemoteProtocolError
 
-MAX_CLIENTS: Final = 32
-GOODBYE_S: Final = 0.2  # how long clients get to close as well when the server ends
-LATE_S: Final = 0.1  # how long it may take to notice that a client has closed
-MAX_LAG_S: Final = 0.1  # that is caught up when the machine was busy with something else
-COLUMNS: Final = ("time", "x", "y", "z", "qw", "qx", "qy", "qz", "vx", "vy", "vz", "wx", "wy", "wz")
-_RECEIVE_BYTES: Final = 64 * 1024
-_REQUESTS_PER_TURN: Final = 32  # of one client, before the world and others have their turn
-_SLICE_S: Final = 0.002  # of steps in a row when they are as fast as they can be, before clients have their turn
-_CATCH_UP_S: Final = 0.02  # for clients that are behind, after each slice: slower, but nobody stops the world
+MAX_CLIENTS = 32
+GOODBYE_S = 0.2  # how long clients get to close as well when the server ends
+LATE_S = 0.1  # how long it may take to notice that a client has closed
+MAX_LAG_S = 0.1  # that is caught up when the machine was busy with something else
+COLUMNS = ("time", "x", "y", "z", "qw", "qx", "qy", "qz", "vx", "vy", "vz", "wx", "wy", "wz")
+_RECEIVE_BYTES = 64 * 1024
+_REQUESTS_PER_TURN = 32  # of one client, before the world and others have their turn
+_SLICE_S = 0.002  # of steps in a row when they are as fast as they can be, before clients have their turn
+_CATCH_UP_S = 0.02  # for clients that are behind, after each slice: slower, but nobody stops the world
 
 
 class Server:

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Final
 
 from drone_bridge.motion.wxyz import IDENTITY, Vector, WxyzQuaternion, conjugate, rotate
 from drone_bridge.simulator.codec import VEHICLE
@@ -13,14 +12,14 @@ from drone_bridge.simulator.emulator.bodies import Body, Motion
 from drone_bridge.simulator.emulator.forces import GRAVITY, Buoyancy, DragPlane, Gravity
 from drone_bridge.simulator.emulator.scene import SimulatedScene
 
-RENDER: Final = "render"  # the attribute that tells visualizers what to draw: tags of the CUAUV simulator's own world
+RENDER = "render"  # the attribute that tells visualizers what to draw: tags of the CUAUV simulator's own world
 
 # A small survey vehicle of 0.9 by 0.5 by 0.5 m, neutrally buoyant, x forward, y right, z down. In its model frame:
-_MASS: Final = 30.0  # kg
-_RADIUS: Final = 0.5  # m
-_INERTIA: Final = (1.25, 2.65, 2.65)  # kg m^2, about the axes of the body frame
-_CENTRE_OF_BUOYANCY: Final = (0.0, 0.0, -0.05)  # m
-_DRAG_PLANES: Final = (  # centre in m, normal, coefficient, area in m^2
+_MASS = 30.0  # kg
+_RADIUS = 0.5  # m
+_INERTIA = (1.25, 2.65, 2.65)  # kg m^2, about the axes of the body frame
+_CENTRE_OF_BUOYANCY = (0.0, 0.0, -0.05)  # m
+_DRAG_PLANES = (  # centre in m, normal, coefficient, area in m^2
     ((0.0, 0.0, 0.0), (1.0, 0.0, 0.0), 1.0, 0.25),  # the front
     ((0.25, 0.0, 0.0), (0.0, 1.0, 0.0), 1.2, 0.225),  # the sides, fore and aft
     ((-0.25, 0.0, 0.0), (0.0, 1.0, 0.0), 1.2, 0.225),
@@ -30,9 +29,9 @@ _DRAG_PLANES: Final = (  # centre in m, normal, coefficient, area in m^2
     ((-0.25, -0.15, 0.0), (0.0, 0.0, 1.0), 1.2, 0.1125),
 )
 
-_MARKER_MASS: Final = 5.0  # kg
-_BUOY_RADIUS: Final = 0.15  # m
-_POST_RADIUS: Final = 0.1  # m
+_MARKER_MASS = 5.0  # kg
+_BUOY_RADIUS = 0.15  # m
+_POST_RADIUS = 0.1  # m
 
 
 def add_default_environment(world: World, scene: SimulatedScene, btom: WxyzQuaternion = IDENTITY) -> None:
@@ -65,7 +64,7 @@ def add_buoys(world: World, scene: SimulatedScene) -> None:
 
 
 #: What there can be beside the vehicle, by name.
-SCENES: Final[dict[str, Callable[[World, SimulatedScene], None]]] = {"empty": add_nothing, "buoys": add_buoys}
+SCENES: dict[str, Callable[[World, SimulatedScene], None]] = {"empty": add_nothing, "buoys": add_buoys}
 
 
 def _add_marker(world: World, scene: SimulatedScene, name: bytes, radius: float, x: Vector) -> None:

@@ -5,7 +5,7 @@ import asyncio
 import contextlib
 from collections import deque
 from collections.abc import Callable
-from typing import Any, Final, NamedTuple
+from typing import Any, NamedTuple
 
 from rclpy.client import Client
 from rclpy.task import Future
@@ -16,7 +16,7 @@ from drone_bridge.ros.lease import LeaseWatch
 from drone_bridge.ros.link_node import LinkNode
 
 #: The services below the bridge's name.
-SERVICES: Final = {
+SERVICES = {
     "run": srv.Run,
     "pause": srv.SimulatorRequest,
     "get_configuration": srv.GetConfiguration,

@@ -2,7 +2,7 @@
 """One client of simulator_server, whose requests are answered in order, locally or by a service. For the loop."""
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from drone_bridge.net.tcp_clients import Connection
 from drone_bridge.simulator import codec as sim
@@ -15,9 +15,9 @@ from drone_bridge.wire.events import RemoteProtocolError
 if TYPE_CHECKING:
     from drone_bridge.simulator.server.node import SimulatorServer
 
-MAX_AHEAD_BYTES: Final = 1 << 20  # of requests received while a service call is pending
+MAX_AHEAD_BYTES = 1 << 20  # of requests received while a service call is pending
 #: Errors that end a client's connection, with their text as the reason.
-ENDS: Final = (RemoteProtocolError, HangUpError)
+ENDS = (RemoteProtocolError, HangUpError)
 
 
 class ClientSession(Conversation):

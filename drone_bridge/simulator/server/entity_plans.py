@@ -3,12 +3,12 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Any
 
 from drone_bridge.ros.topic_names import topic_token
 from drone_bridge.wire.layouts import printable
 
-_KEYS: Final = ("pose", "twist", "odom", "tf", "render", "radius")
+_KEYS = ("pose", "twist", "odom", "tf", "render", "radius")
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from itertools import count
-from typing import Any, Final
+from typing import Any
 
 from drone_bridge import srv
 from drone_bridge.simulator import codec as sim
@@ -21,8 +21,8 @@ from drone_bridge.simulator.topics import calls as translate
 from drone_bridge.simulator.topics.mirror import wire_value
 from drone_bridge.simulator.topics.translation import Axes
 
-LOST_BRIDGE: Final = "The bridge behind this server does not answer."
-_CAMERA_REQUESTS: Final = (sim.SetCamera, sim.StreamCamera, sim.ViewCamera, sim.BroadcastCamera)
+LOST_BRIDGE = "The bridge behind this server does not answer."
+_CAMERA_REQUESTS = (sim.SetCamera, sim.StreamCamera, sim.ViewCamera, sim.BroadcastCamera)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -310,7 +310,7 @@ class Forwarder:
         return self._add_item("add_trigger", call, ItemType.TRIGGER, "id", client)
 
 
-_FORWARDED: Final[dict[type[Request], Callable[[Forwarder, Client, Any], ServiceCall | Response | None]]] = {
+_FORWARDED: dict[type[Request], Callable[[Forwarder, Client, Any], ServiceCall | Response | None]] = {
     sim.Run: Forwarder._run,
     sim.Pause: Forwarder._pause,
     sim.Remove: Forwarder._remove,

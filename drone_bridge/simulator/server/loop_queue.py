@@ -5,10 +5,10 @@ import asyncio
 import contextlib
 from collections import deque
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Any
 
 #: Messages that wait for the loop; the oldest are dropped.
-MAX_QUEUED: Final = 1000
+MAX_QUEUED = 1000
 
 
 class LoopQueue:

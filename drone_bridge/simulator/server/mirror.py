@@ -3,7 +3,6 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Final
 
 from drone_bridge.motion.wxyz import IDENTITY, Vector, WxyzQuaternion
 from drone_bridge.simulator.codec import AddEntity, Attribute, AttributeValue
@@ -13,9 +12,9 @@ from drone_bridge.simulator.topics.mirror import wire_value
 from drone_bridge.simulator.topics.translation import Axes, EntityState
 
 #: Of an entity that is listed, but of which nothing is heard.
-UNKNOWN_STATE: Final = "The state of this entity is not known."
+UNKNOWN_STATE = "The state of this entity is not known."
 #: Attributes that cmd_vel sets.
-STEERED_ATTRIBUTES: Final = (Attribute.VELOCITY, Attribute.ANGULAR_VELOCITY)
+STEERED_ATTRIBUTES = (Attribute.VELOCITY, Attribute.ANGULAR_VELOCITY)
 
 Steer = Callable[[int, Vector], None]
 

@@ -9,7 +9,7 @@ import traceback
 from collections import deque
 from collections.abc import Callable
 from functools import partial
-from typing import Any, Final
+from typing import Any
 
 from rclpy.qos import QoSProfile
 from std_msgs.msg import Empty
@@ -42,17 +42,17 @@ from drone_bridge.simulator.server.velocity_commands import VelocityCommands
 from drone_bridge.simulator.topics.calls import remove
 from drone_bridge.simulator.topics.translation import Axes, EntityState
 
-RENDER: Final = "render"
-TICK_S: Final = 0.1
+RENDER = "render"
+TICK_S = 0.1
 #: Until a bridge that could not be told whether to run is told again.
 TELL_AGAIN_S = 1.0
 #: /clock counts as stopped after this time without a change.
-CLOCK_STOPPED_AFTER_S: Final = 0.5
-ENDED: Final = "the server has ended"
-_TRIGGERED: Final = {
+CLOCK_STOPPED_AFTER_S = 0.5
+ENDED = "the server has ended"
+_TRIGGERED = {
     event.ID: event for event in (sim.Triggered, sim.Untriggered, sim.PathStarted, sim.PathFailed, sim.PathEnded)
 }
-_SILENT_VEHICLE: Final = "the vehicle's position is unknown"
+_SILENT_VEHICLE = "the vehicle's position is unknown"
 
 
 class SimulatorServer(LinkNode):

@@ -1,14 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """The parameters of simulator_server."""
 
-from typing import Final
-
 from drone_bridge.ros.common_parameters import NEUTRAL_TIME, SOURCE_TIMEOUT, SPEED_LIMITS, common_parameters
 from drone_bridge.ros.parameters import ParameterDeclaration
 from drone_bridge.simulator.codec import TCP_PORT
 from drone_bridge.simulator.device.quirks import Quirks
 
-PARAMETERS: Final = (
+PARAMETERS = (
     *common_parameters(TCP_PORT, "The port to listen on for clients.", ("listen",), 60.0),
     SOURCE_TIMEOUT,
     NEUTRAL_TIME,

@@ -3,7 +3,7 @@
 
 from collections.abc import Callable
 from textwrap import shorten
-from typing import Any, Final, NamedTuple
+from typing import Any, NamedTuple
 
 from drone_bridge import srv
 from drone_bridge.simulator import codec as sim
@@ -12,7 +12,7 @@ from drone_bridge.simulator.topics import calls as translate
 from drone_bridge.simulator.topics.errors import simulators_own_text
 
 #: Bytes of an error's text that visualizers have room for: they read 90 of an answer, and take the rest for the next.
-LONGEST_TEXT: Final = 77
+LONGEST_TEXT = 77
 
 
 class ServiceCall(NamedTuple):
@@ -41,7 +41,7 @@ def failure(response: Any) -> Error:
 
 
 #: Requests that are always the same call.
-DIRECT_CALLS: Final[dict[type[Request], Callable[[Any], ServiceCall]]] = {
+DIRECT_CALLS: dict[type[Request], Callable[[Any], ServiceCall]] = {
     sim.GetConfig: lambda _: ServiceCall(
         "get_configuration",
         srv.GetConfiguration.Request(),

@@ -3,7 +3,7 @@
 
 from collections import deque
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Any
 
 from builtin_interfaces.msg import Time
 from geometry_msgs.msg import PoseStamped, TransformStamped, TwistStamped
@@ -21,14 +21,14 @@ from drone_bridge.simulator.topics import mirror as translate
 from drone_bridge.simulator.topics.translation import EntityState, Vector
 
 #: Messages queued per subscription.
-_DEPTH: Final = 50
-_MAX_WAITING: Final = 10  # states waiting for their other half
-_UNKNOWN: Final = -1.0  # the covariance of a quantity that is not measured
-_LONGEST_CHAIN: Final = 32  # of tf frames
+_DEPTH = 50
+_MAX_WAITING = 10  # states waiting for their other half
+_UNKNOWN = -1.0  # the covariance of a quantity that is not measured
+_LONGEST_CHAIN = 32  # of tf frames
 #: Entities added while the node runs.
-MAX_FOLLOWED: Final = 256
+MAX_FOLLOWED = 256
 #: Compatible with any publisher.
-SENSOR_QOS: Final = QoSProfile(depth=_DEPTH, reliability=ReliabilityPolicy.BEST_EFFORT)
+SENSOR_QOS = QoSProfile(depth=_DEPTH, reliability=ReliabilityPolicy.BEST_EFFORT)
 
 OnState = Callable[[int, EntityState], None]
 

@@ -2,25 +2,25 @@
 """The meanings of the simulator's error codes, which depend on the request."""
 
 import re
-from typing import Any, Final
+from typing import Any
 
 from drone_bridge.simulator import codec as sim
 from drone_bridge.wire.layouts import printable
 
-_MEANS: Final = " This means that "
+_MEANS = " This means that "
 #: An explanation of an error that came with a text, which is a sentence.
-_SAID: Final = re.compile(rf"The simulator refused \w+ with code \d+: (.*?\.)(?:{_MEANS}.*)?$", re.DOTALL)
-_NO_ENTITY: Final = "there is no entity with the ID"
-_NO_ATTRIBUTE: Final = "there is no attribute with the ID"
-_NO_CAMERA: Final = "there is no camera with the ID"
-_COLLISION: Final = (
+_SAID = re.compile(rf"The simulator refused \w+ with code \d+: (.*?\.)(?:{_MEANS}.*)?$", re.DOTALL)
+_NO_ENTITY = "there is no entity with the ID"
+_NO_ATTRIBUTE = "there is no attribute with the ID"
+_NO_CAMERA = "there is no camera with the ID"
+_COLLISION = (
     "",
     "an entity can't collide with itself",
     "there is no entity with the ID of the first",
     "there is no entity with the ID of the second",
 )
 # Errors of the CUAUV server, which the document gives for ESET alone.
-_MEANINGS: Final[dict[type[Any], tuple[str, ...]]] = {
+_MEANINGS: dict[type[Any], tuple[str, ...]] = {
     sim.Remove: ("there is no item with the type and the ID",),
     sim.AddEntity: ("the mass, the radius or the moments of inertia are impossible",),
     sim.SetEntity: (_NO_ENTITY, _NO_ATTRIBUTE),

@@ -13,7 +13,7 @@ All of it is in ROS's axes. Everything raises ValueError with a sentence about t
 import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Final, TypeVar
+from typing import TypeVar
 
 from drone_bridge.motion.quaternions import IDENTITY, Quaternion, quaternion_from_euler
 from drone_bridge.ros.topic_names import topic_token
@@ -21,7 +21,7 @@ from drone_bridge.simulator import codec as sim
 from drone_bridge.simulator.topics.translation import Axes, Vector
 from drone_bridge.wire.layouts import printable
 
-_LARGEST_ID: Final = 0xFFFFFFFF
+_LARGEST_ID = 0xFFFFFFFF
 PlanT = TypeVar("PlanT")
 
 

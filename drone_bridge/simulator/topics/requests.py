@@ -8,7 +8,7 @@ that make no sense.
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import Any, Final
+from typing import Any
 
 from drone_bridge.motion.quaternions import IDENTITY, Quaternion, inverse, rotated
 from drone_bridge.msg import CameraView, ExtendedAttribute
@@ -26,7 +26,7 @@ from drone_bridge.srv import (
     Spawn,
 )
 
-SPHERE: Final = 0.4  # the moment of inertia of a solid sphere of mass 1 kg and radius 1 m, kg m²
+SPHERE = 0.4  # the moment of inertia of a solid sphere of mass 1 kg and radius 1 m, kg m²
 
 
 def vector(message: Any) -> Vector:

@@ -3,7 +3,7 @@
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any, Final, NamedTuple
+from typing import Any, NamedTuple
 
 from geometry_msgs.msg import Twist
 
@@ -21,14 +21,14 @@ from drone_bridge.simulator.topics.frames import (
 Vector = tuple[float, float, float]
 
 #: The attributes that states are made of, in the order in which they are asked for.
-STREAMED: Final = (
+STREAMED = (
     Attribute.POSITION,
     Attribute.VELOCITY,
     Attribute.ACCELERATION,
     Attribute.ORIENTATION,
     Attribute.ANGULAR_VELOCITY,
 )
-_LARGEST_NORM_ERROR: Final = 0.01  # of a quaternion that still counts as a rotation
+_LARGEST_NORM_ERROR = 0.01  # of a quaternion that still counts as a rotation
 
 
 class Axes:
@@ -179,7 +179,7 @@ class Velocity(NamedTuple):
     angular: Vector  # rad/s
 
 
-STILL: Final = Velocity((0.0, 0.0, 0.0), (0.0, 0.0, 0.0))
+STILL = Velocity((0.0, 0.0, 0.0), (0.0, 0.0, 0.0))
 
 
 def velocity_from_twist(twist: Twist, max_linear: float, max_angular: float) -> tuple[Velocity, bool]:

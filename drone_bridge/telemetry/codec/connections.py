@@ -2,7 +2,7 @@
 """The three roles of the telemetry protocol."""
 
 from dataclasses import dataclass
-from typing import Final, Literal
+from typing import Literal
 
 from drone_bridge.telemetry.codec.documents import (
     DEFAULT_LIMITS,
@@ -21,9 +21,9 @@ from drone_bridge.telemetry.codec.messages import (
 )
 from drone_bridge.wire.events import EventQueue, EventSource, NeedData, RemoteProtocolError
 
-DEFAULT_PORT: Final = 5555
+DEFAULT_PORT = 5555
 #: A timestamp that is further back than this is not late: its sender has restarted.
-RESTART_S: Final = 1.0
+RESTART_S = 1.0
 
 Sender = Literal["drone", "rover"]
 

@@ -6,7 +6,7 @@ An invalid document raises RemoteProtocolError, which names the field, such as i
 
 import json
 import reprlib
-from typing import Any, Final
+from typing import Any
 
 from drone_bridge.telemetry.codec.json_and_base64 import from_base64, from_json, to_base64, to_json
 from drone_bridge.telemetry.codec.messages import (
@@ -36,10 +36,10 @@ Document = bytes | bytearray | memoryview | str
 Object = dict[str, Any]
 Message = DroneCommand | DroneTelemetry | RoverTelemetry
 
-DEFAULT_LIMITS: Final = Limits()
-_BYTES_WITHOUT_IMAGE: Final = 65536
+DEFAULT_LIMITS = Limits()
+_BYTES_WITHOUT_IMAGE = 65536
 #: Of a document too large for a datagram: each value takes ten times its size in memory.
-_MAX_VALUES: Final = 20_000
+_MAX_VALUES = 20_000
 
 
 def parse(document: Document, limits: Limits = DEFAULT_LIMITS) -> Object:

@@ -7,21 +7,21 @@ Both accept and refuse the same; docs/telemetry.md says what the slower one cost
 import base64
 import json
 import math
-from typing import Any, Final
+from typing import Any
 
 try:
     import orjson
 
     # Older ones take documents that are nested without end.
-    HAS_ORJSON: Final = tuple(map(int, orjson.__version__.split(".")[:3])) >= (3, 9, 15)
+    HAS_ORJSON = tuple(map(int, orjson.__version__.split(".")[:3])) >= (3, 9, 15)
 except ImportError:
-    HAS_ORJSON = False  # type: ignore[misc]
+    HAS_ORJSON = False
 try:
     import pybase64
 
-    HAS_PYBASE64: Final = True
+    HAS_PYBASE64 = True
 except ImportError:
-    HAS_PYBASE64 = False  # type: ignore[misc]
+    HAS_PYBASE64 = False
 
 #: Text that is to be read, in UTF-8 where it is bytes.
 Text = bytes | bytearray | memoryview | str
@@ -88,7 +88,7 @@ def _refuse(name: str) -> None:
     raise ValueError(f"{name} is not JSON")
 
 
-_DECODER: Final = json.JSONDecoder(parse_float=_number, parse_int=_integer, parse_constant=_refuse)
+_DECODER = json.JSONDecoder(parse_float=_number, parse_int=_integer, parse_constant=_refuse)
 
 
 def _to_json(value: Any) -> bytes:

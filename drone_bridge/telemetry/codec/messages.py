@@ -5,17 +5,17 @@ None is what a document may leave out, and does.
 """
 
 from dataclasses import dataclass, field
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
-MAX_THRUST: Final = 1.0  # shares of what the drone can do
-MAX_TILT: Final = 0.5
+MAX_THRUST = 1.0  # shares of what the drone can do
+MAX_TILT = 0.5
 #: No vehicle is that far away, that fast or that much accelerated: m, m/s, m/s^2, rad, rad/s.
-MAX_MAGNITUDE: Final = 1e6
-MAX_TIMESTAMP_S: Final = 2**31 - 1
-MAX_PATTERN_LETTERS: Final = 64
+MAX_MAGNITUDE = 1e6
+MAX_TIMESTAMP_S = 2**31 - 1
+MAX_PATTERN_LETTERS = 64
 #: Beyond these a pinhole's focal length is useless: degrees.
-MIN_FOV: Final = 1.0
-MAX_FOV: Final = 179.0
+MIN_FOV = 1.0
+MAX_FOV = 179.0
 
 
 class Vector(NamedTuple):

@@ -14,7 +14,6 @@ import contextlib
 import math
 import sys
 from collections.abc import Sequence
-from typing import Final
 
 from drone_bridge.programs.missing_package import explain_missing
 
@@ -49,11 +48,11 @@ from drone_bridge.telemetry.emulator.touchdown import Touchdown
 from drone_bridge.telemetry.emulator.vehicle import Setup, Vehicle
 from drone_bridge.telemetry.emulator.world import COLUMNS, LANDING_GEAR, Phase
 
-REPORT_PERIOD_S: Final = 1.0
+REPORT_PERIOD_S = 1.0
 #: A drone has landed when it has stood for this long after a good touchdown; by then its telemetry has said so often.
-STAYS_S: Final = 1.0
-LOWEST_START: Final = 1.0  # m
-HIGHEST_START: Final = 50.0
+STAYS_S = 1.0
+LOWEST_START = 1.0  # m
+HIGHEST_START = 50.0
 
 
 class Watch:

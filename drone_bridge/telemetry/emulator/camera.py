@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Final
 
 import numpy as np
 import numpy.typing as npt
@@ -19,7 +18,7 @@ from drone_bridge.telemetry.emulator.flight import Matrix, Vector
 Points = npt.NDArray[np.float64]  # n x 3
 
 #: Takes vectors of the body frame to the optical frame: x right, y down the image, z into the picture.
-OPTICAL_FROM_BODY: Final[Matrix] = np.array([[0.0, -1.0, 0.0], [-1.0, 0.0, 0.0], [0.0, 0.0, -1.0]])
+OPTICAL_FROM_BODY: Matrix = np.array([[0.0, -1.0, 0.0], [-1.0, 0.0, 0.0], [0.0, 0.0, -1.0]])
 
 
 @dataclass(frozen=True, slots=True)

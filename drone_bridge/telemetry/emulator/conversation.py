@@ -8,7 +8,6 @@ import contextlib
 import time
 from collections.abc import Callable, Iterator
 from enum import Enum
-from typing import Final
 
 from drone_bridge.net.connector import LinkRefusedError, LinkTimeoutError
 from drone_bridge.net.udp import UdpListener, UdpStream
@@ -22,11 +21,11 @@ from drone_bridge.telemetry.emulator.vehicle import Vehicle
 from drone_bridge.wire.events import RemoteProtocolError
 
 #: After the process was held up for longer than this, flight goes on from there instead of catching up.
-LONGEST_CATCH_UP_S: Final = 0.25
+LONGEST_CATCH_UP_S = 0.25
 #: The most documents read per frame when there is no time left to wait, however many are sent.
-DOCUMENTS_WHEN_LATE: Final = 20
-NO_JPEG: Final = b"GIF89a, which is no JPEG"
-HUGE: Final = 1e300
+DOCUMENTS_WHEN_LATE = 20
+NO_JPEG = b"GIF89a, which is no JPEG"
+HUGE = 1e300
 
 
 class FaultKind(str, Enum):

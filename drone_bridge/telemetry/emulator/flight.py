@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Final
 
 import numpy as np
 import numpy.typing as npt
@@ -24,11 +23,11 @@ from drone_bridge.telemetry.codec import DroneCommand
 Vector = npt.NDArray[np.float64]  # 3 elements
 Matrix = npt.NDArray[np.float64]  # 3 x 3
 
-GRAVITY: Final = 9.81  # m/s^2
+GRAVITY = 9.81  # m/s^2
 #: What the propellers can do at most, as a multiple of the drone's weight.
-MAX_THRUST_TO_WEIGHT: Final = 2.5
+MAX_THRUST_TO_WEIGHT = 2.5
 #: Gusts along z are weaker than those along x and y, as they are near the ground.
-VERTICAL_SHARE_OF_GUSTS: Final = 0.3
+VERTICAL_SHARE_OF_GUSTS = 0.3
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ needs the dictionary, the identities and the sides.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any
 
 import cv2
 import numpy as np
@@ -21,9 +21,9 @@ import numpy.typing as npt
 
 Image = npt.NDArray[np.uint8]
 
-PAD_SIDE: Final = 1.0  # m
-PAD_HEIGHT: Final = 0.30  # m: the plate's surface above the ground, on top of the rover
-MARKER_DICTIONARY: Final = "DICT_4X4_50"  # a name in cv2.aruco
+PAD_SIDE = 1.0  # m
+PAD_HEIGHT = 0.30  # m: the plate's surface above the ground, on top of the rover
+MARKER_DICTIONARY = "DICT_4X4_50"  # a name in cv2.aruco
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,12 +34,12 @@ class Marker:
     side: float  # m, with the black border
 
 
-LARGE_MARKER: Final = Marker(identity=16, side=0.72)  # cells of 0.12 m; the white square inside measures 0.24 m
-SMALL_MARKER: Final = Marker(identity=1, side=0.12)
-MARKERS: Final = (LARGE_MARKER, SMALL_MARKER)
+LARGE_MARKER = Marker(identity=16, side=0.72)  # cells of 0.12 m; the white square inside measures 0.24 m
+SMALL_MARKER = Marker(identity=1, side=0.12)
+MARKERS = (LARGE_MARKER, SMALL_MARKER)
 
-PLATE: Final = 235  # of 255: the white of the plate and of the markers
-INK: Final = 20
+PLATE = 235  # of 255: the white of the plate and of the markers
+INK = 20
 
 
 def draw_marker(identity: int, pixels: int) -> Image:

@@ -10,17 +10,16 @@ from __future__ import annotations
 import math
 import random
 from enum import Enum
-from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 
-ROVER_Z: Final = 0.15  # m: the height of the rover's middle, which is what it tells as its position
-RANDOM_PERIOD_S: Final = 3.0  # after which a new target is drawn
-ACCELERATION: Final = 0.5  # m/s^2, when it starts, brakes and turns
-ARRIVED_M: Final = 0.03
+ROVER_Z = 0.15  # m: the height of the rover's middle, which is what it tells as its position
+RANDOM_PERIOD_S = 3.0  # after which a new target is drawn
+ACCELERATION = 0.5  # m/s^2, when it starts, brakes and turns
+ARRIVED_M = 0.03
 #: A rover that is led stops without rover telemetry for this long.
-SILENCE_S: Final = 1.0
+SILENCE_S = 1.0
 
 Vector2 = npt.NDArray[np.float64]  # 2 elements
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import functools
 import math
-from typing import Final
 
 import cv2
 import numpy as np
@@ -21,21 +20,21 @@ from drone_bridge.telemetry.emulator.pad import PAD_HEIGHT, PAD_SIDE, draw_pad
 Image = npt.NDArray[np.uint8]  # rows x columns x 3 (blue, green, red), as OpenCV has them
 Colour = tuple[int, int, int]  # blue, green, red
 
-GROUND_SIDE: Final = 16.0  # m, after which the ground repeats itself: more than is seen at once from 13 m
-GROUND_PIXELS: Final = 2048
-ROVER_LENGTH: Final = 1.3  # m, along x
-ROVER_WIDTH: Final = 1.1  # m, along y
-ROVER_PIXELS_PER_METRE: Final = 800
+GROUND_SIDE = 16.0  # m, after which the ground repeats itself: more than is seen at once from 13 m
+GROUND_PIXELS = 2048
+ROVER_LENGTH = 1.3  # m, along x
+ROVER_WIDTH = 1.1  # m, along y
+ROVER_PIXELS_PER_METRE = 800
 
-EARTH: Final[Colour] = (62, 88, 112)
-GRASS: Final[Colour] = (70, 128, 96)
-ROVER_TOP: Final[Colour] = (92, 78, 70)
-ROVER_SIDES: Final[Colour] = (58, 48, 42)
-ROVER_FRONT: Final[Colour] = (40, 140, 235)  # a stripe, to tell where forward is
-STRIPE: Final = 0.08  # m
+EARTH: Colour = (62, 88, 112)
+GRASS: Colour = (70, 128, 96)
+ROVER_TOP: Colour = (92, 78, 70)
+ROVER_SIDES: Colour = (58, 48, 42)
+ROVER_FRONT: Colour = (40, 140, 235)  # a stripe, to tell where forward is
+STRIPE = 0.08  # m
 
-NEAREST: Final = 0.01  # m: what is nearer to the camera's plane is cut off
-SMALLEST_LEVEL: Final = 16  # pixels
+NEAREST = 0.01  # m: what is nearer to the camera's plane is cut off
+SMALLEST_LEVEL = 16  # pixels
 
 
 class Surface:

@@ -7,7 +7,7 @@ Levelled means: turned with the drone's yaw, but not tilted with it; x forward, 
 from __future__ import annotations
 
 import math
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -17,21 +17,21 @@ from drone_bridge.telemetry.emulator.camera import DownwardCamera
 from drone_bridge.telemetry.emulator.flight import GRAVITY, Drone, Vector
 
 # Standard deviations of the noise.
-ATTITUDE_NOISE: Final = 0.003  # rad
-RATE_NOISE: Final = 0.005  # rad/s
-ACCELERATION_NOISE: Final = 0.05  # m/s^2
-ALTITUDE_NOISE: Final = 0.02  # m
-CLIMB_NOISE: Final = 0.03  # m/s
-FLOW_NOISE: Final = 0.03  # m/s
-FLOW_NOISE_PER_METRE: Final = 0.005  # m/s for each m of height: far ground moves by fewer pixels
-PAD_NOISE: Final = 0.01  # m
-PAD_NOISE_PER_METRE: Final = 0.01  # m for each m of distance
-CONFIDENCE_NOISE: Final = 0.02
+ATTITUDE_NOISE = 0.003  # rad
+RATE_NOISE = 0.005  # rad/s
+ACCELERATION_NOISE = 0.05  # m/s^2
+ALTITUDE_NOISE = 0.02  # m
+CLIMB_NOISE = 0.03  # m/s
+FLOW_NOISE = 0.03  # m/s
+FLOW_NOISE_PER_METRE = 0.005  # m/s for each m of height: far ground moves by fewer pixels
+PAD_NOISE = 0.01  # m
+PAD_NOISE_PER_METRE = 0.01  # m for each m of distance
+CONFIDENCE_NOISE = 0.02
 
-PAD_RANGE: Final = 10.0  # m of vertical distance, beyond which the pad is too small to be found
-PAD_NEAREST: Final = 0.05  # m, below which it fills the image
+PAD_RANGE = 10.0  # m of vertical distance, beyond which the pad is too small to be found
+PAD_NEAREST = 0.05  # m, below which it fills the image
 #: Share of the detections that are lost at no confidence; none is at a confidence of 1.
-LARGEST_MISS_RATE: Final = 0.2
+LARGEST_MISS_RATE = 0.2
 
 
 class Measurements(NamedTuple):

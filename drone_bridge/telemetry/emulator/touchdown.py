@@ -4,12 +4,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final
 
 # A good landing is none worse than this.
-MAX_POSITION_ERROR: Final = 0.35  # m from the middle of the pad: the landing gear then stands on the plate
-MAX_VERTICAL_SPEED: Final = 1.0  # m/s
-MAX_RELATIVE_SPEED: Final = 0.7  # m/s across the pad
+MAX_POSITION_ERROR = 0.35  # m from the middle of the pad: the landing gear then stands on the plate
+MAX_VERTICAL_SPEED = 1.0  # m/s
+MAX_RELATIVE_SPEED = 0.7  # m/s across the pad
 
 
 @dataclass(frozen=True, slots=True)

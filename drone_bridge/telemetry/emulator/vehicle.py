@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final
 
 import cv2
 
@@ -19,7 +18,7 @@ from drone_bridge.telemetry.emulator.sensors import Sensors
 from drone_bridge.telemetry.emulator.touchdown import Touchdown
 from drone_bridge.telemetry.emulator.world import LANDING_GEAR, Phase, World, drone_near
 
-JPEG_QUALITY: Final = 70  # of 100
+JPEG_QUALITY = 70  # of 100
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 import random
 from enum import Enum
-from typing import Final
 
 import numpy as np
 
@@ -20,16 +19,16 @@ from drone_bridge.telemetry.emulator.scene import ROVER_LENGTH, ROVER_WIDTH
 from drone_bridge.telemetry.emulator.touchdown import Touchdown
 
 #: How far the landing gear reaches below the middle of the drone, where the camera and all sensors are, m.
-LANDING_GEAR: Final = 0.10
-STEP_S: Final = 0.005
+LANDING_GEAR = 0.10
+STEP_S = 0.005
 #: A drone that stands takes off when its motors have come to more thrust than this, which beats most gusts.
-TAKE_OFF_THRUST: Final = 0.2
+TAKE_OFF_THRUST = 0.2
 # Where a drone that starts in the air is from the rover, drawn by the seed.
-NEAREST_START: Final = 1.0  # m
-FARTHEST_START: Final = 3.0
+NEAREST_START = 1.0  # m
+FARTHEST_START = 3.0
 
 #: Seconds, metres, degrees, metres per second, and the command as the wire has it.
-COLUMNS: Final = (
+COLUMNS = (
     *("time", "phase", "x", "y", "z", "roll", "pitch", "yaw", "vx", "vy", "vz"),
     *("rover_x", "rover_y", "rover_vx", "rover_vy"),
     *("thrust_command", "pitch_command", "roll_command", "yaw_command"),

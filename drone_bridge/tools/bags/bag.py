@@ -5,7 +5,7 @@ import os
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, NamedTuple
 
 from rosbags.highlevel import AnyReader, AnyReaderError
 from rosbags.interfaces import Connection, Qos
@@ -15,7 +15,7 @@ from rosbags.typesys import Stores, get_typestore
 from drone_bridge.tools.bags.bounds import check_index
 from drone_bridge.tools.bags.recover import MAGIC
 
-NANOSECONDS_PER_SECOND: Final = 10**9
+NANOSECONDS_PER_SECOND = 10**9
 
 
 class BagError(Exception):

@@ -7,16 +7,16 @@ import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from drone_bridge.tools.bags.bag import Bag, BagMessage, BagTopic
 
 #: When the output is not a terminal, its width is not limited.
-_FILE_COLUMNS: Final = 160
+_FILE_COLUMNS = 160
 #: 2000-01-01, s since 1970. Earlier times are of a simulation, which begins at 0.
-_EARLIEST_DATE_S: Final = 946_684_800
-_NANOSECONDS: Final = 1e9
+_EARLIEST_DATE_S = 946_684_800
+_NANOSECONDS = 1e9
 
 
 @dataclass(slots=True)

@@ -12,18 +12,18 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Final
+from typing import IO
 
 #: See https://mcap.dev/spec.
-MAGIC: Final = b"\x89MCAP0\r\n"
+MAGIC = b"\x89MCAP0\r\n"
 FOOTER, MESSAGE, CHUNK, DATA_END = 0x02, 0x05, 0x06, 0x0F
-_RECORD: Final = struct.Struct("<BQ")  # kind, length of what follows (bytes)
+_RECORD = struct.Struct("<BQ")  # kind, length of what follows (bytes)
 _CHUNK_TIMES = struct.Struct("<QQ")
 _MESSAGE_TIME = struct.Struct("<6xQ")
 _PLAUSIBLE_NS = 60 * 10**9  # from the last message on the disk until the recorder wrote there for the last time
-_DATA_END: Final = struct.pack("<I", 0)  # no CRC
-_FOOTER: Final = struct.pack("<QQI", 0, 0, 0)  # no summary, no CRC: readers scan the file instead
-_COPY_BYTES: Final = 1 << 20
+_DATA_END = struct.pack("<I", 0)  # no CRC
+_FOOTER = struct.pack("<QQI", 0, 0, 0)  # no summary, no CRC: readers scan the file instead
+_COPY_BYTES = 1 << 20
 
 
 def main(argv: Sequence[str]) -> int:

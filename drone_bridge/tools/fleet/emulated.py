@@ -8,14 +8,13 @@ import sys
 import threading
 import time
 from collections.abc import Iterable
-from typing import Final
 
 from drone_bridge.tools.fleet.plan import Vehicle
 
 COMMAND = "drone_bridge.tools.cli"
-_STOP_TIMEOUT_S: Final = 2.0
-_PR_SET_PDEATHSIG: Final = 1  # <linux/prctl.h>
-_LIBC: Final = ctypes.CDLL(None)
+_STOP_TIMEOUT_S = 2.0
+_PR_SET_PDEATHSIG = 1  # <linux/prctl.h>
+_LIBC = ctypes.CDLL(None)
 
 
 class EmulatedVehicle:

@@ -4,7 +4,6 @@
 import threading
 import traceback
 from collections.abc import Mapping
-from typing import Final
 
 from rclpy.exceptions import ParameterException
 from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
@@ -16,8 +15,8 @@ from drone_bridge.kind import NodeKind, Value
 from drone_bridge.ros.program import Stoppable, executor_of
 
 #: Delay before a failed node is restarted, s: doubled each time, up to the longest.
-FIRST_RESTART_S: Final = 1.0
-LONGEST_RESTART_S: Final = 30.0
+FIRST_RESTART_S = 1.0
+LONGEST_RESTART_S = 30.0
 
 
 class Member:

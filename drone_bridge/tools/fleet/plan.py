@@ -6,7 +6,6 @@ import io
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Final
 
 import yaml
 from rclpy.exceptions import InvalidNamespaceException
@@ -19,9 +18,9 @@ from drone_bridge.tools.fleet.ranges import expand, has_range
 from drone_bridge.tools.launch import yaml_text
 from drone_bridge.tools.launch.parse import read_file
 
-KEYS: Final = ("protocol", "namespace", "frame_prefix", "host", "port", "parameters", "emulate", "control")
-MAX_VEHICLES: Final = 1000
-MAX_PORT: Final = 65535
+KEYS = ("protocol", "namespace", "frame_prefix", "host", "port", "parameters", "emulate", "control")
+MAX_VEHICLES = 1000
+MAX_PORT = 65535
 
 
 class FleetFileError(ValueError):

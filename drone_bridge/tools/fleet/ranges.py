@@ -3,11 +3,10 @@
 
 import re
 from collections.abc import Sequence
-from typing import Final
 
 #: Texts that a range may stand for; more are taken for a typo.
-MAX_RANGE: Final = 1000
-_RANGE: Final = re.compile(r"\[(\d+)-(\d+)\]")
+MAX_RANGE = 1000
+_RANGE = re.compile(r"\[(\d+)-(\d+)\]")
 
 
 def has_range(text: str) -> bool:

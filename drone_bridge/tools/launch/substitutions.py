@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Final
 
 import yaml
 
@@ -103,7 +102,7 @@ def split_command(template: Template) -> tuple[Template, ...]:
 
 #: Of one value: Linux takes no longer word on a command line. Variables that hold themselves twice grow without end.
 MAX_TEXT = 2**17
-_DEEPEST: Final = 20  # substitutions inside one another
+_DEEPEST = 20  # substitutions inside one another
 
 
 class _Reader:

@@ -2,11 +2,11 @@
 """YAML in launch files. Like rcl, it refuses aliases."""
 
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 import yaml
 
-_DEEPEST: Final = 20  # lists and maps inside one another
+_DEEPEST = 20  # lists and maps inside one another
 
 
 class RefusedYamlError(yaml.YAMLError):  # type: ignore[misc]  # PyYAML has no stubs

@@ -14,7 +14,7 @@ import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from drone_bridge.ros.time import CLOCK_TOPIC, clock_conflict
 from drone_bridge.tools.playing.keyboard import ARROW_LEFT, ARROW_RIGHT, keys
@@ -25,11 +25,11 @@ if TYPE_CHECKING:
     from drone_bridge.tools.bags.bag import Bag, BagTopic
     from drone_bridge.tools.playing.player import Player, Span
 
-JUMP_S: Final = 5.0
-CLOCK_HZ: Final = 100.0
+JUMP_S = 5.0
+CLOCK_HZ = 100.0
 #: How long to wait for reliable subscribers to take the last messages.
-_LAST_MESSAGES_S: Final = 1.0
-_BAR_PERIOD_S: Final = 0.1
+_LAST_MESSAGES_S = 1.0
+_BAR_PERIOD_S = 0.1
 
 
 def main(argv: Sequence[str]) -> int:

@@ -10,12 +10,11 @@ import termios
 import threading
 import tty
 from collections.abc import Callable, Iterator, Mapping
-from typing import Final
 
-ARROW_LEFT: Final = "\x1b[D"
-ARROW_RIGHT: Final = "\x1b[C"
+ARROW_LEFT = "\x1b[D"
+ARROW_RIGHT = "\x1b[C"
 #: A control sequence, or a character: what is pressed fast comes in one piece.
-_KEY: Final = re.compile(r"\x1b\[[0-9;]*[A-Za-z~]|.", re.DOTALL)
+_KEY = re.compile(r"\x1b\[[0-9;]*[A-Za-z~]|.", re.DOTALL)
 
 
 @contextlib.contextmanager

@@ -7,7 +7,7 @@ import time
 from collections import deque
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from typing import Any, Final, Protocol
+from typing import Any, Protocol
 
 from rosgraph_msgs.msg import Clock
 
@@ -15,10 +15,10 @@ from drone_bridge.tools.bags.bag import NANOSECONDS_PER_SECOND, Bag, BagMessage,
 from drone_bridge.tools.playing.read_ahead import ReadAhead
 from drone_bridge.tools.playing.timeline import Timeline
 
-ON_TIME_WITHIN_S: Final = 0.001  # after a message was due
+ON_TIME_WITHIN_S = 0.001  # after a message was due
 #: How soon a stop from a signal handler is noticed, which can't wake the player.
-_LONGEST_WAIT_S: Final = 0.05
-_MAX_LATCHED: Final = 1000  # messages of one topic that are repeated after a jump
+_LONGEST_WAIT_S = 0.05
+_MAX_LATCHED = 1000  # messages of one topic that are repeated after a jump
 
 
 class Publisher(Protocol):

@@ -2,7 +2,7 @@
 """A publisher for each topic of a bag, with the quality of service that was recorded."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, Final
+from typing import Any
 
 from rclpy.duration import Duration
 from rclpy.node import Node
@@ -14,11 +14,11 @@ from drone_bridge.tools.bags.bag import BagTopic
 from drone_bridge.tools.interfaces import UnknownTypeError, import_interface
 from drone_bridge.tools.recording.definitions import find_definition
 
-DEFAULT_DEPTH: Final = 10
+DEFAULT_DEPTH = 10
 # For the history of several publishers together, such as the latched transforms of many nodes.
-MAX_DEPTH: Final = 1000
+MAX_DEPTH = 1000
 #: Distributions write an infinite duration in different ways, all of them longer than this.
-_INFINITE_S: Final = 2**31 - 1
+_INFINITE_S = 2**31 - 1
 
 
 def is_latched(topic: BagTopic) -> bool:

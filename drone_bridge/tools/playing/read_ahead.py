@@ -4,12 +4,11 @@
 import threading
 from collections import deque
 from collections.abc import Iterator
-from typing import Final
 
 from drone_bridge.tools.bags.bag import BagError, BagMessage
 
-MAX_BYTES: Final = 64 * 1024 * 1024
-MAX_MESSAGES: Final = 10_000
+MAX_BYTES = 64 * 1024 * 1024
+MAX_MESSAGES = 10_000
 
 
 class ReadAhead:

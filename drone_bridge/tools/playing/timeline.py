@@ -2,9 +2,8 @@
 """When each moment of a bag is due on a clock: a rate, pauses and jumps. No clock of its own."""
 
 from dataclasses import dataclass
-from typing import Final
 
-_NANOSECONDS: Final = 1e9
+_NANOSECONDS = 1e9
 
 
 @dataclass(slots=True)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final
+from typing import Literal
 
 from rosbags.interfaces import Connection, Qos
 from rosbags.rosbag2 import CompressionFormat, CompressionMode, StoragePlugin, Writer
@@ -15,7 +15,7 @@ from drone_bridge.tools.recording.definitions import MessageDefinition
 from drone_bridge.tools.recording.mcap_storage import McapStorage
 
 # Version 9 writes QoS with names, which Humble can't read; 8 is read by all.
-METADATA_VERSION: Final = 8
+METADATA_VERSION: Literal[8] = 8
 MIB = 2**20
 
 

@@ -2,7 +2,7 @@
 """The page's plots, as plotly figures."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 import plotly.graph_objects as go
@@ -11,14 +11,14 @@ from drone_bridge.tools.reporting.numbers import ANGLE, Series, thinned
 from drone_bridge.tools.reporting.story import StateInterval
 
 #: Distinguishable with any kind of colour vision, on light and on dark.
-_COLOURS: Final = ("#4477AA", "#EE6677", "#228833", "#CCBB44", "#66CCEE", "#AA3377", "#BBBBBB", "#EE8866")
-_LEVELS: Final = (("OK", "#228833"), ("WARN", "#CCBB44"), ("ERROR", "#EE6677"), ("STALE", "#BBBBBB"))
+_COLOURS = ("#4477AA", "#EE6677", "#228833", "#CCBB44", "#66CCEE", "#AA3377", "#BBBBBB", "#EE8866")
+_LEVELS = (("OK", "#228833"), ("WARN", "#CCBB44"), ("ERROR", "#EE6677"), ("STALE", "#BBBBBB"))
 #: Viewpoint, in plotly's units, in which the scene's diagonal is `_DIAGONAL`: far enough for all of it to be seen.
-_EYE: Final = {"x": 1.25, "y": 1.25, "z": 0.9}
-_DIAGONAL: Final = 1.5
-_FLATTEST: Final = 0.1  # edge of the scene, of its longest one
-_ROW_PX: Final = 34
-_AXIS_PX: Final = 70
+_EYE = {"x": 1.25, "y": 1.25, "z": 0.9}
+_DIAGONAL = 1.5
+_FLATTEST = 0.1  # edge of the scene, of its longest one
+_ROW_PX = 34
+_AXIS_PX = 70
 
 
 def track(tracks: Mapping[str, Sequence[tuple[float, float, float, float]]]) -> go.Figure:

@@ -4,7 +4,7 @@
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -12,12 +12,12 @@ import numpy.typing as npt
 from drone_bridge.motion.quaternions import Quaternion, euler_from_quaternion
 
 #: How the name of an angle ends.
-ANGLE: Final = ", deg"
-MAX_FIELDS: Final = 12  # of one topic: nobody can tell more lines apart
-MAX_POINTS: Final = 4000  # of one line, which is more than a screen has columns
+ANGLE = ", deg"
+MAX_FIELDS = 12  # of one topic: nobody can tell more lines apart
+MAX_POINTS = 4000  # of one line, which is more than a screen has columns
 #: Not plotted: where and when a message is from, and what is the same in all of them.
-_LEFT_OUT: Final = ("header", "stamp", "covariance", "_covariance")
-_CONSTANT: Final = ("field_of_view", "min_range", "max_range", "radiation_type", "design_capacity", "capacity")
+_LEFT_OUT = ("header", "stamp", "covariance", "_covariance")
+_CONSTANT = ("field_of_view", "min_range", "max_range", "radiation_type", "design_capacity", "capacity")
 
 
 def numbers_in(message: Any, prefix: str = "") -> Iterator[tuple[str, float]]:

@@ -3,7 +3,7 @@
 
 import html
 from collections.abc import Iterator
-from typing import Any, Final
+from typing import Any
 
 from plotly.offline import get_plotlyjs
 
@@ -13,7 +13,7 @@ from drone_bridge.tools.reporting import figures
 from drone_bridge.tools.reporting.pictures import data_uri
 from drone_bridge.tools.reporting.story import Story
 
-_STYLE: Final = """
+_STYLE = """
 :root { color-scheme: light dark; --line: #8884; }
 body { font: 15px/1.5 system-ui, sans-serif; max-width: 1200px; margin: 2rem auto; padding: 0 1rem; }
 h1 { font-size: 1.5rem; margin-bottom: 0; } h2 { font-size: 1.15rem; margin: 2.2rem 0 .4rem; }

@@ -2,15 +2,15 @@
 """Camera images as they go into an HTML page."""
 
 import base64
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 
 from drone_bridge.tools.reporting.story import Picture
 
-_JPEG_QUALITY: Final = 80
+_JPEG_QUALITY = 80
 #: What OpenCV calls the way from an encoding to its own blue, green, red; None: it is that already.
-_TO_BGR: Final = {
+_TO_BGR = {
     "rgb8": "COLOR_RGB2BGR",
     "bgr8": None,
     "rgba8": "COLOR_RGBA2BGR",

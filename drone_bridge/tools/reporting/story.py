@@ -2,25 +2,25 @@
 """What happened, read from a bag in one pass."""
 
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any
 
 from drone_bridge.tools.bags.bag import NANOSECONDS_PER_SECOND, Bag, BagError
 from drone_bridge.tools.reporting.numbers import Series
 
-PICTURES: Final = 8  # of each camera
-MAX_CAMERAS: Final = 4
-MAX_LOG_LINES: Final = 200
-MAX_STATES: Final = 30  # of one topic; strings with more different values are not states, but for example documents
-WARNING: Final = 30  # in rcl_interfaces/msg/Log
+PICTURES = 8  # of each camera
+MAX_CAMERAS = 4
+MAX_LOG_LINES = 200
+MAX_STATES = 30  # of one topic; strings with more different values are not states, but for example documents
+WARNING = 30  # in rcl_interfaces/msg/Log
 
-_IMAGES: Final = ("sensor_msgs/msg/Image", "sensor_msgs/msg/CompressedImage")
-_COMPRESSED: Final = "/compressed"  # as image_transport calls them
-_TRACKED: Final = ("nav_msgs/msg/Odometry", "geometry_msgs/msg/PoseStamped")
-_STATES: Final = ("drone_bridge/msg/ControllerState", "std_msgs/msg/Bool", "std_msgs/msg/String")
-_DIAGNOSTICS: Final = "diagnostic_msgs/msg/DiagnosticArray"
-_LOG: Final = "rcl_interfaces/msg/Log"
+_IMAGES = ("sensor_msgs/msg/Image", "sensor_msgs/msg/CompressedImage")
+_COMPRESSED = "/compressed"  # as image_transport calls them
+_TRACKED = ("nav_msgs/msg/Odometry", "geometry_msgs/msg/PoseStamped")
+_STATES = ("drone_bridge/msg/ControllerState", "std_msgs/msg/Bool", "std_msgs/msg/String")
+_DIAGNOSTICS = "diagnostic_msgs/msg/DiagnosticArray"
+_LOG = "rcl_interfaces/msg/Log"
 #: Has numbers, and none that a plot over time would explain.
-_NOT_PLOTTED: Final = (
+_NOT_PLOTTED = (
     *("sensor_msgs/msg/CameraInfo", "rosgraph_msgs/msg/Clock", "tf2_msgs/msg/TFMessage"),
     *("rcl_interfaces/msg/ParameterEvent", "lifecycle_msgs/msg/TransitionEvent"),
 )

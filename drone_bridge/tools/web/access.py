@@ -6,12 +6,11 @@ import ipaddress
 import secrets
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Final
 from urllib.parse import parse_qs, urlsplit
 
 #: The applications that speak Foxglove's protocol: hosted and as a program of its own.
-FOXGLOVE_ORIGINS: Final = ("https://app.foxglove.dev", "file://")
-SECRET_BYTES: Final = 16
+FOXGLOVE_ORIGINS = ("https://app.foxglove.dev", "file://")
+SECRET_BYTES = 16
 
 
 def is_loopback(host: str) -> bool:

@@ -5,7 +5,7 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any
 
 from foxglove import MessageSchema, Schema, Service, ServiceRequest, ServiceSchema
 from foxglove.websocket import WebSocketServer
@@ -16,10 +16,10 @@ from rclpy.serialization import deserialize_message, serialize_message
 from drone_bridge.tools.interfaces import InterfaceText, UnknownTypeError, import_interface, service_texts
 from drone_bridge.tools.web.inbox import Inbox
 
-MAX_SERVICES: Final = 1024
-MAX_CLIENTS: Final = 32
-MAX_PENDING: Final = 64
-TIMEOUT_S: Final = 10.0
+MAX_SERVICES = 1024
+MAX_CLIENTS = 32
+MAX_PENDING = 64
+TIMEOUT_S = 10.0
 
 
 @dataclass(slots=True)

@@ -2,7 +2,7 @@
 """The vehicles of the graph that follow velocities, and the publishers that move them."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from typing import Any
 
 from builtin_interfaces.msg import Time
 from geometry_msgs.msg import TwistStamped
@@ -21,7 +21,7 @@ from drone_bridge.tools.web.vehicles import (
     Vehicle,
 )
 
-MAX_VEHICLES: Final = 64
+MAX_VEHICLES = 64
 
 
 class Fleet:

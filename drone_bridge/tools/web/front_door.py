@@ -7,7 +7,7 @@ import logging
 import threading
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable
 from http import HTTPStatus
-from typing import Any, ClassVar, Final
+from typing import Any, ClassVar
 
 from websockets.asyncio.server import Server, ServerConnection, serve
 from websockets.datastructures import Headers
@@ -20,24 +20,24 @@ from websockets.typing import Subprotocol
 from drone_bridge.tools.web import page
 from drone_bridge.tools.web.access import Access
 
-FOXGLOVE_SUBPROTOCOL: Final = Subprotocol("foxglove.sdk.v1")
-HELM_SUBPROTOCOL: Final = Subprotocol("drone_bridge.helm.v1")
-MAX_CONNECTIONS: Final = 64
+FOXGLOVE_SUBPROTOCOL = Subprotocol("foxglove.sdk.v1")
+HELM_SUBPROTOCOL = Subprotocol("drone_bridge.helm.v1")
+MAX_CONNECTIONS = 64
 """At a time, of all kinds: a page takes two, and some more for a moment."""
-MAX_MESSAGE_BYTES: Final = 2**20
+MAX_MESSAGE_BYTES = 2**20
 """Of what a viewer sends: the request of a service at most."""
-PING_PERIOD_S: Final = 5.0
-PING_TIMEOUT_S: Final = 15.0
-OPEN_TIMEOUT_S: Final = 5.0
+PING_PERIOD_S = 5.0
+PING_TIMEOUT_S = 15.0
+OPEN_TIMEOUT_S = 5.0
 MAX_SILENCE_S = 5.0
 """Of somebody who is not needed, while others wait."""
 MESSAGE_TIMEOUT_S = 5.0
 """From the first fragment of a message to its last one."""
 MAX_FRAGMENTS = 1024
 MAX_METHOD_BYTES = 16
-CLOSE_TIMEOUT_S: Final = 1.0
+CLOSE_TIMEOUT_S = 1.0
 #: The page runs its own code only, and talks to us only.
-CONTENT_SECURITY_POLICY: Final = (
+CONTENT_SECURITY_POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' blob: data:; "
     "connect-src 'self'; worker-src 'self' blob:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 )

@@ -9,7 +9,7 @@ All of it happens in the executor's thread.
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any
 
 from foxglove import Channel, Context, Schema
 from rclpy.node import Node
@@ -19,18 +19,18 @@ from rclpy.topic_endpoint_info import TopicEndpointInfo
 
 from drone_bridge.tools.interfaces import UnknownTypeError, import_interface, message_text
 
-MAX_CHANNELS: Final = 1024
+MAX_CHANNELS = 1024
 #: Old pictures are worthless, and take much memory.
-DEPTH_OF_PICTURES: Final = 2
-DEPTH: Final = 100
-PICTURES: Final = frozenset(
+DEPTH_OF_PICTURES = 2
+DEPTH = 100
+PICTURES = frozenset(
     {"sensor_msgs/msg/Image", "sensor_msgs/msg/CompressedImage", "sensor_msgs/msg/PointCloud2"},
 )
 Publish = Callable[[int, int | None, bytes, int], None]
 """Sends a message: of which channel, to which viewer (None: all), its bytes, and its time in ns."""
 
 # Before Iron a callback gets the message alone.
-HAS_MESSAGE_INFO: Final = hasattr(Subscription, "CallbackType")
+HAS_MESSAGE_INFO = hasattr(Subscription, "CallbackType")
 
 
 @dataclass(frozen=True, slots=True)

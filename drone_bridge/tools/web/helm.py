@@ -12,24 +12,23 @@ import sys
 from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Final
 
 from drone_bridge.tools.web.vehicles import AXES
 
-TOKEN_PERIOD_S: Final = 0.1
-MAX_AGE_S: Final = 0.3
+TOKEN_PERIOD_S = 0.1
+MAX_AGE_S = 0.3
 """Of a token in a command, and of the last command of a vehicle that moves."""
-COMMAND_LIFESPAN_S: Final = MAX_AGE_S + TOKEN_PERIOD_S / 2
+COMMAND_LIFESPAN_S = MAX_AGE_S + TOKEN_PERIOD_S / 2
 """For how long a vehicle may follow a command without another one: by then it would have been stopped from here."""
-LEASE_S: Final = 5.0
+LEASE_S = 5.0
 """A pilot who is silent for longer than this has left."""
-_TOKENS_KEPT: Final = 16
+_TOKENS_KEPT = 16
 _LARGEST = sys.float_info.max
 """Of a command's numbers, which are clamped. JSON's have any number of digits, and 1e999 becomes infinity."""
 
 Motion = tuple[float, float, float, float]
 """Along AXES, each from -1 to 1 of what the vehicle is allowed."""
-NEUTRAL: Final[Motion] = (0.0, 0.0, 0.0, 0.0)
+NEUTRAL: Motion = (0.0, 0.0, 0.0, 0.0)
 
 
 class RefusedError(Exception):

@@ -4,7 +4,6 @@
 import os
 import random
 import webbrowser
-from typing import Final
 
 import foxglove
 from builtin_interfaces.msg import Time
@@ -26,10 +25,10 @@ from drone_bridge.tools.web.pilots import Pilots
 from drone_bridge.tools.web.recording import Recording
 from drone_bridge.tools.web.relay import Relay
 
-LOOK_PERIOD_S: Final = 0.5
-CALL_PERIOD_S: Final = 0.05
+LOOK_PERIOD_S = 0.5
+CALL_PERIOD_S = 0.05
 
-PARAMETERS: Final = (
+PARAMETERS = (
     ParameterDeclaration(
         "host", "127.0.0.1", "The address to listen on. Viewers on other machines need the secret in the link."
     ),

@@ -2,12 +2,11 @@
 """The files of the built page."""
 
 from pathlib import Path
-from typing import Final
 from urllib.parse import urlsplit
 
 from ament_index_python.packages import PackageNotFoundError, get_package_share_directory
 
-TYPES: Final = {
+TYPES = {
     ".css": "text/css; charset=utf-8",
     ".html": "text/html; charset=utf-8",
     ".js": "text/javascript; charset=utf-8",
@@ -15,9 +14,9 @@ TYPES: Final = {
     ".svg": "image/svg+xml",
     ".txt": "text/plain; charset=utf-8",
 }
-MAX_FILE_BYTES: Final = 16 * 2**20
-BUILD_COMMAND: Final = "cd web && npm ci && npm run build"
-NOT_BUILT: Final = f"""<!doctype html>
+MAX_FILE_BYTES = 16 * 2**20
+BUILD_COMMAND = "cd web && npm ci && npm run build"
+NOT_BUILT = f"""<!doctype html>
 <meta charset="utf-8"><title>drone_bridge</title>
 <p>The page is not built. In the sources of drone_bridge: <code>{BUILD_COMMAND}</code>, then build the package again
 (without ROS, <code>make setup</code> does all of it). Until then, Foxglove and Lichtblick can connect to this address:

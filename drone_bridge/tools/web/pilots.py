@@ -12,7 +12,7 @@ import itertools
 import json
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any
 
 from builtin_interfaces.msg import Time
 from websockets.asyncio.server import ServerConnection
@@ -24,8 +24,8 @@ from drone_bridge.tools.web.front_door import make_room, messages_from
 from drone_bridge.tools.web.helm import LEASE_S, NEUTRAL, TOKEN_PERIOD_S, Helm, Motion, RefusedError
 from drone_bridge.tools.web.vehicles import AXES, Vehicle
 
-MAX_PILOTS: Final = 32
-MAX_COMMANDS_PER_TOKEN: Final = 20
+MAX_PILOTS = 32
+MAX_COMMANDS_PER_TOKEN = 20
 """Any more are dropped, so that nobody floods the vehicle."""
 
 SendCommand = Callable[[str, Motion, Time], None]

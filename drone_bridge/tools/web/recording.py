@@ -6,7 +6,7 @@ import signal
 import subprocess
 import time
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 from ament_index_python.packages import get_package_prefix
 from rclpy.node import Node
@@ -15,7 +15,7 @@ from std_srvs.srv import SetBool
 
 from drone_bridge.ros.topics import latched
 
-STOP_TIMEOUT_S: Final = 5.0  # the recorder itself takes 2 s at most
+STOP_TIMEOUT_S = 5.0  # the recorder itself takes 2 s at most
 
 
 class Recording:

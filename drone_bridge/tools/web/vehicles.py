@@ -2,15 +2,14 @@
 """Which vehicles can be steered, and along which axes."""
 
 from dataclasses import dataclass
-from typing import Final
 
-COMMAND_TOPIC: Final = "cmd_vel_stamped"
-COMMAND_TYPE: Final = "geometry_msgs/msg/TwistStamped"
+COMMAND_TOPIC = "cmd_vel_stamped"
+COMMAND_TYPE = "geometry_msgs/msg/TwistStamped"
 #: Where a node of ours takes the commands of a person at a stick, and what keeps its vehicle neutral: see hold.py.
 HELM_TOPIC, HOLD_SERVICE, HOLD_TYPE = "helm", "hold", "std_srvs/srv/SetBool"
-AXES: Final = ("x", "y", "z", "yaw")
+AXES = ("x", "y", "z", "yaw")
 #: Of nodes that do not offer all of them, by the name that launch files give the node.
-AXES_OF: Final = {"robot_bridge": ("x", "yaw")}
+AXES_OF = {"robot_bridge": ("x", "yaw")}
 
 
 @dataclass(frozen=True, slots=True)

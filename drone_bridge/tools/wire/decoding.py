@@ -4,7 +4,7 @@
 import contextlib
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any
 
 from drone_bridge.kind import Recorded, Side, load
 from drone_bridge.tools.wire.conversation import Connection, Entry
@@ -12,7 +12,7 @@ from drone_bridge.tools.wire.describing import describe, without_pixels
 from drone_bridge.wire import ConnectionClosed, LocalProtocolError, RemoteProtocolError
 
 #: How many bytes are kept of those before a violation.
-AROUND_BYTES: Final = 4096
+AROUND_BYTES = 4096
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,11 +6,11 @@ from array import array
 from collections.abc import Iterator, Mapping
 from dataclasses import fields, is_dataclass, replace
 from enum import Enum
-from typing import Any, Final
+from typing import Any
 
-_SHORT_BYTES: Final = 16
-_LINE_BYTES: Final = 16
-_BINARY: Final = bytes | bytearray | memoryview | array
+_SHORT_BYTES = 16
+_LINE_BYTES = 16
+_BINARY = (bytes, bytearray, memoryview, array)
 
 
 class PixelsNotLogged(int):

@@ -9,7 +9,7 @@ import argparse
 from collections.abc import Callable, Iterator
 from datetime import datetime, timezone
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 from drone_bridge.kind import Side, kinds, load
 from drone_bridge.tools.wire.conversation import Connection, Entry, WireError
@@ -18,7 +18,7 @@ from drone_bridge.tools.wire.log_file import write_log
 from drone_bridge.tools.wire.options import add_pcap_options, pcap_options
 from drone_bridge.tools.wire.sources import sections
 
-STEP_NS: Final = 10_000_000
+STEP_NS = 10_000_000
 
 
 def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:

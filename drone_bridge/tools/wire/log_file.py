@@ -6,7 +6,7 @@ import struct
 from collections.abc import Iterator
 from io import BytesIO
 from pathlib import Path
-from typing import IO, Final
+from typing import IO
 
 from drone_bridge.net.wire_log import CHUNK_BYTES, CONNECTION, MESSAGE_BYTES, NOTES, PIXELS, RECEIVED, SENT, WireFile
 from drone_bridge.tools.wire.conversation import Connection, Entry, WireError
@@ -17,18 +17,18 @@ FOOTER, CHANNEL, MESSAGE, CHUNK, METADATA = 0x02, 0x04, 0x05, 0x06, 0x0C
 RECORD = struct.Struct("<BQ")  # kind, length of what follows (bytes)
 MESSAGE_FIELDS = struct.Struct("<HIQQ")  # channel, sequence, log time (ns), publish time (ns)
 CHUNK_FIELDS = struct.Struct("<QQQI")  # first and last time (ns), uncompressed bytes, their CRC or 0
-_LENGTH: Final = struct.Struct("<I")
+_LENGTH = struct.Struct("<I")
 #: Of bytes by whether we sent them, and whether they are pixels that are left out.
-_TOPICS: Final = {
+_TOPICS = {
     (False, False): RECEIVED,
     (True, False): SENT,
     (False, True): RECEIVED + PIXELS,
     (True, True): SENT + PIXELS,
 }
-_MEANINGS: Final = {topic: meaning for meaning, topic in _TOPICS.items()}
+_MEANINGS = {topic: meaning for meaning, topic in _TOPICS.items()}
 _MAX_LEFT_OUT_BYTES = 2**32  # in one message of a log; more would be shown for minutes
 _MAX_CHUNK_BYTES = 256 * CHUNK_BYTES  # lz4 makes nothing smaller than a 255th
-_ZEROS: Final = memoryview(bytes(1 << 20))  # in place of pixels; more come in several entries
+_ZEROS = memoryview(bytes(1 << 20))  # in place of pixels; more come in several entries
 
 
 class LogFile:

@@ -6,16 +6,16 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 from drone_bridge.kind import Side, kinds, load
 from drone_bridge.net.connector import address_name
 from drone_bridge.tools.wire.conversation import Connection, Entry, WireError
 
-_SEQUENCES: Final = 1 << 32
-_FRAGMENT_UNIT: Final = 8  # bytes, of offsets in IP headers
+_SEQUENCES = 1 << 32
+_FRAGMENT_UNIT = 8  # bytes, of offsets in IP headers
 #: Segments behind a missing one after which it is taken as not captured.
-_MAX_AHEAD: Final = 1024
+_MAX_AHEAD = 1024
 Address = tuple[str, int]
 
 

@@ -4,15 +4,15 @@
 import contextlib
 import time
 from collections.abc import Callable
-from typing import Final, Protocol
+from typing import Protocol
 
 from drone_bridge.net.connector import Cancellation, LinkRefusedError, LinkTimeoutError, address_name
 from drone_bridge.net.tcp import TcpConnector, TcpStream
 from drone_bridge.net.tcp_listener import TcpListener
 from drone_bridge.net.udp import Datagram, UdpConnector, UdpListener, UdpStream
 
-SEND_TIMEOUT_S: Final = 10.0
-_RECEIVE_BYTES: Final = 1 << 16
+SEND_TIMEOUT_S = 10.0
+_RECEIVE_BYTES = 1 << 16
 
 
 class Peer(Protocol):

@@ -6,7 +6,6 @@ import time
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Final
 
 from drone_bridge.kind import Side
 from drone_bridge.net.connector import Cancellation, LinkError, LinkTimeoutError
@@ -19,7 +18,7 @@ from drone_bridge.tools.wire.peers import Peer, open_peer
 from drone_bridge.tools.wire.sources import only_section
 from drone_bridge.wire import ConnectionClosed
 
-_NANOSECONDS: Final = 1e9
+_NANOSECONDS = 1e9
 SAME, DIFFERENT = 0, 1  # exit status
 
 

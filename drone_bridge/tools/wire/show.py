@@ -6,7 +6,6 @@ import contextlib
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Final
 
 from drone_bridge.kind import Side
 from drone_bridge.programs.options import count
@@ -16,8 +15,8 @@ from drone_bridge.tools.wire.describing import hex_lines
 from drone_bridge.tools.wire.options import add_pcap_options, pcap_options
 from drone_bridge.tools.wire.sources import Section, sections
 
-_NANOSECONDS: Final = 1e9
-_AROUND: Final = 64  # bytes shown from the beginning and from the end of those around a violation
+_NANOSECONDS = 1e9
+_AROUND = 64  # bytes shown from the beginning and from the end of those around a violation
 
 
 def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:

@@ -5,14 +5,13 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
 
 from drone_bridge.tools.wire.conversation import Connection, Entry, WireError
 from drone_bridge.tools.wire.log_file import LogFile, next_part, parts_before
 from drone_bridge.tools.wire.pcap import PcapOptions, read_pcap
 
-FOLLOW_PERIOD_S: Final = 0.2
-PCAP_SUFFIXES: Final = (".pcap", ".pcapng", ".cap")
+FOLLOW_PERIOD_S = 0.2
+PCAP_SUFFIXES = (".pcap", ".pcapng", ".cap")
 
 
 @dataclass(frozen=True, slots=True)
