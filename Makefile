@@ -53,15 +53,13 @@ check: lint
 	@$(ACTIVATE) && pytest --alone -q -n 2 --dist loadfile --no-loadscope-reorder
 
 # Most tests wait most of the time, so there are more workers than cores. Those that assert how fast something happens
-# (timed) run afterwards, one at a time. Failures are shown and rerun on their own, up to three times, and have to pass.
-# A test that hangs fails after ten minutes.
+# (timed) run afterwards, one at a time. A test that hangs fails after ten minutes.
 TESTS := pytest --timeout 600
-ALONE := $(TESTS) --last-failed --last-failed-no-failures none --reruns 2
 test: setup
 	@$(MAKE) --no-print-directory -j 2 lint collect
 	@$(ACTIVATE) && failed=0; \
-	$(TESTS) -n $(WORKERS) --dist loadfile --no-loadscope-reorder -m 'not timed' || $(ALONE) -m 'not timed' || failed=1; \
-	$(TESTS) -m timed || $(ALONE) -m timed || failed=1; \
+	$(TESTS) -n $(WORKERS) --dist loadfile --no-loadscope-reorder -m 'not timed' || failed=1; \
+	$(TESTS) -m timed || failed=1; \
 	exit $$failed
 
 # What the bridges cost; takes about a quarter of an hour.
