@@ -17,7 +17,7 @@ from ros_session import wait_until
 from simulator_client import SimulatorClient
 
 from drone_bridge.simulator import codec as sim
-from drone_bridge.simulator.device.quirks import Quirks
+from drone_bridge.simulator.device.requests import Quirks
 from drone_bridge.simulator.emulator.connection import Connection
 from drone_bridge.wire.events import RemoteProtocolError
 

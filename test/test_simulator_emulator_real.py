@@ -12,7 +12,7 @@ from processes import when_listening
 from simulator_client import SimulatorClient
 
 from drone_bridge.simulator import codec as sim
-from drone_bridge.simulator.device.quirks import Quirks
+from drone_bridge.simulator.device.requests import Quirks
 from drone_bridge.simulator.emulator.connection import Connection
 
 CAPTURES = Path(__file__).parent / "captures"

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What simulator_server asks of simulator_bridge, and what it makes of the answers: without nodes."""
 
+from functools import partial
 from types import SimpleNamespace
 
 import pytest
@@ -8,11 +9,8 @@ import pytest
 from drone_bridge import srv
 from drone_bridge.simulator import codec as sim
 from drone_bridge.simulator.codec import Attribute
-from drone_bridge.simulator.device.quirks import Quirks
-from drone_bridge.simulator.device.request_handler import RequestHandler
-from drone_bridge.simulator.device.run import RunControl, Timing
-from drone_bridge.simulator.device.world import World
-from drone_bridge.simulator.device.world_requests import Context
+from drone_bridge.simulator.device.requests import Context, Quirks, answer
+from drone_bridge.simulator.device.world import RunControl, Timing, World
 from drone_bridge.simulator.server.client_session import ClientSession
 from drone_bridge.simulator.server.forwarding import Forwarder
 from drone_bridge.simulator.server.mirror import MirroredEntity, MirroredScene
@@ -52,8 +50,7 @@ class Server:
         self.world = World(scene)
         self.world.entity_added(VEHICLE, {"render": b"vehicle"})
         self.control = RunControl()
-        handler = RequestHandler(Context(self.world, self.control, Timing()))
-        self.answer_locally = handler.handle
+        self.answer_locally = partial(answer, Context(self.world, self.control, Timing()))
         self.mirrored = []
         self.forwarder = Forwarder(
             self.bridge,
@@ -62,7 +59,7 @@ class Server:
             scene,
             VEHICLE,
             self.mirrored.append,
-            handler.handle,
+            self.answer_locally,
             lambda client: None,
             self.world.entity_removed,
             self.control,

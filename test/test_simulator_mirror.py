@@ -14,7 +14,7 @@ from sensor_msgs.msg import Imu
 from drone_bridge.ros.message_template import MessageTemplate
 from drone_bridge.simulator import codec as sim
 from drone_bridge.simulator.codec import Attribute, CameraAttribute
-from drone_bridge.simulator.device.items import RefusedError
+from drone_bridge.simulator.device.world import RefusedError
 from drone_bridge.simulator.server.entity_plans import read_plans
 from drone_bridge.simulator.server.mirror import MirroredEntity, MirroredScene
 from drone_bridge.simulator.server.sources import PairedSource

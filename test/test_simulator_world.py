@@ -8,7 +8,7 @@ import pytest
 from offline_simulator import LEVEL, OfflineSimulator, RecordingClient, entity
 
 from drone_bridge.simulator import codec as sim
-from drone_bridge.simulator.device.items import FULL, INVALID, MAX_ITEMS
+from drone_bridge.simulator.device.world import FULL, INVALID, MAX_ITEMS
 from drone_bridge.simulator.emulator.scene import ENGINE_OBJECTS
 from drone_bridge.simulator.emulator.vehicle import SCENES
 

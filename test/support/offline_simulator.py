@@ -4,10 +4,8 @@
 import random
 
 from drone_bridge.simulator.codec import AddEntity, Error, frame
-from drone_bridge.simulator.device.request_handler import RequestHandler
-from drone_bridge.simulator.device.run import RunControl, Timing
-from drone_bridge.simulator.device.world import World
-from drone_bridge.simulator.device.world_requests import Context
+from drone_bridge.simulator.device.requests import Context, answer
+from drone_bridge.simulator.device.world import RunControl, Timing, World
 from drone_bridge.simulator.emulator.scene import SimulatedScene
 from drone_bridge.simulator.emulator.vehicle import add_default_environment
 
@@ -44,12 +42,11 @@ class OfflineSimulator:
         self.world = World(self.scene)
         add_default_environment(self.world, self.scene, btom)
         self.context = Context(self.world, RunControl(), timing)
-        self.handler = RequestHandler(self.context)
         self.client = RecordingClient()
 
     def ask(self, request, client=None):
         """Return the answer, an Error too."""
-        response = self.handler.handle(client or self.client, request)
+        response = answer(self.context, client or self.client, request)
         if isinstance(response, Error):
             return response
         assert type(response) is request.ANSWER

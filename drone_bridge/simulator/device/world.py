@@ -1,15 +1,511 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The world that clients share: the entities of a scene, and the items that observe them."""
+"""The world of a simulator, which all clients share: entities and objects of a scene, and the items that observe them.
+
+A scene has the bodies: simulated ones, or vehicles in ROS. Everything else that has an ID, such as a camera, a trigger
+or a stream, is an Item: it may belong to a client and end with it, it is removed with what it depends on, and it is
+asked after each step whether there is something to say.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+import math
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
 
-from drone_bridge.simulator.codec import AddEntity, ItemType, Spied
-from drone_bridge.simulator.device.camera import Camera, View
-from drone_bridge.simulator.device.extended import ExtendedAttributes
-from drone_bridge.simulator.device.items import Client, Item, Items, Key, check_room
-from drone_bridge.simulator.device.scene import Scene
+from drone_bridge.motion.wxyz import (
+    IDENTITY,
+    Vector,
+    WxyzQuaternion,
+    conjugate,
+    dot,
+    multiply,
+    rotate,
+)
+from drone_bridge.simulator.codec import (
+    AddEntity,
+    AttributeValue,
+    CameraData,
+    EntityData,
+    Error,
+    ExtendedAttribute,
+    ExtendedData,
+    ItemType,
+    PathEnded,
+    PathFailed,
+    PathStarted,
+    Response,
+    Spied,
+    Triggered,
+    Untriggered,
+)
+
+MAX_ITEMS = 1000  # of each type
+
+# Error codes that the document does not define.
+INVALID = 16  # an impossible number
+FULL = 17
+UNSUPPORTED = 18
+
+Key = tuple[ItemType, int]
+
+NAMES = {
+    ItemType.ENTITY: "entity",
+    ItemType.OBJECT: "object",
+    ItemType.CAMERA: "camera",
+    ItemType.TRIGGER: "trigger",
+    ItemType.ENTITY_STREAM: "entity stream",
+    ItemType.CAMERA_STREAM: "camera stream",
+    ItemType.CAMERA_BROADCAST: "camera broadcast",
+    ItemType.EXTENDED_STREAM: "extended entity stream",
+    ItemType.SPY: "spy",
+}
+
+
+class RefusedError(Exception):
+    """A request is refused."""
+
+    def __init__(self, code: int, message: str) -> None:
+        """`code` is the document's for the request, or one of the above."""
+        super().__init__(message)
+        self.code = code
+
+    @property
+    def answer(self) -> Error:
+        return Error(self.code, str(self))
+
+
+class Client(Protocol):
+    """The owner of streams, triggers and spies, which are removed when it disconnects."""
+
+    def post(self, response: Response) -> None:
+        """Send a message that answers no request."""
+
+
+@dataclass(slots=True, kw_only=True)
+class Item:
+    """An object that clients refer to by ID."""
+
+    client: Client | None = None  # None if it outlives its client
+    depends_on: frozenset[Key] = frozenset()  # it is removed with any of these
+
+    @property
+    def stepped_by(self) -> frozenset[int]:
+        """The entities whose steps count as steps of this item, if entities step separately."""
+        return frozenset(number for kind, number in self.depends_on if kind is ItemType.ENTITY)
+
+    def after_step(self, number: int, world: World) -> Response | None:
+        """Return the message for the client after a step, if any. `number` is the item's ID."""
+        return None
+
+
+def check_room(kind: ItemType, count: int) -> None:
+    """Raise RefusedError if there are already too many items of a type."""
+    if count >= MAX_ITEMS:
+        raise RefusedError(FULL, f"There are {count} items of the type {NAMES[kind]}, and no more are possible.")
+
+
+@dataclass(slots=True, kw_only=True)
+class Items:
+    """All items except entities and objects, which are in the scene. IDs are counted per type."""
+
+    _items: dict[ItemType, dict[int, Item]] = field(
+        default_factory=lambda: {kind: {} for kind in ItemType if kind not in (ItemType.ENTITY, ItemType.OBJECT)}
+    )
+    _next: dict[ItemType, int] = field(default_factory=lambda: dict.fromkeys(ItemType, 0))
+    _dependents: dict[Key, set[Key]] = field(default_factory=dict)
+
+    def of(self, kind: ItemType) -> dict[int, Item]:
+        """Return the items of a type, by ID."""
+        return self._items[kind]
+
+    def add(self, kind: ItemType, item: Item, number: int | None = None) -> int:
+        """Add an item, with the given ID or the next one; return the ID. Raises RefusedError."""
+        check_room(kind, len(self._items[kind]))
+        if number is None:
+            number = self._next[kind]
+        elif number in self._items[kind]:
+            self.remove((kind, number))
+        self._next[kind] = max(self._next[kind], number + 1)
+        self._items[kind][number] = item
+        for dependency in item.depends_on:
+            self._dependents.setdefault(dependency, set()).add((kind, number))
+        return number
+
+    def remove(self, key: Key) -> None:
+        kind, number = key
+        for dependency in self._items[kind].pop(number).depends_on:
+            others = self._dependents[dependency]
+            others.remove(key)
+            if not others:
+                del self._dependents[dependency]
+
+    def dependents(self, key: Key) -> list[Key]:
+        """Return the items that depend on this one, by type and ID."""
+        return sorted(self._dependents.get(key, ()))
+
+    def of_client(self, client: Client) -> list[Key]:
+        return [
+            (kind, number)
+            for kind, items in self._items.items()
+            for number, item in items.items()
+            if item.client is client
+        ]
+
+
+# The interface of a scene.
+
+
+class Scene(Protocol):
+    """Entities and objects by ID, in the units and axes of the wire: SI, north-east-down, quaternions w first.
+
+    IDs passed in must exist. Refused requests raise RefusedError with the error to answer, or ValueError with a
+    sentence if the request determines the code.
+    """
+
+    # Entities.
+
+    @property
+    def entities(self) -> Sequence[int]:
+        """The IDs of the entities, oldest first."""
+
+    def has_entity(self, entity: int) -> bool:
+        """Return whether there is such an entity."""
+
+    def is_current(self, entity: int) -> bool:
+        """Return whether the entity's state is known at present; streams and triggers skip unknown ones."""
+
+    def add_entity(self, request: AddEntity) -> int:
+        """Add an entity without its extended attributes; return its ID. Raises RefusedError and ValueError."""
+
+    def remove_entity(self, entity: int) -> None:
+        """Remove an entity and what is attached to it. Raises RefusedError."""
+
+    def position(self, entity: int) -> Vector:
+        """Return the position of an entity, m."""
+
+    def previous_position(self, entity: int) -> Vector:
+        """Return the position before the last step, m."""
+
+    def attribute(self, entity: int, attribute: int) -> AttributeValue:
+        """Return an attribute as in EGET and streams: q of the body frame, w in the model frame."""
+
+    def set_attribute(self, entity: int, attribute: int, value: AttributeValue) -> None:
+        """Set an attribute as in ESET: q of the model frame. Raises RefusedError and ValueError."""
+
+    def model_attitude(self, entity: int) -> WxyzQuaternion:
+        """Return the attitude of the entity's model frame in the world."""
+
+    def body_to_model(self, entity: int) -> WxyzQuaternion:
+        """Return the rotation from the entity's principal axes to its model frame (btom)."""
+
+    def radius(self, entity: int) -> float:
+        """Return the radius of the sphere that stands for the entity in cameras and triggers, m."""
+
+    # Objects: forces on all entities, and engines on one each.
+
+    @property
+    def object_classes(self) -> Sequence[str]:
+        """The classes of objects that clients can add."""
+
+    @property
+    def objects(self) -> Sequence[int]:
+        """The IDs of the objects."""
+
+    def has_object(self, number: int) -> bool:
+        """Return whether there is such an object."""
+
+    def objects_of(self, entity: int) -> Sequence[int]:
+        """Return the IDs of the objects attached to an entity."""
+
+    def add_object(self, class_name: str, data: bytes) -> int:
+        """Add an object of an existing class; return its ID. Raises RefusedError."""
+
+    def remove_object(self, number: int) -> None:
+        """Remove an object. Raises RefusedError."""
+
+    def object_data(self, number: int, attribute: int) -> bytes:
+        """Return an attribute of an object. Raises RefusedError."""
+
+    def set_object(self, number: int, attribute: int, data: bytes) -> None:
+        """Set an attribute of an object. Raises RefusedError."""
+
+
+# Extended attributes.
+
+
+MAX_BYTES_PER_ENTITY = 1 << 20
+MAX_BYTES = 64 << 20  # of all entities together
+_OVERHEAD_BYTES = 64  # per attribute, besides its name and data
+
+
+class ExtendedAttributes:
+    """The extended attributes of all entities."""
+
+    def __init__(self) -> None:
+        self._attributes: dict[int, dict[str, bytes]] = {}  # by entity
+        self._bytes: dict[int, int] = {}  # by entity
+
+    def check_room(self, attributes: Mapping[str, bytes]) -> None:
+        """Raise RefusedError unless there is room for another entity with these."""
+        self._check(0, _size(attributes))
+
+    def add_entity(self, entity: int, attributes: Mapping[str, bytes]) -> None:
+        """Add an entity. Raises RefusedError."""
+        self.check_room(attributes)
+        self._attributes[entity] = dict(attributes)
+        self._bytes[entity] = _size(attributes)
+
+    def remove_entity(self, entity: int) -> None:
+        del self._attributes[entity]
+        del self._bytes[entity]
+
+    def of(self, entity: int) -> Mapping[str, bytes]:
+        return self._attributes[entity]
+
+    def set(self, entity: int, key: str, data: bytes) -> None:
+        """Set an attribute. Raises RefusedError."""
+        before = self._attributes[entity].get(key)
+        now = self._bytes[entity]
+        size = now + _cost(key, data) - (0 if before is None else _cost(key, before))
+        self._check(now, size)
+        self._attributes[entity][key] = data
+        self._bytes[entity] = size
+
+    def _check(self, now: int, wanted: int) -> None:
+        """Raise RefusedError unless an entity's attributes may grow from `now` bytes to `wanted`."""
+        if wanted > MAX_BYTES_PER_ENTITY:
+            raise RefusedError(
+                FULL,
+                f"The extended attributes of the entity would need {wanted} bytes, "
+                f"and {MAX_BYTES_PER_ENTITY} are allowed.",
+            )
+        if sum(self._bytes.values()) + wanted - now > MAX_BYTES:
+            raise RefusedError(FULL, f"All {MAX_BYTES} bytes for extended attributes are in use.")
+
+
+def _size(attributes: Mapping[str, bytes]) -> int:
+    return sum(_cost(key, data) for key, data in attributes.items())
+
+
+def _cost(key: str, data: bytes) -> int:
+    return len(key.encode(errors="surrogateescape")) + len(data) + _OVERHEAD_BYTES
+
+
+# Cameras.
+
+
+_LARGEST_FLOAT32 = 3.4028234663852886e38
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """Where an entity appears to a camera. Lengths on the screen are in units of the focal length's."""
+
+    x: float = 0.0  # to the right
+    y: float = 0.0  # down
+    radius: float = 0.0  # 0 when the entity is not in front of the camera
+    depth: float = 0.0  # m along the camera's axis, negative behind it
+
+
+@dataclass(slots=True, kw_only=True)
+class Camera(Item):
+    """A pinhole that looks along its x axis, with y to the right and z down."""
+
+    entity: int
+    q: WxyzQuaternion  # of the camera in the entity's model frame
+    x: Vector  # in the entity's model frame, m
+    focal_length: float
+    is_enabled: bool
+    world_q: WxyzQuaternion = IDENTITY  # as of the last update
+    world_x: Vector = (0.0, 0.0, 0.0)
+
+    def update(self, entity_x: Vector, entity_q: WxyzQuaternion) -> None:
+        """Move with its entity, whose model frame is given."""
+        dx, dy, dz = rotate(entity_q, self.x)
+        self.world_x = entity_x[0] + dx, entity_x[1] + dy, entity_x[2] + dz
+        self.world_q = multiply(entity_q, self.q)
+
+    def view(self, target: Vector, radius: float) -> View:
+        """Return where a sphere appears."""
+        towards = tuple(there - here for there, here in zip(target, self.world_x, strict=True))
+        depth, right, down = rotate(conjugate(self.world_q), towards)
+        if depth == 0:
+            return View()
+        scale = self.focal_length / depth
+        return View(
+            _float32(right * scale),
+            _float32(down * scale),
+            _float32(radius * scale) if depth > 0 else 0.0,
+            _float32(depth),
+        )
+
+
+def _float32(value: float) -> float:
+    """Return the nearest finite float32."""
+    return max(-_LARGEST_FLOAT32, min(_LARGEST_FLOAT32, value))
+
+
+# Streams.
+
+
+@dataclass(slots=True, kw_only=True)
+class Stream(Item):
+    """The base of streams."""
+
+    period: int  # steps; 0 for never
+    _steps: int = 0  # since the last message
+
+    def after_step(self, number: int, world: World) -> Response | None:
+        self._steps += 1
+        if self._steps != self.period:
+            return None
+        self._steps = 0
+        return self.message(number, world)
+
+    def message(self, number: int, world: World) -> Response:
+        raise NotImplementedError
+
+
+@dataclass(slots=True, kw_only=True)
+class EntityStream(Stream):
+    """Attributes of an entity."""
+
+    entity: int
+    attributes: tuple[int, ...]
+
+    def message(self, number: int, world: World) -> EntityData:
+        values = tuple([world.scene.attribute(self.entity, attribute) for attribute in self.attributes])
+        return EntityData(number, self.attributes, values)
+
+
+@dataclass(slots=True, kw_only=True)
+class ExtendedStream(Stream):
+    """Extended attributes of an entity. One that it lacks is left out."""
+
+    entity: int
+    keys: tuple[str, ...]
+
+    def message(self, number: int, world: World) -> ExtendedData:
+        existing = world.extended(self.entity)
+        attributes = tuple(ExtendedAttribute(key, existing[key]) for key in self.keys if key in existing)
+        return ExtendedData(number, attributes)
+
+
+@dataclass(slots=True, kw_only=True)
+class CameraStream(Stream):
+    """Where an entity appears in a camera. Steps do not count while the camera is disabled."""
+
+    camera: int
+    on: int  # the camera's entity
+    target: int
+
+    @property
+    def stepped_by(self) -> frozenset[int]:
+        """See Item. Steps of the target do not count."""
+        return frozenset({self.on})
+
+    def after_step(self, number: int, world: World) -> Response | None:
+        if not world.is_enabled(self.camera) or not world.scene.is_current(self.target):
+            return None
+        return super(CameraStream, self).after_step(number, world)
+
+    def message(self, number: int, world: World) -> CameraData:
+        view = world.view(self.camera, self.target)
+        return CameraData(number, view.x, view.y, view.radius, view.depth)
+
+
+# Triggers: checked after each step, and reported when they begin or end.
+
+
+TriggerEvent = Triggered | Untriggered | PathStarted | PathFailed | PathEnded
+
+
+@dataclass(slots=True, kw_only=True)
+class Collision(Item):
+    """Compares the distance after each step, so that fast entities can be missed."""
+
+    a: int
+    b: int
+    distance: float  # m
+    is_active: bool = False
+
+    def after_step(self, number: int, world: World) -> TriggerEvent | None:
+        if not (world.scene.is_current(self.a) and world.scene.is_current(self.b)):
+            return None
+        was_active, self.is_active = self.is_active, self.is_met(world)
+        if self.is_active == was_active:
+            return None
+        return Triggered(number) if self.is_active else Untriggered(number)
+
+    def is_met(self, world: World) -> bool:
+        """Return whether the two entities collide."""
+        return math.dist(world.scene.position(self.a), world.scene.position(self.b)) <= self.distance
+
+
+@dataclass(slots=True, kw_only=True)
+class SweepCollision(Collision):
+    """Compares the smallest distance during a step, on straight lines."""
+
+    def is_met(self, world: World) -> bool:
+        first = _difference(world.scene.previous_position(self.b), world.scene.previous_position(self.a))
+        last = _difference(world.scene.position(self.b), world.scene.position(self.a))
+        return _distance_to_segment((0.0, 0.0, 0.0), first, last) <= self.distance
+
+
+@dataclass(slots=True, kw_only=True)
+class Path(Item):
+    """A line that an entity should follow from start to end."""
+
+    entity: int
+    start: Vector  # m
+    end: Vector  # m
+    distance: float  # m
+    is_active: bool = False
+
+    def after_step(self, number: int, world: World) -> TriggerEvent | None:
+        position = world.scene.position(self.entity)
+        if not self.is_active:
+            self.is_active = math.dist(position, self.start) <= self.distance
+            return PathStarted(number) if self.is_active else None
+        if math.dist(position, self.end) <= self.distance:
+            self.is_active = False
+            return PathEnded(number)
+        if _distance_to_line(position, self.start, self.end) > self.distance:
+            self.is_active = False
+            return PathFailed(number)
+        return None
+
+
+def _difference(a: Vector, b: Vector) -> Vector:
+    return a[0] - b[0], a[1] - b[1], a[2] - b[2]
+
+
+def _along(point: Vector, start: Vector, end: Vector) -> float:
+    """Return the foot of the perpendicular on the line: 0 at its start, 1 at its end."""
+    direction = _difference(end, start)
+    length = math.hypot(*direction)
+    if length == 0:
+        return 0.0
+    x, y, z = (component / length for component in direction)  # squares of lengths could overflow
+    return dot(_difference(point, start), (x, y, z)) / length
+
+
+def _foot(start: Vector, end: Vector, part: float) -> Vector:
+    x, y, z = (s + part * (e - s) for s, e in zip(start, end, strict=True))
+    return x, y, z
+
+
+def _distance_to_line(point: Vector, start: Vector, end: Vector) -> float:
+    return math.dist(point, _foot(start, end, _along(point, start, end)))
+
+
+def _distance_to_segment(point: Vector, start: Vector, end: Vector) -> float:
+    return math.dist(point, _foot(start, end, min(max(_along(point, start, end), 0.0), 1.0)))
+
+
+# All of it.
+
 
 # Items notified of a step, in the CUAUV server's order.
 _NOTIFIED = (ItemType.CAMERA_STREAM, ItemType.ENTITY_STREAM, ItemType.EXTENDED_STREAM, ItemType.TRIGGER)
@@ -136,3 +632,57 @@ class World:
         camera = self.items.of(ItemType.CAMERA)[number]
         assert isinstance(camera, Camera)
         return camera
+
+
+# Running and pausing the world.
+
+
+@dataclass(frozen=True, slots=True)
+class Timing:
+    """How fast the world runs, as in CONFIG."""
+
+    frequency: float = 100.0  # steps per second of the wall clock
+    speed: float = 1.0  # simulated seconds per second of the wall clock
+    is_non_real_time: bool = False  # steps follow each other as fast as possible
+
+    @property
+    def step_s(self) -> float:
+        """Simulated time per step, s."""
+        return self.speed / self.frequency
+
+
+class RunControl:
+    """Whether the world runs, for a number of steps or forever. It starts paused."""
+
+    def __init__(self) -> None:
+        #: Called when the world is unpaused.
+        self.on_run: Callable[[], None] = lambda: None
+        #: Steps until it pauses; 0 for unlimited.
+        self.steps_left = 0
+        #: Whether the world is unpaused.
+        self.is_running = False
+
+    def run(self, steps: int) -> None:
+        """Run `steps` steps, 0 for unlimited. Raises RefusedError while running."""
+        if self.is_running:
+            raise RefusedError(0, "The simulator is not paused.")
+        self.steps_left, self.is_running = steps, True
+        self.on_run()
+
+    def pause(self) -> None:
+        """Pause. Raises RefusedError while paused."""
+        if not self.is_running:
+            raise RefusedError(0, "The simulator is not running.")
+        self.is_running = False
+
+    def follow(self, *, is_running: bool) -> None:
+        """Do as another world does, which counts its steps itself."""
+        self.steps_left, self.is_running = 0, is_running
+
+    def count_step(self) -> bool:
+        """Count a step; return whether it was the last one, which pauses the world."""
+        if self.steps_left != 1:
+            self.steps_left = max(0, self.steps_left - 1)
+            return False
+        self.steps_left, self.is_running = 0, False
+        return True

@@ -22,10 +22,8 @@ from drone_bridge.programs.faults import fault_of
 from drone_bridge.programs.options import ProgramParser, add_address, add_choice, add_run, positive, read_by
 from drone_bridge.programs.program import TrajectoryFile, cancelled_or_after, run_program, say
 from drone_bridge.simulator.codec import TCP_PORT, VEHICLE
-from drone_bridge.simulator.device.quirks import Quirks
-from drone_bridge.simulator.device.run import RunControl, Timing
-from drone_bridge.simulator.device.world import World
-from drone_bridge.simulator.device.world_requests import Context
+from drone_bridge.simulator.device.requests import Context, Quirks
+from drone_bridge.simulator.device.world import RunControl, Timing, World
 from drone_bridge.simulator.emulator.connection import FaultKind
 from drone_bridge.simulator.emulator.scene import SimulatedScene
 from drone_bridge.simulator.emulator.server import COLUMNS, Server

@@ -11,8 +11,7 @@ from enum import Enum
 from drone_bridge.programs.faults import Fault
 from drone_bridge.programs.program import say
 from drone_bridge.simulator import codec as wire
-from drone_bridge.simulator.device.conversation import Conversation, HangUpError
-from drone_bridge.simulator.device.quirks import Quirks
+from drone_bridge.simulator.device.requests import HangUpError, Quirks, ServedClient
 
 _BEHIND_BYTES = 256 * 1024  # unread, when there is reason to wait for a client if time does not press
 _SEND_BUFFER_BYTES = 256 * 1024  # in the system
@@ -29,7 +28,7 @@ class FaultKind(str, Enum):
     SPLIT = "split"  # from then on each byte is sent by itself
 
 
-class Connection(Conversation):
+class Connection(ServedClient):
     """A connected client."""
 
     def __init__(self, peer: str, writer: asyncio.StreamWriter, quirks: Quirks, fault: Fault[FaultKind] | None) -> None:
@@ -37,7 +36,7 @@ class Connection(Conversation):
         self.peer = peer
         self._writer = writer
         self._fault = fault
-        self._request_handler = 0
+        self._answers = 0
         self._is_silent = False
         self._is_split = False
         connected = writer.get_extra_info("socket")
@@ -69,8 +68,8 @@ class Connection(Conversation):
     def answer(self, response: wire.Response) -> None:
         """Queue the answer to the oldest request, or inject the fault. Raises HangUpError."""
         message = self.protocol.send(response)
-        fault, self._request_handler = self._fault, self._request_handler + 1
-        if fault is None or fault.at >= self._request_handler:
+        fault, self._answers = self._fault, self._answers + 1
+        if fault is None or fault.at >= self._answers:
             self.queue(message)
             return
         self._fault = None
@@ -84,7 +83,7 @@ class Connection(Conversation):
         self.queue(_GARBAGE if fault.kind is FaultKind.GARBAGE else message)
 
     def queue(self, message: bytes) -> None:
-        """See Conversation."""
+        """See ServedClient."""
         if self._is_silent:
             return
         was_given_up = self.drop_reason

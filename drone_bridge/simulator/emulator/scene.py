@@ -11,7 +11,7 @@ from typing import cast
 from drone_bridge.motion.wxyz import IDENTITY, Vector, WxyzQuaternion
 from drone_bridge.simulator import codec as wire
 from drone_bridge.simulator.codec import AddEntity, Attribute, AttributeValue
-from drone_bridge.simulator.device.items import RefusedError
+from drone_bridge.simulator.device.world import RefusedError
 from drone_bridge.simulator.emulator.bodies import Body, Motion
 from drone_bridge.simulator.emulator.forces import Engine, Force, Turbulence, TurbulenceLimits
 from drone_bridge.simulator.emulator.physics import Physics

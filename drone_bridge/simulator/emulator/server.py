@@ -17,10 +17,7 @@ from drone_bridge.simulator.codec import (
     Response,
     Run,
 )
-from drone_bridge.simulator.device.conversation import HangUpError
-from drone_bridge.simulator.device.quirks import Quirks
-from drone_bridge.simulator.device.request_handler import RequestHandler
-from drone_bridge.simulator.device.world_requests import Context
+from drone_bridge.simulator.device.requests import Context, HangUpError, Quirks, answer
 from drone_bridge.simulator.emulator.connection import Connection, FaultKind
 from drone_bridge.simulator.emulator.scene import SimulatedScene
 from drone_bridge.wire.events import RemoteProtocolError
@@ -53,7 +50,6 @@ class Server:
         """`is_fragile`: notice late that a client has closed, and die if its connection breaks meanwhile."""
         self._context = context
         self._scene = scene
-        self._request_handler = RequestHandler(context)
         self._quirks = quirks
         self._fault = fault
         self._trajectory = trajectory
@@ -128,7 +124,7 @@ class Server:
         self._flush()
 
     def _answer(self, connection: Connection, request: Request) -> Response:
-        response = self._request_handler.handle(connection, request)
+        response = answer(self._context, connection, request)
         if self._is_verbose:
             name = type(request).__name__
             if isinstance(response, Error):

@@ -6,9 +6,8 @@ from typing import TYPE_CHECKING
 
 from drone_bridge.net.tcp_clients import Connection
 from drone_bridge.simulator import codec as sim
-from drone_bridge.simulator.device.conversation import Conversation, HangUpError
-from drone_bridge.simulator.device.items import RefusedError
-from drone_bridge.simulator.device.quirks import Quirks
+from drone_bridge.simulator.device.requests import HangUpError, Quirks, ServedClient
+from drone_bridge.simulator.device.world import RefusedError
 from drone_bridge.simulator.server.service_calls import ServiceCall, failure
 from drone_bridge.wire.events import RemoteProtocolError
 
@@ -20,7 +19,7 @@ MAX_AHEAD_BYTES = 1 << 20  # of requests received while a service call is pendin
 ENDS = (RemoteProtocolError, HangUpError)
 
 
-class ClientSession(Conversation):
+class ClientSession(ServedClient):
     """One connected client."""
 
     def __init__(

@@ -9,10 +9,8 @@ from typing import Any
 from drone_bridge import srv
 from drone_bridge.simulator import codec as sim
 from drone_bridge.simulator.codec import Attribute, Error, ItemType, Request, Response
-from drone_bridge.simulator.device.items import Client, Item
-from drone_bridge.simulator.device.run import RunControl
-from drone_bridge.simulator.device.world import World
-from drone_bridge.simulator.device.world_requests import NO_EXTENDED
+from drone_bridge.simulator.device.requests import NO_EXTENDED
+from drone_bridge.simulator.device.world import Client, Item, RunControl, World
 from drone_bridge.simulator.server.bridge_services import BridgeServices
 from drone_bridge.simulator.server.entity_plans import EntityPlan
 from drone_bridge.simulator.server.mirror import STEERED_ATTRIBUTES, MirroredEntity, MirroredScene

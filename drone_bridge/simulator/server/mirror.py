@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 from drone_bridge.motion.wxyz import IDENTITY, Vector, WxyzQuaternion
 from drone_bridge.simulator.codec import AddEntity, Attribute, AttributeValue
-from drone_bridge.simulator.device.items import RefusedError
-from drone_bridge.simulator.device.world_requests import NO_ENTITY
+from drone_bridge.simulator.device.requests import NO_ENTITY
+from drone_bridge.simulator.device.world import RefusedError
 from drone_bridge.simulator.topics.mirror import wire_value
 from drone_bridge.simulator.topics.translation import Axes, EntityState
 

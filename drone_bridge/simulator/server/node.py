@@ -23,12 +23,8 @@ from drone_bridge.ros.stall_watch import LoopSettling
 from drone_bridge.ros.time import is_time_simulated
 from drone_bridge.simulator import codec as sim
 from drone_bridge.simulator.codec import ItemType
-from drone_bridge.simulator.device.items import Client, RefusedError
-from drone_bridge.simulator.device.quirks import Quirks
-from drone_bridge.simulator.device.request_handler import RequestHandler
-from drone_bridge.simulator.device.run import RunControl, Timing
-from drone_bridge.simulator.device.world import World
-from drone_bridge.simulator.device.world_requests import Context
+from drone_bridge.simulator.device.requests import Context, Quirks, answer
+from drone_bridge.simulator.device.world import Client, RefusedError, RunControl, Timing, World
 from drone_bridge.simulator.server.bridge_services import BridgeServices
 from drone_bridge.simulator.server.client_session import ENDS, ClientSession
 from drone_bridge.simulator.server.entity_plans import EntityPlan, read_plans
@@ -83,7 +79,7 @@ class SimulatorServer(LinkNode):
         self._control = RunControl()
         self._control.run(0)
         context = Context(world, self._control, Timing(get("frequency")), self._quirks is Quirks.REAL)
-        self._request_handler = RequestHandler(context)
+        self._device = context
         self._commands = VelocityCommands(self, self._axes, lambda: self._scene.state(self._vehicle))
         self._scene.steer = lambda attribute, value: self._commands.set(attribute, value, time.monotonic())
         self._sources = Sources(
@@ -258,7 +254,7 @@ class SimulatorServer(LinkNode):
         except RefusedError as error:
             return error.answer
         self._commands.client = client
-        response = self._request_handler.handle(client, request)
+        response = answer(self._device, client, request)
         if isinstance(request, (sim.Run, sim.Pause)) and isinstance(response, sim.Ok):
             self.forwarder.is_run_untold = True
         self._stop_if_paused()

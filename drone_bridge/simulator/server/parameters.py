@@ -4,7 +4,7 @@
 from drone_bridge.ros.common_parameters import NEUTRAL_TIME, SOURCE_TIMEOUT, SPEED_LIMITS, common_parameters
 from drone_bridge.ros.parameters import ParameterDeclaration
 from drone_bridge.simulator.codec import TCP_PORT
-from drone_bridge.simulator.device.quirks import Quirks
+from drone_bridge.simulator.device.requests import Quirks
 
 PARAMETERS = (
     *common_parameters(TCP_PORT, "The port to listen on for clients.", ("listen",), 60.0),

@@ -11,7 +11,7 @@ from drone_bridge.ros.last_word import LastWord
 from drone_bridge.ros.link_node import LinkNode
 from drone_bridge.ros.topics import wait_for_delivery
 from drone_bridge.simulator.codec import Attribute
-from drone_bridge.simulator.device.items import INVALID, RefusedError
+from drone_bridge.simulator.device.world import INVALID, RefusedError
 from drone_bridge.simulator.server.mirror import UNKNOWN_STATE
 from drone_bridge.simulator.topics.mirror import (
     WireVelocity,

@@ -1,0 +1,1298 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The underwater simulator's protocol: TCP, messages of a type ID, a length and a body, big-endian.
+
+Theory of operation ("Simulator Protocol" of the document). All clients share one world of rigid bodies, which is
+paused until a client sends RUN. A client may send requests at any time, and ahead of their answers: each is answered
+once, in order, by the message that belongs to it or by ERROR, so the oldest request without an answer tells how an
+answer is to be read. Messages with type IDs from 128 on answer nothing: streams, triggers, spying and COMPLETED come
+between the answers. Streams, triggers and spies end with the connection that added them; entities, objects and
+cameras stay. What is not understood has no answer: the server closes the connection.
+
+On the wire:
+
+TCP port 7772, big-endian. A message is a type (uint8), a length (uint32, of the body) and a body. `d` is a float64,
+`f` a float32, vectors are 3 d, quaternions 4 d as w, x, y, z; strings and bytes have their length in front, a uint32,
+or a uint8 where it says *key*.
+
+| request | body | answer |
+| --- | --- | --- |
+| 0 REMOVE | type (uint8), id | OK |
+| 1 ELIST | | ELISTED |
+| 2 EADD | mass, radius, inertia, btom (quaternion), x, q, corporeal (uint8), list (uint8) of key and bytes | ADDED |
+| 3 ESET | id, attribute (uint8), value | OK |
+| 4 EGET | id, attribute | EGOT |
+| 5 OCLASSES, 6 OLIST | | type 10: list of strings; OLISTED |
+| 7 OADD | class (string), what the class wants; `turbulence`: 16 d | ADDED |
+| 8 OSET, 18 OGET | id, attribute, bytes; id, attribute | OK; OGOT |
+| 9 CLIST | | type 11: list of ids |
+| 10 CADD | entity, q, x, f (d), enabled | ADDED |
+| 11 CSET | id, attribute, value | OK |
+| 12 CVIEW | camera, entity | CGOT |
+| 13 TADD | type, configuration: collision (a, b, distance), sweep (a, b), bytecode, path (entity, start, end, distance) | ADDED |
+| 14 ESTREAM, 21 EXSTREAM | id, period, list (uint8) of attributes, or of keys | ADDED, then EDATA, EXDATA |
+| 15 CSTREAM, 16 CBCAST | camera, period, entity; camera | ADDED, then CDATA; ADDED |
+| 17 CONFIG | | CONFIGED |
+| 19 EXSET, 20 EXGET | id, key, bytes; id, key | OK; EXGOT |
+| 22 SPY | | ADDED, then SPIED |
+| 33 REASSURE | | OK |
+| 254 RUN | steps (uint64), 0 forever | OK, then COMPLETED |
+| 255 PAUSE | | OK |
+
+Attributes of entities: 0 x, 1 v, 2 a, 3 q, 4 w (d each), 5 corporeal. Of cameras: 0 q, 1 x, 2 f, 3 enabled.
+
+| response | body |
+| --- | --- |
+| 0 OK, 255 COMPLETED | |
+| 1 ERROR | code (uint32), text; instead of any answer |
+| 2 ADDED | type (uint8), id |
+| 3 ELISTED, 5 OLISTED | list of ids (uint32) |
+| 4 EGOT, 6 OGOT | attribute, value |
+| 7 CGOT | x, y, radius, depth (f) |
+| 8 CONFIGED | frequency, speed (d), non-real-time, desired thrusters (uint8) |
+| 9 EXGOT | key, bytes |
+| 129 EDATA | stream, list (uint8) of attribute and value |
+| 130 CDATA | stream, x, y, radius, depth |
+| 135 EXDATA | stream, list (uint8) of key and bytes |
+| 128 TRIGGERED, 131 UNTRIGGERED, 132 PSTART, 133 PFAIL, 134 PEND | trigger |
+| 136 SPIED | added (uint8), type, id (uint8 by the document, uint32 in programs; both are read) |
+
+The document leaves open what 5, 6, 8, 9, 12 and 18 and their answers look like; the layouts above are ours. Types 10
+and 11 are not in it at all.
+"""  # noqa: E501 -- tables
+
+import struct
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import IntEnum
+from functools import lru_cache
+from operator import itemgetter
+from typing import Annotated, Any, ClassVar
+
+from drone_bridge.wire.events import NEED_DATA, ConnectionClosed, EventT, LocalProtocolError, NeedData
+from drone_bridge.wire.layouts import (
+    Bytes,
+    Choice,
+    Flag,
+    Float32,
+    Float64,
+    Layout,
+    ListOf,
+    Message,
+    MisfitError,
+    Numbers,
+    Reader,
+    RestOfBody,
+    Text,
+    UInt8,
+    UInt32,
+    UInt64,
+    is_one_of,
+    pack,
+)
+from drone_bridge.wire.stream import StreamConnection
+
+__all__ = [
+    "DEFAULT_PORT",
+    "MAX_BODY_BYTES",
+    "MAX_OUTSTANDING",
+    "MAX_REQUEST_BYTES",
+    "NEED_DATA",
+    "PARAMETERS",
+    "REQUESTS",
+    "RESPONSES",
+    "TCP_PORT",
+    "VEHICLE",
+    "AddCamera",
+    "AddEntity",
+    "AddObject",
+    "AddTrigger",
+    "Added",
+    "Answer",
+    "Attribute",
+    "AttributeValue",
+    "BroadcastCamera",
+    "BytecodeTrigger",
+    "CameraAttribute",
+    "CameraData",
+    "CameraGot",
+    "CameraValue",
+    "CamerasListed",
+    "ClientConnection",
+    "CollisionTrigger",
+    "Completed",
+    "Configured",
+    "ConnectionClosed",
+    "EntitiesListed",
+    "EntityData",
+    "EntityGot",
+    "Error",
+    "ExtendedAttribute",
+    "ExtendedData",
+    "ExtendedGot",
+    "GetConfig",
+    "GetEntity",
+    "GetExtended",
+    "GetObject",
+    "ItemType",
+    "ListCameras",
+    "ListEntities",
+    "ListObjectClasses",
+    "ListObjects",
+    "ObjectClassesListed",
+    "ObjectGot",
+    "ObjectsListed",
+    "Ok",
+    "PathEnded",
+    "PathFailed",
+    "PathStarted",
+    "PathTrigger",
+    "Pause",
+    "Quaternion",
+    "Reassure",
+    "Remove",
+    "Request",
+    "Response",
+    "Run",
+    "ServerConnection",
+    "SetCamera",
+    "SetEntity",
+    "SetExtended",
+    "SetObject",
+    "Spied",
+    "Spy",
+    "StreamCamera",
+    "StreamEntity",
+    "StreamExtended",
+    "SweepCollisionTrigger",
+    "Trigger",
+    "TriggerType",
+    "Triggered",
+    "Turbulence",
+    "UnknownTrigger",
+    "Untriggered",
+    "Vector",
+    "ViewCamera",
+    "frame",
+]
+
+
+# Requests, responses and strings. These are read as UTF-8; bytes that are none become surrogates (Python's
+# surrogateescape), so that what was read can be written again byte for byte.
+
+
+Vector = Annotated[tuple[float, float, float], Numbers("d", 3)]
+Quaternion = Annotated[tuple[float, float, float, float], Numbers("d", 4)]  # w, x, y, z
+Name = Annotated[str, Text("I", errors="surrogateescape")]
+Key = Annotated[str, Text("B", errors="surrogateescape")]  # at most 255 bytes
+Data = Annotated[bytes, Bytes("I")]
+Ids = Annotated[tuple[int, ...], ListOf("I", UInt32)]
+
+
+class ItemType(IntEnum):
+    """The types of items with IDs, which are counted per type."""
+
+    ENTITY = 0
+    OBJECT = 1
+    CAMERA = 2
+    TRIGGER = 3
+    ENTITY_STREAM = 4
+    CAMERA_STREAM = 5
+    CAMERA_BROADCAST = 6
+    EXTENDED_STREAM = 7
+    SPY = 8
+
+
+class Response(Message):
+    """A message from the server: an answer if its ID is below 128, otherwise an out-of-band message."""
+
+    __slots__ = ()
+
+    @property
+    def is_in_band(self) -> bool:
+        """Whether it answers a request."""
+        return self.ID < 128
+
+
+class Request(Message):
+    """A message from a client, answered once, in order, with the expected response or an Error."""
+
+    __slots__ = ()
+    #: What the document calls it.
+    NAME: ClassVar[str]
+    #: What answers it.
+    ANSWER: ClassVar[type[Response]]
+    #: The type of what it adds, where Added answers it.
+    ADDS: ClassVar[ItemType | None] = None
+    #: Whether the CUAUV server knows it at all. It closes the connection on what it does not know.
+    IS_KNOWN_TO_CUAUV: ClassVar[bool] = True
+
+    @property
+    def is_implemented(self) -> bool:
+        """Whether the CUAUV server implements the request, with its values."""
+        return self.IS_KNOWN_TO_CUAUV
+
+    @property
+    def texts(self) -> tuple[str | bytes, ...]:
+        """Its keys, values and names. The CUAUV server closes the connection if any of them is empty."""
+        return ()
+
+    def is_answered_by(self, response: Response) -> bool:
+        """Return whether a response of the expected type, other than Error, can be the answer to this request."""
+        return self.ADDS is None or getattr(response, "type", None) == self.ADDS
+
+
+# The world: running it, items, and the answers that many requests share.
+
+
+_IS_ADDED = Numbers("?")
+_TYPE = Numbers("B")
+_SPIED_IDS = {1: Numbers("B"), 4: Numbers("I")}  # by the bytes of the ID
+
+
+@dataclass(frozen=True, slots=True)
+class Ok(Response):
+    """OK (0): a request was completed."""
+
+    ID = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Error(Response):
+    """ERROR (1): a request failed. What a code means depends on the request."""
+
+    ID = 1
+    code: UInt32
+    message: Name = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Added(Response):
+    """ADDED (2): a request to add something was completed."""
+
+    ID = 2
+    type: UInt8  # an ItemType
+    id: UInt32
+
+
+@dataclass(frozen=True, slots=True)
+class Completed(Response):
+    """COMPLETED (255): a Run is complete, or the server is shutting down. Sent to every client."""
+
+    ID = 255
+
+
+@dataclass(frozen=True, slots=True)
+class Remove(Request):
+    """REMOVE (0): remove an item of any type. Error 0: there is none; 1: there is no such type.
+
+    The CUAUV server takes objects for forces, of which 0 is gravity's, and does nothing about other types.
+    """
+
+    ID = 0
+    NAME = "REMOVE"
+    ANSWER = Ok
+    #: What the CUAUV server removes. It says OK to everything else, whether it is there or not, and leaves it there.
+    REMOVED_BY_CUAUV: ClassVar[tuple[ItemType, ...]] = (
+        ItemType.ENTITY,
+        ItemType.OBJECT,
+        ItemType.CAMERA,
+        ItemType.CAMERA_STREAM,
+        ItemType.SPY,
+    )
+    type: UInt8  # an ItemType
+    id: UInt32
+
+
+@dataclass(frozen=True, slots=True)
+class Spy(Request):
+    """SPY (22): notify this client of all added and removed items."""
+
+    ID = 22
+    NAME = "SPY"
+    IS_KNOWN_TO_CUAUV = False
+    ANSWER = Added
+    ADDS = ItemType.SPY
+
+
+@dataclass(frozen=True, slots=True)
+class Spied(Response):
+    """SPIED (136): something was added or removed.
+
+    The document has the ID as a uint8, other programs write a uint32: both are read, and `id_bytes` tells which.
+    """
+
+    ID = 136
+    is_added: bool  # else removed
+    type: int  # an ItemType
+    id: int
+    id_bytes: int = 1  # or 4
+
+    def encode(self) -> bytes:
+        if not is_one_of(self.id_bytes, (1, 4)):
+            raise LocalProtocolError(f"The ID in Spied has 1 or 4 bytes, not {self.id_bytes!r:.200}.")
+        id_numbers = _SPIED_IDS[self.id_bytes]
+        return (
+            _IS_ADDED.pack(self.is_added, "is_added of Spied")
+            + _TYPE.pack(self.type, "type of Spied")
+            + id_numbers.pack(self.id, "id of Spied")
+        )
+
+    @classmethod
+    def read(cls, reader: Reader) -> "Spied":
+        id_bytes = reader.remaining - 2
+        id_numbers = _SPIED_IDS.get(id_bytes)
+        if id_numbers is None:
+            raise MisfitError(f"it has {reader.remaining} bytes, and 3 or 6 are allowed")
+        is_added, kind = _IS_ADDED.read(reader, "is_added"), _TYPE.read(reader, "type")
+        return cls(is_added, kind, id_numbers.read(reader, "id"), id_bytes)
+
+
+@dataclass(frozen=True, slots=True)
+class Configured(Response):
+    """CONFIGED (8): the configuration. A step lasts speed / frequency simulated seconds.
+
+    With `non_real_time` steps follow each other as fast as they can, and still last that long.
+    """
+
+    ID = 8
+    frequency: Float64  # steps per second of the wall clock
+    speed: Float64  # simulated seconds per second of the wall clock
+    non_real_time: Flag
+    use_desired_thrusters: Flag
+
+
+@dataclass(frozen=True, slots=True)
+class GetConfig(Request):
+    """CONFIG (17): get the configuration."""
+
+    ID = 17
+    NAME = "CONFIG"
+    ANSWER = Configured
+
+
+@dataclass(frozen=True, slots=True)
+class Reassure(Request):
+    """REASSURE (33): answered with OK, always."""
+
+    ID = 33
+    NAME = "REASSURE"
+    ANSWER = Ok
+
+
+@dataclass(frozen=True, slots=True)
+class Run(Request):
+    """RUN (254): unpause the world. Completed follows the last of a limited number of steps."""
+
+    ID = 254
+    NAME = "RUN"
+    ANSWER = Ok
+    steps: UInt64 = 0  # 0: forever
+
+
+@dataclass(frozen=True, slots=True)
+class Pause(Request):
+    """PAUSE (255): pause the world. The Run that this ends is not followed by Completed."""
+
+    ID = 255
+    NAME = "PAUSE"
+    ANSWER = Ok
+
+
+# Extended attributes: named bytes of entities.
+
+
+@dataclass(frozen=True, slots=True)
+class ExtendedAttribute(Message):
+    """A name and its bytes, whose meaning is up to the clients."""
+
+    key: Key  # at most 255 bytes
+    data: Data
+
+
+ExtendedAttributes = Annotated[tuple[ExtendedAttribute, ...], ListOf("B", ExtendedAttribute)]
+
+
+@dataclass(frozen=True, slots=True)
+class SetExtended(Request):
+    """EXSET (19): add or change an attribute. Error 0: no such entity."""
+
+    ID = 19
+    NAME = "EXSET"
+    ANSWER = Ok
+    id: UInt32
+    key: Key
+    data: Data
+
+    @property
+    def texts(self) -> tuple[str | bytes, ...]:
+        return (self.key, self.data)
+
+
+@dataclass(frozen=True, slots=True)
+class ExtendedGot(Response):
+    """EXGOT (9): the value of an attribute."""
+
+    ID = 9
+    key: Key
+    data: Data
+
+
+@dataclass(frozen=True, slots=True)
+class GetExtended(Request):
+    """EXGET (20): get an attribute. Answered with an Error if the entity lacks the key."""
+
+    ID = 20
+    NAME = "EXGET"
+    ANSWER = ExtendedGot
+    id: UInt32
+    key: Key
+
+    @property
+    def texts(self) -> tuple[str | bytes, ...]:
+        return (self.key,)
+
+    def is_answered_by(self, response: Response) -> bool:
+        return isinstance(response, ExtendedGot) and response.key == self.key
+
+
+@dataclass(frozen=True, slots=True)
+class StreamExtended(Request):
+    """EXSTREAM (21): send ExtendedData after every `period` steps."""
+
+    ID = 21
+    NAME = "EXSTREAM"
+    IS_KNOWN_TO_CUAUV = False
+    ANSWER = Added
+    ADDS = ItemType.EXTENDED_STREAM
+    id: UInt32
+    period: UInt32  # steps
+    keys: Annotated[tuple[str, ...], ListOf("B", Key)]  # at most 255
+
+
+@dataclass(frozen=True, slots=True)
+class ExtendedData(Response):
+    """EXDATA (135): extended attributes of an entity after a step."""
+
+    ID = 135
+    id: UInt32  # of the stream
+    attributes: ExtendedAttributes  # at most 255
+
+
+# Entities: the rigid bodies of the world, and their attributes. Numbers are as the wire has them: SI units, quaternions
+# as w, x, y, z, the world north-east-down. x, v and a are in the world frame, w in the frame of the model.
+
+
+class Attribute(IntEnum):
+    """The built-in attributes of an entity."""
+
+    POSITION = 0  # x, m, world
+    VELOCITY = 1  # v, m/s, world
+    ACCELERATION = 2  # a, m/s², world
+    ORIENTATION = 3  # q, from the model (Set) or the body (Get, streams) to the world
+    ANGULAR_VELOCITY = 4  # w, rad/s, model
+    CORPOREAL = 5
+
+
+#: A vector or quaternion, a bool for CORPOREAL, and bytes for an attribute that the document does not have.
+AttributeValue = tuple[float, ...] | bool | bytes
+
+#: How the values of the attributes are laid out.
+VALUES: dict[int, Numbers] = {
+    Attribute.POSITION: Numbers("d", 3),
+    Attribute.VELOCITY: Numbers("d", 3),
+    Attribute.ACCELERATION: Numbers("d", 3),
+    Attribute.ORIENTATION: Numbers("d", 4),
+    Attribute.ANGULAR_VELOCITY: Numbers("d", 3),
+    Attribute.CORPOREAL: Numbers("?"),
+}
+_Value = Annotated[AttributeValue, Choice("attribute", VALUES, otherwise=Bytes())]
+
+
+@dataclass(frozen=True, slots=True)
+class EntitiesListed(Response):
+    """ELISTED (3): the IDs of all entities."""
+
+    ID = 3
+    ids: Ids
+
+
+@dataclass(frozen=True, slots=True)
+class ListEntities(Request):
+    """ELIST (1): list entities."""
+
+    ID = 1
+    NAME = "ELIST"
+    ANSWER = EntitiesListed
+
+
+@dataclass(frozen=True, slots=True)
+class AddEntity(Request):
+    """EADD (2): add an entity."""
+
+    ID = 2
+    NAME = "EADD"
+    ANSWER = Added
+    ADDS = ItemType.ENTITY
+    mass: Float64  # kg
+    radius: Float64  # m, of the sphere that triggers and cameras take it for
+    inertia: Vector  # kg m², about the axes of the body frame
+    body_to_model: Quaternion  # btom_rq, the body frame in the model frame
+    position: Vector  # m, world
+    orientation: Quaternion  # of the body frame in the world, as GetEntity gives it and unlike what SetEntity takes
+    corporeal: Flag = True  # else forces don't act on it, and it moves with its velocity alone
+    attributes: ExtendedAttributes = ()  # at most 255
+
+    @property
+    def texts(self) -> tuple[str | bytes, ...]:
+        return tuple(text for attribute in self.attributes for text in (attribute.key, attribute.data))
+
+
+@dataclass(frozen=True, slots=True)
+class SetEntity(Request):
+    """ESET (3): set an attribute. Error 0: there is no such entity; 1: there is no such attribute."""
+
+    ID = 3
+    NAME = "ESET"
+    ANSWER = Ok
+    id: UInt32
+    attribute: UInt8  # an Attribute
+    value: _Value
+
+
+@dataclass(frozen=True, slots=True)
+class EntityGot(Response):
+    """EGOT (4): the value of an attribute."""
+
+    ID = 4
+    attribute: UInt8  # an Attribute
+    value: _Value
+
+
+@dataclass(frozen=True, slots=True)
+class GetEntity(Request):
+    """EGET (4): ask for an attribute. Error 0: there is no such entity; 1: there is no such attribute.
+
+    The document's struct ends with a `data` that has no meaning in a question. Programs neither send nor accept it,
+    and so do we.
+    """
+
+    ID = 4
+    NAME = "EGET"
+    ANSWER = EntityGot
+    id: UInt32
+    attribute: UInt8  # an Attribute
+
+    def is_answered_by(self, response: Response) -> bool:
+        return isinstance(response, EntityGot) and response.attribute == self.attribute
+
+
+# Streams of entity attributes: most of the traffic, so the bodies of each stream are read by one struct.
+
+
+_ID_AND_COUNT = struct.Struct(">IB")
+_ATTRIBUTE = Numbers("B")
+
+
+@dataclass(frozen=True, slots=True)
+class StreamEntity(Request):
+    """ESTREAM (14): send EntityData after every `period` steps. Error 0: a bad attribute; 1: no such entity."""
+
+    ID = 14
+    NAME = "ESTREAM"
+    ANSWER = Added
+    ADDS = ItemType.ENTITY_STREAM
+    id: UInt32
+    period: UInt32  # steps; with 0 nothing is ever sent
+    attributes: Annotated[tuple[int, ...], ListOf("B", UInt8)]  # at most 255
+
+
+class EntityDataLayout:
+    """The body of EntityData for given attributes, as one struct.
+
+    Raises KeyError for an attribute that the document does not have, as its width is not known.
+    """
+
+    __slots__ = ("_attributes", "_expected", "_layout", "_marks", "_values")
+
+    def __init__(self, attributes: tuple[int, ...]) -> None:
+        self._attributes = attributes
+        form, places, marks, position = ">IB", [], [1], 2
+        for attribute in attributes:
+            value = VALUES[attribute]
+            form += f"B{value.form}"
+            marks.append(position)
+            first = position + 1
+            position = first + value.width
+            places.append(first if value.width == 1 else slice(first, position))
+        self._layout = struct.Struct(form)
+        self._values: Any = (
+            itemgetter(*places) if len(places) > 1 else lambda numbers: tuple(map(numbers.__getitem__, places))
+        )
+        self._marks = itemgetter(*marks)  # where the number of attributes and their IDs are
+        self._expected = (len(attributes), *attributes) if attributes else 0
+
+    @property
+    def size(self) -> int:
+        """The size of the body, bytes."""
+        return self._layout.size
+
+    def decode(self, buffer: bytes | bytearray, start: int) -> "EntityData | None":
+        """Decode a body of this size from `start`; return None if it has other attributes."""
+        numbers = self._layout.unpack_from(buffer, start)
+        if self._marks(numbers) != self._expected:
+            return None
+        return EntityData(numbers[0], self._attributes, self._values(numbers))
+
+    def encode(self, stream: int, values: Sequence[AttributeValue]) -> bytes:
+        """Return the body. Raises LocalProtocolError for values that don't fit the attributes."""
+        if not isinstance(values, tuple | list) or len(values) != len(self._attributes):
+            raise LocalProtocolError(f"The values for {len(self._attributes)} attributes are {values!r:.200}.")
+        numbers: list[Any] = [stream, len(values)]
+        for attribute, value in zip(self._attributes, values, strict=True):
+            numbers.append(attribute)
+            numbers.extend(VALUES[attribute].flat(value, f"value of attribute {attribute}"))
+        return pack(self._layout, numbers, "EntityData")
+
+
+@lru_cache(maxsize=256)
+def entity_data_layout(attributes: tuple[int, ...]) -> EntityDataLayout:
+    """Return the cached layout for some attributes. Raises KeyError."""
+    return EntityDataLayout(attributes)
+
+
+@dataclass(frozen=True, slots=True)
+class EntityData(Response):
+    """EDATA (129): the attributes of an entity after a step, in the order of the request."""
+
+    ID = 129
+    id: int  # of the stream
+    attributes: tuple[int, ...]  # each an Attribute
+    values: tuple[AttributeValue, ...]
+
+    def encode(self) -> bytes:
+        try:
+            layout = entity_data_layout(tuple(self.attributes))
+        except (KeyError, TypeError) as error:
+            raise LocalProtocolError(
+                f"The attributes of EntityData are {self.attributes!r:.200}; there are 0 to {max(VALUES)}."
+            ) from error
+        return layout.encode(self.id, self.values)
+
+    @classmethod
+    def read(cls, reader: Reader) -> "EntityData":
+        """Decode a body with any attributes. The connection has a faster way for known streams."""
+        stream, count = reader.numbers(_ID_AND_COUNT)
+        attributes, values = [], []
+        for _ in range(count):
+            attribute = _ATTRIBUTE.read(reader, "attribute")
+            if attribute not in VALUES:
+                raise MisfitError(f"there is no attribute {attribute}, so its size is unknown")
+            attributes.append(attribute)
+            values.append(VALUES[attribute].read(reader, "value"))
+        return cls(stream, tuple(attributes), tuple(values))
+
+
+# Cameras: they see where entities appear, not what they look like. The document leaves some bodies open, and no known
+# server implements those. They are laid out here in its style: CLIST is empty, and answered with type 11, which the
+# document leaves free, as no response of its own lists cameras; CVIEW is the ID of a camera and of an entity, and CGOT
+# has what CDATA has after the ID of the stream; CBCAST is what the document describes as CBSTART, the ID of a camera.
+
+
+class CameraAttribute(IntEnum):
+    """The attributes of a camera."""
+
+    ORIENTATION = 0  # q
+    POSITION = 1  # x, m
+    FOCAL_LENGTH = 2  # f
+    ENABLED = 3
+
+
+#: A quaternion or vector, a float for FOCAL_LENGTH, a bool for ENABLED, bytes for attributes that don't exist.
+CameraValue = tuple[float, ...] | float | bool | bytes
+
+_VALUES = {
+    CameraAttribute.ORIENTATION: Numbers("d", 4),
+    CameraAttribute.POSITION: Numbers("d", 3),
+    CameraAttribute.FOCAL_LENGTH: Numbers("d"),
+    CameraAttribute.ENABLED: Numbers("?"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class CamerasListed(Response):
+    """Type 11: the IDs of all cameras."""
+
+    ID = 11
+    ids: Ids
+
+
+@dataclass(frozen=True, slots=True)
+class ListCameras(Request):
+    """CLIST (9): list cameras."""
+
+    ID = 9
+    NAME = "CLIST"
+    IS_KNOWN_TO_CUAUV = False
+    ANSWER = CamerasListed
+
+
+@dataclass(frozen=True, slots=True)
+class AddCamera(Request):
+    """CADD (10): attach a camera to an entity. Error 0: there is no such entity."""
+
+    ID = 10
+    NAME = "CADD"
+    ANSWER = Added
+    ADDS = ItemType.CAMERA
+    entity: UInt32
+    orientation: Quaternion  # of the camera in the entity's model frame
+    position: Vector  # m, in the entity's model frame
+    focal_length: Float64
+    enabled: Flag = True  # else its streams are silent
+
+
+@dataclass(frozen=True, slots=True)
+class SetCamera(Request):
+    """CSET (11): set an attribute of a camera. Error 0: there is no such camera; 1: there is no such attribute.
+
+    The CUAUV server takes an orientation and a position to be in the entity's body frame here, other than in CADD.
+    """
+
+    ID = 11
+    NAME = "CSET"
+    ANSWER = Ok
+    id: UInt32
+    attribute: UInt8  # a CameraAttribute
+    value: Annotated[CameraValue, Choice("attribute", _VALUES, otherwise=Bytes())]
+
+
+@dataclass(frozen=True, slots=True)
+class CameraGot(Response):
+    """CGOT (7): where an entity appears; as CameraData, without a stream."""
+
+    ID = 7
+    x: Float32
+    y: Float32
+    radius: Float32
+    depth: Float32  # m
+
+
+@dataclass(frozen=True, slots=True)
+class ViewCamera(Request):
+    """CVIEW (12): get where an entity appears."""
+
+    ID = 12
+    NAME = "CVIEW"
+    IS_KNOWN_TO_CUAUV = False
+    ANSWER = CameraGot
+    id: UInt32
+    target: UInt32  # the ID of an entity
+
+
+@dataclass(frozen=True, slots=True)
+class StreamCamera(Request):
+    """CSTREAM (15): send CameraData after every `period` steps.
+
+    Error 0: there is no such camera; 1: there is no such target; 2: the camera is on it.
+    """
+
+    ID = 15
+    NAME = "CSTREAM"
+    ANSWER = Added
+    ADDS = ItemType.CAMERA_STREAM
+    id: UInt32
+    period: UInt32  # steps; with 0 nothing is ever sent
+    target: UInt32  # the ID of the entity to look for
+
+
+@dataclass(frozen=True, slots=True)
+class CameraData(Response):
+    """CDATA (130): where an entity appears on the screen.
+
+    (0, 0) is straight ahead, x grows to the right and y downwards.
+    """
+
+    ID = 130
+    id: UInt32  # of the stream
+    x: Float32
+    y: Float32
+    radius: Float32  # apparent; 0 when it can't be seen
+    depth: Float32  # m, along the camera's x axis
+
+
+@dataclass(frozen=True, slots=True)
+class BroadcastCamera(Request):
+    """CBCAST (16): start a broadcast to shared memory."""
+
+    ID = 16
+    NAME = "CBCAST"
+    IS_KNOWN_TO_CUAUV = False
+    ANSWER = Added
+    ADDS = ItemType.CAMERA_BROADCAST
+    id: UInt32
+
+
+# Triggers: they report events in the world.
+
+
+class TriggerType(IntEnum):
+    """The documented types of triggers."""
+
+    COLLISION = 0
+    SWEEP_COLLISION = 1
+    BYTECODE = 2
+    PATH = 3
+
+
+@dataclass(frozen=True, slots=True)
+class CollisionTrigger(Message):
+    """Two entities are within a distance after a step."""
+
+    TYPE: ClassVar[TriggerType] = TriggerType.COLLISION
+    a: UInt32
+    b: UInt32
+    distance: Float64  # m; negative: the sum of their radii
+
+
+@dataclass(frozen=True, slots=True)
+class SweepCollisionTrigger(Message):
+    """Two entities touch at any time during a step."""
+
+    TYPE: ClassVar[TriggerType] = TriggerType.SWEEP_COLLISION
+    a: UInt32
+    b: UInt32
+
+
+@dataclass(frozen=True, slots=True)
+class BytecodeTrigger(Message):
+    """A program for an undocumented machine."""
+
+    TYPE: ClassVar[TriggerType] = TriggerType.BYTECODE
+    code: Data
+
+
+@dataclass(frozen=True, slots=True)
+class PathTrigger(Message):
+    """An entity moves between two points without leaving the line between them."""
+
+    TYPE: ClassVar[TriggerType] = TriggerType.PATH
+    entity: UInt32
+    start: Vector  # m, world
+    end: Vector  # m, world
+    distance: Float64  # m, how close it has to be
+
+
+@dataclass(frozen=True, slots=True)
+class UnknownTrigger(Message):
+    """A trigger of an undocumented type, whose configuration is the rest of the body."""
+
+    type: int
+    configuration: RestOfBody
+
+
+#: What the document has.
+Trigger = CollisionTrigger | SweepCollisionTrigger | BytecodeTrigger | PathTrigger
+_TRIGGERS: dict[int, type[Trigger]] = {
+    kind.TYPE: kind for kind in (CollisionTrigger, SweepCollisionTrigger, BytecodeTrigger, PathTrigger)
+}
+
+
+class _TriggerLayout(Layout):
+    """The type of a trigger, then its configuration."""
+
+    _type = Numbers("B")
+
+    def pack(self, value: Any, meaning: str) -> bytes:
+        if isinstance(value, Trigger):
+            return self._type.pack(value.TYPE, meaning) + value.encode()
+        if not isinstance(value, UnknownTrigger) or value.type in tuple(_TRIGGERS):
+            raise LocalProtocolError(f"The {meaning} is {value!r:.200}, and has to be a trigger or of an unknown type.")
+        return self._type.pack(value.type, f"type of the {meaning}") + value.encode()
+
+    def read(self, reader: Reader, meaning: str) -> Any:
+        kind = self._type.read(reader, meaning)
+        trigger = _TRIGGERS.get(kind)
+        return trigger.read(reader) if trigger else UnknownTrigger(kind, reader.take(reader.remaining, meaning))
+
+
+@dataclass(frozen=True, slots=True)
+class AddTrigger(Request):
+    """TADD (13): add a trigger, whose events are sent to this client.
+
+    Error 0: there are no triggers of this type. For collisions 1: an entity with itself; 2, 3: there is no entity a,
+    no entity b. For paths 1: there is no such entity; 2: the distance is not above 0.
+    """
+
+    ID = 13
+    NAME = "TADD"
+    ANSWER = Added
+    ADDS = ItemType.TRIGGER
+    trigger: Annotated[Trigger | UnknownTrigger, _TriggerLayout()]
+
+    @property
+    def is_implemented(self) -> bool:
+        """Whether the CUAUV server implements it: its answer to bytecode is of an undefined type."""
+        return not isinstance(self.trigger, BytecodeTrigger)
+
+
+@dataclass(frozen=True, slots=True)
+class Triggered(Response):
+    """TRIGGERED (128): a trigger has become active."""
+
+    ID = 128
+    id: UInt32
+
+
+@dataclass(frozen=True, slots=True)
+class Untriggered(Response):
+    """UNTRIGGERED (131): a trigger is no longer active."""
+
+    ID = 131
+    id: UInt32
+
+
+@dataclass(frozen=True, slots=True)
+class PathStarted(Response):
+    """PSTART (132): an entity has reached the start of a path."""
+
+    ID = 132
+    id: UInt32
+
+
+@dataclass(frozen=True, slots=True)
+class PathFailed(Response):
+    """PFAIL (133): an entity has left a path before its end."""
+
+    ID = 133
+    id: UInt32
+
+
+@dataclass(frozen=True, slots=True)
+class PathEnded(Response):
+    """PEND (134): an entity has reached the end of a path."""
+
+    ID = 134
+    id: UInt32
+
+
+# Objects: the forces and engines that act on entities. The document gives the body of OADD alone, and no known server
+# implements the others. OCLASSES and OLIST are empty; OCLASSES is answered with type 10, which the document leaves
+# free, as no response of its own can carry names; OSET and OGET name an object and an attribute, of which 0 is what the
+# class takes in OADD.
+
+
+PARAMETERS = 0  # the attribute of an object that holds what its class takes in OADD
+
+
+@dataclass(frozen=True, slots=True)
+class Turbulence(Message):
+    """What the class `turbulence` takes: a force and a torque in the world frame, on every corporeal entity.
+
+    Encoded, it is AddObject.data. The document names the numbers and does not explain them. The CUAUV server lets each
+    component walk: it starts at zero, changes in each step at a rate drawn evenly from between two rates, and is kept
+    between its bounds a and b. So equal bounds make it constant, whatever the rates, and rates of one sign drive it to
+    a bound.
+    """
+
+    CLASS: ClassVar[str] = "turbulence"
+    force_a: Vector  # lowest, N
+    force_b: Vector  # highest, N
+    force_rate_a: Float64  # fda, lowest, N/s
+    force_rate_b: Float64  # fdb, highest, N/s
+    torque_a: Vector  # lowest, N m
+    torque_b: Vector  # highest, N m
+    torque_rate_a: Float64  # tda, lowest, N m/s
+    torque_rate_b: Float64  # tdb, highest, N m/s
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectClassesListed(Response):
+    """Type 10: the classes of objects that can be added."""
+
+    ID = 10
+    names: Annotated[tuple[str, ...], ListOf("I", Name)]
+
+
+@dataclass(frozen=True, slots=True)
+class ListObjectClasses(Request):
+    """OCLASSES (5): list the classes of objects that can be added."""
+
+    ID = 5
+    NAME = "OCLASSES"
+    IS_KNOWN_TO_CUAUV = False
+    ANSWER = ObjectClassesListed
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectsListed(Response):
+    """OLISTED (5): the IDs of all objects."""
+
+    ID = 5
+    ids: Ids
+
+
+@dataclass(frozen=True, slots=True)
+class ListObjects(Request):
+    """OLIST (6): list objects."""
+
+    ID = 6
+    NAME = "OLIST"
+    IS_KNOWN_TO_CUAUV = False
+    ANSWER = ObjectsListed
+
+
+@dataclass(frozen=True, slots=True)
+class AddObject(Request):
+    """OADD (7): add an object of a class. The data extend to the end of the body."""
+
+    ID = 7
+    NAME = "OADD"
+    ANSWER = Added
+    ADDS = ItemType.OBJECT
+    class_name: Name
+    data: RestOfBody
+
+    @property
+    def texts(self) -> tuple[str | bytes, ...]:
+        return (self.class_name,)
+
+
+@dataclass(frozen=True, slots=True)
+class SetObject(Request):
+    """OSET (8): set an attribute of an object."""
+
+    ID = 8
+    NAME = "OSET"
+    IS_KNOWN_TO_CUAUV = False
+    ANSWER = Ok
+    id: UInt32
+    attribute: UInt8
+    data: RestOfBody
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectGot(Response):
+    """OGOT (6): an attribute of an object."""
+
+    ID = 6
+    attribute: UInt8
+    data: RestOfBody
+
+
+@dataclass(frozen=True, slots=True)
+class GetObject(Request):
+    """OGET (18): get an attribute of an object."""
+
+    ID = 18
+    NAME = "OGET"
+    IS_KNOWN_TO_CUAUV = False
+    ANSWER = ObjectGot
+    id: UInt32
+    attribute: UInt8 = PARAMETERS
+
+    def is_answered_by(self, response: Response) -> bool:
+        return isinstance(response, ObjectGot) and response.attribute == self.attribute
+
+
+# The two ends of a connection.
+
+
+DEFAULT_PORT = 7772
+TCP_PORT = DEFAULT_PORT  # its name of old
+VEHICLE = 0  # the ID of the entity that is there from the start
+MAX_BODY_BYTES = 16 << 20  # of what is read
+MAX_REQUEST_BYTES = 1024  # of the body of a request: the CUAUV server closes on a longer one
+MAX_OUTSTANDING = 1024  # requests without an answer
+
+
+def _by_id(base: type[Any]) -> dict[int, Any]:
+    """Return all requests or responses above, by type ID."""
+    things: list[Any] = [thing for thing in globals().values() if isinstance(thing, type)]
+    return {kind.ID: kind for kind in things if issubclass(kind, base) and kind is not base}
+
+
+REQUESTS: dict[int, type[Request]] = _by_id(Request)
+RESPONSES: dict[int, type[Response]] = _by_id(Response)
+
+_HEADER = struct.Struct(">BI")  # type ID, bytes of the body
+_STREAM_ID = struct.Struct(">I")
+_MAX_KNOWN_STREAMS = 1024  # more than that, and the peer makes them up
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """The server's answer to a request."""
+
+    request: Request
+    response: Response  # of the request's ANSWER, or Error
+
+
+def frame(message: Message) -> bytes:
+    """Return a message with its header, for any connection. Raises LocalProtocolError if it can't be encoded.
+
+    What a server sends to many clients needs to be framed only once.
+    """
+    body = message.encode()
+    if len(body) > MAX_BODY_BYTES:
+        raise LocalProtocolError(f"{type(message).__name__} has {len(body)} bytes, and {MAX_BODY_BYTES} are allowed.")
+    return _HEADER.pack(message.ID, len(body)) + body
+
+
+class _Connection(StreamConnection[EventT]):
+    """The base of both roles."""
+
+    _header = _HEADER
+    _kinds: ClassVar[dict[int, Any]]
+
+    def __init__(self, max_body_bytes: int) -> None:
+        super().__init__()
+        self._max_body_bytes = max_body_bytes
+        self._layouts: dict[int, EntityDataLayout] = {}  # of the last EntityData, by stream
+
+    def _measure(self, *header: int) -> tuple[str, int]:
+        kind, length = header
+        message = self._kinds.get(kind)
+        if message is None:
+            raise self._fail(f"sent a message of type {kind}, which it does not have")
+        if length != message.BODY_BYTES:
+            if message.BODY_BYTES is not None:
+                raise self._fail(f"sent {message.__name__} with {length} bytes instead of {message.BODY_BYTES}")
+            if length > self._max_body_bytes:
+                raise self._fail(f"sent {message.__name__} with {length} bytes; {self._max_body_bytes} are allowed")
+        return message.__name__, length
+
+    def _read_message(self, header: tuple[int, ...], start: int, end: int) -> Any:
+        kind, length = header
+        if kind != EntityData.ID or self._kinds is REQUESTS:
+            return self._kinds[kind].decode(bytes(memoryview(self._buffer)[start:end]))
+        if length >= _STREAM_ID.size:
+            layout = self._layouts.get(_STREAM_ID.unpack_from(self._buffer, start)[0])
+            if layout and layout.size == length and (known := layout.decode(self._buffer, start)):
+                return known
+        data = EntityData.decode(bytes(memoryview(self._buffer)[start:end]))
+        if len(self._layouts) >= _MAX_KNOWN_STREAMS:
+            self._layouts.clear()
+        self._layouts[data.id] = entity_data_layout(data.attributes)
+        return data
+
+
+class ClientConnection(_Connection[Answer | Response | ConnectionClosed]):
+    """A client's side. `next_event` returns Answers in the order of the requests, and out-of-band messages.
+
+    A server closes the connection instead of answering a request that it rejects, so `outstanding` may be above 0 at
+    the end.
+    """
+
+    _peer = "simulator"
+    _kinds = RESPONSES
+
+    def __init__(
+        self,
+        *,
+        max_body_bytes: int = MAX_BODY_BYTES,
+        max_request_bytes: int = MAX_REQUEST_BYTES,
+        max_outstanding: int = MAX_OUTSTANDING,
+    ) -> None:
+        """`max_body_bytes` limits responses, `max_request_bytes` requests, both without headers."""
+        super().__init__(max_body_bytes)
+        self._max_request_bytes = max_request_bytes
+        self._max_outstanding = max_outstanding
+        self._requests: deque[Request] = deque()
+
+    @property
+    def outstanding(self) -> int:
+        """The number of pending requests."""
+        return len(self._requests)
+
+    @property
+    def oldest(self) -> Request | None:
+        """The request that the next answer is for."""
+        return self._requests[0] if self._requests else None
+
+    def next_event(self) -> Answer | Response | ConnectionClosed | NeedData:
+        """Return the next event, or NEED_DATA. Raises RemoteProtocolError, again at each call."""
+        event = super().next_event()
+        if type(event) is not EntityData and isinstance(event, Response) and event.is_in_band:
+            return self._answer(event)
+        return event
+
+    def send(self, request: Request) -> bytes:
+        """Return the bytes of a request, to be written at once: the CUAUV server can't read it in pieces.
+
+        Raises LocalProtocolError for what is not a request or does not fit the wire, for a body that is too long for
+        the server, and when too many requests are pending. Then nothing is to be sent, and no answer is expected.
+        """
+        if REQUESTS.get(getattr(request, "ID", -1)) is not type(request):
+            raise LocalProtocolError(f"A client does not send {type(request).__name__}.")
+        if len(self._requests) >= self._max_outstanding:
+            raise LocalProtocolError(
+                f"{len(self._requests)} requests wait for an answer; no more than {self._max_outstanding} may."
+            )
+        data = frame(request)
+        if len(data) - _HEADER.size > self._max_request_bytes:
+            raise LocalProtocolError(
+                f"{type(request).__name__} has {len(data) - _HEADER.size} bytes, "
+                f"and the simulator takes {self._max_request_bytes}."
+            )
+        self._requests.append(request)
+        return data
+
+    def _answer(self, response: Response) -> Answer:
+        if not self._requests:
+            raise self._fail(f"sent {type(response).__name__}, and nothing had been asked")
+        request = self._requests[0]
+        if not isinstance(response, Error) and not (
+            isinstance(response, request.ANSWER) and request.is_answered_by(response)
+        ):
+            raise self._fail(f"answered {request!r} with {response!r}"[:1000])
+        self._requests.popleft()
+        return Answer(request, response)
+
+
+class ServerConnection(_Connection[Request | ConnectionClosed]):
+    """The server's side, for one client. `next_event` returns requests, each to be answered in order."""
+
+    _peer = "client"
+    _kinds = REQUESTS
+
+    def __init__(self, *, max_body_bytes: int = MAX_BODY_BYTES) -> None:
+        """`max_body_bytes` limits requests, without headers; the CUAUV server's limit is MAX_REQUEST_BYTES."""
+        super().__init__(max_body_bytes)
+        self._requests: deque[Request] = deque()
+
+    @property
+    def outstanding(self) -> int:
+        """The number of requests to answer."""
+        return len(self._requests)
+
+    def next_event(self) -> Request | ConnectionClosed | NeedData:
+        """Return the next event, or NEED_DATA.
+
+        Raises RemoteProtocolError, again at each call, for what the document does not allow, a request that it does
+        not have included. The CUAUV server closes then, without an answer.
+        """
+        event = super().next_event()
+        if isinstance(event, Request):
+            self._requests.append(event)
+        return event
+
+    def send(self, response: Response) -> bytes:
+        """Return the bytes of a response.
+
+        Raises LocalProtocolError for what is not a response or does not fit the wire, and for an answer of the wrong
+        type for the oldest pending request.
+        """
+        kind = type(response)
+        if RESPONSES.get(getattr(response, "ID", -1)) is not kind:
+            raise LocalProtocolError(f"A simulator does not send {kind.__name__}.")
+        if not response.is_in_band:
+            return frame(response)
+        if not self._requests:
+            raise LocalProtocolError(f"{kind.__name__} is an answer, and nothing has been asked.")
+        request = self._requests[0]
+        if kind is not Error and not (kind is request.ANSWER and request.is_answered_by(response)):
+            raise LocalProtocolError(f"{response!r} is not an answer to {request!r}.")
+        data = frame(response)
+        self._requests.popleft()
+        return data

@@ -1,0 +1,509 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A simulator's side of the conversation: a client's connection, and the answer to each of its requests.
+
+The CUAUV server deviates from the document. `Quirks.REAL` follows it; docs/simulator.md lists how it differs.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any, cast
+
+from drone_bridge.motion.wxyz import IDENTITY, Vector, WxyzQuaternion, multiply, rotate, unit
+from drone_bridge.simulator import codec as wire
+from drone_bridge.simulator.codec import ItemType
+from drone_bridge.simulator.device.world import (
+    INVALID,
+    NAMES,
+    UNSUPPORTED,
+    Camera,
+    CameraStream,
+    Client,
+    Collision,
+    EntityStream,
+    ExtendedStream,
+    Item,
+    Path,
+    RefusedError,
+    RunControl,
+    SweepCollision,
+    Timing,
+    World,
+)
+
+
+class Quirks(str, Enum):
+    """Which deviations from the document to follow."""
+
+    NONE = "none"  # as the document says
+    REAL = "real"  # as the CUAUV server, as far as known
+
+
+def reason_to_hang_up(request: wire.Request) -> str | None:
+    """Return why the CUAUV server closes the connection on a valid request, None if it does not."""
+    if not request.IS_KNOWN_TO_CUAUV:
+        return f"it has sent {type(request).__name__}, which the CUAUV server does not know"
+    if not all(request.texts):
+        return f"it has sent {type(request).__name__} with an empty string, which the CUAUV server can't read"
+    return None
+
+
+# A client's connection: bytes in, requests out, and messages to be written.
+
+
+MAX_UNREAD_BYTES = 4 << 20  # queued for a client, which is dropped beyond that
+_HEADER_BYTES = 5
+
+
+class HangUpError(Exception):
+    """The connection to this client is closed; the text is the reason."""
+
+
+class ServedClient:
+    """The requests of one client and the messages to it. A Client of the world's items."""
+
+    def __init__(self, quirks: Quirks = Quirks.NONE) -> None:
+        self.is_real = quirks is Quirks.REAL
+        self.protocol = (
+            wire.ServerConnection(max_body_bytes=wire.MAX_REQUEST_BYTES) if self.is_real else wire.ServerConnection()
+        )
+        self.drop_reason: str | None = None  # set when the client is to be dropped
+        self._waiting: list[bytes] = []
+        self._waiting_bytes = 0
+
+    # Received.
+
+    def receive(self, data: bytes | memoryview) -> None:
+        self.protocol.receive_data(data)
+
+    def receive_eof(self) -> None:
+        self.protocol.receive_eof()
+
+    def next_request(self) -> wire.Request | None:
+        """Return the next request, or None until more is received or the client has closed.
+
+        Raises RemoteProtocolError, and HangUpError for requests on which the CUAUV server closes the connection.
+        """
+        event = self.protocol.next_event()
+        if not isinstance(event, wire.Request):
+            if self.is_real and self.protocol.inside_message:
+                raise HangUpError("it has sent a request in pieces")
+            return None
+        if self.is_real and (reason := reason_to_hang_up(event)):
+            raise HangUpError(reason)
+        return event
+
+    # Sent.
+
+    @property
+    def unread_bytes(self) -> int:
+        """How much is queued for the client."""
+        return self._waiting_bytes
+
+    def post(self, response: wire.Response) -> None:
+        """Queue a message that answers no request."""
+        if not self.drop_reason:  # else do not even encode it
+            self.queue(wire.frame(response))
+
+    def answer(self, response: wire.Response) -> None:
+        """Queue the answer to the oldest request."""
+        self.queue(self.protocol.send(response))
+
+    def queue(self, message: bytes) -> None:
+        """Queue a message, or mark the client to be dropped if too much is queued already."""
+        if self.drop_reason:
+            return
+        if self.unread_bytes > MAX_UNREAD_BYTES:
+            self.drop_reason = f"it has left more than {MAX_UNREAD_BYTES} bytes unread"
+            self._waiting.clear()
+            return
+        self._waiting.append(message)
+        self._waiting_bytes += len(message)
+
+    def take(self) -> list[bytes]:
+        """Return what is to be written, in pieces as the CUAUV server sends them: headers and bodies separately."""
+        messages, self._waiting, self._waiting_bytes = self._waiting, [], 0
+        if not self.is_real:
+            return [b"".join(messages)] if messages else []
+        pieces = []
+        for message in messages:
+            pieces += [message[:_HEADER_BYTES], message[_HEADER_BYTES:]]
+        return [piece for piece in pieces if piece]
+
+
+# The answers.
+
+
+NO_ENTITY = "No entity with given ID."  # as the CUAUV server says
+NO_EXTENDED = "No extended entity attribute with given key."  # as well
+
+
+@dataclass(slots=True)
+class Context:
+    """What request handlers work on."""
+
+    world: World
+    control: RunControl
+    timing: Timing
+    is_real: bool = False  # follow the CUAUV server where it differs from the document
+    objects_added: int = 0  # by clients
+
+
+Handler = Callable[[Context, Client, Any], wire.Response]
+
+
+def expect(context: Context, kind: ItemType, number: int, code: int = 0) -> None:
+    """Raise RefusedError with this code unless the item exists."""
+    if not context.world.has(kind, number):
+        raise RefusedError(code, NO_ENTITY if kind is ItemType.ENTITY else f"There is no {NAMES[kind]} {number}.")
+
+
+# The world.
+
+
+def get_config(context: Context, client: Client, request: wire.GetConfig) -> wire.Response:
+    """Return how fast the world runs."""
+    timing = context.timing
+    return wire.Configured(timing.frequency, timing.speed, timing.is_non_real_time, False)
+
+
+def run(context: Context, client: Client, request: wire.Run) -> wire.Response:
+    """Run. Error 0 while running."""
+    context.control.run(request.steps)
+    return wire.Ok()
+
+
+def pause(context: Context, client: Client, request: wire.Pause) -> wire.Response:
+    """Pause. Error 0 while paused."""
+    context.control.pause()
+    return wire.Ok()
+
+
+def remove(context: Context, client: Client, request: wire.Remove) -> wire.Response:
+    """Remove an item and those that depend on it. Error 0: no such item; 1: no such type."""
+    if request.type not in NAMES:
+        raise RefusedError(1, f"There is no item type {request.type}, only 0 to {max(NAMES)}.")
+    key = ItemType(request.type), request.id
+    expect(context, *key)
+    context.world.remove(key)
+    return wire.Ok()
+
+
+# Entities.
+
+
+def add_entity(context: Context, client: Client, request: wire.AddEntity) -> wire.Response:
+    """Add an entity, whose attitude is that of the body frame. Error 0: impossible values."""
+    try:
+        number = context.world.add_entity(request)
+    except ValueError as error:
+        raise RefusedError(0, str(error)) from error
+    return wire.Added(ItemType.ENTITY, number)
+
+
+def set_entity(context: Context, client: Client, request: wire.SetEntity) -> wire.Response:
+    """Set an attribute. Error 0: no such entity; 1: no such attribute."""
+    expect(context, ItemType.ENTITY, request.id)
+    expect_attribute(request.attribute, code=1)
+    try:
+        context.world.scene.set_attribute(request.id, request.attribute, request.value)
+    except ValueError as error:
+        raise RefusedError(INVALID, str(error)) from error
+    return wire.Ok()
+
+
+def get_entity(context: Context, client: Client, request: wire.GetEntity) -> wire.Response:
+    """Return an attribute. Errors as for setting one."""
+    expect_attribute(request.attribute, code=1)
+    expect(context, ItemType.ENTITY, request.id)
+    return wire.EntityGot(request.attribute, context.world.scene.attribute(request.id, request.attribute))
+
+
+def set_extended(context: Context, client: Client, request: wire.SetExtended) -> wire.Response:
+    """Set an extended attribute. Error 0: no such entity."""
+    expect(context, ItemType.ENTITY, request.id)
+    context.world.extended_attributes.set(request.id, request.key, request.data)
+    return wire.Ok()
+
+
+def get_extended(context: Context, client: Client, request: wire.GetExtended) -> wire.Response:
+    """Return an extended attribute. Error 0: no such entity or attribute."""
+    expect(context, ItemType.ENTITY, request.id)
+    data = context.world.extended(request.id).get(request.key)
+    if data is None:
+        raise RefusedError(0, NO_EXTENDED)
+    return wire.ExtendedGot(request.key, data)
+
+
+def expect_attribute(attribute: int, code: int) -> None:
+    """Raise RefusedError with this code unless entities have such an attribute."""
+    if attribute not in tuple(wire.Attribute):
+        raise RefusedError(code, f"There is no attribute {attribute}, only 0 to {max(wire.Attribute)}.")
+
+
+# Objects.
+
+
+def add_object(context: Context, client: Client, request: wire.AddObject) -> wire.Response:
+    """Add an object. Error 0: no such class, or impossible data."""
+    classes = context.world.scene.object_classes
+    if request.class_name not in classes:
+        there = " and ".join(map(repr, classes)) or "none"
+        raise RefusedError(0, f"There is no class of objects {request.class_name[:50]!r}, only {there}.")
+    return wire.Added(ItemType.OBJECT, context.world.add_object(request.class_name, request.data))
+
+
+def set_object(context: Context, client: Client, request: wire.SetObject) -> wire.Response:
+    """Set an attribute of an object. Error 0: no such object; 1: no such attribute; 2: impossible value."""
+    expect(context, ItemType.OBJECT, request.id)
+    context.world.scene.set_object(request.id, request.attribute, request.data)
+    return wire.Ok()
+
+
+def get_object(context: Context, client: Client, request: wire.GetObject) -> wire.Response:
+    """Return an attribute of an object. Errors as for setting one."""
+    expect(context, ItemType.OBJECT, request.id)
+    return wire.ObjectGot(request.attribute, context.world.scene.object_data(request.id, request.attribute))
+
+
+# Cameras.
+
+
+def add_camera(context: Context, client: Client, request: wire.AddCamera) -> wire.Response:
+    """Add a camera to an entity's model frame. Error 0: no such entity."""
+    expect(context, ItemType.ENTITY, request.entity)
+    camera = Camera(
+        entity=request.entity,
+        q=_rotation(request.orientation),
+        x=_vector(request.position),
+        focal_length=_finite(request.focal_length),
+        is_enabled=request.enabled,
+        depends_on=frozenset({(ItemType.ENTITY, request.entity)}),
+    )
+    context.world.aim(camera)
+    return wire.Added(ItemType.CAMERA, context.world.add(ItemType.CAMERA, camera))
+
+
+def set_camera(context: Context, client: Client, request: wire.SetCamera) -> wire.Response:
+    """Set an attribute of a camera. Error 0: no such camera; 1: no such attribute."""
+    expect(context, ItemType.CAMERA, request.id)
+    camera, value = context.world.camera(request.id), request.value
+    # The CUAUV server takes these relative to the body frame, though it takes those of CADD relative to the model's.
+    from_frame = context.world.scene.body_to_model(camera.entity) if context.is_real else IDENTITY
+    if request.attribute == wire.CameraAttribute.ORIENTATION:
+        camera.q = multiply(from_frame, _rotation(cast(WxyzQuaternion, value)))
+    elif request.attribute == wire.CameraAttribute.POSITION:
+        camera.x = rotate(from_frame, _vector(cast(Vector, value)))
+    elif request.attribute == wire.CameraAttribute.FOCAL_LENGTH:
+        camera.focal_length = _finite(cast(float, value))
+    elif request.attribute == wire.CameraAttribute.ENABLED:
+        camera.is_enabled = bool(value)
+    else:
+        raise RefusedError(
+            1, f"There is no attribute {request.attribute} of cameras, only 0 to {max(wire.CameraAttribute)}."
+        )
+    return wire.Ok()
+
+
+def view_camera(context: Context, client: Client, request: wire.ViewCamera) -> wire.Response:
+    """Return where an entity appears. Errors as for a stream of it."""
+    _expect_view(context, request.id, request.target)
+    view = context.world.view(request.id, request.target)
+    return wire.CameraGot(view.x, view.y, view.radius, view.depth)
+
+
+def broadcast_camera(context: Context, client: Client, request: wire.BroadcastCamera) -> wire.Response:
+    """Add a broadcast, which has no effect, as there is no shared memory. Error 0: no such camera."""
+    expect(context, ItemType.CAMERA, request.id)
+    broadcast = Item(client=client, depends_on=frozenset({(ItemType.CAMERA, request.id)}))
+    return wire.Added(ItemType.CAMERA_BROADCAST, context.world.add(ItemType.CAMERA_BROADCAST, broadcast))
+
+
+def _expect_view(context: Context, camera: int, target: int) -> None:
+    expect(context, ItemType.CAMERA, camera)
+    expect(context, ItemType.ENTITY, target, code=1)
+    if context.world.camera(camera).entity == target:
+        raise RefusedError(2, f"Camera {camera} is on entity {target}, and so can't see it.")
+
+
+# Streams.
+
+
+def stream_camera(context: Context, client: Client, request: wire.StreamCamera) -> wire.Response:
+    """Add a camera stream. Error 0: no such camera; 1: no such entity; 2: the camera is on that entity."""
+    _expect_view(context, request.id, request.target)
+    stream = CameraStream(
+        client=client,
+        depends_on=frozenset({(ItemType.CAMERA, request.id), (ItemType.ENTITY, request.target)}),
+        period=request.period,
+        camera=request.id,
+        on=context.world.camera(request.id).entity,
+        target=request.target,
+    )
+    return wire.Added(ItemType.CAMERA_STREAM, context.world.add(ItemType.CAMERA_STREAM, stream))
+
+
+def stream_entity(context: Context, client: Client, request: wire.StreamEntity) -> wire.Response:
+    """Add an entity stream. Error 0: no such attribute; 1: no such entity."""
+    for attribute in request.attributes:
+        expect_attribute(attribute, code=0)
+    expect(context, ItemType.ENTITY, request.id, code=1)
+    stream = EntityStream(
+        client=client,
+        depends_on=frozenset({(ItemType.ENTITY, request.id)}),
+        period=request.period,
+        entity=request.id,
+        attributes=request.attributes,
+    )
+    return wire.Added(ItemType.ENTITY_STREAM, context.world.add(ItemType.ENTITY_STREAM, stream))
+
+
+def stream_extended(context: Context, client: Client, request: wire.StreamExtended) -> wire.Response:
+    """Add a stream of extended attributes. Error 0: the same key twice; 1: no such entity."""
+    if len(set(request.keys)) < len(request.keys):
+        raise RefusedError(0, "The keys must be distinct.")
+    expect(context, ItemType.ENTITY, request.id, code=1)
+    stream = ExtendedStream(
+        client=client,
+        depends_on=frozenset({(ItemType.ENTITY, request.id)}),
+        period=request.period,
+        entity=request.id,
+        keys=request.keys,
+    )
+    return wire.Added(ItemType.EXTENDED_STREAM, context.world.add(ItemType.EXTENDED_STREAM, stream))
+
+
+# Triggers.
+
+
+def add_trigger(context: Context, client: Client, request: wire.AddTrigger) -> wire.Response:
+    """Add a trigger.
+
+    Error 0: no such type. Collisions: 1: an entity with itself; 2, 3: no entity a, no entity b. Paths: 1: no such
+    entity; 2: the distance is not above 0.
+    """
+    asked = request.trigger
+    if isinstance(asked, wire.UnknownTrigger):
+        raise RefusedError(0, f"There is no type {asked.type} of triggers, only 0 to {max(wire.TriggerType)}.")
+    if isinstance(asked, wire.BytecodeTrigger):
+        raise RefusedError(UNSUPPORTED, f"The {len(asked.code)} bytes of bytecode were read, and are not run here.")
+    trigger = (
+        _path(context, client, asked) if isinstance(asked, wire.PathTrigger) else _collision(context, client, asked)
+    )
+    return wire.Added(ItemType.TRIGGER, context.world.add(ItemType.TRIGGER, trigger))
+
+
+def _collision(context: Context, client: Client, asked: wire.CollisionTrigger | wire.SweepCollisionTrigger) -> Item:
+    if asked.a == asked.b:
+        raise RefusedError(1, f"Entity {asked.a} does not collide with itself.")
+    expect(context, ItemType.ENTITY, asked.a, code=2)
+    expect(context, ItemType.ENTITY, asked.b, code=3)
+    scene = context.world.scene
+    kind: type[Collision] = SweepCollision
+    distance = -1.0
+    if isinstance(asked, wire.CollisionTrigger):
+        kind, distance = Collision, _finite(asked.distance)
+    if distance < 0:
+        distance = scene.radius(asked.a) + scene.radius(asked.b)
+    return kind(
+        client=client,
+        depends_on=frozenset({(ItemType.ENTITY, asked.a), (ItemType.ENTITY, asked.b)}),
+        a=asked.a,
+        b=asked.b,
+        distance=distance,
+    )
+
+
+def _path(context: Context, client: Client, asked: wire.PathTrigger) -> Item:
+    expect(context, ItemType.ENTITY, asked.entity, code=1)
+    if not asked.distance > 0:
+        raise RefusedError(2, f"The distance has to be above 0, not {asked.distance:g}.")
+    return Path(
+        client=client,
+        depends_on=frozenset({(ItemType.ENTITY, asked.entity)}),
+        entity=asked.entity,
+        start=_vector(asked.start),
+        end=_vector(asked.end),
+        distance=_finite(asked.distance),
+    )
+
+
+# Numbers.
+
+
+def _finite(value: float) -> float:
+    if not math.isfinite(value):
+        raise RefusedError(INVALID, f"The numbers must be finite, not {value:g}.")
+    return value
+
+
+def _vector(values: Sequence[float]) -> Vector:
+    x, y, z = map(_finite, values)
+    return x, y, z
+
+
+def _rotation(values: Sequence[float]) -> WxyzQuaternion:
+    try:
+        return unit(values)
+    except ValueError as error:
+        raise RefusedError(INVALID, str(error)) from error
+
+
+# All of them.
+
+
+_HANDLERS: dict[type[wire.Request], Handler] = {
+    wire.Reassure: lambda context, client, request: wire.Ok(),
+    wire.GetConfig: get_config,
+    wire.Run: run,
+    wire.Pause: pause,
+    wire.Spy: lambda context, client, request: wire.Added(
+        ItemType.SPY, context.world.add(ItemType.SPY, Item(client=client))
+    ),
+    wire.Remove: remove,
+    # The newest first, as the CUAUV server does.
+    wire.ListEntities: lambda context, client, request: wire.EntitiesListed(
+        tuple(reversed(context.world.scene.entities))
+    ),
+    wire.AddEntity: add_entity,
+    wire.SetEntity: set_entity,
+    wire.GetEntity: get_entity,
+    wire.SetExtended: set_extended,
+    wire.GetExtended: get_extended,
+    wire.ListObjectClasses: lambda context, client, request: wire.ObjectClassesListed(
+        tuple(context.world.scene.object_classes)
+    ),
+    wire.ListObjects: lambda context, client, request: wire.ObjectsListed(tuple(context.world.scene.objects)),
+    wire.AddObject: add_object,
+    wire.SetObject: set_object,
+    wire.GetObject: get_object,
+    wire.ListCameras: lambda context, client, request: wire.CamerasListed(
+        tuple(context.world.items.of(ItemType.CAMERA))
+    ),
+    wire.AddCamera: add_camera,
+    wire.SetCamera: set_camera,
+    wire.ViewCamera: view_camera,
+    wire.BroadcastCamera: broadcast_camera,
+    wire.StreamCamera: stream_camera,
+    wire.StreamEntity: stream_entity,
+    wire.StreamExtended: stream_extended,
+    wire.AddTrigger: add_trigger,
+}
+
+
+def answer(context: Context, client: Client, request: wire.Request) -> wire.Response:
+    """Carry out a request, and return the answer."""
+    if context.is_real and isinstance(request, wire.Remove) and request.type not in request.REMOVED_BY_CUAUV:
+        return wire.Ok()  # it does nothing about them
+    try:
+        response = _HANDLERS[type(request)](context, client, request)
+    except RefusedError as error:
+        return error.answer
+    if context.is_real and isinstance(request, wire.AddObject):
+        # The CUAUV server returns a separate count, but removes by the IDs of forces, of which gravity is 0.
+        response = wire.Added(ItemType.OBJECT, context.objects_added)
+        context.objects_added += 1
+    return response
