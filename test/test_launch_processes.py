@@ -15,8 +15,7 @@ from pathlib import Path
 from xml.sax.saxutils import quoteattr
 
 import pytest
-from processes import executable
-from ros_session import undisturbed
+from processes import Stopwatch, executable
 
 PATIENCE_S = 60
 STOPPING_S = 5
@@ -114,17 +113,14 @@ def test_end_of_a_required_process_ends_everything(launch, tmp_path, script, sta
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_signal_stops_all_in_reverse_order(launch, number):
-    def stop():
-        runner = launch(*(shell(WAIT, name=name) for name in ("emulator", "bridge", "controller")))
-        for label in ("emulator-1", "bridge-2", "controller-3"):
-            runner.wait_for_line(rf"\[{label}\] ready")
-        runner.send(number)
-        assert runner.wait() == 128 + number
-        stopped = [line for line in runner.lines if re.search("neutral|ended", line)]
-        return [re.search(r"(emulator|bridge|controller)-\d", line)[0] for line in stopped]
-
-    # Who needs longer than its share of the time is not waited for.
-    undisturbed(stop, lambda order: order == ["controller-3"] * 2 + ["bridge-2"] * 2 + ["emulator-1"] * 2)
+    runner = launch(*(shell(WAIT, name=name) for name in ("emulator", "bridge", "controller")))
+    for label in ("emulator-1", "bridge-2", "controller-3"):
+        runner.wait_for_line(rf"\[{label}\] ready")
+    runner.send(number)
+    assert runner.wait() == 128 + number
+    stopped = [line for line in runner.lines if re.search("neutral|ended", line)]
+    order = [re.search(r"(emulator|bridge|controller)-\d", line)[0] for line in stopped]
+    assert order == ["controller-3"] * 2 + ["bridge-2"] * 2 + ["emulator-1"] * 2
 
 
 def test_what_failed_by_itself_is_said_again_at_the_end(launch):
@@ -146,42 +142,31 @@ def test_a_hangup_is_ignored_under_nohup(launch):
 
 
 def test_stubborn_processes_and_grandchildren_are_gone_within_the_time(launch):
-    undisturbed(lambda: stop_the_stubborn(launch), lambda took_s: took_s < STOPPING_S)
-
-
-def stop_the_stubborn(launch):
-    """Return how long it took."""
     labels, scripts = ("stubborn-1", "family-2", "waits-3"), (STUBBORN, FAMILY, WAIT)
     runner = launch(*(shell(script, name=label[:-2]) for script, label in zip(scripts, labels, strict=True)))
     groups = [pid_of(runner, label) for label in labels]
     for label in labels:
         runner.wait_for_line(rf"\[{label}\] ready")
     assert len(members(groups[1])) >= 3
-    begin = time.monotonic()
+    stopping = Stopwatch(runner.pid)
     runner.send(signal.SIGINT)
+    runner.wait_for_line(r"stubborn-1 was ended by SIGKILL")
+    assert stopping.own_s < STOPPING_S
     assert runner.wait() == 130
-    took_s = time.monotonic() - begin
     assert members(*groups) == []
     runner.wait_for_line(r"stubborn-1 has not stopped, and gets SIGTERM")
     runner.wait_for_line(r"stubborn-1 has not stopped, and gets SIGKILL")
-    runner.wait_for_line(r"stubborn-1 was ended by SIGKILL")
-    return took_s
 
 
 def test_asking_again_hurries(launch):
-    undisturbed(lambda: stop_hurriedly(launch), lambda took_s: took_s < 1.5)
-
-
-def stop_hurriedly(launch):
-    """Return how long it took."""
     runner = launch(shell(STUBBORN, name="stubborn"))
     runner.wait_for_line("ready")
-    begin = time.monotonic()
+    stopping = Stopwatch(runner.pid)
     for answer in ("SIGINT received", "gets SIGTERM", "gets SIGKILL"):
         runner.send(signal.SIGINT)
         runner.wait_for_line(answer)
+    assert stopping.own_s < 1.5
     assert runner.wait() == 130
-    return time.monotonic() - begin
 
 
 def test_what_a_process_leaves_behind_is_stopped(launch):
@@ -301,12 +286,9 @@ def test_idle_runner_uses_no_processor_time(launch):
         fields = Path(f"/proc/{runner.pid}/stat").read_text().rpartition(")")[2].split()
         return int(fields[11]) + int(fields[12])
 
-    def a_second():
-        before = ticks()
-        time.sleep(1)  # the measurement itself
-        return ticks() - before
-
-    undisturbed(a_second, lambda used: used <= 1)
+    before = ticks()
+    time.sleep(1)  # the measurement itself
+    assert ticks() - before <= 1
 
 
 def test_start_is_quick(launch):

@@ -28,9 +28,13 @@ class Composition(Process):
             assert self.leftovers() == []
         return super().__exit__(kind, *rest)
 
+    def pids(self):
+        """Return the process IDs of all that it has started, each of which leads a group of its own."""
+        return [int(pid) for pid in re.findall(r"\[launch\] \S+ started \(pid (\d+)\)", self.output)]
+
     def leftovers(self):
         """Return the process groups of its processes in which there still is anybody."""
-        groups = [int(group) for group in re.findall(r"\[launch\] \S+ started \(pid (\d+)\)", self.output)]
+        groups = self.pids()
         assert groups
         left = []
         for group in groups:

@@ -8,11 +8,44 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from pathlib import Path
 
 from fork_server import executable, fork_server, is_of_the_package
 
 TIMEOUT_S = 60.0  # for whatever has to happen, on a machine that is slow and busy
+
+
+class Stopwatch:
+    """Measures how long this process and others take for something, without the machine's share of that.
+
+    Their threads' waiting for a processor is taken off, all of it together, of which the kernel keeps account:
+    a limit then holds beside whatever else runs. What must not come too early is judged by `wall_s`.
+    """
+
+    def __init__(self, *pids):
+        self._pids = (os.getpid(), *pids)
+        self._began_s, self._waited_before_s = time.monotonic(), self._waited_s()
+
+    @property
+    def wall_s(self):
+        return time.monotonic() - self._began_s
+
+    @property
+    def own_s(self):
+        return self.wall_s - self.waited_s
+
+    @property
+    def waited_s(self):
+        return max(0.0, self._waited_s() - self._waited_before_s)  # less when threads have ended
+
+    def _waited_s(self):
+        waited_ns = 0
+        for pid in self._pids:
+            for account in Path(f"/proc/{pid}/task").glob("*/schedstat"):
+                with contextlib.suppress(OSError):  # a thread that has ended, or a kernel without
+                    waited_ns += int(account.read_text().split()[1])
+        return waited_ns * 1e-9
 
 
 class Process:

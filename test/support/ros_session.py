@@ -187,21 +187,6 @@ def nanoseconds(stamp):
     return stamp.sec * NANOSECONDS + stamp.nanosec
 
 
-def undisturbed(measure, is_right, attempts=20):
-    """Measure until it comes out right: of a time that the machine spent elsewhere, nothing can be learned."""
-    disturbed = []
-    for _ in range(attempts):
-        measured = measure()
-        if is_right(measured):
-            # pytest shows this with the failure of whatever comes after, and with -rP where all went well.
-            if disturbed:
-                print(f"Right at measurement {len(disturbed) + 1}, after: {'; '.join(disturbed)}")
-            return measured
-        disturbed.append(str(measured)[:200])
-    listed = "\n".join(f"{number}: {text}" for number, text in enumerate(disturbed, 1))
-    raise AssertionError(f"measured {attempts} times, and never what is right:\n{listed}")
-
-
 def wait_until(condition, what, timeout_s=TIMEOUT_S, period_s=0.01):
     """Wait for what has no event to wait for, and return what the condition returns when it is met."""
     pause = threading.Event()

@@ -3,10 +3,10 @@
 
 Each process leads a session of its own: a Ctrl-C at the terminal reaches the runner alone, and a signal to a process
 reaches its children too. They are stopped in the reverse order of their start, each with SIGINT, the next when the one
-before has ended or used up its share of the time: what was started first, a vehicle or its emulator, is still there
-when the bridge sends its last, neutral command, and the bridge is still there for its controllers. Those left then get
-SIGTERM and finally SIGKILL; all of it takes less than 5 s. A second Ctrl-C escalates to SIGTERM at once, a third to
-SIGKILL. If the runner itself is killed, its processes get SIGTERM.
+before has ended or the time for it and those before is over: what was started first, a vehicle or its emulator, is
+still there when the bridge sends its last, neutral command, and the bridge is still there for its controllers. Those
+left then get SIGTERM and finally SIGKILL; all of it takes less than 5 s. A second Ctrl-C escalates to SIGTERM at once,
+a third to SIGKILL. If the runner itself is killed, its processes get SIGTERM.
 
 The exit status is 0 when all ended well by themselves or after a required process had ended well; that of a required
 process that failed (128 + signal number if a signal ended it); 130 after Ctrl-C, 143 after SIGTERM, 129 after
@@ -222,12 +222,12 @@ class _Supervisor:
             self._changed.set()
 
     async def _stop_in_order(self) -> None:
-        end_of_turns = self._loop.time() + _IN_TURN
-        share = _IN_TURN / max(len(self._jobs), 1)
-        for job in reversed(self._jobs):
+        began, count = self._loop.time(), len(self._jobs)
+        for number, job in enumerate(reversed(self._jobs), 1):
             job.send(signal.SIGINT)
-            await self._wait(partial(getattr, job, "is_gone"), share, requests=1)
-        await self._wait(self._all_gone, end_of_turns + _AFTER_SIGINT - self._loop.time(), requests=1)
+            turn_ends = began + _IN_TURN * number / count  # what those before it have left of the time is its own too
+            await self._wait(partial(getattr, job, "is_gone"), turn_ends - self._loop.time(), requests=1)
+        await self._wait(self._all_gone, began + _IN_TURN + _AFTER_SIGINT - self._loop.time(), requests=1)
         self._send_to_all(signal.SIGTERM)
         await self._wait(self._all_gone, _AFTER_SIGTERM, requests=2)
         self._has_failed |= self._send_to_all(signal.SIGKILL)
