@@ -154,6 +154,8 @@ class ProtocolKind:
     yields for each command whether it is neutral. Without it nobody can judge what a vehicle was told."""
     recorded: str = "drone_bridge.kind:Recorded"
     """What reads a recorded conversation"""
+    demonstration: str = ""
+    """What `drone-bridge demo` has to know, a programs.demonstration.Demonstration; without it, it leaves this out."""
     model: str = "drone"
     """What the vehicle looks like: a model of `vehicle_model`."""
     package: str = "drone_bridge"

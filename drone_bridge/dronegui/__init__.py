@@ -33,6 +33,7 @@ KIND = ProtocolKind(
         at_once={"in-the-air": True},
     ),
     launch_file="dronegui.launch.xml",
+    demonstration="drone_bridge.dronegui.demonstration:DEMONSTRATION",
     controller=NodeKind(
         "drone_bridge.controllers.drone_controller:DroneController",
         tuple(f"{name}:=dronegui_bridge/{name}" for name in _SERVICES),

@@ -28,6 +28,7 @@ KIND = ProtocolKind(
         agreed={"host": "host", "port": "port"},
     ),
     launch_file="landing.launch.xml",
+    demonstration="drone_bridge.telemetry.demonstration:DEMONSTRATION",
     controller=NodeKind("drone_bridge.controllers.drone_controller:DroneController"),
     control={"behaviour": "land_on_pad"},
     emulated={"transport": "udp"},

@@ -8,8 +8,8 @@ nothing but the namespace.
 import json
 import math
 import tempfile
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,8 @@ import rclpy
 from rclpy.client import Client
 from std_srvs.srv import Trigger
 
-from drone_bridge.kind import kinds
+from drone_bridge.kind import ProtocolKind, kinds, load
+from drone_bridge.programs.demonstration import NEEDS, Demonstration
 from drone_bridge.programs.plan import parse_plan
 from drone_bridge.tools.demo import way
 from drone_bridge.tools.demo.composition import Composition, free_port, isolate_ros_graph, ports_of
@@ -35,70 +36,41 @@ NEAR_M = 0.3
 NEAR_RAD = math.radians(10)
 
 
-#: What some operators require, and what the table says of vehicles without it.
-NEEDS = {
-    "gyroscope": "telemetry carries body rates, and this vehicle reports none",
-    "odom": "the simulator's clients need a position, and this vehicle reports none",
-}
-#: An AR.Drone at full stick, as its programs assume: m/s and rad/s.
-AR_DRONE = {"full_scale.roll": 5.0, "full_scale.pitch": 5.0, "full_scale.yaw": 1.745, "full_scale.gas": 0.7}
-#: The drone above the rover at full pitch or roll, against its drag, m/s, and at full yaw, rad/s.
-LANDING_DRONE = {"full_scale.pitch": 12.5, "full_scale.roll": 12.5, "full_scale.yaw": 0.5}
-TILTS = "commanded by tilt, it does not hold a speed"
-
-
-@dataclass(frozen=True, slots=True)
-class Vehicle:
-    """What is special about an emulated one."""
-
-    arguments: dict[str, object] = field(default_factory=dict)
-    parameters: dict[str, float] = field(default_factory=dict)  # of its bridge
-    has: frozenset[str] = frozenset({"odom"})  # of NEEDS, and cameras for a testbed
-    takeoff: str = ""
-    """The service that makes it take off before it is steered, if it needs one"""
-    remark: str = ""
-    """Why it can't be expected to end where the plan does"""
-
-
-#: By the name of the emulator, which is that of its launch file.
-VEHICLES = {kind.emulator.name: Vehicle() for kind in kinds().values()} | {
-    "testbed": Vehicle({"attitude_layout": "pose"}, has=frozenset({"cameras", "odom"})),
-    "dronegui": Vehicle(parameters=AR_DRONE, takeoff="dronegui_bridge/takeoff", remark=TILTS),
-    "simulator": Vehicle(has=frozenset({"gyroscope", "odom"})),
-    "landing": Vehicle({"gusts": 0.0}, LANDING_DRONE, frozenset({"gyroscope"}), remark=TILTS),
-}
-OPERATORS = tuple(kinds())
-REQUIRED = {"simulator": "odom", "telemetry": "gyroscope"}  # by operators, of NEEDS
-
-
 @dataclass(frozen=True, slots=True)
 class Outcome:
     """Where one pair ended, or why it was not tried or did not work."""
 
     operator: str
     vehicle: str
+    is_good: bool
+    remark: str = ""
     displacement: Displacement | None = None
-    why_not: str = ""
-
-
-def obstacle(operator: str, vehicle: str) -> str:
-    """Return why a pair makes no sense; empty when it does."""
-    needed = REQUIRED.get(operator, "")
-    return "" if needed in {"", *VEHICLES[vehicle].has} else NEEDS[needed]
 
 
 def show(operators: Sequence[str] | None, vehicles: Sequence[str] | None, folder: Path) -> int:
     """Run all pairs of those named, print the table, and return 0 if each that makes sense worked. None is all."""
     isolate_ros_graph()
-    pairs = [(o, v) for o in _chosen(OPERATORS, operators) for v in _chosen(VEHICLES, vehicles)]
-    outcomes = []
+    shown = {name: kind for name, kind in kinds().items() if kind.demonstration}
+    by_emulator = {kind.emulator.name: kind for kind in shown.values()}
+    pairs = [(shown[o], by_emulator[v]) for o in _chosen(shown, operators) for v in _chosen(by_emulator, vehicles)]
     folder.mkdir(parents=True, exist_ok=True)
+    outcomes = []
     with Progress() as progress:
         for done, (operator, vehicle) in enumerate(pairs):
-            progress.show(f"{done} of {len(pairs)}: a {operator} operator steers the {vehicle}'s vehicle")
+            name = vehicle.emulator.name
+            progress.show(f"{done} of {len(pairs)}: a {operator.name} operator steers the {name}'s vehicle")
             outcomes.append(_run(operator, vehicle, folder))
-    _print(outcomes)
-    return 0 if all(_succeeded(outcome) for outcome in outcomes) else 1
+    planned = way.displacement_of_plan(PLAN)
+    print(f"\ncommanded: {PLAN}; that is {planned}\n")
+    print(f"{'operator':10} {'vehicle':10} what the vehicle did")
+    for outcome in outcomes:
+        result = outcome.remark
+        if outcome.displacement:
+            distance_m, angle_rad = outcome.displacement.error_to(planned)
+            result = f"{outcome.displacement}; missed by {distance_m:.2f} m, {math.degrees(angle_rad):.0f}°"
+            result += f" ({outcome.remark})" if outcome.remark else ""
+        print(f"{outcome.operator:10} {outcome.vehicle:10} {result}")
+    return 0 if all(outcome.is_good for outcome in outcomes) else 1
 
 
 def _chosen(known: Collection[str], names: Sequence[str] | None) -> list[str]:
@@ -107,68 +79,51 @@ def _chosen(known: Collection[str], names: Sequence[str] | None) -> list[str]:
     return [each for each in known if names is None or each in names]
 
 
-def _run(operator: str, vehicle: str, folder: Path) -> Outcome:
-    if why_not := obstacle(operator, vehicle):
-        return Outcome(operator, vehicle, why_not=why_not)
-    special = VEHICLES[vehicle]
+def obstacle(operator: Demonstration, vehicle: Demonstration) -> str:
+    """Return why a pair makes no sense; empty when it does."""
+    return "" if operator.needs in {"", *vehicle.reports} else NEEDS[operator.needs]
+
+
+def _run(operator: ProtocolKind, vehicle: ProtocolKind, folder: Path) -> Outcome:
+    steering, steered = load(operator.demonstration), load(vehicle.demonstration)
+    pair = operator.name, vehicle.emulator.name
+    if why_not := obstacle(steering, steered):
+        return Outcome(*pair, is_good=True, remark=why_not)
     with tempfile.TemporaryDirectory() as scratch:
         trajectory = Path(scratch) / "trajectory.csv"
-        log = folder / f"{operator}_{vehicle}"
-        driven = _compose(
-            f"{vehicle}.launch.xml",
-            log.with_suffix(".vehicle.log"),
-            special.parameters,
-            Path(scratch) / "vehicle.yaml",
-            emulate=True,
-            **{f"{vehicle}_trajectory": trajectory},
-            **special.arguments,
-        )
+        log = folder / "_".join(pair)
+        arguments = {"emulate": True, f"{vehicle.emulator.name}_trajectory": trajectory, **steered.arguments}
+        driven = _compose(vehicle.launch_file, log.with_suffix(".vehicle.log"), steered.parameters, scratch, arguments)
         try:
             if not driven.wait_for(r"_bridge\]: ", START_TIMEOUT_S):
-                return Outcome(operator, vehicle, why_not="its bridge did not start")
-            if special.takeoff and operator != "dronegui":
-                _call(f"/{NAMESPACE}/{special.takeoff}")
-            why_not = _operate(operator, special, log.with_suffix(".operator.log"), Path(scratch))
+                return Outcome(*pair, is_good=False, remark="its bridge did not start")
+            if steered.takeoff and not steering.takeoff:
+                _call(f"/{NAMESPACE}/{steered.takeoff}")
+            arguments = {"operate": True, "operator_plan": PLAN, **steering.serving(steered.reports)}
+            launch_file, log = f"{operator.name}_server.launch.xml", log.with_suffix(".operator.log")
+            serving = _compose(launch_file, log, steering.server_parameters, scratch, arguments)
+            try:
+                if not serving.wait_for(r"\[launch\] (?!\w+_server)\S+ (ended|exited|died)", LONGEST_RUN_S):
+                    return Outcome(*pair, is_good=False, remark="the operator did not finish its plan")
+            finally:
+                serving.stop()
         finally:
             driven.stop()
-        if why_not:
-            return Outcome(operator, vehicle, why_not=why_not)
-        poses = [way.POSE_OF[vehicle](row) for row in way.read_rows(trajectory)]
-        return Outcome(operator, vehicle, displacement=way.displacement_along(poses))
+        displacement = way.displacement_along([steered.pose(row) for row in way.read_rows(trajectory)])
+    distance_m, angle_rad = displacement.error_to(way.displacement_of_plan(PLAN))
+    is_good = bool(steered.remark) or (distance_m <= NEAR_M and angle_rad <= NEAR_RAD)
+    return Outcome(*pair, is_good, steered.remark, displacement)
 
 
 def _compose(
-    launch_file: str, log: Path, parameters: dict[str, float], params_file: Path, **arguments: object
+    launch_file: str, log: Path, parameters: Mapping[str, float], scratch: str, arguments: Mapping[str, object]
 ) -> Composition:
     """Start a launch file on free ports; its nodes that have these parameters take them."""
+    given: dict[str, object] = {port: free_port() for port in ports_of(launch_file)}
     if parameters:
-        params_file.write_text(json.dumps({"/**": {"ros__parameters": parameters}}))
-        arguments["params_file"] = params_file
-    ports = {port: free_port() for port in ports_of(launch_file)}
-    return Composition(launch_file, log, namespace=NAMESPACE, **ports, **arguments)
-
-
-def _operate(operator: str, vehicle: Vehicle, log: Path, scratch: Path) -> str:
-    """Have the operator follow the plan; return what went wrong, if anything."""
-    arguments: dict[str, object] = {}
-    if operator == "testbed":  # what the vehicle can report to an autopilot
-        arguments["attitude_layout"] = "pose" if "odom" in vehicle.has else "pitch_roll"
-        arguments["testbed_cameras"] = "stereo" if "cameras" in vehicle.has else "none"
-    serving = _compose(
-        f"{operator}_server.launch.xml",
-        log,
-        AR_DRONE if operator == "dronegui" else {},
-        scratch / "operator.yaml",
-        operate=True,
-        operator_plan=PLAN,
-        **arguments,
-    )
-    try:
-        if not serving.wait_for(r"\[launch\] (?!\w+_server)\S+ (ended|exited|died)", LONGEST_RUN_S):
-            return "the operator did not finish its plan"
-        return ""
-    finally:
-        serving.stop()
+        given["params_file"] = file = Path(scratch) / f"{launch_file}.yaml"
+        file.write_text(json.dumps({"/**": {"ros__parameters": parameters}}))
+    return Composition(launch_file, log, namespace=NAMESPACE, **given, **arguments)
 
 
 def _call(service: str) -> None:
@@ -186,26 +141,3 @@ def _call(service: str) -> None:
             raise RuntimeError(f"{service}: {answer.message if answer else 'no answer'}")
     finally:
         rclpy.shutdown()
-
-
-def _succeeded(outcome: Outcome) -> bool:
-    if obstacle(outcome.operator, outcome.vehicle):
-        return True
-    if outcome.displacement is None:
-        return False
-    distance_m, angle_rad = outcome.displacement.error_to(way.displacement_of_plan(PLAN))
-    return bool(VEHICLES[outcome.vehicle].remark) or (distance_m <= NEAR_M and angle_rad <= NEAR_RAD)
-
-
-def _print(outcomes: Sequence[Outcome]) -> None:
-    planned = way.displacement_of_plan(PLAN)
-    print(f"\ncommanded: {PLAN}; that is {planned}\n")
-    print(f"{'operator':10} {'vehicle':10} what the vehicle did")
-    for outcome in outcomes:
-        result = outcome.why_not
-        if outcome.displacement:
-            distance_m, angle_rad = outcome.displacement.error_to(planned)
-            result = f"{outcome.displacement}; missed by {distance_m:.2f} m, {math.degrees(angle_rad):.0f}°"
-            if VEHICLES[outcome.vehicle].remark:
-                result += f" ({VEHICLES[outcome.vehicle].remark})"
-        print(f"{outcome.operator:10} {outcome.vehicle:10} {result}")

@@ -2,7 +2,6 @@
 """The picture of flights to their targets: what cameras saw, the ways from above, height and distance over time."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +13,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import numpy.typing as npt
 
-from drone_bridge.telemetry.emulator.pad import PAD_HEIGHT
 from drone_bridge.tools.bags.bag import Bag, stamp_s
-from drone_bridge.tools.demo.way import POSE_OF, Row
 
 Array = npt.NDArray[np.float64]
 
@@ -28,27 +25,20 @@ PICTURES = 6  # in a row
 STATES = "/drone_controller/state"
 
 
-@dataclass(frozen=True, slots=True)
 class Flight:
     """The way of a vehicle to its target. Times are the emulator's, positions ENU in m."""
 
-    name: str
-    times_s: Array
-    positions: Array  # n x 3
-    targets: Array  # n x 3: its centre, which may move
-    reached_s: float
-
-    @classmethod
-    def read(
-        cls, name: str, emulator: str, rows: Sequence[Row], target: Sequence[float] | None, reached_s: float
-    ) -> "Flight":
-        """Read an emulator's trajectory; without a `target` it is the rover in the same file."""
-        positions = np.array([POSE_OF[emulator](row)[:3] for row in rows])
-        if target is None:
-            targets = np.array([(float(row["rover_x"]), float(row["rover_y"]), PAD_HEIGHT) for row in rows])
-        else:
-            targets = np.tile(np.asarray(target, dtype=float), (len(rows), 1))
-        return cls(name, np.array([float(row["time"]) for row in rows]), positions, targets, reached_s)
+    def __init__(
+        self,
+        name: str,
+        times_s: Sequence[float],
+        positions: Sequence[Sequence[float]],
+        targets: Sequence[Sequence[float]],
+        reached_s: float,
+    ) -> None:
+        """Each position has its time, and the target's centre at that time."""
+        self.name, self.reached_s = name, reached_s
+        self.times_s, self.positions, self.targets = np.array(times_s), np.array(positions), np.array(targets)
 
     @property
     def distances_m(self) -> Array:

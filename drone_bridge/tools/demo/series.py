@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Series of seeded flights under several conditions, through topics, and tables of how well they went.
+"""Series of seeded flights under several conditions, through topics, and a table of how well they went.
 
 Bridge and controller of a condition stay up; its emulators connect one after the other.
 """
@@ -10,165 +10,104 @@ import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
-from drone_bridge.testbed.emulator.world import World
-from drone_bridge.tools.demo.composition import Composition, free_port, isolate_ros_graph
+from drone_bridge.kind import ProtocolKind, load
+from drone_bridge.programs.demonstration import Condition, Flights
+from drone_bridge.tools.demo.composition import Composition, free_port, isolate_ros_graph, ports_of
 from drone_bridge.tools.demo.progress import Progress
 
 ENOUGH = 0.95  # of the flights of a condition
 START_TIMEOUT_S = 30.0
 LONGEST_WAIT_S = 90.0  # wall time
-# What emulators say.
-REACHED = re.compile(r"target reached at t=(?P<time>[\d.]+) s")
-TOUCHDOWN = re.compile(
-    r"touchdown on the (?P<where>rover|ground) at t=(?P<time>[\d.]+) s: position error (?P<error>[\d.]+) m, "
-    r"vertical speed (?P<vertical>[\d.]+) m/s, relative speed (?P<relative>[\d.]+) m/s, (?P<verdict>good|bad)"
-)
-# In lockstep each frame waits for its reply, so the testbed need not keep to wall time.
-MODES = {"latest": "--realtime", "lockstep": "--fast"}
-PATTERNS = ("stationary", "linear", "circular", "square", "random")
-#: In turn: 5 m up, often with the rover in view, or on the ground, where it has to be searched for.
-STARTS = ("air", "ground")
 #: What the emulators said of the flights, by condition, in the order of their seeds.
 Results = Mapping[str, Sequence[re.Match[str] | None]]
 
 
-@dataclass(frozen=True, slots=True)
-class Condition:
-    """Bridge and controller by a launch file, and an emulator that flies once per seed."""
+def show_series(kind: ProtocolKind, count: int, at_once: int | None, arguments: Mapping[str, object]) -> int:
+    """Fly so often under each condition, print the table, and return 0 if enough of each were good.
 
-    name: str
-    launch_file: str
-    port: str
-    """The launch argument of the port"""
-    arguments: Mapping[str, object]
-    ready: tuple[str, ...]
-    """What their output matches once they are ready"""
-    emulator: Callable[[int, int], str]
-    """Module and options, by seed and port"""
-
-
-def show_worlds(worlds: int) -> int:
-    """Fly in every world and mode, print the table, and return 0 if enough targets were reached."""
-    conditions = [
-        Condition(
-            mode,
-            "testbed.launch.xml",
-            "testbed_port",
-            {"testbed_bridge_role": "listen", "testbed_sync": mode, "stamp_source": "wire"},
-            ("Waiting for a peer",),
-            lambda seed, port, pace=pace: (  # type: ignore[misc]
-                f"drone_bridge.testbed.emulator --role connect --port {port} --seed {seed} {pace} --once "
-                "--until-reached --duration 40"
-            ),
-        )
-        for mode, pace in MODES.items()
-    ]
-    results = fly(conditions, worlds, 1, REACHED)
-    print(f"\n{'seed':>4}  {'target at':>9}  " + "  ".join(f"{mode:>10}" for mode in MODES))
-    for seed in range(worlds):
-        distance_m = float(np.linalg.norm(World.random(seed).targets[0].centre))
-        flights = (results[mode][seed] for mode in MODES)
-        cells = "  ".join(f"{found['time'] + ' s' if found else 'missed':>10}" for found in flights)
-        print(f"{seed:>4}  {distance_m:>7.2f} m  {cells}")
-    reached = [sum(found is not None for found in results[mode]) for mode in MODES]
-    print("reached         " + "  ".join(f"{f'{count} of {worlds}':>10}" for count in reached))
-    return 0 if all(count >= ENOUGH * worlds for count in reached) else 1
-
-
-def show_landings(landings: int, at_once: int, use_camera: bool) -> int:
-    """Land so often on each pattern of a rover, print the table, and return 0 if enough of each were good.
-
-    With `use_camera` pads are found in images alone. The first touchdown of a flight counts.
+    `arguments` are further ones of the launch file, for all conditions.
     """
-    conditions = [
-        Condition(
-            pattern,
-            "landing.launch.xml",
-            "telemetry_port",
-            {"use_camera": use_camera},
-            ("Waiting for telemetry", "land_on_pad is ready"),
-            lambda seed, port, pattern=pattern: (  # type: ignore[misc]
-                f"drone_bridge.telemetry.emulator --port {port} --rover {pattern} --seed {seed} "
-                f"--start {STARTS[seed % len(STARTS)]} --duration 60 --until-landed"
-            ),
-        )
-        for pattern in PATTERNS
-    ]
-    return report_landings(landings, fly(conditions, landings, at_once, TOUCHDOWN))
+    flights: Flights = load(kind.demonstration).flights
+    conditions = {
+        name: replace(condition, arguments={**arguments, **condition.arguments})
+        for name, condition in flights.conditions.items()
+    }
+    results = fly(kind, replace(flights, conditions=conditions), count, at_once or flights.at_once)
+    return report(flights, count, results)
 
 
-def report_landings(landings: int, results: Results) -> int:
+def report(flights: Flights, count: int, results: Results) -> int:
     """Print the table; return the exit status."""
-    print(f"\n{'mean (worst)':12}{'good':>10}  off centre (m)  across (m/s)    downwards (m/s)  touchdown after (s)")
+    headings = "".join(f"{heading:21}" for heading in flights.columns.values())
+    print(f"\n{'mean (worst)':12}{'good':>10}  {headings}".rstrip())
     is_enough = True
-    for pattern, all_found in results.items():
-        touchdowns = [found for found in all_found if found]
-        good = sum(found["verdict"] == "good" for found in touchdowns)
-        is_enough &= good >= ENOUGH * landings
-        columns = (np.array([float(found[name]) for found in touchdowns] or [np.nan]) for name in _COLUMNS)
-        cells = "".join(f"{f'{column.mean():.2f} ({column.max():.2f})':16}" for column in columns)
-        print(f"{pattern:12}{f'{good} of {landings}':>10}  {cells}".rstrip())
+    for name, all_found in results.items():
+        ended = [found for found in all_found if found]
+        good = sum(found.groupdict().get("verdict") != "bad" for found in ended)
+        is_enough &= good >= ENOUGH * count
+        columns = (np.array([float(found[group]) for found in ended] or [np.nan]) for group in flights.columns)
+        cells = "".join(f"{f'{column.mean():.2f} ({column.max():.2f})':21}" for column in columns)
+        print(f"{name:12}{f'{good} of {count}':>10}  {cells}".rstrip())
     return 0 if is_enough else 1
 
 
-_COLUMNS = ("error", "relative", "vertical", "time")
-
-
-def fly(conditions: Sequence[Condition], seeds: int, at_once: int, pattern: re.Pattern[str]) -> Results:
+def fly(kind: ProtocolKind, flights: Flights, seeds: int, at_once: int) -> Results:
     """Fly every seed under every condition; return the first match in each emulator's output.
 
     `at_once` conditions are flown at the same time, each in a ROS domain of its own.
     """
-    total = seeds * len(conditions)
-    results: dict[str, list[re.Match[str] | None]] = {condition.name: [] for condition in conditions}
+    total = seeds * len(flights.conditions)
+    results: dict[str, list[re.Match[str] | None]] = {name: [] for name in flights.conditions}
     starting = threading.Lock()
 
-    def fly_all(condition: Condition) -> None:
+    def fly_all(name: str) -> None:
+        condition = flights.conditions[name]
         with starting:
-            port = free_port()
-            composition = _compose(condition, port, Path(folder, f"{condition.name}.txt"))
+            ports = {argument: free_port() for argument in ports_of(kind.launch_file)}
+            composition = _compose(kind, flights, condition, ports, Path(folder, f"{name}.txt"))
         try:
             for seed in range(seeds):
                 if not composition.is_running:  # interrupted, as we are
                     return
-                found = _fly_once(condition.emulator(seed, port), pattern)
-                results[condition.name].append(found)
+                # The first port of a launch file is the conversation's.
+                found = _fly_once(kind, f"--port {next(iter(ports.values()))} {condition.options(seed)}", flights.done)
+                results[name].append(found)
                 done = sum(map(len, results.values()))
-                summary = found[0] if found else "nothing"
-                progress.show(f"{done} of {total}: {condition.name}, seed {seed}: {summary}")
+                progress.show(f"{done} of {total}: {name}, seed {seed}: {found[0] if found else 'nothing'}")
         finally:
             composition.stop()
 
     with tempfile.TemporaryDirectory() as folder, Progress() as progress, ThreadPoolExecutor(at_once) as pool:
-        list(pool.map(fly_all, conditions))
+        list(pool.map(fly_all, flights.conditions))
     return results
 
 
-def _compose(condition: Condition, port: int, log: Path) -> Composition:
+def _compose(
+    kind: ProtocolKind, flights: Flights, condition: Condition, ports: Mapping[str, int], log: Path
+) -> Composition:
     """Start bridge and controller. Raises RuntimeError when they don't start."""
     taken = os.environ.get("ROS_DOMAIN_ID")
     while os.environ.get("ROS_DOMAIN_ID") == taken:
         isolate_ros_graph()
-    given = {condition.port: port, **condition.arguments}
-    composition = Composition(condition.launch_file, log, control=True, **given)
-    if not all(composition.wait_for(each, START_TIMEOUT_S) for each in condition.ready):
+    composition = Composition(kind.launch_file, log, control=True, **ports, **condition.arguments)
+    if not all(composition.wait_for(each, START_TIMEOUT_S) for each in flights.ready):
         composition.stop()
         raise RuntimeError(f"Bridge and controller did not start:\n{composition.tail()}")
     return composition
 
 
-def _fly_once(emulator: str, pattern: re.Pattern[str]) -> re.Match[str] | None:
+def _fly_once(kind: ProtocolKind, options: str, pattern: re.Pattern[str]) -> re.Match[str] | None:
     """Run an emulator to its end, and return what it said first of what is looked for."""
     try:
         ran = subprocess.run(
-            [sys.executable, "-m", *emulator.split()],
+            [sys.executable, "-m", "drone_bridge.tools.cli", "emulate", kind.emulator.name, *options.split()],
             stdout=subprocess.PIPE,
             text=True,
             timeout=LONGEST_WAIT_S,

@@ -4,27 +4,12 @@
 import csv
 import itertools
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
 
-from drone_bridge.motion.quaternions import euler_from_quaternion
+from drone_bridge.programs.demonstration import Pose, Row
 from drone_bridge.programs.plan import Plan
-from drone_bridge.ros import frames
-from drone_bridge.simulator.topics.frames import orientation_from_ned_frd
-from drone_bridge.testbed.topics import enu_from_testbed, enu_yaw_from_heading
-
-Row = Mapping[str, str]
-
-
-class Pose(NamedTuple):
-    """Pose of a vehicle: m, and rad to the left, REP 103."""
-
-    x: float
-    y: float
-    z: float
-    yaw: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,38 +61,3 @@ def read_rows(path: Path) -> list[Row]:
     if not rows:
         raise ValueError(f"{path.name} has no positions.")
     return rows
-
-
-# Rows of the emulators' files, in their own axes and units.
-
-
-def _pose_of_testbed(row: Row) -> Pose:
-    """Its own axes, degrees to the right."""
-    x, y, z = enu_from_testbed(*(float(row[name]) for name in "xyz"))
-    return Pose(x, y, z, enu_yaw_from_heading(math.radians(float(row["heading"]))))
-
-
-def _pose_of_simulator(row: Row) -> Pose:
-    """North, east, down."""
-    x, y, z = frames.enu_from_ned(*(float(row[name]) for name in "xyz"))
-    q = orientation_from_ned_frd(*(float(row[name]) for name in ("qw", "qx", "qy", "qz")))
-    return Pose(x, y, z, euler_from_quaternion(q)[2])
-
-
-def _pose_of_robot(row: Row) -> Pose:
-    return Pose(float(row["x"]), float(row["y"]), 0.0, float(row["heading"]))
-
-
-def _pose_of_drone(row: Row) -> Pose:
-    """Degrees to the left."""
-    return Pose(float(row["x"]), float(row["y"]), float(row["z"]), math.radians(float(row["yaw"])))
-
-
-#: By the emulator's name.
-POSE_OF: Mapping[str, Callable[[Row], Pose]] = {
-    "testbed": _pose_of_testbed,
-    "simulator": _pose_of_simulator,
-    "robot": _pose_of_robot,
-    "dronegui": _pose_of_drone,
-    "landing": _pose_of_drone,
-}
