@@ -9,11 +9,14 @@ import subprocess
 import sys
 import threading
 import time
+from collections import Counter
+from types import SimpleNamespace
 
 import pytest
+from geometry_msgs.msg import Twist, Vector3
 from processes import TIMEOUT_S
 
-from drone_bridge.ros import commands, stall_watch
+from drone_bridge.ros import commands, stall_watch, velocity_output
 from drone_bridge.ros.commands import Mailbox
 from drone_bridge.ros.diagnostics import Liveness
 from drone_bridge.ros.stall_watch import (
@@ -26,6 +29,7 @@ from drone_bridge.ros.stall_watch import (
     StallWatch,
     elapsed_s,
 )
+from drone_bridge.ros.velocity_output import VelocityOutput
 
 LOOKS = """
 import sys
@@ -171,6 +175,32 @@ def test_a_peer_is_not_silent_while_this_process_stood_still(monkeypatch):
     assert liveness.silence_s == pytest.approx(10.0, abs=1.0)
     monkeypatch.setattr(PROCESS, "running_s", lambda: 0.5)
     assert liveness.silence_s == 0.5
+
+
+@pytest.mark.parametrize("stands_still", ["before it is looked at", "after"])
+def test_an_operators_command_that_was_read_before_a_stall_is_not_in_force_after_it(monkeypatch, clock, stands_still):
+    """In servers whose thread was between reading and publishing."""
+    told = []
+
+    def takes_commands():
+        clock.now_s += 2.0
+        return stands_still == "after"
+
+    node = SimpleNamespace(
+        hold=SimpleNamespace(when_set=lambda call: None, admits=lambda what: True),
+        make_publisher=lambda kind, topic, qos: SimpleNamespace(topic_name=f"/{topic}", msg_type=kind),
+        make_timer=lambda period_s, call: None,
+        parameters={"command_timeout": 0.5},
+        publish=lambda publisher, message: told.append(message),
+        reports=SimpleNamespace(end_ongoing=lambda *_: None, count_and_warn_ongoing=lambda *_: None),
+        statistics=SimpleNamespace(counts=Counter()),
+        takes_commands=takes_commands,
+    )
+    monkeypatch.setattr(velocity_output, "elapsed_s", clock)
+    velocities = VelocityOutput(node)
+    velocities.command(Twist(linear=Vector3(x=1.0)))
+    velocities.repeat("operator")
+    assert told[-1:] == ([Twist()] if stands_still == "after" else [])
 
 
 def test_what_a_loop_reads_late_may_have_waited_however_late_its_thread_gets_its_turn():

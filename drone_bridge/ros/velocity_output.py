@@ -2,12 +2,12 @@
 """Publishes an operator's commands on cmd_vel, and zero when the operator is silent."""
 
 import math
-import time
 
 from geometry_msgs.msg import Twist
 
 from drone_bridge.ros.last_word import LastWord
 from drone_bridge.ros.link_node import LinkNode
+from drone_bridge.ros.stall_watch import elapsed_s
 from drone_bridge.ros.topics import wait_for_delivery
 
 #: The count of operators that fell silent while commanding a motion.
@@ -36,7 +36,12 @@ class VelocityOutput:
         return self._last_word.age_s is not None
 
     def command(self, twist: Twist) -> None:
-        self._command, self._commanded_s = twist, time.monotonic()
+        # If this process stands still anywhere from here on, the command is too old when it goes on; before, the next
+        # line notices. What was read earlier would be in force for another `command_timeout`.
+        commanded_s = elapsed_s()
+        if not self._node.takes_commands():
+            return
+        self._command, self._commanded_s = twist, commanded_s
         self._node.reports.end_ongoing(OPERATORS_LOST)
         self._publish(twist)
 
@@ -44,7 +49,7 @@ class VelocityOutput:
         """Publish the command again, or zero after `command_timeout`; return whether it is still in force."""
         if self._command is None:
             return False
-        silent_s = time.monotonic() - self._commanded_s
+        silent_s = elapsed_s() - self._commanded_s
         if silent_s <= self._node.parameters["command_timeout"]:
             self._publish(self._command)
             return True

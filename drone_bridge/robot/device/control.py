@@ -236,13 +236,23 @@ class Control:
 
     def halt_silent(self, now: Instant, allowed_s: float) -> list[Driver]:
         """Stop the motors of drivers that have been silent for too long, until their next update; return them."""
-        halted = [driver for driver in self._silent(now, allowed_s) if not driver.is_halted and self._held_by(driver)]
+        return self._halt(self._silent(now, allowed_s), f"has been silent for {allowed_s:g} s", now)
+
+    def halt_all(self, now: Instant) -> list[Driver]:
+        """Stop the motors of every driver in the same way, as this process stood still; return whose they are.
+
+        However lately one was heard: it may have been read before the stall, and handled after it.
+        """
+        return self._halt(self.drivers, "may be gone, as nobody listened to it", now)
+
+    def _halt(self, drivers: Sequence[Driver], reason: str, now: Instant) -> list[Driver]:
+        halted = [driver for driver in drivers if not driver.is_halted and self._held_by(driver)]
         for driver in halted:
             driver.is_halted, driver.has_backlog = True, driver.backlog.begin()
             driver.waiting.clear()
             for number in self._held_by(driver):
                 if self._is_skid_steer(number):
-                    self._safe_mode(number, f"{driver} has been silent for {allowed_s:g} s", now)
+                    self._safe_mode(number, f"{driver} {reason}", now)
         return halted
 
     def _silent(self, now: Instant, allowed_s: float) -> list[Driver]:
@@ -287,7 +297,7 @@ class Control:
             return
         if isinstance(packet, LightUpdate):
             self.vehicle.light(packet.id, packet.is_on)
-        elif driver.is_halted and (driver.has_backlog or self.is_settling()):
+        elif driver.has_backlog or self.is_settling():
             driver.waiting[packet.id] = packet.left, packet.right
         else:
             self._drive(driver, packet.id, packet.left, packet.right)
@@ -410,8 +420,9 @@ class RobotConversation:
         self._is_suppressed = is_suppressed
         self._reads_one_packet = reads_one_packet
         self._has_read = False
+        self._received = clock()
         self._connection = RobotConnection([subsystem.type for subsystem in control.vehicle.subsystems])
-        self.driver = Driver(peer, self._send_packet, close, clock().steady_s)
+        self.driver = Driver(peer, self._send_packet, close, self._received.steady_s)
         control.join(self.driver)
 
     @property
@@ -419,6 +430,7 @@ class RobotConversation:
         return self._connection.inside_message and not self._reads_one_packet
 
     def receive_data(self, data: bytes) -> None:
+        self._received = self._clock()  # a packet may be handled much later
         self._connection.receive_data(data)
         self._has_read = True
 
@@ -430,7 +442,7 @@ class RobotConversation:
         event = self._connection.next_event()
         if event is NEED_DATA or isinstance(event, ConnectionClosed):
             return False
-        self._control.handle(self.driver, event, self._clock())
+        self._control.handle(self.driver, event, self._received)
         return True
 
     def flush(self) -> None:

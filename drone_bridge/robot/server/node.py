@@ -67,10 +67,10 @@ from drone_bridge.robot.topics import (
 )
 from drone_bridge.ros.common_parameters import NEUTRAL_TIME, common_parameters
 from drone_bridge.ros.last_word import LastWord
-from drone_bridge.ros.link_node import Endpoint, LinkNode, repeat_farewell
+from drone_bridge.ros.link_node import AFTER_STALLS, Endpoint, LinkNode, repeat_farewell
 from drone_bridge.ros.parameters import ParameterDeclaration
 from drone_bridge.ros.program import run
-from drone_bridge.ros.stall_watch import PROCESS, STALL_S, LoopSettling
+from drone_bridge.ros.stall_watch import PROCESS, LoopSettling
 from drone_bridge.wire.events import ProtocolError
 
 
@@ -423,7 +423,6 @@ class DriverEndpoint:
                 self._watch(opened, functools.partial(self._answer, opened), stack)
             while not self._cancellation.is_set and not is_done():
                 self._changed.clear()
-                self.settling.look()
                 wait_s = self._tick(time.monotonic()) - time.monotonic()
                 if wait_s > 0 and not self._cancellation.is_set and not is_done():
                     with contextlib.suppress(asyncio.TimeoutError):
@@ -468,7 +467,14 @@ class RobotServer(LinkNode):
     """Lets legacy drivers control a robot in ROS, and sends them its sensor readings."""
 
     rates = ("commands", "readings")
-    problems = (*LinkNode.problems, "silent drivers", "dropped drivers", "dropped messages", "unknown values")
+    problems = (
+        *LinkNode.problems,
+        AFTER_STALLS,
+        "silent drivers",
+        "dropped drivers",
+        "dropped messages",
+        "unknown values",
+    )
 
     def __init__(self, **options: Any) -> None:
         super().__init__("robot_server", PARAMETERS, **options)
@@ -655,7 +661,12 @@ class RobotServer(LinkNode):
         return min(due_s, now_s + WATCH_PERIOD_S) if self._control.drivers else due_s
 
     def halt_silent(self) -> None:
-        """Stop the subsystems of drivers that have been silent; also before what they say after that is looked at."""
+        """Stop what silent drivers drive, and after a stall what all drive; also before what they say next is read."""
+        if self._endpoint.settling.look():
+            for driver in self._control.halt_all(_now()):
+                sentence = f"This process stood still: what {driver} drives is stopped until it is heard again."
+                self.count_and_warn(AFTER_STALLS, sentence)
+            return
         allowed_s = self.parameters["command_timeout"]
         for driver in self._control.halt_silent(_now(), allowed_s):
             sentence = f"{driver} has been silent for {allowed_s:g} s (command_timeout): its subsystems are stopped."
@@ -716,8 +727,7 @@ class _DriverClient:
         return self._conversation.inside_message
 
     def receive_data(self, data: bytes) -> None:
-        if time.monotonic() - self._conversation.driver.last_heard_s > STALL_S:
-            self._node.halt_silent()
+        self._node.halt_silent()
         self._conversation.receive_data(data)
 
     def handle_next(self) -> bool:

@@ -646,10 +646,11 @@ class TestbedServer(TcpLinkNode):
         self._forward(partial(self._last_word.publish, *self._outputs.velocity(twist)))
 
     def _forward(self, publish_command: Callable[[], None]) -> None:
+        now_s = time.monotonic()  # if this process stands still after this, the watchdog finds the command too old
         # In lockstep the vehicle waits, so nothing is old by its time.
         if not self._is_lockstep and not self.takes_commands():
             return
-        if self._watchdog.forward(publish_command, time.monotonic()):
+        if self._watchdog.forward(publish_command, now_s):
             self.statistics.counts["commands"] += 1
         else:
             self.count_and_warn("late answers", _LATE)
