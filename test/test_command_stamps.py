@@ -4,7 +4,9 @@
 import pytest
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 from diagnostics import values_of
+from geometry_msgs.msg import TwistStamped
 from processes import Process
+from ros_session import wait_until
 from stamped_commander import TOPIC, Commander
 
 
@@ -55,6 +57,21 @@ def test_commands_that_waited_are_refused(ros, free_port):
         commander.give_until(lambda: reports.count("refused commands") > refused + 60, "refusals", ago_s=3.0)
         assert reports.count("commands") == followed
         node.wait_for_line(r"it is [3-5]\.\d+ s old, and 0\.5 s \(command_timeout\) are allowed")
+
+
+def test_a_stamp_of_zero_counts_as_none_and_is_told_of_once(ros, free_port):
+    """As in ros2_controllers: people publish a TwistStamped from the command line, without a stamp."""
+    reports = Reports(ros)
+    with Process.node("robot_bridge", port=free_port) as node:
+        publisher = ros.publisher(TwistStamped, TOPIC)
+        for followed in (1, 10):
+            wait_until(
+                lambda followed=followed: publisher.publish(TwistStamped()) or reports.count("commands") >= followed,
+                "commands that are followed",
+                period_s=0.05,
+            )
+        assert reports.count("refused commands") == 0
+        assert node.count_lines(rf"WARN.*{TOPIC} have a stamp of zero, which counts as none") == 1
 
 
 def test_commands_can_be_judged_by_their_arrival(ros, free_port):

@@ -105,7 +105,7 @@ class VelocityBehaviour:
             self._warn_ongoing(REFUSED, f"A velocity was refused: {refusal}")
             return
         if isinstance(message, TwistStamped):
-            if refusal := self._ages.refusal(message.header.stamp):
+            if refusal := self._ages.refusal(self._ages.stamp_of(message)):
                 self._warn_ongoing(REFUSED, f"A velocity on {STAMPED} was refused: {refusal}")
                 return
             self._condition_limiter.end(REFUSED)

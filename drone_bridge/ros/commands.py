@@ -75,6 +75,7 @@ class CommandAges:
             now: the clock of the stamps if it is not the node's; all publishers then get it from the vehicle.
             prefix: of those parameters' names.
         """
+        self._logger = node.get_logger()
         self._topic = topic
         self._parameters = parameters
         self._update_condition = update_condition
@@ -83,10 +84,31 @@ class CommandAges:
         #: Whether stamps come from the clock of a machine, and not from one that all share.
         self._are_by_machines = now is None and not is_time_simulated(node)
         self._wrong_by_s = self._wrong_since_s = 0.0
-        self._is_clock_blamed = False
+        self._is_clock_blamed = self._has_told_of_zero = False
 
-    def refusal(self, stamp: Time) -> str | None:
-        """Return why a command that has just arrived is refused, or None."""
+    def stamp_of(self, message: Any) -> Time | None:
+        """Return when a command was given, None if it does not say that: zero is none, as in ros2_controllers.
+
+        While simulated time begins, zero is a time.
+        """
+        stamp: Time | None = message.header.stamp if hasattr(message, "header") else None
+        if stamp is None or stamp != Time():
+            return stamp
+        is_time = not self._are_by_machines
+        if is_time and seconds_between(self._now(), stamp) <= self._parameters[self._timeout_name]:
+            return stamp
+        if not self._has_told_of_zero:
+            self._has_told_of_zero = True
+            self._logger.warning(
+                f"Commands on {self._topic} have a stamp of zero, which counts as none: their age is judged by their "
+                "arrival. This is logged once."
+            )
+        return None
+
+    def refusal(self, stamp: Time | None) -> str | None:
+        """Return why a command that has just arrived is refused, or None; `stamp` is from `stamp_of`."""
+        if stamp is None:
+            return None
         if self._parameters[self._age_name] == "arrival":
             self._compare_clocks(0.0, is_refused=False)
             return None
@@ -94,8 +116,6 @@ class CommandAges:
         age_s = seconds_between(self._now(), stamp)
         is_early = self._are_by_machines and age_s < -CLOCK_TOLERANCE_S
         is_refused = is_early or age_s > allowed_s
-        if is_refused and stamp == Time():
-            return "its header has no stamp, and commands must be stamped."
         if self._are_by_machines:
             self._compare_clocks(age_s, is_refused)
         if is_early:
@@ -370,13 +390,12 @@ class CommandIntake(Generic[CommandT]):
         arrivals = Arrivals()
 
         def receive(message: Any, sent_s: float | None) -> None:
-            stamp = message.header.stamp if hasattr(message, "header") else None
-            refusal = _non_finite_field(message) or arrivals.refusal(sent_s)
-            if refusal := refusal or (stamp and ages.refusal(stamp)):
+            stamp = ages.stamp_of(message)
+            if refusal := _non_finite_field(message) or arrivals.refusal(sent_s) or ages.refusal(stamp):
                 self._node.count_and_warn("refused commands", f"A command on {topic} was refused: {refusal}")
                 return
             if is_helm:
-                self._helm_stamp = None if stamp == Time() else stamp
+                self._helm_stamp = stamp
             elif stamp is not None and stamp == self._helm_stamp:
                 return  # a copy, for whoever has no topic for helms
             if not self._hold.admits(topic, is_helm=is_helm):
