@@ -16,7 +16,7 @@ from drone_bridge.programs.demonstration import NEEDS, Condition
 from drone_bridge.programs.plan import parse_plan
 from drone_bridge.robot.emulator import COLUMNS as ROBOT_COLUMNS
 from drone_bridge.simulator.emulator.server import COLUMNS as SIMULATOR_COLUMNS
-from drone_bridge.telemetry.emulator.touchdown import Touchdown
+from drone_bridge.telemetry.emulator.world import Touchdown
 from drone_bridge.testbed.emulator.world import COLUMNS as TESTBED_COLUMNS
 from drone_bridge.tools.cli import REFUSED
 from drone_bridge.tools.demo import any_vehicle, composition, progress, way

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from pad_flight import PATTERNS, PadFlight
 
 from drone_bridge.controllers.land_on_pad.pilot import LandOnPad, LandParameters, LandState, Measured, PadSighting
-from drone_bridge.telemetry.device import PERIOD_S
-from drone_bridge.telemetry.emulator.pad import PAD_HEIGHT
+from drone_bridge.telemetry.codec import PERIOD_S
+from drone_bridge.telemetry.emulator.scene import PAD_HEIGHT
 
 pytestmark = pytest.mark.slow
 

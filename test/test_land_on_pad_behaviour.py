@@ -21,7 +21,7 @@ from drone_bridge.ros.frames import set_quaternion
 from drone_bridge.ros.images import JpegDecoder
 from drone_bridge.ros.time import time_from_seconds
 from drone_bridge.telemetry.emulator.rover import Pattern
-from drone_bridge.telemetry.emulator.vehicle import Setup, Vehicle
+from drone_bridge.telemetry.emulator.world import LandingFlight, Setup
 from drone_bridge.telemetry.topics import (
     FullScale,
     LandingFrameNames,
@@ -55,7 +55,7 @@ class Bridge:
     """An emulated vehicle, between topics: each frame waits for the answer to the one before."""
 
     def __init__(self, ros, pattern="stationary", seed=1, **setup):
-        self.vehicle = Vehicle(Setup(seed, Pattern(pattern), **setup))
+        self.vehicle = LandingFlight(Setup(seed, Pattern(pattern), **setup))
         self._messages = ReceivedMessages(LandingFrameNames(), TelemetrySigns(), 60.0, is_levelled=True)
         self._decoder = JpegDecoder("camera_optical_frame")
         self.commands = ros.subscribe(Twist, "cmd_vel")
@@ -231,7 +231,7 @@ SPOILERS = {
 
 @pytest.mark.parametrize("sentence", SPOILERS)
 def test_unusable_messages_are_refused_with_a_sentence(sentence):
-    telemetry = Vehicle(Setup(images=False)).advance()
+    telemetry = LandingFlight(Setup(images=False)).advance()
     stamp = time_from_seconds(1.0)
     make = ReceivedMessages(LandingFrameNames(), TelemetrySigns(), 60.0, is_levelled=True)
     pad = LandingPad(detected=True, offset_x=1.0, offset_y=0.0, distance=3.0, confidence=0.9)

@@ -12,12 +12,8 @@ from hypothesis import strategies as st
 from drone_bridge.telemetry.codec import DroneCommand
 from drone_bridge.telemetry.emulator.flight import (
     GRAVITY,
-    MAX_THRUST_TO_WEIGHT,
-    VERTICAL_SHARE_OF_GUSTS,
     Airframe,
     Drone,
-    GustyWind,
-    rotation_from_euler,
 )
 from drone_bridge.telemetry.emulator.world import STEP_S
 
@@ -53,15 +49,6 @@ def test_climb_settles_where_drag_balances_the_margin(thrust):
     assert drone.velocity[:2] == pytest.approx([0, 0])
 
 
-def test_climb_follows_thrust_and_drag_through_time():
-    """Two first-order lags in series, of thrust and of speed, answer to a step with two exponentials."""
-    airframe = Airframe()
-    lag, decay, t = airframe.thrust_lag, airframe.vertical_drag, 0.6
-    slow, fast = math.exp(-decay * t), math.exp(-t / lag)
-    expected = airframe.thrust_margin / decay * (1 - (slow - decay * lag * fast) / (1 - decay * lag))
-    assert fly(t, thrust=1.0).velocity[2] == pytest.approx(expected, rel=0.02)
-
-
 @pytest.mark.parametrize(
     ("command", "direction"),
     [({"pitch": 0.2}, (1, 0)), ({"pitch": -0.2}, (-1, 0)), ({"roll": 0.2}, (0, -1)), ({"roll": -0.2}, (0, 1))],
@@ -90,13 +77,6 @@ def test_attitude_answers_as_a_second_order_system():
     assert advance(drone, 2).roll == pytest.approx(0.3, rel=1e-3)
 
 
-def test_positive_yaw_keeps_turning_left():
-    drone = fly(10, yaw=0.5)
-    assert drone.body_rates == pytest.approx([0, 0, 0.5], abs=1e-6)
-    turned = 0.5 * (10 - Airframe().yaw_lag)
-    assert drone.yaw == pytest.approx(math.remainder(turned, math.tau), abs=0.01)
-
-
 def test_body_rates_are_those_of_the_rotation():
     drone = fly(0.15, pitch=0.5, roll=-0.4, yaw=0.5)
     before = drone.rotation
@@ -111,24 +91,6 @@ def test_wind_carries_a_level_drone_along():
     assert fly(30, wind=wind).velocity == pytest.approx(wind, abs=1e-3)
 
 
-def test_thrust_has_a_maximum():
-    drone = fly(5, airframe=Airframe(thrust_margin=100.0), thrust=1.0)
-    assert drone.velocity[2] == pytest.approx((MAX_THRUST_TO_WEIGHT - 1) * GRAVITY / 2, rel=1e-3)
-
-
-def test_the_length_of_steps_does_not_change_the_flight():
-    command = {"thrust": 0.3, "pitch": 0.3, "roll": -0.2, "yaw": 0.4}
-    assert fly(3, **command, step=0.0025).position == pytest.approx(fly(3, **command).position, abs=0.05)
-
-
-def test_standing_is_level_and_takes_the_speed_of_what_it_stands_on():
-    drone = fly(2, thrust=1.0, pitch=0.5, yaw=0.5)
-    drone.stand(STEP_S, np.array([1.0, 2.0, 0.4]), np.array([0.5, 0.0, 0.0]))
-    assert (drone.roll, drone.pitch) == (0, 0)
-    assert not drone.body_rates.any()
-    assert drone.velocity.tolist() == [0.5, 0.0, 0.0]
-
-
 def test_motors_of_a_drone_that_stands_idle_until_told_to_climb():
     drone = fly(2, thrust=-1.0)
 
@@ -141,31 +103,6 @@ def test_motors_of_a_drone_that_stands_idle_until_told_to_climb():
     drone.command = DroneCommand(thrust=0.6)
     stand()
     assert drone.thrust == pytest.approx(0.6, abs=1e-3)
-
-
-def test_a_rotation_takes_the_body_to_the_world():
-    assert rotation_from_euler(0, 0, math.pi / 2) @ [1, 0, 0] == pytest.approx([0, 1, 0])
-    nose_down = rotation_from_euler(0, 0.3, 0) @ [1, 0, 0]
-    assert nose_down == pytest.approx([math.cos(0.3), 0, -math.sin(0.3)])
-    right_side_down = rotation_from_euler(0.3, 0, 0) @ [0, -1, 0]
-    assert right_side_down == pytest.approx([0, -math.cos(0.3), -math.sin(0.3)])
-
-
-def test_gusts_have_their_deviation_and_repeat_with_their_seed():
-    def gusts(seed, steady=(0.0, 0.0, 0.0)):
-        wind = GustyWind(steady, 0.8, seed)
-        blown = []
-        for _ in range(20000):
-            wind.advance(0.5)
-            blown.append(wind.velocity)
-        return np.array(blown)
-
-    blown = gusts(1)
-    assert blown.std(axis=0) == pytest.approx([0.8, 0.8, 0.8 * VERTICAL_SHARE_OF_GUSTS], rel=0.1)
-    assert blown.mean(axis=0) == pytest.approx([0, 0, 0], abs=0.05)
-    assert np.array_equal(blown, gusts(1))
-    assert not np.array_equal(blown, gusts(2))
-    assert gusts(1, (3.0, 0.0, -1.0)) == pytest.approx(np.add(blown, [3.0, 0.0, -1.0]))
 
 
 commands = st.builds(DroneCommand, st.floats(-1, 1), *[st.floats(-0.5, 0.5)] * 3)

@@ -19,11 +19,10 @@ from drone_bridge.telemetry.codec import (
     RoverTelemetry,
     Vector,
 )
-from drone_bridge.telemetry.emulator.pad import PAD_HEIGHT
 from drone_bridge.telemetry.emulator.rover import ROVER_Z, Pattern
+from drone_bridge.telemetry.emulator.scene import PAD_HEIGHT
 from drone_bridge.telemetry.emulator.sensors import levelled
-from drone_bridge.telemetry.emulator.vehicle import IMAGE_EVERY, PERIOD_S, Setup, Vehicle
-from drone_bridge.telemetry.emulator.world import LANDING_GEAR, Phase
+from drone_bridge.telemetry.emulator.world import LANDING_GEAR, PERIOD_S, LandingFlight, Phase, Setup
 
 pytestmark = pytest.mark.slow
 
@@ -35,7 +34,7 @@ def frames(vehicle, count):
 
 
 def test_every_document_can_be_read_and_is_in_range():
-    vehicle = Vehicle(Setup(seed=2, pattern=Pattern.CIRCULAR))
+    vehicle = LandingFlight(Setup(seed=2, pattern=Pattern.CIRCULAR))
     drone, controller = DroneConnection(), ControllerConnection()
     vehicle.follow_command(DroneCommand(thrust=-0.2, pitch=0.1, roll=-0.1, yaw=0.3))
     for telemetry in frames(vehicle, 25):
@@ -56,28 +55,8 @@ def test_every_document_can_be_read_and_is_in_range():
             assert 0 < read.landing_pad.distance < 10
 
 
-def test_there_are_25_documents_per_second_and_an_image_in_every_fifth():
-    telemetry = frames(Vehicle(Setup()), 25)
-    timestamps = [one.timestamp for one in telemetry]
-    assert np.diff(timestamps) == pytest.approx(0.04)
-    assert timestamps[-1] == pytest.approx(1.0)
-    assert (PERIOD_S, IMAGE_EVERY) == (0.04, 5)
-    assert [bool(one.camera.jpeg) for one in telemetry] == [True, False, False, False, False] * 5
-
-
-def test_images_are_jpegs_of_the_size_that_drones_send():
-    images = [one.camera.jpeg for one in frames(Vehicle(Setup()), 21) if one.camera.jpeg]
-    for image in images:
-        assert cv2.imdecode(np.frombuffer(image, np.uint8), cv2.IMREAD_COLOR).shape == (240, 320, 3)
-        assert 8_000 <= len(image) <= 20_000
-
-
-def test_images_can_be_left_out():
-    assert not any(one.camera.jpeg for one in frames(Vehicle(BLIND), 10))
-
-
 def test_the_image_shows_the_pad_where_the_telemetry_says():
-    vehicle = Vehicle(Setup(gusts=0.0))
+    vehicle = LandingFlight(Setup(gusts=0.0))
     vehicle.drone.position[:2] = (0.6, -0.4)
     vehicle.drone.yaw = 0.8
     telemetry = vehicle.advance()
@@ -92,7 +71,7 @@ def test_the_image_shows_the_pad_where_the_telemetry_says():
 
 def test_flights_are_reproducible():
     setup = Setup(seed=4, pattern=Pattern.RANDOM, images=False)
-    one, same, other = Vehicle(setup), Vehicle(setup), Vehicle(replace(setup, seed=5))
+    one, same, other = LandingFlight(setup), LandingFlight(setup), LandingFlight(replace(setup, seed=5))
     for vehicle in (one, same, other):
         vehicle.follow_command(DroneCommand(pitch=0.1))
     seen = frames(one, 100)
@@ -100,15 +79,8 @@ def test_flights_are_reproducible():
     assert seen != frames(other, 100)
 
 
-def test_the_last_command_stays_in_effect():
-    vehicle = Vehicle(replace(BLIND, gusts=0.0))
-    vehicle.follow_command(DroneCommand(thrust=0.5))
-    frames(vehicle, 250)
-    assert vehicle.drone.velocity[2] == pytest.approx(1.25, abs=0.01)
-
-
 def test_it_starts_on_the_ground_when_asked_to():
-    vehicle = Vehicle(replace(BLIND, starts_on_ground=True))
+    vehicle = LandingFlight(replace(BLIND, starts_on_ground=True))
     telemetry = vehicle.advance()
     assert telemetry.landed
     assert vehicle.touchdown is None
@@ -123,21 +95,21 @@ def rover_document(x, y, vx=0.0, vy=0.0):
 
 
 def test_a_rover_that_follows_is_where_it_is_told():
-    vehicle = Vehicle(replace(BLIND, pattern=Pattern.FOLLOW))
+    vehicle = LandingFlight(replace(BLIND, pattern=Pattern.FOLLOW))
     vehicle.move_rover(rover_document(1.0, 2.0, 0.5, 0.0))
     vehicle.advance()
     assert vehicle.world.rover.position == pytest.approx([1.0 + 0.5 * PERIOD_S, 2.0])
 
 
 def test_a_rover_that_drives_by_itself_is_not_led():
-    vehicle = Vehicle(replace(BLIND, pattern=Pattern.STATIONARY))
+    vehicle = LandingFlight(replace(BLIND, pattern=Pattern.STATIONARY))
     vehicle.move_rover(rover_document(1.0, 2.0))
     vehicle.advance()
     assert not vehicle.world.rover.position.any()
 
 
 def test_it_reports_its_rover_as_a_rover_would():
-    vehicle = Vehicle(replace(BLIND, pattern=Pattern.CIRCULAR))
+    vehicle = LandingFlight(replace(BLIND, pattern=Pattern.CIRCULAR))
     frames(vehicle, 25)
     controller = ControllerConnection()
     controller.receive_data(RoverConnection().send(vehicle.rover_telemetry()))
@@ -154,7 +126,7 @@ def test_it_reports_its_rover_as_a_rover_would():
 @pytest.mark.parametrize("seed", range(3))
 def test_flying_by_the_telemetry_lands_on_the_pad(pattern, seed):
     """So every sign fits: of commands, of attitude, of the pad's offset."""
-    vehicle = Vehicle(replace(BLIND, seed=seed, pattern=pattern))
+    vehicle = LandingFlight(replace(BLIND, seed=seed, pattern=pattern))
     pilot = Pilot(levelled(vehicle.world.towards_pad, vehicle.drone.yaw)[:2])
     while not vehicle.world.has_landed and vehicle.world.time < 60:
         vehicle.follow_command(pilot.command(vehicle.advance()))

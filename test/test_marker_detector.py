@@ -11,10 +11,7 @@ from pad_flight import PATTERNS, PadFlight
 
 from drone_bridge.controllers.land_on_pad.pilot import PadSighting
 from drone_bridge.motion.matrices import rotation_from_angles
-from drone_bridge.telemetry.emulator.camera import DownwardCamera
-from drone_bridge.telemetry.emulator.pad import MARKER_DICTIONARY, MARKERS, PAD_HEIGHT
-from drone_bridge.telemetry.emulator.scene import Scene
-from drone_bridge.telemetry.emulator.vehicle import jpeg
+from drone_bridge.telemetry.emulator.scene import MARKER_DICTIONARY, MARKERS, PAD_HEIGHT, DownwardCamera, Scene, jpeg
 from drone_bridge.vision.marker_detector import MarkerDetector
 from drone_bridge.vision.markers import MarkerParameters
 from drone_bridge.vision.pinhole import Pinhole

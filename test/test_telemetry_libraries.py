@@ -8,7 +8,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from drone_bridge.telemetry.codec import json_and_base64
+from drone_bridge.telemetry import codec
 
 pytest.importorskip("pybase64", reason="rosdep has no key for it")
 
@@ -26,8 +26,8 @@ DOCUMENTS = [
 
 @pytest.fixture
 def without(monkeypatch):
-    monkeypatch.setattr(json_and_base64, "HAS_ORJSON", False)
-    monkeypatch.setattr(json_and_base64, "HAS_PYBASE64", False)
+    monkeypatch.setattr(codec, "HAS_ORJSON", False)
+    monkeypatch.setattr(codec, "HAS_PYBASE64", False)
 
 
 def read(document, read_json):
@@ -38,18 +38,18 @@ def read(document, read_json):
 
 
 def test_the_fast_libraries_are_used_where_installed():
-    assert json_and_base64.HAS_ORJSON
-    assert json_and_base64.HAS_PYBASE64
+    assert codec.HAS_ORJSON
+    assert codec.HAS_PYBASE64
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=range(len(DOCUMENTS)))
 def test_the_same_is_read(document):
-    assert read(document, json_and_base64._from_json) == read(document, json_and_base64.from_json)
+    assert read(document, codec._from_json) == read(document, codec.from_json)
 
 
 @given(st.binary(max_size=40) | st.text(max_size=40))
 def test_any_text_is_read_or_refused_alike(document):
-    assert read(document, json_and_base64._from_json) == read(document, json_and_base64.from_json)
+    assert read(document, codec._from_json) == read(document, codec.from_json)
 
 
 @given(st.text(alphabet="Aa0+/=-_ \n", max_size=12))
@@ -62,16 +62,14 @@ def test_the_same_base64_is_read(text):
         except ValueError:
             return None
 
-    assert decoded(json_and_base64.from_base64) == decoded(json_and_base64._from_base64)
+    assert decoded(codec.from_base64) == decoded(codec._from_base64)
 
 
 def test_the_same_is_sent(without):
     value = {"a": [1, 2.5, np.float64(0.1), np.int64(3), np.bool_(True)], "b": "ä", "c": None}
-    assert json_and_base64.to_json(value) == json_and_base64.orjson.dumps(
-        value, option=json_and_base64.orjson.OPT_SERIALIZE_NUMPY
-    )
-    assert json_and_base64.to_base64(b"\x00\xff") == json_and_base64.pybase64.b64encode_as_string(b"\x00\xff")
+    assert codec.to_json(value) == codec.orjson.dumps(value, option=codec.orjson.OPT_SERIALIZE_NUMPY)
+    assert codec.to_base64(b"\x00\xff") == codec.pybase64.b64encode_as_string(b"\x00\xff")
     with pytest.raises(ValueError, match="not JSON compliant"):
-        json_and_base64.to_json({"a": float("nan")})
+        codec.to_json({"a": float("nan")})
     with pytest.raises(TypeError, match="object is not a JSON type"):
-        json_and_base64.to_json({"a": object()})
+        codec.to_json({"a": object()})

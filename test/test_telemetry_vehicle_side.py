@@ -19,7 +19,6 @@ from telemetry_peer import DRONE, ROVER
 from drone_bridge.ros.images import encoded
 from drone_bridge.ros.time import time_from_seconds
 from drone_bridge.telemetry.codec import ControllerConnection, DroneCommand
-from drone_bridge.telemetry.device import DroneSide, without_image
 from drone_bridge.telemetry.topics import (
     FullScale,
     LandingFrameNames,
@@ -29,7 +28,6 @@ from drone_bridge.telemetry.topics import (
     command_from_twist,
     twist_from_command,
 )
-from drone_bridge.wire.events import RemoteProtocolError
 from drone_bridge.wire.jpeg import read_size
 from drone_bridge.wire.rate_limit import RateLimit
 
@@ -40,51 +38,10 @@ TRANSLATION = Translation(NAMES, REP_103)
 FULL = FullScale(2.0, 3.0, 4.0, 5.0)
 
 
-class Vehicle:
-    """Notes what it is told."""
-
-    def __init__(self):
-        self.told = []
-
-    def follow_command(self, command):
-        self.told.append(command)
-
-    def move_rover(self, rover):
-        self.told.append(rover)
-
-
 def read(document):
     connection = ControllerConnection()
     connection.receive_data(json.dumps(document))
     return connection.next_event()
-
-
-def test_commands_are_obeyed_and_a_rover_is_led():
-    vehicle = Vehicle()
-    side = DroneSide(vehicle)
-    side.receive(b'{"thrust": 0.5, "pitch": 0.1, "roll": -0.2, "yaw": 0}')
-    side.receive(json.dumps(ROVER))
-    assert vehicle.told == [DroneCommand(0.5, 0.1, -0.2, 0.0), read(ROVER)]
-
-
-def test_garbage_commands_nothing():
-    vehicle = Vehicle()
-    side = DroneSide(vehicle)
-    for nonsense in (b"", b"[]", b'{"thrust": 2, "pitch": 0, "roll": 0, "yaw": 0}', b'{"thrust": NaN}'):
-        with pytest.raises(RemoteProtocolError):
-            side.receive(nonsense)
-    assert vehicle.told == []
-
-
-def test_every_other_document_of_the_drone_comes_with_one_of_its_rover():
-    side, drone, rover = DroneSide(Vehicle()), read(DRONE), read(ROVER)
-    assert [len(list(side.documents(number, drone, rover))) for number in range(4)] == [2, 1, 2, 1]
-    assert len(list(side.documents(0, drone, None))) == 1
-
-
-def test_telemetry_without_its_image_is_otherwise_the_same():
-    document = {**DRONE, "camera": {**DRONE["camera"], "image": None}}
-    assert without_image(read(DRONE)) == read(document)
 
 
 @pytest.mark.parametrize("jitters_s", [[0.0], [0.008, 0.0, -0.008]])

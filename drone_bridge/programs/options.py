@@ -75,11 +75,13 @@ def add_bad_network(group: Any) -> None:
     )
 
 
-def add_choice(group: Any, flag: str, default: Enum, what: str) -> None:
-    """Add an option whose values are those of an enumeration."""
+def add_choice(group: Any, flag: str, default: Enum, what: str, **more: Any) -> None:
+    """Add an option whose values are those of an enumeration; `more` is for `add_argument`."""
     kinds = type(default)
     words = "|".join(str(kind.value) for kind in kinds)
-    group.add_argument(flag, type=one_of(kinds), default=default, metavar=words, help=f"{what} ({default.value})")
+    group.add_argument(
+        flag, type=one_of(kinds), default=default, metavar=words, help=f"{what} ({default.value})", **more
+    )
 
 
 def add_run(

@@ -5,7 +5,7 @@ import math
 import time
 from collections.abc import Callable
 from functools import partial
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 from builtin_interfaces.msg import Time
 from geometry_msgs.msg import Twist
@@ -155,30 +155,6 @@ class Drone(NamedTuple):
         """Do nothing, as the transport is closed with the node."""
 
 
-class Transport(Protocol):
-    """The transport to and from the drone; an endpoint for LinkNode."""
-
-    @property
-    def backoff(self) -> Backoff:
-        """How long to wait after a failure."""
-
-    @property
-    def port(self) -> int:
-        """The port in use, 0 when there is none."""
-
-    def open(self) -> Drone:
-        """Wait for a drone. Raises LinkCancelledError."""
-
-    def receive_until(self, due_s: float) -> None:
-        """Receive until a time of time.monotonic. Raises LinkCancelledError."""
-
-    def send(self, document: bytes) -> None:
-        """Send to the drone, even if cancelled. Raises LinkError."""
-
-    def close(self) -> None:
-        """Release its resources."""
-
-
 class UdpTransport:
     """Datagrams from any sender to one port, and to `drone`."""
 
@@ -211,11 +187,12 @@ class UdpTransport:
         return Drone(name(self.drone))
 
     def receive_until(self, due_s: float) -> None:
+        """Receive until a time of time.monotonic. Raises LinkCancelledError."""
         while (left_s := due_s - time.monotonic()) > 0:
             self._receive(left_s)
 
     def send(self, document: bytes) -> None:
-        """See Transport. Thread-safe."""
+        """Send to the drone, even if cancelled. Raises LinkError. Thread-safe."""
         self._listener.send(document, self.drone)
 
     def close(self) -> None:
@@ -332,7 +309,7 @@ class TelemetryBridge(LinkNode):
         self._from_drone, self._from_others, self._from_rover = (ControllerConnection(self._limits) for _ in range(3))
         self._heard_s = -math.inf  # when the drone was last heard
         self._topics.restart()
-        self._transport: Transport
+        self._transport: UdpTransport | TopicTransport
         if self._is_udp:
             host = self.parameters["host"]
             freshness = self.fresh_within("telemetry_timeout")

@@ -3,8 +3,7 @@
 
 import numpy as np
 
-from drone_bridge.telemetry.codec import DroneCommand
-from drone_bridge.telemetry.emulator.vehicle import PERIOD_S
+from drone_bridge.telemetry.codec import PERIOD_S, DroneCommand
 
 
 class Pilot:

@@ -4,7 +4,7 @@
 import cv2
 import numpy as np
 
-from drone_bridge.telemetry.emulator.pad import MARKER_DICTIONARY, PAD_SIDE, draw_pad
+from drone_bridge.telemetry.emulator.scene import MARKER_DICTIONARY, PAD_SIDE, draw_pad
 
 
 def detect(image):

@@ -7,9 +7,9 @@ import numpy as np
 
 from drone_bridge.controllers.land_on_pad.pilot import LandOnPad, LandParameters, LandState, Measured, PadSighting
 from drone_bridge.motion.matrices import rotation_from_angles
-from drone_bridge.telemetry.codec import DroneCommand
+from drone_bridge.telemetry.codec import PERIOD_S, DroneCommand
 from drone_bridge.telemetry.emulator.rover import Pattern
-from drone_bridge.telemetry.emulator.vehicle import PERIOD_S, Setup, Vehicle
+from drone_bridge.telemetry.emulator.world import LandingFlight, Setup
 
 PATTERNS = ("stationary", "linear", "circular", "square", "random")
 FULL_TILT = 0.5  # of the wire, and rad
@@ -37,7 +37,7 @@ class PadFlight:
         locate=None,
         **setup,
     ):
-        self.vehicle = Vehicle(Setup(seed, Pattern(pattern), **{"images": locate is not None, **setup}))
+        self.vehicle = LandingFlight(Setup(seed, Pattern(pattern), **{"images": locate is not None, **setup}))
         if away is not None:
             self.drone.position[:2] = away
         self.behaviour = LandOnPad(parameters or LandParameters())

@@ -13,7 +13,10 @@ import argparse
 import contextlib
 import math
 import sys
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import fields
+from enum import Enum
 
 from drone_bridge.programs.missing_package import explain_missing
 
@@ -24,10 +27,10 @@ except ModuleNotFoundError as error:
         raise
     sys.exit(explain_missing("drone_bridge.telemetry.emulator", error))
 
-from drone_bridge.net.connector import Cancellation, LinkCancelledError
-from drone_bridge.net.udp import UdpConnector, UdpListener
+from drone_bridge.net.connector import Cancellation, LinkCancelledError, LinkRefusedError, LinkTimeoutError
+from drone_bridge.net.udp import UdpConnector, UdpListener, UdpStream
 from drone_bridge.programs.bad_network import BadNetwork
-from drone_bridge.programs.faults import fault_of
+from drone_bridge.programs.faults import Fault, fault_of
 from drone_bridge.programs.options import (
     ProgramParser,
     add_bad_network,
@@ -38,15 +41,169 @@ from drone_bridge.programs.options import (
     positive,
     triple,
 )
-from drone_bridge.programs.program import TrajectoryFile, run_program, say, say_retry
-from drone_bridge.telemetry.codec import DEFAULT_PORT
-from drone_bridge.telemetry.device import PERIOD_S
-from drone_bridge.telemetry.emulator.conversation import Conversation, FaultKind
-from drone_bridge.telemetry.emulator.pad import PAD_HEIGHT
+from drone_bridge.programs.program import LimitedReports, TrajectoryFile, run_program, say, say_retry
+from drone_bridge.telemetry.codec import (
+    DEFAULT_PORT,
+    PERIOD_S,
+    ROVER_EVERY,
+    DroneCommand,
+    DroneConnection,
+    DroneTelemetry,
+    RoverConnection,
+    RoverTelemetry,
+    from_json,
+    to_base64,
+    to_json,
+)
 from drone_bridge.telemetry.emulator.rover import Pattern
-from drone_bridge.telemetry.emulator.touchdown import Touchdown
-from drone_bridge.telemetry.emulator.vehicle import Setup, Vehicle
-from drone_bridge.telemetry.emulator.world import COLUMNS, LANDING_GEAR, Phase
+from drone_bridge.telemetry.emulator.scene import PAD_HEIGHT
+from drone_bridge.telemetry.emulator.world import COLUMNS, LANDING_GEAR, LandingFlight, Phase, Setup, Touchdown
+from drone_bridge.wire.events import RemoteProtocolError
+
+# The wire: telemetry out, commands in, and injected faults.
+
+#: After the process was held up for longer than this, flight goes on from there instead of catching up.
+LONGEST_CATCH_UP_S = 0.25
+#: The most documents read per frame when there is no time left to wait, however many are sent.
+DOCUMENTS_WHEN_LATE = 20
+NO_JPEG = b"GIF89a, which is no JPEG"
+HUGE = 1e300
+
+
+class FaultKind(str, Enum):
+    """Faults that can be injected into one telemetry document."""
+
+    TRUNCATE = "truncate"  # half of the document
+    GARBAGE = "garbage"  # bytes that are not JSON
+    NOT_JPEG = "not-jpeg"  # bytes that are not an image
+    HUGE = "huge"  # a number out of range
+    STALL = "stall"  # nothing more, forever
+
+
+class Broadcast:
+    """One flight in conversation with whoever receives the telemetry, if anybody."""
+
+    def __init__(
+        self,
+        flight: LandingFlight,
+        stream: UdpStream,
+        network: BadNetwork[bytes],
+        *,
+        rover_listener: UdpListener | None = None,
+        publish_rover: bool = False,
+        fault: Fault[FaultKind] | None = None,
+    ) -> None:
+        """Datagrams are sent through `network`. `rover_listener` receives telemetry of a rover, beside the stream."""
+        self.sent = self.commands = self.refused = 0
+        self._flight = flight
+        self._stream = stream
+        self._network = network
+        self._rover_listener = rover_listener
+        self._publish_rover = publish_rover
+        self._fault = fault
+        self._stalls = False
+        self._connection = DroneConnection()
+        self._reports = LimitedReports()
+        self._is_heard = True
+
+    def run(self, speed: float, goes_on: Callable[[], bool]) -> None:
+        """Fly at `speed` simulated seconds per second until `goes_on` is false after a frame.
+
+        Raises LinkError, LinkCancelledError among them.
+        """
+        due = time.monotonic()
+        while True:
+            frame = self._flight.frames
+            telemetry = self._flight.advance()
+            for document in self._documents(frame, telemetry):
+                for arriving in self._network.carry(document):
+                    self._send(arriving)
+            if not goes_on():
+                return
+            due = max(due + PERIOD_S / speed, time.monotonic() - LONGEST_CATCH_UP_S)
+            self._receive_until(due)
+            self._receive_of_rover()
+
+    def _documents(self, frame: int, telemetry: DroneTelemetry) -> Iterator[bytes]:
+        """Return the documents to send at the end of this frame."""
+        kind = self._fault.kind if self._fault and self._fault.at == frame else None
+        if kind:
+            say(f"{kind.value} in frame {frame}, as requested")
+        self._stalls |= kind is FaultKind.STALL
+        if self._stalls:
+            return
+        document = self._connection.send(telemetry)
+        yield spoiled(document, kind) if kind else document
+        if self._publish_rover and frame % ROVER_EVERY == 0:
+            yield RoverConnection().send(self._flight.rover_telemetry())
+
+    def _send(self, document: bytes) -> None:
+        try:
+            self._stream.send(document)
+        except LinkRefusedError as error:
+            self._is_not_heard(error)
+        self.sent += 1
+
+    def _receive_until(self, due: float) -> None:
+        """Handle datagrams until the deadline, and a few if it has already passed."""
+        late = 0
+        with contextlib.suppress(LinkTimeoutError):
+            while (left_s := due - time.monotonic()) > 0 or late < DOCUMENTS_WHEN_LATE:
+                late += left_s <= 0
+                try:
+                    document = self._stream.receive(max(left_s, 0.0))
+                except LinkRefusedError as error:
+                    self._is_not_heard(error)
+                    continue
+                self._is_heard = True
+                self._take(document, self._stream.peer)
+
+    def _receive_of_rover(self) -> None:
+        if self._rover_listener is None:
+            return
+        with contextlib.suppress(LinkTimeoutError):
+            for _ in range(DOCUMENTS_WHEN_LATE):
+                document, _ = self._rover_listener.receive(0.0)
+                self._take(document, "the rover's port")
+
+    def _take(self, document: bytes, where: str) -> None:
+        self._connection.receive_data(document)
+        try:
+            event = self._connection.next_event()
+        except RemoteProtocolError as error:
+            self.refused += 1
+            self._reports.say(f"refused a document from {where}: {error}")
+            return
+        if isinstance(event, DroneCommand):
+            self._flight.follow_command(event)
+            if not self.commands:
+                say(f"commanded from {where}")
+            self.commands += 1
+        elif isinstance(event, RoverTelemetry):
+            self._flight.move_rover(event)
+
+    def _is_not_heard(self, error: LinkRefusedError) -> None:
+        """Report once that nobody listens, until somebody does."""
+        if self._is_heard:
+            say(str(error))
+        self._is_heard = False
+
+
+def spoiled(document: bytes, kind: FaultKind) -> bytes:
+    """Return an invalid version of a telemetry document."""
+    if kind is FaultKind.TRUNCATE:
+        return document[: len(document) // 2]
+    if kind is FaultKind.GARBAGE:
+        return b"\xff\x00{" + document
+    fields = from_json(document)
+    if kind is FaultKind.NOT_JPEG:
+        fields["camera"]["image"] = to_base64(NO_JPEG)
+    elif kind is FaultKind.HUGE:
+        fields["altimeter"]["altitude"] = HUGE
+    return to_json(fields)
+
+
+# The program.
 
 REPORT_PERIOD_S = 1.0
 #: A drone has landed when it has stood for this long after a good touchdown; by then its telemetry has said so often.
@@ -59,21 +216,21 @@ class Watch:
     """Records and reports the flight, and decides when it ends."""
 
     def __init__(
-        self, vehicle: Vehicle, duration: float, until_landed: bool, trajectory: TrajectoryFile | None
+        self, flight: LandingFlight, duration: float, until_landed: bool, trajectory: TrajectoryFile | None
     ) -> None:
         """`duration` in simulated s."""
         self.has_landed_well = False
-        self._vehicle = vehicle
+        self._flight = flight
         self._frames = round(duration / PERIOD_S) if math.isfinite(duration) else math.inf
         self._until_landed = until_landed
         self._trajectory = trajectory
-        self._phase = vehicle.world.phase
+        self._phase = flight.world.phase
         self._touchdown: Touchdown | None = None
         self._report_due_s = REPORT_PERIOD_S
 
     def goes_on(self) -> bool:
         """Record a frame; return whether the flight goes on."""
-        world = self._vehicle.world
+        world = self._flight.world
         if self._trajectory:
             self._trajectory.write(world.row())
         if world.touchdown and world.touchdown is not self._touchdown:
@@ -84,18 +241,18 @@ class Watch:
         if world.time >= self._report_due_s:
             self._report_due_s += REPORT_PERIOD_S
             say(world.describe())
-        touchdown = self._vehicle.touchdown
+        touchdown = self._flight.touchdown
         if touchdown and touchdown.is_good and world.time - touchdown.time >= STAYS_S:
             self.has_landed_well = True
             if self._until_landed:
                 return False
-        return self._vehicle.frames < self._frames
+        return self._flight.frames < self._frames
 
 
 def fly(options: argparse.Namespace, cancellation: Cancellation, stack: contextlib.ExitStack) -> int:
     """Fly until the end; return the exit code. Raises LinkError and OSError."""
     cv2.setNumThreads(1)  # images are small: waking other threads for them costs more than it gains
-    vehicle = Vehicle(make_setup(options))
+    flight = LandingFlight(Setup(**{each.name: getattr(options, each.name) for each in fields(Setup)}))
     trajectory = TrajectoryFile.wanted(options.trajectory, COLUMNS, stack)
     listener = None
     if options.rover_port is not None:
@@ -104,42 +261,27 @@ def fly(options: argparse.Namespace, cancellation: Cancellation, stack: contextl
         say(f"rover telemetry on {options.rover_host}:{listener.port}")
     connector = UdpConnector(options.host, options.port, cancellation, say_retry)
     duration = math.inf if options.duration is None else options.duration
-    watch = Watch(vehicle, duration, options.until_landed, trajectory)
-    conversation = None
+    watch = Watch(flight, duration, options.until_landed, trajectory)
+    broadcast = None
     with contextlib.suppress(LinkCancelledError):
         stream = connector.open()
         stack.callback(stream.close)
         say(f"sending to {stream.peer}")
-        conversation = Conversation(
-            vehicle,
+        broadcast = Broadcast(
+            flight,
             stream,
             BadNetwork(options.loss, options.reorder, options.seed),
             rover_listener=listener,
             publish_rover=options.publish_rover,
             fault=options.fault,
         )
-        conversation.run(options.speed, watch.goes_on)
-    if conversation:
+        broadcast.run(options.speed, watch.goes_on)
+    if broadcast:
         say(
-            f"ended: {vehicle.world.describe()}; {conversation.sent} documents sent, "
-            f"{conversation.commands} commands, {conversation.refused} refused"
+            f"ended: {flight.world.describe()}; {broadcast.sent} documents sent, "
+            f"{broadcast.commands} commands, {broadcast.refused} refused"
         )
     return int(options.until_landed and not watch.has_landed_well)
-
-
-def make_setup(options: argparse.Namespace) -> Setup:
-    """Build the setup from command line options."""
-    return Setup(
-        seed=options.seed,
-        pattern=options.rover,
-        rover_speed=options.rover_speed,
-        rover_amplitude=options.rover_amplitude,
-        height=options.height,
-        starts_on_ground=options.start == "ground",
-        wind=options.wind,
-        gusts=options.gusts,
-        images=not options.no_images,
-    )
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -159,7 +301,7 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     link.add_argument("--host", default="127.0.0.1", help="where the telemetry goes (%(default)s)")
     link.add_argument("--port", type=port, default=DEFAULT_PORT, help="where the telemetry goes (%(default)s)")
     add_bad_network(link)
-    link.add_argument("--no-images", action="store_true", help="omit the camera's image")
+    link.add_argument("--no-images", dest="images", action="store_false", help="omit the camera's image")
     link.add_argument(
         "--fault",
         type=fault_of(FaultKind),
@@ -172,6 +314,7 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
         "--rover",
         Pattern.STATIONARY,
         "its path, or follow: the position in received rover telemetry",
+        dest="pattern",
     )
     rover.add_argument("--rover-speed", type=positive, default=0.5, help="m/s (%(default)s)")
     rover.add_argument("--rover-amplitude", type=positive, default=2.0, help="of its pattern, m (%(default)s)")
@@ -195,6 +338,7 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
         help=f"exit with 0 once the drone has stood on the pad for {STAYS_S:g} s after a good landing, else with 1",
     )
     options = parser.parse_args(arguments)
+    options.starts_on_ground = options.start == "ground"
     if not options.port:
         parser.error("argument --port: must be above 0, as the telemetry goes there")
     if not LOWEST_START <= options.height <= HIGHEST_START:

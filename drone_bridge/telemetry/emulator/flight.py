@@ -14,20 +14,13 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
-from drone_bridge.motion.matrices import Triple
-from drone_bridge.motion.wind import Wind
+from drone_bridge.motion.matrices import Matrix, Triple, Vector, rotation_from_angles
 from drone_bridge.telemetry.codec import DroneCommand
-
-Vector = npt.NDArray[np.float64]  # 3 elements
-Matrix = npt.NDArray[np.float64]  # 3 x 3
 
 GRAVITY = 9.81  # m/s^2
 #: What the propellers can do at most, as a multiple of the drone's weight.
 MAX_THRUST_TO_WEIGHT = 2.5
-#: Gusts along z are weaker than those along x and y, as they are near the ground.
-VERTICAL_SHARE_OF_GUSTS = 0.3
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +54,7 @@ class Drone:
     @property
     def rotation(self) -> Matrix:
         """The matrix that takes vectors from the body frame to the world frame."""
-        return rotation_from_euler(self.roll, self.pitch, self.yaw)
+        return rotation_from_angles(self.roll, self.pitch, self.yaw)
 
     @property
     def body_rates(self) -> Vector:
@@ -110,36 +103,3 @@ class Drone:
         self.roll += self._roll_rate * step
         self.pitch += self._pitch_rate * step
         self.yaw = math.remainder(self.yaw + self._yaw_rate * step, math.tau)
-
-
-class GustyWind:
-    """Steady wind and seeded gusts."""
-
-    def __init__(self, steady: Triple, gusts: float, seed: int) -> None:
-        """Both in m/s; `gusts` is the standard deviation along x and y."""
-        self._steady: Vector = np.array(steady, dtype=float)
-        self._gusts = Wind((0.0, 0.0, 0.0), gusts, seed=seed)
-
-    @property
-    def velocity(self) -> Vector:
-        """Velocity of the air in the world frame now, m/s."""
-        x, y, z = self._gusts.velocity
-        velocity: Vector = self._steady + np.array([x, y, VERTICAL_SHARE_OF_GUSTS * z])
-        return velocity
-
-    def advance(self, step: float) -> None:
-        """Let `step` s pass."""
-        self._gusts.advance(step)
-
-
-def rotation_from_euler(roll: float, pitch: float, yaw: float) -> Matrix:
-    """Return the matrix that takes vectors from the body frame to the world frame."""
-    sr, cr, sp, cp = math.sin(roll), math.cos(roll), math.sin(pitch), math.cos(pitch)
-    sy, cy = math.sin(yaw), math.cos(yaw)
-    return np.array(
-        [
-            [cy * cp, cy * sp * sr - sy * cr, cy * sp * cr + sy * sr],
-            [sy * cp, sy * sp * sr + cy * cr, sy * sp * cr - cy * sr],
-            [-sp, cp * sr, cp * cr],
-        ]
-    )

@@ -1,24 +1,120 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Renders the camera image: endless textured ground with the rover, a box with the landing pad on top.
+"""What the emulated drone's camera sees: endless textured ground, and the rover, a box with the landing pad on top.
 
 Every surface is flat, so what the camera sees of it is a perspective warp of what is painted on it.
+
+The camera looks down. Pixels count columns to the right and rows down, with pixel centres at whole numbers. The top of
+the image is forward, so columns run to the body's right (-y) and rows backward (-x); it looks along the body's -z.
+
+The pad is a white plate with two ArUco markers around its middle, one inside the other. The large one is found from
+afar, and the small one from close by, when the large one no longer fits into the image. The four inner cells of the
+large marker are white, and the small one lies in the middle of them, so that neither interferes with the other.
+OpenCV's detector reports only one of two nested markers: below 3 m mostly the small one, above 4 m the large one.
+Lengths are metres in the pad's frame: origin in its middle, x forward, y left, as the rover drives; z up.
 """
 
 from __future__ import annotations
 
 import functools
 import math
+from dataclasses import dataclass
+from typing import Any
 
 import cv2
 import numpy as np
 import numpy.typing as npt
 
-from drone_bridge.telemetry.emulator.camera import DownwardCamera, Points
-from drone_bridge.telemetry.emulator.flight import Matrix, Vector
-from drone_bridge.telemetry.emulator.pad import PAD_HEIGHT, PAD_SIDE, draw_pad
+from drone_bridge.motion.matrices import Matrix, Vector
 
-Image = npt.NDArray[np.uint8]  # rows x columns x 3 (blue, green, red), as OpenCV has them
 Colour = tuple[int, int, int]  # blue, green, red
+Image = npt.NDArray[np.uint8]  # rows x columns (x 3: blue, green, red), as OpenCV has them
+Points = npt.NDArray[np.float64]  # n x 3
+
+#: Takes vectors of the body frame to the optical frame: x right, y down the image, z into the picture.
+OPTICAL_FROM_BODY: Matrix = np.array([[0.0, -1.0, 0.0], [-1.0, 0.0, 0.0], [0.0, 0.0, -1.0]])
+
+
+@dataclass(frozen=True, slots=True)
+class DownwardCamera:
+    """A pinhole in the middle of the drone, with square pixels."""
+
+    width: int = 320  # pixels
+    height: int = 240  # pixels
+    field_of_view: float = 60.0  # degrees, horizontal, from edge to edge
+
+    @property
+    def focal_length(self) -> float:
+        """In pixels."""
+        return self.width / 2 / math.tan(math.radians(self.field_of_view) / 2)
+
+    @property
+    def matrix(self) -> Matrix:
+        """Projects directions in the optical frame to homogeneous pixels."""
+        focal = self.focal_length
+        return np.array([[focal, 0, (self.width - 1) / 2], [0, focal, (self.height - 1) / 2], [0, 0, 1.0]])
+
+    def view(self, rotation: Matrix) -> Matrix:
+        """Return the projection of vectors from the drone, in the world frame, to homogeneous pixels.
+
+        `rotation` takes the body frame to the world frame. The third homogeneous coordinate is the depth, in m.
+        """
+        view: Matrix = self.matrix @ OPTICAL_FROM_BODY @ rotation.T
+        return view
+
+    def sees(self, rotation: Matrix, towards: Vector) -> bool:
+        """Return whether something in that direction (from the drone, world frame) is in the image."""
+        column, row, depth = self.view(rotation) @ towards
+        if depth <= 0:
+            return False
+        column, row = column / depth, row / depth
+        return bool(-0.5 <= column <= self.width - 0.5 and -0.5 <= row <= self.height - 0.5)
+
+
+# The pad.
+
+
+PAD_SIDE = 1.0  # m
+PAD_HEIGHT = 0.30  # m: the plate's surface above the ground, on top of the rover
+MARKER_DICTIONARY = "DICT_4X4_50"  # a name in cv2.aruco
+
+
+@dataclass(frozen=True, slots=True)
+class Marker:
+    """A square marker in the middle of the pad, its top towards the pad's front."""
+
+    identity: int  # in MARKER_DICTIONARY
+    side: float  # m, with the black border
+
+
+LARGE_MARKER = Marker(identity=16, side=0.72)  # cells of 0.12 m; the white square inside measures 0.24 m
+SMALL_MARKER = Marker(identity=1, side=0.12)
+MARKERS = (LARGE_MARKER, SMALL_MARKER)
+
+PLATE = 235  # of 255: the white of the plate and of the markers
+INK = 20
+
+
+def draw_marker(identity: int, pixels: int) -> Image:
+    """Return a marker without margin, pixels x pixels, 0 and 255."""
+    aruco: Any = cv2.aruco
+    draw = aruco.generateImageMarker if hasattr(aruco, "generateImageMarker") else aruco.drawMarker  # before 4.7
+    marker: Image = draw(aruco.getPredefinedDictionary(getattr(aruco, MARKER_DICTIONARY)), identity, pixels)
+    return marker
+
+
+def draw_pad(pixels: int) -> Image:
+    """Return the plate seen from above, pixels x pixels, grey; its front (+x) is the top row, its left the left."""
+    plate = np.full((pixels, pixels), PLATE, np.uint8)
+    for marker in MARKERS:
+        side = round(marker.side / PAD_SIDE * pixels)
+        printed = draw_marker(marker.identity, side)
+        first = (pixels - side) // 2
+        plate[first : first + side, first : first + side] = np.where(printed > 127, PLATE, INK)
+    return plate
+
+
+# The scene.
+
 
 GROUND_SIDE = 16.0  # m, after which the ground repeats itself: more than is seen at once from 13 m
 GROUND_PIXELS = 2048
@@ -35,6 +131,7 @@ STRIPE = 0.08  # m
 
 NEAREST = 0.01  # m: what is nearer to the camera's plane is cut off
 SMALLEST_LEVEL = 16  # pixels
+JPEG_QUALITY = 70  # of 100
 
 
 class Surface:
@@ -114,6 +211,14 @@ class Scene:
         for first in range(4):
             second = (first + 1) % 4
             _fill(image, view, np.array([upper[first], upper[second], lower[second], lower[first]]), ROVER_SIDES)
+
+
+def jpeg(image: Image) -> bytes:
+    """Return an image (rows x columns x 3: blue, green, red) as a JPEG file."""
+    encoded, data = cv2.imencode(".jpg", image, [cv2.IMWRITE_JPEG_QUALITY, JPEG_QUALITY])
+    if not encoded:
+        raise ValueError(f"an image of {image.shape} can't be made a JPEG")
+    return data.tobytes()
 
 
 @functools.lru_cache(maxsize=2)

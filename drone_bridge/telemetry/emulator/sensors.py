@@ -7,14 +7,14 @@ Levelled means: turned with the drone's yaw, but not tilted with it; x forward, 
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
 
 import numpy as np
 
-from drone_bridge.telemetry.codec import Altimeter, Imu, LandingPad, Orientation
+from drone_bridge.motion.matrices import Vector
+from drone_bridge.telemetry.codec import Altimeter, Camera, DroneTelemetry, Imu, LandingPad, Orientation
 from drone_bridge.telemetry.codec import Vector as Vector3
-from drone_bridge.telemetry.emulator.camera import DownwardCamera
-from drone_bridge.telemetry.emulator.flight import GRAVITY, Drone, Vector
+from drone_bridge.telemetry.emulator.flight import GRAVITY, Drone
+from drone_bridge.telemetry.emulator.scene import DownwardCamera
 
 # Standard deviations of the noise.
 ATTITUDE_NOISE = 0.003  # rad
@@ -34,15 +34,6 @@ PAD_NEAREST = 0.05  # m, below which it fills the image
 LARGEST_MISS_RATE = 0.2
 
 
-class Measurements(NamedTuple):
-    """All measurements except the image, as on the wire."""
-
-    imu: Imu  # accelerometer in the body frame: at rest and level 9.81 along z
-    altimeter: Altimeter  # a barometer, zeroed on the ground: above the rover it reads the height above ground as well
-    velocity: Vector3  # m/s, levelled, over the ground
-    landing_pad: LandingPad | None  # levelled; None: the pad is out of sight, or was missed
-
-
 class Sensors:
     """The drone's sensors, all at its centre."""
 
@@ -50,13 +41,18 @@ class Sensors:
         self._camera = camera
         self._generator = np.random.default_rng([seed, 1])  # not the noise of the wind or of the ground
 
-    def measure(self, drone: Drone, towards_pad: Vector) -> Measurements:
-        """Return the current readings; `towards_pad` points to the pad's centre in the world frame, m."""
+    def measure(self, drone: Drone, towards_pad: Vector) -> DroneTelemetry:
+        """Return the current readings, without an image; `towards_pad` points to the pad's centre, world frame, m.
+
+        The accelerometer is in the body frame: at rest and level 9.81 along z. The altimeter is a barometer, zeroed on
+        the ground: above the rover it reads the height above ground as well. Velocity and pad are levelled.
+        """
         height, climb = float(drone.position[2]), float(drone.velocity[2])
         force = drone.rotation.T @ (drone.acceleration + np.array([0.0, 0.0, GRAVITY]))
         roll, pitch, yaw = (np.array([drone.roll, drone.pitch, drone.yaw]) + self._noise(ATTITUDE_NOISE, 3)).tolist()
         velocity = levelled(drone.velocity, drone.yaw) + self._noise(FLOW_NOISE + FLOW_NOISE_PER_METRE * height, 3)
-        return Measurements(
+        camera = Camera(self._camera.width, self._camera.height, self._camera.field_of_view)
+        return DroneTelemetry(
             imu=Imu(
                 orientation=Orientation(roll, pitch, math.remainder(yaw, math.tau)),
                 angular_velocity=_told(drone.body_rates + self._noise(RATE_NOISE, 3)),
@@ -68,6 +64,7 @@ class Sensors:
             ),
             velocity=_told(velocity),
             landing_pad=self._look(drone, towards_pad),
+            camera=camera,
         )
 
     def _look(self, drone: Drone, towards_pad: Vector) -> LandingPad | None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The world of drone, rover and ground, with their contacts.
+"""The world of drone, rover and ground, with their contacts, and the flight in it as its peer sees it.
 
 Positions are metres in a world with x and y level and z up from the ground.
 """
@@ -8,21 +8,34 @@ from __future__ import annotations
 
 import math
 import random
+from dataclasses import dataclass, replace
 from enum import Enum
 
 import numpy as np
 
-from drone_bridge.telemetry.emulator.flight import Drone, GustyWind, Vector
-from drone_bridge.telemetry.emulator.pad import PAD_HEIGHT
-from drone_bridge.telemetry.emulator.rover import Rover
-from drone_bridge.telemetry.emulator.scene import ROVER_LENGTH, ROVER_WIDTH
-from drone_bridge.telemetry.emulator.touchdown import Touchdown
+from drone_bridge.motion.matrices import Triple, Vector
+from drone_bridge.motion.wind import Wind
+from drone_bridge.telemetry.codec import IMAGE_EVERY, PERIOD_S, DroneCommand, DroneTelemetry, RoverTelemetry
+from drone_bridge.telemetry.codec import Vector as WireVector
+from drone_bridge.telemetry.emulator.flight import Drone
+from drone_bridge.telemetry.emulator.rover import ROVER_Z, Pattern, Rover
+from drone_bridge.telemetry.emulator.scene import (
+    PAD_HEIGHT,
+    ROVER_LENGTH,
+    ROVER_WIDTH,
+    DownwardCamera,
+    Scene,
+    jpeg,
+)
+from drone_bridge.telemetry.emulator.sensors import Sensors
 
 #: How far the landing gear reaches below the middle of the drone, where the camera and all sensors are, m.
 LANDING_GEAR = 0.10
 STEP_S = 0.005
 #: A drone that stands takes off when its motors have come to more thrust than this, which beats most gusts.
 TAKE_OFF_THRUST = 0.2
+#: Gusts along z are weaker than those along x and y, as they are near the ground.
+VERTICAL_SHARE_OF_GUSTS = 0.3
 # Where a drone that starts in the air is from the rover, drawn by the seed.
 NEAREST_START = 1.0  # m
 FARTHEST_START = 3.0
@@ -43,10 +56,45 @@ class Phase(str, Enum):
     ON_GROUND = "on ground"
 
 
+# A good landing is none worse than this.
+MAX_POSITION_ERROR = 0.35  # m from the middle of the pad: the landing gear then stands on the plate
+MAX_VERTICAL_SPEED = 1.0  # m/s
+MAX_RELATIVE_SPEED = 0.7  # m/s across the pad
+
+
+@dataclass(frozen=True, slots=True)
+class Touchdown:
+    """How the drone came down, on the rover or beside it."""
+
+    time: float  # s
+    on_rover: bool
+    position_error: float  # m, horizontal, from the middle of the pad
+    vertical_speed: float  # m/s, downwards
+    relative_speed: float  # m/s, horizontal, as seen from what it came down on
+
+    @property
+    def is_good(self) -> bool:
+        """Whether the drone has landed gently on the pad."""
+        return (
+            self.on_rover
+            and self.position_error <= MAX_POSITION_ERROR
+            and self.vertical_speed <= MAX_VERTICAL_SPEED
+            and self.relative_speed <= MAX_RELATIVE_SPEED
+        )
+
+    def describe(self) -> str:
+        """Return one line for people and programs."""
+        return (
+            f"touchdown on the {'rover' if self.on_rover else 'ground'} at t={self.time:.2f} s: "
+            f"position error {self.position_error:.3f} m, vertical speed {self.vertical_speed:.2f} m/s, "
+            f"relative speed {self.relative_speed:.2f} m/s, {'good' if self.is_good else 'bad'}"
+        )
+
+
 class World:
     """Everything that moves. A drone that hits the rover's sides falls to the ground."""
 
-    def __init__(self, drone: Drone, rover: Rover, wind: GustyWind, phase: Phase = Phase.FLYING) -> None:
+    def __init__(self, drone: Drone, rover: Rover, wind: Wind, phase: Phase = Phase.FLYING) -> None:
         self.drone = drone
         self.rover = rover
         self.time = 0.0  # s
@@ -142,3 +190,73 @@ def drone_near(rover: Rover, height: float, seed: int) -> Drone:
     distance = generator.uniform(NEAREST_START, FARTHEST_START)
     x, y = rover.position
     return Drone((x + distance * math.cos(bearing), y + distance * math.sin(bearing), height), yaw)
+
+
+@dataclass(frozen=True, slots=True)
+class Setup:
+    """The initial conditions of a flight, which is reproducible with the same commands at the same frames."""
+
+    seed: int = 0  # of the start, the wind, the noise, the ground, and the rover's random pattern
+    pattern: Pattern = Pattern.STATIONARY
+    rover_speed: float = 0.5  # m/s
+    rover_amplitude: float = 2.0  # m
+    height: float = 5.0  # m: where the drone starts
+    starts_on_ground: bool = False  # instead
+    wind: Triple = (0.0, 0.0, 0.0)  # m/s
+    gusts: float = 0.3  # m/s, standard deviation
+    images: bool = True  # False spares the time of rendering
+
+
+class LandingFlight:
+    """One flight, frame by frame, without wire or clock."""
+
+    def __init__(self, setup: Setup) -> None:
+        self.frames = 0
+        self.camera = DownwardCamera()
+        rover = Rover(setup.pattern, setup.rover_speed, setup.rover_amplitude, setup.seed)
+        self.world = World(
+            drone=drone_near(rover, LANDING_GEAR if setup.starts_on_ground else setup.height, setup.seed),
+            rover=rover,
+            wind=Wind(setup.wind, setup.gusts, seed=setup.seed, third_share=VERTICAL_SHARE_OF_GUSTS),
+            phase=Phase.ON_GROUND if setup.starts_on_ground else Phase.FLYING,
+        )
+        self._sensors = Sensors(self.camera, setup.seed)
+        self._scene = Scene(self.camera, setup.seed) if setup.images else None
+
+    @property
+    def drone(self) -> Drone:
+        return self.world.drone
+
+    @property
+    def touchdown(self) -> Touchdown | None:
+        """The touchdown, or None in flight."""
+        return self.world.touchdown if self.world.has_landed else None
+
+    def follow_command(self, command: DroneCommand) -> None:
+        self.drone.command = command
+
+    def move_rover(self, rover: RoverTelemetry) -> None:
+        """Move the rover to where its telemetry puts it, if it is to be moved that way."""
+        if self.world.rover.pattern is Pattern.FOLLOW:
+            self.world.rover.lead((rover.position.x, rover.position.y), (rover.velocity.x, rover.velocity.y))
+
+    def advance(self) -> DroneTelemetry:
+        """Advance one frame and return the telemetry at its end; one in IMAGE_EVERY has an image."""
+        self.world.advance(PERIOD_S)
+        has_image = self.frames % IMAGE_EVERY == 0
+        self.frames += 1
+        measured = self._sensors.measure(self.drone, self.world.towards_pad)
+        camera = replace(measured.camera, jpeg=self.photograph() if has_image else None)
+        return replace(measured, camera=camera, landed=self.world.has_landed, timestamp=self.world.time)
+
+    def photograph(self) -> bytes | None:
+        """Return the current camera image as a JPEG, or None if the setup has no images."""
+        if self._scene is None:
+            return None
+        return jpeg(self._scene.render(self.drone.position, self.drone.rotation, self.world.rover.position))
+
+    def rover_telemetry(self) -> RoverTelemetry:
+        rover = self.world.rover
+        x, y = rover.position.tolist()
+        vx, vy = rover.velocity.tolist()
+        return RoverTelemetry(WireVector(x, y, ROVER_Z), WireVector(vx, vy, 0.0), rover.pattern.value, self.world.time)

@@ -10,7 +10,7 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any, Protocol
+from typing import Any
 
 from builtin_interfaces.msg import Time
 from nav_msgs.msg import Odometry
@@ -26,7 +26,7 @@ from drone_bridge.net.connector import (
     LinkRefusedError,
     LinkTimeoutError,
 )
-from drone_bridge.net.udp import UdpConnector
+from drone_bridge.net.udp import UdpConnector, UdpStream
 from drone_bridge.ros.common_parameters import (
     NEUTRAL_TIME,
     SOURCE_TIMEOUT,
@@ -41,14 +41,17 @@ from drone_bridge.ros.program import run
 from drone_bridge.ros.time import seconds_of
 from drone_bridge.ros.topics import MissingTopicError, TopicSubscriptions
 from drone_bridge.ros.velocity_output import OPERATORS_LOST, VelocityOutput
-from drone_bridge.telemetry.codec import DEFAULT_PORT, Camera, DroneCommand, DroneTelemetry, RoverTelemetry
-from drone_bridge.telemetry.device import (
+from drone_bridge.telemetry.codec import (
+    DEFAULT_PORT,
     IMAGE_EVERY,
-    MAX_DATAGRAM_BYTES,
     PERIOD_S,
     ROVER_EVERY,
-    DroneSide,
-    without_image,
+    Camera,
+    DroneCommand,
+    DroneConnection,
+    DroneTelemetry,
+    RoverConnection,
+    RoverTelemetry,
 )
 from drone_bridge.telemetry.server.pad import AUTO, BAD_IMAGES, CAMERA, LANDING_PAD, PAD, PadSource
 from drone_bridge.telemetry.topics import (
@@ -127,35 +130,23 @@ PARAMETERS = (
 )
 
 
-# The transports of documents to and from an operator: UDP datagrams, or text on topics.
-
-
-class Stream(Protocol):
-    """The connection to one operator, by UDP or topics."""
-
-    @property
-    def peer(self) -> str:
-        """The peer's name for logs and diagnostics."""
-
-    def send(self, document: bytes) -> None:
-        """Send without blocking. Raises LinkError."""
-
-    def receive(self, timeout_s: float | None = None) -> bytes:
-        """Wait for a document. Raises LinkError, LinkTimeoutError and LinkCancelledError."""
-
-    def close(self) -> None:
-        """Close at once."""
+# The transport of documents to and from an operator that is not UDP: text on topics.
 
 
 class TopicStream:
-    """Documents as text on topics; commands arrive by subscriptions, in the executor."""
+    """Documents as text on topics, for as long as the node is active; commands arrive by subscriptions."""
 
     peer = COMMAND_TOPIC
+    port = 0
 
     def __init__(self, cancellation: Cancellation, publish: Callable[[str, String], None]) -> None:
         """`publish` publishes a document on a topic."""
+        self.backoff = Backoff()
         self._cancellation = cancellation
         self._publish = publish
+
+    def open(self) -> "TopicStream":
+        return self
 
     def send(self, document: bytes) -> None:
         """Publish: a document with an imu is the drone's."""
@@ -167,22 +158,6 @@ class TopicStream:
         if self._cancellation.wait(timeout_s):
             raise LinkCancelledError("Waiting was cancelled.")
         raise LinkTimeoutError("Nothing comes by topics here.")
-
-    def close(self) -> None:
-        """Do nothing."""
-
-
-class TopicEndpoint:
-    """The endpoint of the one stream over topics."""
-
-    port = 0
-
-    def __init__(self, stream: TopicStream) -> None:
-        self.backoff = Backoff()
-        self._stream = stream
-
-    def open(self) -> TopicStream:
-        return self._stream
 
     def close(self) -> None:
         """Do nothing."""
@@ -319,6 +294,8 @@ UNHEARD = "undelivered documents"
 UNSENT = "unsent documents"
 TOO_LARGE = "images too large"
 INCOMPLETE = "sources"
+#: The largest payload of a UDP datagram.
+MAX_DATAGRAM_BYTES = 65507
 DEPTH = 10
 #: The state while the operator's port is closed.
 NOBODY_LISTENS = "nobody listens"
@@ -349,7 +326,7 @@ class TelemetryServer(LinkNode):
 
     def __init__(self, **options: Any) -> None:
         super().__init__("telemetry_server", PARAMETERS, **options)
-        self._stream: Stream | None = None  # while there is a link
+        self._stream: UdpStream | TopicStream | None = None  # while there is a link
         self._refused_s = -math.inf  # when the operator's machine last said that nobody listens
 
     # The lifecycle.
@@ -371,11 +348,11 @@ class TelemetryServer(LinkNode):
             self.make_subscription(String, COMMAND_TOPIC, self._take_text, DEPTH)
 
     def make_endpoint(self, cancellation: Cancellation) -> Endpoint:
-        self._side = DroneSide(self)
+        self._connection = DroneConnection()
         self._drone_rate_limit, self._rover_rate_limit = RateLimit(), RateLimit()
         self._since_image: int = self.parameters["image_every"]  # documents; the first one may have an image
         if not self._is_udp:
-            return TopicEndpoint(TopicStream(cancellation, self._publish_text))
+            return TopicStream(cancellation, self._publish_text)
         host, port = self.parameters["host"], self.parameters["port"]
         freshness = self.fresh_within("command_timeout")
         return UdpConnector(host, port, cancellation, self._connecting_failed, self.wire_log, freshness=freshness)
@@ -385,7 +362,7 @@ class TelemetryServer(LinkNode):
 
     # The conversation, on the link's thread.
 
-    def converse(self, stream: Stream) -> None:
+    def converse(self, stream: UdpStream | TopicStream) -> None:
         """Handle commands until cancelled; publish zero at the end."""
         self._sources.begin()
         self._stream = stream
@@ -425,22 +402,21 @@ class TelemetryServer(LinkNode):
             self.reports.end_ongoing(UNHEARD)
         self.statistics.state = NOBODY_LISTENS if is_gone else self.open_state
 
-    def follow_command(self, command: DroneCommand) -> None:
-        full_scale = read_group(self.parameters, "full_scale", FullScale)
-        self._velocities.command(twist_from_command(command, full_scale, self._command_signs))
-
-    def move_rover(self, rover: RoverTelemetry) -> None:
-        self._publish_text(ROVER_TOPIC, String(data=self._side.rover(rover).decode()))
-
     def _take(self, document: bytes | str, source: str) -> None:
         if not self.takes_commands():
             return
         with self._taking:
+            self._connection.receive_data(document)
             try:
-                self._side.receive(document)
+                event = self._connection.next_event()
             except RemoteProtocolError as error:
                 self.count_and_warn("rejected input", f"A document from {source} was refused: {error}")
                 return
+            if isinstance(event, DroneCommand):
+                full_scale = read_group(self.parameters, "full_scale", FullScale)
+                self._velocities.command(twist_from_command(event, full_scale, self._command_signs))
+            elif isinstance(event, RoverTelemetry):
+                self._publish_text(ROVER_TOPIC, String(data=RoverConnection().send(event).decode()))
         self.opened()
         self._refused_s = -math.inf
         self.statistics.liveness.heard()
@@ -464,12 +440,12 @@ class TelemetryServer(LinkNode):
         if telemetry is None:
             return
         try:
-            document = self._side.telemetry(telemetry)
+            document = self._connection.send(telemetry)
             if self._is_udp and len(document) > MAX_DATAGRAM_BYTES:
                 sentence = f"An image makes a document of {len(document)} bytes, and a datagram holds"
                 self.reports.count_and_warn_ongoing(TOO_LARGE, f"{sentence} {MAX_DATAGRAM_BYTES}: it was left out.")
-                telemetry = without_image(telemetry)
-                document = self._side.telemetry(telemetry)
+                telemetry = replace(telemetry, camera=replace(telemetry.camera, jpeg=None))
+                document = self._connection.send(telemetry)
         except LocalProtocolError as error:
             self.count_and_warn(UNSENT, str(error))
             return
@@ -484,7 +460,7 @@ class TelemetryServer(LinkNode):
         if self._stream is None or not self._rover_rate_limit.is_due(time.monotonic(), rate):
             return
         try:
-            document = self._side.rover(self._translation.wire_rover(message, self.parameters["rover_pattern"]))
+            document = RoverConnection().send(self._translation.wire_rover(message, self.parameters["rover_pattern"]))
         except LocalProtocolError as error:
             self.count_and_warn(UNSENT, str(error))
             return

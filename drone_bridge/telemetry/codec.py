@@ -1,0 +1,649 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The telemetry protocol of a drone without GPS and a rover: JSON documents, one per datagram or topic message.
+
+Theory of operation, by the document "Communication Protocol (GPS-Denied)":
+
+- **Drone telemetry** (its sections "Drone Telemetry", "Sensor Details", "Camera"; drone to controller) comes some 25
+  times a second whether or not anybody answers, with a JPEG in every fifth document.
+- **Drone commands** ("Drone Commands"; controller to drone) are shares of what the drone can do. The last one stays in
+  force: the document knows no time-out.
+- **Rover telemetry** ("Rover Telemetry") says where the rover with the pad is, in a world of its own. To a drone it
+  may come as well, for a simulation whose rover somebody else drives.
+- Nothing is answered, and no field names what a document is: its sender does, or the fields that only it has.
+- **Late** is a document with a timestamp before the newest one's. One that is a second back is a sender that has
+  restarted.
+- **Refusal**: a document that can't be read is refused as a whole, by the name of the field, such as
+  `imu.orientation.roll`, and changes nothing. Sizes and numbers are bounded before anything is decoded.
+
+Signs and units are those of the wire; see docs/telemetry.md.
+
+On the wire:
+
+One JSON object per datagram (UDP, port 5555), or per message on a topic. There are no acknowledgements.
+
+| document | field | unit, range | |
+| --- | --- | --- | --- |
+| telemetry of the drone, about 25 per second | `imu.orientation.roll`, `.pitch`, `.yaw` | rad | |
+| | `imu.angular_velocity.x`, `.y`, `.z` | rad/s | |
+| | `imu.linear_acceleration.x`, `.y`, `.z` | m/s² | may be missing |
+| | `altimeter.altitude`, `.vertical_velocity` | m, m/s | |
+| | `velocity.x`, `.y`, `.z` | m/s | |
+| | `landing_pad.relative_x`, `.relative_y`, `.distance`, `.confidence` | m, m, m, 0 … 1 | `landing_pad` is null when no pad is seen |
+| | `camera.width`, `.height` | pixels | |
+| | `camera.fov` | degrees, horizontal, 1 … 179 | may be missing |
+| | `camera.image` | base64 of a JPEG | null in four of five documents |
+| | `landed` | `true`, `false` | may be missing |
+| | `timestamp` | s, from 0 on | may be missing |
+| telemetry of the rover | `position.x`, `.y`, `.z` | m | |
+| | `velocity.x`, `.y`, `.z` | m/s | |
+| | `pattern` | text of at most 64 letters | |
+| | `timestamp` | s | may be missing |
+| command | `thrust` | -1 … 1 | all four are needed |
+| | `pitch`, `roll`, `yaw` | -0.5 … 0.5 | |
+
+What may be missing may also be null. Fields that are not listed are ignored. A number beyond ±10⁶ cannot be a
+measurement, and is refused.
+
+```json
+{"thrust":0.5,"pitch":0.1,"roll":-0.2,"yaw":0.0}
+```
+"""  # noqa: E501 -- tables
+
+import base64
+import json
+import math
+import reprlib
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass, field
+from typing import Any, Literal, NamedTuple
+
+from drone_bridge.wire import jpeg
+from drone_bridge.wire.events import (
+    NEED_DATA,
+    EventQueue,
+    EventSource,
+    LocalProtocolError,
+    NeedData,
+    RemoteProtocolError,
+)
+
+try:
+    import orjson
+
+    # Older ones take documents that are nested without end.
+    HAS_ORJSON = tuple(map(int, orjson.__version__.split(".")[:3])) >= (3, 9, 15)
+except ImportError:
+    HAS_ORJSON = False
+try:
+    import pybase64
+
+    HAS_PYBASE64 = True
+except ImportError:
+    HAS_PYBASE64 = False
+
+__all__ = [
+    "DEFAULT_PORT",
+    "IMAGE_EVERY",
+    "MAX_FOV",
+    "MAX_MAGNITUDE",
+    "MAX_PATTERN_LETTERS",
+    "MAX_THRUST",
+    "MAX_TILT",
+    "MAX_TIMESTAMP_S",
+    "MIN_FOV",
+    "NEED_DATA",
+    "PERIOD_S",
+    "RESTART_S",
+    "ROVER_EVERY",
+    "Altimeter",
+    "Camera",
+    "ControllerConnection",
+    "Document",
+    "DroneCommand",
+    "DroneConnection",
+    "DroneTelemetry",
+    "Imu",
+    "LandingPad",
+    "LateTelemetry",
+    "Limits",
+    "Orientation",
+    "RoverConnection",
+    "RoverTelemetry",
+    "Sender",
+    "Vector",
+]
+
+
+# Messages, in the units of the wire. None is what a document may leave out, and does.
+
+DEFAULT_PORT = 5555
+#: A drone sends with this period; one of IMAGE_EVERY documents has an image, one of ROVER_EVERY goes with a rover's.
+PERIOD_S = 0.04
+IMAGE_EVERY = 5
+ROVER_EVERY = 2
+#: A timestamp that is further back than this is not late: its sender has restarted.
+RESTART_S = 1.0
+MAX_THRUST = 1.0  # shares of what the drone can do
+MAX_TILT = 0.5
+#: No vehicle is that far away, that fast or that much accelerated: m, m/s, m/s^2, rad, rad/s.
+MAX_MAGNITUDE = 1e6
+MAX_TIMESTAMP_S = 2**31 - 1
+MAX_PATTERN_LETTERS = 64
+#: Beyond these a pinhole's focal length is useless: degrees.
+MIN_FOV = 1.0
+MAX_FOV = 179.0
+
+
+class Vector(NamedTuple):
+    """Along or about the axes: x forward, y left, z up."""
+
+    x: float
+    y: float
+    z: float
+
+
+@dataclass(frozen=True, slots=True)
+class DroneCommand:
+    """What a drone is to do. The document calls pitch forward/backward tilt, and roll left/right tilt."""
+
+    thrust: float = 0.0  # from -1 to 1, positive up
+    pitch: float = 0.0  # from -0.5 to 0.5, as the two below
+    roll: float = 0.0
+    yaw: float = 0.0
+
+
+class Orientation(NamedTuple):
+    """Euler angles, rad."""
+
+    roll: float
+    pitch: float
+    yaw: float
+
+
+@dataclass(frozen=True, slots=True)
+class Imu:
+    """Attitude and motion of the body."""
+
+    orientation: Orientation
+    angular_velocity: Vector  # rad/s
+    linear_acceleration: Vector | None = None  # m/s^2; at rest 9.81 upwards
+
+
+@dataclass(frozen=True, slots=True)
+class Altimeter:
+    """Height above ground and how it changes."""
+
+    altitude: float  # m
+    vertical_velocity: float  # m/s, positive up
+
+
+@dataclass(frozen=True, slots=True)
+class LandingPad:
+    """A landing pad in sight, as seen from the body."""
+
+    relative_x: float  # m, positive forward
+    relative_y: float  # m, positive to the left
+    distance: float  # m, vertical
+    confidence: float  # from 0 to 1
+
+
+@dataclass(frozen=True, slots=True)
+class Camera:
+    """The camera, which looks down, and its picture if the document carries one."""
+
+    width: int  # pixels
+    height: int  # pixels
+    fov: float | None = None  # horizontal field of view, degrees
+    jpeg: bytes | None = None
+    #: Width and height as the JPEG has them itself, pixels; known when it was read from a document.
+    jpeg_size: tuple[int, int] | None = field(default=None, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class DroneTelemetry:
+    """What a drone senses, without a position."""
+
+    imu: Imu
+    altimeter: Altimeter
+    velocity: Vector  # m/s, of the body, from optical flow
+    landing_pad: LandingPad | None  # None when out of sight
+    camera: Camera
+    landed: bool | None = None
+    timestamp: float | None = None  # s
+
+
+@dataclass(frozen=True, slots=True)
+class RoverTelemetry:
+    """Where a rover is in the world, whose z is up, and how it moves there."""
+
+    position: Vector  # m
+    velocity: Vector  # m/s
+    pattern: str  # for instance circular
+    timestamp: float | None = None  # s
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """How large a camera image may be; what is larger is refused before it is decoded."""
+
+    image_bytes: int = 4 * 1024 * 1024
+    image_width: int = 4096  # pixels
+    image_height: int = 4096  # pixels
+
+
+# JSON and base64, by orjson and pybase64 where they are installed, and by Python's own modules where they are not. Both
+# accept and refuse the same; docs/telemetry.md says what the slower one costs.
+
+#: A document as it came: a datagram, in UTF-8, or the text of a topic.
+Document = bytes | bytearray | memoryview | str
+
+
+def from_json(text: Document) -> Any:
+    """Return the value of a JSON text.
+
+    Raises json.JSONDecodeError; NaN, Infinity, numbers too large for a float, lone surrogates and what is nested too
+    deep are refused as well.
+    """
+    return orjson.loads(text) if HAS_ORJSON else _from_json(text)
+
+
+def to_json(value: Any) -> bytes:
+    """Return the JSON text of a value, in which there may be numbers of NumPy. Raises TypeError and ValueError."""
+    return orjson.dumps(value, option=orjson.OPT_SERIALIZE_NUMPY) if HAS_ORJSON else _to_json(value)
+
+
+def from_base64(text: str) -> bytes:
+    """Return the bytes that base64 stands for. Raises ValueError for any letter that does not belong there."""
+    return pybase64.b64decode(text, validate=True) if HAS_PYBASE64 else _from_base64(text)
+
+
+def to_base64(data: bytes) -> str:
+    """Return bytes as base64."""
+    return pybase64.b64encode_as_string(data) if HAS_PYBASE64 else base64.b64encode(data).decode("ascii")
+
+
+def _from_base64(text: str) -> bytes:
+    if len(text) % 4 or text.endswith("==="):  # Python's own module takes any number of them at the end
+        raise ValueError("padding is missing, or there is too much")
+    return base64.b64decode(text, validate=True)
+
+
+def _from_json(text: Document) -> Any:
+    try:
+        characters = text if isinstance(text, str) else bytes(text).decode("utf-8")
+        value = _DECODER.decode(characters)
+        if "\\u" in characters:  # may have become half of a surrogate pair
+            json.dumps(value, ensure_ascii=False).encode("utf-8")
+    except json.JSONDecodeError:
+        raise
+    except (ValueError, RecursionError) as error:
+        reason = "it is nested too deep" if isinstance(error, RecursionError) else str(error)
+        raise json.JSONDecodeError(reason, "", 0) from error
+    return value
+
+
+def _finite(text: str) -> float:
+    value = float(text)
+    if not math.isfinite(value):
+        raise ValueError("number out of range")
+    return value
+
+
+def _integer(text: str) -> float:
+    # As orjson has it, an integer that 64 bits don't hold is a float.
+    value = int(text) if len(text) <= 20 else None
+    return value if value is not None and -(2**63) <= value < 2**64 else _finite(text)
+
+
+def _refuse(name: str) -> None:
+    raise ValueError(f"{name} is not JSON")
+
+
+_DECODER = json.JSONDecoder(parse_float=_finite, parse_int=_integer, parse_constant=_refuse)
+
+
+def _to_json(value: Any) -> bytes:
+    return json.dumps(
+        value, allow_nan=False, ensure_ascii=False, separators=(",", ":"), default=_number_of_numpy
+    ).encode("utf-8")
+
+
+def _number_of_numpy(value: Any) -> Any:
+    if not hasattr(value, "tolist"):
+        raise TypeError(f"{type(value).__name__} is not a JSON type")
+    return value.tolist()
+
+
+# Messages of documents.
+
+Object = dict[str, Any]
+_AXES = ("x", "y", "z")
+Message = DroneCommand | DroneTelemetry | RoverTelemetry
+
+DEFAULT_LIMITS = Limits()
+_BYTES_WITHOUT_IMAGE = 65536
+#: Of a document too large for a datagram: each value takes ten times its size in memory.
+_MAX_VALUES = 20_000
+
+
+def parse(document: Document, limits: Limits = DEFAULT_LIMITS) -> Object:
+    """Return the JSON object in a document. Raises RemoteProtocolError for anything else."""
+    size = len(document)
+    if size > _BYTES_WITHOUT_IMAGE:
+        _check_large(document, limits)
+    try:
+        parsed = from_json(document)
+    except json.JSONDecodeError as error:
+        raise RemoteProtocolError(f"The document is not JSON: {error.msg} at character {error.pos}.") from error
+    if not isinstance(parsed, dict):
+        raise RemoteProtocolError(f"The document is {_shown(parsed)}, and has to be an object.")
+    return parsed
+
+
+def _check_large(document: Document, limits: Limits) -> None:
+    allowed = _BYTES_WITHOUT_IMAGE + _base64_letters(limits.image_bytes)
+    if len(document) > allowed:
+        raise RemoteProtocolError(f"The document has {len(document)} bytes, and {allowed} are allowed.")
+    text = document if isinstance(document, str) else bytes(document).decode("latin-1")
+    if sum(map(text.count, ",[{")) > _MAX_VALUES:
+        raise RemoteProtocolError(f"The document has more than {_MAX_VALUES} values.")
+
+
+def read_command(document: Object) -> DroneCommand:
+    """Return the command. Raises RemoteProtocolError."""
+    return DroneCommand(
+        _number(document, "thrust", "", -MAX_THRUST, MAX_THRUST),
+        *(_number(document, name, "", -MAX_TILT, MAX_TILT) for name in ("pitch", "roll", "yaw")),
+    )
+
+
+def read_drone(document: Object, limits: Limits = DEFAULT_LIMITS) -> DroneTelemetry:
+    """Return the drone's telemetry. Raises RemoteProtocolError."""
+    imu = _object(document, "imu", "")
+    has_acceleration = imu.get("linear_acceleration") is not None
+    return DroneTelemetry(
+        Imu(
+            Orientation(*_numbers(imu, "orientation", ("roll", "pitch", "yaw"), "imu.")),
+            Vector(*_numbers(imu, "angular_velocity", _AXES, "imu.")),
+            Vector(*_numbers(imu, "linear_acceleration", _AXES, "imu.")) if has_acceleration else None,
+        ),
+        Altimeter(*_numbers(document, "altimeter", ("altitude", "vertical_velocity"))),
+        Vector(*_numbers(document, "velocity", _AXES)),
+        _landing_pad(document),
+        _camera(_object(document, "camera", ""), limits),
+        _landed(document),
+        _timestamp(document),
+    )
+
+
+def read_rover(document: Object) -> RoverTelemetry:
+    """Return the rover's telemetry. Raises RemoteProtocolError."""
+    pattern = _value(document, "pattern", "")
+    if not isinstance(pattern, str) or len(pattern) > MAX_PATTERN_LETTERS:
+        raise RemoteProtocolError(
+            f"pattern is {_shown(pattern)}, and has to be a name of at most {MAX_PATTERN_LETTERS} letters."
+        )
+    position, velocity = (Vector(*_numbers(document, name, _AXES)) for name in ("position", "velocity"))
+    return RoverTelemetry(position, velocity, pattern, _timestamp(document))
+
+
+def _landing_pad(document: Object) -> LandingPad | None:
+    if _value(document, "landing_pad", "") is None:
+        return None
+    x, y, distance = _numbers(document, "landing_pad", ("relative_x", "relative_y", "distance"))
+    return LandingPad(x, y, distance, _number(document["landing_pad"], "confidence", "landing_pad.", 0.0, 1.0))
+
+
+def _camera(camera: Object, limits: Limits) -> Camera:
+    width = _pixels(camera, "width", limits.image_width)
+    height = _pixels(camera, "height", limits.image_height)
+    fov = None if camera.get("fov") is None else _number(camera, "fov", "camera.", MIN_FOV, MAX_FOV)
+    image = _value(camera, "image", "camera.")
+    return Camera(width, height, fov, *((None, None) if image is None else _jpeg(image, limits)))
+
+
+def _jpeg(image: Any, limits: Limits) -> tuple[bytes, tuple[int, int]]:
+    if not isinstance(image, str):
+        raise RemoteProtocolError(f"camera.image is {_shown(image)}, and has to be base64 text or null.")
+    if len(image) > _base64_letters(limits.image_bytes):
+        raise RemoteProtocolError(
+            f"camera.image has {len(image)} letters of base64, which is more than the {limits.image_bytes} bytes "
+            "that are allowed."
+        )
+    try:
+        data = from_base64(image)
+    except ValueError as error:
+        sentence = "camera.image is not base64: it has invalid characters, or some are missing."
+        raise RemoteProtocolError(sentence) from error
+    if len(data) > limits.image_bytes:
+        raise RemoteProtocolError(f"camera.image has {len(data)} bytes, and {limits.image_bytes} are allowed.")
+    try:
+        width, height = jpeg.read_size(data)
+    except ValueError as error:
+        raise RemoteProtocolError(f"camera.image {error}.") from error
+    if not (1 <= width <= limits.image_width and 1 <= height <= limits.image_height):
+        raise RemoteProtocolError(
+            f"camera.image has {width} x {height} pixels, and from 1 x 1 to {limits.image_width} x "
+            f"{limits.image_height} are allowed."
+        )
+    return data, (width, height)
+
+
+# Fields. `where` is the path of the object, with a dot at its end, or nothing.
+
+
+def _value(fields: Object, name: str, where: str) -> Any:
+    try:
+        return fields[name]
+    except KeyError:
+        raise RemoteProtocolError(f"{where}{name} is missing.") from None
+
+
+def _number(fields: Object, name: str, where: str, low: float = -MAX_MAGNITUDE, high: float = MAX_MAGNITUDE) -> float:
+    # Twenty numbers make a document, nearly all of them floats. NaN is not between anything.
+    value = fields.get(name)
+    if type(value) is float and low <= value <= high:
+        return value
+    value = _value(fields, name, where)
+    # A bool is an int in Python, and no number in JSON.
+    if isinstance(value, (float, int)) and not isinstance(value, bool) and low <= value <= high:
+        return float(value)
+    raise RemoteProtocolError(f"{where}{name} is {_shown(value)}, and has to be a number from {low:g} to {high:g}.")
+
+
+def _object(fields: Object, name: str, where: str) -> Object:
+    value = _value(fields, name, where)
+    if not isinstance(value, dict):
+        raise RemoteProtocolError(f"{where}{name} is {_shown(value)}, and has to be an object.")
+    return value
+
+
+def _numbers(fields: Object, name: str, names: Iterable[str], where: str = "") -> list[float]:
+    """Return these numbers of the object of that name."""
+    inner, path = _object(fields, name, where), f"{where}{name}."
+    return [_number(inner, each, path) for each in names]
+
+
+def _pixels(camera: Object, name: str, limit: int) -> int:
+    value = _value(camera, name, "camera.")
+    if type(value) is float and value.is_integer():  # JSON has one kind of number, and some libraries write 320.0
+        value = int(value)
+    if not isinstance(value, int) or isinstance(value, bool) or not 1 <= value <= limit:
+        raise RemoteProtocolError(
+            f"camera.{name} is {_shown(value)}, and has to be a whole number from 1 to {limit} pixels."
+        )
+    return value
+
+
+def _landed(document: Object) -> bool | None:
+    landed = document.get("landed")
+    if landed is not None and not isinstance(landed, bool):
+        raise RemoteProtocolError(f"landed is {_shown(landed)}, and has to be true or false.")
+    return landed
+
+
+def _timestamp(document: Object) -> float | None:
+    if document.get("timestamp") is None:
+        return None
+    return _number(document, "timestamp", "", 0.0, MAX_TIMESTAMP_S)
+
+
+def _base64_letters(size: int) -> int:
+    return (size + 2) // 3 * 4
+
+
+def _shown(value: Any) -> str:
+    """Return a value for a sentence, shortened."""
+    return reprlib.repr(value)
+
+
+# Documents of messages.
+
+
+def write(message: Message) -> bytes:
+    """Return the message as a document. Raises LocalProtocolError for what no receiver would take."""
+    try:
+        if isinstance(message, DroneTelemetry):
+            document = _drone_object(message)
+            read_drone(document)
+        elif isinstance(message, RoverTelemetry):
+            document = _rover_object(message)
+            read_rover(document)
+        else:
+            document = asdict(message)
+            read_command(document)
+        return to_json(document)
+    except (RemoteProtocolError, ValueError) as error:
+        raise LocalProtocolError(str(error)) from error
+    except (AttributeError, TypeError) as error:
+        raise LocalProtocolError(f"{_shown(message)} can't be sent: {error}.") from error
+
+
+def _drone_object(telemetry: DroneTelemetry) -> Object:
+    imu, altimeter, pad, camera = telemetry.imu, telemetry.altimeter, telemetry.landing_pad, telemetry.camera
+    image = None if camera.jpeg is None else to_base64(camera.jpeg)
+    return {
+        "imu": {
+            "orientation": imu.orientation._asdict(),
+            "angular_velocity": imu.angular_velocity._asdict(),
+            **_optional(linear_acceleration=imu.linear_acceleration and imu.linear_acceleration._asdict()),
+        },
+        "altimeter": asdict(altimeter),
+        "velocity": telemetry.velocity._asdict(),
+        "landing_pad": pad and asdict(pad),
+        "camera": {"width": camera.width, "height": camera.height, **_optional(fov=camera.fov), "image": image},
+        **_optional(landed=telemetry.landed, timestamp=telemetry.timestamp),
+    }
+
+
+def _rover_object(telemetry: RoverTelemetry) -> Object:
+    return {
+        "position": telemetry.position._asdict(),
+        "velocity": telemetry.velocity._asdict(),
+        "pattern": telemetry.pattern,
+        **_optional(timestamp=telemetry.timestamp),
+    }
+
+
+def _optional(**fields: Any) -> Object:
+    """Return the fields that there are."""
+    return {name: value for name, value in fields.items() if value is not None}
+
+
+# The three roles.
+
+Sender = Literal["drone", "rover"]
+
+
+@dataclass(frozen=True, slots=True)
+class LateTelemetry:
+    """A document that came after one with a later timestamp, and was discarded."""
+
+    sender: Sender
+    timestamp: float  # s
+    newest_timestamp: float  # s
+
+
+class ControllerConnection(EventSource[DroneTelemetry | RoverTelemetry | LateTelemetry]):
+    """The controller's side: telemetry of one drone and one rover comes in, commands to the drone go out.
+
+    A document that is refused changes nothing, and those after it are read as if it had not come.
+    """
+
+    def __init__(self, limits: Limits = DEFAULT_LIMITS) -> None:
+        """`limits`: how large an image may be."""
+        self._limits = limits
+        self._newest: dict[Sender, float] = {}  # timestamps, s
+        self._queue: EventQueue[DroneTelemetry | RoverTelemetry | LateTelemetry] = EventQueue()
+
+    def receive_data(self, document: Document, sender: Sender | None = None) -> None:
+        """Receive a whole document, for `next_event`. If the `sender` is not known, the fields decide."""
+        try:
+            self._queue.put(self._read(document, sender))
+        except RemoteProtocolError as error:
+            self._queue.put(error)
+
+    def next_event(self) -> DroneTelemetry | RoverTelemetry | LateTelemetry | NeedData:
+        """Return what the next document was, or NEED_DATA. Raises RemoteProtocolError, once per refused document."""
+        return self._queue.next_event()
+
+    def send(self, command: DroneCommand) -> bytes:
+        """Return the command as a document. Raises LocalProtocolError for what the protocol does not allow."""
+        return write(command)
+
+    def forget(self, sender: Sender) -> None:
+        """Accept the next document of a sender whatever its timestamp, as after it was replaced by another one."""
+        self._newest.pop(sender, None)
+
+    def _read(self, document: Document, sender: Sender | None) -> DroneTelemetry | RoverTelemetry | LateTelemetry:
+        fields = parse(document, self._limits)
+        if sender is None:
+            sender = _sender(fields)
+        telemetry = read_drone(fields, self._limits) if sender == "drone" else read_rover(fields)
+        timestamp = telemetry.timestamp
+        if timestamp is not None:
+            newest = self._newest.get(sender, timestamp)
+            if newest - RESTART_S <= timestamp < newest:
+                return LateTelemetry(sender, timestamp, newest)
+            self._newest[sender] = timestamp
+        return telemetry
+
+
+class DroneConnection(EventSource[DroneCommand | RoverTelemetry]):
+    """The drone's side: commands come in, and telemetry of a rover that it is to find; its own telemetry goes out."""
+
+    def __init__(self) -> None:
+        self._queue: EventQueue[DroneCommand | RoverTelemetry] = EventQueue()
+
+    def receive_data(self, document: Document) -> None:
+        """Take one whole document, of which `next_event` then tells what it was."""
+        try:
+            fields = parse(document)
+            is_rovers = "thrust" not in fields and "position" in fields
+            self._queue.put(read_rover(fields) if is_rovers else read_command(fields))
+        except RemoteProtocolError as error:
+            self._queue.put(error)
+
+    def next_event(self) -> DroneCommand | RoverTelemetry | NeedData:
+        """Return what the next document was, or NEED_DATA. Raises RemoteProtocolError, once per refused document."""
+        return self._queue.next_event()
+
+    def send(self, telemetry: DroneTelemetry) -> bytes:
+        """Return the telemetry as a document. Raises LocalProtocolError for what the protocol does not allow."""
+        return write(telemetry)
+
+
+class RoverConnection:
+    """The rover's side: its telemetry goes out, and nothing comes in."""
+
+    def send(self, telemetry: RoverTelemetry) -> bytes:
+        """Return the telemetry as a document. Raises LocalProtocolError for what the protocol does not allow."""
+        return write(telemetry)
+
+
+def _sender(fields: dict[str, object]) -> Sender:
+    if "imu" in fields:
+        return "drone"
+    if "position" in fields:
+        return "rover"
+    raise RemoteProtocolError("The document has neither imu, as a drone's has, nor position, as a rover's has.")
