@@ -65,21 +65,15 @@ def first_command(spheres):
 # Commands and states.
 
 
-@pytest.mark.parametrize("topic", ["cmd_rates", "cmd_vel", "cmd_vel_stamped"])
-def test_a_frame_is_answered_on_the_command_topic(ros, topic):
+def test_a_frame_is_answered_with_rates_and_thrust_of_its_stamp(ros):
     expected = first_command([TARGET])
     assert expected.yaw_rate > 0  # towards the target, on the left
-    with controller(command_topic=topic):
-        pilot = Pilot(ros, topic)
+    with controller():
+        pilot = Pilot(ros)
         pilot.publish_until(lambda: len(pilot.commands), "a first command", [TARGET], step_s=FRESH_S)
         state = pilot.state_after([TARGET], step_s=FRESH_S)
-        command = pilot.commands.wait(lambda command: topic == "cmd_vel" or stamp_of(command) == stamp_of(state))
-    if topic == "cmd_rates":
-        got = (command.roll_rate, command.pitch_rate, command.yaw_rate, command.thrust)
-    else:
-        twist = command if topic == "cmd_vel" else command.twist
-        assert (twist.linear.x, twist.linear.y) == (0.0, 0.0)
-        got = (twist.angular.x, twist.angular.y, twist.angular.z, twist.linear.z)
+        command = pilot.commands.wait(lambda command: stamp_of(command) == stamp_of(state))
+    got = (command.roll_rate, command.pitch_rate, command.yaw_rate, command.thrust)
     assert got == pytest.approx((expected.roll_rate, expected.pitch_rate, expected.yaw_rate, expected.thrust))
 
 
@@ -301,16 +295,14 @@ def parameters_of(ros, node):
 def test_parameters_are_described_and_refuse_invalid_values(ros):
     with controller():
         described = parameters_of(ros, "drone_controller")
-        assert {"behaviour", "seek_target.command_topic"} | {
-            f"seek_target.{name}" for name in SeekParameters.__dataclass_fields__
-        } == described.keys()
+        names = {f"seek_target.{name}" for name in SeekParameters.__dataclass_fields__}
+        assert {"behaviour", *names} == described.keys()
         for descriptor in described.values():
             assert descriptor.description
             if descriptor.type == ParameterType.PARAMETER_DOUBLE:
                 assert descriptor.floating_point_range, descriptor.name
             elif descriptor.type == ParameterType.PARAMETER_INTEGER:
                 assert descriptor.integer_range, descriptor.name
-        assert "cmd_rates, cmd_vel, cmd_vel_stamped" in described["seek_target.command_topic"].additional_constraints
         (result,) = ros.set_parameters("drone_controller", **{"seek_target.max_speed": 1.0})
         assert result.reason == (
             "seek_target.max_speed can be changed only when the node starts, and it is running: "
@@ -324,10 +316,6 @@ def test_parameters_are_described_and_refuse_invalid_values(ros):
     ("parameters", "sentence"),
     [
         ({"behaviour": "dance"}, f"behaviour is 'dance', and has to be one of {', '.join(BEHAVIOURS)}."),
-        (
-            {"command_topic": "cmd"},
-            "seek_target.command_topic is 'cmd', and has to be one of cmd_rates, cmd_vel, cmd_vel_",
-        ),
         (
             {"hold_distance": 0.9},
             "hold_distance has to be between target_radius, 0.5, and reach_distance, 0.75, not 0.9",

@@ -14,7 +14,7 @@ import setuptools
 ROOT = Path(__file__).resolve().parent.parent
 WITHOUT_ROS = (
     *("wire", "net", "motion", "vision", "programs", "tools/bags", "tools/reporting", "tools/wire"),
-    *("*/codec", "*/device", "*/emulator", "*/operator.py"),
+    *("*/codec", "*/codec.py", "*/device", "*/device.py", "*/emulator", "*/emulator.py", "*/operator.py"),
 )
 #: What provides a module to pip and to rosdep, where that is not the module's own name; None: rosdep knows nothing.
 PIP_NAMES = {"cv2": "opencv-python-headless"}

@@ -38,7 +38,6 @@ from drone_bridge.telemetry.topics import (
     TelemetryCommandSigns,
     TelemetrySigns,
     command_from_twist,
-    rates_from_telemetry,
     static_transforms,
 )
 
@@ -89,8 +88,8 @@ def test_positive_yaw_turns_the_nose_left():
 
 
 def test_rates_go_with_their_angles():
-    assert rates_from_telemetry(1.0, 2.0, 3.0, TelemetrySigns()) == (1.0, 2.0, 3.0)
-    assert rates_from_telemetry(1.0, 2.0, 3.0, REVERSED) == (-1.0, -2.0, -3.0)
+    assert TelemetrySigns().turned(1.0, 2.0, 3.0) == (1.0, 2.0, 3.0)
+    assert REVERSED.turned(1.0, 2.0, 3.0) == (-1.0, -2.0, -3.0)
 
 
 def test_at_rest_acceleration_is_upwards():

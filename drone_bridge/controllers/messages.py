@@ -17,7 +17,7 @@ from rclpy.node import Node
 from sensor_msgs.msg import Imu
 
 from drone_bridge.motion.matrices import Vector
-from drone_bridge.motion.quaternions import Quaternion, euler_from_quaternion
+from drone_bridge.motion.quaternions import euler_from_quaternion, unit_quaternion
 from drone_bridge.msg import ControllerState
 from drone_bridge.ros.time import stamp_numbers
 from drone_bridge.ros.topics import PUBLISHER_ERRORS, wait_for_delivery
@@ -50,10 +50,9 @@ def read_pose(odometry: Odometry, topic: str) -> tuple[Vector, Angles]:
 
 
 def _angles(q: QuaternionMessage, topic: str) -> Angles:
-    length = math.hypot(q.x, q.y, q.z, q.w)
-    if not abs(length - 1) <= _UNIT_TOLERANCE:
+    if (unit := unit_quaternion(q, _UNIT_TOLERANCE)) is None:
         raise ValueError(f"the orientation in {topic} is ({q.x}, {q.y}, {q.z}, {q.w}), and has to have length 1.")
-    return euler_from_quaternion(Quaternion(q.x / length, q.y / length, q.z / length, q.w / length))
+    return euler_from_quaternion(unit)
 
 
 # Collects messages of several topics with the same stamp.

@@ -34,7 +34,13 @@ from drone_bridge.dronegui.codec import (
     FlightState,
     VisionDetect,
 )
-from drone_bridge.motion.quaternions import Quaternion, euler_from_quaternion, quaternion_from_euler, rotated
+from drone_bridge.motion.quaternions import (
+    Quaternion,
+    euler_from_quaternion,
+    quaternion_from_euler,
+    rotated,
+    unit_quaternion,
+)
 from drone_bridge.msg import Detection, DetectionArray, DroneGuiState
 from drone_bridge.ros import frames
 from drone_bridge.ros.frames import (
@@ -327,10 +333,8 @@ def _flu_metres(vx: float, vy: float, vz: float) -> tuple[float, float, float]:
 
 def _angles(message: QuaternionMessage) -> dict[str, Any]:
     """Return phi, theta and psi in the wire's unit, nothing unless it is a rotation."""
-    norm = math.hypot(message.x, message.y, message.z, message.w)
-    if not 0.5 < norm < 2.0:  # zero, as in messages that nobody has filled, or NaN
+    if (q := unit_quaternion(message, 0.5)) is None:
         return {}
-    q = Quaternion(message.x / norm, message.y / norm, message.z / norm, message.w / norm)
     roll, pitch, yaw = (1000 * math.degrees(angle) for angle in euler_from_quaternion(q))
     return {"phi": roll, "theta": 0.0 - pitch, "psi": 0.0 - yaw}
 

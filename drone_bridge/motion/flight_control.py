@@ -126,6 +126,18 @@ class FlightControl:
         return x * share, y * share, upward
 
 
+def braking_profile(distance: float, gain: float, deceleration: float) -> tuple[float, float]:
+    """Return the speed at a distance from the goal, and by how much it falls for each metre, 1/s.
+
+    It is proportional to the distance close to the goal; farther away as fast as constant deceleration can stop.
+    """
+    bend = deceleration / gain**2
+    if distance < bend:
+        return gain * distance, gain
+    speed = math.sqrt(2 * deceleration * (distance - bend / 2))
+    return speed, deceleration / speed
+
+
 def _share(gain: float, step: float) -> float:
     """Return the rate that, held for a step, has the effect of a continuous gain in that time."""
     return -math.expm1(-gain * step) / step

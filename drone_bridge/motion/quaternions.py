@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Rotations as unit quaternions in the order x, y, z, w, as ROS has them, and as Euler angles."""
 
-from math import asin, atan2, cos, sin, sqrt
-from typing import NamedTuple
+from math import asin, atan2, cos, hypot, sin, sqrt
+from typing import Any, NamedTuple
 
 
 class Quaternion(NamedTuple):
@@ -16,6 +16,17 @@ class Quaternion(NamedTuple):
 
 #: No rotation.
 IDENTITY = Quaternion(0.0, 0.0, 0.0, 1.0)
+
+
+def unit_quaternion(q: Any, tolerance: float) -> Quaternion | None:
+    """Return what has x, y, z and w with length 1, None unless it was within the tolerance of that, and a rotation.
+
+    Messages that nobody has filled have length 0.
+    """
+    length = hypot(q.x, q.y, q.z, q.w)
+    if not abs(length - 1.0) <= tolerance:
+        return None
+    return Quaternion(q.x / length, q.y / length, q.z / length, q.w / length)
 
 
 def quaternion_from_euler(roll: float, pitch: float, yaw: float) -> Quaternion:

@@ -5,7 +5,7 @@ import re
 from collections.abc import Sequence
 
 from drone_bridge.programs.demonstration import Condition, Demonstration, Flights, Position, Row
-from drone_bridge.telemetry.emulator.pad import PAD_HEIGHT
+from drone_bridge.telemetry.emulator.scene import PAD_HEIGHT
 
 PATTERNS = ("stationary", "linear", "circular", "square", "random")
 #: In turn: 5 m up, often with the rover in view, or on the ground, where it has to be searched for.

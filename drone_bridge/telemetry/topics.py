@@ -18,10 +18,18 @@ from sensor_msgs.msg import CameraInfo, CompressedImage, Image, Imu, Range
 from std_msgs.msg import Bool, Float64, Header
 from tf2_msgs.msg import TFMessage
 
-from drone_bridge.motion.quaternions import Quaternion, euler_from_quaternion, inverse, quaternion_from_euler, rotated
+from drone_bridge.motion.quaternions import (
+    Quaternion,
+    euler_from_quaternion,
+    inverse,
+    quaternion_from_euler,
+    rotated,
+    rotated_back,
+    unit_quaternion,
+)
 from drone_bridge.msg import LandingPad as LandingPadMessage
 from drone_bridge.ros import frames
-from drone_bridge.ros.frames import BodyRates, DroneFrameNames, OdometryCovariances, odometry_transform, transform
+from drone_bridge.ros.frames import DroneFrameNames, OdometryCovariances, odometry_transform, transform
 from drone_bridge.ros.images import JpegDecoder, pinhole_camera_info, set_data
 from drone_bridge.ros.message_template import STAMP, MessageTemplate
 from drone_bridge.ros.parameters import ParameterDeclaration
@@ -44,20 +52,27 @@ from drone_bridge.telemetry.codec import (
 from drone_bridge.telemetry.codec import Imu as WireImu
 from drone_bridge.wire.jpeg import read_size
 
-# The telemetry protocol documents one sign: thrust + is up. At rest its accelerometer reads + on z, so its body has z
-# up. By default the rest is taken as in REP 103, x forward and y left: roll + lowers the right side, pitch + lowers
-# the nose, yaw + turns left; a command to roll + goes right, to pitch + forward. A sign of -1 is for peers that count
-# the other way round.
+# Signs. The document fixes one: thrust + is up. By default the rest is taken as in REP 103, x forward and y left: roll
+# + lowers the right side, pitch + lowers the nose, yaw + turns left. A command to roll + goes right, one to pitch +
+# forward.
 
 
 class TelemetrySigns(NamedTuple):
-    """1, or -1 where a peer counts the other way round than REP 103."""
+    """1, or -1 where a peer counts the other way round than REP 103. What converts the one converts it back."""
 
     roll: int = 1  # of the angle and of the rate about x
     pitch: int = 1  # about y
     yaw: int = 1  # about z
     relative_x: int = 1
     relative_y: int = 1
+
+    def turned(self, roll: float, pitch: float, yaw: float) -> tuple[float, float, float]:
+        """Return angles of the wire, or rates, in REP 103, and the other way round."""
+        return self.roll * roll, self.pitch * pitch, self.yaw * yaw
+
+    def placed(self, x: float, y: float) -> tuple[float, float]:
+        """Return a pad's place on the wire forward and to the left, and the other way round."""
+        return self.relative_x * x, self.relative_y * y
 
 
 class TelemetryCommandSigns(NamedTuple):
@@ -66,70 +81,6 @@ class TelemetryCommandSigns(NamedTuple):
     pitch: int = 1  # 1: positive tilts forward
     roll: int = 1  # 1: positive tilts to the right
     yaw: int = 1  # 1: positive turns left
-
-
-def telemetry_axes_from_body(
-    forward: float, left: float, up: float, left_turn: float, signs: TelemetryCommandSigns
-) -> tuple[float, float, float, float]:
-    """Return thrust, pitch, roll and yaw for linear x, y, z and angular z of a body; the scale stays as it is."""
-    # 0.0 + x, because the product of -1 and zero is the other zero.
-    return up, 0.0 + signs.pitch * forward, 0.0 - signs.roll * left, 0.0 + signs.yaw * left_turn
-
-
-def body_from_telemetry_axes(
-    thrust: float, pitch: float, roll: float, yaw: float, signs: TelemetryCommandSigns
-) -> tuple[float, float, float, float]:
-    """Return linear x, y, z and angular z of a body for thrust, pitch, roll and yaw; the scale stays as it is."""
-    return 0.0 + signs.pitch * pitch, 0.0 - signs.roll * roll, thrust, 0.0 + signs.yaw * yaw
-
-
-def orientation_from_telemetry(roll: float, pitch: float, yaw: float, signs: TelemetrySigns) -> Quaternion:
-    """Return the body's orientation for Euler angles in rad."""
-    return quaternion_from_euler(signs.roll * roll, signs.pitch * pitch, signs.yaw * yaw)
-
-
-def telemetry_angles_from_orientation(q: Quaternion, signs: TelemetrySigns) -> tuple[float, float, float]:
-    """Return roll, pitch and yaw, in rad, as the wire counts them."""
-    roll, pitch, yaw = euler_from_quaternion(q)
-    return signs.roll * roll, signs.pitch * pitch, signs.yaw * yaw
-
-
-def rates_from_telemetry(x: float, y: float, z: float, signs: TelemetrySigns) -> BodyRates:
-    """Return the body's rates for angular velocities in rad/s."""
-    return BodyRates(signs.roll * x, signs.pitch * y, signs.yaw * z)
-
-
-def level_in_body_from_telemetry(roll: float, pitch: float, signs: TelemetrySigns) -> Quaternion:
-    """Return the orientation in the body of axes that share its heading and stay level."""
-    x, y, z, w = quaternion_from_euler(signs.roll * roll, signs.pitch * pitch, 0.0)
-    return Quaternion(-x, -y, -z, w)
-
-
-def level_from_body(rates: BodyRates, roll: float, pitch: float, signs: TelemetrySigns) -> BodyRates:
-    """Return the body's rates about axes that share its heading and stay level."""
-    sin_roll, cos_roll = math.sin(signs.roll * roll), math.cos(roll)
-    sin_pitch, cos_pitch = math.sin(signs.pitch * pitch), math.cos(pitch)
-    x, y, z = rates
-    down = sin_roll * y + cos_roll * z
-    return BodyRates(cos_pitch * x + sin_pitch * down, cos_roll * y - sin_roll * z, cos_pitch * down - sin_pitch * x)
-
-
-def telemetry_from_rates(rates: BodyRates, signs: TelemetrySigns) -> tuple[float, float, float]:
-    """Return angular velocities, rad/s, as the wire counts them."""
-    return signs.roll * rates.roll, signs.pitch * rates.pitch, signs.yaw * rates.yaw
-
-
-def pad_from_body(forward: float, left: float, signs: TelemetrySigns) -> tuple[float, float]:
-    """Return relative_x and relative_y of a pad that is so far forward and to the left, m."""
-    return signs.relative_x * forward, signs.relative_y * left
-
-
-def pad_in_body(relative_x: float, relative_y: float, signs: TelemetrySigns) -> tuple[float, float]:
-    """Return how far a pad is forward and to the left, m."""
-    return signs.relative_x * relative_x, signs.relative_y * relative_y
-
-
-# Commands.
 
 
 # What bridge and server share.
@@ -158,6 +109,8 @@ DEFAULT_FOV = ParameterDeclaration(
     range=(MIN_FOV, MAX_FOV),
 )
 
+#: How far from 1 the length of an orientation may be.
+QUATERNION_TOLERANCE = 0.5
 #: The command that is always safe: level, neither up nor down.
 HOVER = DroneCommand()
 
@@ -205,7 +158,9 @@ def command_from_twist(twist: Twist, full_scale: FullScale, signs: TelemetryComm
 
     linear.x is forward, linear.y left, linear.z up, angular.z a left turn (REP 103); the rest is not on the wire.
     """
-    asked = telemetry_axes_from_body(twist.linear.x, twist.linear.y, twist.linear.z, twist.angular.z, signs)
+    linear, left_turn = twist.linear, twist.angular.z
+    # 0.0 + x, because the product of -1 and zero is the other zero.
+    asked = linear.z, 0.0 + signs.pitch * linear.x, 0.0 - signs.roll * linear.y, 0.0 + signs.yaw * left_turn
     shares = [value / full for value, full in zip(asked, full_scale, strict=True)]
     clamped = [max(-1.0, min(1.0, share)) for share in shares]
     return DroneCommand(*(share * most for share, most in zip(clamped, _MAXIMA, strict=True))), clamped == shares
@@ -218,8 +173,8 @@ def twist_from_command(command: DroneCommand, full_scale: FullScale, signs: Tele
         value / most * full for value, most, full in zip(given, _MAXIMA, full_scale, strict=True)
     )
     twist = Twist()
-    forward, left, up, left_turn = body_from_telemetry_axes(thrust, pitch, roll, yaw, signs)
-    twist.linear.x, twist.linear.y, twist.linear.z, twist.angular.z = forward, left, up, left_turn
+    twist.linear.x, twist.linear.y, twist.linear.z = 0.0 + signs.pitch * pitch, 0.0 - signs.roll * roll, thrust
+    twist.angular.z = 0.0 + signs.yaw * yaw
     return twist
 
 
@@ -288,8 +243,8 @@ class Translation:
         imu = telemetry.imu
         return self._imu.filled(
             stamp_numbers(stamp),
-            orientation_from_telemetry(*imu.orientation, self._signs),
-            rates_from_telemetry(*imu.angular_velocity, self._signs),
+            quaternion_from_euler(*self._signs.turned(*imu.orientation)),
+            self._signs.turned(*imu.angular_velocity),
             imu.linear_acceleration or (0.0, 0.0, 0.0),
             (0.0 if imu.linear_acceleration else -1.0,),
         )
@@ -304,10 +259,9 @@ class Translation:
 
     def velocity(self, telemetry: DroneTelemetry, stamp: Time) -> bytes:
         """Return a TwistStamped of the body's velocity and rates, along the axes that the velocity is measured in."""
-        rates = rates_from_telemetry(*telemetry.imu.angular_velocity, self._signs)
+        rates = self._signs.turned(*telemetry.imu.angular_velocity)
         if self._is_levelled:
-            roll, pitch, _ = telemetry.imu.orientation
-            rates = level_from_body(rates, roll, pitch, self._signs)
+            rates = rotated_back(self._level_in_body(telemetry.imu), *rates)
         return self._velocity.filled(stamp_numbers(stamp), (*telemetry.velocity, *rates))
 
     def landing_pad(self, telemetry: DroneTelemetry, stamp: Time) -> bytes:
@@ -315,20 +269,19 @@ class Translation:
         pad = telemetry.landing_pad
         x = y = distance = confidence = math.nan
         if pad:
-            x, y = pad_in_body(pad.relative_x, pad.relative_y, self._signs)
+            x, y = self._signs.placed(pad.relative_x, pad.relative_y)
             distance, confidence = pad.distance, pad.confidence
         return self._pad.filled(stamp_numbers(stamp), (pad is not None,), (x,), (y,), (distance,), (confidence,))
 
     def transforms(self, telemetry: DroneTelemetry, stamp: Time) -> bytes:
         """Return a TFMessage: base_link to its level axes, those to the ground, and the way to a pad in sight."""
         now = stamp_numbers(stamp)
-        roll, pitch, _ = telemetry.imu.orientation
-        level = level_in_body_from_telemetry(roll, pitch, self._signs)
+        level = self._level_in_body(telemetry.imu)
         ground = (-telemetry.altimeter.altitude,)
         pad = telemetry.landing_pad
         if pad is None:
             return self._level_tf.filled(level, ground, now, now)
-        place = (*pad_in_body(pad.relative_x, pad.relative_y, self._signs), -pad.distance)
+        place = (*self._signs.placed(pad.relative_x, pad.relative_y), -pad.distance)
         return self._tf.filled(level, ground, place, now, now, now)
 
     def compressed_image(self, telemetry: DroneTelemetry, stamp: Time) -> CompressedImage | None:
@@ -397,14 +350,14 @@ class Translation:
         An Imu says with -1 in a covariance what it lacks.
         """
         lacks = [message.orientation_covariance[0] < 0, message.angular_velocity_covariance[0] < 0]
-        orientation = quaternion(message)
+        orientation = unit_quaternion(message.orientation, QUATERNION_TOLERANCE)
         if any(lacks) or orientation is None:
             return None
         rates, acceleration = message.angular_velocity, message.linear_acceleration
         has_acceleration = message.linear_acceleration_covariance[0] >= 0
         return WireImu(
-            Orientation(*telemetry_angles_from_orientation(orientation, self._signs)),
-            Vector(*telemetry_from_rates(BodyRates(rates.x, rates.y, rates.z), self._signs)),
+            Orientation(*self._signs.turned(*euler_from_quaternion(orientation))),
+            Vector(*self._signs.turned(rates.x, rates.y, rates.z)),
             Vector(acceleration.x, acceleration.y, acceleration.z) if has_acceleration else None,
         )
 
@@ -429,7 +382,7 @@ class Translation:
         """Return the pad, None if it is not visible."""
         if not message.detected:
             return None
-        x, y = pad_from_body(message.offset_x, message.offset_y, self._signs)
+        x, y = self._signs.placed(message.offset_x, message.offset_y)
         return LandingPad(x, y, message.distance, max(0.0, min(1.0, message.confidence)))
 
     def wire_fov(self, message: CameraInfo) -> float | None:
@@ -458,8 +411,12 @@ class Translation:
         """Return a velocity along the axes that the wire has it in."""
         if not self._is_levelled or is_level:
             return Vector(velocity.x, velocity.y, velocity.z)
-        level = level_in_body_from_telemetry(imu.orientation.roll, imu.orientation.pitch, self._signs)
-        return Vector(*rotated(inverse(level), velocity.x, velocity.y, velocity.z))
+        return Vector(*rotated_back(self._level_in_body(imu), velocity.x, velocity.y, velocity.z))
+
+    def _level_in_body(self, imu: WireImu) -> Quaternion:
+        """Return the orientation, in the body, of axes that share its heading and stay level."""
+        roll, pitch, _ = self._signs.turned(*imu.orientation)
+        return inverse(quaternion_from_euler(roll, pitch, 0.0))
 
     def telemetry(self, value: Callable[[str], Any], camera: Camera, timestamp: float | None) -> DroneTelemetry:
         """Put a document together from what topics say; `value` gives what the newest message of a topic does, or None.
@@ -487,15 +444,6 @@ class Translation:
             landed=value("landed"),
             timestamp=timestamp,
         )
-
-
-def quaternion(message: Imu) -> Quaternion | None:
-    """Return the orientation with unit length, None unless it is a rotation."""
-    q = message.orientation
-    norm = math.hypot(q.x, q.y, q.z, q.w)
-    if not 0.5 < norm < 2.0:  # zero, as in messages that nobody has filled, or NaN
-        return None
-    return Quaternion(q.x / norm, q.y / norm, q.z / norm, q.w / norm)
 
 
 #: In the order in which the executor takes what arrives together: the Imu, which begins a moment, comes last.

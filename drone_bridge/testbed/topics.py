@@ -20,7 +20,13 @@ from std_msgs.msg import Header
 from tf2_msgs.msg import TFMessage
 
 from drone_bridge.motion.attitude_estimator import MeasuredAttitude
-from drone_bridge.motion.quaternions import Quaternion, euler_from_quaternion, quaternion_from_euler, rotated_back
+from drone_bridge.motion.quaternions import (
+    Quaternion,
+    euler_from_quaternion,
+    quaternion_from_euler,
+    rotated_back,
+    unit_quaternion,
+)
 from drone_bridge.motion.velocity_control import VelocityCommand
 from drone_bridge.msg import CommandRates, DroneProperties
 from drone_bridge.ros import frames
@@ -41,8 +47,8 @@ from drone_bridge.testbed.codec import (
 
 # An angle that can be anything: the variance of a uniform distribution over the whole circle.
 UNKNOWN_ANGLE_VARIANCE = math.pi**2 / 3  # rad^2
-#: How far from 1 the norm of a quaternion may be that is meant to be a rotation.
-_NORM_TOLERANCE = 0.01
+#: How far from 1 the length of a quaternion may be that is meant to be a rotation.
+_LENGTH_TOLERANCE = 0.01
 #: Of radians. What is smaller is rounding, and the wire's floats would carry it.
 _DECIMALS = 13
 SIDES = ("left", "right")
@@ -390,10 +396,9 @@ def sensed(message: Imu | Odometry, unit: AngleUnit) -> SensorFrame:
     Raises ValueError, with a sentence, for a message that has no attitude.
     """
     q = message.pose.pose.orientation if isinstance(message, Odometry) else message.orientation
-    norm = math.sqrt(q.x**2 + q.y**2 + q.z**2 + q.w**2)
-    if not abs(norm - 1.0) < _NORM_TOLERANCE:
+    if (unit_q := unit_quaternion(q, _LENGTH_TOLERANCE)) is None:
         raise ValueError(f"the orientation ({q.x:g}, {q.y:g}, {q.z:g}, {q.w:g}) is not a unit quaternion.")
-    angles = testbed_from_orientation(Quaternion(q.x / norm, q.y / norm, q.z / norm, q.w / norm))
+    angles = testbed_from_orientation(unit_q)
     if isinstance(message, Odometry):
         point = message.pose.pose.position
         if not all(map(math.isfinite, (point.x, point.y, point.z))):

@@ -4,7 +4,6 @@
 import array
 import math
 
-from geometry_msgs.msg import Twist, TwistStamped
 from rclpy.qos import DurabilityPolicy, QoSProfile
 from ros_session import wait_until
 from sensor_msgs.msg import CameraInfo, Image, Imu
@@ -16,7 +15,6 @@ from drone_bridge.testbed.emulator.world import RED, Sphere, StereoCamera
 
 WIDTH, HEIGHT, ANGLE_OF_VIEW, BASELINE = 64, 48, 90.0, 0.25  # pixels, degrees, m
 STEP_S = 1 / 60
-COMMAND_TYPES = {"cmd_rates": CommandRates, "cmd_vel": Twist, "cmd_vel_stamped": TwistStamped}
 LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 TYPES = {
     "left/image_raw": Image,
@@ -79,8 +77,8 @@ def stamp_of(message):
 class Pilot:
     """Publishes frames for a controller and hears what it says."""
 
-    def __init__(self, ros, command_topic="cmd_rates", **first_properties):
-        self.commands = ros.subscribe(COMMAND_TYPES[command_topic], command_topic)
+    def __init__(self, ros, **first_properties):
+        self.commands = ros.subscribe(CommandRates, "cmd_rates")
         self.states = ros.subscribe(ControllerState, "drone_controller/state")
         self._publishers = {topic: ros.publisher(kind, topic) for topic, kind in TYPES.items()}
         self._properties = ros.publisher(DroneProperties, "drone_properties", LATCHED)

@@ -19,6 +19,7 @@ from enum import Enum
 import numpy as np
 
 from drone_bridge.described import described
+from drone_bridge.motion.flight_control import braking_profile
 from drone_bridge.motion.matrices import Matrix, Vector, limited
 
 
@@ -107,23 +108,11 @@ class ShareCommand:
         return all(map(math.isfinite, (self.forward, self.left, self.up, self.turn)))
 
 
-@dataclass(frozen=True, slots=True)
-class TiltGains:
-    """The drone's response, and the gains."""
-
-    full_tilt: float  # rad
-    thrust_acceleration: float  # m/s^2 upwards at full thrust
-    max_tilt: float  # rad, of what is asked for
-    velocity_gain: float  # 1/s, sideways
-    climb_gain: float  # 1/s, up and down
-    trim_gain: float  # 1/s^2: how fast what pushes the drone is learnt
-
-
 class TiltControl:
     """A PI controller of the velocity. The integrals, in level axes, compensate for wind."""
 
-    def __init__(self, gains: TiltGains) -> None:
-        self._gains = gains
+    def __init__(self, parameters: LandParameters) -> None:
+        self._parameters = parameters
         self._trim: Vector = np.zeros(3)  # m/s^2
 
     def command(self, error: Vector, rotation: Matrix, turn: float, seconds: float) -> ShareCommand:
@@ -135,23 +124,23 @@ class TiltControl:
             turn: share of the full turn rate.
             seconds: since the last command.
         """
-        gains = self._gains
+        parameters = self._parameters
         self._learn(error, seconds)
         acceleration = self._trim.copy()
-        acceleration[:2] += gains.velocity_gain * error[:2]
-        acceleration[2] += gains.climb_gain * error[2]
-        tilt = _tilt(acceleration[:2], gains.max_tilt)
+        acceleration[:2] += parameters.velocity_gain * error[:2]
+        acceleration[2] += parameters.climb_gain * error[2]
+        tilt = _tilt(acceleration[:2], parameters.max_tilt)
         heading = _heading(rotation)
         aside = np.array([-heading[1], heading[0]])
         return ShareCommand(
-            forward=_share(float(tilt @ heading) / gains.full_tilt),
-            left=_share(float(tilt @ aside) / gains.full_tilt),
-            up=_share(float(acceleration[2]) / gains.thrust_acceleration),
+            forward=_share(float(tilt @ heading) / parameters.full_tilt),
+            left=_share(float(tilt @ aside) / parameters.full_tilt),
+            up=_share(float(acceleration[2]) / parameters.thrust_acceleration),
             turn=_share(turn),
         )
 
     def _learn(self, error: Vector, seconds: float) -> None:
-        self._trim = self._trim + self._gains.trim_gain * seconds * np.clip(error, -1.0, 1.0)
+        self._trim = self._trim + self._parameters.trim_gain * seconds * np.clip(error, -1.0, 1.0)
         self._trim[:2] = limited(self._trim[:2], MAX_SIDEWAYS_TRIM)
         self._trim[2] = np.clip(self._trim[2], -MAX_UPWARD_TRIM, MAX_UPWARD_TRIM)
 
@@ -234,6 +223,7 @@ class Decision:
 
 PAD, PAD_VELOCITY, DRONE_VELOCITY = range(3)  # rows of the horizontal state
 HEIGHT, CLIMB, PAD_HEIGHT = range(3)  # entries of the vertical state
+_ENTRY = np.eye(3)  # rows that measure one entry
 
 START_DRONE_SPEED_DEVIATION = 1.0  # m/s
 START_PAD_SPEED_DEVIATION = 0.5  # m/s
@@ -252,136 +242,123 @@ UNRELATED_DEVIATIONS = 5.0  # a sighting this far from the expected position is 
 BELIEVED_AFTER = 3  # ... but after this many in a row
 
 
+class KalmanFilter:
+    """A state with its covariance; columns of the state have the same noise, and so one covariance."""
+
+    def __init__(self, state: Vector, deviations: Sequence[float]) -> None:
+        self.state = state
+        self.covariance: Matrix = np.diag(deviations) ** 2
+
+    def predict(self, transition: Matrix, noise: Sequence[float], seconds: float) -> None:
+        """Advance in time; `noise` is the standard deviation of each entry that 1 s adds."""
+        self.state = transition @ self.state
+        self.covariance = transition @ self.covariance @ transition.T + np.diag(noise) ** 2 * seconds
+
+    def correct(self, row: Vector, measured: Vector | float, deviation: float) -> None:
+        """Correct by a measurement of row @ state (Joseph's form)."""
+        gain = self.covariance @ row / self.variance(row, deviation)
+        kept = np.eye(len(row)) - np.outer(gain, row)
+        self.state = self.state + np.multiply.outer(gain, measured - row @ self.state)
+        self.covariance = kept @ self.covariance @ kept.T + deviation**2 * np.outer(gain, gain)
+
+    def variance(self, row: Vector, deviation: float = 0.0) -> float:
+        """Return the variance of a measurement of row @ state."""
+        return float(row @ self.covariance @ row) + deviation**2
+
+
 class PadEstimator:
     """Fuses the drone's velocity and altitude with sightings of the pad.
 
-    Horizontally, both axes have the same noise and so one covariance: the state is 3 x 2, rows as named above. A pad
-    that has not been seen yet, or was forgotten, has no position; the drone's own motion is known all the same.
+    The horizontal state is 3 x 2, rows as named above. A pad that has not been seen yet, or was forgotten, has no
+    position; the drone's own motion is known all the same.
     """
 
     def __init__(self) -> None:
-        self._state: Vector = np.zeros((3, 2))
         start = [UNKNOWN_DEVIATION, START_PAD_SPEED_DEVIATION, START_DRONE_SPEED_DEVIATION]
-        self._covariance: Vector = np.diag(start) ** 2
-        self._vertical: Vector = np.zeros(3)
+        self._level = KalmanFilter(np.zeros((3, 2)), start)
         start = [START_HEIGHT_DEVIATION, START_CLIMB_DEVIATION, START_PAD_HEIGHT_DEVIATION]
-        self._vertical_covariance: Vector = np.diag(start) ** 2
+        self._vertical = KalmanFilter(np.zeros(3), start)
         self._doubted = 0  # rejected sightings in a row
         self.is_tracking = False
 
     @property
     def pad(self) -> Vector:
         """The pad relative to the drone, 2, m. Meaningless before the first sighting."""
-        return np.array(self._state[PAD])
+        return np.array(self._level.state[PAD])
 
     @property
     def pad_velocity(self) -> Vector:
         """Of the pad over ground, 2, m/s."""
-        return np.array(self._state[PAD_VELOCITY])
+        return np.array(self._level.state[PAD_VELOCITY])
 
     @property
     def velocity(self) -> Vector:
         """Of the drone over ground, 2, m/s."""
-        return np.array(self._state[DRONE_VELOCITY])
+        return np.array(self._level.state[DRONE_VELOCITY])
 
     @property
     def altitude(self) -> float:
         """Of the drone above the ground, m."""
-        return float(self._vertical[HEIGHT])
+        return float(self._vertical.state[HEIGHT])
 
     @property
     def climb_speed(self) -> float:
         """Of the drone, upwards, m/s."""
-        return float(self._vertical[CLIMB])
+        return float(self._vertical.state[CLIMB])
 
     @property
     def height_above_pad(self) -> float:
         """Of the drone, m; an unseen pad is assumed to lie on the ground."""
-        return float(self._vertical[HEIGHT] - self._vertical[PAD_HEIGHT])
+        return float(self._vertical.state[HEIGHT] - self._vertical.state[PAD_HEIGHT])
 
     @property
     def pad_deviation(self) -> float:
         """Standard deviation of the pad's position along each horizontal axis, m."""
-        return math.sqrt(float(self._covariance[PAD, PAD]))
+        return math.sqrt(self._level.variance(_ENTRY[PAD]))
 
     def predict(self, acceleration: Vector, seconds: float) -> None:
         """Advance in time, with the acceleration due to the drone's tilt (2, m/s^2)."""
         transition = np.array([[1.0, seconds, -seconds], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]])
-        self._state = transition @ self._state
-        self._state[PAD] -= acceleration * seconds**2 / 2
-        self._state[DRONE_VELOCITY] += acceleration * seconds
-        noise = np.array([0.0, PAD_ACCELERATION_NOISE, DRONE_ACCELERATION_NOISE]) ** 2 * seconds
-        self._covariance = transition @ self._covariance @ transition.T + np.diag(noise)
+        self._level.predict(transition, (0.0, PAD_ACCELERATION_NOISE, DRONE_ACCELERATION_NOISE), seconds)
+        self._level.state[PAD] -= acceleration * seconds**2 / 2
+        self._level.state[DRONE_VELOCITY] += acceleration * seconds
         climbing = np.array([[1.0, seconds, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]])
-        self._vertical = climbing @ self._vertical
-        noise = np.array([0.0, CLIMB_NOISE, PAD_HEIGHT_NOISE]) ** 2 * seconds
-        self._vertical_covariance = climbing @ self._vertical_covariance @ climbing.T + np.diag(noise)
+        self._vertical.predict(climbing, (0.0, CLIMB_NOISE, PAD_HEIGHT_NOISE), seconds)
 
     def measured_velocity(self, velocity: Vector) -> None:
         """Correct by the drone's velocity, 3, m/s."""
-        row = np.zeros(3)
-        row[DRONE_VELOCITY] = 1.0
-        self._correct(row, velocity[:2], VELOCITY_DEVIATION)
-        row = np.zeros(3)
-        row[CLIMB] = 1.0
-        self._correct_vertical(row, float(velocity[2]), CLIMB_DEVIATION)
+        self._level.correct(_ENTRY[DRONE_VELOCITY], velocity[:2], VELOCITY_DEVIATION)
+        self._vertical.correct(_ENTRY[CLIMB], float(velocity[2]), CLIMB_DEVIATION)
 
     def measured_altitude(self, altitude: float) -> None:
         """Correct by the drone's height above the ground, m."""
-        row = np.zeros(3)
-        row[HEIGHT] = 1.0
-        self._correct_vertical(row, altitude, HEIGHT_DEVIATION)
+        self._vertical.correct(_ENTRY[HEIGHT], altitude, HEIGHT_DEVIATION)
 
-    def saw_pad(self, offset: Vector, age: float, deviation: float, vertical_deviation: float) -> bool:
-        """Correct by a sighting of the pad; return whether it was accepted.
-
-        Args:
-            offset: from the drone to the pad, 3, m, at the time of the sighting.
-            age: how long ago that was, s.
-            deviation: standard deviation of the offset along each horizontal axis, m.
-            vertical_deviation: and along the vertical one.
-        """
-        row = np.zeros(3)
-        row[PAD], row[PAD_VELOCITY], row[DRONE_VELOCITY] = 1.0, -age, age
-        if self.is_tracking and self._is_unrelated(row, offset[:2], deviation):
-            self._doubted += 1
-            if self._doubted < BELIEVED_AFTER:
-                return False
-            self.forget()
+    def saw_pad(self, sighting: PadSighting, age: float) -> bool:
+        """Correct by a sighting of the pad, `age` s ago; return whether it was accepted."""
+        row = np.array([1.0, -age, age])  # of the pad, its velocity and the drone's
+        offset, deviation = sighting.offset, sighting.deviation
+        if self.is_tracking:
+            away = float(np.linalg.norm(offset[:2] - row @ self._level.state))
+            if away > UNRELATED_DEVIATIONS * math.sqrt(self._level.variance(row, deviation)):
+                self._doubted += 1
+                if self._doubted < BELIEVED_AFTER:
+                    return False
+                self.forget()
         self._doubted = 0
         self.is_tracking = True
-        self._correct(row, offset[:2], deviation)
-        above = np.zeros(3)
-        above[HEIGHT], above[CLIMB], above[PAD_HEIGHT] = 1.0, -age, -1.0
-        self._correct_vertical(above, -float(offset[2]), max(vertical_deviation, HEIGHT_DEVIATION))
+        self._level.correct(row, offset[:2], deviation)
+        above = np.array([1.0, -age, -1.0])  # of the height, the climb and the pad's height
+        self._vertical.correct(above, -float(offset[2]), max(sighting.vertical_deviation, HEIGHT_DEVIATION))
         return True
 
     def forget(self) -> None:
         """Forget the pad, not the drone's own motion."""
         self.is_tracking = False
         self._doubted = 0
-        self._state[:DRONE_VELOCITY] = 0.0
-        own = self._covariance[DRONE_VELOCITY, DRONE_VELOCITY]
-        self._covariance = np.diag([UNKNOWN_DEVIATION**2, START_PAD_SPEED_DEVIATION**2, own])
-
-    def _is_unrelated(self, row: Vector, offset: Vector, deviation: float) -> bool:
-        expected = math.sqrt(float(row @ self._covariance @ row) + deviation**2)
-        return bool(np.linalg.norm(offset - row @ self._state) > UNRELATED_DEVIATIONS * expected)
-
-    def _correct(self, row: Vector, measured: Sequence[float] | Vector, deviation: float) -> None:
-        gain, self._covariance = _gain(self._covariance, row, deviation)
-        self._state = self._state + np.outer(gain, np.asarray(measured) - row @ self._state)
-
-    def _correct_vertical(self, row: Vector, measured: float, deviation: float) -> None:
-        gain, self._vertical_covariance = _gain(self._vertical_covariance, row, deviation)
-        self._vertical = self._vertical + gain * (measured - float(row @ self._vertical))
-
-
-def _gain(covariance: Vector, row: Vector, deviation: float) -> tuple[Vector, Vector]:
-    """Return how a measurement of row @ state changes the state, and the covariance afterwards (Joseph's form)."""
-    gain = covariance @ row / (float(row @ covariance @ row) + deviation**2)
-    kept = np.eye(len(row)) - np.outer(gain, row)
-    return gain, kept @ covariance @ kept.T + deviation**2 * np.outer(gain, gain)
+        own = math.sqrt(self._level.variance(_ENTRY[DRONE_VELOCITY]))
+        state = self._level.state * _ENTRY[DRONE_VELOCITY][:, np.newaxis]
+        self._level = KalmanFilter(state, [UNKNOWN_DEVIATION, START_PAD_SPEED_DEVIATION, own])
 
 
 # The expanding square, a pattern of search and rescue.
@@ -450,16 +427,7 @@ class LandOnPad:
     def _start(self, measured: Measured) -> None:
         parameters = self._parameters
         self._estimator = PadEstimator()
-        self._control = TiltControl(
-            TiltGains(
-                parameters.full_tilt,
-                parameters.thrust_acceleration,
-                parameters.max_tilt,
-                parameters.velocity_gain,
-                parameters.climb_gain,
-                parameters.trim_gain,
-            )
-        )
+        self._control = TiltControl(parameters)
         self._state, self._reason = LandState.SEARCHING, "nothing seen yet"
         self._since = measured.stamp  # when this state began
         self._seen_at = -math.inf
@@ -481,9 +449,7 @@ class LandOnPad:
         sighting = measured.sighting
         if sighting is not None:
             age = measured.stamp - sighting.stamp
-            if 0 <= age <= OLDEST_SIGHTING and estimator.saw_pad(
-                sighting.offset, age, sighting.deviation, sighting.vertical_deviation
-            ):
+            if 0 <= age <= OLDEST_SIGHTING and estimator.saw_pad(sighting, age):
                 self._seen_at = max(self._seen_at, sighting.stamp)
         self._has_flown |= not measured.landed and measured.altitude > FLYING
 
@@ -636,9 +602,7 @@ class LandOnPad:
     def _towards(self, to_go: Vector, max_speed: float) -> Vector:
         """Return the fastest velocity from which the drone can stop within a distance."""
         parameters, distance = self._parameters, float(np.linalg.norm(to_go))
-        gain, deceleration = parameters.position_gain, parameters.max_deceleration
-        bend = deceleration / gain**2  # m; nearer than that, speed is proportional to the distance
-        speed = gain * distance if distance < bend else math.sqrt(2 * deceleration * (distance - bend / 2))
+        speed, _ = braking_profile(distance, parameters.position_gain, parameters.max_deceleration)
         wanted: Vector = min(speed, max_speed) * to_go / max(distance, 1e-9)
         return wanted
 

@@ -4,30 +4,27 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from geometry_msgs.msg import Twist, TwistStamped
 from nav_msgs.msg import Odometry
 from rclpy.node import Node
-from rclpy.publisher import Publisher
 from sensor_msgs.msg import CameraInfo, Imu
 from sensor_msgs.msg import Image as ImageMessage
-from std_msgs.msg import Header
 
 from drone_bridge.controllers.camera_messages import read_pinhole, read_pixels
 from drone_bridge.controllers.messages import StampedSets, StatePublisher, read_angles, read_pose
 from drone_bridge.controllers.seek_target.pilot import Decision, SeekParameters, SeekTarget
 from drone_bridge.motion.attitude_estimator import MeasuredAttitude
-from drone_bridge.motion.flight_control import Command, DroneModel
+from drone_bridge.motion.flight_control import DroneModel
 from drone_bridge.motion.matrices import NOT_COMPUTABLE, Triple
 from drone_bridge.msg import CommandRates, DroneProperties
 from drone_bridge.ros.compatible_subscription import subscribe
 from drone_bridge.ros.diagnostics import LogLimiter
 from drone_bridge.ros.drone_model import drone_model
-from drone_bridge.ros.parameters import DeclaredParameters, ParameterDeclaration, declarations, read
+from drone_bridge.ros.parameters import DeclaredParameters, declarations, read
 from drone_bridge.ros.time import seconds_of
 from drone_bridge.ros.topics import latched
 from drone_bridge.vision.pinhole import Image, Pinhole
@@ -101,15 +98,7 @@ def _attitude(imu: Imu) -> MeasuredAttitude:
 
 
 NAME = "seek_target"
-PARAMETERS = (
-    ParameterDeclaration(
-        f"{NAME}.command_topic",
-        "cmd_rates",
-        "The topic of commands; other than cmd_rates only for a bridge whose cmd_vel_mode is rates_and_thrust.",
-        choices=("cmd_rates", "cmd_vel", "cmd_vel_stamped"),
-    ),
-    *declarations(SeekParameters, NAME),
-)
+PARAMETERS = declarations(SeekParameters, NAME)
 # A command may go on when there are two frames to catch up with, not more: newest wins.
 _FRAME_QUEUE = 2
 
@@ -124,13 +113,7 @@ class SeekTargetBehaviour:
         self._drone: DroneModel | None = None
         self._seek: SeekTarget | None = None
         self._seen_by: tuple[Pinhole, float] | None = None
-        topic = parameters[f"{NAME}.command_topic"]
-        if topic != "cmd_rates":
-            node.get_logger().warning(
-                f"{NAME}.command_topic is {topic}, where rates and thrust are taken for velocities unless the bridge's "
-                f"cmd_vel_mode is rates_and_thrust; cmd_rates is the topic for them."
-            )
-        self._send = self._make_sender(topic)
+        self._commands = node.create_publisher(CommandRates, "cmd_rates", 1)
         self._state_publisher = StatePublisher(node, NAME)
         subscribe(node, DroneProperties, "drone_properties", self._on_properties, latched())
         self._odometry: Odometry | None = None  # the newest
@@ -141,11 +124,6 @@ class SeekTargetBehaviour:
 
     def leave(self) -> None:
         self._drone = None
-
-    def _make_sender(self, topic: str) -> Callable[[Header, Command], None]:
-        kind, convert = _COMMANDS[topic]
-        publisher: Publisher[Any] = self._node.create_publisher(kind, topic, 1)
-        return lambda header, command: publisher.publish(convert(header, command))
 
     def _on_properties(self, message: DroneProperties) -> None:
         self._seek = None
@@ -172,7 +150,15 @@ class SeekTargetBehaviour:
             self._log_error(f"A frame can't be used: {error}")
             return
         header = messages["left/camera_info"].header
-        self._send(header, decision.command)
+        command = decision.command
+        message = CommandRates(
+            roll_rate=command.roll_rate,
+            pitch_rate=command.pitch_rate,
+            yaw_rate=command.yaw_rate,
+            thrust=command.thrust,
+        )
+        message.header.stamp = header.stamp
+        self._commands.publish(message)
         self._state_publisher.publish(decision.state.value, decision.reason, decision.distance, header.stamp)
 
     def _decide(self, drone: DroneModel, frame: StereoFrame) -> Decision:
@@ -201,35 +187,3 @@ class SeekTargetBehaviour:
 
 
 start = SeekTargetBehaviour
-
-
-def _command_rates(header: Header, command: Command) -> CommandRates:
-    message = CommandRates(
-        roll_rate=command.roll_rate,
-        pitch_rate=command.pitch_rate,
-        yaw_rate=command.yaw_rate,
-        thrust=command.thrust,
-    )
-    message.header.stamp = header.stamp
-    return message
-
-
-def _twist(_: Header, command: Command) -> Twist:
-    message = Twist()
-    message.angular.x, message.angular.y, message.angular.z = command.roll_rate, command.pitch_rate, command.yaw_rate
-    message.linear.z = command.thrust
-    return message
-
-
-def _twist_stamped(header: Header, command: Command) -> TwistStamped:
-    message = TwistStamped(twist=_twist(header, command))
-    message.header.stamp = header.stamp
-    return message
-
-
-# The message for each topic that takes commands.
-_COMMANDS: dict[str, tuple[type, Callable[[Header, Command], Any]]] = {
-    "cmd_rates": (CommandRates, _command_rates),
-    "cmd_vel": (Twist, _twist),
-    "cmd_vel_stamped": (TwistStamped, _twist_stamped),
-}

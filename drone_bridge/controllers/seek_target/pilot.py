@@ -32,6 +32,7 @@ from drone_bridge.motion.flight_control import (
     DroneModel,
     FlightControl,
     Limits,
+    braking_profile,
     hover,
 )
 from drone_bridge.motion.matrices import Triple, Vector
@@ -140,7 +141,7 @@ class CommandsInFlight:
 LONGEST_GAP = 1.0  # s between frames, after which everything starts over
 FULL_TURN = 1.1 * math.tau  # rad, with some overlap
 LEAST_VIEW_TILT = math.radians(6)  # may always be used, even if the target goes out of view
-UNDERFOOT = 0.3  # m; nearer than this beside the drone, a target has no heading
+LEAST_DISTANCE_ASIDE = 0.3  # m; nearer than this beside the drone, a target has no heading
 HOLDING_SPEED = 0.4  # m/s
 STANDING_SPEED = 0.3  # m/s; only a drone that stands looks around
 STANDING_TIME = 0.1  # s for which it has to stand: the first frame alone does not show whether it moves
@@ -287,7 +288,7 @@ class SeekTarget:
         heading = np.array(rotated(attitude, 1.0, 0.0, 0.0)[:2])
         heading = heading / max(float(np.linalg.norm(heading)), 1e-9)
         beside = float(np.linalg.norm(position[:2]))
-        direction = position[:2] / beside if beside > UNDERFOOT else heading
+        direction = position[:2] / beside if beside > LEAST_DISTANCE_ASIDE else heading
         distance = float(np.linalg.norm(position))
 
         elevation = math.atan2(position[2], beside)
@@ -305,7 +306,7 @@ class SeekTarget:
         )
 
         yaw_error = 0.0
-        if beside > UNDERFOOT:
+        if beside > LEAST_DISTANCE_ASIDE:
             azimuth = math.atan2(heading[0] * direction[1] - heading[1] * direction[0], float(heading @ direction))
             closing = float(velocity @ position) / distance
             yaw_error = azimuth - self._off_axis(distance - max(closing, 0.0) / parameters.yaw_gain, azimuth)
@@ -315,19 +316,10 @@ class SeekTarget:
         return Decision(command, self._state, self._reason(distance), distance)
 
     def _profile(self, to_go: Vector, velocity: Vector, max_speed: float) -> tuple[Vector, Vector]:
-        """Return the velocity for a distance, and the acceleration that keeps to that profile.
-
-        Proportional close to the goal; farther away as fast as constant deceleration can stop.
-        """
+        """Return the velocity for a distance, and the acceleration that keeps to that profile."""
         distance = float(np.linalg.norm(to_go))
         direction = to_go / max(distance, 1e-9)
-        gain, deceleration = self._parameters.position_gain, self._deceleration
-        bend = deceleration / gain**2
-        if distance < bend:
-            speed, slope = gain * distance, gain
-        else:
-            speed = math.sqrt(2 * deceleration * (distance - bend / 2))
-            slope = deceleration / speed
+        speed, slope = braking_profile(distance, self._parameters.position_gain, self._deceleration)
         if speed > max_speed:
             return max_speed * direction, np.zeros_like(to_go)
         return speed * direction, -slope * float(velocity @ direction) * direction

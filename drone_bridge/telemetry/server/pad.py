@@ -16,14 +16,14 @@ from builtin_interfaces.msg import Time
 from sensor_msgs.msg import CameraInfo, Imu
 
 from drone_bridge.motion.matrices import NOT_COMPUTABLE, Matrix, rotation_from_angles
-from drone_bridge.motion.quaternions import euler_from_quaternion
+from drone_bridge.motion.quaternions import euler_from_quaternion, unit_quaternion
 from drone_bridge.msg import LandingPad
 from drone_bridge.ros.images import RGB8_BYTES_PER_PIXEL, JpegDecoder, opencv
 from drone_bridge.ros.link_node import LinkNode
 from drone_bridge.ros.parameters import read
 from drone_bridge.ros.time import NANOSECONDS, nanoseconds_of
 from drone_bridge.ros.topics import TopicSubscriptions
-from drone_bridge.telemetry.topics import LandingFrameNames, quaternion
+from drone_bridge.telemetry.topics import QUATERNION_TOLERANCE, LandingFrameNames
 from drone_bridge.vision.markers import MarkerParameters, confidence
 from drone_bridge.vision.pinhole import Pinhole
 
@@ -152,7 +152,7 @@ class PadFinder:
                 f"An image was not searched for the pad: its stamp is {away_s:.3g} s away from the nearest of imu/data."
             )
             return
-        orientation = quaternion(imu)
+        orientation = unit_quaternion(imu.orientation, QUATERNION_TOLERANCE)
         if orientation is None or imu.orientation_covariance[0] < 0:
             return  # without an orientation no document is sent either, which is reported
         roll, pitch, _ = euler_from_quaternion(orientation)
