@@ -9,8 +9,8 @@ from mcap.data_stream import RecordBuilder
 from mcap.records import Channel, Chunk, ChunkIndex, DataEnd, Footer, Header, Message, Schema, Statistics
 
 from drone_bridge.tools.bags.bounds import MAX_CHUNK_BYTES, zstd
-from drone_bridge.tools.bags.recover import MAGIC
 from drone_bridge.tools.cli import main
+from drone_bridge.tools.mcap_records import MAGIC
 
 MIB = 2**20
 MAX_BYTES = 2 * MAX_CHUNK_BYTES

@@ -14,11 +14,11 @@ from sensor_msgs.msg import Image
 from written_bags import write_bag
 
 ROOT = Path(__file__).parent.parent
-OPTIONAL = ("cv2", "cv_bridge", "orjson", "pybase64", "rosbags", "matplotlib", "rich", "plotly", "foxglove")
+OPTIONAL = ("cv2", "cv_bridge", "orjson", "pybase64", "rosbags", "mcap", "matplotlib", "rich", "plotly", "foxglove")
 #: What each of these can't do without; all other executables start.
 NEEDED = {
     "drone_controller": {"cv2": "opencv-python-headless", "cv_bridge": "cv_bridge"},
-    "recorder": {"rosbags": "rosbags"},
+    "recorder": {"rosbags": "rosbags", "mcap": "mcap"},
     "web_bridge": {"foxglove": "foxglove-sdk", "websockets": "websockets"},
     "landing_emulator": {"cv2": "opencv-python-headless"},
     "drone-bridge emulate landing": {"cv2": "opencv-python-headless"},

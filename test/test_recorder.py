@@ -347,6 +347,24 @@ def test_bad_parameters_are_refused_with_a_sentence(domain, tmp_path):
     assert not (tmp_path / "flight").exists()
 
 
+@pytest.mark.parametrize("missing", ["mcap", "rosbags"])
+def test_without_its_packages_ros2_bag_records_the_same(domain, tmp_path, missing):
+    (tmp_path / "sitecustomize.py").write_text(f"import sys; sys.modules[{missing!r}] = None")
+    (tmp_path / "ros2").write_text('#!/bin/sh\nprintf "%s\\n" "$@"\n')
+    (tmp_path / "ros2").chmod(0o755)
+    path = {name: os.pathsep.join([str(tmp_path), os.environ.get(name, "")]) for name in ("PATH", "PYTHONPATH")}
+    parameters = ("topics:=/odom /tf", "exclude:=image|depth", "compression:=zstd", "use_sim_time:=true")
+    with Recording(tmp_path / "flight", *parameters, env=path) as recording:
+        status, output, errors = recording.finish()
+    assert status == 0, errors
+    assert output.splitlines() == [
+        *("bag", "record", "--storage", "mcap", "--output", str(tmp_path / "flight")),
+        *("--regex", "^(?!.*(?:image|depth))(?:/odom|/tf)$", "--max-cache-size", str(100 * 2**20)),
+        *("--compression-mode", "file", "--compression-format", "zstd", "--use-sim-time"),
+    ]
+    assert "Running: ros2 bag record" in errors
+
+
 def test_in_simulated_time_messages_carry_it_and_none_is_from_before(node, tmp_path):
     clock = node.create_publisher(Clock, "clock", RELIABLE)
     latched = node.create_publisher(String, "text", LATCHED)

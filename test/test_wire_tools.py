@@ -24,11 +24,10 @@ from drone_bridge.net.wire_log import WireLog, facts_of
 from drone_bridge.robot import codec as robot
 from drone_bridge.testbed import codec as testbed
 from drone_bridge.tools.cli import main as drone_bridge
-from drone_bridge.tools.wire.comparing import compare
 from drone_bridge.tools.wire.log_file import LogFile, write_log
 from drone_bridge.tools.wire.pcap import PcapOptions
 from drone_bridge.tools.wire.peers import open_peer
-from drone_bridge.tools.wire.play import Replay, read_script
+from drone_bridge.tools.wire.play import Replay, compare, read_script
 from drone_bridge.tools.wire.sources import only_section, sections
 
 CAPTURES = Path(__file__).parent / "captures"

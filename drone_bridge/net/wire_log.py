@@ -7,17 +7,21 @@ never holds up a vehicle's link: what can't be written in time is dropped, and t
 
 import contextlib
 import json
+import struct
 import threading
 import time
 from collections import deque
 from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import datetime, timezone
 from pathlib import Path
-from typing import Any, NamedTuple
-
-from mcap.writer import CompressionType, IndexType, Writer
+from typing import IO, Any, NamedTuple
 
 from drone_bridge.net.connector import LinkError
+
+try:
+    from mcap.writer import CompressionType, IndexType, Writer
+except ImportError:  # rosdep has no key for it
+    Writer = None  # type: ignore[assignment,misc]
 
 # The folder: names its files, and bounds their number and what they occupy.
 
@@ -93,14 +97,7 @@ class WireFile:
         self._numbers: dict[tuple[str, str], int] = {}  # of channels, by topic and peer
         unfinished = path.with_suffix(".new")
         self._file = unfinished.open("wb")
-        self._writer: Any = Writer(  # whose methods have no types
-            self._file,
-            chunk_size=CHUNK_BYTES - MESSAGE_BYTES,
-            compression=CompressionType.LZ4,
-            index_types=IndexType.NONE,  # nobody looks for a time in it, and it is as readable without an end
-            use_statistics=False,
-            enable_crcs=False,
-        )
+        self._writer = _writer(self._file)
         self._writer.start(library=LIBRARY)
         self._writer.add_metadata(CONNECTION, dict(connection))
         self._file.flush()
@@ -140,6 +137,65 @@ class WireFile:
             no_schema = 0
             self._numbers[topic, peer] = self._writer.register_channel(topic, "", no_schema, {"peer": peer})
         return self._numbers[topic, peer]
+
+
+def _writer(file: IO[bytes]) -> Any:
+    """Return mcap's writer, whose methods have no types, or what has to do without it."""
+    if not hasattr(Writer, "flush"):  # not there, or from before 1.5
+        return _PlainWriter(file)
+    return Writer(
+        file,
+        chunk_size=CHUNK_BYTES - MESSAGE_BYTES,
+        compression=CompressionType.LZ4,
+        index_types=IndexType.NONE,  # nobody looks for a time in it, and it is as readable without an end
+        use_statistics=False,
+        enable_crcs=False,
+    )
+
+
+class _PlainWriter:
+    """What a log needs of mcap's writer, record by record as mcap.dev/spec has them: no chunks, so not compressed."""
+
+    _MAGIC = b"\x89MCAP0\r\n"
+
+    def __init__(self, file: IO[bytes]) -> None:
+        self._file = file
+        self._channels = 0
+
+    def start(self, library: str) -> None:
+        self._file.write(self._MAGIC)
+        self._write(0x01, self._text("") + self._text(library))
+
+    def add_metadata(self, name: str, facts: Mapping[str, str]) -> None:
+        self._write(0x0C, self._text(name) + self._map(facts))
+
+    def register_channel(self, topic: str, encoding: str, schema: int, facts: Mapping[str, str]) -> int:
+        self._channels += 1
+        head = struct.pack("<HH", self._channels, schema)
+        self._write(0x04, head + self._text(topic) + self._text(encoding) + self._map(facts))
+        return self._channels
+
+    def add_message(self, channel: int, log_ns: int, data: bytes, publish_ns: int, sequence: int) -> None:
+        self._write(0x05, struct.pack("<HIQQ", channel, sequence, log_ns, publish_ns) + data)
+
+    def flush(self) -> None:
+        self._file.flush()
+
+    def finish(self) -> None:
+        self._write(0x0F, bytes(4))  # the end of the data, of no checksum
+        self._write(0x02, bytes(20))  # no summary
+        self._file.write(self._MAGIC)
+
+    def _write(self, kind: int, content: bytes) -> None:
+        self._file.write(struct.pack("<BQ", kind, len(content)) + content)
+
+    def _text(self, text: str) -> bytes:
+        data = text.encode()
+        return struct.pack("<I", len(data)) + data
+
+    def _map(self, facts: Mapping[str, str]) -> bytes:
+        content = b"".join(self._text(word) for fact in facts.items() for word in fact)
+        return struct.pack("<I", len(content)) + content
 
 
 # The log: queues what links hand over, and writes it in a thread of its own.
@@ -350,12 +406,17 @@ class WireLog:
     def _write_queued(self) -> None:
         while self._queue:
             entry = self._queue.popleft()
+            size = entry.size
+            while entry.topic.endswith(PIXELS) and self._queue and self._queue[0][:3] == entry[:3]:
+                more = self._queue.popleft()  # another read of the same image, and one message says all of it
+                size += more.size
+                entry = entry._replace(data=b"%d" % (int(entry.data) + int(more.data)))
             if entry.topic:
                 self._write(entry)
             else:
                 self._end(entry.connection)
             with self._lock:
-                self._queued_bytes -= entry.size
+                self._queued_bytes -= size
 
     def _write(self, entry: _Entry) -> None:
         connection = entry.connection

@@ -572,13 +572,11 @@ class LinkNode(EntityOwner):
             self.wire_log = None
 
     def _open_wire_log(self) -> "WireLog | None":
-        """Return the log that the parameters ask for, if any. Raises LinkError and ValueError."""
+        """Return the log that the parameters ask for, if any. Raises LinkError."""
         if not (folder := self.parameters["wire_log"]):
             return None
-        try:
-            from drone_bridge.net.wire_log import WireLog, facts_of  # a bridge without a log starts without it
-        except ImportError as error:
-            raise ValueError(f"wire_log can't be written: {error}. Install mcap (pip install mcap).") from None
+        from drone_bridge.net.wire_log import WireLog, facts_of  # a bridge without a log starts without it
+
         path = Path(folder).expanduser().absolute()
         name = self.get_fully_qualified_name().strip("/").replace("/", ".")
         log = WireLog(

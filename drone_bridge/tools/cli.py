@@ -41,7 +41,7 @@ COMMANDS = {
         "drone_bridge.tools.reporting.command", "write a report of a bag as one HTML page", False, ("rosbags", "plotly")
     ),
     "recover": Command(
-        "drone_bridge.tools.bags.recover", "complete an .mcap file of a killed recorder", needs_ros=False
+        "drone_bridge.tools.bags.recover", "complete an .mcap file of a killed recorder", False, ("mcap",)
     ),
     "clean": Command("drone_bridge.tools.clean", "remove shared memory that killed processes left behind", False),
     "wire": Command("drone_bridge.tools.wire.command", "inspect and replay wire logs", needs_ros=False),

@@ -5,16 +5,21 @@ recorder --ros-args -p bag:=flight -p topics:="[/imu/data, /tf]" -p exclude:=ima
 """
 
 import argparse
+import os
+import re
+import shutil
 import signal
 import sys
 import time
 from collections.abc import Iterable
 from dataclasses import dataclass
+from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from drone_bridge.tools.recording.bag import Bag, Topic
     from drone_bridge.tools.recording.node import Recorder
+    from drone_bridge.tools.recording.settings import Settings
 
 # Together with the node's own shutdown well below 2 s.
 DRAIN_LIMIT_S = 0.3  # of processor time, to drain what has arrived when the signal comes
@@ -43,14 +48,17 @@ def main(args: list[str] | None = None) -> int:
     from rclpy.utilities import remove_ros_args
 
     from drone_bridge.ros.program import ask_for_all_topics, end_in_time, initialize_ros
-    from drone_bridge.tools.recording.node import Recorder
 
     arguments = sys.argv if args is None else [sys.argv[0], *args]
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.parse_args(remove_ros_args(arguments)[1:])
     ask_for_all_topics()
     initialize_ros(arguments)
+    if (find_spec("mcap") is None or find_spec("rosbags") is None) and shutil.which("ros2"):
+        return record_with_ros2(stop)
     try:
+        from drone_bridge.tools.recording.node import Recorder
+
         node = Recorder()
         status = 1
         try:
@@ -95,6 +103,39 @@ def record(node: "Recorder", stop: StopRequest) -> int:
     return status
 
 
+def record_with_ros2(stop: StopRequest) -> int:
+    """Become `ros2 bag record` with what the parameters ask for: rosdep has no key for mcap."""
+    import rclpy
+
+    from drone_bridge.tools.recording.settings import SettingsError, read_settings
+
+    node = rclpy.create_node("recorder")
+    try:
+        settings = read_settings(node)
+        words = ros2_command(settings, bool(node.get_parameter("use_sim_time").value))
+        node.get_logger().info(f"The Python packages mcap and rosbags are not both here. Running: {' '.join(words)}")
+    except SettingsError as error:
+        node.get_logger().error(str(error))
+        return 1
+    finally:
+        node.destroy_node()
+        rclpy.try_shutdown()
+    if not stop.is_set:
+        os.execvp(words[0], words)
+    return 0
+
+
+def ros2_command(settings: "Settings", is_simulated: bool) -> list[str]:
+    """Return the words of a `ros2 bag record` that every distribution from Humble on understands."""
+    # What to leave out, and how to name topics, has other options on each; the pattern is one of C++ on all of them.
+    excluded = f"(?!.*(?:{settings.exclude.pattern}))" if settings.exclude else ""
+    wanted = "|".join(map(re.escape, sorted(settings.topics))) or ".*"
+    words = ["ros2", "bag", "record", "--storage", "mcap", "--output", str(settings.bag)]
+    words += ["--regex", f"^{excluded}(?:{wanted})$", "--max-cache-size", str(settings.queue_bytes)]
+    words += ["--compression-mode", "file", "--compression-format", "zstd"] if settings.compress else []
+    return [*words, "--use-sim-time"] if is_simulated else words
+
+
 def spin(node: "Recorder", stop: StopRequest) -> None:
     """Receive until asked to stop, then drain what has already arrived."""
     from rclpy.executors import SingleThreadedExecutor
@@ -115,9 +156,9 @@ def spin(node: "Recorder", stop: StopRequest) -> None:
 
 def summary(bag: "Bag", topics: Iterable["Topic"]) -> str:
     """Return a table of the messages in the bag and of those it lacks."""
-    rows = [("topic", "type", "messages", "dropped")]
+    rows, counts = [("topic", "type", "messages", "dropped")], bag.counts()
     for topic in topics:
-        count = bag.count(topic)
+        count = counts[topic.name]
         rows.append((topic.name, topic.definition.type_name, str(count), str(topic.received - count + topic.lost)))
     name_width, type_width, *_ = (max(len(row[column]) for row in rows) for column in range(len(rows[0])))
     lines = [f"{row[0]:{name_width}}  {row[1]:{type_width}}  {row[2]:>9}  {row[3]:>8}" for row in rows]

@@ -13,9 +13,9 @@ from rosbags.rosbag2.errors import ReaderError
 from rosbags.typesys import Stores, get_typestore
 
 from drone_bridge.tools.bags.bounds import check_index
-from drone_bridge.tools.bags.recover import MAGIC
 
 NANOSECONDS_PER_SECOND = 10**9
+_MAGIC = b"\x89MCAP0\r\n"  # with which an MCAP file begins and ends
 
 
 class BagError(Exception):
@@ -163,9 +163,9 @@ def _is_unfinished(path: Path) -> bool:
     if not path.is_file():
         return False
     with path.open("rb") as content:
-        begins = content.read(len(MAGIC)) == MAGIC
-        content.seek(-min(len(MAGIC), path.stat().st_size), os.SEEK_END)
-        return begins and content.read() != MAGIC
+        begins = content.read(len(_MAGIC)) == _MAGIC
+        content.seek(-min(len(_MAGIC), path.stat().st_size), os.SEEK_END)
+        return begins and content.read() != _MAGIC
 
 
 def stamp_s(message: Any) -> float:

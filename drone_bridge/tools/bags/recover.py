@@ -5,8 +5,10 @@ What is whole is copied; the file itself is not changed.
 """
 
 import argparse
+import contextlib
 import datetime
 import os
+import shutil
 import struct
 import sys
 from collections.abc import Sequence
@@ -14,16 +16,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
-#: See https://mcap.dev/spec.
-MAGIC = b"\x89MCAP0\r\n"
-FOOTER, MESSAGE, CHUNK, DATA_END = 0x02, 0x05, 0x06, 0x0F
-_RECORD = struct.Struct("<BQ")  # kind, length of what follows (bytes)
-_CHUNK_TIMES = struct.Struct("<QQ")
-_MESSAGE_TIME = struct.Struct("<6xQ")
+from mcap.opcode import Opcode
+from mcap.records import Chunk, DataEnd, Message
+
+from drone_bridge.tools.mcap_records import END, MAGIC, UNREADABLE, whole_records
+
 _PLAUSIBLE_NS = 60 * 10**9  # from the last message on the disk until the recorder wrote there for the last time
-_DATA_END = struct.pack("<I", 0)  # no CRC
-_FOOTER = struct.pack("<QQI", 0, 0, 0)  # no summary, no CRC: readers scan the file instead
-_COPY_BYTES = 1 << 20
+_MOST_NS = 2**63  # later times are none
+_CHUNK_HEAD = struct.Struct("<BQQQ")  # kind, length, times (ns) of the first and the last message
 
 
 def main(argv: Sequence[str]) -> int:
@@ -61,8 +61,9 @@ class Saved:
 
     def note(self, start_ns: int, end_ns: int) -> None:
         """Add the times of a chunk or message that is whole."""
-        self.start_ns = min(self.start_ns, start_ns) if self.end_ns else start_ns
-        self.end_ns = max(self.end_ns, end_ns)
+        if 0 < start_ns <= end_ns < _MOST_NS:  # a chunk without messages has times of 0 or of the clock's ends
+            self.start_ns = min(self.start_ns, start_ns) if self.end_ns else start_ns
+            self.end_ns = max(self.end_ns, end_ns)
 
     def describe(self, written_ns: int) -> str:
         """Say how much is there and how much is missing, of a file that was written to at `written_ns` at last."""
@@ -84,44 +85,32 @@ def recover(damaged: IO[bytes], complete: IO[bytes]) -> Saved:
 
     Raises OSError, and ValueError if there is nothing to recover.
     """
-    saved = Saved()
     size = damaged.seek(0, os.SEEK_END)
     damaged.seek(-min(size, len(MAGIC)), os.SEEK_END)
-    has_end = damaged.read() == MAGIC
+    has_end = damaged.read() == MAGIC and size > len(MAGIC)
     damaged.seek(0)
     if damaged.read(len(MAGIC)) != MAGIC:
         raise ValueError("does not begin like an MCAP file")
-    end = damaged.tell()
-    if has_end and size > end:
+    if has_end:
         raise ValueError("is complete")
-    while len(head := damaged.read(_RECORD.size)) == _RECORD.size:
-        kind, length = _RECORD.unpack(head)
-        following = end + _RECORD.size + length
-        if kind in (0, DATA_END, FOOTER):
-            break
-        times = _times_of(kind, damaged)
-        if following > size:
-            saved.lost_end_ns = times[1] if times else 0
-            break
-        if times:
-            saved.note(*times)
-        end = damaged.seek(following)
+    saved, end = Saved(), damaged.tell()
+    with contextlib.suppress(*UNREADABLE):  # behind such a record nobody knows where the next one begins
+        for record in whole_records(damaged):
+            if isinstance(record, DataEnd):
+                break
+            if isinstance(record, Chunk):
+                saved.note(record.message_start_time, record.message_end_time)
+            elif isinstance(record, Message):
+                saved.note(record.log_time, record.log_time)
+            end = damaged.tell()
+    damaged.seek(end)
+    cut = damaged.read(_CHUNK_HEAD.size)
+    if len(cut) == _CHUNK_HEAD.size and cut[0] == Opcode.CHUNK:
+        saved.lost_end_ns = _CHUNK_HEAD.unpack(cut)[-1]
     damaged.seek(0)
-    for begin in range(0, end, _COPY_BYTES):
-        complete.write(damaged.read(min(_COPY_BYTES, end - begin)))
-    for kind, content in ((DATA_END, _DATA_END), (FOOTER, _FOOTER)):
-        complete.write(_RECORD.pack(kind, len(content)) + content)
-    complete.write(MAGIC)
+    shutil.copyfileobj(damaged, complete)
+    complete.truncate(end)
+    complete.seek(end)
+    complete.write(END)
     saved.lost_bytes = size - end
     return saved
-
-
-def _times_of(kind: int, file: IO[bytes]) -> tuple[int, int] | None:
-    """Return the times (ns) of the first and last message in the record whose content is next, if it holds any."""
-    layout = {CHUNK: _CHUNK_TIMES, MESSAGE: _MESSAGE_TIME}.get(kind)
-    content = file.read(layout.size) if layout else b""
-    if not layout or len(content) < layout.size:
-        return None
-    times = layout.unpack(content)
-    # A chunk without messages has times of 0 or of the clock's ends.
-    return (times[0], times[-1]) if 0 < times[0] <= times[-1] < 2**63 else None

@@ -1,21 +1,31 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A bag on disk, as `ros2 bag` reads it, that stays readable when the disk fills up."""
+"""A bag on disk, as `ros2 bag` reads it, that stays readable when the disk fills up.
 
+Every reader takes an MCAP file without an index as well. So where there is no room for a chunk or for the index, the
+file is cut behind the last chunk that is whole, and ended there.
+"""
+
+import os
 import shutil
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal
+from typing import Any, NamedTuple
 
-from rosbags.interfaces import Connection, Qos
-from rosbags.rosbag2 import CompressionFormat, CompressionMode, StoragePlugin, Writer
+import yaml
+from mcap.writer import CompressionType, Writer
+from rclpy.duration import Duration
+from rclpy.qos import QoSProfile
 
+from drone_bridge.tools.mcap_records import END
 from drone_bridge.tools.recording.definitions import MessageDefinition
-from drone_bridge.tools.recording.mcap_storage import McapStorage
 
 # Version 9 writes QoS with names, which Humble can't read; 8 is read by all.
-METADATA_VERSION: Literal[8] = 8
+METADATA_VERSION = 8
+LIBRARY = "drone_bridge recorder"
+CHUNK_BYTES = 2**20  # a chunk is written when it has grown beyond
 MIB = 2**20
 
 
@@ -29,15 +39,23 @@ class Topic:
 
     name: str
     definition: MessageDefinition
-    offered_qos: Sequence[Qos] = ()
+    offers: Sequence[QoSProfile] = ()
     received: int = 0
     lost: int = 0
     """Messages that the middleware says it lost before they were received."""
-    connection: Connection | None = field(default=None, repr=False)
+    channel: int = field(default=0, repr=False)
+    """Its number in the file, from 1; 0 before it is listed there."""
 
 
-class _Writer(Writer):
-    STORAGE_PLUGINS = {StoragePlugin.MCAP: McapStorage}  # noqa: RUF012 (as rosbags has it)
+class _Chunk(NamedTuple):
+    """What is on the disk, from the chunk before to here."""
+
+    end: int
+    """Offset in the file, bytes."""
+    counts: Counter[str]
+    """Messages by topic."""
+    start_ns: int
+    stop_ns: int
 
 
 class Bag:
@@ -49,42 +67,53 @@ class Bag:
         Raises:
             BagError: the path exists, or nothing can be written there.
         """
-        self.path = path
         if path.exists():
             raise BagError(f"The bag '{path}' exists already; choose another name.")
-        self._writer = _Writer(path, version=METADATA_VERSION, storage_plugin=StoragePlugin.MCAP)
-        if compress:
-            self._writer.set_compression(CompressionMode.STORAGE, CompressionFormat.ZSTD)
+        self.path = path
+        self._topics: list[Topic] = []
+        self._schemas: dict[str, int] = {}
+        self._pending: Counter[str] = Counter()  # messages of the chunk that is not on the disk yet, by topic
+        self._pending_bytes = self._start_ns = self._stop_ns = 0
+        self._failure: OSError | None = None
         try:
-            self._writer.open()
+            path.mkdir(parents=True)
+            self._file_path = path / f"{path.name}.mcap"
+            self._file = self._file_path.open("xb")
+            self._writer: Any = Writer(  # whose methods have no types
+                self._file,
+                chunk_size=2**62,  # chunks end where this class says, so that it knows what is on the disk
+                compression=CompressionType.ZSTD if compress else CompressionType.NONE,
+                enable_crcs=False,
+            )
+            self._writer.start(profile="ros2", library=LIBRARY)
+            self._file.flush()
         except OSError as error:
+            self._abandon_file()
             shutil.rmtree(path, ignore_errors=True)
             raise BagError(f"The bag '{path}' can't be created: {_reason(error, path)}.") from None
-        storage = self._writer.storage
-        assert isinstance(storage, McapStorage)
-        self._storage = storage
-        self._failure: OSError | None = None
+        self._chunks = [_Chunk(self._file.tell(), Counter(), 0, 0)]  # the header
 
     @property
     def message_count(self) -> int:
         """How many messages are in the bag; what is not on the disk yet does not count."""
-        return sum(self._storage.channel_stats.values())
+        return sum(chunk.counts.total() for chunk in self._chunks)
 
-    def count(self, topic: Topic) -> int:
-        """Return how many messages of a topic are in the bag, counted as in message_count."""
-        return self._storage.channel_stats.get(topic.connection.id, 0) if topic.connection else 0
+    def counts(self) -> Counter[str]:
+        """Return how many messages of each topic are in the bag, counted as in message_count."""
+        counts: Counter[str] = Counter()
+        for chunk in self._chunks:
+            counts.update(chunk.counts)
+        return counts
 
-    def add(self, topic: Topic) -> Connection:
+    def add(self, topic: Topic) -> None:
         """Add a topic, so that it is listed. write() does this by itself."""
         definition = topic.definition
-        topic.connection = self._writer.add_connection(
-            topic.name,
-            definition.type_name,
-            msgdef=definition.text,
-            rihs01=definition.type_hash,
-            offered_qos_profiles=topic.offered_qos,
-        )
-        return topic.connection
+        if definition.type_name not in self._schemas:
+            schema = self._writer.register_schema(definition.type_name, definition.encoding, definition.text.encode())
+            self._schemas[definition.type_name] = schema
+        facts = {"offered_qos_profiles": _qos_text(topic.offers), "topic_type_hash": definition.type_hash}
+        topic.channel = self._writer.register_channel(topic.name, "cdr", self._schemas[definition.type_name], facts)
+        self._topics.append(topic)
 
     def write(self, topic: Topic, log_ns: int, publish_ns: int, data: bytes) -> None:
         """Write one serialized message (CDR with its header), with two times in ns since the epoch.
@@ -92,59 +121,131 @@ class Bag:
         Raises:
             OSError: no room on the disk. Nothing more can be written then; close() saves what is there.
         """
-        connection = topic.connection or self.add(topic)
-        try:
-            self._storage.write_message(connection, log_ns, publish_ns, data)
-        except OSError as error:
-            self._failure = error
-            raise
+        if not topic.channel:
+            self.add(topic)
+        self._writer.add_message(topic.channel, log_ns, data, publish_ns)
+        self._start_ns = min(log_ns, self._start_ns) if self._pending else log_ns
+        self._stop_ns = max(log_ns, self._stop_ns) if self._pending else log_ns
+        self._pending[topic.name] += 1
+        self._pending_bytes += len(data)
+        if self._pending_bytes > CHUNK_BYTES:
+            self.flush()
 
     def flush(self) -> None:
         """Put what was written so far on the disk. Raises OSError as write() does."""
+        if not self._pending:
+            return
+        counts, self._pending, self._pending_bytes = self._pending, Counter(), 0
         try:
-            self._storage.close_chunk()
+            self._writer.flush()
         except OSError as error:
             self._failure = error
             raise
+        self._chunks.append(_Chunk(self._file.tell(), counts, self._start_ns, self._stop_ns))
 
     def close(self) -> None:
         """Write what is pending, index and metadata.
 
-        Where there is no room for them, the last messages are given up until there is.
+        Where there is no room for them, the index is given up, then the last messages, until there is.
 
         Raises:
             BagError: the disk was full, now or earlier. Says what became of the bag.
         """
         if self._failure is None:
-            with suppress(OSError):
+            try:
                 self.flush()
-        saved = self._save()
-        if self._failure is None:
-            return
-        if saved:
+                self._writer.add_metadata("rosbag2", {"serialized_metadata": yaml.safe_dump(self._information())})
+                self._writer.finish()
+                self._file.close()
+                self._write_metadata()
+                return
+            except OSError as error:
+                self._failure = error
+        if self._end_without_index():
             outcome = f"The bag ends there; it is closed and readable, with {self.message_count} messages."
         else:
             shutil.rmtree(self.path, ignore_errors=True)
             outcome = "Nothing could be saved, and the bag is removed."
         raise BagError(f"Writing the bag '{self.path}' failed: {_reason(self._failure, self.path)}. {outcome}")
 
-    def _save(self) -> bool:
-        """Write index and metadata, giving up chunks for them. Returns False when not even an empty bag fits."""
-        while True:
-            # The writer's own book-keeping knows nothing of chunks that were lost or given up.
-            self._writer.counts = dict(self._storage.channel_stats)
-            self._writer.min_timestamp = self._storage.message_start_time
-            self._writer.max_timestamp = self._storage.message_end_time
-            self._writer.storage = self._storage
+    def _end_without_index(self) -> bool:
+        """End the file behind its last chunk for which there is room. Return False if there is not even for none."""
+        self._abandon_file()
+        while self._chunks:
             try:
-                self._writer.close()
-            except OSError as error:
-                self._failure = self._failure or error
-                self._writer.metapath.with_suffix(".yaml.tmp").unlink(missing_ok=True)
-            else:
+                with self._file_path.open("r+b") as file:
+                    file.truncate(self._chunks[-1].end)
+                    file.seek(0, os.SEEK_END)
+                    file.write(END)
+                self._write_metadata()
                 return True
-            if not self._storage.take_back_chunk():
-                return False
+            except OSError:
+                (self.path / "metadata.yaml").unlink(missing_ok=True)
+                self._chunks.pop()
+        return False
+
+    def _abandon_file(self) -> None:
+        """Close the file itself: closing the buffered one would try to write its rest again, and fail again."""
+        with suppress(OSError, AttributeError):  # that could not be opened, perhaps
+            self._file.raw.close()
+
+    def _write_metadata(self) -> None:
+        (self.path / "metadata.yaml").write_text(yaml.safe_dump({"rosbag2_bagfile_information": self._information()}))
+
+    def _information(self) -> dict[str, Any]:
+        """Return what rosbag2 wants to know of a bag beside the messages."""
+        filled = [chunk for chunk in self._chunks if chunk.counts]
+        counts, start_ns = self.counts(), min((chunk.start_ns for chunk in filled), default=0)
+        span = {
+            "starting_time": {"nanoseconds_since_epoch": start_ns},
+            "duration": {"nanoseconds": max((chunk.stop_ns for chunk in filled), default=0) - start_ns},
+            "message_count": counts.total(),
+        }
+        return {
+            "version": METADATA_VERSION,
+            "storage_identifier": "mcap",
+            "relative_file_paths": [self._file_path.name],
+            **span,
+            "topics_with_message_count": [
+                {
+                    "topic_metadata": {
+                        "name": topic.name,
+                        "type": topic.definition.type_name,
+                        "serialization_format": "cdr",
+                        "offered_qos_profiles": _qos_text(topic.offers),
+                        "type_description_hash": topic.definition.type_hash,
+                    },
+                    "message_count": counts[topic.name],
+                }
+                for topic in self._topics
+            ],
+            "compression_format": "",
+            "compression_mode": "",
+            "files": [{"path": self._file_path.name, **span}],
+            "custom_data": None,
+            "ros_distro": os.environ.get("ROS_DISTRO", "unknown"),
+        }
+
+
+def _qos_text(offers: Iterable[QoSProfile]) -> str:
+    """Return the different ones among the offers as rosbag2 notes them, with the numbers of rmw."""
+    different: list[dict[str, Any]] = []
+    for offer in offers:
+        noted = {
+            **{name: int(getattr(offer, name)) for name in ("history", "depth", "reliability", "durability")},
+            **{name: _time(getattr(offer, name)) for name in ("deadline", "lifespan")},
+            "liveliness": int(offer.liveliness),
+            "liveliness_lease_duration": _time(offer.liveliness_lease_duration),
+            "avoid_ros_namespace_conventions": offer.avoid_ros_namespace_conventions,
+        }
+        if noted not in different:
+            different.append(noted)
+    return str(yaml.safe_dump(different, sort_keys=False)) if different else ""
+
+
+def _time(duration: Duration) -> dict[str, int]:
+    seconds, nanoseconds = divmod(duration.nanoseconds, 10**9)
+    return {"sec": seconds, "nsec": nanoseconds}
 
 
 def _reason(error: OSError, path: Path) -> str:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from rosbags.typesys import Stores, TypesysError, get_types_from_idl, get_types_from_msg, get_typestore
 
-from drone_bridge.tools.interfaces import SEPARATOR, UnknownTypeError, interface_file, message_text
+from drone_bridge.tools.interfaces import SEPARATOR, InterfaceText, UnknownTypeError, interface_file, message_text
 
 CHAR_FIELD = re.compile(r"^\s*char\b", re.MULTILINE)
 
@@ -20,6 +20,8 @@ class MessageDefinition:
     """package/msg/Name"""
     text: str
     """The .msg file followed by those it depends on, or the same with .idl files."""
+    encoding: str
+    """What MCAP calls the one and the other: ros2msg or ros2idl."""
     type_hash: str
     """REP 2016 type description hash, RIHS01_..."""
 
@@ -30,9 +32,10 @@ def find_definition(type_name: str) -> MessageDefinition:
     Raises:
         UnknownTypeError: the type, or one that it contains, is not installed, or its files can't be understood.
     """
-    text = message_text(type_name).text
+    found = message_text(type_name)
     try:
-        return MessageDefinition(type_name, text, _installed_hash(type_name) or _computed_hash(type_name, text))
+        type_hash = _installed_hash(type_name) or _computed_hash(type_name, found)
+        return MessageDefinition(type_name, found.text, found.encoding, type_hash)
     except TypesysError as error:
         raise UnknownTypeError(f"The installed definition of '{type_name}' can't be used: {error}") from None
 
@@ -47,14 +50,14 @@ def _installed_hash(type_name: str) -> str:
         return ""
 
 
-def _computed_hash(type_name: str, text: str) -> str:
+def _computed_hash(type_name: str, found: InterfaceText) -> str:
     store = get_typestore(Stores.EMPTY)
-    if text.startswith(SEPARATOR):
-        for part in text.split(f"{SEPARATOR}\nIDL: ")[1:]:
+    if found.is_idl:
+        for part in found.text.split(f"{SEPARATOR}\nIDL: ")[1:]:
             # The parser knows #include <...> only; what is included follows anyway.
             body = [line for line in part.splitlines()[1:] if not line.startswith("#include")]
             store.register(get_types_from_idl("\n".join(body)))
     else:
         # In a .msg file, char is another word for uint8; to the parser it is the type of IDL.
-        store.register(get_types_from_msg(CHAR_FIELD.sub("uint8", text), type_name))
+        store.register(get_types_from_msg(CHAR_FIELD.sub("uint8", found.text), type_name))
     return store.hash_rihs01(type_name)

@@ -8,7 +8,7 @@ from typing import Any
 
 from rclpy.clock import Clock, ClockType  # type: ignore[attr-defined]  # Humble has it nowhere else
 from rclpy.node import Node
-from rclpy.qos import QoSProfile
+from rclpy.qos import DurabilityPolicy, HistoryPolicy, QoSProfile, ReliabilityPolicy
 from rclpy.subscription import Subscription
 from rclpy.topic_endpoint_info import TopicEndpointInfo
 
@@ -21,11 +21,12 @@ from drone_bridge.ros.rclpy_hooks import resend_lost_responses
 from drone_bridge.tools.interfaces import UnknownTypeError, import_interface
 from drone_bridge.tools.recording.bag import Topic
 from drone_bridge.tools.recording.definitions import find_definition
-from drone_bridge.tools.recording.qos import for_bag, request_for
 from drone_bridge.tools.recording.settings import Settings
 
 DISCOVERY_PERIOD_S = 0.2
 MAX_TOPICS = 4096
+# Enough for a burst, such as the latched transforms of many nodes at once.
+SUBSCRIPTION_DEPTH = 100
 # Before Iron a callback gets the message alone.
 HAS_MESSAGE_INFO = hasattr(Subscription, "CallbackType")
 
@@ -111,7 +112,7 @@ class Recorder(Node):
                 self._refuse(name, type_name, str(error))
                 continue
             offers = offers_of(publishers, type_name)
-            topic = Topic(name, definition, for_bag(offers))
+            topic = Topic(name, definition, offers)
             request = request_for(offers)
             subscription = self._subscribe(topic, message_class, request)
             self.recorded[name] = RecordedTopic(topic, message_class, request, subscription)
@@ -180,3 +181,15 @@ class Recorder(Node):
 def offers_of(publishers: Sequence[TopicEndpointInfo], type_name: str) -> list[QoSProfile]:
     """Return what the publishers of one type offer."""
     return [publisher.qos_profile for publisher in publishers if publisher.topic_type == type_name]
+
+
+def request_for(offers: Sequence[QoSProfile]) -> QoSProfile:
+    """Return the strictest profile that every one of the offers, at least one, satisfies."""
+    reliable = all(offer.reliability == ReliabilityPolicy.RELIABLE for offer in offers)
+    latched = all(offer.durability == DurabilityPolicy.TRANSIENT_LOCAL for offer in offers)
+    return QoSProfile(
+        history=HistoryPolicy.KEEP_LAST,
+        depth=SUBSCRIPTION_DEPTH,
+        reliability=ReliabilityPolicy.RELIABLE if reliable else ReliabilityPolicy.BEST_EFFORT,
+        durability=DurabilityPolicy.TRANSIENT_LOCAL if latched else DurabilityPolicy.VOLATILE,
+    )

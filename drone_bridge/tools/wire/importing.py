@@ -15,8 +15,7 @@ from drone_bridge.kind import Side, kinds, load
 from drone_bridge.tools.wire.conversation import Connection, Entry, WireError
 from drone_bridge.tools.wire.decoding import Decoder, Message, Violation
 from drone_bridge.tools.wire.log_file import write_log
-from drone_bridge.tools.wire.options import add_pcap_options, pcap_options
-from drone_bridge.tools.wire.sources import sections
+from drone_bridge.tools.wire.sources import add_pcap_options, pcap_options, sections
 
 STEP_NS = 10_000_000
 

@@ -3,19 +3,19 @@
 
 import argparse
 import time
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from difflib import SequenceMatcher
 from pathlib import Path
 
 from drone_bridge.kind import Side
 from drone_bridge.net.connector import Cancellation, LinkError, LinkTimeoutError
 from drone_bridge.programs.options import port, positive
-from drone_bridge.tools.wire.comparing import compare
 from drone_bridge.tools.wire.conversation import Connection, Entry, WireError
 from drone_bridge.tools.wire.decoding import Decoder, Message, Violation
-from drone_bridge.tools.wire.options import add_pcap_options, pcap_options
+from drone_bridge.tools.wire.describing import differences
 from drone_bridge.tools.wire.peers import Peer, open_peer
-from drone_bridge.tools.wire.sources import only_section
+from drone_bridge.tools.wire.sources import add_pcap_options, only_section, pcap_options
 from drone_bridge.wire import ConnectionClosed
 
 _NANOSECONDS = 1e9
@@ -204,3 +204,30 @@ class Replay:
     def _feed(self, sender: Side, data: bytes | memoryview) -> None:
         entry = Entry(time.time_ns(), sender, "", data)
         self.answers += _messages(self._decoder, entry, self._script.side.other, self.problems)
+
+
+def compare(then: Sequence[Message], now: Sequence[Message], ignored: Collection[str] = ()) -> Iterator[str]:
+    """Yield a sentence for each message that is missing, new or different.
+
+    `ignored` has names of messages, and of their fields as in EntityData.id.
+    """
+    before = [message for message in then if message.name not in ignored]
+    after = [message for message in now if message.name not in ignored]
+    matcher = SequenceMatcher(None, [one.name for one in before], [one.name for one in after], autojunk=False)
+    for tag, first, last, now_first, now_last in matcher.get_opcodes():
+        if tag == "equal":
+            for index, (one, other) in enumerate(
+                zip(before[first:last], after[now_first:now_last], strict=True), first
+            ):
+                changed = [
+                    change
+                    for change in differences(one.meaning, other.meaning)
+                    if f"{one.name}.{change.partition(' ')[0]}" not in ignored
+                ]
+                if changed:
+                    yield f"Message {index + 1}, {one.name}: then {', then '.join(changed)}."
+            continue
+        for index, one in enumerate(before[first:last], first):
+            yield f"Message {index + 1} is missing: {one.text}"
+        for other in after[now_first:now_last]:
+            yield f"New after message {last}: {other.text}"

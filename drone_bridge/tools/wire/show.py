@@ -12,8 +12,7 @@ from drone_bridge.programs.options import count
 from drone_bridge.tools.wire.conversation import Connection, Entry
 from drone_bridge.tools.wire.decoding import Decoder, Message, Violation
 from drone_bridge.tools.wire.describing import hex_lines
-from drone_bridge.tools.wire.options import add_pcap_options, pcap_options
-from drone_bridge.tools.wire.sources import Section, sections
+from drone_bridge.tools.wire.sources import Section, add_pcap_options, pcap_options, sections
 
 _NANOSECONDS = 1e9
 _AROUND = 64  # bytes shown from the beginning and from the end of those around a violation

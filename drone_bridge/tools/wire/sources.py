@@ -1,11 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """The sources of conversations: files of a wire log, with those that they continue, and captures of tcpdump."""
 
+import argparse
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from drone_bridge.kind import kinds
+from drone_bridge.programs.options import port
 from drone_bridge.tools.wire.conversation import Connection, Entry, WireError
 from drone_bridge.tools.wire.log_file import LogFile, next_part, parts_before
 from drone_bridge.tools.wire.pcap import PcapOptions, read_pcap
@@ -21,6 +24,19 @@ class Section:
     connection: Connection
     entries: Iterator[Entry]
     has_beginning: bool = True
+
+
+def add_pcap_options(parser: argparse.ArgumentParser) -> None:
+    """Declare the options for captures on other than the usual ports."""
+    group = parser.add_argument_group("captures of tcpdump")
+    group.add_argument("--protocol", choices=kinds(), default="", help="the protocol (default: by the port)")
+    group.add_argument("--port", type=port, default=0, metavar="N", help="the listening port")
+    group.add_argument("--reversed", action="store_true", help="the side that usually connects listens on it")
+
+
+def pcap_options(options: argparse.Namespace) -> PcapOptions:
+    """Return the options for captures."""
+    return PcapOptions(options.protocol, options.port, options.reversed)
 
 
 def sections(path: Path, pcap: PcapOptions, *, follow: bool = False) -> list[Section]:
