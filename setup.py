@@ -39,7 +39,7 @@ setup(
         "landing": ["opencv-python-headless"],  # for the emulator, which draws what a camera sees
         "fast": ["orjson>=3.9.15", "pybase64"],  # without them, telemetry is read by Python's own modules
         "wire-log": ["mcap>=1.5", "lz4", "dpkt"],  # to write wire logs, and to read captures of tcpdump
-        "bags": ["rosbags", "mcap>=1.5", "rich", "plotly"],  # for the recorder, and for `drone-bridge info` and `report`
+        "bags": ["rosbags", "mcap>=1.5", "rich", "plotly"],  # for the recorder, `drone-bridge info` and `report`
     },
     data_files=[
         shared(folder)
