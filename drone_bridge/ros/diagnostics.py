@@ -117,9 +117,10 @@ class Liveness:
         self._counts = not may_be_silent
         self._since_s: float | None = None  # of the silence on the open link; None: there is none
         self._before_s = 0.0  # silence on the links before
+        self._opened_s: float | None = None
 
     def opened(self) -> None:
-        self._since_s = time.monotonic()
+        self._since_s = self._opened_s = time.monotonic()
 
     def heard(self) -> None:
         """Note that a valid message was received."""
@@ -128,12 +129,17 @@ class Liveness:
     def closed(self) -> None:
         if self._since_s is not None and self._counts:
             self._before_s += PROCESS.silent_s(self._since_s)
-        self._since_s = None
+        self._since_s = self._opened_s = None
 
     @property
     def is_open(self) -> bool:
         """Whether there is a link."""
         return self._since_s is not None
+
+    @property
+    def open_for_s(self) -> float:
+        """For how long there has been a link; 0 without one."""
+        return 0.0 if self._opened_s is None else time.monotonic() - self._opened_s
 
     @property
     def silence_s(self) -> float:
@@ -180,6 +186,7 @@ class LinkStatistics:
     peer: str = ""
     last_error: str = ""
     liveness: Liveness = field(default_factory=Liveness)
+    hangs: int = 0  # links that ended because the peer was silent, since it was last heard for HEARD_WELL_S
     counts: Counter[str] = field(default_factory=Counter)
     durations_s: dict[str, tuple[float, int]] = field(default_factory=dict)
     facts: dict[str, str] = field(default_factory=dict)
@@ -286,6 +293,11 @@ class Ticker:
 
 
 SILENCES = "silences"
+#: The condition of a peer that hangs again and again, from the third time on; it ends when it has been connected, and
+#: heard, for long enough.
+HANGING = "hanging peer"
+HANGS_OF_AN_ERROR = 3
+HEARD_WELL_S = 60.0
 #: The condition that /clock has more than one publisher.
 CLOCKS = "clock"
 
@@ -358,10 +370,29 @@ class Reports:
         """Return the message for /diagnostics, with one status."""
         return DiagnosticArray(status=[self.statistics.report(name, hardware_id, rates, problems)])
 
+    def note_end(self, *, is_timeout: bool) -> None:
+        """Note that a link has ended; `is_timeout`: because the peer was silent. For the link's thread."""
+        statistics = self.statistics
+        statistics.hangs += is_timeout or statistics.is_silent
+        statistics.liveness.closed()
+
+    def _notice_hangs(self, is_silent: bool) -> None:
+        """Report a peer that hangs again and again, although it is connected in between."""
+        statistics = self.statistics
+        if statistics.hangs + is_silent >= HANGS_OF_AN_ERROR:
+            sentence = f"{statistics.peer} has hung {statistics.hangs + is_silent} times"
+            if HANGING not in statistics.conditions:
+                self._logger.error(f"{sentence}, and was given up each time before: restart it.")
+            statistics.begin_condition(HANGING, sentence, DiagnosticStatus.ERROR)
+        if statistics.liveness.open_for_s > HEARD_WELL_S and not is_silent:
+            statistics.hangs = 0
+            statistics.end_condition(HANGING)
+
     def notice_silence(self) -> None:
         """Count and log the beginning of a silence, and log its end. To be called now and then."""
         statistics = self.statistics
         is_silent = statistics.is_silent
+        self._notice_hangs(is_silent)
         if is_silent:
             sentence = f"{statistics.peer} is connected but has been silent for {statistics.liveness.silence_s:.0f} s."
             if not self._was_silent:

@@ -26,7 +26,14 @@ from rclpy.qos import QoSProfile
 from rclpy.qos_overriding_options import QoSOverridingOptions
 from rclpy.timer import Timer
 
-from drone_bridge.net.connector import Backoff, Cancellation, LinkCancelledError, LinkError, address_name
+from drone_bridge.net.connector import (
+    Backoff,
+    Cancellation,
+    LinkCancelledError,
+    LinkError,
+    LinkTimeoutError,
+    address_name,
+)
 from drone_bridge.net.udp import Freshness
 from drone_bridge.ros.compatible_subscription import subscribe
 from drone_bridge.ros.diagnostics import CLOCKS, SILENCES, LinkStatistics, Reports, Ticker
@@ -150,14 +157,16 @@ class LinkThread:
                 reports.count_and_warn("internal errors", traceback.format_exc())
                 self._cancellation.wait(backoff.next_delay_s())
                 continue
+            is_timeout = False
             try:
-                self._talk(stream)
+                is_timeout = self._talk(stream)
             finally:
-                reports.statistics.liveness.closed()
+                reports.note_end(is_timeout=is_timeout)
                 stream.close()
         reports.statistics.state = "closed"
 
-    def _talk(self, stream: Stream) -> None:
+    def _talk(self, stream: Stream) -> bool:
+        """Use a link until it ends; return whether that was because the peer said nothing."""
         reports = self._reports
         try:
             self._prepare()
@@ -171,8 +180,10 @@ class LinkThread:
             )
         except LinkError as error:
             reports.count_and_warn("lost connections", str(error))
+            return isinstance(error, LinkTimeoutError)
         except Exception:
             reports.count_and_warn("internal errors", traceback.format_exc())
+        return False
 
     def _announce(self, stream: Stream) -> None:
         reports, statistics = self._reports, self._reports.statistics

@@ -8,6 +8,8 @@ import socket
 import time
 
 import pytest
+from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
+from diagnostics import values_of
 from ros_session import repeating
 from vehicle_pair import (
     CUT,
@@ -25,6 +27,7 @@ from drone_bridge.kind import Side, load
 FAULT_S = 0.3
 AFTER_THE_TIMEOUT_S = 0.8
 WATCHED_S = 0.5
+SILENCE_S = 1.2  # longer than any of the vehicles leaves between two words, or is given up at
 
 kind, pair = each_kind(), bridge_pair()
 
@@ -50,6 +53,43 @@ def test_a_fault_of_the_link(pair, fault):
     time.sleep(WATCHED_S)
     assert_nothing_moved(pair.commands, healed_s)
     pair.drive()
+
+
+def test_a_vehicle_that_hangs_for_the_third_time_is_an_error(pair, ros):
+    """Although it is connected in between; datagrams have no connection to give up."""
+    if not pair.kind.is_stream:
+        return
+    node = f"/{pair.namespace}/{pair.kind.name}_bridge"
+    reports = ros.subscribe(DiagnosticArray, "/diagnostics")
+
+    def wait_for(is_silent):
+        """Return the next status while it is, or is not, silent."""
+
+        def is_wanted(report):
+            values = values_of(report)
+            if not report.status[0].name.startswith(node.strip("/")) or values["state"] != "connected":
+                return False
+            return (float(values["silent for (s)"]) > SILENCE_S) is is_silent
+
+        return reports.wait(is_wanted).status[0]
+
+    pair.drive()
+    assert ros.set_parameters(node, silence_warning=SILENCE_S)[0].successful
+    try:
+        silent = []
+        for _ in range(3):
+            wait_for(is_silent=False)
+            pair.relay.spoil(HALF_OPEN)
+            silent.append(wait_for(is_silent=True))
+            pair.relay.heal()  # which ends the connection
+        assert [silent[0].level, silent[2].level] == [DiagnosticStatus.WARN, DiagnosticStatus.ERROR]
+        assert "has hung" in silent[2].message
+    finally:
+        pair.relay.heal()
+        pair.stop()
+        ros.set_parameters(node, silence_warning=5.0)
+    pair.drive()
+    pair.bridge.wait_for_line("ERROR.*has hung [3-6] times")
 
 
 def test_a_second_vehicle_is_told_nothing_and_disturbs_nobody(kind, pair):
