@@ -19,14 +19,13 @@ from tcp_peer import LONG_S, Task
 from telemetry_peer import Clock, TelemetryPeer, drone
 
 from drone_bridge.kind import Side
-from drone_bridge.net.connector import Cancellation
 from drone_bridge.net.wire_log import WireLog, facts_of
 from drone_bridge.robot import codec as robot
 from drone_bridge.testbed import codec as testbed
 from drone_bridge.tools.cli import main as drone_bridge
 from drone_bridge.tools.wire.log_file import LogFile, write_log
 from drone_bridge.tools.wire.pcap import PcapOptions
-from drone_bridge.tools.wire.peers import open_peer
+from drone_bridge.tools.wire.peers import Peer
 from drone_bridge.tools.wire.play import Replay, compare, read_script
 from drone_bridge.tools.wire.sources import only_section, sections
 
@@ -227,28 +226,21 @@ def test_a_log_that_grows_without_end_when_it_is_read_is_refused_with_a_sentence
 def play_both(path, rate=None, alter=lambda script: script):
     """Play both sides of a log to each other; return both replays, operator first."""
     connection, _ = read(path)
-    cancellation = Cancellation()
     ports = queue.SimpleQueue()
 
     def say(sentence):
         ports.put(int(sentence.rstrip(".").rpartition(":")[2]))
 
     def perform(side, port, is_listening):
-        peer = open_peer(connection.transport, "127.0.0.1", port, cancellation, is_listening=is_listening, say=say)
-        try:
+        peer = Peer(connection.transport, "127.0.0.1", port, is_listening=is_listening, say=say)
+        with contextlib.closing(peer):
             replay = Replay(alter(script_of(path, side.value)), peer, rate, LONG_S)
             replay.play()
             return replay
-        finally:
-            peer.close()
 
-    try:
-        listening = Task(perform, Side.OPERATOR, 0, True)
-        connecting = Task(perform, Side.VEHICLE, ports.get(timeout=LONG_S), False)
-        return listening.result(), connecting.result()
-    finally:
-        cancellation.cancel()
-        cancellation.close()
+    listening = Task(perform, Side.OPERATOR, 0, True)
+    connecting = Task(perform, Side.VEHICLE, ports.get(timeout=LONG_S), False)
+    return listening.result(), connecting.result()
 
 
 @by_log

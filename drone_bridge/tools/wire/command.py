@@ -5,7 +5,6 @@ import argparse
 import sys
 from collections.abc import Sequence
 
-from drone_bridge.net.connector import LinkError
 from drone_bridge.tools.cli import REFUSED
 from drone_bridge.tools.wire import importing, play, show
 from drone_bridge.tools.wire.conversation import WireError
@@ -20,7 +19,7 @@ def main(argv: Sequence[str]) -> int:
     options = parser.parse_args(argv)
     try:
         status: int = options.run(options)
-    except (WireError, LinkError) as error:
+    except WireError as error:
         print(error, file=sys.stderr)
         return REFUSED
     except OSError as error:

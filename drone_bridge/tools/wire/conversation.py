@@ -3,7 +3,7 @@
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any, NamedTuple
 
 from drone_bridge.kind import ProtocolKind, Side, kinds
@@ -64,15 +64,11 @@ class Connection:
 
     def facts(self) -> dict[str, str]:
         """Return the metadata of a file."""
+        facts = {each.name: getattr(self, each.name) for each in fields(self)}
         return {
-            "protocol": self.protocol,
+            **facts,
             "side": self.side.value,
-            "name": self.name,
             "parameters": json.dumps(dict(self.parameters)),
-            "transport": self.transport,
-            "own": self.own,
-            "peer": self.peer,
-            "started": self.started,
             "part": str(self.part),
         }
 
@@ -83,16 +79,8 @@ class Connection:
             protocol, transport = facts["protocol"], facts["transport"]
             if protocol not in kinds() or transport not in ("tcp", "udp"):
                 raise WireError(f"The log is of {protocol!r} over {transport!r}, which is not supported here.")
-            return cls(
-                protocol,
-                transport,
-                Side(facts["side"]),
-                facts["own"],
-                facts["peer"],
-                facts["name"],
-                facts["started"],
-                int(facts["part"]),
-                json.loads(facts["parameters"]),
-            )
+            texts = {each.name: facts[each.name] for each in fields(cls)}
+            side, parameters, part = Side(facts["side"]), json.loads(facts["parameters"]), int(facts["part"])
+            return cls(**{**texts, "side": side, "parameters": parameters, "part": part})
         except (KeyError, ValueError) as error:
             raise WireError(f"The log does not say whose bytes it holds ({type(error).__name__}: {error}).") from error

@@ -2,116 +2,79 @@
 """The live peer of a replayed conversation, whichever side connects."""
 
 import contextlib
+import socket
 import time
 from collections.abc import Callable
-from typing import Protocol
 
-from drone_bridge.net.connector import Cancellation, LinkRefusedError, LinkTimeoutError, address_name
-from drone_bridge.net.tcp import TcpConnector, TcpStream
-from drone_bridge.net.tcp_listener import TcpListener
-from drone_bridge.net.udp import Datagram, UdpConnector, UdpListener, UdpStream
+from drone_bridge.net.connector import address_name
+from drone_bridge.tools.wire.conversation import WireError
 
 SEND_TIMEOUT_S = 10.0
+_LEAVE_TIMEOUT_S = 0.3  # for the peer to read what was sent last
 _RECEIVE_BYTES = 1 << 16
 
 
-class Peer(Protocol):
-    """The other end of a connection."""
+class Peer:
+    """The other end of a TCP connection, or the one that UDP datagrams go to and come from."""
 
-    def send(self, data: bytes | memoryview) -> None:
-        """Send a piece or a datagram. Raises LinkError."""
-
-    def receive(self, timeout_s: float) -> bytes:
-        """Return what comes next; nothing at all is the end of a stream. Raises LinkError."""
-
-    def close(self) -> None:
-        """Close at once."""
-
-
-class _TcpPeer:
-    def __init__(self, stream: TcpStream, listener: TcpListener | None = None) -> None:
-        self._stream = stream
-        self._listener = listener
-        self._buffer = memoryview(bytearray(_RECEIVE_BYTES))
-
-    def send(self, data: bytes | memoryview) -> None:
-        self._stream.send_all(data, SEND_TIMEOUT_S)
-
-    def receive(self, timeout_s: float) -> bytes:
-        return bytes(self._buffer[: self._stream.receive_into(self._buffer, timeout_s=timeout_s)])
-
-    def close(self) -> None:
-        self._stream.leave(b"", 0.3)
-        if self._listener:
-            self._listener.close()
-
-
-class _UdpPeer:
-    def __init__(self, stream: UdpStream) -> None:
-        self._stream = stream
-
-    def send(self, data: bytes | memoryview) -> None:
-        with contextlib.suppress(LinkRefusedError):  # reported for an earlier datagram
-            self._stream.send(bytes(data))
-
-    def receive(self, timeout_s: float) -> bytes:
-        until_s = time.monotonic() + timeout_s
-        while True:
-            try:
-                return self._stream.receive(max(0.0, until_s - time.monotonic()))
-            except LinkRefusedError:  # it may start yet
-                if time.monotonic() >= until_s:
-                    raise LinkTimeoutError("Nobody listens.") from None
-
-    def close(self) -> None:
-        self._stream.close()
-
-
-class _UdpCaller:
-    """The first peer that sends to our port."""
-
-    def __init__(self, listener: UdpListener) -> None:
-        self._listener = listener
-        self._first: Datagram | None = listener.receive()
-        self._address = self._first.source
-
-    def send(self, data: bytes | memoryview) -> None:
-        self._listener.send(bytes(data), self._address)
-
-    def receive(self, timeout_s: float) -> bytes:
-        first, self._first = self._first, None
-        return (first or self._listener.receive(timeout_s)).data
-
-    def close(self) -> None:
-        self._listener.close()
-
-
-def open_peer(
-    transport: str,
-    host: str,
-    port: int,
-    cancellation: Cancellation,
-    *,
-    is_listening: bool,
-    say: Callable[[str], object],
-) -> Peer:
-    """Connect, or wait for a connection. Raises LinkError."""
-
-    def failed(sentence: str, _: float) -> None:
-        say(sentence)
-
-    if transport == "tcp" and is_listening:
-        listener = TcpListener(host, port, cancellation, lambda who: None)
-        say(f"Waiting on {address_name(host, listener.port)}.")
+    def __init__(
+        self, transport: str, host: str, port: int, *, is_listening: bool, say: Callable[[str], object]
+    ) -> None:
+        """Connect, or wait for whoever connects or sends first. Raises WireError."""
+        self._is_tcp = transport == "tcp"
+        where = address_name(host, port)
         try:
-            return _TcpPeer(listener.open(), listener)
-        except BaseException:
-            listener.close()
-            raise
-    if transport == "tcp":
-        return _TcpPeer(TcpConnector(host, port, cancellation, failed).open_once())
-    if is_listening:
-        udp = UdpListener(host, port, cancellation)
-        say(f"Waiting on {address_name(host, udp.port)}.")
-        return _UdpCaller(udp)
-    return _UdpPeer(UdpConnector(host, port, cancellation, failed).open_once())
+            kind = socket.SOCK_STREAM if self._is_tcp else socket.SOCK_DGRAM
+            family, *_, address = socket.getaddrinfo(host, port, type=kind)[0]
+            self._socket = socket.socket(family, kind)
+            if is_listening:
+                self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+                self._socket.bind(address)
+                self._listen(say)
+            else:
+                self._socket.connect(address)
+            if self._is_tcp:
+                self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        except OSError as error:
+            problem = "can't be listened on" if is_listening else "can't be reached"
+            raise WireError(f"{where} {problem}: {error.strerror}.") from error
+
+    def _listen(self, say: Callable[[str], object]) -> None:
+        opened = self._socket
+        if self._is_tcp:
+            opened.listen(1)
+        say(f"Waiting on {address_name(*opened.getsockname()[:2])}.")
+        if self._is_tcp:
+            self._socket, _ = opened.accept()
+            opened.close()
+        else:
+            _, caller = opened.recvfrom(0, socket.MSG_PEEK)
+            opened.connect(caller)
+
+    def send(self, data: bytes | memoryview) -> None:
+        """Send a piece or a datagram. Raises WireError after SEND_TIMEOUT_S, and OSError."""
+        self._socket.settimeout(SEND_TIMEOUT_S)
+        try:
+            self._socket.sendall(data)
+        except TimeoutError:
+            raise WireError(f"The other side has taken nothing for {SEND_TIMEOUT_S:g} s.") from None
+        except ConnectionRefusedError:  # reported for an earlier datagram
+            if self._is_tcp:
+                raise
+
+    def receive(self, timeout_s: float) -> bytes:
+        """Return what comes next; nothing at all is the end of a stream. Raises TimeoutError, and OSError."""
+        until_s = time.monotonic() + timeout_s
+        while (left_s := until_s - time.monotonic()) > 0:
+            self._socket.settimeout(left_s)
+            with contextlib.suppress(ConnectionRefusedError):  # nobody has that UDP port: somebody may have it yet
+                return self._socket.recv(_RECEIVE_BYTES)
+        raise TimeoutError
+
+    def close(self) -> None:
+        with contextlib.suppress(OSError):
+            self._socket.shutdown(socket.SHUT_WR)
+            self._socket.settimeout(_LEAVE_TIMEOUT_S)
+            while self._is_tcp and self._socket.recv(_RECEIVE_BYTES):
+                pass
+        self._socket.close()

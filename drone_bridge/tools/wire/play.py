@@ -2,6 +2,7 @@
 """drone-bridge wire play: play one side of a recorded conversation, and report differing answers."""
 
 import argparse
+import contextlib
 import time
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -9,12 +10,11 @@ from difflib import SequenceMatcher
 from pathlib import Path
 
 from drone_bridge.kind import Side
-from drone_bridge.net.connector import Cancellation, LinkError, LinkTimeoutError
 from drone_bridge.programs.options import port, positive
 from drone_bridge.tools.wire.conversation import Connection, Entry, WireError
 from drone_bridge.tools.wire.decoding import Decoder, Message, Violation
 from drone_bridge.tools.wire.describing import differences
-from drone_bridge.tools.wire.peers import Peer, open_peer
+from drone_bridge.tools.wire.peers import Peer
 from drone_bridge.tools.wire.sources import add_pcap_options, only_section, pcap_options
 from drone_bridge.wire import ConnectionClosed
 
@@ -67,25 +67,18 @@ def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
 
 
 def run(options: argparse.Namespace) -> int:
-    """Play, and print the differences; return the exit status. Raises WireError and LinkError."""
+    """Play, and print the differences; return the exit status. Raises WireError."""
     section = only_section(options.file, pcap_options(options))
     if not section.has_beginning:
         raise WireError(f"{options.file} continues files that no longer exist, and can't be played without them.")
     script = read_script(section.connection, section.entries, options.role, options.peer)
     if script.lacks_pixels:
         print("The log is without pixels: zeros are sent in their place, and those that come are not compared.")
-    cancellation = Cancellation()
-    try:
-        peer = open_peer(
-            section.connection.transport, options.host, options.at, cancellation, is_listening=options.listen, say=print
-        )
-        try:
-            replay = Replay(script, peer, None if options.fast else 1.0, options.patience)
-            replay.play()
-        finally:
-            peer.close()
-    finally:
-        cancellation.close()
+    with contextlib.closing(
+        Peer(section.connection.transport, options.host, options.at, is_listening=options.listen, say=print)
+    ) as peer:
+        replay = Replay(script, peer, None if options.fast else 1.0, options.patience)
+        replay.play()
     ignored = {name.strip() for name in options.ignore.split(",") if name.strip()}
     found = [*replay.problems, *compare(script.answers, replay.answers, ignored)]
     for sentence in found:
@@ -101,15 +94,7 @@ def run(options: argparse.Namespace) -> int:
 def read_script(connection: Connection, entries: Iterable[Entry], role: str, peer: str = "") -> Script:
     """Return the script of one side. Raises WireError."""
     side = connection.side_of(role)
-    whole = list(entries)
-    if not connection.is_stream:
-        peers = [entry.peer for entry in whole if entry.sender]
-        if peer and peer not in peers:
-            raise WireError(
-                f"The log has no peer {peer!r}; it has: {', '.join(sorted(filter(None, set(peers)))) or 'none'}."
-            )
-        chosen = peer or max(set(peers), key=peers.count, default="")
-        whole = [entry for entry in whole if entry.peer == chosen]
+    whole = list(entries) if connection.is_stream else _of_one_peer(list(entries), peer)
     decoder = Decoder(connection)
     turns: list[Turn] = []
     answers: list[Message] = []
@@ -127,6 +112,17 @@ def read_script(connection: Connection, entries: Iterable[Entry], role: str, pee
         return read_script(replace(connection, parameters={**connection.parameters, **found}), whole, role, peer)
     lacks_pixels = any(entry.is_left_out for entry in whole)
     return Script(connection, side, tuple(turns), tuple(answers), lacks_pixels)
+
+
+def _of_one_peer(entries: list[Entry], peer: str) -> list[Entry]:
+    """Return what went to and came from a peer of a UDP port, without a name the one that there is most of."""
+    peers = [entry.peer for entry in entries if entry.sender]
+    if peer and peer not in peers:
+        raise WireError(
+            f"The log has no peer {peer!r}; it has: {', '.join(sorted(filter(None, set(peers)))) or 'none'}."
+        )
+    chosen = peer or max(set(peers), key=peers.count, default="")
+    return [entry for entry in entries if entry.peer == chosen]
 
 
 def _messages(decoder: Decoder, entry: Entry, sender: Side, problems: list[str] | None = None) -> list[Message]:
@@ -168,10 +164,8 @@ class Replay:
                 self._peer.send(turn.data)
                 self.sent += 1
             self._await(len(self._script.answers))
-        except LinkTimeoutError:
-            raise
-        except LinkError as error:
-            self.problems.append(f"After {self.sent} of {len(self._script.turns)} pieces: {error}")
+        except OSError as error:
+            self.problems.append(f"After {self.sent} of {len(self._script.turns)} pieces: {error.strerror}.")
 
     def _await(self, answers: int) -> None:
         """Wait until the other side has sent as many messages as in the recording, or is silent for too long."""
@@ -192,7 +186,7 @@ class Replay:
         while not self._has_ended and (left_s := until_s - time.monotonic()) > 0 and not (came and is_once):
             try:
                 data = self._peer.receive(left_s)
-            except LinkTimeoutError:
+            except TimeoutError:
                 break
             came = True
             self._has_ended = not data and self._script.connection.is_stream
