@@ -8,7 +8,8 @@ import signal
 import pytest
 from composition import launch
 from ports import free_port, free_ports
-from processes import Stopwatch
+from processes import Process, Stopwatch
+from ros_session import wait_until
 from std_srvs.srv import Trigger
 
 from drone_bridge.msg import ControllerState
@@ -56,20 +57,24 @@ def test_a_square_is_flown(ros, tmp_path):
     assert max(heights) - min(heights) < 0.1
 
 
-def test_a_bridge_that_is_killed_in_flight_and_comes_back_lets_the_drone_fly(ros):
-    ports = dict(zip(("dronegui_port", "navdata_port"), free_ports(2), strict=True))
-    with launch("dronegui.launch.xml", emulate=True, **ports) as composition:
-
-        def call(service):
-            return ros.call(Trigger, f"dronegui_bridge/{service}", Trigger.Request())
-
-        assert call("takeoff").success
-        composition.wait_for_line("taking off -> flying")
+def test_a_bridge_that_is_killed_in_flight_and_comes_back_does_not_touch_the_drone(ros):
+    """The drone takes the GUI for gone by then, so no navdata tell the new one that it flies."""
+    port, navdata_port = free_ports(2)
+    options = ("--port", port, "--navdata-port", navdata_port, "--bootstrapped", "--drone-patience", "0.5")
+    with (
+        Process.module("drone_bridge.dronegui.emulator", *options) as drone,
+        launch("dronegui.launch.xml", dronegui_port=port, navdata_port=navdata_port) as composition,
+    ):
+        assert ros.call(Trigger, "dronegui_bridge/takeoff", Trigger.Request()).success
+        drone.wait_for_line("taking off -> flying")
         os.kill(int(composition.wait_for_line(r"dronegui_bridge-\d+ started \(pid (\d+)\)")[1]), signal.SIGKILL)
+        drone.wait_for_line("the drone takes the GUI for gone")
         composition.wait_for_count("Listening for navdata", 2)
-        answer = ros.call_successor(Trigger, "dronegui_bridge/takeoff", Trigger.Request())
-        assert (answer.success, "The drone flies, as its navdata says" in answer.message) == (False, True)
-        assert call("land").success
-        composition.wait_for_line("landing -> landed")
-        assert composition.count_lines("emergency|reset:") == 0
-        assert composition.count_lines("-> landing") == 1
+        for name in ("takeoff", "land"):
+            refused = ros.call_successor(Trigger, f"dronegui_bridge/{name}", Trigger.Request())
+            assert (refused.success, "It is not known whether the drone flies" in refused.message) == (False, True)
+        drone.send(signal.SIGUSR1)  # "Start navdata"
+        wait_until(lambda: ros.call(Trigger, "dronegui_bridge/land", Trigger.Request()).success, "navdata")
+        drone.wait_for_line("landing -> landed")
+        assert drone.count_lines("emergency|reset:") == 0
+        assert drone.count_lines("-> landing") == 1
