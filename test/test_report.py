@@ -19,12 +19,11 @@ from written_bags import write_bag
 from drone_bridge.tools.bags.bag import Bag, BagError, BagMessage, BagTopic
 from drone_bridge.tools.cli import main
 from drone_bridge.tools.reporting.command import write_report
-from drone_bridge.tools.reporting.numbers import MAX_POINTS, Series, numbers_in, thinned
-from drone_bridge.tools.reporting.pictures import data_uri
-from drone_bridge.tools.reporting.story import PICTURES, read_story
+from drone_bridge.tools.reporting.story import MAX_POINTS, PICTURES, Series, numbers_in, read_story, thinned
 
 pytest.importorskip("plotly", reason="rosdep has no key for it")
 from drone_bridge.tools.reporting import figures
+from drone_bridge.tools.reporting.page import data_uri
 
 pytestmark = pytest.mark.slow
 
@@ -103,7 +102,7 @@ def test_states_become_intervals(story):
 
 
 def test_diagnostics_are_merged_while_they_say_the_same(story):
-    bars = figures.diagnostics(story.diagnostics).data[0]
+    bars = figures.states(story.diagnostics).data[0]
     assert list(bars.text) == ["OK", "ERROR"]
     assert list(bars.base) == [0.0, 6.0]
     assert list(bars.x) == [6.0, 4.0]

@@ -8,14 +8,16 @@ On a terminal: space pauses, s publishes the next message, the arrows go 5 s bac
 """
 
 import argparse
+import contextlib
 import math
 import signal
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from drone_bridge.programs.options import not_negative, positive
 from drone_bridge.ros.time import CLOCK_TOPIC, clock_conflict
 from drone_bridge.tools.playing.keyboard import ARROW_LEFT, ARROW_RIGHT, keys
 
@@ -29,7 +31,7 @@ JUMP_S = 5.0
 CLOCK_HZ = 100.0
 #: How long to wait for reliable subscribers to take the last messages.
 _LAST_MESSAGES_S = 1.0
-_BAR_PERIOD_S = 0.1
+_BAR_HZ = 10.0
 
 
 def main(argv: Sequence[str]) -> int:
@@ -83,7 +85,7 @@ def _play(bag: "Bag", options: argparse.Namespace) -> int:
             ARROW_LEFT: lambda: player.jump_by(-JUMP_S),
             ARROW_RIGHT: lambda: player.jump_by(JUMP_S),
         }
-        with keys(actions) as has_keys, _ProgressBar(player, span, has_keys):
+        with keys(actions) as has_keys, _progress_bar(player, span, has_keys):
             player.play(options.loop)
         _wait_for_delivery(publishers.values())
         _say(player.punctuality.describe())
@@ -130,43 +132,30 @@ def _wait_for_delivery(publishers: Any) -> None:
         publisher.wait_for_all_acked(Duration(seconds=max(0.0, deadline_s - time.monotonic())))
 
 
-class _ProgressBar:
-    """Where the player is, on a terminal; nothing elsewhere. A context manager."""
+@contextlib.contextmanager
+def _progress_bar(player: "Player", span: "Span", has_keys: bool) -> Iterator[None]:
+    """Show where the player is, on a terminal."""
+    if not sys.stdout.isatty():
+        yield
+        return
+    from rich.live import Live
+    from rich.progress_bar import ProgressBar
+    from rich.table import Table
 
-    def __init__(self, player: "Player", span: "Span", has_keys: bool) -> None:
-        import threading
+    hint = "space pause, s step, \u2190 \u2192 5 s" if has_keys else ""
 
-        self._player = player
-        self._span = span
-        self._hint = "space pause, s step, \u2190 \u2192 5 s" if has_keys else ""
-        self._done = threading.Event()
-        self._thread = threading.Thread(target=self._draw, name="progress", daemon=True)
+    def draw() -> Table:
+        row, position_s = Table.grid(expand=True, padding=(0, 1)), player.position_s
+        for ratio in (None, 1, None):  # the bar takes the room that the others leave
+            row.add_column(ratio=ratio)
+        bar = ProgressBar(span.seconds, position_s)
+        row.add_row(
+            "paused" if player.is_paused else "playing", bar, f"{position_s:.1f} of {span.seconds:.1f} s  {hint}"
+        )
+        return row
 
-    def __enter__(self) -> None:
-        if sys.stdout.isatty():
-            import rich.progress  # noqa: F401 - if it is missing, say so now and not in the thread
-
-            self._thread.start()
-
-    def __exit__(self, *_: object) -> None:
-        self._done.set()
-        if self._thread.is_alive():
-            self._thread.join()
-
-    def _draw(self) -> None:
-        from rich.progress import BarColumn, Progress, TextColumn
-
-        columns = (TextColumn("{task.description:7}"), BarColumn(None), TextColumn("{task.fields[position]}"))
-        with Progress(*columns, transient=True) as progress:
-            task = progress.add_task("playing", total=self._span.seconds, position="")
-            while not self._done.wait(_BAR_PERIOD_S):
-                position_s = self._player.position_s
-                progress.update(
-                    task,
-                    completed=position_s,
-                    description="paused" if self._player.is_paused else "playing",
-                    position=f"{position_s:.1f} of {self._span.seconds:.1f} s  {self._hint}",
-                )
+    with Live(get_renderable=draw, refresh_per_second=_BAR_HZ, transient=True):
+        yield
 
 
 def _say(sentence: str) -> None:
@@ -178,43 +167,24 @@ def _parse(argv: Sequence[str]) -> argparse.Namespace:
         prog="drone-bridge play", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("bag", type=Path, help="a folder with metadata.yaml, or an .mcap file")
-    parser.add_argument("--rate", type=_positive, default=1.0, help="seconds of the bag per second (1)")
-    parser.add_argument("--start", type=_not_negative, default=0.0, metavar="S", help="begin so many seconds in")
-    parser.add_argument("--duration", type=_not_negative, default=math.inf, metavar="S", help="end so much later")
+    parser.add_argument("--rate", type=positive, default=1.0, help="seconds of the bag per second (1)")
+    parser.add_argument("--start", type=not_negative, default=0.0, metavar="S", help="begin so many seconds in")
+    parser.add_argument("--duration", type=not_negative, default=math.inf, metavar="S", help="end so much later")
     parser.add_argument("--loop", action="store_true", help="begin again at the end")
     parser.add_argument("--topics", nargs="+", type=_full_name, metavar="NAME", help="play these only")
     parser.add_argument("--remap", nargs="+", type=_remapping, default=[], metavar="OLD:=NEW", help="rename topics")
     parser.add_argument(
         "--clock",
         nargs="?",
-        type=_positive,
+        type=positive,
         const=CLOCK_HZ,
         metavar="HZ",
         help=f"publish the time of recording on {CLOCK_TOPIC} so often ({CLOCK_HZ:g}), for nodes with use_sim_time",
     )
     parser.add_argument(
-        "--delay", type=_not_negative, default=1.0, metavar="S", help="wait for subscribers to be discovered (1)"
+        "--delay", type=not_negative, default=1.0, metavar="S", help="wait for subscribers to be discovered (1)"
     )
     return parser.parse_args(argv)
-
-
-def _positive(text: str) -> float:
-    if not 0 < (value := _number(text)) < math.inf:
-        raise argparse.ArgumentTypeError(f"has to be a number above 0, not {text}")
-    return value
-
-
-def _not_negative(text: str) -> float:
-    if not 0 <= (value := _number(text)) < math.inf:
-        raise argparse.ArgumentTypeError(f"has to be a number of at least 0, not {text}")
-    return value
-
-
-def _number(text: str) -> float:
-    try:
-        return float(text)
-    except ValueError:
-        raise argparse.ArgumentTypeError(f"has to be a number, not '{text}'") from None
 
 
 def _remapping(text: str) -> tuple[str, str]:

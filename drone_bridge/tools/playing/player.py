@@ -1,24 +1,25 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Publishes the messages of a bag when they are due."""
+"""Publishes the messages of a bag when they are due, and reads them before that."""
 
 import contextlib
 import threading
 import time
 from collections import deque
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 from rosgraph_msgs.msg import Clock
 
-from drone_bridge.tools.bags.bag import NANOSECONDS_PER_SECOND, Bag, BagMessage, BagTopic
-from drone_bridge.tools.playing.read_ahead import ReadAhead
-from drone_bridge.tools.playing.timeline import Timeline
+from drone_bridge.tools.bags.bag import NANOSECONDS_PER_SECOND, Bag, BagError, BagMessage, BagTopic
 
 ON_TIME_WITHIN_S = 0.001  # after a message was due
 #: How soon a stop from a signal handler is noticed, which can't wake the player.
 _LONGEST_WAIT_S = 0.05
 _MAX_LATCHED = 1000  # messages of one topic that are repeated after a jump
+#: What is read before it is due.
+MAX_BYTES = 64 * 1024 * 1024
+MAX_MESSAGES = 10_000
 
 
 class Publisher(Protocol):
@@ -62,6 +63,103 @@ class Span:
     def seconds(self) -> float:
         """The duration of the recording."""
         return (self.stop_ns - self.start_ns) / NANOSECONDS_PER_SECOND
+
+
+@dataclass(slots=True)
+class Timeline:
+    """When each moment of a bag is due, with a rate, pauses and jumps. No clock of its own.
+
+    Maps times of a bag (ns) to those of a steady clock (s), and back. Starts paused at `position_ns`.
+    """
+
+    position_ns: int
+    """Where it is paused, or was when it last started to run."""
+    rate: float = 1.0
+    """Seconds of the bag per second."""
+    _running_since_s: float | None = None
+
+    @property
+    def is_paused(self) -> bool:
+        return self._running_since_s is None
+
+    def now_ns(self, now_s: float) -> int:
+        if self._running_since_s is None:
+            return self.position_ns
+        return self.position_ns + round((now_s - self._running_since_s) * self.rate * NANOSECONDS_PER_SECOND)
+
+    def wait_s(self, time_ns: int, now_s: float) -> float:
+        """Return how long until a time of the bag is due: negative when overdue, infinite while paused."""
+        if self._running_since_s is None:
+            return float("inf")
+        return self._running_since_s + (time_ns - self.position_ns) / NANOSECONDS_PER_SECOND / self.rate - now_s
+
+    def run(self, now_s: float) -> None:
+        """Resume from where it was paused."""
+        if self._running_since_s is None:
+            self._running_since_s = now_s
+
+    def pause(self, now_s: float) -> None:
+        self.position_ns, self._running_since_s = self.now_ns(now_s), None
+
+    def jump(self, position_ns: int, now_s: float) -> None:
+        """Go to another time, without starting or pausing."""
+        self.position_ns = position_ns
+        if self._running_since_s is not None:
+            self._running_since_s = now_s
+
+
+class ReadAhead:
+    """Reads messages before they are due, in a thread of its own, bounded in bytes. To be closed."""
+
+    def __init__(self, messages: Iterator[BagMessage]) -> None:
+        self._messages = messages
+        self._waiting: deque[BagMessage] = deque()
+        self._bytes = 0
+        self._error: BagError | None = None
+        self._is_over = self._is_closed = False
+        self._changed = threading.Condition()
+        self._thread = threading.Thread(target=self._read, name="read ahead", daemon=True)
+        self._thread.start()
+
+    def close(self) -> None:
+        with self._changed:
+            self._is_closed = True
+            self._changed.notify_all()
+        self._thread.join()
+
+    def next(self) -> BagMessage | None:
+        """Return the next message, waiting for the disk if it must; None when there is no more. Raises BagError."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._waiting or self._is_over)
+            if not self._waiting:
+                if self._error:
+                    raise self._error
+                return None
+            message = self._waiting.popleft()
+            self._bytes -= len(message.data)
+            self._changed.notify_all()
+            return message
+
+    def _read(self) -> None:
+        try:
+            for message in self._messages:
+                with self._changed:
+                    self._changed.wait_for(self._has_room)
+                    if self._is_closed:
+                        break
+                    self._waiting.append(message)
+                    self._bytes += len(message.data)
+                    self._changed.notify_all()
+        except BagError as error:
+            self._error = error
+        with self._changed:
+            self._is_over = True
+            self._changed.notify_all()
+
+    def _has_room(self) -> bool:
+        """A single message always has room, however large."""
+        is_within_limits = self._bytes < MAX_BYTES and len(self._waiting) < MAX_MESSAGES
+        return is_within_limits or not self._waiting or self._is_closed
 
 
 class Player:

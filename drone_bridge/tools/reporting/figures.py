@@ -1,18 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """The page's plots, as plotly figures."""
 
-from collections.abc import Iterator, Mapping, Sequence
+import itertools
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import plotly.graph_objects as go
 
-from drone_bridge.tools.reporting.numbers import ANGLE, Series, thinned
-from drone_bridge.tools.reporting.story import StateInterval
+from drone_bridge.tools.reporting.story import ANGLE, LEVELS, Series, StateInterval, thinned
 
 #: Distinguishable with any kind of colour vision, on light and on dark.
 _COLOURS = ("#4477AA", "#EE6677", "#228833", "#CCBB44", "#66CCEE", "#AA3377", "#BBBBBB", "#EE8866")
-_LEVELS = (("OK", "#228833"), ("WARN", "#CCBB44"), ("ERROR", "#EE6677"), ("STALE", "#BBBBBB"))
+_LEVEL_COLOURS = dict(zip(LEVELS, ("#228833", "#CCBB44", "#EE6677", "#BBBBBB"), strict=True))
 #: Viewpoint, in plotly's units, in which the scene's diagonal is `_DIAGONAL`: far enough for all of it to be seen.
 _EYE = {"x": 1.25, "y": 1.25, "z": 0.9}
 _DIAGONAL = 1.5
@@ -84,46 +84,20 @@ def lines(series: Series) -> go.Figure | None:
 
 
 def states(intervals: Mapping[str, Sequence[StateInterval]]) -> go.Figure:
-    """Return a bar for each interval of a state, labelled with the state, one row per topic."""
-    found = [(topic, interval) for topic, all_intervals in intervals.items() for interval in all_intervals]
-    names = list(dict.fromkeys(interval.state for _, interval in found))
-    colours = {name: _COLOURS[number % len(_COLOURS)] for number, name in enumerate(names)}
-    return _bars(
-        (topic, interval.from_s, interval.to_s, interval.state, interval.reason, colours[interval.state])
-        for topic, interval in found
-    )
-
-
-def diagnostics(statuses: Mapping[str, Sequence[tuple[float, int, str]]]) -> go.Figure:
-    """Return what each status said, green, yellow or red, one row per status."""
-
-    def bars() -> Iterator[tuple[str, float, float, str, str, str]]:
-        for name, reports in statuses.items():
-            began = 0
-            for index in range(1, len(reports) + 1):
-                if index < len(reports) and reports[index][1:] == reports[began][1:]:
-                    continue
-                level, colour = _LEVELS[min(reports[began][1], len(_LEVELS) - 1)]
-                to_s = reports[min(index, len(reports) - 1)][0]
-                yield name, reports[began][0], to_s, level, reports[began][2], colour
-                began = index
-
-    return _bars(bars())
-
-
-def _bars(bars: Iterator[tuple[str, float, float, str, str, str]]) -> go.Figure:
-    """Each bar: row, from and to in s, label, details, and colour."""
-    rows, begins, ends, texts, details, colours = zip(*bars, strict=True)
-    figure = _figure(height=_AXIS_PX + _ROW_PX * len(set(rows)), left_px=180, top_px=10)
+    """Return a bar for each interval of a state, labelled with the state, one row per topic or status."""
+    found = [(name, interval) for name, intervals_of_it in intervals.items() for interval in intervals_of_it]
+    others = dict.fromkeys(interval.state for _, interval in found if interval.state not in LEVELS)
+    colours = {**_LEVEL_COLOURS, **dict(zip(others, itertools.cycle(_COLOURS), strict=False))}
+    figure = _figure(height=_AXIS_PX + _ROW_PX * len(intervals), left_px=180, top_px=10)
     figure.add_trace(
         go.Bar(
-            y=rows,
-            base=begins,
-            x=np.subtract(ends, begins),
-            text=texts,
-            customdata=details,
+            y=[name for name, _ in found],
+            base=[interval.from_s for _, interval in found],
+            x=[interval.to_s - interval.from_s for _, interval in found],
+            text=[interval.state for _, interval in found],
+            customdata=[interval.reason for _, interval in found],
             orientation="h",
-            marker={"color": colours, "line": {"width": 0}},
+            marker={"color": [colours[interval.state] for _, interval in found], "line": {"width": 0}},
             insidetextanchor="start",
             textposition="inside",
             hovertemplate="%{text}, from %{base:.2f} s<br>%{customdata}<extra></extra>",

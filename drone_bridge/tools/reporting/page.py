@@ -1,18 +1,28 @@
 # SPDX-License-Identifier: Apache-2.0
 """The page: one HTML file that opens anywhere and fetches nothing."""
 
+import base64
 import html
 from collections.abc import Iterator
 from typing import Any
 
+import numpy as np
 from plotly.offline import get_plotlyjs
 
 from drone_bridge.tools.bags.bag import NANOSECONDS_PER_SECOND, Bag, BagTopic
 from drone_bridge.tools.bags.info import TopicRate, beginning
 from drone_bridge.tools.reporting import figures
-from drone_bridge.tools.reporting.pictures import data_uri
-from drone_bridge.tools.reporting.story import Story
+from drone_bridge.tools.reporting.story import Picture, Story
 
+_JPEG_QUALITY = 80
+#: What OpenCV calls the way from an encoding to its own blue, green, red; None: it is that already.
+_TO_BGR = {
+    "rgb8": "COLOR_RGB2BGR",
+    "bgr8": None,
+    "rgba8": "COLOR_RGBA2BGR",
+    "bgra8": "COLOR_BGRA2BGR",
+    "mono8": "COLOR_GRAY2BGR",
+}
 _STYLE = """
 :root { color-scheme: light dark; --line: #8884; }
 body { font: 15px/1.5 system-ui, sans-serif; max-width: 1200px; margin: 2rem auto; padding: 0 1rem; }
@@ -57,7 +67,7 @@ def _sections(bag: Bag, story: Story, topic_rates: dict[BagTopic, TopicRate]) ->
     if story.pictures:
         yield "<h2>What the cameras saw</h2>" + "".join(_pictures(story))
     if story.diagnostics:
-        yield "<h2>Diagnostics</h2>" + _plot(figures.diagnostics(story.diagnostics), has_tools=False)
+        yield "<h2>Diagnostics</h2>" + _plot(figures.states(story.diagnostics), has_tools=False)
     if story.log:
         yield "<h2>Warnings and errors in the log</h2>" + _log(story)
     plots = [(topic, figures.lines(series)) for topic, series in sorted(story.series.items())]
@@ -111,3 +121,32 @@ def _illegible(story: Story) -> str:
     return "".join(
         f"<p>{html.escape(name)} is left out: {html.escape(why)}</p>" for name, why in story.illegible.items()
     )
+
+
+def data_uri(picture: Picture) -> str | None:
+    """Return an image as text for `src`; None for one that can't be shown. Compressed ones stay as they are."""
+    if picture.type_name == "sensor_msgs/msg/CompressedImage":
+        kind = "png" if "png" in picture.message.format else "jpeg"
+        return _uri(bytes(picture.message.data), kind)
+    data = _jpeg(picture.message)
+    return _uri(data, "jpeg") if data else None
+
+
+def _uri(data: bytes, kind: str) -> str:
+    return f"data:image/{kind};base64,{base64.b64encode(data).decode()}"
+
+
+def _jpeg(image: Any) -> bytes | None:
+    import cv2
+
+    if image.encoding not in _TO_BGR or not image.height or not image.width:
+        return None
+    if len(image.data) != image.height * image.step or image.step < image.width:
+        return None  # the publisher has put less, or more, into it than it says
+    rows = np.asarray(image.data).reshape(image.height, image.step)
+    channels = image.step // image.width
+    pixels = np.ascontiguousarray(rows[:, : image.width * channels]).reshape(image.height, image.width, channels)
+    conversion = _TO_BGR[image.encoding]
+    bgr = cv2.cvtColor(pixels, getattr(cv2, conversion)) if conversion else pixels
+    worked, encoded = cv2.imencode(".jpg", bgr, [cv2.IMWRITE_JPEG_QUALITY, _JPEG_QUALITY])
+    return encoded.tobytes() if worked else None

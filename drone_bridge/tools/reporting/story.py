@@ -1,11 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What happened, read from a bag in one pass."""
+"""What happened, read from a bag in one pass: states, pictures, and the numbers in messages of any type."""
 
-from dataclasses import dataclass, field
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, fields, is_dataclass
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
+
+from drone_bridge.motion.quaternions import Quaternion, euler_from_quaternion
 from drone_bridge.tools.bags.bag import NANOSECONDS_PER_SECOND, Bag, BagError
-from drone_bridge.tools.reporting.numbers import Series
 
 PICTURES = 8  # of each camera
 MAX_CAMERAS = 4
@@ -24,9 +29,83 @@ _NOT_PLOTTED = (
     *("sensor_msgs/msg/CameraInfo", "rosgraph_msgs/msg/Clock", "tf2_msgs/msg/TFMessage"),
     *("rcl_interfaces/msg/ParameterEvent", "lifecycle_msgs/msg/TransitionEvent"),
 )
+LEVELS = ("OK", "WARN", "ERROR", "STALE")  # of diagnostics
+#: How the name of an angle ends.
+ANGLE = ", deg"
+MAX_FIELDS = 12  # of one topic: nobody can tell more lines apart
+MAX_POINTS = 4000  # of one line, which is more than a screen has columns
+#: Not plotted: where and when a message is from, and what is the same in all of them.
+_LEFT_OUT = ("header", "stamp", "covariance", "_covariance")
+_CONSTANT = ("field_of_view", "min_range", "max_range", "radiation_type", "design_capacity", "capacity")
 
 
-@dataclass(frozen=True, slots=True)
+def numbers_in(message: Any, prefix: str = "") -> Iterator[tuple[str, float]]:
+    """Yield the scalar numbers of a message with their fields' names; a quaternion as Euler angles in degrees."""
+    for declared in fields(message):
+        name, value = declared.name, getattr(message, declared.name)
+        if name.startswith("__") or name.endswith(_LEFT_OUT) or name in _CONSTANT:
+            continue
+        label = f"{prefix}{name}"
+        if is_dataclass(value):
+            if {item.name for item in fields(value)} >= {"x", "y", "z", "w"}:
+                axes = (f"{label} {axis}{ANGLE}" for axis in ("roll", "pitch", "yaw"))
+                yield from zip(axes, _degrees(value), strict=True)
+            else:
+                yield from numbers_in(value, _shortened(label))
+        elif isinstance(value, bool | int | float | np.number):
+            yield label, float(value)
+
+
+def _shortened(label: str) -> str:
+    """Leave out what messages repeat: 'pose.pose.position.x' is 'position.x' to people."""
+    return "" if label in ("pose", "twist", "pose.pose", "twist.twist", "vector", "point") else f"{label}."
+
+
+def _degrees(rotation: Any) -> tuple[float, ...]:
+    """Return roll, pitch and yaw of REP 103."""
+    angles = euler_from_quaternion(Quaternion(rotation.x, rotation.y, rotation.z, rotation.w))
+    return tuple(map(math.degrees, angles))
+
+
+@dataclass(slots=True)
+class Series:
+    """The numbers of one topic over time."""
+
+    times: list[float] = field(default_factory=list)  # s from the beginning of the bag
+    columns: dict[str, list[float]] = field(default_factory=dict)
+
+    def add(self, time_s: float, message: Any) -> None:
+        """Add a message; of one with other fields than the first only those in common are kept."""
+        found = dict(numbers_in(message))
+        if not self.times:
+            self.columns = {name: [] for name in list(found)[:MAX_FIELDS]}
+        self.times.append(time_s)
+        for name, column in self.columns.items():
+            column.append(found.get(name, math.nan))
+
+    def is_interesting(self, name: str) -> bool:
+        """Return whether a column has anything to show: some number that is not always zero or absent."""
+        column = np.asarray(self.columns[name])
+        return bool(np.any(np.isfinite(column) & (column != 0)))
+
+
+def thinned(times: Sequence[float], values: Sequence[float]) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+    """Return at most MAX_POINTS of the points, the lowest and the highest of each stretch: no peak is lost."""
+    t, v = np.asarray(times, dtype=float), np.asarray(values, dtype=float)
+    if len(t) <= MAX_POINTS:
+        return t, v
+    chosen = set()
+    for stretch in np.array_split(np.arange(len(t)), MAX_POINTS // 2):
+        part = v[stretch]
+        if np.all(np.isnan(part)):
+            chosen.add(int(stretch[0]))
+        else:
+            chosen |= {int(stretch[np.nanargmin(part)]), int(stretch[np.nanargmax(part)])}
+    indices = sorted(chosen)
+    return t[indices], v[indices]
+
+
+@dataclass(slots=True)
 class StateInterval:
     """A state that held from one time to another."""
 
@@ -53,8 +132,8 @@ class Story:
     tracks: dict[str, list[tuple[float, float, float, float]]] = field(default_factory=dict)
     """Time and x, y, z in m, by topic"""
     states: dict[str, list[StateInterval]] = field(default_factory=dict)
-    diagnostics: dict[str, list[tuple[float, int, str]]] = field(default_factory=dict)
-    """Time, level and sentence, by status"""
+    diagnostics: dict[str, list[StateInterval]] = field(default_factory=dict)
+    """Level, with what was said as the reason, by status"""
     pictures: dict[str, list[Picture]] = field(default_factory=dict)
     log: list[tuple[float, int, str, str]] = field(default_factory=list)
     """Time, level, node and line, from warnings up"""
@@ -87,10 +166,8 @@ def read_story(bag: Bag) -> Story:
     for topic, intervals in list(story.states.items()):
         if len({interval.state for interval in intervals}) > MAX_STATES:
             del story.states[topic]
-            continue
-        intervals[-1] = StateInterval(
-            intervals[-1].state, intervals[-1].reason, intervals[-1].from_s, span_ns / NANOSECONDS_PER_SECOND
-        )
+        else:
+            intervals[-1].to_s = span_ns / NANOSECONDS_PER_SECOND  # nothing else was said
     return story
 
 
@@ -103,13 +180,17 @@ def _cameras(bag: Bag) -> list[str]:
 def _note(story: Story, topic: str, type_name: str, time_s: float, message: Any) -> None:
     if type_name == _DIAGNOSTICS:
         for status in message.status:
-            story.diagnostics.setdefault(status.name, []).append((time_s, int(status.level), status.message))
+            level = LEVELS[min(int(status.level), len(LEVELS) - 1)]
+            told = story.diagnostics.setdefault(status.name, [])
+            _note_state(told, time_s, level, status.message, is_new_with_reason=True)
     elif type_name == _LOG:
         if message.level >= WARNING and len(story.log) < MAX_LOG_LINES:
             story.log.append((time_s, int(message.level), message.name, message.msg))
     else:
         if type_name in _STATES:
-            _note_state(story.states.setdefault(topic, []), time_s, message)
+            state = str(getattr(message, "state", getattr(message, "data", "")))[:60]
+            reason = str(getattr(message, "reason", ""))[:120]
+            _note_state(story.states.setdefault(topic, []), time_s, state, reason)
         if type_name in _TRACKED:
             pose = message.pose.pose if hasattr(message.pose, "pose") else message.pose
             point = pose.position
@@ -117,11 +198,12 @@ def _note(story: Story, topic: str, type_name: str, time_s: float, message: Any)
         story.series.setdefault(topic, Series()).add(time_s, message)
 
 
-def _note_state(intervals: list[StateInterval], time_s: float, message: Any) -> None:
-    state = str(getattr(message, "state", getattr(message, "data", "")))[:60]
-    reason = str(getattr(message, "reason", ""))[:120]
-    if intervals and intervals[-1].state == state:
-        return
+def _note_state(
+    intervals: list[StateInterval], time_s: float, state: str, reason: str, *, is_new_with_reason: bool = False
+) -> None:
+    """Go on with the last interval, or begin another one."""
     if intervals:
-        intervals[-1] = StateInterval(intervals[-1].state, intervals[-1].reason, intervals[-1].from_s, time_s)
+        intervals[-1].to_s = time_s
+        if intervals[-1].state == state and (intervals[-1].reason == reason or not is_new_with_reason):
+            return
     intervals.append(StateInterval(state, reason, time_s, time_s))
