@@ -18,22 +18,6 @@ NAMES = {kind.launch_file.removesuffix(".launch.xml"): kind for kind in kinds().
 each_system = pytest.mark.parametrize("system", NAMES)
 
 
-def elements(root, tag):
-    for child in root.children:
-        if child.tag == tag:
-            yield child
-        yield from elements(child, tag)
-
-
-def arguments_handed_to(system):
-    include = next(
-        include
-        for include in elements(load(ALL), "include")
-        if include.attributes["file"].endswith(f"/launch/{system}.launch.xml")
-    )
-    return {argument.attributes["name"]: argument.attributes["value"] for argument in include.named("arg")}
-
-
 def test_each_launch_file_is_a_system():
     names = {path.name.removesuffix(".launch.xml") for path in ROOT.joinpath("launch").glob("*.launch.xml")}
     of_servers = {name for name in names if name.endswith("_server")}
@@ -56,24 +40,21 @@ def test_its_nodes_are_started_in_its_namespace(tmp_path, system):
         assert "frame_prefix:" not in parameters or f"frame_prefix: {system}/" in parameters
 
 
-@each_system
-def test_it_passes_on_every_argument_that_both_files_have(system):
-    """An included file would otherwise take the value of the file around it."""
-    its_own = declared_in(load(ROOT / "launch" / f"{system}.launch.xml")).arguments.keys()
-    recorder = {"bag", "compression"}  # which `record` switches off
-    of_all = {argument.attributes["name"] for argument in load(ALL).named("arg")}
-    assert of_all & its_own - recorder <= arguments_handed_to(system).keys()
+def test_what_is_of_all_of_them_is_there_once(tmp_path):
+    given = dict.fromkeys(("emulate", "control", "view", "record"), "true") | {"log_level": "debug"}
+    started = [" ".join(process.command) for process in evaluate(ALL, given, tmp_path)]
+    assert [sum(f"__node:={name} " in command for command in started) for name in ("recorder", "web_bridge")] == [1, 1]
+    assert all("--log-level debug" in command for command in started if "--ros-args" in command)
 
 
 @each_system
-def test_each_port_of_it_can_be_chosen(system):
-    declared = declared_in(load(ALL)).arguments
-    handed = arguments_handed_to(system)
+def test_each_port_of_it_can_be_chosen_by_its_own_name(system, tmp_path):
     its_own = declared_in(load(ROOT / "launch" / f"{system}.launch.xml")).arguments
-    ports = {name for name in its_own if name.endswith("_port")}
-    assert len(ports - {"view_port"}) >= len(NAMES[system].ports)
+    ports = [name for name in its_own if name.endswith("_port") and name != "view_port"]
+    assert len(ports) >= len(NAMES[system].ports)
     for port in ports:
-        assert handed[port].removeprefix("$(var ").removesuffix(")") in declared
+        texts = ["".join(process.files.values()) for process in evaluate(ALL, {port: "54321"}, tmp_path)]
+        assert any("port: 54321" in text for text in texts), port
 
 
 @each_system

@@ -190,14 +190,19 @@ def test_a_parameter_that_no_node_has_is_named(tmp_path, capfd):
     ("words", "sentence"),
     [
         (["robot.launch.xml", "robot_host=1.2.3.4"], "is not a launch argument; did you mean 'robot_host:=1.2.3.4'?"),
-        (["robot", "robot_host=1.2.3.4"], "did you mean 'robot.launch.xml'?"),
-        (["robot"], "did you mean 'robot.launch.xml'?"),
-        (["drone_bridge", "robot"], "did you mean 'robot.launch.xml'?"),
+        (["robot", "robot_host=1.2.3.4"], "did you mean 'robot_host:=1.2.3.4'?"),
+        (["robto"], "did you mean 'robot'?"),
     ],
 )
 def test_what_was_probably_meant_is_said(capfd, words, sentence):
     assert main(["launch", *words]) == 2
     assert sentence in capfd.readouterr().err
+
+
+@pytest.mark.parametrize("words", [["robot"], ["drone_bridge", "robot"], ["robot.launch.xml"]])
+def test_a_launch_file_needs_no_ending(capfd, words):
+    assert main(["launch", "--dry-run", *words]) == 0
+    assert "robot_bridge" in capfd.readouterr().out
 
 
 def test_a_parameter_file_that_is_no_text_or_a_bomb_is_refused(folder):

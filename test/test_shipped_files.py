@@ -4,6 +4,7 @@
 import configparser
 import contextlib
 import re
+from itertools import pairwise
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -16,6 +17,9 @@ from rclpy.parameter import parameter_value_to_python
 from ros_session import RosSession
 
 from drone_bridge.programs.options import ENDS_LAUNCH
+from drone_bridge.tools.launch.arguments import declared_in
+from drone_bridge.tools.launch.evaluate import evaluate
+from drone_bridge.tools.launch.parse import load
 
 try:
     from drone_bridge.tools.web.node import PARAMETERS as WEB_BRIDGE
@@ -145,35 +149,46 @@ def test_a_launch_file_uses_only_what_humble_knows(path):
             assert set(re.findall(r"\$\(([\w-]+)", text)) <= SUBSTITUTIONS_OF_HUMBLE, text
 
 
+def started(path, folder, **given):
+    """The processes of a launch file with everything that it can start, but for rviz2."""
+    everything = dict.fromkeys(("emulate", "control", "relay", "operate", "record", "view"), "true")
+    known = declared_in(load(path)).arguments
+    return evaluate(path, {name: value for name, value in (everything | given).items() if name in known}, folder)
+
+
 @by_name(LAUNCH_FILES)
 def test_a_launch_file_takes_the_common_arguments_and_uses_all_it_takes(path):
-    root = ElementTree.parse(path).getroot()
-    arguments = {element.get("name"): element for element in root.findall("arg")}
+    arguments = declared_in(load(path)).arguments
     is_server = path.name.endswith("_server.launch.xml")  # which legacy operators control, and no controller
     assert arguments.keys() >= (
         COMMON_ARGUMENTS - {"control"} | {"relay", "operate"} if is_server else COMMON_ARGUMENTS
     )
     assert any(name.endswith(("_port", "_file")) for name in arguments.keys() - COMMON_ARGUMENTS)
     assert any(name.endswith("_host") for name in arguments.keys() - COMMON_ARGUMENTS)
-    assert all(element.get("description") for element in arguments.values())
-    text = path.read_text() + "".join(part.read_text() for part in PARTS if part.name in path.read_text())
+    assert all(argument.description for argument in arguments.values())
+    text = "".join(file.read_text() for file in (*LAUNCH_FILES, *PARTS))
     assert [name for name in arguments if f"$(var {name})" not in text] == []
 
 
-@by_name([*LAUNCH_FILES, *PARTS])
-def test_a_launch_file_gives_all_its_nodes_the_user_s_parameters_last(path):
-    for node in ElementTree.parse(path).iter("node"):
-        parameters = [parameter.attrib for parameter in node.findall("param")]
-        assert {"name": "use_sim_time", "value": "$(var use_sim_time)", "type": "bool"} in parameters
-        if node.get("pkg") == "drone_bridge":
-            assert parameters[-1] == {"from": "$(var params_file)"}
-            assert node.get("ros_args") == "--log-level $(var log_level)"
+@by_name(LAUNCH_FILES)
+def test_a_launch_file_gives_all_its_nodes_the_user_s_parameters_last(path, tmp_path):
+    mine = tmp_path / "mine.yaml"
+    mine.touch()
+    nodes = started(path, tmp_path, params_file=str(mine), use_sim_time="true", log_level="debug")
+    for command in (process.command for process in nodes if "--ros-args" in process.command):
+        assert [file for word, file in pairwise(command) if word == "--params-file"][-1] == str(mine)
+        assert {("--log-level", "debug"), ("-p", "use_sim_time:=true")} <= set(pairwise(command))
 
 
-@by_name([*LAUNCH_FILES, *PARTS])
-def test_a_launch_file_leaves_the_environment_of_others_alone(path):
-    tags = {element.tag for element in ElementTree.parse(path).iter()}
-    assert not tags & {"set_env", "unset_env"}
+@by_name(LAUNCH_FILES)
+def test_a_launch_file_leaves_the_environment_of_others_alone(path, tmp_path, monkeypatch):
+    monkeypatch.delenv("FASTDDS_DEFAULT_PROFILES_FILE", raising=False)
+    around = tmp_path / "around.launch.xml"
+    around.write_text(f'<launch><include file="{path}"/><executable cmd="true" name="other"/></launch>')
+    *ours, other = evaluate(around, {}, tmp_path)
+    profiles = {process.environment["FASTDDS_DEFAULT_PROFILES_FILE"].rpartition("/")[2] for process in ours}
+    assert profiles == {"fastdds.xml"}
+    assert "FASTDDS_DEFAULT_PROFILES_FILE" not in other.environment
 
 
 @by_name(LAUNCH_FILES)
@@ -196,11 +211,11 @@ def test_bridges_and_servers_come_back_and_emulators_and_operators_end_the_launc
         assert (f" {ENDS_LAUNCH} " in element.get("cmd", "")) == bool(re.fullmatch(r"\w+_(emulator|operator)", name))
 
 
-@by_name([path for path in LAUNCH_FILES if path.name != "fleet.launch.xml"])  # which has no view of its own
-def test_a_launch_file_that_shows_a_vehicle_tells_what_it_looks_like(path):
-    models = [node for node in ElementTree.parse(path).iter("node") if node.get("exec") == "vehicle_model"]
-    assert models
-    assert {node.get("if") for node in models} == {"$(var models)"}
+@by_name([path for path in LAUNCH_FILES if path.name != "fleet.launch.xml"])  # whose models are in its process
+def test_a_launch_file_that_shows_a_vehicle_tells_what_it_looks_like(path, tmp_path):
+    for view in ("true", "false"):
+        names = {Path(process.command[0]).name for process in started(path, tmp_path, view=view)}
+        assert {"vehicle_model", "web_bridge"} & names == ({"vehicle_model", "web_bridge"} if view == "true" else set())
 
 
 @by_name(LAUNCH_FILES)
@@ -215,15 +230,21 @@ def test_a_value_that_becomes_part_of_a_variable_s_name_is_one_of_the_choices(pa
         assert {prefix + value for value in choices[argument]} <= variables
 
 
-@by_name(LAUNCH_FILES)
-def test_a_launch_file_looks_for_rviz2_before_it_starts_anything(path):
+STARTING = ("node", "executable", "include")
+
+
+def test_the_common_part_looks_for_rviz2_before_it_starts_anything():
     """Otherwise ros2 launch fails on the way, and leaves running what it has started."""
-    elements = list(ElementTree.parse(path).getroot().iter())
+    elements = list(ElementTree.parse(ROOT / "launch" / "parts" / "common.launch.xml").getroot().iter())
     (looking,) = (element for element in elements if "find-pkg-prefix rviz2" in element.get("value", ""))
-    started = [element for element in elements if element.tag in ("node", "executable", "include")][1:]  # old names
     assert looking.get("if") == "$(var rviz)"
-    assert any(element.get("pkg") == "rviz2" for element in started)
-    assert elements.index(looking) < elements.index(started[0])
+    assert elements.index(looking) < min(elements.index(each) for each in elements if each.tag in STARTING)
+
+
+@by_name(LAUNCH_FILES)
+def test_a_launch_file_begins_with_the_common_part(path):
+    first = next(each for each in ElementTree.parse(path).getroot().iter() if each.tag in STARTING)
+    assert first.get("file", "").endswith("/parts/common.launch.xml")
 
 
 @by_name([*LAUNCH_FILES, *PARTS])

@@ -74,16 +74,15 @@ def _find_file(words: Sequence[str]) -> tuple[Path, Sequence[str]]:
 
 
 def file_of_package(package: str, name: str) -> Path:
-    """Return the one file of this name that a package shares."""
+    """Return the one launch file of this name, with or without its endings, that a package shares."""
     share = package_prefix(package) / "share" / package
-    found = sorted(path for path in share.rglob("*") if path.name == name and path.is_file())
+    found = sorted(path for path in share.rglob("*") if path.name in (name, f"{name}.launch.xml") and path.is_file())
     if len(found) == 1:
         return found[0]
     if found:
         raise LaunchFileError(f"'{name}' is in several places: {', '.join(map(str, found))}; name one by its path")
     there = sorted(path.name for path in share.rglob("*.launch.xml"))
-    full_name = f"{name}.launch.xml"
-    hint = f", did you mean '{full_name}'?" if full_name in there else suggestion(name, there)
+    hint = suggestion(name, [*there, *(file.removesuffix(".launch.xml") for file in there)])
     raise LaunchFileError(
         f"there is no launch file '{name}', neither here nor in the package {package}{hint}; "
         f"it has {', '.join(there) or 'none'}"
