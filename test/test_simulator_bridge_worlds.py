@@ -4,6 +4,7 @@
 import itertools
 import math
 import signal
+import subprocess
 import sys
 import time
 
@@ -19,7 +20,7 @@ from simulator_peer import SILENCE, STILL
 
 from drone_bridge import srv
 from drone_bridge.simulator import codec as sim
-from drone_bridge.simulator.bridge.steering import MOST_UNCHANGED
+from drone_bridge.simulator.bridge.steering import MOST_UNCHANGED, is_dead, make_owner
 from drone_bridge.simulator.codec import Attribute
 
 MARK = (VEHICLE, "drone_bridge.world")
@@ -125,6 +126,16 @@ def test_a_vehicle_that_another_bridge_steers_is_left_alone_for_as_long_as_that_
         is_alive = False
         assert not any(peer.wait_for(sim.SetEntity).value)
         wait_until(lambda: peer.extended[STEERED] == b"0", "the end of the mark")
+
+
+def test_the_mark_of_a_process_of_this_machine_tells_whether_it_lives(peer):
+    print_own = "from drone_bridge.simulator.bridge.steering import make_owner as m; print(m().hex())"
+    dead = bytes.fromhex(subprocess.check_output([sys.executable, "-c", print_own], text=True))
+    assert [is_dead(owner) for owner in (dead, make_owner(), b"somebody else's ", b"1")] == [True, False, False, False]
+    peer.extended[STEERED] = dead + b"0000"
+    with bridge(peer):
+        assert not any(peer.wait_for(sim.SetEntity).value)
+        assert len([each for each in peer.requests(sim.GetExtended) if each.key == STEERED[1]]) == 1
 
 
 def test_a_bridge_that_lost_its_connection_knows_its_own_mark(peer, ros):

@@ -4,15 +4,19 @@
 The commands end before it is over: nothing may move the vehicle any more then, and new commands have to.
 """
 
+import json
+import os
 import signal
 import time
 
 import pytest
-from processes import TIMEOUT_S
-from vanishing import kill
+from composition import launch
+from processes import TIMEOUT_S, Stopwatch
+from vanishing import kill, removing_shared_memory
 from vehicle_pair import STALL_S, assert_neutral_after, assert_nothing_moved, bridge_pair, each_kind, pairs
 
 WATCHED_S = 0.5
+NEUTRAL_AFTER_DEATH_S = 2.0
 
 kind, pair = each_kind(), bridge_pair()
 
@@ -61,3 +65,28 @@ def test_a_bridge_that_is_killed(pair):
         assert pair.commands.wait(True, started_s, TIMEOUT_S), "no neutral command"
     assert_nothing_moved(pair.commands, started_s)
     pair.drive()
+
+
+@pytest.mark.timed
+def test_a_bridge_that_is_killed_under_its_launch_file_leaves_a_neutral_vehicle(pair, tmp_path):
+    """At last, as it is another one: it comes back by itself, and says what the killed one can't say any more.
+
+    A vehicle of a connection that ends may stop before.
+    """
+    if pair.bridge.is_running:
+        pair.bridge.stop()
+    parameters = tmp_path / "parameters.yaml"
+    parameters.write_text(json.dumps({"/**": {"ros__parameters": pair.parameters}}))
+    pair.is_commanded = True
+    with launch(pair.kind.launch_file, namespace=pair.namespace, params_file=parameters) as pair.bridge:
+        assert pair.is_driven(time.monotonic(), TIMEOUT_S), pair.bridge.output
+        started = rf"{pair.kind.name}_bridge-\d+ started \(pid (\d+)\)"
+        pid = int(pair.bridge.wait_for_line(started)[1])
+        watch = Stopwatch(pair.emulator.pid, pair.bridge.pid)
+        with removing_shared_memory(pid):
+            os.kill(pid, signal.SIGKILL)
+            killed_s = pair.stop()
+            assert pair.commands.wait(True, killed_s, TIMEOUT_S), pair.bridge.output
+        watch.join(pair.bridge.pids()[-1])
+        assert watch.own_s < NEUTRAL_AFTER_DEATH_S
+        assert_nothing_moved(pair.commands, killed_s)

@@ -27,6 +27,10 @@ class Stopwatch:
         self._pids = (os.getpid(), *pids)
         self._began_s, self._waited_before_s = time.monotonic(), self._waited_s()
 
+    def join(self, pid):
+        """Measure also a process that has begun since."""
+        self._pids += (pid,)
+
     @property
     def wall_s(self):
         return time.monotonic() - self._began_s

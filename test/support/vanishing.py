@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Ends that go without a word: a machine without power, and a process that is killed."""
 
+import contextlib
 import ctypes
 import signal
 import socket
@@ -24,9 +25,16 @@ def vanish(connected):
 
 def kill(process):
     """Kill a node with SIGKILL, and remove from /dev/shm what it can't remove any more."""
-    held = [str(file.readlink()) for file in Path(f"/proc/{process.pid}/fd").iterdir()]
-    process.send(signal.SIGKILL)
-    assert process.wait() == -signal.SIGKILL
+    with removing_shared_memory(process.pid):
+        process.send(signal.SIGKILL)
+        assert process.wait() == -signal.SIGKILL
+
+
+@contextlib.contextmanager
+def removing_shared_memory(pid):
+    """Remove from /dev/shm, at the end, what a process has there now, as it is killed meanwhile."""
+    held = [str(file.readlink()) for file in Path(f"/proc/{pid}/fd").iterdir()]
+    yield
     for file in held:
         if file.startswith("/dev/shm/fastdds_") and "_port" not in file:  # those are anybody's
             Path(file).unlink(missing_ok=True)

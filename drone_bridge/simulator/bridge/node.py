@@ -2,7 +2,6 @@
 """simulator_bridge: a client of the underwater simulator, as a ROS 2 node. See docs/simulator.md."""
 
 import time
-import uuid
 from typing import Any
 
 from geometry_msgs.msg import Twist
@@ -26,7 +25,7 @@ from drone_bridge.simulator.bridge.outputs import SimulatorOutputs, TimeKeeper
 from drone_bridge.simulator.bridge.parameters import AUTO, PARAMETERS
 from drone_bridge.simulator.bridge.services import Call, Result, SimulatorServices, do
 from drone_bridge.simulator.bridge.session import AwaitedRun, SimulatorSession
-from drone_bridge.simulator.bridge.steering import Steering, SteeringMark
+from drone_bridge.simulator.bridge.steering import Steering, SteeringMark, make_owner
 from drone_bridge.simulator.codec import Attribute
 from drone_bridge.simulator.topics.plans import read_cameras, read_entities, read_triggers
 from drone_bridge.simulator.topics.translation import Axes, BodyToModel, Velocity, velocity_from_twist
@@ -54,7 +53,7 @@ class SimulatorBridge(LinkNode):
 
     def __init__(self, **options: Any) -> None:
         super().__init__("simulator_bridge", PARAMETERS, **options)
-        self._owner = uuid.uuid4().bytes
+        self._owner = make_owner()
         self._wakeup = Wakeup()
         self._simulator_services = SimulatorServices(self, self._wakeup.wake)
 

@@ -4,13 +4,17 @@
 A vehicle in the simulator has no watchdog: it goes on as it was told. So an extended attribute of it says who steers
 it, with a count that goes up while that bridge lives. Whoever finds the mark of another bridge watches the count, and
 stops the vehicle once it stands still. The time is counted in answers: a simulator that stands still itself, or a
-bridge that was stopped, has nobody declared dead.
+bridge that was stopped, has nobody declared dead. That of a process of this machine which is no more is not watched.
 """
 
+import functools
+import hashlib
 import math
+import os
 import time
 from collections.abc import Callable
 from itertools import count
+from pathlib import Path
 
 from drone_bridge.motion.quaternions import IDENTITY, Quaternion
 from drone_bridge.ros.commands import CommandIntake
@@ -36,11 +40,32 @@ _UNKNOWN_ATTITUDE = (
 Ask = Callable[[sim.Request, OnAnswer], None]
 
 
+@functools.cache
+def _host() -> bytes:
+    """Return what processes have in common whose numbers are of one table: the boot, and the namespace."""
+    try:
+        boot = Path("/proc/sys/kernel/random/boot_id").read_text()
+        return hashlib.sha256(f"{boot} {os.readlink('/proc/self/ns/pid')}".encode()).digest()[:8]
+    except OSError:  # not Linux: nobody else has this
+        return os.urandom(8)
+
+
+def make_owner() -> bytes:
+    """Return what distinguishes a node from all others, and tells whether its process lives."""
+    return _host() + os.getpid().to_bytes(4, "big") + os.urandom(4)
+
+
+def is_dead(owner: bytes) -> bool:
+    """Return whether an owner is known to be a process of this machine that has ended."""
+    number = int.from_bytes(owner[8:12], "big")
+    return owner.startswith(_host()) and not Path(f"/proc/{number}").exists()
+
+
 class SteeringMark:
     """Keeps our own mark fresh while we steer, and watches another's while we don't. For the link's thread."""
 
     def __init__(self, node: LinkNode, owner: bytes, axes: Axes, vehicle: int) -> None:
-        """`owner` distinguishes this node from all others, and stays the same for as long as it lives."""
+        """`owner` is from `make_owner`, and stays the same for as long as the node lives."""
         self._node = node
         self._owner = owner
         self._axes = axes
@@ -88,7 +113,7 @@ class SteeringMark:
             return
         self._unchanged = self._unchanged + 1 if answer.data == self._seen else 0
         self._seen = answer.data
-        if self._unchanged < MOST_UNCHANGED:
+        if self._unchanged < MOST_UNCHANGED and not is_dead(answer.data):
             self.due_s = time.monotonic() + BEAT_S
         else:
             self._stop("A bridge was killed while it steered", ask)
