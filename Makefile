@@ -48,19 +48,16 @@ reference: setup
 collect: setup
 	@$(ACTIVATE) && pytest --collect-only -q >/dev/null || true
 
-# The quick tests that need neither DDS nor other processes, for use before each commit.
+# The quick tests that need neither DDS nor other processes, for use before each commit; or what is asked of one
+# protocol, of an installed package's too: make check P=robot
+CHECKED := $(if $(P),test/conformance $(wildcard test/test_$(P)_protocol*.py test/test_$(P)_translation.py) -k $(P),--alone)
 check: lint
-	@$(ACTIVATE) && pytest --alone -q -n 2 --dist loadfile --no-loadscope-reorder
+	@$(ACTIVATE) && pytest $(CHECKED) -q -n $(if $(P),$(WORKERS),2) --dist loadfile --no-loadscope-reorder
 
-# Most tests wait most of the time, so there are more workers than cores. Those that assert how fast something happens
-# (timed) run afterwards, one at a time. A test that hangs fails after ten minutes.
-TESTS := pytest --timeout 600
+# Most tests wait most of the time, so there are more workers than cores. A test that hangs fails after ten minutes.
 test: setup
 	@$(MAKE) --no-print-directory -j 2 lint collect
-	@$(ACTIVATE) && failed=0; \
-	$(TESTS) -n $(WORKERS) --dist loadfile --no-loadscope-reorder -m 'not timed' || failed=1; \
-	$(TESTS) -m timed || failed=1; \
-	exit $$failed
+	@$(ACTIVATE) && pytest --timeout 600 -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 
 # What the bridges cost; takes about a quarter of an hour.
 bench: setup

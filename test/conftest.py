@@ -50,22 +50,12 @@ hypothesis.settings.load_profile("deterministic")
 # What a test file imports that needs DDS, or other processes.
 NOT_ALONE = {"composition", "networks", "processes", "ros_session", "subprocess"}
 collect_ignore = []  # pytest looks here
-SECONDS_OF_FILES = "drone_bridge/seconds_of_files"  # in pytest's cache
-# How long those take whose size does not tell it, s: for the first run, of which the cache knows nothing.
-SECONDS_AT_FIRST = {
-    "test_servers.py": 85,
-    "test_testbed_teleop.py": 70,
-    "test_bridge_vehicles.py": 55,
-    "test_demo_any.py": 37,
-    "test_dronegui_waypoints.py": 36,
-    "test_liveness.py": 36,
-    "test_landing_launch.py": 35,
-    "test_command_stamps.py": 20,
-    "test_protocol_round_trips.py": 24,
-    "test_simulator_launch.py": 23,
-    "test_velocity_control.py": 23,
-    "test_seek_target.py": 19,
-}
+# Those that take longest, which their size does not tell: they come first, so that no worker is left with one.
+LONGEST = (
+    *("test_web_page.py", "test_servers.py", "test_testbed_teleop.py", "test_bridge_vehicles.py", "test_demo_any.py"),
+    *("test_dronegui_waypoints.py", "test_liveness.py", "test_landing_launch.py", "test_hosts.py"),
+    *("test_protocol_round_trips.py", "test_simulator_launch.py", "test_velocity_control.py", "test_seek_target.py"),
+)
 
 
 def pytest_addoption(parser):
@@ -90,8 +80,6 @@ def files_without_tests_for(config):
     files = Path(__file__).parent.rglob("test_*.py")
     if config.getoption("alone"):
         return [path for path in files if not is_alone(path) or "\npytestmark = pytest.mark.slow\n" in path.read_text()]
-    if config.getoption("markexpr") == "timed":
-        return [path for path in files if "pytest.mark.timed" not in path.read_text()]
     return []
 
 
@@ -107,49 +95,20 @@ def pytest_collection_modifyitems(config, items):
         }
         config.hook.pytest_deselected(items=[item for item in items if item not in alone])
         items[:] = [item for item in items if item in alone]
-    # The file that took longest last time comes first, so that no worker is left with it at the end. The first time
-    # those come first that are known for it, and then the longest one of those with processes.
-    seconds = config.cache.get(SECONDS_OF_FILES, {}) if config.pluginmanager.has_plugin("cacheprovider") else {}
-
-    def rank(item):
-        path = Path(str(item.fspath))
-        file = item.nodeid.partition("::")[0]
-        took_s = seconds.get(file, SECONDS_AT_FIRST.get(path.name, 1.0))
-        return (-took_s, is_alone(path), -size(path), file)
-
-    items.sort(key=rank)
+    items.sort(key=lambda item: rank(Path(str(item.fspath))))
 
 
 @functools.cache
-def size(path):
-    """Return the size of a file, bytes."""
-    return path.stat().st_size
-
-
-class Stopwatch:
-    """Notes how long each file takes."""
-
-    def __init__(self, config):
-        self._config = config
-        self._seconds = {}
-
-    def pytest_runtest_logreport(self, report):
-        file = report.nodeid.partition("::")[0]
-        self._seconds[file] = self._seconds.get(file, 0.0) + report.duration
-
-    def pytest_sessionfinish(self):
-        with contextlib.suppress(OSError):  # a tree that may only be read
-            known = self._config.cache.get(SECONDS_OF_FILES, {})
-            self._config.cache.set(SECONDS_OF_FILES, {**known, **self._seconds})
+def rank(path):
+    """Return what sorts the files: the longest first, then those with processes, the largest first."""
+    order = LONGEST.index(path.name) if path.name in LONGEST else len(LONGEST)
+    return order, is_alone(path), -path.stat().st_size, str(path)
 
 
 def pytest_configure(config):
     collect_ignore.extend(map(str, files_without_tests_for(config)))
     if config.getoption("alone"):  # a fifth of the examples; all of them are drawn by `make test`
         hypothesis.settings.load_profile("quick")
-    # The one that hears of all tests.
-    if not hasattr(config, "workerinput") and config.pluginmanager.has_plugin("cacheprovider"):
-        config.pluginmanager.register(Stopwatch(config))
     try:
         importlib.import_module("drone_bridge.msg")
     except ImportError as error:

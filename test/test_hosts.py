@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from ament_index_python.packages import get_package_share_directory
 from networks import three_machines, two_machines
-from processes import executable
+from processes import Stopwatch, executable
 from ros_session import wait_until
 
 sys.path.append(str(Path(__file__).resolve().parent.parent / "benchmark"))
@@ -60,9 +60,9 @@ def test_a_robot_stops_within_the_command_timeout_of_a_cut_and_goes_on_after_it(
         robot = Robot(start_child, ours, theirs, free_port)
         wait_until(robot.is_moving, "the robot to be driven")
         ours.cable("down")
-        cut_s = time.monotonic()
+        stopping = Stopwatch(robot.bridge.pid, robot.emulator.pid)
         wait_until(lambda: not robot.is_moving(), "the robot to stop")
-        assert time.monotonic() - cut_s < COMMAND_TIMEOUT_S + SCHEDULING_S
+        assert stopping.own_s < COMMAND_TIMEOUT_S + 0.3
         assert robot.bridge.is_running
         ours.cable("up")
         wait_until(robot.is_moving, "the robot to be driven again")
@@ -154,32 +154,33 @@ class WatchedFlight:
 
 
 @by_static_peers
-@pytest.mark.timed
 def test_a_viewer_that_vanishes_delays_nobody(start_child, domain):
     with three_machines() as machines_at_the_switch:
         flight = WatchedFlight(start_child, machines_at_the_switch)
+        looking_on = Stopwatch(flight.vehicle.pid, flight.bridge.pid)
         cut_s = flight.cut(flight.looking)
         answers = flight.answers_from(cut_s, cut_s + CUT_S)
+        waited_s = looking_on.waited_s
         longest_s = max(answer.time_s - answer.frame_s for answer in answers)
         assert [answer for answer in answers if answer.command is None] == []
-        assert longest_s < COMMAND_TIMEOUT_S / 2
+        assert longest_s < COMMAND_TIMEOUT_S / 2 + waited_s
         seen = [stamp_s for stamp_s in flight.seen_until(cut_s + CUT_S) if cut_s <= stamp_s < cut_s + CUT_S]
         print(f"{len(answers)} frames, answered within {longest_s:.3f} s, {len(seen)} seen")
-        assert len(seen) == pytest.approx(hosts.FRAMES_PER_S * CUT_S, rel=0.02)
+        assert len(seen) == pytest.approx(len(answers), rel=0.02)
         flight.end()
 
 
 @by_static_peers
-@pytest.mark.timed
 def test_a_viewer_that_vanishes_does_not_delay_the_neutral_command(start_child, domain):
     """When who commands it vanishes as well."""
     with three_machines() as machines_at_the_switch:
         flight = WatchedFlight(start_child, machines_at_the_switch)
+        stopping = Stopwatch(flight.vehicle.pid, flight.bridge.pid)
         cut_s = flight.cut(flight.looking, flight.commanding)
         answers = flight.answers_from(cut_s, cut_s + CUT_S)
         neutral_s = [answer.time_s for answer in answers if answer.command is None]
         print(f"neutral after {neutral_s[0] - cut_s:.3f} s")
-        assert neutral_s[0] - cut_s < COMMAND_TIMEOUT_S + 0.1
+        assert neutral_s[0] - cut_s < COMMAND_TIMEOUT_S + 0.1 + stopping.waited_s
         assert [answer for answer in answers if answer.time_s > neutral_s[0] and answer.command] == []
         flight.end()
 

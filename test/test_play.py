@@ -105,8 +105,8 @@ class TestPlayer:
         taken = Taken()
         with Bag(numbers) as bag:
             player = playing(bag, {"/number": taken})
-            began_s = time.monotonic()
             playing_it = Stopwatch()
+            began_s = time.monotonic()
             player.play(loop=False)
         late_s = sorted(abs(at_s - began_s - n * 0.05) for n, (at_s, _) in enumerate(taken.messages))
         assert late_s[len(late_s) // 2] < 0.001 + playing_it.waited_s / len(late_s)

@@ -12,8 +12,6 @@ from ros_session import wait_until
 from web_page import address_of, grows, take_the_helm
 from web_viewer import web_bridge
 
-pytestmark = pytest.mark.timed
-
 KEYS = {"x": "KeyW", "y": "KeyA", "z": "KeyR", "yaw": "KeyQ"}
 PORTS = {
     "testbed": ("testbed_port",),

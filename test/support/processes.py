@@ -16,6 +16,17 @@ from fork_server import executable, fork_server, is_of_the_package
 TIMEOUT_S = 60.0  # for whatever has to happen, on a machine that is slow and busy
 
 
+def members(*groups):
+    """Return the processes of these groups that have not ended."""
+    found = []
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        with contextlib.suppress(OSError):
+            state, _, group = stat.read_text().rpartition(")")[2].split()[:3]
+            if int(group) in groups and state != "Z":
+                found.append(int(stat.parent.name))
+    return found
+
+
 class Stopwatch:
     """Measures how long this process and others take for something, without the machine's share of that.
 
@@ -23,9 +34,11 @@ class Stopwatch:
     a limit then holds beside whatever else runs. What must not come too early is judged by `wall_s`.
     """
 
-    def __init__(self, *pids):
-        self._pids = (os.getpid(), *pids)
-        self._began_s, self._waited_before_s = time.monotonic(), self._waited_s()
+    def __init__(self, *groups):
+        """The others are all processes of the groups that these ones lead."""
+        self._groups = groups
+        self._waited_before_s = self._waited_so_far_s()
+        self._began_s = time.monotonic()
 
     def join(self, pid):
         """Measure also a process that has begun since."""
@@ -36,16 +49,16 @@ class Stopwatch:
         return time.monotonic() - self._began_s
 
     @property
+    def waited_s(self):
+        return max(0.0, self._waited_so_far_s() - self._waited_before_s)  # that of threads that have ended is lost
+
+    @property
     def own_s(self):
         return self.wall_s - self.waited_s
 
-    @property
-    def waited_s(self):
-        return max(0.0, self._waited_s() - self._waited_before_s)  # less when threads have ended
-
-    def _waited_s(self):
+    def _waited_so_far_s(self):
         waited_ns = 0
-        for pid in self._pids:
+        for pid in (os.getpid(), *members(*self._groups)):
             for account in Path(f"/proc/{pid}/task").glob("*/schedstat"):
                 with contextlib.suppress(OSError):  # a thread that has ended, or a kernel without
                     waited_ns += int(account.read_text().split()[1])
