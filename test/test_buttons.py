@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Presses of buttons, packet by packet, and before there is a link."""
 
+import time
 from types import SimpleNamespace
 
 import pytest
@@ -11,10 +12,11 @@ from drone_bridge.dronegui.bridge.flight import (
     ButtonPanel,
     FlightCommands,
     FlightWatch,
+    Waits,
 )
 
 BUTTON = "take_off"
-NODE = SimpleNamespace(executor=None, parameters={"press_time": 0.0, "navdata_timeout": 1.0}, inform=print)
+PARAMETERS = {"press_time": 0.0, "navdata_timeout": 1.0}
 
 
 def send(panel, count):
@@ -28,16 +30,16 @@ def send(panel, count):
 
 
 def test_a_press_and_its_release_are_repeated_in_enough_packets():
-    panel = ButtonPanel(NODE)
-    panel.open()
+    panel = ButtonPanel()
+    panel.is_open = True
     press = panel.press(BUTTON, hold_s=0.0)
     assert send(panel, 2 * PACKETS_PER_LEVEL) == PACKETS_PER_LEVEL * [True] + PACKETS_PER_LEVEL * [False]
     assert (press.was_sent, press.was_released, press.is_over) == (True, True, True)
 
 
 def test_a_press_that_begins_while_a_packet_is_sent_comes_with_the_next_one():
-    panel = ButtonPanel(NODE)
-    panel.open()
+    panel = ButtonPanel()
+    panel.is_open = True
     down = panel.down(0.0)
     press = panel.press(BUTTON, hold_s=0.0)
     panel.sent(down, 0.0, was_refused=False)
@@ -49,13 +51,19 @@ class Presser:
     """A bridge without a link, whose executor is the test."""
 
     def __init__(self):
-        self.panel = ButtonPanel(NODE)
-        self.flight = FlightCommands(NODE, self.panel, FlightWatch(NODE), lambda _: None, expects_link=lambda: True)
-        self._reset = self.flight.reset()
+        node = SimpleNamespace(executor=None, parameters=PARAMETERS, create_timer=self._make_timer)
+        self.panel, waits = ButtonPanel(), Waits(node, None)
+        flight = FlightCommands(node, self.panel, FlightWatch(), waits, lambda _: None, expects_link=lambda: True)
+        self._reset = flight.reset()
         assert not self.run()
+
+    def _make_timer(self, period_s, look, **_):
+        self._look = look
+        return SimpleNamespace(cancel=lambda: None, reset=lambda: None)
 
     def run(self):
         """Go on with what waits for something that has come; return whether that is all."""
+        self._look()
         try:
             self._reset.send(None)
         except StopIteration:
@@ -66,10 +74,10 @@ class Presser:
 def test_a_press_waits_for_the_link_of_a_bridge_that_has_just_been_activated():
     presser = Presser()
     assert not presser.run()
-    assert not presser.panel.down(0.0)
-    presser.panel.open()
+    assert not presser.panel.down(time.monotonic())
+    presser.panel.is_open = True
     assert not presser.run()
-    assert presser.panel.down(0.0) == {"reset"}
+    assert presser.panel.down(time.monotonic()) == {"reset"}
 
 
 @pytest.mark.parametrize("is_closed", [False, True])

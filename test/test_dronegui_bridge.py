@@ -156,6 +156,15 @@ def test_cmd_vel_becomes_axes_with_the_signs_of_the_wire(ros, peer):
     command(publisher, peer, twist(-9.0, -9.0, -9.0, -9.0), roll=1, pitch=1, yaw=1, gas=-1)
 
 
+def test_rate_and_full_scale_change_while_it_runs(ros, peer):
+    publisher = ros.publisher(Twist, "cmd_vel")
+    command(publisher, peer, twist(forward=1.0), pitch=-1)
+    ros.set_parameters("dronegui_bridge", rate=50.0, **{"full_scale.pitch": 4.0})
+    command(publisher, peer, twist(forward=1.0), pitch=-0.25)
+    peer.forget()
+    peer.wait(keeping_pace(50.0, 10))
+
+
 def test_packets_are_published_as_they_were_sent(ros, peer):
     states = ros.subscribe(DroneGuiState, "dronegui/state")
     with changing(ros.publisher(Twist, "cmd_vel")):

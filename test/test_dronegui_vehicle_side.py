@@ -120,6 +120,22 @@ def test_a_button_acts_when_it_is_pressed_and_not_while_it_is_held():
     assert controller.drone.told == ["take off", "land"]
 
 
+def test_reset_wins_over_a_press_in_the_same_packet():
+    controller = Controller(is_bootstrapped=True)
+    controller.say(take_off=True, reset=True)
+    controller.say(take_off=True)  # still held: no edge
+    assert controller.drone.told == ["reset"]
+
+
+def test_a_press_in_a_refused_packet_acts_with_the_next_one():
+    controller = Controller(is_bootstrapped=True)
+    with pytest.raises(RemoteProtocolError):
+        controller.say(take_off=True, roll="right")
+    assert controller.drone.told == []
+    controller.say(take_off=True)
+    assert controller.drone.told == ["take off"]
+
+
 def test_invalid_packets_change_nothing():
     controller = Controller(is_bootstrapped=True)
     controller.say(hover=False)

@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Take off, land, reset: which button each takes, when it would do the opposite, and how it is confirmed.
 
-The executor begins presses and waits; the link's thread sends the packets, and takes navdata.
+The executor begins presses and waits for what they bring; the link's thread sends the packets, and takes navdata.
 """
 
-import contextlib
 import math
 import threading
 import time
@@ -12,32 +11,46 @@ from collections.abc import Callable, Container
 from enum import Enum
 from typing import Protocol
 
-from rclpy.exceptions import InvalidHandle
-from rclpy.executors import Executor
+from rclpy.callback_groups import CallbackGroup
+from rclpy.clock import Clock, ClockType  # type: ignore[attr-defined] # where humble has it, too
 from rclpy.task import Future
 
 from drone_bridge.dronegui.codec import FlightState
 from drone_bridge.ros.link_node import LinkNode
 from drone_bridge.ros.stall_watch import PROCESS
 
+# Waiting in a coroutine.
 
-class Wait:
-    """Something that the executor waits for, and any thread ends."""
+#: How often the executor looks at what its coroutines wait for; shorter than the time between two blocks of navdata.
+WAIT_PERIOD_S = 0.02
 
-    def __init__(self, executor: Executor | None) -> None:
-        self._executor = executor
-        self.over: Future[None] = Future(executor=executor)
 
-    @property
-    def is_over(self) -> bool:
-        return self.over.done()
+class Waits:
+    """What coroutines of the executor wait for: conditions that the link's thread brings about."""
 
-    def end(self) -> None:
-        with contextlib.suppress(InvalidHandle):  # the node is gone, and nobody waits any more
-            if not self.is_over:
-                self.over.set_result(None)
-                if self._executor:
-                    self._executor.wake()
+    def __init__(self, node: LinkNode, group: CallbackGroup) -> None:
+        self._node = node
+        self._waits: dict[Future[bool], tuple[Callable[[], bool], float]] = {}
+        clock = Clock(clock_type=ClockType.STEADY_TIME)
+        self._timer = node.create_timer(WAIT_PERIOD_S, self._look, callback_group=group, clock=clock)
+        self._timer.cancel()
+
+    async def until(self, condition: Callable[[], bool], timeout_s: float) -> bool:
+        """Wait for a condition; return whether it was met in time."""
+        if condition():
+            return True
+        over: Future[bool] = Future(executor=self._node.executor)
+        self._waits[over] = condition, time.monotonic() + timeout_s
+        self._timer.reset()
+        return bool(await over)
+
+    def _look(self) -> None:
+        for over, (condition, deadline_s) in tuple(self._waits.items()):
+            if (is_met := condition()) or time.monotonic() >= deadline_s:
+                del self._waits[over]
+                over.set_result(is_met)
+        if not self._waits:
+            self._timer.cancel()
 
 
 # Buttons: presses that survive the loss of some packets.
@@ -46,15 +59,16 @@ class Wait:
 PACKETS_PER_LEVEL = 3
 
 
-class Press(Wait):
+class Press:
     """One press of a button: held for a time, then released, each for at least PACKETS_PER_LEVEL packets."""
 
-    def __init__(self, executor: Executor | None, hold_s: float) -> None:
-        super().__init__(executor)
+    def __init__(self, hold_s: float) -> None:
         self._hold_s = hold_s
         self._first_sent_s = 0.0
         self._packets_down = 0
         self._packets_up = 0
+        #: Whether it is released, or was given up.
+        self.is_over = False
         #: Whether nobody listened to one of the packets.
         self.was_refused = False
 
@@ -79,8 +93,7 @@ class Press(Wait):
         if not was_down:
             # One that was on its way already when the press began says nothing about it.
             self._packets_up += self._packets_down > 0
-            if self.was_released:
-                self.end()
+            self.is_over |= self.was_released
             return
         if not self._packets_down:
             self._first_sent_s = now_s
@@ -90,60 +103,35 @@ class Press(Wait):
 class ButtonPanel:
     """The buttons being pressed. The executor begins and ends presses, the link's thread sends them."""
 
-    def __init__(self, node: LinkNode) -> None:
-        self._node = node
+    def __init__(self) -> None:
         self._lock = threading.Lock()
         self._presses: dict[str, Press] = {}
-        self._is_open = False
-        self._waits: list[Wait] = []  # for the link
-
-    def until_changed(self) -> Wait:
-        """Return a wait for a link to open, or to be given up."""
-        wait = Wait(self._node.executor)
-        with self._lock:
-            self._waits.append(wait)
-        return wait
-
-    @property
-    def is_open(self) -> bool:
-        return self._is_open
-
-    def open(self) -> None:
-        """Allow presses, as there is a link."""
-        with self._lock:
-            self._is_open = True
-            self._end_waits()
+        #: Whether there is a link, so that buttons can be pressed.
+        self.is_open = False
 
     def close(self) -> None:
-        """Allow no more presses, and abort those in progress."""
+        """Allow no more presses, and give up those in progress."""
         with self._lock:
-            self._is_open = False
-            self._end_waits()
+            self.is_open = False
             for press in self._presses.values():
-                press.end()
-
-    def _end_waits(self) -> None:
-        for wait in self._waits:
-            wait.end()
-        self._waits.clear()
+                press.is_over = True
 
     def press(self, button: str, hold_s: float) -> Press:
         """Begin a press. Raises ValueError with a sentence if that is impossible."""
         self.check_released(button)
         with self._lock:
-            if not self._is_open:
+            if not self.is_open:
                 raise ValueError(
                     f"{button} can't be pressed while nothing is sent: "
                     "the bridge has to be active, and to have found its GUI's host."
                 )
-            self._presses[button] = Press(self._node.executor, hold_s)
+            self._presses[button] = Press(hold_s)
             return self._presses[button]
 
     def check_released(self, button: str) -> None:
         """Raise ValueError with a sentence while the button is pressed. Only the executor begins presses."""
-        with self._lock:
-            if button in self._presses:
-                raise ValueError(f"{button} is still being pressed.")
+        if button in self._presses:
+            raise ValueError(f"{button} is still being pressed.")
 
     def forget(self, button: str) -> None:
         """Allow a button to be pressed again after its press is over."""
@@ -173,53 +161,26 @@ class Source(Enum):
     PRESS = "press"  # its expected effect
 
 
-class StateWait(Wait):
-    """A wait for navdata with one of some states."""
-
-    def __init__(self, executor: Executor | None, wanted: Container[FlightState | None], timeout_s: float) -> None:
-        super().__init__(executor)
-        self.wanted = wanted
-        self.deadline_s = time.monotonic() + timeout_s
-        self.was_seen = False
-
-
 class FlightWatch:
-    """The newest state of the drone, and whether it is assumed to fly. Thread-safe."""
+    """The newest state of the drone, and whether it is assumed to fly. Written by both threads, each value at once."""
 
-    def __init__(self, node: LinkNode) -> None:
-        self._node = node
-        self._lock = threading.Lock()
-        self._waits: list[StateWait] = []
-        self._state: FlightState | None = None
-        self._heard_s = self._state_s = self._listening_since_s = -math.inf
-        self._is_flying: bool | None = None
-        self._source: Source | None = None
-        self._is_open = False
+    def __init__(self) -> None:
+        self._known: tuple[bool | None, Source | None] = None, None
+        self._listening_since_s = -math.inf
+        #: When there was navdata last, and navdata with a known state, by time.monotonic.
+        self.heard_s = self.state_s = -math.inf
+        #: The last known state in navdata, however old.
+        self.state: FlightState | None = None
 
     @property
     def is_flying(self) -> bool | None:
         """Whether the drone flies, as far as known; None without a source, or after a press with an unknown effect."""
-        return self._is_flying
+        return self._known[0]
 
     @property
     def source(self) -> Source | None:
         """What `is_flying` is known from."""
-        return self._source
-
-    @property
-    def state(self) -> FlightState | None:
-        """The last known state in navdata, however old."""
-        return self._state
-
-    @property
-    def silence_s(self) -> float:
-        """Time since the last navdata; infinite if there was none."""
-        return time.monotonic() - self._heard_s
-
-    @property
-    def state_age_s(self) -> float:
-        """Time since navdata with a known state; infinite if there was none."""
-        return time.monotonic() - self._state_s
+        return self._known[1]
 
     @property
     def listened_s(self) -> float:
@@ -228,64 +189,24 @@ class FlightWatch:
 
     def listen(self) -> None:
         """Start over, as the GUI may be another one; whether the drone flies is kept."""
-        with self._lock:
-            self._state, self._heard_s, self._state_s = None, -math.inf, -math.inf
-            self._listening_since_s = time.monotonic()
+        self.state, self.heard_s, self.state_s = None, -math.inf, -math.inf
+        self._listening_since_s = time.monotonic()
 
     def note(self, state: FlightState | None) -> None:
         """Handle a state in navdata, None if missing or unknown."""
-        with self._lock:
-            self._heard_s = time.monotonic()
-            if state is not None:
-                self._state, self._state_s = state, self._heard_s
-                self._is_flying, self._source = state.is_airborne, Source.NAVDATA
-            for wait in self._waits:
-                if state in wait.wanted:
-                    wait.was_seen = True
-                    wait.end()
-        self.end_overdue()
+        if state is not None:
+            self._known = state.is_airborne, Source.NAVDATA
+            self.state, self.state_s = state, time.monotonic()
+        self.heard_s = time.monotonic()
 
     def assume(self, is_flying: bool | None, source: Source) -> None:
         """Set whether the drone flies; None: it is not known any more."""
-        with self._lock:
-            self._is_flying, self._source = is_flying, source
+        self._known = is_flying, source
 
     def begin(self, is_flying: bool) -> None:
         """Set what a person says of the start of the process; no effect once anything else was known or assumed."""
-        with self._lock:
-            if self._source is None:
-                self._is_flying, self._source = is_flying, Source.PERSON
-
-    def wait_for(self, wanted: Container[FlightState | None], timeout_s: float) -> StateWait:
-        """Begin to wait for one of these states, if there is a link."""
-        wait = StateWait(self._node.executor, wanted, timeout_s)
-        with self._lock:
-            if self._is_open:
-                self._waits.append(wait)
-            else:
-                wait.end()
-        return wait
-
-    def end_overdue(self) -> None:
-        """End waits that have timed out."""
-        with self._lock:
-            for wait in self._waits:
-                if time.monotonic() >= wait.deadline_s:
-                    wait.end()
-            self._waits = [wait for wait in self._waits if not wait.is_over]
-
-    def open(self) -> None:
-        """Allow waits, as there is a link."""
-        with self._lock:
-            self._is_open = True
-
-    def close(self) -> None:
-        """End all waits, as there is no link any more."""
-        with self._lock:
-            self._is_open = False
-            for wait in self._waits:
-                wait.end()
-            self._waits.clear()
+        if self.source is None:
+            self._known = is_flying, Source.PERSON
 
 
 # The commands.
@@ -296,7 +217,6 @@ LINK_TIMEOUT_S = 1.0
 #: What a drone that was told to take off shows, and one that was told to land.
 TAKEN_OFF = frozenset(state for state in FlightState if state.is_airborne and state is not FlightState.LANDING)
 LANDING_OR_LANDED = frozenset({FlightState.LANDING, FlightState.LANDED, FlightState.INIT})
-ANY_STATE = frozenset({None, *FlightState})
 
 #: What a press of take_off, or the reset before it, would do to a drone that is not where it is believed to be.
 HARM_IN_THE_AIR = "The take_off button would land a drone that flies, and reset would stop its motors."
@@ -318,6 +238,7 @@ class FlightCommands:
         node: LinkNode,
         buttons: ButtonPanel,
         watch: FlightWatch,
+        waits: Waits,
         assume_flying: Callable[[bool], None],
         *,
         expects_link: Callable[[], bool],
@@ -328,6 +249,7 @@ class FlightCommands:
             node: for parameters and the log.
             buttons: to press.
             watch: what the drone is observed to do.
+            waits: how coroutines wait.
             assume_flying: called with the expected effect of a press that navdata can't confirm.
             expects_link: returns whether a link may open soon.
         """
@@ -335,6 +257,7 @@ class FlightCommands:
         self._node = node
         self._buttons = buttons
         self._watch = watch
+        self._waits = waits
         self._assume_flying = assume_flying
         self._is_taking_off = False
         self.receives_navdata = True
@@ -344,12 +267,12 @@ class FlightCommands:
     @property
     def sees_drone(self) -> bool:
         """Whether navdata gives the drone's state at present."""
-        return bool(self._watch.state_age_s <= self._node.parameters["navdata_timeout"])
+        return bool(time.monotonic() - self._watch.state_s <= self._node.parameters["navdata_timeout"])
 
     @property
     def hears_gui(self) -> bool:
         """Whether navdata arrives at present, whatever its content."""
-        return bool(self._watch.silence_s <= self._node.parameters["navdata_timeout"])
+        return bool(time.monotonic() - self._watch.heard_s <= self._node.parameters["navdata_timeout"])
 
     @property
     def is_flying(self) -> bool | None:
@@ -474,21 +397,28 @@ class FlightCommands:
 
     async def _wait_for_link(self) -> None:
         """Give a link, which opens in its own thread after activation, the time to open."""
-        if self._buttons.is_open or not self._expects_link():
-            return
-        wait = self._buttons.until_changed()
-        overdue = threading.Timer(LINK_TIMEOUT_S, wait.end)
-        overdue.daemon = True
-        overdue.start()
-        if not self._buttons.is_open:  # the link may have opened meanwhile
-            await wait.over
-        overdue.cancel()
+        if self._expects_link():
+            await self._waits.until(lambda: self._buttons.is_open or not self._expects_link(), LINK_TIMEOUT_S)
+
+    async def _wait_for_navdata(
+        self, wanted: Container[FlightState] | None, timeout_s: float, since_s: float | None = None
+    ) -> bool:
+        """Wait for navdata after a time, now by default, with one of these states or any; return whether it came."""
+        after_s, watch = time.monotonic() if since_s is None else since_s, self._watch
+
+        def has_come() -> bool:
+            if wanted is None:
+                return watch.heard_s > after_s
+            return watch.state_s > after_s and watch.state in wanted
+
+        await self._waits.until(lambda: has_come() or not self._buttons.is_open, timeout_s)
+        return has_come()
 
     async def _wait_for_first_navdata(self) -> None:
         """Wait for navdata, which may show that the drone is flying."""
         left_s = self._node.parameters["navdata_timeout"] - self._watch.listened_s
         if self.navdata_port and not self.hears_gui and left_s > 0:
-            await self._watch.wait_for(ANY_STATE, left_s).over
+            await self._wait_for_navdata(None, left_s)
 
     @property
     def needs_bootstrap(self) -> bool:
@@ -508,7 +438,7 @@ class FlightCommands:
         self._node.inform("There is no navdata: reset is pressed, so that the GUI requests it from its drone.")
         await self._press("reset")
         if self.receives_navdata:
-            await self._watch.wait_for(ANY_STATE, self._node.parameters["bootstrap_timeout"]).over
+            await self._wait_for_navdata(None, self._node.parameters["bootstrap_timeout"])
 
     async def _press_take_off(self) -> str:
         """Press take_off for a drone on the ground."""
@@ -524,10 +454,9 @@ class FlightCommands:
     async def _press_and_wait_for(self, button: str, wanted: frozenset[FlightState]) -> bool:
         """Press a button; return whether navdata then shows one of these states."""
         timeout_s = self._node.parameters["press_time"] + self._node.parameters["confirm_timeout"]
-        wait = self._watch.wait_for(wanted, timeout_s)
+        began_s = time.monotonic()
         await self._press(button)
-        await wait.over
-        return wait.was_seen
+        return await self._wait_for_navdata(wanted, began_s + timeout_s - time.monotonic(), began_s)
 
     @property
     def _reported_state(self) -> str:
@@ -538,7 +467,7 @@ class FlightCommands:
     async def _press(self, button: str) -> str:
         """Press a button, and return a sentence after its release."""
         press = self._buttons.press(button, self._node.parameters["press_time"])
-        await press.over
+        await self._waits.until(lambda: press.is_over, math.inf)
         self._buttons.forget(button)
         if press.was_refused:
             raise ValueError(f"{button} was not pressed: nobody listens at {self._node.statistics.peer}.")

@@ -15,7 +15,7 @@ from rclpy.publisher import Publisher
 from std_msgs.msg import Bool, Empty
 from std_srvs.srv import SetBool, Trigger
 
-from drone_bridge.dronegui.bridge.flight import ButtonPanel, FlightCommands, FlightWatch, Source
+from drone_bridge.dronegui.bridge.flight import ButtonPanel, FlightCommands, FlightWatch, Source, Waits
 from drone_bridge.dronegui.codec import (
     AXES,
     DEFAULT_NAVDATA_PORT,
@@ -296,14 +296,10 @@ class DroneGuiBridge(LinkNode):
         self._was_refused = False  # the previous packet
         # Reentrant, as presses take time. Services always exist, and return an error until connected.
         self._group = ReentrantCallbackGroup()
-        self._buttons = ButtonPanel(self)
-        self._watch = FlightWatch(self)
+        self._buttons, self._watch = ButtonPanel(), FlightWatch()
+        waits = Waits(self, self._group)
         self._flight = FlightCommands(
-            self,
-            self._buttons,
-            self._watch,
-            self._assume_flying,
-            expects_link=self._expects_link,
+            self, self._buttons, self._watch, waits, self._assume_flying, expects_link=self._expects_link
         )
         for name, command in self._flight_commands():
             self.make_service(Trigger, name, self._on_call(name, command), callback_group=self._group)
@@ -358,8 +354,7 @@ class DroneGuiBridge(LinkNode):
         """Send the controls and receive navdata until cancelled; leave the drone hovering in any case."""
         port = NavdataPort(self, stream, self._connection, self._cancelled, self._take_navdata)
         self._flight.navdata_port = port if self._flight.receives_navdata else None
-        self._buttons.open()
-        self._watch.open()
+        self._buttons.is_open = True
         if (is_flying := self._flight.is_flying) is not None:
             self._publish_flying(is_flying)
         elif not self._flight.receives_navdata:
@@ -382,7 +377,6 @@ class DroneGuiBridge(LinkNode):
             self.statistics.end_condition(NO_NAVDATA)
             self.statistics.end_condition(EMERGENCY)
             self._buttons.close()
-            self._watch.close()
 
     def _commanded(self) -> Controls:
         """Return the controls to send, without momentary button presses."""
@@ -426,7 +420,6 @@ class DroneGuiBridge(LinkNode):
             self._report_navdata()
         elif self._cancelled.wait(max(0.0, due_s - time.monotonic())):
             raise LinkCancelledError("Waiting was cancelled.")
-        self._watch.end_overdue()
 
     def _take_navdata(self, block: Navdata, datagram: bytes) -> None:
         received_s = time.monotonic()
