@@ -22,7 +22,7 @@ from drone_bridge.testbed.codec import (
     MotionParameters,
     SensorFrame,
 )
-from drone_bridge.testbed.emulator.__main__ import AutopilotSession, make_setup, parse
+from drone_bridge.testbed.emulator.__main__ import AutopilotSession, make_scenario, parse
 from drone_bridge.wire.events import RemoteProtocolError
 
 TIMEOUT = 60  # s
@@ -78,8 +78,9 @@ class SocketOptions:
 def test_an_answer_in_pieces_is_acknowledged_at_once_unless_sockets_are_as_by_default(options, expected):
     # Else the pieces of a Java autopilot's answer, with Nagle's algorithm on, cost 40 ms per step.
     stream = SocketOptions()
+    arguments = parse([*SMALL, *options])
     with pytest.raises(LinkCancelledError):
-        AutopilotSession(make_setup(parse([*SMALL, *options])), stream, None, None).run(None)
+        AutopilotSession(arguments, make_scenario(arguments), stream, None, None).run(None)
     assert stream.set == [expected]
 
 
@@ -150,18 +151,6 @@ def test_it_announces_its_options(emulate):
     )
 
 
-def test_a_flight_of_some_steps_ends_between_frames_and_with_0(emulate):
-    emulator = emulate("--steps", "3", "--rate", "10")
-    autopilot = Autopilot.connect(emulator.port())
-    assert isinstance(autopilot.receive(), Constants)
-    *frames, end = autopilot.fly()
-    assert [frame.time for frame in frames] == pytest.approx([0, 0.1, 0.2])
-    assert isinstance(end, ConnectionClosed)
-    autopilot.close()
-    assert emulator.line("ended: ").startswith("3 steps, 0.30 simulated s")
-    assert emulator.wait() == 0
-
-
 @pytest.mark.parametrize("layout", AttitudeLayout)
 @pytest.mark.parametrize("unit", AngleUnit)
 def test_every_layout_and_unit_reports_what_was_commanded(emulate, layout, unit):
@@ -208,14 +197,6 @@ def test_reaching_the_target_is_reported_and_ends_the_flight_with_0(emulate):
     assert emulator.wait() == 0
 
 
-def test_not_reaching_it_in_time_ends_with_1(emulate):
-    emulator = emulate("--until-reached", "--steps", "3")
-    autopilot = Autopilot.connect(emulator.port())
-    autopilot.receive()
-    autopilot.fly()
-    assert emulator.wait() == 1
-
-
 def test_the_next_autopilot_finds_the_world_as_it_was_at_the_start(emulate):
     emulator = emulate("--layout", "pose")
     port = emulator.port()
@@ -228,24 +209,6 @@ def test_the_next_autopilot_finds_the_world_as_it_was_at_the_start(emulate):
         autopilot.close()
         emulator.line("the autopilot has left")
         emulator.line("ended: 5 steps")
-
-
-def test_once_means_once(emulate):
-    emulator = emulate("--once")
-    Autopilot.connect(emulator.port()).close()
-    assert emulator.wait() == 0
-
-
-def test_it_reconnects_after_its_peer_has_left(emulate):
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        server.settimeout(TIMEOUT)
-        emulator = emulate("--role", "connect", "--port", str(server.getsockname()[1]))
-        for _ in range(2):
-            autopilot = Autopilot(server.accept()[0])
-            assert isinstance(autopilot.receive(), Constants)
-            autopilot.fly(frames=2)
-            autopilot.close()
-            emulator.line("ended: 2 steps")
 
 
 @pytest.mark.parametrize("kind", ["truncate", "garbage"])

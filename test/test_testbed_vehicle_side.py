@@ -11,7 +11,7 @@ from drone_bridge.testbed.codec import (
     AttitudeLayout,
     AutopilotConnection,
 )
-from drone_bridge.testbed.device import Conversation, Dialect
+from drone_bridge.testbed.device import AutopilotTurns, Dialect
 from drone_bridge.wire.events import RemoteProtocolError
 
 
@@ -39,7 +39,7 @@ def reply_bytes(reply=REPLY):
 
 def begun(*frames, **options):
     drone = Drone(*frames)
-    conversation = Conversation(drone, options.pop("dialect", Dialect()), **options)
+    conversation = AutopilotTurns(drone, options.pop("dialect", Dialect()), **options)
     conversation.opening()
     return drone, conversation
 
@@ -88,7 +88,7 @@ def test_invalid_answers_are_not_flown():
 
 
 def test_a_dialect_may_count_gravity_upwards():
-    conversation = Conversation(Drone(), Dialect(has_negative_gravity=True))
+    conversation = AutopilotTurns(Drone(), Dialect(has_negative_gravity=True))
     assert conversation.opening() == constants_bytes(gravity=-CONSTANTS.gravity)
 
 

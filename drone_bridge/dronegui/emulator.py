@@ -52,6 +52,7 @@ from drone_bridge.programs.options import (
     ProgramParser,
     add_address,
     add_bad_network,
+    add_number,
     add_run,
     not_negative,
     port,
@@ -498,7 +499,7 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
         default=DEFAULT_NAVDATA_SOURCE_PORT,
         help="where it is sent from, if that is free; 0 takes any (%(default)s)",
     )
-    navdata.add_argument("--navdata-rate", type=positive, default=15.0, help="per second (%(default)s)")
+    add_number(navdata, "--navdata-rate", 15.0, "per second")
     navdata.add_argument(
         "--bootstrapped", action="store_true", help="ask the drone for navdata at the start, before reset is pressed"
     )
@@ -511,11 +512,11 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     )
     navdata.add_argument("--no-navdata", action="store_true", help="send none to the controllers")
     drone = parser.add_argument_group("drone: its configuration")
-    drone.add_argument("--max-tilt", type=positive, default=12.0, help="at full roll or pitch, degrees (%(default)s)")
-    drone.add_argument("--max-yaw-rate", type=positive, default=100.0, help="at full yaw, degrees/s (%(default)s)")
-    drone.add_argument("--max-climb", type=positive, default=0.7, help="at full gas, m/s (%(default)s)")
-    drone.add_argument("--ceiling", type=positive, default=3.0, help="maximum height, m (%(default)s)")
-    drone.add_argument("--gusts", type=not_negative, default=0.0, help="standard deviation, m/s (%(default)s)")
+    add_number(drone, "--max-tilt", 12.0, "at full roll or pitch, degrees")
+    add_number(drone, "--max-yaw-rate", 100.0, "at full yaw, degrees/s")
+    add_number(drone, "--max-climb", 0.7, "at full gas, m/s")
+    add_number(drone, "--ceiling", 3.0, "maximum height, m")
+    add_number(drone, "--gusts", 0.0, "standard deviation, m/s", not_negative)
     add_run(
         parser,
         seed_of="gusts, losses and reordering",

@@ -84,6 +84,11 @@ def add_choice(group: Any, flag: str, default: Enum, what: str, **more: Any) -> 
     )
 
 
+def add_number(group: Any, flag: str, default: float, meaning: str, of: Callable[[str], float] | None = None) -> None:
+    """Add an option for a number, above 0 unless `of` reads others."""
+    group.add_argument(flag, type=of or positive, default=default, help=f"{meaning} (%(default)s)")
+
+
 def add_run(
     parser: argparse.ArgumentParser,
     *,

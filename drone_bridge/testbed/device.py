@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """The testbed's side of a conversation with an autopilot: constants, then frames and answers in turns.
 
-    conversation = Conversation(drone, Dialect())
-    send(conversation.opening())
+    turns = AutopilotTurns(drone, Dialect())
+    send(turns.opening())
     while ...:
-        for piece in conversation.next_frame(now_s):
+        for piece in turns.next_frame(now_s):
             send(piece)
-        conversation.receive_data(received)
-        conversation.next_event(now_s)  # the drone flies by the answer
+        turns.receive_data(received)
+        turns.next_event(now_s)  # the drone flies by the answer
 
 Nothing is sent while an answer is pending, as simulated time stands still meanwhile.
 """
@@ -57,26 +57,21 @@ class Dialect:
     has_negative_gravity: bool = False  # as announced by some testbeds
     sends_in_pieces: bool = False  # field by field
 
-    def constants_of(self, vehicle: TestbedDrone) -> Constants:
-        """Return the constants as this dialect announces them."""
-        constants = vehicle.constants
-        return replace(constants, gravity=-abs(constants.gravity)) if self.has_negative_gravity else constants
 
-
-class Conversation:
-    """The conversation with one autopilot. Bytes and times (s) are passed in.
+class AutopilotTurns:
+    """The turns of one autopilot and a drone. Bytes and times (s) are passed in.
 
     Every method raises LocalProtocolError for frames that can't be encoded.
     """
 
     def __init__(
         self,
-        vehicle: TestbedDrone,
+        drone: TestbedDrone,
         dialect: Dialect,
         answer_timeout_s: float = math.inf,
         limits: Limits | None = None,
     ) -> None:
-        self._vehicle = vehicle
+        self._drone = drone
         self._dialect = dialect
         #: Answers that take longer are not followed. Testbeds wait forever.
         self.answer_timeout_s = answer_timeout_s
@@ -88,7 +83,10 @@ class Conversation:
 
     def opening(self) -> bytes:
         """Return the encoded constants, which are sent first."""
-        return self._protocol.send(self._dialect.constants_of(self._vehicle))
+        constants = self._drone.constants
+        if self._dialect.has_negative_gravity:
+            constants = replace(constants, gravity=-abs(constants.gravity))
+        return self._protocol.send(constants)
 
     @property
     def awaits_answer(self) -> bool:
@@ -96,7 +94,7 @@ class Conversation:
 
     def next_frame(self, now_s: float) -> list[memoryview]:
         """Return the next frame in the pieces to send; none while an answer is pending or there is no frame."""
-        if self.awaits_answer or (frame := self._vehicle.sense()) is None:
+        if self.awaits_answer or (frame := self._drone.sense()) is None:
             return []
         pieces = self._protocol.send_in_pieces(frame)
         self._asked_s = now_s
@@ -112,7 +110,7 @@ class Conversation:
     def next_event(self, now_s: float) -> MotionParameters | ConnectionClosed | NeedData:
         """Return the answer to the frame, ConnectionClosed when the autopilot has left, or NEED_DATA.
 
-        The vehicle follows an answer that is not late. Raises RemoteProtocolError.
+        The drone follows an answer that is not late. Raises RemoteProtocolError.
         """
         event = self._protocol.next_event()
         if isinstance(event, MotionParameters):
@@ -120,7 +118,7 @@ class Conversation:
             took_s, self._asked_s = now_s - self._asked_s, None
             self.answers += 1
             if took_s <= self.answer_timeout_s:
-                self._vehicle.fly(event)
+                self._drone.fly(event)
             else:
                 self.late_answers += 1
         return event

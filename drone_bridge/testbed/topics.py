@@ -159,13 +159,6 @@ def body_from_testbed_rates(pitch: float, roll: float, yaw: float) -> BodyRates:
     return BodyRates(roll, pitch, 0.0 - yaw)
 
 
-def body_from_testbed_velocity(
-    ahead: float, right: float, up: float, yaw_rate: float
-) -> tuple[float, float, float, float]:
-    """Return linear x, y, z and angular z of a levelled body for what the testbed counts to the right."""
-    return ahead, 0.0 - right, up, 0.0 - yaw_rate
-
-
 # Commands.
 
 
@@ -245,8 +238,8 @@ def command_from_motion_parameters(motion: MotionParameters, unit: AngleUnit) ->
 def twist_from_velocity(ahead: float, right: float, up: float, yaw_rate: float) -> Twist:
     """Return a cmd_vel for a velocity, m/s and rad/s, in the testbed's levelled axes."""
     twist = Twist()
-    linear, angular = twist.linear, twist.angular
-    linear.x, linear.y, linear.z, angular.z = body_from_testbed_velocity(ahead, right, up, yaw_rate)
+    twist.linear.x, twist.linear.y, twist.linear.z = ahead, 0.0 - right, up
+    twist.angular.z = 0.0 - yaw_rate
     return twist
 
 

@@ -15,7 +15,6 @@ import math
 import sys
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
 from enum import Enum
 
 from drone_bridge.motion.wind import NO_ROTATION, WindRotation
@@ -28,10 +27,10 @@ from drone_bridge.programs.options import (
     ProgramParser,
     add_address,
     add_choice,
+    add_number,
     add_run,
     count,
     not_negative,
-    positive,
     read_by,
     triple,
 )
@@ -45,7 +44,7 @@ from drone_bridge.testbed.codec import (
     Constants,
     TestbedConnection,
 )
-from drone_bridge.testbed.device import Airframe, Conversation, Dialect
+from drone_bridge.testbed.device import Airframe, AutopilotTurns, Dialect
 from drone_bridge.testbed.emulator.world import COLUMNS, Flight, Scenario, SimulatedDrone, StereoCamera, World
 from drone_bridge.wire.events import ProtocolError
 
@@ -61,29 +60,28 @@ class FaultKind(str, Enum):
     GARBAGE = "garbage"  # not a number where the frame's floats belong
 
 
-@dataclass(frozen=True, slots=True)
-class Setup:
-    """What all conversations have in common."""
-
-    scenario: Scenario
-    dialect: Dialect
-    steps: float  # after which the flight is over, may be infinite
-    realtime: bool
-    until_reached: bool
-    fault: Fault[FaultKind] | None
-
-
 class AutopilotSession:
     """One flight with one autopilot."""
 
     def __init__(
-        self, setup: Setup, stream: TcpStream, cancellation: Cancellation, trajectory: TrajectoryFile | None
+        self,
+        options: argparse.Namespace,
+        scenario: Scenario,
+        stream: TcpStream,
+        cancellation: Cancellation,
+        trajectory: TrajectoryFile | None,
     ) -> None:
-        self._setup = setup
+        self._options = options
         self._stream = stream
         self._cancellation = cancellation
-        self._drone = SimulatedDrone(setup.scenario, trajectory)
-        self._conversation = Conversation(self._drone, setup.dialect)
+        self._step_s = scenario.step
+        self._most_steps = min(
+            math.inf if options.steps is None else options.steps,
+            math.inf if options.duration is None else round(options.duration * options.rate),
+        )
+        self._drone = SimulatedDrone(scenario, trajectory)
+        dialect = Dialect(options.layout, options.angle_unit, options.negative_gravity, options.default_sockets)
+        self._conversation = AutopilotTurns(self._drone, dialect)
 
     @property
     def steps(self) -> int:
@@ -100,7 +98,7 @@ class AutopilotSession:
 
         Raises ProtocolError and LinkError, LinkCancelledError among them.
         """
-        if self._setup.dialect.sends_in_pieces:
+        if self._options.default_sockets:
             self._stream.wait_for_acknowledgements()
         else:  # for autopilots that send an answer in pieces, with Nagle's algorithm on
             self._stream.acknowledge_at_once()
@@ -114,13 +112,13 @@ class AutopilotSession:
             if self.flight.has_left_the_world:
                 say("the drone has left the world")
                 return False
-            if self._setup.realtime:
-                rate.wait(self._setup.scenario.step)
+            if self._options.realtime:
+                rate.wait(self._step_s)
         return True
 
     def _is_over(self) -> bool:
-        reached = self._setup.until_reached and self.flight.reached_at is not None
-        return reached or self.steps >= self._setup.steps
+        reached = self._options.until_reached and self.flight.reached_at is not None
+        return reached or self.steps >= self._most_steps
 
     def _send_frame(self, fault: Fault[FaultKind] | None) -> None:
         pieces = self._conversation.next_frame(time.monotonic())
@@ -132,7 +130,7 @@ class AutopilotSession:
 
     def _send_faulty(self, kind: FaultKind, data: bytes) -> None:
         if kind is FaultKind.GARBAGE:
-            floats = len(self._setup.dialect.layout.floats)
+            floats = len(self._options.layout.floats)
             self._stream.send_all(data[: -len(_NAN_FLOAT32) * floats] + floats * _NAN_FLOAT32)
             return
         self._stream.send_all(data[: len(data) // 2])
@@ -155,14 +153,14 @@ FAREWELL_S = 0.2  # how long an autopilot gets to close its side as well
 
 
 def serve(
-    setup: Setup,
+    options: argparse.Namespace,
+    scenario: Scenario,
     link: TcpListener | TcpConnector,
     cancellation: Cancellation,
-    once: bool,
     trajectory: TrajectoryFile | None,
 ) -> bool:
     """Fly with one autopilot after the other until a flight is over; return whether its target was reached."""
-    fault = setup.fault
+    fault = options.fault
     while True:
         try:
             stream = link.open()
@@ -170,35 +168,35 @@ def serve(
             return False
         say(f"connected to {stream.peer}")
         started = time.monotonic()
-        conversation = AutopilotSession(setup, stream, cancellation, trajectory)
+        session = AutopilotSession(options, scenario, stream, cancellation, trajectory)
         over = False
         try:
-            over = conversation.run(fault)
+            over = session.run(fault)
         except LinkCancelledError:
             over = True
         except (ProtocolError, LinkError) as error:
             say(str(error))
         stream.leave(b"", FAREWELL_S)
-        flight = conversation.flight
+        flight = session.flight
         say(
-            f"ended: {conversation.steps} steps, {flight.state.time:.2f} simulated s, "
+            f"ended: {session.steps} steps, {flight.state.time:.2f} simulated s, "
             f"{time.monotonic() - started:.2f} wall s, smallest distance {flight.smallest_distance:.2f} m"
         )
-        if over or once:
+        if over or options.once:
             return flight.reached_at is not None
-        if conversation.steps:
+        if session.steps:
             link.backoff.reset()
         fault = None
 
 
 def fly(options: argparse.Namespace, cancellation: Cancellation, stack: contextlib.ExitStack) -> int:
     """Fly until the end; return the exit code. Raises ValueError, OSError, ProtocolError and LinkError."""
-    setup = make_setup(options)
+    scenario = make_scenario(options)
     trajectory = TrajectoryFile.wanted(options.trajectory, COLUMNS, stack)
     link = make_link(options, cancellation)
     stack.callback(link.close)
-    reached = serve(setup, link, cancellation, options.once, trajectory)
-    return int(setup.until_reached and not reached)
+    reached = serve(options, scenario, link, cancellation, trajectory)
+    return int(options.until_reached and not reached)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -206,13 +204,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return run_program("testbed", fly, parse(arguments))
 
 
-def make_setup(options: argparse.Namespace) -> Setup:
-    """Build the setup from command line options. Raises ValueError and ProtocolError."""
+def make_scenario(options: argparse.Namespace) -> Scenario:
+    """Return the drone and its world. Raises ValueError and ProtocolError for what can't be."""
     unit = 1.0 if options.angle_unit is AngleUnit.DEGREES else math.radians(1)
-    steps = min(
-        math.inf if options.steps is None else options.steps,
-        math.inf if options.duration is None else round(options.duration * options.rate),
-    )
     constants = Constants(
         horizontal_angle_of_view=options.hfov * unit,
         vertical_angle_of_view=options.vfov * unit,
@@ -228,25 +222,18 @@ def make_setup(options: argparse.Namespace) -> Setup:
         max_yaw_rate=options.max_rate * unit,
     )
     TestbedConnection(options.layout, options.angle_unit).send(constants)  # complain now, not to each autopilot
-    dialect = Dialect(options.layout, options.angle_unit, options.negative_gravity, options.default_sockets)
-    scenario = Scenario(
-        world=World.random(
-            options.seed,
-            options.obstacles,
-            target=options.target,
-            wind=options.wind,
-            wind_rotation=options.wind_rotation,
-        ),
-        airframe=Airframe(options.mass, options.gravity, options.drag),
-        camera=StereoCamera(options.width, options.height, options.hfov, options.vfov, options.separation),
-        constants=constants,
-        angle_unit=options.angle_unit,
+    turned = options.wind_rotation
+    return Scenario(
+        World.random(options.seed, options.obstacles, target=options.target, wind=options.wind, wind_rotation=turned),
+        Airframe(options.mass, options.gravity, options.drag),
+        StereoCamera(options.width, options.height, options.hfov, options.vfov, options.separation),
+        constants,
+        options.angle_unit,
         step=1 / options.rate,
         gusts=options.gusts,
         seed=options.seed,
         restart_every=options.restart_every,
     )
-    return Setup(scenario, dialect, steps, options.realtime, options.until_reached, options.fault)
 
 
 def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
@@ -280,17 +267,15 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     camera = parser.add_argument_group("camera")
     camera.add_argument("--width", type=int, default=200, help="pixels (%(default)s)")
     camera.add_argument("--height", type=int, default=200, help="pixels (%(default)s)")
-    camera.add_argument("--hfov", type=float, default=120.0, help="horizontal angle of view, degrees (%(default)s)")
-    camera.add_argument("--vfov", type=float, default=120.0, help="vertical angle of view, degrees (%(default)s)")
-    camera.add_argument("--separation", type=not_negative, default=0.25, help="of the pinholes, m (%(default)s)")
+    add_number(camera, "--hfov", 120.0, "horizontal angle of view, degrees", float)
+    add_number(camera, "--vfov", 120.0, "vertical angle of view, degrees", float)
+    add_number(camera, "--separation", 0.25, "of the pinholes, m", not_negative)
     drone = parser.add_argument_group("drone")
-    drone.add_argument("--mass", type=positive, default=1.0, help="kg (%(default)s)")
-    drone.add_argument("--gravity", type=not_negative, default=9.81, help="m/s^2, positive downwards (%(default)s)")
-    drone.add_argument("--drag", type=not_negative, default=0.2, help="N per m/s of air speed (%(default)s)")
-    drone.add_argument("--max-thrust", type=not_negative, default=25.0, help="announced, not enforced, N (%(default)s)")
-    drone.add_argument(
-        "--max-rate", type=not_negative, default=720.0, help="announced, not enforced, degrees/s (%(default)s)"
-    )
+    add_number(drone, "--mass", 1.0, "kg")
+    add_number(drone, "--gravity", 9.81, "m/s^2, positive downwards", not_negative)
+    add_number(drone, "--drag", 0.2, "N per m/s of air speed", not_negative)
+    add_number(drone, "--max-thrust", 25.0, "announced, not enforced, N", not_negative)
+    add_number(drone, "--max-rate", 720.0, "announced, not enforced, degrees/s", not_negative)
     world = parser.add_argument_group("world")
     world.add_argument(
         "--obstacles", type=count, default=0, help="number of grey spheres that may hide the target (%(default)s)"
@@ -306,7 +291,7 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
         metavar="'X Y Z'|'T X Y Z, ...'",
         help="how the wind turns the drone about the world's axes, degrees/s; linear between points in time, s (none)",
     )
-    world.add_argument("--gusts", type=not_negative, default=0.0, help="standard deviation, m/s (%(default)s)")
+    add_number(world, "--gusts", 0.0, "standard deviation, m/s", not_negative)
     run = add_run(
         parser,
         seed_of="target, obstacles, wind and gusts",

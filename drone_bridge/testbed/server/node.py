@@ -29,7 +29,7 @@ from drone_bridge.ros.tcp_link_node import TcpLinkNode
 from drone_bridge.ros.topics import latched, newest
 from drone_bridge.testbed import topics as translate
 from drone_bridge.testbed.codec import NEED_DATA, AngleUnit, AttitudeLayout, ConnectionClosed
-from drone_bridge.testbed.device import Conversation, Dialect, FlightLimits, LevelVelocity, ModelledFlight
+from drone_bridge.testbed.device import AutopilotTurns, Dialect, FlightLimits, LevelVelocity, ModelledFlight
 from drone_bridge.testbed.server.drone import ATTITUDE_TIMEOUT_S, FrameSynchronizer, RosDrone
 from drone_bridge.testbed.topics import ANGLE_UNIT, SIDES, WIRE_LOG_IMAGES, Command, attitude_layout
 from drone_bridge.wire.events import LocalProtocolError
@@ -499,7 +499,7 @@ class TestbedServer(TcpLinkNode):
 
     def converse(self, stream: TcpStream) -> None:
         """Send frames and publish the answers to them."""
-        conversation = Conversation(self._drone, self._dialect)
+        conversation = AutopilotTurns(self._drone, self._dialect)
         self._drone.start_over()
         self._has_opened = self._new_constants = False
         self._idle_since_s = time.monotonic()  # since the autopilot's last answer
@@ -522,7 +522,7 @@ class TestbedServer(TcpLinkNode):
             self._watchdog.release()
             stream.leave(b"", _LEAVE_TIMEOUT_S)
 
-    def _receive_answer(self, conversation: Conversation) -> bool:
+    def _receive_answer(self, conversation: AutopilotTurns) -> bool:
         """Handle the autopilot's answer, if it has arrived; return whether the autopilot is still connected."""
         now_s = time.monotonic()
         late_before, limited_before = conversation.late_answers, self._drone.limited
@@ -545,7 +545,7 @@ class TestbedServer(TcpLinkNode):
             self.statistics.liveness.heard()  # no answer is due
         return True
 
-    def _send_frame(self, stream: TcpStream, conversation: Conversation) -> None:
+    def _send_frame(self, stream: TcpStream, conversation: AutopilotTurns) -> None:
         """Send the next frame unless an answer is pending. Raises LinkError if there has been none for too long."""
         if self._new_constants:
             raise LinkError("The drone's properties have changed, and a testbed announces them once: reconnecting.")
