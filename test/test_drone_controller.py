@@ -195,18 +195,6 @@ def test_unusable_frames_are_logged_and_survived(ros):
         assert process.count_lines("searching") == 0
 
 
-def test_a_flood_of_bad_frames_logs_only_a_few_lines(ros):
-    with controller() as process:
-        pilot = Pilot(ros)
-        pilot.state_after()
-        for _ in range(50):
-            pilot.publish(left_image_raw={"encoding": "holographic"})
-        # Room for a line comes back with time, and the line tells of those that were suppressed.
-        pilot.publish_until(lambda: process.count_lines("lines suppressed"), "a line for many", imu_data={"w": 0.0})
-        assert process.count_lines("A frame can't be used") < 10
-        assert pilot.state_after().state == "searching"
-
-
 @pytest.mark.parametrize(
     ("field", "value"),
     [

@@ -2,7 +2,6 @@
 """dronegui_bridge as a process, between real DDS and a real UDP socket."""
 
 import math
-import re
 from collections import deque
 
 import pytest
@@ -352,16 +351,3 @@ def test_empty_messages_press_buttons_too(ros, peer):
 
 
 # Parameters.
-
-
-@pytest.mark.parametrize(
-    ("parameters", "sentence"),
-    [
-        ({"role": "listen"}, "role is 'listen', and has to be one of connect."),
-        ({"port": 0}, "port"),
-    ],
-)
-def test_it_does_not_start_with_an_invalid_parameter(parameters, sentence):
-    with Process.node("dronegui_bridge", **parameters) as process:
-        process.wait_for_line(f"ERROR.*{re.escape(sentence)}")
-        assert "Traceback" not in process.output

@@ -143,23 +143,6 @@ def test_reset_brings_navdata_and_with_it_landings(emulate, navdata):
     navdata.state(0)
 
 
-def test_a_controller_keeps_a_height_by_navdata(emulate, navdata):
-    """As those clients do that were written against the real one: by what the drone says, and nothing else."""
-    drone, controller = emulate("--navdata-port", navdata.number)
-    controller.press("reset")
-    navdata.state(2)
-    controller.press("take_off")
-    navdata.state(4)
-    wanted_mm, kept = 2000, 0
-    while kept < 15:
-        missing_mm = wanted_mm - navdata.demo()["altitude"]
-        kept = kept + 1 if abs(missing_mm) < 50 else 0
-        controller.send(hover=False, gas=max(-1.0, min(1.0, missing_mm / 500)))
-    controller.press("take_off")
-    navdata.state(2)
-    drone.wait_for_line("^landing -> landed")
-
-
 def test_navdata_is_sent_from_its_port_or_from_another_if_that_is_in_use(emulate, navdata):
     taken = NavdataPort()
     options = ("--navdata-source-port", taken.number, "--navdata-port", navdata.number, "--bootstrapped")
@@ -191,12 +174,6 @@ def test_a_bad_network_lets_packets_be_overtaken():
     overtaken = sum(later < earlier for earlier, later in itertools.pairwise(arrived))
     assert overtaken == pytest.approx(230, abs=50)
     assert arrived == carried(1, 0.0, 0.3) != carried(2, 0.0, 0.3)
-
-
-def test_it_ends_after_its_duration(emulate):
-    drone, _ = emulate("--duration", "0.2", "--rate", "50")
-    assert drone.wait() == 0
-    drone.wait_for_line("^ended: t=0.2 s, landed")
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])

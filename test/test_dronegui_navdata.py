@@ -88,21 +88,6 @@ def test_the_flight_state_is_in_the_upper_half_of_ctrl_state():
 # What other versions of it send.
 
 
-def test_missing_fields_are_not_invented():
-    assert receive({"type": "demo", "altitude": 700}) == Demo(altitude=700.0)
-
-
-def test_unknown_fields_are_ignored():
-    assert receive({"type": "demo", "theta": 1, "wind": {"x": [1]}}) == Demo(theta=1.0)
-    feature = {"xc": 1, "yc": 2, "width": 3, "height": 4, "orientation_angle": 90.0}
-    assert receive({"type": "visiondetect", "features": [feature]}) == VisionDetect((Feature(1, 2, 3, 4),))
-
-
-def test_unknown_blocks_are_passed_on():
-    event = receive({"type": "vision", "body_v": {"x": 1.0, "y": 2.0, "z": 3.0}})
-    assert event == OtherNavdata("vision", {"body_v": {"x": 1.0, "y": 2.0, "z": 3.0}})
-
-
 def test_blocks_without_a_type_are_recognised_by_their_unique_fields():
     """The oldest version of the GUI does not send it."""
     for datagram in DATAGRAMS[:2]:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from builtin_interfaces.msg import Time
 from nav_msgs.msg import Odometry
-from sensor_msgs.msg import BatteryState, Range
+from sensor_msgs.msg import Range
 
 from drone_bridge.dronegui.codec import (
     NEED_DATA,
@@ -123,18 +123,6 @@ def test_variances_grow_with_distance_and_with_each_gap():
     assert pose.variance > 100
 
 
-@pytest.mark.parametrize("missing", ["phi", "theta", "psi", "altitude", "vx", "vy"])
-def test_incomplete_navdata_gives_no_odometry(missing):
-    assert walk(0.0, **{missing: None}) is None
-
-
-def test_odometry_marks_what_it_does_not_know():
-    message = TRANSLATION.odometry(walk(0.0), STAMP)
-    assert (message.header.frame_id, message.child_frame_id) == ("d1/odom", "d1/base_link")
-    assert all(message.pose.covariance[7 * axis] > 0 for axis in (2, 3, 4, 5))
-    assert [message.twist.covariance[7 * axis] for axis in (2, 3, 4, 5)] == [1e6] * 4
-
-
 def test_a_captured_flight_ends_where_its_velocities_lead():
     connection, dead_reckoning, x, y = ControllerConnection(), DeadReckoning(), 0.0, 0.0
     for datagram in CAPTURE.read_bytes().splitlines():
@@ -171,21 +159,8 @@ def test_numbers_that_do_not_fit_the_wire_are_left_out(nonsense):
     ReceiverConnection().send(block)
 
 
-def test_integer_fields_are_written_as_integers():
-    block = from_topics(FlightState.LANDED, altitude=Range(range=1.2504), battery_state=BatteryState(percentage=0.5))
-    assert ReceiverConnection().send(block) == (
-        b'{"type":"demo","ctrl_state":131072,"vbat_flying_percentage":50,"altitude":1250}'
-    )
-
-
 def test_odometry_counts_where_no_other_topic_says_anything():
     odometry = TRANSLATION.odometry(walk(0.0, **LEVEL | {"altitude": 3000.0, "vx": 250.0}), STAMP)
     assert from_topics(odom=odometry) == Demo(**{**LEVEL, "altitude": 3000, "vx": 250.0})
     assert from_topics(odom=odometry, altitude=Range(range=1.0)).altitude == 1000
     assert from_topics(odom=odometry, altitude=Range(range=math.inf)).altitude == 3000
-
-
-def test_detections_without_a_position_are_left_out():
-    message = TRANSLATION.detections(VisionDetect((Feature(1, 2, 3, 4), Feature(5, 6, 7, 8))), STAMP)
-    message.detections[0].center_x = math.nan
-    assert TRANSLATION.wire_detections(message) == VisionDetect((Feature(5.0, 6.0, 7.0, 8.0),))

@@ -3,7 +3,6 @@
 
 import math
 import signal
-import socket
 import time
 from types import SimpleNamespace
 
@@ -382,13 +381,3 @@ def test_strangers_and_late_packets_change_nothing(ros, serve, operator):
     stranger = serve(allowed_peers=["192.0.2.1"])
     operator.say({"seq": 1, "state": {"hover": False, "pitch": -1.0}})
     stranger.wait_for_line("was refused: it is not in allowed_peers")
-
-
-def test_a_port_in_use_is_reported_and_a_source_port_in_use_replaced(serve, operator):
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as taken:
-        taken.bind(("127.0.0.1", 0))
-        port = taken.getsockname()[1]
-        with Process.node("dronegui_server", port=port, navdata_source_port=0) as node:
-            node.wait_for_line(f"ERROR.*Can't listen on 127.0.0.1:{port}: Address already in use")
-        with Process.node("dronegui_server", port=0, navdata_source_port=port) as node:
-            node.wait_for_line(rf"127.0.0.1:{port}: Address already in use. Navdata goes out from port \d+ instead")

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Commands as controls: each sign with its physical meaning."""
 
-import math
-
 from hypothesis import given
 from hypothesis import strategies as st
 from twists import twist
@@ -12,12 +10,9 @@ from drone_bridge.dronegui.topics import (
     HOVER,
     FullScale,
     controls_from_twist,
-    drone_gui_state,
     is_zero,
     twist_from_controls,
-    with_buttons,
 )
-from drone_bridge.ros.time import time_from_seconds
 
 SHARES = FullScale(1.0, 1.0, 1.0, 1.0)
 
@@ -36,12 +31,6 @@ def test_up_climbs():
 
 def test_a_left_turn_is_negative_on_the_wire():
     assert controls_from_twist(twist(left_turn=0.5), SHARES) == (Controls(hover=False, yaw=-0.5), True)
-
-
-def test_full_scale_is_the_command_for_full_deflection():
-    controls, was_within = controls_from_twist(twist(2.0, -1.0, 0.35, math.pi), FullScale(4.0, 2.0, math.pi, 0.7))
-    assert controls == Controls(hover=False, roll=0.25, pitch=-1.0, yaw=-1.0, gas=0.5)
-    assert was_within
 
 
 def test_deflections_are_clamped():
@@ -66,14 +55,6 @@ finite = st.floats(allow_nan=False, allow_infinity=False)
 def test_every_finite_command_can_be_sent(forward, left, up, left_turn, full):
     controls, _ = controls_from_twist(twist(forward, left, up, left_turn), FullScale(full, full, full, full))
     ControllerConnection().send(controls)
-
-
-def test_a_packet_as_a_message():
-    controls = with_buttons(Controls(hover=True, roll=0.1, pitch=0.2, yaw=0.3, gas=0.4), frozenset({"reset"}))
-    message = drone_gui_state(7, controls, time_from_seconds(1.5))
-    assert (message.seq, message.header.stamp.sec) == (7, 1)
-    assert (message.take_off, message.reset, message.hover) == (False, True, True)
-    assert (message.roll, message.pitch, message.yaw, message.gas) == (0.1, 0.2, 0.3, 0.4)
 
 
 # The other way round.

@@ -66,20 +66,6 @@ def test_a_flight_is_take_off_a_square_and_landing():
     assert world.calls == [Call("takeoff"), *[GO, HOVER] * 4, Call("land"), GO]
 
 
-def test_times_count_from_the_answers():
-    log = World().run().log
-    (took_off, _), (went, _), (flew, _) = log[:3]
-    assert went - took_off == pytest.approx(ANSWER_S + PARAMETERS.take_off_time, abs=TICK_S + 0.01)
-    assert flew - went == pytest.approx(ANSWER_S, abs=TICK_S + 0.01)
-    stopped = next(time for time, entry in log if entry == HOVER)
-    assert stopped - flew == pytest.approx(PARAMETERS.leg_time, abs=TICK_S + 0.01)
-
-
-def test_nothing_is_commanded_before_hover_is_released():
-    world = World().run(ANSWER_S + PARAMETERS.take_off_time + ANSWER_S)
-    assert world.velocities == []
-
-
 def test_a_refused_takeoff_is_tried_again():
     world = World()
     world.refused["takeoff"] = 2

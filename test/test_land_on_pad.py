@@ -16,7 +16,6 @@ from drone_bridge.telemetry.emulator.scene import PAD_HEIGHT
 
 pytestmark = pytest.mark.slow
 
-LANDING = (LandState.DESCENDING, LandState.COMMITTED, LandState.LANDED)
 LEVEL = np.eye(3)
 
 
@@ -68,13 +67,6 @@ def test_it_finds_a_pad_far_out_of_sight():
     assert {decision.reason for decision in flight.decisions[:-1]} == {"pad not seen", "pad not found yet"}
     assert all(decision.distance is None for decision in flight.decisions[:-1])
     assert flight.land().is_good
-
-
-def test_a_standing_drone_takes_off_and_is_not_mistaken_for_a_landed_one():
-    flight = PadFlight(starts_on_ground=True)
-    assert flight.advance().state is LandState.SEARCHING
-    flight.until(lambda decision: decision.state in LANDING)
-    assert max(flight.heights) > 2
 
 
 # When the pad is lost.

@@ -223,38 +223,6 @@ def test_a_flood_of_commands_does_not_hold_it_up(emulate, bridge):
         assert time.monotonic() - started < 15
 
 
-def test_it_can_be_commanded_and_stopped_when_it_cannot_keep_up(emulate, bridge):
-    drone = emulate("--no-images", "--speed", "100000")
-    bridge.receive()
-    bridge.send(thrust=1.0)
-    drone.wait_for_line("^commanded from ")
-    assert drone.stop() == 0
-
-
-def test_leading_the_rover_does_not_redirect_the_telemetry(emulate, free_port):
-    drone = emulate("--no-images", "--rover", "follow", "--rover-port", "0", "--speed", "4", port=free_port)
-    port = int(drone.wait_for_line(r"^rover telemetry on 127\.0\.0\.1:(\d+)$")[1])
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as rover:
-        rover.connect(("127.0.0.1", port))
-        for _ in range(20):
-            rover.send(rover_document(3.0, 1.0))
-            time.sleep(0.02)  # so that they arrive in several frames
-    drone.wait_for_line(r"rover x=3\.00 y=1\.00 m$")
-    assert drone.count_lines("Nobody listens") == 1
-
-
-def test_a_late_peer_gets_telemetry_too(emulate, free_port):
-    drone = emulate("--no-images", port=free_port)
-    drone.wait_for_line(rf"^Nobody listens at 127\.0\.0\.1:{free_port}\.$")
-    late = Bridge(free_port)
-    assert isinstance(late.receive(), DroneTelemetry)
-    late.send(thrust=1.0)
-    drone.wait_for_line("^commanded from ")
-    late.close()
-    assert drone.stop() == 0
-    assert drone.count_lines("Nobody listens") <= 2, "said once, until somebody is there"
-
-
 @pytest.mark.parametrize(
     ("kind", "error"),
     [
@@ -305,15 +273,3 @@ def test_any_number_of_signals_ends_it_cleanly(emulate, bridge, number):
     drone.send(number)
     assert drone.wait() == 0
     assert drone.count_lines("Traceback|KeyboardInterrupt") == 0
-
-
-def test_a_signal_before_a_landing_leaves_1(emulate, bridge):
-    drone = emulate("--until-landed", "--no-images")
-    bridge.receive()
-    assert drone.stop() == 1
-
-
-def test_a_rover_port_in_use_is_reported(bridge):
-    with Process.module(MODULE, "--rover-port", bridge.port) as drone:
-        assert drone.wait() == 2
-        drone.wait_for_line(rf"^landing: Can't listen on 127\.0\.0\.1:{bridge.port}: Address already in use")

@@ -11,7 +11,7 @@ from pad_flight import PATTERNS, PadFlight
 
 from drone_bridge.controllers.land_on_pad.pilot import PadSighting
 from drone_bridge.motion.matrices import rotation_from_angles
-from drone_bridge.telemetry.emulator.scene import MARKER_DICTIONARY, MARKERS, PAD_HEIGHT, DownwardCamera, Scene, jpeg
+from drone_bridge.telemetry.emulator.scene import PAD_HEIGHT, DownwardCamera, Scene, jpeg
 from drone_bridge.vision.marker_detector import MarkerDetector
 from drone_bridge.vision.markers import MarkerParameters
 from drone_bridge.vision.pinhole import Pinhole
@@ -46,13 +46,6 @@ def located(offset, angles=(0.0, 0.0, 0.0)):
     return DETECTOR.locate(markers, PINHOLE, rotation_from_angles(*angles))
 
 
-def test_the_defaults_are_what_the_emulated_pad_has_on_it():
-    defaults = MarkerParameters()
-    assert defaults.marker_dictionary == MARKER_DICTIONARY
-    assert defaults.marker_ids == tuple(marker.identity for marker in MARKERS)
-    assert defaults.marker_sides == tuple(marker.side for marker in MARKERS)
-
-
 @pytest.mark.parametrize(
     "offset",
     [(0, 0, -0.4), (0.05, -0.08, -0.5), (0.2, 0.1, -1), (-0.3, 0.5, -2), (0.3, -0.6, -3), (0, 0, -5), (0, 0, -7)],
@@ -80,13 +73,6 @@ def test_an_impossible_attitude_is_noticed():
     assert DETECTOR.locate(markers, PINHOLE, rotation_from_angles(0.0, 0.0, 0.0)) is not None
     assert DETECTOR.locate(markers, PINHOLE, rotation_from_angles(0.6, 0.5, 0.0)) is None
     assert DETECTOR.locate(markers, PINHOLE, rotation_from_angles(math.pi, 0.0, 0.0)) is None  # on its back
-
-
-def test_ground_without_a_pad_shows_none():
-    for seed in range(5):
-        image = decoded(jpeg(scene(seed).render(np.array([50.0, 0, 4]), np.eye(3), np.zeros(2))))
-        assert DETECTOR.detect(image) == {}
-    assert DETECTOR.locate({}, PINHOLE, np.eye(3)) is None
 
 
 def test_markers_of_others_and_markers_seen_twice_do_not_count():

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from drone_bridge.testbed.device import DroneState, rotation_from_testbed_angles
-from drone_bridge.testbed.emulator.world import RED, Sphere, StereoCamera
+from drone_bridge.testbed.emulator.world import Sphere, StereoCamera
 
 
 def at(position=(0, 0, 0), heading=0.0, pitch=0.0, roll=0.0):
@@ -75,45 +75,6 @@ def test_every_pixel_is_what_tracing_its_ray_gives(width, height, horizontal, ve
             assert unsure.mean() < 0.01
             coloured += np.count_nonzero((image != 255).any(axis=2))
     assert coloured > 0
-
-
-def centroid(image, colour=RED):
-    rows, columns = np.nonzero((image == colour).all(axis=2))
-    return columns.mean(), rows.mean()
-
-
-@pytest.mark.parametrize(
-    ("centre", "horizontally", "vertically"),
-    [((2, 0, -5), 1, 0), ((-2, 0, -5), -1, 0), ((0, 2, -5), 0, -1), ((0, -2, -5), 0, 1)],
-)
-def test_right_is_right_and_below_is_below(centre, horizontally, vertically):
-    left, right = StereoCamera(100, 100, 90, 90, 0).render(at(), [Sphere(centre, 0.5)])
-    column, row = centroid(left)
-    assert np.sign(round(column - 49.5)) == horizontally
-    assert np.sign(round(row - 49.5)) == vertically
-    assert np.array_equal(left, right)
-
-
-def test_disparity_is_focal_length_times_baseline_over_depth():
-    width, baseline, depth = 2000, 0.25, 4.0
-    left, right = StereoCamera(width, 100, 90, 10, baseline).render(at(), [Sphere((0, 0, -depth), 0.1)])
-    disparity = centroid(left)[0] - centroid(right)[0]
-    assert disparity == pytest.approx(width / 2 * baseline / depth, abs=0.5)
-
-
-def test_images_are_bytes_row_by_row():
-    left, right = StereoCamera(40, 30, 90, 90, 0.25).render(at(), [Sphere((0, 0, -2), 0.5)])
-    for image in (left, right):
-        assert image.shape == (30, 40, 3)
-        assert image.dtype == np.uint8
-        assert image.flags.c_contiguous
-
-
-def test_the_previous_picture_leaves_no_trace():
-    camera = StereoCamera(40, 30, 90, 90, 0.25)
-    camera.render(at(), [Sphere((0, 0, -2), 0.5)])
-    left, _ = camera.render(at(), [])
-    assert (left == 255).all()
 
 
 @pytest.mark.parametrize(

@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 from diagnostic_msgs.msg import DiagnosticArray
 from diagnostics import values_of
-from geometry_msgs.msg import PointStamped, Twist, TwistStamped
+from geometry_msgs.msg import Twist, TwistStamped
 from nav_msgs.msg import Odometry
 from rclpy.qos import DurabilityPolicy, QoSProfile
 from ros_session import RosSession, wait_until
 from sensor_msgs.msg import CameraInfo, CompressedImage, Image, Imu
-from std_msgs.msg import Bool, Float64, String
+from std_msgs.msg import Bool, String
 from telemetry_peer import (
     HOVER,
     ROVER,
@@ -26,7 +26,6 @@ from telemetry_peer import (
     jpeg,
     send_until,
     start_with_peer,
-    without,
 )
 from tf2_msgs.msg import TFMessage
 from twists import twist
@@ -118,57 +117,8 @@ def test_the_imu(running):
     assert message.orientation.w == pytest.approx(0.98185617, abs=1e-7)
 
 
-def test_an_imu_without_acceleration_says_so(running):
-    def make(**values):
-        document = drone(**values)
-        return {**document, "imu": without(document["imu"], "linear_acceleration")}
-
-    message = running.receive(Imu, "imu/data", make, lambda message: message.linear_acceleration.z == 0.0)
-    assert message.linear_acceleration_covariance[0] == -1.0
-    assert message.angular_velocity_covariance[0] == 0.0
-
-
-def test_the_height(running):
-    assert running.receive(Float64, "vertical_velocity").data == -0.1
-    height = running.receive(PointStamped, "height")
-    assert (height.header.frame_id, height.point.z) == ("d1/base_footprint", 5.0)
-
-
-def test_the_velocity(running):
-    message = running.receive(TwistStamped, "velocity")
-    assert message.header.frame_id == "d1/base_stabilized"
-    assert (message.twist.linear.x, message.twist.linear.y, message.twist.linear.z) == (1.0, -0.5, -0.1)
-
-
-def test_the_landing_pad(running):
-    message = running.receive(LandingPad, "landing_pad")
-    assert message.header.frame_id == "d1/base_stabilized"
-    assert message.detected
-    assert (message.offset_x, message.offset_y, message.distance, message.confidence) == (0.5, -0.2, 4.5, 0.85)
-
-
-def test_a_pad_out_of_sight_is_nowhere(running):
-    def make(**values):
-        return drone(landing_pad=None, **values)
-
-    message = running.receive(LandingPad, "landing_pad", make, lambda message: not message.detected)
-    fields = (message.offset_x, message.offset_y, message.distance, message.confidence)
-    assert all(map(math.isnan, fields))
-
-
 def is_of_pad(message):
     return message.transforms[-1].child_frame_id == "d1/landing_pad"
-
-
-def test_the_landing_pad_in_tf(running):
-    level, ground, transform = running.receive(TFMessage, "/tf", wanted=is_of_pad).transforms
-    assert (level.header.frame_id, level.child_frame_id) == ("d1/base_link", "d1/base_stabilized")
-    assert (ground.header.frame_id, ground.child_frame_id) == ("d1/base_stabilized", "d1/base_footprint")
-    assert ground.transform.translation.z == -5.0
-    assert level.header.stamp == ground.header.stamp == transform.header.stamp
-    assert transform.header.frame_id == "d1/base_stabilized"
-    place = transform.transform.translation
-    assert (place.x, place.y, place.z) == (0.5, -0.2, -4.5)
 
 
 def test_a_pad_out_of_sight_is_not_in_tf(running, ros):
@@ -200,13 +150,6 @@ def test_a_pad_out_of_sight_is_not_in_tf(running, ros):
     # What follows is told after all that is told of documents without a pad.
     tell_until(last)
     assert not [time_s for time_s in told_s if first < time_s < last]
-
-
-def test_the_static_transforms(running, ros):
-    message = running.receive(TFMessage, "/tf_static", qos=LATCHED)
-    children = {transform.child_frame_id: transform for transform in message.transforms}
-    assert set(children) == {"d1/altimeter_link", "d1/camera_optical_frame"}
-    assert {transform.header.frame_id for transform in message.transforms} == {"d1/base_link"}
 
 
 @pytest.mark.parametrize("landed", [True, False])
@@ -282,15 +225,6 @@ def stamp_of(message):
     return message.header.stamp.sec, message.header.stamp.nanosec
 
 
-def test_without_a_field_of_view_there_is_a_default(running):
-    def make(**values):
-        document = drone(PICTURE, **values)
-        return {**document, "camera": without(document["camera"], "fov")}
-
-    message = running.receive(CameraInfo, "camera/camera_info", make)
-    assert message.k[0] == pytest.approx(16 / math.tan(math.radians(30)))
-
-
 @pytest.fixture
 def alone(ros):
     """alone(**parameters) starts a bridge whose topics nobody else uses, and returns it with its peer."""
@@ -330,26 +264,6 @@ def test_jpegs_are_decoded_only_for_subscribers(ros, alone):
 
 
 # Commands.
-
-
-@pytest.mark.parametrize(
-    ("asked", "axes"),
-    [
-        ({"up": 1.0}, {"thrust": 1.0}),
-        ({"up": -0.25}, {"thrust": -0.25}),
-        ({"forward": 1.0}, {"pitch": 0.5}),
-        ({"forward": -0.5}, {"pitch": -0.25}),
-        ({"left": 1.0}, {"roll": -0.5}),
-        ({"left": -0.2}, {"roll": 0.1}),
-        ({"left_turn": 1.0}, {"yaw": 0.5}),
-        (
-            {"forward": 7.0, "left": -7.0, "up": -7.0, "left_turn": -7.0},
-            {"thrust": -1.0, "pitch": 0.5, "roll": 0.5, "yaw": -0.5},
-        ),
-    ],
-)
-def test_cmd_vel_is_a_share_of_what_the_wire_allows(ros, peer, asked, axes):
-    command(ros.publisher(Twist, "cmd_vel"), peer, twist(**asked), **axes)
 
 
 def test_full_scale_says_which_cmd_vel_is_full(ros, peer):

@@ -3,14 +3,12 @@
 
 import itertools
 import random
-import socket
 
 import pytest
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 from diagnostics import values_of
 from geometry_msgs.msg import Twist
-from processes import Process
-from ros_session import repeating, wait_until
+from ros_session import wait_until
 from sensor_msgs.msg import CompressedImage, Image, Imu
 from telemetry_peer import (
     HOVER,
@@ -23,7 +21,6 @@ from telemetry_peer import (
     start_with_peer,
     without,
 )
-from twists import twist
 
 PICTURE = jpeg()
 
@@ -87,39 +84,6 @@ def fly(ros, running):
 
 # Documents that are refused.
 
-BROKEN = (  # no more than the log takes at once
-    (b"\xff\x00{", r"The document is not JSON"),
-    (b"", r"The document is not JSON: Input is a zero-length"),
-    (b"[" * 60_000, r"The document is not JSON"),
-    (drone(imu__orientation__roll="x"), r"imu\.orientation\.roll is 'x', and has to be a number"),
-    (drone(b"GIF89a"), r"camera\.image begins with 47 49 46 38, and not as a JPEG"),
-)
-
-
-def test_a_broken_document_is_logged_and_the_next_one_is_taken(ros, running):
-    imus = ros.subscribe(Imu, "imu/data")
-    for document, sentence in BROKEN:
-        running.peer.send(document)
-        running.process.wait_for_line(rf"A document from 127\.0\.0\.1:{running.peer.port} was refused: {sentence}")
-        imus.clear()
-        send_until(running.send, lambda: len(imus), "telemetry after it")
-        running.peer.wait_for_next()
-
-
-def test_a_flood_of_garbage_is_counted_and_does_not_fill_the_log(ros, running, reports):
-    chance = random.Random(1)
-    imus = ros.subscribe(Imu, "imu/data")
-    send_until(running.send, lambda: len(imus), "telemetry before it")
-    for _ in range(50):
-        for _ in range(10):
-            running.peer.send(chance.randbytes(chance.randrange(1, 400)))
-            running.peer.send(b'{"imu": ' + chance.randbytes(20))
-        # What is sent while the bridge is held up waits in its socket, which has no place for all of it.
-        imus.clear()
-        send_until(running.send, lambda: len(imus), "telemetry after some of it")
-    reports.wait(lambda report: values_of(report)["rejected input"] == "1000")
-    assert running.process.count_lines("was refused") < 30
-
 
 def test_limits_of_images_can_be_set():
     process, peer = start_with_peer(max_width=16, max_image_mebibytes=1)
@@ -138,15 +102,6 @@ def test_an_image_that_cannot_be_decoded_costs_only_itself(ros, running, reports
     send_until(lambda: running.send(image=broken), lambda: len(compressed), "the broken one as it is")
     running.process.wait_for_line("An image is cut short before its end; the rest of its document was published")
     reports.wait(lambda report: int(values_of(report)["undecodable images"]) > 0)
-
-
-def test_a_jpeg_of_very_many_scans_is_not_decoded(ros, running):
-    scan = PICTURE.index(b"\xff\xda")
-    bomb = PICTURE[:scan] + 17 * PICTURE[scan:-2] + PICTURE[-2:]
-    raw = ros.subscribe(Image, "camera/image_raw")
-    send_until(lambda: running.send(image=PICTURE), lambda: len(raw), "images")
-    running.send(image=bomb)
-    running.process.wait_for_line("An image has 17 scans, and 16 are allowed")
 
 
 # Loss and reordering.
@@ -275,21 +230,6 @@ def test_documents_of_peers_that_are_not_allowed_are_ignored(allowed, is_taken):
     peer.close()
 
 
-def test_a_second_drone_is_refused_while_the_first_one_talks(ros, running, reports):
-    second = TelemetryPeer(running.peer.bridge_port)
-    try:
-        for _ in range(10):
-            running.send()
-            second.send(drone(timestamp=running.clock.next(), altimeter__altitude=99.0))
-            running.peer.wait_for_next()
-        running.process.wait_for_line(rf"127\.0\.0\.1:{second.port} was refused: .*:{running.peer.port} is connected")
-        assert second.commands == []
-        report = reports.wait(lambda report: values_of(report)["refused peers"] == "10")
-        assert values_of(report)["documents"] == "11", "what is refused is nobody's telemetry"
-    finally:
-        second.close()
-
-
 def test_a_drone_that_comes_back_from_another_port_is_commanded_there(ros, forgetful):
     running = forgetful
     fly(ros, running)
@@ -321,66 +261,4 @@ def test_a_command_to_one_drone_is_not_for_the_one_that_takes_its_place(ros):
         running.peer.close()
 
 
-def test_a_port_in_use_is_reported_in_a_sentence():
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as taken:
-        taken.bind(("127.0.0.1", 0))
-        port = taken.getsockname()[1]
-        process = Process.node("telemetry_bridge", transport="udp", port=port)
-        try:
-            process.wait_for_line(rf"ERROR.*Can't listen on 127\.0\.0\.1:{port}: Address already in use")
-        finally:
-            process.end()
-
-
-@pytest.mark.parametrize(
-    ("parameters", "sentence"),
-    [
-        ({"command_sign.pitch": 0}, r"command_sign\.pitch is 0, and has to be one of 1, -1\."),
-        ({"allowed_peers": "['everybody']"}, r"allowed_peers: 'everybody' is not 'any', an address, or a network"),
-        ({"transport": "tcp"}, r"transport is 'tcp', and has to be one of topic, udp\."),
-        ({"role": "connect"}, r"role is 'connect', and has to be one of listen\."),
-    ],
-)
-def test_an_invalid_parameter_is_refused_with_a_sentence(parameters, sentence):
-    process = Process.node("telemetry_bridge", **parameters)
-    try:
-        process.wait_for_line(f"ERROR.*{sentence}")
-    finally:
-        process.end()
-
-
 # How the drone is left.
-
-
-def commanding(ros, running):
-    """Repeat a command that is not hover for as long as the `with` block lasts."""
-    publisher = fly(ros, running)
-    return repeating(lambda _: publisher.publish(twist(forward=0.5, up=0.5)), period_s=0.01)
-
-
-def assert_left_hovering(peer):
-    peer.close()  # when it has taken all that came
-    assert len(peer.commands) > 3
-    assert peer.commands[-3:] == [HOVER] * 3
-    assert peer.commands[-4] != HOVER, "it flew until then"
-
-
-def test_deactivation_leaves_a_hover_on_the_wire_and_activation_listens_again(ros, running):
-    with commanding(ros, running):
-        running.peer.wait_for_next(lambda command: command["pitch"] == 0.25)
-        ros.transition("telemetry_bridge", "deactivate")
-        assert_left_hovering(running.peer)
-    ros.transition("telemetry_bridge", "activate")
-    again = TelemetryPeer(ros.parameters("telemetry_bridge")["actual_port"])
-    try:
-        send_until(lambda: again.send(drone()), lambda: again.commands, "commands after activation")
-        assert again.commands[0] == HOVER
-    finally:
-        again.close()
-
-
-def test_a_bridge_that_nobody_talks_to_ends_quietly():
-    process, peer = start_with_peer()
-    peer.close()
-    assert process.stop() == 0
-    assert process.count_lines("WARN|ERROR") == 0

@@ -6,19 +6,13 @@ import signal
 import threading
 
 import pytest
-from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
-from diagnostics import values_of
 from geometry_msgs.msg import Twist
-from nav_msgs.msg import Odometry
 from processes import Process
-from rclpy.qos import DurabilityPolicy, QoSProfile
 from ros_session import RosSession
-from rosgraph_msgs.msg import Clock as ClockMessage
-from sensor_msgs.msg import CompressedImage, Image, Imu
-from std_msgs.msg import Bool, String
-from telemetry_peer import HOVER, ROVER, Clock, changed, drone, jpeg, send_until, send_until_reported
+from sensor_msgs.msg import CompressedImage, Imu
+from std_msgs.msg import String
+from telemetry_peer import HOVER, ROVER, Clock, changed, drone, jpeg, send_until
 
-LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 PICTURE = jpeg()
 
 
@@ -79,14 +73,6 @@ def test_telemetry_comes_from_a_topic(running):
     assert message.header.stamp.sec >= 100
 
 
-def test_images_come_from_a_topic(running):
-    compressed = running.ros.subscribe(CompressedImage, "camera/image_raw/compressed")
-    raw = running.ros.subscribe(Image, "camera/image_raw")
-    send_until(lambda: running.send(image=PICTURE), lambda: len(compressed) and len(raw), "images")
-    assert bytes(compressed.wait().data) == PICTURE
-    assert (raw.wait().width, raw.wait().height) == (32, 24)
-
-
 def test_an_image_larger_than_a_datagram_comes_from_a_topic(running):
     image = PICTURE + bytes(300_000)  # which the decoder does not look at
     compressed = running.ros.subscribe(CompressedImage, "camera/image_raw/compressed")
@@ -95,50 +81,6 @@ def test_an_image_larger_than_a_datagram_comes_from_a_topic(running):
         lambda: len(compressed) and len(compressed.wait().data) == len(image),
         "the large image",
     )
-
-
-def test_a_rover_comes_from_a_topic(running):
-    odometry = running.ros.subscribe(Odometry, "rover/odom")
-    send_until(running.send_rover, lambda: len(odometry), "rover/odom")
-    assert odometry.wait().pose.pose.position.x == 1.5
-
-
-def test_landed_is_latched(running):
-    imus = running.ros.subscribe(Imu, "imu/data")
-    send_until(lambda: running.send(landed=True), lambda: len(imus), "telemetry")
-    # What is told at first may be how it was before: other messages of a document come before this one.
-    assert running.ros.subscribe(Bool, "landed", LATCHED).wait(lambda message: message.data)
-
-
-def test_the_clock_is_the_drones(running):
-    clocks = running.ros.subscribe(ClockMessage, "/clock")
-    send_until(running.send, lambda: len(clocks), "/clock")
-    assert 100 <= clocks.wait().clock.sec <= running.clock.time
-
-
-def test_a_broken_document_is_logged_and_the_next_one_is_taken(running):
-    imus = running.ros.subscribe(Imu, "imu/data")
-    for text, sentence in (
-        ("{", "The document is not JSON"),
-        (json.dumps(ROVER), r"imu is missing\."),
-        (json.dumps(drone(velocity__y=None)), r"velocity\.y is None, and has to be a number"),
-    ):
-        refusal = f"A document from /drone/telemetry was refused: {sentence}"
-        send_until(
-            lambda text=text: running.send_text(text),
-            lambda refusal=refusal: running.process.count_lines(refusal),
-            refusal,
-        )
-    imus.clear()
-    send_until(running.send, lambda: len(imus), "telemetry after it")
-
-
-def test_diagnostics_report_silence(running):
-    reports = running.ros.subscribe(DiagnosticArray, "/diagnostics")
-    silent = reports.wait(lambda report: report.status[0].message.startswith("no telemetry"))
-    assert silent.status[0].level == DiagnosticStatus.WARN
-    assert values_of(silent)["peer"] == "/drone/command"
-    send_until_reported(running.send, reports, lambda report: report.status[0].message.startswith("talking"))
 
 
 def fly(running):

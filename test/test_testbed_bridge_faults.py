@@ -3,7 +3,6 @@
 
 import contextlib
 import re
-import signal
 import socket
 import struct
 import sys
@@ -11,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
+from diagnostic_msgs.msg import DiagnosticArray
 from diagnostics import values_of
 from processes import TIMEOUT_S, Process
 from ros_session import wait_until
@@ -84,30 +83,6 @@ def test_memory_for_images_is_freed_with_its_testbed(peer):
         wait_until(lambda: resident_mebibytes(process.pid) - before < 8, "memory that is given back")
 
 
-def test_a_testbed_killed_inside_a_frame_is_reported_and_connected_to_again(ros, peer):
-    reports = ros.subscribe(DiagnosticArray, "/diagnostics")
-    with bridge(peer) as process:
-        peer.open().exchange()
-        peer.socket.sendall(peer.frame_bytes()[:100])
-        # Killed, not closed: the connection is reset.
-        peer.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-        peer.hang_up()
-        process.wait_for_line("The connection to .* was lost: Connection reset by peer")
-        assert peer.open().exchange() == HOVER
-        report = reports.wait(lambda report: values_of(report)["lost connections"] == "1")
-        assert values_of(report)["connections"] in "12"
-        reports.wait(lambda report: report.status[0].level == DiagnosticStatus.OK)
-
-
-def test_a_frame_cut_short_is_reported_with_its_size(peer):
-    with bridge(peer) as process:
-        peer.open().exchange()
-        peer.socket.sendall(peer.frame_bytes()[:100])
-        peer.hang_up()
-        process.wait_for_line("closed inside frame 1, after 100 of 780 bytes")
-        assert peer.open().exchange() == HOVER
-
-
 def test_the_regular_end_is_no_problem(ros, peer):
     reports = ros.subscribe(DiagnosticArray, "/diagnostics")
     with bridge(peer) as process:
@@ -117,21 +92,6 @@ def test_the_regular_end_is_no_problem(ros, peer):
         assert peer.open().exchange() == HOVER
         report = reports.wait(lambda report: values_of(report)["connections"] == "2")
     assert values_of(report)["rejected input"] == values_of(report)["lost connections"] == "0"
-
-
-def test_garbage_is_logged_counted_and_followed_by_a_new_connection(ros, peer):
-    reports = ros.subscribe(DiagnosticArray, "/diagnostics")
-    with bridge(peer) as process:
-        peer.open().exchange()
-        peer.socket.sendall(peer.frame_bytes()[:-12] + struct.pack(">3f", 1.0, float("nan"), 1.0))
-        process.wait_for_line("frame 1, yaw is nan, and has to be a finite number")
-        assert last_answer(peer) == HOVER
-        peer.accept()
-        peer.socket.sendall(b"GET / HTTP/1.1\r\nHost: a-browser-on-the-wrong-port\r\n\r\n")
-        process.wait_for_line("In the testbed's constants, ")
-        assert peer.open().exchange() == HOVER
-        reports.wait(lambda report: values_of(report)["rejected input"] == "2")
-        assert process.count_lines("WARN") <= 2  # a line for each
 
 
 def test_an_image_too_large_is_refused_before_memory_is_taken(peer):
@@ -204,58 +164,7 @@ def test_a_silent_testbed_loses_its_place_to_the_next_one_that_connects(ros):
         silent.close()
 
 
-def test_a_second_testbed_is_refused_and_the_first_is_not_disturbed(ros):
-    with Process.node("testbed_bridge", role="listen", port=0) as process:
-        port = int(process.wait_for_line(r"Waiting for a peer on 127\.0\.0\.1:(\d+)")[1])
-        assert ros.parameters("testbed_bridge")["actual_port"] == port
-        first = TestbedPeer(connect_to=port)
-        assert first.open().exchange() == HOVER
-        with socket.create_connection(("127.0.0.1", port)) as second:
-            second.settimeout(TIMEOUT_S)
-            assert second.recv(1) == b""
-            process.wait_for_line(rf"127\.0\.0\.1:{second.getsockname()[1]} was refused")
-        assert first.exchange() == HOVER
-        first.close()
-        # The place is free again, whether or not the bridge has noticed yet.
-        third = TestbedPeer(connect_to=port)
-        assert third.open().exchange() == HOVER
-        third.close()
-
-
-def test_a_port_in_use_is_an_error_with_a_sentence(free_port):
-    with socket.create_server(("127.0.0.1", free_port)):
-        process = Process.node("testbed_bridge", role="listen", port=free_port)
-        process.wait_for_line(rf"ERROR.*Can't listen on 127\.0\.0\.1:{free_port}: Address already in use")
-        process.end()
-
-
 # Parameters.
-
-
-@pytest.mark.parametrize(
-    ("parameters", "sentence"),
-    [
-        ({"sync": "sometimes"}, "sync is 'sometimes', and has to be one of latest, lockstep"),
-        ({"attitude_layout": "yaw"}, "has to be one of auto, pitch_yaw, pitch_roll, pose"),
-        ({"port": 65536}, "Min: 0, Max: 65535, value: 65536"),
-        ({"port": 0}, "port is 0, and has to be from 1 to 65535 when the role is connect"),
-        ({"command_timeout": -1.0}, "command_timeout"),
-    ],
-)
-def test_a_bad_parameter_is_refused_with_a_sentence(parameters, sentence):
-    process = Process.node("testbed_bridge", **parameters)
-    process.wait_for_line(f"ERROR.*{re.escape(sentence)}")
-    assert "Traceback" not in process.output
-    process.end()
-
-
-def test_parameters_read_at_configure_can_be_changed_only_before(ros, peer):
-    with bridge(peer):
-        peer.open().exchange()
-        results = ros.set_parameters("testbed_bridge", sync="lockstep", actual_port=1, command_timeout=2.0)
-    assert [result.successful for result in results] == [False, False, True]
-    assert "sync can be changed only while the node is unconfigured" in results[0].reason
-    assert "read-only" in results[1].reason
 
 
 # Leaving.
@@ -295,20 +204,6 @@ def test_sigterm_while_a_command_is_waited_for_leaves_hover(ros, peer):
         assert process.wait() == 0
 
 
-@pytest.mark.parametrize("moment", ["before the connection", "before the constants", "between attempts"])
-def test_sigterm_before_anything_is_connected(peer, free_port, moment):
-    with (
-        bridge(peer) if moment == "before the constants" else Process.node("testbed_bridge", port=free_port) as process
-    ):
-        if moment == "before the constants":
-            peer.accept()
-            process.wait_for_line("Connected to")
-        elif moment == "between attempts":
-            process.wait_for_line("Trying again")
-        process.send()
-        assert process.wait() == 0 if moment != "before the connection" else process.wait() in (0, -signal.SIGTERM)
-
-
 def test_a_fault_of_the_bridge_itself_leaves_hover_as_the_last_command(ros, peer):
     parameters = ("-p", f"port:={peer.port}", "-p", "command_timeout:=30.0")
     with Process(sys.executable, "-c", FAULTY_BRIDGE, "--ros-args", *parameters) as process:
@@ -318,20 +213,6 @@ def test_a_fault_of_the_bridge_itself_leaves_hover_as_the_last_command(ros, peer
         assert peer.reply() == NOT_HOVER
         assert last_answer(peer) == HOVER
         process.wait_for_line("ArithmeticError: a fault of its own")
-        assert peer.open().exchange() == HOVER
-
-
-def test_deactivate_leaves_hover_and_activate_connects_again(ros, peer):
-    with bridge(peer, command_timeout=30.0):
-        peer.open()
-        fly(ros, peer)
-        ros.transition("testbed_bridge", "deactivate")
-        assert last_answer(peer) == HOVER
-        ros.transition("testbed_bridge", "activate")
-        assert peer.open().exchange() == HOVER  # a command from before counts no more
-        ros.transition("testbed_bridge", "deactivate", "cleanup")
-        assert ros.set_parameters("testbed_bridge", command_timeout=0.05, sync="lockstep")[1].successful
-        ros.transition("testbed_bridge", "configure", "activate")
         assert peer.open().exchange() == HOVER
 
 
@@ -348,9 +229,3 @@ def test_lockstep_waits_for_commands_after_activating_again(ros, peer):
         command.header.stamp = peer.send_frame_to(images)
         publisher.publish(command)
         assert peer.reply() == NOT_HOVER
-
-
-def test_without_autostart_it_waits_to_be_asked(ros, peer):
-    with bridge(peer, autostart=False):
-        ros.transition("testbed_bridge", "configure", "activate")
-        assert peer.open().exchange() == HOVER

@@ -116,27 +116,6 @@ def test_a_vehicle_that_follows_is_the_testbed_s_drone(unit):
     assert velocity.up == pytest.approx(up, abs=0.1)
 
 
-def test_velocities_are_those_of_a_body_that_looks_where_the_vehicle_looks():
-    flown = begun(Vehicle(heading=math.radians(120)))
-    flown.answer(MotionParameters(10 / STEP_S, 0.0, 0.0, WEIGHT_N))  # 10 degrees down in one step
-    velocity, frame = flown.answers(HOVER, 1.0)
-    assert velocity.ahead == pytest.approx(9.81 * math.sin(math.radians(10)), rel=0.15)
-    assert velocity.right == pytest.approx(0.0, abs=1e-9)
-    assert frame.pitch == pytest.approx(10)
-
-
-@pytest.mark.parametrize(("heading_gain", "at_once"), [(math.inf, 90.0), (GAIN, 60.0)])
-def test_correcting_the_heading_leaves_the_thrust_where_it_points(heading_gain, at_once):
-    flown = begun(heading_gain=heading_gain)
-    flown.answer(MotionParameters(0.0, 10 / STEP_S, 0.0, WEIGHT_N))
-    flown.vehicle.heading = math.pi / 2  # blown round: what was to the right is ahead
-    _, frame = flown.answer(HOVER)
-    assert frame.yaw == pytest.approx(at_once, abs=1e-6)
-    assert math.hypot(frame.pitch, frame.roll) == pytest.approx(10, abs=0.1)
-    _, frame = flown.answers(HOVER, 10.0)
-    assert (frame.pitch, frame.roll, frame.yaw) == pytest.approx((10, 0, 90), abs=0.3)
-
-
 def test_a_vehicle_that_lags_is_told_ahead_but_not_for_long():
     flown = begun(Vehicle(lag_s=0.5))
     flown.answer(MotionParameters(10 / STEP_S, 0.0, 0.0, WEIGHT_N))
@@ -155,15 +134,6 @@ def test_a_vehicle_before_a_wall_leaves_no_velocity_that_grows():
         assert -frame.position[2] <= LIMITS.max_lead + 1e-9
     assert 0.5 < velocity.ahead < 2.0
     assert flown.answer(HOVER)[0].ahead == pytest.approx(velocity.ahead, abs=1e-3)
-
-
-def test_odometry_that_is_reset_is_believed():
-    flown = begun()
-    flown.answers(HOVER, 1.0)
-    flown.vehicle.position = np.array([100.0, 0.0, 0.0])
-    velocity, frame = flown.answers(HOVER, 8.0)
-    assert frame.position == pytest.approx(flown.vehicle.position, abs=0.2)
-    assert np.linalg.norm(velocity[:3]) <= math.hypot(LIMITS.max_speed, LIMITS.max_climb_speed)
 
 
 def test_nothing_is_beyond_the_limits():

@@ -44,7 +44,7 @@ from drone_bridge.testbed.codec import (
     SensorFrame,
     TestbedConnection,
 )
-from drone_bridge.wire.events import LocalProtocolError, RemoteProtocolError
+from drone_bridge.wire.events import LocalProtocolError
 
 CAPTURES = Path(__file__).parent / "captures"
 TESTBED_TO_AUTOPILOT = (CAPTURES / "testbed_to_autopilot.bin").read_bytes()
@@ -193,21 +193,6 @@ def test_the_autopilot_tells_which_of_the_next_bytes_are_pixels(layout, most_ahe
     assert others == TESTBED_TO_AUTOPILOT[:CONSTANTS_BYTES] + b"".join(frame[-floats:] for frame in frames)
 
 
-def test_the_autopilot_tells_a_clean_end_from_a_truncated_one_at_every_byte():
-    data = constants_bytes() + frame_bytes() + frame_bytes(time=1)
-    frame_size = 12 + 12
-    for count in range(len(data) + 1):
-        events = converse(AutopilotConnection(), [data[:count]])
-        inside, frame = (count - CONSTANTS_BYTES) % frame_size, (count - CONSTANTS_BYTES) // frame_size
-        if count < CONSTANTS_BYTES:
-            expected = f"The testbed closed inside its constants, after {count} of 48 bytes."
-        elif inside:
-            expected = f"The testbed closed inside frame {frame}, after {inside} of 24 bytes."
-        else:
-            expected = ConnectionClosed()
-        assert events[-1] == expected, count
-
-
 def test_the_peer_owes_us_the_rest_of_what_it_began():
     data = constants_bytes() + frame_bytes() + frame_bytes(time=1)
     autopilot = AutopilotConnection()
@@ -338,14 +323,3 @@ def test_an_answer_may_come_ahead_of_its_frame():
     testbed.send(FRAME)
     assert testbed.next_event() == REPLY
     assert testbed.next_event() is NEED_DATA
-
-
-def test_only_one_answer_may_come_ahead_of_its_frame():
-    testbed = TestbedConnection()
-    send_all(testbed, CONSTANTS, FRAME)
-    testbed.receive_data(bytes(2 * REPLY_BYTES))
-    assert testbed.next_event() == MotionParameters(0, 0, 0, 0)
-    assert testbed.next_event() is NEED_DATA
-    testbed.receive_data(b"\0")
-    with pytest.raises(RemoteProtocolError, match="more than the one answer of 16 bytes"):
-        testbed.next_event()

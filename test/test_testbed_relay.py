@@ -211,15 +211,6 @@ def test_an_autopilot_that_leaves_leaves_a_drone_that_hovers(pair):
     assert pair.exchange(3)[1] == motion(3)
 
 
-def test_nonsense_of_the_autopilot_never_reaches_the_testbed(pair):
-    pair.meet()
-    pair.testbed.send_frame(**level(1))
-    pair.autopilot.receive()
-    pair.autopilot.socket.sendall(struct.pack(">4f", 1.0, float("inf"), 0.0, 0.0))
-    assert pair.autopilot.reads_end() == b""
-    assert astuple(pair.testbed.reply()) == pytest.approx(astuple(hover()))
-
-
 def test_an_end_that_vanishes_stalls_or_is_killed_is_told_to_the_other_within_the_timeouts(ros):
     """Both ways."""
     testbed = TestbedPeer(layout=LAYOUT)

@@ -6,7 +6,6 @@ import itertools
 import math
 import signal
 import socket
-import struct
 import time
 
 import pytest
@@ -33,7 +32,6 @@ from drone_bridge.testbed.codec import (
     Constants,
     MotionParameters,
     SensorFrame,
-    SimulationRestarted,
 )
 from drone_bridge.testbed.server.node import TestbedServer
 from drone_bridge.testbed.topics import StereoFrameNames
@@ -208,47 +206,6 @@ def test_a_tilted_drone_is_levelled_out_when_its_autopilot_falls_silent(ros, ser
             assert command.thrust == pytest.approx(HOVER_N / math.cos(math.radians(41.0)))
         # With nothing to go by any more, it does not turn further.
         drone.commands.wait(lambda command: command.pitch_rate == 0.0)
-
-
-def test_nonsense_ends_the_conversation_and_leaves_the_drone_hovering(ros, serve):
-    server, port = serve(source_timeout=PATIENCE_S, command_timeout=60.0)
-    drone = Drone(ros)
-    drone.announce()
-    with AutopilotPeer(port) as autopilot:
-        first_frame(drone, autopilot)
-        autopilot.answer()
-        assert drone.commands.wait().thrust == MOTION.thrust
-        drone.show()
-        autopilot.receive()
-        autopilot.socket.sendall(struct.pack(">4f", float("nan"), 0, 0, 0))
-        assert autopilot.reads_end() == b""
-        assert drone.commands.wait().thrust == pytest.approx(HOVER_N)
-        server.wait_for_line("pitch_rate is nan")
-    # The next one gets its constants, and time from 0.
-    with AutopilotPeer(port) as autopilot:
-        assert first_frame(drone, autopilot).time == 0.0
-        # Other properties can't be told on the same connection; the same ones again are a new simulation.
-        autopilot.answer()
-        drone.show()
-        assert autopilot.receive().time > 0.0
-        autopilot.answer()
-        drone.announce()
-        events = []
-
-        def restart():
-            drone.show()
-            events.append(autopilot.receive())
-            if isinstance(events[-1], SensorFrame):
-                autopilot.answer()
-            return isinstance(events[-1], SimulationRestarted)
-
-        wait_until(restart, "a new simulation")
-        autopilot.receive()
-        autopilot.answer()
-        drone.announce(mass=2.0)
-        server.wait_for_line("properties have changed")
-        while not isinstance(autopilot.receive(), ConnectionClosed):
-            pass
 
 
 def test_a_drone_that_falls_silent_ends_the_conversation_within_source_timeout(ros, serve):

@@ -110,17 +110,6 @@ def test_latest_takes_the_newest_and_counts_the_rest():
     assert inputs.take() is None
 
 
-def test_latest_takes_what_is_whole_and_leaves_what_still_waits():
-    inputs = Inputs()
-    inputs.pair(1.0)
-    inputs.add_attitude(1.0)
-    inputs.pair(2.0)
-    assert inputs.take().stamp == time_from_seconds(1.0)
-    assert inputs.synchronizer.dropped == 0
-    inputs.add_attitude(2.0)
-    assert inputs.take().stamp == time_from_seconds(2.0)
-
-
 def test_in_order_none_is_left_out_until_there_is_no_room():
     inputs = Inputs(depth=3, keeps_order=True)
     for number in range(5):
@@ -148,19 +137,6 @@ def test_when_time_runs_back_what_came_before_is_forgotten():
     inputs.add_attitude(0.0)
     taken = inputs.take()
     assert (taken.stamp, taken.attitude.header.stamp) == (Time(), Time())
-
-
-def test_an_attitude_of_the_previous_simulation_is_not_used():
-    inputs = Inputs()
-    inputs.add_attitude(0.5)
-    inputs.pair(0.5)
-    inputs.add_attitude(1.0)
-    inputs.pair(1.0)
-    inputs.take()
-    inputs.pair(0.5)
-    assert inputs.take() is None
-    inputs.add_attitude(0.5)
-    assert inputs.take().stamp == time_from_seconds(0.5)
 
 
 def test_images_without_their_other_side_are_not_kept_for_ever():
@@ -242,20 +218,6 @@ def test_when_time_runs_back_a_new_simulation_begins(stamps_are_simulated):
     flown = Flown(stamps_are_simulated=stamps_are_simulated)
     assert list(flown.times(0.0, 5.0, 0.0, 0.5)) == [0.0, 5.0, 0.0, 0.5]
     assert list(flown.times(0.25, 1.0)) == [0.0, 0.75]  # a step back to anything but 0 is told as the same
-
-
-def test_the_next_autopilot_gets_simulated_time_as_it_is():
-    flown = Flown(stamps_are_simulated=True)
-    assert list(flown.times(3.0, 4.0)) == [3.0, 4.0]
-    flown.drone.start_over()
-    assert list(flown.times(1.0, 2.0)) == [1.0, 2.0]  # the simulation has begun anew meanwhile
-
-
-def test_properties_that_come_again_begin_a_new_simulation():
-    flown = Flown()
-    assert list(flown.times(10.0, 11.0)) == [0.0, 1.0]
-    flown.drone.learn(flown.properties)
-    assert list(flown.times(12.0, 13.0)) == [0.0, 1.0]
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,7 @@ from rclpy.serialization import deserialize_message
 from sensor_msgs.msg import CameraInfo, Imu
 from testbed_bytes import float32
 
+from drone_bridge.motion.quaternions import euler_from_quaternion
 from drone_bridge.msg import DroneProperties
 from drone_bridge.ros.message_template import MessageTemplate
 from drone_bridge.testbed import topics as translate
@@ -58,6 +59,17 @@ def test_poses_round_trip(pitch, roll, heading, position):
     assert on_the_wire(back.pitch, back.roll) == [pitch, roll] or abs(roll) == 180
     assert on_the_wire(back.yaw) == [heading] or abs(heading) == 180
     assert back.position == position
+
+
+@pytest.mark.parametrize("heading", [-3.0, 0.0, 1.5])
+def test_angles_in_radians_come_back(heading):
+    frame = SensorFrame(LEFT, RIGHT, 1.5, 0.25, -0.5, yaw=heading, position=(1.0, 2.0, 3.0))
+    message = translate.imu(frame, AngleUnit.RADIANS, 0.001, NAMES)
+    roll, pitch, yaw = euler_from_quaternion(message.orientation)
+    assert (roll, pitch) == pytest.approx((-0.5, 0.25))
+    assert math.remainder(math.pi / 2 - heading - yaw, math.tau) == pytest.approx(0)
+    back = through_ros(frame, AngleUnit.RADIANS)
+    assert (back.pitch, back.roll, back.yaw) == pytest.approx((0.25, -0.5, heading))
 
 
 @given(angles(180), angles(180))

@@ -106,11 +106,6 @@ def test_a_path_is_straight_even_while_it_turns_and_climbs_slowly(angles):
     assert away_from_line(vehicle.path, (0, 0, 0), (3, 4, 2)) < 0.04
 
 
-def test_a_strong_current_from_the_side_leaves_speed_to_go_on():
-    vehicle = Vehicle("x=5 y=0", current=(0.0, -0.34, 0.0), max_speed=0.5).swim(60)
-    assert vehicle.path[-1][0] > 4.5
-
-
 def test_free_coordinates_are_left_alone():
     vehicle = Vehicle("x=2", position=(0.0, 1.0, -3.0), angles=(0.0, 0.0, 1.0)).swim_to_the_end()
     assert vehicle.position == pytest.approx([2.0, 1.0, -3.0], abs=0.31)
@@ -120,22 +115,6 @@ def test_free_coordinates_are_left_alone():
     assert vehicle.position == pytest.approx([5.0, 6.0, 7.0])
     assert vehicle.yaw == pytest.approx(2.0, abs=0.16)
     assert vehicle.decisions[-1].distance == 0.0
-
-
-@pytest.mark.parametrize(("start", "goal", "direction"), [(3.0, -3.0, 1), (-3.0, 3.0, -1), (0.5, -0.5, -1)])
-def test_yaw_turns_the_shorter_way(start, goal, direction):
-    vehicle = Vehicle(f"yaw={goal}", angles=(0.0, 0.0, start)).swim_to_the_end()
-    assert abs(math.remainder(vehicle.yaw - goal, math.tau)) < 0.16
-    assert all(math.copysign(1, decision.turn[2]) == direction for decision in vehicle.decisions[:-2])
-    assert vehicle.now_s < 110
-
-
-def test_it_stays_for_its_hold_time():
-    vehicle = Vehicle("x=1", "x=2", hold_time=2.0).swim_to_the_end()
-    states = [decision.state for decision in vehicle.decisions]
-    assert states.count(WaypointState.HOLDING) * STEP_S == pytest.approx(4.0, abs=0.2)
-    held = [decision.reason for decision in vehicle.decisions if decision.state is WaypointState.HOLDING]
-    assert held[0] == "for 2 s at waypoint 1 of 2: x=1"
 
 
 def test_the_last_waypoint_is_held_for_good():
