@@ -5,6 +5,7 @@ import re
 import time
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from rcl_interfaces.msg import IntegerRange, ParameterDescriptor
 from rclpy.exceptions import ParameterException
@@ -36,20 +37,20 @@ def read_settings(node: Node) -> Settings:
     Raises:
         SettingsError: a value is not allowed.
     """
+
+    def declare(name: str, default: str | int, description: str, **more: Any) -> Any:
+        descriptor = ParameterDescriptor(description=description, read_only=True, **more)
+        return node.declare_parameter(name, default, descriptor).value
+
+    which = "Topics to record, as a list or separated by blanks; empty: all."
+    waiting = "MiB that may wait for the disk; what does not fit is dropped and counted."
     try:
-        bag = _declare(node, "bag", "", "Directory to create; default bag_<date>_<time> here.", dynamic=True)
-        topics = _declare(
-            node, "topics", "", "Topics to record, as a list or separated by blanks; empty: all.", dynamic=True
-        )
-        exclude = _declare(node, "exclude", "", "Regular expression; topics in whose name it is found are left out.")
-        compression = _declare(node, "compression", "none", f"One of {', '.join(COMPRESSIONS)}.")
-        queue = _declare(
-            node,
-            "queue_size",
-            100,
-            "MiB that may wait for the disk; what does not fit is dropped and counted.",
-            integer_range=IntegerRange(from_value=1, to_value=65536, step=1),
-        )
+        bag = declare("bag", "", "Directory to create; default bag_<date>_<time> here.", dynamic_typing=True)
+        topics = declare("topics", "", which, dynamic_typing=True)
+        exclude = declare("exclude", "", "Regular expression; topics in whose name it is found are left out.")
+        compression = declare("compression", "none", f"One of {', '.join(COMPRESSIONS)}.")
+        sizes = [IntegerRange(from_value=1, to_value=65536, step=1)]
+        queue_mib = declare("queue_size", 100, waiting, integer_range=sizes)
     except ParameterException as error:
         raise SettingsError(str(error)) from None
     if compression not in COMPRESSIONS:
@@ -57,29 +58,10 @@ def read_settings(node: Node) -> Settings:
     return Settings(
         bag=Path(str(bag) if bag not in ("", None) else time.strftime("bag_%Y-%m-%d_%H-%M-%S")).expanduser(),
         topics=_topics(node, topics),
-        exclude=_pattern(str(exclude)),
+        exclude=_pattern(exclude),
         compress=compression != "none",
-        queue_bytes=int(str(queue)) * MIB,
+        queue_bytes=queue_mib * MIB,
     )
-
-
-def _declare(
-    node: Node,
-    name: str,
-    default: str | int,
-    description: str,
-    *,
-    dynamic: bool = False,
-    integer_range: IntegerRange | None = None,
-) -> object:
-    descriptor = ParameterDescriptor(
-        description=description,
-        read_only=True,
-        dynamic_typing=dynamic,
-        integer_range=[integer_range] if integer_range else [],
-    )
-    value: object = node.declare_parameter(name, default, descriptor).value
-    return value
 
 
 def _topics(node: Node, value: object) -> frozenset[str]:

@@ -1,0 +1,189 @@
+# SPDX-License-Identifier: Apache-2.0
+"""drone-bridge export: the topics of a bag as tables for pandas and spreadsheets, or its poses for evo.
+
+drone-bridge export flight --csv      # one table per topic: numbers, texts and times
+drone-bridge export flight --tum      # one file per topic or frame with poses: time x y z qx qy qz qw
+"""
+
+import argparse
+import csv
+import math
+import re
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import fields, is_dataclass
+from operator import attrgetter
+from pathlib import Path
+from typing import Any
+
+from drone_bridge.tools.bags.bag import NANOSECONDS_PER_SECOND, Bag, BagError, BagMessage
+
+MAX_ARRAY = 36  # numbers, as many as a covariance has; longer arrays are pictures and the like, and left out
+MAX_FILES = 500  # of one bag: frames of tf can be called anything
+#: Nothing of these would be in a table, and it takes long to read them.
+_LEFT_OUT = ("sensor_msgs/msg/Image", "sensor_msgs/msg/CompressedImage", "sensor_msgs/msg/PointCloud2")
+#: Where messages have a pose, and what its two parts are called.
+_POSE = ("position", "orientation")
+_POSES = {
+    "nav_msgs/msg/Odometry": ("pose.pose", *_POSE),
+    "geometry_msgs/msg/PoseStamped": ("pose", *_POSE),
+    "geometry_msgs/msg/PoseWithCovarianceStamped": ("pose.pose", *_POSE),
+    "geometry_msgs/msg/TransformStamped": ("transform", "translation", "rotation"),
+    "tf2_msgs/msg/TFMessage": ("transform", "translation", "rotation"),
+}
+
+
+def main(argv: Sequence[str]) -> int:
+    """Write the tables; return the exit status."""
+    parser = argparse.ArgumentParser(
+        prog="drone-bridge export", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("bag", type=Path, help="a folder with metadata.yaml, or an .mcap file")
+    formats = parser.add_mutually_exclusive_group(required=True)
+    formats.add_argument("--csv", dest="suffix", action="store_const", const="csv", help="tables with a line of names")
+    formats.add_argument("--tum", dest="suffix", action="store_const", const="tum", help="poses as evo reads them")
+    parser.add_argument("--output", "-o", type=Path, help="the folder for the files (csv or tum in the bag's folder)")
+    options = parser.parse_args(argv)
+    beside = options.bag if options.bag.is_dir() else options.bag.parent
+    try:
+        with Bag(options.bag) as bag:
+            counts = export(bag, options.output or beside / options.suffix, options.suffix)
+    except BagError as error:
+        print(f"drone-bridge export: {error}", file=sys.stderr)
+        return 1
+    except OSError as error:
+        print(f"drone-bridge export: '{error.filename}' can't be written: {error.strerror}.", file=sys.stderr)
+        return 1
+    for path, count in counts.items():
+        print(f"{path}: {count} rows")
+    if not counts:
+        print(f"drone-bridge export: '{options.bag}' has nothing that fits into such a table.", file=sys.stderr)
+    return 0 if counts else 1
+
+
+def export(bag: Bag, folder: Path, suffix: str) -> dict[Path, int]:
+    """Write the files, csv or tum, and return how many rows each has. Raises BagError and OSError."""
+    folder.mkdir(parents=True, exist_ok=True)
+    counts: dict[Path, int] = {}
+    writers: dict[str, Any] = {}
+    with ExitStack() as files:
+        for name, row in (_csv_rows if suffix == "csv" else _tum_rows)(bag):
+            if name not in writers:
+                if len(writers) == MAX_FILES:
+                    raise BagError(f"'{bag.path}' needs more than {MAX_FILES} files.")
+                path = folder / (re.sub(r"[^\w-]+", ".", name).strip(".") + f".{suffix}")
+                file = files.enter_context(path.open("w", encoding="utf-8", newline=""))
+                writers[name] = path, csv.writer(file, delimiter="," if suffix == "csv" else " ", lineterminator="\n")
+                counts[path] = -1 if suffix == "csv" else 0  # the line of names is none
+            path, writer = writers[name]
+            writer.writerow(row)
+            counts[path] += 1
+    return counts
+
+
+def _decoded(bag: Bag, is_wanted: Callable[[str], bool]) -> Iterator[tuple[str, BagMessage, Any]]:
+    """Yield the messages of types that are wanted, with what their table is called, and as objects."""
+    names = [topic.name for topic in bag.topics]
+    illegible = set()
+    for message in bag.messages([topic for topic in bag.topics if is_wanted(topic.type_name)]):
+        topic = message.topic
+        if topic in illegible:
+            continue
+        try:
+            decoded = bag.deserialize(message)
+        except BagError as error:
+            illegible.add(topic)
+            print(f"'{topic.name}' is left out from there on: {error}", file=sys.stderr)
+            continue
+        yield topic.name if names.count(topic.name) == 1 else f"{topic.name}.{topic.type_name}", message, decoded
+
+
+# Poses.
+
+
+def _tum_rows(bag: Bag) -> Iterator[tuple[str, list[Any]]]:
+    for name, message, decoded in _decoded(bag, _POSES.__contains__):
+        where, place, rotation = _POSES[message.topic.type_name]
+        for stamped in getattr(decoded, "transforms", [decoded]):
+            pose, stamp = attrgetter(where)(stamped), stamped.header.stamp
+            position, orientation = getattr(pose, place), getattr(pose, rotation)
+            numbers = [position.x, position.y, position.z, orientation.x, orientation.y, orientation.z, orientation.w]
+            if not all(map(math.isfinite, numbers)):  # it was not known then
+                continue
+            time = _seconds(stamp.sec, stamp.nanosec) if stamp.sec or stamp.nanosec else _received(message)
+            frames = f".{stamped.header.frame_id}.{stamped.child_frame_id}" if where == "transform" else ""
+            yield name + frames, [time, *numbers]
+
+
+# Everything.
+
+
+def _csv_rows(bag: Bag) -> Iterator[tuple[str, list[Any]]]:
+    tables: dict[str, tuple[str, _Columns]] = {}
+    for name, message, decoded in _decoded(bag, lambda type_name: type_name not in _LEFT_OUT):
+        if name not in tables:
+            parts = _list_in(decoded)
+            sample = decoded if not parts else next(iter(getattr(decoded, parts)), None)
+            if sample is None:  # the next message may show what the parts are
+                continue
+            tables[name] = parts, _Columns(sample)
+            yield name, ["time", *tables[name][1].names]
+        parts, columns = tables[name]
+        for part in getattr(decoded, parts) if parts else [decoded]:
+            yield name, [_received(message), *columns.values(part)]
+
+
+def _list_in(message: Any) -> str:
+    """Return the field that has all that a message says, as `transforms` of tf has: each part of it gets a row."""
+    names = [each.name for each in fields(message) if each.name != "header" and not each.name.startswith("__")]
+    value = getattr(message, names[0]) if len(names) == 1 else None
+    return names[0] if isinstance(value, list) and all(map(is_dataclass, value)) else ""
+
+
+class _Columns:
+    """The times, numbers and texts in messages of one type, with the fields' names as in `pose.pose.position.x`."""
+
+    def __init__(self, sample: Any) -> None:
+        leaves = list(_leaves(sample))
+        times = [name for name, value in leaves if is_dataclass(value)]
+        plain = [name for name, value in leaves if isinstance(value, bool | int | float | str)]
+        sizes = {name: len(value) for name, value in leaves if hasattr(value, "tolist") and value.size <= MAX_ARRAY}
+        self.names = [*times, *plain, *(f"{name}[{i}]" for name, size in sizes.items() for i in range(size))]
+        self._times, self._plain = _getter(times), _getter(plain)
+        self._arrays = [(attrgetter(name), size) for name, size in sizes.items()]
+
+    def values(self, message: Any) -> Iterator[Any]:
+        for time in self._times(message):
+            yield _seconds(time.sec, time.nanosec)
+        yield from self._plain(message)
+        for get, size in self._arrays:
+            found = get(message).tolist()[:size]
+            yield from found
+            yield from [""] * (size - len(found))
+
+
+def _leaves(message: Any, path: str = "") -> Iterator[tuple[str, Any]]:
+    for each in fields(message):
+        name, value = f"{path}{each.name}", getattr(message, each.name)
+        if is_dataclass(value) and not hasattr(value, "nanosec"):
+            yield from _leaves(value, f"{name}.")
+        elif not each.name.startswith("__"):
+            yield name, value
+
+
+def _getter(names: Sequence[str]) -> Callable[[Any], Sequence[Any]]:
+    """Return attrgetter, which is fast, and returns a sequence for more than one name only."""
+    get = attrgetter(*names) if names else None
+    if get is None:
+        return lambda message: ()
+    return get if len(names) > 1 else lambda message: (get(message),)
+
+
+def _received(message: BagMessage) -> str:
+    return _seconds(*divmod(message.time_ns, NANOSECONDS_PER_SECOND))
+
+
+def _seconds(seconds: int, nanoseconds: int) -> str:
+    """Return s, with all digits: a float has none left for less than 0.2 us of our days."""
+    return f"{seconds}.{nanoseconds:09}"

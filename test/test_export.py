@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tables of a bag, as pandas and evo read them."""
+
+import csv
+import time
+
+import numpy as np
+import pytest
+from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
+from geometry_msgs.msg import PoseStamped, TransformStamped
+from nav_msgs.msg import Odometry
+from sensor_msgs.msg import Image, Imu
+from std_msgs.msg import String
+from tf2_msgs.msg import TFMessage
+from written_bags import write_bag
+
+from drone_bridge.tools.cli import main
+
+SECOND = 10**9
+START = 1_700_000_000 * SECOND
+
+
+def odometry(number):
+    message = Odometry()
+    message.header.frame_id, message.header.stamp.sec, message.header.stamp.nanosec = "odom", 1_700_000_000, number
+    message.pose.pose.position.x, message.pose.pose.orientation.w = number / 10, 1.0
+    message.pose.covariance[35] = 0.25
+    return message
+
+
+def transform(child, x):
+    message = TransformStamped(child_frame_id=child)
+    message.header.frame_id, message.transform.translation.x = "map", x
+    return message
+
+
+@pytest.fixture
+def bag(tmp_path):
+    lost = PoseStamped()
+    lost.pose.position.x = float("nan")
+    status = [DiagnosticStatus(level=b"\2", name=name, message="no, nothing") for name in ("link", "camera")]
+    messages = [("/drone/odom", START + n * SECOND + 1, odometry(n)) for n in range(3)]
+    messages += [
+        ("/pose", START, PoseStamped()),
+        ("/pose", START + SECOND, lost),
+        ("/tf", START, TFMessage()),
+        ("/tf", START, TFMessage(transforms=[transform("odom", 1.0), transform("../pad", 2.0)])),
+        ("/diagnostics", START, DiagnosticArray(status=status)),
+        ("/image", START, Image(height=1, width=1, step=3, encoding="rgb8", data=b"abc")),
+        ("/mode", START, String(data='two\nlines, "quoted"')),
+        ("/mode", START, Imu()),
+    ]
+    return write_bag(tmp_path / "bag", sorted(messages, key=lambda message: message[1]))
+
+
+def rows(path):
+    with path.open(newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def test_each_topic_is_a_table_with_a_line_of_names(bag, capsys):
+    assert main(["export", str(bag), "--csv"]) == 0
+    tables = {path.name: rows(path) for path in (bag / "csv").iterdir()}
+    assert set(tables) == {
+        *("drone.odom.csv", "pose.csv", "tf.csv", "diagnostics.csv"),
+        *("mode.std_msgs.msg.String.csv", "mode.sensor_msgs.msg.Imu.csv"),
+    }
+    assert f"{bag}/csv/drone.odom.csv: 3 rows" in capsys.readouterr().out
+    last = tables["drone.odom.csv"][-1]
+    assert (last["time"], last["header.stamp"]) == ("1700000002.000000001", "1700000000.000000002")
+    assert (last["header.frame_id"], last["pose.pose.position.x"]) == ("odom", "0.2")
+    assert [last[f"pose.covariance[{i}]"] for i in (0, 35)] == ["0.0", "0.25"]
+    assert [(row["child_frame_id"], row["transform.translation.x"]) for row in tables["tf.csv"]] == [
+        ("odom", "1.0"),
+        ("../pad", "2.0"),
+    ]
+    assert [(row["name"], row["level"]) for row in tables["diagnostics.csv"]] == [("link", "2"), ("camera", "2")]
+    assert tables["mode.std_msgs.msg.String.csv"][0]["data"] == 'two\nlines, "quoted"'
+
+
+def test_poses_are_written_as_evo_reads_them(bag, tmp_path):
+    assert main(["export", str(bag), "--tum", "-o", str(tmp_path / "poses")]) == 0
+    tables = {path.name: np.loadtxt(path, ndmin=2) for path in (tmp_path / "poses").iterdir()}
+    assert set(tables) == {"drone.odom.tum", "pose.tum", "tf.map.odom.tum", "tf.map.pad.tum"}
+    assert tables["drone.odom.tum"][:, 1:].tolist() == [[n / 10, 0, 0, 0, 0, 0, 1] for n in range(3)]
+    assert (tmp_path / "poses/drone.odom.tum").read_text().splitlines()[2].startswith("1700000000.000000002 0.2 ")
+    assert tables["pose.tum"][:, 0] == [START / SECOND]  # it has no stamp; and where it is not known there is no row
+    assert tables["tf.map.pad.tum"][0, 1] == 2.0
+
+
+def test_what_can_t_be_exported_is_said_in_a_sentence(tmp_path, capsys):
+    assert main(["export", str(tmp_path / "absent"), "--csv"]) == 1
+    assert "does not exist" in capsys.readouterr().err
+    bag = write_bag(tmp_path / "bag", [("/mode", START, String(data="x"))])
+    assert main(["export", str(bag), "--tum"]) == 1
+    assert "has nothing that fits into such a table" in capsys.readouterr().err
+    (tmp_path / "file").touch()
+    assert main(["export", str(bag), "--csv", "-o", str(tmp_path / "file")]) == 1
+    assert f"'{tmp_path / 'file'}' can't be written: File exists." in capsys.readouterr().err
+
+
+@pytest.mark.slow
+def test_ten_minutes_of_flight_take_less_than_ten_seconds(tmp_path):
+    """As one of a testbed: at 30 Hz the odometry, tf, and four more; in processor time, on a busy machine too."""
+    messages = []
+    for n in range(600 * 30):
+        at = START + n * SECOND // 30
+        messages += [("/odom", at, odometry(0)), ("/tf", at, TFMessage(transforms=[transform("base_link", 1.0)]))]
+        messages += [(f"/imu/{name}", at, Imu()) for name in ("data", "raw", "left", "right")]
+    bag = write_bag(tmp_path / "flight", messages)
+    for suffix in ("csv", "tum"):
+        began_s = time.process_time()
+        assert main(["export", str(bag), f"--{suffix}"]) == 0
+        spent_s = time.process_time() - began_s
+        print(f"{suffix}: {spent_s:.1f} s")
+        assert spent_s < 10.0
