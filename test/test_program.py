@@ -25,14 +25,14 @@ NODE = """
     from rclpy.node import Node
     from std_msgs.msg import String
     from drone_bridge.ros import program
-    from drone_bridge.ros.program import FrugalExecutor
+    from rclpy.executors import SingleThreadedExecutor
 
     # Whoever waits for the signal gets every opportunity to get ahead.
     def make_executor():
         time.sleep(0.2)
-        return FrugalExecutor()
+        return SingleThreadedExecutor()
 
-    program.FrugalExecutor = make_executor
+    program.SingleThreadedExecutor = make_executor
 
     class SignalledNode(Node):
         def __init__(self):

@@ -22,6 +22,7 @@ except ImportError:  # Humble
     from rclpy.qos_event import SubscriptionEventCallbacks, UnsupportedEventTypeError
 
 from drone_bridge.ros.link_node import LinkNode
+from drone_bridge.ros.rclpy_hooks import PUBLISHING
 from drone_bridge.ros.topics import PUBLISHER_ERRORS
 
 #: What a publisher promises; its middleware renews it every two thirds of this.
@@ -58,8 +59,11 @@ class VehicleLease:
         """Note that the vehicle was heard just now, by time.monotonic."""
         if now_s - self._renewed_s >= RENEWAL_PERIOD_S:
             self._renewed_s = now_s
-            with contextlib.suppress(*PUBLISHER_ERRORS):
-                self._publisher.assert_liveliness()
+            PUBLISHING.call([(self, self._assert)])
+
+    def _assert(self) -> None:
+        with contextlib.suppress(*PUBLISHER_ERRORS):
+            self._publisher.assert_liveliness()
 
 
 class LeaseWatch:

@@ -9,6 +9,7 @@ import time
 import traceback
 from abc import abstractmethod
 from collections.abc import Callable, Iterable
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -39,7 +40,7 @@ from drone_bridge.ros.compatible_subscription import subscribe
 from drone_bridge.ros.diagnostics import CLOCKS, SILENCES, LinkStatistics, Reports, Ticker
 from drone_bridge.ros.hold import Hold
 from drone_bridge.ros.parameters import UNCONFIGURED, DeclaredParameters, ParameterDeclaration, has_value
-from drone_bridge.ros.rclpy_hooks import free_name
+from drone_bridge.ros.rclpy_hooks import PUBLISHING, Call, UnlockedPublisher, before_end, free_name
 from drone_bridge.ros.stall_watch import PROCESS
 from drone_bridge.ros.time import clock_conflict, is_time_simulated, time_from_nanoseconds
 from drone_bridge.ros.topics import NO_EVENTS, PUBLISHER_ERRORS
@@ -233,6 +234,10 @@ class EntityOwner(LifecycleNode):
         """Tell the user why a transition failed."""
         self.get_logger().error(str(error))
 
+    def create_publisher(self, *arguments: Any, **options: Any) -> Any:
+        """Create a publisher as rclpy does, one that lets other threads run while the middleware sends."""
+        return super().create_publisher(*arguments, **options, publisher_class=UnlockedPublisher)
+
     def make_publisher(self, message_type: type, topic: str, qos: QoSProfile | int) -> "Publisher[Any]":
         """Create a publisher whose QoS can be overridden by parameters."""
         options = QoSOverridingOptions.with_default_policies()
@@ -369,6 +374,7 @@ class LinkNode(EntityOwner):
         self._start_failure: Exception | None = None  # of the last attempt to start by itself
         self._is_starting = False
         self._next_start_s = 0.0  # by time.monotonic()
+        before_end(self, self.leave)
 
     # What a bridge has to provide.
 
@@ -404,15 +410,23 @@ class LinkNode(EntityOwner):
         """Publish from any thread; failures are counted."""
         self.publish_all([(publisher, message)])
 
-    def publish_all(self, messages: "Iterable[tuple[Publisher[Any], Any]]") -> None:
-        """Publish messages with their publishers, as `publish` does."""
+    def publish_all(self, messages: Iterable[tuple[Any, Any]]) -> None:
+        """Publish messages with their publishers, as `publish` does.
+
+        A thread that a vehicle waits for does not wait for the middleware: while that hangs, the newest message of each
+        publisher is kept for afterwards.
+        """
         if not self._is_publishing:  # a LifecyclePublisher checks that too, but in two more calls per message
             return
-        for publisher, message in messages:
-            try:
-                publisher.publish(message)
-            except PUBLISHER_ERRORS:
-                self.statistics.counts["dropped messages"] += 1
+        calls = [(each, partial(self._publish_now, each.prepared(message))) for each, message in messages]
+        if dropped := PUBLISHING.call(calls):
+            self.statistics.counts["dropped messages"] += dropped
+
+    def _publish_now(self, publish: Call) -> None:
+        try:
+            publish()
+        except PUBLISHER_ERRORS:
+            self.statistics.counts["dropped messages"] += 1
 
     def is_wanted(self, publisher: "Publisher[Any]") -> bool:
         """Return whether the topic has subscribers."""
@@ -607,7 +621,8 @@ class LinkNode(EntityOwner):
     # Reports.
 
     def _make_diagnostics(self) -> "Publisher[Any]":
-        return self.create_publisher(DiagnosticArray, "/diagnostics", 10, event_callbacks=NO_EVENTS)
+        made: Publisher[Any] = self.create_publisher(DiagnosticArray, "/diagnostics", 10, event_callbacks=NO_EVENTS)
+        return made
 
     @property
     def statistics(self) -> LinkStatistics:

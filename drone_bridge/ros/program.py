@@ -22,7 +22,7 @@ from rclpy.signals import SignalHandlerOptions
 
 from drone_bridge.ros import shared_memory
 from drone_bridge.ros.environment import complete_environment, undiscovered
-from drone_bridge.ros.rclpy_hooks import FrugalExecutor, resend_lost_responses
+from drone_bridge.ros.rclpy_hooks import resend_lost_responses
 
 # A Fast DDS discovery server: seeing all topics behind it, and noticing that it is gone.
 
@@ -216,7 +216,7 @@ def executor_of(node: Stoppable) -> SingleThreadedExecutor:
     """Return a single-threaded executor for the node that loses no service responses."""
     assert isinstance(node, Node)
     resend_lost_responses(node)
-    executor = FrugalExecutor()
+    executor = SingleThreadedExecutor()
     executor.add_node(node)
     return executor
 
