@@ -6,6 +6,7 @@ import itertools
 import os
 import signal
 import threading
+from pathlib import Path
 
 import pytest
 import rclpy
@@ -24,8 +25,7 @@ from sensor_msgs.msg import Imu
 from std_msgs.msg import String
 
 from drone_bridge.robot.codec import ConnectionClosed, SkidSteerUpdate
-from drone_bridge.tools.fleet import emulated, member
-from drone_bridge.tools.fleet.emulated import stop_all
+from drone_bridge.tools.fleet import member
 from drone_bridge.tools.fleet.fleet import Fleet
 from drone_bridge.tools.fleet.plan import load
 
@@ -214,9 +214,19 @@ def test_a_busy_bridge_does_not_delay_others(fleet, ros):
         released.set()
 
 
+def emulator_of(vehicle):
+    """The pid of the emulator on the port of a vehicle's bridge."""
+    option = f"--port={vehicle.node.get_parameter('port').value}".encode()
+    for command in Path("/proc").glob("[0-9]*/cmdline"):
+        with contextlib.suppress(OSError):  # it has ended
+            if option in command.read_bytes().split(b"\0"):
+                return int(command.parent.name)
+    raise AssertionError(option)
+
+
 def test_a_lost_vehicle_affects_only_its_own_bridge(fleet):
     wait_for_frames(fleet, *NAMES)
-    os.kill(fleet.emulators["drone2"].pid, signal.SIGKILL)
+    os.kill(emulator_of(fleet.members["drone2"]), signal.SIGKILL)
     wait_until(lambda: not fleet.members["drone2"].node.statistics.liveness.is_open, "the end of the link")
     wait_for_frames(fleet, "drone1", "drone3", more=10)
     assert fleet.members["drone2"].restarts == 0
@@ -230,6 +240,7 @@ def test_the_command_runs_until_a_signal_and_leaves_in_order(start_child, domain
     assert process.stop() == 0, process.output
     for name in NAMES:
         assert process.count_lines(rf"\[{name} emulator\] ended: ") == 1, process.output
+    assert "SIGTERM received" in process.output
     assert "Traceback" not in process.output
 
 
@@ -254,31 +265,6 @@ def test_a_fleet_that_is_stopped_while_it_starts_makes_no_more_nodes(tmp_path):
         fleet.leave()
         fleet.destroy()
         rclpy.shutdown()
-
-
-class Stopping:
-    """An emulator, which needs SIGKILL if it `is_deaf`, and notes what is done with it."""
-
-    def __init__(self, name, done, is_deaf=False):
-        self._name, self._done, self._is_deaf = name, done, is_deaf
-
-    def send(self, number):
-        self._done.append((number.name, self._name))
-        self._is_deaf &= number is signal.SIGTERM
-
-    def wait(self, timeout_s):
-        assert timeout_s >= 0
-        self._done.append(("wait", self._name))
-        return not self._is_deaf
-
-
-def test_all_emulators_are_told_to_end_before_any_is_waited_for(monkeypatch):
-    """Else a fleet of a hundred would take a hundred times as long to end as one."""
-    monkeypatch.setattr(emulated, "_STOP_TIMEOUT_S", 0.0)
-    done = []
-    stop_all([Stopping("a", done), Stopping("b", done, is_deaf=True), Stopping("c", done)])
-    told = [("SIGTERM", name) for name in "abc"]
-    assert done == [*told, *(("wait", name) for name in "abc"), ("SIGKILL", "b"), ("wait", "b")]
 
 
 def test_vehicles_are_left_once_and_nodes_destroyed_when_no_thread_is_left(monkeypatch):

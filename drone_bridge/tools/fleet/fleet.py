@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """All vehicles of a fleet in one process."""
 
+import subprocess
 import threading
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
@@ -9,7 +10,7 @@ import rclpy
 from rclpy.logging import get_logger
 
 from drone_bridge.kind import NodeKind
-from drone_bridge.tools.fleet.emulated import EmulatedVehicle, stop_all
+from drone_bridge.tools.fleet.emulated import start_emulators, stop_emulators
 from drone_bridge.tools.fleet.member import Member
 from drone_bridge.tools.fleet.plan import Vehicle
 
@@ -26,15 +27,18 @@ class Fleet:
         self._stopping = stopping or threading.Event()
         self._has_models = models
         self.members: dict[str, Member] = {}
-        self.emulators: dict[str, EmulatedVehicle] = {}
+        self._emulators: subprocess.Popen[str] | None = None
         self._leaving = threading.Lock()
         self._has_left = False
         self._destroying = threading.Lock()
         try:
+            made = []
             for vehicle in vehicles:
                 if self._stopping.is_set():
-                    break
+                    return
                 self._add(vehicle)
+                made.append(vehicle)
+            self._emulators = start_emulators(made)
         except BaseException:
             self.destroy()
             raise
@@ -48,8 +52,6 @@ class Fleet:
             name = f"{vehicle.name} model"
             look = {"model": vehicle.kind.model, "frame_prefix": vehicle.frame_prefix}
             self.members[name] = Member(name, MODEL, vehicle.namespace, look)
-        if vehicle.emulate is not None:
-            self.emulators[vehicle.name] = EmulatedVehicle(vehicle)
 
     def start(self) -> bool:
         """Start all nodes; return whether any started. Those that did not have logged why."""
@@ -89,9 +91,11 @@ class Fleet:
     def destroy(self) -> None:
         """Stop the emulators, which have had their last commands, and destroy the nodes."""
         with self._destroying:
-            stop_all(self.emulators.values())
+            if self._emulators:
+                stop_emulators(self._emulators)
+                self._emulators = None
             # Threads first: until they have ended they hold locks that destroying a node waits for.
             for step in (Member.end_thread, Member.destroy):
                 for member in self.members.values():
                     step(member)
-            self.emulators, self.members = {}, {}
+            self.members = {}

@@ -21,6 +21,8 @@ from drone_bridge.tools.launch.parse import read_file
 KEYS = ("protocol", "namespace", "frame_prefix", "host", "port", "parameters", "emulate", "control")
 MAX_VEHICLES = 1000
 MAX_PORT = 65535
+Pairs = dict[str, tuple[yaml.Node, yaml.Node]]
+"""Of a map: each key's node and that of its value, by the key"""
 
 
 class FleetFileError(ValueError):
@@ -135,37 +137,32 @@ class _File:
         entry = self._map(node, f"'{text}'", KEYS)
         if "protocol" not in entry:
             raise self._error(key, f"'{text}' has no protocol; it is one of {', '.join(kinds())}.")
-        protocols = self._series(entry["protocol"], "protocol", names)
-        if str(protocols[0]) not in kinds():
-            raise self._error(
-                entry["protocol"][1], f"protocol is '{protocols[0]}', and is one of {', '.join(kinds())}."
-            )
-        protocol = str(protocols[0])
-        kind = kinds()[protocol]
-        given = self._parameters(entry, names, kind.bridge, f"{protocol}_bridge")
-        texts = {
-            name: [str(value) for value in self._series(entry[name], name, names)]
-            for name in ("namespace", "frame_prefix")
-            if name in entry
-        }
-        emulate = self._switch(entry, "emulate", names, None)
-        control = self._switch(entry, "control", names, kind.controller)
         for number, name in enumerate(names):
-            namespace = texts["namespace"][number] if "namespace" in texts else name
-            frame_prefix = texts["frame_prefix"][number] if "frame_prefix" in texts else f"{name}/"
-            vehicle = Vehicle(
-                name,
-                protocol,
-                "/" + "/".join(part for part in (self.overrides.namespace.strip("/"), namespace.strip("/")) if part),
-                self.overrides.frame_prefix + frame_prefix,
-                {name: values[number] for name, values in given.items()},
-                None if emulate is None else {name: values[number] for name, values in emulate.items()},
-                None if control is None else {name: values[number] for name, values in control.items()},
-            )
-            vehicle = _completed(vehicle, self.overrides.host)
-            if emulate and number == 0:
+            vehicle = self._vehicle(name, entry, (number, len(names)))
+            if vehicle.emulate and number == 0:
                 self._check_emulator(entry["emulate"][1], vehicle)
             yield vehicle
+
+    def _vehicle(self, name: str, entry: Pairs, nth: tuple[int, int]) -> Vehicle:
+        """Return the vehicle that is the first of two, say, of an entry."""
+        protocol = str(self._nth(entry["protocol"], "protocol", nth))
+        if protocol not in kinds():
+            raise self._error(entry["protocol"][1], f"protocol is '{protocol}', and is one of {', '.join(kinds())}.")
+        kind = kinds()[protocol]
+        namespace, frame_prefix = (
+            str(self._nth(entry[key], key, nth)) if key in entry else default
+            for key, default in (("namespace", name), ("frame_prefix", f"{name}/"))
+        )
+        vehicle = Vehicle(
+            name,
+            protocol,
+            "/" + "/".join(part for part in (self.overrides.namespace.strip("/"), namespace.strip("/")) if part),
+            self.overrides.frame_prefix + frame_prefix,
+            self._parameters(entry, nth, kind.bridge, f"{protocol}_bridge"),
+            self._switch(entry, "emulate", nth, None),
+            self._switch(entry, "control", nth, kind.controller),
+        )
+        return _completed(vehicle, self.overrides.host)
 
     def _check_emulator(self, node: yaml.Node, vehicle: Vehicle) -> None:
         """Refuse options that the emulator would refuse."""
@@ -180,9 +177,7 @@ class _File:
             why = said.getvalue().rpartition("error: ")[2].strip()
             raise self._error(node, f"the emulator refuses its options: {why}.") from error
 
-    def _parameters(
-        self, entry: "dict[str, tuple[yaml.Node, yaml.Node]]", names: tuple[str, ...], kind: NodeKind, what: str
-    ) -> dict[str, list[Value]]:
+    def _parameters(self, entry: Pairs, nth: tuple[int, int], kind: NodeKind, what: str) -> dict[str, Value]:
         given = {name: pair for name, pair in entry.items() if name in ("host", "port")}
         if "parameters" in entry:
             nested = self._map(entry["parameters"][1], "'parameters'")
@@ -190,34 +185,26 @@ class _File:
                 if name in given or name == "frame_prefix":
                     raise self._error(key, f"{name} belongs beside 'parameters', not inside.")
             given.update(self._flat(nested))
-        return {name: self._checked(pair, name, names, kind, what) for name, pair in given.items()}
+        return {name: self._checked(pair, name, nth, kind, what) for name, pair in given.items()}
 
-    def _switch(
-        self,
-        entry: "dict[str, tuple[yaml.Node, yaml.Node]]",
-        key: str,
-        names: tuple[str, ...],
-        kind: NodeKind | None,
-    ) -> dict[str, list[Value]] | None:
+    def _switch(self, entry: Pairs, key: str, nth: tuple[int, int], kind: NodeKind | None) -> dict[str, Value] | None:
         """Read what is true, false, or a map of options or parameters."""
-        everywhere: dict[str, list[Value]] | None = {} if getattr(self.overrides, key) else None
+        everywhere: dict[str, Value] | None = {} if getattr(self.overrides, key) else None
         if key not in entry:
             return everywhere
         node = entry[key][1]
         if isinstance(node, yaml.MappingNode):
             pairs = self._flat(self._map(node, f"'{key}'"))
             if kind is None:
-                return {name: self._series(pair, name, names) for name, pair in pairs.items()}
+                return {name: self._nth(pair, name, nth) for name, pair in pairs.items()}
             what = f"the controller {kind.node.partition(':')[2]}"
-            return {name: self._checked(pair, name, names, kind, what) for name, pair in pairs.items()}
+            return {name: self._checked(pair, name, nth, kind, what) for name, pair in pairs.items()}
         value = self._value(node)
         if not isinstance(value, bool):
             raise self._error(node, f"{key} is {value!r}, and is true, false or a map.")
         return {} if value else everywhere
 
-    def _flat(
-        self, pairs: "dict[str, tuple[yaml.Node, yaml.Node]]", prefix: str = ""
-    ) -> "dict[str, tuple[yaml.Node, yaml.Node]]":
+    def _flat(self, pairs: Pairs, prefix: str = "") -> Pairs:
         """Join the names of nested maps by dots, as parameter files do."""
         flat = {}
         for name, (key, node) in pairs.items():
@@ -228,37 +215,35 @@ class _File:
         return flat
 
     def _checked(
-        self, pair: tuple[yaml.Node, yaml.Node], name: str, names: tuple[str, ...], kind: NodeKind, what: str
-    ) -> list[Value]:
-        """Return the values of a parameter; refuse what the node would refuse."""
-        key, node = pair
-        values = self._series(pair, name, names)
+        self, pair: tuple[yaml.Node, yaml.Node], name: str, nth: tuple[int, int], kind: NodeKind, what: str
+    ) -> Value:
+        """Return the value of a parameter; refuse what the node would refuse."""
+        value = self._nth(pair, name, nth)
         if name.startswith("qos_overrides.") or name == "use_sim_time":
-            return values
+            return value
         declaration = kind.declarations.get(name)
         if declaration is None or declaration.read_only:
-            raise self._error(key, f"{what} has no parameter {name} that can be set.")
-        values = [float(v) if isinstance(declaration.default, float) and type(v) is int else v for v in values]
-        for value in values:
-            if problem := _problem_with(declaration, value):
-                raise self._error(node, problem)
-        return values
+            raise self._error(pair[0], f"{what} has no parameter {name} that can be set.")
+        value = float(value) if isinstance(declaration.default, float) and type(value) is int else value
+        if problem := _problem_with(declaration, value):
+            raise self._error(pair[1], problem)
+        return value
 
-    def _series(self, pair: tuple[yaml.Node, yaml.Node], name: str, names: tuple[str, ...]) -> list[Value]:
-        """Return a value for each of the vehicles: ranges in step with them, ports counting up, the rest the same."""
-        node = pair[1]
+    def _nth(self, pair: tuple[yaml.Node, yaml.Node], name: str, nth: tuple[int, int]) -> Value:
+        """Return the value for one of the vehicles: ranges in step with them, ports counting up, the rest the same."""
+        (number, count), node = nth, pair[1]
         value = self._value(node)
         if isinstance(value, str) and has_range(value):
             texts = self._expanded(node, value)
-            if len(texts) != len(names):
-                raise self._error(node, f"{name} has {len(texts)} values for {len(names)} vehicles.")
-            return [int(text) if text.isdecimal() else text for text in texts]
+            if len(texts) != count:
+                raise self._error(node, f"{name} has {len(texts)} values for {count} vehicles.")
+            return int(texts[number]) if texts[number].isdecimal() else texts[number]
         if isinstance(value, int) and not isinstance(value, bool) and _is_port(name) and value != 0:
-            last = value + len(names) - 1
+            last = value + count - 1
             if last > MAX_PORT:
                 raise self._error(node, f"{name} counts up from {value} to {last}, beyond {MAX_PORT}.")
-            return [value + number for number in range(len(names))]
-        return [value] * len(names)
+            return value + number
+        return value
 
     def _expanded(self, node: yaml.Node, text: str) -> tuple[str, ...]:
         try:
@@ -266,13 +251,11 @@ class _File:
         except ValueError as error:
             raise self._error(node, str(error)) from error
 
-    def _map(
-        self, node: yaml.Node, what: str, allowed: tuple[str, ...] = ()
-    ) -> "dict[str, tuple[yaml.Node, yaml.Node]]":
+    def _map(self, node: yaml.Node, what: str, allowed: tuple[str, ...] = ()) -> Pairs:
         """Return the pairs of a map by their keys, which are texts, different, and allowed."""
         if not isinstance(node, yaml.MappingNode):
             raise self._error(node, f"{what} has to be a map of keys and values.")
-        pairs: dict[str, tuple[yaml.Node, yaml.Node]] = {}
+        pairs: Pairs = {}
         for key, value in node.value:
             name = str(key.value) if isinstance(key, yaml.ScalarNode) else ""
             if not name:
