@@ -218,13 +218,8 @@ class _Evaluation:
             command += self._words(element.templates["args"])
         if "ros_args" in element.templates:
             command += ["--ros-args", *self._words(element.templates["ros_args"])]
-        command += ["--ros-args"]
-        name = self._optional(element, "name")
-        if name is not None:
-            command += ["-r", f"__node:={_checked_name(name)}"]
-        namespace = self._namespace_below(self._optional(element, "namespace"))
-        if namespace is not None:
-            command += ["-r", f"__ns:={_checked_namespace(namespace)}"]
+        name, namespace = self._optional(element, "name"), self._namespace_below(self._optional(element, "namespace"))
+        command += ["--ros-args", *_renamed(name, namespace)]
         full_name = None if name is None or namespace is None else f"{namespace.rstrip('/')}/{name}"
         files: dict[Path, str] = {}
         for parameter in element.named("param"):
@@ -298,6 +293,12 @@ class _Evaluation:
             raise SubstitutionError(f"respawn_delay: '{text}' is not a number of seconds")
         respawn = self._optional(element, "respawn")
         return delay if respawn is not None and substitutions.truth(respawn) else None
+
+
+def _renamed(name: str | None, namespace: str | None) -> list[str]:
+    """Return the words that give a node its name and namespace."""
+    words = [] if name is None else ["-r", f"__node:={_checked_name(name)}"]
+    return words if namespace is None else [*words, "-r", f"__ns:={_checked_namespace(namespace)}"]
 
 
 def _checked_name(name: str) -> str:

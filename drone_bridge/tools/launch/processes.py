@@ -104,10 +104,7 @@ class _Supervisor:
         self._changed = asyncio.Event()
         self._open_screens()
         _LIBC.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)  # we become the parent of orphans, and so see their end
-        self._loop.add_signal_handler(signal.SIGCHLD, self._reap)
-        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-            if number != signal.SIGHUP or signal.getsignal(number) != signal.SIG_IGN:  # as nohup asks for
-                self._loop.add_signal_handler(number, self._asked_to_stop, number)
+        self._handle_signals()
         for process in self._processes:
             if not self._stopping:
                 self._start(process)
@@ -120,6 +117,12 @@ class _Supervisor:
         for screen in {self._stdout, self._stderr}:
             screen.close()
         return self._status or int(self._has_failed)
+
+    def _handle_signals(self) -> None:
+        self._loop.add_signal_handler(signal.SIGCHLD, self._reap)
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            if number != signal.SIGHUP or signal.getsignal(number) != signal.SIG_IGN:  # as nohup asks for
+                self._loop.add_signal_handler(number, self._asked_to_stop, number)
 
     def _open_screens(self) -> None:
         out, err = sys.stdout.fileno(), sys.stderr.fileno()
