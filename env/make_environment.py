@@ -18,6 +18,13 @@ import sysconfig
 from collections.abc import Iterable
 from pathlib import Path
 
+# Before anything that Python 3.6 to 3.9 can read but not run.
+if not (3, 10) <= sys.version_info[:2] <= (3, 13):
+    sys.exit(
+        f"setup: Python 3.10 to 3.13 is needed, this is {platform.python_version()}. "
+        "Name another one: make setup PYTHON=python3.12"
+    )
+
 ROOT = Path(__file__).resolve().parent.parent
 VENV = ROOT / ".venv"
 # By this scheme and no other: Debian's Python has one of its own for what lies outside virtual environments.
@@ -46,11 +53,6 @@ def check_machine() -> None:
         raise StepError(
             f"PyPI has ROS 2 for x86_64 Linux only, this is {platform.machine()} {platform.system()}. "
             "Install ROS 2 from its own packages and build with colcon (README, 'On a machine with ROS')."
-        )
-    if not (3, 10) <= sys.version_info[:2] <= (3, 13):
-        raise StepError(
-            f"Python 3.10 to 3.13 is needed, this is {platform.python_version()}. "
-            "Name another one: make setup PYTHON=python3.12"
         )
     missing = [package for command, package in (("g++", "g++"), ("make", "make")) if not shutil.which(command)]
     if not Path(sysconfig.get_path("include"), "Python.h").exists():
@@ -219,6 +221,9 @@ def main() -> int:
     except (StepError, subprocess.SubprocessError, OSError) as error:
         print(f"setup: {error}", file=sys.stderr)
         return 1
+    except KeyboardInterrupt:
+        print("\nsetup: interrupted; the next 'make setup' goes on from here", file=sys.stderr)
+        return 130
     say("ready; '. env/activate' gives a shell with ROS 2 and drone_bridge")
     return 0
 

@@ -109,3 +109,25 @@ def test_pip_and_cmake_install_the_same_files(distribution):
     assert files == {
         str(path.relative_to(ROOT)) for folder in folders for path in (ROOT / folder).rglob("*.*") if path.is_file()
     }
+
+
+SETUP = ROOT / "env" / "make_environment.py"
+
+
+@pytest.mark.parametrize("version", [(3, 6, 9), (3, 9, 2), (3, 14, 0)])
+def test_setup_refuses_an_older_or_newer_python_with_a_sentence(monkeypatch, version):
+    ast.parse(SETUP.read_text(), feature_version=(3, 6))  # it can be read that far
+    monkeypatch.setattr(sys, "version_info", version)
+    monkeypatch.setattr("platform.python_version", lambda: ".".join(map(str, version)))
+    with pytest.raises(SystemExit, match=rf"^setup: Python 3\.10 to 3\.13 is needed, this is 3\.{version[1]}\."):
+        runpy.run_path(str(SETUP))
+
+
+def test_setup_that_is_interrupted_says_so(monkeypatch, capsys):
+    def interrupted():
+        raise KeyboardInterrupt
+
+    main = runpy.run_path(str(SETUP))["main"]
+    monkeypatch.setitem(main.__globals__, "check_machine", interrupted)
+    assert main() == 130
+    assert "setup: interrupted" in capsys.readouterr().err
