@@ -330,56 +330,6 @@ def test_a_parameter_file_names_existing_parameters_and_their_defaults(path, dec
 
 # Pages.
 
-TABLE = re.compile(r"^\| (?:name|parameter) \| default \|.*\n\|[ -|]+\|\n((?:\|.*\n)+)", re.MULTILINE)
-
-
-def parameter_tables(path):
-    """The node and the rows, (names, default), of each table of parameters.
-
-    An executable that is named between the last heading and the table is whose they are; else it is the page's bridge.
-    """
-    text = path.read_text()
-    for table in TABLE.finditer(text):
-        section = re.split(r"^(?=#)", text[: table.start()], flags=re.MULTILINE)[-1]
-        named = [name for name in re.findall(r"`(\w+)`", section) if name in NODES]
-        rows = [re.split(r"(?<!\\)\|", line)[1:-1] for line in table[1].splitlines()]
-        rows = [(re.findall(r"`([^`]+)`", names), default) for names, default, *_ in rows]
-        yield (named or [f"{path.stem}_bridge"])[0], rows
-
-
-def with_defaults(names, default):
-    """Pair the names of a row, of which later ones may be given by their ends, with the text of their defaults."""
-    full = [names[0].rpartition(".")[0] + name if name.startswith(".") else name for name in names]
-    texts = default.split(", ")
-    return zip(full, texts if len(texts) == len(full) else [default] * len(full), strict=True)
-
-
-def says(text, value):
-    """Return whether the text of a default, perhaps with a unit, means the value."""
-    text = text.replace("`", "").strip()
-    if isinstance(value, bool):
-        return text == str(value).lower()
-    if isinstance(value, int | float):
-        return bool(text) and float(text.split()[0]) == value
-    if isinstance(value, str):
-        return text == value
-    return yaml.safe_load(f"[{text.strip('[]')}]") == list(value)
-
-
-@by_name([path for path in PAGES if any(parameter_tables(path))])
-def test_a_page_names_existing_parameters_and_their_defaults(path, declared):
-    for node, rows in parameter_tables(path):
-        parameters = declared(node)
-        listed = {}
-        for names, default in rows:
-            listed.update(with_defaults(names, default))
-        assert listed.keys() <= parameters.values.keys()
-        for name, text in listed.items():
-            if name != "actual_port":  # the node finds it out
-                assert says(text, plain(parameters.values[name])), f"{name}: {text!r} and {parameters.values[name]!r}"
-        assert listed.keys() == parameters.values.keys()
-
-
 LINK = re.compile(r"\]\((?!https?:)([^)#\s]*)(?:#([^)\s]+))?\)")
 
 
