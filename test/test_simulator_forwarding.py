@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What simulator_server asks of simulator_bridge, and what it makes of the answers: without nodes."""
 
+import asyncio
 from functools import partial
 from types import SimpleNamespace
 
@@ -11,10 +12,10 @@ from drone_bridge.simulator import codec as sim
 from drone_bridge.simulator.codec import Attribute
 from drone_bridge.simulator.device.requests import Context, Quirks, answer
 from drone_bridge.simulator.device.world import RunControl, Timing, World
-from drone_bridge.simulator.server.client_session import ClientSession
-from drone_bridge.simulator.server.forwarding import Forwarder
-from drone_bridge.simulator.server.mirror import MirroredEntity, MirroredScene
-from drone_bridge.simulator.topics.translation import Axes
+from drone_bridge.simulator.server.clients import ClientSession
+from drone_bridge.simulator.server.forwarding import Forwarder, ServiceError
+from drone_bridge.simulator.server.scene import MirroredEntity, MirroredScene
+from drone_bridge.simulator.topics import Axes
 
 VEHICLE, BUOY, MISSING = 0, 3, 99
 LEVEL = (1.0, 0.0, 0.0, 0.0)
@@ -34,10 +35,13 @@ class Bridge:
     def offers(self, service):
         return service in self.responses
 
-    def call(self, service, request, on_response):
+    async def call(self, service, request):
         self.asked.append((service, request))
         fields = self.responses[service]
-        on_response(None if fields is None else SimpleNamespace(**{"code": -1, "message": "", **fields}))
+        response = None if fields is None else SimpleNamespace(**{"code": -1, "message": "", **fields})
+        if response is None or not response.success:
+            raise ServiceError(response)
+        return response
 
 
 class Server:
@@ -79,10 +83,18 @@ class Server:
             pass
         self.session.flush()
 
+    def answer(self, client, request):
+        return self.forwarder.forward(client, request) or self.answer_locally(client, request)
+
     def ask(self, request):
+        return asyncio.run(self.answered(request))
+
+    async def answered(self, request):
         client = sim.ClientConnection()
         self.session.receive_data(client.send(request))
         self.proceed()
+        while not self.sent:
+            await asyncio.sleep(0)
         client.receive_data(bytes(self.sent))
         self.sent.clear()
         return client.next_event().response

@@ -203,8 +203,14 @@ def test_opening_can_be_cancelled(cancellation):
 # Desired items.
 
 
+def desired(*configured):
+    items = DesiredItems()
+    items.configure(configured)
+    return items
+
+
 def test_there_is_a_limit_to_desired_items():
-    items = DesiredItems([EntityStream(number, 1) for number in range(MAX_DESIRED_ITEMS)])
+    items = desired(*(EntityStream(number, 1) for number in range(MAX_DESIRED_ITEMS)))
     with pytest.raises(ValueError, match=f"limit of {MAX_DESIRED_ITEMS}"):
         items.add(EntityStream(0, 1))
 
@@ -212,7 +218,7 @@ def test_there_is_a_limit_to_desired_items():
 def test_removing_a_camera_removes_its_streams():
     camera = Camera(CameraPlan("front", 0))
     stream, other = CameraStream(camera, 1, 1), EntityStream(1, 1)
-    items = DesiredItems([])
+    items = desired()
     for number, item in enumerate((camera, stream, other)):
         items.add(item)
         items.mark_added(item, number)
@@ -224,7 +230,7 @@ def test_removing_a_camera_removes_its_streams():
 
 def test_configured_items_are_requested_again_when_an_entity_goes():
     configured, service = EntityStream(1, 1), EntityStream(1, 1)
-    items = DesiredItems([configured])
+    items = desired(configured)
     items.add(service)
     items.mark_added(configured, 0)
     items.mark_added(service, 1)
@@ -235,7 +241,7 @@ def test_configured_items_are_requested_again_when_an_entity_goes():
 
 def test_configured_items_come_back_in_another_world_whoever_removed_the_entity():
     stream, trigger = EntityStream(1, 1), EntityStream(2, 1)
-    items = DesiredItems([stream, trigger])
+    items = desired(stream, trigger)
     items.mark_added(stream, 0)
     items.removed(sim.ItemType.ENTITY, 1, is_ours=True)
     assert list(items) == [stream, trigger]
@@ -248,7 +254,7 @@ def test_configured_items_come_back_in_another_world_whoever_removed_the_entity(
 
 def test_only_cameras_survive_a_new_connection():
     camera, stream = Camera(CameraPlan("front", 0)), EntityStream(0, 1)
-    items = DesiredItems([camera, stream])
+    items = desired(camera, stream)
     items.mark_added(camera, 7)
     items.mark_added(stream, 8)
     items.start_over()

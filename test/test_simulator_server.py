@@ -25,7 +25,7 @@ from tf2_msgs.msg import TFMessage
 from drone_bridge.ros.time import NANOSECONDS
 from drone_bridge.simulator import codec as sim
 from drone_bridge.simulator.codec import Attribute, ItemType
-from drone_bridge.simulator.server.loop_queue import LoopQueue
+from drone_bridge.simulator.server.clients import LoopQueue
 
 VEHICLE, BUOY, GATE = 0, 3, 4
 LEVEL = (1.0, 0.0, 0.0, 0.0)

@@ -4,20 +4,22 @@
 import math
 
 import pytest
+from builtin_interfaces.msg import Time
 from geometry_msgs.msg import Point, Pose, Quaternion, Twist, Vector3, Wrench
 from hypothesis import given
 from hypothesis import strategies as st
+from rclpy.serialization import deserialize_message
+from sensor_msgs.msg import Imu
 
 from drone_bridge.motion import quaternions
 from drone_bridge.motion.quaternions import IDENTITY, euler_from_quaternion, rotated
 from drone_bridge.msg import CameraView, ExtendedAttribute
+from drone_bridge.ros.frames import FrameNames
 from drone_bridge.simulator import codec as sim
-from drone_bridge.simulator.topics import requests
-from drone_bridge.simulator.topics import translation as translate
-from drone_bridge.simulator.topics.errors import explanation
-from drone_bridge.simulator.topics.frames import rotation_from_frd
-from drone_bridge.simulator.topics.plans import read_cameras, read_entities, read_triggers
-from drone_bridge.simulator.topics.translation import Axes, BodyToModel
+from drone_bridge.simulator import topics
+from drone_bridge.simulator.topics import Axes, BodyToModel, Labels, Translation, services
+from drone_bridge.simulator.topics.plans import read_cameras, read_entities, read_entity_plans, read_triggers
+from drone_bridge.simulator.topics.services import explanation
 from drone_bridge.srv import AddTrigger, AddTurbulence, GetState, SetCamera, SetState, Spawn
 
 ROS, WIRE = Axes(convert=True), Axes(convert=False)
@@ -31,7 +33,7 @@ STILL = (0.0, 0.0, 0.0)
 
 def state(x=STILL, v=STILL, a=STILL, q=NORTH, w=STILL, axes=ROS, body_to_model=NO_ROTATION):
     values = tuple(tuple(map(float, value)) for value in (x, v, a, q, w))
-    return translate.entity_state(values, axes, body_to_model)
+    return topics.entity_state(values, axes, body_to_model)
 
 
 def near(*values):
@@ -95,7 +97,7 @@ def test_the_same_vector_is_turned_alike_in_both_frames(q, v):
 @given(unit_quaternions, st.tuples(*[st.floats(-10, 10)] * 3))
 def test_a_rotation_within_a_body_is_the_same_in_both_frames(q, v):
     w, x, y, z = q
-    rotation = rotation_from_frd(w, x, y, z)
+    rotation = ROS.rotation(q)
     assert ROS.wire_rotation(rotation) == near(*q)
     on_the_wire = rotated(quaternions.Quaternion(x, y, z, w), *v)
     assert rotated(rotation, *ROS.body(*v)) == near(*ROS.body(*on_the_wire))
@@ -143,17 +145,18 @@ def test_non_finite_numbers_are_no_state(field, bad):
 def test_odometry_has_the_position_in_the_world_and_velocities_in_the_body():
     # Looking east and moving east: that is forward.
     moving = state(x=(1, 2, 3), v=(0, 5, 0), q=EAST, w=(0, 0, 1))
-    assert translate.pose_numbers(moving) == (2, 1, -3, *moving.orientation)
-    assert translate.twist_numbers(moving) == near(5, 0, 0, 0, 0, -1)
+    assert moving.pose == (2, 1, -3, *moving.orientation)
+    assert moving.twist == near(5, 0, 0, 0, 0, -1)
 
 
 def test_twist_and_pose_of_an_entity_say_the_same():
     # East is to the right of who looks north.
-    assert translate.twist_numbers(state(v=(0, 5, 0), q=NORTH)) == near(0, -5, 0, 0, 0, 0)
+    assert state(v=(0, 5, 0), q=NORTH).twist == near(0, -5, 0, 0, 0, 0)
 
 
 def felt(axes=ROS, **parts):
-    return translate.specific_force(state(axes=axes, **parts), axes.against_gravity(9.81))
+    imu = Translation(FrameNames(), axes, Labels()).imu(state(axes=axes, **parts), Time())
+    return xyz(deserialize_message(imu, Imu).linear_acceleration)
 
 
 def test_an_imu_at_rest_feels_gravity_upwards_and_in_free_fall_nothing():
@@ -177,32 +180,31 @@ def twist(linear=STILL, angular=STILL):
 
 
 def test_forward_goes_where_the_vehicle_looks_and_left_is_left():
-    velocity, _ = translate.velocity_from_twist(twist((1.0, 0.0, 0.0), (0.0, 0.0, 1.0)), 10, 10)
-    v, w = translate.set_velocity(4, velocity, state(q=EAST).orientation, ROS)
+    velocity = topics.velocity_from_twist(twist((1.0, 0.0, 0.0), (0.0, 0.0, 1.0)))
+    v, w = topics.set_velocity(4, velocity, state(q=EAST).orientation, ROS)
     assert (v.id, v.attribute, v.value) == (4, sim.Attribute.VELOCITY, near(0, 1, 0))
     assert (w.id, w.attribute, w.value) == (4, sim.Attribute.ANGULAR_VELOCITY, near(0, 0, -1))
 
 
 def test_up_is_minus_down():
-    velocity, _ = translate.velocity_from_twist(twist((0.0, 0.0, 1.0)), 10, 10)
-    assert translate.set_velocity(0, velocity, state().orientation, ROS)[0].value == near(0, 0, -1)
+    velocity = topics.velocity_from_twist(twist((0.0, 0.0, 1.0)))
+    assert topics.set_velocity(0, velocity, state().orientation, ROS)[0].value == near(0, 0, -1)
 
 
 def test_without_conversion_commands_are_forward_right_down_too():
-    velocity, _ = translate.velocity_from_twist(twist((1.0, 2.0, 3.0), (1.0, 2.0, 3.0)), 10, 10)
-    v, w = translate.set_velocity(0, velocity, state(axes=WIRE).orientation, WIRE)
+    velocity = topics.velocity_from_twist(twist((1.0, 2.0, 3.0), (1.0, 2.0, 3.0)))
+    v, w = topics.set_velocity(0, velocity, state(axes=WIRE).orientation, WIRE)
     assert v.value == near(1, 2, 3)
     assert w.value == near(1, 2, 3)
 
 
 def test_clamped_velocities_keep_their_direction():
-    velocity, was_within = translate.velocity_from_twist(twist((30.0, 40.0, 0.0), (0.0, 0.0, 3.0)), 5, 10)
-    assert velocity.linear == near(3, 4, 0)
-    assert velocity.angular == near(0, 0, 3)
-    assert not was_within
-    velocity, was_within = translate.velocity_from_twist(twist((1e308, 1e308, 0.0)), 1, 1)
-    assert math.hypot(*velocity.linear) == pytest.approx(1)
-    assert translate.velocity_from_twist(twist((3.0, 4.0, 0.0)), 5, 10) == (((3.0, 4.0, 0.0), STILL), True)
+    fast = topics.velocity_from_twist(twist((30.0, 40.0, 0.0), (0.0, 0.0, 3.0)))
+    assert fast.limited(5, 10) == (near(3, 4, 0), near(0, 0, 3))
+    endless = topics.velocity_from_twist(twist((1e308, 1e308, 0.0)))
+    assert math.hypot(*endless.limited(1, 1).linear) == pytest.approx(1)
+    slow = topics.velocity_from_twist(twist((3.0, 4.0, 0.0)))
+    assert slow.limited(5, 10) == slow
 
 
 # Services.
@@ -212,7 +214,7 @@ def test_spawning_says_where_the_principal_axes_are():
     request = Spawn.Request(mass=2.0, radius=0.5)
     request.pose = Pose(position=Point(x=1.0, y=2.0, z=3.0), orientation=Quaternion(z=QUARTER, w=QUARTER))  # north
     request.attributes = [ExtendedAttribute(key="render", text="buoy"), ExtendedAttribute(key="raw", data=[0, 255])]
-    entity, body_to_model = requests.add_entity(request, ROS)
+    entity, body_to_model = services.wire_add_entity(request, ROS)
     assert entity.position == (2.0, 1.0, -3.0)
     assert entity.orientation == near(1, 0, 0, 0)
     assert entity.inertia == (0.2,) * 3  # of a solid sphere
@@ -220,7 +222,7 @@ def test_spawning_says_where_the_principal_axes_are():
     assert (entity.mass, entity.radius, entity.corporeal, body_to_model.is_identity) == (2.0, 0.5, True, True)
 
     request.body_to_model = Quaternion(x=1.0, w=0.0)
-    entity, body_to_model = requests.add_entity(request, ROS)
+    entity, body_to_model = services.wire_add_entity(request, ROS)
     assert body_to_model.model(entity.orientation) == near(1, 0, 0, 0)
     assert entity.body_to_model == near(0, 1, 0, 0)
 
@@ -247,7 +249,7 @@ def test_a_small_rotation_is_a_rotation():
 )
 def test_spawning_refuses_invalid_requests(change, error):
     with pytest.raises(ValueError, match=error):
-        requests.add_entity(Spawn.Request(**change), ROS)
+        services.wire_add_entity(Spawn.Request(**change), ROS)
 
 
 def test_setting_a_state_sets_what_is_chosen_in_the_frames_of_the_wire():
@@ -255,10 +257,10 @@ def test_setting_a_state_sets_what_is_chosen_in_the_frames_of_the_wire():
         id=3, pose=Pose(position=Point(x=1.0, y=2.0, z=3.0)), twist=twist((1.0, 0.0, 0.0), (1.0, 2.0, 3.0))
     )
     request.acceleration = Vector3(x=1.0, y=2.0, z=3.0)
-    assert list(requests.set_entity(request, None, ROS)) == []
+    assert list(services.wire_set_entity(request, None, ROS)) == []
     request.set_position = request.set_orientation = request.set_velocity = request.set_acceleration = True
     request.set_angular_velocity = request.set_corporeal = True
-    changes = {change.attribute: change.value for change in requests.set_entity(request, None, ROS)}
+    changes = {change.attribute: change.value for change in services.wire_set_entity(request, None, ROS)}
     assert changes[sim.Attribute.POSITION] == (2.0, 1.0, -3.0)
     assert changes[sim.Attribute.ORIENTATION] == near(*EAST)  # of what looks along x
     assert changes[sim.Attribute.VELOCITY] == near(0, 1, 0)
@@ -270,14 +272,14 @@ def test_setting_a_state_sets_what_is_chosen_in_the_frames_of_the_wire():
 def test_a_velocity_in_the_own_frame_needs_an_orientation():
     request = SetState.Request(set_velocity=True, twist=twist((1.0, 0.0, 0.0)))
     with pytest.raises(ValueError, match="orientation is not known"):
-        list(requests.set_entity(request, None, ROS))
-    (change,) = requests.set_entity(request, state(q=NORTH).orientation, ROS)
+        list(services.wire_set_entity(request, None, ROS))
+    (change,) = services.wire_set_entity(request, state(q=NORTH).orientation, ROS)
     assert change.value == near(1, 0, 0)
 
 
 def test_a_state_is_told_in_the_own_frame():
     response = GetState.Response()
-    requests.fill_state(response, state(x=(1, 2, 3), v=(1, 0, 0), a=(0, 0, 1), q=NORTH), True)
+    services.fill_state(response, state(x=(1, 2, 3), v=(1, 0, 0), a=(0, 0, 1), q=NORTH), True)
     assert xyz(response.pose.position) == (2, 1, -3)
     assert xyz(response.twist.linear) == near(1, 0, 0)
     assert xyz(response.acceleration) == (0, 0, -1)
@@ -290,7 +292,7 @@ def test_cameras_are_placed_in_the_entitys_frame():
         position=Point(x=1.0, y=2.0, z=3.0), orientation=Quaternion(z=QUARTER, w=QUARTER)
     )  # to the left
     request.focal_length = 2.0
-    values = {change.attribute: change.value for change in requests.set_camera(request, ROS, BodyToModel())}
+    values = {change.attribute: change.value for change in services.wire_set_camera(request, ROS, BodyToModel())}
     assert values == {
         sim.CameraAttribute.POSITION: (1.0, -2.0, -3.0),
         sim.CameraAttribute.ORIENTATION: near(QUARTER, 0, 0, -QUARTER),
@@ -298,14 +300,16 @@ def test_cameras_are_placed_in_the_entitys_frame():
         sim.CameraAttribute.ENABLED: False,
     }
     with pytest.raises(ValueError, match="focal length is 0"):
-        list(requests.set_camera(SetCamera.Request(set_focal_length=True), ROS, BodyToModel()))
+        list(services.wire_set_camera(SetCamera.Request(set_focal_length=True), ROS, BodyToModel()))
 
 
 def test_cameras_are_placed_about_the_principal_axes_for_a_simulator_that_has_them_so():
     request = SetCamera.Request(id=1, set_position=True, set_orientation=True)
     request.pose = Pose(position=Point(x=1.0, y=2.0, z=3.0), orientation=Quaternion(w=1.0))
     turned_right = BodyToModel((QUARTER, 0.0, 0.0, QUARTER))  # the principal axes point to the model's right
-    position, rotation = sorted(requests.set_camera(request, ROS, turned_right), key=lambda change: -change.attribute)
+    position, rotation = sorted(
+        services.wire_set_camera(request, ROS, turned_right), key=lambda change: -change.attribute
+    )
     assert position.value == near(-2, -1, -3)  # 2 m to the left of the model are behind
     assert rotation.value == near(QUARTER, 0, 0, -QUARTER)  # what looks ahead looks to the left
     assert BodyToModel.between((1, 0, 0, 0), turned_right.rotation).rotation == near(*turned_right.rotation)
@@ -313,46 +317,46 @@ def test_cameras_are_placed_about_the_principal_axes_for_a_simulator_that_has_th
 
 def test_what_is_behind_a_camera_is_not_visible():
     message = CameraView()
-    requests.fill_view(message, sim.CameraData(1, 0.5, -0.5, 0.0, -2.0))
+    topics.fill_view(message, sim.CameraData(1, 0.5, -0.5, 0.0, -2.0))
     assert (message.visible, message.x, message.y, message.depth) == (False, 0.5, -0.5, -2.0)
-    requests.fill_view(message, sim.CameraGot(0.5, -0.5, 0.1, 2.0))
+    topics.fill_view(message, sim.CameraGot(0.5, -0.5, 0.1, 2.0))
     assert message.visible
 
 
 def test_triggers_are_placed_in_the_world():
     request = AddTrigger.Request(name="gate", type=3, entity_a=1, distance=0.5, start=Point(x=1.0, y=2.0, z=3.0))
-    plan = requests.trigger_plan(request, ROS)
+    plan = services.trigger_plan(request, ROS)
     assert (plan.name, plan.trigger) == ("gate", sim.PathTrigger(1, (2.0, 1.0, -3.0), STILL, 0.5))
     collision = AddTrigger.Request(type=0, entity_a=1, entity_b=2, distance=-1.0)
-    assert requests.trigger_plan(collision, ROS).trigger == sim.CollisionTrigger(1, 2, -1.0)
+    assert services.trigger_plan(collision, ROS).trigger == sim.CollisionTrigger(1, 2, -1.0)
     sweep = AddTrigger.Request(type=1, entity_a=1, entity_b=2)
-    assert requests.trigger_plan(sweep, ROS).trigger == sim.SweepCollisionTrigger(1, 2)
-    assert requests.trigger_plan(AddTrigger.Request(type=2, code=[1]), ROS).trigger == sim.BytecodeTrigger(b"\1")
+    assert services.trigger_plan(sweep, ROS).trigger == sim.SweepCollisionTrigger(1, 2)
+    assert services.trigger_plan(AddTrigger.Request(type=2, code=[1]), ROS).trigger == sim.BytecodeTrigger(b"\1")
     for bad in ({"type": 4}, {"type": 3}, {"type": 0, "distance": math.nan}):
         with pytest.raises(ValueError, match=r"\.$"):
-            requests.trigger_plan(AddTrigger.Request(**bad), ROS)
+            services.trigger_plan(AddTrigger.Request(**bad), ROS)
 
 
 def test_turbulence_has_its_bounds_in_order_on_the_wire():
     request = AddTurbulence.Request(minimum_force_rate=1.0, maximum_force_rate=2.0)
     request.minimum = Wrench(force=Vector3(x=1.0, y=2.0, z=3.0), torque=Vector3(z=-1.0))
     request.maximum = Wrench(force=Vector3(x=4.0, y=5.0, z=6.0), torque=Vector3(z=1.0))
-    turbulence = requests.turbulence(request, ROS)
+    turbulence = services.wire_turbulence(request, ROS)
     assert (turbulence.force_a, turbulence.force_b) == ((2.0, 1.0, -6.0), (5.0, 4.0, -3.0))
     assert (turbulence.torque_a, turbulence.torque_b) == ((0.0, 0.0, -1.0), (0.0, 0.0, 1.0))
     assert (turbulence.force_rate_a, turbulence.force_rate_b) == (1.0, 2.0)
     with pytest.raises(ValueError, match="nowhere above"):
-        requests.turbulence(AddTurbulence.Request(minimum=request.maximum), ROS)
+        services.wire_turbulence(AddTurbulence.Request(minimum=request.maximum), ROS)
     for rates in ({"minimum_force_rate": 11.0}, {"maximum_torque_rate": math.inf}, {"minimum_torque_rate": math.nan}):
         with pytest.raises(ValueError, match="have to be finite and in this order"):
-            requests.turbulence(AddTurbulence.Request(**rates), ROS)
+            services.wire_turbulence(AddTurbulence.Request(**rates), ROS)
 
 
 @pytest.mark.parametrize(
     ("data", "text"), [(b"hello", "hello"), (b"", ""), (b"\xff", ""), (b"a\0b", ""), ("é".encode(), "é")]
 )
 def test_attributes_are_text_where_they_can_be(data, text):
-    message = requests.attribute_message("k\udcff", data)
+    message = topics.attribute_message("k\udcff", data)
     assert (message.key, message.text, bytes(message.data)) == ("k\ufffd", text, data)
 
 
@@ -449,3 +453,29 @@ def test_an_invalid_line_is_named(read, line, error):
 def test_an_entity_has_one_name():
     with pytest.raises(ValueError, match="a second time"):
         read_entities(["3:a", "3:b"])
+
+
+def test_lines_of_entities_name_their_topics():
+    lines = ["", "3:Red Buoy render=red_buoy radius=0.15", "4 tf=gate", "5:boat odom=/boat/odom", "6 pose=/p"]
+    with pytest.raises(ValueError, match="Buoy"):
+        read_entity_plans(lines)  # a name ends with the first space
+    red, gate, boat, bare = read_entity_plans([line.replace("Red ", "") for line in lines])
+    assert (red.number, red.pose, red.twist) == (3, "entities/buoy/pose", "entities/buoy/twist")
+    assert (red.render, red.radius) == ("red_buoy", 0.15)
+    assert (gate.name, gate.tf, gate.pose) == ("entity_4", "gate", "")
+    assert (boat.odom, bare.pose, bare.twist) == ("/boat/odom", "/p", "")
+
+
+@pytest.mark.parametrize(
+    ("lines", "error"),
+    [
+        (["x:buoy"], "for the ID"),
+        (["1:a", "1:b"], "names 1 twice"),
+        (["1 tf=a pose=b"], "more than one"),
+        (["1 colour=red"], "allowed are pose"),
+        (["1 radius=0"], "a positive number"),
+    ],
+)
+def test_invalid_entities_of_the_server_are_refused(lines, error):
+    with pytest.raises(ValueError, match=error):
+        read_entity_plans(lines)

@@ -126,7 +126,7 @@ class MissingTopicError(ValueError):
 class Topic:
     """One topic of a protocol. A name beginning with / is that of the whole system, others are the vehicle's.
 
-    A name that ends in /{name} is a pattern, for topics that depend on what the vehicle has.
+    A name with {name} in it is a pattern, for topics that depend on what the vehicle has.
     """
 
     name: str
@@ -167,7 +167,8 @@ class TopicTable:
     def row(self, topic: str) -> Topic:
         """Return the row of a topic, which may be that of a pattern. Raises KeyError."""
         for row in self.rows:
-            if topic == row.name or (row.name.endswith("/{name}") and topic.startswith(row.name[: -len("{name}")])):
+            before, is_pattern, after = row.name.partition("{name}")
+            if topic == row.name or (is_pattern and topic.startswith(before) and topic.endswith(after)):
                 return row
         raise KeyError(topic)
 

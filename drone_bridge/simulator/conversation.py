@@ -56,6 +56,7 @@ ASKED: tuple[tuple[sim.Request, sim.Response], ...] = (
 #: What comes unasked.
 TOLD: tuple[sim.Response, ...] = (
     sim.EntityData(0, (sim.Attribute.POSITION, sim.Attribute.CORPOREAL), (SOMEWHERE, True)),
+    sim.EntityData(1, tuple(sim.Attribute)[:5], (SOMEWHERE, SOMEWHERE, NOWHERE, (0.5, 0.5, -0.5, 0.5), SOMEWHERE)),
     sim.CameraData(0, 0.25, -0.5, 0.125, 2.0),
     sim.ExtendedData(0, (NOTE, sim.ExtendedAttribute("render", b""))),
     sim.Triggered(0),

@@ -42,7 +42,7 @@ from drone_bridge.simulator.codec import (
     Response,
     Spy,
 )
-from drone_bridge.simulator.topics.errors import explanation
+from drone_bridge.simulator.topics.services import explanation
 from drone_bridge.wire.events import RemoteProtocolError
 
 if TYPE_CHECKING:

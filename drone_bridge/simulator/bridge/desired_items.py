@@ -7,9 +7,9 @@ from typing import ClassVar
 
 from drone_bridge.simulator import codec as sim
 from drone_bridge.simulator.codec import Attribute, ItemType
+from drone_bridge.simulator.topics import STREAMED, Axes
 from drone_bridge.simulator.topics.plans import CameraPlan, TriggerPlan
-from drone_bridge.simulator.topics.requests import add_camera
-from drone_bridge.simulator.topics.translation import STREAMED, Axes
+from drone_bridge.simulator.topics.services import wire_add_camera
 
 MAX_DESIRED_ITEMS = 512
 
@@ -81,7 +81,7 @@ class Camera(DesiredItem):
         return {self.plan.entity}
 
     def request(self, axes: Axes) -> sim.Request:
-        return add_camera(self.plan, axes)
+        return wire_add_camera(self.plan, axes)
 
 
 @dataclass(slots=True, eq=False)
@@ -163,13 +163,15 @@ class ExtendedStream(DesiredItem):
 class DesiredItems:
     """All desired items in order of creation, and which of them the simulator has added."""
 
-    def __init__(self, configured: Iterable[DesiredItem]) -> None:
-        """`configured`: those given by parameters. Raises ValueError if there are too many."""
-        self._all = list(configured)
-        self.check_room(0)
-        for item in self._all:
-            item.is_configured = True
+    def __init__(self) -> None:
+        self._all: list[DesiredItem] = []
         self._added: dict[tuple[int, int], DesiredItem] = {}  # by the simulator's type and ID
+
+    def configure(self, items: Iterable[DesiredItem]) -> None:
+        """Add those given by parameters. Raises ValueError if there are too many."""
+        for item in items:
+            item.is_configured = True
+            self.add(item)
 
     def __iter__(self) -> Iterator[DesiredItem]:
         return iter(tuple(self._all))

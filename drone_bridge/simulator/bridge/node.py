@@ -27,8 +27,8 @@ from drone_bridge.simulator.bridge.services import Call, Result, SimulatorServic
 from drone_bridge.simulator.bridge.session import AwaitedRun, SimulatorSession
 from drone_bridge.simulator.bridge.steering import Steering, SteeringMark, make_owner
 from drone_bridge.simulator.codec import Attribute
+from drone_bridge.simulator.topics import Axes, BodyToModel, Velocity, velocity_from_twist
 from drone_bridge.simulator.topics.plans import read_cameras, read_entities, read_triggers
-from drone_bridge.simulator.topics.translation import Axes, BodyToModel, Velocity, velocity_from_twist
 from drone_bridge.wire.events import RemoteProtocolError
 
 #: How long the simulator has to read the last velocities and close its connections.
@@ -72,12 +72,13 @@ class SimulatorBridge(LinkNode):
         if self._vehicle in entities:
             raise ValueError(f"entities names {self._vehicle}, which is the vehicle.")
         keeper = TimeKeeper(self)
-        self._outputs = SimulatorOutputs(self, self._axes, keeper, self._vehicle)
+        self._items = DesiredItems()
+        self._outputs = SimulatorOutputs(self, self._axes, keeper, self._vehicle, self._items)
         self.cleanup.callback(self._outputs.close)
         for entity, name in entities.items():
             self._outputs.name_entity(entity, name)
             self._outputs.open_entity(entity)
-        self._items = DesiredItems(self._read_items(entities))
+        self._items.configure(self._read_items(entities))
         self._commands: CommandIntake[Velocity] = CommandIntake(
             self, now=keeper.clock.message if keeper.stamps_are_simulated else None, on_command=self._wakeup.wake
         )
@@ -174,8 +175,9 @@ class SimulatorBridge(LinkNode):
     # What the executor does.
 
     def _read(self, twist: Twist) -> tuple[Velocity, bool]:
-        get = self.parameters.__getitem__
-        return velocity_from_twist(twist, get("max_linear_speed"), get("max_angular_speed"))
+        asked = velocity_from_twist(twist)
+        allowed = asked.limited(self.parameters["max_linear_speed"], self.parameters["max_angular_speed"])
+        return allowed, allowed == asked
 
 
 def main() -> int:

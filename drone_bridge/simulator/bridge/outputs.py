@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The topics of simulator_bridge: time in steps, entities, cameras, triggers and items.
+"""The topics of simulator_bridge: entities and events by the table of topics, tf, and time in steps.
 
 Under the lock of the session, as the streams' thread publishes what it reads, and the link's thread what else happens.
 """
@@ -7,35 +7,37 @@ Under the lock of the session, as the streams' thread publishes what it reads, a
 import math
 import time
 from collections.abc import Iterable
+from functools import partial
 from typing import Any
 
 from builtin_interfaces.msg import Time
-from geometry_msgs.msg import PoseStamped, TransformStamped, TwistStamped
-from nav_msgs.msg import Odometry
+from geometry_msgs.msg import TransformStamped
 from rclpy.publisher import Publisher
-from rclpy.qos import QoSProfile
 from rosgraph_msgs.msg import Clock
-from sensor_msgs.msg import Imu
-from std_msgs.msg import Empty, Header
 from tf2_msgs.msg import TFMessage
 
 from drone_bridge.motion.quaternions import Quaternion
-from drone_bridge.msg import CameraView, ExtendedAttributes, ItemEvent, TriggerEvent
 from drone_bridge.ros.common_parameters import frame_names, odometry_covariances
 from drone_bridge.ros.frames import FrameNames, TransformTemplate, serialized_transforms, transform
-from drone_bridge.ros.lease import with_lease
 from drone_bridge.ros.link_node import LinkNode
-from drone_bridge.ros.message_template import STAMP, MessageTemplate
 from drone_bridge.ros.simulated_time import SimulatedTime
 from drone_bridge.ros.time import NANOSECONDS, stamp_numbers
 from drone_bridge.ros.topic_names import topic_token
 from drone_bridge.ros.topics import NO_EVENTS, Output, Outputs, latched
-from drone_bridge.simulator import codec as sim
-from drone_bridge.simulator.codec import Configured
-from drone_bridge.simulator.topics import translation as translate
+from drone_bridge.simulator.bridge.desired_items import CameraStream, DesiredItems, ExtendedStream, Trigger
+from drone_bridge.simulator.codec import Configured, ItemType
+from drone_bridge.simulator.topics import (
+    ENTITY_STATES,
+    EVENTS,
+    VEHICLE_STATES,
+    Axes,
+    BodyToModel,
+    EntityState,
+    Labels,
+    Translation,
+    entity_state,
+)
 from drone_bridge.simulator.topics.plans import CameraPlan
-from drone_bridge.simulator.topics.requests import attribute_message, fill_view
-from drone_bridge.simulator.topics.translation import Axes, BodyToModel, EntityState
 
 # Time.
 
@@ -80,7 +82,7 @@ class SimulationClock:
         return Time(sec=min(seconds, 2**31 - 1), nanosec=nanoseconds)
 
 
-# Time: /clock and header stamps. For the link's thread.
+# /clock and header stamps.
 
 
 #: How often /clock is repeated while the simulation stands still, for those who have come meanwhile.
@@ -136,84 +138,7 @@ class TimeKeeper:
             self._node.publish(self._publisher, Clock(clock=self.clock.message()))
 
 
-# The topics of one entity. For the link's thread, except for creating topics.
-
-
-QUEUE_DEPTH = 10
-IMU_GAPS = (
-    *("orientation", "orientation_covariance[0]"),
-    *("angular_velocity", "linear_acceleration", "linear_acceleration_covariance[0]"),
-)
-
-
-class EntityTopics:
-    """The topics of one entity: odom and imu/data of the vehicle, pose and twist of others."""
-
-    def __init__(
-        self, node: LinkNode, name: str | None, frames: FrameNames, gravity: tuple[float, float, float]
-    ) -> None:
-        """`name` is None for the vehicle; `gravity` is the acceleration against gravity at rest."""
-        self._against_gravity = gravity
-        self.frame = frames.base_link if name is None else f"{frames.prefix}{topic_token(name, 'entity')}"
-        self._made: list[Publisher[Any]] = []
-        self._node = node
-        self.transform = TransformTemplate(frames.odom, self.frame)
-        #: The numbers of the newest state, as a transform has them: stamp and pose.
-        self.stamp: tuple[int, int] = (0, 0)
-        self.pose: tuple[float, ...] = ()
-        world, body = Header(frame_id=frames.odom), Header(frame_id=self.frame)
-        if name is None:
-            odometry = Odometry(header=world, child_frame_id=self.frame)
-            odometry_covariances(node.parameters).fill(odometry)
-            self._odometry = MessageTemplate(odometry, STAMP, "pose.pose", "twist.twist")
-            self._imu = MessageTemplate(Imu(header=body), STAMP, *IMU_GAPS)
-            self.is_attitude_known = True
-            outputs = [
-                Output(node.make_publisher(Odometry, "odom", QUEUE_DEPTH), self._make_odometry),
-                Output(node.make_publisher(Imu, "imu/data", QUEUE_DEPTH), self._make_imu),
-            ]
-        else:
-            self._pose = MessageTemplate(PoseStamped(header=world), STAMP, "pose")
-            self._twist = MessageTemplate(TwistStamped(header=body), STAMP, "twist")
-            topic = f"entities/{topic_token(name, 'entity')}"
-            outputs = [
-                Output(self._publisher(PoseStamped, f"{topic}/pose"), self._make_pose),
-                Output(self._publisher(TwistStamped, f"{topic}/twist"), self._make_twist),
-            ]
-        self._outputs: Outputs[EntityState] = Outputs(node, outputs)
-
-    def _publisher(self, message_type: type, topic: str) -> "Publisher[Any]":
-        # Without QoS override parameters, which would pile up with every name ever given.
-        self._made.append(self._node.create_publisher(message_type, topic, QUEUE_DEPTH, event_callbacks=NO_EVENTS))
-        return self._made[-1]
-
-    def publish(self, state: EntityState, stamp: Time) -> None:
-        """Publish a state on the topics that have subscribers."""
-        self.stamp = stamp_numbers(stamp)
-        self.pose = translate.pose_numbers(state)
-        self._outputs.publish(state, stamp)
-
-    def _make_odometry(self, state: EntityState, _: Time) -> bytes:
-        return self._odometry.filled(self.stamp, self.pose, translate.twist_numbers(state))
-
-    def _make_imu(self, state: EntityState, _: Time) -> bytes:
-        force = translate.specific_force(state, self._against_gravity)
-        unknown = (0.0 if self.is_attitude_known else -1.0,)  # -1 says that the values are not valid
-        return self._imu.filled(self.stamp, state.orientation, unknown, state.angular_velocity, force, unknown)
-
-    def _make_pose(self, _state: EntityState, _stamp: Time) -> bytes:
-        return self._pose.filled(self.stamp, self.pose)
-
-    def _make_twist(self, state: EntityState, _: Time) -> bytes:
-        return self._twist.filled(self.stamp, translate.twist_numbers(state))
-
-    def close(self) -> None:
-        for publisher in self._made:
-            self._node.destroy_publisher(publisher)
-        self._made.clear()
-
-
-# The topics of simulator_bridge. For the link's thread, except for creating topics.
+# Entities and events.
 
 
 MAX_ENTITIES = 256  # that have topics
@@ -227,10 +152,69 @@ UNKNOWN_HEADING = (
 )
 
 
+class EntityTopics:
+    """The topics of one entity: odom and imu/data of the vehicle, pose and twist of others."""
+
+    def __init__(self, node: LinkNode, translation: Translation, name: str | None) -> None:
+        """`name` is None for the vehicle."""
+        self._node = node
+        self.translation = translation
+        self.transform = TransformTemplate(translation.names.odom, translation.frame)
+        #: The newest state as a transform has it.
+        self.moved: tuple[tuple[int, int], tuple[float, ...]] = ((0, 0), ())
+        self._made: list[Publisher[Any]] = []
+        outputs: list[Output] = []
+        for row in VEHICLE_STATES if name is None else ENTITY_STATES:
+            if name is None:
+                publisher = node.make_publisher(row.message, row.name, row.qos())
+            else:  # without QoS override parameters, which would pile up with every name ever given
+                topic = row.name.format(name=topic_token(name, "entity"))
+                publisher = node.create_publisher(row.message, topic, row.qos(), event_callbacks=NO_EVENTS)
+                self._made.append(publisher)
+            assert row.to_ros
+            outputs.append(Output(publisher, partial(row.to_ros, translation)))
+        self._outputs: Outputs[EntityState] = Outputs(node, outputs)
+
+    def publish(self, state: EntityState, stamp: Time) -> None:
+        """Publish a state on the topics that have subscribers."""
+        self.moved = stamp_numbers(stamp), state.pose
+        self._outputs.publish(state, stamp)
+
+    def close(self) -> None:
+        for publisher in self._made:
+            self._node.destroy_publisher(publisher)
+        self._made.clear()
+
+
+class ItemLabels(Labels):
+    """What IDs stand for, by our own items and the names that entities were given."""
+
+    def __init__(self, items: DesiredItems, vehicle: int) -> None:
+        self._items = items
+        #: The names of entities that have one, and of those that we have removed, until that is reported.
+        self.names: dict[int, str] = {vehicle: VEHICLE_NAME}
+        self.former_names: dict[int, str] = {}
+
+    def entity(self, entity: int) -> str:
+        return self.names.get(entity) or self.former_names.get(entity, "")
+
+    def camera_stream(self, stream: int) -> tuple[int, str, int]:
+        item = self._items.find(ItemType.CAMERA_STREAM, stream)
+        return (item.camera_id or 0, item.camera_name, item.target) if isinstance(item, CameraStream) else (0, "", 0)
+
+    def attribute_stream(self, stream: int) -> int:
+        item = self._items.find(ItemType.EXTENDED_STREAM, stream)
+        return item.entity if isinstance(item, ExtendedStream) else 0
+
+    def trigger(self, trigger: int) -> str:
+        item = self._items.find(ItemType.TRIGGER, trigger)
+        return item.plan.name if isinstance(item, Trigger) else ""
+
+
 class SimulatorOutputs:
     """All topics."""
 
-    def __init__(self, node: LinkNode, axes: Axes, keeper: TimeKeeper, vehicle: int) -> None:
+    def __init__(self, node: LinkNode, axes: Axes, keeper: TimeKeeper, vehicle: int, items: DesiredItems) -> None:
         get = node.parameters.__getitem__
         self._node = node
         self._publishes_tf: bool = get("publish_tf")
@@ -238,28 +222,44 @@ class SimulatorOutputs:
         self.keeper = keeper
         self._vehicle = vehicle
         self._frames = frame_names(node.parameters, FrameNames)
-        self._against_gravity = axes.against_gravity(get("gravity"))
-        self._topics: dict[int, EntityTopics] = {}  # by entity
+        self._labels = ItemLabels(items, vehicle)
+        self.names, self.former_names = self._labels.names, self._labels.former_names
         #: Rotations from principal axes to models, where known.
         self.body_to_model: dict[int, BodyToModel] = {}
         self._no_rotation = BodyToModel()
         #: The newest orientation of the vehicle; None while it is not known.
         self.attitude: Quaternion | None = None
-        #: The names of entities that have one.
-        self.names: dict[int, str] = {vehicle: VEHICLE_NAME}
-
+        self._topics = {vehicle: EntityTopics(node, self._translation(), None)}  # by entity
+        #: What camera views, too, are made by.
+        self.translation = self._topics[vehicle].translation
+        self._events: dict[type, tuple[Publisher[Any], Any]] = {}
+        publishers: dict[str, Publisher[Any]] = {}
+        for row in EVENTS:
+            if row.name not in publishers:
+                publishers[row.name] = node.make_publisher(row.message, row.name, row.qos())
+            self._events[row.of] = publishers[row.name], row.to_ros
         tf = Output(node.make_publisher(TFMessage, "/tf", TF_DEPTH), self._make_tf)
         self._tf: Outputs[Iterable[EntityTopics]] = Outputs(node, [tf])
         self._static_tf = node.make_publisher(TFMessage, "/tf_static", latched())
-        self._views = node.make_publisher(CameraView, "camera_view", QUEUE_DEPTH)
-        self._trigger_events = node.make_publisher(TriggerEvent, "trigger_events", 100)
-        self._item_events = node.make_publisher(ItemEvent, "item_events", with_lease(QoSProfile(depth=100)))
-        self._attributes = node.make_publisher(ExtendedAttributes, "attributes", QUEUE_DEPTH)
-        self._completed = node.make_publisher(Empty, "completed", QUEUE_DEPTH)
         #: Whose transforms have yet to be published, in order; a list would be searched with every state.
         self._waiting: dict[EntityTopics, None] = {}
         self._static_transforms: dict[str, TransformStamped] = {}
-        self._topics[vehicle] = EntityTopics(node, None, self._frames, self._against_gravity)
+
+    def _translation(self, frame: str = "") -> Translation:
+        parameters = self._node.parameters
+        return Translation(
+            self._frames,
+            self.axes,
+            self._labels,
+            frame=frame,
+            gravity=parameters["gravity"],
+            covariances=odometry_covariances(parameters),
+        )
+
+    def publish(self, event: Any) -> None:
+        """Publish what the simulator has told unasked."""
+        publisher, to_ros = self._events[type(event)]
+        self._node.publish(publisher, to_ros(self.translation, event, self.keeper.stamp()))
 
     # Entities.
 
@@ -285,7 +285,9 @@ class SimulatorOutputs:
             return
         if len(self._topics) >= MAX_ENTITIES:
             raise ValueError(f"{MAX_ENTITIES} entities have topics already, which is the limit.")
-        self._topics[entity] = EntityTopics(self._node, self.names[entity], self._frames, self._against_gravity)
+        name = self.names[entity]
+        frame = f"{self._frames.prefix}{topic_token(name, 'entity')}"
+        self._topics[entity] = EntityTopics(self._node, self._translation(frame), name)
 
     def forget_entity(self, entity: int) -> None:
         """Destroy the topics of a removed entity."""
@@ -306,11 +308,11 @@ class SimulatorOutputs:
     def frame(self, entity: int) -> str:
         """Return the tf frame of an entity, empty if it has none."""
         topics = self._topics.get(entity)
-        return topics.frame if topics else ""
+        return topics.translation.frame if topics else ""
 
     def state(self, entity: int, values: Any) -> EntityState:
         """Return the state given by an entity's attributes. Raises ValueError."""
-        return translate.entity_state(values, self.axes, self.body_to_model.get(entity, self._no_rotation))
+        return entity_state(values, self.axes, self.body_to_model.get(entity, self._no_rotation))
 
     @property
     def is_body_to_model_known(self) -> bool:
@@ -322,7 +324,7 @@ class SimulatorOutputs:
         self.body_to_model.pop(self._vehicle, None)
         if rotation:
             self.body_to_model[self._vehicle] = rotation
-        self._topics[self._vehicle].is_attitude_known = rotation is not None
+        self.translation.is_attitude_known = rotation is not None
         self._node.statistics.end_condition("heading")
         self._node.statistics.facts["vehicle's body to model"] = (
             " ".join(f"{number:.6g}" for number in rotation.rotation) if rotation else "not known"
@@ -359,9 +361,9 @@ class SimulatorOutputs:
             self._waiting.clear()
 
     def _make_tf(self, entities: Iterable[EntityTopics], _: Time) -> bytes:
-        return serialized_transforms((topics.transform, topics.stamp, topics.pose) for topics in entities)
+        return serialized_transforms((topics.transform, *topics.moved) for topics in entities)
 
-    # The rest.
+    # Frames.
 
     def announce(self) -> None:
         """Publish the static transform from map to odom, which coincide, as positions do not drift."""
@@ -371,7 +373,9 @@ class SimulatorOutputs:
     def announce_camera(self, plan: CameraPlan) -> None:
         """Publish the static transform of a camera."""
         if frame := self.frame(plan.entity):
-            self._publish_static(transform(frame, self.camera_frame(plan.name), plan.position, plan.rotation))
+            self._publish_static(
+                transform(frame, self.translation.camera_frame(plan.name), plan.position, plan.rotation)
+            )
 
     def keep_cameras(self, frames: set[str]) -> None:
         """Forget the static transforms of all other cameras; `frames` are without prefix."""
@@ -383,41 +387,3 @@ class SimulatorOutputs:
         message.header.stamp = self.keeper.stamp()
         self._static_transforms[message.child_frame_id] = message
         self._node.publish(self._static_tf, TFMessage(transforms=list(self._static_transforms.values())))
-
-    def camera_frame(self, name: str) -> str:
-        return f"{self._frames.prefix}{topic_token(name, 'camera')}"
-
-    def view(
-        self, view: sim.CameraData | sim.CameraGot, camera: tuple[int, str], target: int, stream: int
-    ) -> CameraView:
-        """Return a message about where an entity appears; `camera` is its ID and name."""
-        message = CameraView(camera=camera[1], camera_id=camera[0], target=self.names.get(target, ""))
-        message.target_id, message.stream_id = target, stream
-        message.header.stamp = self.keeper.stamp()
-        message.header.frame_id = self.camera_frame(camera[1]) if camera[1] else ""
-        fill_view(message, view)
-        return message
-
-    def publish_view(self, message: CameraView) -> None:
-        self._node.publish(self._views, message)
-
-    def publish_trigger(self, event: int, number: int, name: str) -> None:
-        message = TriggerEvent(event=event, trigger_id=number, name=name)
-        message.header.stamp = self.keeper.stamp()
-        self._node.publish(self._trigger_events, message)
-
-    def publish_item(self, is_added: bool, kind: int, number: int, former_name: str = "") -> None:
-        """Publish that an item was added or removed; `former_name` is for an entity that has lost its name."""
-        name = self.names.get(number, former_name) if kind == sim.ItemType.ENTITY else ""
-        message = ItemEvent(added=is_added, type=kind, id=number, name=name)
-        message.header.stamp = self.keeper.stamp()
-        self._node.publish(self._item_events, message)
-
-    def publish_attributes(self, entity: int, data: sim.ExtendedData) -> None:
-        message = ExtendedAttributes(entity=self.names.get(entity, ""), entity_id=entity, stream_id=data.id)
-        message.header.stamp = self.keeper.stamp()
-        message.attributes = [attribute_message(attribute.key, attribute.data) for attribute in data.attributes]
-        self._node.publish(self._attributes, message)
-
-    def publish_completed(self) -> None:
-        self._node.publish(self._completed, Empty())

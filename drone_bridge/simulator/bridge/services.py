@@ -20,15 +20,13 @@ from drone_bridge.simulator.bridge.desired_items import Camera, CameraStream, En
 from drone_bridge.simulator.bridge.outputs import UNKNOWN_HEADING
 from drone_bridge.simulator.bridge.session import REFUSALS, SimulatorSession
 from drone_bridge.simulator.codec import Attribute, ItemType
-from drone_bridge.simulator.topics import requests as translate
-from drone_bridge.simulator.topics.requests import fill_state
-from drone_bridge.simulator.topics.translation import STREAMED, BodyToModel
+from drone_bridge.simulator.topics import STREAMED, BodyToModel, attribute_message
+from drone_bridge.simulator.topics import services as translate
+from drone_bridge.simulator.topics.services import GRAVITY, GRAVITY_ID
 from drone_bridge.wire.layouts import printable
 
 #: How long an answer is waited for on the spot: a simulator on this machine takes a tenth of that.
 PATIENCE_S = 0.003
-GRAVITY = "gravity"  # has to be given as the name to remove it
-_GRAVITY_ID = 0  # among objects
 _LAST_ID = 0xFFFFFFFF  # that there could be of an item, and is not
 # Codes of CSTREAM.
 _NO_CAMERA = 0
@@ -101,8 +99,8 @@ def pause(session: SimulatorSession, request: srv.SimulatorRequest.Request) -> N
 
 def remove(session: SimulatorSession, request: srv.RemoveItem.Request) -> Any:
     """Remove an item, which may be a desired one."""
-    if request.type == ItemType.OBJECT and request.id == _GRAVITY_ID and request.name != GRAVITY:
-        raise ValueError(f"Object {_GRAVITY_ID} is gravity: it is removed only if the request's name is {GRAVITY!r}.")
+    if request.type == ItemType.OBJECT and request.id == GRAVITY_ID and request.name != GRAVITY:
+        raise ValueError(f"Object {GRAVITY_ID} is gravity: it is removed only if the request's name is {GRAVITY!r}.")
     session.client.request(sim.Remove(request.type, request.id))
     session.forget(request.type, request.id, is_ours=True)
 
@@ -119,7 +117,7 @@ def list_entities(session: SimulatorSession, request: srv.ListEntities.Request) 
 def spawn(session: SimulatorSession, request: srv.Spawn.Request) -> Any:
     """Add an entity, and publish its states; the value is its ID."""
     outputs = session.outputs
-    add, body_to_model = translate.add_entity(request, outputs.axes)
+    add, body_to_model = translate.wire_add_entity(request, outputs.axes)
     entity = session.client.request(add).id
     with session.lock:
         if not body_to_model.is_identity:
@@ -189,7 +187,7 @@ def set_state(session: SimulatorSession, request: srv.SetState.Request) -> Any:
     if request.set_velocity and not request.set_orientation:
         got = session.client.request(sim.GetEntity(request.id, Attribute.ORIENTATION))
         orientation = session.outputs.orientation(request.id, got.value)
-    set_all(session, translate.set_entity(request, orientation, session.outputs.axes))
+    set_all(session, translate.wire_set_entity(request, orientation, session.outputs.axes))
 
 
 # Triggers and objects.
@@ -203,7 +201,7 @@ def add_trigger(session: SimulatorSession, request: srv.AddTrigger.Request) -> A
 
 def add_turbulence(session: SimulatorSession, request: srv.AddTurbulence.Request) -> Any:
     """Add turbulence; the value is the ID by which it can be removed."""
-    data = translate.turbulence(request, session.outputs.axes).encode()
+    data = translate.wire_turbulence(request, session.outputs.axes).encode()
     return _add_object(session, sim.AddObject(sim.Turbulence.CLASS, data))
 
 
@@ -263,7 +261,7 @@ def set_camera(session: SimulatorSession, request: srv.SetCamera.Request) -> Any
     body_to_model = BodyToModel()
     if (request.set_position or request.set_orientation) and is_cuauv_server(session):
         body_to_model = _body_to_model_under(session, request.id)
-    set_all(session, translate.set_camera(request, session.outputs.axes, body_to_model))
+    set_all(session, translate.wire_set_camera(request, session.outputs.axes, body_to_model))
     ours = session.items.find(ItemType.CAMERA, request.id)
     if isinstance(ours, Camera):
         ours.plan = translate.changed_camera(ours.plan, request)
@@ -317,7 +315,8 @@ def view_camera(session: SimulatorSession, request: srv.ViewCamera.Request) -> A
     ours = session.items.find(ItemType.CAMERA, request.camera_id)
     name = ours.plan.name if isinstance(ours, Camera) else ""
     with session.lock:
-        return session.outputs.view(got, (request.camera_id, name), request.target_id, 0)
+        outputs, seen = session.outputs, (request.camera_id, name, request.target_id)
+        return outputs.translation.camera_view(got, outputs.keeper.stamp(), seen)
 
 
 # What is offered.
@@ -347,7 +346,7 @@ def _fill_entities(response: srv.ListEntities.Response, value: Any) -> None:
 
 
 def _fill_attribute(response: srv.GetAttribute.Response, value: sim.ExtendedGot) -> None:
-    response.attribute = translate.attribute_message(value.key, value.data)
+    response.attribute = attribute_message(value.key, value.data)
 
 
 def _fill_names(response: srv.ListObjectClasses.Response, value: sim.ObjectClassesListed) -> None:
@@ -364,12 +363,12 @@ _SERVICES = (
     # Entities.
     Service(srv.ListEntities, "list_entities", list_entities, _fill_entities),
     Service(srv.Spawn, "spawn", spawn, _set("id")),
-    Service(srv.GetState, "get_state", get_state, lambda response, value: fill_state(response, *value)),
+    Service(srv.GetState, "get_state", get_state, lambda response, value: translate.fill_state(response, *value)),
     Service(srv.SetState, "set_state", set_state),
     Service(srv.StreamEntity, "stream_entity", stream_entity, _set("stream_id")),
     # Extended attributes.
     Service(srv.GetAttribute, "get_attribute", ask(lambda q: sim.GetExtended(q.id, q.key)), _fill_attribute),
-    Service(srv.SetAttribute, "set_attribute", ask(translate.set_attribute)),
+    Service(srv.SetAttribute, "set_attribute", ask(translate.wire_set_attribute)),
     Service(srv.StreamAttributes, "stream_attributes", stream_attributes, _set("stream_id")),
     # Cameras and triggers.
     Service(srv.AddCamera, "add_camera", add_camera, _set("id")),

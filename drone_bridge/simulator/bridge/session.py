@@ -33,14 +33,12 @@ from drone_bridge.simulator.bridge.desired_items import (
     DesiredItem,
     DesiredItems,
     EntityStream,
-    ExtendedStream,
-    Trigger,
 )
 from drone_bridge.simulator.bridge.outputs import SimulatorOutputs
 from drone_bridge.simulator.bridge.parameters import AUTO, POLL, SPY
 from drone_bridge.simulator.codec import Attribute, ItemType
-from drone_bridge.simulator.topics.errors import explanation
-from drone_bridge.simulator.topics.translation import STREAMED, BodyToModel
+from drone_bridge.simulator.topics import STREAMED, BodyToModel
+from drone_bridge.simulator.topics.services import explanation
 from drone_bridge.wire.events import LocalProtocolError
 from drone_bridge.wire.layouts import MisfitError
 
@@ -139,7 +137,6 @@ class SimulatorSession:
         self._rates_due_s = time.monotonic() + RATES_PERIOD_S
         self._probe_id: int | None = None
         self._entities: set[int] = set()
-        self._former_names: dict[int, str] = {}  # of entities that we have removed, until the removal is reported
         self.is_cuauv_server: bool | None = None  # None: not known yet
 
         self._runs: list[AwaitedRun] = []
@@ -156,12 +153,9 @@ class SimulatorSession:
         self._spied: deque[sim.Spied] = deque()
         self._handlers: dict[type, Callable[[Any], None]] = {
             sim.EntityData: self._handle_entity_data,
-            sim.CameraData: self._handle_camera_data,
-            sim.ExtendedData: self._handle_extended_data,
+            sim.CameraData: self._handle_data,
+            sim.ExtendedData: self._handle_data,
             sim.Spied: self._spied.append,
-            **dict.fromkeys(
-                (sim.Triggered, sim.Untriggered, sim.PathStarted, sim.PathFailed, sim.PathEnded), self._handle_trigger
-            ),
         }
         client.handle = self._handle
         self._stop_streams = Cancellation()
@@ -447,7 +441,7 @@ class SimulatorSession:
             return  # from the probe
         if event.type != ItemType.ENTITY:
             with self.lock:
-                self.outputs.publish_item(event.is_added, event.type, event.id)
+                self.outputs.publish(event)
             if not event.is_added:
                 self.forget(event.type, event.id)
             return
@@ -458,23 +452,22 @@ class SimulatorSession:
         self._note_entity(event.is_added, event.id)
 
     def _note_entity(self, is_added: bool, entity: int) -> None:
-        former_name = "" if is_added else self._former_names.get(entity, "")
         with self.lock:
-            self.outputs.publish_item(is_added, ItemType.ENTITY, entity, former_name)
+            self.outputs.publish(sim.Spied(is_added, ItemType.ENTITY, entity))
         if is_added:
             self.restore(entity)
         else:
             self.forget(ItemType.ENTITY, entity)
-            self._former_names.pop(entity, None)
+            self.outputs.former_names.pop(entity, None)
 
     def forget(self, kind: int, number: int, *, is_ours: bool = False) -> None:
         """Note that an item was removed; `is_ours`: at our request."""
         # With an entity the CUAUV server removes its cameras; if it has none, the streams of camera 0.
-        disturbs_cameras = kind == ItemType.ENTITY and number not in self._former_names
+        disturbs_cameras = kind == ItemType.ENTITY and number not in self.outputs.former_names
         disturbs_cameras |= is_ours and kind == ItemType.CAMERA
         with self.lock:
             if is_ours and kind == ItemType.ENTITY and number in self._entities:
-                self._former_names[number] = self.outputs.names.get(number, "")
+                self.outputs.former_names[number] = self.outputs.names.get(number, "")
             self.items.removed(kind, number, is_ours=is_ours)
             self.outputs.keep_cameras(self.items.camera_frames())
         if disturbs_cameras:
@@ -583,9 +576,9 @@ class SimulatorSession:
             if isinstance(event, sim.Completed):
                 if channel is self.client.requests:  # it comes on every connection
                     self.completions += 1
-                    self.outputs.publish_completed()
+                    self.outputs.publish(event)
             else:
-                self._handlers[type(event)](event)
+                self._handlers.get(type(event), self.outputs.publish)(event)
 
     def _handle_entity_data(self, data: sim.EntityData) -> None:
         stream = self.items.find(ItemType.ENTITY_STREAM, data.id)
@@ -615,26 +608,16 @@ class SimulatorSession:
         """Return whether an item is the stream that reports every step."""
         return isinstance(item, EntityStream) and item.entity == self.vehicle and item.period == 1
 
-    def _handle_camera_data(self, data: sim.CameraData) -> None:
+    def _handle_data(self, data: Any) -> None:
+        """Publish what a camera sees, or extended attributes."""
         self._counts["stream messages"] += 1
-        stream = self.items.find(ItemType.CAMERA_STREAM, data.id)
-        if not isinstance(stream, CameraStream):
+        kind = ItemType.CAMERA_STREAM if isinstance(data, sim.CameraData) else ItemType.EXTENDED_STREAM
+        stream = self.items.find(kind, data.id)
+        if stream is None:
             self._counts["unknown streams"] += 1
             return
         stream.messages += 1
-        camera = (stream.camera_id or 0, stream.camera_name)
-        self.outputs.publish_view(self.outputs.view(data, camera, stream.target, data.id))
-
-    def _handle_extended_data(self, data: sim.ExtendedData) -> None:
-        self._counts["stream messages"] += 1
-        stream = self.items.find(ItemType.EXTENDED_STREAM, data.id)
-        if isinstance(stream, ExtendedStream):
-            stream.messages += 1
-            self.outputs.publish_attributes(stream.entity, data)
-
-    def _handle_trigger(self, event: Any) -> None:
-        trigger = self.items.find(ItemType.TRIGGER, event.id)
-        self.outputs.publish_trigger(event.ID, event.id, trigger.plan.name if isinstance(trigger, Trigger) else "")
+        self.outputs.publish(data)
 
 
 def decode_rotation(data: bytes) -> BodyToModel:

@@ -21,7 +21,7 @@ from drone_bridge.ros.commands import CommandIntake
 from drone_bridge.ros.link_node import LinkNode
 from drone_bridge.simulator import codec as sim
 from drone_bridge.simulator.bridge.client import OnAnswer, ignore
-from drone_bridge.simulator.topics.translation import STILL, Axes, Velocity, set_velocity
+from drone_bridge.simulator.topics import STILL, Axes, Velocity, set_velocity
 
 STEERED_KEY = "drone_bridge.steered"
 NOBODY = b"0"

@@ -1,26 +1,153 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Forwards requests to simulator_bridge's services where it offers them; everything else is answered locally."""
+"""Forwards requests to simulator_bridge's services where it offers them; everything else is answered from topics.
 
-from collections.abc import Callable, Iterator
+One request through the relay: `ClientSession` takes it from the wire and asks `Forwarder.forward`. What a service is to
+answer is a coroutine in the table at the end: it makes the service's request of the wire's, awaits the response of
+`BridgeServices.call`, which the executor makes, and returns the wire's answer, which the session sends. A refusal, by
+the bridge or its simulator, is raised. For all others `forward` returns None, and the request is answered at once, as a
+simulator would, out of what is known from topics.
+"""
+
+import asyncio
+import contextlib
+from collections import deque
+from collections.abc import Callable, Coroutine, Iterator
 from dataclasses import dataclass, field
 from itertools import count
-from typing import Any
+from textwrap import shorten
+from typing import Any, NamedTuple
+
+from rclpy.client import Client as ServiceClient
+from rclpy.task import Future
 
 from drone_bridge import srv
+from drone_bridge.msg import ItemEvent
+from drone_bridge.ros.lease import LeaseWatch
+from drone_bridge.ros.link_node import LinkNode
 from drone_bridge.simulator import codec as sim
 from drone_bridge.simulator.codec import Attribute, Error, ItemType, Request, Response
 from drone_bridge.simulator.device.requests import NO_EXTENDED
-from drone_bridge.simulator.device.world import Client, Item, RunControl, World
-from drone_bridge.simulator.server.bridge_services import BridgeServices
-from drone_bridge.simulator.server.entity_plans import EntityPlan
-from drone_bridge.simulator.server.mirror import STEERED_ATTRIBUTES, MirroredEntity, MirroredScene
-from drone_bridge.simulator.server.service_calls import DIRECT_CALLS, ServiceCall, failure, ok
-from drone_bridge.simulator.topics import calls as translate
-from drone_bridge.simulator.topics.mirror import wire_value
-from drone_bridge.simulator.topics.translation import Axes
+from drone_bridge.simulator.device.world import Client, Item, RefusedError, RunControl, World
+from drone_bridge.simulator.server.scene import STEERED_ATTRIBUTES, MirroredEntity, MirroredScene
+from drone_bridge.simulator.topics import Axes, wire_value
+from drone_bridge.simulator.topics import services as translate
+from drone_bridge.simulator.topics.plans import EntityPlan
+from drone_bridge.simulator.topics.services import simulators_own_text
+
+# The bridge's services.
+
+
+#: By their names below the bridge's.
+SERVICES = {
+    "run": srv.Run,
+    "pause": srv.SimulatorRequest,
+    "get_configuration": srv.GetConfiguration,
+    "remove": srv.RemoveItem,
+    "list_entities": srv.ListEntities,
+    "spawn": srv.Spawn,
+    "get_entity_state": srv.GetState,
+    "set_entity_state": srv.SetState,
+    "stream_entity": srv.StreamEntity,
+    "get_attribute": srv.GetAttribute,
+    "set_attribute": srv.SetAttribute,
+    "stream_attributes": srv.StreamAttributes,
+    "add_camera": srv.AddCamera,
+    "set_camera": srv.SetCamera,
+    "stream_camera": srv.StreamCamera,
+    "view_camera": srv.ViewCamera,
+    "list_cameras": srv.ListItems,
+    "broadcast_camera": srv.BroadcastCamera,
+    "add_trigger": srv.AddTrigger,
+    "add_object": srv.AddObject,
+    "list_object_classes": srv.ListObjectClasses,
+    "list_objects": srv.ListItems,
+    "get_object": srv.GetObject,
+    "set_object": srv.SetObject,
+}
+#: Bytes of an error's text that visualizers have room for: they read 90 of an answer, and take the rest for the next.
+LONGEST_TEXT = 77
+
+
+class ServiceError(RefusedError):
+    """A service has failed, or not answered in time."""
+
+    def __init__(self, response: Any) -> None:
+        """`response` is None when there is none in time."""
+        #: Whether the error is the simulator's, and not of what is between.
+        self.is_simulators = response is not None and response.code >= 0
+        if response is None:
+            super().__init__(0, "The service has not answered in time.")
+        elif self.is_simulators:
+            super().__init__(response.code, simulators_own_text(response.message))
+        else:  # the bridge's, for people
+            text = shorten(response.message, LONGEST_TEXT, placeholder=" ...").encode()[:LONGEST_TEXT]
+            super().__init__(0, text.decode(errors="ignore"))
+
+
+class BridgeServices:
+    """The services of a bridge: called in the executor, for the link's loop."""
+
+    def __init__(self, node: LinkNode, bridge: str) -> None:
+        """`bridge`: the node's name; empty for none."""
+        self._node = node
+        #: On one of the bridge's topics: the services of a killed node stay in DDS's graph for much longer.
+        self._liveliness = LeaseWatch(node, ItemEvent, "item_events", lambda: None)
+        self._were_offered = False
+        self._clients: dict[str, ServiceClient[Any, Any]] = {}
+        if bridge:
+            self._clients = {name: node.make_client(kind, f"{bridge}/{name}") for name, kind in SERVICES.items()}
+        #: What to call, and what gets the future; at most one per client.
+        self._waiting: deque[tuple[str, Any, Callable[[Future[Any]], None]]] = deque()
+        self._guard = node.make_guard_condition(self._make_calls)
+
+    @property
+    def are_lost(self) -> bool:
+        """Whether there was a bridge, and is no longer one that moves."""
+        return self._were_offered and not self.offers("set_entity_state")
+
+    def offers(self, service: str) -> bool:
+        """Return whether a service is available."""
+        client = self._clients.get(service)
+        is_offered = client is not None and not self._liveliness.is_expired and client.service_is_ready()
+        self._were_offered |= is_offered
+        return is_offered
+
+    async def call(self, service: str, request: Any) -> Any:
+        """Return the response. Raises ServiceError if the service fails, or does not answer in time."""
+        loop = asyncio.get_running_loop()
+        responded = loop.create_future()
+
+        def settle(response: Any) -> None:
+            if not responded.done():
+                responded.set_result(response)
+
+        def done(future: Future[Any]) -> None:
+            response = None if future.cancelled() or future.exception() else future.result()
+            with contextlib.suppress(RuntimeError):  # the loop has been closed
+                loop.call_soon_threadsafe(settle, response)
+
+        self._waiting.append((service, request, done))
+        self._guard.trigger()
+        try:
+            response = await asyncio.wait_for(responded, self._node.parameters["request_timeout"])
+        except asyncio.TimeoutError:
+            response = None
+        if response is None or not response.success:
+            raise ServiceError(response)
+        return response
+
+    def _make_calls(self) -> None:
+        while self._waiting:
+            service, request, done = self._waiting.popleft()
+            self._clients[service].call_async(request).add_done_callback(done)
+
+
+# What is asked of them.
+
 
 LOST_BRIDGE = "The bridge behind this server does not answer."
 _CAMERA_REQUESTS = (sim.SetCamera, sim.StreamCamera, sim.ViewCamera, sim.BroadcastCamera)
+_ATTRIBUTES = frozenset(Attribute)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -35,7 +162,7 @@ def _default_name(entity: int) -> str:
 
 @dataclass(slots=True)
 class Forwarder:
-    """Turns clients' requests into service calls."""
+    """Asks the bridge's services. For the link's loop."""
 
     services: BridgeServices
     axes: Axes
@@ -52,95 +179,106 @@ class Forwarder:
     _names: dict[int, str] = field(default_factory=dict)  # of entities, as the bridge calls them
     _trigger_numbers: Iterator[int] = field(default_factory=lambda: count(1))
 
-    def call_for(self, client: Client, request: Request) -> ServiceCall | Response | None:
-        """Return the service call for a request, the error if it is impossible, or None if it is answered locally."""
-        try:
-            if direct := DIRECT_CALLS.get(type(request)):
-                call: ServiceCall | Response | None = direct(request)
-            else:
-                forward = _FORWARDED.get(type(request))
-                call = forward(self, client, request) if forward else None
-        except ValueError as error:
-            return Error(0, str(error))
-        if isinstance(call, ServiceCall) and not self.services.offers(call.service):
-            return self._refusal(request, call.service)
-        return call
+    def forward(self, client: Client, request: Request) -> Coroutine[Any, Any, Response] | Response | None:
+        """Return what awaits the answer of a service, an error, or None for what is answered locally.
 
-    def _refusal(self, request: Request, service: str) -> Response | None:
+        The coroutine raises RefusedError and ValueError.
+        """
+        forwarded = _FORWARDED.get(type(request))
+        if forwarded is None or forwarded.is_local(self, request):
+            return None
+        if not self.services.offers(forwarded.service):
+            return self._without_service(request, forwarded.service)
+        return forwarded.ask(self, client, request)
+
+    def _without_service(self, request: Request, service: str) -> Response | None:
         """Return the answer to what only a service can do, or None if it can be done locally."""
         if isinstance(request, sim.ListEntities):
             return self._merged(())
-        if isinstance(request, sim.AddEntity):
-            return Error(0, f"No node offers the service {service}.")
-        if isinstance(request, sim.Remove) and request.type == ItemType.ENTITY and self.scene.has_entity(request.id):
-            return Error(0, f"No node offers the service {service}.")
+        if isinstance(request, sim.SetEntity) and request.id == self.vehicle and self.services.are_lost:
+            return Error(0, LOST_BRIDGE) if request.attribute in STEERED_ATTRIBUTES else None
+        if isinstance(request, sim.GetExtended) and self.scene.is_silent(request.id):
+            return Error(0, NO_EXTENDED)  # visualizers ask for this first, and draw nothing if there is none
         cameras = self.world.items.of(ItemType.CAMERA)
-        if isinstance(request, _CAMERA_REQUESTS) and isinstance(cameras.get(request.id), ForwardedItem):
-            return Error(0, f"No node offers the service {service} any more.")
-        return None
+        is_there = isinstance(request, sim.AddEntity)
+        is_there |= isinstance(request, _CAMERA_REQUESTS) and isinstance(cameras.get(request.id), ForwardedItem)
+        if isinstance(request, sim.Remove):
+            is_there |= request.type == ItemType.ENTITY and self.scene.has_entity(request.id)
+        return Error(0, f"No node offers the service {service}.") if is_there else None
 
-    def _remove(self, client: Client, request: sim.Remove) -> ServiceCall | None:
-        kind = ItemType(request.type) if request.type in tuple(ItemType) else None
-        if kind is None or kind is ItemType.SPY:
-            return None
-        if kind not in (ItemType.ENTITY, ItemType.OBJECT):
-            item = self.world.items.of(kind).get(request.id)
-            is_unknown_camera = item is None and kind is ItemType.CAMERA
-            if not isinstance(item, ForwardedItem) and not is_unknown_camera:
-                return None
+    async def _call(self, service: str, request: Any = None, **fields: Any) -> Any:
+        """Return the response to a request, or to one of these fields. Raises ServiceError."""
+        response = await self.services.call(service, request or SERVICES[service].Request(**fields))
+        self.scene.update_time()
+        return response
 
-        def on_success(_: Any) -> Response:
-            if kind is ItemType.ENTITY:
-                self.forget_name(request.id)
-            if kind is not ItemType.OBJECT and self.world.has(kind, request.id):
-                self.world.remove((kind, request.id))
-            return sim.Ok()
+    # The world.
 
-        return ServiceCall("remove", translate.remove(request), on_success)
+    async def _get_config(self, client: Client, request: sim.GetConfig) -> Response:
+        told = await self._call("get_configuration")
+        return sim.Configured(told.frequency, told.speed, told.non_real_time, told.use_desired_thrusters)
 
-    # Running.
+    async def _run(self, client: Client, request: sim.Run) -> Response:
+        await self.set_running(True, request.steps)
+        return sim.Ok()
 
-    def _run(self, client: Client, request: sim.Run) -> ServiceCall:
-        return self.run_call(is_running=True, steps=request.steps)
+    async def _pause(self, client: Client, request: sim.Pause) -> Response:
+        await self.set_running(False)
+        return sim.Ok()
 
-    def _pause(self, client: Client, request: sim.Pause) -> ServiceCall:
-        return self.run_call(is_running=False)
+    async def set_running(self, is_running: bool, steps: int = 0) -> None:
+        """Have the simulator run or pause, and follow it. Raises ServiceError."""
+        try:
+            await (self._call("run", steps=steps) if is_running else self._call("pause"))
+        except ServiceError as error:
+            if error.is_simulators:  # it does so already
+                self._follow_run(is_running)
+            raise
+        self._follow_run(is_running)
 
-    def run_call(self, *, is_running: bool, steps: int = 0) -> ServiceCall:
-        """Return the call that runs or pauses the simulator, and has us follow it."""
+    def _follow_run(self, is_running: bool) -> None:
+        self.control.follow(is_running=is_running)
+        self.is_run_untold = False
 
-        def follow() -> None:
-            self.control.follow(is_running=is_running)
-            self.is_run_untold = False
+    def _removes_here(self, request: sim.Remove) -> bool:
+        if request.type not in tuple(ItemType) or request.type == ItemType.SPY:
+            return True
+        if request.type in (ItemType.ENTITY, ItemType.OBJECT):
+            return False
+        item = self.world.items.of(ItemType(request.type)).get(request.id)
+        is_unknown_camera = item is None and request.type == ItemType.CAMERA
+        return not isinstance(item, ForwardedItem) and not is_unknown_camera
 
-        def on_success(_: Any) -> Response:
-            follow()
-            return sim.Ok()
+    async def _remove(self, client: Client, request: sim.Remove) -> Response:
+        await self._call("remove", translate.remove(request))
+        kind = ItemType(request.type)
+        if kind is ItemType.ENTITY:
+            self.forget_name(request.id)
+        if kind is not ItemType.OBJECT and self.world.has(kind, request.id):
+            self.world.remove((kind, request.id))
+        return sim.Ok()
 
-        def on_failure(response: Any) -> Response:
-            if response is not None and response.code >= 0:  # the simulator's own: it does so already
-                follow()
-            return failure(response)
-
-        if is_running:
-            return ServiceCall("run", srv.Run.Request(steps=steps), on_success, on_failure)
-        return ServiceCall("pause", srv.SimulatorRequest.Request(), on_success, on_failure)
+    async def remove_item(self, kind: ItemType, number: int) -> None:
+        """Remove an item that nobody asks for any more."""
+        with contextlib.suppress(ServiceError):
+            await self._call("remove", translate.remove(sim.Remove(kind, number)))
 
     # Entities.
 
-    def _list_entities(self, client: Client, request: sim.ListEntities) -> ServiceCall:
-        def on_success(response: Any) -> Response:
-            self._learn_names(response)
-            listed = tuple(response.ids)
-            for number in set(self.scene.entities).difference(listed):
-                if not self.scene.is_configured(number):
-                    self.forget_entity(number)
-            for number in listed:
-                self.add_entity(number)
-            return self._merged(listed)
-
-        # Visualizers take an error for an empty list, and reconnect without closing, ten times a second.
-        return ServiceCall("list_entities", srv.ListEntities.Request(), on_success, lambda _: self._merged(()))
+    async def _list_entities(self, client: Client, request: sim.ListEntities) -> Response:
+        try:
+            response = await self._call("list_entities")
+        except ServiceError:
+            # Visualizers take an error for an empty list, and reconnect without closing, ten times a second.
+            return self._merged(())
+        self._learn_names(response)
+        listed = tuple(response.ids)
+        for number in set(self.scene.entities).difference(listed):
+            if not self.scene.is_configured(number):
+                self.forget_entity(number)
+        for number in listed:
+            self.add_entity(number)
+        return self._merged(listed)
 
     def _merged(self, listed: tuple[int, ...]) -> Response:
         """Return the bridge's entities and our own. What a living bridge does not have must be heard of."""
@@ -161,168 +299,175 @@ class Forwarder:
         """Forget the bridge's name for a removed entity."""
         self._names.pop(entity, None)
 
-    def _add_entity(self, client: Client, request: sim.AddEntity) -> ServiceCall:
-        def on_success(response: Any) -> Response:
-            entity = response.id
-            self.add_entity(entity)
-            self.scene.add(entity, MirroredEntity(request.radius, request.corporeal))
-            self._names[entity] = _default_name(entity)
-            self._mirror_entity(entity)
-            return sim.Added(ItemType.ENTITY, entity)
-
-        return ServiceCall("spawn", translate.spawn(request, "", self.axes), on_success)
+    async def _add_entity(self, client: Client, request: sim.AddEntity) -> Response:
+        response = await self._call("spawn", translate.spawn(request, self.axes))
+        entity = response.id
+        self.add_entity(entity)
+        self.scene.add(entity, MirroredEntity(request.radius, request.corporeal))
+        self._names[entity] = _default_name(entity)
+        self._mirror_entity(entity)
+        return sim.Added(ItemType.ENTITY, entity)
 
     def _mirror_entity(self, entity: int) -> None:
         topic = f"entities/{self._names[entity]}"
         self.scene.expect_source(entity)
         self.mirror(EntityPlan(entity, self._names[entity], pose=f"{topic}/pose", twist=f"{topic}/twist"))
 
-    def _set_entity(self, client: Client, request: sim.SetEntity) -> ServiceCall | Response | None:
-        if request.attribute not in tuple(Attribute):
-            return None
-        state = self.scene.state(request.id)
+    def _sets_here(self, request: sim.SetEntity) -> bool:
+        if request.attribute not in _ATTRIBUTES:
+            return True
+        # Without a state v can't be turned into cmd_vel; and w neither, as that would set v to zero again.
+        is_steered = request.id == self.vehicle and request.attribute in STEERED_ATTRIBUTES
+        return is_steered and self.scene.is_current(request.id)
+
+    async def _set_entity(self, client: Client, request: sim.SetEntity) -> Response:
         if request.id == self.vehicle and request.attribute in STEERED_ATTRIBUTES:
-            if state is None and self.services.are_lost:
-                return Error(0, LOST_BRIDGE)
-            # Without a state v can't be turned into cmd_vel; and w neither, as that would set v to zero again.
-            if state or not self.services.offers("get_entity_state"):
-                return None
             self.note_steering(client)  # else nobody stops it
-        if request.attribute != Attribute.VELOCITY or state:
-            return ok("set_entity_state", translate.set_state(request, state.orientation if state else None, self.axes))
+        state = self.scene.state(request.id)
+        if state is None and request.attribute == Attribute.VELOCITY:
+            state = translate.state_from_response(await self._call("get_entity_state", id=request.id))
+        orientation = state.orientation if state else None
+        await self._call("set_entity_state", translate.set_state(request, orientation, self.axes))
+        return sim.Ok()
 
-        def on_success(response: Any) -> ServiceCall:
-            orientation = translate.state_from_response(response).orientation
-            return ok("set_entity_state", translate.set_state(request, orientation, self.axes))
+    def _gets_here(self, request: sim.GetEntity) -> bool:
+        return request.attribute not in _ATTRIBUTES or self.scene.is_current(request.id)
 
-        return ServiceCall("get_entity_state", srv.GetState.Request(id=request.id), on_success)
+    async def _get_entity(self, client: Client, request: sim.GetEntity) -> Response:
+        response = await self._call("get_entity_state", id=request.id)
+        state = translate.state_from_response(response)
+        return sim.EntityGot(request.attribute, wire_value(state, response.corporeal, request.attribute, self.axes))
 
-    def _get_entity(self, client: Client, request: sim.GetEntity) -> ServiceCall | None:
-        if request.attribute not in tuple(Attribute) or self.scene.is_current(request.id):
-            return None
+    def _streams_here(self, request: sim.StreamEntity) -> bool:
+        return self.scene.has_source(request.id) or not set(request.attributes) <= _ATTRIBUTES
 
-        def on_success(response: Any) -> Response:
-            state = translate.state_from_response(response)
-            return sim.EntityGot(request.attribute, wire_value(state, response.corporeal, request.attribute, self.axes))
-
-        return ServiceCall("get_entity_state", srv.GetState.Request(id=request.id), on_success)
-
-    def _stream_entity(self, client: Client, request: sim.StreamEntity) -> ServiceCall | None:
-        if self.scene.has_source(request.id) or not set(request.attributes) <= set(Attribute):
-            return None
-        if request.id in self._names:
-            self._follow(request.id)
-            return None
-        call = srv.StreamEntity.Request(id=request.id, name=_default_name(request.id))
-
-        def on_success(_: Any) -> Response:
-            self._names.setdefault(request.id, call.name)
-            return follow()
-
-        def follow() -> Response:
-            self._follow(request.id)
-            return self.answer_locally(client, request)
-
-        def on_failure(refusal: Any) -> Response | ServiceCall:
-            """Check whether the bridge refuses because it already publishes the entity, under another name."""
-            if refusal is None or refusal.code >= 0:  # the simulator's own
-                return failure(refusal)
-
-            def find(response: Any) -> Response:
-                self._learn_names(response)
-                return follow() if request.id in self._names else failure(refusal)
-
-            return ServiceCall("list_entities", srv.ListEntities.Request(), find, lambda _: failure(refusal))
-
-        return ServiceCall("stream_entity", call, on_success, on_failure)
-
-    def _follow(self, entity: int) -> None:
+    async def _stream_entity(self, client: Client, request: sim.StreamEntity) -> Response:
+        entity = request.id
+        if entity not in self._names:
+            name = _default_name(entity)
+            try:
+                await self._call("stream_entity", id=entity, name=name)
+                self._names.setdefault(entity, name)
+            except ServiceError as error:
+                if error.is_simulators:
+                    raise
+                # The bridge may publish it already, under another name.
+                self._learn_names(await self._call("list_entities"))
+                if entity not in self._names:
+                    raise
         self.add_entity(entity)
         self._mirror_entity(entity)
+        return self.answer_locally(client, request)
 
     # Extended attributes.
 
-    def _get_extended(self, client: Client, request: sim.GetExtended) -> ServiceCall | Response:
-        is_silent = self.scene.has_source(request.id) and not self.scene.is_current(request.id)
-        if is_silent and not self.services.offers("get_attribute"):
-            # Visualizers ask for this first, and draw nothing if there is none.
-            return Error(0, NO_EXTENDED)
-        return ServiceCall(
-            "get_attribute",
-            srv.GetAttribute.Request(id=request.id, key=request.key),
-            lambda r: translate.extended_from_response(request.key, r),
-        )
+    async def _get_extended(self, client: Client, request: sim.GetExtended) -> Response:
+        response = await self._call("get_attribute", id=request.id, key=request.key)
+        return sim.ExtendedGot(request.key, bytes(response.attribute.data))
 
-    def _stream_extended(self, client: Client, request: sim.StreamExtended) -> ServiceCall:
-        call = srv.StreamAttributes.Request(id=request.id, period=request.period, keys=list(request.keys))
-        return self._add_item("stream_attributes", call, ItemType.EXTENDED_STREAM, "stream_id", client)
+    async def _set_extended(self, client: Client, request: sim.SetExtended) -> Response:
+        await self._call("set_attribute", translate.set_attribute(request))
+        return sim.Ok()
+
+    async def _stream_extended(self, client: Client, request: sim.StreamExtended) -> Response:
+        fields = {"id": request.id, "period": request.period, "keys": list(request.keys)}
+        response = await self._call("stream_attributes", **fields)
+        return self._added(ItemType.EXTENDED_STREAM, response.stream_id, client)
+
+    def _added(self, kind: ItemType, number: int, client: Client | None) -> Response:
+        self.world.add(kind, ForwardedItem(client=client), number)
+        return sim.Added(kind, number)
 
     # Cameras and triggers.
 
-    def _add_item(self, service: str, call: Any, kind: ItemType, field: str, client: Client | None) -> ServiceCall:
-        def on_success(response: Any) -> Response:
-            number: int = getattr(response, field)
-            self.world.add(kind, ForwardedItem(client=client), number)
-            return sim.Added(kind, number)
-
-        return ServiceCall(service, call, on_success)
-
-    def _is_local_camera(self, camera: int) -> bool:
-        item = self.world.items.of(ItemType.CAMERA).get(camera)
+    def _has_camera(self, request: Any) -> bool:
+        if isinstance(request, sim.SetCamera) and request.attribute not in tuple(sim.CameraAttribute):
+            return True
+        item = self.world.items.of(ItemType.CAMERA).get(request.id)
         return item is not None and not isinstance(item, ForwardedItem)
 
-    def _add_camera(self, client: Client, request: sim.AddCamera) -> ServiceCall:
-        call = translate.add_camera(request, "", self.axes)  # the bridge picks an unused name
-        return self._add_item("add_camera", call, ItemType.CAMERA, "id", None)
+    async def _add_camera(self, client: Client, request: sim.AddCamera) -> Response:
+        response = await self._call("add_camera", translate.add_camera(request, self.axes))
+        return self._added(ItemType.CAMERA, response.id, None)
 
-    def _set_camera(self, client: Client, request: sim.SetCamera) -> ServiceCall | None:
-        if self._is_local_camera(request.id) or request.attribute not in tuple(sim.CameraAttribute):
-            return None
-        return ok("set_camera", translate.set_camera(request, self.axes))
+    async def _set_camera(self, client: Client, request: sim.SetCamera) -> Response:
+        await self._call("set_camera", translate.set_camera(request, self.axes))
+        return sim.Ok()
 
-    def _stream_camera(self, client: Client, request: sim.StreamCamera) -> ServiceCall | None:
-        if self._is_local_camera(request.id):
-            return None
-        call = srv.StreamCamera.Request(camera_id=request.id, target_id=request.target, period=request.period)
-        return self._add_item("stream_camera", call, ItemType.CAMERA_STREAM, "stream_id", client)
+    async def _stream_camera(self, client: Client, request: sim.StreamCamera) -> Response:
+        fields = {"camera_id": request.id, "target_id": request.target, "period": request.period}
+        response = await self._call("stream_camera", **fields)
+        return self._added(ItemType.CAMERA_STREAM, response.stream_id, client)
 
-    def _view_camera(self, client: Client, request: sim.ViewCamera) -> ServiceCall | None:
-        if self._is_local_camera(request.id):
-            return None
-        return ServiceCall(
-            "view_camera",
-            srv.ViewCamera.Request(camera_id=request.id, target_id=request.target),
-            lambda r: sim.CameraGot(r.view.x, r.view.y, r.view.radius, r.view.depth),
-        )
+    async def _view_camera(self, client: Client, request: sim.ViewCamera) -> Response:
+        view = (await self._call("view_camera", camera_id=request.id, target_id=request.target)).view
+        return sim.CameraGot(view.x, view.y, view.radius, view.depth)
 
-    def _broadcast_camera(self, client: Client, request: sim.BroadcastCamera) -> ServiceCall | None:
-        if self._is_local_camera(request.id):
-            return None
-        call = srv.BroadcastCamera.Request(camera_id=request.id)
-        return self._add_item("broadcast_camera", call, ItemType.CAMERA_BROADCAST, "broadcast_id", client)
+    async def _broadcast_camera(self, client: Client, request: sim.BroadcastCamera) -> Response:
+        response = await self._call("broadcast_camera", camera_id=request.id)
+        return self._added(ItemType.CAMERA_BROADCAST, response.broadcast_id, client)
 
-    def _add_trigger(self, client: Client, request: sim.AddTrigger) -> ServiceCall | None:
-        if isinstance(request.trigger, sim.UnknownTrigger):
-            return None
-        call = translate.add_trigger(request.trigger, f"operator_trigger_{next(self._trigger_numbers)}", self.axes)
-        return self._add_item("add_trigger", call, ItemType.TRIGGER, "id", client)
+    def _has_no_such_trigger(self, request: sim.AddTrigger) -> bool:
+        return isinstance(request.trigger, sim.UnknownTrigger)
+
+    async def _add_trigger(self, client: Client, request: sim.AddTrigger) -> Response:
+        assert not isinstance(request.trigger, sim.UnknownTrigger)
+        name = f"operator_trigger_{next(self._trigger_numbers)}"
+        response = await self._call("add_trigger", translate.add_trigger(request.trigger, name, self.axes))
+        return self._added(ItemType.TRIGGER, response.id, client)
+
+    # Objects.
+
+    async def _list_object_classes(self, client: Client, request: sim.ListObjectClasses) -> Response:
+        return sim.ObjectClassesListed(tuple((await self._call("list_object_classes")).names))
+
+    async def _list_objects(self, client: Client, request: sim.ListObjects) -> Response:
+        return sim.ObjectsListed(tuple((await self._call("list_objects")).ids))
+
+    async def _add_object(self, client: Client, request: sim.AddObject) -> Response:
+        response = await self._call("add_object", class_name=request.class_name, data=list(request.data))
+        return sim.Added(ItemType.OBJECT, response.id)
+
+    async def _get_object(self, client: Client, request: sim.GetObject) -> Response:
+        response = await self._call("get_object", id=request.id, attribute=request.attribute)
+        return sim.ObjectGot(request.attribute, bytes(response.data))
+
+    async def _set_object(self, client: Client, request: sim.SetObject) -> Response:
+        await self._call("set_object", id=request.id, attribute=request.attribute, data=list(request.data))
+        return sim.Ok()
 
 
-_FORWARDED: dict[type[Request], Callable[[Forwarder, Client, Any], ServiceCall | Response | None]] = {
-    sim.Run: Forwarder._run,
-    sim.Pause: Forwarder._pause,
-    sim.Remove: Forwarder._remove,
-    sim.ListEntities: Forwarder._list_entities,
-    sim.AddEntity: Forwarder._add_entity,
-    sim.SetEntity: Forwarder._set_entity,
-    sim.GetEntity: Forwarder._get_entity,
-    sim.StreamEntity: Forwarder._stream_entity,
-    sim.GetExtended: Forwarder._get_extended,
-    sim.StreamExtended: Forwarder._stream_extended,
-    sim.AddCamera: Forwarder._add_camera,
-    sim.SetCamera: Forwarder._set_camera,
-    sim.StreamCamera: Forwarder._stream_camera,
-    sim.ViewCamera: Forwarder._view_camera,
-    sim.BroadcastCamera: Forwarder._broadcast_camera,
-    sim.AddTrigger: Forwarder._add_trigger,
+class Forwarded(NamedTuple):
+    """How one kind of request is answered by the bridge."""
+
+    service: str  # without which it is not forwarded
+    ask: Callable[[Forwarder, Client, Any], Coroutine[Any, Any, Response]]
+    #: Whether a request is answered here even if there is a bridge.
+    is_local: Callable[[Forwarder, Any], bool] = lambda forwarder, request: False
+
+
+_FORWARDED: dict[type[Request], Forwarded] = {
+    sim.GetConfig: Forwarded("get_configuration", Forwarder._get_config),
+    sim.Run: Forwarded("run", Forwarder._run),
+    sim.Pause: Forwarded("pause", Forwarder._pause),
+    sim.Remove: Forwarded("remove", Forwarder._remove, Forwarder._removes_here),
+    sim.ListEntities: Forwarded("list_entities", Forwarder._list_entities),
+    sim.AddEntity: Forwarded("spawn", Forwarder._add_entity),
+    sim.SetEntity: Forwarded("set_entity_state", Forwarder._set_entity, Forwarder._sets_here),
+    sim.GetEntity: Forwarded("get_entity_state", Forwarder._get_entity, Forwarder._gets_here),
+    sim.StreamEntity: Forwarded("stream_entity", Forwarder._stream_entity, Forwarder._streams_here),
+    sim.GetExtended: Forwarded("get_attribute", Forwarder._get_extended),
+    sim.SetExtended: Forwarded("set_attribute", Forwarder._set_extended),
+    sim.StreamExtended: Forwarded("stream_attributes", Forwarder._stream_extended),
+    sim.AddCamera: Forwarded("add_camera", Forwarder._add_camera),
+    sim.SetCamera: Forwarded("set_camera", Forwarder._set_camera, Forwarder._has_camera),
+    sim.StreamCamera: Forwarded("stream_camera", Forwarder._stream_camera, Forwarder._has_camera),
+    sim.ViewCamera: Forwarded("view_camera", Forwarder._view_camera, Forwarder._has_camera),
+    sim.BroadcastCamera: Forwarded("broadcast_camera", Forwarder._broadcast_camera, Forwarder._has_camera),
+    sim.AddTrigger: Forwarded("add_trigger", Forwarder._add_trigger, Forwarder._has_no_such_trigger),
+    sim.ListObjectClasses: Forwarded("list_object_classes", Forwarder._list_object_classes),
+    sim.ListObjects: Forwarded("list_objects", Forwarder._list_objects),
+    sim.AddObject: Forwarded("add_object", Forwarder._add_object),
+    sim.GetObject: Forwarded("get_object", Forwarder._get_object),
+    sim.SetObject: Forwarded("set_object", Forwarder._set_object),
 }

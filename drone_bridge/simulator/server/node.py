@@ -7,36 +7,30 @@ import math
 import time
 import traceback
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from functools import partial
 from typing import Any
 
-from rclpy.qos import QoSProfile
-from std_msgs.msg import Empty
-
-from drone_bridge.msg import CameraView, ExtendedAttributes, ItemEvent, TriggerEvent
 from drone_bridge.net.connector import Cancellation, LinkCancelledError
 from drone_bridge.net.tcp_clients import CLOSED_BY_PEER, Connection, TcpClients
+from drone_bridge.ros.frames import FrameNames
 from drone_bridge.ros.link_node import Endpoint, LinkNode
 from drone_bridge.ros.program import run
 from drone_bridge.ros.stall_watch import LoopSettling
 from drone_bridge.ros.time import is_time_simulated
+from drone_bridge.ros.topics import Topic
 from drone_bridge.simulator import codec as sim
 from drone_bridge.simulator.codec import ItemType
 from drone_bridge.simulator.device.requests import Context, Quirks, answer
 from drone_bridge.simulator.device.world import Client, RefusedError, RunControl, Timing, World
-from drone_bridge.simulator.server.bridge_services import BridgeServices
-from drone_bridge.simulator.server.client_session import ENDS, ClientSession
-from drone_bridge.simulator.server.entity_plans import EntityPlan, read_plans
-from drone_bridge.simulator.server.forwarding import ForwardedItem, Forwarder
-from drone_bridge.simulator.server.listening import Listening, ListeningEndpoint
-from drone_bridge.simulator.server.loop_queue import LoopQueue
-from drone_bridge.simulator.server.mirror import MirroredEntity, MirroredScene
+from drone_bridge.simulator.server.clients import ENDS, ClientSession, Listening, ListeningEndpoint, LoopQueue
+from drone_bridge.simulator.server.forwarding import BridgeServices, ForwardedItem, Forwarder, ServiceError
 from drone_bridge.simulator.server.parameters import PARAMETERS
+from drone_bridge.simulator.server.scene import MirroredEntity, MirroredScene
 from drone_bridge.simulator.server.sources import Sources
-from drone_bridge.simulator.server.velocity_commands import VelocityCommands
-from drone_bridge.simulator.topics.calls import remove
-from drone_bridge.simulator.topics.translation import Axes, EntityState
+from drone_bridge.simulator.server.steering import VelocityCommands
+from drone_bridge.simulator.topics import EVENTS, Axes, EntityState, Labels, Translation
+from drone_bridge.simulator.topics.plans import EntityPlan, read_entity_plans
 
 RENDER = "render"
 TICK_S = 0.1
@@ -45,9 +39,8 @@ TELL_AGAIN_S = 1.0
 #: /clock counts as stopped after this time without a change.
 CLOCK_STOPPED_AFTER_S = 0.5
 ENDED = "the server has ended"
-_TRIGGERED = {
-    event.ID: event for event in (sim.Triggered, sim.Untriggered, sim.PathStarted, sim.PathFailed, sim.PathEnded)
-}
+#: The kinds of items that send what is not sent by triggers.
+_SENT_BY = {sim.CameraData: ItemType.CAMERA_STREAM, sim.ExtendedData: ItemType.EXTENDED_STREAM}
 _SILENT_VEHICLE = "the vehicle's position is unknown"
 
 
@@ -62,6 +55,7 @@ class SimulatorServer(LinkNode):
         super().__init__("simulator_server", PARAMETERS, **options)
         self._queue = LoopQueue(self._handle_one, self._count_dropped)
         self._sessions: list[ClientSession] = []
+        self._tasks: set[asyncio.Task[None]] = set()
 
     # The lifecycle.
 
@@ -69,9 +63,10 @@ class SimulatorServer(LinkNode):
         """Read the parameters and create publishers, subscriptions and clients."""
         get = self.parameters.__getitem__
         self._axes = Axes(get("convert_frames"))
+        self._translation = Translation(FrameNames(), self._axes, Labels(), gravity=get("gravity"))
         self._vehicle: int = get("vehicle")
         self._quirks = Quirks(get("quirks"))
-        plans = read_plans(get("entities"))
+        plans = read_entity_plans(get("entities"))
         self._scene = MirroredScene(
             self._axes, self._vehicle, self._now_s, lambda: float(self.parameters["source_timeout"])
         )
@@ -84,7 +79,7 @@ class SimulatorServer(LinkNode):
         self._scene.steer = lambda attribute, value: self._commands.set(attribute, value, time.monotonic())
         self._sources = Sources(
             self,
-            self._axes.against_gravity(get("gravity")),
+            self._translation,
             lambda entity, state: self._queue.put(self._moved, entity, state),
         )
         self.cleanup.callback(self._sources.close)
@@ -111,22 +106,12 @@ class SimulatorServer(LinkNode):
         for plan in plans:
             self._add_entity(plan)
             self._sources.open(plan)
-        self._subscribe_to_events()
+        for row in {row.name: row for row in EVENTS}.values():
+            self.make_subscription(row.message, row.name, partial(self._queue.put, self._event, row), row.requested())
 
     def _add_entity(self, plan: EntityPlan) -> None:
         self._scene.add(plan.number, MirroredEntity(plan.radius, has_source=True, is_configured=True))
         self._world.entity_added(plan.number, {RENDER: plan.render.encode()} if plan.render else {})
-
-    def _subscribe_to_events(self) -> None:
-        events: tuple[tuple[type, str, Callable[[Any], None]], ...] = (
-            (CameraView, "camera_view", self._camera_view),
-            (TriggerEvent, "trigger_events", self._trigger_event),
-            (ItemEvent, "item_events", self._item_event),
-            (ExtendedAttributes, "attributes", self._attributes),
-            (Empty, "completed", self._completed),
-        )
-        for kind, topic, take in events:
-            self.make_subscription(kind, topic, partial(self._queue.put, take), QoSProfile(depth=100))
 
     def make_endpoint(self, cancellation: Cancellation) -> Endpoint:
         """Listen for clients."""
@@ -216,15 +201,7 @@ class SimulatorServer(LinkNode):
         """Clean up after a client that disconnected."""
         self._sessions.remove(session)
         self._commands.leave(session)
-        for kind, number in self._world.items.of_client(session):
-            if (
-                isinstance(self._world.items.of(kind)[number], ForwardedItem)
-                and self._queue.is_attached
-                and self.bridge.offers("remove")
-            ):
-                request = remove(sim.Remove(kind, number))
-                self.bridge.call("remove", request, lambda response: None)
-        self._world.leave(session)
+        self.remove_items_of(session)
         statistics = self.statistics
         statistics.peer = ", ".join(other.peer for other in self._sessions)
         if not self._sessions:
@@ -234,6 +211,20 @@ class SimulatorServer(LinkNode):
         else:
             self.count_and_warn("lost connections", f"{session.peer} is gone: {reason}".rstrip(".") + ".")
         self.flush()
+
+    def remove_items_of(self, session: ClientSession) -> None:
+        """Remove the streams, triggers and spies of a client that has left."""
+        for kind, number in self._world.items.of_client(session):
+            is_forwarded = isinstance(self._world.items.of(kind)[number], ForwardedItem)
+            if is_forwarded and self._queue.is_attached and self.bridge.offers("remove"):
+                self._begin(self.forwarder.remove_item(kind, number))
+        self._world.leave(session)
+
+    def _begin(self, work: Coroutine[Any, Any, None]) -> None:
+        """Have the loop do something beside the rest."""
+        task = asyncio.create_task(work)
+        self._tasks.add(task)  # the loop itself refers to it weakly
+        task.add_done_callback(self._tasks.discard)
 
     def update_time(self) -> None:
         """Update which states are current; called before requests are handled."""
@@ -245,6 +236,10 @@ class SimulatorServer(LinkNode):
         self._commands.flush()
         for session in tuple(self._sessions):
             session.send_queued()
+
+    def answer(self, client: Client, request: sim.Request) -> sim.Response | Coroutine[Any, Any, sim.Response]:
+        """Return the answer, or what awaits that of a service."""
+        return self.forwarder.forward(client, request) or self.answer_locally(client, request)
 
     def answer_locally(self, client: Client, request: sim.Request) -> sim.Response:
         """Answer without calling a service."""
@@ -268,17 +263,13 @@ class SimulatorServer(LinkNode):
         if not self._has_bridge or not self.forwarder.is_run_untold or now_s < self._tell_s:
             return
         self.forwarder.is_run_untold, self._tell_s = False, now_s + TELL_AGAIN_S
-        call = self.forwarder.run_call(is_running=self._control.is_running, steps=self._control.steps_left)
+        self._begin(self._tell_bridge())
 
-        def take(response: Any) -> None:
-            if response is not None and response.success:
-                call.on_success(response)
-            elif response is not None and response.code >= 0:  # the simulator's own: it does so already
-                self.forwarder.is_run_untold = False
-            else:  # the bridge is gone again, or has no simulator
-                self.forwarder.is_run_untold = True
-
-        self.bridge.call(call.service, call.request, take)
+    async def _tell_bridge(self) -> None:
+        try:
+            await self.forwarder.set_running(self._control.is_running, self._control.steps_left)
+        except ServiceError as error:  # it does so already; or the bridge is gone again, or has no simulator
+            self.forwarder.is_run_untold = not error.is_simulators
 
     def _check_clock(self, request: sim.Request) -> None:
         """Raise RefusedError for RUN and PAUSE while /clock stands still, which this node can't change."""
@@ -343,37 +334,30 @@ class SimulatorServer(LinkNode):
             self._send_completed()
             self._stop_if_paused()
 
-    def _completed(self, _: Empty) -> None:
-        self._control.follow(is_running=False)
-        self._send_completed()
+    def _event(self, row: Topic, message: Any) -> None:
+        """Tell clients what the bridge's simulator has told it."""
+        assert row.from_ros
+        event = row.from_ros(self._translation, message)
+        if isinstance(event, sim.Completed):
+            self._control.follow(is_running=False)
+            self._send_completed()
+        elif isinstance(event, sim.Spied):
+            self._item_event(event)
+        elif event is not None:
+            kind = _SENT_BY.get(type(event), ItemType.TRIGGER)
+            item = self._world.items.of(kind).get(event.id)
+            if isinstance(item, ForwardedItem) and item.client:
+                item.client.post(event)
 
     def _send_completed(self) -> None:
         for session in self._sessions:
             session.post(sim.Completed())
             session.send_queued()
 
-    def _post(self, kind: ItemType, number: int, message: sim.Response) -> None:
-        item = self._world.items.of(kind).get(number)
-        if isinstance(item, ForwardedItem) and item.client:
-            item.client.post(message)
-
-    def _camera_view(self, view: CameraView) -> None:
-        data = sim.CameraData(view.stream_id, view.x, view.y, view.radius, view.depth)
-        self._post(ItemType.CAMERA_STREAM, view.stream_id, data)
-
-    def _trigger_event(self, event: TriggerEvent) -> None:
-        if event.event in _TRIGGERED:
-            self._post(ItemType.TRIGGER, event.trigger_id, _TRIGGERED[event.event](event.trigger_id))
-
-    def _attributes(self, message: ExtendedAttributes) -> None:
-        attributes = tuple(sim.ExtendedAttribute(each.key, bytes(each.data)) for each in message.attributes)
-        data = sim.ExtendedData(message.stream_id, attributes)
-        self._post(ItemType.EXTENDED_STREAM, message.stream_id, data)
-
-    def _item_event(self, event: ItemEvent) -> None:
+    def _item_event(self, event: sim.Spied) -> None:
         if event.type != ItemType.ENTITY:
             return  # other items are reported by the calls that add and remove them
-        if event.added:
+        if event.is_added:
             self.forwarder.add_entity(event.id)
             return
         self._forget_entity(event.id)

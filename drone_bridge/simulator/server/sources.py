@@ -14,16 +14,24 @@ from sensor_msgs.msg import Imu
 from tf2_msgs.msg import TFMessage
 
 from drone_bridge.motion.quaternions import IDENTITY, Quaternion, multiplied, rotated
+from drone_bridge.motion.wxyz import Vector
 from drone_bridge.ros.link_node import LinkNode
 from drone_bridge.ros.time import seconds_between, stamp_numbers
-from drone_bridge.simulator.server.entity_plans import EntityPlan
-from drone_bridge.simulator.topics import mirror as translate
-from drone_bridge.simulator.topics.translation import EntityState, Vector
+from drone_bridge.simulator.topics import (
+    EntityState,
+    Translation,
+    quaternion,
+    state_at,
+    vector,
+    with_motion,
+    with_specific_force,
+    with_twist,
+)
+from drone_bridge.simulator.topics.plans import EntityPlan
 
 #: Messages queued per subscription.
 _DEPTH = 50
 _MAX_WAITING = 10  # states waiting for their other half
-_UNKNOWN = -1.0  # the covariance of a quantity that is not measured
 _LONGEST_CHAIN = 32  # of tf frames
 #: Entities added while the node runs.
 MAX_FOLLOWED = 256
@@ -94,10 +102,10 @@ class PairedSource:
 class Sources:
     """Subscribes to the states of entities."""
 
-    def __init__(self, node: LinkNode, against_gravity: Vector, on_state: OnState) -> None:
+    def __init__(self, node: LinkNode, translation: Translation, on_state: OnState) -> None:
         """`on_state` gets each state, in the executor."""
         self._node = node
-        self._against_gravity = against_gravity
+        self._translation = translation
         self._on_state = on_state
         self._frames: dict[str, TransformStamped] = {}  # by child
         self._by_frame: dict[str, int] = {}
@@ -138,14 +146,15 @@ class Sources:
             else:
                 self._moved(entity, state, stamp, has_velocity=True)
 
-        source = self._paired(
-            lambda state, imu: translate.with_imu(state, imu, self._against_gravity), on_state, "imu/data"
-        )
-        self._take(Odometry, "odom", lambda m: source.take_state(translate.state_from_odometry(m), m.header.stamp))
+        def complete(state: EntityState, imu: Imu) -> EntityState:
+            force = self._translation.wire_imu(imu)
+            return with_specific_force(state, force, self._translation.against_gravity) if force else state
+
+        source = self._paired(complete, on_state, "imu/data")
+        self._take(Odometry, "odom", lambda m: source.take_state(self._translation.wire_odometry(m), m.header.stamp))
 
         def take_imu(message: Imu) -> None:
-            if message.linear_acceleration_covariance[0] != _UNKNOWN:
-                translate.check_vector(message.linear_acceleration)
+            if self._translation.wire_imu(message):
                 source.take_other(message)
 
         self._take(Imu, "imu/data", take_imu)
@@ -172,33 +181,32 @@ class Sources:
                 self._node.make_subscription(TFMessage, "/tf_static", self._keep_tf, latched)
             self._by_frame[f"{self._prefix}{plan.tf}"] = entity
         elif plan.odom:
-            self._take(
-                Odometry,
-                plan.odom,
-                lambda m: self._moved(entity, translate.state_from_odometry(m), m.header.stamp, has_velocity=True),
-            )
+
+            def take_odometry(message: Odometry) -> None:
+                self._moved(entity, self._translation.wire_odometry(message), message.header.stamp, has_velocity=True)
+
+            self._take(Odometry, plan.odom, take_odometry)
         elif plan.twist:
             source = self._paired(
-                translate.with_stamped_twist,
+                lambda state, message: with_twist(state, message.twist),
                 lambda state, stamp, is_complete: self._moved(entity, state, stamp, has_velocity=is_complete),
                 plan.twist,
             )
-            self._take(
-                PoseStamped, plan.pose, lambda m: source.take_state(translate.state_from_pose(m), m.header.stamp)
-            )
 
             def take_twist(message: TwistStamped) -> None:
-                translate.check_vector(message.twist.linear)
-                translate.check_vector(message.twist.angular)
+                self._translation.wire_twist(message)
                 source.take_other(message)
 
+            self._take(
+                PoseStamped, plan.pose, lambda m: source.take_state(self._translation.wire_pose(m), m.header.stamp)
+            )
             self._take(TwistStamped, plan.twist, take_twist)
         else:
-            self._take(
-                PoseStamped,
-                plan.pose,
-                lambda m: self._moved(entity, translate.state_from_pose(m), m.header.stamp, has_velocity=False),
-            )
+
+            def take_pose(message: PoseStamped) -> None:
+                self._moved(entity, self._translation.wire_pose(message), message.header.stamp, has_velocity=False)
+
+            self._take(PoseStamped, plan.pose, take_pose)
 
     def _take(self, kind: type, topic: str, take: Callable[[Any], None]) -> None:
         def receive(message: Any) -> None:
@@ -217,7 +225,7 @@ class Sources:
         """Pass on a state, completed by differentiating it against the previous one."""
         before = self._before.get(entity)
         if before and 0.0 < (duration_s := seconds_between(stamp, before[1])) < 1.0:
-            state = translate.with_motion(state, before[0], duration_s, has_velocity=has_velocity)
+            state = with_motion(state, before[0], duration_s, has_velocity=has_velocity)
         self._before[entity] = (state, stamp)
         self._on_state(entity, state)
 
@@ -252,9 +260,8 @@ class Sources:
 def _composed(chain: list[TransformStamped]) -> EntityState:
     position: Vector = (0.0, 0.0, 0.0)
     orientation: Quaternion = IDENTITY
-    for transform in chain:
-        state = translate.state_from_transform(transform.transform)
-        x, y, z = rotated(state.orientation, *position)
-        dx, dy, dz = state.position
-        position, orientation = (x + dx, y + dy, z + dz), multiplied(state.orientation, orientation)
-    return EntityState(position, (0.0, 0.0, 0.0), (0.0, 0.0, 0.0), orientation, (0.0, 0.0, 0.0))
+    for each in chain:
+        rotation = quaternion(each.transform.rotation)
+        (x, y, z), (dx, dy, dz) = rotated(rotation, *position), vector(each.transform.translation)
+        position, orientation = (x + dx, y + dy, z + dz), multiplied(rotation, orientation)
+    return state_at(position, orientation)

@@ -1,1 +1,632 @@
 # SPDX-License-Identifier: Apache-2.0
+"""What the simulator's messages say on topics, and what topics say in its messages.
+
+The wire's world is north-east-down, its bodies are forward-right-down, its quaternions w, x, y, z; `Axes` turns them
+into REP 103's and back. q on the wire is about an entity's principal axes when it is told (EGOT, EDATA), and about its
+model when it is set: `BodyToModel` is between the two. ROS knows models only. What a message does not tell is 0.
+
+From ROS everything raises ValueError, with a sentence, for numbers that are not finite, or an orientation that is none.
+"""
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from functools import cached_property
+from typing import Any, NamedTuple
+
+from builtin_interfaces.msg import Time
+from geometry_msgs.msg import Pose, PoseStamped, Twist, TwistStamped
+from nav_msgs.msg import Odometry
+from rclpy.qos import QoSProfile
+from sensor_msgs.msg import Imu
+from std_msgs.msg import Empty, Header
+
+from drone_bridge.motion.quaternions import IDENTITY, Quaternion, inverse, rotated, rotated_back
+from drone_bridge.motion.wxyz import IDENTITY as UPRIGHT
+from drone_bridge.motion.wxyz import Vector, WxyzQuaternion, conjugate, multiply, rotate
+from drone_bridge.msg import CameraView, ExtendedAttribute, ExtendedAttributes, ItemEvent, TriggerEvent
+from drone_bridge.ros import frames
+from drone_bridge.ros.frames import FrameNames, OdometryCovariances
+from drone_bridge.ros.lease import with_lease
+from drone_bridge.ros.message_template import STAMP, MessageTemplate
+from drone_bridge.ros.time import stamp_numbers
+from drone_bridge.ros.topic_names import topic_token
+from drone_bridge.ros.topics import Topic, TopicTable
+from drone_bridge.simulator import codec as sim
+from drone_bridge.simulator.codec import Attribute, AttributeValue, ItemType
+
+#: The attributes that states are made of, in the order in which they are asked for.
+STREAMED = (
+    Attribute.POSITION,
+    Attribute.VELOCITY,
+    Attribute.ACCELERATION,
+    Attribute.ORIENTATION,
+    Attribute.ANGULAR_VELOCITY,
+)
+GRAVITY = 9.81  # m/s²
+_LARGEST_NORM_ERROR = 0.01  # of a quaternion that still counts as a rotation
+_NOT_MEASURED = -1.0  # the covariance that says so
+_ZERO: Vector = (0.0, 0.0, 0.0)
+
+
+# Axes and rotations.
+
+
+_HALF_ROOT = math.sqrt(0.5)
+
+
+def orientation_from_ned_frd(w: float, x: float, y: float, z: float) -> Quaternion:
+    """Return the orientation of the same body in ENU and REP 103's axes: facing north is a yaw of 90 degrees."""
+    return Quaternion(x=_HALF_ROOT * (x + y), y=_HALF_ROOT * (x - y), z=_HALF_ROOT * (w - z), w=_HALF_ROOT * (w + z))
+
+
+def ned_frd_from_orientation(q: Quaternion) -> WxyzQuaternion:
+    """Return an orientation in ENU and REP 103's axes as the simulator has it."""
+    return (
+        _HALF_ROOT * (q.w + q.z),
+        _HALF_ROOT * (q.x + q.y),
+        _HALF_ROOT * (q.x - q.y),
+        _HALF_ROOT * (q.w - q.z),
+    )
+
+
+def _unchanged(x: float, y: float, z: float) -> Vector:
+    return x, y, z
+
+
+class Axes:
+    """Converts between the simulator's axes (north-east-down, forward-right-down) and ROS's, unless disabled.
+
+    Every vector that is turned comes back when it is turned again.
+    """
+
+    def __init__(self, convert: bool = True) -> None:
+        self.convert = convert
+        #: Turns a point or vector of the world, given as x, y, z, into the other axes.
+        self.world: Callable[[float, float, float], Vector] = frames.enu_from_ned if convert else _unchanged
+        #: Turns a vector of a body into the other axes.
+        self.body: Callable[[float, float, float], Vector] = frames.flu_from_frd if convert else _unchanged
+
+    def orientation(self, q: Sequence[float]) -> Quaternion:
+        """Convert an orientation of the simulator (w, x, y, z) to ROS's axes."""
+        w, x, y, z = q
+        return orientation_from_ned_frd(w, x, y, z) if self.convert else Quaternion(x, y, z, w)
+
+    def wire_orientation(self, q: Quaternion) -> WxyzQuaternion:
+        """Convert an orientation to the simulator's axes: w, x, y, z."""
+        return ned_frd_from_orientation(q) if self.convert else (q.w, q.x, q.y, q.z)
+
+    def rotation(self, q: Sequence[float]) -> Quaternion:
+        """Convert a rotation between two frames of a body, of a camera on it say (w, x, y, z), to ROS's axes."""
+        w, x, y, z = q
+        return Quaternion(x, -y, -z, w) if self.convert else Quaternion(x, y, z, w)
+
+    def wire_rotation(self, q: Quaternion) -> WxyzQuaternion:
+        """Convert a rotation between two frames of a body to the simulator's axes: w, x, y, z."""
+        return (q.w, q.x, -q.y, -q.z) if self.convert else (q.w, q.x, q.y, q.z)
+
+    def against_gravity(self, gravity: float) -> Vector:
+        """Return the specific force of a body at rest, m/s², in the world."""
+        return (0.0, 0.0, gravity if self.convert else -gravity)
+
+
+class BodyToModel:
+    """The rotation from an entity's principal axes, which q on the wire refers to, to its model, which ROS uses.
+
+    On the wire w, ESET q and cameras are about the model already.
+    """
+
+    def __init__(self, rotation: Sequence[float] = UPRIGHT) -> None:
+        """`rotation` is btom: w, x, y, z. Raises ValueError unless it is a rotation."""
+        self.rotation = _unit(rotation)
+        self.is_identity = max(map(abs, self.rotation[1:])) < 1e-12  # w alone could not tell below 1e-6 rad
+
+    def model(self, q: Sequence[float]) -> WxyzQuaternion:
+        """Return the orientation of the model for q on the wire: w, x, y, z. Raises ValueError."""
+        body = _unit(q)
+        return body if self.is_identity else multiply(body, conjugate(self.rotation))
+
+    def body(self, q: Sequence[float]) -> WxyzQuaternion:
+        """Return q on the wire for the orientation of the model: w, x, y, z. Raises ValueError."""
+        return multiply(_unit(q), self.rotation)
+
+    def rotation_in_body(self, q: Sequence[float]) -> WxyzQuaternion:
+        """Convert a rotation (w, x, y, z) from the model to the principal axes."""
+        return multiply(conjugate(self.rotation), q)
+
+    def vector_in_body(self, vector: Vector) -> Vector:
+        """Convert a vector from the model to the principal axes."""
+        return rotate(conjugate(self.rotation), vector)
+
+    @classmethod
+    def between(cls, model: Sequence[float], body: Sequence[float]) -> "BodyToModel":
+        """Return the rotation between two orientations, each w, x, y, z. Raises ValueError."""
+        return cls(multiply(conjugate(_unit(model)), _unit(body)))
+
+
+def _unit(q: Sequence[float]) -> WxyzQuaternion:
+    w, x, y, z = q
+    norm = math.sqrt(w * w + x * x + y * y + z * z)
+    if not abs(norm - 1.0) <= _LARGEST_NORM_ERROR:  # so that NaN is refused, too
+        raise ValueError(f"The quaternion {w:g}, {x:g}, {y:g}, {z:g} has the length {norm:g}, and has to have 1.")
+    return w / norm, x / norm, y / norm, z / norm
+
+
+# Parts of messages.
+
+
+def vector(message: Any) -> Vector:
+    """Return a geometry_msgs/Vector3 or Point."""
+    values = (message.x, message.y, message.z)
+    if not all(map(math.isfinite, values)):
+        raise ValueError(f"The vector {values} has to be made of finite numbers.")
+    return values
+
+
+def quaternion(message: Any) -> Quaternion:
+    """Return a geometry_msgs/Quaternion, of length 1. All zeros stand for no rotation."""
+    if not any((message.x, message.y, message.z, message.w)):
+        return IDENTITY
+    w, x, y, z = _unit((message.w, message.x, message.y, message.z))
+    return Quaternion(x, y, z, w)
+
+
+def attribute_message(key: str, data: bytes) -> ExtendedAttribute:
+    """Return an extended attribute with its data, also as text if it is any."""
+    try:
+        text = data.decode()
+    except UnicodeDecodeError:
+        text = ""
+    if "\0" in text:
+        text = ""
+    # Invalid UTF-8 has become surrogates, which a ROS string can't hold.
+    return ExtendedAttribute(key=key.encode(errors="surrogateescape").decode(errors="replace"), text=text, data=data)
+
+
+def fill_view(message: CameraView, view: sim.CameraData | sim.CameraGot) -> None:
+    """Fill in where an entity appears."""
+    message.x, message.y, message.radius, message.depth = view.x, view.y, view.radius, view.depth
+    message.visible = view.radius > 0.0
+
+
+# States of entities.
+
+
+class EntityState(NamedTuple):
+    """The pose and motion of an entity's model, in ROS's axes."""
+
+    position: Vector  # m, world
+    velocity: Vector  # m/s, world
+    acceleration: Vector  # m/s², world: of the motion, so 0 at rest
+    orientation: Quaternion
+    angular_velocity: Vector  # rad/s, body
+
+    @property
+    def pose(self) -> tuple[float, ...]:
+        """The numbers of a Pose or a Transform, in the order of their fields."""
+        return (*self.position, *self.orientation)
+
+    @property
+    def twist(self) -> tuple[float, ...]:
+        """The numbers of a Twist in the entity's own frame."""
+        return (*rotated_back(self.orientation, *self.velocity), *self.angular_velocity)
+
+
+def entity_state(values: Sequence[Any], axes: Axes, body_to_model: BodyToModel) -> EntityState:
+    """Return the state for values of STREAMED. Raises ValueError unless they are finite and a rotation."""
+    x, v, a, q, w = values
+    # The sum is NaN if any of them is.
+    if not math.isfinite(sum(x + v + a + w)):
+        raise ValueError(f"The state x {x}, v {v}, a {a}, w {w} is not made of finite numbers.")
+    return EntityState(
+        axes.world(*x),
+        axes.world(*v),
+        axes.world(*a),
+        axes.orientation(body_to_model.model(q)),
+        axes.body(*w),
+    )
+
+
+def wire_value(state: EntityState, corporeal: bool, attribute: int, axes: Axes) -> AttributeValue:
+    """Return an attribute as on the wire, with identical body and model frames."""
+    if attribute == Attribute.POSITION:
+        return axes.world(*state.position)
+    if attribute == Attribute.VELOCITY:
+        return axes.world(*state.velocity)
+    if attribute == Attribute.ACCELERATION:
+        return axes.world(*state.acceleration)
+    if attribute == Attribute.ORIENTATION:
+        w, x, y, z = axes.wire_orientation(state.orientation)
+        # Clients compute the angle as 2 acos(w): of the two that mean the same, the smaller one, and never above 1.
+        return (min(w, 1.0), x, y, z) if w >= 0.0 else (min(-w, 1.0), -x, -y, -z)
+    if attribute == Attribute.ANGULAR_VELOCITY:
+        return axes.body(*state.angular_velocity)
+    return corporeal
+
+
+def state_at(position: Vector, orientation: Quaternion) -> EntityState:
+    """Return the state at rest."""
+    return EntityState(position, _ZERO, _ZERO, orientation, _ZERO)
+
+
+def with_twist(state: EntityState, twist: Twist) -> EntityState:
+    """Return the state with velocities that are in the entity's own frame."""
+    velocity = rotated(state.orientation, *vector(twist.linear))
+    return state._replace(velocity=velocity, angular_velocity=vector(twist.angular))
+
+
+def with_specific_force(state: EntityState, force: Vector, against_gravity: Vector) -> EntityState:
+    """Return the state with the acceleration of the motion, of what an IMU on the entity reads."""
+    (ax, ay, az), (gx, gy, gz) = rotated(state.orientation, *force), against_gravity
+    return state._replace(acceleration=(ax - gx, ay - gy, az - gz))
+
+
+def with_motion(state: EntityState, before: EntityState, duration_s: float, *, has_velocity: bool) -> EntityState:
+    """Return the state with the mean acceleration since the previous one, and the mean velocity if it has none."""
+    if not has_velocity:
+        state = state._replace(velocity=_rate(state.position, before.position, duration_s))
+        if before.velocity == _ZERO:  # perhaps just because nothing was known yet
+            return state
+    return state._replace(acceleration=_rate(state.velocity, before.velocity, duration_s))
+
+
+def _rate(after: Vector, before: Vector, duration_s: float) -> Vector:
+    x, y, z = ((a - b) / duration_s for a, b in zip(after, before, strict=True))
+    return x, y, z
+
+
+# Commands: cmd_vel is in the vehicle's own frame; on the wire v is in the world's axes, and w in the model's.
+
+
+class Velocity(NamedTuple):
+    """A velocity command, in the body's frame."""
+
+    linear: Vector  # m/s
+    angular: Vector  # rad/s
+
+    def limited(self, max_linear: float, max_angular: float) -> "Velocity":
+        """Return the velocity scaled down to the limits."""
+        return Velocity(_shortened(self.linear, max_linear), _shortened(self.angular, max_angular))
+
+
+STILL = Velocity(_ZERO, _ZERO)
+
+
+def _shortened(vector: Vector, longest: float) -> Vector:
+    if math.hypot(*vector) <= longest:
+        return vector
+    # The largest number first: lengths may be infinite, and then no ratio is left.
+    largest = max(map(abs, vector))
+    x, y, z = (part / largest for part in vector)
+    scale = longest / math.hypot(x, y, z)
+    return x * scale, y * scale, z * scale
+
+
+def velocity_from_twist(twist: Twist) -> Velocity:
+    """Return a cmd_vel."""
+    (x, y, z), (ax, ay, az) = ((part.x, part.y, part.z) for part in (twist.linear, twist.angular))
+    return Velocity((x, y, z), (ax, ay, az))
+
+
+def twist_from_velocity(velocity: Velocity) -> Twist:
+    """Return the cmd_vel."""
+    twist = Twist()
+    twist.linear.x, twist.linear.y, twist.linear.z = velocity.linear
+    twist.angular.x, twist.angular.y, twist.angular.z = velocity.angular
+    return twist
+
+
+def set_velocity(
+    entity: int, velocity: Velocity, orientation: Quaternion, axes: Axes
+) -> tuple[sim.SetEntity, sim.SetEntity]:
+    """Return the requests that set the velocity of an entity of this orientation."""
+    linear = axes.world(*rotated(orientation, *velocity.linear))
+    return (
+        sim.SetEntity(entity, Attribute.VELOCITY, linear),
+        sim.SetEntity(entity, Attribute.ANGULAR_VELOCITY, axes.body(*velocity.angular)),
+    )
+
+
+def velocity_from_wire(v: Vector, w: Vector, orientation: Quaternion, axes: Axes) -> Velocity:
+    """Return the velocity for v and w of an entity of this orientation."""
+    return Velocity(rotated(inverse(orientation), *axes.world(*v)), axes.body(*w))
+
+
+# Messages.
+
+
+class Labels:
+    """What IDs on the wire stand for. Nobody knows more here than that; the bridge does."""
+
+    def entity(self, entity: int) -> str:
+        """Return the name of an entity, empty if it has none."""
+        return ""
+
+    def camera_stream(self, stream: int) -> tuple[int, str, int]:
+        """Return the ID and name of the camera, and the ID of the target."""
+        return 0, "", 0
+
+    def attribute_stream(self, stream: int) -> int:
+        """Return the ID of the entity."""
+        return 0
+
+    def trigger(self, trigger: int) -> str:
+        """Return the name of a trigger."""
+        return ""
+
+
+class Translation:
+    """The simulator's messages about one entity, or of any other kind, to messages of ROS and back."""
+
+    def __init__(
+        self,
+        names: FrameNames,
+        axes: Axes,
+        labels: Labels,
+        *,
+        frame: str = "",
+        gravity: float = GRAVITY,
+        covariances: OdometryCovariances | None = None,
+    ) -> None:
+        """Prepare.
+
+        Args:
+            names: of the vehicle's frames.
+            axes: of the wire.
+            labels: what IDs stand for.
+            frame: of the entity, if that is not the vehicle.
+            gravity: what an IMU at rest reads, m/s².
+            covariances: of odometry.
+        """
+        self.names, self.axes, self.labels, self.frame = names, axes, labels, frame or names.base_link
+        self.against_gravity = axes.against_gravity(gravity)
+        #: Whether the entity's heading is known, and with it what depends on that.
+        self.is_attitude_known = True
+        self._covariances = covariances or OdometryCovariances([0.0] * 6, [0.0] * 6)
+        self._world, self._body = Header(frame_id=names.odom), Header(frame_id=self.frame)
+
+    # States: what is streamed a hundred times a second is written into messages that were serialized once.
+
+    @cached_property
+    def _odometry(self) -> MessageTemplate:
+        message = Odometry(header=self._world, child_frame_id=self.frame)
+        self._covariances.fill(message)
+        return MessageTemplate(message, STAMP, "pose.pose", "twist.twist")
+
+    @cached_property
+    def _imu(self) -> MessageTemplate:
+        gaps = ("orientation", "orientation_covariance[0]", "angular_velocity", "linear_acceleration")
+        return MessageTemplate(Imu(header=self._body), STAMP, *gaps, "linear_acceleration_covariance[0]")
+
+    @cached_property
+    def _pose(self) -> MessageTemplate:
+        return MessageTemplate(PoseStamped(header=self._world), STAMP, "pose")
+
+    @cached_property
+    def _twist(self) -> MessageTemplate:
+        return MessageTemplate(TwistStamped(header=self._body), STAMP, "twist")
+
+    def odometry(self, state: EntityState, stamp: Time) -> bytes:
+        return self._odometry.filled(stamp_numbers(stamp), state.pose, state.twist)
+
+    def imu(self, state: EntityState, stamp: Time) -> bytes:
+        """Return an Imu, with what an accelerometer in the body would read: + gravity upwards at rest."""
+        (ax, ay, az), (gx, gy, gz) = state.acceleration, self.against_gravity
+        force = rotated_back(state.orientation, ax + gx, ay + gy, az + gz)
+        unknown = (0.0 if self.is_attitude_known else _NOT_MEASURED,)
+        now = stamp_numbers(stamp)
+        return self._imu.filled(now, state.orientation, unknown, state.angular_velocity, force, unknown)
+
+    def pose(self, state: EntityState, stamp: Time) -> bytes:
+        return self._pose.filled(stamp_numbers(stamp), state.pose)
+
+    def twist(self, state: EntityState, stamp: Time) -> bytes:
+        return self._twist.filled(stamp_numbers(stamp), state.twist)
+
+    def wire_odometry(self, message: Odometry) -> EntityState:
+        """Return the state; velocities are in the body's own frame there."""
+        return with_twist(self._state(message.pose.pose), message.twist.twist)
+
+    def wire_imu(self, message: Imu) -> Vector | None:
+        """Return the specific force, None if it is not measured."""
+        is_measured = message.linear_acceleration_covariance[0] != _NOT_MEASURED
+        return vector(message.linear_acceleration) if is_measured else None
+
+    def wire_pose(self, message: PoseStamped) -> EntityState:
+        return self._state(message.pose)
+
+    def wire_twist(self, message: TwistStamped) -> Twist:
+        """Return the velocities in the entity's own frame."""
+        for part in (message.twist.linear, message.twist.angular):
+            vector(part)
+        return message.twist
+
+    def _state(self, pose: Pose) -> EntityState:
+        return state_at(vector(pose.position), quaternion(pose.orientation))
+
+    # What else the simulator tells unasked.
+
+    def camera_view(
+        self, view: sim.CameraData | sim.CameraGot, stamp: Time, seen: tuple[int, str, int] | None = None
+    ) -> CameraView:
+        """Return where an entity appears; `seen` is as of `Labels.camera_stream`, if it is not of a stream."""
+        stream = view.id if isinstance(view, sim.CameraData) else 0
+        camera, name, target = seen or self.labels.camera_stream(stream)
+        message = CameraView(camera=name, camera_id=camera, target=self.labels.entity(target))
+        message.target_id, message.stream_id = target, stream
+        message.header.stamp, message.header.frame_id = stamp, self.camera_frame(name) if name else ""
+        fill_view(message, view)
+        return message
+
+    def camera_frame(self, name: str) -> str:
+        return f"{self.names.prefix}{topic_token(name, 'camera')}"
+
+    def wire_camera_data(self, message: CameraView) -> sim.CameraData:
+        return sim.CameraData(message.stream_id, message.x, message.y, message.radius, message.depth)
+
+    def trigger_event(self, event: Any, stamp: Time) -> TriggerEvent:
+        message = TriggerEvent(event=event.ID, trigger_id=event.id, name=self.labels.trigger(event.id))
+        message.header.stamp = stamp
+        return message
+
+    def wire_trigger_event(self, message: TriggerEvent) -> Any:
+        event = _TRIGGER_EVENTS.get(message.event)
+        return event and event(message.trigger_id)
+
+    def item_event(self, event: sim.Spied, stamp: Time) -> ItemEvent:
+        name = self.labels.entity(event.id) if event.type == ItemType.ENTITY else ""
+        message = ItemEvent(added=event.is_added, type=event.type, id=event.id, name=name)
+        message.header.stamp = stamp
+        return message
+
+    def wire_item_event(self, message: ItemEvent) -> sim.Spied:
+        return sim.Spied(message.added, message.type, message.id, 1 if message.id < 256 else 4)
+
+    def attributes(self, data: sim.ExtendedData, stamp: Time) -> ExtendedAttributes:
+        entity = self.labels.attribute_stream(data.id)
+        message = ExtendedAttributes(entity=self.labels.entity(entity), entity_id=entity, stream_id=data.id)
+        message.header.stamp = stamp
+        message.attributes = [attribute_message(each.key, each.data) for each in data.attributes]
+        return message
+
+    def wire_attributes(self, message: ExtendedAttributes) -> sim.ExtendedData:
+        attributes = tuple(sim.ExtendedAttribute(each.key, bytes(each.data)) for each in message.attributes)
+        return sim.ExtendedData(message.stream_id, attributes)
+
+    def completed(self, event: sim.Completed, stamp: Time) -> Empty:
+        return Empty()
+
+    def wire_completed(self, message: Empty) -> sim.Completed:
+        return sim.Completed()
+
+    # Several topics of one message.
+
+    def parts(self, wire: Any) -> Iterator[tuple[str, Any]]:
+        """Yield the topics of a streamed state."""
+        if isinstance(wire, sim.EntityData) and wire.attributes == STREAMED:
+            state = entity_state(wire.values, self.axes, BodyToModel())
+            for row in STATES:  # of the vehicle, or of another entity
+                yield row.name.format(name="buoy"), state
+
+    def assemble(self, value: Callable[[str], Any], stamp: Time) -> sim.EntityData | None:
+        """Return the vehicle's state of odom and imu/data, None without them."""
+        state, force = value("odom"), value("imu/data")
+        if state is None or force is None:
+            return None
+        state = with_specific_force(state, force, self.against_gravity)
+        values = tuple(wire_value(state, True, attribute, self.axes) for attribute in STREAMED)
+        return sim.EntityData(0, STREAMED, values)
+
+
+_TRIGGER_EVENTS = {
+    event.ID: event for event in (sim.Triggered, sim.Untriggered, sim.PathStarted, sim.PathFailed, sim.PathEnded)
+}
+
+
+def _events() -> QoSProfile:
+    return QoSProfile(depth=100)
+
+
+#: Of the vehicle, and of each other entity.
+VEHICLE_STATES = (
+    Topic(
+        "odom",
+        Odometry,
+        of=EntityState,
+        to_ros=Translation.odometry,
+        from_ros=Translation.wire_odometry,
+        meaning="the vehicle's pose and velocities",
+    ),
+    Topic(
+        "imu/data",
+        Imu,
+        of=EntityState,
+        to_ros=Translation.imu,
+        from_ros=Translation.wire_imu,
+        meaning="what an IMU on the vehicle would read; -1 in a covariance while its heading is not known",
+    ),
+)
+ENTITY_STATES = (
+    Topic(
+        "entities/{name}/pose",
+        PoseStamped,
+        of=EntityState,
+        to_ros=Translation.pose,
+        from_ros=Translation.wire_pose,
+        meaning="of each further entity",
+    ),
+    Topic(
+        "entities/{name}/twist",
+        TwistStamped,
+        of=EntityState,
+        to_ros=Translation.twist,
+        from_ros=Translation.wire_twist,
+        meaning="the same, in its own frame",
+    ),
+)
+STATES = (*VEHICLE_STATES, *ENTITY_STATES)
+#: What the simulator tells unasked, each message of which counts.
+EVENTS = (
+    Topic(
+        "camera_view",
+        CameraView,
+        of=sim.CameraData,
+        to_ros=Translation.camera_view,
+        from_ros=Translation.wire_camera_data,
+        requested=_events,
+        meaning="where an entity appears in a camera",
+    ),
+    *(
+        Topic(
+            "trigger_events",
+            TriggerEvent,
+            of=event,
+            to_ros=Translation.trigger_event,
+            from_ros=Translation.wire_trigger_event,
+            qos=_events,
+            requested=_events,
+            meaning="what triggers report",
+        )
+        for event in _TRIGGER_EVENTS.values()
+    ),
+    Topic(
+        "item_events",
+        ItemEvent,
+        of=sim.Spied,
+        to_ros=Translation.item_event,
+        from_ros=Translation.wire_item_event,
+        qos=lambda: with_lease(_events()),
+        requested=_events,
+        meaning="what was added and removed, by whomever",
+    ),
+    Topic(
+        "attributes",
+        ExtendedAttributes,
+        of=sim.ExtendedData,
+        to_ros=Translation.attributes,
+        from_ros=Translation.wire_attributes,
+        requested=_events,
+        meaning="streamed extended attributes of an entity",
+    ),
+    Topic(
+        "completed",
+        Empty,
+        of=sim.Completed,
+        to_ros=Translation.completed,
+        from_ros=Translation.wire_completed,
+        requested=_events,
+        meaning="the steps of a run are done",
+    ),
+)
+TABLE = TopicTable(
+    (*STATES, *EVENTS),
+    lambda: Translation(FrameNames(), Axes(), Labels()),
+    {
+        sim.EntityData: Translation.assemble,
+        sim.CameraData: lambda translation, value, stamp: value("camera_view"),
+        sim.Spied: lambda translation, value, stamp: value("item_events"),
+        sim.ExtendedData: lambda translation, value, stamp: value("attributes"),
+        sim.Completed: lambda translation, value, stamp: value("completed"),
+        **dict.fromkeys(_TRIGGER_EVENTS.values(), lambda translation, value, stamp: value("trigger_events")),
+    },
+    parts=Translation.parts,
+)

@@ -1,24 +1,26 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Parses the bridge's parameters about what to observe in the simulator, one line each.
+"""Parameters whose values are lines: entities, cameras and triggers of the bridge, and entities of the server.
 
     3:buoy
     front entity=0 xyz=0.3,0,0 rpy=0,0,0 f=1 targets=3,4 period=1 enabled=true
     near collision a=0 b=3 distance=0.5
     touch sweep a=0 b=3
     gate path entity=0 start=0,0,-1 end=5,0,-1 distance=0.5
+    3:buoy pose=/buoy/pose twist=/buoy/twist render=red_buoy radius=0.15
 
 All of it is in ROS's axes. Everything raises ValueError with a sentence about the line.
 """
 
 import math
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
-from typing import TypeVar
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar
 
 from drone_bridge.motion.quaternions import IDENTITY, Quaternion, quaternion_from_euler
+from drone_bridge.motion.wxyz import Vector
 from drone_bridge.ros.topic_names import topic_token
 from drone_bridge.simulator import codec as sim
-from drone_bridge.simulator.topics.translation import Axes, Vector
+from drone_bridge.simulator.topics import Axes
 from drone_bridge.wire.layouts import printable
 
 _LARGEST_ID = 0xFFFFFFFF
@@ -72,6 +74,20 @@ class TriggerPlan:
         return cls(name, sim.PathTrigger(entity, axes.world(*start), axes.world(*end), distance))
 
 
+@dataclass(frozen=True, slots=True)
+class EntityPlan:
+    """An entity of the server, and its topics or tf frame."""
+
+    number: int
+    name: str
+    odom: str = ""
+    pose: str = ""
+    twist: str = ""
+    tf: str = ""  # the frame, without prefix
+    render: str = ""
+    radius: float = 1.0  # m
+
+
 def read_entities(lines: Iterable[str]) -> dict[int, str]:
     """Return the names of entities, by ID, of lines such as 3:buoy; just 3 gets the name entity_3."""
     entities: dict[int, str] = {}
@@ -82,6 +98,33 @@ def read_entities(lines: Iterable[str]) -> dict[int, str]:
             raise ValueError(f"{printable(line)!r} names an entity a second time.")
         entities[entity] = name.strip() or f"entity_{entity}"
     return entities
+
+
+def read_entity_plans(lines: Iterable[str]) -> list[EntityPlan]:
+    """Return the server's entities."""
+    plans = [_read_entity(line) for line in lines if line.strip()]
+    numbers = [plan.number for plan in plans]
+    if twice := {number for number in numbers if numbers.count(number) > 1}:
+        raise ValueError(f"entities names {min(twice)} twice.")
+    return plans
+
+
+def _read_entity(line: str) -> EntityPlan:
+    first, *rest = line.split()
+    number, _, name = first.partition(":")
+    plan = EntityPlan(_whole(line, "the ID", number), name or f"entity_{number}")
+    words: dict[str, Any] = {**_words(line, rest, ("pose", "twist", "odom", "tf", "render", "radius"))}
+    if sum(key in words for key in ("odom", "pose", "tf")) > 1:
+        raise ValueError(f"{printable(line)!r} has more than one of odom, pose and tf.")
+    if "radius" in words:
+        radius = words["radius"] = _number(line, "radius", words["radius"])
+        if not 0.0 < radius < 1e9:
+            raise ValueError(f"{printable(line)!r} has a radius that is not a positive number of metres.")
+    if not words.keys() & {"odom", "pose", "tf"}:
+        topic = f"entities/{topic_token(plan.name, 'entity')}"
+        words["pose"] = f"{topic}/pose"
+        words.setdefault("twist", f"{topic}/twist")
+    return replace(plan, **words)
 
 
 def read_cameras(lines: Iterable[str]) -> list[CameraPlan]:

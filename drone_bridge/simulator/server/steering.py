@@ -7,19 +7,16 @@ from collections.abc import Callable
 from geometry_msgs.msg import Twist
 
 from drone_bridge.motion.quaternions import IDENTITY
+from drone_bridge.motion.wxyz import Vector
 from drone_bridge.ros.last_word import LastWord
 from drone_bridge.ros.link_node import LinkNode
 from drone_bridge.ros.topics import wait_for_delivery
 from drone_bridge.simulator.codec import Attribute
 from drone_bridge.simulator.device.world import INVALID, RefusedError
-from drone_bridge.simulator.server.mirror import UNKNOWN_STATE
-from drone_bridge.simulator.topics.mirror import (
-    WireVelocity,
-    shortened,
-    twist_from_velocity,
-    velocity_from_wire,
-)
-from drone_bridge.simulator.topics.translation import Axes, EntityState, Vector
+from drone_bridge.simulator.server.scene import UNKNOWN_STATE
+from drone_bridge.simulator.topics import Axes, EntityState, twist_from_velocity, velocity_from_wire
+
+STANDING: Vector = (0.0, 0.0, 0.0)
 
 
 class VelocityCommands:
@@ -32,7 +29,7 @@ class VelocityCommands:
         self._state = state
         self._publisher = node.make_publisher(Twist, "cmd_vel", 1)
         self._last_word = LastWord(node, (self._publisher,), lambda: (self._publisher, Twist()))
-        self._velocity = WireVelocity()
+        self._velocity: dict[int, Vector] = {}  # v and w as they were set
         self._is_due = False
         self._set_s: float | None = None  # None: nobody steers
         self._steering_client: object = None
@@ -62,8 +59,8 @@ class VelocityCommands:
             )
             raise RefusedError(0, UNKNOWN_STATE)
         if self._set_s is None:
-            self._velocity = WireVelocity()
-        self._velocity = self._velocity.changed(attribute, value)
+            self._velocity = {Attribute.VELOCITY: STANDING, Attribute.ANGULAR_VELOCITY: STANDING}
+        self._velocity[attribute] = value
         self._set_s, self._steering_client, self._is_due = now_s, self.client, True
 
     def note_steering(self, client: object, now_s: float) -> None:
@@ -79,12 +76,13 @@ class VelocityCommands:
             return
         get = self._node.parameters.__getitem__
         state = self._state()
-        if state is None and any(self._velocity.v):
+        v, w = self._velocity[Attribute.VELOCITY], self._velocity[Attribute.ANGULAR_VELOCITY]
+        if state is None and any(v):
             self.stop()
             return
         orientation = state.orientation if state else IDENTITY  # it only turns, so the orientation does not matter
-        velocity = velocity_from_wire(self._velocity, orientation, self._axes)
-        allowed = shortened(velocity, get("max_linear_speed"), get("max_angular_speed"))
+        velocity = velocity_from_wire(v, w, orientation, self._axes)
+        allowed = velocity.limited(get("max_linear_speed"), get("max_angular_speed"))
         self._node.statistics.counts["clamped commands"] += allowed != velocity
         self._node.statistics.counts["commands"] += 1
         self._last_word.publish(self._publisher, twist_from_velocity(allowed))

@@ -8,8 +8,7 @@ from drone_bridge.motion.wxyz import IDENTITY, Vector, WxyzQuaternion
 from drone_bridge.simulator.codec import AddEntity, Attribute, AttributeValue
 from drone_bridge.simulator.device.requests import NO_ENTITY
 from drone_bridge.simulator.device.world import RefusedError
-from drone_bridge.simulator.topics.mirror import wire_value
-from drone_bridge.simulator.topics.translation import Axes, EntityState
+from drone_bridge.simulator.topics import Axes, EntityState, wire_value
 
 #: Of an entity that is listed, but of which nothing is heard.
 UNKNOWN_STATE = "The state of this entity is not known."
@@ -62,6 +61,10 @@ class MirroredScene:
     def has_source(self, entity: int) -> bool:
         """Return whether the entity has topics."""
         return entity in self._entities and self._entities[entity].has_source
+
+    def is_silent(self, entity: int) -> bool:
+        """Return whether the entity has topics, and nothing is heard on them."""
+        return self.has_source(entity) and not self.is_current(entity)
 
     def is_configured(self, entity: int) -> bool:
         """Return whether the entity is there with or without a bridge."""

@@ -1,0 +1,393 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The services of simulator_bridge and the requests of the simulator's protocol, each made of the other.
+
+The bridge makes requests of what its services are asked for: the functions `wire_*`. The server makes calls of services
+of what its clients request: the functions that are called as the service. ROS's axes become the wire's, and the other
+way round. All raise ValueError, with a sentence, for numbers that make no sense.
+"""
+
+import math
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Any
+
+from geometry_msgs.msg import Point, Pose, Vector3
+from geometry_msgs.msg import Quaternion as QuaternionMessage
+
+from drone_bridge import srv
+from drone_bridge.motion.quaternions import Quaternion, inverse, rotated
+from drone_bridge.msg import ExtendedAttribute
+from drone_bridge.simulator import codec as sim
+from drone_bridge.simulator.codec import Attribute, CameraAttribute
+from drone_bridge.simulator.topics import Axes, BodyToModel, EntityState, attribute_message, quaternion, vector
+from drone_bridge.simulator.topics.plans import CameraPlan, TriggerPlan
+from drone_bridge.srv import AddCamera, AddTrigger, AddTurbulence, SetAttribute, SetCamera, SetState, Spawn
+from drone_bridge.wire.layouts import printable
+
+SPHERE = 0.4  # the moment of inertia of a solid sphere of mass 1 kg and radius 1 m, kg m²
+GRAVITY_ID = 0  # among objects
+GRAVITY = "gravity"  # has to be given as the name to remove it
+
+
+# What the bridge asks the simulator for.
+
+
+def wire_add_entity(request: Spawn.Request, axes: Axes) -> tuple[sim.AddEntity, BodyToModel]:
+    """Return the request, and the rotation from the entity's principal axes to its model."""
+    btom = BodyToModel(axes.wire_rotation(quaternion(request.body_to_model)))
+    for name, value in (("mass", request.mass), ("radius", request.radius)):
+        if not 0.0 < value < math.inf:
+            raise ValueError(f"The {name} is {value:g}, and has to be finite and more than 0.")
+    inertia = vector(request.inertia)
+    if not any(inertia):
+        inertia = (SPHERE * request.mass * request.radius**2,) * 3
+    if not all(moment > 0.0 for moment in inertia):
+        raise ValueError(f"The moments of inertia are {inertia}, and each has to be more than 0.")
+    model = axes.wire_orientation(quaternion(request.pose.orientation))
+    return sim.AddEntity(
+        request.mass,
+        request.radius,
+        inertia,
+        btom.rotation,
+        axes.world(*vector(request.pose.position)),
+        btom.body(model),
+        request.corporeal,
+        tuple(sim.ExtendedAttribute(attribute.key, attribute_data(attribute)) for attribute in request.attributes),
+    ), btom
+
+
+def wire_set_entity(request: SetState.Request, orientation: Quaternion | None, axes: Axes) -> Iterator[sim.SetEntity]:
+    """Yield a request per attribute that is chosen; `orientation` is what the entity has now, if that is needed."""
+
+    def change(attribute: Attribute, value: sim.AttributeValue) -> sim.SetEntity:
+        return sim.SetEntity(request.id, attribute, value)
+
+    if request.set_position:
+        yield change(Attribute.POSITION, axes.world(*vector(request.pose.position)))
+    if request.set_orientation:
+        orientation = quaternion(request.pose.orientation)
+        yield change(Attribute.ORIENTATION, axes.wire_orientation(orientation))
+    if request.set_velocity:
+        if orientation is None:
+            raise ValueError("The entity's orientation is not known, so its own frame is not either.")
+        yield change(Attribute.VELOCITY, axes.world(*rotated(orientation, *vector(request.twist.linear))))
+    if request.set_acceleration:
+        yield change(Attribute.ACCELERATION, axes.world(*vector(request.acceleration)))
+    if request.set_angular_velocity:
+        yield change(Attribute.ANGULAR_VELOCITY, axes.body(*vector(request.twist.angular)))
+    if request.set_corporeal:
+        yield change(Attribute.CORPOREAL, bool(request.corporeal))
+
+
+def fill_state(response: Any, state: EntityState, corporeal: bool) -> None:
+    """Fill in the response to get_state."""
+    response.pose.position.x, response.pose.position.y, response.pose.position.z = state.position
+    orientation = response.pose.orientation
+    orientation.x, orientation.y, orientation.z, orientation.w = state.orientation
+    linear, angular = response.twist.linear, response.twist.angular
+    linear.x, linear.y, linear.z, angular.x, angular.y, angular.z = state.twist
+    response.acceleration.x, response.acceleration.y, response.acceleration.z = state.acceleration
+    response.corporeal = corporeal
+
+
+# Extended attributes.
+
+
+def wire_set_attribute(request: SetAttribute.Request) -> sim.SetExtended:
+    """Return the request for an extended attribute."""
+    return sim.SetExtended(request.id, request.attribute.key, attribute_data(request.attribute))
+
+
+def attribute_data(message: ExtendedAttribute) -> bytes:
+    """Return what an attribute holds: its text or its data."""
+    if message.text and len(message.data):
+        raise ValueError(f"The attribute {message.key!r} has both text and data; it can have one of them.")
+    return message.text.encode() or bytes(message.data)
+
+
+# Cameras.
+
+
+def camera_plan(request: AddCamera.Request) -> CameraPlan:
+    """Return the camera that add_camera asks for."""
+    return CameraPlan(
+        request.name,
+        request.entity_id,
+        vector(request.pose.position),
+        quaternion(request.pose.orientation),
+        request.focal_length,
+        request.enabled,
+        tuple(request.targets),
+        request.period,
+    )
+
+
+def wire_add_camera(plan: CameraPlan, axes: Axes) -> sim.AddCamera:
+    """Return the request for a camera."""
+    return sim.AddCamera(
+        plan.entity, axes.wire_rotation(plan.rotation), axes.body(*plan.position), plan.focal_length, plan.enabled
+    )
+
+
+def check_camera(request: SetCamera.Request) -> None:
+    """Raise ValueError for a request that can't be made."""
+    if not any(wire_set_camera(request, Axes(), BodyToModel())):
+        raise ValueError("The request sets nothing.")
+
+
+def wire_set_camera(request: SetCamera.Request, axes: Axes, body_to_model: BodyToModel) -> Iterator[sim.SetCamera]:
+    """Yield a request per attribute that is chosen.
+
+    `body_to_model`: of the entity, for a simulator that takes poses about its principal axes; else none.
+    """
+    if request.set_orientation:
+        rotation = body_to_model.rotation_in_body(axes.wire_rotation(quaternion(request.pose.orientation)))
+        yield sim.SetCamera(request.id, CameraAttribute.ORIENTATION, rotation)
+    if request.set_position:
+        position = body_to_model.vector_in_body(axes.body(*vector(request.pose.position)))
+        yield sim.SetCamera(request.id, CameraAttribute.POSITION, position)
+    if request.set_focal_length:
+        if not 0.0 < request.focal_length < math.inf:
+            raise ValueError(f"The focal length is {request.focal_length:g}, and has to be finite and more than 0.")
+        yield sim.SetCamera(request.id, CameraAttribute.FOCAL_LENGTH, request.focal_length)
+    if request.set_enabled:
+        yield sim.SetCamera(request.id, CameraAttribute.ENABLED, bool(request.enabled))
+
+
+def changed_camera(plan: CameraPlan, request: SetCamera.Request) -> CameraPlan:
+    """Return what a camera is after the attributes that are chosen have been set."""
+    pose = request.pose
+    return replace(
+        plan,
+        rotation=quaternion(pose.orientation) if request.set_orientation else plan.rotation,
+        position=vector(pose.position) if request.set_position else plan.position,
+        focal_length=request.focal_length if request.set_focal_length else plan.focal_length,
+        enabled=bool(request.enabled) if request.set_enabled else plan.enabled,
+    )
+
+
+# Triggers and objects.
+
+
+def trigger_plan(request: AddTrigger.Request, axes: Axes) -> TriggerPlan:
+    """Return the trigger that add_trigger asks for."""
+    if request.type == request.COLLISION:
+        return TriggerPlan.collision(request.name, request.entity_a, request.entity_b, request.distance)
+    if request.type == request.SWEEP_COLLISION:
+        return TriggerPlan(request.name, sim.SweepCollisionTrigger(request.entity_a, request.entity_b))
+    if request.type == request.BYTECODE:
+        return TriggerPlan(request.name, sim.BytecodeTrigger(bytes(request.code)))
+    if request.type == request.PATH:
+        start, end = vector(request.start), vector(request.end)
+        return TriggerPlan.path(request.name, request.entity_a, start, end, request.distance, axes)
+    raise ValueError(f"There is no type {request.type} of triggers; there are 0 to 3.")
+
+
+def wire_turbulence(request: AddTurbulence.Request, axes: Axes) -> sim.Turbulence:
+    """Return a force and a torque; a component that points the other way on the wire has its bounds exchanged."""
+    force_rates = _rates(request.minimum_force_rate, request.maximum_force_rate)
+    torque_rates = _rates(request.minimum_torque_rate, request.maximum_torque_rate)
+    force_a, force_b = _bounds(request.minimum.force, request.maximum.force, axes)
+    torque_a, torque_b = _bounds(request.minimum.torque, request.maximum.torque, axes)
+    return sim.Turbulence(force_a, force_b, *force_rates, torque_a, torque_b, *torque_rates)
+
+
+def _rates(minimum: float, maximum: float) -> tuple[float, float]:
+    if not -math.inf < minimum <= maximum < math.inf:
+        raise ValueError(f"The rates {minimum:g} and {maximum:g} have to be finite and in this order.")
+    return minimum, maximum
+
+
+def _bounds(minimum: Any, maximum: Any, axes: Axes) -> tuple[Any, Any]:
+    low, high = vector(minimum), vector(maximum)
+    if any(a > b for a, b in zip(low, high, strict=True)):
+        raise ValueError(f"The minimum {low} has to be nowhere above the maximum {high}.")
+    pairs: Sequence[tuple[float, float]] = list(zip(axes.world(*low), axes.world(*high), strict=True))
+    return tuple(min(pair) for pair in pairs), tuple(max(pair) for pair in pairs)
+
+
+# What the server asks the bridge for.
+
+
+def remove(request: sim.Remove) -> srv.RemoveItem.Request:
+    """REMOVE of any item."""
+    is_gravity = request.type == sim.ItemType.OBJECT and request.id == GRAVITY_ID
+    return srv.RemoveItem.Request(type=request.type, id=request.id, name=GRAVITY if is_gravity else "")
+
+
+def spawn(request: sim.AddEntity, axes: Axes) -> srv.Spawn.Request:
+    """EADD, without a name: one that a server before this one has given would be of another entity."""
+    btom = BodyToModel(request.body_to_model)
+    asked = srv.Spawn.Request(
+        mass=request.mass,
+        radius=request.radius,
+        inertia=_vector3(request.inertia),
+        body_to_model=_quaternion(axes.rotation(btom.rotation)),
+        corporeal=request.corporeal,
+        attributes=[attribute_message(attribute.key, attribute.data) for attribute in request.attributes],
+        stream=True,
+    )
+    for attribute in asked.attributes:
+        attribute.text = ""  # a call has text or data, and data hold anything
+    asked.pose = _pose(axes.world(*request.position), axes.orientation(btom.model(request.orientation)))
+    return asked
+
+
+def set_state(request: sim.SetEntity, orientation: Quaternion | None, axes: Axes) -> srv.SetState.Request:
+    """ESET. `orientation` is what the entity has now, for v. Raises ValueError when it is needed and not known."""
+    asked, value = srv.SetState.Request(id=request.id), request.value
+    if request.attribute == Attribute.CORPOREAL:
+        asked.set_corporeal, asked.corporeal = True, bool(value)
+        return asked
+    assert isinstance(value, tuple)
+    if request.attribute == Attribute.ORIENTATION:
+        asked.set_orientation = True
+        asked.pose.orientation = _quaternion(axes.orientation(value))
+        return asked
+    x, y, z = value
+    if request.attribute == Attribute.POSITION:
+        asked.set_position, asked.pose.position = True, _point(axes.world(x, y, z))
+    elif request.attribute == Attribute.VELOCITY:
+        if orientation is None:
+            raise ValueError("Where the entity points to is not known.")
+        asked.set_velocity = True
+        asked.twist.linear = _vector3(rotated(inverse(orientation), *axes.world(x, y, z)))
+    elif request.attribute == Attribute.ACCELERATION:
+        asked.set_acceleration, asked.acceleration = True, _vector3(axes.world(x, y, z))
+    else:
+        asked.set_angular_velocity, asked.twist.angular = True, _vector3(axes.body(x, y, z))
+    return asked
+
+
+def state_from_response(response: srv.GetState.Response) -> EntityState:
+    """Return the state in a response of get_entity_state."""
+    pose, twist, a = response.pose, response.twist, response.acceleration
+    p, q = pose.position, pose.orientation
+    orientation = Quaternion(q.x, q.y, q.z, q.w)
+    velocity = rotated(orientation, twist.linear.x, twist.linear.y, twist.linear.z)
+    rates = (twist.angular.x, twist.angular.y, twist.angular.z)
+    return EntityState((p.x, p.y, p.z), velocity, (a.x, a.y, a.z), orientation, rates)
+
+
+def set_attribute(request: sim.SetExtended) -> srv.SetAttribute.Request:
+    """EXSET."""
+    attribute = attribute_message(request.key, request.data)
+    attribute.text = ""
+    return srv.SetAttribute.Request(id=request.id, attribute=attribute)
+
+
+def add_camera(request: sim.AddCamera, axes: Axes) -> srv.AddCamera.Request:
+    """CADD; the bridge picks an unused name."""
+    return srv.AddCamera.Request(
+        entity_id=request.entity,
+        pose=_pose(axes.body(*request.position), axes.rotation(request.orientation)),
+        focal_length=request.focal_length,
+        enabled=request.enabled,
+    )
+
+
+def set_camera(request: sim.SetCamera, axes: Axes) -> srv.SetCamera.Request:
+    """CSET."""
+    asked, value = srv.SetCamera.Request(id=request.id), request.value
+    if request.attribute == CameraAttribute.FOCAL_LENGTH:
+        asked.set_focal_length, asked.focal_length = True, float(value)  # type: ignore[arg-type] # as the wire has it
+    elif request.attribute == CameraAttribute.ENABLED:
+        asked.set_enabled, asked.enabled = True, bool(value)
+    else:
+        assert isinstance(value, tuple)
+        if request.attribute == CameraAttribute.ORIENTATION:
+            asked.set_orientation, asked.pose.orientation = True, _quaternion(axes.rotation(value))
+        else:
+            x, y, z = value
+            asked.set_position, asked.pose.position = True, _point(axes.body(x, y, z))
+    return asked
+
+
+def add_trigger(trigger: sim.Trigger, name: str, axes: Axes) -> srv.AddTrigger.Request:
+    """TADD."""
+    asked = srv.AddTrigger.Request(name=name, type=trigger.TYPE)
+    if isinstance(trigger, sim.BytecodeTrigger):
+        asked.code = list(trigger.code)
+    elif isinstance(trigger, sim.PathTrigger):
+        asked.entity_a, asked.distance = trigger.entity, trigger.distance
+        asked.start, asked.end = _point(axes.world(*trigger.start)), _point(axes.world(*trigger.end))
+    else:
+        asked.entity_a, asked.entity_b = trigger.a, trigger.b
+        asked.distance = getattr(trigger, "distance", -1.0)
+    return asked
+
+
+def _vector3(vector: Any) -> Vector3:
+    x, y, z = vector
+    return Vector3(x=x, y=y, z=z)
+
+
+def _point(vector: Any) -> Point:
+    x, y, z = vector
+    return Point(x=x, y=y, z=z)
+
+
+def _quaternion(q: Quaternion) -> QuaternionMessage:
+    return QuaternionMessage(x=q.x, y=q.y, z=q.z, w=q.w)
+
+
+def _pose(position: Any, orientation: Quaternion) -> Pose:
+    return Pose(position=_point(position), orientation=_quaternion(orientation))
+
+
+# The meanings of the simulator's error codes, which depend on the request.
+
+
+_MEANS = " This means that "
+#: An explanation of an error that came with a text, which is a sentence.
+_SAID = re.compile(rf"The simulator refused \w+ with code \d+: (.*?\.)(?:{_MEANS}.*)?$", re.DOTALL)
+_NO_ENTITY = "there is no entity with the ID"
+_NO_ATTRIBUTE = "there is no attribute with the ID"
+_NO_CAMERA = "there is no camera with the ID"
+_COLLISION = (
+    "",
+    "an entity can't collide with itself",
+    "there is no entity with the ID of the first",
+    "there is no entity with the ID of the second",
+)
+# Errors of the CUAUV server, which the document gives for ESET alone.
+_MEANINGS: dict[type[Any], tuple[str, ...]] = {
+    sim.Remove: ("there is no item with the type and the ID",),
+    sim.AddEntity: ("the mass, the radius or the moments of inertia are impossible",),
+    sim.SetEntity: (_NO_ENTITY, _NO_ATTRIBUTE),
+    sim.GetEntity: (_NO_ENTITY, _NO_ATTRIBUTE),
+    sim.StreamEntity: (_NO_ATTRIBUTE, _NO_ENTITY),  # the other way round
+    sim.GetExtended: ("the entity has no attribute with the key",),
+    sim.AddObject: ("there is no such class of objects, or its data are invalid",),
+    sim.AddCamera: (_NO_ENTITY,),
+    sim.SetCamera: (_NO_CAMERA, _NO_ATTRIBUTE),
+    sim.StreamCamera: (_NO_CAMERA, _NO_ENTITY, "the camera is on that very entity"),
+    sim.CollisionTrigger: _COLLISION,
+    sim.SweepCollisionTrigger: _COLLISION,
+    sim.PathTrigger: ("", _NO_ENTITY, "the distance is not above 0"),
+    sim.Run: ("the simulation is running already",),
+    sim.Pause: ("the simulation is paused already",),
+}
+
+
+def meaning(request: sim.Request, code: int) -> str:
+    """Return the meaning of a code for a request, as the end of a sentence; empty if unknown."""
+    asked = request.trigger if isinstance(request, sim.AddTrigger) else request
+    meanings = _MEANINGS.get(type(asked), ())
+    return meanings[code] if code < len(meanings) else ""
+
+
+def explanation(request: sim.Request, error: sim.Error) -> str:
+    """Return an explanation of a refused request."""
+    text = printable(error.message.encode(errors="surrogateescape").decode(errors="replace")).strip()
+    said = f"The simulator refused {request.NAME} with code {error.code}"
+    said += f": {text.rstrip('.')}." if text else "."
+    what = meaning(request, error.code)
+    return f"{said}{_MEANS}{what}." if what else said
+
+
+def simulators_own_text(explained: str) -> str:
+    """Return the simulator's own message from an explanation, or all of it if there is none."""
+    said = _SAID.match(explained)
+    return said[1] if said else explained
