@@ -28,7 +28,7 @@ from simulator_fixtures import (
     shared_bridge,
     two_entities,
 )
-from simulator_peer import SILENCE, STREAMED, UPRIGHT, byte_by_byte, whole
+from simulator_peer import SILENCE, STREAMED, UPRIGHT
 from std_msgs.msg import Empty
 from tf2_msgs.msg import TFMessage
 from twists import twist
@@ -88,12 +88,6 @@ def test_requests_and_streams_have_connections_of_their_own(peer):
     ]
     wait_until(lambda: peer.streams.asked_for(sim.StreamCamera), "a stream of the camera")
     assert peer.streams.asked_for(sim.StreamCamera) == [sim.StreamCamera(FRONT, 2, BUOY)]
-
-
-def test_requests_are_sent_in_one_piece(ros, peer):
-    publisher = ros.publisher(Twist, "cmd_vel")
-    wait_until(lambda: publisher.publish(Twist()) or peer.requests_.asked_for(sim.SetEntity), "a velocity")
-    assert peer.fragments == 0
 
 
 # What it publishes.
@@ -210,13 +204,6 @@ def time_of_a_step(peer, streams, odom):
     number = next(STEP_NUMBERS)
     peer.step(streams, {Attribute.POSITION: (number, 0.0, 0.0)})
     return nanoseconds(odom.wait(lambda message: message.pose.pose.position.y == number).header.stamp)
-
-
-@pytest.mark.parametrize("split", [whole, byte_by_byte])
-def test_messages_may_come_in_any_pieces(ros, peer, split):
-    peer.split = split
-    odom = ros.subscribe(Odometry, "odom")
-    seen_after_steps(peer, odom)
 
 
 def test_non_finite_states_and_unknown_streams_are_not_published(ros, peer):

@@ -160,18 +160,6 @@ def test_an_error_has_its_code_and_text(ros, peer, name, service, fields, reques
     assert response.message == f"The simulator refused {request_.NAME} with code 5: Not today."
 
 
-def test_an_error_explains_its_code_for_the_request(ros, peer):
-    peer.answers[sim.Run] = sim.Error(0, "Not paused.")
-    response = call(ros, "run", srv.Run)
-    assert response.message.endswith("This means that the simulation is running already.")
-    response = call(ros, "get_entity_state", srv.GetState, id=99)
-    assert (response.success, response.code) == (False, 0)
-    assert response.message.endswith("This means that there is no entity with the ID.")
-    response = call(ros, "stream_entity", srv.StreamEntity, id=99)
-    assert (response.success, response.code) == (False, 1)
-    assert response.message.endswith("This means that there is no entity with the ID.")
-
-
 def test_a_spawned_entity_is_published_and_can_be_removed(ros, peer):
     response = call(ros, "spawn", srv.Spawn, name="Big Ball", pose=NORTH, mass=2.0, radius=0.5)
     assert (response.success, response.id) == (True, 2), response.message
@@ -186,15 +174,6 @@ def test_a_spawned_entity_is_published_and_can_be_removed(ros, peer):
     del peer.entities[2]
     wait_until(lambda: ros.node.count_publishers("/entities/big_ball/pose") == 0, "the end of its topics")
     assert list(call(ros, "list_entities", srv.ListEntities).names) == ["vehicle", "buoy"]
-
-
-def test_a_spawned_entity_without_a_name_gets_one(ros, peer):
-    number = call(ros, "spawn", srv.Spawn).id
-    wait_until(lambda: ros.node.count_publishers(f"/entities/entity_{number}/twist") == 1, "its topics")
-    again = call(ros, "stream_entity", srv.StreamEntity, id=number)
-    assert not again.success
-    assert again.message == f"The states of entity {number} are published already."
-    call(ros, "remove", srv.RemoveItem, type=0, id=number)
 
 
 def test_an_entity_that_somebody_else_added_can_be_published(ros, peer):
@@ -340,11 +319,3 @@ def test_waiting_for_steps_ends_when_somebody_pauses_here(ros, peer):
     assert call(ros, "pause", srv.SimulatorRequest).success
     wait_until(waiting.done, "the answer")
     assert waiting.result().message == "The simulation was paused before the steps were done."
-
-
-def test_many_requests_may_be_made_at_once(ros, peer):
-    client = ros.node.create_client(srv.GetState, "simulator_bridge/get_entity_state")
-    assert client.wait_for_service(5.0)
-    futures = [client.call_async(srv.GetState.Request(id=number % 3)) for number in range(9)]
-    wait_until(lambda: all(future.done() for future in futures), "the answers")
-    assert [future.result().success for future in futures] == [True, True, False] * 3

@@ -18,7 +18,7 @@ from simulator_client import SimulatorClient
 
 from drone_bridge.simulator import codec as sim
 from drone_bridge.simulator.device.requests import Quirks
-from drone_bridge.simulator.emulator.connection import Connection
+from drone_bridge.simulator.emulator.server import Connection
 from drone_bridge.wire.events import RemoteProtocolError
 
 COMMAND = (sys.executable, "-m", "drone_bridge.simulator.emulator", "--port", 0)
@@ -89,24 +89,6 @@ def test_all_clients_see_one_world_and_each_gets_its_own_streams(simulator, conn
         assert [event.id for event in client.take(sim.EntityData)] == count * [stream]
 
 
-def test_pipelined_requests_are_answered_in_order(simulator, connect):
-    client = connect(simulator, max_outstanding=1 << 20)
-    requests = [sim.SetExtended(VEHICLE, f"key {number % 50}", b"%d" % number) for number in range(500)]
-    requests += [sim.GetExtended(VEHICLE, f"key {number}") for number in range(50)]
-    client.send_bytes(b"".join(map(client.prepare, requests)))
-    answers = [client.next_event() for _ in requests]
-    assert [answer.request for answer in answers] == requests
-    assert [answer.response.data for answer in answers[500:]] == [b"%d" % number for number in range(450, 500)]
-
-
-def test_requests_may_come_byte_by_byte(simulator, connect):
-    client = connect(simulator)
-    for byte in client.prepare(sim.GetEntity(VEHICLE, X)):
-        client.send_bytes(bytes((byte,)))
-        time.sleep(0.001)
-    assert client.next_event().response.value is not None
-
-
 def test_what_a_visualizer_polls_is_answered(emulate, connect):
     client = connect(emulate("--scene", "buoys"))
     ids = client.get(sim.ListEntities()).ids
@@ -173,20 +155,6 @@ def test_steps_keep_the_pace(emulate, connect):
     assert client.get(sim.GetEntity(number, X)).value[0] == pytest.approx(200 * 2 / 400)
 
 
-def test_steps_take_no_time_when_time_is_not_real(emulate, connect):
-    client = connect(emulate("--rate", "0.01", "--non-real-time"))
-    assert client.get(sim.GetConfig()).non_real_time
-    client.get(sim.Run(1000))
-    client.wait_for(sim.Completed)
-
-
-def test_it_can_start_running(emulate, connect):
-    client = connect(emulate("--running"))
-    assert client.code(sim.Run(1)) == 0
-    client.add(sim.StreamEntity(VEHICLE, 1, (X,)))
-    client.wait_for(sim.EntityData)
-
-
 def test_a_thousand_steps_with_twenty_entities_and_streams_take_less_than_a_second_of_one_core(emulate, connect):
     """0.33 s on the machine that this was written on."""
     emulator = emulate("--non-real-time", "--rate", "1000")
@@ -235,14 +203,6 @@ def test_garbage_costs_its_sender_the_connection_and_nobody_else(simulator, conn
     alice.settle()
 
 
-def test_a_truncated_request_is_reported(simulator, connect):
-    client = connect(simulator)
-    client.send_bytes(b"\x21\0\0")
-    client.socket.shutdown(socket.SHUT_WR)
-    client.wait_until_closed()
-    simulator.wait_for_line("is gone: The client closed inside a header")
-
-
 def test_a_client_that_reads_nothing_is_given_up_and_the_world_goes_on(simulator, connect):
     alice, bob = connect(simulator), connect(simulator, receive_buffer=4096)
     alice.add(sim.StreamEntity(VEHICLE, 1, (X,)))
@@ -255,19 +215,6 @@ def test_a_client_that_reads_nothing_is_given_up_and_the_world_goes_on(simulator
     alice.settle()
     alice.events.clear()  # what was said before
     alice.wait_for(sim.EntityData)
-
-
-def test_a_step_costs_little_however_much_a_client_streams(emulate, connect):
-    emulator = emulate()
-    alice, bob = connect(emulator), connect(emulator, max_request_bytes=1 << 20)
-    bob.get(sim.SetExtended(VEHICLE, "big", bytes(1_000_000)))
-    for _ in range(1000):
-        bob.add(sim.StreamExtended(VEHICLE, 1, ("big",)))
-    before = cpu_seconds(emulator.pid)
-    alice.get(sim.Run(1))
-    alice.wait_for(sim.Completed)
-    emulator.wait_for_line("is gone: it has left more than")
-    assert cpu_seconds(emulator.pid) - before < 0.3  # a gigabyte takes a second and more
 
 
 def test_a_dropped_client_that_reads_nothing_leaves_nothing_behind(simulator, connect):
@@ -339,16 +286,6 @@ def test_faults_break_the_first_connection_only(emulate, connect, fault, error):
         again.settle()
 
 
-def test_the_fault_silence_leaves_the_connection_open(emulate, connect):
-    emulator = emulate("--fault", "silence@1", "--running")
-    client = connect(emulator)
-    client.add(sim.StreamEntity(VEHICLE, 1, (X,)))
-    client.socket.settimeout(0.2)
-    with pytest.raises(TimeoutError):
-        client.settle()
-    emulator.wait_for_line("fault: silence")
-
-
 def test_the_fault_split_sends_bytes_one_by_one(emulate, connect):
     client = connect(emulate("--fault", "split@0", "--running"))
     for _ in range(3):
@@ -396,25 +333,6 @@ def test_it_ends_in_time_with_a_client_that_neither_reads_nor_closes(emulate, co
     started = time.monotonic()
     assert emulator.stop() == 0
     assert time.monotonic() - started < 5
-
-
-def test_it_ends_after_the_duration(emulate):
-    assert emulate("--duration", "0.2").wait() == 0
-
-
-def test_the_vehicle_s_body_can_be_turned_in_its_model(emulate, connect):
-    client = connect(emulate("--btom", "0 0 0 2"))
-    assert client.get(sim.GetEntity(VEHICLE, Q)).value == (0, 0, 0, 1)
-    client.get(sim.SetEntity(VEHICLE, Q, (1.0, 0.0, 0.0, 0.0)))
-    assert client.get(sim.GetEntity(VEHICLE, Q)).value == (0, 0, 0, 1)
-
-
-def test_verbose_logs_each_request(simulator, connect):
-    client = connect(simulator)
-    client.code(sim.Pause())
-    client.settle()
-    simulator.wait_for_line(r"was refused Pause: The simulator is not running\.")
-    simulator.wait_for_line("was granted Reassure")
 
 
 def test_a_client_that_has_just_left_does_not_keep_others_from_hearing_of_the_end():

@@ -13,7 +13,7 @@ from simulator_client import SimulatorClient
 
 from drone_bridge.simulator import codec as sim
 from drone_bridge.simulator.device.requests import Quirks
-from drone_bridge.simulator.emulator.connection import Connection
+from drone_bridge.simulator.emulator.server import Connection
 
 CAPTURES = Path(__file__).parent / "captures"
 COMMAND = (sys.executable, "-m", "drone_bridge.simulator.emulator", "--port", 0)
@@ -107,13 +107,6 @@ def test_the_recorded_vehicle_swims_much_the_same(emulate, connect):
     assert depths(found) == pytest.approx(depths(RECORDED), abs=0.02)
 
 
-def test_by_default_completed_comes_after_the_streams_of_the_last_step(emulate, connect):
-    kinds = [kind for kind, _ in replay(connect(emulate()))]
-    end = kinds.index(COMPLETED)
-    assert kinds[:end].count(ENTITY_DATA) == 10
-    assert kinds[:end].count(CAMERA_DATA) == 5
-
-
 # As the real server.
 
 
@@ -131,25 +124,6 @@ def test_what_the_real_server_does_not_know_ends_the_connection(emulate, connect
         client.send_bytes(client.prepare(request))
         client.wait_until_closed()
         emulator.wait_for_line(f"is gone: it has sent {type(request).__name__}, which the CUAUV server does not know")
-
-
-@pytest.mark.parametrize(
-    "request_with_nothing",
-    [
-        sim.SetExtended(VEHICLE, "key", b""),
-        sim.SetExtended(VEHICLE, "", b"data"),
-        sim.GetExtended(VEHICLE, ""),
-        sim.AddObject("", b""),
-        entity(attributes=(sim.ExtendedAttribute("render", b""),)),
-    ],
-    ids=repr,
-)
-def test_an_empty_string_ends_the_connection(emulate, connect, request_with_nothing):
-    emulator = emulate("--quirks", "real")
-    client = connect(emulator)
-    client.send_bytes(client.prepare(request_with_nothing))
-    client.wait_until_closed()
-    emulator.wait_for_line("with an empty string, which the CUAUV server can't read")
 
 
 def test_streams_and_triggers_stay_whatever_remove_is_answered_with(emulate, connect):

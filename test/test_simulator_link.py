@@ -11,7 +11,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from drone_bridge.net.connector import LinkCancelledError, LinkError, LinkTimeoutError, wait_readable
+from drone_bridge.net.connector import LinkError, LinkTimeoutError, wait_readable
 from drone_bridge.net.tcp import TcpStream
 from drone_bridge.simulator import codec as sim
 from drone_bridge.simulator.bridge import client
@@ -24,7 +24,7 @@ from drone_bridge.simulator.bridge.desired_items import (
     EntityStream,
 )
 from drone_bridge.simulator.topics.plans import CameraPlan
-from drone_bridge.wire.events import LocalProtocolError, RemoteProtocolError
+from drone_bridge.wire.events import LocalProtocolError
 
 TIMEOUT_S = 5.0
 
@@ -104,13 +104,6 @@ def test_the_end_names_unanswered_requests(pair):
         read(channel)
 
 
-def test_garbage_is_an_error(pair):
-    channel, theirs = pair
-    theirs.sendall(sim.frame(sim.Ok()))
-    with pytest.raises(RemoteProtocolError):
-        read(channel)
-
-
 def test_unsendable_requests_are_not_waited_for(pair):
     channel, _ = pair
     with pytest.raises(LocalProtocolError):
@@ -181,23 +174,6 @@ def test_as_many_connections_are_opened_as_are_asked_for(cancellation, simulator
     link.close()
     for connected in simulator.accepted:
         assert connected.recv(1) == b""
-
-
-def test_opening_can_be_cancelled(cancellation):
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
-    told = []
-    endpoint = SimulatorEndpoint(
-        "127.0.0.1",
-        port,
-        cancellation,
-        lambda sentence, delay_s: told.append(sentence) or cancellation.cancel(),
-        is_single=False,
-        has_probe=False,
-    )
-    with pytest.raises(LinkCancelledError):
-        endpoint.open()
-    assert "can't be reached" in told[0]
 
 
 # Desired items.

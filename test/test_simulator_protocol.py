@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The simulator protocol's messages: recorded bytes, the document's layouts, round trips, and any bytes at all."""
+"""The simulator protocol's messages: recorded bytes, and the document's layouts.
 
-import itertools
+Any message there and back: see test_protocol_round_trips.py.
+"""
+
 import struct
 from dataclasses import replace
 from pathlib import Path
@@ -9,11 +11,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 from drained import drain
-from hypothesis import given
-from hypothesis import strategies as st
 
 from drone_bridge.simulator import codec as sim
-from drone_bridge.wire.events import LocalProtocolError, RemoteProtocolError
+from drone_bridge.wire.events import LocalProtocolError
 
 CAPTURES = Path(__file__).parent / "captures"
 FROM_CLIENT = (CAPTURES / "client_to_simulator.bin").read_bytes()
@@ -306,189 +306,6 @@ def test_a_stream_that_changes_its_attributes_is_read_as_it_is():
 def test_values_that_do_not_fit_the_wire_are_refused(message):
     with pytest.raises(LocalProtocolError, match=r"\.$"):
         sim.frame(message)
-
-
-# Everything that fits comes back.
-
-doubles = st.floats(allow_nan=False)
-singles = st.floats(allow_nan=False, width=32)
-uint8s, uint32s = st.integers(0, 0xFF), st.integers(0, 0xFFFFFFFF)
-vectors, quaternions = st.tuples(*[doubles] * 3), st.tuples(*[doubles] * 4)
-keys = st.text(max_size=60)
-names = st.text(max_size=20)
-blobs = st.binary(max_size=50)
-ids = st.lists(uint32s, max_size=20).map(tuple)
-extended = st.builds(sim.ExtendedAttribute, keys, blobs)
-values = {X: vectors, V: vectors, A: vectors, Q: quaternions, W: vectors, CORPOREAL: st.booleans()}
-valued = st.one_of(
-    *[st.tuples(st.just(int(attribute)), value) for attribute, value in values.items()],
-    st.tuples(st.integers(6, 255), blobs),
-)
-camera_valued = st.one_of(
-    st.tuples(st.just(0), quaternions),
-    st.tuples(st.just(1), vectors),
-    st.tuples(st.just(2), doubles),
-    st.tuples(st.just(3), st.booleans()),
-    st.tuples(st.integers(4, 255), blobs),
-)
-triggers = st.one_of(
-    st.builds(sim.CollisionTrigger, uint32s, uint32s, doubles),
-    st.builds(sim.SweepCollisionTrigger, uint32s, uint32s),
-    st.builds(sim.BytecodeTrigger, blobs),
-    st.builds(sim.PathTrigger, uint32s, vectors, vectors, doubles),
-    st.builds(sim.UnknownTrigger, st.integers(4, 255), blobs),
-)
-known_valued = st.sampled_from(list(values)).flatmap(
-    lambda attribute: st.tuples(st.just(int(attribute)), values[attribute])
-)
-requests = st.one_of(
-    st.builds(sim.Remove, uint8s, uint32s),
-    st.builds(
-        sim.AddEntity,
-        doubles,
-        doubles,
-        vectors,
-        quaternions,
-        vectors,
-        quaternions,
-        st.booleans(),
-        st.lists(extended, max_size=4).map(tuple),
-    ),
-    st.builds(lambda entity, pair: sim.SetEntity(entity, *pair), uint32s, valued),
-    st.builds(sim.GetEntity, uint32s, uint8s),
-    st.builds(sim.AddObject, names, blobs),
-    st.builds(sim.SetObject, uint32s, uint8s, blobs),
-    st.builds(sim.GetObject, uint32s, uint8s),
-    st.builds(sim.AddCamera, uint32s, quaternions, vectors, doubles, st.booleans()),
-    st.builds(lambda camera, pair: sim.SetCamera(camera, *pair), uint32s, camera_valued),
-    st.builds(sim.ViewCamera, uint32s, uint32s),
-    st.builds(sim.AddTrigger, triggers),
-    st.builds(sim.StreamEntity, uint32s, uint32s, st.lists(uint8s, max_size=10).map(tuple)),
-    st.builds(sim.StreamCamera, uint32s, uint32s, uint32s),
-    st.builds(sim.BroadcastCamera, uint32s),
-    st.builds(sim.SetExtended, uint32s, keys, blobs),
-    st.builds(sim.GetExtended, uint32s, keys),
-    st.builds(sim.StreamExtended, uint32s, uint32s, st.lists(keys, max_size=4).map(tuple)),
-    st.builds(sim.Run, st.integers(0, (1 << 64) - 1)),
-    st.sampled_from([kind() for kind in sim.REQUESTS.values() if kind.BODY_BYTES == 0]),
-)
-responses = st.one_of(
-    st.just(sim.Ok()),
-    st.builds(sim.Error, uint32s, names),
-    st.builds(sim.Added, uint8s, uint32s),
-    st.builds(sim.EntitiesListed, ids),
-    st.builds(lambda pair: sim.EntityGot(*pair), valued),
-    st.builds(sim.ObjectsListed, ids),
-    st.builds(sim.ObjectGot, uint8s, blobs),
-    st.builds(sim.CameraGot, singles, singles, singles, singles),
-    st.builds(sim.Configured, doubles, doubles, st.booleans(), st.booleans()),
-    st.builds(sim.ExtendedGot, keys, blobs),
-    st.builds(sim.ObjectClassesListed, st.lists(names, max_size=5).map(tuple)),
-    st.builds(sim.CamerasListed, ids),
-    *[st.builds(kind, uint32s) for kind in TRIGGER_EVENTS],
-    st.builds(
-        lambda stream, pairs: sim.EntityData(stream, tuple(a for a, _ in pairs), tuple(v for _, v in pairs)),
-        uint32s,
-        st.lists(known_valued, max_size=8),
-    ),
-    st.builds(sim.CameraData, uint32s, singles, singles, singles, singles),
-    st.builds(sim.ExtendedData, uint32s, st.lists(extended, max_size=4).map(tuple)),
-    st.builds(sim.Spied, st.booleans(), uint8s, uint8s, st.sampled_from([1, 4])),
-    st.just(sim.Completed()),
-)
-
-
-@given(st.one_of(requests, responses))
-def test_every_message_round_trips(message):
-    data = sim.frame(message)
-    assert struct.unpack_from(">BI", data) == (message.ID, len(data) - 5)
-    kinds = sim.REQUESTS if isinstance(message, sim.Request) else sim.RESPONSES
-    assert kinds[message.ID] is type(message)
-    assert type(message).decode(data[5:]) == message
-
-
-# Any bytes in any split give events or RemoteProtocolError.
-
-SOME_REQUESTS = [request for request, _ in LAYOUTS if isinstance(request, sim.Request)]
-
-
-def message_like(kinds):
-    """Bytes that often look like messages: known types, right and wrong lengths, random bodies."""
-    kind = st.one_of(st.sampled_from(sorted(kinds)), uint8s)
-    body = st.one_of(st.just(b""), st.binary(max_size=40), st.just(bytes(36)))
-    excess = st.one_of(st.just(0), st.integers(-2, 2), st.integers(0, 0xFFFFFFFF))
-    return st.builds(
-        lambda kind, body, excess: struct.pack(">BI", kind, min(max(len(body) + excess, 0), 0xFFFFFFFF)) + body,
-        kind,
-        body,
-        excess,
-    )
-
-
-def damaged(messages):
-    """Messages as they should be, with one byte changed or the end cut off."""
-    return st.builds(
-        lambda data, place, value, cut: (data[: place % len(data)] + bytes([value]) + data[place % len(data) + 1 :])[
-            : len(data) - cut
-        ],
-        messages.map(sim.frame),
-        st.integers(0, 500),
-        uint8s,
-        st.integers(0, 2),
-    )
-
-
-def streams_of(kinds, messages):
-    parts = st.one_of(message_like(kinds), messages.map(sim.frame), damaged(messages), st.binary(max_size=20))
-    return st.lists(parts, max_size=6).map(b"".join)
-
-
-def same_in_any_split(make, data, cuts):
-    edges = sorted({0, len(data), *(cut % (len(data) + 1) for cut in cuts)})
-    splits = [[data], one_by_one(data), [data[i:j] for i, j in itertools.pairwise(edges)]]
-    results = []
-    for split in splits:
-        connection = make()
-        events = []
-        for piece in split:
-            connection.receive_data(piece)
-            if not (events and isinstance(events[-1], str)):
-                events += drain(connection)
-        if not (events and isinstance(events[-1], str)):
-            connection.receive_eof()
-            events += drain(connection)
-            assert isinstance(events[-1], str | sim.ConnectionClosed)
-        else:
-            with pytest.raises(RemoteProtocolError):
-                connection.next_event()
-        results.append(repr(events))  # NaN is not equal to itself
-    assert len(set(results)) == 1
-
-
-@given(streams_of(sim.REQUESTS, requests), st.lists(uint8s, max_size=5))
-def test_a_server_survives_any_bytes_in_any_split(data, cuts):
-    same_in_any_split(sim.ServerConnection, data, cuts)
-
-
-@given(streams_of(sim.RESPONSES, responses), st.lists(uint8s, max_size=5), st.lists(st.sampled_from(SOME_REQUESTS)))
-def test_a_client_survives_any_bytes_in_any_split(data, cuts, asked):
-    same_in_any_split(lambda: client_after(*asked), data, cuts)
-
-
-@given(requests, st.one_of(responses.filter(lambda response: response.is_in_band), st.just(sim.Ok())))
-def test_a_client_takes_an_answer_if_a_server_would_give_it(request, response):
-    server = server_asked(request)
-    client = client_after(request)
-    client.receive_data(sim.frame(response))
-    try:
-        assert server.send(response) == sim.frame(response)
-    except LocalProtocolError:
-        with pytest.raises(RemoteProtocolError, match="answered"):
-            client.next_event()
-        assert server.outstanding == 1
-    else:
-        assert client.next_event() == sim.Answer(request, response)
-        assert server.outstanding == client.outstanding == 0
 
 
 @pytest.mark.parametrize("field", ["is_added", "id_bytes"])

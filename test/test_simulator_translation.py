@@ -20,7 +20,7 @@ from drone_bridge.simulator import topics
 from drone_bridge.simulator.topics import Axes, BodyToModel, Labels, Translation, services
 from drone_bridge.simulator.topics.plans import read_cameras, read_entities, read_entity_plans, read_triggers
 from drone_bridge.simulator.topics.services import explanation
-from drone_bridge.srv import AddTrigger, AddTurbulence, GetState, SetCamera, SetState, Spawn
+from drone_bridge.srv import AddTrigger, AddTurbulence, SetCamera, SetState, Spawn
 
 ROS, WIRE = Axes(convert=True), Axes(convert=False)
 NO_ROTATION = BodyToModel()
@@ -64,11 +64,6 @@ def test_a_vehicle_that_looks_north_on_the_wire_looks_along_y_with_its_top_up():
     assert euler_from_quaternion(q) == near(0, 0, math.pi / 2)
 
 
-def test_a_turn_to_the_right_on_the_wire_looks_east_and_a_lowered_nose_looks_down():
-    assert forward(state(q=EAST).orientation) == near(1, 0, 0)
-    assert forward(state(q=NOSE_DOWN).orientation) == near(0, 0, -1)
-
-
 def test_turning_right_on_the_wire_is_turning_right_in_ros():
     assert state(w=(0.1, 0.2, 0.3)).angular_velocity == (0.1, -0.2, -0.3)
 
@@ -80,27 +75,12 @@ unit_quaternions = (
 )
 
 
-@given(unit_quaternions)
-def test_orientations_round_trip(q):
-    for axes in (ROS, WIRE):
-        assert axes.wire_orientation(axes.orientation(q)) == near(*q)
-
-
 @given(unit_quaternions, st.tuples(*[st.floats(-10, 10)] * 3))
 def test_the_same_vector_is_turned_alike_in_both_frames(q, v):
     # A vector of the body, taken to the world on the wire's side and on ROS's.
     w, x, y, z = q
     on_the_wire = rotated(quaternions.Quaternion(x, y, z, w), *v)
     assert rotated(ROS.orientation(q), *ROS.body(*v)) == near(*ROS.world(*on_the_wire))
-
-
-@given(unit_quaternions, st.tuples(*[st.floats(-10, 10)] * 3))
-def test_a_rotation_within_a_body_is_the_same_in_both_frames(q, v):
-    w, x, y, z = q
-    rotation = ROS.rotation(q)
-    assert ROS.wire_rotation(rotation) == near(*q)
-    on_the_wire = rotated(quaternions.Quaternion(x, y, z, w), *v)
-    assert rotated(rotation, *ROS.body(*v)) == near(*ROS.body(*on_the_wire))
 
 
 def test_frames_can_be_left_as_they_are():
@@ -149,11 +129,6 @@ def test_odometry_has_the_position_in_the_world_and_velocities_in_the_body():
     assert moving.twist == near(5, 0, 0, 0, 0, -1)
 
 
-def test_twist_and_pose_of_an_entity_say_the_same():
-    # East is to the right of who looks north.
-    assert state(v=(0, 5, 0), q=NORTH).twist == near(0, -5, 0, 0, 0, 0)
-
-
 def felt(axes=ROS, **parts):
     imu = Translation(FrameNames(), axes, Labels()).imu(state(axes=axes, **parts), Time())
     return xyz(deserialize_message(imu, Imu).linear_acceleration)
@@ -184,11 +159,6 @@ def test_forward_goes_where_the_vehicle_looks_and_left_is_left():
     v, w = topics.set_velocity(4, velocity, state(q=EAST).orientation, ROS)
     assert (v.id, v.attribute, v.value) == (4, sim.Attribute.VELOCITY, near(0, 1, 0))
     assert (w.id, w.attribute, w.value) == (4, sim.Attribute.ANGULAR_VELOCITY, near(0, 0, -1))
-
-
-def test_up_is_minus_down():
-    velocity = topics.velocity_from_twist(twist((0.0, 0.0, 1.0)))
-    assert topics.set_velocity(0, velocity, state().orientation, ROS)[0].value == near(0, 0, -1)
 
 
 def test_without_conversion_commands_are_forward_right_down_too():
@@ -275,15 +245,6 @@ def test_a_velocity_in_the_own_frame_needs_an_orientation():
         list(services.wire_set_entity(request, None, ROS))
     (change,) = services.wire_set_entity(request, state(q=NORTH).orientation, ROS)
     assert change.value == near(1, 0, 0)
-
-
-def test_a_state_is_told_in_the_own_frame():
-    response = GetState.Response()
-    services.fill_state(response, state(x=(1, 2, 3), v=(1, 0, 0), a=(0, 0, 1), q=NORTH), True)
-    assert xyz(response.pose.position) == (2, 1, -3)
-    assert xyz(response.twist.linear) == near(1, 0, 0)
-    assert xyz(response.acceleration) == (0, 0, -1)
-    assert response.corporeal
 
 
 def test_cameras_are_placed_in_the_entitys_frame():
@@ -389,17 +350,7 @@ def test_a_code_means_what_it_does_for_the_request(request_, code, meaning):
     assert sentence.endswith(f"This means that {meaning}.")
 
 
-def test_an_unknown_code_is_shown_as_it_is():
-    trigger = sim.AddTrigger(sim.CollisionTrigger(0, 1, 1.0))
-    assert explanation(trigger, sim.Error(0)) == "The simulator refused TADD with code 0."
-    assert explanation(sim.Spy(), sim.Error(7)) == "The simulator refused SPY with code 7."
-
-
 # Lines of parameters.
-
-
-def test_entities_are_named():
-    assert read_entities(["3:buoy", " 4 ", "", "5: Nice Gate"]) == {3: "buoy", 4: "entity_4", 5: "Nice Gate"}
 
 
 def test_cameras_are_described_in_a_line():

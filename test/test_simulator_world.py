@@ -9,8 +9,7 @@ from offline_simulator import LEVEL, OfflineSimulator, RecordingClient, entity
 
 from drone_bridge.simulator import codec as sim
 from drone_bridge.simulator.device.world import FULL, INVALID, MAX_ITEMS
-from drone_bridge.simulator.emulator.scene import ENGINE_OBJECTS
-from drone_bridge.simulator.emulator.vehicle import SCENES
+from drone_bridge.simulator.emulator.scene import ENGINE_OBJECTS, SCENES
 
 ZERO = (0.0, 0.0, 0.0)
 VEHICLE, GRAVITY = 0, 0
@@ -49,41 +48,6 @@ def test_a_new_world_has_a_vehicle_gravity_buoyancy_and_drag(simulator):
         ZERO,
         True,
     ]
-
-
-def test_the_vehicle_rests_and_comes_to_rest(simulator):
-    simulator.step(100)
-    assert value(simulator, VEHICLE, X) == pytest.approx(ZERO, abs=1e-9)
-    simulator.get(sim.SetEntity(VEHICLE, V, (0.5, -0.3, 0.2)))
-    simulator.get(sim.SetEntity(VEHICLE, W, (1.0, -0.5, 0.8)))
-    simulator.step(3000)
-    assert math.hypot(*value(simulator, VEHICLE, V)) < 0.02
-    assert math.hypot(*value(simulator, VEHICLE, W)) < 0.1
-    _, x, y, _ = value(simulator, VEHICLE, Q)
-    assert 1 - 2 * (x * x + y * y) > 0.95  # upright
-
-
-def test_without_gravity_it_rises_and_without_buoyancy_it_sinks(simulator):
-    simulator.get(sim.Remove(sim.ItemType.OBJECT, GRAVITY))
-    simulator.step(10)
-    assert value(simulator, VEHICLE, V)[2] < 0
-    sinking = OfflineSimulator()
-    sinking.get(sim.Remove(sim.ItemType.OBJECT, ENGINE_OBJECTS))
-    sinking.step(10)
-    assert value(sinking, VEHICLE, V)[2] > 0
-
-
-def test_a_vehicle_whose_body_is_turned_in_its_model_swims_the_same():
-    simulator, turned = OfflineSimulator(), OfflineSimulator(btom=(0.5, 0.5, -0.5, 0.5))
-    assert value(turned, VEHICLE, Q) == (0.5, 0.5, -0.5, 0.5)  # so btom can be told before the first step
-    for each in (simulator, turned):
-        each.get(sim.SetEntity(VEHICLE, V, (1.0, 0.2, -0.1)))
-        each.step(300)
-    assert value(turned, VEHICLE, X) == pytest.approx(value(simulator, VEHICLE, X), rel=0.1)
-    bodies = turned.scene.physics.bodies
-    assert bodies.model_attitude(VEHICLE) == pytest.approx(
-        simulator.scene.physics.bodies.model_attitude(VEHICLE), abs=0.03
-    )
 
 
 def test_the_config_tells_the_tempo_and_a_step_takes_speed_over_frequency():
@@ -155,16 +119,6 @@ def test_attributes_are_set_and_got_in_the_documented_frames(simulator):
     assert value(simulator, number, CORPOREAL) is True
 
 
-def test_forces_act_on_corporeal_entities_only(simulator):
-    number = simulator.add(entity())
-    simulator.step(10)
-    assert value(simulator, number, V) == ZERO
-    simulator.get(sim.SetEntity(number, CORPOREAL, True))
-    simulator.step(10)
-    assert value(simulator, number, V)[2] == pytest.approx(0.981)
-    assert value(simulator, number, A)[2] == pytest.approx(9.81)
-
-
 def test_errors_of_setting_and_getting_are_the_documented_ones(simulator):
     assert simulator.code(sim.SetEntity(7, X, ZERO)) == 0
     assert simulator.code(sim.SetEntity(VEHICLE, 6, b"")) == 1
@@ -232,24 +186,6 @@ def test_turbulence_can_be_added_listed_changed_and_removed(simulator):
     assert simulator.code(sim.GetObject(number)) == 0
 
 
-def test_turbulence_steers_the_vehicle_as_documented(simulator):
-    simulator.add(sim.AddObject("turbulence", constant(force=(10, 0, 0))))
-    simulator.step(2000)
-    assert value(simulator, VEHICLE, V)[0] == pytest.approx(math.sqrt(2 * 10 / (1000 * 0.25)), rel=0.05)
-
-
-def test_turbulence_differs_by_the_seed_only():
-    walk = sim.Turbulence((-5, -5, -5), (5, 5, 5), -50, 50, ZERO, ZERO, 0, 0).encode()
-
-    def swim(seed):
-        simulator = OfflineSimulator(seed=seed)
-        simulator.add(sim.AddObject("turbulence", walk))
-        simulator.step(200)
-        return value(simulator, VEHICLE, X)
-
-    assert swim(1) == swim(1) != swim(2)
-
-
 @pytest.mark.parametrize(
     "data", [b"", bytes(127), bytes(129), sim.Turbulence((1, 0, 0), ZERO, 0, 0, ZERO, ZERO, 0, 0).encode()]
 )
@@ -299,10 +235,6 @@ def test_items_of_each_type_can_be_removed_once(simulator, kind):
     simulator.step()
 
 
-def test_there_are_no_items_of_other_types(simulator):
-    assert simulator.code(sim.Remove(9, 0)) == 1
-
-
 def test_removing_an_entity_removes_what_depends_on_it(simulator):
     keys = add_one_of_each(simulator)
     del keys[sim.ItemType.OBJECT], keys[sim.ItemType.SPY]
@@ -317,14 +249,6 @@ def test_removing_an_entity_removes_what_depends_on_it(simulator):
     assert gone[-1] == (sim.ItemType.ENTITY, keys[sim.ItemType.ENTITY])
     assert simulator.get(sim.ListCameras()).ids == ()
     assert simulator.step() == []
-
-
-def test_the_vehicle_can_be_removed_with_its_engines(simulator):
-    simulator.get(sim.Remove(sim.ItemType.ENTITY, VEHICLE))
-    assert simulator.get(sim.ListEntities()).ids == ()
-    assert simulator.get(sim.ListObjects()).ids == (GRAVITY,)
-    simulator.step()
-    assert simulator.add(entity()) == 1  # IDs are not used again
 
 
 def test_streams_triggers_and_spies_go_with_their_client_and_the_world_stays(simulator):
@@ -399,15 +323,6 @@ def test_removing_thousands_of_items_at_once_keeps_nobody_waiting(simulator):
 
 
 # Running.
-
-
-def test_it_starts_paused_and_run_and_pause_alternate(simulator):
-    simulator.get(sim.Reassure())
-    assert simulator.code(sim.Pause()) == 0
-    simulator.get(sim.Run(0))
-    assert simulator.code(sim.Run(3)) == 0
-    simulator.get(sim.Pause())
-    assert simulator.code(sim.Pause()) == 0
 
 
 def test_a_run_of_steps_ends_by_itself_and_a_pause_forgets_the_rest(simulator):

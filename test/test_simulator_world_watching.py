@@ -7,7 +7,7 @@ import pytest
 from offline_simulator import LEVEL, OfflineSimulator, entity
 
 from drone_bridge.simulator import codec as sim
-from drone_bridge.simulator.device.world import INVALID, UNSUPPORTED
+from drone_bridge.simulator.device.world import INVALID
 
 ZERO = (0.0, 0.0, 0.0)
 VEHICLE = 0
@@ -47,14 +47,6 @@ def view(simulator, camera, target):
 def test_a_camera_looks_along_x_with_y_to_the_right_and_z_down(simulator, place, seen):
     camera = camera_on(simulator)
     assert view(simulator, camera, simulator.add(entity(place, radius=0.2))) == pytest.approx(seen)
-
-
-def test_the_focal_length_scales_the_screen_and_not_the_depth(simulator):
-    camera = camera_on(simulator, f=2.0)
-    target = simulator.add(entity((4, 1, -1), radius=0.2))
-    assert view(simulator, camera, target) == pytest.approx((0.5, -0.5, 0.1, 4))
-    simulator.get(sim.SetCamera(camera, sim.CameraAttribute.FOCAL_LENGTH, 4.0))
-    assert view(simulator, camera, target) == pytest.approx((1, -1, 0.2, 4))
 
 
 def test_a_camera_turns_and_moves_with_its_entity_s_model(simulator):
@@ -110,16 +102,6 @@ def test_cameras_are_listed_and_their_errors_reported(simulator):
         assert simulator.code(ask(first, VEHICLE)) == 2
 
 
-def test_a_camera_stream_says_what_a_view_says(simulator):
-    camera = camera_on(simulator, f=0.7)
-    target = simulator.add(entity((3, 1, 1)))
-    stream = simulator.add(sim.StreamCamera(camera, 1, target))
-    seen = simulator.step()[0]
-    assert isinstance(seen, sim.CameraData)
-    assert seen.id == stream
-    assert simulator.get(sim.ViewCamera(camera, target)) == sim.CameraGot(seen.x, seen.y, seen.radius, seen.depth)
-
-
 # Triggers.
 
 
@@ -155,26 +137,6 @@ def test_only_a_sweep_sees_what_passes_between_two_steps(simulator):
     assert simulator.step(3) == [sim.Triggered(sweep), sim.Untriggered(sweep)]
 
 
-def test_a_sweep_misses_what_passes_beside(simulator):
-    a, b = approach(simulator, 150.0, start=-0.75, y=0.41)
-    simulator.add(sim.AddTrigger(sim.SweepCollisionTrigger(a, b)))
-    assert simulator.step(3) == []
-
-
-def test_a_teleport_is_not_a_sweep(simulator):
-    a, b = approach(simulator, 0.0)
-    simulator.add(sim.AddTrigger(sim.SweepCollisionTrigger(a, b)))
-    simulator.get(sim.SetEntity(a, X, (1.0, 0, 5.0)))
-    assert simulator.step(2) == []
-
-
-def test_an_initial_collision_is_reported_after_the_first_step(simulator):
-    a, b = approach(simulator, 0.0, start=-0.1)
-    for trigger in (sim.CollisionTrigger(a, b, -1), sim.SweepCollisionTrigger(a, b)):
-        number = simulator.add(sim.AddTrigger(trigger))
-        assert simulator.step() == [sim.Triggered(number)]
-
-
 def test_a_path_is_started_and_ended_and_can_be_started_again(simulator):
     number = simulator.add(entity((-1, 0, 5)))
     simulator.get(sim.SetEntity(number, V, (1.0, 0, 0)))
@@ -197,11 +159,6 @@ def test_a_path_fails_when_its_line_is_left(simulator):
     assert simulator.step(10) == []
 
 
-def test_a_path_without_length_ends_where_it_starts(simulator):
-    trigger = simulator.add(sim.AddTrigger(sim.PathTrigger(VEHICLE, ZERO, ZERO, 0.2)))
-    assert simulator.step(2) == [sim.PathStarted(trigger), sim.PathEnded(trigger)]
-
-
 def test_errors_of_triggers_are_reported(simulator):
     number = simulator.add(entity())
     for kind in (lambda a, b: sim.CollisionTrigger(a, b, 1.0), sim.SweepCollisionTrigger):
@@ -215,11 +172,6 @@ def test_errors_of_triggers_are_reported(simulator):
     assert simulator.code(sim.AddTrigger(sim.PathTrigger(number, ZERO, (math.nan, 0, 0), 1.0))) == INVALID
     assert simulator.code(sim.AddTrigger(sim.UnknownTrigger(4, b"abc"))) == 0
     assert simulator.step() == []
-
-
-def test_bytecode_is_parsed_and_not_run(simulator):
-    assert simulator.code(sim.AddTrigger(sim.BytecodeTrigger(b"\1\2\3"))) == UNSUPPORTED
-    assert "not run" in simulator.ask(sim.AddTrigger(sim.BytecodeTrigger(b""))).message
 
 
 # Streams.
@@ -260,28 +212,6 @@ def test_errors_of_streams_are_the_noted_ones(simulator):
     assert simulator.code(sim.StreamEntity(9, 1, (X,))) == 1
     assert simulator.code(sim.StreamExtended(VEHICLE, 1, ("a", "a"))) == 0
     assert simulator.code(sim.StreamExtended(9, 1, ("a",))) == 1
-
-
-def test_a_removed_stream_is_silent(simulator):
-    stream, other = (simulator.add(sim.StreamEntity(VEHICLE, 1, (X,))) for _ in range(2))
-    simulator.get(sim.Remove(sim.ItemType.ENTITY_STREAM, stream))
-    assert [event.id for event in simulator.step()] == [other]
-
-
-def test_each_client_gets_its_own_streams_only(simulator):
-    class Other:
-        events = []  # noqa: RUF012
-
-        def post(self, response):
-            self.events.append(response)
-
-    other = Other()
-    mine, its = (
-        simulator.add(sim.StreamEntity(VEHICLE, 1, (X,))),
-        simulator.add(sim.StreamEntity(VEHICLE, 1, (V,)), other),
-    )
-    assert [event.id for event in simulator.step()] == [mine]
-    assert [event.id for event in other.events] == [its]
 
 
 def test_cameras_come_before_entities_and_triggers_as_from_the_cuauv_server(simulator):

@@ -6,8 +6,7 @@ import random
 from drone_bridge.simulator.codec import AddEntity, Error, frame
 from drone_bridge.simulator.device.requests import Context, answer
 from drone_bridge.simulator.device.world import RunControl, Timing, World
-from drone_bridge.simulator.emulator.scene import SimulatedScene
-from drone_bridge.simulator.emulator.vehicle import add_default_environment
+from drone_bridge.simulator.emulator.scene import SimulatedScene, add_default_environment
 
 LEVEL = (1.0, 0.0, 0.0, 0.0)
 

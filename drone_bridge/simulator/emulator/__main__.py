@@ -24,10 +24,8 @@ from drone_bridge.programs.program import TrajectoryFile, cancelled_or_after, ru
 from drone_bridge.simulator.codec import TCP_PORT, VEHICLE
 from drone_bridge.simulator.device.requests import Context, Quirks
 from drone_bridge.simulator.device.world import RunControl, Timing, World
-from drone_bridge.simulator.emulator.connection import FaultKind
-from drone_bridge.simulator.emulator.scene import SimulatedScene
-from drone_bridge.simulator.emulator.server import COLUMNS, Server
-from drone_bridge.simulator.emulator.vehicle import SCENES, add_default_environment
+from drone_bridge.simulator.emulator.scene import SCENES, SimulatedScene, add_default_environment
+from drone_bridge.simulator.emulator.server import COLUMNS, FaultKind, Server
 
 
 def serve(options: argparse.Namespace, cancellation: Cancellation, stack: contextlib.ExitStack) -> int:
