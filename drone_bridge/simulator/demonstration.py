@@ -4,7 +4,7 @@
 from drone_bridge.motion.quaternions import euler_from_quaternion
 from drone_bridge.programs.demonstration import Demonstration, Pose, Row
 from drone_bridge.ros.frames import enu_from_ned
-from drone_bridge.simulator.topics.frames import orientation_from_ned_frd
+from drone_bridge.simulator.topics import orientation_from_ned_frd
 
 
 def _pose(row: Row) -> Pose:
