@@ -214,11 +214,8 @@ def test_diagnostics_have_rates_and_the_round_trip(ros, peer):
     def is_told(values):
         peer.step(peer.streams)
         streams = values.get("messages per second", "")  # of this connection, and not of the one before
-        return (
-            streams.startswith("entity 0 ")
-            and "front" in streams
-            and float(values.get("request round trip (ms)", "inf")) < 1000.0
-        )
+        has_streams = streams.startswith("entity 0 ") and "front" in streams
+        return has_streams and float(values.get("request round trip (ms)", "inf")) < 1000.0
 
     values = status(ros, is_told)
     assert values["configuration"] == "100 steps per second, speed 1"

@@ -9,6 +9,7 @@ import signal
 import socket
 import struct
 import threading
+import time
 
 import pytest
 from diagnostics import status, wait_for_count
@@ -17,11 +18,13 @@ from geometry_msgs.msg import PoseStamped, TransformStamped, Twist
 from nav_msgs.msg import Odometry
 from processes import TIMEOUT_S as PATIENCE_S
 from processes import Process, Stopwatch
+from rclpy.executors import SingleThreadedExecutor
 from ros_session import module_ros, wait_until
 from rosgraph_msgs.msg import Clock
 from simulator_client import SimulatorClient
 from tf2_msgs.msg import TFMessage
 
+from drone_bridge import srv
 from drone_bridge.ros.time import NANOSECONDS
 from drone_bridge.simulator import codec as sim
 from drone_bridge.simulator.codec import Attribute, ItemType
@@ -243,6 +246,34 @@ def test_requests_that_need_services_are_refused_without_them(client):
     assert client.code(sim.AddObject("turbulence", b"")) == 0
     assert client.get(sim.GetConfig()) == sim.Configured(100.0, 1.0, False, False)
     assert client.get(sim.ListObjects()).ids == ()
+
+
+def test_a_bridge_that_has_left_a_call_unanswered_is_not_waited_for_again_until_it_answers(ros):
+    """DDS takes 20 s to find that a node was killed, if that happened right after it was discovered."""
+    timeout_s = 2.0
+    server = Server(ros, "silent", bridge="nobody", request_timeout=timeout_s)
+    bridge, executor = ros.idle_node(), SingleThreadedExecutor(context=ros.context)
+
+    def list_entities(_, response):
+        response.success, response.ids, response.names = True, [VEHICLE, BUOY], ["", ""]
+        return response
+
+    def listed_in_s():
+        asked_s = time.monotonic()
+        assert client.get(sim.ListEntities()).ids == (VEHICLE,)
+        return time.monotonic() - asked_s
+
+    try:
+        client = server.connect()
+        bridge.create_service(srv.ListEntities, "/silent/nobody/list_entities", list_entities)
+        wait_until(lambda: listed_in_s() >= timeout_s, "a call without an answer")
+        assert listed_in_s() < timeout_s / 2
+        executor.add_node(bridge)
+        threading.Thread(target=executor.spin, daemon=True).start()
+        wait_until(lambda: client.get(sim.ListEntities()).ids == (VEHICLE, BUOY), "the answer")
+    finally:
+        executor.shutdown()
+        server.close()
 
 
 def test_entities_of_poses_and_tf_cameras_and_triggers(ros, server, client):

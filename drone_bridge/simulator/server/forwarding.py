@@ -10,9 +10,12 @@ simulator would, out of what is known from topics.
 
 import asyncio
 import contextlib
+import math
+import time
 from collections import deque
 from collections.abc import Callable, Coroutine, Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import count
 from textwrap import shorten
 from typing import Any, NamedTuple
@@ -64,6 +67,9 @@ SERVICES = {
     "get_object": srv.GetObject,
     "set_object": srv.SetObject,
 }
+#: How long a bridge that has left a call unanswered is not called, unless it answers late, or its liveliness changes.
+#: DDS itself takes 20 s to find that a node was killed, if that happened right after it was discovered.
+SILENT_S = 5.0
 #: Bytes of an error's text that visualizers have room for: they read 90 of an answer, and take the rest for the next.
 LONGEST_TEXT = 77
 
@@ -90,14 +96,16 @@ class BridgeServices:
     def __init__(self, node: LinkNode, bridge: str) -> None:
         """`bridge`: the node's name; empty for none."""
         self._node = node
+        self._silent_until_s = -math.inf
+        self._unanswered: set[Callable[[Any], None]] = set()  # what gets the responses, None for none
         #: On one of the bridge's topics: the services of a killed node stay in DDS's graph for much longer.
-        self._liveliness = LeaseWatch(node, ItemEvent, "item_events", lambda: None)
+        self._liveliness = LeaseWatch(node, ItemEvent, "item_events", self._liveliness_changed)
         self._were_offered = False
         self._clients: dict[str, ServiceClient[Any, Any]] = {}
         if bridge:
             self._clients = {name: node.make_client(kind, f"{bridge}/{name}") for name, kind in SERVICES.items()}
-        #: What to call, and what gets the future; at most one per client.
-        self._waiting: deque[tuple[str, Any, Callable[[Future[Any]], None]]] = deque()
+        #: What to call, and what gets the response; at most one per client.
+        self._waiting: deque[tuple[str, Any, Callable[[Any], None]]] = deque()
         self._guard = node.make_guard_condition(self._make_calls)
 
     @property
@@ -110,7 +118,7 @@ class BridgeServices:
         client = self._clients.get(service)
         is_offered = client is not None and not self._liveliness.is_expired and client.service_is_ready()
         self._were_offered |= is_offered
-        return is_offered
+        return is_offered and time.monotonic() > self._silent_until_s
 
     async def call(self, service: str, request: Any) -> Any:
         """Return the response. Raises ServiceError if the service fails, or does not answer in time."""
@@ -121,25 +129,42 @@ class BridgeServices:
             if not responded.done():
                 responded.set_result(response)
 
-        def done(future: Future[Any]) -> None:
-            response = None if future.cancelled() or future.exception() else future.result()
+        def respond(response: Any) -> None:
             with contextlib.suppress(RuntimeError):  # the loop has been closed
                 loop.call_soon_threadsafe(settle, response)
 
-        self._waiting.append((service, request, done))
+        self._unanswered.add(respond)
+        self._waiting.append((service, request, respond))
         self._guard.trigger()
         try:
             response = await asyncio.wait_for(responded, self._node.parameters["request_timeout"])
         except asyncio.TimeoutError:
-            response = None
+            response, self._silent_until_s = None, time.monotonic() + SILENT_S
+        finally:
+            self._unanswered.discard(respond)
         if response is None or not response.success:
             raise ServiceError(response)
         return response
 
+    # In the executor.
+
     def _make_calls(self) -> None:
         while self._waiting:
-            service, request, done = self._waiting.popleft()
-            self._clients[service].call_async(request).add_done_callback(done)
+            service, request, respond = self._waiting.popleft()
+            future = self._clients[service].call_async(request)
+            future.add_done_callback(partial(self._responded, respond))
+
+    def _responded(self, respond: Callable[[Any], None], future: Future[Any]) -> None:
+        response = None if future.cancelled() or future.exception() else future.result()
+        if response is not None:
+            self._silent_until_s = -math.inf
+        respond(response)
+
+    def _liveliness_changed(self) -> None:
+        self._silent_until_s = -math.inf
+        if self._liveliness.is_expired:  # a killed bridge answers nothing that it was asked before
+            for respond in tuple(self._unanswered):
+                respond(None)
 
 
 # What is asked of them.
