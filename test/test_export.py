@@ -74,7 +74,9 @@ def test_each_topic_is_a_table_with_a_line_of_names(bag, capsys):
         ("odom", "1.0"),
         ("../pad", "2.0"),
     ]
-    assert [(row["name"], row["level"]) for row in tables["diagnostics.csv"]] == [("link", "2"), ("camera", "2")]
+    assert [list(row.values()) for row in tables["diagnostics.csv"]] == [
+        [f"{START // SECOND}.000000000", "2", name, "no, nothing", ""] for name in ("link", "camera")
+    ]
     assert tables["mode.std_msgs.msg.String.csv"][0]["data"] == 'two\nlines, "quoted"'
 
 

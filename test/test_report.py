@@ -12,7 +12,7 @@ from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 from nav_msgs.msg import Odometry
 from rcl_interfaces.msg import Log
 from rosbags.rosbag2 import StoragePlugin
-from sensor_msgs.msg import CompressedImage, Image, Imu
+from sensor_msgs.msg import BatteryState, CompressedImage, Image, Imu
 from std_msgs.msg import Bool, Float64, String
 from written_bags import write_bag
 
@@ -168,9 +168,12 @@ def test_rotations_are_in_degrees_and_covariances_are_left_out(story):
 
 
 def test_numbers_of_a_message_that_marks_unknowns(tmp_path):
-    bag_path = write_bag(tmp_path / "imu", [("/imu", START, Imu())])
+    bag_path = write_bag(tmp_path / "imu", [("/imu", START, Imu()), ("/battery", START, BatteryState())])
     with Bag(bag_path) as bag:
         (message,) = bag.deserialized("/imu")
+        (battery,) = bag.deserialized("/battery")
+    assert "voltage" in dict(numbers_in(battery))
+    assert not [name for name, _ in numbers_in(battery) if name.isupper()]  # its constants
     names = dict(numbers_in(message))
     assert set(names) == {
         *(f"orientation {axis}, deg" for axis in ("roll", "pitch", "yaw")),

@@ -3,7 +3,7 @@
 
 import os
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -166,6 +166,11 @@ def _is_unfinished(path: Path) -> bool:
         begins = content.read(len(_MAGIC)) == _MAGIC
         content.seek(-min(len(_MAGIC), path.stat().st_size), os.SEEK_END)
         return begins and content.read() != _MAGIC
+
+
+def field_names(message: Any) -> list[str]:
+    """Return the names of a message's fields, without its constants, which rosbags makes fields of as well."""
+    return [each.name for each in fields(message) if not str(each.type).startswith("ClassVar")]
 
 
 def stamp_s(message: Any) -> float:

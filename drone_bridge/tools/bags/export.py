@@ -12,12 +12,12 @@ import re
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
-from dataclasses import fields, is_dataclass
+from dataclasses import is_dataclass
 from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
-from drone_bridge.tools.bags.bag import NANOSECONDS_PER_SECOND, Bag, BagError, BagMessage
+from drone_bridge.tools.bags.bag import NANOSECONDS_PER_SECOND, Bag, BagError, BagMessage, field_names
 
 MAX_ARRAY = 36  # numbers, as many as a covariance has; longer arrays are pictures and the like, and left out
 MAX_FILES = 500  # of one bag: frames of tf can be called anything
@@ -136,7 +136,7 @@ def _csv_rows(bag: Bag) -> Iterator[tuple[str, list[Any]]]:
 
 def _list_in(message: Any) -> str:
     """Return the field that has all that a message says, as `transforms` of tf has: each part of it gets a row."""
-    names = [each.name for each in fields(message) if each.name != "header" and not each.name.startswith("__")]
+    names = [name for name in field_names(message) if name != "header"]
     value = getattr(message, names[0]) if len(names) == 1 else None
     return names[0] if isinstance(value, list) and all(map(is_dataclass, value)) else ""
 
@@ -164,12 +164,12 @@ class _Columns:
 
 
 def _leaves(message: Any, path: str = "") -> Iterator[tuple[str, Any]]:
-    for each in fields(message):
-        name, value = f"{path}{each.name}", getattr(message, each.name)
+    for name in field_names(message):
+        value = getattr(message, name)
         if is_dataclass(value) and not hasattr(value, "nanosec"):
-            yield from _leaves(value, f"{name}.")
-        elif not each.name.startswith("__"):
-            yield name, value
+            yield from _leaves(value, f"{path}{name}.")
+        else:
+            yield f"{path}{name}", value
 
 
 def _getter(names: Sequence[str]) -> Callable[[Any], Sequence[Any]]:

@@ -3,14 +3,14 @@
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, fields, is_dataclass
+from dataclasses import dataclass, field, is_dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from drone_bridge.motion.quaternions import Quaternion, euler_from_quaternion
-from drone_bridge.tools.bags.bag import NANOSECONDS_PER_SECOND, Bag, BagError
+from drone_bridge.tools.bags.bag import NANOSECONDS_PER_SECOND, Bag, BagError, field_names
 
 PICTURES = 8  # of each camera
 MAX_CAMERAS = 4
@@ -41,13 +41,13 @@ _CONSTANT = ("field_of_view", "min_range", "max_range", "radiation_type", "desig
 
 def numbers_in(message: Any, prefix: str = "") -> Iterator[tuple[str, float]]:
     """Yield the scalar numbers of a message with their fields' names; a quaternion as Euler angles in degrees."""
-    for declared in fields(message):
-        name, value = declared.name, getattr(message, declared.name)
-        if name.startswith("__") or name.endswith(_LEFT_OUT) or name in _CONSTANT:
+    for name in field_names(message):
+        value = getattr(message, name)
+        if name.endswith(_LEFT_OUT) or name in _CONSTANT:
             continue
         label = f"{prefix}{name}"
         if is_dataclass(value):
-            if {item.name for item in fields(value)} >= {"x", "y", "z", "w"}:
+            if set(field_names(value)) >= {"x", "y", "z", "w"}:
                 axes = (f"{label} {axis}{ANGLE}" for axis in ("roll", "pitch", "yaw"))
                 yield from zip(axes, _degrees(value), strict=True)
             else:
