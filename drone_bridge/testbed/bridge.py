@@ -35,6 +35,7 @@ from drone_bridge.testbed.codec import (
     AngleUnit,
     AttitudeLayout,
     AutopilotConnection,
+    ConnectionClosed,
     Constants,
     Limits,
     MotionParameters,
@@ -255,7 +256,7 @@ class TestbedBridge(TcpLinkNode):
         # A frame is published before the next one is read, and publish() has finished with an array when it returns.
         connection = AutopilotConnection(self._layout, self._unit, self._limits, reuses_images=True)
         deadline = MessageDeadline(stream, self._silence_timeout_s)
-        constants = None
+        self._constants: Constants | None = None  # of this conversation
         self._is_layout_reported = self._has_served = False
         self._sends_position = self._layout is AttitudeLayout.POSE
         stream.expect_acknowledgements()  # or one that vanishes with an answer on its way would be waited for
@@ -265,28 +266,35 @@ class TestbedBridge(TcpLinkNode):
             while True:
                 self._receive(stream, deadline, connection)
                 while (event := connection.next_event()) is not NEED_DATA:
-                    if isinstance(event, SensorFrame) and constants:
-                        if self._layout is None and connection.layout and not self._is_layout_reported:
-                            self._report_layout(connection.layout, constants)
-                        self._serve(stream, connection, event)
-                    elif isinstance(event, Constants):
-                        constants = event
-                        self.statistics.liveness.heard()
-                        self._announce(constants)
-                    elif isinstance(event, SimulationRestarted) and constants:
-                        self._restart(constants, event)
-                    else:
+                    if isinstance(event, ConnectionClosed):
                         self.inform("The testbed ended the conversation.")
                         return
+                    self._handle(stream, connection, event)
         except Exception as error:
             # In any case, the drone must not be left with the last command.
-            if constants:
+            if self._constants:
                 stream.leave(connection.finish(self._flight.neutral), LEAVE_TIMEOUT_S)
             if isinstance(error, RemoteProtocolError) and (hint := connection.layout_hint):
                 raise RemoteProtocolError(f"{error} {self._layout_advice(hint)}") from error
             raise
         finally:
             self._translation.forget()
+
+    def _handle(
+        self, stream: TcpStream, connection: AutopilotConnection, event: Constants | SimulationRestarted | SensorFrame
+    ) -> None:
+        if isinstance(event, Constants):
+            self._constants = event
+            self.statistics.liveness.heard()
+            self._announce(event)
+            return
+        assert self._constants  # which come first
+        if isinstance(event, SimulationRestarted):
+            self._restart(self._constants, event)
+            return
+        if self._layout is None and connection.layout and not self._is_layout_reported:
+            self._report_layout(connection.layout, self._constants)
+        self._serve(stream, connection, event)
 
     def _receive(self, stream: TcpStream, deadline: MessageDeadline, connection: AutopilotConnection) -> None:
         """Receive data. Raises LinkError, with advice if the layout may be wrong."""

@@ -269,21 +269,26 @@ def decide_layout(tail: bytes, is_followed_by_silence: bool, unit: AngleUnit) ->
     `tail` is what has come after the images, up to SURPLUS_BYTES. Raises ValueError with a sentence for bytes that fit
     no layout, or two.
     """
-    least = _LEAST_BESIDE_PIXELS if len(tail) >= SURPLUS_BYTES else _LEAST_NORMAL_FLOAT32
-    is_pose = len(tail) >= POSE_BYTES and _is_plausible(read_floats(tail, AttitudeLayout.POSE), unit, least)
-    is_short = len(tail) >= SHORT_BYTES and _is_plausible(read_floats(tail, AttitudeLayout.PITCH_YAW), unit, least)
-    if len(tail) < SURPLUS_BYTES:
-        if len(tail) == POSE_BYTES and is_pose and (is_followed_by_silence or not is_short):
-            return AttitudeLayout.POSE
-        if len(tail) == SHORT_BYTES and is_short and is_followed_by_silence:
-            return AttitudeLayout.PITCH_YAW
-        if len(tail) in (SHORT_BYTES, POSE_BYTES) and is_followed_by_silence:
-            raise ValueError("The first frame fits no layout.")
+    is_followed_by_pixels = len(tail) >= SURPLUS_BYTES
+    least = _LEAST_BESIDE_PIXELS if is_followed_by_pixels else _LEAST_NORMAL_FLOAT32
+
+    def fits(layout: AttitudeLayout) -> bool:
+        is_whole = len(tail) >= floats_of(layout).size
+        return is_whole and _is_plausible(read_floats(tail, layout), unit, least)
+
+    is_pose, is_short = fits(AttitudeLayout.POSE), fits(AttitudeLayout.PITCH_YAW)
+    if is_followed_by_pixels:
+        # A peer that does not wait for its answer: what follows is its next image, and its values have to tell.
+        if is_pose == is_short:
+            raise ValueError(f"The first frame fits {'more than one' if is_pose else 'no'} layout.")
+        return AttitudeLayout.POSE if is_pose else AttitudeLayout.PITCH_YAW
+    if len(tail) == POSE_BYTES and is_pose and (is_followed_by_silence or not is_short):
+        return AttitudeLayout.POSE
+    if not is_followed_by_silence or len(tail) not in (SHORT_BYTES, POSE_BYTES):
         return None
-    # A peer that does not wait for its answer: what follows is its next image, and its values have to tell.
-    if is_pose == is_short:
-        raise ValueError(f"The first frame fits {'more than one' if is_pose else 'no'} layout.")
-    return AttitudeLayout.POSE if is_pose else AttitudeLayout.PITCH_YAW
+    if len(tail) == SHORT_BYTES and is_short:
+        return AttitudeLayout.PITCH_YAW
+    raise ValueError("The first frame fits no layout.")
 
 
 def describe_layouts(tail: bytes) -> str:

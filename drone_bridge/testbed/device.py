@@ -382,13 +382,8 @@ class ModelledFlight:
             self._motion = None
             self._state = self._level_state(_ZERO if vehicle is None else vehicle)
         elif step_s:
-            self._step_s = step_s
-            flown = self._state.advance(self._airframe, self._motion, _ZERO, step_s)
-            if self._leads and not led and vehicle is not None:
-                flown = replace(flown, position=vehicle)
-            position, velocity = self._near_vehicle(flown, vehicle, step_s)
-            rotation = self._rotation(flown.rotation[:, 1], self._heading_near_vehicle(flown, step_s))
-            self._state = DroneState(position, self._limited_velocity(velocity), rotation)
+            begins_to_lead = self._leads and not led
+            self._advance(self._motion, vehicle, step_s, begins_to_lead)
         heading, pitch, roll = self._state.angles
         self._behind, self._turned_behind = _ZERO, 0.0
         if self._leads and vehicle is not None:
@@ -402,6 +397,15 @@ class ModelledFlight:
             yaw=heading / self._degrees,
             position=None if vehicle is None else (x, y, z),
         )
+
+    def _advance(self, motion: Motion, vehicle: Vector | None, step_s: float, begins_to_lead: bool) -> None:
+        self._step_s = step_s
+        flown = self._state.advance(self._airframe, motion, _ZERO, step_s)
+        if begins_to_lead and vehicle is not None:
+            flown = replace(flown, position=vehicle)
+        position, velocity = self._near_vehicle(flown, vehicle, step_s)
+        rotation = self._rotation(flown.rotation[:, 1], self._heading_near_vehicle(flown, step_s))
+        self._state = DroneState(position, self._limited_velocity(velocity), rotation)
 
     def follow(self, answer: MotionParameters) -> LevelVelocity:
         """Apply the answer to the last frame; return the vehicle's velocity until the next one."""

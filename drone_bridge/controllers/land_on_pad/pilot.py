@@ -470,7 +470,11 @@ class LandOnPad:
         unseen = measured.stamp - self._seen_at
         if self._state is LandState.COMMITTED:
             self._decide_when_committed(measured.stamp, unseen)
-        elif unseen > self._parameters.coast_time:
+        else:
+            self._decide_when_tracking(unseen)
+
+    def _decide_when_tracking(self, unseen: float) -> None:
+        if unseen > self._parameters.coast_time:
             self._search = self._square(self._position + self._estimator.pad)
             self._estimator.forget()
             self._enter(LandState.SEARCHING, f"pad lost for {unseen:.1f} s")

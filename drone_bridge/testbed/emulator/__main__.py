@@ -264,34 +264,8 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
         metavar="KIND@FRAME",
         help="truncate, stall or send garbage in this frame (from 0) of the first conversation",
     )
-    camera = parser.add_argument_group("camera")
-    camera.add_argument("--width", type=int, default=200, help="pixels (%(default)s)")
-    camera.add_argument("--height", type=int, default=200, help="pixels (%(default)s)")
-    add_number(camera, "--hfov", 120.0, "horizontal angle of view, degrees", float)
-    add_number(camera, "--vfov", 120.0, "vertical angle of view, degrees", float)
-    add_number(camera, "--separation", 0.25, "of the pinholes, m", not_negative)
-    drone = parser.add_argument_group("drone")
-    add_number(drone, "--mass", 1.0, "kg")
-    add_number(drone, "--gravity", 9.81, "m/s^2, positive downwards", not_negative)
-    add_number(drone, "--drag", 0.2, "N per m/s of air speed", not_negative)
-    add_number(drone, "--max-thrust", 25.0, "announced, not enforced, N", not_negative)
-    add_number(drone, "--max-rate", 720.0, "announced, not enforced, degrees/s", not_negative)
-    world = parser.add_argument_group("world")
-    world.add_argument(
-        "--obstacles", type=count, default=0, help="number of grey spheres that may hide the target (%(default)s)"
-    )
-    world.add_argument(
-        "--target", type=triple, metavar="'X Y Z'", help="centre of the target, m, instead of a random one"
-    )
-    world.add_argument("--wind", type=triple, metavar="'X Y Z'", help="m/s, instead of a random one")
-    world.add_argument(
-        "--wind-rotation",
-        type=read_by(WindRotation.parse, "X Y Z or T X Y Z, ..."),
-        default=NO_ROTATION,
-        metavar="'X Y Z'|'T X Y Z, ...'",
-        help="how the wind turns the drone about the world's axes, degrees/s; linear between points in time, s (none)",
-    )
-    add_number(world, "--gusts", 0.0, "standard deviation, m/s", not_negative)
+    _add_drone(parser)
+    _add_world(parser)
     run = add_run(
         parser,
         seed_of="target, obstacles, wind and gusts",
@@ -312,6 +286,40 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
         "--until-reached", action="store_true", help="exit with 0 as soon as the target is reached, with 1 if it is not"
     )
     return parser.parse_args(arguments)
+
+
+def _add_drone(parser: ProgramParser) -> None:
+    camera = parser.add_argument_group("camera")
+    camera.add_argument("--width", type=int, default=200, help="pixels (%(default)s)")
+    camera.add_argument("--height", type=int, default=200, help="pixels (%(default)s)")
+    add_number(camera, "--hfov", 120.0, "horizontal angle of view, degrees", float)
+    add_number(camera, "--vfov", 120.0, "vertical angle of view, degrees", float)
+    add_number(camera, "--separation", 0.25, "of the pinholes, m", not_negative)
+    drone = parser.add_argument_group("drone")
+    add_number(drone, "--mass", 1.0, "kg")
+    add_number(drone, "--gravity", 9.81, "m/s^2, positive downwards", not_negative)
+    add_number(drone, "--drag", 0.2, "N per m/s of air speed", not_negative)
+    add_number(drone, "--max-thrust", 25.0, "announced, not enforced, N", not_negative)
+    add_number(drone, "--max-rate", 720.0, "announced, not enforced, degrees/s", not_negative)
+
+
+def _add_world(parser: ProgramParser) -> None:
+    world = parser.add_argument_group("world")
+    world.add_argument(
+        "--obstacles", type=count, default=0, help="number of grey spheres that may hide the target (%(default)s)"
+    )
+    world.add_argument(
+        "--target", type=triple, metavar="'X Y Z'", help="centre of the target, m, instead of a random one"
+    )
+    world.add_argument("--wind", type=triple, metavar="'X Y Z'", help="m/s, instead of a random one")
+    world.add_argument(
+        "--wind-rotation",
+        type=read_by(WindRotation.parse, "X Y Z or T X Y Z, ..."),
+        default=NO_ROTATION,
+        metavar="'X Y Z'|'T X Y Z, ...'",
+        help="how the wind turns the drone about the world's axes, degrees/s; linear between points in time, s (none)",
+    )
+    add_number(world, "--gusts", 0.0, "standard deviation, m/s", not_negative)
 
 
 if __name__ == "__main__":

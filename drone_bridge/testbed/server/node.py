@@ -499,7 +499,7 @@ class TestbedServer(TcpLinkNode):
 
     def converse(self, stream: TcpStream) -> None:
         """Send frames and publish the answers to them."""
-        conversation = AutopilotTurns(self._drone, self._dialect)
+        turns = AutopilotTurns(self._drone, self._dialect)
         self._drone.start_over()
         self._has_opened = self._new_constants = False
         self._idle_since_s = time.monotonic()  # since the autopilot's last answer
@@ -509,28 +509,28 @@ class TestbedServer(TcpLinkNode):
             stream.expect_acknowledgements()
         buffer = memoryview(bytearray(_RECEIVE_BYTES))
         try:
-            while self._receive_answer(conversation):
-                self._send_frame(stream, conversation)
+            while self._receive_answer(turns):
+                self._send_frame(stream, turns)
                 if stream.wait(self._wakeup, ATTITUDE_TIMEOUT_S / 2):
                     if count := stream.receive_into(buffer):
-                        conversation.receive_data(buffer[:count])
+                        turns.receive_data(buffer[:count])
                     else:
-                        conversation.receive_eof()
+                        turns.receive_eof()
                 self._wakeup.clear()
             self.inform("The autopilot has left.")
         finally:
             self._watchdog.release()
             stream.leave(b"", _LEAVE_TIMEOUT_S)
 
-    def _receive_answer(self, conversation: AutopilotTurns) -> bool:
+    def _receive_answer(self, turns: AutopilotTurns) -> bool:
         """Handle the autopilot's answer, if it has arrived; return whether the autopilot is still connected."""
         now_s = time.monotonic()
-        late_before, limited_before = conversation.late_answers, self._drone.limited
-        conversation.answer_timeout_s = self._command_timeout_s
+        late_before, limited_before = turns.late_answers, self._drone.limited
+        turns.answer_timeout_s = self._command_timeout_s
         if self._drone.flight and not self._watchdog.is_active:  # the vehicle was told to stop
             self._drone.flight.reset()
-        event = conversation.next_event(now_s)
-        self._awaits_answer = conversation.awaits_answer
+        event = turns.next_event(now_s)
+        self._awaits_answer = turns.awaits_answer
         if isinstance(event, ConnectionClosed):
             return False
         if event is not NEED_DATA:
@@ -539,51 +539,60 @@ class TestbedServer(TcpLinkNode):
             self.statistics.took("waiting for the autopilot", now_s - self._idle_since_s)
             self._idle_since_s = now_s
             self.statistics.counts["limited commands"] += self._drone.limited - limited_before
-            if conversation.late_answers > late_before:
+            if turns.late_answers > late_before:
                 self.count_and_warn("late answers", _LATE)
-        if not conversation.awaits_answer:
+        if not turns.awaits_answer:
             self.statistics.liveness.heard()  # no answer is due
         return True
 
-    def _send_frame(self, stream: TcpStream, conversation: AutopilotTurns) -> None:
+    def _send_frame(self, stream: TcpStream, turns: AutopilotTurns) -> None:
         """Send the next frame unless an answer is pending. Raises LinkError if there has been none for too long."""
         if self._new_constants:
             raise LinkError("The drone's properties have changed, and a testbed announces them once: reconnecting.")
-        if conversation.awaits_answer:
+        if turns.awaits_answer:
             return
         self._choose_output()
-        timeout_s = self._source_timeout_s
         now_s = time.monotonic()
-        if not self._has_opened:
-            missing = self._synchronizer.missing(now_s, timeout_s)
-            if not self._drone.is_known or missing:
-                self._warn_of_missing(missing)
-                return
-            stream.send_all(conversation.opening(), timeout_s)
-            self._has_opened = True
-            self._idle_since_s = now_s
-            self.reports.end_ongoing(_WAITING)
+        if not self._has_opened and not self._open_session(stream, turns, now_s):
+            return
         if self._outputs.is_velocity and self._drone.flight is None:
             self._model_flight()
         try:
-            pieces = conversation.next_frame(now_s)
+            pieces = turns.next_frame(now_s)
         except LocalProtocolError as error:
             self.count_and_warn("refused frames", f"A frame was not sent: {error}")
             pieces = []
-        if pieces:
-            self._awaits_answer = True
-            self._watchdog.ask(now_s)
+        if not pieces:
+            self._check_sources(now_s)
+            return
+        self._awaits_answer = True
+        self._watchdog.ask(now_s)
         for piece in pieces:
             # Longer than command_timeout: as with a testbed, a slow reader keeps its connection.
             stream.send_all(piece, self._silence_warning_s, is_pixels=piece is not pieces[-1])
-        if pieces:
-            assert self._drone.frame
-            self.statistics.counts["frames"] += 1
-            self.statistics.counts["dropped frames"] = self._synchronizer.dropped
-            self.statistics.counts["images without their other side"] = self._synchronizer.unmatched
-            self.statistics.took("frame complete to sent", time.monotonic() - self._drone.frame.completed_s)
-            self._idle_since_s = now_s
-        elif min(now_s - self._idle_since_s, PROCESS.running_s()) > timeout_s:  # it did not listen while it stood still
+        assert self._drone.frame
+        self.statistics.counts["frames"] += 1
+        self.statistics.counts["dropped frames"] = self._synchronizer.dropped
+        self.statistics.counts["images without their other side"] = self._synchronizer.unmatched
+        self.statistics.took("frame complete to sent", time.monotonic() - self._drone.frame.completed_s)
+        self._idle_since_s = now_s
+
+    def _open_session(self, stream: TcpStream, turns: AutopilotTurns, now_s: float) -> bool:
+        """Send the constants once there is a drone; return whether they were sent."""
+        missing = self._synchronizer.missing(now_s, self._source_timeout_s)
+        if not self._drone.is_known or missing:
+            self._warn_of_missing(missing)
+            return False
+        stream.send_all(turns.opening(), self._source_timeout_s)
+        self._has_opened = True
+        self._idle_since_s = now_s
+        self.reports.end_ongoing(_WAITING)
+        return True
+
+    def _check_sources(self, now_s: float) -> None:
+        """Raise LinkError if the drone has sent nothing for too long."""
+        timeout_s = self._source_timeout_s
+        if min(now_s - self._idle_since_s, PROCESS.running_s()) > timeout_s:  # it did not listen while it stood still
             missing = self._synchronizer.missing(now_s, timeout_s)
             raise LinkError(
                 f"Nothing to send was received for {timeout_s:g} s (source_timeout){self._missing_topics(missing)}: "
