@@ -10,6 +10,7 @@ import threading
 from dataclasses import replace
 from pathlib import Path
 
+import dpkt
 import lz4.frame
 import pytest
 from geometry_msgs.msg import Twist
@@ -70,24 +71,16 @@ def wire(capsys, *arguments):
 
 @pytest.mark.parametrize("protocol", BYTES)
 def test_the_captures_are_converted_byte_for_byte(protocol, tmp_path, capsys):
-    made = tmp_path / "made.mcap"
+    made, separator = tmp_path / "made.mcap", b"\n" if protocol == "dronegui" else b""
     options = []
     for option, name in zip(("--operator", "--vehicle"), BYTES[protocol], strict=True):
         options += [option, CAPTURES / name] if name else []
     assert wire(capsys, "import", "--protocol", protocol, *options, "-o", made)[0] == 0
-    for path in (made, log_of(protocol)):
-        _, entries = read(path)
-        separator = b"\n" if protocol == "dronegui" else b""
-        for side, name in zip(Side, BYTES[protocol], strict=True):
-            sent = separator.join(entry.data for entry in entries if entry.sender is side)
-            assert sent == (
-                (CAPTURES / name).read_bytes().strip(b"\n")
-                if name == BYTES["dronegui"][1]
-                else (CAPTURES / name).read_bytes()
-                if name
-                else b""
-            )
-    assert [entry[1:] for entry in read(made)[1]] == [entry[1:] for entry in read(log_of(protocol))[1]]
+    entries = read(made)[1]
+    for side, name in zip(Side, BYTES[protocol], strict=True):
+        sent = separator.join(entry.data for entry in entries if entry.sender is side)
+        assert sent + separator == ((CAPTURES / name).read_bytes() if name else separator)
+    assert [entry[1:] for entry in entries] == [entry[1:] for entry in read(log_of(protocol))[1]]
 
 
 @pytest.mark.parametrize("protocol", BYTES)
@@ -384,21 +377,21 @@ def test_a_log_that_is_being_written_is_followed(tmp_path):
     assert list(section.entries) == []
 
 
-def capture(dpkt, path, segments):
-    """Write TCP segments (from the driver?, sequence, flags, data) as tcpdump has them."""
+def capture(path, segments, port=25600):
+    """Write TCP segments (from the operator?, sequence, flags, data) as tcpdump has them."""
     with path.open("wb") as file:
         writer = dpkt.pcap.Writer(file)
-        for number, (is_drivers, sequence, flags, data) in enumerate(segments):
-            ports = (40000, 25600) if is_drivers else (25600, 40000)
-            addresses = (b"\x0a\0\0\1", b"\x0a\0\0\2") if is_drivers else (b"\x0a\0\0\2", b"\x0a\0\0\1")
-            tcp = dpkt.tcp.TCP(sport=ports[0], dport=ports[1], seq=sequence % 2**32, flags=flags, data=data)
-            ip = dpkt.ip.IP(src=addresses[0], dst=addresses[1], p=6, data=tcp)
+        for number, (is_operators, sequence, flags, data) in enumerate(segments):
+            (source, sport), (target, dport) = ends = [(b"\x0a\0\0\1", 40000), (b"\x0a\0\0\2", port)]
+            if not is_operators:
+                (target, dport), (source, sport) = ends
+            tcp = dpkt.tcp.TCP(sport=sport, dport=dport, seq=sequence % 2**32, flags=flags, data=data)
+            ip = dpkt.ip.IP(src=source, dst=target, p=6, data=tcp)
             ip.len = len(ip)
             writer.writepkt(bytes(dpkt.ethernet.Ethernet(data=ip)), ts=1000 + number / 100)
 
 
 def test_a_capture_of_tcpdump_is_read_whatever_the_order_of_its_segments(tmp_path, capsys):
-    dpkt = pytest.importorskip("dpkt", reason="rosdep has no key for it")
     syn, ack, fin = dpkt.tcp.TH_SYN, dpkt.tcp.TH_ACK, dpkt.tcp.TH_FIN
     sent = (CAPTURES / "robot_to_driver.bin").read_bytes()
     asked = (CAPTURES / "driver_to_robot.bin").read_bytes()
@@ -407,7 +400,7 @@ def test_a_capture_of_tcpdump_is_read_whatever_the_order_of_its_segments(tmp_pat
     segments += [(False, first, ack, sent[:100]), (False, first + 200, ack, sent[200:])]
     segments += [(False, first, ack, sent[:100]), (False, first + 90, ack, sent[90:200])]
     segments += [(False, first + len(sent), fin | ack, b"")]
-    capture(dpkt, tmp_path / "robot.pcap", segments)
+    capture(tmp_path / "robot.pcap", segments)
     (section,) = sections(tmp_path / "robot.pcap", PcapOptions())
     assert section.connection.protocol == "robot"
     assert (section.connection.own, section.connection.peer) == ("10.0.0.1:40000", "10.0.0.2:25600")
@@ -440,30 +433,17 @@ def test_impossible_requests_are_refused_with_a_sentence(arguments, sentence, ca
 
 
 def test_what_a_capture_lacks_is_not_blamed_on_the_peers(tmp_path, capsys):
-    """Of a testbed's frames, one lacks a segment; then the capture ends, before a hole would be taken as one."""
-    dpkt = pytest.importorskip("dpkt", reason="a ROS machine may be without it")
-    _, entries = read(log_of("testbed"))
+    """Of a testbed's frames, one lacks a segment; and a capture that begins later lacks the beginning."""
     sequences, packets = {True: 1000, False: 2000}, []
-    for number, entry in enumerate(entries):
+    for number, entry in enumerate(read(log_of("testbed"))[1]):
         is_autopilots = entry.sender is Side.OPERATOR
         for begin in range(0, len(entry.data), 1400):
             data = bytes(entry.data[begin : begin + 1400])
-            ports = (40000, 8000) if is_autopilots else (8000, 40000)
-            sequence, sequences[is_autopilots] = sequences[is_autopilots], sequences[is_autopilots] + len(data)
-            ack = sequences[not is_autopilots]
-            tcp = dpkt.tcp.TCP(sport=ports[0], dport=ports[1], seq=sequence, ack=ack, flags=dpkt.tcp.TH_ACK, data=data)
             if (number, begin) != (3, 2800):
-                packets.append(tcp)
-    syn = dpkt.tcp.TCP(sport=40000, dport=8000, seq=999, flags=dpkt.tcp.TH_SYN)
-    for name, segments in (("lost", [syn, *packets]), ("begun", packets[20:])):
-        with (tmp_path / f"{name}.pcap").open("wb") as file:
-            writer = dpkt.pcap.Writer(file)
-            for number, tcp in enumerate(segments):
-                ip = dpkt.ip.IP(src=b"\x0a\0\0\1", dst=b"\x0a\0\0\2", p=6, data=tcp)
-                if tcp.sport == 8000:
-                    ip.src, ip.dst = ip.dst, ip.src
-                ip.len = len(ip)
-                writer.writepkt(bytes(dpkt.ethernet.Ethernet(data=ip)), ts=1000 + number / 100)
+                packets.append((is_autopilots, sequences[is_autopilots], dpkt.tcp.TH_ACK, data))
+            sequences[is_autopilots] += len(data)
+    capture(tmp_path / "lost.pcap", [(True, 999, dpkt.tcp.TH_SYN, b""), *packets], port=8000)
+    capture(tmp_path / "begun.pcap", packets[20:], port=8000)
     whole, lost, begun = (
         [line.split(maxsplit=1)[1] for line in wire(capsys, "show", path)[1]]
         for path in (log_of("testbed"), tmp_path / "lost.pcap", tmp_path / "begun.pcap")
@@ -477,7 +457,6 @@ def test_what_a_capture_lacks_is_not_blamed_on_the_peers(tmp_path, capsys):
 
 
 def test_a_datagram_in_fragments_is_put_together_and_a_cut_one_is_said_to_be_cut(tmp_path, capsys):
-    dpkt = pytest.importorskip("dpkt", reason="a ROS machine may be without it")
     _, entries = read(log_of("dronegui"))
     udp = dpkt.udp.UDP(sport=9, dport=5561, data=bytes(entries[0].data))
     udp.ulen = len(udp)
@@ -502,12 +481,11 @@ def test_a_datagram_in_fragments_is_put_together_and_a_cut_one_is_said_to_be_cut
 
 
 def test_a_capture_of_which_only_the_end_of_a_connection_has_bytes_is_shown(tmp_path, capsys):
-    dpkt = pytest.importorskip("dpkt", reason="a ROS machine may be without it")
     segments = [
         (True, 999, dpkt.tcp.TH_SYN, b""),
         (True, 1100, 0, robot.DriverConnection().send(robot.QuerySubsystems())),
     ]
-    capture(dpkt, tmp_path / "robot.pcap", segments)
+    capture(tmp_path / "robot.pcap", segments)
     lines = wire(capsys, "show", tmp_path / "robot.pcap")[1]
     assert lines[1].endswith("100 bytes were not captured here.")
     assert lines[2].endswith("3 bytes that can't be decoded")
