@@ -14,7 +14,7 @@ from geometry_msgs.msg import Twist
 from nodes import ros
 
 from drone_bridge.programs.program import say
-from drone_bridge.robot.device.control import Control
+from drone_bridge.robot.device import Control
 from drone_bridge.robot.emulator import RobotEmulator, SimulatedRobot, TrackedRobot
 
 DRIVE_RATE_HZ = 20.0

@@ -35,10 +35,19 @@ from drone_bridge.robot.codec import (
     SubsystemType,
     UnbindSubsystem,
 )
-from drone_bridge.robot.device.control import Control, DrivenSubsystem, HangUpError, Instant, RobotConversation
-from drone_bridge.robot.device.dialects import FaultyRobotdControl, RobotdControl
-from drone_bridge.robot.server.node import LEAST_GAP_S, STOPS, DriveCommands
-from drone_bridge.robot.server.sources import (
+from drone_bridge.robot.device import (
+    Control,
+    DrivenSubsystem,
+    FaultyRobotdControl,
+    HangUpError,
+    Instant,
+    RobotConversation,
+    RobotdControl,
+)
+from drone_bridge.robot.server import (
+    LEAST_GAP_S,
+    STOPS,
+    DriveCommands,
     SensorValues,
     check_topics,
     driven,

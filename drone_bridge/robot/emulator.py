@@ -47,17 +47,19 @@ from drone_bridge.robot.codec import (
     SensorType,
     SubsystemType,
 )
-from drone_bridge.robot.device.control import (
+from drone_bridge.robot.device import (
     HEADLIGHT,
     MAX_DRIVERS,
     TRACKS,
     Control,
+    Dialect,
     DrivenSubsystem,
+    FaultyRobotdControl,
     HangUpError,
     Instant,
+    Protocol1Control,
     RobotConversation,
 )
-from drone_bridge.robot.device.dialects import Dialect, FaultyRobotdControl, Protocol1Control
 from drone_bridge.robot.discovery import DiscoveryResponder, DiscoveryRoute
 from drone_bridge.wire.events import RemoteProtocolError
 

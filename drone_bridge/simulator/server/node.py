@@ -12,7 +12,7 @@ from functools import partial
 from typing import Any
 
 from drone_bridge.net.connector import Cancellation, LinkCancelledError
-from drone_bridge.net.tcp_clients import CLOSED_BY_PEER, Connection, TcpClients
+from drone_bridge.net.tcp_clients import CLOSED_BY_PEER, Connection, Listening, ListeningEndpoint, TcpClients
 from drone_bridge.ros.frames import FrameNames
 from drone_bridge.ros.link_node import Endpoint, LinkNode
 from drone_bridge.ros.program import run
@@ -23,7 +23,7 @@ from drone_bridge.simulator import codec as sim
 from drone_bridge.simulator.codec import ItemType
 from drone_bridge.simulator.device.requests import Context, Quirks, answer
 from drone_bridge.simulator.device.world import Client, RefusedError, RunControl, Timing, World
-from drone_bridge.simulator.server.clients import ENDS, ClientSession, Listening, ListeningEndpoint, LoopQueue
+from drone_bridge.simulator.server.clients import ENDS, ClientSession, LoopQueue
 from drone_bridge.simulator.server.forwarding import BridgeServices, ForwardedItem, Forwarder, ServiceError
 from drone_bridge.simulator.server.parameters import PARAMETERS
 from drone_bridge.simulator.server.scene import MirroredEntity, MirroredScene
