@@ -67,7 +67,6 @@ def test_a_bridge_that_is_killed(pair):
     pair.drive()
 
 
-@pytest.mark.timed
 def test_a_bridge_that_is_killed_under_its_launch_file_leaves_a_neutral_vehicle(pair, tmp_path):
     """At last, as it is another one: it comes back by itself, and says what the killed one can't say any more.
 

@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import Callable, Coroutine
 from typing import TYPE_CHECKING, Any
 
-from drone_bridge.net.tcp_clients import Connection, TcpClients
+from drone_bridge.net.tcp_clients import Connection
 from drone_bridge.simulator import codec as sim
 from drone_bridge.simulator.device.requests import HangUpError, Quirks, ServedClient
 from drone_bridge.simulator.device.world import RefusedError
