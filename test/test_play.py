@@ -3,6 +3,7 @@
 
 import os
 import pty
+import queue
 import struct
 import threading
 import time
@@ -16,11 +17,11 @@ from rosgraph_msgs.msg import Clock
 from std_msgs.msg import Int32, String
 from written_bags import offer, write_bag
 
-from drone_bridge.tools.bags.bag import Bag, BagError
+from drone_bridge.tools.bags.bag import Bag, BagError, BagMessage
 from drone_bridge.tools.bags.info import topic_rates
 from drone_bridge.tools.cli import main
 from drone_bridge.tools.playing import player as playing_bags
-from drone_bridge.tools.playing.player import Player, ReadAhead, Span, Timeline
+from drone_bridge.tools.playing.player import Player, Span, Timeline, read_ahead
 from drone_bridge.tools.playing.publishers import profile_of
 
 MILLISECOND = 10**6
@@ -188,33 +189,31 @@ class TestPlayer:
 
 
 class TestReadAhead:
-    def test_is_bounded(self, numbers, monkeypatch):
-        monkeypatch.setattr(playing_bags, "MAX_MESSAGES", 3)
-        with Bag(numbers) as bag:
-            read = []
-            _, number = bag.topics
+    def test_is_bounded(self, monkeypatch):
+        monkeypatch.setattr(playing_bags, "AHEAD_BYTES", 2**17)
+        read = queue.SimpleQueue()
 
-            def messages():
-                for message in bag.messages([number]):
-                    read.append(message)
-                    yield message
+        def messages():
+            for number in range(1000):
+                read.put(number)
+                yield BagMessage(None, number, bytes(10_000))
 
-            ahead = ReadAhead(messages())
-            wait_until(lambda: len(read) == 4, "the thread to have no more room")
-            assert ahead.next().time_ns == START
-            wait_until(lambda: len(read) == 5, "the next one to be read")
-            ahead.close()
-        assert len(read) <= 6
+        ahead = read_ahead(messages())
+        assert [next(ahead).time_ns for _ in range(7)] == list(range(7))
+        wait_until(lambda: read.qsize() == 7 + 13, "what comes next to be read")
+        assert [next(ahead).time_ns for _ in range(13)] == list(range(7, 20))
+        ahead.close()
+        assert read.qsize() <= 7 + 13 + 13
 
     def test_tells_of_a_damaged_bag_when_it_gets_there(self):
         def messages():
-            yield from ()
+            yield BagMessage(None, 0, b"")
             raise BagError("damaged")
 
-        ahead = ReadAhead(messages())
+        ahead = read_ahead(messages())
+        assert next(ahead).time_ns == 0
         with pytest.raises(BagError, match="damaged"):
-            ahead.next()
-        ahead.close()
+            next(ahead)
 
 
 class TestBag:

@@ -5,7 +5,8 @@ import contextlib
 import threading
 import time
 from collections import deque
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Generator, Iterable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -17,9 +18,9 @@ ON_TIME_WITHIN_S = 0.001  # after a message was due
 #: How soon a stop from a signal handler is noticed, which can't wake the player.
 _LONGEST_WAIT_S = 0.05
 _MAX_LATCHED = 1000  # messages of one topic that are repeated after a jump
-#: What is read before it is due.
-MAX_BYTES = 64 * 1024 * 1024
-MAX_MESSAGES = 10_000
+AHEAD_BYTES = 16 * 2**20  # are read at a time, while as many wait to be due
+_FIRST_BYTES = 2**16
+_MESSAGE_BYTES = 400  # what a message takes in memory beside its data
 
 
 class Publisher(Protocol):
@@ -108,58 +109,31 @@ class Timeline:
             self._running_since_s = now_s
 
 
-class ReadAhead:
-    """Reads messages before they are due, in a thread of its own, bounded in bytes. To be closed."""
+def read_ahead(messages: Iterator[BagMessage]) -> Generator[BagMessage, None, None]:
+    """Yield messages of which the next ones are read meanwhile, in a thread of its own. Raises BagError."""
+    failures: list[BagError] = []
 
-    def __init__(self, messages: Iterator[BagMessage]) -> None:
-        self._messages = messages
-        self._waiting: deque[BagMessage] = deque()
-        self._bytes = 0
-        self._error: BagError | None = None
-        self._is_over = self._is_closed = False
-        self._changed = threading.Condition()
-        self._thread = threading.Thread(target=self._read, name="read ahead", daemon=True)
-        self._thread.start()
-
-    def close(self) -> None:
-        with self._changed:
-            self._is_closed = True
-            self._changed.notify_all()
-        self._thread.join()
-
-    def next(self) -> BagMessage | None:
-        """Return the next message, waiting for the disk if it must; None when there is no more. Raises BagError."""
-        with self._changed:
-            self._changed.wait_for(lambda: self._waiting or self._is_over)
-            if not self._waiting:
-                if self._error:
-                    raise self._error
-                return None
-            message = self._waiting.popleft()
-            self._bytes -= len(message.data)
-            self._changed.notify_all()
-            return message
-
-    def _read(self) -> None:
+    def batch(most_bytes: int) -> list[BagMessage]:
+        found: list[BagMessage] = []
         try:
-            for message in self._messages:
-                with self._changed:
-                    self._changed.wait_for(self._has_room)
-                    if self._is_closed:
-                        break
-                    self._waiting.append(message)
-                    self._bytes += len(message.data)
-                    self._changed.notify_all()
+            for message in messages:
+                found.append(message)
+                most_bytes -= len(message.data) + _MESSAGE_BYTES
+                if most_bytes <= 0:
+                    break
         except BagError as error:
-            self._error = error
-        with self._changed:
-            self._is_over = True
-            self._changed.notify_all()
+            failures.append(error)
+        return found
 
-    def _has_room(self) -> bool:
-        """A single message always has room, however large."""
-        is_within_limits = self._bytes < MAX_BYTES and len(self._waiting) < MAX_MESSAGES
-        return is_within_limits or not self._waiting or self._is_closed
+    with ThreadPoolExecutor(1, "read ahead") as thread:
+        size = _FIRST_BYTES  # so that the first message need not wait for many
+        following = thread.submit(batch, size)
+        while found := following.result():
+            size = min(2 * size, AHEAD_BYTES)
+            following = thread.submit(batch, size)
+            yield from found
+    if failures:
+        raise failures[0]
 
 
 class Player:
@@ -254,18 +228,16 @@ class Player:
                     return
                 self._timeline.jump(position_ns, time.monotonic())
             self._repeat_latched(position_ns)
-            ahead = ReadAhead(self._bag.messages(self._publishers.keys(), position_ns, self._span.stop_ns))
-            try:
+            messages = self._bag.messages(self._publishers.keys(), position_ns, self._span.stop_ns)
+            with contextlib.closing(read_ahead(messages)) as ahead:
                 self._play_from(ahead)
-            finally:
-                ahead.close()
             with self._changed:
                 if loop and self._jump_to_ns is None:
                     self._jump_to_ns = self._span.start_ns
 
-    def _play_from(self, ahead: ReadAhead) -> None:
+    def _play_from(self, ahead: Iterable[BagMessage]) -> None:
         """Publish what was read ahead, until its end, a jump or a stop."""
-        while (message := ahead.next()) is not None:
+        for message in ahead:
             if not self._wait_until_due(message.time_ns):
                 return
             with contextlib.suppress(Exception) if self._is_stopped else contextlib.nullcontext():
