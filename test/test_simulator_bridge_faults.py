@@ -2,16 +2,12 @@
 """simulator_bridge when things go wrong: silence, garbage, a simulator that goes and comes back, several clients."""
 
 import contextlib
-import signal
-import socket
-import sys
 import time
 
 import pytest
 from diagnostics import status, wait_for_count
-from geometry_msgs.msg import Twist
 from nav_msgs.msg import Odometry
-from processes import Process, when_listening
+from processes import Process
 from ros_session import module_ros, wait_until
 from simulator_fixtures import (
     ANSWER_TIMEOUT_S,
@@ -26,15 +22,10 @@ from simulator_fixtures import (
     two_entities,
 )
 from simulator_peer import SILENCE, byte_by_byte
-from std_msgs.msg import Empty
 
 from drone_bridge import srv
 from drone_bridge.msg import ExtendedAttribute, TriggerEvent
-from drone_bridge.ros.time import seconds_between
 from drone_bridge.simulator import codec as sim
-
-EMULATOR = (sys.executable, "-m", "drone_bridge.simulator.emulator", "--port", 0)
-
 
 ros = module_ros()
 shared, peer = shared_bridge()
@@ -64,18 +55,6 @@ def test_a_simulator_that_is_slow_is_not_asked_again_before_it_has_answered(ros)
         wait_until(lambda: asked, "a question")
         time.sleep(0.3)  # six periods
         assert len(asked) == 1
-
-
-def test_requests_behind_a_lost_answer_fail_too(ros, peer):
-    peer.answers[sim.Reassure] = SILENCE
-    clients = [ros.node.create_client(srv.SimulatorRequest, "simulator_bridge/reassure") for _ in range(3)]
-    assert all(client.wait_for_service(5.0) for client in clients)
-    futures = [client.call_async(srv.SimulatorRequest.Request()) for client in clients]
-    wait_until(lambda: all(future.done() for future in futures), "the answers")
-    assert {future.result().success for future in futures} == {False}
-    del peer.answers[sim.Reassure]
-    wait_until(lambda: not {peer.requests_, peer.streams} & set(peer.clients), "the end of the connections")
-    peer.wait_until_settled()
 
 
 # Nonsense.
@@ -237,86 +216,6 @@ def test_services_without_a_simulator_return_an_error(ros):
 
 
 # With an emulator, which has a world of its own.
-
-
-@pytest.mark.parametrize("quirks", ["none", "real"])
-def test_two_bridges_share_the_world_of_an_emulator(ros, quirks):
-    with Process(*EMULATOR, "--quirks", quirks, "--scene", "buoys") as emulator:
-        port = when_listening(emulator).port
-        first = Process.node(
-            "simulator_bridge", remap=("__ns:=/a",), port=port, entities=["1:buoy"], publish_clock=False
-        )
-        options = {"poll_period": 0.1, "body_to_model": [1.0, 0.0, 0.0, 0.0]}  # it may meet the world while it runs
-        second = Process.node("simulator_bridge", remap=("__ns:=/b",), port=port, publish_clock=False, **options)
-        with first, second:
-            first.wait_for_line("Connected")
-            second.wait_for_line("Connected")
-            odom = ros.subscribe(Odometry, "/b/odom")
-            done = ros.subscribe(Empty, "/b/completed")
-
-            def both_came():  # a few steps at a time, until whoever has just subscribed is known
-                response = call(ros, "/a/run", srv.Run, steps=5, wait=True)
-                return response.success and len(odom) and len(done)
-
-            wait_until(both_came, "odometry and Completed")
-            spawned = call(ros, "/a/spawn", srv.Spawn, name="ball")
-            assert spawned.success, spawned.message
-            assert spawned.id in call(ros, "/b/list_entities", srv.ListEntities).ids
-            publisher = ros.publisher(Twist, "/b/cmd_vel")
-            command = Twist()
-            command.linear.x = 1.0
-            call(ros, "/a/run", srv.Run)
-            wait_until(lambda: publisher.publish(command) or moving(odom), "the vehicle to move")
-            assert call(ros, "/b/pause", srv.SimulatorRequest).success
-            assert call(ros, "/a/pause", srv.SimulatorRequest).code == 0
-
-
-def moving(odom):
-    return any(odom.wait().twist.twist.linear.x > 0.5 for _ in range(len(odom)))
-
-
-def test_a_vehicle_whose_principal_axes_are_turned_swims_where_its_model_looks(ros):
-    with Process(*EMULATOR, "--btom", "0.5 0.5 0.5 0.5") as emulator:
-        port = when_listening(emulator).port
-        with Process.node("simulator_bridge", remap=("__ns:=/d",), port=port, publish_clock=False) as process:
-            process.wait_for_line("Connected")
-            odom = ros.subscribe(Odometry, "/d/odom")
-            publisher = ros.publisher(Twist, "/d/cmd_vel")
-            command = Twist()
-            command.linear.x = command.angular.z = 0.5
-            wait_until(lambda: call(ros, "/d/run", srv.Run).success, "a run")
-            wait_until(lambda: publisher.publish(command) or turning(odom), "the vehicle to turn to the left")
-
-
-def turning(odom):
-    while len(odom):
-        twist = odom.wait().twist.twist
-        if twist.angular.z > 0.3:
-            assert twist.linear.x > 0.3
-            assert abs(twist.angular.x) + abs(twist.angular.y) + abs(twist.linear.z) < 0.1
-            return True
-    return False
-
-
-def test_an_emulator_that_is_killed_and_comes_back_is_streamed_again(ros):
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
-    with Process.node("simulator_bridge", port=port, remap=("__ns:=/c",), publish_clock=False) as process:
-        odom = ros.subscribe(Odometry, "/c/odom")
-        for times in (1, 2):
-            with Process(*EMULATOR[:-1], port, "--running") as emulator:
-                wait_for_new(ros, odom)
-                emulator.send(signal.SIGKILL)
-                emulator.wait()
-            wait_until(lambda times=times: process.count_lines("connection to .* was lost|closed") >= times, "the loss")
-        with Process(*EMULATOR[:-1], port, "--running"):
-            wait_for_new(ros, odom)
-
-
-def wait_for_new(ros, odom):
-    """Wait for a message that was published after this, and not just come late."""
-    now = ros.node.get_clock().now().to_msg()
-    odom.wait(lambda message: seconds_between(message.header.stamp, now) > 0)
 
 
 def test_streams_and_requests_get_along_under_load(ros, peer):

@@ -203,14 +203,6 @@ def test_whoever_is_left_stops_what_a_killed_bridge_has_left_moving(ros, start_c
         third.wait_for_line("A bridge was killed")
 
 
-@pytest.mark.parametrize("mark", [b"", b"x" * 1000], ids=len)
-def test_an_invalid_mark_is_replaced(peer, mark):
-    peer.extended[MARK] = mark
-    with bridge(peer):
-        peer.wait_until_settled()
-        wait_until(lambda: len(peer.extended[MARK]) == 16, "the mark")
-
-
 def test_a_simulator_can_go_on_writing_to_a_bridge_that_ends(peer):
     written = Inbox()
 

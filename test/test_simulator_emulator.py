@@ -2,7 +2,6 @@
 """The emulated simulator as its clients meet it: a process, its output, its exit code, what it says on the wire."""
 
 import asyncio
-import csv
 import os
 import signal
 import socket
@@ -99,19 +98,6 @@ def test_what_a_visualizer_polls_is_answered(emulate, connect):
     for number in ids:
         assert len(client.get(sim.GetEntity(number, X)).value) == 3
         assert client.get(sim.GetEntity(number, Q)).value == (1, 0, 0, 0)
-
-
-def test_scripts_that_run_set_and_pause_work(simulator, connect):
-    client = connect(simulator)
-    client.get(sim.Run(0))
-    before = client.get(sim.GetEntity(VEHICLE, X)).value[0]
-    client.get(sim.SetEntity(VEHICLE, V, (1.0, 0, 0)))
-    wait_until(lambda: client.get(sim.GetEntity(VEHICLE, X)).value[0] > before + 0.05, "motion")
-    client.get(sim.Pause())
-    stopped = client.get(sim.GetEntity(VEHICLE, X)).value
-    time.sleep(0.05)
-    assert client.get(sim.GetEntity(VEHICLE, X)).value == stopped
-    assert not client.take(sim.Completed)
 
 
 # Running.
@@ -259,18 +245,6 @@ def test_no_more_than_32_clients_are_served(simulator, connect):
     simulator.wait_for_line("^refused .*: 32 clients are enough")
 
 
-def test_clients_may_come_and_go_while_it_runs(simulator, connect):
-    client = connect(simulator)
-    client.get(sim.Run(0))
-    for _ in range(20):
-        with SimulatorClient(simulator.port) as other:
-            for _ in range(5):
-                other.add(sim.StreamEntity(VEHICLE, 1, (X, V)))
-            other.wait_for(sim.EntityData)
-    simulator.wait_for_line("is gone: ")
-    client.get(sim.Pause())
-
-
 # Faults and the program.
 
 
@@ -292,22 +266,6 @@ def test_the_fault_split_sends_bytes_one_by_one(emulate, connect):
         assert client.get(sim.GetEntity(VEHICLE, Q)).value
     client.add(sim.StreamEntity(VEHICLE, 1, tuple(sim.Attribute)))
     client.wait_for(sim.EntityData)
-
-
-def test_a_trajectory_is_written(emulate, connect, tmp_path):
-    path = tmp_path / "trajectory.csv"
-    emulator = emulate("--trajectory", path)
-    client = connect(emulator)
-    client.get(sim.SetEntity(VEHICLE, V, (1.0, 0, 0)))
-    client.get(sim.Run(50))
-    client.wait_for(sim.Completed)
-    assert emulator.stop() == 0
-    with path.open() as file:
-        rows = [{key: float(value) for key, value in row.items()} for row in csv.DictReader(file)]
-    assert len(rows) == 51
-    assert (rows[0]["time"], rows[-1]["time"]) == (0, 0.5)
-    assert rows[-1]["x"] > 0.2
-    assert rows[-1]["qw"] == 1
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])

@@ -60,14 +60,6 @@ def test_an_answer_to_another_request_is_refused(request_, response):
             client.next_event()
 
 
-def test_an_unsolicited_answer_is_refused():
-    client = client_after(sim.Reassure())
-    client.receive_data(sim.frame(sim.Ok()) * 2)
-    assert client.next_event() == sim.Answer(sim.Reassure(), sim.Ok())
-    with pytest.raises(RemoteProtocolError, match="sent Ok, and nothing had been asked"):
-        client.next_event()
-
-
 @pytest.mark.parametrize(
     ("data", "error"),
     [

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """simulator_server and its clients, where ROS has no more than topics: a vehicle's odometry, and perhaps others."""
 
-import asyncio
 import contextlib
 import math
 import os
@@ -28,7 +27,6 @@ from drone_bridge import srv
 from drone_bridge.ros.time import NANOSECONDS
 from drone_bridge.simulator import codec as sim
 from drone_bridge.simulator.codec import Attribute, ItemType
-from drone_bridge.simulator.server.clients import LoopQueue
 
 VEHICLE, BUOY, GATE = 0, 3, 4
 LEVEL = (1.0, 0.0, 0.0, 0.0)
@@ -325,22 +323,6 @@ def test_a_client_that_hangs_is_given_up_and_disturbs_nobody(ros, server, client
         wait_for_count(ros, "lost connections", 1, before)
         client.settle()
         hung.close()
-
-
-def test_clients_are_served_between_messages_from_topics_however_many_wait():
-    done = []
-
-    async def overload():
-        waiting = LoopQueue(lambda take, arguments: take(*arguments), on_dropped=lambda: None)
-        waiting.attach(asyncio.get_running_loop())
-        for number in range(3):
-            waiting.put(done.append, number)
-        asyncio.get_running_loop().call_soon(done.append, "a client")
-        while len(done) < 4:
-            await asyncio.sleep(0)
-
-    asyncio.run(asyncio.wait_for(overload(), PATIENCE_S))
-    assert done == [0, "a client", 1, 2]
 
 
 def test_clients_are_told_of_the_end_and_the_vehicle_is_left_standing(ros):

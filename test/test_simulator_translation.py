@@ -384,7 +384,7 @@ def test_triggers_are_described_in_a_line():
         (read_entities, "x:buoy", "'x' for the ID"),
         (read_entities, "-1", "'-1' for the ID"),
         (read_entities, "4294967296", "whole number"),
-        (read_cameras, "front targets=a", "'a' for a target"),
+        (read_cameras, "front targets=a", "'a' for targets"),
         (read_cameras, "front xyz=1,2", "three numbers"),
         (read_cameras, "front xyz=1,2,nan", "finite"),
         (read_cameras, "front f=0", "focal length is 0.*'front f=0'"),

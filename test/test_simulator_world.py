@@ -195,15 +195,6 @@ def test_invalid_turbulence_is_refused(simulator, data):
     assert simulator.code(sim.SetObject(number, 0, data)) == 2
 
 
-def test_errors_of_objects_say_what_is_missing(simulator):
-    assert simulator.code(sim.AddObject("thruster", b"")) == 0
-    assert simulator.code(sim.GetObject(9)) == 0
-    assert simulator.code(sim.SetObject(9, 0, b"")) == 0
-    assert simulator.code(sim.GetObject(GRAVITY)) == 1
-    number = simulator.add(sim.AddObject("turbulence", constant()))
-    assert simulator.code(sim.GetObject(number, 1)) == 1
-
-
 # Items.
 
 
@@ -323,15 +314,3 @@ def test_removing_thousands_of_items_at_once_keeps_nobody_waiting(simulator):
 
 
 # Running.
-
-
-def test_a_run_of_steps_ends_by_itself_and_a_pause_forgets_the_rest(simulator):
-    control = simulator.context.control
-    simulator.get(sim.Run(3))
-    assert [control.count_step() for _ in range(3)] == [False, False, True]
-    assert not control.is_running
-    simulator.get(sim.Run(2))
-    assert not control.count_step()
-    simulator.get(sim.Pause())
-    simulator.get(sim.Run(0))
-    assert not any(control.count_step() for _ in range(10))

@@ -2,8 +2,6 @@
 """Desired items: the streams, cameras and triggers to add on every connection."""
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
-from typing import ClassVar
 
 from drone_bridge.simulator import codec as sim
 from drone_bridge.simulator.codec import Attribute, ItemType
@@ -14,147 +12,93 @@ from drone_bridge.simulator.topics.services import wire_add_camera
 MAX_DESIRED_ITEMS = 512
 
 
-@dataclass(slots=True, eq=False)
 class DesiredItem:
     """An item that the simulator is to add for us."""
 
-    kind: ClassVar[ItemType]
-    is_configured: bool = field(default=False, kw_only=True)  # by a parameter: in every world, whatever was removed
-    id: int | None = field(default=None, kw_only=True)  # the simulator's; None while it has not added it
-    is_requested: bool = field(default=False, kw_only=True)  # and not answered yet
-    messages: int = field(default=0, kw_only=True)  # that have come of it
+    def __init__(self, kind: ItemType, name: str, entities: set[int]) -> None:
+        """`name` is for diagnostics and logs; `entities` are those that it depends on."""
+        self.kind, self.name, self.entities = kind, name, entities
+        self.is_configured = False  # by a parameter: in every world, whatever was removed
+        self.id: int | None = None  # the simulator's; None while it has not added it
+        self.messages = 0  # that have come of it
 
     def take_message_count(self) -> int:
         """Return how many messages were received since the last call."""
         count, self.messages = self.messages, 0
         return count
 
-    @property
-    def name(self) -> str:
-        """Its name in diagnostics and logs."""
-        raise NotImplementedError
-
-    @property
-    def entities(self) -> set[int]:
-        """The entities that it depends on."""
-        raise NotImplementedError
-
     def request(self, axes: Axes) -> sim.Request | None:
         """Return the request that adds it, None if that is not possible yet."""
         raise NotImplementedError
 
 
-@dataclass(slots=True, eq=False)
 class EntityStream(DesiredItem):
     """The states of an entity or, with other attributes, one message per step."""
 
-    kind = ItemType.ENTITY_STREAM
-    entity: int
-    period: int
-    attributes: tuple[Attribute, ...] = STREAMED
-
-    @property
-    def name(self) -> str:
-        return f"entity {self.entity}" if self.attributes == STREAMED else "steps"
-
-    @property
-    def entities(self) -> set[int]:
-        return {self.entity}
+    def __init__(self, entity: int, period: int, attributes: tuple[Attribute, ...] = STREAMED) -> None:
+        name = f"entity {entity}" if attributes == STREAMED else "steps"
+        super().__init__(ItemType.ENTITY_STREAM, name, {entity})
+        self.entity, self.period, self.attributes = entity, period, attributes
 
     def request(self, axes: Axes) -> sim.Request:
         return sim.StreamEntity(self.entity, self.period, self.attributes)
 
 
-@dataclass(slots=True, eq=False)
 class Camera(DesiredItem):
     """A camera, which belongs to the world and outlives the connection."""
 
-    kind = ItemType.CAMERA
-    plan: CameraPlan
-
-    @property
-    def name(self) -> str:
-        return f"camera {self.plan.name}"
-
-    @property
-    def entities(self) -> set[int]:
-        return {self.plan.entity}
+    def __init__(self, plan: CameraPlan) -> None:
+        super().__init__(ItemType.CAMERA, f"camera {plan.name}", {plan.entity})
+        self.plan = plan
 
     def request(self, axes: Axes) -> sim.Request:
         return wire_add_camera(self.plan, axes)
 
 
-@dataclass(slots=True, eq=False)
 class CameraStream(DesiredItem):
     """Where an entity appears in a camera, which may be ours or another client's."""
 
-    kind = ItemType.CAMERA_STREAM
-    camera: Camera | int
-    target: int
-    period: int
-    #: How often cameras had come or gone when it was asked for; None: since its camera is there, it was not.
-    camera_moves: int | None = field(default=None, kw_only=True)
+    def __init__(self, camera: Camera | int, target: int, period: int) -> None:
+        own = camera if isinstance(camera, Camera) else None
+        #: The camera's name, empty if it is not ours.
+        self.camera_name = own.plan.name if own else ""
+        name = f"entity {target} in camera {self.camera_name or camera}"
+        super().__init__(ItemType.CAMERA_STREAM, name, {target} | (own.entities if own else set()))
+        self.camera, self.target, self.period = camera, target, period
+        #: How often cameras had come or gone when it was asked for; None: since its camera is there, it was not.
+        self.camera_moves: int | None = None
 
     @property
     def camera_id(self) -> int | None:
         """The simulator's ID of the camera, if it exists."""
         return self.camera.id if isinstance(self.camera, Camera) else self.camera
 
-    @property
-    def camera_name(self) -> str:
-        """The camera's name, empty if it is not ours."""
-        return self.camera.plan.name if isinstance(self.camera, Camera) else ""
-
-    @property
-    def name(self) -> str:
-        return f"entity {self.target} in camera {self.camera_name or self.camera_id}"
-
-    @property
-    def entities(self) -> set[int]:
-        return {self.target} | (self.camera.entities if isinstance(self.camera, Camera) else set())
-
     def request(self, axes: Axes) -> sim.Request | None:
         return None if self.camera_id is None else sim.StreamCamera(self.camera_id, self.period, self.target)
 
 
-@dataclass(slots=True, eq=False)
 class Trigger(DesiredItem):
     """A trigger."""
 
-    kind = ItemType.TRIGGER
-    plan: TriggerPlan
-
-    @property
-    def name(self) -> str:
-        return f"trigger {self.plan.name}"
-
-    @property
-    def entities(self) -> set[int]:
-        trigger = self.plan.trigger
+    def __init__(self, plan: TriggerPlan) -> None:
+        trigger = plan.trigger
         if isinstance(trigger, sim.PathTrigger):
-            return {trigger.entity}
-        return set() if isinstance(trigger, sim.BytecodeTrigger) else {trigger.a, trigger.b}
+            entities = {trigger.entity}
+        else:
+            entities = set() if isinstance(trigger, sim.BytecodeTrigger) else {trigger.a, trigger.b}
+        super().__init__(ItemType.TRIGGER, f"trigger {plan.name}", entities)
+        self.plan = plan
 
     def request(self, axes: Axes) -> sim.Request:
         return sim.AddTrigger(self.plan.trigger)
 
 
-@dataclass(slots=True, eq=False)
 class ExtendedStream(DesiredItem):
     """Extended attributes of an entity."""
 
-    kind = ItemType.EXTENDED_STREAM
-    entity: int
-    period: int
-    keys: tuple[str, ...]
-
-    @property
-    def name(self) -> str:
-        return f"attributes of entity {self.entity}"
-
-    @property
-    def entities(self) -> set[int]:
-        return {self.entity}
+    def __init__(self, entity: int, period: int, keys: tuple[str, ...]) -> None:
+        super().__init__(ItemType.EXTENDED_STREAM, f"attributes of entity {entity}", {entity})
+        self.entity, self.period, self.keys = entity, period, keys
 
     def request(self, axes: Axes) -> sim.Request:
         return sim.StreamExtended(self.entity, self.period, self.keys)
@@ -197,7 +141,6 @@ class DesiredItems:
         """Prepare for a new connection. Cameras keep their IDs until this proves to be another world."""
         self._added.clear()
         for item in self._all:
-            item.is_requested = False
             if isinstance(item, CameraStream):
                 item.camera_moves = None
             if isinstance(item, Camera) and item.id is not None:

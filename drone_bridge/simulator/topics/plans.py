@@ -13,7 +13,7 @@ All of it is in ROS's axes. Everything raises ValueError with a sentence about t
 
 import math
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from drone_bridge.motion.quaternions import IDENTITY, Quaternion, quaternion_from_euler
@@ -89,148 +89,152 @@ class EntityPlan:
 
 
 def read_entities(lines: Iterable[str]) -> dict[int, str]:
-    """Return the names of entities, by ID, of lines such as 3:buoy; just 3 gets the name entity_3."""
+    """Return the names of the bridge's entities, by ID; just 3 gets the name entity_3."""
     entities: dict[int, str] = {}
     for line in filter(None, map(str.strip, lines)):
-        number, _, name = line.partition(":")
-        entity = _whole(line, "the ID", number)
+        entity, name = _numbered(line, line)
         if entity in entities:
             raise ValueError(f"{printable(line)!r} names an entity a second time.")
-        entities[entity] = name.strip() or f"entity_{entity}"
+        entities[entity] = name
     return entities
 
 
 def read_entity_plans(lines: Iterable[str]) -> list[EntityPlan]:
     """Return the server's entities."""
-    plans = [_read_entity(line) for line in lines if line.strip()]
+    plans = [_read_entity(line, *line.split()) for line in lines if line.strip()]
     numbers = [plan.number for plan in plans]
     if twice := {number for number in numbers if numbers.count(number) > 1}:
         raise ValueError(f"entities names {min(twice)} twice.")
     return plans
 
 
-def _read_entity(line: str) -> EntityPlan:
-    first, *rest = line.split()
-    number, _, name = first.partition(":")
-    plan = EntityPlan(_whole(line, "the ID", number), name or f"entity_{number}")
-    words: dict[str, Any] = {**_words(line, rest, ("pose", "twist", "odom", "tf", "render", "radius"))}
-    if sum(key in words for key in ("odom", "pose", "tf")) > 1:
-        raise ValueError(f"{printable(line)!r} has more than one of odom, pose and tf.")
-    if "radius" in words:
-        radius = words["radius"] = _number(line, "radius", words["radius"])
-        if not 0.0 < radius < 1e9:
-            raise ValueError(f"{printable(line)!r} has a radius that is not a positive number of metres.")
-    if not words.keys() & {"odom", "pose", "tf"}:
-        topic = f"entities/{topic_token(plan.name, 'entity')}"
-        words["pose"] = f"{topic}/pose"
-        words.setdefault("twist", f"{topic}/twist")
-    return replace(plan, **words)
-
-
 def read_cameras(lines: Iterable[str]) -> list[CameraPlan]:
     """Return the cameras that lines describe."""
-    return [_read_camera(line) for line in lines if line.strip()]
+    return [_read_camera(line, *line.split()) for line in lines if line.strip()]
 
 
 def read_triggers(lines: Iterable[str], axes: Axes) -> list[TriggerPlan]:
     """Return the triggers that lines describe."""
-    return [_read_trigger(line, axes) for line in lines if line.strip()]
+    return [_read_trigger(axes, line, *line.split()) for line in lines if line.strip()]
 
 
-def _read_camera(line: str) -> CameraPlan:
-    name, _, rest = line.strip().partition(" ")
-    words = _words(line, rest.split(), ("entity", "xyz", "rpy", "f", "targets", "period", "enabled"))
-    targets = filter(None, words.get("targets", "").split(","))
-    return _of(
+def _numbered(line: str, text: str) -> tuple[int, str]:
+    number, _, name = text.partition(":")
+    return _read(line, "the ID", number.strip(), _whole), name.strip() or f"entity_{number}"
+
+
+def _read_entity(line: str, first: str, *rest: str) -> EntityPlan:
+    readers: dict[str, Callable[[str], Any]] = dict.fromkeys(("pose", "twist", "odom", "tf", "render"), str)
+    number, name = _numbered(line, first)
+    values = _values(line, rest, {**readers, "radius": _radius})
+    if sum(key in values for key in ("odom", "pose", "tf")) > 1:
+        raise ValueError(f"{printable(line)!r} has more than one of odom, pose and tf.")
+    if not values.keys() & {"odom", "pose", "tf"}:
+        topic = f"entities/{topic_token(name, 'entity')}"
+        values = {"pose": f"{topic}/pose", "twist": f"{topic}/twist", **values}
+    return EntityPlan(number, name, **values)
+
+
+def _read_camera(line: str, name: str, *rest: str) -> CameraPlan:
+    readers = {"entity": _whole, "xyz": _vector, "rpy": _vector, "f": _number, "targets": _wholes, "period": _whole}
+    values = _values(line, rest, {**readers, "enabled": _truth})
+    return _naming(
         line,
         lambda: CameraPlan(
             name,
-            _whole(line, "entity", words.get("entity", "0")),
-            _vector(line, "xyz", words.get("xyz", "0,0,0")),
-            quaternion_from_euler(*_vector(line, "rpy", words.get("rpy", "0,0,0"))),
-            _number(line, "f", words.get("f", "1")),
-            _truth(line, words.get("enabled", "true")),
-            tuple(_whole(line, "a target", target) for target in targets),
-            _whole(line, "period", words.get("period", "1")),
+            values.get("entity", 0),
+            values.get("xyz", (0.0, 0.0, 0.0)),
+            quaternion_from_euler(*values.get("rpy", (0.0, 0.0, 0.0))),
+            values.get("f", 1.0),
+            values.get("enabled", True),
+            values.get("targets", ()),
+            values.get("period", 1),
         ),
     )
 
 
-def _read_trigger(line: str, axes: Axes) -> TriggerPlan:
-    name, kind, *rest = [*line.split(), "", ""][: max(2, len(line.split()))]
+def _read_trigger(axes: Axes, line: str, name: str, kind: str = "", *rest: str) -> TriggerPlan:
+    pair: dict[str, Callable[[str], Any]] = {"a": _whole, "b": _whole}
     if kind == "collision":
-        words = _words(line, rest, ("a", "b", "distance"), needed=("a", "b"))
-        a, b = _whole(line, "a", words["a"]), _whole(line, "b", words["b"])
-        return _of(
-            line, lambda: TriggerPlan.collision(name, a, b, _number(line, "distance", words.get("distance", "-1")))
-        )
+        values = _values(line, rest, {**pair, "distance": _number}, needed=("a", "b"))
+        return TriggerPlan.collision(name, values["a"], values["b"], values.get("distance", -1.0))
     if kind == "sweep":
-        words = _words(line, rest, ("a", "b"), needed=("a", "b"))
-        return TriggerPlan(
-            name, sim.SweepCollisionTrigger(_whole(line, "a", words["a"]), _whole(line, "b", words["b"]))
-        )
+        return TriggerPlan(name, sim.SweepCollisionTrigger(**_values(line, rest, pair, needed=("a", "b"))))
     if kind == "path":
-        needed = ("entity", "start", "end", "distance")
-        words = _words(line, rest, needed, needed)
-        entity, distance = _whole(line, "entity", words["entity"]), _number(line, "distance", words["distance"])
-        start, end = _vector(line, "start", words["start"]), _vector(line, "end", words["end"])
-        return _of(line, lambda: TriggerPlan.path(name, entity, start, end, distance, axes))
+        readers = {"entity": _whole, "start": _vector, "end": _vector, "distance": _number}
+        values = _values(line, rest, readers, needed=tuple(readers))
+        return _naming(line, lambda: TriggerPlan.path(name, axes=axes, **values))
     raise ValueError(f"{printable(line)!r} is not a trigger: its name has to be followed by collision, sweep or path.")
 
 
-def _words(line: str, words: Iterable[str], known: tuple[str, ...], needed: tuple[str, ...] = ()) -> Mapping[str, str]:
-    values: dict[str, str] = {}
+def _values(
+    line: str, words: Iterable[str], readers: Mapping[str, Callable[[str], Any]], needed: tuple[str, ...] = ()
+) -> dict[str, Any]:
+    """Return what words such as key=value say."""
+    values: dict[str, Any] = {}
     for word in words:
-        key, equals, value = word.partition("=")
-        if key not in known or not equals:
+        key, equals, text = word.partition("=")
+        if key not in readers or not equals:
             raise ValueError(
-                f"{printable(line)!r} has {printable(word)!r}; allowed are {', '.join(known)}, each followed by =."
+                f"{printable(line)!r} has {printable(word)!r}; allowed are {', '.join(readers)}, each followed by =."
             )
-        values[key] = value
+        values[key] = _read(line, key, text, readers[key])
     if missing := [key for key in needed if key not in values]:
         raise ValueError(f"{printable(line)!r} lacks {' and '.join(missing)}.")
     return values
 
 
-def _whole(line: str, what: str, text: str) -> int:
+def _read(line: str, key: str, text: str, reader: Callable[[str], PlanT]) -> PlanT:
     try:
-        value = int(text)
-    except ValueError:
-        value = -1
-    if not 0 <= value <= _LARGEST_ID:
-        raise ValueError(
-            f"{printable(line)!r} has {printable(text)!r} for {what}, which has to be a whole number from 0 on."
-        )
-    return value
+        return reader(text)
+    except ValueError as error:
+        raise ValueError(f"{printable(line)!r} has {printable(text)!r} for {key}, which has to be {error}.") from error
 
 
-def _number(line: str, what: str, text: str) -> float:
+# What reads a value. Raises ValueError that says what it has to be.
+
+
+def _whole(text: str) -> int:
+    if not text.isdecimal() or int(text) > _LARGEST_ID:
+        raise ValueError("a whole number from 0 on")
+    return int(text)
+
+
+def _wholes(text: str) -> tuple[int, ...]:
+    return tuple(_whole(part) for part in text.split(",") if part)
+
+
+def _number(text: str) -> float:
     try:
         value = float(text)
     except ValueError:
         value = math.nan
     if not math.isfinite(value):
-        raise ValueError(f"{printable(line)!r} has {printable(text)!r} for {what}, which has to be a finite number.")
+        raise ValueError("a finite number")
     return value
 
 
-def _vector(line: str, what: str, text: str) -> Vector:
+def _radius(text: str) -> float:
+    if not 0.0 < _number(text) < 1e9:
+        raise ValueError("a positive number of metres")
+    return _number(text)
+
+
+def _vector(text: str) -> Vector:
     parts = text.split(",")
     if len(parts) != 3:
-        raise ValueError(
-            f"{printable(line)!r} has {printable(text)!r} for {what}, which has to be three numbers with commas."
-        )
-    x, y, z = (_number(line, what, part) for part in parts)
+        raise ValueError("three numbers with commas")
+    x, y, z = map(_number, parts)
     return x, y, z
 
 
-def _truth(line: str, text: str) -> bool:
+def _truth(text: str) -> bool:
     if text not in ("true", "false"):
-        raise ValueError(f"{printable(line)!r} has {printable(text)!r} for enabled, which has to be true or false.")
+        raise ValueError("true or false")
     return text == "true"
 
 
-def _of(line: str, make: Callable[[], PlanT]) -> PlanT:
+def _naming(line: str, make: Callable[[], PlanT]) -> PlanT:
     """Create a plan, naming the line in errors."""
     try:
         return make()
