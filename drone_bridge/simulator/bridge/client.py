@@ -389,7 +389,7 @@ class SimulatorLink:
             streams.append(self.probe)
         return streams
 
-    def leave(self, last_words: list[bytes], timeout_s: float) -> None:
+    def leave(self, last_requests: list[bytes], timeout_s: float) -> None:
         """Send the last requests, and close once the simulator has closed, or after `timeout_s`.
 
         SIGPIPE kills the CUAUV server when it writes twice to a closed connection, as it may at each step. A connection
@@ -397,8 +397,8 @@ class SimulatorLink:
         """
         deadline_s = time.monotonic() + timeout_s
         for stream in self.all:
-            words = last_words if stream is self.requests else []
-            stream.leave(words, max(0.0, deadline_s - time.monotonic()))
+            last = last_requests if stream is self.requests else []
+            stream.leave(last, max(0.0, deadline_s - time.monotonic()))
 
     def close(self) -> None:
         for stream in self.all:

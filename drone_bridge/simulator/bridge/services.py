@@ -4,8 +4,9 @@
 Calls follow one another. What refuses a call is raised as one of REFUSALS.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from rclpy.callback_groups import ReentrantCallbackGroup
@@ -22,7 +23,7 @@ from drone_bridge.simulator.bridge.session import REFUSALS, SimulatorSession
 from drone_bridge.simulator.codec import Attribute, ItemType
 from drone_bridge.simulator.topics import STREAMED, BodyToModel, attribute_message
 from drone_bridge.simulator.topics import services as translate
-from drone_bridge.simulator.topics.services import GRAVITY, GRAVITY_ID
+from drone_bridge.simulator.topics.services import GRAVITY, GRAVITY_ID, SERVICES
 from drone_bridge.wire.layouts import printable
 
 #: How long an answer is waited for on the spot: a simulator on this machine takes a tenth of that.
@@ -32,9 +33,6 @@ _LAST_ID = 0xFFFFFFFF  # that there could be of an item, and is not
 _NO_CAMERA = 0
 _OWN_ENTITY = 2
 
-#: Services renamed because every lifecycle node has its own ~/get_state.
-_NAMES = {"get_state": "get_entity_state", "set_state": "set_entity_state"}
-
 
 class Result(NamedTuple):
     """The outcome of a call."""
@@ -42,7 +40,7 @@ class Result(NamedTuple):
     success: bool
     message: str = ""
     code: int = NO_ANSWER  # of the simulator's Error
-    value: Any = None
+    fields: Mapping[str, Any] = MappingProxyType({})  # of the response
 
 
 class AwaitSteps(NamedTuple):
@@ -52,15 +50,15 @@ class AwaitSteps(NamedTuple):
     expected_s: float  # how long the run may show no sign of life
 
 
-#: Gets the session and the service's request; returns the value, a Result with it, or AwaitSteps.
-Work = Callable[[SimulatorSession, Any], Any]
-#: Fills a response with the value.
-Fill = Callable[[Any, Any], None]
+#: What a response has beside its outcome, by field.
+Fields = Mapping[str, Any]
+#: Gets the session and the service's request; returns the fields of the response, a Result with them, or AwaitSteps.
+Work = Callable[[SimulatorSession, Any], "Fields | Result | AwaitSteps | None"]
 
 
-def ask(make: Callable[[Any], sim.Request]) -> Work:
-    """Return a function that sends one request; the value is the answer."""
-    return lambda session, request: session.client.request(make(request))
+def ask(make: Callable[[Any], sim.Request], told: Callable[[Any], Fields] = lambda answer: {}) -> Work:
+    """Return a function that sends one request; `told` makes the fields of its answer."""
+    return lambda session, request: told(session.client.request(make(request)))
 
 
 def set_all(session: SimulatorSession, requests: Iterable[sim.Request]) -> None:
@@ -105,17 +103,17 @@ def remove(session: SimulatorSession, request: srv.RemoveItem.Request) -> Any:
     session.forget(request.type, request.id, is_ours=True)
 
 
-def list_entities(session: SimulatorSession, request: srv.ListEntities.Request) -> Any:
-    """List entities; the value is their IDs and names."""
+def list_entities(session: SimulatorSession, request: srv.ListEntities.Request) -> Fields:
+    """List entities."""
     listed = session.client.request(sim.ListEntities())
-    return listed.ids, [session.outputs.names.get(entity, "") for entity in listed.ids]
+    return {"ids": listed.ids, "names": [session.outputs.names.get(entity, "") for entity in listed.ids]}
 
 
 # Entities.
 
 
 def spawn(session: SimulatorSession, request: srv.Spawn.Request) -> Any:
-    """Add an entity, and publish its states; the value is its ID."""
+    """Add an entity, and publish its states."""
     outputs = session.outputs
     add, body_to_model = translate.wire_add_entity(request, outputs.axes)
     entity = session.client.request(add).id
@@ -129,12 +127,12 @@ def spawn(session: SimulatorSession, request: srv.Spawn.Request) -> Any:
         if request.stream and not _stream_of(session, entity):
             _publish(session, entity, session.stream_period)
     except (*REFUSALS, LinkError) as error:  # which the next wait raises again if it is the link's
-        return Result(True, f"It was added, but is not published: {error}", value=entity)
-    return entity
+        return Result(True, f"It was added, but is not published: {error}", fields={"id": entity})
+    return {"id": entity}
 
 
 def stream_entity(session: SimulatorSession, request: srv.StreamEntity.Request) -> Any:
-    """Publish the states of an entity; the value is the stream's ID."""
+    """Publish the states of an entity."""
     outputs, entity = session.outputs, request.id
     was_named = entity in outputs.names
     with session.lock:
@@ -146,7 +144,7 @@ def stream_entity(session: SimulatorSession, request: srv.StreamEntity.Request) 
             with session.lock:
                 outputs.forget_entity(entity)
         raise
-    return added.id
+    return {"stream_id": added.id}
 
 
 def _publish(session: SimulatorSession, entity: int, period: int) -> Any:
@@ -165,20 +163,20 @@ def _stream_of(session: SimulatorSession, entity: int) -> EntityStream | None:
 
 
 def stream_attributes(session: SimulatorSession, request: srv.StreamAttributes.Request) -> Any:
-    """Publish extended attributes of an entity; the value is the stream's ID."""
+    """Publish extended attributes of an entity."""
     added = session.add(ExtendedStream(request.id, request.period or 1, tuple(request.keys)))
-    return added.id
+    return {"stream_id": added.id}
 
 
 def get_state(session: SimulatorSession, request: srv.GetState.Request) -> Any:
-    """Get all attributes; the value is an EntityState and whether the entity is corporeal."""
+    """Get all attributes."""
     answers = session.client.request_all(
         [sim.GetEntity(request.id, attribute) for attribute in (*STREAMED, Attribute.CORPOREAL)]
     )
     *values, corporeal = (got.value for got in answers)
-    state = session.outputs.state(request.id, values), corporeal
+    told = translate.state_fields(session.outputs.state(request.id, values), corporeal)
     is_doubtful = request.id == session.vehicle and not session.outputs.is_body_to_model_known
-    return Result(True, UNKNOWN_HEADING if is_doubtful else "", value=state)
+    return Result(True, UNKNOWN_HEADING if is_doubtful else "", fields=told)
 
 
 def set_state(session: SimulatorSession, request: srv.SetState.Request) -> Any:
@@ -194,26 +192,26 @@ def set_state(session: SimulatorSession, request: srv.SetState.Request) -> Any:
 
 
 def add_trigger(session: SimulatorSession, request: srv.AddTrigger.Request) -> Any:
-    """Add a trigger; the value is its ID."""
+    """Add a trigger."""
     added = session.add(Trigger(translate.trigger_plan(request, session.outputs.axes)))
-    return added.id
+    return {"id": added.id}
 
 
 def add_turbulence(session: SimulatorSession, request: srv.AddTurbulence.Request) -> Any:
-    """Add turbulence; the value is the ID by which it can be removed."""
+    """Add turbulence."""
     data = translate.wire_turbulence(request, session.outputs.axes).encode()
     return _add_object(session, sim.AddObject(sim.Turbulence.CLASS, data))
 
 
 def add_object(session: SimulatorSession, request: srv.AddObject.Request) -> Any:
-    """Add an object; the value is the ID by which it can be removed."""
+    """Add an object."""
     return _add_object(session, sim.AddObject(request.class_name, bytes(request.data)))
 
 
 def _add_object(session: SimulatorSession, add: sim.AddObject) -> Any:
-    """The CUAUV server returns a count from 0, but removes by the IDs of forces, of which gravity is 0."""
+    """Return the ID by which it is removed: the CUAUV server returns a count from 0, and its force 0 is gravity."""
     number = session.client.request(add).id
-    return number + 1 if is_cuauv_server(session) else number
+    return {"id": number + 1 if is_cuauv_server(session) else number}
 
 
 def is_cuauv_server(session: SimulatorSession) -> Any:
@@ -234,7 +232,7 @@ def is_cuauv_server(session: SimulatorSession) -> Any:
 
 
 def add_camera(session: SimulatorSession, request: srv.AddCamera.Request) -> Any:
-    """Add a camera and streams of its targets; the value is its ID."""
+    """Add a camera and streams of its targets."""
     plan = translate.camera_plan(request)
     taken = session.outputs.entity_frames() | session.items.camera_frames()
     number = 0
@@ -250,7 +248,7 @@ def add_camera(session: SimulatorSession, request: srv.AddCamera.Request) -> Any
         with session.lock:
             session.items.add(CameraStream(camera, target, plan.period))
     session.ask_for_camera_streams()
-    return added.id
+    return {"id": added.id}
 
 
 def set_camera(session: SimulatorSession, request: srv.SetCamera.Request) -> Any:
@@ -302,95 +300,71 @@ def _body_to_model_under(session: SimulatorSession, camera: int) -> Any:
 
 
 def stream_camera(session: SimulatorSession, request: srv.StreamCamera.Request) -> Any:
-    """Publish where an entity appears; the value is the stream's ID."""
+    """Publish where an entity appears."""
     ours = session.items.find(ItemType.CAMERA, request.camera_id)
     camera = ours if isinstance(ours, Camera) else request.camera_id
     added = session.add(CameraStream(camera, request.target_id, request.period or 1))
-    return added.id
+    return {"stream_id": added.id}
 
 
 def view_camera(session: SimulatorSession, request: srv.ViewCamera.Request) -> Any:
-    """Return where an entity appears; the value is a CameraView."""
+    """Return where an entity appears."""
     got = session.client.request(sim.ViewCamera(request.camera_id, request.target_id))
     ours = session.items.find(ItemType.CAMERA, request.camera_id)
     name = ours.plan.name if isinstance(ours, Camera) else ""
     with session.lock:
         outputs, seen = session.outputs, (request.camera_id, name, request.target_id)
-        return outputs.translation.camera_view(got, outputs.keeper.stamp(), seen)
+        return {"view": outputs.translation.camera_view(got, outputs.keeper.stamp(), seen)}
 
 
 # What is offered.
 
 
-class Service(NamedTuple):
-    """A service, what it does and what it answers."""
-
-    type: Any
-    name: str
-    work: Work
-    fill: Fill = lambda response, value: None  # the response with the value
-
-
-def _set(field: str, attribute: str = "") -> Fill:
-    """Return a function that writes a value, or one of its attributes, into a field."""
-    return lambda response, value: setattr(response, field, getattr(value, attribute) if attribute else value)
-
-
-def _fill_configuration(response: srv.GetConfiguration.Response, value: sim.Configured) -> None:
-    response.frequency, response.speed = value.frequency, value.speed
-    response.non_real_time, response.use_desired_thrusters = value.non_real_time, value.use_desired_thrusters
-
-
-def _fill_entities(response: srv.ListEntities.Response, value: Any) -> None:
-    response.ids, response.names = value
-
-
-def _fill_attribute(response: srv.GetAttribute.Response, value: sim.ExtendedGot) -> None:
-    response.attribute = attribute_message(value.key, value.data)
-
-
-def _fill_names(response: srv.ListObjectClasses.Response, value: sim.ObjectClassesListed) -> None:
-    response.names = [printable(name) for name in value.names]
-
-
-_SERVICES = (
+#: By service. What each responds with beside its outcome is made of the simulator's answer.
+_WORK: dict[str, Work] = {
     # The world.
-    Service(srv.Run, "run", run),
-    Service(srv.SimulatorRequest, "pause", pause),
-    Service(srv.SimulatorRequest, "reassure", ask(lambda _: sim.Reassure())),
-    Service(srv.GetConfiguration, "get_configuration", ask(lambda _: sim.GetConfig()), _fill_configuration),
-    Service(srv.RemoveItem, "remove", remove),
-    # Entities.
-    Service(srv.ListEntities, "list_entities", list_entities, _fill_entities),
-    Service(srv.Spawn, "spawn", spawn, _set("id")),
-    Service(srv.GetState, "get_state", get_state, lambda response, value: translate.fill_state(response, *value)),
-    Service(srv.SetState, "set_state", set_state),
-    Service(srv.StreamEntity, "stream_entity", stream_entity, _set("stream_id")),
-    # Extended attributes.
-    Service(srv.GetAttribute, "get_attribute", ask(lambda q: sim.GetExtended(q.id, q.key)), _fill_attribute),
-    Service(srv.SetAttribute, "set_attribute", ask(translate.wire_set_attribute)),
-    Service(srv.StreamAttributes, "stream_attributes", stream_attributes, _set("stream_id")),
-    # Cameras and triggers.
-    Service(srv.AddCamera, "add_camera", add_camera, _set("id")),
-    Service(srv.SetCamera, "set_camera", set_camera),
-    Service(srv.StreamCamera, "stream_camera", stream_camera, _set("stream_id")),
-    Service(srv.ViewCamera, "view_camera", view_camera, _set("view")),
-    Service(srv.ListItems, "list_cameras", ask(lambda _: sim.ListCameras()), _set("ids", "ids")),
-    Service(
-        srv.BroadcastCamera,
-        "broadcast_camera",
-        ask(lambda q: sim.BroadcastCamera(q.camera_id)),
-        _set("broadcast_id", "id"),
+    "run": run,
+    "pause": pause,
+    "reassure": ask(lambda _: sim.Reassure()),
+    "get_configuration": ask(
+        lambda _: sim.GetConfig(),
+        lambda got: {
+            "frequency": got.frequency,
+            "speed": got.speed,
+            "non_real_time": got.non_real_time,
+            "use_desired_thrusters": got.use_desired_thrusters,
+        },
     ),
-    Service(srv.AddTrigger, "add_trigger", add_trigger, _set("id")),
+    "remove": remove,
+    # Entities and their extended attributes.
+    "list_entities": list_entities,
+    "spawn": spawn,
+    "get_entity_state": get_state,
+    "set_entity_state": set_state,
+    "stream_entity": stream_entity,
+    "get_attribute": ask(
+        lambda q: sim.GetExtended(q.id, q.key), lambda got: {"attribute": attribute_message(got.key, got.data)}
+    ),
+    "set_attribute": ask(translate.wire_set_attribute),
+    "stream_attributes": stream_attributes,
+    # Cameras and triggers.
+    "add_camera": add_camera,
+    "set_camera": set_camera,
+    "stream_camera": stream_camera,
+    "view_camera": view_camera,
+    "list_cameras": ask(lambda _: sim.ListCameras(), lambda got: {"ids": got.ids}),
+    "broadcast_camera": ask(lambda q: sim.BroadcastCamera(q.camera_id), lambda got: {"broadcast_id": got.id}),
+    "add_trigger": add_trigger,
     # Objects.
-    Service(srv.AddTurbulence, "add_turbulence", add_turbulence, _set("id")),
-    Service(srv.AddObject, "add_object", add_object, _set("id")),
-    Service(srv.ListObjectClasses, "list_object_classes", ask(lambda _: sim.ListObjectClasses()), _fill_names),
-    Service(srv.ListItems, "list_objects", ask(lambda _: sim.ListObjects()), _set("ids", "ids")),
-    Service(srv.GetObject, "get_object", ask(lambda q: sim.GetObject(q.id, q.attribute)), _set("data", "data")),
-    Service(srv.SetObject, "set_object", ask(lambda q: sim.SetObject(q.id, q.attribute, bytes(q.data)))),
-)
+    "add_turbulence": add_turbulence,
+    "add_object": add_object,
+    "list_object_classes": ask(
+        lambda _: sim.ListObjectClasses(), lambda got: {"names": [printable(name) for name in got.names]}
+    ),
+    "list_objects": ask(lambda _: sim.ListObjects(), lambda got: {"ids": got.ids}),
+    "get_object": ask(lambda q: sim.GetObject(q.id, q.attribute), lambda got: {"data": got.data}),
+    "set_object": ask(lambda q: sim.SetObject(q.id, q.attribute, bytes(q.data))),
+}
 
 
 # The node's side.
@@ -406,10 +380,10 @@ class Call(NamedTuple):
 def do(session: SimulatorSession, call: Call) -> "Result | AwaitSteps":
     """Do what is asked for, in the link's thread. Raises LinkError."""
     try:
-        value = call.work(session, call.request)
+        done = call.work(session, call.request)
     except REFUSALS as error:
         return Result(False, str(error), getattr(error, "code", NO_ANSWER))
-    return value if isinstance(value, Result | AwaitSteps) else Result(True, value=value)
+    return done if isinstance(done, Result | AwaitSteps) else Result(True, fields=done or {})
 
 
 class SimulatorServices:
@@ -421,23 +395,22 @@ class SimulatorServices:
         self._wake = wake
         group = ReentrantCallbackGroup()  # as callbacks wait
         self.link_requests: LinkRequests[Call] = LinkRequests(node, "simulator")
-        for service in _SERVICES:
-            name = _NAMES.get(service.name, service.name)
-            node.make_service(service.type, name, self._server(service), group)
+        for name, kind in SERVICES.items():
+            node.make_service(kind, name, self._server(name), group)
 
-    def _server(self, service: Service) -> Callable[[Any, Any], Any]:
+    def _server(self, name: str) -> Callable[[Any, Any], Any]:
         async def serve(request: Any, response: Any) -> Any:
             if (
-                service.name == "set_state"
+                name == "set_entity_state"
                 and request.id == self._node.parameters["vehicle"]
                 and self._node.hold.is_held
             ):
                 response.message = "The vehicle is held, and its state is not set."
                 return response
-            result = await self._run(Call(service.work, request))
+            result = await self._run(Call(_WORK[name], request))
             response.success, response.message, response.code = result.success, result.message, result.code
-            if result.success:
-                service.fill(response, result.value)
+            for field, value in result.fields.items():
+                setattr(response, field, value)
             return response
 
         return serve

@@ -23,7 +23,6 @@ from typing import Any, NamedTuple
 from rclpy.client import Client as ServiceClient
 from rclpy.task import Future
 
-from drone_bridge import srv
 from drone_bridge.msg import ItemEvent
 from drone_bridge.ros.lease import LeaseWatch
 from drone_bridge.ros.link_node import LinkNode
@@ -35,38 +34,11 @@ from drone_bridge.simulator.server.scene import STEERED_ATTRIBUTES, MirroredEnti
 from drone_bridge.simulator.topics import Axes, wire_value
 from drone_bridge.simulator.topics import services as translate
 from drone_bridge.simulator.topics.plans import EntityPlan
-from drone_bridge.simulator.topics.services import simulators_own_text
+from drone_bridge.simulator.topics.services import SERVICES, simulators_own_text
 
 # The bridge's services.
 
 
-#: By their names below the bridge's.
-SERVICES = {
-    "run": srv.Run,
-    "pause": srv.SimulatorRequest,
-    "get_configuration": srv.GetConfiguration,
-    "remove": srv.RemoveItem,
-    "list_entities": srv.ListEntities,
-    "spawn": srv.Spawn,
-    "get_entity_state": srv.GetState,
-    "set_entity_state": srv.SetState,
-    "stream_entity": srv.StreamEntity,
-    "get_attribute": srv.GetAttribute,
-    "set_attribute": srv.SetAttribute,
-    "stream_attributes": srv.StreamAttributes,
-    "add_camera": srv.AddCamera,
-    "set_camera": srv.SetCamera,
-    "stream_camera": srv.StreamCamera,
-    "view_camera": srv.ViewCamera,
-    "list_cameras": srv.ListItems,
-    "broadcast_camera": srv.BroadcastCamera,
-    "add_trigger": srv.AddTrigger,
-    "add_object": srv.AddObject,
-    "list_object_classes": srv.ListObjectClasses,
-    "list_objects": srv.ListItems,
-    "get_object": srv.GetObject,
-    "set_object": srv.SetObject,
-}
 #: How long a bridge that has left a call unanswered is not called, unless it answers late, or its liveliness changes.
 #: DDS itself takes 20 s to find that a node was killed, if that happened right after it was discovered.
 SILENT_S = 5.0

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
-from geometry_msgs.msg import Point, Pose, Vector3
+from geometry_msgs.msg import Point, Pose, Twist, Vector3
 from geometry_msgs.msg import Quaternion as QuaternionMessage
 
 from drone_bridge import srv
@@ -28,6 +28,38 @@ from drone_bridge.wire.layouts import printable
 SPHERE = 0.4  # the moment of inertia of a solid sphere of mass 1 kg and radius 1 m, kg m²
 GRAVITY_ID = 0  # among objects
 GRAVITY = "gravity"  # has to be given as the name to remove it
+
+
+#: The services of simulator_bridge, by their names below its own. Two names are longer than the others because every
+#: lifecycle node has its own ~/get_state.
+SERVICES = {
+    "run": srv.Run,
+    "pause": srv.SimulatorRequest,
+    "reassure": srv.SimulatorRequest,
+    "get_configuration": srv.GetConfiguration,
+    "remove": srv.RemoveItem,
+    "list_entities": srv.ListEntities,
+    "spawn": srv.Spawn,
+    "get_entity_state": srv.GetState,
+    "set_entity_state": srv.SetState,
+    "stream_entity": srv.StreamEntity,
+    "get_attribute": srv.GetAttribute,
+    "set_attribute": srv.SetAttribute,
+    "stream_attributes": srv.StreamAttributes,
+    "add_camera": srv.AddCamera,
+    "set_camera": srv.SetCamera,
+    "stream_camera": srv.StreamCamera,
+    "view_camera": srv.ViewCamera,
+    "list_cameras": srv.ListItems,
+    "broadcast_camera": srv.BroadcastCamera,
+    "add_trigger": srv.AddTrigger,
+    "add_turbulence": srv.AddTurbulence,
+    "add_object": srv.AddObject,
+    "list_object_classes": srv.ListObjectClasses,
+    "list_objects": srv.ListItems,
+    "get_object": srv.GetObject,
+    "set_object": srv.SetObject,
+}
 
 
 # What the bridge asks the simulator for.
@@ -80,15 +112,15 @@ def wire_set_entity(request: SetState.Request, orientation: Quaternion | None, a
         yield change(Attribute.CORPOREAL, bool(request.corporeal))
 
 
-def fill_state(response: Any, state: EntityState, corporeal: bool) -> None:
-    """Fill in the response to get_state."""
-    response.pose.position.x, response.pose.position.y, response.pose.position.z = state.position
-    orientation = response.pose.orientation
-    orientation.x, orientation.y, orientation.z, orientation.w = state.orientation
-    linear, angular = response.twist.linear, response.twist.angular
-    linear.x, linear.y, linear.z, angular.x, angular.y, angular.z = state.twist
-    response.acceleration.x, response.acceleration.y, response.acceleration.z = state.acceleration
-    response.corporeal = corporeal
+def state_fields(state: EntityState, corporeal: bool) -> dict[str, Any]:
+    """Return the fields of a response of get_entity_state."""
+    vx, vy, vz, wx, wy, wz = state.twist
+    return {
+        "pose": _pose(state.position, state.orientation),
+        "twist": Twist(linear=_vector3((vx, vy, vz)), angular=_vector3((wx, wy, wz))),
+        "acceleration": _vector3(state.acceleration),
+        "corporeal": corporeal,
+    }
 
 
 # Extended attributes.
