@@ -15,7 +15,6 @@ from processes import Stopwatch
 from rclpy.qos import DurabilityPolicy, QoSProfile
 from ros_session import TIMEOUT_S, module_ros, nanoseconds, wait_until
 from rosgraph_msgs.msg import Clock
-from sensor_msgs.msg import Imu
 from simulator_fixtures import (
     BUOY,
     FRONT,
@@ -29,7 +28,6 @@ from simulator_fixtures import (
     two_entities,
 )
 from simulator_peer import SILENCE, STREAMED, UPRIGHT
-from std_msgs.msg import Empty
 from tf2_msgs.msg import TFMessage
 from twists import twist
 
@@ -110,13 +108,6 @@ def test_the_vehicles_state_becomes_odometry(ros, peer):
     assert message.pose.pose.orientation.w == pytest.approx(1.0)
     assert xyz(message.twist.twist.linear) == near(5, 0, 0)
     assert xyz(message.twist.twist.angular) == near(0, 0, -0.5)
-
-
-def test_the_imu_feels_gravity(ros, peer):
-    imu = ros.subscribe(Imu, "imu/data")
-    message = seen_after_steps(peer, imu, {Attribute.ACCELERATION: (1.0, 0.0, 0.0)})
-    assert message.header.frame_id == "s1/base_link"
-    assert xyz(message.linear_acceleration) == near(1, 0, 9.81)
 
 
 def test_an_entity_has_topics_of_its_own(ros, peer):
@@ -295,12 +286,6 @@ def test_an_entity_that_is_added_before_the_first_list_is_streamed_too(ros, peer
     has_come.set()
     wait_until(lambda: len(streams.asked_for(sim.StreamEntity)) > asked, "another request for the stream")
     assert [request.id for request in streams.asked_for(sim.StreamEntity)[asked:]] == [BUOY]
-
-
-def test_completed_steps_are_reported_once(ros, peer):
-    completed = ros.subscribe(Empty, "completed")
-    peer.send(peer.streams, sim.Completed())
-    wait_until(lambda: peer.send(peer.requests_, sim.Completed()) or len(completed), "Completed")
 
 
 # Steering.

@@ -92,16 +92,6 @@ def test_removing_an_entity_recreates_camera_streams_once(peer, ros, who):
         assert of_cameras(streams) == renewed
 
 
-def test_a_camera_that_is_refused_changes_no_streams(peer, ros):
-    with bridge(peer):
-        _, streams = peer.wait_until_settled()
-        wait_until(lambda: of_cameras(streams), "the stream of the camera")
-        peer.answers[sim.AddCamera] = sim.Error(0, "No entity with given ID.")
-        assert call(ros, "add_camera", srv.AddCamera, name="down", entity_id=9).code == 0
-        assert call(ros, "stream_entity", srv.StreamEntity, id=BUOY).code == -1
-        assert of_cameras(streams) == [("stream", FRONT)]
-
-
 def test_a_missing_camera_is_not_set(peer, ros):
     peer.answers[sim.StreamCamera] = lambda request: (
         sim.Error(0, "No camera with given ID.") if request.id == 7 else sim.Error(1, "No entity with given ID.")

@@ -214,3 +214,9 @@ def test_an_error_of_the_bridge_is_no_longer_than_what_visualizers_read(server, 
     error = server.ask(sim.GetExtended(VEHICLE, "render"))
     assert error.message.startswith("The simulator closed the connection")
     assert len(sim.frame(error)) <= 90
+
+
+def test_what_a_service_says_and_the_wire_can_not_carry_is_an_error(server):
+    view = SimpleNamespace(x=1e300, y=0.0, radius=0.0, depth=1.0)
+    server.bridge.responses = {"view_camera": {"success": True, "view": view}}
+    assert server.ask(sim.ViewCamera(4, BUOY)).code == 0

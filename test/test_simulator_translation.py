@@ -64,10 +64,6 @@ def test_a_vehicle_that_looks_north_on_the_wire_looks_along_y_with_its_top_up():
     assert euler_from_quaternion(q) == near(0, 0, math.pi / 2)
 
 
-def test_turning_right_on_the_wire_is_turning_right_in_ros():
-    assert state(w=(0.1, 0.2, 0.3)).angular_velocity == (0.1, -0.2, -0.3)
-
-
 unit_quaternions = (
     st.tuples(*[st.floats(-1, 1)] * 4)
     .filter(lambda q: math.hypot(*q) > 0.1)
@@ -81,13 +77,6 @@ def test_the_same_vector_is_turned_alike_in_both_frames(q, v):
     w, x, y, z = q
     on_the_wire = rotated(quaternions.Quaternion(x, y, z, w), *v)
     assert rotated(ROS.orientation(q), *ROS.body(*v)) == near(*ROS.world(*on_the_wire))
-
-
-def test_frames_can_be_left_as_they_are():
-    same = state(x=(1, 2, 3), v=(1, 2, 3), a=(1, 2, 3), q=EAST, w=(1, 2, 3), axes=WIRE)
-    assert same[:3] == ((1, 2, 3),) * 3
-    assert same.orientation == (0.0, 0.0, pytest.approx(QUARTER), pytest.approx(QUARTER))
-    assert same.angular_velocity == (1, 2, 3)
 
 
 # The model and the principal axes.
@@ -222,46 +211,12 @@ def test_spawning_refuses_invalid_requests(change, error):
         services.wire_add_entity(Spawn.Request(**change), ROS)
 
 
-def test_setting_a_state_sets_what_is_chosen_in_the_frames_of_the_wire():
-    request = SetState.Request(
-        id=3, pose=Pose(position=Point(x=1.0, y=2.0, z=3.0)), twist=twist((1.0, 0.0, 0.0), (1.0, 2.0, 3.0))
-    )
-    request.acceleration = Vector3(x=1.0, y=2.0, z=3.0)
-    assert list(services.wire_set_entity(request, None, ROS)) == []
-    request.set_position = request.set_orientation = request.set_velocity = request.set_acceleration = True
-    request.set_angular_velocity = request.set_corporeal = True
-    changes = {change.attribute: change.value for change in services.wire_set_entity(request, None, ROS)}
-    assert changes[sim.Attribute.POSITION] == (2.0, 1.0, -3.0)
-    assert changes[sim.Attribute.ORIENTATION] == near(*EAST)  # of what looks along x
-    assert changes[sim.Attribute.VELOCITY] == near(0, 1, 0)
-    assert changes[sim.Attribute.ACCELERATION] == (2.0, 1.0, -3.0)
-    assert changes[sim.Attribute.ANGULAR_VELOCITY] == (1.0, -2.0, -3.0)
-    assert changes[sim.Attribute.CORPOREAL] is False
-
-
 def test_a_velocity_in_the_own_frame_needs_an_orientation():
     request = SetState.Request(set_velocity=True, twist=twist((1.0, 0.0, 0.0)))
     with pytest.raises(ValueError, match="orientation is not known"):
         list(services.wire_set_entity(request, None, ROS))
     (change,) = services.wire_set_entity(request, state(q=NORTH).orientation, ROS)
     assert change.value == near(1, 0, 0)
-
-
-def test_cameras_are_placed_in_the_entitys_frame():
-    request = SetCamera.Request(id=1, set_position=True, set_orientation=True, set_focal_length=True, set_enabled=True)
-    request.pose = Pose(
-        position=Point(x=1.0, y=2.0, z=3.0), orientation=Quaternion(z=QUARTER, w=QUARTER)
-    )  # to the left
-    request.focal_length = 2.0
-    values = {change.attribute: change.value for change in services.wire_set_camera(request, ROS, BodyToModel())}
-    assert values == {
-        sim.CameraAttribute.POSITION: (1.0, -2.0, -3.0),
-        sim.CameraAttribute.ORIENTATION: near(QUARTER, 0, 0, -QUARTER),
-        sim.CameraAttribute.FOCAL_LENGTH: 2.0,
-        sim.CameraAttribute.ENABLED: False,
-    }
-    with pytest.raises(ValueError, match="focal length is 0"):
-        list(services.wire_set_camera(SetCamera.Request(set_focal_length=True), ROS, BodyToModel()))
 
 
 def test_cameras_are_placed_about_the_principal_axes_for_a_simulator_that_has_them_so():

@@ -122,13 +122,6 @@ def test_a_collision_is_reported_once_when_it_begins_and_once_when_it_ends(simul
     assert simulator.step(50) == []
 
 
-def test_a_negative_distance_is_the_sum_of_the_radii(simulator):
-    a, b = approach(simulator, 1.0)  # both have a radius of 0.2 m
-    simulator.add(sim.AddTrigger(sim.CollisionTrigger(a, b, -1)))
-    assert simulator.step(59) == []
-    assert len(simulator.step(3)) == 1
-
-
 def test_only_a_sweep_sees_what_passes_between_two_steps(simulator):
     a, b = approach(simulator, 150.0, start=-0.75, y=0.3)
     plain = simulator.add(sim.AddTrigger(sim.CollisionTrigger(a, b, -1)))
@@ -147,16 +140,6 @@ def test_a_path_is_started_and_ended_and_can_be_started_again(simulator):
     assert simulator.step(10) == [sim.PathEnded(trigger)]
     simulator.get(sim.SetEntity(number, X, (0, 0, 5)))
     assert simulator.step() == [sim.PathStarted(trigger)]
-
-
-def test_a_path_fails_when_its_line_is_left(simulator):
-    number = simulator.add(entity((0, 0, 5)))
-    simulator.get(sim.SetEntity(number, V, (0.5, 0.5, 0)))
-    trigger = simulator.add(sim.AddTrigger(sim.PathTrigger(number, (0, 0, 5), (1, 0, 5), 0.2)))
-    assert simulator.step() == [sim.PathStarted(trigger)]
-    assert simulator.step(30) == []
-    assert simulator.step(20) == [sim.PathFailed(trigger)]
-    assert simulator.step(10) == []
 
 
 def test_errors_of_triggers_are_reported(simulator):

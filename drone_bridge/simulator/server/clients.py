@@ -11,7 +11,7 @@ from drone_bridge.net.tcp_clients import Connection
 from drone_bridge.simulator import codec as sim
 from drone_bridge.simulator.device.requests import HangUpError, Quirks, ServedClient
 from drone_bridge.simulator.device.world import RefusedError
-from drone_bridge.wire.events import RemoteProtocolError
+from drone_bridge.wire.events import LocalProtocolError, RemoteProtocolError
 
 if TYPE_CHECKING:
     from drone_bridge.simulator.server.node import SimulatorServer
@@ -81,7 +81,10 @@ class ClientSession(ServedClient):
         if self._has_left:
             self._server.remove_items_of(self)  # one was added just now
             return
-        self.answer(answer)
+        try:
+            self.answer(answer)
+        except LocalProtocolError as error:  # what a service of somebody else's says, and the wire can't carry
+            self.answer(sim.Error(0, str(error)))
         self._connection.proceed()
 
     def send_queued(self) -> None:

@@ -73,15 +73,10 @@ class SimulatorServer(LinkNode):
         world = self._world = World(self._scene)
         self._control = RunControl()
         self._control.run(0)
-        context = Context(world, self._control, Timing(get("frequency")), self._quirks is Quirks.REAL)
-        self._device = context
+        self._device = Context(world, self._control, Timing(get("frequency")), self._quirks is Quirks.REAL)
         self._commands = VelocityCommands(self, self._axes, lambda: self._scene.state(self._vehicle))
         self._scene.steer = lambda attribute, value: self._commands.set(attribute, value, time.monotonic())
-        self._sources = Sources(
-            self,
-            self._translation,
-            lambda entity, state: self._queue.put(self._moved, entity, state),
-        )
+        self._sources = Sources(self, self._translation, partial(self._queue.put, self._moved))
         self.cleanup.callback(self._sources.close)
         self.bridge = BridgeServices(self, get("bridge"))
         self.forwarder = Forwarder(
