@@ -9,19 +9,19 @@ from drone_bridge.motion.quaternions import quaternion_from_euler
 from drone_bridge.ros.frames import transform
 
 
-def put_before_frames(robot: Element, prefix: str) -> None:
+def put_before_frames(description: Element, prefix: str) -> None:
     """Prefix the names of all links and joints."""
-    for element in robot.iter():
+    for element in description.iter():
         if element.tag in ("link", "joint"):
             element.set("name", prefix + element.get("name", ""))
         elif element.tag in ("parent", "child"):
             element.set("link", prefix + element.get("link", ""))
 
 
-def fixed_transforms(robot: Element) -> list[TransformStamped]:
+def fixed_transforms(description: Element) -> list[TransformStamped]:
     """Return the transforms of all fixed joints, without stamps."""
     transforms = []
-    for joint in robot.iter("joint"):
+    for joint in description.iter("joint"):
         parent, child, origin = joint.find("parent"), joint.find("child"), joint.find("origin")
         if joint.get("type") != "fixed" or parent is None or child is None:
             continue

@@ -49,9 +49,9 @@ class VehicleModel(Node):
     def start(self) -> bool:
         get = self._declared.__getitem__
         file = Path(get_package_share_directory("drone_bridge"), "urdf", f"{get('model')}.urdf")
-        robot = ElementTree.parse(file).getroot()
-        put_before_frames(robot, get("frame_prefix"))
-        transforms = fixed_transforms(robot)
+        description = ElementTree.parse(file).getroot()
+        put_before_frames(description, get("frame_prefix"))
+        transforms = fixed_transforms(description)
         if get("world_frame"):
             placed = get("frame_prefix") + get("placed_frame")
             place = (get("place_x"), get("place_y"), get("place_z"))
@@ -60,7 +60,7 @@ class VehicleModel(Node):
         for message in transforms:
             message.header.stamp = now
         self._tf_publisher.publish(TFMessage(transforms=transforms))
-        self._description_publisher.publish(String(data=ElementTree.tostring(robot, encoding="unicode")))
+        self._description_publisher.publish(String(data=ElementTree.tostring(description, encoding="unicode")))
         self._declared.freeze_because("when the node starts, and the model is published: restart it")
         self.get_logger().info(f"Publishing the model of a {get('model')}.")
         return True

@@ -4,15 +4,11 @@
 import type { Helm, Vehicle } from "./helm";
 import type { Stream } from "./stream";
 
-export type Protocol = "testbed" | "dronegui" | "robot" | "simulator" | "telemetry" | "other";
-const PROTOCOLS: Protocol[] = ["testbed", "dronegui", "robot", "simulator", "telemetry"];
-
 /** A vehicle or, where nothing can be steered, the graph as a whole. */
 export interface Subject {
   /** Its namespace with slashes on both ends. */
   prefix: string;
   name: string;
-  protocol: Protocol;
   vehicle?: Vehicle;
 }
 
@@ -33,7 +29,7 @@ export class Fleet extends EventTarget {
 
   get subject(): Subject {
     return this.subjects.find((subject) => subject.prefix === this.#chosen) ?? this.subjects[0]
-      ?? { prefix: "/", name: "", protocol: "other" };
+      ?? { prefix: "/", name: "" };
   }
 
   choose(prefix: string): void {
@@ -54,8 +50,7 @@ export class Fleet extends EventTarget {
   #look(): void {
     const subjects = this.#helm.vehicles.map((vehicle): Subject => {
       const prefix = vehicle.topic.slice(0, vehicle.topic.lastIndexOf("/") + 1);
-      const protocol = PROTOCOLS.find((each) => vehicle.node === `${each}_bridge`) ?? "other";
-      return { prefix, name: vehicle.name, protocol, vehicle };
+      return { prefix, name: vehicle.name, vehicle };
     });
     // Where nothing takes commands (a bag that is played, say) namespaces with cameras or odometry are as good.
     if (subjects.length === 0) {
@@ -64,7 +59,7 @@ export class Fleet extends EventTarget {
         if (channel.schemaName === "nav_msgs/msg/Odometry") prefixes.add(topic.slice(0, topic.lastIndexOf("/") + 1));
       }
       for (const prefix of prefixes) {
-        subjects.push({ prefix, name: prefix.replaceAll("/", " ").trim() || "vehicle", protocol: "other" });
+        subjects.push({ prefix, name: prefix.replaceAll("/", " ").trim() || "vehicle" });
       }
     }
     this.subjects = subjects;

@@ -72,7 +72,7 @@ function vehicleSwitch(fleet: Fleet): HTMLElement {
   let shown = "";
   fleet.addEventListener("change", () => {
     const { subjects, subject } = fleet;
-    const wanted = [subject.prefix, subject.protocol, ...subjects.map(({ prefix, name }) => `${prefix} ${name}`)].join("\n");
+    const wanted = [subject.prefix, ...subjects.map(({ prefix, name }) => `${prefix} ${name}`)].join("\n");
     if (wanted === shown) return;
     shown = wanted;
     element.replaceChildren(...subjects.map((each) =>
@@ -80,7 +80,6 @@ function vehicleSwitch(fleet: Fleet): HTMLElement {
     element.parentElement?.classList.toggle("several", subjects.length > 1);
     element.querySelector("[aria-pressed=true]")?.scrollIntoView({ block: "nearest", inline: "nearest" });
     document.title = subject.name ? `${subject.name} · drone_bridge` : "drone_bridge";
-    document.body.dataset["protocol"] = subject.protocol;
   });
   return element;
 }

@@ -3,7 +3,8 @@
 
 import threading
 from collections import OrderedDict
-from collections.abc import Callable
+from concurrent.futures import Future
+from concurrent.futures import TimeoutError as FutureTimeoutError
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -22,29 +23,26 @@ MAX_PENDING = 64
 TIMEOUT_S = 10.0
 
 
-@dataclass(slots=True)
+@dataclass(eq=False, slots=True)
 class Call:
-    """A call under way. A thread of the server waits for `done`."""
+    """A call under way. A thread of the server waits for the answer."""
 
     service: str
     payload: bytes
-    done: threading.Event = field(default_factory=threading.Event)
-    response: bytes = b""
-    error: str = ""
-    future: Any = None
+    answer: "Future[bytes]" = field(default_factory=Future)
+    sent: Any = None
+    """What rclpy holds of it"""
 
     def fail(self, error: str) -> None:
-        self.error = error
-        self.done.set()
+        if not self.answer.done():
+            self.answer.set_exception(RuntimeError(error))
 
 
 class Calls:
     """Offers the services of the graph, and calls them. Everything but `_handle` runs in the executor's thread."""
 
-    def __init__(self, node: Node, inbox: Inbox, server: WebSocketServer, on_waiting: Callable[[], None]) -> None:
-        """Prepare; `on_waiting` asks for `call_waiting` to be called again and again, until nothing `is_waiting`."""
+    def __init__(self, node: Node, inbox: Inbox, server: WebSocketServer) -> None:
         self._node = node
-        self._on_waiting = on_waiting
         self._inbox = inbox
         self._server = server
         self._types: dict[str, Any] = {}
@@ -64,7 +62,6 @@ class Calls:
         for name, type_name in sorted(present - set(self._type_names.items()) - self._refused):
             self._offer(name, type_name)
         self._refused &= present
-        self.call_waiting()
 
     def _offer(self, name: str, type_name: str) -> None:
         try:
@@ -88,15 +85,13 @@ class Calls:
         """Call a service and wait for the answer, in a thread of the server."""
         if not self._pending.acquire(blocking=False):
             raise RuntimeError(f"{MAX_PENDING} calls are under way already.")
+        call = Call(request.service_name, request.payload)
         try:
-            call = Call(request.service_name, request.payload)
             self._inbox.put(lambda: self._begin(call))
-            if not call.done.wait(TIMEOUT_S):
-                call.error = f"No answer within {TIMEOUT_S:g} s."
-                self._inbox.put(lambda: self._give_up(call))
-            if call.error:
-                raise RuntimeError(call.error)
-            return call.response
+            return call.answer.result(TIMEOUT_S)
+        except FutureTimeoutError:
+            self._inbox.put(lambda: self._give_up(call))
+            raise RuntimeError(f"No answer within {TIMEOUT_S:g} s.") from None
         finally:
             self._pending.release()
 
@@ -112,24 +107,17 @@ class Calls:
         self._clients.move_to_end(call.service)
         self._waiting.append(call)
         self.call_waiting()
-        if self._waiting:
-            self._on_waiting()
 
     def call_waiting(self) -> None:
         """Send the requests whose service has been discovered."""
         for call in list(self._waiting):
             client = self._clients.get(call.service)
-            if call.done.is_set() or client is None:
+            if client is None:
                 self._waiting.remove(call)
-                call.fail(call.error or "The service has gone.")
+                call.fail("The service has gone.")
             elif client.service_is_ready():
                 self._waiting.remove(call)
                 self._send(call, client)
-
-    @property
-    def is_waiting(self) -> bool:
-        """Whether a request waits for its service to be discovered."""
-        return bool(self._waiting)
 
     def _send(self, call: Call, client: "Client[Any, Any]") -> None:
         try:
@@ -141,19 +129,18 @@ class Calls:
         def answer(future: Any) -> None:
             if future.cancelled() or future.exception():
                 call.fail(str(future.exception() or "The call was given up."))
-                return
-            call.response = serialize_message(future.result())
-            call.done.set()
+            elif not call.answer.done():
+                call.answer.set_result(serialize_message(future.result()))
 
-        call.future = client.call_async(request)
-        call.future.add_done_callback(answer)
+        call.sent = client.call_async(request)
+        call.sent.add_done_callback(answer)
 
     def _give_up(self, call: Call) -> None:
         if call in self._waiting:
             self._waiting.remove(call)
         client = self._clients.get(call.service)
-        if client and call.future:
-            client.remove_pending_request(call.future)
+        if client and call.sent:
+            client.remove_pending_request(call.sent)
 
     def _drop_client(self, name: str) -> None:
         if client := self._clients.pop(name, None):

@@ -7,7 +7,7 @@ All of it happens in the executor's thread.
 """
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -92,13 +92,7 @@ class Graph:
 
     def look(self) -> None:
         """Offer topics that have come, withdraw those that have gone, and follow changes of QoS."""
-        present: dict[tuple[str, str], None] = {}
-        for topic, type_names in self._node.get_topic_names_and_types():
-            if any(part.startswith("_") for part in topic.split("/")) or not self._node.count_publishers(topic):
-                continue
-            if len(type_names) > 1:  # not all of them need have a publisher
-                type_names = [each.topic_type for each in self._node.get_publishers_info_by_topic(topic)]  # noqa: PLW2901
-            present.update(((topic, type_name), None) for type_name in type_names)
+        present = dict.fromkeys(self._published())
         for key in self._feeds.keys() - present.keys():
             self._withdraw(key)
         for key in present:
@@ -108,6 +102,16 @@ class Graph:
         for feed in self._feeds.values():
             if feed.viewers:
                 self._subscribe(feed)
+
+    def _published(self) -> Iterator[tuple[str, str]]:
+        """Yield topic and type of what somebody publishes, but for hidden names."""
+        for topic, type_names in self._node.get_topic_names_and_types():
+            if any(part.startswith("_") for part in topic.split("/")) or not self._node.count_publishers(topic):
+                continue
+            if len(type_names) == 1:
+                yield topic, type_names[0]
+            else:  # not all of them need have a publisher
+                yield from ((topic, each.topic_type) for each in self._node.get_publishers_info_by_topic(topic))
 
     def add_viewer(self, viewer: int, channel: int) -> bool:
         """Send a viewer the messages of a channel, latched ones first. Returns whether there is such a channel."""

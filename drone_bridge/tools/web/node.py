@@ -26,7 +26,7 @@ from drone_bridge.tools.web.recording import Recording
 from drone_bridge.tools.web.relay import Relay
 
 LOOK_PERIOD_S = 0.5
-CALL_PERIOD_S = 0.05
+CALL_PERIOD_S = 0.1  # until a request goes whose service has just been discovered
 
 PARAMETERS = (
     ParameterDeclaration(
@@ -82,7 +82,7 @@ class WebBridge(Node):
             supported_encodings=["cdr"] if capabilities else None,
             context=context,
         )
-        self._calls = Calls(self, self._inbox, self._foxglove, self._watch_calls) if capabilities else None
+        self._calls = Calls(self, self._inbox, self._foxglove) if capabilities else None
         self._recording = Recording(self)
         max_bytes = get("viewers_memory") * 2**20
         self._relay = Relay(hidden_host, self._foxglove.port, get("max_viewers"), max_bytes, self._subscribed)
@@ -102,7 +102,8 @@ class WebBridge(Node):
         self._log_address(port)
         steady = Clock(clock_type=ClockType.STEADY_TIME)
         self.create_timer(LOOK_PERIOD_S, self._look, clock=steady)
-        self._call_timer = self.create_timer(CALL_PERIOD_S, self._call_waiting, clock=steady)
+        if self._calls:
+            self.create_timer(CALL_PERIOD_S, self._calls.call_waiting, clock=steady)
         self._look()
         return True
 
@@ -132,16 +133,6 @@ class WebBridge(Node):
                 self._relay.refuse(viewer, channel)
 
         self._inbox.put(follow)
-
-    def _watch_calls(self) -> None:
-        self._call_timer.reset()
-
-    def _call_waiting(self) -> None:
-        """Send requests as soon as their services are discovered; stop the timer when none is waiting."""
-        if self._calls:
-            self._calls.call_waiting()
-        if not self._calls or not self._calls.is_waiting:
-            self._call_timer.cancel()
 
     def _now(self) -> Time:
         stamp: Time = self.get_clock().now().to_msg()

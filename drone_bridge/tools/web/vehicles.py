@@ -3,13 +3,15 @@
 
 from dataclasses import dataclass
 
+from drone_bridge.kind import kinds
+
 COMMAND_TOPIC = "cmd_vel_stamped"
 COMMAND_TYPE = "geometry_msgs/msg/TwistStamped"
 #: Where a node of ours takes the commands of a person at a stick, and what keeps its vehicle neutral: see hold.py.
 HELM_TOPIC, HOLD_SERVICE, HOLD_TYPE = "helm", "hold", "std_srvs/srv/SetBool"
 AXES = ("x", "y", "z", "yaw")
-#: Of nodes that do not offer all of them, by the name that launch files give the node.
-AXES_OF = {"robot_bridge": ("x", "yaw")}
+#: Of the bridges' vehicles that do not have all of them, by what they look like.
+AXES_OF = {"rover": ("x", "yaw")}
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,4 +35,5 @@ class Vehicle:
     @property
     def axes(self) -> tuple[str, ...]:
         """Those that it has, of AXES: forward, left, up, turning left."""
-        return AXES_OF.get(self.node, AXES)
+        kind = kinds().get(self.node.removesuffix("_bridge"))
+        return AXES_OF.get(kind.model, AXES) if kind else AXES
