@@ -69,14 +69,6 @@ def test_a_profile_of_the_user_s_own_wins(tmp_path, path, monkeypatch):
     assert {process.environment[PROFILE] for process in nodes(path, tmp_path)} == {str(SHARE / "config/fastdds.xml")}
 
 
-def test_a_file_that_includes_others_keeps_its_profile(tmp_path, monkeypatch):
-    monkeypatch.delenv(PROFILE, raising=False)
-    path = tmp_path / "mine.launch.xml"
-    included = "".join(f'<include file="{file}"/>' for file in LAUNCH_FILES if file.name != "all.launch.xml")
-    path.write_text(f'<launch>{included}<executable cmd="true"/></launch>')
-    assert PROFILE not in evaluate(path, {}, tmp_path)[-1].environment
-
-
 def test_a_file_that_includes_ours_keeps_its_common_names(tmp_path):
     """As docs/launch.md shows it."""
     page = (SHARE / "launch" / "testbed.launch.xml", "docs/launch.md")

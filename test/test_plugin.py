@@ -4,34 +4,45 @@
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
-from geometry_msgs.msg import PointStamped, Twist
+from geometry_msgs.msg import PointStamped, Twist, TwistStamped
 from ports import free_ports
 from processes import executable
 from ros_session import module_ros, repeating, wait_until
 from sensor_msgs.msg import BatteryState
 from std_srvs.srv import SetBool, Trigger
+from web_viewer import Pilot
 
 ROOT = Path(__file__).parent.parent
 ros = module_ros()
 
 
-@pytest.fixture(scope="module")
-def environment(tmp_path_factory):
-    """The environment with the plugin, installed by pip without a look at the network."""
+@pytest.fixture(scope="module", params=["pip", "colcon"])
+def environment(tmp_path_factory, request):
+    """The environment with the plugin in a prefix of its own, installed without a look at the network."""
     folder = tmp_path_factory.mktemp("plugin")
     source, prefix = folder / "source", folder / "prefix"
     shutil.copytree(ROOT / "test" / "plugin", source, ignore=shutil.ignore_patterns("__pycache__"))
-    pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "--no-input", "--quiet"]
-    install = ["install", "--no-deps", "--no-build-isolation", "--no-index", "--prefix", str(prefix), str(source)]
-    subprocess.run([*pip, *install], check=True, timeout=300, env={**os.environ, "PYTHONPATH": ""})
+    if request.param == "pip":
+        pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "--no-input", "--quiet"]
+        install = ["install", "--no-deps", "--no-build-isolation", "--no-index", "--prefix", prefix, source]
+        subprocess.run([*pip, *install], check=True, timeout=300, env={**os.environ, "PYTHONPATH": ""})
+    else:
+        build = ["colcon", "--log-base", folder / "log", "build", "--base-paths", source]
+        build += ["--build-base", folder / "build", "--install-base", prefix, "--merge-install"]
+        subprocess.run(build, check=True, timeout=300, cwd=folder, stdout=subprocess.DEVNULL)
     (library,) = prefix.glob("lib/python*/site-packages")
     paths = {"PYTHONPATH": library, "AMENT_PREFIX_PATH": prefix}
     return {name: os.pathsep.join([str(first), os.environ.get(name, "")]) for name, first in paths.items()}
+
+
+# What goes by the entry point is asked of both prefixes, what the nodes do of one.
+of_pip = pytest.mark.parametrize("environment", ["pip"], indirect=True)
 
 
 @pytest.fixture
@@ -57,6 +68,7 @@ def node(start, environment, name, *remaps, **parameters):
     return start(f"{library}/lib/kestrel_bridge/{name}", "--ros-args", *given, *remaps)
 
 
+@of_pip
 def test_the_conformance_suite_asks_it_the_same(environment):
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-k", "kestrel", "test/conformance"]
     done = subprocess.run(
@@ -77,6 +89,7 @@ def test_emulate_and_operate_know_it_and_one_flies_the_other(drone_bridge):
     assert emulator.stop() == 0
 
 
+@of_pip
 def test_the_bridge_takes_off_steers_and_leaves_the_drone_hovering(start, drone_bridge, environment, ros):
     (state_port,) = free_ports(1)
     emulator, port = emulated(drone_bridge, state_port)
@@ -109,6 +122,7 @@ def test_the_bridge_takes_off_steers_and_leaves_the_drone_hovering(start, drone_
     assert emulator.stop() == 0
 
 
+@of_pip
 def test_a_drone_that_comes_back_is_greeted_again(start, drone_bridge, environment, ros):
     port, state_port = free_ports(2)
     options = ("--port", port, "--state-port", state_port)
@@ -121,6 +135,7 @@ def test_a_drone_that_comes_back_is_greeted_again(start, drone_bridge, environme
     heights.wait()
 
 
+@of_pip
 def test_through_the_relay_a_client_flies_the_drone_as_it_does_directly(start, drone_bridge, environment):
     state_port, server_port, operator_port = free_ports(3)
     emulator, port = emulated(drone_bridge, state_port)
@@ -147,12 +162,28 @@ def test_a_fleet_flies_two_of_them(drone_bridge, tmp_path, ros):
     assert fleet.is_running
 
 
-def test_its_launch_file_starts_bridge_and_emulator(drone_bridge, ros):
+def test_its_launch_file_starts_bridge_emulator_and_page_and_its_wire_log_is_read(drone_bridge, ros, tmp_path):
     port, state_port = free_ports(2)
+    mine = tmp_path / "mine.yaml"
+    mine.write_text(f"/**/kestrel_bridge:\n  ros__parameters: {{wire_log: {tmp_path}/wire}}\n")
     words = (f"kestrel_port:={port}", f"state_port:={state_port}", "emulate:=true", "namespace:=launched")
-    launched = drone_bridge("launch", "kestrel_bridge", "kestrel.launch.xml", *words)
+    launched = drone_bridge(
+        "launch", "kestrel_bridge", "kestrel", *words, "view:=true", "view_port:=0", f"params_file:={mine}"
+    )
     ros.subscribe(PointStamped, "/launched/height").wait()
-    assert launched.is_running
+    with Pilot(launched.wait_for_line(r"Open in a browser: http://(\S+)")[1]) as pilot:
+        topic = "/launched/cmd_vel_stamped"
+        pilot.wait_for(lambda: topic in pilot.vehicles, "the kestrel on the page")
+        assert pilot.vehicles[topic]["axes"] == ["x", "y", "z", "yaw"]
+        assert pilot.vehicles[topic]["holds"] == ["/launched/kestrel_bridge/hold"]
+        pilot.take(topic)
+        commands = ros.subscribe(TwistStamped, topic)
+        pilot.steer(x=0.5)
+        assert commands.wait(lambda command: command.twist.linear.x).twist.linear.x == pytest.approx(0.5)
+    assert launched.stop(signal.SIGINT) == 128 + signal.SIGINT
+    shown = [drone_bridge("wire", "show", log) for log in tmp_path.glob("wire/*")]
+    assert [each.wait() for each in shown] == [0] * len(shown)
+    assert any("# kestrel over udp" in each.output and " Steer left=" in each.output for each in shown)
 
 
 def test_it_takes_as_little_code_as_we_promise():
