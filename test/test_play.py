@@ -21,7 +21,7 @@ from drone_bridge.tools.bags.bag import Bag, BagError, BagMessage
 from drone_bridge.tools.bags.info import topic_rates
 from drone_bridge.tools.cli import main
 from drone_bridge.tools.playing import player as playing_bags
-from drone_bridge.tools.playing.player import Player, Span, Timeline, read_ahead
+from drone_bridge.tools.playing.player import Player, Span, read_ahead
 from drone_bridge.tools.playing.publishers import profile_of
 
 MILLISECOND = 10**6
@@ -65,33 +65,6 @@ def playing(bag, taken, rate=1.0, span=None, latched=(), clock=None):
     publishers = {topics[name]: publisher for name, publisher in taken.items()}
     span = span or Span(bag.start_ns, bag.end_ns)
     return Player(bag, publishers, [topics[name] for name in latched], span, rate=rate, clock=clock)
-
-
-class TestTimeline:
-    def test_stands_still_until_it_is_set_going(self):
-        timeline = Timeline(START)
-        assert timeline.is_paused
-        assert timeline.now_ns(100.0) == timeline.now_ns(200.0) == START
-        assert timeline.wait_s(START + 1, 100.0) == float("inf")
-
-    def test_runs_at_its_rate(self):
-        timeline = Timeline(START, rate=2.0)
-        timeline.run(100.0)
-        assert timeline.now_ns(101.0) == START + 2 * SECOND
-        assert timeline.wait_s(START + 5 * SECOND, 101.0) == pytest.approx(1.5)
-
-    def test_goes_on_after_a_pause_from_where_it_stood(self):
-        timeline = Timeline(START)
-        timeline.run(100.0)
-        timeline.pause(103.0)
-        timeline.run(200.0)
-        assert timeline.now_ns(201.0) == START + 4 * SECOND
-
-    def test_jumps(self):
-        timeline = Timeline(START)
-        timeline.run(100.0)
-        timeline.jump(START + 60 * SECOND, 101.0)
-        assert timeline.now_ns(102.0) == START + 61 * SECOND
 
 
 class TestPlayer:

@@ -10,7 +10,6 @@ import tempfile
 import time
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 import rclpy
@@ -26,7 +25,6 @@ from sensor_msgs.msg import Image
 from std_msgs.msg import Bool, String
 
 from drone_bridge.msg import CommandRates
-from drone_bridge.tools import recorder
 from drone_bridge.tools.bags.recover import recover
 from drone_bridge.tools.recording.node import Recorder
 from drone_bridge.tools.recording.settings import Settings
@@ -306,35 +304,6 @@ def test_a_full_disk_ends_the_recording_with_one_error(node, tmp_path):
     assert dropped > 0
 
 
-def test_arrived_messages_are_taken_even_on_a_busy_machine(monkeypatch):
-    now_s, topic, arrived = [0.0], SimpleNamespace(received=0), 30
-
-    class HeldUpExecutor:
-        """Takes one message each time, after a long time in which the processor was not ours."""
-
-        def add_node(self, node):
-            pass
-
-        def remove_node(self, node):
-            pass
-
-        def spin_once(self, timeout_sec=None):
-            now_s[0] += 1.0
-            topic.received += topic.received < arrived
-
-    monkeypatch.setattr("rclpy.executors.SingleThreadedExecutor", HeldUpExecutor)
-    monkeypatch.setattr(time, "monotonic", lambda: now_s[0])
-    recorder.spin(SimpleNamespace(topics=[topic], stop=lambda: None), SimpleNamespace(is_set=True))
-    assert topic.received == arrived
-
-
-def test_an_existing_directory_is_refused(domain, tmp_path):
-    with Recording(tmp_path) as recording:
-        status, _, errors = recording.finish()
-    assert status == 1
-    assert f"The bag '{tmp_path}' exists already" in errors
-
-
 def test_bad_parameters_are_refused_with_a_sentence(domain, tmp_path):
     expected = {
         "compression:=lz4": "allowed are none, zstd",
@@ -351,6 +320,10 @@ def test_bad_parameters_are_refused_with_a_sentence(domain, tmp_path):
             assert status == 1
             assert expected[parameter] in errors
     assert not (tmp_path / "flight").exists()
+    with Recording(tmp_path) as recording:
+        status, _, errors = recording.finish()
+    assert status == 1
+    assert f"The bag '{tmp_path}' exists already" in errors
 
 
 @pytest.mark.parametrize("missing", ["mcap", "rosbags"])

@@ -13,11 +13,9 @@ from pathlib import Path
 import dpkt
 import lz4.frame
 import pytest
-from geometry_msgs.msg import Twist
 from processes import Process
 from ros_session import wait_until
 from tcp_peer import LONG_S, Task
-from telemetry_peer import Clock, TelemetryPeer, drone
 
 from drone_bridge.kind import Side
 from drone_bridge.net.wire_log import WireLog, facts_of
@@ -245,15 +243,6 @@ def test_both_sides_of_a_log_play_it_to_each_other_as_it_was(path):
         assert list(compare(script.answers, replay.answers)) == []
 
 
-def test_a_log_whose_layout_was_detected_is_played_like_one_whose_layout_was_given(tmp_path):
-    connection, entries = read(log_of("testbed"))
-    path = tmp_path / "auto.mcap"
-    write_log(path, replace(connection, parameters={"attitude_layout": "auto"}), entries)
-    for side, replay in zip(Side, play_both(path), strict=True):
-        assert script_of(path, side.value).turns == script_of(log_of("testbed"), side.value).turns
-        assert replay.problems == []
-
-
 def test_messages_are_played_at_the_recorded_times(tmp_path):
     connection, entries = read(log_of("robot"))
     start_ns = entries[0].time_ns
@@ -302,52 +291,6 @@ def test_a_bridges_log_is_played_to_the_bridge_again_and_it_answers_the_same(tmp
     assert played.stat().st_size < 5000
     said = [[answer.text for answer in script_of(log, "autopilot").answers] for log in (path, played)]
     assert said[1] == [re.sub(r"crc32 \w+", "pixels not logged", text) for text in said[0]]
-
-
-def test_a_bridges_log_of_telemetry_is_shown_and_both_sides_of_it_are_played(ros, tmp_path, capsys):
-    logs = tmp_path / "wire"
-    commands, forward = ros.publisher(Twist, "cmd_vel", subscribers=0), Twist()
-    forward.linear.x = 0.5
-    with (
-        running_bridge(transport="udp", port=0, wire_log=str(logs), rate=10.0) as (bridge, port),
-        contextlib.closing(TelemetryPeer(port)) as peer,
-    ):
-        clock = Clock()
-
-        def is_commanded():
-            commands.publish(forward)
-            peer.send(drone(timestamp=clock.next()))
-            return any(command["pitch"] for command in peer.commands)
-
-        wait_until(is_commanded, "a command", period_s=0.1)
-        bridge.stop()
-    (path,) = logs.glob("*.mcap")
-    status, lines, _ = wire(capsys, "show", path)
-    assert status == 0
-    assert lines[0].startswith("# telemetry over udp")
-    assert not [line for line in lines if "BREAKS" in line]
-    assert any("drone <- DroneTelemetry" in line and "altitude=5" in line for line in lines)
-    assert any("controller -> DroneCommand" in line and "pitch=0.25" in line for line in lines)
-    _, only, _ = wire(capsys, "show", path, "--only", "DroneCommand")
-    assert 1 < len(only) < len(lines)
-    for side, replay in zip(Side, play_both(path), strict=True):
-        script = script_of(path, side.value)
-        assert replay.problems == []
-        assert list(compare(script.answers, replay.answers)) == []
-    with running_bridge(transport="udp", port=0, wire_log=str(tmp_path / "again")) as (bridge, port):
-        arguments = ("wire", "play", path, "--as", "drone", "--at", port, "--fast", "--patience", "0.1")
-        assert drone_bridge(list(map(str, arguments))) in (0, 1)  # commands come by the clock, not by the document
-        bridge.stop()
-    (played,) = (tmp_path / "again").glob("*.mcap")
-    said = [[entry.data for entry in read(log)[1] if entry.sender is Side.VEHICLE] for log in (path, played)]
-    assert said[0] == said[1]
-
-
-@contextlib.contextmanager
-def running_bridge(**parameters):
-    """A telemetry_bridge that waits for datagrams, and its port."""
-    with Process.node("telemetry_bridge", **parameters) as bridge:
-        yield bridge, int(bridge.wait_for_line(r"Waiting for telemetry on 127\.0\.0\.1:(\d+)")[1])
 
 
 def test_a_driver_played_to_the_robot_emulator_says_what_another_robot_answers(capsys):
@@ -489,20 +432,6 @@ def test_a_capture_of_which_only_the_end_of_a_connection_has_bytes_is_shown(tmp_
     lines = wire(capsys, "show", tmp_path / "robot.pcap")[1]
     assert lines[1].endswith("100 bytes were not captured here.")
     assert lines[2].endswith("3 bytes that can't be decoded")
-
-
-@pytest.mark.parametrize(
-    ("arguments", "sentence"),
-    [
-        (["play", "log", "--as", "driver", "--at", "65537"], "must be at most 65535, not 65537"),
-        (["play", "log", "--as", "driver", "--at", "1", "--patience", "nan"], "not nan"),
-        (["show", "log", "--raw", "--bytes", "-1"], "must not be below 0, not -1"),
-    ],
-)
-def test_numbers_that_mean_nothing_are_refused_with_what_is_allowed(arguments, sentence, capsys):
-    with pytest.raises(SystemExit):
-        wire(capsys, *arguments)
-    assert sentence in capsys.readouterr().err
 
 
 def test_a_testbeds_log_is_decoded_again_after_a_gap(tmp_path, capsys):
