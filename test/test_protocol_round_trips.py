@@ -197,7 +197,6 @@ ROBOT_KNOWN = {
     "left": st.integers(-2048, 2048),
     "right": st.integers(-2048, 2048),
     "is_on": st.booleans(),
-    "has_replacements": st.booleans(),
 }
 TYPES = (robot.SubsystemType.SKID_STEER, robot.SubsystemType.LIGHTS, 7)
 

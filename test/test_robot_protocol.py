@@ -316,13 +316,12 @@ def test_readings_of_an_unknown_type_leave_the_rest_opaque():
 # Strings.
 
 
-def test_invalid_utf_8_is_replaced_and_noted():
+def test_invalid_utf_8_is_replaced():
     data = packet(0x08, text(b"caf\xe9")) + packet(0x06, struct.pack(">H", 1) + text(b"\xff"))
-    assert driver_reads(data) == [LogMessage("caf\ufffd", True), SubsystemBound(1, "\ufffd", True)]
+    assert driver_reads(data) == [LogMessage("caf\ufffd"), SubsystemBound(1, "\ufffd")]
     (info,) = driver_reads(packet(0x02, struct.pack(">HB", 1, 2) + text(b"l\xe4mp") + text("")))
-    assert info.has_replacements
     assert info.subsystems[0].name == "l\ufffdmp"
-    assert robot_reads(packet(0x03, text(b"\x80"))) == [RegisterDriver("\ufffd", True)]
+    assert robot_reads(packet(0x03, text(b"\x80"))) == [RegisterDriver("\ufffd")]
 
 
 @pytest.mark.parametrize("name", ["José", "\U0001f697 Ünal"])

@@ -6,20 +6,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from drone_bridge.net.connector import LinkTimeoutError
-from drone_bridge.robot.bridge.bindings import (
-    BIND_PAUSE_S,
-    QUERY_PERIOD_S,
-    DesiredSubsystems,
-    Obstruction,
-    OtherDrivers,
-)
 from drone_bridge.robot.bridge.session import (
     BACKLOG_S,
+    BIND_PAUSE_S,
     KEEP_ALIVE_PERIOD_S,
     OLDEST_KEEP_ALIVE_S,
+    QUERY_PERIOD_S,
     ROBOTD_PATIENCE_S,
     SAFE_MODE_LASTS_S,
     STOP_REPETITION_S,
+    DesiredSubsystems,
+    Obstruction,
+    OtherDrivers,
     RobotSession,
 )
 from drone_bridge.robot.codec import (
@@ -641,7 +639,7 @@ def test_the_farewell_stops_and_gives_back_everything(bound):
 def test_unreadable_parts_are_reported(scene):
     scene.hear(SubsystemInfo((ARM,), opaque=b"12345", missing=2))
     scene.hear(SensorInfo((Sensor(77, "sonar"),), opaque=b"1", missing=0))
-    scene.hear(LogMessage("caf\ufffd", has_replacements=True))
+    scene.hear(LogMessage("caf\ufffd"))
     scene.hear(UnknownPacket(0x0A, b"123"))
     assert scene.counts() == ["unknown types", "unknown types", "malformed strings", "unknown packets"]
     assert "2 more after it, 5 bytes" in str(scene.log.warnings)

@@ -42,9 +42,9 @@ to 65535 bytes. A string is a length (uint16) and that many bytes, read as UTF-8
 
 import struct
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from enum import Enum, IntEnum
-from typing import Annotated, Any, ClassVar, TypeVar
+from typing import Annotated, Any, ClassVar, TypeVar, get_args
 
 from drone_bridge.wire import layouts
 from drone_bridge.wire.events import NEED_DATA, ConnectionClosed, EventT, LocalProtocolError
@@ -125,37 +125,26 @@ PacketT = TypeVar("PacketT", bound="Packet")
 
 
 class Reader(layouts.Reader):
-    """Reads one packet's payload, and records how strings were decoded."""
+    """Reads one packet's payload."""
 
-    def __init__(self, payload: bytes) -> None:
-        super().__init__(payload)
-        #: Whether a string was no UTF-8, so that U+FFFD stands for the bytes that could not be read.
-        self.has_replacements = False
-        #: Whether each string read so far looks like text, without control characters.
-        self.is_readable = True
+    #: Whether each string read so far looks like text, without control characters.
+    is_readable = True
 
 
 class _String(Text):
-    def __init__(self) -> None:
-        super().__init__("H", errors="strict")
-
     def read(self, reader: layouts.Reader, meaning: str) -> Any:
         assert isinstance(reader, Reader)
-        raw = self.read_bytes(reader, meaning)
-        try:
-            text = raw.decode()
-        except UnicodeDecodeError:
-            text = raw.decode(errors="replace")
-            reader.has_replacements = True
+        text = self.read_bytes(reader, meaning).decode(errors="replace")
         reader.is_readable &= text.isprintable()
         return text
 
 
-String = Annotated[str, _String()]
+#: U+FFFD stands for bytes that are no UTF-8.
+String = Annotated[str, _String("H", errors="strict")]
 
 
 class Packet(Message):
-    """A packet whose `has_replacements`, if it has one, tells whether strings had invalid bytes."""
+    """What has the length of its payload in front."""
 
     __slots__ = ()
 
@@ -165,7 +154,7 @@ class Packet(Message):
         reader = Reader(body)
         packet = cls.read(reader)
         reader.expect_end()
-        return replace(packet, has_replacements=True) if reader.has_replacements else packet  # type: ignore[type-var]
+        return packet
 
 
 # Packets that are no lists.
@@ -218,7 +207,6 @@ class RegisterDriver(Packet):
 
     ID = 0x03
     name: String
-    has_replacements: bool = field(default=False, compare=False)
 
     @classmethod
     def decode(cls, payload: bytes) -> "RegisterDriver":
@@ -310,7 +298,6 @@ class SubsystemBound(Packet):
     ID = 0x06
     id: UInt16
     driver: String  # empty when nobody has
-    has_replacements: bool = field(default=False, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -319,7 +306,6 @@ class LogMessage(Packet):
 
     ID = 0x08
     text: String
-    has_replacements: bool = field(default=False, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -330,7 +316,6 @@ class FirmwareInfo(Packet):
     type: String  # usually robotd or android
     version: String
     protocol_version: UInt16
-    has_replacements: bool = field(default=False, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -469,7 +454,6 @@ class SubsystemInfo(Packet):
     subsystems: tuple[Subsystem, ...]
     opaque: bytes = b""  # from the value of the first subsystem of an unknown type on, which is the last one listed
     missing: int = 0  # how many more subsystems the opaque bytes hold
-    has_replacements: bool = field(default=False, compare=False)
 
     def encode(self) -> bytes:
         """Return the payload. Raises LocalProtocolError."""
@@ -494,9 +478,9 @@ class SubsystemInfo(Packet):
             subsystems.append(Subsystem.read_entry(reader, has_sensors))
             if may_be_opaque and subsystems[-1].type not in _SUBSYSTEM_TYPES:
                 opaque = opaque_rest(reader, missing * _SMALLEST_SUBSYSTEM)
-                return cls(tuple(subsystems), opaque, missing, reader.has_replacements)
+                return cls(tuple(subsystems), opaque, missing)
         reader.expect_end()
-        return cls(tuple(subsystems), has_replacements=reader.has_replacements)
+        return cls(tuple(subsystems))
 
 
 # The list of sensors (0x07), and their readings (0x05).
@@ -552,7 +536,6 @@ class SensorInfo(Packet):
     layout: SensorLayout = SensorLayout.DOCUMENT
     opaque: bytes = b""  # from the value of the first sensor of an unknown type on, which is the last one listed
     missing: int = 0  # how many more sensors the opaque bytes hold
-    has_replacements: bool = field(default=False, compare=False)
 
     def encode(self) -> bytes:
         """Return the payload. Raises LocalProtocolError."""
@@ -611,11 +594,11 @@ class SensorInfo(Packet):
             elif may_be_opaque:
                 sensors.append(Sensor(kind, name))
                 opaque = opaque_rest(reader, missing * _SMALLEST_SENSOR)
-                return cls(tuple(sensors), layout, opaque, missing, reader.has_replacements)
+                return cls(tuple(sensors), layout, opaque, missing)
             else:
                 raise MisfitError(f"the type {kind} of sensor {len(sensors)} is unknown")
         reader.expect_end()
-        return cls(tuple(sensors), layout, has_replacements=reader.has_replacements)
+        return cls(tuple(sensors), layout)
 
     @classmethod
     def _read_robotd(cls, reader: Reader) -> "SensorInfo":
@@ -630,7 +613,7 @@ class SensorInfo(Packet):
             full_voltage_mv = _INT32.read(reader, "full voltage") * _MILLIVOLTS_PER_VOLT if is_battery else None
             sensors.append(Sensor(kind, name, full_voltage_mv=full_voltage_mv))
         reader.expect_end()
-        return cls(tuple(sensors), SensorLayout.ROBOTD_1_2, has_replacements=reader.has_replacements)
+        return cls(tuple(sensors), SensorLayout.ROBOTD_1_2)
 
     @classmethod
     def _read_protocol_1(cls, reader: Reader) -> "SensorInfo":
@@ -639,7 +622,7 @@ class SensorInfo(Packet):
             full_voltage_mv, value = _INT32.read(reader, "full voltage"), _INT32.read(reader, "value")
             sensors.append(Sensor(SensorType.BATTERY, _STRING.read(reader, "name"), value, full_voltage_mv))
         reader.expect_end()
-        return cls(tuple(sensors), SensorLayout.PROTOCOL_1, has_replacements=reader.has_replacements)
+        return cls(tuple(sensors), SensorLayout.PROTOCOL_1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -778,22 +761,9 @@ class _Connection(StreamConnection[EventT]):
         return len(payload).to_bytes(2, "big") + _TYPE.pack(kind, f"type of {name}") + payload
 
 
-def _by_type(*packets: type[Packet]) -> dict[int, type[Packet]]:
-    return {packet.ID: packet for packet in packets}
-
-
-_FROM_DRIVER = _by_type(KeepAlive, QuerySubsystems, RegisterDriver, BindSubsystem, OpaqueUpdate, UnbindSubsystem)
-_FROM_ROBOT = _by_type(
-    KeepAlive,
-    SubsystemInfo,
-    BindFailure,
-    BindSuccess,
-    SensorUpdate,
-    SubsystemBound,
-    SensorInfo,
-    LogMessage,
-    FirmwareInfo,
-)
+# By type; what updates hold depends on their subsystem, and they are read anew when that is known.
+_FROM_DRIVER = {packet.ID: packet for packet in get_args(FromDriver) if hasattr(packet, "ID")}
+_FROM_ROBOT = {packet.ID: packet for packet in get_args(FromRobot) if hasattr(packet, "ID")}
 
 
 #: What a driver can do without: their layouts differ from robot to robot, and their lengths tell where they end.

@@ -5,75 +5,57 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from drone_bridge.kind import ProtocolKind, Recorded, Sent, Side
-from drone_bridge.robot.codec import (
-    BindFailure,
-    BindSubsystem,
-    BindSuccess,
-    FirmwareInfo,
-    KeepAlive,
-    LightUpdate,
-    LogMessage,
-    MotorSensors,
-    QuerySubsystems,
-    RegisterDriver,
-    RobotConnection,
-    Sensor,
-    SensorInfo,
-    SensorReading,
-    SensorType,
-    SensorUpdate,
-    SkidSteerUpdate,
-    Subsystem,
-    SubsystemBound,
-    SubsystemInfo,
-    SubsystemType,
-    UnbindSubsystem,
-    UnknownPacket,
-)
+from drone_bridge.robot import codec
 
 
-def robot_connection() -> RobotConnection:
+def robot_connection() -> codec.RobotConnection:
     """Return the robot's side, which has to know the types of its subsystems."""
-    return RobotConnection((SubsystemType.SKID_STEER, SubsystemType.LIGHTS))
+    return codec.RobotConnection((codec.SubsystemType.SKID_STEER, codec.SubsystemType.LIGHTS))
 
 
 def conversation() -> tuple[Sent, ...]:
     """Return a driver's visit: it asks what there is, binds the tracks, drives, and gives them back."""
-    sensors = SensorInfo(
+    sensors = codec.SensorInfo(
         (
-            Sensor(SensorType.BATTERY, "pack", 11_400, 12_600),
-            Sensor(SensorType.THERMOMETER, "left motor", 2550),
-            Sensor(SensorType.AMMETER, "left current", 800),
+            codec.Sensor(codec.SensorType.BATTERY, "pack", 11_400, 12_600),
+            codec.Sensor(codec.SensorType.THERMOMETER, "left motor", 2550),
+            codec.Sensor(codec.SensorType.AMMETER, "left current", 800),
         )
     )
-    subsystems = SubsystemInfo(
+    subsystems = codec.SubsystemInfo(
         (
-            Subsystem(SubsystemType.SKID_STEER, "tracks", "", MotorSensors(0, 1, 2, 3), MotorSensors(0, 1, 2, 3)),
-            Subsystem(SubsystemType.LIGHTS, "headlight", "somebody"),
+            codec.Subsystem(
+                codec.SubsystemType.SKID_STEER,
+                "tracks",
+                "",
+                codec.MotorSensors(0, 1, 2, 3),
+                codec.MotorSensors(0, 1, 2, 3),
+            ),
+            codec.Subsystem(codec.SubsystemType.LIGHTS, "headlight", "somebody"),
         )
     )
     driver, robot = Side.OPERATOR, Side.VEHICLE
     visit: tuple[tuple[Side, object], ...] = (
-        (driver, KeepAlive(1_700_000_000_000)),
-        (robot, KeepAlive(1_700_000_000_000)),
-        (driver, QuerySubsystems()),
+        (driver, codec.KeepAlive(1_700_000_000_000)),
+        (robot, codec.KeepAlive(1_700_000_000_000)),
+        (driver, codec.QuerySubsystems()),
         (robot, sensors),
         (robot, subsystems),
-        (robot, FirmwareInfo("robotd", "1.2", 2)),
-        (driver, RegisterDriver("caf\u00e9")),
-        (driver, BindSubsystem(0)),
-        (robot, SubsystemBound(0, "caf\u00e9")),
-        (robot, LogMessage("caf\u00e9 has bound tracks")),
-        (robot, BindSuccess(0)),
-        (driver, BindSubsystem(1)),
-        (robot, BindFailure(1)),
-        (driver, SkidSteerUpdate(0, 2048, -2048)),
-        (driver, LightUpdate(1, True)),
-        (driver, UnknownPacket(0x42, b"later")),
-        (robot, SensorUpdate((SensorReading(0, 11_300), SensorReading(1, 2600)))),
-        (robot, UnknownPacket(0x42, b"later")),
-        (driver, UnbindSubsystem(0)),
-        (robot, SubsystemBound(0, "")),
+        (robot, codec.FirmwareInfo("robotd", "1.2", 2)),
+        (driver, codec.RegisterDriver("caf\u00e9")),
+        (driver, codec.BindSubsystem(0)),
+        (robot, codec.SubsystemBound(0, "caf\u00e9")),
+        (robot, codec.LogMessage("caf\u00e9 has bound tracks")),
+        (robot, codec.BindSuccess(0)),
+        (driver, codec.BindSubsystem(1)),
+        (robot, codec.BindFailure(1)),
+        (driver, codec.SkidSteerUpdate(0, 2048, -2048)),
+        (driver, codec.LightUpdate(1, True)),
+        (driver, codec.UnknownPacket(0x42, b"later")),
+        (robot, codec.SensorUpdate((codec.SensorReading(0, 11_300), codec.SensorReading(1, 2600)))),
+        (robot, codec.UnknownPacket(0x42, b"later")),
+        (driver, codec.UnbindSubsystem(0)),
+        (robot, codec.SubsystemBound(0, "")),
     )
     return tuple(Sent(side, packet) for side, packet in visit)
 
@@ -85,7 +67,7 @@ def commands() -> Callable[[bytes], Iterator[bool]]:
     def read(data: bytes) -> Iterator[bool]:
         connection.receive_data(data)
         for packet in connection.events():
-            if isinstance(packet, SkidSteerUpdate):
+            if isinstance(packet, codec.SkidSteerUpdate):
                 yield packet.left == packet.right == 0
 
     return read
@@ -96,13 +78,13 @@ class RecordedRobot(Recorded):
 
     def __init__(self, kind: ProtocolKind, parameters: Mapping[str, Any]) -> None:
         super().__init__(kind, parameters)
-        self.readers[Side.OPERATOR] = RobotConnection([])
+        self.readers[Side.OPERATOR] = codec.RobotConnection([])
 
     def answer_to(self, question: Any) -> Callable[[Any], bool] | None:
         for asked, answers in (
-            (KeepAlive, KeepAlive),
-            (QuerySubsystems, FirmwareInfo),
-            (BindSubsystem, BindSuccess | BindFailure),
+            (codec.KeepAlive, codec.KeepAlive),
+            (codec.QuerySubsystems, codec.FirmwareInfo),
+            (codec.BindSubsystem, codec.BindSuccess | codec.BindFailure),
         ):
             if isinstance(question, asked):
                 return lambda event, answers=answers: isinstance(event, answers)  # type: ignore[misc]

@@ -14,38 +14,7 @@ from datetime import datetime
 from enum import Enum
 from typing import ClassVar, NamedTuple, Protocol
 
-from drone_bridge.robot.codec import (
-    FULL_SPEED,
-    NEED_DATA,
-    PROTOCOL_VERSION,
-    BindFailure,
-    BindSubsystem,
-    BindSuccess,
-    ConnectionClosed,
-    FirmwareInfo,
-    FromDriver,
-    FromRobot,
-    KeepAlive,
-    LightUpdate,
-    LogMessage,
-    MotorSensors,
-    OpaqueUpdate,
-    QuerySubsystems,
-    RegisterDriver,
-    RobotConnection,
-    Sensor,
-    SensorInfo,
-    SensorLayout,
-    SensorReading,
-    SensorType,
-    SensorUpdate,
-    SkidSteerUpdate,
-    Subsystem,
-    SubsystemBound,
-    SubsystemInfo,
-    SubsystemType,
-    UnbindSubsystem,
-)
+from drone_bridge.robot import codec
 from drone_bridge.wire.events import LocalProtocolError
 from drone_bridge.wire.layouts import printable
 
@@ -57,9 +26,9 @@ HEADLIGHT = "headlight"
 class DrivenSubsystem:
     """Something that one driver at a time can bind. Its id is its index among the vehicle's subsystems."""
 
-    type: SubsystemType
+    type: codec.SubsystemType
     name: str
-    motors: tuple[MotorSensors, MotorSensors] | None = None  # left and right, of a skid steer
+    motors: tuple[codec.MotorSensors, codec.MotorSensors] | None = None  # left and right, of a skid steer
     is_available: bool = True  # False: binds are refused
     other_driver: str = ""  # the name of a driver elsewhere that holds it
 
@@ -80,13 +49,13 @@ class RobotVehicle(Protocol):
     def light(self, number: int, is_on: bool) -> None:
         """Switch a light."""
 
-    def sensors(self) -> Sequence[Sensor]:
+    def sensors(self) -> Sequence[codec.Sensor]:
         """Return every sensor with its current value, None if unknown."""
 
 
 def clamped(speed: int) -> int:
     """Return a speed limited to the valid range, which drivers may exceed."""
-    return max(-FULL_SPEED, min(FULL_SPEED, speed))
+    return max(-codec.FULL_SPEED, min(codec.FULL_SPEED, speed))
 
 
 # The connected drivers.
@@ -143,7 +112,7 @@ class Driver:
     """A connected client."""
 
     peer: str
-    send: Callable[[FromRobot], None]
+    send: Callable[[codec.FromRobot], None]
     close: Callable[[], None]
     last_heard_s: float  # by a monotonic clock
     name: str | None = None  # None before it has registered
@@ -180,7 +149,9 @@ class Control:
 
     vehicle: RobotVehicle
     report: Callable[[str], None]  # logs a sentence
-    firmware: FirmwareInfo = field(default_factory=lambda: FirmwareInfo("drone_bridge", "1", PROTOCOL_VERSION))
+    firmware: codec.FirmwareInfo = field(
+        default_factory=lambda: codec.FirmwareInfo("drone_bridge", "1", codec.PROTOCOL_VERSION)
+    )
     is_settling: Callable[[], bool] = lambda: False  # whether this process has just stood still
     drivers: list[Driver] = field(default_factory=list)
     _owners: dict[int, Driver] = field(default_factory=dict)  # by subsystem
@@ -192,23 +163,23 @@ class Control:
         """Add a driver, which is sent nothing until it asks."""
         self.drivers.append(driver)
 
-    def handle(self, driver: Driver, packet: FromDriver, now: Instant) -> None:
+    def handle(self, driver: Driver, packet: codec.FromDriver, now: Instant) -> None:
         """Handle a packet; updates of subsystems that the driver has not bound are ignored. Raises HangUpError."""
         driver.last_heard_s = now.steady_s
-        if isinstance(packet, KeepAlive):
+        if isinstance(packet, codec.KeepAlive):
             driver.has_backlog = driver.backlog.is_late(packet.time_ms, now.steady_s) and driver.is_halted
             self._keep_alive(driver, packet, now)
             self._catch_up(driver)
-        elif isinstance(packet, QuerySubsystems):
+        elif isinstance(packet, codec.QuerySubsystems):
             self._query(driver)
-        elif isinstance(packet, RegisterDriver):
+        elif isinstance(packet, codec.RegisterDriver):
             driver.name = packet.name[:LONGEST_NAME]
             self.report(f"{driver.peer} is {driver}")
-        elif isinstance(packet, BindSubsystem):
+        elif isinstance(packet, codec.BindSubsystem):
             self._bind(driver, packet.id, now)
-        elif isinstance(packet, UnbindSubsystem):
+        elif isinstance(packet, codec.UnbindSubsystem):
             self._unbind(driver, packet.id, now)
-        elif isinstance(packet, (SkidSteerUpdate, LightUpdate, OpaqueUpdate)):
+        elif isinstance(packet, (codec.SkidSteerUpdate, codec.LightUpdate, codec.OpaqueUpdate)):
             self._update(driver, packet)
 
     def leave(self, driver: Driver, now: Instant) -> None:
@@ -270,7 +241,7 @@ class Control:
         """The drivers by the subsystems they hold."""
         return dict(self._owners)
 
-    def _keep_alive(self, driver: Driver, packet: KeepAlive, now: Instant) -> None:
+    def _keep_alive(self, driver: Driver, packet: codec.KeepAlive, now: Instant) -> None:
         del now  # the document gives keep-alives no age
         driver.send(packet)
 
@@ -280,13 +251,13 @@ class Control:
 
     def _bind(self, driver: Driver, number: int, now: Instant) -> None:
         if driver.name is None or not self._is_free(number, driver):
-            driver.send(BindFailure(number))
+            driver.send(codec.BindFailure(number))
             return
         if number not in self._owners:
             self._owners[number] = driver
-            self._broadcast(SubsystemBound(number, driver.name))
+            self._broadcast(codec.SubsystemBound(number, driver.name))
             self.log(f"[{driver}] bound subsystem {number}", now)
-        driver.send(BindSuccess(number))
+        driver.send(codec.BindSuccess(number))
 
     def _unbind(self, driver: Driver, number: int, now: Instant) -> None:
         if self._owners.get(number) is driver:
@@ -294,10 +265,10 @@ class Control:
                 self._stop(number, f"{driver} has unbound them")
             self._release(number, driver, now)
 
-    def _update(self, driver: Driver, packet: SkidSteerUpdate | LightUpdate | OpaqueUpdate) -> None:
-        if self._owners.get(packet.id) is not driver or isinstance(packet, OpaqueUpdate):
+    def _update(self, driver: Driver, packet: codec.SkidSteerUpdate | codec.LightUpdate | codec.OpaqueUpdate) -> None:
+        if self._owners.get(packet.id) is not driver or isinstance(packet, codec.OpaqueUpdate):
             return
-        if isinstance(packet, LightUpdate):
+        if isinstance(packet, codec.LightUpdate):
             self.vehicle.light(packet.id, packet.is_on)
         elif driver.has_backlog or self.is_settling():
             driver.waiting[packet.id] = packet.left, packet.right
@@ -320,7 +291,7 @@ class Control:
 
     def _release(self, number: int, driver: Driver, now: Instant) -> None:
         del self._owners[number]
-        self._broadcast(SubsystemBound(number, ""))
+        self._broadcast(codec.SubsystemBound(number, ""))
         self.log(f"[{driver}] unbound subsystem {number}", now)
 
     def _is_free(self, number: int, driver: Driver) -> bool:
@@ -333,7 +304,7 @@ class Control:
         return sorted(number for number, owner in self._owners.items() if owner is driver)
 
     def _is_skid_steer(self, number: int) -> bool:
-        return self.vehicle.subsystems[number].type == SubsystemType.SKID_STEER
+        return self.vehicle.subsystems[number].type == codec.SubsystemType.SKID_STEER
 
     def _stop(self, number: int, reason: str) -> None:
         self.vehicle.stop(number)
@@ -345,14 +316,14 @@ class Control:
 
     # Packets to drivers.
 
-    def send_readings(self, readings: Sequence[SensorReading]) -> None:
+    def send_readings(self, readings: Sequence[codec.SensorReading]) -> None:
         """Send new values to every driver. If a sensor was listed without a value, the list is sent again first."""
         if not self.sends_readings or not readings:
             return
         if any(reading.sensor in self._nulls for reading in readings):
             self._nulls.clear()
             self._broadcast(self._sensor_info())
-        self._broadcast(SensorUpdate(tuple(readings)))
+        self._broadcast(codec.SensorUpdate(tuple(readings)))
 
     def log(self, text: str, now: Instant) -> None:
         """Log a line locally, and to every driver with the time in robotd's format."""
@@ -362,16 +333,16 @@ class Control:
 
     def send_log(self, line: str) -> None:
         """Send a log line to every driver."""
-        self._broadcast(LogMessage(line))
+        self._broadcast(codec.LogMessage(line))
 
-    def _broadcast(self, packet: FromRobot) -> None:
+    def _broadcast(self, packet: codec.FromRobot) -> None:
         for driver in tuple(self.drivers):
             driver.send(packet)
 
-    def _subsystem_info(self) -> SubsystemInfo:
-        return SubsystemInfo(
+    def _subsystem_info(self) -> codec.SubsystemInfo:
+        return codec.SubsystemInfo(
             tuple(
-                Subsystem(subsystem.type, subsystem.name, self._holder_name(number), *(subsystem.motors or ()))
+                codec.Subsystem(subsystem.type, subsystem.name, self._holder_name(number), *(subsystem.motors or ()))
                 for number, subsystem in enumerate(self.vehicle.subsystems)
             )
         )
@@ -380,12 +351,12 @@ class Control:
         owner = self._owners.get(number)
         return (owner and owner.name) or self.vehicle.subsystems[number].other_driver
 
-    def _sensor_info(self) -> SensorInfo:
+    def _sensor_info(self) -> codec.SensorInfo:
         """Return the list, in which a sensor without a value is null."""
         sensors = tuple(self.vehicle.sensors())
-        listed = tuple(s if s.value is not None else Sensor(SensorType.NULL, s.name) for s in sensors)
+        listed = tuple(s if s.value is not None else codec.Sensor(codec.SensorType.NULL, s.name) for s in sensors)
         self._nulls |= {number for number, sensor in enumerate(sensors) if sensor is not listed[number]}
-        return SensorInfo(listed)
+        return codec.SensorInfo(listed)
 
 
 # One driver's connection to a robot: bytes in, bytes out.
@@ -402,7 +373,7 @@ class RobotConversation:
         close: Callable[[], None],
         clock: Callable[[], Instant],
         *,
-        is_suppressed: Callable[[FromRobot], bool] = lambda packet: False,
+        is_suppressed: Callable[[codec.FromRobot], bool] = lambda packet: False,
         reads_one_packet: bool = False,
     ) -> None:
         """Join.
@@ -423,7 +394,7 @@ class RobotConversation:
         self._reads_one_packet = reads_one_packet
         self._has_read = False
         self._received = clock()
-        self._connection = RobotConnection([subsystem.type for subsystem in control.vehicle.subsystems])
+        self._connection = codec.RobotConnection([subsystem.type for subsystem in control.vehicle.subsystems])
         self.driver = Driver(peer, self._send_packet, close, self._received.steady_s)
         control.join(self.driver)
 
@@ -442,7 +413,7 @@ class RobotConversation:
             return False
         self._has_read = False
         event = self._connection.next_event()
-        if event is NEED_DATA or isinstance(event, ConnectionClosed):
+        if event is codec.NEED_DATA or isinstance(event, codec.ConnectionClosed):
             return False
         self._control.handle(self.driver, event, self._received)
         return True
@@ -460,7 +431,7 @@ class RobotConversation:
         self._control.leave(self.driver, self._clock())
         self._control.report(f"{self.driver} is gone: {self.driver.drop_reason or reason}")
 
-    def _send_packet(self, packet: FromRobot) -> None:
+    def _send_packet(self, packet: codec.FromRobot) -> None:
         if not self.driver.drop_reason and not self._is_suppressed(packet):
             try:
                 data = self._connection.send(packet)
@@ -494,7 +465,9 @@ class RobotdControl(Control):
 
     sends_readings: ClassVar[bool] = False
 
-    firmware: FirmwareInfo = field(default_factory=lambda: FirmwareInfo("robotd", "1.2", PROTOCOL_VERSION))
+    firmware: codec.FirmwareInfo = field(
+        default_factory=lambda: codec.FirmwareInfo("robotd", "1.2", codec.PROTOCOL_VERSION)
+    )
 
     def leave(self, driver: Driver, now: Instant) -> None:
         """Stop the motors of a driver whose connection has ended, and release what it holds."""
@@ -505,7 +478,7 @@ class RobotdControl(Control):
                 self._stop(number, f"{driver} has vanished")
             del self._owners[number]
 
-    def _keep_alive(self, driver: Driver, packet: KeepAlive, now: Instant) -> None:
+    def _keep_alive(self, driver: Driver, packet: codec.KeepAlive, now: Instant) -> None:
         age_s = (now.wall_ms - packet.time_ms) / 1000
         if age_s > OLDEST_KEEP_ALIVE_S:
             for number in self._driven_by(driver):
@@ -519,17 +492,17 @@ class RobotdControl(Control):
     def _bind(self, driver: Driver, number: int, now: Instant) -> None:
         self._require_subsystem(number)
         if number in self._owners or not self.vehicle.subsystems[number].is_available:
-            driver.send(BindFailure(number))
+            driver.send(codec.BindFailure(number))
             return
         if driver.name is None:
             raise HangUpError("it binds without having registered")
         self._owners[number] = driver
-        self._broadcast(SubsystemBound(number, driver.name))
+        self._broadcast(codec.SubsystemBound(number, driver.name))
         self._grant(driver, number, now)
 
     def _grant(self, driver: Driver, number: int, now: Instant) -> None:
         self.log(f"[{driver}] bound subsystem {number}", now)
-        driver.send(BindSuccess(number))
+        driver.send(codec.BindSuccess(number))
 
     def _unbind(self, driver: Driver, number: int, now: Instant) -> None:
         self._require_subsystem(number)
@@ -547,7 +520,7 @@ class RobotdControl(Control):
         del now
         self._release_silently(number, driver)
 
-    def _update(self, driver: Driver, packet: SkidSteerUpdate | LightUpdate | OpaqueUpdate) -> None:
+    def _update(self, driver: Driver, packet: codec.SkidSteerUpdate | codec.LightUpdate | codec.OpaqueUpdate) -> None:
         self._require_subsystem(packet.id)
         Control._update(self, driver, packet)
 
@@ -555,17 +528,11 @@ class RobotdControl(Control):
         if number >= len(self.vehicle.subsystems):
             raise HangUpError(f"there is no subsystem {number}")
 
-    def _sensor_info(self) -> SensorInfo:
-        sensors = tuple(
-            replace(
-                sensor,
-                value=None,
-                full_voltage_mv=_whole_volts(sensor.full_voltage_mv) if sensor.type == SensorType.BATTERY else None,
-            )
-            for sensor in self.vehicle.sensors()
-        )
+    def _sensor_info(self) -> codec.SensorInfo:
+        listed = self.vehicle.sensors()
+        sensors = tuple(replace(each, value=None, full_voltage_mv=_whole_volts(each)) for each in listed)
         # Nothing on the wire tells the layout of an empty list, so it is that of the document.
-        return SensorInfo(sensors, SensorLayout.ROBOTD_1_2 if sensors else SensorLayout.DOCUMENT)
+        return codec.SensorInfo(sensors, codec.SensorLayout.ROBOTD_1_2 if sensors else codec.SensorLayout.DOCUMENT)
 
 
 @dataclass(slots=True)
@@ -580,7 +547,7 @@ class FaultyRobotdControl(RobotdControl):
     _granted: dict[Driver, set[int]] = field(default_factory=dict)  # what each driver has ever been granted
     _desynchronized: set[Driver] = field(default_factory=set)
 
-    def handle(self, driver: Driver, packet: FromDriver, now: Instant) -> None:
+    def handle(self, driver: Driver, packet: codec.FromDriver, now: Instant) -> None:
         """Handle a packet. Raises HangUpError."""
         if driver in self._desynchronized:
             driver.last_heard_s = now.steady_s
@@ -616,7 +583,7 @@ class FaultyRobotdControl(RobotdControl):
     def _bind(self, driver: Driver, number: int, now: Instant) -> None:
         self._require_subsystem(number)
         if number in self._owners:
-            driver.send(BindFailure(number))
+            driver.send(codec.BindFailure(number))
             return
         self._owners[number] = driver
         if driver.name is None:
@@ -624,7 +591,7 @@ class FaultyRobotdControl(RobotdControl):
         for other in tuple(self.drivers):  # in order of connection
             if self._first_gone is not None and other.order > self._first_gone:
                 break
-            other.send(SubsystemBound(number, driver.name))
+            other.send(codec.SubsystemBound(number, driver.name))
         if self._first_gone is not None:
             self.log(f"[{driver}] #<IOError: closed stream>", now)
             raise HangUpError("it binds after another driver has gone")
@@ -636,7 +603,7 @@ class FaultyRobotdControl(RobotdControl):
         if self._owners.get(number) is driver:
             self._release(number, driver, now)
 
-    def _update(self, driver: Driver, packet: SkidSteerUpdate | LightUpdate | OpaqueUpdate) -> None:
+    def _update(self, driver: Driver, packet: codec.SkidSteerUpdate | codec.LightUpdate | codec.OpaqueUpdate) -> None:
         self._require_subsystem(packet.id)
         if self._owners.get(packet.id) is driver:
             Control._update(self, driver, packet)
@@ -646,8 +613,11 @@ class FaultyRobotdControl(RobotdControl):
             self.report(f"{driver} updates what it has not bound: its bytes can't be read any further")
 
 
-def _whole_volts(millivolts: int | None) -> int:
-    return _MILLIVOLTS_PER_VOLT * round((millivolts or 0) / _MILLIVOLTS_PER_VOLT)
+def _whole_volts(sensor: codec.Sensor) -> int | None:
+    """Return the full voltage of a battery in mV, rounded; None of any other sensor."""
+    if sensor.type != codec.SensorType.BATTERY:
+        return None
+    return _MILLIVOLTS_PER_VOLT * round((sensor.full_voltage_mv or 0) / _MILLIVOLTS_PER_VOLT)
 
 
 # Protocol 1, as the LEGO NXT adapters speak it and robotd did before 2017.
@@ -664,11 +634,11 @@ class Protocol1Control(Control):
 
     _told: tuple[object, ...] | None = None  # what the lists contained that were sent last
 
-    def handle(self, driver: Driver, packet: FromDriver, now: Instant) -> None:
+    def handle(self, driver: Driver, packet: codec.FromDriver, now: Instant) -> None:
         """Handle a packet. Raises HangUpError."""
         Control.handle(self, driver, packet, now)
-        if isinstance(packet, RegisterDriver):
-            driver.send(LogMessage(f"Hello, {driver.name}"))
+        if isinstance(packet, codec.RegisterDriver):
+            driver.send(codec.LogMessage(f"Hello, {driver.name}"))
 
     def _query(self, driver: Driver) -> None:
         if self._told is None:
@@ -678,17 +648,17 @@ class Protocol1Control(Control):
 
     def _bind(self, driver: Driver, number: int, now: Instant) -> None:
         if driver.name is None or not self._is_free(number, driver):
-            driver.send(BindFailure(number))
+            driver.send(codec.BindFailure(number))
             return
         self._owners[number] = driver
-        driver.send(BindSuccess(number))
+        driver.send(codec.BindSuccess(number))
         self.log(f"{driver} attempted to bind {self.vehicle.subsystems[number].name}", now)
 
     def _release(self, number: int, driver: Driver, now: Instant) -> None:
         del self._owners[number]
         self.report(f"{driver} has unbound subsystem {number}")
 
-    def send_readings(self, readings: Sequence[SensorReading] = ()) -> None:
+    def send_readings(self, readings: Sequence[codec.SensorReading] = ()) -> None:
         """Send the values of all batteries: nothing but their order tells whose they are."""
         del readings
         if self._told not in (None, contents := self._contents()):
@@ -696,8 +666,8 @@ class Protocol1Control(Control):
             for driver in tuple(self.drivers):
                 self._query(driver)
         if batteries := self._batteries():
-            values = [SensorReading(number, battery.value or 0) for number, battery in enumerate(batteries)]
-            self._broadcast(SensorUpdate(tuple(values), has_ids=False))
+            values = [codec.SensorReading(number, battery.value or 0) for number, battery in enumerate(batteries)]
+            self._broadcast(codec.SensorUpdate(tuple(values), has_ids=False))
 
     def log(self, text: str, now: Instant) -> None:
         """Log a line locally, and to every driver without the time."""
@@ -710,19 +680,19 @@ class Protocol1Control(Control):
         batteries = [(battery.name, battery.full_voltage_mv) for battery in self._batteries()]
         return batteries, [(subsystem.type, subsystem.name) for subsystem in self.vehicle.subsystems]
 
-    def _batteries(self) -> list[Sensor]:
+    def _batteries(self) -> list[codec.Sensor]:
         """Return those whose voltage is known: the layout has nothing that stands for an unknown one."""
-        return [s for s in self.vehicle.sensors() if s.type == SensorType.BATTERY and s.value is not None]
+        return [s for s in self.vehicle.sensors() if s.type == codec.SensorType.BATTERY and s.value is not None]
 
-    def _subsystem_info(self) -> SubsystemInfo:
-        return SubsystemInfo(
+    def _subsystem_info(self) -> codec.SubsystemInfo:
+        return codec.SubsystemInfo(
             tuple(
-                Subsystem(subsystem.type, subsystem.name, self._holder_name(number))
+                codec.Subsystem(subsystem.type, subsystem.name, self._holder_name(number))
                 for number, subsystem in enumerate(self.vehicle.subsystems)
             )
         )
 
-    def _sensor_info(self) -> SensorInfo:
+    def _sensor_info(self) -> codec.SensorInfo:
         batteries = tuple(self._batteries())
         # Nothing on the wire tells the layout of an empty list, so it is that of the document.
-        return SensorInfo(batteries, SensorLayout.PROTOCOL_1 if batteries else SensorLayout.DOCUMENT)
+        return codec.SensorInfo(batteries, codec.SensorLayout.PROTOCOL_1 if batteries else codec.SensorLayout.DOCUMENT)

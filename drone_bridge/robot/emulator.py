@@ -32,21 +32,7 @@ from drone_bridge.programs.options import (
     probability,
 )
 from drone_bridge.programs.program import TrajectoryFile, cancelled_or_after, run_program, say
-from drone_bridge.robot.codec import (
-    DISCOVERY_GROUP,
-    DISCOVERY_PORT,
-    FULL_SPEED,
-    PROTOCOL_VERSION,
-    TCP_PORT,
-    FirmwareInfo,
-    FromRobot,
-    KeepAlive,
-    MotorSensors,
-    Sensor,
-    SensorReading,
-    SensorType,
-    SubsystemType,
-)
+from drone_bridge.robot import codec
 from drone_bridge.robot.device import (
     HEADLIGHT,
     MAX_DRIVERS,
@@ -99,7 +85,7 @@ class Motor:
 
     def advance(self, step_s: float, other_speed: float) -> None:
         """Advance in time. `other_speed` is the other motor's."""
-        target = self.setting / FULL_SPEED
+        target = self.setting / codec.FULL_SPEED
         missing = abs(target - self.speed)
         skidding = abs(self.speed - other_speed) / 2
         self.current = (
@@ -149,7 +135,7 @@ class TrackedRobot:
     def drive(self, left: int, right: int) -> None:
         """Set both motors, clamped to full speed."""
         self.left.setting, self.right.setting = (
-            max(-FULL_SPEED, min(FULL_SPEED, setting)) for setting in (left, right)
+            max(-codec.FULL_SPEED, min(codec.FULL_SPEED, setting)) for setting in (left, right)
         )
 
     def stop(self) -> None:
@@ -175,11 +161,11 @@ class TrackedRobot:
 # The simulated robot as drivers see it: tracks, a headlight, and motor sensors.
 
 
-_MOTORS = (MotorSensors(0, 1, 2, 3), MotorSensors(0, 4, 5, 6))  # left, right; they share the battery
+_MOTORS = (codec.MotorSensors(0, 1, 2, 3), codec.MotorSensors(0, 4, 5, 6))  # left, right; they share the battery
 #: What it can have, by name.
 SUBSYSTEMS = {
-    TRACKS: DrivenSubsystem(SubsystemType.SKID_STEER, TRACKS, _MOTORS),
-    HEADLIGHT: DrivenSubsystem(SubsystemType.LIGHTS, HEADLIGHT),
+    TRACKS: DrivenSubsystem(codec.SubsystemType.SKID_STEER, TRACKS, _MOTORS),
+    HEADLIGHT: DrivenSubsystem(codec.SubsystemType.LIGHTS, HEADLIGHT),
 }
 
 
@@ -230,23 +216,23 @@ class SimulatedRobot:
         self.physics.is_light_on = is_on
         say(f"light {'on' if is_on else 'off'}")
 
-    def sensors(self) -> list[Sensor]:
+    def sensors(self) -> list[codec.Sensor]:
         if not self._has_appeared:
             return []
         full_voltage_mv = round(1000 * self.physics.chassis.full_voltage)
-        battery = Sensor(SensorType.BATTERY, "battery", round(1000 * self.physics.voltage), full_voltage_mv)
+        battery = codec.Sensor(codec.SensorType.BATTERY, "battery", round(1000 * self.physics.voltage), full_voltage_mv)
         sides = (("left", self.physics.left), ("right", self.physics.right))
         return [battery, *(sensor for side, motor in sides for sensor in _motor_sensors(side, motor))]
 
-    def readings(self) -> list[SensorReading]:
+    def readings(self) -> list[codec.SensorReading]:
         """Return the current values of all sensors."""
-        return [SensorReading(number, sensor.value or 0) for number, sensor in enumerate(self.sensors())]
+        return [codec.SensorReading(number, sensor.value or 0) for number, sensor in enumerate(self.sensors())]
 
 
-def _motor_sensors(side: str, motor: Motor) -> Iterable[Sensor]:
-    yield Sensor(SensorType.THERMOMETER, f"{side} motor", round(100 * motor.temperature))
-    yield Sensor(SensorType.AMMETER, f"{side} motor", round(1000 * motor.current))
-    yield Sensor(SensorType.MOTOR_PWM, f"{side} motor", motor.setting)
+def _motor_sensors(side: str, motor: Motor) -> Iterable[codec.Sensor]:
+    yield codec.Sensor(codec.SensorType.THERMOMETER, f"{side} motor", round(100 * motor.temperature))
+    yield codec.Sensor(codec.SensorType.AMMETER, f"{side} motor", round(1000 * motor.current))
+    yield codec.Sensor(codec.SensorType.MOTOR_PWM, f"{side} motor", motor.setting)
 
 
 # Serves drivers over TCP and advances the simulation.
@@ -356,11 +342,11 @@ class _FaultPlan:
         self._keep_alives = 0
         self._is_silent = False
 
-    def takes_over(self, packet: FromRobot) -> bool:
+    def takes_over(self, packet: codec.FromRobot) -> bool:
         """Return whether the packet must be suppressed."""
         if self._fault is None or self._is_silent:
             return self._is_silent
-        self._keep_alives += isinstance(packet, KeepAlive)
+        self._keep_alives += isinstance(packet, codec.KeepAlive)
         if self._keep_alives <= self._fault.at:
             return False
         kind, self._fault = self._fault.kind, None
@@ -397,7 +383,7 @@ async def _serve(options: argparse.Namespace, cancellation: Cancellation, trajec
     elif options.dialect is Dialect.PROTOCOL_1:
         control = Protocol1Control(robot, say)
     else:
-        control = Control(robot, say, FirmwareInfo("emulator", "1", PROTOCOL_VERSION))
+        control = Control(robot, say, codec.FirmwareInfo("emulator", "1", codec.PROTOCOL_VERSION))
     silence_s = options.silence_timeout or math.inf
     server = RobotEmulator(
         robot,
@@ -454,7 +440,7 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     """Read the command line. Exits with a message when it is wrong."""
     parser = ProgramParser("emulate", "robot", "A simulated tracked robot, in real time.", "after --duration")
     link = parser.add_argument_group("link")
-    add_address(link, TCP_PORT)
+    add_address(link, codec.TCP_PORT)
     add_choice(link, "--dialect", Dialect.DOCUMENT, "variant of the protocol")
     link.add_argument(
         "--silence-timeout",
@@ -477,9 +463,9 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     discovery = parser.add_argument_group("discovery")
     discovery.add_argument("--name", default=socket.gethostname(), help="of the robot (%(default)s)")
     discovery.add_argument("--no-discovery", action="store_true", help="do not answer")
-    discovery.add_argument("--discovery-address", default=DISCOVERY_GROUP, help="the group (%(default)s)")
+    discovery.add_argument("--discovery-address", default=codec.DISCOVERY_GROUP, help="the group (%(default)s)")
     discovery.add_argument(
-        "--discovery-port", type=port, default=DISCOVERY_PORT, help="0 takes a free one (%(default)s)"
+        "--discovery-port", type=port, default=codec.DISCOVERY_PORT, help="0 takes a free one (%(default)s)"
     )
     discovery.add_argument(
         "--discovery-interface", default="127.0.0.1", help="its address; 0.0.0.0 for all (%(default)s)"

@@ -21,35 +21,7 @@ from drone_bridge.programs.operator_options import OperatorParser
 from drone_bridge.programs.options import port, positive
 from drone_bridge.programs.plan import REST, Leg, Plan
 from drone_bridge.programs.program import run_program, say, say_retry
-from drone_bridge.robot.codec import (
-    DISCOVERY_GROUP,
-    DISCOVERY_PORT,
-    FULL_SPEED,
-    HEADER_BYTES,
-    NEED_DATA,
-    TCP_PORT,
-    BindFailure,
-    BindSubsystem,
-    BindSuccess,
-    ConnectionClosed,
-    DriverConnection,
-    FirmwareInfo,
-    FromDriver,
-    FromRobot,
-    KeepAlive,
-    LogMessage,
-    QuerySubsystems,
-    RegisterDriver,
-    SensorInfo,
-    SensorType,
-    SensorUpdate,
-    SkidSteerUpdate,
-    SubsystemBound,
-    SubsystemInfo,
-    SubsystemType,
-    UnbindSubsystem,
-    in_pieces,
-)
+from drone_bridge.robot import codec
 from drone_bridge.robot.discovery import DiscoveryConnector, DiscoveryRoute
 from drone_bridge.wire.layouts import printable
 
@@ -62,10 +34,10 @@ ENDED_BY_ROBOT = 1  # the exit code
 _RECEIVE_BYTES = 4096
 #: Unit and what one of it is on the wire, by type of sensor.
 _UNITS = {
-    SensorType.BATTERY: ("V", 1000),
-    SensorType.THERMOMETER: ("degrees C", 100),
-    SensorType.AMMETER: ("A", 1000),
-    SensorType.MOTOR_PWM: ("of full speed", FULL_SPEED),
+    codec.SensorType.BATTERY: ("V", 1000),
+    codec.SensorType.THERMOMETER: ("degrees C", 100),
+    codec.SensorType.AMMETER: ("A", 1000),
+    codec.SensorType.MOTOR_PWM: ("of full speed", codec.FULL_SPEED),
 }
 
 
@@ -75,7 +47,7 @@ def speeds(leg: Leg, wheel_separation: float, max_wheel_speed: float) -> tuple[i
     What is too fast is slowed down on both sides alike. What tracks can't do, to the left and up, is left out.
     """
     sides = [leg.forward + sign * leg.turn * wheel_separation / 2 for sign in (-1, 1)]
-    unit = FULL_SPEED / max(max_wheel_speed, *map(abs, sides))
+    unit = codec.FULL_SPEED / max(max_wheel_speed, *map(abs, sides))
     left, right = (round(side * unit) for side in sides)
     return left, right
 
@@ -89,11 +61,11 @@ class ScriptedDriver:
         """`report` gets commands and the robot's messages as lines."""
         self._name, self._plan, self._to_speeds, self._report = name, plan, to_speeds, report
         #: What is to be sent.
-        self.outbox: list[FromDriver] = [RegisterDriver(name), QuerySubsystems()]
+        self.outbox: list[codec.FromDriver] = [codec.RegisterDriver(name), codec.QuerySubsystems()]
         #: Whether the plan is done.
         self.is_over = False
         self._drive: int | None = None  # the number of the subsystem
-        self._sensors = SensorInfo(())
+        self._sensors = codec.SensorInfo(())
         self._is_bound = False
         self._started_s: float | None = None
         self._leg: Leg | None = None
@@ -108,13 +80,13 @@ class ScriptedDriver:
         """Do what is due. `clock_ms` is the time of day."""
         if now_s >= self._keep_alive_s:
             self._keep_alive_s = now_s + KEEP_ALIVE_PERIOD_S
-            self.outbox.append(KeepAlive(clock_ms))
+            self.outbox.append(codec.KeepAlive(clock_ms))
         if self._drive is None:
             return
         if not self._is_bound:
             if now_s >= self._bind_s:
                 self._bind_s = now_s + BIND_PERIOD_S
-                self.outbox.append(BindSubsystem(self._drive))
+                self.outbox.append(codec.BindSubsystem(self._drive))
             return
         if self._started_s is None:
             self._started_s = now_s
@@ -123,43 +95,43 @@ class ScriptedDriver:
             self._leg = leg
             left, right = self._to_speeds(leg)
             self._report(f"driving {left} {right}" + ("" if leg is REST else f" ({leg})"))
-            self.outbox.append(SkidSteerUpdate(self._drive, left, right))
+            self.outbox.append(codec.SkidSteerUpdate(self._drive, left, right))
         self.is_over = now_s - self._started_s >= self._plan.duration_s
 
-    def farewell(self) -> list[FromDriver]:
+    def farewell(self) -> list[codec.FromDriver]:
         """Return the last packets: stop and unbind."""
         if self._drive is None or not self._is_bound:
             return []
         self._report(f"stopping, and releasing subsystem {self._drive}")
-        return [SkidSteerUpdate(self._drive, 0, 0), UnbindSubsystem(self._drive)]
+        return [codec.SkidSteerUpdate(self._drive, 0, 0), codec.UnbindSubsystem(self._drive)]
 
-    def handle(self, packet: FromRobot) -> None:
-        if isinstance(packet, SubsystemInfo):
+    def handle(self, packet: codec.FromRobot) -> None:
+        if isinstance(packet, codec.SubsystemInfo):
             self._choose(packet)
-        elif isinstance(packet, SensorInfo):
+        elif isinstance(packet, codec.SensorInfo):
             self._sensors = packet
             self._report(f"sensors: {', '.join(printable(sensor.name) for sensor in packet.sensors) or 'none'}")
-        elif isinstance(packet, SensorUpdate):
+        elif isinstance(packet, codec.SensorUpdate):
             self._report(", ".join(self._reading(reading.sensor, reading.value) for reading in packet.readings))
-        elif isinstance(packet, FirmwareInfo):
+        elif isinstance(packet, codec.FirmwareInfo):
             self._report(f"firmware: {printable(packet.type)} {printable(packet.version)}")
-        elif isinstance(packet, LogMessage):
+        elif isinstance(packet, codec.LogMessage):
             self._report(f"the robot says: {printable(packet.text)}")
-        elif isinstance(packet, BindSuccess):
+        elif isinstance(packet, codec.BindSuccess):
             self._is_bound = self._is_bound or packet.id == self._drive
             self._report(f"bound subsystem {packet.id}")
-        elif isinstance(packet, BindFailure):
+        elif isinstance(packet, codec.BindFailure):
             self._report(f"refused subsystem {packet.id}")
-        elif isinstance(packet, SubsystemBound) and packet.id == self._drive and packet.driver != self._name:
+        elif isinstance(packet, codec.SubsystemBound) and packet.id == self._drive and packet.driver != self._name:
             if self._is_bound:
                 self._report(f"lost subsystem {packet.id}")
             self._is_bound = False
             self._leg = None
 
-    def _choose(self, info: SubsystemInfo) -> None:
+    def _choose(self, info: codec.SubsystemInfo) -> None:
         listed = [f"{printable(s.name)}{f' (of {printable(s.driver)})' if s.driver else ''}" for s in info.subsystems]
         self._report(f"subsystems: {', '.join(listed) or 'none'}")
-        drives = [number for number, s in enumerate(info.subsystems) if s.type == SubsystemType.SKID_STEER]
+        drives = [number for number, s in enumerate(info.subsystems) if s.type == codec.SubsystemType.SKID_STEER]
         self._drive = drives[0] if drives else None
         self.is_over = not drives
 
@@ -167,7 +139,7 @@ class ScriptedDriver:
         sensors = self._sensors.sensors
         if number >= len(sensors) or sensors[number].type not in _UNITS:
             return f"sensor {number}: {value}"
-        unit, one = _UNITS[SensorType(sensors[number].type)]
+        unit, one = _UNITS[codec.SensorType(sensors[number].type)]
         return f"{printable(sensors[number].name)}: {value / one:g} {unit}"
 
 
@@ -208,25 +180,25 @@ def _connector(options: argparse.Namespace, cancellation: Cancellation) -> TcpCo
 
 def _converse(stream: TcpStream, driver: ScriptedDriver) -> None:
     """Follow the plan to its end. Raises LinkError if the robot ends the conversation."""
-    connection = DriverConnection()
+    connection = codec.DriverConnection()
     buffer = memoryview(bytearray(_RECEIVE_BYTES))
     nothing = Cancellation()
     try:
         while not driver.is_over:
             driver.tick(time.monotonic(), time.time_ns() // 1_000_000)
             for packet in driver.outbox:
-                stream.send_all(connection.send(packet), head_bytes=HEADER_BYTES)
+                stream.send_all(connection.send(packet), head_bytes=codec.HEADER_BYTES)
             driver.outbox.clear()
             if not stream.wait(nothing, STEP_S):
                 continue
             count = stream.receive_into(buffer)
             connection.receive_data(buffer[:count]) if count else connection.receive_eof()
-            while (event := connection.next_event()) is not NEED_DATA:
-                if isinstance(event, ConnectionClosed):
+            while (event := connection.next_event()) is not codec.NEED_DATA:
+                if isinstance(event, codec.ConnectionClosed):
                     raise LinkError("The robot has closed the connection.")
                 driver.handle(event)
     finally:
-        stream.leave(in_pieces(map(connection.send, driver.farewell())), LEAVE_TIMEOUT_S)
+        stream.leave(codec.in_pieces(map(connection.send, driver.farewell())), LEAVE_TIMEOUT_S)
         nothing.close()
 
 
@@ -237,10 +209,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     """Read the command line. Exits with a message when it is wrong."""
-    parser = OperatorParser("robot", "A scripted driver of tracked robots.", TCP_PORT, "the robot")
+    parser = OperatorParser("robot", "A scripted driver of tracked robots.", codec.TCP_PORT, "the robot")
     parser.link.add_argument("--name", default="", help="drive the robot of this name, found by discovery, not --host")
-    parser.link.add_argument("--discovery-address", default=DISCOVERY_GROUP, help="where to look (%(default)s)")
-    parser.link.add_argument("--discovery-port", type=port, default=DISCOVERY_PORT, help="(%(default)s)")
+    parser.link.add_argument("--discovery-address", default=codec.DISCOVERY_GROUP, help="where to look (%(default)s)")
+    parser.link.add_argument("--discovery-port", type=port, default=codec.DISCOVERY_PORT, help="(%(default)s)")
     parser.link.add_argument(
         "--discovery-interface", default="127.0.0.1", help="its address; 0.0.0.0 for the system's choice (%(default)s)"
     )

@@ -26,19 +26,7 @@ from std_msgs.msg import Bool
 from drone_bridge.msg import SensorArray, SubsystemArray
 from drone_bridge.net.connector import Cancellation, LinkCancelledError, LinkError, Wakeup
 from drone_bridge.net.tcp_clients import Connection, Listening, ListeningEndpoint, TcpClients
-from drone_bridge.robot.codec import (
-    DISCOVERY_GROUP,
-    PROTOCOL_VERSION,
-    TCP_PORT,
-    FirmwareInfo,
-    FromRobot,
-    KeepAlive,
-    MotorSensors,
-    Sensor,
-    SensorReading,
-    SensorType,
-    SubsystemType,
-)
+from drone_bridge.robot import codec
 from drone_bridge.robot.device import (
     HEADLIGHT,
     MAX_DRIVERS,
@@ -85,14 +73,14 @@ from drone_bridge.wire.layouts import printable
 NONE = "none"
 LIGHT_TOPIC = "light"
 _MOTOR_FIELDS = {
-    "battery": SensorType.BATTERY,
-    "temperature": SensorType.THERMOMETER,
-    "current": SensorType.AMMETER,
-    "pwm": SensorType.MOTOR_PWM,
+    "battery": codec.SensorType.BATTERY,
+    "temperature": codec.SensorType.THERMOMETER,
+    "current": codec.SensorType.AMMETER,
+    "pwm": codec.SensorType.MOTOR_PWM,
 }
-_TYPES_BY_TOPIC = {topic: SensorType(kind) for kind, topic in TOPIC_OF_TYPE.items()}
+_TYPES_BY_TOPIC = {topic: codec.SensorType(kind) for kind, topic in TOPIC_OF_TYPE.items()}
 #: Stands for a sensor that a motor lacks, for which a list has no other representation.
-_NO_SENSOR = Sensor(SensorType.NULL, "none")
+_NO_SENSOR = codec.Sensor(codec.SensorType.NULL, "none")
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,10 +122,10 @@ def listing_of_parameters(
     The skid steer comes last: robotd's Java driver, NetRobot, can't read a list that goes on after one.
     """
     sources = [_source(entry, full_voltage) for entry in sensors if entry != NONE]
-    subsystems = [DrivenSubsystem(SubsystemType.LIGHTS, name) for name in lights if name != NONE]
+    subsystems = [DrivenSubsystem(codec.SubsystemType.LIGHTS, name) for name in lights if name != NONE]
     if skid_steer != NONE:
         left, right = (_motor(side, sources) for side in ("left", "right"))
-        subsystems.append(DrivenSubsystem(SubsystemType.SKID_STEER, skid_steer, (left, right)))
+        subsystems.append(DrivenSubsystem(codec.SubsystemType.SKID_STEER, skid_steer, (left, right)))
     return Listing(tuple(subsystems), tuple(sources))
 
 
@@ -145,28 +133,28 @@ def _source(entry: str, full_voltage: float) -> SensorSource:
     topic, _, name = entry.partition("=")
     kind = _TYPES_BY_TOPIC[topic.split("/")[0]]
     name = name or ("battery" if "/" not in topic else topic.rpartition("/")[2].replace("_", " "))
-    full_voltage_mv = round(1000 * full_voltage) if kind == SensorType.BATTERY else None
-    return SensorSource(Sensor(kind, name[:LONGEST_NAME], full_voltage_mv=full_voltage_mv), topic)
+    full_voltage_mv = round(1000 * full_voltage) if kind == codec.SensorType.BATTERY else None
+    return SensorSource(codec.Sensor(kind, name[:LONGEST_NAME], full_voltage_mv=full_voltage_mv), topic)
 
 
-def _motor(side: str, sources: list[SensorSource]) -> MotorSensors:
+def _motor(side: str, sources: list[SensorSource]) -> codec.MotorSensors:
     """Return the sensors of one side's motor: those whose names contain the side, and the first battery."""
 
-    def find(kind: SensorType) -> int:
+    def find(kind: codec.SensorType) -> int:
         for number, source in enumerate(sources):
             names_side = side in f"{source.topic} {source.sensor.name}".lower()
-            if source.sensor.type == kind and (names_side or kind == SensorType.BATTERY):
+            if source.sensor.type == kind and (names_side or kind == codec.SensorType.BATTERY):
                 return number
         if sources[-1:] != [SensorSource(_NO_SENSOR)]:
             sources.append(SensorSource(_NO_SENSOR))
         return len(sources) - 1
 
-    return MotorSensors(**{field: find(kind) for field, kind in _MOTOR_FIELDS.items()})
+    return codec.MotorSensors(**{field: find(kind) for field, kind in _MOTOR_FIELDS.items()})
 
 
 def light_topics(subsystems: Sequence[DrivenSubsystem]) -> dict[int, str]:
     """Return the topic of each light by its number: light for the first, light/<name> for the others."""
-    lights = [number for number, subsystem in enumerate(subsystems) if subsystem.type == SubsystemType.LIGHTS]
+    lights = [number for number, subsystem in enumerate(subsystems) if subsystem.type == codec.SubsystemType.LIGHTS]
     return {
         number: f"{LIGHT_TOPIC}/{topic_token(subsystems[number].name, f'light_{number}')}" if place else LIGHT_TOPIC
         for place, number in enumerate(lights)
@@ -180,7 +168,7 @@ def driven(listed: Iterable[ListedSubsystem]) -> tuple[DrivenSubsystem, ...]:
     """Return the subsystems that robot_bridge lists; those that it has not bound are not available."""
     return tuple(
         DrivenSubsystem(
-            SubsystemType(subsystem.type),
+            codec.SubsystemType(subsystem.type),
             subsystem.name,
             (subsystem.left, subsystem.right) if subsystem.left and subsystem.right else None,
             is_available=is_bound,
@@ -247,12 +235,12 @@ class SensorValues:
         with self._lock:
             return max(self._new_since_s + GATHER_S, self._sent_s + period_s) if self._new else math.inf
 
-    def take(self, now_s: float) -> list[SensorReading]:
+    def take(self, now_s: float) -> list[codec.SensorReading]:
         """Return the values that were not sent yet, in the order of the list."""
         with self._lock:
             new, self._new = self._new, {}
             self._new_since_s, self._sent_s = math.inf, now_s
-        return [SensorReading(sensor, value) for sensor, value in sorted(new.items())]
+        return [codec.SensorReading(sensor, value) for sensor, value in sorted(new.items())]
 
 
 # Subscriptions to sensors and to robot_bridge's lists. For the executor.
@@ -363,7 +351,7 @@ class ListedSources:
             self._wake()
 
 
-def readings_of(listing: Listing, readings: list[SensorReading]) -> list[SensorReading]:
+def readings_of(listing: Listing, readings: list[codec.SensorReading]) -> list[codec.SensorReading]:
     """Return the readings of sensors that are still in the list."""
     return [reading for reading in readings if reading.sensor < len(listing.sources)]
 
@@ -460,7 +448,7 @@ _COMMON = tuple(
     )
     if declaration.name == "command_timeout"
     else declaration
-    for declaration in common_parameters(TCP_PORT, "The port to listen on for drivers.", ("listen",), 1.5)
+    for declaration in common_parameters(codec.TCP_PORT, "The port to listen on for drivers.", ("listen",), 1.5)
 )
 
 PARAMETERS = (
@@ -541,7 +529,7 @@ PARAMETERS = (
     ParameterDeclaration("discovery", True, "Answer discovery requests."),
     ParameterDeclaration(
         "discovery_address",
-        DISCOVERY_GROUP,
+        codec.DISCOVERY_GROUP,
         "The multicast group to join for discovery, or an address of this machine.",
     ),
     DISCOVERY_UDP_PORT,
@@ -638,10 +626,10 @@ class RosVehicle:
 
     def light(self, number: int, is_on: bool) -> None:
         """Publish the state of a light."""
-        if self.listing.subsystems[number].type == SubsystemType.LIGHTS:
+        if self.listing.subsystems[number].type == codec.SubsystemType.LIGHTS:
             self._switch_light(number, is_on)
 
-    def sensors(self) -> list[Sensor]:
+    def sensors(self) -> list[codec.Sensor]:
         """Return every sensor, with its value if that is fresh."""
         now_s, allowed_s = time.monotonic(), self._allowed_age_s()
         return [
@@ -654,7 +642,7 @@ class RosVehicle:
 
 
 #: As told to drivers in packet 0x09.
-FIRMWARE = FirmwareInfo("drone_bridge", "0.2", PROTOCOL_VERSION)
+FIRMWARE = codec.FirmwareInfo("drone_bridge", "0.2", codec.PROTOCOL_VERSION)
 ROBOT_GONE = "the robot behind this server is not available"
 OTHER_ROBOT = "the subsystems or sensors of the robot behind this server have changed"
 #: The condition of a robot behind a bridge that says nothing.
@@ -969,11 +957,11 @@ class _DriverConversation(RobotConversation):
         super().__init__(control, connection.peer, send, close, _now, is_suppressed=self._keeps_back)
         self._node = node
         self._is_heard = False  # and the node has not been told
-        self._kept: deque[KeepAlive] = deque(maxlen=MAX_LATE_ANSWERS)
+        self._kept: deque[codec.KeepAlive] = deque(maxlen=MAX_LATE_ANSWERS)
 
-    def _keeps_back(self, packet: FromRobot) -> bool:
+    def _keeps_back(self, packet: codec.FromRobot) -> bool:
         """Return whether a packet is an answer that is kept back: of a silent robot it would come late as well."""
-        if not isinstance(packet, KeepAlive) or not self._node.is_robot_silent:
+        if not isinstance(packet, codec.KeepAlive) or not self._node.is_robot_silent:
             return False
         self._kept.append(packet)
         return True

@@ -21,17 +21,7 @@ from tf2_msgs.msg import TFMessage
 from drone_bridge.msg import Sensor as SensorMessage
 from drone_bridge.msg import SensorArray, SensorValue, SubsystemArray
 from drone_bridge.msg import Subsystem as SubsystemMessage
-from drone_bridge.robot.codec import (
-    DISCOVERY_PORT,
-    FULL_SPEED,
-    MotorSensors,
-    Sensor,
-    SensorInfo,
-    SensorType,
-    Subsystem,
-    SubsystemInfo,
-    SubsystemType,
-)
+from drone_bridge.robot import codec
 from drone_bridge.ros import frames
 from drone_bridge.ros.frames import FrameNames, OdometryCovariances, WheelOdometry, odometry_transform
 from drone_bridge.ros.lease import with_lease, with_vehicle_lease
@@ -46,7 +36,7 @@ SKID_STEER = (
 )
 
 DISCOVERY_UDP_PORT = ParameterDeclaration(
-    "discovery_port", DISCOVERY_PORT, "The UDP port used for discovery.", range=(1, 65535)
+    "discovery_port", codec.DISCOVERY_PORT, "The UDP port used for discovery.", range=(1, 65535)
 )
 
 
@@ -57,7 +47,7 @@ DISCOVERY_UDP_PORT = ParameterDeclaration(
 ROBOT_SAYS = "The robot says: "
 LONGEST_NAME = 255  # characters of a name in a message
 MAX_SENSORS = 64  # that have topics
-_MOTOR_SENSORS = MotorSensors.__slots__  # which kinds of sensors a side's motor has
+_MOTOR_SENSORS = codec.MotorSensors.__slots__  # which kinds of sensors a side's motor has
 _INT32 = range(-(2**31), 2**31)
 _ENORMOUS = 1e9  # m/s or rad/s: beyond it sums may be infinite
 
@@ -90,12 +80,12 @@ class SkidSteer:
             forward, turn = forward / excess, turn / excess
         left, right = frames.wheel_speeds_from_body(forward, turn, self.separation)
         excess = max(1.0, abs(left) / self.max_speed, abs(right) / self.max_speed)
-        unit = FULL_SPEED / (excess * self.max_speed)
+        unit = codec.FULL_SPEED / (excess * self.max_speed)
         return Speeds(round(left * unit), round(right * unit)), excess <= 1 + 1e-9
 
     def motion(self, speeds: Speeds) -> tuple[float, float]:
         """Return linear x in m/s and angular z in rad/s for these speeds."""
-        left, right = (self.max_speed * speed / FULL_SPEED for speed in speeds)
+        left, right = (self.max_speed * speed / codec.FULL_SPEED for speed in speeds)
         return frames.body_from_wheel_speeds(left, right, self.separation)
 
     def twist(self, speeds: Speeds) -> Twist:
@@ -111,14 +101,14 @@ class SkidSteer:
 class SensorSource(NamedTuple):
     """One sensor in the list, and the topic of its values."""
 
-    sensor: Sensor  # without a value
+    sensor: codec.Sensor  # without a value
     topic: str = ""  # empty for none
 
 
 class ListedSubsystem(NamedTuple):
     """One subsystem in the list, and whether the bridge has bound it."""
 
-    subsystem: Subsystem
+    subsystem: codec.Subsystem
     is_bound: bool
 
 
@@ -138,7 +128,7 @@ class Translation:
 
     # Values of sensors.
 
-    def battery(self, sensor: Sensor, stamp: Time) -> BatteryState:
+    def battery(self, sensor: codec.Sensor, stamp: Time) -> BatteryState:
         """Return a battery's voltage, and its share of the full voltage as the percentage (0 to 1).
 
         What the wire does not carry is NaN or unknown.
@@ -155,7 +145,7 @@ class Translation:
     def wire_battery(self, message: BatteryState) -> int | None:
         return _wire_value(message.voltage, 1000)
 
-    def temperature(self, sensor: Sensor, stamp: Time) -> Temperature | None:
+    def temperature(self, sensor: codec.Sensor, stamp: Time) -> Temperature | None:
         """Return a temperature in degrees Celsius; the variance 0 means that it is unknown."""
         if sensor.value is None:
             return None
@@ -164,37 +154,37 @@ class Translation:
     def wire_temperature(self, message: Temperature) -> int | None:
         return _wire_value(message.temperature, 100)
 
-    def current(self, sensor: Sensor, stamp: Time) -> SensorValue | None:
+    def current(self, sensor: codec.Sensor, stamp: Time) -> SensorValue | None:
         return self._sensor_value(sensor, 1000, "A", stamp)
 
     def wire_current(self, message: SensorValue | Float32) -> int | None:
         return _wire_value(_bare_value(message), 1000)
 
-    def motor_pwm(self, sensor: Sensor, stamp: Time) -> SensorValue | None:
+    def motor_pwm(self, sensor: codec.Sensor, stamp: Time) -> SensorValue | None:
         """Return a motor's duty cycle as a share of full speed, from -1 for full reverse to 1."""
-        return self._sensor_value(sensor, FULL_SPEED, "1", stamp)
+        return self._sensor_value(sensor, codec.FULL_SPEED, "1", stamp)
 
     def wire_motor_pwm(self, message: SensorValue | Float32) -> int | None:
-        return _wire_value(_bare_value(message), FULL_SPEED)
+        return _wire_value(_bare_value(message), codec.FULL_SPEED)
 
-    def bare_current(self, sensor: Sensor, stamp: Time) -> Float32 | None:
+    def bare_current(self, sensor: codec.Sensor, stamp: Time) -> Float32 | None:
         return None if (message := self.current(sensor, stamp)) is None else Float32(data=message.value)
 
-    def bare_motor_pwm(self, sensor: Sensor, stamp: Time) -> Float32 | None:
+    def bare_motor_pwm(self, sensor: codec.Sensor, stamp: Time) -> Float32 | None:
         return None if (message := self.motor_pwm(sensor, stamp)) is None else Float32(data=message.value)
 
-    def _sensor_value(self, sensor: Sensor, one: int, unit: str, stamp: Time) -> SensorValue | None:
+    def _sensor_value(self, sensor: codec.Sensor, one: int, unit: str, stamp: Time) -> SensorValue | None:
         if sensor.value is None:
             return None
         return SensorValue(header=self._header(stamp), name=_name(sensor.name), value=sensor.value / one, unit=unit)
 
     # The lists.
 
-    def sensor_topics(self, info: SensorInfo) -> list[str]:
+    def sensor_topics(self, info: codec.SensorInfo) -> list[str]:
         """Return the topic of each sensor, empty for none."""
         return ["" if topic in self.withheld else topic for topic in sensor_topics(info.sensors)]
 
-    def sensors(self, info: SensorInfo, stamp: Time) -> SensorArray:
+    def sensors(self, info: codec.SensorInfo, stamp: Time) -> SensorArray:
         message = SensorArray(header=self._header(stamp), layout=info.layout.value, unreadable=info.missing)
         message.sensors = [
             SensorMessage(
@@ -212,7 +202,7 @@ class Translation:
         """Return the sensors; unknown types become null."""
         return tuple(map(_source, message.sensors))
 
-    def subsystems(self, info: SubsystemInfo, stamp: Time) -> SubsystemArray:
+    def subsystems(self, info: codec.SubsystemInfo, stamp: Time) -> SubsystemArray:
         message = SubsystemArray(header=self._header(stamp), unreadable=info.missing)
         message.subsystems = [
             _subsystem(number, subsystem, number in self.bound) for number, subsystem in enumerate(info.subsystems)
@@ -240,33 +230,33 @@ class Translation:
 
     def parts(self, packet: Any) -> Iterator[tuple[str, Any]]:
         """Yield the topics that depend on what the robot has, each with the sensor that it is of."""
-        if isinstance(packet, SensorInfo):
+        if isinstance(packet, codec.SensorInfo):
             for topic, sensor in zip(self.sensor_topics(packet), packet.sensors, strict=True):
                 if topic:
                     yield topic, sensor
 
-    def assemble_sensors(self, value: Callable[[str], Any], stamp: Time) -> SensorInfo:
+    def assemble_sensors(self, value: Callable[[str], Any], stamp: Time) -> codec.SensorInfo:
         """Return the list with the values that are known. Raises MissingTopicError."""
         del stamp
         sources: tuple[SensorSource, ...] | None = value("sensors")
         if sources is None:
             raise MissingTopicError("sensors has the list")
-        return SensorInfo(tuple(replace(each.sensor, value=value(each.topic)) for each in sources))
+        return codec.SensorInfo(tuple(replace(each.sensor, value=value(each.topic)) for each in sources))
 
-    def assemble_subsystems(self, value: Callable[[str], Any], stamp: Time) -> SubsystemInfo:
+    def assemble_subsystems(self, value: Callable[[str], Any], stamp: Time) -> codec.SubsystemInfo:
         """Return the list. Raises MissingTopicError."""
         del stamp
         listed: tuple[ListedSubsystem, ...] | None = value("subsystems")
         if listed is None:
             raise MissingTopicError("subsystems has the list")
-        return SubsystemInfo(tuple(each.subsystem for each in listed))
+        return codec.SubsystemInfo(tuple(each.subsystem for each in listed))
 
 
 TOPICS = (
     Topic(
         "sensors",
         SensorArray,
-        of=SensorInfo,
+        of=codec.SensorInfo,
         to_ros=Translation.sensors,
         from_ros=Translation.wire_sensors,
         qos=lambda: with_vehicle_lease(latched()),
@@ -276,7 +266,7 @@ TOPICS = (
     Topic(
         "subsystems",
         SubsystemArray,
-        of=SubsystemInfo,
+        of=codec.SubsystemInfo,
         to_ros=Translation.subsystems,
         from_ros=Translation.wire_subsystems,
         qos=lambda: with_lease(latched()),
@@ -286,7 +276,7 @@ TOPICS = (
     Topic(
         "battery_state",
         BatteryState,
-        of=Sensor,
+        of=codec.Sensor,
         to_ros=Translation.battery,
         from_ros=Translation.wire_battery,
         qos=latched,
@@ -295,7 +285,7 @@ TOPICS = (
     Topic(
         "battery_state/{name}",
         BatteryState,
-        of=Sensor,
+        of=codec.Sensor,
         to_ros=Translation.battery,
         from_ros=Translation.wire_battery,
         qos=latched,
@@ -304,7 +294,7 @@ TOPICS = (
     Topic(
         "temperature/{name}",
         Temperature,
-        of=Sensor,
+        of=codec.Sensor,
         to_ros=Translation.temperature,
         from_ros=Translation.wire_temperature,
         meaning="of each thermometer, degrees Celsius",
@@ -312,7 +302,7 @@ TOPICS = (
     Topic(
         "current/{name}",
         SensorValue,
-        of=Sensor,
+        of=codec.Sensor,
         to_ros=Translation.current,
         from_ros=Translation.wire_current,
         meaning="of each ammeter, A",
@@ -320,7 +310,7 @@ TOPICS = (
     Topic(
         "motor_pwm/{name}",
         SensorValue,
-        of=Sensor,
+        of=codec.Sensor,
         to_ros=Translation.motor_pwm,
         from_ros=Translation.wire_motor_pwm,
         meaning="each motor's duty cycle, from -1 to 1",
@@ -349,20 +339,20 @@ BARE_TOPICS = tuple(
 TABLE = TopicTable(
     TOPICS,
     Translation,
-    {SensorInfo: Translation.assemble_sensors, SubsystemInfo: Translation.assemble_subsystems},
+    {codec.SensorInfo: Translation.assemble_sensors, codec.SubsystemInfo: Translation.assemble_subsystems},
     parts=Translation.parts,
 )
 BARE_TABLE = replace(TABLE, rows=BARE_TOPICS)
 #: The first level of the topics of each type of sensor.
 TOPIC_OF_TYPE: dict[int, str] = {
-    SensorType.BATTERY: "battery_state",
-    SensorType.THERMOMETER: "temperature",
-    SensorType.AMMETER: "current",
-    SensorType.MOTOR_PWM: "motor_pwm",
+    codec.SensorType.BATTERY: "battery_state",
+    codec.SensorType.THERMOMETER: "temperature",
+    codec.SensorType.AMMETER: "current",
+    codec.SensorType.MOTOR_PWM: "motor_pwm",
 }
 
 
-def sensor_topics(sensors: Sequence[Sensor], most: int = MAX_SENSORS) -> list[str]:
+def sensor_topics(sensors: Sequence[codec.Sensor], most: int = MAX_SENSORS) -> list[str]:
     """Return the topic of each sensor, empty for unknown types and for more than `most`.
 
     The first battery's has no name, as programs expect a robot's battery there.
@@ -373,7 +363,7 @@ def sensor_topics(sensors: Sequence[Sensor], most: int = MAX_SENSORS) -> list[st
         kind = TOPIC_OF_TYPE.get(sensor.type)
         if kind is None or len(wanted) >= most:
             continue
-        is_first_battery = sensor.type == SensorType.BATTERY and not has_battery
+        is_first_battery = sensor.type == codec.SensorType.BATTERY and not has_battery
         has_battery |= is_first_battery
         name = kind if is_first_battery else f"{kind}/{topic_token(sensor.name, f'sensor_{number}')}"
         wanted.append((number, name))
@@ -385,14 +375,16 @@ def sensor_topics(sensors: Sequence[Sensor], most: int = MAX_SENSORS) -> list[st
 
 def _source(message: SensorMessage) -> SensorSource:
     if message.type not in TOPIC_OF_TYPE:
-        return SensorSource(Sensor(SensorType.NULL, message.name))
+        return SensorSource(codec.Sensor(codec.SensorType.NULL, message.name))
     full_voltage_mv = None
-    if message.type == SensorType.BATTERY:
+    if message.type == codec.SensorType.BATTERY:
         full_voltage_mv = round(1000 * message.full_voltage) if math.isfinite(message.full_voltage) else 0
-    return SensorSource(Sensor(SensorType(message.type), message.name, None, full_voltage_mv), message.topic)
+    return SensorSource(
+        codec.Sensor(codec.SensorType(message.type), message.name, None, full_voltage_mv), message.topic
+    )
 
 
-def _subsystem(number: int, subsystem: Subsystem, is_bound: bool) -> SubsystemMessage:
+def _subsystem(number: int, subsystem: codec.Subsystem, is_bound: bool) -> SubsystemMessage:
     message = SubsystemMessage(
         id=number,
         type=int(subsystem.type),
@@ -408,15 +400,17 @@ def _subsystem(number: int, subsystem: Subsystem, is_bound: bool) -> SubsystemMe
     return message
 
 
-def _wire_subsystem(message: SubsystemMessage) -> Subsystem:
-    kind = SubsystemType(message.type) if message.type in tuple(SubsystemType) else SubsystemType.INVALID
+def _wire_subsystem(message: SubsystemMessage) -> codec.Subsystem:
+    kind = (
+        codec.SubsystemType(message.type) if message.type in tuple(codec.SubsystemType) else codec.SubsystemType.INVALID
+    )
     left = right = None
-    if kind == SubsystemType.SKID_STEER and message.has_sensors:
+    if kind == codec.SubsystemType.SKID_STEER and message.has_sensors:
         left, right = (
-            MotorSensors(*(getattr(message, f"{side}_{each}_sensor") for each in _MOTOR_SENSORS))
+            codec.MotorSensors(*(getattr(message, f"{side}_{each}_sensor") for each in _MOTOR_SENSORS))
             for side in ("left", "right")
         )
-    return Subsystem(kind, message.name, message.driver, left, right)
+    return codec.Subsystem(kind, message.name, message.driver, left, right)
 
 
 def _bare_value(message: SensorValue | Float32) -> float:

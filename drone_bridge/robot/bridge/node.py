@@ -20,24 +20,8 @@ from std_srvs.srv import SetBool
 from drone_bridge.msg import Robot
 from drone_bridge.net.connector import Cancellation, LinkError, Wakeup
 from drone_bridge.net.tcp import TcpStream
-from drone_bridge.robot.bridge.bindings import FIRST, DesiredSubsystems, Obstruction, OtherDrivers
-from drone_bridge.robot.bridge.session import RobotSession
-from drone_bridge.robot.codec import (
-    DISCOVERY_GROUP,
-    HEADER_BYTES,
-    NEED_DATA,
-    TCP_PORT,
-    ConnectionClosed,
-    DriverConnection,
-    FirmwareInfo,
-    Sensor,
-    SensorInfo,
-    SensorType,
-    SensorUpdate,
-    SubsystemType,
-    UnknownPacket,
-    in_pieces,
-)
+from drone_bridge.robot import codec
+from drone_bridge.robot.bridge.session import FIRST, DesiredSubsystems, Obstruction, OtherDrivers, RobotSession
 from drone_bridge.robot.discovery import DiscoveryConnector, DiscoveryRoute, find_robots
 from drone_bridge.robot.topics import (
     BARE_TABLE,
@@ -74,7 +58,7 @@ from drone_bridge.srv import Bind, Discover, Unbind
 from drone_bridge.wire.layouts import printable
 
 PARAMETERS = (
-    *common_parameters(TCP_PORT, "The robot's port.", roles=("connect",), silence_warning_s=1.5),
+    *common_parameters(codec.TCP_PORT, "The robot's port.", roles=("connect",), silence_warning_s=1.5),
     ParameterDeclaration(
         "robot_name", "", "Connect to the robot of this name, at the address that discovery finds, instead of to host."
     ),
@@ -103,7 +87,7 @@ PARAMETERS = (
     ),
     ParameterDeclaration(
         "discovery_address",
-        DISCOVERY_GROUP,
+        codec.DISCOVERY_GROUP,
         "Where discovery requests are sent: a multicast group, or the address of one robot.",
     ),
     DISCOVERY_UDP_PORT,
@@ -211,12 +195,12 @@ class SensorTopics:
 
     def _forget(self) -> None:
         #: The newest list.
-        self.info = SensorInfo(())
+        self.info = codec.SensorInfo(())
         self._is_listed = False
         self._unheard: dict[int, Any] = {}  # messages by sensor that were not published yet
         self._topics: list[str] = []  # of each sensor in the list; empty for none
 
-    def update(self, info: SensorInfo) -> None:
+    def update(self, info: codec.SensorInfo) -> None:
         """Create and destroy topics for a new list, and offer its values."""
         self.info = info
         self._is_listed = True
@@ -265,7 +249,7 @@ class SensorTopics:
             if self._node.is_wanted(publisher):
                 self._node.publish(publisher, self._unheard.pop(number))
 
-    def read(self, update: SensorUpdate) -> None:
+    def read(self, update: codec.SensorUpdate) -> None:
         """Publish the newest reading of each sensor."""
         if not self._is_listed:
             return  # some robots send readings before the list
@@ -288,14 +272,14 @@ class SensorTopics:
             self._destroy(topic)
         self._forget()
 
-    def _publish(self, number: int, sensor: Sensor) -> None:
+    def _publish(self, number: int, sensor: codec.Sensor) -> None:
         self._unheard.pop(number, None)
         if topic := self._topics[number]:
             publisher = self._publishers[topic][1]
             if _is_battery(sensor) or self._node.is_wanted(publisher):
                 self._node.publish(publisher, self._message(number, sensor))
 
-    def _message(self, number: int, sensor: Sensor) -> Any:
+    def _message(self, number: int, sensor: codec.Sensor) -> Any:
         """Return what a sensor says on its topic; None for nothing, and without a topic."""
         topic = self._topics[number]
         to_ros = self._table.row(topic).to_ros if topic else None
@@ -306,9 +290,9 @@ class SensorTopics:
         self._node.destroy_publisher(publisher)
 
 
-def _is_battery(sensor: Sensor) -> bool:
+def _is_battery(sensor: codec.Sensor) -> bool:
     """Return whether a sensor's topic is latched."""
-    return sensor.type == SensorType.BATTERY
+    return sensor.type == codec.SensorType.BATTERY
 
 
 # The services of robot_bridge and the topic light, as requests to the link's thread.
@@ -507,7 +491,7 @@ class RobotBridge(TcpLinkNode):
     def converse(self, stream: TcpStream) -> None:
         """Drive until either side ends the connection, and leave the robot stopped in any case."""
         now_s = time.monotonic()
-        connection = DriverConnection()
+        connection = codec.DriverConnection()
         session = RobotSession(self._desired, self._others, self._link_timeout_s, self, now_s)
         self._driven = STOPPED
         self._updated_s = now_s
@@ -522,14 +506,14 @@ class RobotBridge(TcpLinkNode):
             reason = str(error)
             raise
         finally:
-            stream.leave(in_pieces(map(connection.send, session.farewell())), LEAVE_TIMEOUT_S)
+            stream.leave(codec.in_pieces(map(connection.send, session.farewell())), LEAVE_TIMEOUT_S)
             self._driven = STOPPED
             session.end(reason)
             self._end_conditions()
             self._operator_services.link_requests.close(reason)
             self._publish_lists(session)
 
-    def _exchange(self, stream: TcpStream, connection: DriverConnection, session: RobotSession) -> None:
+    def _exchange(self, stream: TcpStream, connection: codec.DriverConnection, session: RobotSession) -> None:
         buffer = memoryview(bytearray(_RECEIVE_BYTES))
         awake_s = time.monotonic()  # when this turn has to begin at the latest
         while True:
@@ -540,7 +524,7 @@ class RobotBridge(TcpLinkNode):
                 packets = [connection.send(packet) for packet in session.outbox]
                 session.outbox.clear()
                 for packet in packets:
-                    stream.send_all(packet, self._link_timeout_s, head_bytes=HEADER_BYTES)
+                    stream.send_all(packet, self._link_timeout_s, head_bytes=codec.HEADER_BYTES)
             now_s = time.monotonic()
             awake_s = max(now_s, self._due_s(session))
             if not stream.wait(self._wakeup, awake_s - now_s):
@@ -550,11 +534,11 @@ class RobotBridge(TcpLinkNode):
                 connection.receive_data(buffer[:count])
             else:
                 connection.receive_eof()
-            while (event := connection.next_event()) is not NEED_DATA:
-                if isinstance(event, ConnectionClosed):
+            while (event := connection.next_event()) is not codec.NEED_DATA:
+                if isinstance(event, codec.ConnectionClosed):
                     raise LinkError(self._explain_closing(session))
                 self.statistics.counts["packets"] += 1
-                if not isinstance(event, UnknownPacket):  # which may mean anything
+                if not isinstance(event, codec.UnknownPacket):  # which may mean anything
                     self.statistics.liveness.heard()
                     self._robot_lease.renew(time.monotonic())
                 session.handle(event, time.monotonic())
@@ -569,7 +553,7 @@ class RobotBridge(TcpLinkNode):
 
     def _do_what_is_due(self, session: RobotSession) -> None:
         now_s = time.monotonic()
-        is_bound = bool(session.bindings.bound_of(SubsystemType.SKID_STEER))
+        is_bound = bool(session.bindings.bound_of(codec.SubsystemType.SKID_STEER))
         self._dead_reckoning.move(self._driven if is_bound else STOPPED, now_s)
         session.tick(now_s, time.time_ns() // 1_000_000)
         for link_request in self._operator_services.link_requests.take():
@@ -603,7 +587,7 @@ class RobotBridge(TcpLinkNode):
         if obstruction != self._obstruction:
             self._obstruction = obstruction
             self._set_condition(OBSTRUCTION, obstruction and obstruction.sentence, bool(obstruction and obstruction[1]))
-        is_bound = bool(session.bindings.bound_of(SubsystemType.SKID_STEER))
+        is_bound = bool(session.bindings.bound_of(codec.SubsystemType.SKID_STEER))
         standstill_reason = session.standstill_reason(now_s) if is_bound else None
         if standstill_reason != self._standstill_reason:
             self._standstill_reason = standstill_reason
@@ -653,7 +637,7 @@ class RobotBridge(TcpLinkNode):
             session.bindings.bind(link_request.task.number, now_s, answer)
         elif link_request.task.kind == UNBIND:
             session.bindings.unbind(link_request.task.number, answer)
-        elif lights := session.bindings.bound_of(SubsystemType.LIGHTS):
+        elif lights := session.bindings.bound_of(codec.SubsystemType.LIGHTS):
             self._light = bool(link_request.task.number)
             answer(True, f"{'On' if self._light else 'Off'}: {len(lights)} of the robot's lights.")
         else:
@@ -670,11 +654,11 @@ class RobotBridge(TcpLinkNode):
         """Schedule publication of the lists."""
         self._lists_due_s = min(self._lists_due_s, time.monotonic() + LIST_PERIOD_S)
 
-    def sensors_listed(self, info: SensorInfo) -> None:
+    def sensors_listed(self, info: codec.SensorInfo) -> None:
         self._sensor_topics.update(info)
         self.subsystems_changed()
 
-    def sensors_read(self, update: SensorUpdate) -> None:
+    def sensors_read(self, update: codec.SensorUpdate) -> None:
         self._sensor_topics.read(update)
 
     def robot_logged(self, text: str) -> None:
@@ -682,7 +666,7 @@ class RobotBridge(TcpLinkNode):
         if line := self._robot_log.admit(printable(text.strip())):
             self.get_logger().info(f"{ROBOT_SAYS}{line}")
 
-    def firmware_identified(self, firmware: FirmwareInfo) -> None:
+    def firmware_identified(self, firmware: codec.FirmwareInfo) -> None:
         self.statistics.facts["firmware"] = f"{printable(firmware.type)} {printable(firmware.version)}"
         self.statistics.facts["protocol version"] = str(firmware.protocol_version)
 
