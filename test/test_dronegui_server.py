@@ -166,9 +166,8 @@ def test_invalid_packets_do_not_keep_a_command_alive(ros, serve, operator):
     commands = commanded(ros, operator)
     operator.send(hover=False, pitch=-0.5)
     commands.wait(forward)
-    operator._protocol.send = lambda _: b'{"seq": 99, "state": {"pitch": "full"}}'
-    operator.keep_sending()
-    commands.wait(lambda message: message == ZERO)
+    with repeating(lambda _: operator.say(b'{"seq": 99, "state": {"pitch": "full"}}')):
+        commands.wait(lambda message: message == ZERO)
 
 
 def test_zero_comes_within_the_time_out(ros, serve, operator):

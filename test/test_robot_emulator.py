@@ -223,7 +223,7 @@ def test_garbage_costs_its_sender_the_connection_and_nobody_else(robot, connect,
     alice.bind(TRACKS)
     bob.settle()
     bob.send_bytes(data)
-    bob._socket.shutdown(socket.SHUT_WR)
+    bob.socket.shutdown(socket.SHUT_WR)
     robot.wait_for_line("bob is gone: The driver")
     alice.settle()
 
@@ -384,7 +384,7 @@ def test_the_fault_silence_leaves_the_connection_open(emulate, connect):
     driver = connect(emulator)
     driver.send(KeepAlive(1))
     emulator.wait_for_line("fault: silence")
-    driver._socket.settimeout(0.1)
+    driver.socket.settimeout(0.1)
     with pytest.raises(TimeoutError):
         driver.wait_for(KeepAlive)
 

@@ -177,7 +177,7 @@ def test_each_frame_gets_the_answer_that_was_given_for_it(pair):
         expected = fields(number)
         assert (frame.pitch, frame.roll, frame.yaw) == (expected["pitch"], expected["roll"], expected["yaw"])
         assert frame.position == expected["position"]
-        assert frame.time == float32(pair.testbed._time)
+        assert frame.time == float32(pair.testbed.time)
         assert bytes(frame.left) == pixels(1)
         assert bytes(frame.right) == pixels(2)
         assert answer == motion(number)

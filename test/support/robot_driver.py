@@ -27,32 +27,32 @@ class RobotDriver:
     """One connection to a robot."""
 
     def __init__(self, port, name=None, receive_buffer=None):
-        self._socket = socket.socket()
-        self._socket.settimeout(TIMEOUT_S)
+        self.socket = socket.socket()
+        self.socket.settimeout(TIMEOUT_S)
         if receive_buffer:
-            self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer)
-        self._socket.connect(("127.0.0.1", port))
+            self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer)
+        self.socket.connect(("127.0.0.1", port))
         self._connection = DriverConnection()
         self.events = []
         if name:
             self.send(RegisterDriver(name))
 
     def send(self, *packets):
-        self._socket.sendall(b"".join(map(self._connection.send, packets)))
+        self.socket.sendall(b"".join(map(self._connection.send, packets)))
 
     def send_bytes(self, data):
-        self._socket.sendall(data)
+        self.socket.sendall(data)
 
     def send_bytes_until_closed(self, data):
         """Send again and again, and read nothing, until the robot has had enough."""
         with contextlib.suppress(ConnectionError):
             while True:
-                self._socket.sendall(data)
+                self.socket.sendall(data)
 
     def next_event(self):
         while (event := self._connection.next_event()) is NEED_DATA:
             try:
-                data = self._socket.recv(65536)
+                data = self.socket.recv(65536)
             except ConnectionResetError:
                 data = b""
             if data:
@@ -97,11 +97,11 @@ class RobotDriver:
 
     def answered_s(self, timeout_s):
         """Return when a keep-alive sent now was answered. Raises TimeoutError when it is not."""
-        self._socket.settimeout(timeout_s)
+        self.socket.settimeout(timeout_s)
         try:
             self.settle()
         finally:
-            self._socket.settimeout(TIMEOUT_S)
+            self.socket.settimeout(TIMEOUT_S)
         return time.monotonic()
 
     def __enter__(self):
@@ -112,11 +112,11 @@ class RobotDriver:
 
     def vanish(self):
         """Hear and say nothing any more, without a word."""
-        vanish(self._socket)
+        vanish(self.socket)
 
     def is_hung_up_on_within(self, seconds):
         """Return whether the connection ends. What comes before is in `events`."""
-        self._socket.settimeout(seconds)
+        self.socket.settimeout(seconds)
         try:
             while not isinstance(self.next_event(), ConnectionClosed):
                 pass
@@ -126,8 +126,8 @@ class RobotDriver:
 
     def reset(self):
         """Close as a system does whose program was killed with bytes unread."""
-        self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         self.close()
 
     def close(self):
-        self._socket.close()
+        self.socket.close()

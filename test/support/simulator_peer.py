@@ -117,18 +117,18 @@ class SimulatorPeer:
 
     def _answer(self, client, request):
         with self._world:
-            answer = self.answers.get(type(request), self._usual_answer)
+            answer = self.answers.get(type(request), self.usual_answer)
             client.is_silent |= answer is SILENCE
             if client.is_silent:
                 return
-            if answer == self._usual_answer:
-                answer = self._usual_answer(request)
+            if answer == self.usual_answer:
+                answer = self.usual_answer(request)
         if callable(answer):
             answer = answer(request)
         if answer is not None:
             self.send(client, answer)
 
-    def _usual_answer(self, request):
+    def usual_answer(self, request):
         if isinstance(request, sim.GetConfig):
             return sim.Configured(100.0, 1.0, False, False)
         if isinstance(request, sim.ListEntities):

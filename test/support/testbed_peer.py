@@ -65,7 +65,7 @@ class TestbedPeer:
         """Get a connection and open the conversation."""
         self.accept()
         self.connection = TestbedConnection(self._layout)
-        self._time = 0.0
+        self.time = 0.0
         self.socket.sendall(self.connection.send(constants))
         return self
 
@@ -79,11 +79,11 @@ class TestbedPeer:
 
     def frame_bytes(self, time=None, pitch=0.0, constants=CONSTANTS, **fields):
         """Encode a frame, a step after the last one unless its time is given."""
-        self._time = self._time + STEP_S if time is None else time
+        self.time = self.time + STEP_S if time is None else time
         if self._layout is AttitudeLayout.PITCH_YAW:
             fields.setdefault("yaw", 2.0)
         return self.connection.send(
-            SensorFrame(pixels(1, constants), pixels(2, constants), time=self._time, pitch=pitch, **fields)
+            SensorFrame(pixels(1, constants), pixels(2, constants), time=self.time, pitch=pitch, **fields)
         )
 
     def send_frame(self, **fields):
