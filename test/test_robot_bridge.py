@@ -21,7 +21,7 @@ from processes import TIMEOUT_S, Process, Stopwatch, executable, when_listening
 from rclpy.qos import DurabilityPolicy, QoSProfile
 from robot_driver import RobotDriver
 from robot_peer import DRIVE, LAMP, SENSORS, RobotPeer
-from ros_session import module_ros, wait_until
+from ros_session import module_ros, nanoseconds, wait_until
 from sensor_msgs.msg import BatteryState, Temperature
 from std_msgs.msg import Bool, Float32
 from std_srvs.srv import SetBool
@@ -218,21 +218,22 @@ def test_dead_reckoning_follows_what_was_commanded(ros, peer):
     publisher = ros.publisher(Twist, "cmd_vel")
     start = odometry.wait()
 
+    moving, placed = {}, {}  # by their stamps: on a busy machine some get lost
+
     def drive():
         publisher.publish(twist(0.5, left_turn=1.0))
-        while len(odometry):
-            message = odometry.wait()
+        for message in (odometry.wait() for _ in range(len(odometry))):
             if distance(start, message) > 0.05 and message.twist.twist.linear.x:
-                return message
-        return None
+                moving[nanoseconds(message.header.stamp)] = message
+        for message in (transforms.wait() for _ in range(len(transforms))):
+            placed[nanoseconds(message.transforms[0].header.stamp)] = message.transforms[0]
+        return next(((moving[at], placed[at]) for at in moving.keys() & placed.keys()), None)
 
-    moved = wait_until(drive, "odometry of a robot that drives")
+    moved, transform = wait_until(drive, "odometry of a robot that drives, and its transform")
     assert (moved.header.frame_id, moved.child_frame_id) == ("r1/odom", "r1/base_link")
     assert turned(start, moved) > 0
     velocity = moved.twist.twist
     assert (velocity.linear.x, velocity.angular.z) == pytest.approx((0.5, 1.0), abs=0.01)
-    at = moved.header.stamp
-    transform = transforms.wait(lambda message: message.transforms[0].header.stamp == at).transforms[0]
     assert (transform.header.frame_id, transform.child_frame_id) == ("r1/odom", "r1/base_link")
     assert transform.transform.translation.x == moved.pose.pose.position.x
 
@@ -501,10 +502,11 @@ def test_a_robot_that_handles_one_packet_per_read_stops_at_once_however_long_it_
         publisher = ros.publisher(Twist, "/own/cmd_vel")
 
         until_s = time.monotonic() + 8.0
-        while time.monotonic() < until_s or not emulator.lines[-1].startswith("motors"):
+        stops = 0
+        while time.monotonic() < until_s or not re.match(r"motors (?!0 0)\d", emulator.lines[-1]):
             publisher.publish(twist(random.uniform(0.3, 1.0)))
             time.sleep(0.02)
-        stops = emulator.count_lines("^motors 0 0")
+            stops = emulator.count_lines("^motors 0 0")  # a busy machine may have it stop by itself
         stopping = Stopwatch(process.pid, emulator.pid)
         publisher.publish(twist())
         wait_until(lambda: emulator.count_lines("^motors 0 0") > stops, "a stop", period_s=0.001)
@@ -572,8 +574,8 @@ def test_a_robot_in_safe_mode_is_not_started_again(ros, peer):
             publisher.publish(twist(random.uniform(0.1, 1.0)))
             time.sleep(0.02)
         wait_for_count(ros, "undelivered commands", 10, before)
-        report = reports.wait(lambda report: "safe mode" in report.status[0].message)
-        assert report.status[0].level == DiagnosticStatus.WARN
+        warn = DiagnosticStatus.WARN
+        reports.wait(lambda report: report.status[0].level == warn and "safe mode" in report.status[0].message)
         assert set(updates(peer)[-3:]) <= {ZERO, SkidSteerUpdate(DRIVE, 1024, 1024)}
         assert updates(peer)[-1] == ZERO
     finally:

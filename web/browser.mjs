@@ -57,11 +57,11 @@ const does = {
 
 console.log(JSON.stringify({ pid: browser.process().pid }));
 for await (const line of createInterface({ input: process.stdin })) {
-  const { does: what, ...options } = JSON.parse(line);
+  const { does: what, number, ...options } = JSON.parse(line);
   try {
-    console.log(JSON.stringify({ value: (await does[what](options)) ?? null }));
+    console.log(JSON.stringify({ number, value: (await does[what](options)) ?? null }));
   } catch (error) {
-    console.log(JSON.stringify({ error: String(error) }));
+    console.log(JSON.stringify({ number, error: String(error) }));
   }
 }
 await browser.close();

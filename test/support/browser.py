@@ -47,6 +47,7 @@ class Browser:
             env=environment,
         )
         self.pid = self._answer()["pid"]
+        self._asked = 0
 
     def _answer(self):
         watchdog = threading.Timer(WAIT_S + TIMEOUT_S, self._child.kill)
@@ -59,9 +60,11 @@ class Browser:
         return json.loads(line)
 
     def _ask(self, what, **options):
-        self._child.stdin.write(json.dumps({"does": what, **options}) + "\n")
+        self._asked += 1
+        self._child.stdin.write(json.dumps({"does": what, "number": self._asked, **options}) + "\n")
         self._child.stdin.flush()
-        answer = self._answer()
+        while (answer := self._answer())["number"] != self._asked:
+            pass  # to what a test that has timed out has asked
         assert "error" not in answer, answer["error"]
         return answer["value"]
 

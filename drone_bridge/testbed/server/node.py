@@ -26,7 +26,7 @@ from drone_bridge.ros.parameters import DeclaredParameters, ParameterDeclaration
 from drone_bridge.ros.program import run
 from drone_bridge.ros.stall_watch import PROCESS
 from drone_bridge.ros.tcp_link_node import TcpLinkNode
-from drone_bridge.ros.topics import latched, newest
+from drone_bridge.ros.topics import latched, newest, wait_for_delivery
 from drone_bridge.testbed import topics as translate
 from drone_bridge.testbed.codec import NEED_DATA, AngleUnit, AttitudeLayout, ConnectionClosed
 from drone_bridge.testbed.device import AutopilotTurns, Dialect, FlightLimits, LevelVelocity, ModelledFlight
@@ -521,6 +521,8 @@ class TestbedServer(TcpLinkNode):
         finally:
             self._watchdog.release()
             stream.leave(b"", _LEAVE_TIMEOUT_S)
+            for publisher in self._outputs.publishers.values():  # whose last word may be lost when ROS is shut down
+                wait_for_delivery(publisher)
 
     def _receive_answer(self, turns: AutopilotTurns) -> bool:
         """Handle the autopilot's answer, if it has arrived; return whether the autopilot is still connected."""
