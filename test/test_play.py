@@ -259,6 +259,13 @@ class TestBag:
         saved.unlink()
         assert main(["recover", str(path), str(saved)]) == 0
         assert "Missing: 1.7 s" in capsys.readouterr().out
+        path.write_bytes(whole[:data_end])
+        os.truncate(path, 2**34)  # zeros, as a power failure leaves them
+        saved.unlink()
+        assert main(["recover", str(path), str(saved)]) == 0
+        assert saved.stat().st_size < 2 * len(whole)
+        with Bag(saved) as bag:
+            assert bag.count == 3
         path.write_bytes(whole[:100])
         saved.unlink()
         assert main(["recover", str(path), str(saved)]) == 0

@@ -125,11 +125,6 @@ class WireFile:
         finally:
             self._file.close()
 
-    def abandon(self) -> None:
-        """Close without an end, as after an error."""
-        with contextlib.suppress(OSError):
-            self._file.close()
-
     def _number(self, topic: str, peer: str) -> int:
         if len(self._numbers) >= MAX_CHANNELS and peer != OTHERS:
             peer = OTHERS
@@ -164,19 +159,18 @@ class _PlainWriter:
 
     def start(self, library: str) -> None:
         self._file.write(self._MAGIC)
-        self._write(0x01, self._text("") + self._text(library))
+        self._write(0x01, "", library)
 
     def add_metadata(self, name: str, facts: Mapping[str, str]) -> None:
-        self._write(0x0C, self._text(name) + self._map(facts))
+        self._write(0x0C, name, facts)
 
     def register_channel(self, topic: str, encoding: str, schema: int, facts: Mapping[str, str]) -> int:
         self._channels += 1
-        head = struct.pack("<HH", self._channels, schema)
-        self._write(0x04, head + self._text(topic) + self._text(encoding) + self._map(facts))
+        self._write(0x04, struct.pack("<HH", self._channels, schema), topic, encoding, facts)
         return self._channels
 
     def add_message(self, channel: int, log_ns: int, data: bytes, publish_ns: int, sequence: int) -> None:
-        self._write(0x05, struct.pack("<HIQQ", channel, sequence, log_ns, publish_ns) + data)
+        self._write(0x05, struct.pack("<HIQQ", channel, sequence, log_ns, publish_ns), data)
 
     def flush(self) -> None:
         self._file.flush()
@@ -186,16 +180,17 @@ class _PlainWriter:
         self._write(0x02, bytes(20))  # no summary
         self._file.write(self._MAGIC)
 
-    def _write(self, kind: int, content: bytes) -> None:
+    def _write(self, kind: int, *fields: bytes | str | Mapping[str, str]) -> None:
+        content = b"".join(map(_encoded, fields))
         self._file.write(struct.pack("<BQ", kind, len(content)) + content)
 
-    def _text(self, text: str) -> bytes:
-        data = text.encode()
-        return struct.pack("<I", len(data)) + data
 
-    def _map(self, facts: Mapping[str, str]) -> bytes:
-        content = b"".join(self._text(word) for fact in facts.items() for word in fact)
-        return struct.pack("<I", len(content)) + content
+def _encoded(field: bytes | str | Mapping[str, str]) -> bytes:
+    if isinstance(field, bytes):
+        return field
+    words = (word for fact in field.items() for word in fact) if isinstance(field, Mapping) else ()
+    content = field.encode() if isinstance(field, str) else b"".join(map(_encoded, words))
+    return struct.pack("<I", len(content)) + content
 
 
 # The log: queues what links hand over, and writes it in a thread of its own.
@@ -276,6 +271,12 @@ class ConnectionLog:
         if not self._is_closed:
             self._is_closed = True
             self._log.end(self)
+
+    def close_file(self) -> None:
+        """End the file that is being written, if there is one. For the writer's thread. Raises OSError."""
+        file, self.file = self.file, None
+        if file:
+            file.close()
 
     def _put(self, topic: str, data: memoryview, peer: str, left_out: int = 0) -> None:
         if self._is_closed:
@@ -397,8 +398,8 @@ class WireLog:
                 self._is_over = True
                 self._queue.clear()
             for connection in self._open:
-                if connection.file:
-                    connection.file.abandon()
+                with contextlib.suppress(OSError):  # of a file without an end
+                    connection.close_file()
             self._on_failure(
                 f"The wire log ends: nothing more can be written to {self._folder.path}: {error.strerror}."
             )
@@ -421,8 +422,7 @@ class WireLog:
     def _write(self, entry: _Entry) -> None:
         connection = entry.connection
         if connection.file and connection.file.size >= self._folder.file_bytes:
-            connection.file.close()
-            connection.file = None
+            connection.close_file()
         if connection.file is None:
             connection.file = self._new_file(connection)
             self._open.add(connection)
@@ -431,9 +431,7 @@ class WireLog:
 
     def _end(self, connection: ConnectionLog) -> None:
         self._open.discard(connection)
-        if connection.file:
-            connection.file.close()
-            connection.file = None
+        connection.close_file()
 
     def _new_file(self, connection: ConnectionLog) -> WireFile:
         connection.part += 1

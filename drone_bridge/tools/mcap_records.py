@@ -14,6 +14,8 @@ from mcap.stream_reader import StreamReader
 MAGIC = b"\x89MCAP0\r\n"
 #: No record is larger but where one message is: a picture of 40 megapixels has half of it.
 MAX_RECORD_BYTES = 256 * 2**20
+#: For one record: a power failure can leave gigabytes of zeros, which mcap takes for empty records of an unknown kind.
+_MAX_READS = 100_000
 #: What is raised for a record that can't be understood, RuntimeError by lz4.
 UNREADABLE = (McapError, ValueError, KeyError, OverflowError, RuntimeError, struct.error)
 
@@ -35,9 +37,11 @@ class _Whole:
     def __init__(self, file: IO[bytes]) -> None:
         self._file = file
         self._end = file.seek(0, os.SEEK_END)
+        self.reads = 0  # since the last record
 
     def read(self, size: int) -> bytes:
-        if size > self._end - self._file.tell():  # before a length that is wrong is allocated
+        self.reads += 1
+        if self.reads > _MAX_READS or size > self._end - self._file.tell():  # before a wrong length is allocated
             raise EndOfFile
         return self._file.read(size)
 
@@ -57,7 +61,7 @@ def whole_records(file: IO[bytes], *, has_magic: bool = True) -> Iterator[Any]:
     )
     try:
         for record in reader.records:
-            begin = file.tell()
+            begin, source.reads = file.tell(), 0
             yield record
     except (EndOfFile, RecordLengthLimitExceeded):
         file.seek(begin)

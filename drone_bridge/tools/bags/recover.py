@@ -8,7 +8,6 @@ import argparse
 import contextlib
 import datetime
 import os
-import shutil
 import struct
 import sys
 from collections.abc import Sequence
@@ -22,6 +21,7 @@ from mcap.records import Chunk, DataEnd, Message
 from drone_bridge.tools.mcap_records import END, MAGIC, UNREADABLE, whole_records
 
 _PLAUSIBLE_NS = 60 * 10**9  # from the last message on the disk until the recorder wrote there for the last time
+_COPY_BYTES = 1 << 20
 _MOST_NS = 2**63  # later times are none
 _CHUNK_HEAD = struct.Struct("<BQQQ")  # kind, length, times (ns) of the first and the last message
 
@@ -108,9 +108,8 @@ def recover(damaged: IO[bytes], complete: IO[bytes]) -> Saved:
     if len(cut) == _CHUNK_HEAD.size and cut[0] == Opcode.CHUNK:
         saved.lost_end_ns = _CHUNK_HEAD.unpack(cut)[-1]
     damaged.seek(0)
-    shutil.copyfileobj(damaged, complete)
-    complete.truncate(end)
-    complete.seek(end)
+    for begin in range(0, end, _COPY_BYTES):
+        complete.write(damaged.read(min(_COPY_BYTES, end - begin)))
     complete.write(END)
     saved.lost_bytes = size - end
     return saved
