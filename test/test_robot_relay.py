@@ -38,7 +38,7 @@ from drone_bridge.robot.codec import (
     UnbindSubsystem,
 )
 from drone_bridge.robot.operator import ScriptedDriver, speeds
-from drone_bridge.ros.lease import EXPECTED_S
+from drone_bridge.ros.liveliness import EXPECTED_S
 
 CAPTURES = Path(__file__).parent / "captures"
 SERVER = {"port": 0, "discovery": False, "lists_from": "topics", "sensor_period": 0.0, "command_timeout": 30.0}

@@ -16,9 +16,10 @@ import pytest
 from geometry_msgs.msg import Twist, Vector3
 from processes import TIMEOUT_S
 
-from drone_bridge.ros import commands, stall_watch, velocity_output
+from drone_bridge.ros import commands, last_word, stall_watch
 from drone_bridge.ros.commands import Mailbox
 from drone_bridge.ros.diagnostics import Liveness
+from drone_bridge.ros.last_word import VelocityOutput
 from drone_bridge.ros.stall_watch import (
     PROCESS,
     RESENDING_S,
@@ -29,7 +30,6 @@ from drone_bridge.ros.stall_watch import (
     StallWatch,
     elapsed_s,
 )
-from drone_bridge.ros.velocity_output import VelocityOutput
 
 LOOKS = """
 import sys
@@ -196,7 +196,7 @@ def test_an_operators_command_that_was_read_before_a_stall_is_not_in_force_after
         statistics=SimpleNamespace(counts=Counter()),
         takes_commands=takes_commands,
     )
-    monkeypatch.setattr(velocity_output, "elapsed_s", clock)
+    monkeypatch.setattr(last_word, "elapsed_s", clock)
     velocities = VelocityOutput(node)
     velocities.command(Twist(linear=Vector3(x=1.0)))
     velocities.repeat("operator")

@@ -13,9 +13,8 @@ from std_srvs.srv import SetBool, Trigger
 
 from drone_bridge.controllers.messages import StatePublisher
 from drone_bridge.described import described
-from drone_bridge.ros.compatible_subscription import subscribe
 from drone_bridge.ros.parameters import DeclaredParameters, ParameterDeclaration, declarations, read
-from drone_bridge.ros.topics import latched
+from drone_bridge.ros.topics import latched, subscribe
 
 # Each leg's direction (forward, left): a square to the right hand, which ends where it began. The nose does not turn.
 _LEGS = (("forward", 1.0, 0.0), ("right", 0.0, -1.0), ("backward", -1.0, 0.0), ("left", 0.0, 1.0))

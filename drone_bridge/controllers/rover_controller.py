@@ -11,12 +11,11 @@ from rclpy.node import Node
 
 from drone_bridge.controllers.messages import VelocityCommands, read_pose
 from drone_bridge.controllers.rover_patterns import PATTERNS, Limits, Pattern, PoseEstimate, Velocity
-from drone_bridge.ros.compatible_subscription import subscribe
 from drone_bridge.ros.diagnostics import LogLimiter
 from drone_bridge.ros.frames import FrameNames, Pose, WheelOdometry
 from drone_bridge.ros.parameters import DeclaredParameters, ParameterDeclaration
 from drone_bridge.ros.program import run
-from drone_bridge.ros.topics import PUBLISHER_ERRORS
+from drone_bridge.ros.topics import PUBLISHER_ERRORS, subscribe
 
 PARAMETERS = (
     ParameterDeclaration("pattern", "stationary", "What to drive.", choices=tuple(PATTERNS), live=True),

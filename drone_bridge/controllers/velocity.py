@@ -18,13 +18,12 @@ from drone_bridge.motion.attitude_estimator import MeasuredAttitude
 from drone_bridge.motion.velocity_control import HOVER, VelocityCommand, VelocityControl, VelocityParameters
 from drone_bridge.msg import CommandRates, DroneProperties
 from drone_bridge.ros.commands import CommandAges, Lifespan, command_age_parameter
-from drone_bridge.ros.compatible_subscription import subscribe
 from drone_bridge.ros.diagnostics import ConditionLogLimiter, LogLimiter
 from drone_bridge.ros.drone_model import drone_model
 from drone_bridge.ros.parameters import DeclaredParameters, ParameterDeclaration, declarations, read
 from drone_bridge.ros.stall_watch import PROCESS, Arrivals, elapsed_s, with_sending_time
 from drone_bridge.ros.time import seconds_of
-from drone_bridge.ros.topics import latched
+from drone_bridge.ros.topics import latched, subscribe
 
 NAME = "velocity"
 STAMPED = "cmd_vel_stamped"

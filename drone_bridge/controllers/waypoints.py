@@ -17,10 +17,9 @@ from drone_bridge.controllers.messages import StatePublisher, VelocityCommands, 
 from drone_bridge.described import described
 from drone_bridge.motion.matrices import Matrix, Vector, angles_from_rotation, limited, rotation_from_angles
 from drone_bridge.msg import DroneProperties
-from drone_bridge.ros.compatible_subscription import subscribe
 from drone_bridge.ros.diagnostics import LogLimiter
 from drone_bridge.ros.parameters import DeclaredParameters, ParameterDeclaration, declarations, read
-from drone_bridge.ros.topics import latched
+from drone_bridge.ros.topics import latched, subscribe
 
 NAMES = ("x", "y", "z", "yaw")
 # Getting back to the line may take this share of the speed, so that there is always some left to go on.

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Errors that end the use of a link."""
 
-import contextlib
 import os
 import queue
 import random
@@ -42,9 +41,6 @@ def reason(error: Exception) -> str:
 # Ways to interrupt another thread's wait, to cancel it or to give it work.
 
 
-_WAKE_BYTES = 64  # more than one is left only when waking was faster than waiting
-
-
 class Selectable(Protocol):
     """Anything with a descriptor for select and poll."""
 
@@ -79,35 +75,6 @@ class Cancellation:
     def close(self) -> None:
         """Close the descriptors, when no thread waits any more."""
         self.cancel()
-        self._watched.close()
-
-
-class Wakeup:
-    """Wakes one thread, any number of times, when another has left work for it."""
-
-    def __init__(self) -> None:
-        self._watched, self._trigger = socket.socketpair()
-        self._watched.setblocking(False)
-        self._trigger.setblocking(False)
-
-    def wake(self) -> None:
-        """Wake the thread, now or when it next waits. Thread-safe."""
-        with contextlib.suppress(OSError):  # full: the wake-up is already pending; closed: no thread waits any more
-            self._trigger.send(b"\0")
-
-    def clear(self) -> None:
-        """Reset the wake-up. Call it before looking for work."""
-        with contextlib.suppress(BlockingIOError):
-            while len(self._watched.recv(_WAKE_BYTES)) == _WAKE_BYTES:
-                pass
-
-    def fileno(self) -> int:
-        """Return the descriptor that is readable when the thread was woken."""
-        return self._watched.fileno()
-
-    def close(self) -> None:
-        """Close the descriptors, when no thread waits any more."""
-        self._trigger.close()
         self._watched.close()
 
 

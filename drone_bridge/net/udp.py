@@ -57,24 +57,6 @@ class AllowedPeers:
         return any(address in network for network in self._networks)
 
 
-# A fixed rate for the loop of a thread that can be cancelled.
-
-
-class FixedRate:
-    """Paces a loop by the monotonic clock. After a delay it goes on from there, without a burst to catch up."""
-
-    def __init__(self, cancellation: Cancellation) -> None:
-        self._cancellation = cancellation
-        self._due = time.monotonic()
-
-    def wait(self, period_s: float) -> None:
-        """Wait until the next step is due. Raises LinkCancelledError."""
-        now = time.monotonic()
-        self._due = max(self._due + period_s, now - period_s)
-        if self._cancellation.wait(max(0.0, self._due - now)):
-            raise LinkCancelledError("Pacing was cancelled.")
-
-
 # UDP links to one peer, and ports for any sender, for a thread that can be cancelled.
 
 

@@ -24,7 +24,8 @@ from rclpy.qos import QoSProfile, ReliabilityPolicy
 from std_msgs.msg import Bool
 
 from drone_bridge.msg import SensorArray, SubsystemArray
-from drone_bridge.net.connector import Cancellation, LinkCancelledError, LinkError, Wakeup
+from drone_bridge.net.connector import Cancellation, LinkCancelledError, LinkError
+from drone_bridge.net.tcp import Wakeup
 from drone_bridge.net.tcp_clients import Connection, Listening, ListeningEndpoint, TcpClients
 from drone_bridge.robot import codec
 from drone_bridge.robot.device import (
@@ -60,8 +61,8 @@ from drone_bridge.robot.topics import (
 from drone_bridge.ros.common_parameters import NEUTRAL_TIME, common_parameters
 from drone_bridge.ros.diagnostics import LogLimiter
 from drone_bridge.ros.last_word import LastWord
-from drone_bridge.ros.lease import LeaseWatch, with_vehicle_lease
 from drone_bridge.ros.link_node import AFTER_STALLS, LinkNode, repeat_farewell
+from drone_bridge.ros.liveliness import LivelinessWatch, with_vehicle_liveliness
 from drone_bridge.ros.parameters import ParameterDeclaration
 from drone_bridge.ros.program import run
 from drone_bridge.ros.stall_watch import PROCESS, LoopSettling
@@ -313,21 +314,26 @@ class ListedSources:
         sensors, subsystems = map(TABLE.row, ("sensors", "subsystems"))
         node.make_subscription(sensors.message, sensors.name, self._on_sensors, sensors.requested())
         node.make_subscription(subsystems.message, subsystems.name, self._on_subsystems, subsystems.requested())
-        self._lease = LeaseWatch(node, subsystems.message, subsystems.name, wake)
-        self._robot_lease = LeaseWatch(node, sensors.message, sensors.name, wake, with_vehicle_lease)
+        self._liveliness = LivelinessWatch(node, subsystems.message, subsystems.name, wake)
+        self._robot_liveliness = LivelinessWatch(node, sensors.message, sensors.name, wake, with_vehicle_liveliness)
         node.make_timer(BRIDGE_WATCH_PERIOD_S, self._watch_bridge)
 
     def newest(self) -> Listing | None:
         """Return the robot's lists, None while it is not connected. For the link's thread."""
         with self._lock:
-            if not self._is_connected or self._lease.is_expired or self._subsystems is None or self._sources is None:
+            if (
+                not self._is_connected
+                or self._liveliness.is_expired
+                or self._subsystems is None
+                or self._sources is None
+            ):
                 return None
             return Listing(self._subsystems, self._sources)
 
     @property
     def is_silent(self) -> bool:
         """Whether the robot is connected to the bridge, but has been silent for a second. For any thread."""
-        return self._is_connected and self._robot_lease.is_expired
+        return self._is_connected and self._robot_liveliness.is_expired
 
     def _on_sensors(self, message: SensorArray) -> None:
         sources = self._translation.wire_sensors(message)
@@ -344,7 +350,7 @@ class ListedSources:
         self._wake()
 
     def _watch_bridge(self) -> None:
-        """Notice that a bridge without a lease is gone."""
+        """Notice that a bridge without a liveliness is gone."""
         if self._is_connected and not self._node.count_publishers(self._node.resolve_topic_name("subsystems")):
             with self._lock:
                 self._is_connected = False
@@ -660,6 +666,7 @@ _LONGEST_WAIT_S = 3600.0
 class RobotServer(LinkNode):
     """Lets legacy drivers control a robot in ROS, and sends them its sensor readings."""
 
+    is_server = True
     open_state = "listening"
     rates = ("commands", "readings")
     problems = (

@@ -21,10 +21,10 @@ from drone_bridge.net.connector import Cancellation, LinkError, LinkTimeoutError
 from drone_bridge.net.udp import Datagram, Operators, OperatorsPort, UdpListener
 from drone_bridge.net.udp import name as name_of
 from drone_bridge.ros.common_parameters import ALLOWED_PEERS, NEUTRAL_TIME, SOURCE_TIMEOUT, read_allowed_peers
+from drone_bridge.ros.last_word import OPERATORS_LOST, VelocityOutput
 from drone_bridge.ros.link_node import AFTER_STALLS, STALE_DATAGRAMS, LinkNode
 from drone_bridge.ros.parameters import ParameterDeclaration
 from drone_bridge.ros.topics import MissingTopicError, TopicSubscriptions
-from drone_bridge.ros.velocity_output import OPERATORS_LOST, VelocityOutput
 from drone_bridge.wire.events import LocalProtocolError, RemoteProtocolError
 
 UNSENT = "unsent datagrams"
@@ -99,6 +99,7 @@ class DatagramServer(LinkNode):
     A subclass makes `drone` and `sources` in `make_sources`, and says in `receive` and `state` what its messages mean.
     """
 
+    is_server = True
     open_state = "serving"
     rates = ("datagrams", "commands", "states")
     problems = (*LinkNode.problems, STALE_DATAGRAMS, AFTER_STALLS, UNSENT, OPERATORS_LOST, "dropped messages")

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a server says last to the vehicle in ROS, repeated for whoever has missed it."""
+"""What a server commands the vehicle in ROS, and its last word, repeated for whoever has missed it."""
 
+import math
 import threading
 import time
 from collections import deque
@@ -13,6 +14,8 @@ from rclpy.qos import qos_profile_sensor_data
 
 from drone_bridge.msg import CommandRates
 from drone_bridge.ros.link_node import LinkNode
+from drone_bridge.ros.stall_watch import elapsed_s
+from drone_bridge.ros.topics import wait_for_delivery
 
 #: Longer than the usual command_timeout: in between, a vehicle with a watchdog of its own gets its own neutral.
 PERIOD_S = 1.0
@@ -133,3 +136,73 @@ class LastWord:
         for topic in self._heard:
             self._node.end_subscriptions(topic)
         self._heard.clear()
+
+
+# An operator's velocities on cmd_vel, and zero when the operator is silent.
+
+
+#: The count of operators that fell silent while commanding a motion.
+OPERATORS_LOST = "operators gone"
+_DEPTH = 10
+
+
+class VelocityOutput:
+    """Publishes commands at once, and again with each `repeat` until they time out. For the link's thread."""
+
+    def __init__(self, node: LinkNode) -> None:
+        self._node = node
+        self._publisher = node.make_publisher(Twist, "cmd_vel", _DEPTH)
+        self._last_word = LastWord(node, (self._publisher,), lambda: (self._publisher, Twist()))
+        self._command: Twist | None = None
+        self._commanded_s = -math.inf
+
+    @property
+    def is_active(self) -> bool:
+        """Whether a command is in force."""
+        return self._command is not None
+
+    @property
+    def is_last_word(self) -> bool:
+        """Whether zero is the last that anybody told the vehicle, as far as is known."""
+        return self._last_word.age_s is not None
+
+    def command(self, twist: Twist) -> None:
+        # If this process stands still anywhere from here on, the command is too old when it goes on; before, the next
+        # line notices. What was read earlier would be in force for another `command_timeout`.
+        commanded_s = elapsed_s()
+        if not self._node.takes_commands():
+            return
+        self._command, self._commanded_s = twist, commanded_s
+        self._node.reports.end_ongoing(OPERATORS_LOST)
+        self._publish(twist)
+
+    def repeat(self, operator: str) -> bool:
+        """Publish the command again, or zero after `command_timeout`; return whether it is still in force."""
+        if self._command is None:
+            return False
+        silent_s = elapsed_s() - self._commanded_s
+        if silent_s <= self._node.parameters["command_timeout"]:
+            self._publish(self._command)
+            return True
+        if self._command != Twist():
+            sentence = f"{operator} was silent for {silent_s:.1f} s: zero was commanded."
+            self._node.reports.count_and_warn_ongoing(OPERATORS_LOST, sentence)
+        self.stop()
+        return False
+
+    def stop(self) -> None:
+        """Publish zero, if a command is in force."""
+        if self._command is not None:
+            self._command = None
+            self._publish(Twist())
+
+    def finish(self) -> None:
+        """Publish zero, if a command is in force, and wait for its delivery."""
+        if not self.is_active:
+            return
+        self.stop()
+        wait_for_delivery(self._publisher)
+
+    def _publish(self, twist: Twist) -> None:
+        self._last_word.publish(self._publisher, twist)
+        self._node.statistics.counts["commands"] += 1

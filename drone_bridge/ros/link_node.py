@@ -36,14 +36,13 @@ from drone_bridge.net.connector import (
     address_name,
 )
 from drone_bridge.net.udp import Freshness
-from drone_bridge.ros.compatible_subscription import subscribe
 from drone_bridge.ros.diagnostics import CLOCKS, SILENCES, LinkStatistics, Reports, Ticker
 from drone_bridge.ros.hold import Hold
 from drone_bridge.ros.parameters import UNCONFIGURED, DeclaredParameters, ParameterDeclaration, has_value
 from drone_bridge.ros.rclpy_hooks import PUBLISHING, Call, UnlockedPublisher, before_end, free_name
 from drone_bridge.ros.stall_watch import PROCESS
 from drone_bridge.ros.time import clock_conflict, is_time_simulated, time_from_nanoseconds
-from drone_bridge.ros.topics import NO_EVENTS, PUBLISHER_ERRORS
+from drone_bridge.ros.topics import NO_EVENTS, PUBLISHER_ERRORS, subscribe
 from drone_bridge.wire.events import RemoteProtocolError
 
 if TYPE_CHECKING:
@@ -351,6 +350,8 @@ class LinkNode(EntityOwner):
     silence_parameter = "silence_warning"
     #: Whether a healthy peer may be one that never says anything.
     peer_may_be_silent = False
+    #: Whether it is the vehicle's side of its protocol, and steers a vehicle in ROS.
+    is_server = False
     #: What a link that works does, for logs and /diagnostics.
     open_state = "connected"
 
@@ -360,11 +361,9 @@ class LinkNode(EntityOwner):
         # Several vehicles report on the one topic.
         self._status_name = f"{self.get_fully_qualified_name().lstrip('/')}: link"
         self.reports = Reports(self.get_logger(), self.open_state)
-        kind = type(self).__name__
-        self._is_server = kind.endswith("Server")
-        self._protocol_name = kind.removesuffix("Bridge").removesuffix("Server").lower()
+        self._protocol_name = name.rpartition("_")[0]  # of testbed_bridge, for instance
         # A server and a bridge may have the same namespace, and their vehicles are not the same one.
-        self.hold = Hold(self, "~/held" if self._is_server else "held")
+        self.hold = Hold(self, "~/held" if self.is_server else "held")
         #: Where the bytes of every connection are to be logged, while active and if the user wants it.
         self.wire_log: WireLog | None = None
         self._link: LinkThread | None = None
@@ -607,7 +606,7 @@ class LinkNode(EntityOwner):
         log = WireLog(
             path,
             name,
-            facts_of(self._protocol_name, "vehicle" if self._is_server else "operator", name, self.parameters.values()),
+            facts_of(self._protocol_name, "vehicle" if self.is_server else "operator", name, self.parameters.values()),
             self.parameters["wire_log_mebibytes"] * _MEBIBYTE,
             self._say_error,
             has_pixels="wire_log_images" not in self.parameters or self.parameters["wire_log_images"],

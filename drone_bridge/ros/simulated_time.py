@@ -33,28 +33,17 @@ def time_parameters(whose: str) -> tuple[ParameterDeclaration, ...]:
     )
 
 
-class SimulatedTime:
-    """Applies the parameters of time."""
+class Stamps:
+    """Stamps incoming data, and publishes /clock, according to `time_parameters`."""
 
     def __init__(self, node: LinkNode) -> None:
-        #: Publishes /clock; None unless this node is configured to.
+        self._node = node
+        #: The publisher of /clock; None unless this node is configured to publish it.
         self.clock_publisher: Publisher[Any] | None = None
         if node.parameters["publish_clock"]:
             self.clock_publisher = node.make_publisher(Clock, CLOCK_TOPIC, newest())
-        #: Whether headers are stamped with simulated time.
-        self.stamps_are_simulated = bool(self.clock_publisher) or node.parameters["stamp_source"] == "wire"
-
-
-class Stamps:
-    """Stamps incoming data according to `time_parameters`."""
-
-    def __init__(self, node: LinkNode) -> None:
-        simulated_time = SimulatedTime(node)
-        self._node = node
-        #: The publisher of /clock, if this node publishes it.
-        self.clock_publisher = simulated_time.clock_publisher
         # A node that drives /clock itself would hear each time only after the message that it belongs to.
-        self.are_wire_time: bool = simulated_time.stamps_are_simulated
+        self.are_wire_time = bool(self.clock_publisher) or node.parameters["stamp_source"] == "wire"
         #: The newest stamp.
         self.newest = Time()
 

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""QoS profiles that several nodes use: a new one each time, because leases and overrides change them."""
+"""Topics: QoS profiles, subscriptions to whatever is offered, and the tables that say what a protocol has on topics."""
 
 from __future__ import annotations
 
 import contextlib
+import copy
 import math
 import time
 from collections.abc import Callable, Iterable, Sequence
@@ -17,14 +18,25 @@ from rclpy.exceptions import InvalidHandle
 from rclpy.impl.implementation_singleton import rclpy_implementation
 from rclpy.node import PublisherEventCallbacks  # type: ignore[attr-defined] # where humble has it, too
 from rclpy.publisher import Publisher
-from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy, qos_profile_sensor_data
+from rclpy.qos import DurabilityPolicy, QoSPolicyKind, QoSProfile, ReliabilityPolicy, qos_profile_sensor_data
 from tf2_msgs.msg import TFMessage
+
+try:
+    from rclpy.event_handler import SubscriptionEventCallbacks, UnsupportedEventTypeError
+except ImportError:  # Humble
+    from rclpy.qos_event import SubscriptionEventCallbacks, UnsupportedEventTypeError
 
 if TYPE_CHECKING:
     from geometry_msgs.msg import TransformStamped
+    from rclpy.callback_groups import CallbackGroup
+    from rclpy.node import Node
     from rclpy.publisher import Publisher
+    from rclpy.qos_overriding_options import QoSOverridingOptions
 
     from drone_bridge.ros.link_node import LinkNode
+
+
+# QoS profiles: a new one each time, because overrides change them.
 
 
 def latched() -> QoSProfile:
@@ -55,6 +67,76 @@ def wait_for_delivery(publisher: Publisher[Any]) -> None:
 
 
 NO_EVENTS = PublisherEventCallbacks(use_default_callbacks=False)
+
+
+# Subscriptions that receive from every publisher of their topic, whatever QoS it offers. One that requests earlier
+# messages (transient local) or lost ones (reliable) gets nothing at all from a publisher that does not offer that; a
+# second one, which requests less, receives from such publishers.
+
+
+_CONSEQUENCES = {
+    QoSPolicyKind.DURABILITY: "without durability transient_local, so that what it said before is not known",
+    QoSPolicyKind.RELIABILITY: "without reliability reliable, so that what gets lost is not sent again",
+}
+
+
+def subscribe(
+    node: Node,
+    message_type: type,
+    topic: str,
+    callback: Callable[[Any], Any],
+    qos: QoSProfile | int,
+    *,
+    callback_group: CallbackGroup | None = None,
+    overridable: QoSOverridingOptions | None = None,
+    keep: Callable[[Any], None] = lambda subscription: None,
+) -> None:
+    """Subscribe to all publishers of a topic: with this QoS, or depth, and with less to those that offer less.
+
+    That happens as soon as such a publisher is discovered, and is logged. From then on, messages of those that offer
+    more arrive twice. `keep` gets each of the subscriptions; `overridable` is for the first one.
+    """
+    made: set[tuple[DurabilityPolicy, ReliabilityPolicy]] = set()
+
+    def create(wanted: QoSProfile, events: Any) -> Any:
+        return node.create_subscription(
+            message_type,
+            topic,
+            callback,
+            copy.copy(wanted),  # an override changes the profile that it is given, and others may have the same
+            callback_group=callback_group,
+            event_callbacks=events,
+            qos_overriding_options=None if made else overridable,  # a topic has those parameters once
+        )
+
+    def add(wanted: QoSProfile) -> None:
+        def on_incompatible(info: Any) -> None:
+            less = _without(subscription.qos_profile, info.last_policy_kind)
+            if less and (less.durability, less.reliability) not in made:
+                name = node.resolve_topic_name(topic)
+                node.get_logger().info(f"{name} is published {_CONSEQUENCES[info.last_policy_kind]}.")
+                add(less)
+
+        try:
+            subscription = create(wanted, SubscriptionEventCallbacks(incompatible_qos=on_incompatible))
+        except UnsupportedEventTypeError:  # as where every subscription hears every publisher
+            subscription = create(wanted, None)
+        made.add((subscription.qos_profile.durability, subscription.qos_profile.reliability))
+        keep(subscription)
+
+    add(QoSProfile(depth=qos) if isinstance(qos, int) else qos)
+
+
+def _without(qos: QoSProfile, kind: QoSPolicyKind) -> QoSProfile | None:
+    """Return the profile without this policy's request; None if it requests nothing known here."""
+    less = copy.copy(qos)
+    if kind == QoSPolicyKind.DURABILITY:
+        less.durability = DurabilityPolicy.VOLATILE
+    elif kind == QoSPolicyKind.RELIABILITY:
+        less.reliability = ReliabilityPolicy.BEST_EFFORT
+    else:
+        return None
+    return less
 
 
 # Topics whose messages are made only while they have subscribers.

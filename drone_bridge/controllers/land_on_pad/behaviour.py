@@ -22,11 +22,10 @@ from drone_bridge.controllers.land_on_pad.pilot import Decision, LandOnPad, Land
 from drone_bridge.controllers.messages import StampedSets, StatePublisher, VelocityCommands, read_angles
 from drone_bridge.motion.matrices import NOT_COMPUTABLE, Matrix, Vector, rotation_from_angles
 from drone_bridge.msg import LandingPad
-from drone_bridge.ros.compatible_subscription import subscribe
 from drone_bridge.ros.diagnostics import LogLimiter
 from drone_bridge.ros.parameters import DeclaredParameters, ParameterDeclaration, declarations, read
 from drone_bridge.ros.time import seconds_of
-from drone_bridge.ros.topics import latched
+from drone_bridge.ros.topics import latched, subscribe
 from drone_bridge.vision.marker_detector import MarkerDetector
 from drone_bridge.vision.markers import MarkerParameters, confidence
 

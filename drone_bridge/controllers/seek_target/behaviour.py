@@ -21,12 +21,11 @@ from drone_bridge.motion.attitude_estimator import MeasuredAttitude
 from drone_bridge.motion.flight_control import DroneModel
 from drone_bridge.motion.matrices import NOT_COMPUTABLE, Triple
 from drone_bridge.msg import CommandRates, DroneProperties
-from drone_bridge.ros.compatible_subscription import subscribe
 from drone_bridge.ros.diagnostics import LogLimiter
 from drone_bridge.ros.drone_model import drone_model
 from drone_bridge.ros.parameters import DeclaredParameters, declarations, read
 from drone_bridge.ros.time import seconds_of
-from drone_bridge.ros.topics import latched
+from drone_bridge.ros.topics import latched, subscribe
 from drone_bridge.vision.pinhole import Image, Pinhole
 
 #: The topics that make a frame.

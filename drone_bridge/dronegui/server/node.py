@@ -53,12 +53,12 @@ from drone_bridge.ros.common_parameters import (
     read_allowed_peers,
     read_group,
 )
-from drone_bridge.ros.lease import LeaseWatch
+from drone_bridge.ros.last_word import OPERATORS_LOST, VelocityOutput
 from drone_bridge.ros.link_node import AFTER_STALLS, STALE_DATAGRAMS, LinkNode
+from drone_bridge.ros.liveliness import LivelinessWatch
 from drone_bridge.ros.parameters import ParameterDeclaration
 from drone_bridge.ros.program import run
 from drone_bridge.ros.topics import TopicSubscriptions, latched
-from drone_bridge.ros.velocity_output import OPERATORS_LOST, VelocityOutput
 from drone_bridge.wire.events import LocalProtocolError, RemoteProtocolError
 
 #: The buttons that operators press, by the names of the bridge's services.
@@ -321,6 +321,7 @@ class DroneGuiServer(LinkNode):
     publishes a cmd_vel of zero, and then nothing.
     """
 
+    is_server = True
     open_state = "serving"
     rates = ("packets", "commands", "navdata", "detections")
     problems = (
@@ -364,12 +365,12 @@ class DroneGuiServer(LinkNode):
             return
         # The services of a bridge that was killed stay in the ROS graph for as long as DDS believes in it.
         of_bridge = {name for name in TARGETS if not get(f"target.{name}")}
-        lease = LeaseWatch(self, Bool, "flying", lambda: None) if of_bridge else None
+        liveliness = LivelinessWatch(self, Bool, "flying", lambda: None) if of_bridge else None
         self.buttons = ServiceButtons(
             self,
             targets,
             self.navdata.flying.done,
-            lambda name: lease is not None and lease.is_expired and name in of_bridge,
+            lambda name: liveliness is not None and liveliness.is_expired and name in of_bridge,
         )
 
     def make_endpoint(self, cancellation: Cancellation) -> OperatorsPort:

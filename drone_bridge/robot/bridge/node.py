@@ -18,8 +18,8 @@ from std_msgs.msg import Bool
 from std_srvs.srv import SetBool
 
 from drone_bridge.msg import Robot
-from drone_bridge.net.connector import Cancellation, LinkError, Wakeup
-from drone_bridge.net.tcp import TcpStream
+from drone_bridge.net.connector import Cancellation, LinkError
+from drone_bridge.net.tcp import TcpStream, Wakeup
 from drone_bridge.robot import codec
 from drone_bridge.robot.bridge.session import FIRST, DesiredSubsystems, Obstruction, OtherDrivers, RobotSession
 from drone_bridge.robot.discovery import DiscoveryConnector, DiscoveryRoute, find_robots
@@ -46,9 +46,9 @@ from drone_bridge.ros.common_parameters import (
 )
 from drone_bridge.ros.diagnostics import LogLimiter
 from drone_bridge.ros.frames import POSE_VARIANCES, TWIST_VARIANCES, FrameNames, WheelOdometry
-from drone_bridge.ros.lease import VehicleLease
 from drone_bridge.ros.link_node import Endpoint, LinkNode
 from drone_bridge.ros.link_requests import LinkRequest, LinkRequests, ServiceResult, complete
+from drone_bridge.ros.liveliness import VehicleLiveliness
 from drone_bridge.ros.parameters import ParameterDeclaration
 from drone_bridge.ros.program import run
 from drone_bridge.ros.stall_watch import STALL_S
@@ -449,7 +449,7 @@ class RobotBridge(TcpLinkNode):
         self._sensors_publisher, self._subsystems_publisher = (
             self.make_publisher(row.message, row.name, row.qos()) for row in map(table.row, ("sensors", "subsystems"))
         )
-        self._robot_lease = VehicleLease(self._sensors_publisher)
+        self._robot_liveliness = VehicleLiveliness(self._sensors_publisher)
         self._sensor_topics = SensorTopics(self, table, self._translation, self._topic_budget)
         self.cleanup.callback(self._sensor_topics.close)
         self._dead_reckoning = DeadReckoning(self, self._translation, self._skid_steer)
@@ -540,7 +540,7 @@ class RobotBridge(TcpLinkNode):
                 self.statistics.counts["packets"] += 1
                 if not isinstance(event, codec.UnknownPacket):  # which may mean anything
                     self.statistics.liveness.heard()
-                    self._robot_lease.renew(time.monotonic())
+                    self._robot_liveliness.renew(time.monotonic())
                 session.handle(event, time.monotonic())
 
     def _due_s(self, session: RobotSession) -> float:

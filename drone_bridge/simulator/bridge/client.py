@@ -23,10 +23,9 @@ from drone_bridge.net.connector import (
     LinkError,
     LinkTimeoutError,
     Selectable,
-    Wakeup,
     Watch,
 )
-from drone_bridge.net.tcp import TcpConnector, TcpStream
+from drone_bridge.net.tcp import TcpConnector, TcpStream, Wakeup
 from drone_bridge.ros.diagnostics import LinkStatistics
 from drone_bridge.ros.stall_watch import PROCESS
 from drone_bridge.simulator import codec as sim

@@ -6,7 +6,8 @@ from typing import Any
 
 from geometry_msgs.msg import Twist
 
-from drone_bridge.net.connector import Cancellation, LinkError, Wakeup
+from drone_bridge.net.connector import Cancellation, LinkError
+from drone_bridge.net.tcp import Wakeup
 from drone_bridge.ros.commands import CommandIntake
 from drone_bridge.ros.link_node import Endpoint, LinkNode
 from drone_bridge.ros.link_requests import LinkRequest

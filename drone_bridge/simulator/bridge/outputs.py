@@ -20,7 +20,7 @@ from drone_bridge.motion.quaternions import Quaternion
 from drone_bridge.ros.common_parameters import frame_names, odometry_covariances
 from drone_bridge.ros.frames import FrameNames, TransformTemplate, serialized_transforms, transform
 from drone_bridge.ros.link_node import LinkNode
-from drone_bridge.ros.simulated_time import SimulatedTime
+from drone_bridge.ros.simulated_time import Stamps
 from drone_bridge.ros.time import NANOSECONDS, stamp_numbers
 from drone_bridge.ros.topic_names import topic_token
 from drone_bridge.ros.topics import NO_EVENTS, Output, Outputs, latched
@@ -95,9 +95,8 @@ class TimeKeeper:
     def __init__(self, node: LinkNode) -> None:
         self._node = node
         self.clock = SimulationClock()
-        simulated_time = SimulatedTime(node)
-        self._publisher = simulated_time.clock_publisher
-        self.stamps_are_simulated = simulated_time.stamps_are_simulated
+        stamps = Stamps(node)
+        self._publisher, self.stamps_are_simulated = stamps.clock_publisher, stamps.are_wire_time
         self._period_s: float = 1.0 / node.parameters["clock_rate"]
         self._published_s = -math.inf
         self._next_s = -math.inf  # when the next message would be on time, if there are as many as there may be

@@ -24,8 +24,8 @@ from rclpy.client import Client as ServiceClient
 from rclpy.task import Future
 
 from drone_bridge.msg import ItemEvent
-from drone_bridge.ros.lease import LeaseWatch
 from drone_bridge.ros.link_node import LinkNode
+from drone_bridge.ros.liveliness import LivelinessWatch
 from drone_bridge.simulator import codec as sim
 from drone_bridge.simulator.codec import Attribute, Error, ItemType, Request, Response
 from drone_bridge.simulator.device.requests import NO_EXTENDED
@@ -71,7 +71,7 @@ class BridgeServices:
         self._silent_until_s = -math.inf
         self._unanswered: set[Callable[[Any], None]] = set()  # what gets the responses, None for none
         #: On one of the bridge's topics: the services of a killed node stay in DDS's graph for much longer.
-        self._liveliness = LeaseWatch(node, ItemEvent, "item_events", self._liveliness_changed)
+        self._liveliness = LivelinessWatch(node, ItemEvent, "item_events", self._liveliness_changed)
         self._were_offered = False
         self._clients: dict[str, ServiceClient[Any, Any]] = {}
         if bridge:

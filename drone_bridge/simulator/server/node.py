@@ -47,6 +47,7 @@ _SILENT_VEHICLE = "the vehicle's position is unknown"
 class SimulatorServer(LinkNode):
     """Serves clients of the simulator's protocol from topics and a bridge's services."""
 
+    is_server = True
     rates = ("requests", "states", "commands")
     problems = (*LinkNode.problems, "refused commands", "unsteered commands", "bad numbers", "dropped messages")
     open_state = "listening"

@@ -26,7 +26,7 @@ from drone_bridge.motion.wxyz import Vector, WxyzQuaternion, conjugate, multiply
 from drone_bridge.msg import CameraView, ExtendedAttribute, ExtendedAttributes, ItemEvent, TriggerEvent
 from drone_bridge.ros import frames
 from drone_bridge.ros.frames import FrameNames, OdometryCovariances
-from drone_bridge.ros.lease import with_lease
+from drone_bridge.ros.liveliness import with_liveliness
 from drone_bridge.ros.message_template import STAMP, MessageTemplate
 from drone_bridge.ros.time import stamp_numbers
 from drone_bridge.ros.topic_names import topic_token
@@ -594,7 +594,7 @@ EVENTS = (
         of=sim.Spied,
         to_ros=Translation.item_event,
         from_ros=Translation.wire_item_event,
-        qos=lambda: with_lease(_events()),
+        qos=lambda: with_liveliness(_events()),
         requested=_events,
         meaning="what was added and removed, by whomever",
     ),

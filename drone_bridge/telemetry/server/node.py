@@ -35,12 +35,12 @@ from drone_bridge.ros.common_parameters import (
     read_group,
 )
 from drone_bridge.ros.images import encoded
+from drone_bridge.ros.last_word import OPERATORS_LOST, VelocityOutput
 from drone_bridge.ros.link_node import AFTER_STALLS, STALE_DATAGRAMS, Endpoint, LinkNode
 from drone_bridge.ros.parameters import ParameterDeclaration, declarations
 from drone_bridge.ros.program import run
 from drone_bridge.ros.time import seconds_of
 from drone_bridge.ros.topics import MissingTopicError, TopicSubscriptions
-from drone_bridge.ros.velocity_output import OPERATORS_LOST, VelocityOutput
 from drone_bridge.telemetry.codec import (
     DEFAULT_PORT,
     IMAGE_EVERY,
@@ -309,6 +309,7 @@ class TelemetryServer(LinkNode):
     After `command_timeout` without a command, zero is published once.
     """
 
+    is_server = True
     open_state = "talking"
     peer_may_be_silent = True
     rates = ("documents", "rover documents", "images", "commands")

@@ -21,7 +21,6 @@ from drone_bridge.motion.wind import NO_ROTATION, WindRotation
 from drone_bridge.net.connector import Cancellation, LinkCancelledError, LinkError
 from drone_bridge.net.tcp import TcpConnector, TcpStream
 from drone_bridge.net.tcp_listener import TcpListener
-from drone_bridge.net.udp import FixedRate
 from drone_bridge.programs.faults import Fault, fault_of
 from drone_bridge.programs.options import (
     ProgramParser,
@@ -50,6 +49,21 @@ from drone_bridge.wire.events import ProtocolError
 
 _NAN_FLOAT32 = b"\x7f\xc0\x00\x00"
 _RECEIVE_BYTES = 256
+
+
+class FixedRate:
+    """Paces a loop by the monotonic clock. After a delay it goes on from there, without a burst to catch up."""
+
+    def __init__(self, cancellation: Cancellation) -> None:
+        self._cancellation = cancellation
+        self._due = time.monotonic()
+
+    def wait(self, period_s: float) -> None:
+        """Wait until the next step is due. Raises LinkCancelledError."""
+        now = time.monotonic()
+        self._due = max(self._due + period_s, now - period_s)
+        if self._cancellation.wait(max(0.0, self._due - now)):
+            raise LinkCancelledError("Pacing was cancelled.")
 
 
 class FaultKind(str, Enum):

@@ -16,8 +16,8 @@ from sensor_msgs.msg import CameraInfo, Image, Imu
 
 from drone_bridge.motion.quaternions import Quaternion
 from drone_bridge.msg import CommandRates, DroneProperties
-from drone_bridge.net.connector import LinkError, Wakeup
-from drone_bridge.net.tcp import TcpStream
+from drone_bridge.net.connector import LinkError
+from drone_bridge.net.tcp import TcpStream, Wakeup
 from drone_bridge.ros.common_parameters import NEUTRAL_TIME, SOURCE_TIMEOUT, common_parameters
 from drone_bridge.ros.frames import FrameNames
 from drone_bridge.ros.last_word import LastWord
@@ -370,6 +370,7 @@ _UNHEARD = "unheard commands"
 class TestbedServer(TcpLinkNode):
     """Sends sensor frames to an autopilot, and publishes its answers as commands."""
 
+    is_server = True
     __test__ = False  # not a test, whatever its name tells pytest
     rates = ("frames", "commands")
     problems = (*TcpLinkNode.problems, "dropped messages", "refused frames", "late answers", "neutral commands")

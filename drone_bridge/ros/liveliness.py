@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Noticing within a second that the node at the other end of a topic was killed or stopped, or the vehicle behind it.
 
-DDS itself gives up a participant that vanished after its lease, 20 s with Fast DDS. A topic can have a lease of its
-own, which the middleware of a live publisher renews, whatever its node is doing (AUTOMATIC), or which the node renews
-for as long as it hears its vehicle (MANUAL_BY_TOPIC).
+DDS itself takes 20 s, with Fast DDS, to give up a participant that vanished. A topic can have a liveliness of its own,
+which the middleware of a live publisher asserts, whatever its node is doing (AUTOMATIC), or which the node asserts for
+as long as it hears its vehicle (MANUAL_BY_TOPIC).
 """
 
 import contextlib
@@ -25,40 +25,40 @@ from drone_bridge.ros.link_node import LinkNode
 from drone_bridge.ros.rclpy_hooks import PUBLISHING
 from drone_bridge.ros.topics import PUBLISHER_ERRORS
 
-#: What a publisher promises; its middleware renews it every two thirds of this.
+#: What a publisher promises; its middleware asserts it every two thirds of this.
 OFFERED_S = 0.4
-#: After this long without renewal a `LeaseWatch` considers it dead; the margin is for busy machines.
+#: After this long without an assertion a `LivelinessWatch` considers it dead; the margin is for busy machines.
 EXPECTED_S = 1.0
-#: The least time between two renewals by a node.
-RENEWAL_PERIOD_S = 0.1
+#: The least time between two assertions by a node.
+ASSERTION_PERIOD_S = 0.1
 
 
-def with_lease(qos: QoSProfile) -> QoSProfile:
-    """Give a publisher's QoS a lease, which subscribers that request none ignore."""
+def with_liveliness(qos: QoSProfile) -> QoSProfile:
+    """Give a publisher's QoS a liveliness, which subscribers that request none ignore."""
     qos.liveliness = LivelinessPolicy.AUTOMATIC
     qos.liveliness_lease_duration = Duration(seconds=OFFERED_S)
     return qos
 
 
-def with_vehicle_lease(qos: QoSProfile) -> QoSProfile:
-    """Do the same with a lease that `VehicleLease` renews."""
+def with_vehicle_liveliness(qos: QoSProfile) -> QoSProfile:
+    """Do the same with one that `VehicleLiveliness` asserts."""
     qos.liveliness = LivelinessPolicy.MANUAL_BY_TOPIC
     qos.liveliness_lease_duration = Duration(seconds=EXPECTED_S)
     return qos
 
 
-class VehicleLease:
-    """Renews the lease of a publisher when its vehicle is heard. For one thread."""
+class VehicleLiveliness:
+    """Asserts the liveliness of a publisher when its vehicle is heard. For one thread."""
 
     def __init__(self, publisher: "Publisher[Any]") -> None:
-        """`publisher` was made `with_vehicle_lease`."""
+        """`publisher` was made `with_vehicle_liveliness`."""
         self._publisher = publisher
-        self._renewed_s = -math.inf
+        self._asserted_s = -math.inf
 
     def renew(self, now_s: float) -> None:
         """Note that the vehicle was heard just now, by time.monotonic."""
-        if now_s - self._renewed_s >= RENEWAL_PERIOD_S:
-            self._renewed_s = now_s
+        if now_s - self._asserted_s >= ASSERTION_PERIOD_S:
+            self._asserted_s = now_s
             PUBLISHING.call([(self, self._assert)])
 
     def _assert(self) -> None:
@@ -66,10 +66,10 @@ class VehicleLease:
             self._publisher.assert_liveliness()
 
 
-class LeaseWatch:
-    """Watches the publishers of a topic whose lease was renewed at least once. For the executor.
+class LivelinessWatch:
+    """Watches the publishers of a topic that were alive at least once. For the executor.
 
-    It does not see publishers without a lease, nor one that was killed right after being discovered.
+    It does not see publishers without a liveliness, nor one that was killed right after being discovered.
     """
 
     def __init__(
@@ -78,16 +78,16 @@ class LeaseWatch:
         message_type: type,
         topic: str,
         on_change: Callable[[], None],
-        give_lease: Callable[[QoSProfile], QoSProfile] = with_lease,
+        give_liveliness: Callable[[QoSProfile], QoSProfile] = with_liveliness,
     ) -> None:
-        """Begin; `on_change` is called when `is_expired` may have changed. `give_lease` is what publishers use."""
+        """Begin; `on_change` is called when `is_expired` may have changed. `give_liveliness` is what publishers use."""
         #: Whether there were such publishers, and none of them is alive.
         self.is_expired = False
         self._on_change = on_change
-        qos = give_lease(QoSProfile(depth=1))
+        qos = give_liveliness(QoSProfile(depth=1))
         qos.liveliness_lease_duration = Duration(seconds=EXPECTED_S)
         events = SubscriptionEventCallbacks(liveliness=self._changed, use_default_callbacks=False)
-        # A middleware without leases finds out in its own time.
+        # A middleware without it finds out in its own time.
         with contextlib.suppress(UnsupportedEventTypeError):
             subscription = node.create_subscription(
                 message_type,
