@@ -40,9 +40,9 @@ class Stopwatch:
         self._waited_before_s = self._waited_so_far_s()
         self._began_s = time.monotonic()
 
-    def join(self, pid):
-        """Measure also a process that has begun since."""
-        self._pids += (pid,)
+    def join(self, group):
+        """Measure also a group that has begun since."""
+        self._groups += (group,)
 
     @property
     def wall_s(self):
