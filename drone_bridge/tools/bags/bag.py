@@ -2,14 +2,15 @@
 """Read a ROS 2 bag, MCAP or sqlite3, of any origin that the rosbags library understands."""
 
 import os
-from collections.abc import Collection, Iterable, Iterator, Sequence
+import sys
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from rosbags.highlevel import AnyReader, AnyReaderError
 from rosbags.interfaces import Connection, Qos
-from rosbags.rosbag2.errors import ReaderError
+from rosbags.rosbag2 import ReaderError
 from rosbags.typesys import Stores, get_typestore
 
 from drone_bridge.tools.bags.bounds import check_index
@@ -128,6 +129,18 @@ class Bag:
         """Yield the messages of a topic as such objects. Raises BagError."""
         for message in self.messages([topic for topic in self.topics if topic.name == name]):
             yield self.deserialize(message)
+
+
+def run_on_bag(command: str, path: Path, work: Callable[[Bag], int]) -> int:
+    """Do some work with a bag; return the exit status: what the work returns, or 1 when a file can't be used."""
+    try:
+        with Bag(path) as bag:
+            return work(bag)
+    except BagError as error:
+        print(f"drone-bridge {command}: {error}", file=sys.stderr)
+    except OSError as error:
+        print(f"drone-bridge {command}: '{error.filename}' can't be written: {error.strerror}.", file=sys.stderr)
+    return 1
 
 
 def _bag_of(path: Path) -> Path:

@@ -10,8 +10,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from lz4.frame import LZ4FrameDecompressor
-from rosbags.rosbag2 import storage_mcap
-from rosbags.rosbag2.errors import ReaderError
+from rosbags.rosbag2 import ReaderError, storage_mcap
 
 # The standard library's from Python 3.14 on, else a package that rosbags needs.
 zstd = storage_mcap.zstd  # type: ignore[attr-defined]

@@ -17,7 +17,7 @@ from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
-from drone_bridge.tools.bags.bag import NANOSECONDS_PER_SECOND, Bag, BagError, BagMessage, field_names
+from drone_bridge.tools.bags.bag import NANOSECONDS_PER_SECOND, Bag, BagError, BagMessage, field_names, run_on_bag
 
 MAX_ARRAY = 36  # numbers, as many as a covariance has; longer arrays are pictures and the like, and left out
 MAX_FILES = 500  # of one bag: frames of tf can be called anything
@@ -45,21 +45,17 @@ def main(argv: Sequence[str]) -> int:
     formats.add_argument("--tum", dest="suffix", action="store_const", const="tum", help="poses as evo reads them")
     parser.add_argument("--output", "-o", type=Path, help="the folder for the files (csv or tum in the bag's folder)")
     options = parser.parse_args(argv)
-    beside = options.bag if options.bag.is_dir() else options.bag.parent
-    try:
-        with Bag(options.bag) as bag:
-            counts = export(bag, options.output or beside / options.suffix, options.suffix)
-    except BagError as error:
-        print(f"drone-bridge export: {error}", file=sys.stderr)
-        return 1
-    except OSError as error:
-        print(f"drone-bridge export: '{error.filename}' can't be written: {error.strerror}.", file=sys.stderr)
-        return 1
+    return run_on_bag("export", options.bag, lambda bag: _export(bag, options.output, options.suffix))
+
+
+def _export(bag: Bag, output: Path | None, suffix: str) -> int:
+    beside = bag.path if bag.path.is_dir() else bag.path.parent
+    counts = export(bag, output or beside / suffix, suffix)
     for path, count in counts.items():
         print(f"{path}: {count} rows")
     if not counts:
-        print(f"drone-bridge export: '{options.bag}' has nothing that fits into such a table.", file=sys.stderr)
-    return 0 if counts else 1
+        raise BagError(f"'{bag.path}' has nothing that fits into such a table.")
+    return 0
 
 
 def export(bag: Bag, folder: Path, suffix: str) -> dict[Path, int]:

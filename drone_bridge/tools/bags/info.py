@@ -58,15 +58,9 @@ def main(argv: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(prog="drone-bridge info", description=__doc__)
     parser.add_argument("bag", type=Path, help="a folder with metadata.yaml, or an .mcap file")
     options = parser.parse_args(argv)
-    from drone_bridge.tools.bags.bag import Bag, BagError
+    from drone_bridge.tools.bags.bag import run_on_bag
 
-    try:
-        with Bag(options.bag) as bag:
-            _print(bag)
-    except BagError as error:
-        print(f"drone-bridge info: {error}", file=sys.stderr)
-        return 1
-    return 0
+    return run_on_bag("info", options.bag, _print)
 
 
 def beginning(bag: "Bag") -> str:
@@ -79,7 +73,7 @@ def beginning(bag: "Bag") -> str:
     return f"begins at {datetime.datetime.fromtimestamp(start_s).astimezone():%Y-%m-%d %H:%M:%S %Z} ({start_s:.3f})"
 
 
-def _print(bag: "Bag") -> None:
+def _print(bag: "Bag") -> int:
     from rich.box import SIMPLE
     from rich.console import Console
     from rich.table import Table
@@ -101,3 +95,4 @@ def _print(bag: "Bag") -> None:
         gap = f"{measured.longest_gap_ns / _NANOSECONDS:.3f} s at {began_s:.1f} s" if measured.count > 1 else "-"
         table.add_row(topic.name, topic.type_name, str(topic.count), rate, gap)
     console.print(table)
+    return 0

@@ -37,14 +37,9 @@ _BAR_HZ = 10.0
 def main(argv: Sequence[str]) -> int:
     """Play a bag; return the exit status: 1 when there is nothing to play or the bag can't be read."""
     options = _parse(argv)
-    from drone_bridge.tools.bags.bag import Bag, BagError
+    from drone_bridge.tools.bags.bag import run_on_bag
 
-    try:
-        with Bag(options.bag) as bag:
-            return _play(bag, options)
-    except BagError as error:
-        print(f"drone-bridge play: {error}", file=sys.stderr)
-        return 1
+    return run_on_bag("play", options.bag, lambda bag: _play(bag, options))
 
 
 def _play(bag: "Bag", options: argparse.Namespace) -> int:

@@ -67,7 +67,7 @@ class Decoder:
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
-        self._conversations: dict[str, _Conversation] = {}  # by peer: a UDP port may have several
+        self._conversations: dict[str, _PeerDecoder] = {}  # by peer: a UDP port may have several
 
     def feed(self, entry: Entry) -> Iterator[Outcome]:
         """Yield what an entry completes."""
@@ -77,7 +77,7 @@ class Decoder:
         peer = "" if is_stream else entry.peer
         conversation = self._conversations.get(peer)
         if conversation is None:
-            conversation = self._conversations[peer] = _Conversation(self._connection)
+            conversation = self._conversations[peer] = _PeerDecoder(self._connection)
         if entry.sender is None:
             conversation.lose()
         else:
@@ -94,7 +94,7 @@ class Decoder:
             yield from conversation.unfinished()
 
 
-class _Conversation:
+class _PeerDecoder:
     """The conversation with one peer."""
 
     def __init__(self, connection: Connection) -> None:

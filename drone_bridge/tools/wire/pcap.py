@@ -88,7 +88,7 @@ class _Stream:
 
 
 @dataclass(slots=True)
-class _Conversation:
+class _CapturedConnection:
     connection: Connection
     sender_to_port: Side
     datagrams: list[Entry] = field(default_factory=list)  # and notes
@@ -155,8 +155,8 @@ class _Capture:
     """The conversations of a capture, by transport, listening port and client."""
 
     def __init__(self, dpkt: Any, options: PcapOptions) -> None:
-        self.open: dict[tuple[str, Address, Address], _Conversation] = {}
-        self.finished: list[_Conversation] = []  # the same caller has called again
+        self.open: dict[tuple[str, Address, Address], _CapturedConnection] = {}
+        self.finished: list[_CapturedConnection] = []  # the same caller has called again
         self._dpkt = dpkt
         self._senders = options.senders
         self._fragments: dict[Any, dict[int, bytes]] = {}  # of IP packets larger than a frame, by offset
@@ -201,20 +201,20 @@ class _Capture:
         del self._fragments[key]
         return self._dpkt.udp.UDP(together)
 
-    def _begin(self, called: tuple[str, Address, Address], time_ns: int, *, is_begin: bool) -> _Conversation:
+    def _begin(self, called: tuple[str, Address, Address], time_ns: int, *, is_begin: bool) -> _CapturedConnection:
         transport, port, caller = called
         protocol, side = self._senders[port[1]]
         started = datetime.fromtimestamp(time_ns / 1e9, timezone.utc).isoformat()
         names = address_name(*caller), address_name(*port)
         connection = Connection(protocol, transport, side, *names, name="captured", started=started)
-        conversation = self.open[called] = _Conversation(connection, side)
+        conversation = self.open[called] = _CapturedConnection(connection, side)
         kind = connection.kind
         has_opening = load(kind.recorded)(kind, {}).answer_to(None) is not None  # what the vehicle says by itself
         if transport == "tcp" and has_opening and not is_begin:
             conversation.note(time_ns, "The beginning was not captured, without which the rest can't be decoded.")
         return conversation
 
-    def _add_datagram(self, datagram: Any, time_ns: int, sender: Side, conversation: _Conversation) -> None:
+    def _add_datagram(self, datagram: Any, time_ns: int, sender: Side, conversation: _CapturedConnection) -> None:
         data = bytes(datagram.data)
         size = datagram.ulen - datagram.__hdr_len__
         if size > len(data):
