@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The testbed's side of a conversation, whoever flies: whose turn it is, and in which dialect."""
+"""The testbed's side of a exchange, whoever flies: whose turn it is, and in which dialect."""
 
 from dataclasses import replace
 
@@ -11,7 +11,7 @@ from drone_bridge.testbed.codec import (
     AttitudeLayout,
     AutopilotConnection,
 )
-from drone_bridge.testbed.device import AutopilotTurns, Dialect
+from drone_bridge.testbed.device import Dialect, LockstepExchange
 from drone_bridge.wire.events import RemoteProtocolError
 
 
@@ -39,9 +39,9 @@ def reply_bytes(reply=REPLY):
 
 def begun(*frames, **options):
     drone = Drone(*frames)
-    conversation = AutopilotTurns(drone, options.pop("dialect", Dialect()), **options)
-    conversation.opening()
-    return drone, conversation
+    exchange = LockstepExchange(drone, options.pop("dialect", Dialect()), **options)
+    exchange.opening()
+    return drone, exchange
 
 
 def frames_at(*times):
@@ -49,51 +49,51 @@ def frames_at(*times):
 
 
 def test_an_answer_that_came_ahead_of_its_frame_counts_when_the_frame_is_out():
-    drone, conversation = begun(*frames_at(0.0))
-    conversation.receive_data(reply_bytes())
-    assert conversation.next_event(0.0) is NEED_DATA
+    drone, exchange = begun(*frames_at(0.0))
+    exchange.receive_data(reply_bytes())
+    assert exchange.next_event(0.0) is NEED_DATA
     assert drone.flown == []
-    conversation.next_frame(0.0)
-    assert conversation.next_event(0.0) == REPLY
+    exchange.next_frame(0.0)
+    assert exchange.next_event(0.0) == REPLY
     assert drone.flown == [REPLY]
 
 
 def test_an_answer_that_came_too_late_is_not_flown_by_and_the_turn_goes_on():
-    drone, conversation = begun(*frames_at(0.0, 0.5), answer_timeout_s=0.5)
-    conversation.next_frame(10.0)
-    conversation.receive_data(reply_bytes())
-    assert conversation.next_event(10.6) == REPLY
-    assert (drone.flown, conversation.late_answers) == ([], 1)
-    assert conversation.next_frame(10.7)
-    conversation.receive_data(reply_bytes())
-    conversation.next_event(11.2)
-    assert (drone.flown, conversation.late_answers, conversation.answers) == ([REPLY], 1, 2)
+    drone, exchange = begun(*frames_at(0.0, 0.5), answer_timeout_s=0.5)
+    exchange.next_frame(10.0)
+    exchange.receive_data(reply_bytes())
+    assert exchange.next_event(10.6) == REPLY
+    assert (drone.flown, exchange.late_answers) == ([], 1)
+    assert exchange.next_frame(10.7)
+    exchange.receive_data(reply_bytes())
+    exchange.next_event(11.2)
+    assert (drone.flown, exchange.late_answers, exchange.answers) == ([REPLY], 1, 2)
 
 
 def test_a_testbed_waits_for_an_answer_forever_unless_told_otherwise():
-    drone, conversation = begun(*frames_at(0.0))
-    conversation.next_frame(0.0)
-    conversation.receive_data(reply_bytes())
-    conversation.next_event(1e9)
+    drone, exchange = begun(*frames_at(0.0))
+    exchange.next_frame(0.0)
+    exchange.receive_data(reply_bytes())
+    exchange.next_event(1e9)
     assert drone.flown == [REPLY]
 
 
 def test_invalid_answers_are_not_flown():
-    drone, conversation = begun(*frames_at(0.0))
-    conversation.next_frame(0.0)
-    conversation.receive_data(b"\x7f\xc0\x00\x00" * 4)
+    drone, exchange = begun(*frames_at(0.0))
+    exchange.next_frame(0.0)
+    exchange.receive_data(b"\x7f\xc0\x00\x00" * 4)
     with pytest.raises(RemoteProtocolError, match="pitch_rate is nan"):
-        conversation.next_event(0.0)
+        exchange.next_event(0.0)
     assert drone.flown == []
 
 
 def test_a_dialect_may_count_gravity_upwards():
-    conversation = AutopilotTurns(Drone(), Dialect(has_negative_gravity=True))
-    assert conversation.opening() == constants_bytes(gravity=-CONSTANTS.gravity)
+    exchange = LockstepExchange(Drone(), Dialect(has_negative_gravity=True))
+    assert exchange.opening() == constants_bytes(gravity=-CONSTANTS.gravity)
 
 
 def test_a_dialect_may_write_a_frame_in_pieces():
-    _, conversation = begun(FRAME, dialect=Dialect(AttitudeLayout.POSE, sends_in_pieces=True))
-    pieces = [bytes(piece) for piece in conversation.next_frame(0.0)]
+    _, exchange = begun(FRAME, dialect=Dialect(AttitudeLayout.POSE, sends_in_pieces=True))
+    pieces = [bytes(piece) for piece in exchange.next_frame(0.0)]
     assert pieces == [LEFT, RIGHT, frame_bytes(AttitudeLayout.POSE, images=b"")]
-    assert conversation.next_frame(0.0) == []
+    assert exchange.next_frame(0.0) == []

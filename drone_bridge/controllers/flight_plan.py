@@ -6,12 +6,11 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from geometry_msgs.msg import Twist
-from rclpy.clock import Clock, ClockType  # type: ignore[attr-defined] # where humble has it, too
 from rclpy.node import Node
 from std_msgs.msg import Bool
 from std_srvs.srv import SetBool, Trigger
 
-from drone_bridge.controllers.messages import StatePublisher
+from drone_bridge.controllers.messages import StatePublisher, make_steady_timer
 from drone_bridge.described import described
 from drone_bridge.ros.parameters import DeclaredParameters, ParameterDeclaration, declarations, read
 from drone_bridge.ros.topics import latched, subscribe
@@ -200,9 +199,7 @@ class FlightPlanBehaviour:
             "hover": node.create_client(SetBool, "hover"),
         }
         subscribe(node, Bool, "flying", self._on_flying, latched())
-        # A drone keeps flying while ROS time stands still.
-        clock = Clock(clock_type=ClockType.STEADY_TIME)
-        node.create_timer(1 / parameters[f"{NAME}.rate"], self._on_timer, clock=clock)
+        make_steady_timer(node, 1 / parameters[f"{NAME}.rate"], self._on_timer)
 
     def leave(self) -> None:
         self._is_left = True

@@ -13,12 +13,14 @@ from builtin_interfaces.msg import Time
 from geometry_msgs.msg import Quaternion as QuaternionMessage
 from geometry_msgs.msg import Twist
 from nav_msgs.msg import Odometry
+from rclpy.clock import Clock, ClockType  # type: ignore[attr-defined] # where humble has it, too
 from rclpy.node import Node
 from sensor_msgs.msg import Imu
 
 from drone_bridge.motion.matrices import Vector
 from drone_bridge.motion.quaternions import euler_from_quaternion, unit_quaternion
 from drone_bridge.msg import ControllerState
+from drone_bridge.ros.diagnostics import LogLimiter
 from drone_bridge.ros.time import stamp_numbers
 from drone_bridge.ros.topics import PUBLISHER_ERRORS, wait_for_delivery
 
@@ -53,6 +55,25 @@ def _angles(q: QuaternionMessage, topic: str) -> Angles:
     if (unit := unit_quaternion(q, _UNIT_TOLERANCE)) is None:
         raise ValueError(f"the orientation in {topic} is ({q.x}, {q.y}, {q.z}, {q.w}), and has to have length 1.")
     return euler_from_quaternion(unit)
+
+
+# What a behaviour says about bad input, and when it looks at the time.
+
+
+class ErrorLog:
+    """Logs errors about messages, at a limited rate."""
+
+    def __init__(self, node: Node) -> None:
+        self._node, self._limiter = node, LogLimiter()
+
+    def say(self, sentence: str) -> None:
+        if line := self._limiter.admit(sentence):
+            self._node.get_logger().error(line)
+
+
+def make_steady_timer(node: Node, period_s: float, callback: Callable[[], None]) -> None:
+    """Call back in this period by a steady clock: a paused simulation must not leave a vehicle on its last command."""
+    node.create_timer(period_s, callback, clock=Clock(clock_type=ClockType.STEADY_TIME))
 
 
 # Collects messages of several topics with the same stamp.

@@ -6,12 +6,10 @@ import time
 from typing import Any
 
 from nav_msgs.msg import Odometry
-from rclpy.clock import Clock, ClockType  # type: ignore[attr-defined] # where humble has it, too
 from rclpy.node import Node
 
-from drone_bridge.controllers.messages import VelocityCommands, read_pose
+from drone_bridge.controllers.messages import ErrorLog, VelocityCommands, make_steady_timer, read_pose
 from drone_bridge.controllers.rover_patterns import PATTERNS, Limits, Pattern, PoseEstimate, Velocity
-from drone_bridge.ros.diagnostics import LogLimiter
 from drone_bridge.ros.frames import FrameNames, Pose, WheelOdometry
 from drone_bridge.ros.parameters import DeclaredParameters, ParameterDeclaration
 from drone_bridge.ros.program import run
@@ -47,7 +45,7 @@ class RoverController(Node):
         self._limits, self._name = Limits(0.0, 0.0, 0.0), ""
         self._pattern: Pattern | None = None
         self._was_following = False
-        self._log_limiter = LogLimiter()
+        self._errors = ErrorLog(self)
         self._commands = VelocityCommands(self)
         subscribe(self, Odometry, "odom", self._measure, 1)
         self._odometry = WheelOdometry()
@@ -56,9 +54,7 @@ class RoverController(Node):
         self._odometry_publisher = self.create_publisher(Odometry, "~/odom", 10) if publishes_odometry else None
 
     def start(self) -> bool:
-        # A steady clock: a paused simulation must not leave a rover uncommanded.
-        clock = Clock(clock_type=ClockType.STEADY_TIME)
-        self.create_timer(1 / self._declared["rate"], self._command, clock=clock)
+        make_steady_timer(self, 1 / self._declared["rate"], self._command)
         self._declared.freeze_because("when the node starts, and it is running: restart it with the new value")
         return True
 
@@ -69,7 +65,7 @@ class RoverController(Node):
         try:
             position, (_, _, yaw) = read_pose(message, "odom")
         except ValueError as error:
-            self._log_error(f"Odometry can't be used: {error}")
+            self._errors.say(f"Odometry can't be used: {error}")
             return
         self._estimate.measured(Pose(float(position[0]), float(position[1]), yaw), time.monotonic())
 
@@ -96,10 +92,6 @@ class RoverController(Node):
             self._pattern = PATTERNS[name](limits, get("seed"))
             self.get_logger().info(f"Pattern {name}: {limits.speed:g} m/s, {limits.amplitude:g} m.")
         return self._pattern
-
-    def _log_error(self, sentence: str) -> None:
-        if line := self._log_limiter.admit(sentence):
-            self.get_logger().error(line)
 
     def _say_what_is_followed(self, is_following: bool) -> None:
         if is_following != self._was_following:

@@ -13,12 +13,12 @@ from geometry_msgs.msg import Twist, TwistStamped
 from nav_msgs.msg import Odometry
 from rclpy.node import Node
 
-from drone_bridge.controllers.messages import StatePublisher, read_pose
+from drone_bridge.controllers.messages import ErrorLog, StatePublisher, read_pose
 from drone_bridge.motion.attitude_estimator import MeasuredAttitude
 from drone_bridge.motion.velocity_control import HOVER, VelocityCommand, VelocityControl, VelocityParameters
 from drone_bridge.msg import CommandRates, DroneProperties
 from drone_bridge.ros.commands import CommandAges, Lifespan, command_age_parameter
-from drone_bridge.ros.diagnostics import ConditionLogLimiter, LogLimiter
+from drone_bridge.ros.diagnostics import ConditionLogLimiter
 from drone_bridge.ros.drone_model import drone_model
 from drone_bridge.ros.parameters import DeclaredParameters, ParameterDeclaration, declarations, read
 from drone_bridge.ros.stall_watch import PROCESS, Arrivals, elapsed_s, with_sending_time
@@ -58,7 +58,7 @@ class VelocityBehaviour:
         PROCESS.start()
         self._wanted: tuple[VelocityCommand, float] = HOVER, 0.0  # and until when it holds
         self._published = ("", "")  # state and reason
-        self._log_limiter = LogLimiter()
+        self._errors = ErrorLog(node)
         self._condition_limiter = ConditionLogLimiter()
         self._odometry_stamp = Time()
         self._commands = node.create_publisher(CommandRates, "cmd_rates", 1)
@@ -88,7 +88,7 @@ class VelocityBehaviour:
         try:
             drone = drone_model(message)
         except ValueError as error:
-            self._log_error(f"Velocities can't be flown with drone_properties: {error}.")
+            self._errors.say(f"Velocities can't be flown with drone_properties: {error}.")
             return
         self._control = VelocityControl(drone, self._velocity_parameters)
 
@@ -98,7 +98,7 @@ class VelocityBehaviour:
         twist = message.twist if isinstance(message, TwistStamped) else message
         wanted = VelocityCommand(twist.linear.x, twist.linear.y, twist.linear.z, twist.angular.z)
         if not np.isfinite(wanted).all():
-            self._log_error(f"A velocity was refused: {tuple(wanted)} is not finite.")
+            self._errors.say(f"A velocity was refused: {tuple(wanted)} is not finite.")
             return
         if refusal := arrivals.refusal(sent_s):
             self._warn_ongoing(REFUSED, f"A velocity was refused: {refusal}")
@@ -116,7 +116,7 @@ class VelocityBehaviour:
         try:
             position, (roll, pitch, yaw) = read_pose(message, "odom")
         except ValueError as error:
-            self._log_error(f"Odometry can't be used: {error}")
+            self._errors.say(f"Odometry can't be used: {error}")
             return
         stamp = self._odometry_stamp = message.header.stamp
         wanted, expires_s = self._wanted
@@ -149,10 +149,6 @@ class VelocityBehaviour:
         """Log an ongoing condition when it begins, then at growing intervals."""
         if line := self._condition_limiter.admit(condition, sentence):
             self._node.get_logger().warning(line)
-
-    def _log_error(self, sentence: str) -> None:
-        if line := self._log_limiter.admit(sentence):
-            self._node.get_logger().error(line)
 
 
 start = VelocityBehaviour

@@ -10,14 +10,12 @@ from enum import Enum
 
 import numpy as np
 from nav_msgs.msg import Odometry
-from rclpy.clock import Clock, ClockType  # type: ignore[attr-defined] # where humble has it, too
 from rclpy.node import Node
 
-from drone_bridge.controllers.messages import StatePublisher, VelocityCommands, read_pose
+from drone_bridge.controllers.messages import ErrorLog, StatePublisher, VelocityCommands, make_steady_timer, read_pose
 from drone_bridge.described import described
 from drone_bridge.motion.matrices import Matrix, Vector, angles_from_rotation, limited, rotation_from_angles
 from drone_bridge.msg import DroneProperties
-from drone_bridge.ros.diagnostics import LogLimiter
 from drone_bridge.ros.parameters import DeclaredParameters, ParameterDeclaration, declarations, read
 from drone_bridge.ros.topics import latched, subscribe
 
@@ -227,15 +225,13 @@ class WaypointsBehaviour:
         self._measured: tuple[Vector, Matrix] | None = None
         self._measured_s = -math.inf
         self._is_left = False
-        self._log_limiter = LogLimiter()
+        self._errors = ErrorLog(node)
         self._commands = VelocityCommands(node)
         self._state_publisher = StatePublisher(node, NAME, logs_reasons=True)
         subscribe(node, Odometry, "odom", self._on_odometry, 1)
         self._is_announced = False
         subscribe(node, DroneProperties, "drone_properties", self._on_properties, latched())
-        # A steady clock: a simulation that stands still is no reason to leave a vehicle uncommanded.
-        clock = Clock(clock_type=ClockType.STEADY_TIME)
-        node.create_timer(1 / parameters[f"{NAME}.rate"], self._on_timer, clock=clock)
+        make_steady_timer(node, 1 / parameters[f"{NAME}.rate"], self._on_timer)
 
     def leave(self) -> None:
         self._is_left = True
@@ -245,8 +241,7 @@ class WaypointsBehaviour:
         try:
             position, angles = read_pose(message, "odom")
         except ValueError as error:
-            if line := self._log_limiter.admit(f"Odometry can't be used: {error}"):
-                self._node.get_logger().error(line)
+            self._errors.say(f"Odometry can't be used: {error}")
             return
         self._measured, self._measured_s = (position, rotation_from_angles(*angles)), time.monotonic()
 

@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The drone autopilot and virtual testbed protocol: TCP, big-endian, no lengths, no magic numbers.
 
+Theory of operation, by the document "Drone Autopilot & Virtual TestBed Wire Protocol" (it has no sections; what real
+testbeds do differently is in docs/testbed.md):
+
 The testbed opens with `Constants`. Then the two take turns: the testbed sends a `SensorFrame`, the autopilot
 answers with `MotionParameters`, and simulated time stands still meanwhile. Closing the connection instead of
 sending a frame is the regular end.

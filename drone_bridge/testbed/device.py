@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """The testbed's side of a conversation with an autopilot: constants, then frames and answers in turns.
 
-    turns = AutopilotTurns(drone, Dialect())
-    send(turns.opening())
+    exchange = LockstepExchange(drone, Dialect())
+    send(exchange.opening())
     while ...:
-        for piece in turns.next_frame(now_s):
+        for piece in exchange.next_frame(now_s):
             send(piece)
-        turns.receive_data(received)
-        turns.next_event(now_s)  # the drone flies by the answer
+        exchange.receive_data(received)
+        exchange.next_event(now_s)  # the drone flies by the answer
 
 Nothing is sent while an answer is pending, as simulated time stands still meanwhile.
 """
@@ -58,8 +58,8 @@ class Dialect:
     sends_in_pieces: bool = False  # field by field
 
 
-class AutopilotTurns:
-    """The turns of one autopilot and a drone. Bytes and times (s) are passed in.
+class LockstepExchange:
+    """Frames to one autopilot and its answers, in turns. Bytes and times (s) are passed in.
 
     Every method raises LocalProtocolError for frames that can't be encoded.
     """

@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 from geometry_msgs.msg import PointStamped, TwistStamped
-from rclpy.clock import Clock, ClockType  # type: ignore[attr-defined] # where humble has it, too
 from rclpy.node import Node
 from sensor_msgs.msg import CameraInfo, Imu
 from sensor_msgs.msg import Image as ImageMessage
@@ -19,10 +18,16 @@ from std_msgs.msg import Bool
 
 from drone_bridge.controllers.camera_messages import read_pinhole, read_pixels
 from drone_bridge.controllers.land_on_pad.pilot import Decision, LandOnPad, LandParameters, Measured, PadSighting
-from drone_bridge.controllers.messages import StampedSets, StatePublisher, VelocityCommands, read_angles
+from drone_bridge.controllers.messages import (
+    ErrorLog,
+    StampedSets,
+    StatePublisher,
+    VelocityCommands,
+    make_steady_timer,
+    read_angles,
+)
 from drone_bridge.motion.matrices import NOT_COMPUTABLE, Matrix, Vector, rotation_from_angles
 from drone_bridge.msg import LandingPad
-from drone_bridge.ros.diagnostics import LogLimiter
 from drone_bridge.ros.parameters import DeclaredParameters, ParameterDeclaration, declarations, read
 from drone_bridge.ros.time import seconds_of
 from drone_bridge.ros.topics import latched, subscribe
@@ -158,7 +163,7 @@ class LandOnPadBehaviour:
         self._detector = MarkerDetector(read(MarkerParameters, NAME, parameters))
         self._timeout_s = parameters[f"{NAME}.telemetry_timeout"]
         self._land = LandOnPad(self._land_parameters)
-        self._log_limiter = LogLimiter()
+        self._errors = ErrorLog(node)
         self._landed = False
         self._sighting: PadSighting | None = None
         self._heard_s: dict[str, float] = {}  # when each topic was last heard, steady clock
@@ -175,9 +180,7 @@ class LandOnPadBehaviour:
         for topic in topics:
             self._subscribe(topic, [each for each in sets if topic in each.topics])
         subscribe(node, Bool, "landed", self._on_landed, latched())
-        # A steady clock: a paused simulation must not keep the drone flying on its last command.
-        clock = Clock(clock_type=ClockType.STEADY_TIME)
-        node.create_timer(self._timeout_s, self._watch, clock=clock)
+        make_steady_timer(node, self._timeout_s, self._watch)
 
     def leave(self) -> None:
         """Make the drone hover."""
@@ -198,7 +201,7 @@ class LandOnPadBehaviour:
         try:
             sighting = read_sighting(messages, self._detector)
         except NOT_COMPUTABLE as error:
-            self._log_error(f"An image can't be used: {error}")
+            self._errors.say(f"An image can't be used: {error}")
             return
         self._sighting = sighting or self._sighting
         self._pad_publisher.publish(pad_message(sighting, messages[IMU]))
@@ -212,7 +215,7 @@ class LandOnPadBehaviour:
                 measured, self._sighting = replace(measured, sighting=self._sighting), None
             decision = self._decide(measured)
         except ValueError as error:
-            self._log_error(f"A measurement can't be used: {error}")
+            self._errors.say(f"A measurement can't be used: {error}")
             return
         command = decision.command
         self._commands.publish((command.forward, command.left, command.up), (0.0, 0.0, command.turn))
@@ -240,10 +243,6 @@ class LandOnPadBehaviour:
         if self._measured_s > -math.inf:
             self._commands.publish((0.0, 0.0, 0.0), (0.0, 0.0, 0.0))
         self._state_publisher.publish(WAITING, f"for {', '.join(missing) or 'messages of one stamp'}")
-
-    def _log_error(self, sentence: str) -> None:
-        if line := self._log_limiter.admit(sentence):
-            self._node.get_logger().error(line)
 
 
 start = LandOnPadBehaviour

@@ -15,13 +15,12 @@ from sensor_msgs.msg import CameraInfo, Imu
 from sensor_msgs.msg import Image as ImageMessage
 
 from drone_bridge.controllers.camera_messages import read_pinhole, read_pixels
-from drone_bridge.controllers.messages import StampedSets, StatePublisher, read_angles, read_pose
+from drone_bridge.controllers.messages import ErrorLog, StampedSets, StatePublisher, read_angles, read_pose
 from drone_bridge.controllers.seek_target.pilot import Decision, SeekParameters, SeekTarget
 from drone_bridge.motion.attitude_estimator import MeasuredAttitude
 from drone_bridge.motion.flight_control import DroneModel
 from drone_bridge.motion.matrices import NOT_COMPUTABLE, Triple
 from drone_bridge.msg import CommandRates, DroneProperties
-from drone_bridge.ros.diagnostics import LogLimiter
 from drone_bridge.ros.drone_model import drone_model
 from drone_bridge.ros.parameters import DeclaredParameters, declarations, read
 from drone_bridge.ros.time import seconds_of
@@ -108,7 +107,7 @@ class SeekTargetBehaviour:
     def __init__(self, node: Node, parameters: DeclaredParameters) -> None:
         self._node = node
         self._seek_parameters = read(SeekParameters, NAME, parameters)
-        self._log_limiter = LogLimiter()
+        self._errors = ErrorLog(node)
         self._drone: DroneModel | None = None
         self._seek: SeekTarget | None = None
         self._seen_by: tuple[Pinhole, float] | None = None
@@ -130,7 +129,7 @@ class SeekTargetBehaviour:
             self._drone = drone_model(message)
         except ValueError as error:
             self._drone = None
-            self._log_error(f"The drone on drone_properties can't be flown: {error}.")
+            self._errors.say(f"The drone on drone_properties can't be flown: {error}.")
 
     def _on_odometry(self, message: Odometry) -> None:
         """Keep it for its frame, whose images come later: they are larger, and a bridge publishes them last."""
@@ -146,7 +145,7 @@ class SeekTargetBehaviour:
             frame = StereoFrame.read(messages)
             decision = self._decide(self._drone, frame)
         except ValueError as error:
-            self._log_error(f"A frame can't be used: {error}")
+            self._errors.say(f"A frame can't be used: {error}")
             return
         header = messages["left/camera_info"].header
         command = decision.command
@@ -179,10 +178,6 @@ class SeekTargetBehaviour:
         if self._seek is None or cameras != self._seen_by:
             self._seek, self._seen_by = SeekTarget(self._seek_parameters, drone, *cameras), cameras
         return self._seek
-
-    def _log_error(self, sentence: str) -> None:
-        if line := self._log_limiter.admit(sentence):
-            self._node.get_logger().error(line)
 
 
 start = SeekTargetBehaviour

@@ -43,7 +43,7 @@ from drone_bridge.testbed.codec import (
     Constants,
     TestbedConnection,
 )
-from drone_bridge.testbed.device import Airframe, AutopilotTurns, Dialect
+from drone_bridge.testbed.device import Airframe, Dialect, LockstepExchange
 from drone_bridge.testbed.emulator.world import COLUMNS, Flight, Scenario, SimulatedDrone, StereoCamera, World
 from drone_bridge.wire.events import ProtocolError
 
@@ -95,7 +95,7 @@ class AutopilotSession:
         )
         self._drone = SimulatedDrone(scenario, trajectory)
         dialect = Dialect(options.layout, options.angle_unit, options.negative_gravity, options.default_sockets)
-        self._conversation = AutopilotTurns(self._drone, dialect)
+        self._exchange = LockstepExchange(self._drone, dialect)
 
     @property
     def steps(self) -> int:
@@ -116,7 +116,7 @@ class AutopilotSession:
             self._stream.wait_for_acknowledgements()
         else:  # for autopilots that send an answer in pieces, with Nagle's algorithm on
             self._stream.acknowledge_at_once()
-        self._stream.send_all(self._conversation.opening())
+        self._stream.send_all(self._exchange.opening())
         rate = FixedRate(self._cancellation)
         while not self._is_over():
             self._send_frame(fault)
@@ -135,7 +135,7 @@ class AutopilotSession:
         return reached or self.steps >= self._most_steps
 
     def _send_frame(self, fault: Fault[FaultKind] | None) -> None:
-        pieces = self._conversation.next_frame(time.monotonic())
+        pieces = self._exchange.next_frame(time.monotonic())
         if fault and fault.at == self.steps:
             self._send_faulty(fault.kind, b"".join(pieces))
             return
@@ -155,11 +155,11 @@ class AutopilotSession:
     def _receive_answer(self) -> bool:
         """Wait for the autopilot's answer and follow it; return false if it has left."""
         buffer = memoryview(bytearray(_RECEIVE_BYTES))
-        while (event := self._conversation.next_event(time.monotonic())) is NEED_DATA:
+        while (event := self._exchange.next_event(time.monotonic())) is NEED_DATA:
             if count := self._stream.receive_into(buffer):
-                self._conversation.receive_data(buffer[:count])
+                self._exchange.receive_data(buffer[:count])
             else:
-                self._conversation.receive_eof()
+                self._exchange.receive_eof()
         return not isinstance(event, ConnectionClosed)
 
 

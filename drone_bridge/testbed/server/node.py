@@ -29,7 +29,7 @@ from drone_bridge.ros.tcp_link_node import TcpLinkNode
 from drone_bridge.ros.topics import latched, newest, wait_for_delivery
 from drone_bridge.testbed import topics as translate
 from drone_bridge.testbed.codec import NEED_DATA, AngleUnit, AttitudeLayout, ConnectionClosed
-from drone_bridge.testbed.device import AutopilotTurns, Dialect, FlightLimits, LevelVelocity, ModelledFlight
+from drone_bridge.testbed.device import Dialect, FlightLimits, LevelVelocity, LockstepExchange, ModelledFlight
 from drone_bridge.testbed.server.drone import ATTITUDE_TIMEOUT_S, FrameSynchronizer, RosDrone
 from drone_bridge.testbed.topics import ANGLE_UNIT, SIDES, WIRE_LOG_IMAGES, Command, attitude_layout
 from drone_bridge.wire.events import LocalProtocolError
@@ -500,7 +500,7 @@ class TestbedServer(TcpLinkNode):
 
     def converse(self, stream: TcpStream) -> None:
         """Send frames and publish the answers to them."""
-        turns = AutopilotTurns(self._drone, self._dialect)
+        exchange = LockstepExchange(self._drone, self._dialect)
         self._drone.start_over()
         self._has_opened = self._new_constants = False
         self._idle_since_s = time.monotonic()  # since the autopilot's last answer
@@ -510,13 +510,13 @@ class TestbedServer(TcpLinkNode):
             stream.expect_acknowledgements()
         buffer = memoryview(bytearray(_RECEIVE_BYTES))
         try:
-            while self._receive_answer(turns):
-                self._send_frame(stream, turns)
+            while self._receive_answer(exchange):
+                self._send_frame(stream, exchange)
                 if stream.wait(self._wakeup, ATTITUDE_TIMEOUT_S / 2):
                     if count := stream.receive_into(buffer):
-                        turns.receive_data(buffer[:count])
+                        exchange.receive_data(buffer[:count])
                     else:
-                        turns.receive_eof()
+                        exchange.receive_eof()
                 self._wakeup.clear()
             self.inform("The autopilot has left.")
         finally:
@@ -525,15 +525,15 @@ class TestbedServer(TcpLinkNode):
             for publisher in self._outputs.publishers.values():  # whose last word may be lost when ROS is shut down
                 wait_for_delivery(publisher)
 
-    def _receive_answer(self, turns: AutopilotTurns) -> bool:
+    def _receive_answer(self, exchange: LockstepExchange) -> bool:
         """Handle the autopilot's answer, if it has arrived; return whether the autopilot is still connected."""
         now_s = time.monotonic()
-        late_before, limited_before = turns.late_answers, self._drone.limited
-        turns.answer_timeout_s = self._command_timeout_s
+        late_before, limited_before = exchange.late_answers, self._drone.limited
+        exchange.answer_timeout_s = self._command_timeout_s
         if self._drone.flight and not self._watchdog.is_active:  # the vehicle was told to stop
             self._drone.flight.reset()
-        event = turns.next_event(now_s)
-        self._awaits_answer = turns.awaits_answer
+        event = exchange.next_event(now_s)
+        self._awaits_answer = exchange.awaits_answer
         if isinstance(event, ConnectionClosed):
             return False
         if event is not NEED_DATA:
@@ -542,26 +542,26 @@ class TestbedServer(TcpLinkNode):
             self.statistics.took("waiting for the autopilot", now_s - self._idle_since_s)
             self._idle_since_s = now_s
             self.statistics.counts["limited commands"] += self._drone.limited - limited_before
-            if turns.late_answers > late_before:
+            if exchange.late_answers > late_before:
                 self.count_and_warn("late answers", _LATE)
-        if not turns.awaits_answer:
+        if not exchange.awaits_answer:
             self.statistics.liveness.heard()  # no answer is due
         return True
 
-    def _send_frame(self, stream: TcpStream, turns: AutopilotTurns) -> None:
+    def _send_frame(self, stream: TcpStream, exchange: LockstepExchange) -> None:
         """Send the next frame unless an answer is pending. Raises LinkError if there has been none for too long."""
         if self._new_constants:
             raise LinkError("The drone's properties have changed, and a testbed announces them once: reconnecting.")
-        if turns.awaits_answer:
+        if exchange.awaits_answer:
             return
         self._choose_output()
         now_s = time.monotonic()
-        if not self._has_opened and not self._open_session(stream, turns, now_s):
+        if not self._has_opened and not self._open_session(stream, exchange, now_s):
             return
         if self._outputs.is_velocity and self._drone.flight is None:
             self._model_flight()
         try:
-            pieces = turns.next_frame(now_s)
+            pieces = exchange.next_frame(now_s)
         except LocalProtocolError as error:
             self.count_and_warn("refused frames", f"A frame was not sent: {error}")
             pieces = []
@@ -580,13 +580,13 @@ class TestbedServer(TcpLinkNode):
         self.statistics.took("frame complete to sent", time.monotonic() - self._drone.frame.completed_s)
         self._idle_since_s = now_s
 
-    def _open_session(self, stream: TcpStream, turns: AutopilotTurns, now_s: float) -> bool:
+    def _open_session(self, stream: TcpStream, exchange: LockstepExchange, now_s: float) -> bool:
         """Send the constants once there is a drone; return whether they were sent."""
         missing = self._synchronizer.missing(now_s, self._source_timeout_s)
         if not self._drone.is_known or missing:
             self._warn_of_missing(missing)
             return False
-        stream.send_all(turns.opening(), self._source_timeout_s)
+        stream.send_all(exchange.opening(), self._source_timeout_s)
         self._has_opened = True
         self._idle_since_s = now_s
         self.reports.end_ongoing(_WAITING)
