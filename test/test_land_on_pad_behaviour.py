@@ -8,7 +8,7 @@ import math
 import pytest
 from geometry_msgs.msg import PointStamped, Twist, TwistStamped
 from landing_messages import ReceivedMessages
-from processes import Process, executable
+from processes import Process
 from rclpy.qos import DurabilityPolicy, QoSProfile
 from sensor_msgs.msg import CameraInfo, Image, Imu
 from std_msgs.msg import Bool
@@ -212,10 +212,6 @@ def set_nan(*path):
     return spoiler
 
 
-def set_holographic(image):
-    image.encoding = "holographic"
-
-
 def deny_orientation(imu):
     imu.orientation_covariance[0] = -1.0
 
@@ -280,39 +276,3 @@ def test_measurements_are_in_axes_that_tilt_with_the_drone_or_do_not(is_levelled
         message = pad_message(measured.sighting, imu)
         assert message.header.frame_id == "d1/base_link"
         assert (message.offset_x, message.offset_y, message.distance) == pytest.approx((north, 0.0, down))
-
-
-def test_unusable_messages_are_logged_and_survived(ros):
-    with controller(use_camera=True) as process:
-        bridge = Bridge(ros)
-        bridge.until(is_in("descending"), "a descent")
-        spoilers = {
-            "A measurement can't be used: velocity says nan": SPOILERS["velocity says nan"],
-            "An image can't be used: .*'holographic'": spoil("camera/image_raw", set_holographic),
-        }
-        for sentence, spoiler in spoilers.items():
-            for _ in range(300):
-                bridge.frame(change=spoiler)
-                if process.count_lines(sentence):
-                    break
-            else:
-                pytest.fail(f"{sentence!r} was never said")
-        bridge.until(is_in("landed"), "a landing")
-        assert bridge.vehicle.touchdown.is_good
-
-
-@pytest.mark.parametrize(
-    ("parameters", "sentence"),
-    [
-        ({"max_tilt": 0.7}, "max_tilt has to be at most full_tilt, 0.5, not 0.7"),
-        ({"marker_ids": "[1, 2, 3]"}, "marker_sides has to have a side for each of the 3 marker_ids, not 2"),
-        ({"marker_dictionary": "DICT_NONE"}, "marker_dictionary has to be one that OpenCV has"),
-        ({"touchdown_speed": 99.0}, "land_on_pad.touchdown_speed"),
-    ],
-)
-def test_invalid_parameters_end_it_with_a_sentence(start_child, parameters, sentence):
-    given = [part for name, value in parameters.items() for part in ("-p", f"land_on_pad.{name}:={value}")]
-    process = start_child(executable("drone_controller"), "--ros-args", "-p", "behaviour:=land_on_pad", *given)
-    assert process.wait() == 1
-    assert sentence in process.output
-    assert "Traceback" not in process.output

@@ -155,12 +155,6 @@ def test_a_bad_landing_ends_nothing_and_leaves_1(emulate, bridge):
     drone.wait_for_line("^ended: t=.* s, flying")
 
 
-def test_unless_asked_to_land_it_ends_after_its_duration_with_0(emulate):
-    drone = emulate("--duration", "1", "--speed", "5", "--start", "ground", "--no-images")
-    assert drone.wait() == 0
-    drone.wait_for_line(r"^ended: t=1\.0 s, on ground")
-
-
 def test_the_rover_follows_documents_at_the_command_port(emulate, bridge):
     drone = emulate("--rover", "follow", "--speed", "4", "--no-images", "--publish-rover")
     bridge.receive()
@@ -239,16 +233,6 @@ def test_faults_are_refused_by_name_and_what_comes_after_is_fine(emulate, bridge
         bridge.receive()
     assert isinstance(bridge.receive(), DroneTelemetry)
     drone.wait_for_line(f"^{kind} in frame 6, as requested$")
-
-
-def test_a_stalled_drone_sends_nothing_more(emulate, bridge):
-    drone = emulate("--fault", "stall@5", "--speed", "4", "--no-images")
-    assert bridge.collect(5)[-1].timestamp == pytest.approx(0.2)
-    drone.wait_for_line(r"^t=2\.0 s, flying")
-    bridge.socket.settimeout(0.1)
-    with pytest.raises(TimeoutError):
-        bridge.receive()
-    assert drone.stop() == 0
 
 
 def test_a_bad_network_loses_and_reorders(emulate, bridge):

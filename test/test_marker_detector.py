@@ -91,21 +91,6 @@ def test_any_image_is_survived(shape):
         assert DETECTOR.detect(generator.integers(low, high, shape, np.uint8)) == {}
 
 
-@pytest.mark.parametrize(
-    ("fields", "sentence"),
-    [
-        ({"marker_dictionary": "DICT_9X9"}, "marker_dictionary has to be one that OpenCV has, .* not 'DICT_9X9'"),
-        ({"marker_dictionary": "CORNER_REFINE_NONE"}, "marker_dictionary has to be one"),
-        ({"marker_ids": (1,)}, "a side for each of the 1 marker_ids, not 2"),
-        ({"marker_sides": (0.5, 0.0)}, r"marker_sides have to be above 0, not \[0.5, 0.0\]"),
-        ({"marker_sides": (0.5, math.nan)}, "marker_sides have to be above 0"),
-    ],
-)
-def test_impossible_markers_are_refused(fields, sentence):
-    with pytest.raises(ValueError, match=sentence):
-        MarkerDetector(MarkerParameters(**fields))
-
-
 def see(data, rotation, stamp):
     """What the behaviour's node does with an image."""
     view = DETECTOR.locate(DETECTOR.detect(decoded(data)), PINHOLE, rotation)

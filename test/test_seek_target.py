@@ -19,17 +19,9 @@ from drone_bridge.motion.attitude_estimator import AttitudeEstimator, MeasuredAt
 from drone_bridge.motion.flight_control import (
     Command,
     DroneModel,
-    FlightControl,
-    Limits,
     hover,
 )
 from drone_bridge.motion.matrices import angles_from_rotation, rotation_from_vector
-from drone_bridge.motion.quaternions import (
-    multiplied,
-    quaternion_from_euler,
-    quaternion_from_vector,
-    rotated,
-)
 from drone_bridge.motion.wind import WindRotation
 from drone_bridge.testbed.device import Airframe, DroneState, Motion, rotation_from_testbed_angles
 from drone_bridge.testbed.emulator.world import GREY, REACHED_WITHIN_M, RED, Flight, Sphere, StereoCamera, World
@@ -305,31 +297,6 @@ def test_the_outline_tells_where_the_target_is(place):
     assert located(Eyes(), at_body(*place)).position == pytest.approx(place, rel=0.06, abs=0.06)
 
 
-def test_a_sliver_between_obstacles_tells_the_direction_and_nothing_false():
-    # Two walls leave a slit; what is seen through it has no edge that is the target's own.
-    target = at_body(6, 0, 0)
-    walls = [at_body(2, side * 1.05, 0, radius=1.0, colour=GREY) for side in (-1, 1)]
-    seen = outlines(Eyes(), target, *walls)
-    assert any(outline and len(outline.edges) < 10 for outline in seen)
-    estimator = located(Eyes(), target, *walls)
-    x, y, z = estimator.position
-    assert math.hypot(y, z) / x < 0.1
-    assert abs(x - 6) < 3 * estimator.position_deviation
-
-
-@pytest.mark.parametrize("position", [(4, 0, 0), (6, 2, -1)])
-def test_wind_is_estimated_from_the_target_s_apparent_motion(position):
-    """The drone hovers on the spot; an estimator that believes in calm air has to find the wind's push."""
-    estimator = TargetEstimator(BASELINE, 0.2, 0.5, 0.005)
-    seen = outlines(Eyes(), at_body(*position))
-    push = np.array([0.1, -0.15, 0])
-    for _ in range(600):
-        estimator.correct(seen, np.eye(3))
-        estimator.predict(-push, STEP)
-    assert estimator.disturbance == pytest.approx(push, abs=0.03)
-    assert np.linalg.norm(estimator.velocity) < 0.05
-
-
 def turned(rates, time, start=None):
     return (np.eye(3) if start is None else start) @ rotation_from_vector(np.array(rates) * time)
 
@@ -356,25 +323,3 @@ def test_late_commands_are_recognised_by_what_they_do(delay):
     assert in_flight.usual_delay == delay
     assert len(in_flight.waiting) == delay
     assert right >= 76
-
-
-def control(**limits):
-    return FlightControl(
-        DRONE, Limits(**{"max_tilt": 0.5, "max_turn_rate": 4.0, "max_yaw_rate": 2.0} | limits), 8.0, 3.0
-    )
-
-
-def steered(angles, force, steps):
-    """The rotation of a drone that was steered to point its thrust along a force."""
-    attitude = quaternion_from_euler(*angles)
-    for _ in range(steps):
-        rates = control().command(attitude, force, 0.0, STEP).rates
-        attitude = multiplied(attitude, quaternion_from_vector(*(rate * STEP for rate in rates)))
-    return np.array(rotated(attitude, 0, 0, 1))
-
-
-def test_the_attitude_converges_to_the_wanted_thrust_within_the_tilt_limit():
-    up = steered((-0.3, 0.2, 1.0), (20, 5, 9.81), 120)
-    tilt = math.acos(up[2])
-    assert tilt == pytest.approx(0.5, abs=1e-3)
-    assert up[:2] / math.sin(tilt) == pytest.approx(np.array([4, 1]) / math.sqrt(17), abs=1e-3)

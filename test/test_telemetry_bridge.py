@@ -12,10 +12,9 @@ from diagnostic_msgs.msg import DiagnosticArray
 from diagnostics import values_of
 from geometry_msgs.msg import Twist, TwistStamped
 from nav_msgs.msg import Odometry
-from rclpy.qos import DurabilityPolicy, QoSProfile
 from ros_session import RosSession, wait_until
 from sensor_msgs.msg import CameraInfo, CompressedImage, Image, Imu
-from std_msgs.msg import Bool, String
+from std_msgs.msg import String
 from telemetry_peer import (
     HOVER,
     ROVER,
@@ -33,7 +32,6 @@ from twists import twist
 from drone_bridge.msg import LandingPad
 from drone_bridge.ros.time import time_from_seconds
 
-LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 DEFAULTS = {"rate": 25.0, **{f"full_scale.{axis}": 1.0 for axis in ("thrust", "pitch", "roll", "yaw")}}
 
 
@@ -152,14 +150,6 @@ def test_a_pad_out_of_sight_is_not_in_tf(running, ros):
     assert not [time_s for time_s in told_s if first < time_s < last]
 
 
-@pytest.mark.parametrize("landed", [True, False])
-def test_landed_is_latched(running, ros, peer, landed):
-    document = drone(landed=landed, timestamp=running.clock.next())
-    peer.send(document)
-    peer.wait_for_next()
-    assert ros.subscribe(Bool, "landed", LATCHED).wait(lambda message: message.data is landed)
-
-
 def test_a_rover_on_the_same_port(running, peer):
     rover = TelemetryPeer(peer.bridge_port)
     try:
@@ -184,13 +174,6 @@ PICTURE = jpeg()
 
 def with_picture(**values):
     return drone(PICTURE, **values)
-
-
-def test_the_jpeg_comes_through_untouched(running):
-    message = running.receive(CompressedImage, "camera/image_raw/compressed", with_picture)
-    assert message.header.frame_id == "d1/camera_optical_frame"
-    assert message.format == "jpeg"
-    assert bytes(message.data) == PICTURE
 
 
 def test_the_raw_image_is_the_decoded_one(running):
@@ -264,13 +247,6 @@ def test_jpegs_are_decoded_only_for_subscribers(ros, alone):
 
 
 # Commands.
-
-
-def test_full_scale_says_which_cmd_vel_is_full(ros, peer):
-    scales = {"thrust": 2.0, "pitch": 4.0, "roll": 5.0, "yaw": 10.0}
-    ros.set_parameters("telemetry_bridge", **{f"full_scale.{axis}": value for axis, value in scales.items()})
-    message = twist(forward=1.0, left=1.0, up=1.0, left_turn=1.0)
-    command(ros.publisher(Twist, "cmd_vel"), peer, message, thrust=0.5, pitch=0.125, roll=-0.1, yaw=0.05)
 
 
 def test_without_a_fresh_command_the_drone_hovers(ros, peer):

@@ -5,13 +5,12 @@ import base64
 import copy
 import json
 import math
-import re
 from dataclasses import replace
 
 import cv2
 import numpy as np
 import pytest
-from hypothesis import assume, given
+from hypothesis import given
 from hypothesis import strategies as st
 
 from drone_bridge.telemetry.codec import (
@@ -175,11 +174,6 @@ def test_later_versions_drop_fields(path):
     assert receive(ControllerConnection(), changed(DRONE, path, None)) == OPTIONAL[path]
 
 
-@pytest.mark.parametrize("path", NULLABLE)
-def test_missing_values_are_null(path):
-    assert receive(ControllerConnection(), changed(DRONE, path, None)) == NULLABLE[path]
-
-
 @pytest.mark.parametrize("message", [*OPTIONAL.values(), *NULLABLE.values()])
 def test_omitted_fields_are_omitted_when_sent(message):
     assert receive(ControllerConnection(), DroneConnection().send(message)) == message
@@ -262,11 +256,6 @@ def test_the_sender_is_recognised_by_the_fields():
     assert receive(DroneConnection(), {**COMMAND, "position": None}).thrust == 0.5
 
 
-def test_a_document_that_has_to_be_of_the_other_sender_is_refused():
-    assert refusal(ROVER, "drone") == "imu is missing."
-    assert refusal(DRONE, "rover") == "pattern is missing."
-
-
 BRACKETS = pytest.mark.parametrize(("opening", "closing"), [("[", "]"), ('{"a":', "}")])
 
 
@@ -306,18 +295,6 @@ def test_an_image_has_to_be_base64():
         assert refusal(changed(DRONE, "camera.image", damaged)).startswith("camera.image is not base64: ")
 
 
-BASE64 = re.compile(r"([A-Za-z0-9+/]{4})*([A-Za-z0-9+/]{3}=|[A-Za-z0-9+/]{2}==)?")
-
-
-@given(st.binary(max_size=40), st.integers(0, 60), st.sampled_from("=-_ \n\0é"), st.booleans())
-def test_base64_is_read_strictly(data, position, letter, is_inserted):
-    text = base64.b64encode(data).decode()
-    position = min(position, len(text))
-    damaged = text[:position] + letter + text[position + (not is_inserted) :]
-    assume(not BASE64.fullmatch(damaged))  # as with the last letter replaced by its end
-    assert refusal(changed(DRONE, "camera.image", damaged)).startswith("camera.image is not base64")
-
-
 @pytest.mark.parametrize("image", [b"", b"\x89PNG\r\n\x1a\n", b"GIF89a", b"BM", b"\xff\xd8", b"\xd8\xff\xff"])
 def test_an_image_that_is_no_jpeg_is_refused(image):
     assert refusal(with_image(image)).startswith("camera.image begins with ")
@@ -327,12 +304,6 @@ def test_an_image_that_is_no_jpeg_is_refused(image):
 def test_a_jpeg_that_is_too_large_is_refused_by_its_header(size):
     width, height = size
     assert f"{width} x {height} pixels" in refusal(with_image(jpeg_of(width, height)))
-
-
-def test_a_jpeg_has_to_have_pixels():
-    frame = JPEG.index(b"\xff\xc0")
-    image = JPEG[: frame + 5] + bytes(4) + JPEG[frame + 9 :]
-    assert "0 x 0 pixels" in refusal(with_image(image))
 
 
 def test_the_size_of_an_image_is_checked_before_it_is_decoded():
@@ -383,20 +354,6 @@ def test_a_large_step_back_in_time_is_a_restart():
     receive(connection, at(100.0))
     assert receive(connection, at(0.04)).timestamp == 0.04
     assert receive(connection, at(0.0)) == LateTelemetry("drone", 0.0, 0.04)
-
-
-def test_drone_and_rover_have_clocks_of_their_own():
-    connection = ControllerConnection()
-    receive(connection, at(100.0))
-    assert receive(connection, at(99.5, ROVER)).timestamp == 99.5
-    assert receive(connection, at(99.4, ROVER)) == LateTelemetry("rover", 99.4, 99.5)
-
-
-def test_without_timestamps_nothing_is_late():
-    connection = ControllerConnection()
-    receive(connection, at(10.0))
-    assert receive(connection, without(DRONE, "timestamp")).timestamp is None
-    assert receive(connection, at(9.9)) == LateTelemetry("drone", 9.9, 10.0)
 
 
 def test_a_sender_can_be_forgotten():

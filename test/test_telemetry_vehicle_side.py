@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from landing_messages import ReceivedMessages
 from nav_msgs.msg import Odometry
-from sensor_msgs.msg import CameraInfo, Image, Imu
+from sensor_msgs.msg import Image, Imu
 from telemetry_peer import DRONE, ROVER
 
 from drone_bridge.ros.images import encoded
@@ -74,13 +74,6 @@ def test_telemetry_round_trips_through_ros(signs):
     assert pad == telemetry.landing_pad
 
 
-def test_a_pad_out_of_sight_and_no_accelerometer_stay_so():
-    document = {**DRONE, "landing_pad": None, "imu": {**DRONE["imu"]}}
-    del document["imu"]["linear_acceleration"]
-    _, imu, pad = through_ros(document)
-    assert (imu.linear_acceleration, pad) == (None, None)
-
-
 def test_an_imu_that_does_not_know_its_attitude_or_rates_is_no_imu():
     assert TRANSLATION.wire_imu(Imu()) is not None
     for field in ("orientation_covariance", "angular_velocity_covariance"):
@@ -108,13 +101,6 @@ def test_a_rover_comes_back_and_one_that_turns_moves_where_it_looks():
     message.twist.twist.linear.x = 1.0
     message.pose.pose.orientation.z = message.pose.pose.orientation.w = math.sqrt(0.5)  # a quarter to the left
     assert TRANSLATION.wire_rover(message, "?").velocity == pytest.approx((0.0, 1.0, 0.0))
-
-
-def test_a_field_of_view_comes_back_from_its_focal_length():
-    info = CameraInfo(width=320, height=240)
-    info.k[0] = 160 / math.tan(math.radians(75.0) / 2)
-    assert TRANSLATION.wire_fov(info) == pytest.approx(75.0)
-    assert TRANSLATION.wire_fov(CameraInfo(width=320, height=240)) is None
 
 
 # Commands.

@@ -7,7 +7,6 @@ import pytest
 from diagnostic_msgs.msg import DiagnosticArray
 from diagnostics import values_of
 from geometry_msgs.msg import Twist, TwistStamped
-from nav_msgs.msg import Odometry
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 from ros_session import wait_until
 from rosgraph_msgs.msg import Clock
@@ -17,7 +16,7 @@ from tf2_msgs.msg import TFMessage
 
 from drone_bridge.msg import CommandRates, DroneProperties
 from drone_bridge.ros.time import time_from_seconds
-from drone_bridge.testbed.codec import AttitudeLayout, MotionParameters
+from drone_bridge.testbed.codec import MotionParameters
 
 LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 
@@ -25,11 +24,6 @@ LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 @pytest.fixture
 def peer(closing):
     return closing(TestbedPeer())
-
-
-@pytest.fixture
-def pose_peer(closing):
-    return closing(TestbedPeer(layout=AttitudeLayout.POSE))
 
 
 def twist(roll=0.0, pitch=0.0, yaw=0.0, thrust=0.0):
@@ -133,25 +127,6 @@ def exchange_until_subscribed(peer, *inboxes, **fields):
     wait_until(lambda: peer.exchange(**fields) and all(map(len, inboxes)), "messages on every topic")
 
 
-def test_the_pose_layout_gives_odometry_and_transforms(ros, pose_peer):
-    inboxes = {"odom": ros.subscribe(Odometry, "odom"), "/tf": ros.subscribe(TFMessage, "/tf")}
-    pose = {"position": (1.0, 2.0, -3.0), "yaw": 0.0, "roll": 0.0, "pitch": 0.0}
-    with bridge(pose_peer, attitude_layout="pose"):
-        pose_peer.open()
-        exchange_until_subscribed(pose_peer, *inboxes.values(), **pose)
-        odometry, transforms = inboxes["odom"].wait(), inboxes["/tf"].wait()
-    position, orientation = odometry.pose.pose.position, odometry.pose.pose.orientation
-    assert (position.x, position.y, position.z) == pytest.approx((1.0, 3.0, 2.0))
-    assert (orientation.z, orientation.w) == pytest.approx((math.sqrt(0.5), math.sqrt(0.5)))  # north
-    assert (odometry.header.frame_id, odometry.child_frame_id) == ("odom", "base_link")
-    assert min(odometry.twist.covariance[::7]) >= 1e3  # no velocity is on the wire
-    (moved,) = transforms.transforms
-    assert (moved.header.frame_id, moved.child_frame_id) == ("odom", "base_link")
-    translation = moved.transform.translation
-    assert (translation.x, translation.y, translation.z) == (position.x, position.y, position.z)
-    assert moved.transform.rotation == orientation
-
-
 def test_wire_time_stamps_frames_and_drives_the_clock(ros, peer):
     inboxes = {"imu": ros.subscribe(Imu, "imu/data"), "clock": ros.subscribe(Clock, "/clock")}
     with bridge(peer, stamp_source="wire", publish_clock=True):
@@ -216,14 +191,6 @@ def test_a_non_finite_command_is_refused(ros, peer):
         wait_until(lambda: publish() or process.count_lines(refusal), "a refusal")
         assert peer.exchange() == HOVER
         reports.wait(lambda report: int(values_of(report)["refused commands"]) > 0)
-
-
-def test_commands_are_clamped_to_the_announced_maxima(ros, peer):
-    with bridge(peer, command_timeout=30.0, **RATES):
-        peer.open()
-        publish = publishing(ros, "cmd_vel", twist(roll=100.0, pitch=-100.0, yaw=100.0, thrust=1000.0))
-        answer = exchange_until(peer, lambda answer: answer != HOVER, publish)
-    assert answer == MotionParameters(-720.0, 360.0, -180.0, 25.0)
 
 
 def test_a_command_is_forgotten_after_command_timeout(ros, peer):

@@ -197,20 +197,6 @@ def test_reaching_the_target_is_reported_and_ends_the_flight_with_0(emulate):
     assert emulator.wait() == 0
 
 
-def test_the_next_autopilot_finds_the_world_as_it_was_at_the_start(emulate):
-    emulator = emulate("--layout", "pose")
-    port = emulator.port()
-    for _ in range(2):
-        autopilot = Autopilot.connect(port, layout=AttitudeLayout.POSE)
-        autopilot.receive()
-        first, *_ = autopilot.fly(MotionParameters(10, 20, 30, 0), frames=5)
-        assert (first.time, first.position) == (0, (0, 0, 0))
-        autopilot.receive()  # leaving a frame unread would be no regular end
-        autopilot.close()
-        emulator.line("the autopilot has left")
-        emulator.line("ended: 5 steps")
-
-
 @pytest.mark.parametrize("kind", ["truncate", "garbage"])
 def test_a_fault_breaks_its_frame_and_the_next_conversation_is_sound(emulate, kind):
     emulator = emulate("--fault", f"{kind}@2")

@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from testbed_bytes import (
-    CONSTANTS,
     FLOATS,
     LAYOUTS,
     constants_bytes,
@@ -203,10 +202,6 @@ def test_time_0_is_a_new_simulation_and_any_other_step_back_an_alarm(layout, fee
     feed(connection, frame_bytes(layout, time=0.125))
     with pytest.raises(RemoteProtocolError, match=r"time runs back from 0\.25 s to 0\.125 s"):
         connection.next_event()
-
-
-def test_the_constants_fit():
-    assert CONSTANTS.image_bytes == IMAGE
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)

@@ -12,7 +12,7 @@ from quadrotor import Quadrotor
 
 from drone_bridge.programs.plan import parse_plan
 from drone_bridge.testbed.codec import AngleUnit, Constants, MotionParameters, SensorFrame
-from drone_bridge.testbed.device import LONGEST_STEP_S, Airframe, DroneState, FlightLimits, ModelledFlight, Motion
+from drone_bridge.testbed.device import Airframe, DroneState, FlightLimits, ModelledFlight, Motion
 from drone_bridge.testbed.operator import Pilot
 
 CONSTANTS = Constants(120.0, 90.0, 4, 4, 0.0, 1.5, 9.81, 0.2, 25.0, 720.0, 720.0, 720.0)
@@ -148,17 +148,6 @@ def test_nothing_is_beyond_the_limits():
                 assert abs(velocity.yaw_rate) <= 0.2
                 level = math.cos(math.radians(frame.pitch)) * math.cos(math.radians(frame.roll))
                 assert level >= math.cos(0.3) - 1e-9
-
-
-@pytest.mark.parametrize("step_s", [-0.5, LONGEST_STEP_S * 2])
-def test_after_a_step_back_or_a_long_one_the_model_is_at_rest_where_the_vehicle_is(step_s):
-    flown = begun()
-    flown.answer(MotionParameters(10 / STEP_S, 0.0, 0.0, WEIGHT_N))
-    flown.answers(HOVER, 1.0)
-    flown.time_s += step_s
-    frame = flown.told()
-    assert (frame.pitch, frame.roll, *frame.position) == pytest.approx((0, 0, *flown.vehicle.position), abs=1e-9)
-    assert flown.flight.follow(HOVER) == pytest.approx((0, 0, 0, 0), abs=1e-9)
 
 
 def test_a_vehicle_that_was_told_to_stop_begins_at_rest():

@@ -23,7 +23,6 @@ from drone_bridge.testbed.topics import StereoFrameNames
 DEGREES = AngleUnit.DEGREES
 NAMES = StereoFrameNames()
 STAMP = Time(sec=7, nanosec=5)
-CONSTANTS = Constants(*map(float32, (120.0, 104.8)), 64, 48, *map(float32, (0.25, 1.5, 9.81, 0.2, 25, 720, 360, 180)))
 LEFT, RIGHT = b"left", b"right"
 
 
@@ -83,16 +82,6 @@ def test_pitch_and_yaw_round_trip_where_roll_is_unknown(pitch, heading):
     assert back.position is None
 
 
-def test_constants_round_trip_through_camera_infos():
-    infos = [translate.camera_info(CONSTANTS, DEGREES, NAMES, side) for side in ("left", "right")]
-    properties = DroneProperties()
-    translate.add_cameras(properties, *infos)
-    back = translate.constants_from_properties(properties, DEGREES)
-    assert on_the_wire(*astuple(back)[:5]) == on_the_wire(*astuple(CONSTANTS)[:5])
-    translate.add_cameras(properties, infos[0], None)
-    assert properties.camera_separation == 0.0
-
-
 def test_uncalibrated_cameras_are_refused():
     with pytest.raises(ValueError, match="not calibrated"):
         translate.add_cameras(DroneProperties(), CameraInfo(width=64, height=48), None)
@@ -110,12 +99,6 @@ def test_commands_round_trip(pitch, roll, yaw, thrust):
     maxima = Constants(120.0, 90.0, 64, 48, 0.25, 1.5, 9.81, 0.2, 25.0, 720.0, 720.0, 720.0)
     back, _ = translate.motion_parameters(translate.command_from_rates(message), maxima, DEGREES)
     assert on_the_wire(*astuple(back)) == on_the_wire(*astuple(motion))
-
-
-def test_commands_are_limited_to_the_announced_maxima():
-    limited, was_within = translate.limited(MotionParameters(800.0, -400.0, 20.0, -1.0), CONSTANTS)
-    assert (limited, was_within) == (MotionParameters(720.0, -360.0, 20.0, 0.0), False)
-    assert translate.limited(MotionParameters(1.0, 2.0, 3.0, 4.0), CONSTANTS)[1]
 
 
 @pytest.mark.parametrize("quaternion", [(0.0, 0.0, 0.0, 0.0), (0.0, 0.0, math.nan, 1.0), (0.0, 0.0, 0.0, 2.0)])

@@ -54,13 +54,6 @@ def test_positions_take_the_wind_out(wind):
     assert speed_error(fly("pose", SCRIPT, *WINDS[wind])) < GUSTY_TOLERANCE
 
 
-@pytest.mark.parametrize("layout", ["pitch_yaw", "pitch_roll"])
-def test_without_positions_the_velocity_is_that_through_the_air(layout):
-    (x, y, z), _ = WINDS["1 m/s"]
-    error = speed_error(fly(layout, SCRIPT, (x, y, z)))
-    assert 0.9 < error < math.hypot(x, y, z) + SPEED_TOLERANCE
-
-
 def test_zero_holds_the_place_in_gusts():
     flight = fly("pose", [(30.0, HOVER)], *WINDS["0.7 m/s, gusts 0.3 m/s"])
     assert max(np.linalg.norm(moment.state.position) for moment in flight) < 0.3
@@ -89,16 +82,6 @@ def test_any_attitude_ends_in_a_hover(layout, heading, pitch, roll):
     flight = fly(layout, [(8.0, HOVER)], start=start)
     assert max(map(abs, flight[-1].flown)) < 0.02
     assert way(flight) < 5
-
-
-def test_velocities_are_limited():
-    parameters = VelocityParameters()
-    control = VelocityControl(DRONE, parameters)
-    limited = control.limited(VelocityCommand(300.0, 400.0, -100.0, 100.0))
-    assert limited == pytest.approx((3.0, 4.0, -parameters.max_climb_speed, DRONE.max_yaw_rate))
-    assert control.limited(HOVER) == HOVER
-    flight = fly("pose", [(8.0, VelocityCommand(forward=1000.0))])
-    assert flight[-1].flown.forward == pytest.approx(parameters.max_speed, abs=0.1)
 
 
 def test_raw_rates_in_between_leave_no_debt():

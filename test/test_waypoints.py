@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """From waypoint to waypoint: the way alone, closed over a vehicle that does what it is told, without ROS."""
 
-import itertools
 import math
 
 import numpy as np
@@ -106,17 +105,6 @@ def test_a_path_is_straight_even_while_it_turns_and_climbs_slowly(angles):
     assert away_from_line(vehicle.path, (0, 0, 0), (3, 4, 2)) < 0.04
 
 
-def test_free_coordinates_are_left_alone():
-    vehicle = Vehicle("x=2", position=(0.0, 1.0, -3.0), angles=(0.0, 0.0, 1.0)).swim_to_the_end()
-    assert vehicle.position == pytest.approx([2.0, 1.0, -3.0], abs=0.31)
-    assert vehicle.position[1:] == pytest.approx([1.0, -3.0], abs=1e-9)
-    assert vehicle.yaw == pytest.approx(1.0)
-    vehicle = Vehicle("yaw=2", position=(5.0, 6.0, 7.0)).swim_to_the_end()
-    assert vehicle.position == pytest.approx([5.0, 6.0, 7.0])
-    assert vehicle.yaw == pytest.approx(2.0, abs=0.16)
-    assert vehicle.decisions[-1].distance == 0.0
-
-
 def test_the_last_waypoint_is_held_for_good():
     vehicle = Vehicle("x=1").swim(20)
     assert vehicle.decisions[-1].state is WaypointState.DONE
@@ -125,13 +113,6 @@ def test_the_last_waypoint_is_held_for_good():
     vehicle.swim(20)
     assert vehicle.position[0] == pytest.approx(1.0, abs=0.01)
     assert vehicle.decisions[-1].state is WaypointState.DONE
-
-
-def test_a_loop_has_no_end():
-    vehicle = Vehicle("x=1", "x=0", loop=True).swim(60)
-    assert {decision.state for decision in vehicle.decisions} == {WaypointState.GOING}
-    legs = [decision.reason for decision in vehicle.decisions]
-    assert sum(before != after for before, after in itertools.pairwise(legs)) > 10
 
 
 def test_a_gap_in_the_odometry_begins_another_line():
