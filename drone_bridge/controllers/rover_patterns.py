@@ -72,23 +72,32 @@ class Circular(Pattern):
 
 
 class ToTargets(Pattern):
-    """Drives from one target to the next."""
+    """Drives from one target to the next: when it has arrived, or every `period_s`."""
 
-    may_reverse = False  # whether a target behind is driven to backwards
-
-    def __init__(self, limits: Limits, targets: Iterator[tuple[float, float]]) -> None:
+    def __init__(
+        self,
+        limits: Limits,
+        targets: Iterator[tuple[float, float]],
+        *,
+        may_reverse: bool = False,
+        period_s: float | None = None,
+    ) -> None:
+        """With `may_reverse`, a target behind is driven to backwards."""
         super().__init__(limits)
-        self._targets = targets
+        self._targets, self._may_reverse, self._period_s = targets, may_reverse, period_s
         self._target = next(targets)
+        self._since_s: float | None = None  # when the target was chosen
 
     def velocity(self, pose: Pose, time_s: float) -> Velocity:
         """Return the velocity towards the current target."""
-        if self._is_over(pose, time_s):
-            self._target = next(self._targets)
+        self._since_s = time_s if self._since_s is None else self._since_s
+        if self._period_s is None:
+            is_over = self._distance(pose) < ARRIVED_M
+        else:
+            is_over = time_s >= self._since_s + self._period_s
+        if is_over:
+            self._target, self._since_s = next(self._targets), time_s
         return self._approach(pose)
-
-    def _is_over(self, pose: Pose, time_s: float) -> bool:
-        return self._distance(pose) < ARRIVED_M
 
     def _distance(self, pose: Pose) -> float:
         return math.hypot(self._target[0] - pose.x, self._target[1] - pose.y)
@@ -100,7 +109,7 @@ class ToTargets(Pattern):
         aside = math.atan2(self._target[1] - pose.y, self._target[0] - pose.x) - pose.yaw
         aside = math.remainder(aside, math.tau)
         direction = 1.0
-        if self.may_reverse and abs(aside) > math.pi / 2:
+        if self._may_reverse and abs(aside) > math.pi / 2:
             aside, direction = math.remainder(aside + math.pi, math.tau), -1.0
         if abs(aside) > ASIDE_RAD:
             return Velocity(0.0, self._turn(aside))
@@ -108,48 +117,32 @@ class ToTargets(Pattern):
         return Velocity(direction * speed * math.cos(aside), self._turn(aside))
 
 
-class Linear(ToTargets):
+def linear(limits: Limits, _: int) -> Pattern:
     """Back and forth along x, up to the amplitude on both sides; back in reverse."""
-
-    may_reverse = True
-
-    def __init__(self, limits: Limits) -> None:
-        super().__init__(limits, itertools.cycle([(limits.amplitude, 0.0), (-limits.amplitude, 0.0)]))
+    ends = itertools.cycle([(limits.amplitude, 0.0), (-limits.amplitude, 0.0)])
+    return ToTargets(limits, ends, may_reverse=True)
 
 
-class Square(ToTargets):
+def square(limits: Limits, _: int) -> Pattern:
     """A square whose corners are the amplitude away along both axes."""
-
-    def __init__(self, limits: Limits) -> None:
-        a = limits.amplitude
-        super().__init__(limits, itertools.cycle([(a, a), (-a, a), (-a, -a), (a, -a)]))
+    a = limits.amplitude
+    return ToTargets(limits, itertools.cycle([(a, a), (-a, a), (-a, -a), (a, -a)]))
 
 
-class Random(ToTargets):
+def wandering(limits: Limits, seed: int) -> Pattern:
     """Random targets within the amplitude along both axes, a new one every RANDOM_PERIOD_S."""
-
-    def __init__(self, limits: Limits, seed: int) -> None:
-        source = random.Random(seed)
-        a = limits.amplitude
-        super().__init__(limits, ((source.uniform(-a, a), source.uniform(-a, a)) for _ in itertools.count()))
-        self._next_s: float | None = None
-
-    def _is_over(self, pose: Pose, time_s: float) -> bool:
-        if self._next_s is None:
-            self._next_s = time_s + RANDOM_PERIOD_S
-        if time_s < self._next_s:
-            return False
-        self._next_s = time_s + RANDOM_PERIOD_S
-        return True
+    source, a = random.Random(seed), limits.amplitude
+    places = ((source.uniform(-a, a), source.uniform(-a, a)) for _ in itertools.count())
+    return ToTargets(limits, places, period_s=RANDOM_PERIOD_S)
 
 
 #: Each makes a pattern; the number is the seed of what is random.
 PATTERNS: dict[str, Callable[[Limits, int], Pattern]] = {
     "stationary": lambda limits, _: Stationary(limits),
-    "linear": lambda limits, _: Linear(limits),
+    "linear": linear,
     "circular": lambda limits, _: Circular(limits),
-    "random": Random,
-    "square": lambda limits, _: Square(limits),
+    "random": wandering,
+    "square": square,
 }
 
 

@@ -38,26 +38,17 @@ _UNPAIRED_KEPT = 8
 
 @dataclass(frozen=True, slots=True)
 class SynchronizedFrame:
-    """A pair of images, and the attitude or pose nearest to them in time."""
+    """A pair of images, with the attitude or pose nearest to them in time once that is known."""
 
-    stamp: Time  # of the images
+    stamp_ns: int  # of the images
     left: Image
     right: Image
-    attitude: Imu | Odometry
     completed_s: float  # when the pair was complete, by time.monotonic
+    attitude: Imu | Odometry | None = None
 
     @property
-    def stamp_s(self) -> float:
-        """The stamp in s."""
-        return seconds_of(self.stamp)
-
-
-@dataclass(frozen=True, slots=True)
-class _Pair:
-    stamp_ns: int
-    left: Image
-    right: Image
-    completed_s: float
+    def stamp(self) -> Time:
+        return time_from_nanoseconds(self.stamp_ns)
 
 
 class FrameSynchronizer:
@@ -81,7 +72,7 @@ class FrameSynchronizer:
         self._is_mono = is_mono
         self._on_input = on_input
         self._unpaired: dict[str, dict[int, Image]] = {side: {} for side in SIDES}
-        self._pairs: deque[_Pair] = deque(maxlen=depth)
+        self._pairs: deque[SynchronizedFrame] = deque(maxlen=depth)
         self._attitudes: deque[tuple[int, Imu | Odometry]] = deque(maxlen=_ATTITUDES_KEPT)
         self._newest_ns = 0
         self._paired_s = -math.inf  # when the last pair was complete
@@ -95,14 +86,14 @@ class FrameSynchronizer:
         with self._lock:
             self._received_s[side] = now_s
             if self._is_mono:
-                self._complete(_Pair(stamp_ns, image, image, now_s))
+                self._complete(SynchronizedFrame(stamp_ns, image, image, now_s))
             else:
                 other = self._unpaired["right" if side == "left" else "left"].pop(stamp_ns, None)
                 if other is None:
                     self._keep_unpaired(self._unpaired[side], stamp_ns, image)
                     return
                 left, right = (image, other) if side == "left" else (other, image)
-                self._complete(_Pair(stamp_ns, left, right, now_s))
+                self._complete(SynchronizedFrame(stamp_ns, left, right, now_s))
             is_complete = bool(self._attitudes) and self._attitudes[-1][0] >= stamp_ns
         if is_complete:  # else the attitude will complete it
             self._on_input()
@@ -135,7 +126,7 @@ class FrameSynchronizer:
                 return None
             while self._pairs.popleft() is not pair:
                 self.dropped += 1
-        return SynchronizedFrame(pair.left.header.stamp, pair.left, pair.right, attitude, pair.completed_s)
+        return replace(pair, attitude=attitude)
 
     @property
     def newest_stamp(self) -> Time:
@@ -158,7 +149,7 @@ class FrameSynchronizer:
                 return f"the stamps of the images are more than {max_age_s:g} s away from those of the attitude"
         return ""
 
-    def _complete(self, pair: _Pair) -> None:
+    def _complete(self, pair: SynchronizedFrame) -> None:
         if pair.stamp_ns < self._newest_ns:
             self.dropped += len(self._pairs)
             self._pairs.clear()
@@ -175,7 +166,7 @@ class FrameSynchronizer:
             del unpaired[next(iter(unpaired))]
             self.unmatched += 1
 
-    def _attitude_for(self, pair: _Pair, now_s: float, max_age_s: float) -> Imu | Odometry | None:
+    def _attitude_for(self, pair: SynchronizedFrame, now_s: float, max_age_s: float) -> Imu | Odometry | None:
         """Return the attitude nearest to a pair, once no later one can be nearer or the wait has timed out."""
         if not self._attitudes:
             return None
@@ -317,12 +308,14 @@ class RosDrone:
                     f"the {side} image has {image.width} x {image.height} pixels, and the drone's properties say "
                     f"{constants.width} x {constants.height}."
                 )
+        assert synchronized.attitude
+        stamp_s = seconds_of(synchronized.stamp)
         left = _pixels("left", synchronized)
         right = left if synchronized.right is synchronized.left else _pixels("right", synchronized)
-        frame = self._pose_at(synchronized.stamp_s) if self.flight else None
+        frame = self._pose_at(stamp_s) if self.flight else None
         if frame is None:
             frame = translate.sensed(synchronized.attitude, self._unit)
-        frame = replace(frame, left=left, right=right, time=self._time_s(synchronized.stamp_s))
+        frame = replace(frame, left=left, right=right, time=self._time_s(stamp_s))
         frame = replace(frame, roll=frame.roll or 0.0, yaw=frame.yaw or 0.0)  # the wire has no way to say unknown
         return self.flight.observe(frame) if self.flight else frame
 
