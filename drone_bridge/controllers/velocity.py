@@ -17,7 +17,8 @@ from drone_bridge.controllers.messages import ErrorLog, StatePublisher, read_pos
 from drone_bridge.motion.attitude_estimator import MeasuredAttitude
 from drone_bridge.motion.velocity_control import HOVER, VelocityCommand, VelocityControl, VelocityParameters
 from drone_bridge.msg import CommandRates, DroneProperties
-from drone_bridge.ros.commands import CommandAges, Lifespan, command_age_parameter
+from drone_bridge.ros.commands import CommandAges, Lifespan
+from drone_bridge.ros.common_parameters import command_age_parameter
 from drone_bridge.ros.diagnostics import ConditionLogLimiter
 from drone_bridge.ros.drone_model import drone_model
 from drone_bridge.ros.parameters import DeclaredParameters, ParameterDeclaration, declarations, read

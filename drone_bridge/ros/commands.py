@@ -15,7 +15,7 @@ from geometry_msgs.msg import Twist, TwistStamped
 from rclpy.node import Node
 
 from drone_bridge.ros.link_node import LinkNode
-from drone_bridge.ros.parameters import DeclaredParameters, ParameterDeclaration
+from drone_bridge.ros.parameters import DeclaredParameters
 from drone_bridge.ros.stall_watch import Arrivals, elapsed_s, with_sending_time
 from drone_bridge.ros.time import is_time_simulated, seconds_between, stamp_numbers
 
@@ -28,18 +28,6 @@ CLOCK_TOLERANCE_S = 0.1
 #: those of a queue that drains get younger, and those of a link that comes and goes differ.
 BLAME_S = 3.0
 STEADY_S = 0.25
-
-
-def command_age_parameter(prefix: str = "") -> ParameterDeclaration:
-    """Return the parameter that says by what the age of stamped commands is judged."""
-    return ParameterDeclaration(
-        f"{prefix}command_age",
-        "stamp",
-        "By what the age of a stamped command is judged: by its stamp, which takes clocks that agree, or by its "
-        "arrival, which does not notice commands that were held up on their way.",
-        choices=("stamp", "arrival"),
-        live=True,
-    )
 
 
 class UpdateCondition(Protocol):

@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple, TypeVar
 
 from drone_bridge.net.udp import ANY, AllowedPeers
-from drone_bridge.ros.commands import command_age_parameter
 from drone_bridge.ros.frames import AXES, FrameNames, OdometryCovariances
 from drone_bridge.ros.parameters import DeclaredParameters, ParameterDeclaration
 
@@ -163,6 +162,18 @@ def full_scale_parameters(
 def read_group(parameters: DeclaredParameters, prefix: str, kind: type[GroupT]) -> GroupT:
     """Return the tuple of these fields, each with the value of the parameter `prefix`.field."""
     return kind._make(parameters[f"{prefix}.{field}"] for field in kind._fields)
+
+
+def command_age_parameter(prefix: str = "") -> ParameterDeclaration:
+    """Return the parameter that says by what the age of stamped commands is judged."""
+    return ParameterDeclaration(
+        f"{prefix}command_age",
+        "stamp",
+        "By what the age of a stamped command is judged: by its stamp, which takes clocks that agree, or by its "
+        "arrival, which does not notice commands that were held up on their way.",
+        choices=("stamp", "arrival"),
+        live=True,
+    )
 
 
 def common_parameters(

@@ -6,8 +6,10 @@ from functools import partial
 from typing import Any
 
 from builtin_interfaces.msg import Time
+from geometry_msgs.msg import Twist
 from tf2_msgs.msg import TFMessage
 
+from drone_bridge.motion.attitude_estimator import MeasuredAttitude
 from drone_bridge.motion.flight_control import Command as FlownCommand
 from drone_bridge.motion.velocity_control import HOVER, VelocityCommand, VelocityControl, VelocityParameters
 from drone_bridge.msg import CommandRates
@@ -121,6 +123,20 @@ FOLLOWED_AXES = ("linear.x", "linear.y", "linear.z", "angular.z")
 RATES_AND_THRUST_AXES = ("linear.z", "angular.x", "angular.y", "angular.z")
 
 
+def velocity_from_twist(twist: Twist) -> VelocityCommand:
+    """Read a cmd_vel of velocities: m/s in the level frame of the body, and rad/s about the vertical."""
+    return VelocityCommand(twist.linear.x, twist.linear.y, twist.linear.z, twist.angular.z)
+
+
+def measured_attitude(frame: SensorFrame, unit: AngleUnit) -> MeasuredAttitude:
+    """Return the angles that a frame carries, rad, REP 103."""
+    return MeasuredAttitude(
+        roll=None if frame.roll is None else translate.radians_from_wire(frame.roll, unit),
+        pitch=translate.radians_from_wire(frame.pitch, unit),
+        yaw=None if frame.yaw is None else translate.enu_yaw_from_heading(translate.radians_from_wire(frame.yaw, unit)),
+    )
+
+
 class TestbedFlight:
     """The flight of one conversation. For every frame, call `observe`, `answer` and `answered`, in this order."""
 
@@ -153,7 +169,7 @@ class TestbedFlight:
             return
         if self._flown:
             self._control.flown(*self._flown)
-        attitude = translate.measured_attitude(frame, self._unit)
+        attitude = measured_attitude(frame, self._unit)
         self._control.measured(frame.time, attitude, translate.measured_position(frame))
 
     def answer(self, command: Command | VelocityCommand | None) -> tuple[MotionParameters, bool]:
@@ -238,10 +254,10 @@ class TestbedBridge(TcpLinkNode):
         self._velocity_parameters = read(VelocityParameters, VELOCITY, self.parameters)
         self._commands: CommandIntake[Command | VelocityCommand] = CommandIntake(self, now=self._stamps.command_clock)
         if get("cmd_vel_mode") == VELOCITY:
-            self._commands.take_velocities(translate.velocity_from_twist, FOLLOWED_AXES)
+            self._commands.take_velocities(velocity_from_twist, FOLLOWED_AXES)
         else:
             self._commands.take_velocities(
-                translate.command_from_twist, RATES_AND_THRUST_AXES, read_helm=translate.velocity_from_twist
+                translate.command_from_twist, RATES_AND_THRUST_AXES, read_helm=velocity_from_twist
             )
         self._commands.take("cmd_rates", CommandRates, translate.command_from_rates)
 

@@ -19,7 +19,6 @@ from sensor_msgs.msg import CameraInfo, CompressedImage, Image, Imu
 from std_msgs.msg import Header
 from tf2_msgs.msg import TFMessage
 
-from drone_bridge.motion.attitude_estimator import MeasuredAttitude
 from drone_bridge.motion.quaternions import (
     Quaternion,
     euler_from_quaternion,
@@ -27,7 +26,6 @@ from drone_bridge.motion.quaternions import (
     rotated_back,
     unit_quaternion,
 )
-from drone_bridge.motion.velocity_control import VelocityCommand
 from drone_bridge.msg import CommandRates, DroneProperties
 from drone_bridge.ros import frames
 from drone_bridge.ros.frames import BodyRates, FrameNames, OdometryCovariances, set_quaternion, transform
@@ -172,11 +170,6 @@ class Command(NamedTuple):
 def command_from_twist(twist: Twist) -> Command:
     """Read a cmd_vel of rates and thrust: body rates in angular, rad/s, thrust in linear.z, N."""
     return Command(BodyRates(twist.angular.x, twist.angular.y, twist.angular.z), twist.linear.z)
-
-
-def velocity_from_twist(twist: Twist) -> VelocityCommand:
-    """Read a cmd_vel of velocities: m/s in the level frame of the body, and rad/s about the vertical."""
-    return VelocityCommand(twist.linear.x, twist.linear.y, twist.linear.z, twist.angular.z)
 
 
 def command_from_rates(rates: CommandRates) -> Command:
@@ -335,15 +328,6 @@ def map_transform(names: FrameNames) -> TransformStamped:
 
 
 # Frames.
-
-
-def measured_attitude(frame: SensorFrame, unit: AngleUnit) -> MeasuredAttitude:
-    """Return the angles that a frame carries, rad, REP 103."""
-    return MeasuredAttitude(
-        roll=None if frame.roll is None else radians_from_wire(frame.roll, unit),
-        pitch=radians_from_wire(frame.pitch, unit),
-        yaw=None if frame.yaw is None else enu_yaw_from_heading(radians_from_wire(frame.yaw, unit)),
-    )
 
 
 def measured_position(frame: SensorFrame) -> tuple[float, float, float] | None:
