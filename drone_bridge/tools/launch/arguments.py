@@ -3,7 +3,7 @@
 
 import os
 import re
-from collections.abc import Container, Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -61,21 +61,6 @@ def declared_in(root: Element) -> Declarations:
     declarations = Declarations()
     _collect(root, declarations, {root.path}, conditional=False)
     return declarations
-
-
-def first_missing(root: Element, given: Container[str]) -> Argument | None:
-    """Return an argument of this very file that needs a value and is not given one; None when all is well."""
-    needed = (argument for argument in _own_arguments(root) if argument.default is None and not argument.conditional)
-    return next((argument for argument in needed if argument.name not in given), None)
-
-
-def _own_arguments(element: Element, conditional: bool = False) -> Iterator[Argument]:
-    """Yield the arguments that a launch file declares itself, in groups as well."""
-    for child in element.children:
-        if child.tag == "arg":
-            yield Argument.declared_by(child, conditional)
-        elif child.tag == "group":
-            yield from _own_arguments(child, conditional or "if" in child.attributes or "unless" in child.attributes)
 
 
 def _collect(element: Element, declarations: Declarations, seen: set[Path], conditional: bool) -> None:

@@ -10,8 +10,8 @@ from pathlib import Path
 
 from drone_bridge.programs.options import ENDS_LAUNCH
 from drone_bridge.tools.launch import parameters, substitutions
-from drone_bridge.tools.launch.arguments import Argument, declared_in, first_missing, refuse_unknown
-from drone_bridge.tools.launch.parse import Element, LaunchFileError, load
+from drone_bridge.tools.launch.arguments import Argument, declared_in, refuse_unknown
+from drone_bridge.tools.launch.parse import Element, load
 from drone_bridge.tools.launch.substitutions import Scope, SubstitutionError, Template, find_executable, package_prefix
 
 _OUTPUTS = ("screen", "log", "both", "own_log", "full")
@@ -50,9 +50,6 @@ def evaluate(
     declarations = declared_in(root)
     if declarations.complete:
         refuse_unknown(given, declarations, path)
-    missing = first_missing(root, given)
-    if missing:
-        raise LaunchFileError(f"{path}:{missing.line}: {missing.demand}")
     evaluation = _Evaluation(folder, warn)
     evaluation.run_file(root, dict(given))
     evaluation.name_unused_parameters()
@@ -166,16 +163,9 @@ class _Evaluation:
         return joined if joined.startswith("/") else f"/{joined}"
 
     def _group(self, element: Element) -> None:
-        scoped, forwarding = (
-            substitutions.truth(element.attributes.get(attribute, "true")) for attribute in ("scoped", "forwarding")
-        )
         outside = dict(self._scope.configurations), dict(self._scope.environment)
-        kept = self._pairs(element.named("keep"))
-        if scoped and not forwarding:
-            self._scope.configurations, self._scope.environment = {}, dict(os.environ)
-        self._scope.configurations.update(kept)
-        self._run(child for child in element.children if child.tag != "keep")
-        if scoped:
+        self._run(element.children)
+        if substitutions.truth(element.attributes.get("scoped", "true")):
             self._scope.configurations, self._scope.environment = outside
 
     def _include(self, element: Element) -> None:
@@ -197,9 +187,6 @@ class _Evaluation:
         for argument in element.named("arg"):
             name, value = self._text(argument, "name"), self._text(argument, "value")
             given[name] = self._scope.configurations[name] = value
-        missing = first_missing(root, given)
-        if missing:
-            raise SubstitutionError(f"{path}: {missing.demand}")
         self._depth += 1
         self.run_file(root, given)
         self._depth -= 1
@@ -214,10 +201,9 @@ class _Evaluation:
     def _node(self, element: Element) -> None:
         package, executable = self._optional(element, "pkg"), self._text(element, "exec")
         command = [executable if package is None else find_executable(package, executable)]
-        if "args" in element.templates:
-            command += self._words(element.templates["args"])
-        if "ros_args" in element.templates:
-            command += ["--ros-args", *self._words(element.templates["ros_args"])]
+        for attribute, separator in (("args", []), ("ros_args", ["--ros-args"])):
+            if attribute in element.templates:
+                command += [*separator, *self._words(element.templates[attribute])]
         name, namespace = self._optional(element, "name"), self._namespace_below(self._optional(element, "namespace"))
         command += ["--ros-args", *_renamed(name, namespace)]
         full_name = None if name is None or namespace is None else f"{namespace.rstrip('/')}/{name}"

@@ -76,10 +76,10 @@ _ACTIONS: dict[str, _Tag] = {
     "set_env": _tag("name value", _CONDITION),
     "unset_env": _tag("name", _CONDITION),
 }
-#: Every tag that a group may have in it, which is every one below <launch>, and `keep`.
+#: Every tag that a group may have in it, which is every one below <launch>.
 GROUP_TAGS: dict[str, _Tag] = {}
-_ACTIONS["group"] = _tag("", _CONDITION, "scoped forwarding", GROUP_TAGS)
-GROUP_TAGS.update(_ACTIONS, keep=_PAIR)
+_ACTIONS["group"] = _tag("", _CONDITION, "scoped", GROUP_TAGS)
+GROUP_TAGS.update(_ACTIONS)
 _ROOT = {"launch": _tag(literal="version", children=_ACTIONS)}
 
 
