@@ -216,7 +216,7 @@ FROM_ROBOT = st.one_of(
         mostly(robot.UnknownPacket, type=INTS, payload=BYTES),
         st.builds(robot.SubsystemInfo, lists(SUBSYSTEMS), **OPAQUE),
         st.builds(robot.SensorInfo, lists(SENSORS), st.sampled_from(robot.SensorLayout), **OPAQUE),
-        st.builds(robot.SensorUpdate, lists(READINGS), st.booleans(), **OPAQUE),
+        st.builds(robot.SensorUpdate, lists(READINGS), st.booleans()),
     ]
 )
 FROM_DRIVER = st.one_of(

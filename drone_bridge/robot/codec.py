@@ -40,6 +40,7 @@ to 65535 bytes. A string is a length (uint16) and that many bytes, read as UTF-8
 | 0x09 firmware | type, version, version of the protocol (uint16) | |
 """  # noqa: E501 -- tables
 
+import contextlib
 import struct
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -354,7 +355,9 @@ def encoded_count(items: Any, kind: type, missing: Any, meaning: str) -> bytes:
     return UINT16.pack(len(items) + missing, f"number of {meaning}")
 
 
-def best_fit(payload: bytes, *layouts: Callable[[Reader], ListT], fallback: Callable[[Reader], ListT]) -> ListT:
+def best_fit(
+    payload: bytes, *layouts: Callable[[Reader], ListT], fallback: Callable[[Reader], ListT] | None = None
+) -> ListT:
     """Return the payload in the first layout that fits and reads like text, or else in the first that fits.
 
     If none does, the fallback is tried. Raises MisfitError, with what is wrong in the first layout.
@@ -373,10 +376,10 @@ def best_fit(payload: bytes, *layouts: Callable[[Reader], ListT], fallback: Call
         fitting.append(result)
     if fitting:
         return fitting[0]
-    try:
-        return fallback(Reader(payload))
-    except MisfitError:
-        raise MisfitError(problem) from None
+    if fallback:
+        with contextlib.suppress(MisfitError):
+            return fallback(Reader(payload))
+    raise MisfitError(problem)
 
 
 def opaque_rest(reader: Reader, smallest: int) -> bytes:
@@ -640,44 +643,25 @@ class SensorUpdate(Packet):
     ID = 0x05
     readings: tuple[SensorReading, ...]
     has_ids: bool = True  # protocol 1 sends none: then the readings are those of the sensors in order
-    opaque: bytes = b""  # from the first reading of a sensor of an unknown type on
-    missing: int = 0  # how many readings the opaque bytes hold
 
     def encode(self) -> bytes:
         """Return the payload. Raises LocalProtocolError."""
-        count = encoded_count(self.readings, SensorReading, self.missing, "readings")
+        count = encoded_count(self.readings, SensorReading, 0, "readings")
         if self.has_ids:
-            readings = [reading.encode() for reading in self.readings]
-        else:
-            readings = [_INT32.pack(reading.value, "reading") for reading in self.readings]
-        return b"".join((count, *readings, REST.pack(self.opaque, "rest")))
+            return b"".join((count, *(reading.encode() for reading in self.readings)))
+        return b"".join((count, *(_INT32.pack(reading.value, "reading") for reading in self.readings)))
 
     @classmethod
-    def decode(cls, payload: bytes, has_known_width: Callable[[int], bool] = lambda _: True) -> "SensorUpdate":
-        """Decode a payload. Raises MisfitError.
-
-        Args:
-            payload: of the packet.
-            has_known_width: tells whether the sensor of an id has one of the document's types.
-        """
-        return best_fit(
-            payload,
-            lambda reader: cls._read(reader, lambda _: True),
-            cls._read_without_ids,
-            fallback=lambda reader: cls._read(reader, has_known_width),
-        )
+    def decode(cls, payload: bytes) -> "SensorUpdate":
+        """Decode a payload. Raises MisfitError."""
+        return best_fit(payload, cls._read, cls._read_without_ids)
 
     @classmethod
-    def _read(cls, reader: Reader, has_known_width: Callable[[int], bool]) -> "SensorUpdate":
-        readings: list[SensorReading] = []
-        for missing in range(UINT16.read(reader, "count"), 0, -1):
-            sensor = UINT16.read(reader, "sensor")
-            if not has_known_width(sensor):
-                opaque = UINT16.pack(sensor, "sensor") + reader.take(reader.remaining, "rest")
-                return cls(tuple(readings), opaque=opaque, missing=missing)
-            readings.append(SensorReading(sensor, _INT32.read(reader, "value")))
+    def _read(cls, reader: Reader) -> "SensorUpdate":
+        count = UINT16.read(reader, "count")
+        readings = tuple([SensorReading.read(reader) for _ in range(count)])
         reader.expect_end()
-        return cls(tuple(readings))
+        return cls(readings)
 
     @classmethod
     def _read_without_ids(cls, reader: Reader) -> "SensorUpdate":
@@ -770,42 +754,6 @@ _FROM_ROBOT = {packet.ID: packet for packet in get_args(FromRobot) if hasattr(pa
 _LISTS = (SubsystemInfo, SensorInfo, SensorUpdate)
 
 
-class _Listed:
-    """The robot's lists on a connection, which determine the meaning of later packets."""
-
-    def __init__(self) -> None:
-        self._subsystems: SubsystemInfo | None = None
-        self._sensors = SensorInfo(())
-
-    def note(self, packet: Packet) -> None:
-        if isinstance(packet, SubsystemInfo):
-            self._subsystems = packet
-        elif isinstance(packet, SensorInfo):
-            self._sensors = packet
-
-    def has_known_width(self, sensor: int) -> bool:
-        """Return whether the readings of a sensor are int32, as for all documented types."""
-        listed = self._sensors.sensors
-        return listed[sensor].type in KNOWN_SENSOR_TYPES if sensor < len(listed) else not self._sensors.missing
-
-    def decode(self, packet: type[Packet], payload: bytes) -> Packet:
-        """Decode a payload from the robot. Raises MisfitError."""
-        if packet is SensorUpdate:
-            return SensorUpdate.decode(payload, self.has_known_width)
-        return packet.decode(payload)
-
-    def check(self, update: Update) -> None:
-        """Raise LocalProtocolError for an update that does not fit its subsystem's type, if known."""
-        if self._subsystems is None:
-            return
-        listed = self._subsystems.subsystems
-        if update.id >= len(listed) and self._subsystems.missing:
-            return
-        taken = _UPDATES.get(listed[update.id].type, OpaqueUpdate) if update.id < len(listed) else OpaqueUpdate
-        if not isinstance(update, taken):
-            raise LocalProtocolError(f"Subsystem {update.id} takes {taken.__name__}, and not {type(update).__name__}.")
-
-
 class DriverConnection(_Connection[FromRobot | ConnectionClosed]):
     """The driver's side.
 
@@ -821,7 +769,7 @@ class DriverConnection(_Connection[FromRobot | ConnectionClosed]):
 
     def __init__(self) -> None:
         super().__init__()
-        self._listed = _Listed()
+        self._subsystems: SubsystemInfo | None = None  # as listed, which determines what updates hold
         self._is_registered = False
 
     def send(self, event: FromDriver) -> bytes:
@@ -834,18 +782,30 @@ class DriverConnection(_Connection[FromRobot | ConnectionClosed]):
             raise LocalProtocolError("A driver has to register before it binds a subsystem.")
         data = self._frame(event)
         if isinstance(event, Update):
-            self._listed.check(event)
+            self._check(event)
         self._is_registered |= isinstance(event, RegisterDriver)
         return data
 
+    def _check(self, update: Update) -> None:
+        """Raise LocalProtocolError for an update that does not fit its subsystem's type, if known."""
+        if self._subsystems is None:
+            return
+        listed = self._subsystems.subsystems
+        if update.id >= len(listed) and self._subsystems.missing:
+            return
+        taken = _UPDATES.get(listed[update.id].type, OpaqueUpdate) if update.id < len(listed) else OpaqueUpdate
+        if not isinstance(update, taken):
+            raise LocalProtocolError(f"Subsystem {update.id} takes {taken.__name__}, and not {type(update).__name__}.")
+
     def _decode(self, packet: type[Packet], payload: bytes) -> Packet:
         try:
-            received = self._listed.decode(packet, payload)
+            received = packet.decode(payload)
         except MisfitError as error:
             if packet not in _LISTS:
                 raise
             return UnreadableList(packet.ID, str(error))
-        self._listed.note(received)
+        if isinstance(received, SubsystemInfo):
+            self._subsystems = received
         return received
 
 
@@ -863,7 +823,6 @@ class RobotConnection(_Connection[FromDriver | ConnectionClosed]):
         """
         super().__init__()
         self._subsystem_types = tuple(subsystem_types)
-        self._listed = _Listed()
 
     def send(self, event: FromRobot) -> bytes:
         """Return the bytes of a packet.
@@ -874,12 +833,11 @@ class RobotConnection(_Connection[FromDriver | ConnectionClosed]):
         data = self._frame(event)
         if isinstance(event, SubsystemInfo | SensorInfo | SensorUpdate):
             try:
-                is_read_back = self._listed.decode(type(event), data[self._header.size :]) == event
+                is_read_back = event.decode(data[self._header.size :]) == event
             except MisfitError:
                 is_read_back = False
             if not is_read_back:
                 raise LocalProtocolError(f"A driver would read {event!r:.500} as something else.")
-        self._listed.note(event)
         if isinstance(event, SubsystemInfo) and not event.missing:
             self._subsystem_types = tuple(subsystem.type for subsystem in event.subsystems)
         return data

@@ -8,6 +8,7 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import Any, NamedTuple
 
 from diagnostic_msgs.msg import DiagnosticStatus
@@ -321,9 +322,8 @@ class RobotServices:
         group = ReentrantCallbackGroup()
         self.link_requests: LinkRequests[Task] = LinkRequests(node, "robot")
         node.make_service(Discover, "discover", self._serve_discover, callback_group=group)
-        node.make_service(Bind, "bind", self._serve_bind, callback_group=group)
-        node.make_service(Unbind, "unbind", self._serve_unbind, callback_group=group)
-        node.make_service(SetBool, "light", self._serve_light, callback_group=group)
+        for task, service in ((BIND, Bind), (UNBIND, Unbind), (LIGHT, SetBool)):
+            node.make_service(service, task, partial(self._run, task), callback_group=group)
 
     def switch_light(self, message: Bool) -> None:
         """Switch the light as the service does, without a response."""
@@ -343,17 +343,9 @@ class RobotServices:
     def _refuse_light(self, reason: str) -> None:
         self._node.count_and_warn("refused commands", f"A message on light was refused: {reason}")
 
-    async def _serve_bind(self, request: Bind.Request, response: Bind.Response) -> Bind.Response:
-        return await self._run(BIND, request.id, response)
-
-    async def _serve_unbind(self, request: Unbind.Request, response: Unbind.Response) -> Unbind.Response:
-        return await self._run(UNBIND, request.id, response)
-
-    async def _serve_light(self, request: SetBool.Request, response: SetBool.Response) -> SetBool.Response:
-        return await self._run(LIGHT, int(request.data), response)
-
-    async def _run(self, task: str, number: int, response: Any) -> Any:
+    async def _run(self, task: str, request: Any, response: Any) -> Any:
         """Run a task on the link's thread, and fill the response."""
+        number = int(request.data) if task == LIGHT else request.id
         try:
             link_request = self.link_requests.submit(Task(task, number))
         except ValueError as error:

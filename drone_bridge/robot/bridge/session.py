@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a driver wants of a robot, what it has of it, and who else does: the subsystems of one connection. No clock."""
+"""A driver's conversation with a robot: what it wants of it, has of it, and may drive. No sockets, no clock."""
 
 import math
 import re
@@ -503,9 +503,6 @@ class Bindings:
         self._others.note_end([*self._released, *map(self._name, self._attempts)])
         for number in tuple(self._attempts):
             self._end_attempt(number, False, sentence)
-
-
-# A driver's conversation with a robot: registers, binds, sends keep-alives, drives. No sockets, no clock.
 
 
 # Keep-alives, and whether their answers allow driving.
