@@ -24,28 +24,7 @@ from sensor_msgs.msg import BatteryState, Temperature
 from std_msgs.msg import Bool
 
 from drone_bridge.msg import SensorValue
-from drone_bridge.net.connector import Cancellation
-from drone_bridge.robot.codec import (
-    BindFailure,
-    BindSubsystem,
-    ConnectionClosed,
-    FirmwareInfo,
-    KeepAlive,
-    LightUpdate,
-    LogMessage,
-    QuerySubsystems,
-    Sensor,
-    SensorInfo,
-    SensorLayout,
-    SensorReading,
-    SensorUpdate,
-    SkidSteerUpdate,
-    Subsystem,
-    SubsystemBound,
-    SubsystemInfo,
-    UnbindSubsystem,
-)
-from drone_bridge.robot.discovery import DiscoveryRoute, find_robots
+from drone_bridge.robot import codec
 
 HEADLIGHT, REAR, TRACKS = 0, 1, 2  # in the list of ARGUMENTS
 ONLY = 0  # of a list without lights
@@ -113,7 +92,7 @@ def hear(driver, sensor, publisher, message):
     def values():
         publisher.publish(message)
         driver.settle()
-        updates = [event for event in driver.events[before:] if isinstance(event, SensorUpdate)]
+        updates = [event for event in driver.events[before:] if isinstance(event, codec.SensorUpdate)]
         return [reading for update in updates for reading in update.readings if reading.sensor == sensor]
 
     return wait_until(values, f"a value of sensor {sensor}", period_s=0.1)[-1].value
@@ -130,19 +109,19 @@ def moves(forward, turn):
 def test_drivers_steer_by_cmd_vel_which_is_repeated_while_they_are_connected(shared, commands, connect):
     driver = connect(shared, "alice")
     driver.bind(TRACKS)
-    driver.send(SkidSteerUpdate(TRACKS, 512, 1024))
+    driver.send(codec.SkidSteerUpdate(TRACKS, 512, 1024))
     wanted = moves(0.75, 1.25)  # sides of 0.5 and 1.0 m/s, 0.4 m apart
     for _ in range(3):  # of one update
         assert wanted(commands.wait())
-    driver.send(SkidSteerUpdate(TRACKS, 0, 0))
+    driver.send(codec.SkidSteerUpdate(TRACKS, 0, 0))
     commands.wait(is_neutral)
 
 
 def test_updates_beyond_full_speed_are_clamped_and_those_of_others_ignored(shared, commands, connect):
     alice, bob = connect(shared, "alice"), connect(shared, "bob")
     alice.bind(TRACKS)
-    bob.send(BindSubsystem(TRACKS), SkidSteerUpdate(TRACKS, -100, -100), UnbindSubsystem(TRACKS))
-    assert bob.wait_for(BindFailure) == BindFailure(TRACKS)
+    bob.send(codec.BindSubsystem(TRACKS), codec.SkidSteerUpdate(TRACKS, -100, -100), codec.UnbindSubsystem(TRACKS))
+    assert bob.wait_for(codec.BindFailure) == codec.BindFailure(TRACKS)
     bob.settle()
     alice.send_bytes(bytes.fromhex("0006 05 0002 7fff 7fff"))
     assert moves(2.0, 0.0)(commands.wait(lambda twist: not is_neutral(twist)))
@@ -152,21 +131,21 @@ def test_updates_beyond_full_speed_are_clamped_and_those_of_others_ignored(share
 def test_the_motors_stop_when_their_driver_goes_and_then_nothing_more_is_published(shared, commands, connect, how):
     driver = connect(shared, "alice")
     driver.bind(TRACKS)
-    driver.send(SkidSteerUpdate(TRACKS, 1000, 1000))
+    driver.send(codec.SkidSteerUpdate(TRACKS, 1000, 1000))
     commands.wait(lambda twist: not is_neutral(twist))
     if how == "closes":
         driver.close()
     elif how == "resets":
         driver.reset()
     elif how == "unbinds":
-        driver.send(UnbindSubsystem(TRACKS))
+        driver.send(codec.UnbindSubsystem(TRACKS))
     else:
         driver.send_bytes(bytes.fromhex("0003 04 000000"))
     for _ in range(3):
         commands.wait(is_neutral)
     with RobotDriver(shared.port, "bob") as other:  # which takes longer than to publish something more
         other.bind(TRACKS)
-        other.send(UnbindSubsystem(TRACKS))
+        other.send(codec.UnbindSubsystem(TRACKS))
         other.settle()
     assert len(commands) == 0
 
@@ -179,7 +158,7 @@ def test_lights_are_switched_each_on_its_topic(shared, commands, connect, ros):
     driver.bind(REAR)
 
     def switched():
-        driver.send(LightUpdate(HEADLIGHT, True), LightUpdate(REAR, False))
+        driver.send(codec.LightUpdate(HEADLIGHT, True), codec.LightUpdate(REAR, False))
         return len(head) and len(rear)
 
     wait_until(switched, "both lights", period_s=0.1)
@@ -196,7 +175,7 @@ def test_values_of_sensors_go_out_once_each_and_unknown_ones_are_listed_as_null(
     current = ros.publisher(SensorValue, "current/left_motor")
     pwm = ros.publisher(SensorValue, "motor_pwm/m1")
     assert hear(driver, 0, battery, BatteryState(voltage=24.125)) == 24125
-    anew = next(event for event in driver.events[::-1] if isinstance(event, SensorInfo))  # before the values
+    anew = next(event for event in driver.events[::-1] if isinstance(event, codec.SensorInfo))  # before the values
     assert (anew.sensors[0].type, anew.sensors[0].name, anew.sensors[0].value) == (1, "battery", 24125)
     assert anew.sensors[0].full_voltage_mv == 24000
     assert hear(driver, 1, temperature, Temperature(temperature=-3.25)) == -325
@@ -210,7 +189,7 @@ def test_values_of_sensors_go_out_once_each_and_unknown_ones_are_listed_as_null(
     wait_until(is_unknown, "a battery without a value", period_s=0.1)
     driver.events.clear()
     driver.settle()
-    assert not any(isinstance(event, SensorUpdate) for event in driver.events)
+    assert not any(isinstance(event, codec.SensorUpdate) for event in driver.events)
 
 
 def test_a_value_that_is_too_old_is_not_listed_as_the_present_one(connect, ros):
@@ -231,20 +210,10 @@ def test_logs_of_nodes_become_the_robot_s_log(shared, commands, connect, ros):
         rosout.publish(Log(name="stranger", msg="none of theirs", level=Log.WARN))
         rosout.publish(message)
         driver.settle()
-        return [event.text for event in driver.events if isinstance(event, LogMessage)]
+        return [event.text for event in driver.events if isinstance(event, codec.LogMessage)]
 
     lines = wait_until(heard, "a line of the log", period_s=0.1)
     assert set(lines) == {"[painter] The paint is\\nout."}
-
-
-def test_it_is_found_by_multicast_and_directly(shared):
-    shared.wait_for_line("Only drivers on this machine find this robot.*discovery_interface and robot_server_host")
-    cancellation = Cancellation()
-    for address in ("238.160.102.2", "127.0.0.1"):
-        route = DiscoveryRoute(address, shared.discovery_port)
-        found = wait_until(lambda route=route: find_robots(route, 1.0, cancellation, lambda robot: True), "an answer")
-        assert [robot.name for robot in found] == ["shelly"]
-    cancellation.close()
 
 
 # As robotd's Java driver asks, through the interface of the default route, and goes to wherever the answer comes from.
@@ -329,7 +298,7 @@ def test_sixteen_idle_connections_lock_nobody_out(shared, commands, connect):
 
 def test_an_idle_connection_ends_by_itself(connect):
     with serving("idle", driver_timeout=0.3) as server, connect(server) as idle:
-        assert isinstance(idle.next_event(), ConnectionClosed)
+        assert isinstance(idle.next_event(), codec.ConnectionClosed)
 
 
 def test_one_that_does_not_read_blocks_nobody(shared, commands, connect):
@@ -352,9 +321,11 @@ def test_a_flood_of_others_does_not_delay_the_stop_of_a_silent_driver(connect, r
         driver.bind(TRACKS)
         with flooding(server.port, FLOOD, is_reading=is_reading):
             for number in range(1, 4):
-                wait_until(lambda: driver.send(SkidSteerUpdate(TRACKS, 100, 100)) or len(commands), "one", period_s=0.1)
+                wait_until(
+                    lambda: driver.send(codec.SkidSteerUpdate(TRACKS, 100, 100)) or len(commands), "one", period_s=0.1
+                )
                 commands.clear()
-                driver.send(SkidSteerUpdate(TRACKS, 100 + number, 100))
+                driver.send(codec.SkidSteerUpdate(TRACKS, 100 + number, 100))
                 stopping = Stopwatch(server.pid)
                 commands.wait(lambda twist: not is_neutral(twist))
                 commands.wait(is_neutral)
@@ -368,18 +339,18 @@ def test_a_silent_driver_is_stopped_goes_on_with_its_next_update_and_is_dropped_
         driver.bind(ONLY)
 
         def drives():
-            driver.send(SkidSteerUpdate(ONLY, 100, 100))
+            driver.send(codec.SkidSteerUpdate(ONLY, 100, 100))
             return len(commands)
 
         wait_until(drives, "a command", period_s=0.1)
         commands.wait(is_neutral)
-        driver.wait_for(LogMessage, lambda event: event.text.endswith("{tracks} safe mode"))
+        driver.wait_for(codec.LogMessage, lambda event: event.text.endswith("{tracks} safe mode"))
         driver.settle()  # a keep-alive moves nothing
-        driver.send(SkidSteerUpdate(ONLY, 300, 300))
+        driver.send(codec.SkidSteerUpdate(ONLY, 300, 300))
         commands.wait(lambda twist: twist.linear.x == pytest.approx(2.0 * 300 / 2048))
         commands.wait(is_neutral)
         assert ros.set_parameters("/silent/robot_server", driver_timeout=0.2)[0].successful
-        wait_until(lambda: isinstance(driver.next_event(), ConnectionClosed), "an end")
+        wait_until(lambda: isinstance(driver.next_event(), codec.ConnectionClosed), "an end")
         server.wait_for_line(r"alice has been silent for 0.2 s \(driver_timeout\), and is dropped")
 
 
@@ -400,12 +371,14 @@ def test_what_came_during_a_stall_moves_nothing_before_the_driver_is_heard_again
         commands = ros.subscribe(Twist, "/frozen/cmd_vel")
         driver = connect(server, "alice")
         driver.bind(TRACKS)
-        wait_until(lambda: driver.send(SkidSteerUpdate(TRACKS, 100, 100)) or len(commands), "a command", period_s=0.1)
+        wait_until(
+            lambda: driver.send(codec.SkidSteerUpdate(TRACKS, 100, 100)) or len(commands), "a command", period_s=0.1
+        )
         for _ in range(20):  # some of them are read, and not yet handled
-            driver.send(SkidSteerUpdate(TRACKS, 100, 100))
+            driver.send(codec.SkidSteerUpdate(TRACKS, 100, 100))
         server.send(signal.SIGSTOP)
         wait_until(server.is_stopped, "all its threads to stand still")
-        driver.send(SkidSteerUpdate(TRACKS, 300, 300))
+        driver.send(codec.SkidSteerUpdate(TRACKS, 300, 300))
         time.sleep(1.5)
         server.send(signal.SIGCONT)
         server.wait_for_line("stood still: what alice drives is stopped")
@@ -426,52 +399,54 @@ def test_robotd_s_dialect(connect, ros):
     with serving("robotd", dialect="robotd-1.2") as server:
         alice, bob = connect(server, "alice"), connect(server, "bob")
         sensors, _, firmware = alice.query()
-        assert sensors.layout is SensorLayout.ROBOTD_1_2
+        assert sensors.layout is codec.SensorLayout.ROBOTD_1_2
         assert (firmware.type, firmware.version) == ("robotd", "1.2")
         commands = ros.subscribe(Twist, "/robotd/cmd_vel")
         alice.bind(TRACKS)
 
         def drives():
-            alice.send(SkidSteerUpdate(TRACKS, 100, 100))
+            alice.send(codec.SkidSteerUpdate(TRACKS, 100, 100))
             return len(commands)
 
         wait_until(drives, "a command", period_s=0.1)
-        alice.send(KeepAlive(0))  # by its clock it is 1970
+        alice.send(codec.KeepAlive(0))  # by its clock it is 1970
         commands.wait(is_neutral)
         alice.close()  # and is not forgotten, as it would be kept forever by robotd itself
-        bob.wait_for(LogMessage, lambda event: event.text.endswith("[alice] lost connection"))
+        bob.wait_for(codec.LogMessage, lambda event: event.text.endswith("[alice] lost connection"))
         bob.bind(TRACKS)
         bob.settle()
-        assert not any(isinstance(event, SubsystemBound) and not event.driver for event in bob.events)
+        assert not any(isinstance(event, codec.SubsystemBound) and not event.driver for event in bob.events)
 
 
 def test_protocol_1_s_dialect(connect, ros):
     """Batteries with a value only, no firmware, and all values over and over."""
     with serving("first", dialect="protocol-1", lights="['none']") as server:
         driver = connect(server, "alice")
-        driver.send(QuerySubsystems())
-        assert driver.wait_for(SubsystemInfo).subsystems == (Subsystem(1, "tracks"),)
-        assert driver.wait_for(SensorInfo).sensors == ()
+        driver.send(codec.QuerySubsystems())
+        assert driver.wait_for(codec.SubsystemInfo).subsystems == (codec.Subsystem(1, "tracks"),)
+        assert driver.wait_for(codec.SensorInfo).sensors == ()
         battery = ros.publisher(BatteryState, "/first/battery_state")
 
         def lists():
             battery.publish(BatteryState(voltage=7.654))
             driver.settle()
-            return [event for event in driver.events if isinstance(event, SensorInfo) and event.sensors]
+            return [event for event in driver.events if isinstance(event, codec.SensorInfo) and event.sensors]
 
         listed = wait_until(lists, "a list with a battery, unasked", period_s=0.1)[0]
-        assert listed == SensorInfo((Sensor(1, "battery", 7654, 24_000),), SensorLayout.PROTOCOL_1)
+        assert listed == codec.SensorInfo((codec.Sensor(1, "battery", 7654, 24_000),), codec.SensorLayout.PROTOCOL_1)
         for _ in range(2):
-            assert driver.wait_for(SensorUpdate) == SensorUpdate((SensorReading(0, 7654),), has_ids=False)
+            assert driver.wait_for(codec.SensorUpdate) == codec.SensorUpdate(
+                (codec.SensorReading(0, 7654),), has_ids=False
+            )
         commands = ros.subscribe(Twist, "/first/cmd_vel")
         driver.bind(ONLY)
 
         def drives():
-            driver.send(SkidSteerUpdate(ONLY, 100, 100))
+            driver.send(codec.SkidSteerUpdate(ONLY, 100, 100))
             return len(commands)
 
         wait_until(drives, "a command", period_s=0.1)
-        assert not any(isinstance(event, (FirmwareInfo, SubsystemBound)) for event in driver.events)
+        assert not any(isinstance(event, (codec.FirmwareInfo, codec.SubsystemBound)) for event in driver.events)
 
 
 def test_diagnostics_name_the_drivers(shared, commands, connect, ros):
