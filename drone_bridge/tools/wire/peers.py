@@ -9,6 +9,7 @@ from collections.abc import Callable
 from drone_bridge.net.connector import address_name
 from drone_bridge.tools.wire.conversation import WireError
 
+CONNECT_TIMEOUT_S = 5.0
 SEND_TIMEOUT_S = 10.0
 _LEAVE_TIMEOUT_S = 0.3  # for the peer to read what was sent last
 _RECEIVE_BYTES = 1 << 16
@@ -32,12 +33,13 @@ class Peer:
                 self._socket.bind(address)
                 self._listen(say)
             else:
+                self._socket.settimeout(CONNECT_TIMEOUT_S)
                 self._socket.connect(address)
             if self._is_tcp:
                 self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         except OSError as error:
             problem = "can't be listened on" if is_listening else "can't be reached"
-            raise WireError(f"{where} {problem}: {error.strerror}.") from error
+            raise WireError(f"{where} {problem}: {error.strerror or error}.") from error
 
     def _listen(self, say: Callable[[str], object]) -> None:
         opened = self._socket
