@@ -8,7 +8,7 @@ WORKERS ?= $(shell echo $$(($$(nproc) * 4)))
 unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: setup view demo demo-all demo-landings demo-worlds demo-fleet demo-any check test lint collect reference bench fuzz soak
-.PHONY: kills signals stalls clean
+.PHONY: kills signals stalls floods clean
 
 setup:
 	@$(PYTHON) env/make_environment.py
@@ -64,20 +64,23 @@ bench: setup
 	@$(ACTIVATE) && for name in testbed simulator telemetry footprint web; do python benchmark/$$name.py || exit; done
 	@$(ACTIVATE) && python benchmark/fleet.py --drones 1 10 --robots 1 20 --seconds 5
 
+# Each also writes its rows into a page's table: make stalls COUNT=50 PAGE=docs/reliability.md
+WRITE = $(if $(PAGE),--write $(PAGE))
+
 # Feeds every codec, in every role, mutated captures: make fuzz INPUTS=1000000
 INPUTS ?= 10000
 fuzz: setup
-	@$(ACTIVATE) && python benchmark/fuzz.py --inputs $(INPUTS)
+	@$(ACTIVATE) && python benchmark/fuzz.py --inputs $(INPUTS) $(WRITE)
 
-# Disturbs all bridges at once with injected faults: make soak DURATION=1h
+# Disturbs every program at random, each for so long: make soak DURATION=1h
 DURATION ?= 10m
 soak: setup
-	@$(ACTIVATE) && python benchmark/campaign.py soak --duration $(DURATION)
+	@$(ACTIVATE) && python benchmark/campaign.py soak --duration $(DURATION) --at-once 14 $(WRITE)
 
-# At random moments sends SIGKILL (kills), SIGINT and SIGTERM (signals) or SIGSTOP (stalls): make kills COUNT=1000
-COUNT ?= 50
-kills signals stalls: setup
-	@$(ACTIVATE) && python benchmark/campaign.py $@ --count $(COUNT) --at-once 2
+# So often to every program: SIGKILL (kills), SIGINT and SIGTERM (signals), SIGSTOP (stalls), hostile strangers (floods)
+COUNT ?= 10
+kills signals stalls floods: setup
+	@$(ACTIVATE) && python benchmark/campaign.py $@ --count $(COUNT) $(WRITE)
 
 clean:
 	rm -rf .venv build log demo web/dist web/node_modules

@@ -1,14 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Disturb bridges and their emulated vehicles, each with a relay in between, and check that they recover.
+"""Disturb the programs of the package, and check what reaches the vehicles meanwhile and that they recover.
 
-    soak     the vehicle's side turns into a broken peer (garbage, floods, silence, ...), or ends; commands pause
-    kills    SIGKILL at random moments, of a bridge or its vehicle
-    signals  SIGINT and SIGTERM to a bridge at random moments, from its start on
-    stalls   SIGSTOP of a bridge that is commanded; the commands end meanwhile
+    soak     the vehicle's side turns into a broken peer (garbage, silence ...) or ends, commands pause, strangers flood
+    kills    SIGKILL at random moments, of the program or of a vehicle
+    signals  SIGINT and SIGTERM at random moments, from its start on
+    stalls   SIGSTOP for 2 to 6 s while vehicles are commanded; the commands end meanwhile
+    floods   strangers connect: floods, idle connections, viewers who don't read; the commands end meanwhile
 
-After each round the vehicle has to be driven by the next commands, and to be neutral without. In the end no bridge may
-have logged a traceback, counted an internal error, sent what its vehicle can't read, or grown. The exit status is 1 if
-any of this fails. Ctrl-C or SIGTERM ends it at once, with the table so far.
+Each is done to every program that it can be done to: bridges, servers, web_bridge, the recorder, a fleet and discovery.
+After each round all vehicles have to be driven by the next commands, and to be neutral without. In the end no program
+may have logged a traceback, counted an internal error, sent what its vehicle can't read, or grown. The exit status is 1
+if any of this fails. Ctrl-C or SIGTERM ends it at once, with the table so far.
 """
 
 import argparse
@@ -21,195 +23,142 @@ import tempfile
 import threading
 import time
 from collections import Counter, deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from statistics import median
 
 from children import heed_signals
-from commander import Commander
 from domains import DOMAINS
-from pairs import COMMAND_TIMEOUT_S, START_TIMEOUT_S, Pair
 from programs import is_port, left_behind
-
-from drone_bridge.kind import kinds
+from results import Row, write_rows
+from subjects import COMMAND_TIMEOUT_S, START_TIMEOUT_S, NotRecoveredError, Subject, all_subjects
 
 MAX_SHOWN = 20  # problems; the others are only counted
 NEUTRAL_S = COMMAND_TIMEOUT_S + 2.0  # the rest allows for a busy machine
 END_S = 15.0  # from a signal to the exit
 WATCHED_S = 3.5  # after a stall: Fast DDS sends again within 3 s what was lost
-SAMPLE_PERIOD_S = 2.0
+STARTING_S = 1.0  # within which a program that just started might move something
 SETTLE_S = 30.0  # within which descriptors and threads are back where they were
 GROWTH_KIB = 8 * 1024  # from the largest of the first third to the end
 INTERRUPTED = 130  # the exit status, as shells have it
+GARBAGE = random.Random(1).randbytes(1000)
+ATTACKER = Path(__file__).with_name("attacker.py")
+
+#: A detail, if there is one, and after how long all was well, s. Raises NotRecoveredError.
+Outcome = tuple[str, float]
 
 
-class NotRecoveredError(Exception):
-    """What is wrong after a round, as a sentence."""
-
-
-class Tally:
-    """The results of the rounds, by pair and kind of round."""
-
-    def __init__(self) -> None:
-        self.took_s: dict[tuple[str, str, str], list[float]] = {}
-        """How long each took to be right again, by pair, what was done and its outcome"""
-        self.failures: list[str] = []
-        self.is_interrupted = False  # what fails from now on is no news
-        self.begun = 0
-        self._changing = threading.Lock()
-
-    @property
-    def count(self) -> int:
-        return sum(map(len, self.took_s.values()))
-
-    def begin(self, count: int) -> bool:
-        """Return whether to begin one more of so many rounds."""
-        with self._changing:
-            is_one_left = self.begun < count
-            self.begun += is_one_left
-            return is_one_left
-
-    def add(self, name: str, what: str, outcome: str, took_s: float) -> None:
-        with self._changing:
-            self.took_s.setdefault((name, what, outcome), []).append(took_s)
-
-    def fail(self, name: str, sentence: str) -> None:
-        with self._changing:
-            if self.is_interrupted:
-                return
-            self.failures.append(f"{name}, {time.strftime('%H:%M:%S')}: {sentence}")
-            if len(self.failures) <= MAX_SHOWN:
-                print(self.failures[-1], file=sys.stderr, flush=True)
-
-    def table(self) -> str:
-        """Return a Markdown table."""
-        lines = ["| bridge | what | outcome | count | after: median, maximum |", "|---|---|---|---|---|"]
-        for (name, what, outcome), times in sorted(self.took_s.items()):
-            lines.append(f"| {name} | {what} | {outcome} | {len(times)} | {median(times):.2f} s, {max(times):.2f} s |")
-        return "\n".join(lines)
-
-
-#: Does something to a pair; returns what, the outcome, and after how long all was well, s. Raises NotRecoveredError.
-Round = Callable[[Pair, random.Random], tuple[str, str, float]]
-
-
-def spoil(pair: Pair, chance: random.Random) -> tuple[str, str, float]:
-    """Have the relay be a broken peer for some seconds."""
-    fault = chance.choice(pair.faults)
-    pair.relay.spoil(fault)
+def spoil(subject: Subject, chance: random.Random) -> Outcome:
+    """Have the relays be broken peers for some seconds."""
+    fault = chance.choice(subject.faults)
+    for vehicle in subject.vehicles:
+        vehicle.relay.spoil(fault)
     time.sleep(chance.uniform(1.0, 6.0))
-    pair.relay.heal()
-    return fault, "driven again", _driven_after(pair, time.monotonic())
+    for vehicle in subject.vehicles:
+        vehicle.relay.heal()
+    return fault, subject.works_after(time.monotonic())
 
 
 def restart_vehicle(
-    pair: Pair, chance: random.Random, numbers: Sequence[signal.Signals] = (signal.SIGTERM, signal.SIGKILL)
-) -> tuple[str, str, float]:
-    """End the emulator, or kill it, and start another one."""
-    assert pair.emulator
-    number = chance.choice(numbers)
-    pair.emulator.send(number)
-    if pair.emulator.wait() is None:
+    subject: Subject, chance: random.Random, numbers: Sequence[signal.Signals] = (signal.SIGTERM, signal.SIGKILL)
+) -> Outcome:
+    """End an emulator, or kill it, and start another one; the new vehicle has to be left neutral as well."""
+    number, vehicle = chance.choice(numbers), chance.choice(subject.vehicles)
+    emulator = subject.emulators[vehicle]
+    emulator.send(number)
+    if emulator.wait() is None:
         raise NotRecoveredError("the emulator did not end")
     time.sleep(chance.uniform(0.0, 3.0))
     started_s = time.monotonic()
-    pair.start_emulator()
-    return f"emulator ended by {number.name}", "driven again", _driven_after(pair, started_s)
+    subject.start_emulator(vehicle)
+    driven_s = vehicle.commands.wait(False, started_s, START_TIMEOUT_S)
+    if driven_s is None:
+        raise NotRecoveredError(f"the next vehicle was not driven within {START_TIMEOUT_S:g} s")
+    pause(subject, chance)
+    return "", driven_s - started_s
 
 
-def pause(pair: Pair, chance: random.Random) -> tuple[str, str, float]:
+def kill_vehicle(subject: Subject, chance: random.Random) -> Outcome:
+    """Kill an emulator, and start another one."""
+    return restart_vehicle(subject, chance, (signal.SIGKILL,))
+
+
+def pause(subject: Subject, chance: random.Random) -> Outcome:
     """End the commands for a while."""
     time.sleep(chance.uniform(0.0, 1.0))
-    pair.is_commanded = False
-    neutral_s = pair.becomes_neutral(time.monotonic(), NEUTRAL_S)
-    _resume(pair)
+    neutral_s = subject.becomes_neutral(subject.let_go(), NEUTRAL_S)
+    subject.work()
     if neutral_s is None:
         raise NotRecoveredError(f"no neutral command within {NEUTRAL_S:g} s of the last one that it was given")
-    return "commands paused", "neutral", neutral_s
+    return "", neutral_s
 
 
-def kill_vehicle(pair: Pair, chance: random.Random) -> tuple[str, str, float]:
-    """Replace the emulator; the new vehicle has to be left neutral as well."""
-    done = restart_vehicle(pair, chance, (signal.SIGKILL,))
-    pause(pair, chance)
-    return done
-
-
-def kill_bridge(pair: Pair, chance: random.Random) -> tuple[str, str, float]:
-    """Kill the bridge. The next one sends neutral before it gets commands, and drives when it gets some."""
-    assert pair.bridge
+def kill(subject: Subject, chance: random.Random) -> Outcome:
+    """Kill the program. The next one says neutral, or nothing, before it gets commands, and drives when it does."""
     time.sleep(chance.uniform(0.0, 1.0))
-    shared = pair.bridge.shared_memory()
-    pair.is_commanded = False
-    pair.bridge.send(signal.SIGKILL)
-    pair.bridge.wait()
-    for file in left_behind(shared):  # which it could not remove itself
-        Path(file).unlink(missing_ok=True)
+    subject.check_left(subject.kill(), was_killed=True)
+    subject.let_go()
+    time.sleep(NEUTRAL_S)  # until vehicles that somebody else steers are told
     started_s = time.monotonic()
-    bridge = pair.start_bridge()
-    neutral_s = _first_word_s(pair, started_s)
-    moved = any(not is_neutral for _, is_neutral in pair.commands.since(started_s))
-    _resume(pair)
-    if neutral_s is None:
-        raise NotRecoveredError(f"the next bridge sent no neutral command: {bridge.output[-500:]}")
-    if moved:
-        raise NotRecoveredError("the next bridge moved the vehicle without a command")
-    return "bridge killed", "neutral by the next", neutral_s - started_s
+    subject.start_program()
+    took_s = subject.first_word_after(started_s)
+    time.sleep(STARTING_S)
+    moved_s = subject.moved_after(started_s)
+    subject.work()
+    if moved_s:
+        raise NotRecoveredError("the next one moved the vehicle without a command")
+    return "", took_s
 
 
-def _first_word_s(pair: Pair, started_s: float) -> float | None:
-    """Wait for the next bridge's first neutral command, or until it is connected if none is due.
-
-    A simulator's vehicle may be shared with other clients, and only must not be moved.
-    """
-    if pair.kind.name != "simulator":
-        return pair.commands.wait(True, started_s, START_TIMEOUT_S)
-    assert pair.bridge
-    while time.monotonic() < started_s + START_TIMEOUT_S:
-        if "Connected to" in pair.bridge.output:
-            return time.monotonic()
-        time.sleep(0.05)
-    return None
-
-
-def interrupt(pair: Pair, chance: random.Random) -> tuple[str, str, float]:
-    """Start a bridge and signal it. Once it has printed anything it exits with 0, and neutral as its last command.
+def interrupt(subject: Subject, chance: random.Random) -> Outcome:
+    """Start the program and signal it. Once it has printed anything it exits with 0, and neutral as its last command.
 
     Before that, while modules are imported, the signal itself may end it; before its first line runs, Python prints a
     traceback.
     """
+    if subject.program.is_running:
+        subject.program.end()
     started_s = time.monotonic()
-    bridge = pair.start_bridge()
+    program = subject.start_program()
     is_early = chance.random() < 0.4
     if not is_early:
-        _driven_after(pair, started_s)
+        subject.command()
+        subject.works_after(started_s)
     time.sleep(chance.uniform(0.0, 2.0 if is_early else 0.5))
-    shared, has_spoken = bridge.shared_memory(), bool(bridge.output)
-    signalled_s = time.monotonic()
+    shared, has_spoken = program.shared_memory(), bool(program.output)
+    signalled_s, signalled_ns = time.monotonic(), time.time_ns()
     for _ in range(2 if chance.random() < 0.3 else 1):
-        bridge.send(chance.choice((signal.SIGINT, signal.SIGTERM)))
+        program.send(chance.choice((signal.SIGINT, signal.SIGTERM)))
         time.sleep(chance.uniform(0.0, 0.02))
-    status = bridge.wait(END_S)
+    status = program.wait(END_S)
     took_s = time.monotonic() - signalled_s
-    what = f"signalled, {'early' if is_early else 'driven'}"
     if status is None:
-        bridge.end()
-        raise NotRecoveredError(f"{what}: still running after {END_S:g} s, {bridge.signals()}: {bridge.output[-1500:]}")
-    is_pythons = not has_spoken and is_from_pythons_start(bridge.output)
+        wrong = f"still running after {END_S:g} s, {program.signals()}: {program.output[-1500:]}"
+        program.end()
+        raise NotRecoveredError(wrong)
+    if not is_early:
+        subject.check_left(signalled_ns, was_killed=False)
+    return _judge_end(subject, status, has_spoken, started_s, shared), took_s
+
+
+def _judge_end(subject: Subject, status: int, has_spoken: bool, started_s: float, shared: set[str]) -> str:
+    """Return how it ended. Raises NotRecoveredError."""
+    program = subject.program
+    if not has_spoken and is_from_pythons_start(program.output):
+        return "as Python started"
     is_by_signal = not has_spoken and -status in (signal.SIGINT, signal.SIGTERM)
-    said = pair.commands.since(started_s)
+    said = [log.since(started_s) for log in subject.logs]
     left = [file for file in left_behind(shared) if not is_port(file)]
     for is_wrong, sentence in (
-        (status != 0 and not is_by_signal and not is_pythons, f"ended with {status}: {bridge.output[-1500:]}"),
-        ("Traceback" in bridge.output and not is_pythons, f"a traceback: {bridge.output[-1500:]}"),
-        (bool(said) and not said[-1][1], f"its last command was not neutral; status {status}"),
+        (status != 0 and not is_by_signal, f"ended with {status}: {program.output[-1500:]}"),
+        ("Traceback" in program.output, f"a traceback: {program.output[-1500:]}"),
+        (any(each and not each[-1][1] for each in said), f"its last command was not neutral; status {status}"),
         (bool(left), f"left {', '.join(left)}"),
     ):
         if is_wrong:
-            raise NotRecoveredError(f"{what}: {sentence}")
-    return what, "as Python started" if is_pythons else "by the signal" if is_by_signal else "exited with 0", took_s
+            raise NotRecoveredError(sentence)
+    return "by the signal" if is_by_signal else "exited with 0"
 
 
 def is_from_pythons_start(output: str) -> bool:
@@ -218,68 +167,163 @@ def is_from_pythons_start(output: str) -> bool:
     return is_interrupted and not re.search(r"drone_bridge/\w+/[\w/]+\.py", output)
 
 
-def stall(pair: Pair, chance: random.Random) -> tuple[str, str, float]:
-    """Stop the bridge. What it finds in its queues then is somebody's last word, and old: it moves nothing."""
-    assert pair.bridge
-    if not pair.commands.is_moving:
-        _driven_after(pair, time.monotonic())
+def stall(subject: Subject, chance: random.Random) -> Outcome:
+    """Stop the program. What it finds in its queues then is somebody's last word, and old: it moves nothing."""
+    if not all(log.is_moving for log in subject.logs):
+        subject.work()
     time.sleep(chance.uniform(0.0, 0.5))
-    pair.bridge.send(signal.SIGSTOP)
+    subject.program.send(signal.SIGSTOP)
     try:
         time.sleep(chance.uniform(2.0, 6.0) - COMMAND_TIMEOUT_S)
-        pair.is_commanded = False
+        subject.let_go()
         time.sleep(COMMAND_TIMEOUT_S)
         resumed_s = time.monotonic()
     finally:
-        pair.bridge.send(signal.SIGCONT)
+        subject.program.send(signal.SIGCONT)
     time.sleep(WATCHED_S)
-    moved_s = [when - resumed_s for when, is_neutral in pair.commands.since(resumed_s) if not is_neutral]
-    took_s = _resume(pair)
+    moved_s = subject.moved_after(resumed_s)
+    took_s = subject.work()
     if moved_s:
         raise NotRecoveredError(
             f"old commands moved the vehicle {moved_s[0]:.3f} to {moved_s[-1]:.3f} s after the stop"
         )
-    return "stopped", "neutral until commanded", took_s
+    return "", took_s
 
 
-def _driven_after(pair: Pair, since_s: float) -> float:
-    """Return after how long the vehicle is driven. Raises NotRecoveredError."""
-    driven_s = pair.is_driven(since_s)
-    if driven_s is None:
-        output = pair.bridge.output if pair.bridge else ""
-        raise NotRecoveredError(f"the vehicle was not driven within {START_TIMEOUT_S:g} s: {output[-500:]}")
-    return driven_s - since_s
+@contextlib.contextmanager
+def attacked(subject: Subject, mode: str) -> Iterator[None]:
+    """Have strangers misbehave."""
+    program = subject.start_stranger([sys.executable, str(ATTACKER), str(subject.port), mode, GARBAGE.hex()])
+    try:
+        limit_s = time.monotonic() + END_S
+        while "at it" not in program.output and time.monotonic() < limit_s:
+            time.sleep(0.05)
+        yield
+    finally:
+        program.end()
 
 
-def _resume(pair: Pair) -> float:
-    """Command again; return after how long the vehicle is driven. Raises NotRecoveredError."""
-    pair.is_commanded = True
-    return _driven_after(pair, time.monotonic())
+def endure(mode: str) -> Callable[[Subject, random.Random], Outcome]:
+    """Return what has strangers misbehave while vehicles are commanded; the commands end and begin meanwhile."""
+
+    def do(subject: Subject, chance: random.Random) -> Outcome:
+        subject.work()
+        with attacked(subject, mode):
+            time.sleep(chance.uniform(0.0, 2.0))
+            neutral_s = subject.becomes_neutral(subject.let_go(), NEUTRAL_S)
+            took_s = subject.work()
+        if neutral_s is None:
+            raise NotRecoveredError(f"no neutral command within {NEUTRAL_S:g} s of the last one, among strangers")
+        return "", max(neutral_s, took_s)
+
+    return do
 
 
 @dataclass(frozen=True)
-class Campaign:
-    """Rounds, each drawn from these."""
+class Disturbance:
+    """What is done to a program."""
 
-    rounds: tuple[Round, ...]
-    has_bridge: bool = True
-    """Whether a bridge is started before the first of them"""
-    is_watched: bool = False
-    """Whether a bridge lives from the first to the last, so that it must not grow"""
+    what: str
+    do: Callable[[Subject, random.Random], Outcome]
+    suits: Callable[[Subject], bool] = lambda subject: True
 
 
+def _has_relays(subject: Subject) -> bool:
+    return bool(subject.faults)
+
+
+def _has_logs(subject: Subject) -> bool:
+    return bool(subject.logs)
+
+
+def _listens(subject: Subject) -> bool:
+    return bool(subject.port and subject.is_stream)
+
+
+SPOIL = Disturbance("its peers talk nonsense, trickle, flood, fall silent or are gone", spoil, _has_relays)
+RESTART = Disturbance("a vehicle ends or is killed, and another one comes", restart_vehicle, _has_relays)
+PAUSE = Disturbance("commands pause", pause, _has_logs)
+KILL_VEHICLE = Disturbance("a vehicle is killed, and another one comes", kill_vehicle, _has_relays)
+KILL = Disturbance("it is killed, and the next one starts", kill)
+SIGNAL = Disturbance("SIGINT or SIGTERM, once or twice, from its start on", interrupt)
+STALL = Disturbance("it is stopped for 2 to 6 s while it is commanded", stall)
+FLOOD = Disturbance("five strangers flood it and read its answers", endure("reads"), _listens)
+UNREAD = Disturbance("five strangers flood it and read nothing", endure("reads-not"), _listens)
+DATAGRAMS = Disturbance(
+    "strangers flood it with datagrams", endure("datagrams"), lambda each: bool(each.port and not each.is_stream)
+)
+IDLE = Disturbance("64 connections say nothing, or half a word", endure("idles"), _listens)
+LOOK = Disturbance("eight viewers look at all topics and don't read", endure("looks"), lambda each: each.has_viewers)
 CAMPAIGNS = {
-    "soak": Campaign((spoil, spoil, spoil, restart_vehicle, pause), is_watched=True),
-    "kills": Campaign((kill_vehicle, kill_bridge)),
-    "signals": Campaign((interrupt,), has_bridge=False),
-    "stalls": Campaign((stall,)),
+    "soak": (SPOIL, SPOIL, SPOIL, RESTART, PAUSE, DATAGRAMS, IDLE),
+    "kills": (KILL_VEHICLE, KILL),
+    "signals": (SIGNAL,),
+    "stalls": (STALL,),
+    "floods": (FLOOD, UNREAD, DATAGRAMS, IDLE, LOOK),
 }
+
+
+class Tally:
+    """The results of the rounds."""
+
+    def __init__(self) -> None:
+        self.took_s: dict[tuple[str, str, str], list[float]] = {}
+        """How long each took to be right again, by subject, what was done, and a detail"""
+        self.failed: Counter[tuple[str, str]] = Counter()
+        """By subject and what was done"""
+        self.failures: list[str] = []
+        self.is_interrupted = False  # what fails from now on is no news
+        self._changing = threading.Lock()
+
+    @property
+    def count(self) -> int:
+        return sum(map(len, self.took_s.values())) + sum(self.failed.values())
+
+    def add(self, name: str, what: str, detail: str, took_s: float) -> None:
+        with self._changing:
+            self.took_s.setdefault((name, what, detail), []).append(took_s)
+
+    def fail(self, name: str, what: str, sentence: str) -> None:
+        """Note a failure of a round, or of a subject's whole life where `what` is empty."""
+        with self._changing:
+            if self.is_interrupted:
+                return
+            self.failed[name, what] += 1
+            self.failures.append(f"{name}, {time.strftime('%H:%M:%S')}, {what or 'in the end'}: {sentence}")
+            if len(self.failures) <= MAX_SHOWN:
+                print(self.failures[-1], file=sys.stderr, flush=True)
+
+    def table(self) -> str:
+        """Return a Markdown table of each subject's rounds."""
+        lines = ["| program | what happens | detail | well | after: median, maximum |", "|---|---|---|---|---|"]
+        for (name, what, detail), times in sorted(self.took_s.items()):
+            lines.append(f"| {name} | {what} | {detail} | {len(times)} | {median(times):.2f} s, {max(times):.2f} s |")
+        for (name, what), count in sorted(self.failed.items()):
+            lines.append(f"| {name} | {what} | **failed** | {count} | |")
+        return "\n".join(lines)
+
+    def rows(self, command: str, families: Callable[[str], str]) -> list[Row]:
+        """Return the rows of the table of all campaigns."""
+        rows = []
+        for what in dict.fromkeys(each.what for each in CAMPAIGNS[command]):
+            took = {key: times for key, times in self.took_s.items() if key[1] == what}
+            failed = {name: count for (name, done), count in self.failed.items() if done == what}
+            rounds: Counter[str] = Counter()
+            for name, count in (*((key[0], len(times)) for key, times in took.items()), *failed.items()):
+                rounds[families(name)] += count
+            slowest_s = max((max(times) for times in took.values()), default=0.0)
+            if rounds:
+                how_often = ", ".join(f"{family} {count}" for family, count in rounds.items())
+                rows.append(Row(what, f"make {command}", how_often, sum(failed.values()), f"{slowest_s:.1f} s"))
+        return rows
+
+
 #: Allocated KiB, descriptors, threads.
 Usage = tuple[int, int, int]
 
 
 def grown(usage: Sequence[Usage]) -> list[str]:
-    """Return in what a bridge has grown, by what it used from the beginning to the end."""
+    """Return in what a program has grown, by what it used from the beginning to the end."""
     if not usage:
         return []
     first, last = usage[0], usage[-1]
@@ -294,93 +338,106 @@ def grown(usage: Sequence[Usage]) -> list[str]:
     return found
 
 
-def run(campaign: Campaign, options: argparse.Namespace, scratch: Path) -> Tally:
-    """Run so many rounds, or for so long, several pairs at a time."""
-    tally, stopping = Tally(), threading.Event()
-    domain = random.SystemRandom().choice(DOMAINS)
-    pairs = [Pair(kind, kind.name, domain, scratch) for kind in kinds().values() if options.only in kind.name]
-    commander = Commander(pairs, domain)
-    workers: list[threading.Thread] = []
-    usage = {pair: list[Usage]() for pair in pairs}
-    try:
-        _start(campaign, pairs)
-        work = partial(_work, campaign, options, deque(pairs), tally, stopping)
-        workers += [threading.Thread(target=work) for _ in pairs[: options.at_once]]
-        for worker in workers:
-            worker.start()
-        while any(worker.is_alive() for worker in workers):
-            _sample(campaign, usage, tally)
-            workers[0].join(SAMPLE_PERIOD_S)
+class Campaign:
+    """Rounds with several subjects at a time, each from its start to its end."""
+
+    def __init__(self, options: argparse.Namespace, scratch: Path) -> None:
+        self.tally = Tally()
+        self._options, self._scratch = options, scratch
+        self._disturbances: Sequence[Disturbance] = CAMPAIGNS[options.campaign]
+        makers = {name: make for name, make in all_subjects().items() if re.search(options.only, name)}
+        if not makers:
+            raise ValueError(f"No program has {options.only!r} in its name.")
+        domains = random.SystemRandom().sample(DOMAINS, min(len(DOMAINS), len(makers)))
+        self._waiting = deque(zip(makers.items(), domains, strict=True))
+        self._families: dict[str, str] = {}
+        self._at_work: list[Subject] = []
+        self._stopping = threading.Event()
+
+    def run(self) -> Tally:
+        workers = [threading.Thread(target=self._work) for _ in range(self._options.at_once)]
+        try:
+            for worker in workers:
+                worker.start()
+            while any(worker.is_alive() for worker in workers):
+                time.sleep(0.1)
+        except KeyboardInterrupt:
+            self.tally.is_interrupted = True
+        finally:
+            self._stopping.set()
+            for subject in list(self._at_work):
+                subject.close()
+            for worker in workers:
+                worker.join()
+        return self.tally
+
+    def rows(self) -> list[Row]:
+        """Return what to write into the table of all campaigns."""
+        return self.tally.rows(self._options.campaign, self._families.__getitem__)
+
+    def _work(self) -> None:
+        """Disturb one subject after the other."""
+        while not self._stopping.is_set():
+            try:
+                (name, make), domain = self._waiting.popleft()
+            except IndexError:
+                return
+            folder = self._scratch / name
+            folder.mkdir()
+            subject = make(domain, folder)
+            self._families[name] = subject.family
+            suited = [each for each in self._disturbances if each.suits(subject)]
+            self._at_work.append(subject)
+            try:
+                if suited:
+                    subject.start()
+                    subject.work()
+                    self._disturb(subject, suited)
+            except Exception as error:  # go on with the others
+                self.tally.fail(name, "", str(error) if isinstance(error, NotRecoveredError) else repr(error))
+            finally:
+                subject.close()
+                self._at_work.remove(subject)
+
+    def _disturb(self, subject: Subject, suited: Sequence[Disturbance]) -> None:
+        """Do a subject's rounds, and look at what becomes of it."""
+        options, usage, number = self._options, list[Usage](), 0
+        is_watched = options.campaign == "soak"  # where one process lives from the first round to the last
+        end_s = time.monotonic() + options.duration
+        while not self._stopping.is_set() and (number < options.count if options.count else time.monotonic() < end_s):
+            chance = random.Random(f"{options.seed} {subject.name} {number}")
+            what = chance.choice(suited) if is_watched else suited[number % len(suited)]
+            number += 1
+            try:
+                self.tally.add(subject.name, what.what, *what.do(subject, chance))
+            except Exception as error:  # go on with the other rounds
+                sentence = str(error) if isinstance(error, NotRecoveredError) else repr(error)
+                self.tally.fail(subject.name, what.what, sentence)
+            if is_watched:
+                usage.append(subject.program.usage())
         settled_s = time.monotonic() + SETTLE_S
-        while any(map(grown, usage.values())) and time.monotonic() < settled_s:
+        while grown(usage) and time.monotonic() < settled_s:
             time.sleep(1.0)
-            _sample(campaign, usage, tally)
-        _judge(campaign, usage, commander, tally)
-    except KeyboardInterrupt:
-        tally.is_interrupted = True
-    finally:
-        stopping.set()
-        for pair in pairs:
-            pair.is_commanded = False
-            pair.close()
-        commander.close()
-        for worker in workers:
-            worker.join()
-    return tally
+            usage.append(subject.program.usage())
+        self._judge(subject, usage)
 
-
-def _start(campaign: Campaign, pairs: Sequence[Pair]) -> None:
-    for pair in pairs:
-        pair.start_emulator()
-        if campaign.has_bridge:
-            pair.start_bridge()
-    for pair in pairs if campaign.has_bridge else ():
-        _driven_after(pair, 0.0)
-
-
-def _work(
-    campaign: Campaign, options: argparse.Namespace, idle: deque[Pair], tally: Tally, stopping: threading.Event
-) -> None:
-    """Do rounds, each with a pair that has none, until there have been enough."""
-    end_s = time.monotonic() + (sys.maxsize if options.count else options.duration)
-    while not stopping.is_set() and time.monotonic() < end_s and tally.begin(options.count or sys.maxsize):
-        pair = idle.popleft()
-        chance = random.Random(f"{options.seed} {pair.kind.name} {tally.begun}")
-        try:
-            tally.add(pair.kind.name, *chance.choice(campaign.rounds)(pair, chance))
-        except Exception as error:  # go on with the other rounds
-            tally.fail(pair.kind.name, str(error) if isinstance(error, NotRecoveredError) else repr(error))
-        idle.append(pair)
-
-
-def _sample(campaign: Campaign, usage: dict[Pair, list[Usage]], tally: Tally) -> None:
-    for pair, used in usage.items():
-        if not campaign.is_watched or pair.bridge is None:
-            continue
-        try:
-            used.append((pair.bridge.anonymous_kib(), pair.bridge.descriptors(), pair.bridge.threads()))
-        except (FileNotFoundError, ProcessLookupError):
-            tally.fail(pair.kind.name, "the bridge has ended by itself")
-
-
-def _judge(campaign: Campaign, usage: dict[Pair, list[Usage]], commander: Commander, tally: Tally) -> None:
-    """Look at what the bridges leave."""
-    for pair, used in usage.items():
-        name, bridge = pair.kind.name, pair.bridge
-        for sentence in grown(used):
-            tally.fail(name, sentence)
-        if used:
-            kib = [allocated for allocated, _, _ in used]
-            print(f"{name}: allocated {kib[0] / 1024:.1f} MiB, {max(kib) / 1024:.1f} at most, {kib[-1] / 1024:.1f} now")
-        for sentence in pair.commands.malformed:
-            tally.fail(name, f"sent what its vehicle can't read: {sentence}")
-        if internal := commander.counts.get(pair.namespace, Counter())["internal errors"]:
-            tally.fail(name, f"{internal} internal errors in its diagnostics")
-        if bridge and campaign.has_bridge:
-            if bridge.is_running and (status := bridge.end()) != 0:
-                tally.fail(name, f"ended with {status}")
-            if "Traceback" in bridge.output:
-                tally.fail(name, f"a traceback: {bridge.output.partition('Traceback')[2][:1500]}")
+    def _judge(self, subject: Subject, usage: Sequence[Usage]) -> None:
+        """Look at what a subject leaves."""
+        if usage:
+            kib = [allocated for allocated, _, _ in usage]
+            sizes = f"{kib[0] / 1024:.1f} MiB, {max(kib) / 1024:.1f} at most, {kib[-1] / 1024:.1f} now"
+            print(f"{subject.name}: allocated {sizes}", flush=True)
+        wrong = grown(usage)
+        wrong += [f"sent what its vehicle can't read: {each}" for log in subject.logs for each in log.malformed]
+        if internal := subject.counts.get("internal errors", 0):
+            wrong.append(f"{internal} internal errors in its diagnostics")
+        program = subject.program
+        if program.is_running and (status := program.end()) != 0 and not self._stopping.is_set():
+            wrong.append(f"ended with {status}")
+        if "Traceback" in program.output and not is_from_pythons_start(program.output):
+            wrong.append(f"a traceback: {program.output.partition('Traceback')[2][:1500]}")
+        for sentence in wrong:
+            self.tally.fail(subject.name, "", sentence)
 
 
 def seconds(text: str) -> float:
@@ -392,24 +449,32 @@ def seconds(text: str) -> float:
     return value
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the campaign of the command line, and print the table."""
+def read_options(arguments: Sequence[str] | None = None) -> argparse.Namespace:
+    """Read the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("campaign", choices=CAMPAIGNS)
-    parser.add_argument("--count", type=int, default=0, help="of rounds (without: by the duration)")
-    parser.add_argument("--duration", type=seconds, default=60.0, help="such as 90s, 10m or 1h (%(default)g s)")
+    parser.add_argument("--count", type=int, default=0, help="rounds with each program (without: by the duration)")
+    parser.add_argument("--duration", type=seconds, default=60.0, help="with each: 90s, 10m, 1h (%(default)g s)")
     parser.add_argument("--seed", type=int, default=1, help="of the rounds (%(default)s)")
-    parser.add_argument("--at-once", type=int, default=len(kinds()), help="rounds at the same time (%(default)s)")
-    parser.add_argument("--only", default="", help="bridges whose name contains this")
-    options = parser.parse_args(arguments)
+    parser.add_argument("--at-once", type=int, default=2, help="programs at the same time (%(default)s)")
+    parser.add_argument("--only", default="", help="programs whose name this regular expression is found in")
+    parser.add_argument("--write", type=Path, metavar="PAGE", help="write the results into this page's table as well")
+    return parser.parse_args(arguments)
+
+
+def main() -> int:
+    """Run the campaign of the command line, and print the table."""
+    options = read_options()
     heed_signals()
     began_s = time.monotonic()
     print(f"{time.strftime('%Y-%m-%d %H:%M:%S')}: {options.campaign}", flush=True)
-    with contextlib.suppress(KeyboardInterrupt), tempfile.TemporaryDirectory(prefix="campaign.") as scratch:
-        tally = run(CAMPAIGNS[options.campaign], options, Path(scratch))
-    print(
-        f"{tally.table()}\n\n{tally.count} rounds in {time.monotonic() - began_s:.0f} s, {len(tally.failures)} failed"
-    )
+    with tempfile.TemporaryDirectory(prefix="campaign.") as scratch:
+        campaign = Campaign(options, Path(scratch))
+        tally = campaign.run()
+    rounds = f"{tally.count} rounds in {time.monotonic() - began_s:.0f} s, {len(tally.failures)} failed"
+    print(f"{tally.table()}\n\n{rounds}")
+    if options.write:
+        write_rows(options.write, campaign.rows())
     return INTERRUPTED if tally.is_interrupted else 1 if tally.failures else 0
 
 

@@ -18,6 +18,7 @@ class Program:
     def __init__(self, name: str, command: list[str], scratch: Path, domain: int) -> None:
         self.output_file = scratch / f"{name}.{time.monotonic_ns()}.txt"
         environment = {**os.environ, "ROS_DOMAIN_ID": str(domain), "ROS_LOG_DIR": str(scratch), "PYTHONUNBUFFERED": "1"}
+        environment["XDG_RUNTIME_DIR"] = str(scratch)  # where hold is kept
         with self.output_file.open("wb") as output:
             # In a session of its own, so that Ctrl-C does not reach it.
             self._process = subprocess.Popen(
@@ -49,24 +50,20 @@ class Program:
         return None
 
     def end(self) -> int | None:
-        """Stop it with SIGINT, then SIGKILL; return its exit status, or None if it had to be killed."""
+        """Stop it with SIGTERM, then SIGKILL; return its exit status, or None if it had to be killed."""
         self.send(signal.SIGTERM)
+        self.send(signal.SIGCONT)
         status = self.wait()
         if status is None:
             self.send(signal.SIGKILL)
             self._process.wait()
         return status
 
-    def anonymous_kib(self) -> int:
-        """Return how much resident memory it has allocated: without files, such as libraries, that are mapped."""
+    def usage(self) -> tuple[int, int, int]:
+        """Return resident memory that it has allocated (KiB, without mapped files), descriptors and threads."""
         _, resident, shared, *_ = map(int, self._proc("statm").read_text().split())
-        return (resident - shared) * _PAGE_BYTES // 1024
-
-    def descriptors(self) -> int:
-        return len(os.listdir(self._proc("fd")))
-
-    def threads(self) -> int:
-        return len(os.listdir(self._proc("task")))
+        used_kib = (resident - shared) * _PAGE_BYTES // 1024
+        return used_kib, len(os.listdir(self._proc("fd"))), len(os.listdir(self._proc("task")))
 
     def shared_memory(self) -> set[str]:
         """Return the files in /dev/shm that it has mapped."""

@@ -34,15 +34,16 @@ _RESET = struct.pack("ii", 1, 0)  # SO_LINGER: closes with a reset
 class CommandLog:
     """The commands that have come from a bridge, each of which is neutral or moves the vehicle."""
 
-    def __init__(self) -> None:
-        self.count = 0
+    def __init__(self, *, is_asked: bool = False) -> None:
+        """`is_asked`: the vehicle asks for each step of its motion, and nothing moves it until it has asked again."""
+        self.is_asked = is_asked
         self.malformed: list[str] = []
+        self.is_closed = False  # nobody waits any more
         self._commands: list[tuple[float, bool]] = []
         self._changed = threading.Condition()
 
     def note(self, is_neutral: bool) -> None:
         with self._changed:
-            self.count += 1
             self._commands.append((time.monotonic(), is_neutral))
             del self._commands[:-1000]
             self._changed.notify_all()
@@ -55,8 +56,14 @@ class CommandLog:
             return next((when for when, neutral in self._commands if when >= since_s and neutral in wanted), None)
 
         with self._changed:
-            self._changed.wait_for(lambda: find() is not None, timeout_s)
+            self._changed.wait_for(lambda: self.is_closed or find() is not None, timeout_s)
             return find()
+
+    def close(self) -> None:
+        """Have whoever waits go on."""
+        with self._changed:
+            self.is_closed = True
+            self._changed.notify_all()
 
     @property
     def is_moving(self) -> bool:
@@ -68,6 +75,22 @@ class CommandLog:
         """Return the last commands since a moment: when each came, and whether it was neutral."""
         with self._changed:
             return [command for command in self._commands if command[0] >= moment_s]
+
+    def becomes_neutral(self, since_s: float, within_s: float, patience_s: float) -> float | None:
+        """Return for how long after a moment the vehicle was moved; None if for longer than allowed.
+
+        A vehicle that gets no command meanwhile, such as one that is just starting, has to get a neutral one next. So
+        has one that asks for each step, and could not ask again.
+        """
+        limit_s = since_s + within_s
+        time.sleep(max(0.0, limit_s - time.monotonic()))
+        said = self.since(since_s)
+        if not said or (self.is_asked and not said[-1][1]):
+            self.wait(None, limit_s, patience_s)
+            said = self.since(since_s)
+        if not said or not said[-1][1]:
+            return None
+        return max([when for when, is_neutral in said if not is_neutral], default=since_s) - since_s
 
 
 class Relay:

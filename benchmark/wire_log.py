@@ -16,10 +16,10 @@ from typing import NamedTuple
 
 from children import ChildError, cpu_s, heed_signals
 from domains import DOMAINS
-from pairs import START_TIMEOUT_S, Pair
 from rounds import make_parser, systems, take_turns
 from simulator import SimulatorSystem
 from simulator_peer import ENTITIES, RATE_HZ
+from subjects import START_TIMEOUT_S, BridgeSubject
 from system import Place, System, ticks
 from table import BRIDGE, spread
 from telemetry import RATE_HZ as DOCUMENTS_HZ
@@ -78,12 +78,13 @@ def beside_emulator(kind: ProtocolKind, seconds: float) -> Cost:
     with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryDirectory() as scratch, ExitStack() as stack:
         programs = []
         for is_logged in (False, True):
-            pair = Pair(kind, f"{kind.name}_{is_logged:d}", domain, Path(scratch))
-            stack.callback(pair.close)
-            pair.parameters |= {"wire_log": folder} if is_logged else {}
-            pair.start_emulator()
-            programs.append(pair.start_bridge())
-            pair.commands.wait(True, 0.0, START_TIMEOUT_S)
+            subject = BridgeSubject(kind, domain, Path(scratch))
+            stack.callback(subject.close)
+            subject.name += f"_{is_logged:d}"
+            subject.vehicles[0].parameters |= {"wire_log": folder} if is_logged else {}
+            subject.start_emulator()
+            programs.append(subject.start_program())
+            subject.logs[0].wait(True, 0.0, START_TIMEOUT_S)
         seconds *= LONGER
         time.sleep(START_S)
         bytes_before, before = _file_bytes(folder), [cpu_s(program.pid) for program in programs]

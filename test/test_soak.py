@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The campaigns (`make soak`, `kills`, `signals`, `stalls`) for a moment, and that they would find something."""
 
-import argparse
 import importlib
 import signal
 import socket
@@ -17,8 +16,8 @@ from drone_bridge.kind import kinds, load
 from drone_bridge.robot import codec as robot
 
 sys.path.append(str(Path(__file__).resolve().parent.parent / "benchmark"))
-campaign, children, pairs, programs, relay = map(
-    importlib.import_module, ("campaign", "children", "pairs", "programs", "relay")
+campaign, children, programs, relay, results = map(
+    importlib.import_module, ("campaign", "children", "programs", "relay", "results")
 )
 
 READERS = {name: load(kind.commands) for name, kind in kinds().items()}
@@ -29,40 +28,45 @@ STOPPED = robot.DriverConnection().send(robot.SkidSteerUpdate(0, 0, 0))
 # For a moment.
 
 
-def run(name, tmp_path, **values):
-    given = {"seed": 1, "count": 0, "duration": 0.0, "at_once": len(kinds()), "only": ""}
-    tally = campaign.run(campaign.CAMPAIGNS[name], argparse.Namespace(**{**given, **values}), tmp_path)
+@pytest.mark.parametrize(
+    ("name", "only", "count"),
+    [
+        ("soak", "dronegui_bridge", 2),
+        ("kills", "robot_bridge", 2),
+        ("kills", "recorder", 1),
+        ("signals", "telemetry_bridge", 3),
+        ("signals", "fleet", 1),
+        ("stalls", "testbed_server", 1),
+        ("stalls", "web_bridge", 1),
+        ("floods", "discovery", 1),
+        ("floods", "simulator_server", 3),
+    ],
+)
+def test_a_campaign(name, only, count, tmp_path):
+    page = tmp_path / "page.md"
+    page.write_text(f"Before.\n{results.BEGIN}| old |\n{results.END}\nAfter.\n")
+    run = campaign.Campaign(campaign.read_options([name, "--only", only, "--count", str(count)]), tmp_path)
+    tally = run.run()
     assert not tally.failures, "\n".join(tally.failures)
-    return tally
-
-
-def test_a_soak(tmp_path):
-    tally = run("soak", tmp_path, duration=2.0, only="dronegui")
-    assert tally.count > 0
-    assert "| dronegui | " in tally.table()
+    assert tally.count == count
+    assert f"| {only} | " in tally.table()
+    for _ in range(2):
+        results.write_rows(page, run.rows())
+        written = page.read_text()
+        assert written.startswith(f"Before.\n{results.BEGIN}| old |\n| ")
+        assert written.count(f"| `make {name}` | ") == len(run.rows())
+        assert written.endswith(f"\n{results.END}\nAfter.\n")
 
 
 def test_a_soak_that_is_terminated_leaves_nothing_running(start_child, tmp_path):
-    run = start_child(sys.executable, campaign.__file__, "soak", "--only", "dronegui", env={"TMPDIR": str(tmp_path)})
+    run = start_child(sys.executable, campaign.__file__, "soak", "--only", "dronegui_b", env={"TMPDIR": str(tmp_path)})
     outputs = tmp_path.glob
-    wait_until(lambda: any("Listening" in file.read_text() for file in outputs("*/*.bridge.*")), "a bridge that is up")
+    wait_until(lambda: any("Listening" in file.read_text() for file in outputs("*/*/*.bridge.*")), "a bridge")
     started = Path(f"/proc/{run.pid}/task/{run.pid}/children").read_text().split()
-    assert len(started) == 2
     assert run.stop(signal.SIGTERM) == campaign.INTERRUPTED
     assert [pid for pid in started if Path(f"/proc/{pid}").exists()] == []
     assert list(outputs("*")) == []
     assert "Traceback" not in run.output
-
-
-@pytest.mark.parametrize(("name", "only", "count"), [("kills", "robot", 2), ("signals", "telemetry", 3)])
-def test_kills_and_signals(name, only, count, tmp_path):
-    assert run(name, tmp_path, only=only, count=count).count == count
-
-
-def test_stalls(tmp_path):
-    """Of every bridge: what was queued while it was stopped moves nothing."""
-    tally = run("stalls", tmp_path, count=len(kinds()))
-    assert {name for name, _, _ in tally.took_s} == kinds().keys()
 
 
 # That it would find something.
@@ -81,10 +85,10 @@ def test_growth_is_found(last, found):
     assert campaign.grown([(99_000, 20, 5), (100_000, 22, 9), (100_000, 20, 5), last]) == found
 
 
-def commands_of(*said):
-    commands = relay.CommandLog()
+def commands_of(*said, **options):
+    commands = relay.CommandLog(**options)
     commands._commands = list(said)
-    return argparse.Namespace(commands=commands, vehicle_asks=False)
+    return commands
 
 
 @pytest.mark.parametrize(
@@ -96,23 +100,17 @@ def commands_of(*said):
         ([(0.0, False)], None),
     ],
 )
-def test_a_missing_neutral_command_is_found(monkeypatch, said, moved_s):
-    monkeypatch.setattr(pairs, "START_TIMEOUT_S", 0.0)
-    became = pairs.Pair.becomes_neutral(commands_of(*said), 1.0, 0.0)
+def test_a_missing_neutral_command_is_found(said, moved_s):
+    became = commands_of(*said).becomes_neutral(1.0, 0.0, 0.0)
     assert became == (moved_s if moved_s is None else pytest.approx(moved_s))
 
 
 @pytest.mark.parametrize(("is_neutral", "moved_s"), [(True, 0.5), (False, None)])
 def test_of_a_vehicle_that_has_not_asked_since_the_next_answer_counts(monkeypatch, is_neutral, moved_s):
     """As one that the machine has held up: without an answer a testbed's drone does not move."""
-    pair = commands_of((1.0, False), (1.5, False))
-    pair.vehicle_asks = True
-
-    def asked_late(*_):
-        pair.commands._commands.append((4.0, is_neutral))
-
-    monkeypatch.setattr(pair.commands, "wait", asked_late)
-    assert pairs.Pair.becomes_neutral(pair, 1.0, 2.5) == moved_s
+    commands = commands_of((1.0, False), (1.5, False), is_asked=True)
+    monkeypatch.setattr(commands, "wait", lambda *_: commands._commands.append((4.0, is_neutral)))
+    assert commands.becomes_neutral(1.0, 2.5, 0.0) == moved_s
 
 
 @pytest.mark.parametrize(

@@ -6,19 +6,19 @@ import time
 
 import pytest
 from ros_session import wait_until
-from vehicle_pair import assert_nothing_moved, bridge_pair, each_kind
+from vehicle_pair import BridgePair, assert_nothing_moved, each_kind, shared
 
 WATCHED_S = 0.5
 
-kind, pair = each_kind(), bridge_pair()
+kind, pair = each_kind(), shared(BridgePair)
 
 
 def test_a_bridge_that_is_deactivated_while_commanded(pair, ros):
-    node = f"/{pair.namespace}/{pair.kind.name}_bridge"
+    node = f"/{pair.name}/{pair.kind.name}_bridge"
     pair.drive()
     ros.transition(node, "deactivate")
     inactive_s = time.monotonic()
-    assert pair.vehicle_asks or not pair.commands.is_moving
+    assert pair.commands.is_asked or not pair.commands.is_moving
     time.sleep(WATCHED_S)
     assert_nothing_moved(pair.commands, inactive_s)
     pair.stop()
@@ -38,20 +38,20 @@ def test_a_bridge_that_is_deactivated_while_commanded(pair, ros):
 def test_a_bridge_that_is_told_to_end(pair, ros, state, number):
     """At last, as it is another one each time."""
     pair.stop()
-    if pair.bridge.is_running:
-        assert pair.bridge.stop() == 0
-    pair.start_bridge(() if state == "active" else ("-p", "autostart:=false"))
+    if pair.program.is_running:
+        assert pair.program.stop() == 0
+    pair.start_program(() if state == "active" else ("-p", "autostart:=false"))
     started_s = time.monotonic()
-    node = f"/{pair.namespace}/{pair.kind.name}_bridge"
+    node = f"/{pair.name}/{pair.kind.name}_bridge"
     if state == "inactive":
         ros.transition(node, "configure")
     elif state == "unconfigured":
         wait_until(lambda: node.rpartition("/")[2] in ros.node.get_node_names(), "the node")
     else:
         pair.drive()
-    status = pair.bridge.stop(number)
-    assert status == 0, pair.bridge.output
-    assert "Traceback" not in pair.bridge.output
+    status = pair.program.stop(number)
+    assert status == 0, pair.program.output
+    assert "Traceback" not in pair.program.output
     if state == "active":
         assert not pair.commands.is_moving
     else:

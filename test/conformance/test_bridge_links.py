@@ -16,10 +16,11 @@ from vehicle_pair import (
     FLOOD,
     GARBAGE,
     HALF_OPEN,
+    BridgePair,
     assert_neutral_after,
     assert_nothing_moved,
-    bridge_pair,
     each_kind,
+    shared,
 )
 
 from drone_bridge.kind import Side, load
@@ -29,7 +30,7 @@ AFTER_THE_TIMEOUT_S = 0.8
 WATCHED_S = 0.5
 SILENCE_S = 1.2  # longer than any of the vehicles leaves between two words, or is given up at
 
-kind, pair = each_kind(), bridge_pair()
+kind, pair = each_kind(), shared(BridgePair)
 
 
 @pytest.mark.parametrize("fault", [HALF_OPEN, GARBAGE, FLOOD, CUT])
@@ -43,7 +44,7 @@ def test_a_fault_of_the_link(pair, fault):
         stopped_s = pair.stop()
         # Who reads nonsense in a stream hangs up, so that there is nobody to tell.
         is_heard = fault == HALF_OPEN or not pair.kind.is_stream
-        if is_heard and not pair.vehicle_asks:
+        if is_heard and not pair.commands.is_asked:
             assert_neutral_after(pair.commands, stopped_s)
         else:
             time.sleep(AFTER_THE_TIMEOUT_S)
@@ -59,7 +60,7 @@ def test_a_vehicle_that_hangs_for_the_third_time_is_an_error(pair, ros):
     """Although it is connected in between; datagrams have no connection to give up."""
     if not pair.kind.is_stream:
         return
-    node = f"/{pair.namespace}/{pair.kind.name}_bridge"
+    node = f"/{pair.name}/{pair.kind.name}_bridge"
     reports = ros.subscribe(DiagnosticArray, "/diagnostics")
 
     def wait_for(is_silent):
@@ -89,7 +90,7 @@ def test_a_vehicle_that_hangs_for_the_third_time_is_an_error(pair, ros):
         pair.stop()
         ros.set_parameters(node, silence_warning=5.0)
     pair.drive()
-    pair.bridge.wait_for_line("ERROR.*has hung [3-6] times")
+    pair.program.wait_for_line("ERROR.*has hung [3-6] times")
 
 
 def test_a_second_vehicle_is_told_nothing_and_disturbs_nobody(kind, pair):
@@ -101,7 +102,7 @@ def test_a_second_vehicle_is_told_nothing_and_disturbs_nobody(kind, pair):
     said = [connection.send(each.message) for each in load(kind.conversation)() if each.side is Side.VEHICLE]
     pair.drive()
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as second:
-        second.connect(("127.0.0.1", pair.parameters[port.parameter]))
+        second.connect(("127.0.0.1", pair.vehicles[0].parameters[port.parameter]))
         with repeating(lambda number: second.send(said[number % len(said)])):
             pair.drive()
             assert_neutral_after(pair.commands, pair.stop())

@@ -13,12 +13,21 @@ import pytest
 from composition import launch
 from processes import TIMEOUT_S, Stopwatch
 from vanishing import kill, removing_shared_memory
-from vehicle_pair import STALL_S, assert_neutral_after, assert_nothing_moved, bridge_pair, each_kind, pairs
+from vehicle_pair import (
+    COMMAND_TIMEOUT_S,
+    LEFT_ALONE,
+    STALL_S,
+    BridgePair,
+    assert_neutral_after,
+    assert_nothing_moved,
+    each_kind,
+    shared,
+)
 
 WATCHED_S = 0.5
 NEUTRAL_AFTER_DEATH_S = 2.0
 
-kind, pair = each_kind(), bridge_pair()
+kind, pair = each_kind(), shared(BridgePair)
 
 
 def test_a_vehicle_that_is_killed(pair):
@@ -26,7 +35,7 @@ def test_a_vehicle_that_is_killed(pair):
     pair.emulator.send(signal.SIGKILL)
     pair.emulator.wait()
     pair.stop()
-    time.sleep(pairs.COMMAND_TIMEOUT_S)
+    time.sleep(COMMAND_TIMEOUT_S)
     started_s = time.monotonic()
     pair.start_emulator()
     time.sleep(WATCHED_S)
@@ -37,12 +46,12 @@ def test_a_vehicle_that_is_killed(pair):
 @pytest.mark.parametrize("who", ["vehicle", "bridge"])
 def test_who_stands_still(pair, who):
     pair.drive()
-    process = pair.emulator if who == "vehicle" else pair.bridge
+    process = pair.emulator if who == "vehicle" else pair.program
     process.send(signal.SIGSTOP)
     try:
-        time.sleep(STALL_S - pairs.COMMAND_TIMEOUT_S)
+        time.sleep(STALL_S - COMMAND_TIMEOUT_S)
         stopped_s = pair.stop()
-        time.sleep(pairs.COMMAND_TIMEOUT_S)
+        time.sleep(COMMAND_TIMEOUT_S)
     finally:
         resumed_s = time.monotonic()
         process.send(signal.SIGCONT)
@@ -55,12 +64,12 @@ def test_who_stands_still(pair, who):
 
 def test_a_bridge_that_is_killed(pair):
     pair.drive()
-    kill(pair.bridge)
+    kill(pair.program)
     pair.stop()
     started_s = time.monotonic()
-    pair.start_bridge()
-    if pair.is_left_alone:
-        pair.bridge.wait_for_line("Connected to")
+    pair.start_program()
+    if pair.kind.name in LEFT_ALONE:
+        pair.program.wait_for_line("Connected to")
     else:
         assert pair.commands.wait(True, started_s, TIMEOUT_S), "no neutral command"
     assert_nothing_moved(pair.commands, started_s)
@@ -72,20 +81,20 @@ def test_a_bridge_that_is_killed_under_its_launch_file_leaves_a_neutral_vehicle(
 
     A vehicle of a connection that ends may stop before.
     """
-    if pair.bridge.is_running:
-        pair.bridge.stop()
+    if pair.program.is_running:
+        pair.program.stop()
     parameters = tmp_path / "parameters.yaml"
-    parameters.write_text(json.dumps({"/**": {"ros__parameters": pair.parameters}}))
-    pair.is_commanded = True
-    with launch(pair.kind.launch_file, namespace=pair.namespace, params_file=parameters) as pair.bridge:
-        assert pair.is_driven(time.monotonic(), TIMEOUT_S), pair.bridge.output
+    parameters.write_text(json.dumps({"/**": {"ros__parameters": pair.vehicles[0].parameters}}))
+    pair.command()
+    with launch(pair.kind.launch_file, namespace=pair.name, params_file=parameters) as pair.program:
+        pair.works_after(time.monotonic(), TIMEOUT_S)
         started = rf"{pair.kind.name}_bridge-\d+ started \(pid (\d+)\)"
-        pid = int(pair.bridge.wait_for_line(started)[1])
-        watch = Stopwatch(pair.emulator.pid, pair.bridge.pid)
+        pid = int(pair.program.wait_for_line(started)[1])
+        watch = Stopwatch(pair.emulator.pid, pair.program.pid)
         with removing_shared_memory(pid):
             os.kill(pid, signal.SIGKILL)
             killed_s = pair.stop()
-            assert pair.commands.wait(True, killed_s, TIMEOUT_S), pair.bridge.output
-        watch.join(pair.bridge.pids()[-1])
+            assert pair.commands.wait(True, killed_s, TIMEOUT_S), pair.program.output
+        watch.join(pair.program.pids()[-1])
         assert watch.own_s < NEUTRAL_AFTER_DEATH_S
         assert_nothing_moved(pair.commands, killed_s)

@@ -1,0 +1,536 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a campaign disturbs: each program of the package at work, with whatever it needs around it, as processes.
+
+What reached a vehicle is judged at the wire, by the relay before it. A server's vehicle is a ROS one: there `cmd_vel`
+is judged.
+"""
+
+import contextlib
+import json
+import os
+import signal
+import socket
+import threading
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import yaml
+from ament_index_python.packages import get_package_prefix
+from children import ChildError
+from commander import Commander
+from mcap.reader import make_reader
+from programs import Program, left_behind
+from relay import DATAGRAM_FAULTS, STREAM_FAULTS, CommandLog, DatagramRelay, StreamRelay
+from system import free_port
+
+from drone_bridge.kind import ProtocolKind, Side, Value, kinds, load
+from drone_bridge.net.connector import Cancellation
+from drone_bridge.robot.discovery import DiscoveryRoute, find_robots
+from drone_bridge.tools.bags.recover import recover
+
+COMMAND_TIMEOUT_S = 0.5
+START_TIMEOUT_S = 60.0
+LOOPBACK = "127.0.0.1"
+#: What makes an emulated vehicle light, or answer from the start, by protocol: options of its emulator, and parameters
+#: of the bridge.
+LIGHT: Mapping[str, tuple[Mapping[str, Value], Mapping[str, Value]]] = {
+    "testbed": ({"rate": 20, "width": 64, "height": 48}, {"attitude_layout": "pose"}),
+    "simulator": (
+        {"rate": 20, "running": True, "scene": "buoys"},
+        {"run_on_connect": False, "body_to_model": [1.0, 0.0, 0.0, 0.0]},
+    ),
+    "robot": ({"sensor-period": 0.1}, {}),
+}
+#: Whose vehicles ask for each step of their motion, so that nothing moves them until they have asked again.
+ASKING = ("testbed",)
+#: Who may be steered by others as well, so that its bridge says nothing until it is commanded.
+LEFT_ALONE = ("simulator",)
+COMMAND_TOPICS = ("cmd_vel", "cmd_vel_stamped", "cmd_rates", "cmd_axes")
+PLAN = "600s forward 0.3 turn 0.3"
+MAX_LOST_S = 1.0  # of a recording whose recorder was killed
+PILOT_PAUSE_S = 0.2
+
+
+class NotRecoveredError(Exception):
+    """What is wrong after a disturbance, as a sentence."""
+
+
+class Vehicle:
+    """An emulated vehicle, and the relay through which a bridge of these `parameters` reaches it."""
+
+    def __init__(self, kind: ProtocolKind) -> None:
+        self.kind = kind
+        self.commands = CommandLog(is_asked=kind.name in ASKING)
+        port, *others = kind.ports
+        far = free_port(is_stream=kind.is_stream)
+        self.parameters: dict[str, Value] = {each.parameter: free_port(is_stream=False) for each in others}
+        vehicle_begins = port.side is Side.OPERATOR
+        make_reader = load(kind.commands)
+        self.relay: StreamRelay | DatagramRelay
+        if kind.is_stream:
+            self.relay = StreamRelay(far, make_reader, self.commands)
+        else:
+            self.relay = DatagramRelay(far, make_reader, self.commands, vehicle_begins)
+            heard = [int(str(self.parameters[each.parameter])) for each in others if each.side is Side.OPERATOR]
+            self.relay.flooded_port = far if vehicle_begins else heard[0]
+        options, parameters = LIGHT.get(kind.name, ({}, {}))
+        self.parameters |= {"host": LOOPBACK, "command_timeout": COMMAND_TIMEOUT_S, **kind.emulated, **parameters}
+        ends = (self.relay.port, far) if vehicle_begins else (far, self.relay.port)
+        self._options = {**kind.emulator.beside(kind.bridge, {**self.parameters, port.parameter: ends[0]}), **options}
+        self.parameters[port.parameter] = ends[1]
+        self.relay.start()
+
+    @property
+    def faults(self) -> tuple[str, ...]:
+        """The faults that its relay knows."""
+        return STREAM_FAULTS if self.kind.is_stream else DATAGRAM_FAULTS
+
+    @property
+    def emulate(self) -> list[str]:
+        """The command that starts it."""
+        emulator = self.kind.emulator
+        return [executable("drone-bridge"), "emulate", emulator.name, *emulator.words(self._options)]
+
+
+class Subject:
+    """A program that is disturbed, in a ROS domain and a namespace of its own."""
+
+    family = ""
+    has_viewers = False
+
+    def __init__(self, name: str, domain: int, scratch: Path, vehicles: Sequence[Vehicle] = ()) -> None:
+        self.name, self.vehicles = name, list(vehicles)
+        self.program: Any = None
+        self.emulators: dict[Vehicle, Any] = {}
+        self.logs = [vehicle.commands for vehicle in vehicles]
+        self.port = 0  # where strangers can reach it
+        self.is_stream = True
+        self._domain, self._scratch = domain, scratch
+        self._commander: Commander | None = None
+        self._started: list[Any] = []
+        self._is_closed = False
+        self._starting = threading.Lock()  # close() may come while another thread starts programs
+
+    @property
+    def faults(self) -> tuple[str, ...]:
+        """The faults that all its relays know; none if nothing is between it and its vehicles."""
+        known = [set(each.faults) for each in self.vehicles]
+        return tuple(sorted(set.intersection(*known))) if known else ()
+
+    @property
+    def counts(self) -> Mapping[str, int]:
+        """The counts in diagnostics, by name, of all nodes together."""
+        return self._commander.counts if self._commander else {}
+
+    def start(self) -> None:
+        """Start everything."""
+        self._commander = self._make_commander()
+        for vehicle in self.vehicles:
+            self.start_emulator(vehicle)
+        self.start_surroundings()
+        self.start_program()
+
+    def start_emulator(self, vehicle: Vehicle | None = None) -> None:
+        vehicle = vehicle or self.vehicles[0]
+        self.emulators[vehicle] = self._start(f"{vehicle.kind.name}.emulator", vehicle.emulate)
+
+    def start_surroundings(self) -> None:
+        """Start what the program needs beside emulators."""
+
+    def start_program(self, arguments: Sequence[str] = ()) -> Any:
+        """Start what is disturbed; return it."""
+        raise NotImplementedError
+
+    def start_stranger(self, command: list[str]) -> Any:
+        """Start a program that has no part in this."""
+        return self._start("stranger", command)
+
+    def kill(self) -> int:
+        """Kill it, and remove what it could not; return when it was killed, ns."""
+        shared, killed_ns = self.program.shared_memory(), time.time_ns()
+        self.program.send(signal.SIGKILL)
+        self.program.wait()
+        for file in left_behind(shared):
+            Path(file).unlink(missing_ok=True)
+        return killed_ns
+
+    def command(self) -> None:
+        """Have its vehicles moved, or go on with that."""
+        if self._commander:
+            self._commander.is_commanding = True
+
+    def let_go(self) -> float:
+        """Have nobody move them any more; return when."""
+        if self._commander:
+            self._commander.is_commanding = False
+        return time.monotonic()
+
+    def works_after(self, since_s: float, timeout_s: float = START_TIMEOUT_S) -> float:
+        """Return after how long all vehicles are moved. Raises NotRecoveredError."""
+        limit_s = time.monotonic() + timeout_s
+        moved_s = [log.wait(False, since_s, limit_s - time.monotonic()) for log in self.logs]
+        if None in moved_s:
+            output = self.program.output if self.program else ""
+            raise NotRecoveredError(f"the vehicle was not driven within {timeout_s:g} s: {output[-500:]}")
+        return max(when - since_s for when in moved_s if when)
+
+    def work(self) -> float:
+        """Have it work; return after how long it does. Raises NotRecoveredError."""
+        self.command()
+        return self.works_after(time.monotonic())
+
+    def first_word_after(self, since_s: float) -> float:
+        """Return after how long one that just started has said its first word to all vehicles, or could have."""
+        return time.monotonic() - since_s
+
+    def becomes_neutral(self, since_s: float, within_s: float) -> float | None:
+        """Return for how long after a moment vehicles were moved; None if for longer than allowed."""
+        moved_s = [log.becomes_neutral(since_s, within_s, START_TIMEOUT_S) for log in self.logs]
+        return None if None in moved_s else max((each for each in moved_s if each is not None), default=0.0)
+
+    def moved_after(self, since_s: float) -> list[float]:
+        """Return how long after a moment commands moved vehicles."""
+        return [when - since_s for log in self.logs for when, is_neutral in log.since(since_s) if not is_neutral]
+
+    def check_left(self, ended_ns: int, was_killed: bool) -> None:
+        """Look at what the program left that has ended then. Raises NotRecoveredError."""
+
+    def close(self) -> None:
+        """Stop everything, for good."""
+        with self._starting:
+            if self._is_closed:
+                return
+            self._is_closed = True
+        for log in (*self.logs, *(vehicle.commands for vehicle in self.vehicles)):
+            log.close()
+        self.let_go()
+        for program in reversed(self._started):
+            if program.is_running:
+                program.end()
+        if self._commander:
+            self._commander.close()
+        for vehicle in self.vehicles:
+            vehicle.relay.close()
+
+    def _make_commander(self) -> Commander:
+        return Commander(self._domain, [f"/{self.name}/cmd_vel"])
+
+    def _start(self, role: str, command: list[str]) -> Any:
+        with self._starting:
+            if self._is_closed:
+                raise ChildError(f"{self.name} is closed, and starts nothing any more.")
+            self._started = [each for each in self._started if each.is_running]
+            self._started.append(self._run(role, command))
+            return self._started[-1]
+
+    def _run(self, role: str, command: list[str]) -> Any:
+        return Program(f"{self.name}.{role}", command, self._scratch, self._domain)
+
+    def _start_node(self, role: str, name: str, parameters: Mapping[str, Value], arguments: Sequence[str] = ()) -> Any:
+        ros = ["--ros-args", "-r", f"__ns:=/{self.name}", *arguments]
+        ros += [word for key, value in parameters.items() for word in ("-p", f"{key}:={json.dumps(value)}")]
+        return self._start(role, [executable(name), *ros])
+
+
+class BridgeSubject(Subject):
+    """A bridge, its vehicle, and the relay between them."""
+
+    family = "bridges"
+
+    def __init__(self, kind: ProtocolKind, domain: int, scratch: Path) -> None:
+        self.kind = kind
+        super().__init__(f"{kind.name}_bridge", domain, scratch, [Vehicle(kind)])
+
+    def start_program(self, arguments: Sequence[str] = ()) -> Any:
+        self.program = self._start_node("bridge", f"{self.kind.name}_bridge", self.vehicles[0].parameters, arguments)
+        return self.program
+
+    def first_word_after(self, since_s: float) -> float:
+        return _first_words(self.vehicles, self.program, since_s)
+
+
+class ServerSubject(Subject):
+    """A server, its operator, and a ROS vehicle: a bridge that obeys others."""
+
+    family = "servers"
+
+    def __init__(self, kind: ProtocolKind, domain: int, scratch: Path, name: str = "") -> None:
+        self.kind = kind
+        super().__init__(name or f"{kind.name}_server", domain, scratch, [Vehicle(kind)])
+        self.logs = [CommandLog()]
+        own = {each.parameter: free_port(is_stream=False) for each in kind.ports}
+        self.parameters: dict[str, Value] = {"host": LOOPBACK, "command_timeout": COMMAND_TIMEOUT_S, **own}
+        if kind.ports[0].side is Side.VEHICLE:  # else it is the server that calls
+            self.port = own[kind.ports[0].parameter]
+        self.is_stream = kind.is_stream
+        self.operator: Any = None
+        self._is_commanded = False
+
+    @property
+    def faults(self) -> tuple[str, ...]:
+        return ()  # the relay is not before what is disturbed
+
+    def start_surroundings(self) -> None:
+        elsewhere = [word for name in COMMAND_TOPICS for word in ("-r", f"{name}:=of_others/{name}")]
+        self._start_node("bridge", f"{self.kind.name}_bridge", self.vehicles[0].parameters, elsewhere)
+
+    def start_program(self, arguments: Sequence[str] = ()) -> Any:
+        self.program = self._start_node("server", f"{self.kind.name}_server", self.parameters, arguments)
+        return self.program
+
+    def command(self) -> None:
+        self._is_commanded = True
+        if self.operator is None or not self.operator.is_running:
+            operator = self.kind.operator
+            options = {**operator.beside(self.kind.server, self.parameters), **operator.at_once, "plan": PLAN}
+            command = [executable("drone-bridge"), "operate", operator.name, *operator.words(options)]
+            self.operator = self._start("operator", command)
+
+    def let_go(self) -> float:
+        """Kill the operator."""
+        self._is_commanded = False
+        if self.operator and self.operator.is_running:
+            self.operator.send(signal.SIGKILL)
+            self.operator.wait()
+        return time.monotonic()
+
+    def works_after(self, since_s: float, timeout_s: float = START_TIMEOUT_S) -> float:
+        limit_s = time.monotonic() + timeout_s
+        while time.monotonic() < limit_s and not self._is_closed:
+            if self._is_commanded:
+                self.command()  # an operator that was refused may have ended
+            if self.logs[0].wait(False, since_s, COMMAND_TIMEOUT_S):
+                break
+        return super().works_after(since_s, 0.0)
+
+    def _make_commander(self) -> Commander:
+        return Commander(self._domain, [], {f"/{self.name}/cmd_vel": self.logs[0]})
+
+
+class DiscoverySubject(ServerSubject):
+    """The server whose vehicle is looked for by name. Nothing is moved: it works if it is found."""
+
+    family = "discovery"
+
+    def __init__(self, domain: int, scratch: Path) -> None:
+        super().__init__(kinds()["robot"], domain, scratch, "discovery")
+        self.logs, self.is_stream = [], False
+        self.port = int(str(self.parameters["discovery_port"]))
+        self.parameters["robot_name"] = "sought"
+
+    def start_surroundings(self) -> None:
+        pass
+
+    def command(self) -> None:
+        pass
+
+    def works_after(self, since_s: float, timeout_s: float = START_TIMEOUT_S) -> float:
+        route, cancellation = DiscoveryRoute(LOOPBACK, self.port), Cancellation()
+        while time.monotonic() < since_s + timeout_s and not self._is_closed:
+            if any(robot.name == "sought" for robot in find_robots(route, 1.0, cancellation, lambda _: True)):
+                return time.monotonic() - since_s
+        raise NotRecoveredError(f"it was not found by name within {timeout_s:g} s: {self.program.output[-500:]}")
+
+    def _make_commander(self) -> Commander:
+        return Commander(self._domain, [])
+
+
+class WebSubject(Subject):
+    """`web_bridge`, the pilot of a vehicle, and a stranger who commands it all the while: it moves for the pilot only.
+
+    The stranger begins once the pilot has driven: from then on the vehicle is steered by a pilot, or is held.
+    """
+
+    family = "web_bridge"
+    has_viewers = True
+
+    def __init__(self, domain: int, scratch: Path) -> None:
+        self._kind = kinds()["telemetry"]
+        super().__init__("web_bridge", domain, scratch, [Vehicle(self._kind)])
+        self.port = free_port(is_stream=True)
+        self._pilot: Pilot | None = None
+
+    @property
+    def faults(self) -> tuple[str, ...]:
+        return ()
+
+    def start_surroundings(self) -> None:
+        self._start_node("bridge", f"{self._kind.name}_bridge", self.vehicles[0].parameters)
+
+    def start_program(self, arguments: Sequence[str] = ()) -> Any:
+        self.program = self._start_node("web", "web_bridge", {"port": self.port}, arguments)
+        return self.program
+
+    def command(self) -> None:
+        self._pilot = self._pilot or Pilot(self.port)
+
+    def let_go(self) -> float:
+        """Lose the pilot's connection."""
+        if self._pilot:
+            self._pilot.close()
+        self._pilot = None
+        return time.monotonic()
+
+    def works_after(self, since_s: float, timeout_s: float = START_TIMEOUT_S) -> float:
+        took_s = super().works_after(since_s, timeout_s)
+        if self._commander:
+            self._commander.is_commanding = True
+        return took_s
+
+
+class FleetSubject(Subject):
+    """A vehicle of each kind, whose bridges are one process."""
+
+    family = "fleet"
+
+    def __init__(self, domain: int, scratch: Path) -> None:
+        super().__init__("fleet", domain, scratch, [Vehicle(kind) for kind in kinds().values() if kind.commands])
+
+    def start_program(self, arguments: Sequence[str] = ()) -> Any:
+        vehicles = {}
+        for vehicle in self.vehicles:
+            parameters = dict(vehicle.parameters)
+            ends = {"host": parameters.pop("host"), "port": parameters.pop(vehicle.kind.ports[0].parameter)}
+            vehicles[vehicle.kind.name] = {"protocol": vehicle.kind.name, **ends, "parameters": parameters}
+        file = self._scratch / "fleet.yaml"
+        file.write_text(yaml.safe_dump({"vehicles": vehicles}))
+        self.program = self._start("fleet", [executable("drone-bridge"), "fleet", str(file), *arguments])
+        return self.program
+
+    def first_word_after(self, since_s: float) -> float:
+        return _first_words(self.vehicles, self.program, since_s)
+
+    def _make_commander(self) -> Commander:
+        return Commander(self._domain, [f"/{vehicle.kind.name}/cmd_vel" for vehicle in self.vehicles])
+
+
+class RecorderSubject(Subject):
+    """The recorder of commands that nobody follows: it works if its bag grows."""
+
+    family = "recorder"
+
+    def __init__(self, domain: int, scratch: Path) -> None:
+        super().__init__("recorder", domain, scratch)
+        self._bags = (scratch / f"bag{number}" for number in range(1 << 30))
+        self._bag = scratch
+        self._recorded_ns = 0  # for the first time in this bag
+
+    def start_program(self, arguments: Sequence[str] = ()) -> Any:
+        self._bag, self._recorded_ns = next(self._bags), 0
+        self.program = self._start_node("recorder", "recorder", {"bag": str(self._bag)}, arguments)
+        return self.program
+
+    def works_after(self, since_s: float, timeout_s: float = START_TIMEOUT_S) -> float:
+        before = self._size()
+        while time.monotonic() < since_s + timeout_s and not self._is_closed:
+            if self._size() > before:
+                self._recorded_ns = self._recorded_ns or time.time_ns()
+                return time.monotonic() - since_s
+            time.sleep(0.02)
+        raise NotRecoveredError(f"nothing was recorded within {timeout_s:g} s: {self.program.output[-500:]}")
+
+    def check_left(self, ended_ns: int, was_killed: bool) -> None:
+        for file in self._files():
+            if was_killed:
+                saved = self._scratch / "saved.mcap"
+                with file.open("rb") as damaged, saved.open("wb") as complete:
+                    end_ns = recover(damaged, complete).end_ns
+            else:
+                with file.open("rb") as whole:
+                    summary = make_reader(whole).get_summary()
+                if not (summary and summary.statistics):
+                    raise NotRecoveredError("the bag has no summary")
+                end_ns = summary.statistics.message_end_time
+            lost_ns = ended_ns - max(end_ns, self._recorded_ns)
+            if lost_ns > MAX_LOST_S * 1e9:
+                raise NotRecoveredError(f"{lost_ns / 1e9:.1f} s of the recording are lost")
+
+    def _files(self) -> Iterator[Path]:
+        return self._bag.glob("*.mcap")
+
+    def _size(self) -> int:
+        return sum(file.stat().st_size for file in self._files())
+
+
+class Pilot:
+    """Somebody at the helm of the page's only vehicle, who takes it again whenever it is lost."""
+
+    def __init__(self, port: int) -> None:
+        self._port = port
+        self._closing = threading.Event()
+        self._connection: Any = None
+        self._thread = threading.Thread(target=self._run, name="pilot")
+        self._thread.start()
+
+    def close(self) -> None:
+        """Be gone, as a page whose browser was killed."""
+        self._closing.set()
+        if self._connection:
+            with contextlib.suppress(OSError):
+                self._connection.socket.shutdown(socket.SHUT_RDWR)  # closing alone would wake nobody who reads
+        self._thread.join()
+
+    def _run(self) -> None:
+        from websockets.exceptions import WebSocketException
+        from websockets.sync.client import connect
+        from websockets.typing import Subprotocol
+
+        open_helm = partial(
+            connect,
+            f"ws://{LOOPBACK}:{self._port}",
+            subprotocols=[Subprotocol("drone_bridge.helm.v1")],
+            close_timeout=1,
+            proxy=None,
+        )
+        while not self._closing.wait(PILOT_PAUSE_S):
+            try:
+                with open_helm() as self._connection:
+                    self._steer(self._connection)
+            except (OSError, WebSocketException):
+                continue
+
+    def _steer(self, connection: Any) -> None:
+        motion: dict[str, float] = {}
+        for text in connection:
+            if self._closing.is_set():
+                return
+            heard = json.loads(text)
+            if heard["op"] == "vehicles":
+                for vehicle in heard["vehicles"]:
+                    if vehicle["pilot"] is None:
+                        connection.send(json.dumps({"op": "take", "vehicle": vehicle["topic"]}))
+            elif heard["op"] == "token":
+                connection.send(json.dumps({"op": "steer", "token": heard["token"], "motion": motion}))
+                motion = {"x": 0.5, "yaw": 0.5}
+            elif heard["op"] == "refused":
+                motion = {}  # who was late has to let go of the stick
+
+
+def all_subjects() -> dict[str, Any]:
+    """Return what makes each subject, from a ROS domain and a folder, by name."""
+    judged = [kind for kind in kinds().values() if kind.commands]
+    return {
+        **{f"{kind.name}_bridge": partial(BridgeSubject, kind) for kind in judged},
+        **{f"{kind.name}_server": partial(ServerSubject, kind) for kind in judged},
+        **{each.family: each for each in (WebSubject, RecorderSubject, FleetSubject, DiscoverySubject)},
+    }
+
+
+def executable(name: str) -> str:
+    """Return the path of a program of the package."""
+    return os.path.join(get_package_prefix("drone_bridge"), "lib", "drone_bridge", name)
+
+
+def _first_words(vehicles: Sequence[Vehicle], program: Any, since_s: float) -> float:
+    """Wait for neutral commands, or for the connection where none is due; return after how long they came."""
+    for vehicle in vehicles:
+        limit_s = since_s + START_TIMEOUT_S
+        while not vehicle.commands.wait(True, since_s, 0.05):
+            if vehicle.kind.name in LEFT_ALONE and "Connected to" in program.output:
+                break
+            if vehicle.commands.is_closed or time.monotonic() > limit_s:
+                raise NotRecoveredError(f"the next one sent no neutral command: {program.output[-500:]}")
+    return time.monotonic() - since_s
