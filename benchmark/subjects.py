@@ -494,16 +494,16 @@ class Pilot:
 
     def _steer(self, connection: Any) -> None:
         motion: dict[str, float] = {}
+        request: dict[str, Any] | None = None
         for text in connection:
             if self._closing.is_set():
                 return
             heard = json.loads(text)
-            if heard["op"] == "vehicles":
-                for vehicle in heard["vehicles"]:
-                    if vehicle["pilot"] is None:
-                        connection.send(json.dumps({"op": "take", "vehicle": vehicle["topic"]}))
-            elif heard["op"] == "token":
-                connection.send(json.dumps({"op": "steer", "token": heard["token"], "motion": motion}))
+            if heard["op"] == "vehicles" and (vehicle := next(iter(heard["vehicles"]), None)):
+                is_ours = vehicle["pilot"] == "you"
+                request = {"op": "steer"} if is_ours else {"op": "take", "vehicle": vehicle["topic"]}
+            elif heard["op"] == "token" and request:
+                connection.send(json.dumps({**request, "token": heard["token"], "motion": motion}))
                 motion = {"x": 0.5, "yaw": 0.5}
             elif heard["op"] == "refused":
                 motion = {}  # who was late has to let go of the stick

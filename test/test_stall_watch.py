@@ -10,6 +10,7 @@ import sys
 import threading
 import time
 from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 from types import SimpleNamespace
 
 import pytest
@@ -21,6 +22,7 @@ from drone_bridge.ros.commands import Mailbox
 from drone_bridge.ros.diagnostics import Liveness
 from drone_bridge.ros.last_word import VelocityOutput
 from drone_bridge.ros.stall_watch import (
+    LATE_TURN_S,
     PROCESS,
     RESENDING_S,
     SETTLING_S,
@@ -73,6 +75,24 @@ def test_after_a_gap_it_settles_for_a_while(clock):
     clock.now_s += 0.2 * SETTLING_S
     assert not watch.is_settling
     assert watch.running_s() == pytest.approx(1.1 * SETTLING_S)
+
+
+def test_a_thread_that_gets_its_turn_late_settles_from_then_on(clock):
+    """As one that was preempted between reading a command and following it, on a busy machine."""
+    watch = StallWatch(clock)
+    clock.now_s += 5.0
+    with ThreadPoolExecutor(1) as late:
+        assert watch.is_settling
+        clock.now_s += 1.2 * SETTLING_S
+        assert not watch.is_settling
+        assert late.submit(lambda: watch.is_settling).result()
+        clock.now_s += 1.2 * SETTLING_S
+        assert not late.submit(lambda: watch.is_settling).result()
+        assert not watch.is_settling
+    while watch.running_s() < LATE_TURN_S:
+        clock.now_s += 0.5 * STALL_S
+    with ThreadPoolExecutor(1) as new:  # whoever asks for the first time long after a stall was not in it
+        assert not new.submit(lambda: watch.is_settling).result()
 
 
 def test_it_ticks_by_itself_while_nobody_asks():

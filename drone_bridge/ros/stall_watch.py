@@ -27,6 +27,7 @@ SETTLING_S = 0.2
 #: For how long after a stall messages are judged by when they were sent: writers send again what was lost every 3 s
 #: (Fast DDS) to 8 s (Cyclone DDS).
 RESENDING_S = 10.0
+LATE_TURN_S = 2.0  # after a stall, until each thread of a process on a busy machine has had its turn
 #: How fast the least delay of a topic's messages is forgotten, in s per s: a sender's clock may be set.
 _FORGETTING = 0.01
 
@@ -49,6 +50,7 @@ class StallWatch:
         self._clock = clock
         self._ticked_s = clock()
         self._resumed_s = -math.inf
+        self._looks = threading.local()  # of each thread that asks whether to obey
         self._noticing = threading.Lock()
         self._thread: threading.Thread | None = None
         # Without a node nobody ticks, and then a gap between two questions says nothing.
@@ -75,8 +77,19 @@ class StallWatch:
 
     @property
     def is_settling(self) -> bool:
-        """Whether the process has just stood still, so that what arrives may have been waiting: obey no command."""
-        return self.running_s() < SETTLING_S
+        """Whether the process has just stood still, so that what arrives may have been waiting: obey no command.
+
+        On a busy machine a thread may get its turn long after the process goes on again, and what it had read before,
+        or reads only then, is as old. So each thread settles from its own first look, if that comes in time.
+        """
+        running_s, now_s, looks = self.running_s(), self._clock(), self._looks
+        is_first = now_s - running_s > getattr(looks, "looked_s", -math.inf)
+        looks.looked_s = now_s
+        if running_s > LATE_TURN_S:
+            return False
+        if is_first:
+            looks.settled_s = now_s + SETTLING_S
+        return bool(now_s < looks.settled_s)
 
     def start(self) -> None:
         """Tick in a thread of its own, from now on. May be called again, also in a forked process."""
