@@ -16,7 +16,7 @@ from typing import TypeVar
 from children import ChildError, heed_signals
 from domains import DOMAINS
 from system import Measurement, Place, System
-from table import BRIDGE, FLOOR, Samples
+from table import BASELINE, BRIDGE, Samples
 
 TURNS = 4  # each measurement of a round is cut into so many, the two sides alternating
 
@@ -73,7 +73,7 @@ def run(
     began_s = time.monotonic()
     try:
         for number in range(options.rounds):
-            sides = [FLOOR, BRIDGE] if number % 2 == 0 else [BRIDGE, FLOOR]
+            sides = [BASELINE, BRIDGE] if number % 2 == 0 else [BRIDGE, BASELINE]
             print(f"round {number + 1} of {options.rounds}: {', then '.join(sides)}", flush=True)
             measure_round(options.seconds, sides)
         print(f"\n{_describe(options)}\n\n{samples.render()}", flush=True)

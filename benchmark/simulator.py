@@ -41,7 +41,7 @@ class SimulatorSystem(System):
         self._peer = Peer()
         self._reported = 0  # steps
         namespace = f"/benchmark_{os.getpid()}"
-        make_command = partial(_bridge, parameters) if side == BRIDGE else _floor
+        make_command = partial(_bridge, parameters) if side == BRIDGE else _baseline
         helpers = {
             "subscriber": script_command("simulator_subscriber.py", namespace),
             "caller": script_command("simulator_caller.py", namespace),
@@ -158,8 +158,8 @@ def _bridge(parameters: dict[str, object], port: int, namespace: str) -> list[st
     return bridge_command("simulator_bridge", namespace, port=port, entities=entities, **given, **parameters)
 
 
-def _floor(port: int, namespace: str) -> list[str]:
-    return script_command("simulator_floor.py", str(port), namespace)
+def _baseline(port: int, namespace: str) -> list[str]:
+    return script_command("simulator_baseline.py", str(port), namespace)
 
 
 if __name__ == "__main__":

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The bridge, or the floor, between a peer that is this process and a subscriber in another process."""
+"""The bridge, or the baseline, between a peer that is this process and a subscriber in another process."""
 
 import contextlib
 import itertools

@@ -5,7 +5,7 @@ from collections import defaultdict
 from dataclasses import dataclass, field
 from statistics import median, quantiles
 
-FLOOR = "floor"
+BASELINE = "baseline"
 BRIDGE = "bridge"
 
 
@@ -15,7 +15,7 @@ class Metric:
 
     name: str
     digits: int  # after the decimal point
-    at_least: float | None = None  # the aim for the ratio bridge / floor
+    at_least: float | None = None  # the aim for the ratio bridge / baseline
     at_most: float | None = None
     percentile: int | None = None  # of the values of all rounds together, which one round has too few of
 
@@ -39,12 +39,12 @@ class Samples:
     values: dict[tuple[str, Metric, str], list[float]] = field(default_factory=lambda: defaultdict(list))
 
     def add(self, load: str, metric: Metric, side: str, *values: float) -> None:
-        """Note the value of a round, or all of its values. `side` is FLOOR or BRIDGE."""
+        """Note the value of a round, or all of its values. `side` is BASELINE or BRIDGE."""
         self.values[load, metric, side] += values
 
     def render(self) -> str:
         """Return the table: a block for each load, its metrics in the order in which they were added first."""
-        header = (self.load, "", FLOOR, BRIDGE, "bridge / floor", "aim", "")
+        header = (self.load, "", BASELINE, BRIDGE, "bridge / baseline", "aim", "")
         rows: dict[str, dict[str, tuple[str, ...]]] = {"": {"": header}}
         for load, metric, _ in self.values:
             rows.setdefault(load, {}).setdefault(metric.name, self._row(load, metric))
@@ -55,14 +55,14 @@ class Samples:
         return f"\n{rule}\n".join(blocks)
 
     def _row(self, load: str, metric: Metric) -> tuple[str, ...]:
-        floor, bridge = self.values[load, metric, FLOOR], self.values[load, metric, BRIDGE]
+        baseline, bridge = self.values[load, metric, BASELINE], self.values[load, metric, BRIDGE]
         if metric.percentile is not None:
-            floor, bridge = ([quantiles(side, n=100)[metric.percentile - 1]] for side in (floor, bridge))
-        ratios = [ours / theirs for ours, theirs in zip(bridge, floor, strict=True)]
+            baseline, bridge = ([quantiles(side, n=100)[metric.percentile - 1]] for side in (baseline, bridge))
+        ratios = [ours / theirs for ours, theirs in zip(bridge, baseline, strict=True)]
         verdict = ""
         if metric.aim:
             verdict = "met" if metric.is_met(median(ratios)) else "MISSED"
-        cells = (spread(floor, metric.digits), spread(bridge, metric.digits), spread(ratios, 2))
+        cells = (spread(baseline, metric.digits), spread(bridge, metric.digits), spread(ratios, 2))
         return (load, metric.name, *cells, metric.aim, verdict)
 
 

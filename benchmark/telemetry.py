@@ -34,7 +34,7 @@ class TelemetrySystem(System):
         self._peer = Peer()
         namespace = f"/benchmark_{os.getpid()}"
         subscriber = script_command("telemetry_subscriber.py", namespace, *(["--raw"] if raw else []))
-        make_command = partial(_bridge, parameters) if side == BRIDGE else _floor
+        make_command = partial(_bridge, parameters) if side == BRIDGE else _baseline
         super().__init__(side, place, make_command(self._peer.port, namespace), {"subscriber": subscriber})
 
     def warm_up(self) -> None:
@@ -106,8 +106,8 @@ def _bridge(parameters: dict[str, object], port: int, namespace: str) -> list[st
     return bridge_command("telemetry_bridge", namespace, transport="udp", port=port, stamp_source="wire", **parameters)
 
 
-def _floor(port: int, namespace: str) -> list[str]:
-    return script_command("telemetry_floor.py", str(port), namespace)
+def _baseline(port: int, namespace: str) -> list[str]:
+    return script_command("telemetry_baseline.py", str(port), namespace)
 
 
 if __name__ == "__main__":

@@ -10,7 +10,7 @@ from statistics import median
 from rounds import make_parser, run, systems, take_turns
 from system import Measurement, Place, System
 from table import BRIDGE, Metric, Samples
-from testbed_system import Size, TestbedSystem
+from testbed_system import Flown, Size, TestbedSystem
 
 FRAMES_PER_SECOND = Metric("frames/s, unpaced", 0, at_least=0.95)
 CPU = Metric("CPU per frame, unpaced (ms)", 3, at_most=1.05)
@@ -110,10 +110,14 @@ def main() -> int:
         "--sizes", type=_size, nargs="+", default=[(320, 240), (640, 480), (1280, 720)], metavar="WIDTHxHEIGHT"
     )
     parser.add_argument("--default-malloc", action="store_true", help="leave the subscribers' malloc untuned")
+    parser.add_argument(
+        "--drone", type=Flown, choices=[*Flown], default=Flown.MOVING, help="moving, commanded or still (%(default)s)"
+    )
     options = parser.parse_args()
+    TestbedSystem.flown = options.drone
     if options.default_malloc:
         System.helper_environment = {}
-    samples = Samples("stereo")
+    samples = Samples(f"stereo, {options.drone.value}")
 
     def measure_round(seconds: float, sides: list[str]) -> None:
         measure_latest(sides, options.sizes, seconds, samples)

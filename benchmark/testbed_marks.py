@@ -22,16 +22,6 @@ class Mark(NamedTuple):
         """The thrust, N, with which a controller answers this frame; frames near it differ."""
         return 1.0 + self.frame % 16
 
-    @property
-    def answer(self) -> tuple[float, float, float, float]:
-        """Pitch, roll and yaw rate, degrees/s, and thrust, N, with which an autopilot answers this frame."""
-        return 2.0 * (self.frame % 11) - 10.0, 3.0 * (self.frame % 7) - 9.0, 5.0 * (self.frame % 13) - 30.0, self.thrust
-
-    @property
-    def attitude(self) -> tuple[float, float]:
-        """Pitch and yaw, degrees, of a drone that moves with every frame."""
-        return 4.0 * (self.frame % 17) - 32.0, 10.0 * (self.frame % 35) - 170.0
-
 
 def write(frame: bytearray, image_bytes: int, mark: Mark) -> None:
     """Mark both images at the start of a frame of the wire."""
@@ -39,13 +29,6 @@ def write(frame: bytearray, image_bytes: int, mark: Mark) -> None:
     for start in (0, image_bytes):
         frame[start : start + SIZE] = packed
         frame[start + image_bytes - SIZE : start + image_bytes] = packed
-
-
-def write_one(image: bytearray, mark: Mark) -> None:
-    """Mark one image."""
-    packed = _MARK.pack(*mark)
-    image[:SIZE] = packed
-    image[-SIZE:] = packed
 
 
 def read(pixels: memoryview, side: str) -> Mark:

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A testbed that does nothing but send the same frame again and again: plain blocking sockets, nothing computed."""
+"""A testbed that sends prepared frames again and again: plain blocking sockets, hardly anything computed."""
 
+import itertools
+import random
 import socket
 import struct
 import time
@@ -11,21 +13,38 @@ from testbed_marks import Mark
 
 HOVER_THRUST = 9.81  # N, of the mass and the gravity below; what an autopilot without a controller answers
 TIMEOUT_S = 10.0
+SWAY_DEGREES = 3.0  # of a drone in flight
+_STILL = ((0.0, 0.0),)
 _CONSTANTS = struct.Struct(">ffiiffffffff")
 _FLOATS = struct.Struct(">fff")  # pitch, yaw, time
 _REPLY = struct.Struct(">ffff")  # pitch rate, roll rate, yaw rate, thrust
 
 
+def sway(seed: int, count: int = 1000) -> tuple[tuple[float, float], ...]:
+    """Return pitch and yaw, degrees, of a drone that moves at random from frame to frame."""
+    chance = random.Random(seed)
+    pitch = yaw = 0.0
+    angles = []
+    for _ in range(count):
+        pitch += chance.gauss(-0.1 * pitch, 0.4)
+        yaw += chance.gauss(-0.1 * yaw, 0.4)
+        angles.append(tuple(max(-SWAY_DEGREES, min(angle, SWAY_DEGREES)) for angle in (pitch, yaw)))
+    return tuple((pitch, yaw) for pitch, yaw in angles)
+
+
 class Conversation:
     """One connection to an autopilot, from the constants to the end."""
 
-    def __init__(self, connected: socket.socket, width: int, height: int) -> None:
+    def __init__(self, connected: socket.socket, width: int, height: int, *, is_still: bool = False) -> None:
+        """`is_still`: the drone has never moved, and its time does not go on, which no real one does."""
         connected.settimeout(TIMEOUT_S)
         connected.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self._socket = connected
         self._image_bytes = 3 * width * height
         left, right = (bytes([marks.FILL[side]]) * self._image_bytes for side in marks.SIDES)
         self._frame = bytearray(left + right + _FLOATS.pack(0.0, 0.0, 0.0))
+        self._angles = itertools.cycle(_STILL if is_still else sway(random.randrange(1 << 30)))
+        self._began_ns = None if is_still else time.monotonic_ns()
         angle_of_view, separation, weight, gravity, drag, max_thrust, max_rate = 90.0, 0.25, 1.0, 9.81, 0.2, 25.0, 720.0
         connected.sendall(
             _CONSTANTS.pack(
@@ -50,28 +69,21 @@ class Conversation:
             self._frame[start + half + 1 : start + self._image_bytes] = noise(self._image_bytes - half - 1)
 
     def exchange(self, measurement: int, number: int) -> tuple[Mark, float, float]:
-        """Send a frame of a drone that stands still, and wait for the answer.
+        """Send a frame, and wait for the answer.
 
         Returns the frame's mark, the thrust of the answer in N, and the seconds from the frame's first byte out to
         the answer's last byte in.
         """
-        mark, answer, took_s = self._exchange(Mark(measurement, number, time.monotonic_ns()))
-        return mark, answer[3], took_s
-
-    def exchange_moving(self, measurement: int, number: int) -> tuple[Mark, tuple[float, ...], float]:
-        """Do the same with the attitude that is the mark's; all four numbers of the answer are returned."""
         mark = Mark(measurement, number, time.monotonic_ns())
-        _FLOATS.pack_into(self._frame, 2 * self._image_bytes, *mark.attitude, 0.0)
-        return self._exchange(mark)
-
-    def _exchange(self, mark: Mark) -> tuple[Mark, tuple[float, ...], float]:
+        flown_s = 0.0 if self._began_ns is None else (mark.sent_ns - self._began_ns) / 1e9
+        _FLOATS.pack_into(self._frame, 2 * self._image_bytes, *next(self._angles), flown_s)
         marks.write(self._frame, self._image_bytes, mark)
         self._socket.sendall(self._frame)
         reply = self._socket.recv(_REPLY.size, socket.MSG_WAITALL)
         took_s = (time.monotonic_ns() - mark.sent_ns) / 1e9
         if len(reply) < _REPLY.size:
             raise ConnectionError(f"The autopilot closed instead of answering frame {mark.frame}.")
-        return mark, _REPLY.unpack(reply), took_s
+        return mark, _REPLY.unpack(reply)[3], took_s
 
     def close(self) -> None:
         self._socket.close()
@@ -89,10 +101,10 @@ class Peer:
         """Set how long to wait for the autopilot."""
         self._listener.settimeout(timeout_s)
 
-    def meet(self, width: int, height: int) -> Conversation:
+    def meet(self, width: int, height: int, *, is_still: bool = False) -> Conversation:
         """Wait for the autopilot, and send it constants for cameras of this size."""
         connected, _ = self._listener.accept()
-        return Conversation(connected, width, height)
+        return Conversation(connected, width, height, is_still=is_still)
 
     def close(self) -> None:
         self._listener.close()

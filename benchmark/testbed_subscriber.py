@@ -3,7 +3,8 @@
 
 Prints `ready` when both images, their CameraInfo and the attitude have come, and on SIGINT one line of JSON: for each
 measurement how many images came, and for each frame of which both came how many seconds the second one came after the
-frame's first byte was sent. With --control it answers each whole frame, with the frame's stamp, on cmd_rates.
+frame's first byte was sent. With --control it answers each whole frame, with the frame's stamp, on cmd_rates; with
+--command it publishes a velocity on cmd_vel at 20 Hz.
 """
 
 import argparse
@@ -14,6 +15,7 @@ from collections import Counter, defaultdict
 from functools import partial
 
 import testbed_marks as marks
+from geometry_msgs.msg import Twist, Vector3
 from nodes import ros, spin
 from rclpy.node import Node
 from rclpy.qos import QoSProfile, ReliabilityPolicy
@@ -23,12 +25,13 @@ from testbed_marks import SIDES, Mark
 from drone_bridge.msg import CommandRates
 
 NOTHING = Mark(0, 0, 0)
+COMMAND_PERIOD_S = 0.05
 
 
 class Subscriber(Node):
     """Subscribes to both images, their CameraInfo and the attitude."""
 
-    def __init__(self, namespace: str, control: bool) -> None:
+    def __init__(self, namespace: str, control: bool, command: bool) -> None:
         super().__init__("benchmark_subscriber", namespace=namespace)
         qos = QoSProfile(depth=1, reliability=ReliabilityPolicy.RELIABLE)
         self._newest = dict.fromkeys(SIDES, NOTHING)
@@ -37,6 +40,9 @@ class Subscriber(Node):
         self._images: Counter[int] = Counter()
         self._latencies_s: dict[int, list[float]] = defaultdict(list)
         self._answers = self.create_publisher(CommandRates, "cmd_rates", 1) if control else None
+        if command:
+            velocity, twist = self.create_publisher(Twist, "cmd_vel", 1), Twist(linear=Vector3(x=0.5))
+            self.create_timer(COMMAND_PERIOD_S, lambda: velocity.publish(twist))
         self.create_subscription(Image, "left/image_raw", self._on_left, qos)
         self.create_subscription(Image, "right/image_raw", self._on_right, qos)
         for topic, message_type in self._missing.items():
@@ -90,9 +96,10 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("namespace")
     parser.add_argument("--control", action="store_true", help="answer each frame with a command")
+    parser.add_argument("--command", action="store_true", help="command a velocity")
     arguments = parser.parse_args()
     with ros():
-        subscriber = Subscriber(arguments.namespace, arguments.control)
+        subscriber = Subscriber(arguments.namespace, arguments.control, arguments.command)
         spin(subscriber)
         print(json.dumps(subscriber.results()), flush=True)
     return 0

@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The testbed bridge, or its floor, between a testbed and a subscriber."""
+"""The testbed bridge, or its baseline, between a testbed and a subscriber."""
 
 import os
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from enum import Enum
+from typing import ClassVar
 
 from system import READY_TIMEOUT_S, Measurement, Place, System, bridge_command, script_command, ticks, until
 from table import BRIDGE
@@ -24,25 +26,35 @@ class Received:
     latencies_s: list[float]  # of each whole frame: its second image here, after its first byte was sent
 
 
+class Flown(str, Enum):
+    """What the drone does, and who commands it."""
+
+    MOVING = "moving"  # by wind
+    COMMANDED = "commanded"  # moving, by velocities at 20 Hz
+    STILL = "still"  # it has never moved
+
+
 class TestbedSystem(System):
     """One side of the comparison. With `control` the subscriber answers each frame, and the testbed gets its answer."""
+
+    flown: ClassVar[Flown] = Flown.MOVING
 
     def __init__(self, side: str, place: Place, control: bool, **parameters: object) -> None:
         self._control = control
         self._peer = Peer()
         self._conversation: Conversation | None = None
         namespace = f"/benchmark_{os.getpid()}"
-        subscriber = script_command("testbed_subscriber.py", namespace, *(["--control"] if control else []))
+        subscriber = script_command("testbed_subscriber.py", namespace, *_subscriber_options(control, self.flown))
         port = self._peer.port
         is_bridge = side == BRIDGE
-        command = _bridge(port, namespace, control, parameters) if is_bridge else _floor(port, namespace, control)
+        command = _bridge(port, namespace, control, parameters) if is_bridge else _baseline(port, namespace, control)
         super().__init__(side, place, command, {"subscriber": subscriber})
 
     def open(self, size: Size, noise: Callable[[int], bytes] | None = None) -> None:
         """Begin a conversation with cameras of this size, which see one flat colour each, or noise."""
         self._part()
         with self.explained():
-            self._conversation = self._peer.meet(*size)
+            self._conversation = self._peer.meet(*size, is_still=self.flown is Flown.STILL)
             if noise:
                 self._conversation.see(noise)
 
@@ -92,8 +104,11 @@ class TestbedSystem(System):
         """Send a frame; return whether the answer is right, and the round trip in s."""
         assert self._conversation
         mark, thrust, round_trip_s = self._conversation.exchange(measurement, number)
-        expected = mark.thrust if self._control else HOVER_THRUST
-        return abs(thrust - expected) < 1e-3, round_trip_s
+        if self._control:
+            return abs(thrust - mark.thrust) < 1e-3, round_trip_s
+        if self.flown is Flown.STILL:
+            return abs(thrust - HOVER_THRUST) < 1e-3, round_trip_s
+        return thrust > 0.0, round_trip_s
 
     def _part(self) -> None:
         if self._conversation:
@@ -101,10 +116,16 @@ class TestbedSystem(System):
         self._conversation = None
 
 
+def _subscriber_options(control: bool, flown: Flown) -> list[str]:
+    if control:
+        return ["--control"]
+    return ["--command"] if flown is Flown.COMMANDED else []
+
+
 def _bridge(port: int, namespace: str, control: bool, parameters: dict[str, object]) -> list[str]:
     sync = "lockstep" if control else "latest"
     return bridge_command("testbed_bridge", namespace, port=port, sync=sync, **parameters)
 
 
-def _floor(port: int, namespace: str, control: bool) -> list[str]:
-    return script_command("testbed_floor.py", str(port), namespace, "--camera-info", *(["--wait"] if control else []))
+def _baseline(port: int, namespace: str, control: bool) -> list[str]:
+    return script_command("testbed_baseline.py", str(port), namespace, *(["--wait"] if control else []))

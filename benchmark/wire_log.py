@@ -106,7 +106,17 @@ def frames(seconds: float, *, noise: bool, pixels: bool = True) -> Cost:
 
 
 def loads() -> Iterator[tuple[str, Callable[[float], Cost]]]:
-    """Yield what is measured."""
+    """Yield what is measured: beside a peer that sends as much as one can, where there is one, else the emulator."""
+    measured = set()
+    for name, measure in _beside_peers():
+        measured.add(name.partition(",")[0])
+        yield name, measure
+    for kind in kinds().values():
+        if kind.name not in measured:
+            yield f"{kind.name}, beside its emulator", partial(beside_emulator, kind)
+
+
+def _beside_peers() -> Iterator[tuple[str, Callable[[float], Cost]]]:
     size = f"stereo {FRAME[0]} x {FRAME[1]}, {FRAMES_HZ} Hz"
     yield f"testbed, {size}, flat", partial(frames, noise=False)
     yield f"testbed, {size}, noise", partial(frames, noise=True)
@@ -115,15 +125,13 @@ def loads() -> Iterator[tuple[str, Callable[[float], Cost]]]:
     yield f"simulator, {ENTITIES * RATE_HZ:.0f} stream messages/s", simulator
     telemetry = partial(beside_peer, TelemetrySystem, TelemetrySystem.warm_up, TelemetrySystem.measure)
     yield f"telemetry, {DOCUMENTS_HZ:.0f} documents/s of 14 kB", telemetry
-    for name in ("dronegui", "robot"):
-        yield f"{name}, beside its emulator", partial(beside_emulator, kinds()[name])
 
 
 def copying_ms(folder: str, seconds: float) -> tuple[float, float]:
     """Return the CPU, ms per s, that it takes to copy such frames in memory, and to hand them to write(2)."""
     frame, memory = os.urandom(FRAME_BYTES), memoryview(bytearray(FRAME_BYTES))
     copied_s = written_s = 0.0
-    with Path(folder, "floor").open("wb", buffering=0) as file:
+    with Path(folder, "baseline").open("wb", buffering=0) as file:
         for _ in ticks(round(seconds * FRAMES_HZ), FRAMES_HZ):
             began_s = time.thread_time()
             memory[:] = frame

@@ -55,14 +55,12 @@ def fill_orientation(imu: Imu, pitch: float, yaw: float) -> None:
 class Publishers:
     """Publishes frames. Messages are made once and refilled each time."""
 
-    def __init__(self, node: Node, has_camera_info: bool) -> None:
+    def __init__(self, node: Node) -> None:
         qos = QoSProfile(depth=1, reliability=ReliabilityPolicy.RELIABLE)
         self._clock = node.get_clock()
         self._images = [node.create_publisher(Image, f"{side}/image_raw", qos) for side in SIDES]
         self._attitude = node.create_publisher(Imu, "imu/data", qos)
-        self._infos = [
-            node.create_publisher(CameraInfo, f"{side}/camera_info", qos) for side in SIDES[: 2 * has_camera_info]
-        ]
+        self._infos = [node.create_publisher(CameraInfo, f"{side}/camera_info", qos) for side in SIDES]
 
     def prepare(self, width: int, height: int, separation: float, angle_of_view: float) -> None:
         """Make the messages of a pair of cameras."""
@@ -94,7 +92,7 @@ class Publishers:
             header.stamp = stamp
         fill_orientation(self._imu, pitch, yaw)
         publish(self._attitude, self._imu)
-        for info_publisher, info in zip(self._infos, self._info_messages, strict=False):
+        for info_publisher, info in zip(self._infos, self._info_messages, strict=True):
             publish(info_publisher, info)
         for image_publisher, image, pixels in zip(self._images, self._messages, arrays, strict=True):
             image._data = pixels
@@ -152,11 +150,10 @@ def main() -> int:
     parser.add_argument("port", type=int)
     parser.add_argument("namespace")
     parser.add_argument("--wait", action="store_true", help="answer with the command of a controller")
-    parser.add_argument("--camera-info", action="store_true", help="publish what a relay has no use for")
     arguments = parser.parse_args()
     with ros(is_interrupted=True):
-        node = rclpy.create_node("floor", namespace=arguments.namespace)
-        publishers = Publishers(node, arguments.camera_info)
+        node = rclpy.create_node("baseline", namespace=arguments.namespace)
+        publishers = Publishers(node)
         wait = receive_commands(node) if arguments.wait else None
         while True:
             with (

@@ -39,7 +39,7 @@ HALF_TURN = 0.5**0.5
 Numbers = Sequence[float]
 
 
-class Floor:
+class Baseline:
     """Publishes states. Messages are made once and refilled each time."""
 
     def __init__(self, node: Node) -> None:
@@ -162,8 +162,8 @@ def main() -> int:
     parser.add_argument("namespace")
     arguments = parser.parse_args()
     with ros(is_interrupted=True):
-        node = rclpy.create_node("floor", namespace=arguments.namespace)
-        floor = Floor(node)
+        node = rclpy.create_node("baseline", namespace=arguments.namespace)
+        baseline = Baseline(node)
         offer_reassure(node, connect(arguments.port))
         with connect(arguments.port) as simulator:
             for entity in range(ENTITIES):
@@ -172,7 +172,7 @@ def main() -> int:
             for kind, body in messages(simulator):
                 if kind == 129:
                     state = STATE.unpack(body)
-                    floor.take(entities[state[0]], state)
+                    baseline.take(entities[state[0]], state)
                 else:
                     entities[ADDED.unpack(body)[1]] = len(entities)
         threading.Event().wait()  # for SIGINT

@@ -53,7 +53,7 @@ def transform(parent: str, child: str) -> TFMessage:
     return TFMessage(transforms=[TransformStamped(header=Header(frame_id=parent), child_frame_id=child)])
 
 
-class Floor:
+class Baseline:
     """Publishes documents. Messages are made once and refilled each time."""
 
     def __init__(self, node: Node) -> None:
@@ -179,7 +179,7 @@ def main() -> int:
     parser.add_argument("namespace")
     arguments = parser.parse_args()
     with ros(is_interrupted=True):
-        receive(arguments.port, Floor(rclpy.create_node("floor", namespace=arguments.namespace)).take)
+        receive(arguments.port, Baseline(rclpy.create_node("baseline", namespace=arguments.namespace)).take)
     return 0
 
 
