@@ -106,27 +106,33 @@ class ScriptedDriver:
         return [codec.SkidSteerUpdate(self._drive, 0, 0), codec.UnbindSubsystem(self._drive)]
 
     def handle(self, packet: codec.FromRobot) -> None:
+        if told := self._told(packet):
+            self._report(told)
         if isinstance(packet, codec.SubsystemInfo):
             self._choose(packet)
         elif isinstance(packet, codec.SensorInfo):
             self._sensors = packet
-            self._report(f"sensors: {', '.join(printable(sensor.name) for sensor in packet.sensors) or 'none'}")
-        elif isinstance(packet, codec.SensorUpdate):
-            self._report(", ".join(self._reading(reading.sensor, reading.value) for reading in packet.readings))
-        elif isinstance(packet, codec.FirmwareInfo):
-            self._report(f"firmware: {printable(packet.type)} {printable(packet.version)}")
-        elif isinstance(packet, codec.LogMessage):
-            self._report(f"the robot says: {printable(packet.text)}")
         elif isinstance(packet, codec.BindSuccess):
             self._is_bound = self._is_bound or packet.id == self._drive
-            self._report(f"bound subsystem {packet.id}")
-        elif isinstance(packet, codec.BindFailure):
-            self._report(f"refused subsystem {packet.id}")
         elif isinstance(packet, codec.SubsystemBound) and packet.id == self._drive and packet.driver != self._name:
             if self._is_bound:
                 self._report(f"lost subsystem {packet.id}")
             self._is_bound = False
             self._leg = None
+
+    def _told(self, packet: codec.FromRobot) -> str | None:
+        """Return what a packet tells a person."""
+        if isinstance(packet, codec.SensorInfo):
+            return f"sensors: {', '.join(printable(sensor.name) for sensor in packet.sensors) or 'none'}"
+        if isinstance(packet, codec.SensorUpdate):
+            return ", ".join(self._reading(reading.sensor, reading.value) for reading in packet.readings)
+        if isinstance(packet, codec.FirmwareInfo):
+            return f"firmware: {printable(packet.type)} {printable(packet.version)}"
+        if isinstance(packet, codec.LogMessage):
+            return f"the robot says: {printable(packet.text)}"
+        if isinstance(packet, codec.BindSuccess):
+            return f"bound subsystem {packet.id}"
+        return f"refused subsystem {packet.id}" if isinstance(packet, codec.BindFailure) else None
 
     def _choose(self, info: codec.SubsystemInfo) -> None:
         listed = [f"{printable(s.name)}{f' (of {printable(s.driver)})' if s.driver else ''}" for s in info.subsystems]

@@ -6,7 +6,7 @@ import getpass
 import math
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple
@@ -54,7 +54,7 @@ from drone_bridge.ros.parameters import ParameterDeclaration
 from drone_bridge.ros.program import run
 from drone_bridge.ros.stall_watch import STALL_S
 from drone_bridge.ros.tcp_link_node import TcpLinkNode
-from drone_bridge.ros.topics import NO_EVENTS, TopicPublishers, TopicTable
+from drone_bridge.ros.topics import NO_EVENTS, Topic, TopicPublishers, TopicTable
 from drone_bridge.srv import Bind, Discover, Unbind
 from drone_bridge.wire.layouts import printable
 
@@ -203,42 +203,44 @@ class SensorTopics:
 
     def update(self, info: codec.SensorInfo) -> None:
         """Create and destroy topics for a new list, and offer its values."""
-        self.info = info
-        self._is_listed = True
-        self._translation.withheld = withheld = set[str]()
+        self.info, self._is_listed = info, True
+        self._translation.withheld = ()
         wanted = {topic: self._table.row(topic) for topic in self._translation.sensor_topics(info) if topic}
-        for topic in tuple(self._publishers):
-            if topic not in wanted or wanted[topic].message is not self._publishers[topic][0]:
-                self._destroy(topic)
-        for topic, row in wanted.items():
-            if topic in self._publishers:
-                continue
-            if not self._budget.grants(topic, row.message):
-                withheld.add(topic)
-            else:
-                # Without QoS override parameters, which would pile up with a hostile robot's names.
-                made: Publisher[Any] = self._node.create_publisher(
-                    row.message, topic, row.qos(), event_callbacks=NO_EVENTS
-                )
-                self._publishers[topic] = row.message, made
+        withheld = self._translation.withheld = self._make_topics(wanted)
         left_out = sum(sensor.type in TOPIC_OF_TYPE for sensor in info.sensors) - len(wanted)
-        if left_out:
-            self._node.count_and_warn(
-                "sensors without a topic", f"{left_out} sensors get no topic: the limit is {MAX_SENSORS}."
-            )
+        for number, reason in (
+            (left_out, f"the limit is {MAX_SENSORS}"),
+            (
+                len(withheld),
+                f"the robot renames them too often, and this node makes topics of {MAX_NAMES_EVER} names at most",
+            ),
+        ):
+            if number:
+                self._node.count_and_warn("sensors without a topic", f"{number} sensors get no topic: {reason}.")
         self._topics = self._translation.sensor_topics(info)
-        if withheld:
-            self._node.count_and_warn(
-                "sensors without a topic",
-                f"{len(withheld)} sensors get no topic: the robot renames them too often, and this node makes topics "
-                f"of {MAX_NAMES_EVER} names at most.",
-            )
         messages = {number: self._message(number, sensor) for number, sensor in enumerate(info.sensors)}
         self._unheard = {number: message for number, message in messages.items() if message is not None}
         for number, message in self._unheard.items():
             if _is_battery(info.sensors[number]):  # for who comes later: not every robot sends readings
                 self._node.publish(self._publishers[self._topics[number]][1], message)
         self.offer()
+
+    def _make_topics(self, wanted: Mapping[str, Topic]) -> set[str]:
+        """Create the topics that are wanted and destroy others; return those for which there is no room."""
+        for topic in tuple(self._publishers):
+            if topic not in wanted or wanted[topic].message is not self._publishers[topic][0]:
+                self._destroy(topic)
+        withheld = set()
+        for topic, row in wanted.items():
+            if topic in self._publishers:
+                continue
+            if not self._budget.grants(topic, row.message):
+                withheld.add(topic)
+                continue
+            # Without QoS override parameters, which would pile up with a hostile robot's names.
+            made: Publisher[Any] = self._node.create_publisher(row.message, topic, row.qos(), event_callbacks=NO_EVENTS)
+            self._publishers[topic] = row.message, made
+        return withheld
 
     def offer(self) -> None:
         """Publish each value of the list once, as soon as there is a subscriber.

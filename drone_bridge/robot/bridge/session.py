@@ -335,20 +335,13 @@ class Bindings:
 
     def handle_list(self, info: codec.SubsystemInfo, now_s: float) -> None:
         """Take the list of subsystems."""
-        before = [(s.type, s.name) for s in self.info.subsystems] if self.info else []
-        listed = [(s.type, s.name) for s in info.subsystems]
-        is_other = self.info is not None and before != listed
-        if is_other:
-            self._count_and_warn("unexpected packets", "The robot's subsystems have changed.")
-            # What was granted says nothing about others in the same place. NXT adapters add to the list at any time.
-            self.bound = {number for number in self.bound if before[number : number + 1] == listed[number : number + 1]}
-            self._to_bind.clear()
-            self._refused.clear()
-        is_first, self.info = self.info is None, info
+        before, self.info = self.info, info
+        is_first, is_other = before is None, before is not None and self._forget_others(before, info)
         self._drivers = {number: subsystem.driver for number, subsystem in enumerate(info.subsystems)}
-        for number in sorted(self.bound):
-            if self._others.is_robotd and not self.driver(number):
-                self._lose(number)
+        if self._others.is_robotd:  # which announces no release
+            for number in sorted(self.bound):
+                if not self.driver(number):
+                    self._lose(number)
         self._wanted, missing = self._desired.choose(info.subsystems)
         for sentence in missing:
             self._count_and_warn("missing subsystems", sentence)
@@ -359,6 +352,18 @@ class Bindings:
                 self._bind_later(number, now_s)
         self._listener.subsystems_changed()
         self._check_settled()
+
+    def _forget_others(self, before: codec.SubsystemInfo, after: codec.SubsystemInfo) -> bool:
+        """Forget what was granted of a list that has changed; return whether it has."""
+        old, new = ([(each.type, each.name) for each in info.subsystems] for info in (before, after))
+        if old == new:
+            return False
+        self._count_and_warn("unexpected packets", "The robot's subsystems have changed.")
+        # What was granted says nothing about others in the same place. NXT adapters add to the list at any time.
+        self.bound = {number for number in self.bound if old[number : number + 1] == new[number : number + 1]}
+        self._to_bind.clear()
+        self._refused.clear()
+        return True
 
     def handle_success(self, number: int) -> None:
         """Take a subsystem that was granted."""
