@@ -35,7 +35,7 @@ def test_a_vehicle_that_is_killed(pair):
     pair.emulator.send(signal.SIGKILL)
     pair.emulator.wait()
     pair.stop()
-    time.sleep(COMMAND_TIMEOUT_S)
+    pair.settle()
     started_s = time.monotonic()
     pair.start_emulator()
     time.sleep(WATCHED_S)
@@ -66,6 +66,7 @@ def test_a_bridge_that_is_killed(pair):
     pair.drive()
     kill(pair.program)
     pair.stop()
+    pair.settle()
     started_s = time.monotonic()
     pair.start_program()
     if pair.kind.name in LEFT_ALONE:

@@ -94,6 +94,15 @@ class Tested:
         self.is_driving = False
         return self.let_go()
 
+    def settle(self):
+        """Wait until nothing has moved the vehicle for a while.
+
+        A busy machine may be late with a last command, and the relay with reading what was sent.
+        """
+        quiet_s = 2 * COMMAND_TIMEOUT_S
+        is_quiet = lambda: all(neutral for _, neutral in self.commands.since(time.monotonic() - quiet_s))  # noqa: E731
+        wait_until(is_quiet, "the end of the commands")
+
     is_driving = False
 
 
