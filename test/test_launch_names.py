@@ -58,15 +58,6 @@ def test_what_an_including_file_has_under_common_names_changes_nothing(tmp_path,
     assert including(tmp_path, name, own, everything(name)) == (expected, [])
 
 
-def test_what_an_including_file_passes_is_taken(tmp_path):
-    given = [*everything("landing"), '<arg name="rover_speed" value="0.7"/>', '<arg name="telemetry_port" value="9"/>']
-    processes, warnings = including(tmp_path, "landing", '<arg name="speed" default="accident"/>', given)
-    texts = [text for _, files in processes for text in files]
-    assert any(" --rover-speed 0.7 " in " ".join(command) for command, _ in processes)
-    assert any("port: 9" in text for text in texts)
-    assert not warnings
-
-
 def test_ros2_launch_ends_with_a_process_that_ends_the_launch(monkeypatch):
     """`ends_launch.launch.py`, which `ros2 launch` needs because humble has no on_exit in XML."""
     if importlib.util.find_spec("launch") is None:
