@@ -7,7 +7,8 @@ from nav_msgs.msg import Odometry
 
 from drone_bridge.dronegui.bridge.node import PARAMETERS as DRONEGUI
 from drone_bridge.robot.bridge.node import PARAMETERS as ROBOT
-from drone_bridge.ros.frames import AXES, FrameNames, OdometryCovariances, WheelOdometry, covariance_from_diagonal
+from drone_bridge.ros.frames import AXES, FrameNames, OdometryCovariances, covariance_from_diagonal
+from drone_bridge.ros.wheel_odometry import WheelOdometry
 from drone_bridge.simulator.bridge.parameters import PARAMETERS as SIMULATOR
 from drone_bridge.telemetry.bridge import PARAMETERS as TELEMETRY
 from drone_bridge.testbed.bridge import PARAMETERS as TESTBED

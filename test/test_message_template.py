@@ -14,9 +14,8 @@ from std_msgs.msg import Header
 from tf2_msgs.msg import TFMessage
 
 from drone_bridge.msg import ItemEvent, LandingPad
-from drone_bridge.ros.frames import TransformTemplate, serialized_transforms
 from drone_bridge.ros.images import pinhole_camera_info
-from drone_bridge.ros.message_template import MessageTemplate
+from drone_bridge.ros.message_template import MessageTemplate, TransformTemplate, serialized_transforms
 
 STAMP = (12, 345)
 names = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]), max_size=20)

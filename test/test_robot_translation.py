@@ -13,8 +13,9 @@ from twists import twist
 
 from drone_bridge.robot import codec
 from drone_bridge.robot.topics import BARE_TABLE, TABLE, SkidSteer, Speeds, Translation, sensor_topics
-from drone_bridge.ros import frames
-from drone_bridge.ros.frames import FrameNames, WheelOdometry
+from drone_bridge.ros import wheel_odometry
+from drone_bridge.ros.frames import FrameNames
+from drone_bridge.ros.wheel_odometry import WheelOdometry
 
 STAMP = Time(sec=12, nanosec=5)
 TRANSLATION = Translation()
@@ -26,9 +27,9 @@ finite = st.floats(allow_nan=False, allow_infinity=False)
 
 
 def test_to_turn_left_the_right_side_runs_faster():
-    left, right = frames.wheel_speeds_from_body(forward=1.0, left_turn=2.0, separation=0.5)
+    left, right = wheel_odometry.wheel_speeds_from_body(forward=1.0, left_turn=2.0, separation=0.5)
     assert (left, right) == (0.5, 1.5)
-    assert frames.body_from_wheel_speeds(left, right, 0.5) == (1.0, 2.0)
+    assert wheel_odometry.body_from_wheel_speeds(left, right, 0.5) == (1.0, 2.0)
 
 
 def test_excessive_speeds_are_scaled_down_on_both_sides():

@@ -12,8 +12,9 @@ from processes import Process, executable
 from ros_session import wait_until
 from std_msgs.msg import String
 
-from drone_bridge.ros.frames import FrameNames, WheelOdometry
+from drone_bridge.ros.frames import FrameNames
 from drone_bridge.ros.time import seconds_between, time_from_seconds
+from drone_bridge.ros.wheel_odometry import WheelOdometry
 from drone_bridge.telemetry.codec import ControllerConnection
 
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from drone_bridge.controllers.rover_patterns import PATTERNS, Limits, PoseEstimate, Velocity
-from drone_bridge.ros.frames import Pose
+from drone_bridge.ros.wheel_odometry import Pose
 
 LIMITS = Limits(speed=0.5, amplitude=2.0, turn_rate=1.5)
 STEP_S = 0.05

@@ -10,10 +10,11 @@ from rclpy.node import Node
 
 from drone_bridge.controllers.messages import ErrorLog, VelocityCommands, make_steady_timer, read_pose
 from drone_bridge.controllers.rover_patterns import PATTERNS, Limits, Pattern, PoseEstimate, Velocity
-from drone_bridge.ros.frames import FrameNames, Pose, WheelOdometry
+from drone_bridge.ros.frames import FrameNames
 from drone_bridge.ros.parameters import DeclaredParameters, ParameterDeclaration
 from drone_bridge.ros.program import run
 from drone_bridge.ros.topics import PUBLISHER_ERRORS, subscribe
+from drone_bridge.ros.wheel_odometry import Pose, WheelOdometry
 
 PARAMETERS = (
     ParameterDeclaration("pattern", "stationary", "What to drive.", choices=tuple(PATTERNS), live=True),

@@ -8,7 +8,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-from drone_bridge.ros.frames import Pose
+from drone_bridge.ros.wheel_odometry import Pose
 
 RANDOM_PERIOD_S = 3.0  # after which a new target is drawn
 TURN_GAIN_PER_S = 2.0  # rad/s for each rad that the rover looks aside

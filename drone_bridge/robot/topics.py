@@ -22,12 +22,12 @@ from drone_bridge.msg import Sensor as SensorMessage
 from drone_bridge.msg import SensorArray, SensorValue, SubsystemArray
 from drone_bridge.msg import Subsystem as SubsystemMessage
 from drone_bridge.robot import codec
-from drone_bridge.ros import frames
-from drone_bridge.ros.frames import FrameNames, OdometryCovariances, WheelOdometry, odometry_transform
+from drone_bridge.ros.frames import FrameNames, OdometryCovariances, odometry_transform
 from drone_bridge.ros.liveliness import with_liveliness, with_vehicle_liveliness
 from drone_bridge.ros.parameters import ParameterDeclaration
 from drone_bridge.ros.topic_names import topic_token, unique_names
 from drone_bridge.ros.topics import MissingTopicError, Topic, TopicTable, latched
+from drone_bridge.ros.wheel_odometry import WheelOdometry, body_from_wheel_speeds, wheel_speeds_from_body
 from drone_bridge.wire.layouts import printable
 
 SKID_STEER = (
@@ -78,7 +78,7 @@ class SkidSteer:
         forward, turn = twist.linear.x, twist.angular.z
         if (excess := max(abs(forward), abs(turn)) / _ENORMOUS) > 1:
             forward, turn = forward / excess, turn / excess
-        left, right = frames.wheel_speeds_from_body(forward, turn, self.separation)
+        left, right = wheel_speeds_from_body(forward, turn, self.separation)
         excess = max(1.0, abs(left) / self.max_speed, abs(right) / self.max_speed)
         unit = codec.FULL_SPEED / (excess * self.max_speed)
         return Speeds(round(left * unit), round(right * unit)), excess <= 1 + 1e-9
@@ -86,7 +86,7 @@ class SkidSteer:
     def motion(self, speeds: Speeds) -> tuple[float, float]:
         """Return linear x in m/s and angular z in rad/s for these speeds."""
         left, right = (self.max_speed * speed / codec.FULL_SPEED for speed in speeds)
-        return frames.body_from_wheel_speeds(left, right, self.separation)
+        return body_from_wheel_speeds(left, right, self.separation)
 
     def twist(self, speeds: Speeds) -> Twist:
         """Return speeds on the wire as a cmd_vel, the inverse of `speeds`."""

@@ -13,6 +13,9 @@ from functools import partial
 from typing import Any
 
 from rosidl_parser.definition import AbstractGenericString, AbstractSequence, Array, BasicType
+from tf2_msgs.msg import TFMessage
+
+from drone_bridge.ros.frames import transform
 
 #: What a serialized message begins with: the header of CDR in this machine's byte order.
 ENCAPSULATION = b"\x00\x01\x00\x00" if sys.byteorder == "little" else b"\x00\x00\x00\x00"
@@ -103,3 +106,30 @@ class _Serializer:
             layout += f"{offset - end}x{code}"
             end = offset + struct.calcsize(code)
         return partial(struct.Struct(layout).pack_into, self.buffer, found[0][0])
+
+
+# Transforms of which only stamp and pose change.
+
+
+_COUNT = struct.Struct("=I")  # of the transforms in a TFMessage, before the first of them
+
+
+class TransformTemplate:
+    """A transform of which only stamp and pose change, serialized once. For one thread."""
+
+    def __init__(self, parent: str, child: str) -> None:
+        message, gaps = transform(parent, child), (STAMP, "transform")
+        # Its doubles are aligned differently at the beginning of a TFMessage, which is not at a multiple of 8 bytes.
+        self.first = MessageTemplate(TFMessage(transforms=[message]), *(f"transforms[0].{gap}" for gap in gaps))
+        self.later = MessageTemplate(message, *gaps)
+
+
+def serialized_transforms(moved: Iterable[tuple[TransformTemplate, tuple[int, int], Iterable[float]]]) -> bytes:
+    """Return a TFMessage of transforms, each with its stamp (s, ns) and pose (m, and x, y, z, w)."""
+    parts: list[bytes] = []
+    for template, stamp, pose in moved:
+        if parts:
+            parts.append(template.later.filled(stamp, pose)[len(ENCAPSULATION) :])
+        else:
+            parts.append(template.first.filled(stamp, pose)[len(ENCAPSULATION) + _COUNT.size :])
+    return b"".join((ENCAPSULATION, _COUNT.pack(len(parts)), *parts))

@@ -46,7 +46,7 @@ from drone_bridge.ros.common_parameters import (
     odometry_covariances,
 )
 from drone_bridge.ros.diagnostics import LogLimiter
-from drone_bridge.ros.frames import POSE_VARIANCES, TWIST_VARIANCES, FrameNames, WheelOdometry
+from drone_bridge.ros.frames import FrameNames
 from drone_bridge.ros.link_node import Endpoint, LinkNode
 from drone_bridge.ros.link_requests import LinkRequest, LinkRequests, ServiceResult, complete
 from drone_bridge.ros.liveliness import VehicleLiveliness
@@ -55,6 +55,7 @@ from drone_bridge.ros.program import run
 from drone_bridge.ros.stall_watch import STALL_S
 from drone_bridge.ros.tcp_link_node import TcpLinkNode
 from drone_bridge.ros.topics import NO_EVENTS, Topic, TopicPublishers, TopicTable
+from drone_bridge.ros.wheel_odometry import POSE_VARIANCES, TWIST_VARIANCES, WheelOdometry
 from drone_bridge.srv import Bind, Discover, Unbind
 from drone_bridge.wire.layouts import printable
 

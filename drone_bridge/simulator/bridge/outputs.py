@@ -18,8 +18,9 @@ from tf2_msgs.msg import TFMessage
 
 from drone_bridge.motion.quaternions import Quaternion
 from drone_bridge.ros.common_parameters import frame_names, odometry_covariances
-from drone_bridge.ros.frames import FrameNames, TransformTemplate, serialized_transforms, transform
+from drone_bridge.ros.frames import FrameNames, transform
 from drone_bridge.ros.link_node import LinkNode
+from drone_bridge.ros.message_template import TransformTemplate, serialized_transforms
 from drone_bridge.ros.simulated_time import Stamps
 from drone_bridge.ros.time import NANOSECONDS, stamp_numbers
 from drone_bridge.ros.topic_names import topic_token
