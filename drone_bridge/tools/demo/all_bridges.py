@@ -1,8 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """All bridges at once, recorded: do messages arrive on every topic, and how many per second?"""
 
+import contextlib
+import os
 import resource
 import shutil
+import signal
 import sys
 import time
 from collections import Counter
@@ -20,6 +23,7 @@ LAUNCH_FILE = "all.launch.xml"
 START_TIMEOUT_S = 60.0
 SETTLING_S = 3.0  # from the first words of the last process until all topics are there
 STEP_S = 0.5
+RECORDED_TIMEOUT_S = 20.0
 #: The last parts of topics whose messages tell of something that need not happen.
 ON_EVENTS = ("transition_event", "attributes", "completed", "item_events", "trigger_events")
 
@@ -46,6 +50,7 @@ def show(folder: Path, duration_s: float) -> int:
                 time.sleep(STEP_S)
     finally:
         until_ns = time.time_ns()
+        _finish_recording(composition)
         ended_well = composition.stop()
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     cores = (used.ru_utime + used.ru_stime) / _since(began_s)
@@ -56,6 +61,14 @@ def show(folder: Path, duration_s: float) -> int:
     for problem in problems:
         print(f"{problem[0].upper()}{problem[1:]}.", file=sys.stderr)
     return 1 if problems else 0
+
+
+def _finish_recording(composition: Composition) -> None:
+    """Let the recorder complete its bag before so many processes end that a busy machine takes its time."""
+    for started in composition.matches(r"(?m)^\[launch\] recorder-\d+ started \(pid (\d+)\)"):
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(int(started[1]), signal.SIGINT)
+        composition.wait_for(r"(?m)^\[launch\] recorder-\d+ (ended|failed|was)", RECORDED_TIMEOUT_S)
 
 
 def _since(time_s: float) -> float:
