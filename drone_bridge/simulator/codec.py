@@ -208,6 +208,11 @@ class Response(Message):
 
     __slots__ = ()
 
+    def __init_subclass__(cls, *, id: int | None = None) -> None:
+        super().__init_subclass__()
+        if id is not None:  # else it is made again, with slots
+            cls.ID = id
+
     @property
     def is_in_band(self) -> bool:
         """Whether it answers a request."""
@@ -223,14 +228,28 @@ class Request(Message):
     #: What answers it.
     ANSWER: ClassVar[type[Response]]
     #: The type of what it adds, where Added answers it.
-    ADDS: ClassVar[ItemType | None] = None
+    ADDS: ClassVar[ItemType | None]
     #: Whether the CUAUV server knows it at all. It closes the connection on what it does not know.
-    IS_KNOWN_TO_CUAUV: ClassVar[bool] = True
+    IS_IN_CUAUV: ClassVar[bool]
+
+    def __init_subclass__(
+        cls,
+        *,
+        id: int | None = None,
+        name: str = "",
+        answer: type[Response] = Response,
+        adds: ItemType | None = None,
+        is_in_cuauv: bool = True,
+    ) -> None:
+        super().__init_subclass__()
+        if id is not None:  # else it is made again, with slots
+            cls.ID, cls.NAME, cls.ANSWER, cls.ADDS = id, name, answer, adds
+            cls.IS_IN_CUAUV = is_in_cuauv
 
     @property
     def is_implemented(self) -> bool:
         """Whether the CUAUV server implements the request, with its values."""
-        return self.IS_KNOWN_TO_CUAUV
+        return self.IS_IN_CUAUV
 
     @property
     def texts(self) -> tuple[str | bytes, ...]:
@@ -251,47 +270,38 @@ _SPIED_IDS = {1: Numbers("B"), 4: Numbers("I")}  # by the bytes of the ID
 
 
 @dataclass(frozen=True, slots=True)
-class Ok(Response):
+class Ok(Response, id=0):
     """OK (0): a request was completed."""
-
-    ID = 0
 
 
 @dataclass(frozen=True, slots=True)
-class Error(Response):
+class Error(Response, id=1):
     """ERROR (1): a request failed. What a code means depends on the request."""
 
-    ID = 1
     code: UInt32
     message: Name = ""
 
 
 @dataclass(frozen=True, slots=True)
-class Added(Response):
+class Added(Response, id=2):
     """ADDED (2): a request to add something was completed."""
 
-    ID = 2
     type: UInt8  # an ItemType
     id: UInt32
 
 
 @dataclass(frozen=True, slots=True)
-class Completed(Response):
+class Completed(Response, id=255):
     """COMPLETED (255): a Run is complete, or the server is shutting down. Sent to every client."""
-
-    ID = 255
 
 
 @dataclass(frozen=True, slots=True)
-class Remove(Request):
+class Remove(Request, id=0, name="REMOVE", answer=Ok):
     """REMOVE (0): remove an item of any type. Error 0: there is none; 1: there is no such type.
 
     The CUAUV server takes objects for forces, of which 0 is gravity's, and does nothing about other types.
     """
 
-    ID = 0
-    NAME = "REMOVE"
-    ANSWER = Ok
     #: What the CUAUV server removes. It says OK to everything else, whether it is there or not, and leaves it there.
     REMOVED_BY_CUAUV: ClassVar[tuple[ItemType, ...]] = (
         ItemType.ENTITY,
@@ -305,24 +315,17 @@ class Remove(Request):
 
 
 @dataclass(frozen=True, slots=True)
-class Spy(Request):
+class Spy(Request, id=22, name="SPY", answer=Added, adds=ItemType.SPY, is_in_cuauv=False):
     """SPY (22): notify this client of all added and removed items."""
-
-    ID = 22
-    NAME = "SPY"
-    IS_KNOWN_TO_CUAUV = False
-    ANSWER = Added
-    ADDS = ItemType.SPY
 
 
 @dataclass(frozen=True, slots=True)
-class Spied(Response):
+class Spied(Response, id=136):
     """SPIED (136): something was added or removed.
 
     The document has the ID as a uint8, other programs write a uint32: both are read, and `id_bytes` tells which.
     """
 
-    ID = 136
     is_added: bool  # else removed
     type: int  # an ItemType
     id: int
@@ -349,13 +352,12 @@ class Spied(Response):
 
 
 @dataclass(frozen=True, slots=True)
-class Configured(Response):
+class Configured(Response, id=8):
     """CONFIGED (8): the configuration. A step lasts speed / frequency simulated seconds.
 
     With `non_real_time` steps follow each other as fast as they can, and still last that long.
     """
 
-    ID = 8
     frequency: Float64  # steps per second of the wall clock
     speed: Float64  # simulated seconds per second of the wall clock
     non_real_time: Flag
@@ -363,40 +365,25 @@ class Configured(Response):
 
 
 @dataclass(frozen=True, slots=True)
-class GetConfig(Request):
+class GetConfig(Request, id=17, name="CONFIG", answer=Configured):
     """CONFIG (17): get the configuration."""
 
-    ID = 17
-    NAME = "CONFIG"
-    ANSWER = Configured
-
 
 @dataclass(frozen=True, slots=True)
-class Reassure(Request):
+class Reassure(Request, id=33, name="REASSURE", answer=Ok):
     """REASSURE (33): answered with OK, always."""
 
-    ID = 33
-    NAME = "REASSURE"
-    ANSWER = Ok
-
 
 @dataclass(frozen=True, slots=True)
-class Run(Request):
+class Run(Request, id=254, name="RUN", answer=Ok):
     """RUN (254): unpause the world. Completed follows the last of a limited number of steps."""
 
-    ID = 254
-    NAME = "RUN"
-    ANSWER = Ok
     steps: UInt64 = 0  # 0: forever
 
 
 @dataclass(frozen=True, slots=True)
-class Pause(Request):
+class Pause(Request, id=255, name="PAUSE", answer=Ok):
     """PAUSE (255): pause the world. The Run that this ends is not followed by Completed."""
-
-    ID = 255
-    NAME = "PAUSE"
-    ANSWER = Ok
 
 
 # Extended attributes: named bytes of entities.
@@ -414,12 +401,9 @@ ExtendedAttributes = Annotated[tuple[ExtendedAttribute, ...], ListOf("B", Extend
 
 
 @dataclass(frozen=True, slots=True)
-class SetExtended(Request):
+class SetExtended(Request, id=19, name="EXSET", answer=Ok):
     """EXSET (19): add or change an attribute. Error 0: no such entity."""
 
-    ID = 19
-    NAME = "EXSET"
-    ANSWER = Ok
     id: UInt32
     key: Key
     data: Data
@@ -430,21 +414,17 @@ class SetExtended(Request):
 
 
 @dataclass(frozen=True, slots=True)
-class ExtendedGot(Response):
+class ExtendedGot(Response, id=9):
     """EXGOT (9): the value of an attribute."""
 
-    ID = 9
     key: Key
     data: Data
 
 
 @dataclass(frozen=True, slots=True)
-class GetExtended(Request):
+class GetExtended(Request, id=20, name="EXGET", answer=ExtendedGot):
     """EXGET (20): get an attribute. Answered with an Error if the entity lacks the key."""
 
-    ID = 20
-    NAME = "EXGET"
-    ANSWER = ExtendedGot
     id: UInt32
     key: Key
 
@@ -457,24 +437,18 @@ class GetExtended(Request):
 
 
 @dataclass(frozen=True, slots=True)
-class StreamExtended(Request):
+class StreamExtended(Request, id=21, name="EXSTREAM", answer=Added, adds=ItemType.EXTENDED_STREAM, is_in_cuauv=False):
     """EXSTREAM (21): send ExtendedData after every `period` steps."""
 
-    ID = 21
-    NAME = "EXSTREAM"
-    IS_KNOWN_TO_CUAUV = False
-    ANSWER = Added
-    ADDS = ItemType.EXTENDED_STREAM
     id: UInt32
     period: UInt32  # steps
     keys: Annotated[tuple[str, ...], ListOf("B", Key)]  # at most 255
 
 
 @dataclass(frozen=True, slots=True)
-class ExtendedData(Response):
+class ExtendedData(Response, id=135):
     """EXDATA (135): extended attributes of an entity after a step."""
 
-    ID = 135
     id: UInt32  # of the stream
     attributes: ExtendedAttributes  # at most 255
 
@@ -510,30 +484,21 @@ _Value = Annotated[AttributeValue, Choice("attribute", VALUES, otherwise=Bytes()
 
 
 @dataclass(frozen=True, slots=True)
-class EntitiesListed(Response):
+class EntitiesListed(Response, id=3):
     """ELISTED (3): the IDs of all entities."""
 
-    ID = 3
     ids: Ids
 
 
 @dataclass(frozen=True, slots=True)
-class ListEntities(Request):
+class ListEntities(Request, id=1, name="ELIST", answer=EntitiesListed):
     """ELIST (1): list entities."""
-
-    ID = 1
-    NAME = "ELIST"
-    ANSWER = EntitiesListed
 
 
 @dataclass(frozen=True, slots=True)
-class AddEntity(Request):
+class AddEntity(Request, id=2, name="EADD", answer=Added, adds=ItemType.ENTITY):
     """EADD (2): add an entity."""
 
-    ID = 2
-    NAME = "EADD"
-    ANSWER = Added
-    ADDS = ItemType.ENTITY
     mass: Float64  # kg
     radius: Float64  # m, of the sphere that triggers and cameras take it for
     inertia: Vector  # kg m², about the axes of the body frame
@@ -549,37 +514,30 @@ class AddEntity(Request):
 
 
 @dataclass(frozen=True, slots=True)
-class SetEntity(Request):
+class SetEntity(Request, id=3, name="ESET", answer=Ok):
     """ESET (3): set an attribute. Error 0: there is no such entity; 1: there is no such attribute."""
 
-    ID = 3
-    NAME = "ESET"
-    ANSWER = Ok
     id: UInt32
     attribute: UInt8  # an Attribute
     value: _Value
 
 
 @dataclass(frozen=True, slots=True)
-class EntityGot(Response):
+class EntityGot(Response, id=4):
     """EGOT (4): the value of an attribute."""
 
-    ID = 4
     attribute: UInt8  # an Attribute
     value: _Value
 
 
 @dataclass(frozen=True, slots=True)
-class GetEntity(Request):
+class GetEntity(Request, id=4, name="EGET", answer=EntityGot):
     """EGET (4): ask for an attribute. Error 0: there is no such entity; 1: there is no such attribute.
 
     The document's struct ends with a `data` that has no meaning in a question. Programs neither send nor accept it,
     and so do we.
     """
 
-    ID = 4
-    NAME = "EGET"
-    ANSWER = EntityGot
     id: UInt32
     attribute: UInt8  # an Attribute
 
@@ -595,13 +553,9 @@ _ATTRIBUTE = Numbers("B")
 
 
 @dataclass(frozen=True, slots=True)
-class StreamEntity(Request):
+class StreamEntity(Request, id=14, name="ESTREAM", answer=Added, adds=ItemType.ENTITY_STREAM):
     """ESTREAM (14): send EntityData after every `period` steps. Error 0: a bad attribute; 1: no such entity."""
 
-    ID = 14
-    NAME = "ESTREAM"
-    ANSWER = Added
-    ADDS = ItemType.ENTITY_STREAM
     id: UInt32
     period: UInt32  # steps; with 0 nothing is ever sent
     attributes: Annotated[tuple[int, ...], ListOf("B", UInt8)]  # at most 255
@@ -662,10 +616,9 @@ def entity_data_layout(attributes: tuple[int, ...]) -> EntityDataLayout:
 
 
 @dataclass(frozen=True, slots=True)
-class EntityData(Response):
+class EntityData(Response, id=129):
     """EDATA (129): the attributes of an entity after a step, in the order of the request."""
 
-    ID = 129
     id: int  # of the stream
     attributes: tuple[int, ...]  # each an Attribute
     values: tuple[AttributeValue, ...]
@@ -720,31 +673,21 @@ _VALUES = {
 
 
 @dataclass(frozen=True, slots=True)
-class CamerasListed(Response):
+class CamerasListed(Response, id=11):
     """Type 11: the IDs of all cameras."""
 
-    ID = 11
     ids: Ids
 
 
 @dataclass(frozen=True, slots=True)
-class ListCameras(Request):
+class ListCameras(Request, id=9, name="CLIST", answer=CamerasListed, is_in_cuauv=False):
     """CLIST (9): list cameras."""
-
-    ID = 9
-    NAME = "CLIST"
-    IS_KNOWN_TO_CUAUV = False
-    ANSWER = CamerasListed
 
 
 @dataclass(frozen=True, slots=True)
-class AddCamera(Request):
+class AddCamera(Request, id=10, name="CADD", answer=Added, adds=ItemType.CAMERA):
     """CADD (10): attach a camera to an entity. Error 0: there is no such entity."""
 
-    ID = 10
-    NAME = "CADD"
-    ANSWER = Added
-    ADDS = ItemType.CAMERA
     entity: UInt32
     orientation: Quaternion  # of the camera in the entity's model frame
     position: Vector  # m, in the entity's model frame
@@ -753,25 +696,21 @@ class AddCamera(Request):
 
 
 @dataclass(frozen=True, slots=True)
-class SetCamera(Request):
+class SetCamera(Request, id=11, name="CSET", answer=Ok):
     """CSET (11): set an attribute of a camera. Error 0: there is no such camera; 1: there is no such attribute.
 
     The CUAUV server takes an orientation and a position to be in the entity's body frame here, other than in CADD.
     """
 
-    ID = 11
-    NAME = "CSET"
-    ANSWER = Ok
     id: UInt32
     attribute: UInt8  # a CameraAttribute
     value: Annotated[CameraValue, Choice("attribute", _VALUES, otherwise=Bytes())]
 
 
 @dataclass(frozen=True, slots=True)
-class CameraGot(Response):
+class CameraGot(Response, id=7):
     """CGOT (7): where an entity appears; as CameraData, without a stream."""
 
-    ID = 7
     x: Float32
     y: Float32
     radius: Float32
@@ -779,41 +718,32 @@ class CameraGot(Response):
 
 
 @dataclass(frozen=True, slots=True)
-class ViewCamera(Request):
+class ViewCamera(Request, id=12, name="CVIEW", answer=CameraGot, is_in_cuauv=False):
     """CVIEW (12): get where an entity appears."""
 
-    ID = 12
-    NAME = "CVIEW"
-    IS_KNOWN_TO_CUAUV = False
-    ANSWER = CameraGot
     id: UInt32
     target: UInt32  # the ID of an entity
 
 
 @dataclass(frozen=True, slots=True)
-class StreamCamera(Request):
+class StreamCamera(Request, id=15, name="CSTREAM", answer=Added, adds=ItemType.CAMERA_STREAM):
     """CSTREAM (15): send CameraData after every `period` steps.
 
     Error 0: there is no such camera; 1: there is no such target; 2: the camera is on it.
     """
 
-    ID = 15
-    NAME = "CSTREAM"
-    ANSWER = Added
-    ADDS = ItemType.CAMERA_STREAM
     id: UInt32
     period: UInt32  # steps; with 0 nothing is ever sent
     target: UInt32  # the ID of the entity to look for
 
 
 @dataclass(frozen=True, slots=True)
-class CameraData(Response):
+class CameraData(Response, id=130):
     """CDATA (130): where an entity appears on the screen.
 
     (0, 0) is straight ahead, x grows to the right and y downwards.
     """
 
-    ID = 130
     id: UInt32  # of the stream
     x: Float32
     y: Float32
@@ -822,14 +752,9 @@ class CameraData(Response):
 
 
 @dataclass(frozen=True, slots=True)
-class BroadcastCamera(Request):
+class BroadcastCamera(Request, id=16, name="CBCAST", answer=Added, adds=ItemType.CAMERA_BROADCAST, is_in_cuauv=False):
     """CBCAST (16): start a broadcast to shared memory."""
 
-    ID = 16
-    NAME = "CBCAST"
-    IS_KNOWN_TO_CUAUV = False
-    ANSWER = Added
-    ADDS = ItemType.CAMERA_BROADCAST
     id: UInt32
 
 
@@ -917,17 +842,13 @@ class _TriggerLayout(Layout):
 
 
 @dataclass(frozen=True, slots=True)
-class AddTrigger(Request):
+class AddTrigger(Request, id=13, name="TADD", answer=Added, adds=ItemType.TRIGGER):
     """TADD (13): add a trigger, whose events are sent to this client.
 
     Error 0: there are no triggers of this type. For collisions 1: an entity with itself; 2, 3: there is no entity a,
     no entity b. For paths 1: there is no such entity; 2: the distance is not above 0.
     """
 
-    ID = 13
-    NAME = "TADD"
-    ANSWER = Added
-    ADDS = ItemType.TRIGGER
     trigger: Annotated[Trigger | UnknownTrigger, _TriggerLayout()]
 
     @property
@@ -937,42 +858,37 @@ class AddTrigger(Request):
 
 
 @dataclass(frozen=True, slots=True)
-class Triggered(Response):
+class Triggered(Response, id=128):
     """TRIGGERED (128): a trigger has become active."""
 
-    ID = 128
     id: UInt32
 
 
 @dataclass(frozen=True, slots=True)
-class Untriggered(Response):
+class Untriggered(Response, id=131):
     """UNTRIGGERED (131): a trigger is no longer active."""
 
-    ID = 131
     id: UInt32
 
 
 @dataclass(frozen=True, slots=True)
-class PathStarted(Response):
+class PathStarted(Response, id=132):
     """PSTART (132): an entity has reached the start of a path."""
 
-    ID = 132
     id: UInt32
 
 
 @dataclass(frozen=True, slots=True)
-class PathFailed(Response):
+class PathFailed(Response, id=133):
     """PFAIL (133): an entity has left a path before its end."""
 
-    ID = 133
     id: UInt32
 
 
 @dataclass(frozen=True, slots=True)
-class PathEnded(Response):
+class PathEnded(Response, id=134):
     """PEND (134): an entity has reached the end of a path."""
 
-    ID = 134
     id: UInt32
 
 
@@ -1007,49 +923,33 @@ class Turbulence(Message):
 
 
 @dataclass(frozen=True, slots=True)
-class ObjectClassesListed(Response):
+class ObjectClassesListed(Response, id=10):
     """Type 10: the classes of objects that can be added."""
 
-    ID = 10
     names: Annotated[tuple[str, ...], ListOf("I", Name)]
 
 
 @dataclass(frozen=True, slots=True)
-class ListObjectClasses(Request):
+class ListObjectClasses(Request, id=5, name="OCLASSES", answer=ObjectClassesListed, is_in_cuauv=False):
     """OCLASSES (5): list the classes of objects that can be added."""
-
-    ID = 5
-    NAME = "OCLASSES"
-    IS_KNOWN_TO_CUAUV = False
-    ANSWER = ObjectClassesListed
 
 
 @dataclass(frozen=True, slots=True)
-class ObjectsListed(Response):
+class ObjectsListed(Response, id=5):
     """OLISTED (5): the IDs of all objects."""
 
-    ID = 5
     ids: Ids
 
 
 @dataclass(frozen=True, slots=True)
-class ListObjects(Request):
+class ListObjects(Request, id=6, name="OLIST", answer=ObjectsListed, is_in_cuauv=False):
     """OLIST (6): list objects."""
-
-    ID = 6
-    NAME = "OLIST"
-    IS_KNOWN_TO_CUAUV = False
-    ANSWER = ObjectsListed
 
 
 @dataclass(frozen=True, slots=True)
-class AddObject(Request):
+class AddObject(Request, id=7, name="OADD", answer=Added, adds=ItemType.OBJECT):
     """OADD (7): add an object of a class. The data extend to the end of the body."""
 
-    ID = 7
-    NAME = "OADD"
-    ANSWER = Added
-    ADDS = ItemType.OBJECT
     class_name: Name
     data: RestOfBody
 
@@ -1059,35 +959,26 @@ class AddObject(Request):
 
 
 @dataclass(frozen=True, slots=True)
-class SetObject(Request):
+class SetObject(Request, id=8, name="OSET", answer=Ok, is_in_cuauv=False):
     """OSET (8): set an attribute of an object."""
 
-    ID = 8
-    NAME = "OSET"
-    IS_KNOWN_TO_CUAUV = False
-    ANSWER = Ok
     id: UInt32
     attribute: UInt8
     data: RestOfBody
 
 
 @dataclass(frozen=True, slots=True)
-class ObjectGot(Response):
+class ObjectGot(Response, id=6):
     """OGOT (6): an attribute of an object."""
 
-    ID = 6
     attribute: UInt8
     data: RestOfBody
 
 
 @dataclass(frozen=True, slots=True)
-class GetObject(Request):
+class GetObject(Request, id=18, name="OGET", answer=ObjectGot, is_in_cuauv=False):
     """OGET (18): get an attribute of an object."""
 
-    ID = 18
-    NAME = "OGET"
-    IS_KNOWN_TO_CUAUV = False
-    ANSWER = ObjectGot
     id: UInt32
     attribute: UInt8 = PARAMETERS
 

@@ -44,7 +44,7 @@ class Quirks(str, Enum):
 
 def reason_to_hang_up(request: wire.Request) -> str | None:
     """Return why the CUAUV server closes the connection on a valid request, None if it does not."""
-    if not request.IS_KNOWN_TO_CUAUV:
+    if not request.IS_IN_CUAUV:
         return f"it has sent {type(request).__name__}, which the CUAUV server does not know"
     if not all(request.texts):
         return f"it has sent {type(request).__name__} with an empty string, which the CUAUV server can't read"
