@@ -72,7 +72,7 @@ def set_all(session: SimulatorSession, requests: Iterable[sim.Request]) -> None:
 # Running.
 
 
-def run(session: SimulatorSession, request: srv.Run.Request) -> Any:
+def run(session: SimulatorSession, request: srv.Run.Request) -> AwaitSteps | None:
     """Unpause, and optionally wait for the steps."""
     if request.wait and not request.steps:
         raise ValueError("An endless run can't be waited for: set steps, or wait to false.")
@@ -95,7 +95,7 @@ def pause(session: SimulatorSession, request: srv.SimulatorRequest.Request) -> N
 # Items.
 
 
-def remove(session: SimulatorSession, request: srv.RemoveItem.Request) -> Any:
+def remove(session: SimulatorSession, request: srv.RemoveItem.Request) -> None:
     """Remove an item, which may be a desired one."""
     if request.type == ItemType.OBJECT and request.id == GRAVITY_ID and request.name != GRAVITY:
         raise ValueError(f"Object {GRAVITY_ID} is gravity: it is removed only if the request's name is {GRAVITY!r}.")
@@ -112,7 +112,7 @@ def list_entities(session: SimulatorSession, request: srv.ListEntities.Request) 
 # Entities.
 
 
-def spawn(session: SimulatorSession, request: srv.Spawn.Request) -> Any:
+def spawn(session: SimulatorSession, request: srv.Spawn.Request) -> Fields | Result:
     """Add an entity, and publish its states."""
     outputs = session.outputs
     add, body_to_model = translate.wire_add_entity(request, outputs.axes)
@@ -131,7 +131,7 @@ def spawn(session: SimulatorSession, request: srv.Spawn.Request) -> Any:
     return {"id": entity}
 
 
-def stream_entity(session: SimulatorSession, request: srv.StreamEntity.Request) -> Any:
+def stream_entity(session: SimulatorSession, request: srv.StreamEntity.Request) -> Fields:
     """Publish the states of an entity."""
     outputs, entity = session.outputs, request.id
     was_named = entity in outputs.names
@@ -147,7 +147,7 @@ def stream_entity(session: SimulatorSession, request: srv.StreamEntity.Request) 
     return {"stream_id": added.id}
 
 
-def _publish(session: SimulatorSession, entity: int, period: int) -> Any:
+def _publish(session: SimulatorSession, entity: int, period: int) -> sim.Added:
     """Publish the states of a named entity."""
     if _stream_of(session, entity):
         raise ValueError(f"The states of entity {entity} are published already.")
@@ -162,13 +162,13 @@ def _stream_of(session: SimulatorSession, entity: int) -> EntityStream | None:
     return next((stream for stream in streams if stream.entity == entity), None)
 
 
-def stream_attributes(session: SimulatorSession, request: srv.StreamAttributes.Request) -> Any:
+def stream_attributes(session: SimulatorSession, request: srv.StreamAttributes.Request) -> Fields:
     """Publish extended attributes of an entity."""
     added = session.add(ExtendedStream(request.id, request.period or 1, tuple(request.keys)))
     return {"stream_id": added.id}
 
 
-def get_state(session: SimulatorSession, request: srv.GetState.Request) -> Any:
+def get_state(session: SimulatorSession, request: srv.GetState.Request) -> Result:
     """Get all attributes."""
     answers = session.client.request_all(
         [sim.GetEntity(request.id, attribute) for attribute in (*STREAMED, Attribute.CORPOREAL)]
@@ -179,7 +179,7 @@ def get_state(session: SimulatorSession, request: srv.GetState.Request) -> Any:
     return Result(True, UNKNOWN_HEADING if is_doubtful else "", fields=told)
 
 
-def set_state(session: SimulatorSession, request: srv.SetState.Request) -> Any:
+def set_state(session: SimulatorSession, request: srv.SetState.Request) -> None:
     """Set attributes; for a velocity in the entity's frame, get its orientation first."""
     orientation = None
     if request.set_velocity and not request.set_orientation:
@@ -191,30 +191,30 @@ def set_state(session: SimulatorSession, request: srv.SetState.Request) -> Any:
 # Triggers and objects.
 
 
-def add_trigger(session: SimulatorSession, request: srv.AddTrigger.Request) -> Any:
+def add_trigger(session: SimulatorSession, request: srv.AddTrigger.Request) -> Fields:
     """Add a trigger."""
     added = session.add(Trigger(translate.trigger_plan(request, session.outputs.axes)))
     return {"id": added.id}
 
 
-def add_turbulence(session: SimulatorSession, request: srv.AddTurbulence.Request) -> Any:
+def add_turbulence(session: SimulatorSession, request: srv.AddTurbulence.Request) -> Fields:
     """Add turbulence."""
     data = translate.wire_turbulence(request, session.outputs.axes).encode()
     return _add_object(session, sim.AddObject(sim.Turbulence.CLASS, data))
 
 
-def add_object(session: SimulatorSession, request: srv.AddObject.Request) -> Any:
+def add_object(session: SimulatorSession, request: srv.AddObject.Request) -> Fields:
     """Add an object."""
     return _add_object(session, sim.AddObject(request.class_name, bytes(request.data)))
 
 
-def _add_object(session: SimulatorSession, add: sim.AddObject) -> Any:
+def _add_object(session: SimulatorSession, add: sim.AddObject) -> Fields:
     """Return the ID by which it is removed: the CUAUV server returns a count from 0, and its force 0 is gravity."""
     number = session.client.request(add).id
     return {"id": number + 1 if is_cuauv_server(session) else number}
 
 
-def is_cuauv_server(session: SimulatorSession) -> Any:
+def is_cuauv_server(session: SimulatorSession) -> bool:
     """Find out whether this is the CUAUV server, which accepts the removal of unknown triggers."""
     if session.is_cuauv_server is None:
         try:
@@ -231,7 +231,7 @@ def is_cuauv_server(session: SimulatorSession) -> Any:
 # Cameras.
 
 
-def add_camera(session: SimulatorSession, request: srv.AddCamera.Request) -> Any:
+def add_camera(session: SimulatorSession, request: srv.AddCamera.Request) -> Fields:
     """Add a camera and streams of its targets."""
     plan = translate.camera_plan(request)
     taken = session.outputs.entity_frames() | session.items.camera_frames()
@@ -251,7 +251,7 @@ def add_camera(session: SimulatorSession, request: srv.AddCamera.Request) -> Any
     return {"id": added.id}
 
 
-def set_camera(session: SimulatorSession, request: srv.SetCamera.Request) -> Any:
+def set_camera(session: SimulatorSession, request: srv.SetCamera.Request) -> None:
     """Set attributes of an existing camera; the CUAUV server crashes on CSET of an unknown one."""
     translate.check_camera(request)
     _expect_camera(session, request.id)
@@ -267,7 +267,7 @@ def set_camera(session: SimulatorSession, request: srv.SetCamera.Request) -> Any
             session.outputs.announce_camera(ours.plan)
 
 
-def _expect_camera(session: SimulatorSession, camera: int) -> Any:
+def _expect_camera(session: SimulatorSession, camera: int) -> None:
     """Request an impossible stream, whose error shows whether the camera exists. Raises RefusedError if not."""
     try:
         added = session.client.request(sim.StreamCamera(camera, 0, _LAST_ID))
@@ -278,7 +278,7 @@ def _expect_camera(session: SimulatorSession, camera: int) -> Any:
         session.client.request(sim.Remove(added.type, added.id))
 
 
-def _body_to_model_under(session: SimulatorSession, camera: int) -> Any:
+def _body_to_model_under(session: SimulatorSession, camera: int) -> BodyToModel:
     """Return the rotation from principal axes to model of the entity that a camera is on, identity if unknown.
 
     Raises ValueError when the camera is on the vehicle, and that is not known of the vehicle yet.
@@ -299,7 +299,7 @@ def _body_to_model_under(session: SimulatorSession, camera: int) -> Any:
     return BodyToModel()
 
 
-def stream_camera(session: SimulatorSession, request: srv.StreamCamera.Request) -> Any:
+def stream_camera(session: SimulatorSession, request: srv.StreamCamera.Request) -> Fields:
     """Publish where an entity appears."""
     ours = session.items.find(ItemType.CAMERA, request.camera_id)
     camera = ours if isinstance(ours, Camera) else request.camera_id
@@ -307,7 +307,7 @@ def stream_camera(session: SimulatorSession, request: srv.StreamCamera.Request) 
     return {"stream_id": added.id}
 
 
-def view_camera(session: SimulatorSession, request: srv.ViewCamera.Request) -> Any:
+def view_camera(session: SimulatorSession, request: srv.ViewCamera.Request) -> Fields:
     """Return where an entity appears."""
     got = session.client.request(sim.ViewCamera(request.camera_id, request.target_id))
     ours = session.items.find(ItemType.CAMERA, request.camera_id)

@@ -617,16 +617,19 @@ EVENTS = (
         meaning="the steps of a run are done",
     ),
 )
+
+
+def _told_on(topic: str) -> Callable[[Translation, Callable[[str], Any], Time], Any]:
+    """Return what makes a message that is on one topic."""
+    return lambda translation, value, stamp: value(topic)
+
+
 TABLE = TopicTable(
     (*STATES, *EVENTS),
     lambda: Translation(FrameNames(), Axes(), Labels()),
     {
         sim.EntityData: Translation.assemble,
-        sim.CameraData: lambda translation, value, stamp: value("camera_view"),
-        sim.Spied: lambda translation, value, stamp: value("item_events"),
-        sim.ExtendedData: lambda translation, value, stamp: value("attributes"),
-        sim.Completed: lambda translation, value, stamp: value("completed"),
-        **dict.fromkeys(_TRIGGER_EVENTS.values(), lambda translation, value, stamp: value("trigger_events")),
+        **{row.of: _told_on(row.name) for row in EVENTS},
     },
     parts=Translation.parts,
 )
