@@ -182,9 +182,12 @@ class Outputs(Generic[SourceT]):
 
     def publish(self, source: SourceT, stamp: Time) -> None:
         """Make and publish the messages that have subscribers."""
+        self._node.publish_all(self.made(source, stamp))
+
+    def made(self, source: SourceT, stamp: Time) -> list[tuple[Publisher[Any], Any]]:
+        """Return the messages that have subscribers, each with its publisher."""
         # All are made first: each one published wakes a thread of DDS, which costs least when it is still awake.
-        made = [(topic, message) for topic, make in self.wanted() if (message := make(source, stamp)) is not None]
-        self._node.publish_all(made)
+        return [(topic, message) for topic, make in self.wanted() if (message := make(source, stamp)) is not None]
 
 
 # Tables of topics: each topic of a protocol is one row, which bridge, server, reference page and tests go by.

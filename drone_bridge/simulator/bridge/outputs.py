@@ -175,10 +175,10 @@ class EntityTopics:
             outputs.append(Output(publisher, partial(row.to_ros, translation)))
         self._outputs: Outputs[EntityState] = Outputs(node, outputs)
 
-    def publish(self, state: EntityState, stamp: Time) -> None:
-        """Publish a state on the topics that have subscribers."""
+    def made(self, state: EntityState, stamp: Time) -> list[tuple[Publisher[Any], Any]]:
+        """Return the messages about a state that have subscribers, each with its publisher."""
         self.moved = stamp_numbers(stamp), state.pose
-        self._outputs.publish(state, stamp)
+        return self._outputs.made(state, stamp)
 
     def close(self) -> None:
         for publisher in self._made:
@@ -241,6 +241,8 @@ class SimulatorOutputs:
         tf = Output(node.make_publisher(TFMessage, "/tf", TF_DEPTH), self._make_tf)
         self._tf: Outputs[Iterable[EntityTopics]] = Outputs(node, [tf])
         self._static_tf = node.make_publisher(TFMessage, "/tf_static", latched())
+        #: What was made of what came together: publishing it one by one would wake other threads as often.
+        self._made: list[tuple[Publisher[Any], Any]] = []
         #: Whose transforms have yet to be published, in order; a list would be searched with every state.
         self._waiting: dict[EntityTopics, None] = {}
         self._static_transforms: dict[str, TransformStamped] = {}
@@ -259,7 +261,12 @@ class SimulatorOutputs:
     def publish(self, event: Any) -> None:
         """Publish what the simulator has told unasked."""
         publisher, to_ros = self._events[type(event)]
-        self._node.publish(publisher, to_ros(self.translation, event, self.keeper.stamp()))
+        self._made.append((publisher, to_ros(self.translation, event, self.keeper.stamp())))
+        self._publish_made()
+
+    def _publish_made(self) -> None:
+        made, self._made = self._made, []
+        self._node.publish_all(made)
 
     # Entities.
 
@@ -341,7 +348,7 @@ class SimulatorOutputs:
         return self.axes.orientation(self.known_body_to_model(entity).model(q))
 
     def publish_state(self, entity: int, values: Any) -> None:
-        """Publish an entity's attributes after a step. Raises ValueError for an invalid state."""
+        """Have `flush` publish an entity's attributes after a step. Raises ValueError for an invalid state."""
         topics = self._topics.get(entity)
         if topics is None:
             return
@@ -350,15 +357,17 @@ class SimulatorOutputs:
             self.attitude = state.orientation if self.is_body_to_model_known else None
         if topics in self._waiting:  # a new step has begun
             self.flush()
-        topics.publish(state, self.keeper.stamp())
+        self._made += topics.made(state, self.keeper.stamp())
         if self._publishes_tf and self._tf.wanted():
             self._waiting[topics] = None
 
     def flush(self) -> None:
-        """Publish the queued transforms of all entities in one message."""
+        """Publish the states that have come, and the transforms of all these entities in one message."""
         if self._waiting:
-            self._tf.publish(self._waiting, self.keeper.stamp())
+            self._made += self._tf.made(self._waiting, self.keeper.stamp())
             self._waiting.clear()
+        if self._made:
+            self._publish_made()
 
     def _make_tf(self, entities: Iterable[EntityTopics], _: Time) -> bytes:
         return serialized_transforms((topics.transform, *topics.moved) for topics in entities)

@@ -564,9 +564,11 @@ class SimulatorSession:
                     return
                 with self.lock:
                     keeper.tick(time.monotonic())
-                    if is_readable:
-                        self.client.read_streams()
-                    self.outputs.flush()
+                    try:
+                        if is_readable:
+                            self.client.read_streams()
+                    finally:  # also of what came before the end: later it would be old
+                        self.outputs.flush()
         except Exception as error:
             self.client.fail(error)
 
