@@ -4,7 +4,7 @@
 import os
 import re
 import shutil
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -214,9 +214,12 @@ class _Evaluation:
             if file not in files and package is not None and package_prefix(package) not in file.parents:
                 addressed = self._addressed.setdefault(file, {})
                 addressed[f"{(namespace or '').rstrip('/')}/{name or executable}"] = executable
-        for remap in element.named("remap"):
-            command += ["-r", f"{self._text(remap, 'from')}:={self._text(remap, 'to')}"]
+        command += self._remappings(element)
         self._add(element, command, self._optional(element, "exec_name"), files)
+
+    def _remappings(self, element: Element) -> Iterator[str]:
+        for remap in element.named("remap"):
+            yield from ("-r", f"{self._text(remap, 'from')}:={self._text(remap, 'to')}")
 
     def _parameter_file(self, element: Element, node: str | None, files: dict[Path, str]) -> Path:
         """Return the file for one <param>; when it has yet to be written, its text is added to `files`."""
