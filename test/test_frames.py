@@ -11,8 +11,8 @@ from rotations import about, matrix, turned
 
 from drone_bridge.motion.quaternions import euler_from_quaternion, quaternion_from_euler
 from drone_bridge.ros import frames
-from drone_bridge.ros.frames import BodyRates
 from drone_bridge.testbed import topics as testbed_frames
+from drone_bridge.testbed.topics import BodyRates
 
 FORWARD, LEFT, UP = np.eye(3)  # body, REP 103
 EAST, NORTH, SKY = np.eye(3)  # world, ENU

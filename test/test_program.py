@@ -17,6 +17,7 @@ from processes import executable
 from ros_session import wait_until
 
 from drone_bridge.ros import environment, shared_memory
+from drone_bridge.tools import clean
 
 ROOT = Path(__file__).parent.parent
 SCHEDULING_S = 2.0  # on a machine that others keep busy
@@ -240,10 +241,10 @@ def test_shared_memory_of_killed_processes_is_removed_and_that_of_living_ones_is
     theirs = {file for file in theirs if file.with_name(f"{file.name}_el") in held}
     assert mine
     assert theirs
-    assert not (mine | theirs) & set(shared_memory.abandoned())
+    assert not (mine | theirs) & set(clean.abandoned())
     killed.send(signal.SIGKILL)
     killed.wait()
-    wait_until(lambda: theirs <= set(shared_memory.abandoned()), "what is left to be old enough")
+    wait_until(lambda: theirs <= set(clean.abandoned()), "what is left to be old enough")
     cleaned = start_child(executable("drone-bridge"), "clean")
     assert cleaned.wait() == 0
     cleaned.wait_for_line(r"[1-9]\d* files removed from /dev/shm, (8\.[89]|9|[1-9]\d).* MB")

@@ -7,11 +7,10 @@ import numpy as np
 import pytest
 
 from drone_bridge.motion.velocity_control import VelocityCommand, VelocityParameters
-from drone_bridge.ros.frames import BodyRates
 from drone_bridge.testbed.bridge import TestbedFlight
 from drone_bridge.testbed.codec import AngleUnit, Constants, SensorFrame
 from drone_bridge.testbed.device import Airframe, DroneState, Motion
-from drone_bridge.testbed.topics import Command
+from drone_bridge.testbed.topics import BodyRates, Command
 
 CONSTANTS = Constants(90.0, 90.0, 4, 4, 0.25, 1.0, 9.81, 0.2, 25.0, 720.0, 720.0, 720.0)
 STEP_S = 1 / 30

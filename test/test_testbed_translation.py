@@ -11,13 +11,12 @@ from hypothesis import strategies as st
 from rotations import about, matrix, turned
 
 from drone_bridge.motion.quaternions import Quaternion
-from drone_bridge.ros.frames import BodyRates
 from drone_bridge.ros.time import time_from_seconds
 from drone_bridge.testbed import topics as translate
 from drone_bridge.testbed.codec import AngleUnit, Constants, MotionParameters, SensorFrame
 from drone_bridge.testbed.device import Airframe, DroneState, Motion
 from drone_bridge.testbed.emulator.world import RED, Sphere, StereoCamera
-from drone_bridge.testbed.topics import Command, StereoFrameNames
+from drone_bridge.testbed.topics import BodyRates, Command, StereoFrameNames
 
 DEGREES, RADIANS = AngleUnit.DEGREES, AngleUnit.RADIANS
 CONSTANTS = Constants(120.0, 90.0, 320, 240, 0.25, 1.5, 9.81, 0.2, 25.0, 720.0, 360.0, 180.0)

@@ -4,7 +4,6 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
 
 from geometry_msgs.msg import Quaternion as QuaternionMessage
 from geometry_msgs.msg import TransformStamped
@@ -59,14 +58,6 @@ class DroneFrameNames(FrameNames):
 
 
 # Axes that more than one protocol has; those of one protocol are in its folder.
-
-
-class BodyRates(NamedTuple):
-    """Angular velocity of the body about its own axes, rad/s, REP 103."""
-
-    roll: float  # about x: positive banks right
-    pitch: float  # about y: positive lowers the nose
-    yaw: float  # about z: positive turns left
 
 
 #: Turns the axes of a camera's body frame (x forward) into those of its optical frame (z forward).

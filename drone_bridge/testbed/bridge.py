@@ -24,7 +24,7 @@ from drone_bridge.ros.common_parameters import (
     odometry_covariances,
 )
 from drone_bridge.ros.drone_model import drone_model
-from drone_bridge.ros.frames import AXES, EXACT_VARIANCE, UNKNOWN_VARIANCE, BodyRates
+from drone_bridge.ros.frames import AXES, EXACT_VARIANCE, UNKNOWN_VARIANCE
 from drone_bridge.ros.parameters import ParameterDeclaration, declarations, read
 from drone_bridge.ros.program import run
 from drone_bridge.ros.simulated_time import Stamps, time_parameters
@@ -49,6 +49,7 @@ from drone_bridge.testbed.topics import (
     AUTO,
     TOPICS,
     WIRE_LOG_IMAGES,
+    BodyRates,
     Command,
     StereoFrameNames,
     attitude_layout,

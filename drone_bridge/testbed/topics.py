@@ -28,7 +28,7 @@ from drone_bridge.motion.quaternions import (
 )
 from drone_bridge.msg import CommandRates, DroneProperties
 from drone_bridge.ros import frames
-from drone_bridge.ros.frames import BodyRates, FrameNames, OdometryCovariances, set_quaternion, transform
+from drone_bridge.ros.frames import FrameNames, OdometryCovariances, set_quaternion, transform
 from drone_bridge.ros.images import JpegEncoder, Rgb8Image, pinhole_camera_info, rgb8_pixels
 from drone_bridge.ros.message_template import STAMP, MessageTemplate
 from drone_bridge.ros.parameters import ParameterDeclaration
@@ -145,6 +145,14 @@ def testbed_from_orientation(q: Quaternion) -> tuple[float, float, float]:
     """Return pitch (within a quarter turn), roll and heading, rad, of the body's orientation in ENU."""
     roll, pitch, yaw = euler_from_quaternion(q)
     return pitch, roll, heading_from_enu_yaw(yaw)
+
+
+class BodyRates(NamedTuple):
+    """Angular velocity of the body about its own axes, rad/s, REP 103."""
+
+    roll: float  # about x: positive banks right
+    pitch: float  # about y: positive lowers the nose
+    yaw: float  # about z: positive turns left
 
 
 def testbed_rates_from_body(rates: BodyRates) -> tuple[float, float, float]:
