@@ -18,22 +18,22 @@ from processes import TIMEOUT_S, Process
 from rclpy.utilities import get_rmw_implementation_identifier
 from ros_session import wait_until
 from std_srvs.srv import SetBool
-from vehicle_pair import BridgePair, each_kind, pairs
+from vehicle_pair import COMMAND_TIMEOUT_S, BridgePair, each_kind, shared
 
 SOURCE = Path(__file__).parent.parent / "support" / "slow_middleware.c"
 HANGS_S = 3.0
 #: How much later than it is due the neutral command may be.
 LATE_S = 0.2
-ALLOWED_S = pairs.COMMAND_TIMEOUT_S + LATE_S
-
-kind = each_kind()
+ALLOWED_S = COMMAND_TIMEOUT_S + LATE_S
 
 
 class HangingPair(BridgePair):
     """A bridge whose Fast DDS hangs while a file is there; topics leave it by UDP alone."""
 
-    def __init__(self, kind, scratch):
-        super().__init__(kind, scratch)
+    def __init__(self, kind, domain, scratch):
+        if get_rmw_implementation_identifier() != "rmw_fastrtps_cpp":
+            pytest.skip("it is Fast DDS that is held up")
+        super().__init__(kind, domain, scratch)
         profile = Path(os.environ["FASTDDS_DEFAULT_PROFILES_FILE"]).read_text()
         (scratch / "udp.xml").write_text(
             profile.replace("<transport_id>drone_bridge_shared_memory</transport_id>\n          <", "<")
@@ -47,14 +47,14 @@ class HangingPair(BridgePair):
             "FASTDDS_DEFAULT_PROFILES_FILE": str(scratch / "udp.xml"),
         }
 
-    def _start(self, role, command):
+    def _run(self, role, command):
         return Process(*command, env=self._environment if role == "bridge" else None)
 
     def listen_to_all(self, session):
         """Subscribe to whatever the bridge publishes, so that all of it is sent."""
         bridge, node = f"{self.kind.name}_bridge", session.node
         wait_until(lambda: bridge in node.get_node_names(), "the bridge")
-        for topic, types in node.get_publisher_names_and_types_by_node(bridge, f"/{self.namespace}"):
+        for topic, types in node.get_publisher_names_and_types_by_node(bridge, f"/{self.name}"):
             package, _, name = types[0].partition("/msg/")
             session.subscribe(getattr(importlib.import_module(f"{package}.msg"), name), topic)
 
@@ -63,26 +63,19 @@ class HangingPair(BridgePair):
         self.trigger.touch()
         return time.monotonic()
 
+    def close(self):
+        self.trigger.unlink(missing_ok=True)
+        super().close()
 
-@pytest.fixture(name="pair", scope="module")
-def hanging_pair(kind, tmp_path_factory):
-    if get_rmw_implementation_identifier() != "rmw_fastrtps_cpp":
-        pytest.skip("it is Fast DDS that is held up")
-    pair = HangingPair(kind, tmp_path_factory.mktemp(kind.name))
-    try:
-        pair.start_emulator()
-        pair.start_bridge()
-        yield pair
-    finally:
-        pair.trigger.unlink(missing_ok=True)
-        pair.close()
+
+kind, pair = each_kind(), shared(HangingPair)
 
 
 @pytest.fixture(name="driven")
 def driven_pair(pair, ros):
     """A pair whose vehicle moves, and whose topics are all listened to."""
-    if not pair.bridge.is_running:
-        pair.start_bridge()
+    if not pair.program.is_running:
+        pair.start_program()
     pair.drive()
     pair.listen_to_all(ros)
     pair.drive()
@@ -112,7 +105,7 @@ def deactivate(ros, node):
 @pytest.mark.parametrize("order", [None, hold, deactivate], ids=["nothing", "hold", "deactivate"])
 def test_commands_that_end(driven, ros, order):
     """What is ordered then is answered, told to others and logged, all by the middleware."""
-    node = f"/{driven.namespace}/{driven.kind.name}_bridge"
+    node = f"/{driven.name}/{driven.kind.name}_bridge"
     client, request = order(ros, node) if order else (None, None)
     assert client is None or client.wait_for_service(TIMEOUT_S)
     stopped_s = driven.hang()
@@ -133,7 +126,7 @@ def test_commands_that_end(driven, ros, order):
 
 def test_a_signal(driven):
     asked_s = driven.hang()
-    driven.bridge.send(signal.SIGTERM)
+    driven.program.send(signal.SIGTERM)
     assert_neutral_within(driven, asked_s, 2 * LATE_S)
     driven.trigger.unlink()
-    assert driven.bridge.wait() == 0
+    assert driven.program.wait() == 0
