@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
+from rotations import of_testbed_angles
 
 from drone_bridge.controllers.seek_target.pilot import (
     STANDING_TIME,
@@ -23,7 +24,7 @@ from drone_bridge.motion.flight_control import (
 )
 from drone_bridge.motion.matrices import angles_from_rotation, rotation_from_vector
 from drone_bridge.motion.wind import WindRotation
-from drone_bridge.testbed.device import Airframe, DroneState, Motion, rotation_from_testbed_angles
+from drone_bridge.testbed.device import Airframe, DroneState, Motion
 from drone_bridge.testbed.emulator.world import GREY, REACHED_WITHIN_M, RED, Flight, Sphere, StereoCamera, World
 from drone_bridge.vision.pinhole import Pinhole
 
@@ -207,7 +208,7 @@ def test_a_drone_that_is_told_its_pose_stands_before_it_looks_around(wind):
     eyes, start = Eyes(16, 16), DroneState.at_start()
     behaviour = SeekTarget(SeekParameters(), DRONE, eyes.pinhole, BASELINE)
     images = eyes.camera.render(start, ())
-    state = replace(start, velocity=np.array([3.0, -1.0, -4.0]), rotation=rotation_from_testbed_angles(40, 10, -5))
+    state = replace(start, velocity=np.array([3.0, -1.0, -4.0]), rotation=of_testbed_angles(40, 10, -5))
     states, reasons = [], []
     for _ in range(15 * 60):
         heading, pitch, roll = map(math.radians, state.angles)

@@ -3,13 +3,14 @@ import math
 
 import numpy as np
 import pytest
+from rotations import of_testbed_angles
 
-from drone_bridge.testbed.device import DroneState, rotation_from_testbed_angles
+from drone_bridge.testbed.device import DroneState
 from drone_bridge.testbed.emulator.world import Sphere, StereoCamera
 
 
 def at(position=(0, 0, 0), heading=0.0, pitch=0.0, roll=0.0):
-    return DroneState(np.array(position, dtype=float), np.zeros(3), rotation_from_testbed_angles(heading, pitch, roll))
+    return DroneState(np.array(position, dtype=float), np.zeros(3), of_testbed_angles(heading, pitch, roll))
 
 
 def traced(camera_arguments, state, spheres, side):

@@ -3,13 +3,13 @@ import math
 
 import numpy as np
 import pytest
+from rotations import of_testbed_angles
 
 from drone_bridge.motion.wind import WindRotation
 from drone_bridge.testbed.device import (
     Airframe,
     DroneState,
     Motion,
-    rotation_from_testbed_angles,
 )
 from drone_bridge.testbed.emulator.world import Sphere, World
 
@@ -24,7 +24,7 @@ def fly(state, airframe, motion, steps, wind=CALM, step=STEP):
 
 
 def facing(heading=0.0, pitch=0.0, roll=0.0):
-    return DroneState(np.zeros(3), np.zeros(3), rotation_from_testbed_angles(heading, pitch, roll))
+    return DroneState(np.zeros(3), np.zeros(3), of_testbed_angles(heading, pitch, roll))
 
 
 @pytest.mark.parametrize("step", [STEP, 1 / 7, 2.0])

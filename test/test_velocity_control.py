@@ -11,12 +11,13 @@ import pytest
 from examples import examples
 from hypothesis import given
 from hypothesis import strategies as st
+from rotations import of_testbed_angles
 
 from drone_bridge.motion.attitude_estimator import MeasuredAttitude
 from drone_bridge.motion.flight_control import Command, DroneModel
 from drone_bridge.motion.velocity_control import HOVER, VelocityCommand, VelocityControl, VelocityParameters
 from drone_bridge.motion.wind import WindRotation
-from drone_bridge.testbed.device import DroneState, rotation_from_testbed_angles
+from drone_bridge.testbed.device import DroneState
 
 pytestmark = pytest.mark.slow
 
@@ -78,7 +79,7 @@ def test_wind_that_turns_the_drone_does_not_carry_it_away(layout, rotation, fart
 def test_any_attitude_ends_in_a_hover(layout, heading, pitch, roll):
     """With roll measured, that is: a drone is taken to start level where it is not."""
     roll = 0.0 if layout == "pitch_yaw" else roll
-    start = DroneState(np.zeros(3), np.zeros(3), rotation_from_testbed_angles(heading, pitch, roll))
+    start = DroneState(np.zeros(3), np.zeros(3), of_testbed_angles(heading, pitch, roll))
     flight = fly(layout, [(8.0, HOVER)], start=start)
     assert max(map(abs, flight[-1].flown)) < 0.02
     assert way(flight) < 5

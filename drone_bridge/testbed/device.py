@@ -244,16 +244,6 @@ def _orthonormal(rotation: Matrix) -> Matrix:
     return corrected
 
 
-def rotation_from_testbed_angles(heading: float, pitch: float, roll: float) -> Matrix:
-    """Return the rotation from body to world for angles in degrees: first roll, then pitch, then heading."""
-    right, up, backward = np.eye(3)
-    return (
-        rotation_from_vector(-math.radians(heading) * up)
-        @ rotation_from_vector(-math.radians(pitch) * right)
-        @ rotation_from_vector(-math.radians(roll) * backward)
-    )
-
-
 def angles_of_testbed_rotation(rotation: Matrix) -> Triple:
     """Return heading, pitch, roll in degrees: +-180, +-90, +-180.
 

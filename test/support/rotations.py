@@ -21,3 +21,10 @@ def turned(quaternion, vector):
 def matrix(quaternion):
     """Return the matrix of a unit quaternion."""
     return np.column_stack([turned(quaternion, unit) for unit in np.eye(3)])
+
+
+def of_testbed_angles(heading, pitch, roll):
+    """Return the matrix from testbed's body (x right, y up, z back) to its world: roll, then pitch, then heading."""
+    right, up, back = np.eye(3)
+    heading, pitch, roll = np.radians([heading, pitch, roll])
+    return about(up, -heading) @ about(right, -pitch) @ about(back, -roll)

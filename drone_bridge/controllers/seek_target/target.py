@@ -178,11 +178,6 @@ class TargetEstimator:
         """Of the target, m."""
         return math.exp(float(self._state[LOG_RADIUS]))
 
-    @property
-    def position_deviation(self) -> float:
-        """Standard deviation of the position in its least certain direction, m."""
-        return math.sqrt(float(np.linalg.eigvalsh(self._covariance[POSITION, POSITION])[-1]))
-
     def forget(self) -> None:
         """Forget the target, not the velocity."""
         self.is_tracking = False
