@@ -181,12 +181,11 @@ def stall(subject: Subject, chance: random.Random) -> Outcome:
     finally:
         subject.program.send(signal.SIGCONT)
     time.sleep(WATCHED_S)
-    moved_s = subject.moved_after(resumed_s)
+    moved_s = sorted(subject.moved_after(resumed_s))
     took_s = subject.work()
     if moved_s:
-        raise NotRecoveredError(
-            f"old commands moved the vehicle {moved_s[0]:.3f} to {moved_s[-1]:.3f} s after the stop"
-        )
+        span = f"{moved_s[0]:.3f} to {moved_s[-1]:.3f} s after the stop"
+        raise NotRecoveredError(f"{len(moved_s)} old commands moved the vehicle {span}")
     return "", took_s
 
 

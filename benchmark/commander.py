@@ -10,6 +10,7 @@ import rclpy
 from diagnostic_msgs.msg import DiagnosticArray
 from geometry_msgs.msg import Twist
 from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
+from rclpy.exceptions import InvalidHandle
 from relay import CommandLog
 
 PERIOD_S = 0.05
@@ -59,7 +60,7 @@ class Commander:
         self.counts = sum(self._reports.values(), Counter())
 
     def _spin(self) -> None:
-        with contextlib.suppress(ExternalShutdownException):
+        with contextlib.suppress(ExternalShutdownException, InvalidHandle):  # as it is closed
             self._executor.spin()
 
 
