@@ -147,7 +147,9 @@ def _judge_end(subject: Subject, status: int, has_spoken: bool, started_s: float
     program = subject.program
     if not has_spoken and is_from_pythons_start(program.output):
         return "as Python started"
-    is_by_signal = not has_spoken and -status in (signal.SIGINT, signal.SIGTERM)
+    is_by_signal = not has_spoken and status in (-signal.SIGINT, -signal.SIGTERM, INTERRUPTED)
+    if not subject.speaks_itself:  # then the vehicle's bridge has to notice first
+        subject.becomes_neutral(time.monotonic(), NEUTRAL_S)
     said = [log.since(started_s) for log in subject.logs]
     left = [file for file in left_behind(shared) if not is_port(file)]
     for is_wrong, sentence in (

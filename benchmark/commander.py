@@ -9,8 +9,8 @@ from collections.abc import Mapping, Sequence
 import rclpy
 from diagnostic_msgs.msg import DiagnosticArray
 from geometry_msgs.msg import Twist
-from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
 from rclpy.exceptions import InvalidHandle
+from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
 from relay import CommandLog
 
 PERIOD_S = 0.05

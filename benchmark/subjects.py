@@ -100,6 +100,7 @@ class Subject:
 
     family = ""
     has_viewers = False
+    speaks_itself = True  # to the vehicle
 
     def __init__(self, name: str, domain: int, scratch: Path, vehicles: Sequence[Vehicle] = ()) -> None:
         self.name, self.vehicles = name, list(vehicles)
@@ -346,6 +347,7 @@ class WebSubject(Subject):
 
     family = "web_bridge"
     has_viewers = True
+    speaks_itself = False
 
     def __init__(self, domain: int, scratch: Path) -> None:
         self._kind = kinds()["telemetry"]

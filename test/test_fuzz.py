@@ -3,7 +3,7 @@
 
 import contextlib
 import gc
-import importlib.util
+import importlib
 import sys
 from pathlib import Path
 
@@ -11,10 +11,8 @@ import pytest
 
 from drone_bridge.protocols import robot
 
-FUZZ = Path(__file__).resolve().parent.parent / "benchmark" / "fuzz.py"
-spec = importlib.util.spec_from_file_location("fuzz", FUZZ)
-fuzz = sys.modules["fuzz"] = importlib.util.module_from_spec(spec)
-spec.loader.exec_module(fuzz)
+sys.path.append(str(Path(__file__).resolve().parent.parent / "benchmark"))
+fuzz = importlib.import_module("fuzz")
 
 
 @pytest.mark.parametrize("target", list(fuzz.targets()), ids=lambda target: target.name)
