@@ -60,7 +60,8 @@ def test_what_an_including_file_has_under_common_names_changes_nothing(tmp_path,
 
 def test_ros2_launch_ends_with_a_process_that_ends_the_launch(monkeypatch):
     """`ends_launch.launch.py`, which `ros2 launch` needs because humble has no on_exit in XML."""
-    if importlib.util.find_spec("launch") is None:
+    found = importlib.util.find_spec("launch")
+    if found is None or found.origin is None:  # or what is found is our folder of that name: `python -m pytest`
         modules = {
             "launch": dict.fromkeys(("LaunchContext", "LaunchDescriptionEntity"), object) | {"LaunchDescription": list},
             "launch.actions": {"RegisterEventHandler": lambda handler: handler, "Shutdown": SimpleNamespace},
