@@ -40,6 +40,10 @@ demo-fleet: setup
 lint: setup
 	@$(ACTIVATE) && ruff check . && ruff format --check . && mypy
 
+# dist/: what pip installs. TRY=1 installs it in an environment of its own, and flies and lands there.
+wheels: setup
+	@$(ACTIVATE) && python env/make_wheels.py $(if $(TRY),--try)
+
 # Writes docs/reference/ from what nodes declare and launch files take.
 reference: setup
 	@$(ACTIVATE) && python docs/make_reference.py

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Install drone_bridge with pip: protocols, links and emulators, where ROS may be absent.
+"""Install drone_bridge with pip: protocols, links and emulators anywhere, and with [ros] the nodes as well.
 
-package.xml is the one place for name, version and licence; executables are in setup.cfg.
-The nodes need drone_bridge.msg as well, which colcon builds.
+package.xml is the one place for name, version and licence, setup.cfg for executables, env/requirements.txt for the
+versions that were tried together. The nodes need drone_bridge.msg as well: drone_bridge_msgs, or colcon's build.
 """
 
+import runpy
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -21,9 +22,29 @@ def text(tag: str) -> str:
     return value
 
 
-def shared(folder: str) -> tuple[str, list[str]]:
-    """Return the data_files entry for one folder, below share/ as ament has it."""
-    return f"share/{text('name')}/{folder}", [str(path) for path in sorted(Path(folder).glob("*.*"))]
+def pinned(*sections: str) -> list[str]:
+    """Return the requirements below these headings of env/requirements.txt."""
+    parts = Path("env/requirements.txt").read_text().split("\n\n")
+    return [line for part in parts if part.startswith(sections) for line in part.splitlines()[1:]]
+
+
+def data_files() -> list[tuple[str, list[str]]]:
+    """Return what belongs into the environment beside the modules, each folder with its files, as ament has it."""
+    name = text("name")
+    written = Path("build", "executables")  # from setup.cfg: pip's own scripts would all be on the PATH
+    runpy.run_path("cmake/write_executables.py")["main"](Path("setup.cfg"), written, is_relative=True)
+    marker = Path("build", name)
+    marker.touch()
+    files = {
+        f"lib/{name}": sorted(written.iterdir()),
+        f"share/{name}": [Path("package.xml")],
+        f"share/{name}/web": sorted(Path("web/dist").glob("*")),
+        "share/ament_index/resource_index/packages": [marker],
+    }
+    for top in ("config", "launch", "rviz", "urdf"):
+        for path in sorted(Path(top).rglob("*.*")):
+            files.setdefault(f"share/{name}/{path.parent}", []).append(path)
+    return [(folder, [str(path) for path in paths]) for folder, paths in files.items()]
 
 
 setup(
@@ -40,19 +61,10 @@ setup(
         "fast": ["orjson>=3.9.15", "pybase64"],  # without them, telemetry is read by Python's own modules
         "wire-log": ["mcap>=1.5", "lz4", "dpkt"],  # to write wire logs, and to read captures of tcpdump
         "bags": ["rosbags", "mcap>=1.5", "rich", "plotly"],  # for the recorder, `drone-bridge info` and `report`
+        "ros": [
+            *(f"{name}=={text('version')}" for name in ("drone_bridge_msgs", "drone_bridge_tf2_msgs")),
+            *pinned("# ROS 2 Kilted", "# what the nodes use"),
+        ],
     },
-    data_files=[
-        shared(folder)
-        for folder in (
-            "config",
-            "config/fleets",
-            "config/foxglove",
-            "config/sros2",
-            "config/systemd",
-            "launch",
-            "launch/parts",
-            "rviz",
-            "urdf",
-        )
-    ],
+    data_files=data_files(),
 )

@@ -1,13 +1,33 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Write one start script per executable in setup.cfg: python3 write_executables.py SETUP_CFG DIRECTORY."""
+"""Write one start script per executable in setup.cfg: python3 write_executables.py SETUP_CFG DIRECTORY.
+
+CMake installs them beside a ROS whose environment was sourced. Wheels bring ROS into a virtual environment: for these,
+main(..., is_relative=True) writes scripts that find what belongs to them by where they are.
+"""
 
 import configparser
 import shutil
 import sys
 from pathlib import Path
 
+#: pip rewrites no first line of what is below lib. The libraries of the wheels come before any others: the bootstrapper
+#: of the ROS wheels, which does the same in a second start of Python, leaves the order to chance.
+RELATIVE_START = """\
+#!/bin/sh
+''':'
+prefix=$(cd -- "${0%/*}/../.." && pwd)
+libraries=$prefix/lib
+for folder in "$prefix"/lib/python3.*/site-packages/ros_*.libs; do libraries=$libraries:$folder; done
+case "${LD_LIBRARY_PATH:-}" in
+"$libraries"*) ;;
+*) LD_LIBRARY_PATH="$libraries${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}" ;;
+esac
+export LD_LIBRARY_PATH _ROS_WHEELS_BOOTSTRAP_COMPLETE=1
+exec "$prefix/bin/python3" "$0" "$@"
+'''
+"""
+
 SCRIPT = """\
-#!{python}
 # Written from setup.cfg when the package was built.
 import gc
 import signal
@@ -36,15 +56,19 @@ NODES = "drone_bridge.nodes"
 #: call that does not fit into the chunk maps another one, and its return unmaps that. What rclpy imports, NumPy above
 #: all, does so thousands of times in a row if the import begins at an unlucky depth of the stack. Here it does not.
 IMPORT_FIRST = """\
+    from drone_bridge.ros.environment import complete_environment
+
+    complete_environment()  # or say which other ROS is in the way
     import rclpy.node  # first, as modules that import it may take 0.1 s longer: see cmake/write_executables.py
 
 """
 
 
-def main(setup_cfg: Path, directory: Path) -> None:
+def main(setup_cfg: Path, directory: Path, *, is_relative: bool = False) -> None:
     """Replace what DIRECTORY holds, so that a renamed executable leaves nothing behind."""
     config = configparser.ConfigParser()
     config.read_string(setup_cfg.read_text())
+    start = RELATIVE_START if is_relative else f"#!{sys.executable}\n"
     shutil.rmtree(directory, ignore_errors=True)
     directory.mkdir(parents=True)
     for section, executables in config["options.entry_points"].items():
@@ -53,9 +77,7 @@ def main(setup_cfg: Path, directory: Path) -> None:
             name, target = (part.strip() for part in line.split("="))
             module, function = target.split(":")
             script = directory / name
-            script.write_text(
-                SCRIPT.format(name=name, python=sys.executable, first=first, module=module, function=function)
-            )
+            script.write_text(start + SCRIPT.format(name=name, first=first, module=module, function=function))
             script.chmod(0o755)
 
 

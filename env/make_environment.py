@@ -1,22 +1,26 @@
 # SPDX-License-Identifier: Apache-2.0
 """Make .venv for a machine without ROS, this package built and installed in it: python3 env/make_environment.py.
 
-A virtual environment that holds the ROS wheels is an ament prefix. The package is installed into that same
-prefix: one place to find libraries, Python modules and launch files. A step is left out when nothing that it
-depends on has changed. Runs on the system's Python with nothing installed.
+A virtual environment that holds the ROS wheels is an ament prefix. The package's sources are linked into that same
+prefix, beside the wheels of its compiled messages: one place to find libraries, Python modules and launch files. A step
+is left out when nothing that it depends on has changed. Runs on the system's Python with nothing installed.
 """
 
+import contextlib
 import fcntl
 import hashlib
 import os
 import platform
 import re
+import runpy
 import shutil
 import subprocess
 import sys
 import sysconfig
+import tempfile
 from collections.abc import Iterable
 from pathlib import Path
+from xml.etree import ElementTree
 
 # Before anything that Python 3.6 to 3.9 can read but not run.
 if not (3, 10) <= sys.version_info[:2] <= (3, 13):
@@ -30,11 +34,23 @@ VENV = ROOT / ".venv"
 # By this scheme and no other: Debian's Python has one of its own for what lies outside virtual environments.
 PACKAGES = Path(sysconfig.get_path("purelib", "posix_prefix", vars={"base": str(VENV), "platbase": str(VENV)}))
 REQUIREMENTS = ROOT / "env" / "requirements.txt"
-# Files whose content goes into the build; of every other installed file only the name counts, as it is linked.
-BUILD_INPUTS = ("CMakeLists.txt", "package.xml", "setup.cfg", "cmake/*", "msg/*", "srv/*", "env/tf2_msgs/**/*")
-LINKED_INPUTS = ("drone_bridge/**/*", "config/**/*", "launch/**/*", "rviz/*", "urdf/*", "web/dist/*")
+# The wheels of compiled messages: the ROS package of each, and its sources.
+MESSAGES = {
+    "drone_bridge_msgs": ("drone_bridge", ROOT),
+    "drone_bridge_tf2_msgs": ("tf2_msgs", ROOT / "env" / "tf2_msgs"),
+}
+MESSAGE_INPUTS = ("CMakeLists.txt", "package.xml", "LICENSE", "msg/*", "srv/*", "action/*")
+MESSAGE_WHEEL = ROOT / "env" / "messages.toml"
+# The packages that make C of a message.
+GENERATORS = ("ros-", "empy", "numpy")
+# What is compiled takes minutes, and is the same in every clone that has the same messages.
+CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "drone_bridge"
+SHARED = ("config", "launch", "rviz", "urdf")
 WEB = ROOT / "web"
 PAGE_INPUTS = ("package-lock.json", "build.mjs", "src/*")
+PIP = [str(VENV / "bin" / "python"), "-m", "pip", "--disable-pip-version-check", "--no-input"]
+#: Changes when what earlier versions of this file have put into the environment is in the way.
+LAYOUT = "links to folders"
 STEP_TIMEOUT_S = 1800
 
 
@@ -78,6 +94,11 @@ def run(command: list[str], advice: str, env: dict[str, str] | None = None) -> N
         raise StepError(f"{tail}\n'{' '.join(command)}' failed with status {done.returncode}.\n{advice}")
 
 
+def version() -> str:
+    """Return the version of this package."""
+    return ElementTree.parse(ROOT / "package.xml").findtext("version") or ""
+
+
 def digest(parts: Iterable[str]) -> str:
     """Return a fingerprint of the parts, in order."""
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()
@@ -98,7 +119,7 @@ def base_python() -> str:
 def install_wheels() -> None:
     """Create the virtual environment if there is none of this Python, and install the pinned packages."""
     installed, made = VENV / "wheels.stamp", VENV / "python.stamp"
-    of_python = digest([sys.version, str(VENV)])
+    of_python = digest([sys.version, str(VENV), LAYOUT])
     of_wheels = digest([REQUIREMENTS.read_text(), of_python])
     if is_current(installed, of_wheels):
         return
@@ -108,8 +129,7 @@ def install_wheels() -> None:
         subprocess.run([base_python(), "-m", "venv", str(VENV)], check=True, timeout=STEP_TIMEOUT_S)
         made.write_text(of_python)
     say(f"installing {REQUIREMENTS.relative_to(ROOT)} into {VENV.relative_to(ROOT)} (about a minute the first time)")
-    pip = [str(VENV / "bin" / "python"), "-m", "pip", "--disable-pip-version-check", "install", "--no-input"]
-    run([*pip, "-r", str(REQUIREMENTS)], "Is a package index reachable? Then run 'make setup' again.")
+    run([*PIP, "install", "-r", str(REQUIREMENTS)], "Is a package index reachable? Then run 'make setup' again.")
     mend_cmake_files()
     installed.write_text(of_wheels)
 
@@ -169,22 +189,42 @@ def build_page() -> None:
     stamp.write_text(fingerprint)
 
 
-def build() -> None:
-    """Build this package and the stand-in for tf2_msgs, linking to the sources."""
-    contents = sorted(path for pattern in BUILD_INPUTS for path in ROOT.glob(pattern) if path.is_file())
-    names = sorted(
-        str(path)
-        for pattern in LINKED_INPUTS
-        for path in ROOT.glob(pattern)
-        if path.is_file() and "__pycache__" not in path.parts
-    )
-    wheels = (VENV / "wheels.stamp").read_text()
-    fingerprint = digest([wheels, *names, *(f"{path}\n{path.read_text()}" for path in contents)])
-    stamp = VENV / "build.stamp"
-    if is_current(stamp, fingerprint):
-        return
-    stamp.unlink(missing_ok=True)
-    say("building the package and its messages (about half a minute the first time)")
+def install_messages() -> list[Path]:
+    """Install the compiled messages, and compile those that nobody has on this machine. Returns their wheels."""
+    wheels = []
+    for wheel, (package, source) in MESSAGES.items():
+        inputs = sorted(path for pattern in MESSAGE_INPUTS for path in source.glob(pattern))
+        contents = [f"{path.relative_to(source)}\n{path.read_text()}" for path in inputs]
+        lines = REQUIREMENTS.read_text().splitlines()
+        tools = [sys.version, MESSAGE_WHEEL.read_text(), *(line for line in lines if line.startswith(GENERATORS))]
+        fingerprint = digest([wheel, version(), *tools, *contents])
+        kept, stamp = CACHE / fingerprint, VENV / f"{wheel}.stamp"
+        if not kept.exists():
+            say(f"compiling the messages of {package} (minutes the first time)")
+            keep(compile_messages(wheel, package, source, inputs), kept)
+        wheels += kept.glob("*.whl")
+        if not is_current(stamp, fingerprint):
+            stamp.unlink(missing_ok=True)
+            run([*PIP, "install", "--no-deps", "--no-index", "--force-reinstall", str(wheels[-1])], "Run it again.")
+            stamp.write_text(fingerprint)
+    return wheels
+
+
+def compile_messages(wheel: str, package: str, source: Path, inputs: list[Path]) -> Path:
+    """Return the folder with the new wheel of a package's messages. What has not changed is not compiled again."""
+    stage = ROOT / "build" / wheel  # CMake refuses to install what is compiled beside the environment
+    for path in (path for pattern in MESSAGE_INPUTS for path in stage.glob(pattern)):
+        if source / path.relative_to(stage) not in inputs:
+            path.unlink()
+    for path in inputs:
+        copy = stage / path.relative_to(source)
+        if not copy.exists() or copy.read_bytes() != path.read_bytes():
+            copy.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(path, copy)
+    project = MESSAGE_WHEEL.read_text()
+    for placeholder, value in (("WHEEL", wheel), ("VERSION", version()), ("PACKAGE", package)):
+        project = project.replace(placeholder, value)
+    (stage / "pyproject.toml").write_text(project)
     env = {
         **os.environ,
         "PATH": f"{VENV / 'bin'}:{os.environ['PATH']}",
@@ -192,16 +232,63 @@ def build() -> None:
         "CMAKE_PREFIX_PATH": str(VENV),
         "PYTHONPATH": "",
     }
-    python = VENV / "bin" / "python"
-    cmake = ["-DBUILD_TESTING=OFF", f"-DPython3_EXECUTABLE={python}", "-DPython3_FIND_VIRTUALENV=ONLY"]
-    colcon = [str(python), "-m", "colcon", "build", "--base-paths", ".", "env", "--symlink-install"]
-    prefix = ["--merge-install", "--install-base", str(VENV), "--event-handlers", "console_direct+"]
-    run([*colcon, *prefix, "--cmake-args", *cmake], "To start afresh: make clean setup", env)
-    # An incremental install never removes the link to a file that has gone.
-    for installed in (PACKAGES / "drone_bridge", VENV / "lib" / "drone_bridge", VENV / "share" / "drone_bridge"):
-        for path in installed.rglob("*"):
-            if not path.exists():
-                path.unlink()
+    made = stage / "wheel"
+    shutil.rmtree(made, ignore_errors=True)
+    command = [*PIP, "wheel", "--no-build-isolation", "--no-deps", "--wheel-dir", str(made), str(stage)]
+    run(command, "To start afresh: make clean setup", env)
+    return made
+
+
+def keep(made: Path, kept: Path) -> None:
+    """Copy a folder to where all clones find it, as a whole or not at all."""
+    kept.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=kept.parent) as unique:
+        copy = shutil.copytree(made, Path(unique, "copy"))
+        with contextlib.suppress(OSError):  # another clone was faster
+            copy.rename(kept)
+
+
+def link_package() -> None:
+    """Link the sources into the environment: modules by folders, so that what changes or is new is there at once.
+
+    Other files one by one, as `ros2 launch` looks for its files in no folder that is a link.
+    """
+    modules, shared = PACKAGES / "drone_bridge", VENV / "share" / "drone_bridge"
+    links = {modules / path.name: path for path in (ROOT / "drone_bridge").iterdir() if path.name != "__pycache__"}
+    for folder in (ROOT / name for name in SHARED):
+        links.update({shared / path.relative_to(ROOT): path for path in folder.rglob("*.*") if path.is_file()})
+    links.update({shared / "web" / path.name: path for path in (WEB / "dist").glob("*")})
+    links[shared / "package.xml"] = ROOT / "package.xml"
+    for path in (*modules.iterdir(), *shared.rglob("*")):
+        if path.is_symlink() and links.get(path) != path.readlink():
+            path.unlink()
+    for path, source in links.items():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if not path.is_symlink():
+            path.symlink_to(source)
+    index = VENV / "share" / "ament_index" / "resource_index" / "packages" / "drone_bridge"
+    index.parent.mkdir(parents=True, exist_ok=True)
+    index.touch()
+
+
+def write_executables() -> None:
+    """Write the start scripts of nodes and programs, and what pip would know of the package."""
+    inputs = [ROOT / name for name in ("setup.cfg", "package.xml", "cmake/write_executables.py")]
+    stamp, fingerprint = VENV / "executables.stamp", digest(path.read_text() for path in inputs)
+    if is_current(stamp, fingerprint):
+        return
+    executables = VENV / "lib" / "drone_bridge"
+    writer = runpy.run_path(str(ROOT / "cmake" / "write_executables.py"))["main"]
+    writer(ROOT / "setup.cfg", executables, is_relative=True)
+    command = VENV / "bin" / "drone-bridge"
+    command.unlink(missing_ok=True)
+    command.write_text(f'#!/bin/sh\nexec "{executables}/drone-bridge" "$@"\n')
+    command.chmod(0o755)
+    for old in PACKAGES.glob("drone_bridge-*-info"):
+        shutil.rmtree(old)
+    metadata = PACKAGES / f"drone_bridge-{version()}.dist-info" / "METADATA"
+    metadata.parent.mkdir()
+    metadata.write_text(f"Metadata-Version: 2.1\nName: drone_bridge\nVersion: {version()}\n")
     stamp.write_text(fingerprint)
 
 
@@ -215,7 +302,9 @@ def main() -> int:
             fcntl.flock(lock, fcntl.LOCK_EX)
             install_wheels()
             build_page()
-            build()
+            install_messages()
+            link_package()
+            write_executables()
             if with_browser:
                 install_node_packages(with_browser=True)
     except (StepError, subprocess.SubprocessError, OSError) as error:

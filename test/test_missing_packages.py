@@ -13,13 +13,15 @@ import pytest
 from sensor_msgs.msg import Image
 from written_bags import write_bag
 
+from drone_bridge.programs import missing_package
+
 ROOT = Path(__file__).parent.parent
 OPTIONAL = ("cv2", "cv_bridge", "orjson", "pybase64", "rosbags", "mcap", "matplotlib", "rich", "plotly", "foxglove")
 #: What each of these can't do without; all other executables start.
 NEEDED = {
-    "drone_controller": {"cv2": "opencv-python-headless", "cv_bridge": "cv_bridge"},
+    "drone_controller": {"cv2": "opencv-python-headless", "cv_bridge": "cv-bridge"},
     "recorder": {"rosbags": "rosbags", "mcap": "mcap"},
-    "web_bridge": {"foxglove": "foxglove-sdk", "websockets": "websockets"},
+    "web_bridge": dict.fromkeys(("foxglove", "websockets"), "pip install foxglove-sdk 'websockets>=15' segno"),
     "landing_emulator": {"cv2": "opencv-python-headless"},
     "drone-bridge emulate landing": {"cv2": "opencv-python-headless"},
     "drone-bridge launch testbed.launch.xml": {"yaml": "PyYAML"},
@@ -90,7 +92,10 @@ def test_a_package_missing_for_bags_is_reported_in_one_sentence(run_without, tmp
     bag = write_bag(tmp_path / "bag", [("/image_raw", number, image) for number in range(1, 3)])
     options = ["--delay", "0"] if command.endswith("play") else []
     done = run_without([module], *command.split(), bag, *options)
-    assert (done.returncode, done.stderr) == (2, f"{command}: this needs the Python package '{package}'.\n")
+    assert done.returncode == 2
+    assert done.stderr == (
+        f"{command}: this needs the Python package '{module}'. To install it: python3 -m pip install {package}\n"
+    )
 
 
 def test_everything_else_works_without_them(run_without):
@@ -103,3 +108,19 @@ def test_everything_else_works_without_them(run_without):
     imports = "".join(f"import {module}\n" for module in sorted(modules))
     done = run_without(OPTIONAL, "-c", imports)
     assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_the_line_that_installs_it_is_one_that_pip_takes(monkeypatch, tmp_path):
+    (tmp_path / "EXTERNALLY-MANAGED").touch()
+    monkeypatch.setattr(missing_package.sysconfig, "get_path", lambda _: tmp_path)
+    line = missing_package.pip_install("rosbags")
+    assert line == "python3 -m pip install rosbags"  # into this virtual environment
+    monkeypatch.setattr(sys, "prefix", sys.base_prefix)
+    assert missing_package.pip_install("rosbags") == "python3 -m pip install --user --break-system-packages rosbags"
+
+
+def test_missing_messages_are_a_sentence(run_without):
+    done = run_without(["drone_bridge.msg"], "testbed_bridge")
+    assert done.stderr == (
+        "testbed_bridge: this needs the messages of drone_bridge: pip install 'drone_bridge[ros]', or colcon build.\n"
+    )

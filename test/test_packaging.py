@@ -4,6 +4,7 @@
 import ast
 import re
 import runpy
+import subprocess
 import sys
 from pathlib import Path
 from xml.etree import ElementTree
@@ -40,6 +41,17 @@ ROSDEP_KEYS = {
     "websockets": None,
     "yaml": "python3-yaml",
 }
+
+
+#: A headless robot does without them, and a sentence asks for them.
+OPTIONAL = (
+    "cv_bridge",
+    "python3-matplotlib",
+    "python3-opencv",
+    "python3-orjson",
+    "python3-rich",
+    "python3-rosbags-pip",
+)
 
 
 def imported(part):
@@ -79,13 +91,14 @@ def distribution(monkeypatch):
     [("drone_bridge", ("depend", "exec_depend")), ("test", ("depend", "exec_depend", "test_depend"))],
 )
 def test_package_xml_names_what_is_imported(folder, tags):
-    keys = {ROSDEP_KEYS.get(name, name) for name in imported(ROOT / folder)} - {None}
+    keys = {ROSDEP_KEYS.get(name, name) for name in imported(ROOT / folder)} - {None, *OPTIONAL}
     assert keys <= dependencies(*tags)
 
 
 def test_package_xml_names_what_launch_files_start():
     files = (ROOT / "launch").glob("*.launch.xml")
-    packages = {node.get("pkg") for file in files for node in ElementTree.parse(file).iter("node")} - {"drone_bridge"}
+    packages = {node.get("pkg") for file in files for node in ElementTree.parse(file).iter("node")}
+    packages -= {"drone_bridge", "rviz2"}  # rviz2 is optional
     assert packages | {"launch_ros", "launch_xml", "ros2launch"} <= dependencies("exec_depend")
 
 
@@ -95,39 +108,36 @@ def test_package_xml_names_what_cmake_finds():
 
 
 def test_pip_gets_what_programs_without_ros_import(distribution):
-    extras = [requirement for requirements in distribution["extras_require"].values() for requirement in requirements]
-    required = {re.split("[<>=]", requirement)[0] for requirement in (*distribution["install_requires"], *extras)}
+    extras = {name: lines for name, lines in distribution["extras_require"].items() if name != "ros"}
+    requirements = [*distribution["install_requires"], *(line for lines in extras.values() for line in lines)]
+    required = {re.split("[<>=]", requirement)[0] for requirement in requirements}
     modules = set().union(*(imported(path) for part in WITHOUT_ROS for path in (ROOT / "drone_bridge").glob(part)))
     assert required == {PIP_NAMES.get(name, name) for name in modules}
 
 
+def test_pip_gets_all_that_nodes_need_in_versions_that_were_tried_together(distribution):
+    tried = (ROOT / "env" / "requirements.txt").read_text().splitlines()
+    ours = [f"{name}=={distribution['version']}" for name in ("drone_bridge_msgs", "drone_bridge_tf2_msgs")]
+    assert set(distribution["extras_require"]["ros"]) <= {*tried, *ours}
+    assert {"ros-rclpy[fastrtps]", "foxglove-sdk", "mcap"} <= {
+        line.split("==")[0] for line in distribution["extras_require"]["ros"]
+    }
+
+
 def test_pip_and_cmake_install_the_same_files(distribution):
-    folders = re.search(r"install\(DIRECTORY ([\w ]+) DESTINATION share", (ROOT / "CMakeLists.txt").read_text())[
-        1
-    ].split()
-    files = {file for _, group in distribution["data_files"] for file in group}
-    assert files == {
+    cmake = (ROOT / "CMakeLists.txt").read_text()
+    folders = re.search(r"install\(DIRECTORY ([\w ]+) DESTINATION share", cmake)[1].split()
+    shared = {file for folder, files in distribution["data_files"] if "/drone_bridge/" in folder for file in files} - {
+        str(path.relative_to(ROOT)) for path in (ROOT / "web" / "dist").glob("*")
+    }
+    assert shared == {
         str(path.relative_to(ROOT)) for folder in folders for path in (ROOT / folder).rglob("*.*") if path.is_file()
     }
 
 
-SETUP = ROOT / "env" / "make_environment.py"
-
-
-@pytest.mark.parametrize("version", [(3, 6, 9), (3, 9, 2), (3, 14, 0)])
-def test_setup_refuses_an_older_or_newer_python_with_a_sentence(monkeypatch, version):
-    ast.parse(SETUP.read_text(), feature_version=(3, 6))  # it can be read that far
-    monkeypatch.setattr(sys, "version_info", version)
-    monkeypatch.setattr("platform.python_version", lambda: ".".join(map(str, version)))
-    with pytest.raises(SystemExit, match=rf"^setup: Python 3\.10 to 3\.13 is needed, this is 3\.{version[1]}\."):
-        runpy.run_path(str(SETUP))
-
-
-def test_setup_that_is_interrupted_says_so(monkeypatch, capsys):
-    def interrupted():
-        raise KeyboardInterrupt
-
-    main = runpy.run_path(str(SETUP))["main"]
-    monkeypatch.setitem(main.__globals__, "check_machine", interrupted)
-    assert main() == 130
-    assert "setup: interrupted" in capsys.readouterr().err
+def test_no_file_of_the_repository_is_larger_than_a_megabyte():
+    listed = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=False).stdout.split(
+        "\n"
+    )
+    large = [name for name in listed if (ROOT / name).is_file() and (ROOT / name).stat().st_size > 1_000_000]
+    assert large == []

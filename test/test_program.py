@@ -335,12 +335,53 @@ def test_executables_without_an_environment_make_that_of_the_activated_shell(mon
     assert [os.path.realpath(value) for value in ours] == [os.path.realpath(value) for value in activated]
 
 
-def test_an_environment_that_is_set_stays(monkeypatch):
-    monkeypatch.setenv("AMENT_PREFIX_PATH", "/opt/ros/jazzy")
-    for name in UNSET[1:]:
-        monkeypatch.delenv(name)
-    environment.complete_environment()
-    assert not any(name in os.environ for name in UNSET[1:])
+OTHER_ROS = "class Node: pass"  # of an installation that a shell sourced
+
+
+@pytest.mark.parametrize("executable_name", ["robot_bridge", "recorder", "drone-bridge"])
+@pytest.mark.parametrize("other", ["rclpy", "prefix"])
+def test_another_ros_than_that_of_the_messages_is_refused_by_name(tmp_path, executable_name, other):
+    if not Path(sys.prefix, "share", "drone_bridge").is_dir():
+        pytest.skip("the environment of ROS is installed otherwise here")
+    (tmp_path / "rclpy").mkdir()
+    (tmp_path / "rclpy" / "__init__.py").write_text("raise ImportError('compiled for another Python')")
+    set_up = {"rclpy": {"PYTHONPATH": str(tmp_path)}, "prefix": {"AMENT_PREFIX_PATH": str(tmp_path)}}[other]
+    words = ["fleet", "--help"] if executable_name == "drone-bridge" else []
+    done = subprocess.run(
+        [executable(executable_name), *words],
+        env={**os.environ, **set_up},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode == 1
+    assert f"messages are compiled for the ROS 2 in {sys.prefix}" in done.stderr
+    assert str(tmp_path) in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+SHOW_LIBRARIES = """
+import os, time
+from drone_bridge.ros.environment import complete_environment
+complete_environment()
+print("complete", flush=True)
+time.sleep(60)
+"""
+
+
+@pytest.mark.parametrize("command", [[executable("robot_bridge")], [sys.executable, "-c", SHOW_LIBRARIES]])
+def test_libraries_of_the_wheels_come_before_any_others(start_child, domain, tmp_path, command):
+    ours = Path(sys.prefix, "lib")
+    if not (ours / "librcl.so").exists():
+        pytest.skip("the libraries of ROS are installed otherwise here")
+    alone = {"LD_LIBRARY_PATH": str(tmp_path), "_ROS_WHEELS_BOOTSTRAP_COMPLETE": ""}
+    process = start_child(*command, env=alone)
+    process.wait_for_line("complete|WARN|INFO")
+    variables = Path(f"/proc/{process.pid}/environ").read_bytes().decode().split("\0")
+    folders = dict(variable.split("=", 1) for variable in variables if variable)["LD_LIBRARY_PATH"].split(":")
+    assert str(ours) in folders
+    assert folders[-1] == str(tmp_path)
 
 
 def test_forty_processes_discover_each_other_and_one_beyond_the_ports_says_so(start_child, domain, tmp_path):
@@ -409,7 +450,8 @@ def test_executables_of_nodes_import_rclpy_before_anything_else_and_others_do_no
         return [ast.unparse(one) for one in block.body if isinstance(one, ast.Import | ast.ImportFrom)]
 
     ours = "from drone_bridge.testbed.bridge import main"
-    assert imported("testbed_bridge") == ["import rclpy.node", ours]
+    environment = "from drone_bridge.ros.environment import complete_environment"
+    assert imported("testbed_bridge") == [environment, "import rclpy.node", ours]
     assert imported("testbed_emulator") == ["from drone_bridge.testbed.emulator.__main__ import main"]
     assert imported("drone-bridge") == ["from drone_bridge.tools.cli import main"]
 

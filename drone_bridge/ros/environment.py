@@ -7,6 +7,7 @@
 import os
 import re
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 
 PROFILE = "FASTDDS_DEFAULT_PROFILES_FILE"
@@ -18,12 +19,20 @@ _PORTS_OF_DOMAIN = 250
 _PORTS_OF_PARTICIPANT = 2
 
 
+#: Set by what the ROS wheels bring, once the library path is complete.
+_BOOTSTRAPPED = "_ROS_WHEELS_BOOTSTRAP_COMPLETE"
+
+
 def complete_environment() -> None:
-    """Set what `env/activate` sets, if nobody has. To be called before rclpy.init.
+    """Set what `env/activate` sets, if nobody has. To be called before rclpy is imported.
 
     Without it, Fast DDS would open its sockets to everybody on the network. An environment of ROS that is there stays
-    as it is: that of a shell that was activated, or of an installation.
+    as it is: that of a shell that was activated, or of an installation. Raises SystemExit, with a sentence, where it is
+    of another ROS than the one that the messages were compiled for.
     """
+    if problem := foreign_ros():
+        raise SystemExit(f"drone_bridge: {problem}")
+    _put_libraries_first()
     config = Path(sys.prefix, "share", "drone_bridge", "config")
     if "AMENT_PREFIX_PATH" not in os.environ and config.is_dir():
         os.environ["AMENT_PREFIX_PATH"] = sys.prefix
@@ -35,6 +44,43 @@ def complete_environment() -> None:
             if reach not in ("SUBNET", "OFF"):
                 os.environ[RANGE] = "SYSTEM_DEFAULT"  # LOCALHOST would add sockets on all interfaces to the profile's
     _name_profile_for_humble()
+
+
+def foreign_ros() -> str | None:
+    """Return why this Python would not find the ROS that its messages were compiled for, or None."""
+    prefix = Path(sys.prefix)
+    here = Path(__file__)
+    if not (prefix / "share/ament_index/resource_index/rosidl_interfaces/drone_bridge").exists():
+        if here.is_relative_to(prefix) or "AMENT_PREFIX_PATH" in os.environ or find_spec("rclpy") is None:
+            return None  # without ROS, or with ROS's own packages, whose environment decides
+        return (
+            f"it lies in {here.parents[1]}, outside of the environment of this Python ({prefix}), where the ROS 2 "
+            "wheels are not found. Install it in a virtual environment: python3 -m venv, without --user or --target."
+        )
+    remedy = "Use a shell in which no other ROS 2 was set up."
+    rclpy = find_spec("rclpy")
+    if rclpy is not None and rclpy.origin and not Path(rclpy.origin).is_relative_to(prefix):
+        return f"its messages are compiled for the ROS 2 in {prefix}, and Python finds {rclpy.origin} first. {remedy}"
+    listed = os.environ.get("AMENT_PREFIX_PATH", str(prefix))
+    if str(prefix) not in listed.split(os.pathsep):
+        return f"its messages are compiled for the ROS 2 in {prefix}, and AMENT_PREFIX_PATH is {listed}. {remedy}"
+    return None
+
+
+def _put_libraries_first() -> None:
+    """Start again with the libraries of the ROS wheels first. Their bootstrapper leaves the order to chance.
+
+    Only before any of them is loaded: later it would not help, and cv2 puts a folder of its own before them.
+    """
+    if not os.environ.get(_BOOTSTRAPPED) or "rclpy" in sys.modules:
+        return
+    prefix = Path(sys.prefix)
+    ours = [str(prefix / "lib"), *sorted(map(str, prefix.glob("lib/python3.*/site-packages/ros_*.libs")))]
+    present = os.environ.get("LD_LIBRARY_PATH", "").split(os.pathsep)
+    if set(ours) <= set(present) and set(present[: len(ours)]) != set(ours):
+        others = [folder for folder in present if folder not in ours]
+        os.environ["LD_LIBRARY_PATH"] = os.pathsep.join([*ours, *others])
+        os.execv(sys.executable, sys.orig_argv)
 
 
 def _name_profile_for_humble() -> None:

@@ -4,23 +4,14 @@
 web_bridge --ros-args -p port:=8765
 """
 
-import importlib.util
 import sys
 
-NEEDED = {"foxglove": "foxglove-sdk", "websockets": "websockets"}
+from drone_bridge.ros.program import ask_for_all_topics, run
 
 
 def main() -> int:
-    """Run the node until SIGINT or SIGTERM. Returns the exit status, which is 1 when it can't start."""
-    missing = [package for module, package in NEEDED.items() if importlib.util.find_spec(module) is None]
-    if not missing and importlib.util.find_spec("websockets.asyncio") is None:
-        missing = ["'websockets>=15'"]
-    if missing:
-        print(f"web_bridge: missing on this machine. Install it with: pip install {' '.join(missing)}", file=sys.stderr)
-        return 1
-
-    from drone_bridge.ros.program import ask_for_all_topics, run
-    from drone_bridge.tools.web.node import WebBridge
+    """Run the node until SIGINT or SIGTERM. Returns the exit status."""
+    from drone_bridge.tools.web.node import WebBridge  # whose libraries may be missing
 
     ask_for_all_topics()
     return run(WebBridge)

@@ -1,0 +1,255 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`drone-bridge doctor`: what is installed here and whether it works, on one screen, to be put into a report.
+
+A line begins with ok, `!` (something works less well, and the line says what mends it) or `x` (it does not work).
+"""
+
+import argparse
+import os
+import platform
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
+from importlib.util import find_spec
+from pathlib import Path
+
+from drone_bridge.kind import kinds
+from drone_bridge.programs.missing_package import DISTRIBUTIONS
+from drone_bridge.ros import environment, shared_memory
+
+#: Modules that a part of the package needs, and what is not there without them.
+OPTIONAL = {
+    "cv2": "the emulator of the landing, raw images of telemetry",
+    "cv_bridge": "raw images of telemetry",
+    "foxglove": "the page (view:=true)",
+    "websockets": "the page (view:=true)",
+    "segno": "the QR code of the page",
+    "mcap": "wire logs and the recorder",
+    "rosbags": "info, report",
+    "rich": "info",
+    "plotly": "report",
+    "matplotlib": "pictures of demonstrations",
+    "orjson": "fast reading of telemetry",
+    "dpkt": "captures of tcpdump",
+    "launch_ros": "ros2 launch",
+    "ros2cli": "the ros2 command",
+}
+#: Those that PyPI does not have.
+OF_ROS = ("launch_ros", "ros2cli")
+#: Two processes that have not found each other within this time will not.
+DISCOVERY_TIMEOUT_S = 10.0
+#: Neighbouring machines compare the stamps of commands: from here on one should know.
+_CLOCK_YEAR = 2024
+
+_TALKER = """
+import sys, rclpy
+from std_msgs.msg import String
+from drone_bridge.ros.environment import complete_environment
+complete_environment()
+rclpy.init()
+node = rclpy.create_node("doctor_talker")
+publisher = node.create_publisher(String, sys.argv[1], 1)
+node.create_timer(0.05, lambda: publisher.publish(String(data="here")))
+node.create_timer(float(sys.argv[2]), rclpy.try_shutdown)
+rclpy.spin(node)
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One line: a subject, what was found, and what mends it if it is not as it should be."""
+
+    subject: str
+    found: str
+    remedy: str = ""
+    is_fatal: bool = False
+
+    def __str__(self) -> str:
+        mark = "ok" if not self.remedy else "x " if self.is_fatal else "! "
+        line = f"{mark} {self.subject:14} {self.found}"
+        return f"{line}\n{'':18}-> {self.remedy}" if self.remedy else line
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Print what was found; returns 1 if something does not work."""
+    parser = argparse.ArgumentParser(prog="drone-bridge doctor", description=__doc__)
+    parser.parse_args(argv)
+    if environment.foreign_ros() is None:
+        environment.complete_environment()
+    fatal = False
+    for examine in EXAMINATIONS:
+        for finding in examine():
+            print(finding, flush=True)
+            fatal |= finding.is_fatal
+    return 1 if fatal else 0
+
+
+def installation() -> Iterator[Finding]:
+    """Tell versions and places."""
+    try:
+        package = version("drone_bridge")
+    except PackageNotFoundError:
+        package = "of an unknown version"
+    yield Finding("drone_bridge", f"{package}, in {Path(__file__).parents[1]}")
+    supported = sys.version_info >= (3, 10)
+    yield Finding(
+        "Python",
+        f"{platform.python_version()}, {platform.system()} {platform.machine()}, in {sys.prefix}",
+        "" if supported else "Python 3.10 or a later one is needed.",
+        is_fatal=not supported,
+    )
+
+
+def ros() -> Iterator[Finding]:
+    """Tell which ROS there is, and whether our messages can be used with it."""
+    spec = find_spec("rclpy")
+    if spec is None or spec.origin is None:
+        yield Finding("ROS 2", "not found: codecs, emulators and operators work", "pip install 'drone_bridge[ros]'")
+        return
+    middleware = os.environ.get("RMW_IMPLEMENTATION") or "rmw_fastrtps_cpp"
+    where = f"{os.environ.get('ROS_DISTRO') or _wheel_version()}, {middleware}, in {Path(spec.origin).parents[1]}"
+    if problem := environment.foreign_ros():
+        yield Finding("ROS 2", where, problem, is_fatal=True)
+        return
+    try:
+        from drone_bridge.msg import LandingPad
+
+        LandingPad.__class__.__import_type_support__()
+        yield Finding("ROS 2", where)
+    except Exception as error:  # compiled for another Python, another ROS, or missing
+        yield Finding("ROS 2", where, f"the messages of drone_bridge can't be used: {error}", is_fatal=True)
+
+
+def _wheel_version() -> str:
+    try:
+        return f"wheels, rclpy {version('ros-rclpy')}"
+    except PackageNotFoundError:
+        return "no ROS_DISTRO is set"
+
+
+def reach() -> Iterator[Finding]:
+    """Tell how far topics reach."""
+    profile = os.environ.get(environment.PROFILE)
+    domain = os.environ.get("ROS_DOMAIN_ID") or "0"
+    bound = f"domain {domain}, {environment.RANGE}={os.environ.get(environment.RANGE) or 'unset'}"
+    if not profile:
+        remedy = f"set {environment.PROFILE} to share/drone_bridge/config/fastdds_loopback.xml, or fastdds.xml"
+        yield Finding("topics", f"{bound}, no profile: large images are slow or lost", remedy)
+    elif not Path(profile).is_file():
+        yield Finding("topics", bound, f"{environment.PROFILE} names {profile}, which is not there", is_fatal=True)
+    else:
+        text = Path(profile).read_text()
+        whom = "this machine only (127.0.0.1)" if "127.0.0.1" in text else "all networks of this machine"
+        yield Finding("topics", f"{bound}, {whom}, by {profile}")
+
+
+def memory() -> Iterator[Finding]:
+    """Tell the size of the shared memory, and what killed processes have left in it."""
+    try:
+        has = os.statvfs(shared_memory.FOLDER)
+    except OSError:
+        yield Finding("shared memory", f"there is no {shared_memory.FOLDER}: images go by UDP, at most 0.5 MB each")
+        return
+    sizes = f"{has.f_bavail * has.f_frsize / 1e6:.0f} of {has.f_blocks * has.f_frsize / 1e6:.0f} MB free"
+    left = shared_memory.abandoned()
+    remedy = shared_memory.shortage() or (left and "'drone-bridge clean' removes them") or ""
+    yield Finding("shared memory", f"{sizes}, {len(left)} files of killed processes", remedy)
+
+
+def ports() -> Iterator[Finding]:
+    """Tell which of the protocols' ports are taken on this machine."""
+    taken = []
+    for kind in kinds().values():
+        for port in kind.ports:
+            with socket.socket(socket.AF_INET, socket.SOCK_STREAM if kind.is_stream else socket.SOCK_DGRAM) as probe:
+                probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+                try:
+                    probe.bind(("127.0.0.1", port.default))
+                except OSError:
+                    taken.append(f"{port.default} ({kind.name} {port.parameter})")
+    remedy = "if that is no vehicle, emulator or bridge of yours, give another port" if taken else ""
+    yield Finding("ports", f"taken: {', '.join(taken)}" if taken else "all free", remedy)
+
+
+def discovery() -> Iterator[Finding]:
+    """Measure how long another process takes from its start until it is heard."""
+    if find_spec("rclpy") is None or environment.foreign_ros():
+        return
+    try:
+        took_s, problem = _hear_another_process()
+    except Exception as error:  # whatever the middleware says
+        yield Finding("discovery", f"no node could be started: {error}", "see docs/network.md", is_fatal=True)
+        return
+    if problem is None:
+        yield Finding("discovery", f"another process was heard {took_s:.1f} s after its start")
+    else:
+        yield Finding("discovery", f"no message of another process in {took_s:.0f} s", problem, is_fatal=True)
+
+
+def _hear_another_process() -> tuple[float, str | None]:
+    """Return the time that it took or was tried for, and what the other process said if nothing was heard."""
+    import rclpy
+    from std_msgs.msg import String
+
+    topic, heard = f"doctor_{os.getpid()}", list[String]()
+    rclpy.init()
+    try:
+        node = rclpy.create_node(topic)
+        node.create_subscription(String, topic, heard.append, 1)
+        began_s = time.monotonic()
+        talker = subprocess.Popen(
+            [sys.executable, "-c", _TALKER, topic, str(2 * DISCOVERY_TIMEOUT_S)], stderr=subprocess.PIPE, text=True
+        )
+        try:
+            while not heard and talker.poll() is None and time.monotonic() - began_s < DISCOVERY_TIMEOUT_S:
+                rclpy.spin_once(node, timeout_sec=0.1)
+        finally:
+            talker.terminate()
+            _, errors = talker.communicate(timeout=DISCOVERY_TIMEOUT_S)
+        took_s = time.monotonic() - began_s
+    finally:
+        rclpy.try_shutdown()
+    return took_s, None if heard else (errors.strip().splitlines() or ["see docs/network.md"])[-1]
+
+
+def clock() -> Iterator[Finding]:
+    """Tell the time, and whether something keeps it."""
+    now = time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime())
+    is_kept = any(Path(path).exists() for path in ("/run/systemd/timesync/synchronized", "/run/chrony/chronyd.pid"))
+    if time.gmtime().tm_year < _CLOCK_YEAR:
+        yield Finding("clock", now, "the clock is wrong: stamped commands of other machines will be refused")
+    else:
+        yield Finding("clock", f"{now}, {'synchronized' if is_kept else 'whether it is synchronized is not known'}")
+
+
+def page() -> Iterator[Finding]:
+    """Tell whether the browser page was built."""
+    index = Path(sys.prefix, "share", "drone_bridge", "web", "index.html")
+    for prefix in os.environ.get("AMENT_PREFIX_PATH", "").split(os.pathsep):
+        candidate = Path(prefix, "share", "drone_bridge", "web", "index.html")
+        index = candidate if candidate.exists() else index
+    yield (
+        Finding("page", str(index))
+        if index.exists()
+        else Finding("page", "not built", "cd web && npm ci && npm run build, or 'make setup' again")
+    )
+
+
+def optional() -> Iterator[Finding]:
+    """Tell which optional libraries are missing, and what is not there without them."""
+    missing = [name for name in OPTIONAL if find_spec(name) is None]
+    there = [name for name in OPTIONAL if name not in missing]
+    yield Finding("libraries", ", ".join(there) or "none of the optional ones")
+    for name in missing:
+        of_pip = DISTRIBUTIONS.get(name, name).replace("_", "-")
+        source = "it comes with ROS's own packages (docs/install.md)" if name in OF_ROS else f"pip install {of_pip}"
+        yield Finding("", f"no {name}: {OPTIONAL[name]}", source)
+
+
+EXAMINATIONS: tuple[Callable[[], Iterator[Finding]], ...] = (
+    *(installation, ros, reach, memory, ports, discovery, clock, page, optional),
+)

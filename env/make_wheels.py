@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Make dist/: the wheels of the package and of its messages, and the source distribution: make wheels [TRY=1].
+
+With --try, install them into a virtual environment of its own and fly and land there, as whoever has only pip would:
+no activated shell, no compiler, no Node and no clone on the paths.
+"""
+
+import shutil
+import subprocess
+import sys
+
+import make_environment as environment
+from make_environment import PIP, ROOT, VENV, run, say
+
+DIST = ROOT / "dist"
+#: The oldest C library that the messages run with; auditwheel refuses what needs a newer one.
+PLATFORM = "manylinux_2_28_x86_64"
+TRIED = ROOT / "build" / "tried_wheels"
+
+
+def make_wheels() -> None:
+    """Write dist/ anew."""
+    shutil.rmtree(DIST, ignore_errors=True)
+    python = str(VENV / "bin" / "python")
+    for wheel in environment.install_messages():
+        # The libraries that it does not name are those of the ROS wheels, and of the message wheels themselves.
+        repair = [
+            python,
+            "-m",
+            "auditwheel",
+            "repair",
+            "--plat",
+            PLATFORM,
+            "--exclude",
+            "lib*",
+            "--wheel-dir",
+            str(DIST),
+        ]
+        run([*repair, str(wheel)], f"Its libraries have to run on {PLATFORM}.")
+    # The wheel is made of the source distribution, so that this has all that it takes.
+    run([python, "-m", "build", "--no-isolation", "--outdir", str(DIST), str(ROOT)], "Does setup.py run by itself?")
+    for path in sorted(DIST.iterdir()):
+        say(f"{path.relative_to(ROOT)}, {path.stat().st_size / 1e6:.2f} MB")
+
+
+def try_wheels() -> None:
+    """Install what is in dist/ and fly with it."""
+    shutil.rmtree(TRIED, ignore_errors=True)
+    subprocess.run([environment.base_python(), "-m", "venv", str(TRIED)], check=True)
+    python = TRIED / "bin" / "python"
+    say("installing drone_bridge[ros] from dist/ (about a minute)")
+    run(
+        [str(python), *PIP[1:], "install", "--find-links", str(DIST), "drone_bridge[ros]"],
+        "Is a package index reachable?",
+    )
+    bare = {"PATH": "/usr/bin:/bin", "HOME": str(TRIED), "LANG": "C.UTF-8"}
+    for words in (["doctor"], ["demo", "landing"]):
+        say(f"drone-bridge {' '.join(words)}")
+        subprocess.run([str(TRIED / "bin" / "drone-bridge"), *words], cwd=TRIED, env=bare, check=True, timeout=600)
+
+
+def main() -> int:
+    """Make the wheels, and try them if asked to."""
+    try:
+        make_wheels()
+        if sys.argv[1:] == ["--try"]:
+            try_wheels()
+    except (environment.StepError, subprocess.SubprocessError, OSError) as error:
+        print(f"wheels: {error}", file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
