@@ -20,6 +20,7 @@ from pathlib import Path
 from drone_bridge.kind import kinds
 from drone_bridge.programs.missing_package import DISTRIBUTIONS
 from drone_bridge.ros import environment, shared_memory
+from drone_bridge.tools.clean import abandoned
 
 #: Modules that a part of the package needs, and what is not there without them.
 OPTIONAL = {
@@ -155,7 +156,7 @@ def memory() -> Iterator[Finding]:
         yield Finding("shared memory", f"there is no {shared_memory.FOLDER}: images go by UDP, at most 0.5 MB each")
         return
     sizes = f"{has.f_bavail * has.f_frsize / 1e6:.0f} of {has.f_blocks * has.f_frsize / 1e6:.0f} MB free"
-    left = shared_memory.abandoned()
+    left = abandoned()
     remedy = shared_memory.shortage() or (left and "'drone-bridge clean' removes them") or ""
     yield Finding("shared memory", f"{sizes}, {len(left)} files of killed processes", remedy)
 

@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`drone-bridge doctor` finds what is wrong, names what mends it, and says so by its exit status."""
+
+import os
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from fork_server import executable
+
+from drone_bridge.kind import kinds
+
+HERE = os.environ | {"PYTHONUNBUFFERED": "1"}
+
+
+def examine(**variables):
+    """Return the exit status, and what was printed by the subject of each line."""
+    done = subprocess.run(
+        [executable("drone-bridge"), "doctor"],
+        env=HERE | variables,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert "Traceback" not in done.stderr
+    findings, subject = {}, ""
+    for line in done.stdout.splitlines():
+        if not line.startswith(" "):
+            subject = line[3:17].strip()
+        findings[subject] = findings.get(subject, "") + line + "\n"
+    return done.returncode, findings
+
+
+def test_where_all_is_well_two_processes_hear_each_other(domain):
+    status, findings = examine()
+    assert status == 0, findings
+    assert findings["discovery"].startswith("ok discovery      another process was heard")
+    assert findings["topics"].startswith("ok") == bool(os.environ.get("FASTDDS_DEFAULT_PROFILES_FILE"))
+
+
+def test_a_profile_that_is_not_there_is_fatal(domain):
+    status, findings = examine(FASTDDS_DEFAULT_PROFILES_FILE="/nowhere.xml")
+    assert status == 1
+    assert findings["topics"].startswith("x ")
+    assert "FASTDDS_DEFAULT_PROFILES_FILE names /nowhere.xml, which is not there" in findings["topics"]
+
+
+def test_a_shell_with_another_ros_is_named(domain, tmp_path):
+    if not Path(sys.prefix, "share", "drone_bridge").is_dir():
+        pytest.skip("the environment of ROS is installed otherwise here")
+    status, findings = examine(AMENT_PREFIX_PATH=str(tmp_path))
+    assert status == 1
+    assert findings["ROS 2"].startswith("x ")
+    assert str(tmp_path) in findings["ROS 2"]
+    assert "discovery" not in findings
+
+
+def test_a_port_that_somebody_has_is_named(domain):
+    [port] = kinds()["robot"].ports[:1]
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", port.default))
+        taken.listen()
+        status, findings = examine()
+    assert status == 0
+    assert findings["ports"].startswith("!  ports          taken: ")
+    assert f"{port.default} (robot {port.parameter})" in findings["ports"]
