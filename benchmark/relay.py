@@ -176,9 +176,10 @@ class StreamRelay(Relay):
     def _pass_on(self, near: socket.socket, far: socket.socket) -> None:
         reader, was_spoiled = self._make_reader(), False
         while not self._closing.is_set():
+            readable, _, _ = select.select([near, far], [], [], _TICK_S)
+            # Looked at afterwards, as a fault may end meanwhile: then nothing more is passed on.
             if self.fault in (CUT, UNREACHABLE) or (was_spoiled and not self.fault):
                 return
-            readable, _, _ = select.select([near, far], [], [], _TICK_S)
             was_spoiled = was_spoiled or bool(self.fault)
             if near in readable:
                 data = near.recv(_PIECE_BYTES)
