@@ -59,9 +59,12 @@ check: lint
 	@$(ACTIVATE) && pytest $(CHECKED) -q -n $(if $(P),$(WORKERS),2) --dist loadfile --no-loadscope-reorder
 
 # Most tests wait most of the time, so there are more workers than cores. A test that hangs fails after ten minutes.
+# Failures are shown, and asked once more one at a time: a machine that is busier than ours must not decide.
+TESTS := pytest --timeout 600
 test: setup
 	@$(MAKE) --no-print-directory -j 2 lint collect
-	@$(ACTIVATE) && pytest --timeout 600 -n $(WORKERS) --dist loadfile --no-loadscope-reorder
+	@$(ACTIVATE) && $(TESTS) -n $(WORKERS) --dist loadfile --no-loadscope-reorder || \
+	$(TESTS) --last-failed --last-failed-no-failures none
 
 # What the bridges cost; takes about a quarter of an hour.
 bench: setup

@@ -7,6 +7,7 @@ import importlib
 import os
 import random
 import re
+import shutil
 import signal
 import sys
 import tempfile
@@ -56,6 +57,14 @@ LONGEST = (
     *("test_dronegui_waypoints.py", "test_liveness.py", "test_landing_launch.py", "test_hosts.py"),
     *("test_protocol_round_trips.py", "test_simulator_launch.py", "test_velocity_control.py", "test_seek_target.py"),
 )
+
+
+@pytest.fixture(scope="module", autouse=True)
+def nothing_kept():
+    """What outlives the nodes of one test file, as that a vehicle is held, does not outlive the file."""
+    yield
+    for path in Path(RUNTIME.name).iterdir():
+        shutil.rmtree(path) if path.is_dir() else path.unlink()
 
 
 def pytest_addoption(parser):

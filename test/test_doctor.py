@@ -51,6 +51,9 @@ def test_a_profile_that_is_not_there_is_fatal(domain):
 def test_a_shell_with_another_ros_is_named(domain, tmp_path):
     if not Path(sys.prefix, "share", "drone_bridge").is_dir():
         pytest.skip("the environment of ROS is installed otherwise here")
+    marker = tmp_path / "share/ament_index/resource_index/packages/rclpy"
+    marker.parent.mkdir(parents=True)
+    marker.touch()
     status, findings = examine(AMENT_PREFIX_PATH=str(tmp_path))
     assert status == 1
     assert findings["ROS 2"].startswith("x ")

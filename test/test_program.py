@@ -335,9 +335,6 @@ def test_executables_without_an_environment_make_that_of_the_activated_shell(mon
     assert [os.path.realpath(value) for value in ours] == [os.path.realpath(value) for value in activated]
 
 
-OTHER_ROS = "class Node: pass"  # of an installation that a shell sourced
-
-
 @pytest.mark.parametrize("executable_name", ["robot_bridge", "recorder", "drone-bridge"])
 @pytest.mark.parametrize("other", ["rclpy", "prefix"])
 def test_another_ros_than_that_of_the_messages_is_refused_by_name(tmp_path, executable_name, other):
@@ -345,6 +342,9 @@ def test_another_ros_than_that_of_the_messages_is_refused_by_name(tmp_path, exec
         pytest.skip("the environment of ROS is installed otherwise here")
     (tmp_path / "rclpy").mkdir()
     (tmp_path / "rclpy" / "__init__.py").write_text("raise ImportError('compiled for another Python')")
+    marker = tmp_path / "share/ament_index/resource_index/packages/rclpy"
+    marker.parent.mkdir(parents=True)
+    marker.touch()
     set_up = {"rclpy": {"PYTHONPATH": str(tmp_path)}, "prefix": {"AMENT_PREFIX_PATH": str(tmp_path)}}[other]
     words = ["fleet", "--help"] if executable_name == "drone-bridge" else []
     done = subprocess.run(

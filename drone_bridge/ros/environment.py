@@ -61,9 +61,12 @@ def foreign_ros() -> str | None:
     rclpy = find_spec("rclpy")
     if rclpy is not None and rclpy.origin and not Path(rclpy.origin).is_relative_to(prefix):
         return f"its messages are compiled for the ROS 2 in {prefix}, and Python finds {rclpy.origin} first. {remedy}"
-    listed = os.environ.get("AMENT_PREFIX_PATH", str(prefix))
-    if str(prefix) not in listed.split(os.pathsep):
-        return f"its messages are compiled for the ROS 2 in {prefix}, and AMENT_PREFIX_PATH is {listed}. {remedy}"
+    listed = os.environ.get("AMENT_PREFIX_PATH", str(prefix)).split(os.pathsep)
+    markers = (Path(each, "share/ament_index/resource_index/packages/rclpy") for each in listed)
+    others = [each for each in markers if each.exists() and not each.resolve().is_relative_to(prefix.resolve())]
+    if others and str(prefix) not in listed:
+        other = others[0].parents[4]
+        return f"its messages are compiled for the ROS 2 in {prefix}, and AMENT_PREFIX_PATH has {other}. {remedy}"
     return None
 
 

@@ -41,6 +41,10 @@ def confinement() -> dict[str, str]:
     return variables
 
 
+#: So many participants of a domain are looked for.
+PARTICIPANTS = 32
+
+
 def unused_domain() -> int:
     """Return one of DOMAINS in which no node of this machine runs, if there is one."""
     domains = random.SystemRandom().sample(DOMAINS, len(DOMAINS))
@@ -48,9 +52,14 @@ def unused_domain() -> int:
 
 
 def _is_unused(domain: int) -> bool:
+    # Whoever comes first has the first port, and the next one again when that has left.
+    return all(_is_free(discovery_port(domain) + 2 * number) for number in range(PARTICIPANTS))
+
+
+def _is_free(port: int) -> bool:
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
         try:
-            probe.bind(("127.0.0.1", discovery_port(domain)))
+            probe.bind(("127.0.0.1", port))
         except OSError:
             return False
     return True
