@@ -126,6 +126,7 @@ def test_a_port_that_is_taken(pair):
         if pair.kind.is_stream:
             other.listen()
         pair.start_program()
-        pair.program.wait_for_line(f"127.0.0.1:{pair.port}: Address already in use")
+        taken = f"127.0.0.1:{pair.port}: Address already in use"  # others may have ports that it can do without
+        pair.program.wait_for_line(taken)
     pair.drive()
-    assert pair.program.count_lines("Address already in use") == 1
+    assert pair.program.count_lines(taken) == 1
