@@ -225,12 +225,18 @@ class Forwarder:
 
     async def set_running(self, is_running: bool, steps: int = 0) -> None:
         """Have the simulator run or pause, and follow it. Raises ServiceError."""
+        # Who was told otherwise while there was no bridge may ask for what the simulator does already.
+        untold, self.is_run_untold = self.is_run_untold, False
+        is_unchanged = untold and self.control.is_running != is_running
         try:
             await (self._call("run", steps=steps) if is_running else self._call("pause"))
         except ServiceError as error:
-            if error.is_simulators:  # it does so already
-                self._follow_run(is_running)
-            raise
+            if not error.is_simulators:
+                self.is_run_untold = untold
+                raise
+            self._follow_run(is_running)
+            if not is_unchanged:
+                raise
         self._follow_run(is_running)
 
     def _follow_run(self, is_running: bool) -> None:
