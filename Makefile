@@ -2,7 +2,7 @@
 # For a machine without ROS. With ROS installed, use rosdep and colcon as for any other package.
 PYTHON ?= python3
 ACTIVATE := . env/activate
-WORKERS ?= $(shell echo $$(($$(nproc) * 4)))
+WORKERS ?= $(shell echo $$(($$(nproc) * 5)))
 
 # pytest rewrites the test files; unless bytecode is cached, each of its workers would do so again.
 unexport PYTHONDONTWRITEBYTECODE
@@ -58,13 +58,16 @@ CHECKED := $(if $(P),test/conformance $(wildcard test/test_$(P)_protocol*.py tes
 check: lint
 	@$(ACTIVATE) && pytest $(CHECKED) -q -n $(if $(P),$(WORKERS),2) --dist loadfile --no-loadscope-reorder
 
-# Most tests wait most of the time, so there are more workers than cores. A test that hangs fails after ten minutes.
+# Most tests wait most of the time, so there are more workers than cores; a browser does not, so its tests come first.
+# A test that hangs fails after ten minutes.
 # Failures are shown, and asked once more one at a time: a machine that is busier than ours must not decide.
-TESTS := pytest --timeout 600
+TESTS := pytest --timeout 600 --dist loadfile --no-loadscope-reorder
+BROWSERS = $(shell grep -lE '^import browser' test/test_*.py)
+TESTS_AGAIN := pytest --timeout 600 --last-failed --last-failed-no-failures none
 test: setup
 	@$(MAKE) --no-print-directory -j 2 lint collect
-	@$(ACTIVATE) && $(TESTS) -n $(WORKERS) --dist loadfile --no-loadscope-reorder || \
-	$(TESTS) --last-failed --last-failed-no-failures none
+	@$(ACTIVATE) && { $(TESTS) -n 2 $(BROWSERS) || $(TESTS_AGAIN) $(BROWSERS); } && \
+	{ $(TESTS) -n $(WORKERS) $(addprefix --ignore=,$(BROWSERS)) || $(TESTS_AGAIN) $(addprefix --ignore=,$(BROWSERS)); }
 
 # What the bridges cost; takes about a quarter of an hour.
 bench: setup
