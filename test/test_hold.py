@@ -2,6 +2,7 @@
 """Hold: what moves a vehicle no longer, and who may say so, over real DDS and on the wire."""
 
 import signal
+import time
 
 import pytest
 from dronegui_peer import DroneGuiPeer
@@ -145,6 +146,63 @@ def test_however_the_page_s_helm_ends_the_vehicle_holds(ros, peer, bridge, way):
         assert all(packet.is_hover for packet in peer.packets)
         hold(ros, False)
         peer.wait(is_moving)
+
+
+@pytest.mark.parametrize("way", ["a live server", "a server that is killed at once"])
+def test_stop_by_somebody_who_may_only_look_holds_the_vehicle_until_it_is_resumed(ros, peer, bridge, way):
+    held = ros.subscribe(Bool, "held", LATCHED)
+    with (
+        web_bridge(host="0.0.0.0", secret="s") as looking,
+        web_bridge() as steering,
+        Pilot(f"127.0.0.1:{looking.address.rpartition(':')[2]}") as viewer,
+        Pilot(steering.address) as pilot,
+        stranger(ros),
+        stranger(ros, TwistStamped, "cmd_vel_stamped"),
+    ):
+        for each in (viewer, pilot):
+            each.wait_for(lambda each=each: each.vehicles.get("/cmd_vel_stamped", {}).get("holds"), "a vehicle")
+        peer.wait(is_moving)
+        pressed_s = time.time()
+        peer.forget()
+        viewer.send(op="stop", vehicle="/cmd_vel_stamped")
+        if way != "a live server":
+            peer.wait(lambda packet: not is_moving(packet))
+            looking.send(signal.SIGKILL)
+            looking.wait()
+        held.wait(lambda message: message.data)
+        nothing_moves(peer)
+        state = pilot.wait_for(lambda: pilot.vehicles["/cmd_vel_stamped"]["held"], "that it holds")
+        assert state["is_sure"]
+        assert pressed_s - 0.1 < state["since"] < time.time()
+        if way == "a live server":
+            viewer.wait_for(lambda: "Viewer 1 pressed STOP" in str(viewer.vehicles), "who stopped it")
+            viewer.send(op="resume", vehicle="/cmd_vel_stamped")
+            viewer.wait_for(lambda: viewer.refusals, "a refusal")
+            assert "view-only" in viewer.refusals[0]
+        pilot.send(op="resume", vehicle="/cmd_vel_stamped")
+        peer.forget()
+        peer.wait(is_moving)
+
+
+def test_stop_of_all_stops_vehicles_without_a_hold_too_until_they_are_resumed(ros, peer, bridge):
+    followed = ros.subscribe(TwistStamped, "/other/cmd_vel_stamped")
+    with web_bridge() as server, Pilot(server.address) as pilot:
+        pilot.wait_for(lambda: len(pilot.vehicles) == 2, "two vehicles")
+        pilot.send(op="hello", name=" Anne\n")
+        pilot.send(op="stop")
+        pilot.wait_for(lambda: all(each["held"] for each in pilot.vehicles.values()), "that both are stopped")
+        assert {each["held"]["why"] for each in pilot.vehicles.values()} == {"Anne pressed STOP"}
+        for _ in range(3):
+            assert followed.wait().twist == Twist()
+        pilot.take("/other/cmd_vel_stamped")
+        pilot.steer(x=1.0)
+        pilot.wait_for(lambda: pilot.refusals, "a refusal")
+        assert "holds: press Resume" in pilot.refusals[0]
+        pilot.send(op="resume", vehicle="/other/cmd_vel_stamped")
+        pilot.wait_for(lambda: not pilot.vehicles["/other/cmd_vel_stamped"]["held"], "that it is resumed")
+        wait_until(
+            lambda: pilot.steer() or pilot.steer(x=1.0) or followed.wait().twist.linear.x, "the stick to move it"
+        )
 
 
 class TestHelm:

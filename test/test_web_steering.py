@@ -170,6 +170,35 @@ def test_a_second_pilot_is_refused_and_told_and_may_follow(bridge, pilot, comman
         steer_until_it_moves(other, commands)
 
 
+def test_the_helm_is_asked_for_and_handed_over_and_whoever_has_it_is_named(bridge, pilot, commands):
+    with Pilot(bridge.address) as other:
+        other.send(op="hello", name="Bob")
+        other.wait_for(lambda: TOPIC in other.vehicles, "the vehicle")
+        other.send(op="ask", vehicle=TOPIC)
+        (asked,) = pilot.wait_for(lambda: pilot.vehicles[TOPIC]["asked"], "the question")
+        assert (asked["name"], asked["is_you"]) == ("Bob", False)
+        pilot.send(op="keep")
+        other.wait_for(lambda: other.refusals, "an answer")
+        assert "keeps the helm" in other.refusals[0]
+        pilot.send(op="release")
+        other.wait_for(lambda: other.vehicles[TOPIC]["pilot"] is None, "a free helm")
+        other.take(TOPIC)
+        pilot.wait_for(lambda: pilot.vehicles[TOPIC]["pilot_name"] == "Bob", "Bob's name")
+        pilot.send(op="ask", vehicle=TOPIC)
+        (asked,) = other.wait_for(lambda: other.vehicles[TOPIC]["asked"], "the question")
+        other.send(op="hand_over", to=asked["number"])
+        pilot.wait_for(lambda: pilot.vehicles[TOPIC]["pilot"] == "you", "the helm")
+        steer_until_it_moves(pilot, commands)
+
+
+def test_a_refusal_that_goes_on_is_told_again(pilot, commands):
+    for _ in range(15):
+        pilot.next_token()
+        pilot.steer(token=1, x=1.0)
+    assert len(pilot.refusals) >= 2
+    assert not any("inf" in each for each in pilot.refusals)
+
+
 def test_a_network_that_stops_stops_the_vehicle_and_delayed_commands_move_nothing(bridge, commands):
     with Network(bridge.address) as network, Pilot(network.address) as pilot:
         pilot.take(TOPIC)

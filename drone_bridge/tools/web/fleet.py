@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The vehicles of the graph that follow velocities, and the publishers that move them."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from builtin_interfaces.msg import Time
@@ -9,12 +9,18 @@ from geometry_msgs.msg import TwistStamped
 from rclpy.duration import Duration
 from rclpy.node import Node
 from rclpy.qos import QoSProfile
+from std_msgs.msg import Bool
+from std_srvs.srv import SetBool
 
+from drone_bridge.ros.topics import latched
+from drone_bridge.tools.web.graph import HAS_MESSAGE_INFO
 from drone_bridge.tools.web.helm import COMMAND_LIFESPAN_S, Motion
 from drone_bridge.tools.web.vehicles import (
     AXES,
     COMMAND_TOPIC,
     COMMAND_TYPE,
+    HELD_TOPIC,
+    HELD_TYPE,
     HELM_TOPIC,
     HOLD_SERVICE,
     HOLD_TYPE,
@@ -25,11 +31,16 @@ MAX_VEHICLES = 64
 
 
 class Fleet:
-    """Finds vehicles and publishes their commands, the latter from any thread."""
+    """Finds vehicles, holds them, and publishes their commands, the latter from any thread."""
 
-    def __init__(self, node: Node) -> None:
+    def __init__(self, node: Node, on_held: Callable[[str, int | None], None]) -> None:
+        """Prepare; `on_held` is told in the executor's thread which vehicle is held since when, in ns, or is not."""
         self._node = node
+        self._on_held = on_held
         self._publishers: dict[str, Any] = {}
+        self._clients: dict[str, Any] = {}  # by service, made before they are needed: STOP waits for no discovery
+        self._asked: dict[str, Any] = {}
+        self._subscriptions_to_held: dict[str, Any] = {}
         self.vehicles: list[Vehicle] = []
 
     def look(self) -> bool:
@@ -49,8 +60,55 @@ class Fleet:
             self._publishers[topic] = self._node.create_publisher(TwistStamped, topic, qos)
         for topic in self._publishers.keys() - targets_now:
             self._node.destroy_publisher(self._publishers.pop(topic))
+        holds_now = {service for vehicle in found.values() for service in vehicle.holds}
+        for service in holds_now - self._clients.keys():
+            self._clients[service] = self._node.create_client(SetBool, service)
+        for service in self._clients.keys() - holds_now:
+            self._asked.pop(service, None)
+            self._node.destroy_client(self._clients.pop(service))
+        held_now = {vehicle.held: vehicle.topic for vehicle in found.values() if vehicle.held}
+        for topic in held_now.keys() - self._subscriptions_to_held.keys():
+            self._subscriptions_to_held[topic] = self._follow_held(topic, held_now[topic])
+        for topic in self._subscriptions_to_held.keys() - held_now.keys():
+            self._node.destroy_subscription(self._subscriptions_to_held.pop(topic))
         self.vehicles = list(found.values())
         return True
+
+    def _follow_held(self, topic: str, vehicle: str) -> Any:
+        def take(message: Bool, info: dict[str, Any]) -> None:
+            since_ns = info.get("source_timestamp") or self._node.get_clock().now().nanoseconds
+            self._on_held(vehicle, since_ns if message.data else None)
+
+        callback: Any = take if HAS_MESSAGE_INFO else lambda message: take(message, {})
+        return self._node.create_subscription(Bool, topic, callback, latched())
+
+    def hold(self, topic: str, is_held: bool, answer: Callable[[str], None]) -> None:
+        """Have a vehicle held, or follow commands again, in the executor's thread.
+
+        `answer` is told what is wrong, or nothing by an empty string, in that thread and later: when all have answered.
+        """
+        services = next((each.holds for each in self.vehicles if each.topic == topic), ())
+        left = set(services)
+
+        def take(service: str, future: Any) -> None:
+            left.discard(service)
+            error = future.exception() if not future.cancelled() else "it was asked again"
+            if error or not future.result().success:
+                answer(f"{service}: {error or future.result().message}")
+            elif not left:
+                answer("")
+
+        if not services:
+            answer("nothing of this vehicle is there any more")
+        for service in services:
+            client = self._clients[service]
+            if (before := self._asked.pop(service, None)) and not before.done():
+                client.remove_pending_request(before)
+            if not client.service_is_ready():
+                answer(f"{service} is not there")
+                continue
+            self._asked[service] = client.call_async(SetBool.Request(data=is_held))
+            self._asked[service].add_done_callback(lambda future, service=service: take(service, future))
 
     def _vehicle_at(
         self, topic: str, topics: Mapping[str, Sequence[str]], services: Mapping[str, Sequence[str]]
@@ -70,8 +128,10 @@ class Fleet:
         helms = [name for name in helms if COMMAND_TYPE in topics.get(name, ())]
         holds = [f"{full}/{HOLD_SERVICE}" for full in sorted(full_names)]
         holds = [name for name in holds if HOLD_TYPE in services.get(name, ())]
+        held = f"{topic.rpartition('/')[0]}/{HELD_TOPIC}"
+        held = held if holds and HELD_TYPE in topics.get(held, ()) else ""
         # In this order: who takes both of them knows the second one for a copy.
-        return Vehicle(topic, (bridges or nodes)[0], (*helms, topic), tuple(holds))
+        return Vehicle(topic, (bridges or nodes)[0], (*helms, topic), tuple(holds), held)
 
     def command(self, topic: str, motion: Motion, stamp: Time, max_speed: float, max_turn_rate: float) -> None:
         """Publish a command that was given at `stamp`, in m/s and rad/s; `motion` is from -1 to 1 along AXES."""

@@ -22,6 +22,8 @@ COMMAND_LIFESPAN_S = MAX_AGE_S + TOKEN_PERIOD_S / 2
 """For how long a vehicle may follow a command without another one: by then it would have been stopped from here."""
 LEASE_S = 5.0
 """A pilot who is silent for longer than this has left."""
+ASK_S = 10.0
+"""For how long a pilot who is asked for the helm may think; whoever asked may take it then."""
 _TOKENS_KEPT = 16
 _LARGEST = sys.float_info.max
 """Of a command's numbers, which are clamped. JSON's have any number of digits, and 1e999 becomes infinity."""
@@ -29,6 +31,9 @@ _LARGEST = sys.float_info.max
 Motion = tuple[float, float, float, float]
 """Along AXES, each from -1 to 1 of what the vehicle is allowed."""
 NEUTRAL: Motion = (0.0, 0.0, 0.0, 0.0)
+
+LOST = "The connection was lost for a moment"
+STOPPED = "The vehicle was stopped"
 
 
 class RefusedError(Exception):
@@ -45,8 +50,13 @@ class Lease:
     """When the last fresh command came."""
     motion: Motion = NEUTRAL
     """The last command."""
-    must_let_go: bool = False
-    """Whether it was stopped for lack of commands, and only a neutral one may follow."""
+    must_let_go: str = ""
+    """Why it was stopped, so that only a neutral command may follow; empty if any may."""
+    taken_s: float = 0.0
+    asked: dict[int, float] = field(default_factory=dict)
+    """Who asks for the helm, and since when."""
+    kept_s: float = -math.inf
+    """When the pilot last said no to that."""
 
 
 @dataclass(slots=True)
@@ -72,37 +82,86 @@ class Helm:
         """Give the pilot the lease of a vehicle; that of another one has to be released before.
 
         Raises:
-            RefusedError: somebody else has it.
+            RefusedError: somebody else has it, and was not asked for it, or may still think about that.
         """
         held = self._leases.get(vehicle)
-        if held and held.pilot != pilot:
+        if held and held.pilot != pilot and not now_s - held.asked.get(pilot, math.inf) >= ASK_S:
             raise RefusedError("Somebody else is steering this vehicle.")
-        if any(lease.pilot == pilot and lease.vehicle != vehicle for lease in self._leases.values()):
-            raise RefusedError("You are steering another vehicle: let that one go first.")
-        if not held:
-            self._leases[vehicle] = Lease(pilot, vehicle, now_s)
+        self._check_free(pilot, vehicle)
+        if not held or held.pilot != pilot:
+            self._leases[vehicle] = Lease(pilot, vehicle, now_s, taken_s=now_s)
 
-    def steer(self, pilot: int, vehicle: str, token: int, motion: Mapping[str, float], now_s: float) -> Motion:
-        """Return the command for the vehicle.
+    def ask(self, pilot: int, vehicle: str, now_s: float) -> None:
+        """Ask whoever steers for the helm.
+
+        Raises:
+            RefusedError: nobody steers, or who does has just said no.
+        """
+        lease = self._leases.get(vehicle)
+        if lease is None or lease.pilot == pilot:
+            raise RefusedError("Nobody else is steering this vehicle: the helm is there to be taken.")
+        if now_s - lease.kept_s < ASK_S:
+            raise RefusedError("The pilot keeps the helm: ask again in a while.")
+        self._check_free(pilot, vehicle)
+        lease.asked.setdefault(pilot, now_s)
+
+    def keep(self, pilot: int, vehicle: str, now_s: float) -> list[int]:
+        """Say no to all who ask, and return them."""
+        lease = self._lease_of(pilot, vehicle)
+        asked = list(lease.asked)
+        lease.asked.clear()
+        lease.kept_s = now_s
+        return asked
+
+    def hand_over(self, pilot: int, vehicle: str, to: int, now_s: float) -> None:
+        """Give the lease to somebody who asked for it."""
+        if to not in self._lease_of(pilot, vehicle).asked:
+            raise RefusedError("Whoever asked for the helm has gone.")
+        self._check_free(to, vehicle)
+        self._leases[vehicle] = Lease(to, vehicle, now_s, taken_s=now_s)
+
+    def forget(self, pilot: int) -> None:
+        """Forget what somebody asked for who has gone."""
+        for lease in self._leases.values():
+            lease.asked.pop(pilot, None)
+
+    def asked(self, vehicle: str, now_s: float) -> dict[int, float]:
+        """Return who asks for the helm, and in how many seconds each may take it."""
+        lease = self._leases.get(vehicle)
+        return {pilot: max(0.0, ASK_S - (now_s - since_s)) for pilot, since_s in lease.asked.items()} if lease else {}
+
+    def halt(self, vehicle: str) -> None:
+        """Stop a vehicle; who steers it keeps the helm, and has to let go of the stick."""
+        if lease := self._leases.get(vehicle):
+            lease.motion, lease.must_let_go = NEUTRAL, STOPPED
+
+    def steer(
+        self, pilot: int, vehicle: str, token: int, motion: Mapping[str, float], now_s: float, *, is_held: bool = False
+    ) -> Motion:
+        """Return the command for the vehicle, which does not move while it is held.
 
         Raises:
             RefusedError: it is not to be commanded.
         """
-        lease = self._leases.get(vehicle)
-        if lease is None or lease.pilot != pilot:
-            raise RefusedError("You are not at the helm of this vehicle.")
+        lease = self._lease_of(pilot, vehicle)
         age_s = self._age(token, now_s)
         if age_s > MAX_AGE_S:
-            raise RefusedError(f"The command came too late: it is {age_s:.2f} s old, and {MAX_AGE_S} s are allowed.")
+            age = f"{age_s:.2f} s" if age_s < math.inf else f"more than {_TOKENS_KEPT * TOKEN_PERIOD_S:.1f} s"
+            raise RefusedError(f"The command came too late: it is {age} old, and {MAX_AGE_S} s are allowed.")
         wanted = _read(motion)
         is_late = now_s - lease.heard_s > MAX_AGE_S
         lease.heard_s = now_s
         if is_late and lease.motion != NEUTRAL:  # on the way to being stopped
-            lease.must_let_go = True
+            lease.must_let_go = LOST
             lease.motion = NEUTRAL
+        if is_held:
+            lease.motion, lease.must_let_go = NEUTRAL, STOPPED
+            if wanted != NEUTRAL:
+                raise RefusedError("The vehicle holds: press Resume, let go of the stick, then steer again.")
+            return NEUTRAL
         if lease.must_let_go and wanted != NEUTRAL:
-            raise RefusedError("The connection was lost for a moment: let go of the stick, then steer again.")
-        lease.must_let_go = False
+            raise RefusedError(f"{lease.must_let_go}: let go of the stick, then steer again.")
+        lease.must_let_go = ""
         lease.motion = wanted
         return wanted
 
@@ -123,7 +182,7 @@ class Helm:
         for lease in self._leases.values():
             if lease.motion != NEUTRAL and now_s - lease.heard_s > MAX_AGE_S:
                 lease.motion = NEUTRAL
-                lease.must_let_go = True
+                lease.must_let_go = LOST
                 stopped.append(lease.vehicle)
         return stopped
 
@@ -137,6 +196,22 @@ class Helm:
         for lease in gone:
             del self._leases[lease.vehicle]
         return gone
+
+    def taken_s(self, vehicle: str) -> float:
+        """Return when the helm of a vehicle was taken."""
+        lease = self._leases.get(vehicle)
+        return lease.taken_s if lease else math.inf
+
+    def _lease_of(self, pilot: int, vehicle: str) -> Lease:
+        lease = self._leases.get(vehicle)
+        if lease is None or lease.pilot != pilot:
+            raise RefusedError("You are not at the helm of this vehicle.")
+        return lease
+
+    def _check_free(self, pilot: int, vehicle: str) -> None:
+        """Raise RefusedError if somebody steers another vehicle."""
+        if any(lease.pilot == pilot and lease.vehicle != vehicle for lease in self._leases.values()):
+            raise RefusedError("You are steering another vehicle: let that one go first.")
 
     def _age(self, token: int, now_s: float) -> float:
         """Return how long ago a token was given out; a number that never was one is as old as can be."""

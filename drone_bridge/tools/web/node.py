@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """The node web_bridge: puts the parts together and polls the graph."""
 
+import contextlib
 import os
 import random
 import webbrowser
+from collections.abc import Callable
 
 import foxglove
 from builtin_interfaces.msg import Time
@@ -63,7 +65,7 @@ class WebBridge(Node):
         get = self._declared.__getitem__
         self._access = Access.of(get("host"), steer=get("steer"), secret=get("secret"), origins=get("origins"))
         self._inbox = Inbox(self)
-        self._fleet = Fleet(self)
+        self._fleet = Fleet(self, self._on_held)
         self._is_open = False
 
     def start(self) -> bool:
@@ -87,7 +89,7 @@ class WebBridge(Node):
         max_bytes = get("viewers_memory") * 2**20
         self._relay = Relay(hidden_host, self._foxglove.port, get("max_viewers"), max_bytes, self._subscribed)
         self._graph = Graph(self, context, self._relay.publish, self._relay.withdraw)
-        self._pilots = Pilots(self._command, self._now, may_steer=self._access.may_change)
+        self._pilots = Pilots(self._command, self._ask_to_hold, self._now, may_steer=self._access.may_change)
         self._door = FrontDoor(self._access, get("port"), self._relay, self._pilots)
         self._door.run_alongside(self._pilots.watch)
         try:
@@ -140,6 +142,17 @@ class WebBridge(Node):
 
     def _command(self, topic: str, motion: Motion, stamp: Time) -> None:
         self._fleet.command(topic, motion, stamp, self._declared["max_speed"], self._declared["max_turn_rate"])
+
+    def _ask_to_hold(self, topic: str, is_held: bool, answer: Callable[[str], None]) -> None:
+        def tell(problem: str) -> None:
+            with contextlib.suppress(RuntimeError):  # which says that the event loop has ended
+                self._door.loop.call_soon_threadsafe(answer, problem)
+
+        self._inbox.put(lambda: self._fleet.hold(topic, is_held, tell))
+
+    def _on_held(self, topic: str, since_ns: int | None) -> None:
+        if self._is_open:
+            self._door.loop.call_soon_threadsafe(self._pilots.set_held, topic, since_ns)
 
     def _log_address(self, port: int) -> None:
         addresses = links(self._access, port)

@@ -2,14 +2,19 @@
 """The conversation with pilots, on a socket of its own: a command never waits behind an image.
 
 JSON both ways. To the page: {"op": "token", "token": 17} ten times per second, {"op": "vehicles", "vehicles": [...]}
-whenever they change, {"op": "refused", "reason": "..."}. From it: {"op": "take", "vehicle": "..."},
-{"op": "steer", "token": 17, "motion": {"x": 0.5}}, {"op": "release"}.
+whenever they change, {"op": "refused", "reason": "..."}. From it: {"op": "hello", "name": "Anne"}, {"op": "take",
+"vehicle": "..."}, {"op": "steer", "token": 17, "motion": {"x": 0.5}}, {"op": "release"}. Everybody may {"op": "stop",
+"vehicle": "..."}, or without a vehicle stop all; who may steer, {"op": "resume", "vehicle": "..."}. Between two people
+there are {"op": "ask", "vehicle": "..."}, {"op": "keep"} and {"op": "hand_over", "to": 2}.
 """
 
 import asyncio
 import contextlib
+import functools
 import itertools
 import json
+import math
+import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
@@ -27,9 +32,20 @@ from drone_bridge.tools.web.vehicles import AXES, Vehicle
 MAX_PILOTS = 32
 MAX_COMMANDS_PER_TOKEN = 20
 """Any more are dropped, so that nobody floods the vehicle."""
+MAX_NAME = 24
+REFUSAL_PERIOD_S = 1.0
+"""After which the same refusal is told again."""
+STOP_PERIOD_S = 0.5
+"""After which a vehicle that has not said that it is held is asked again, for as long as it takes."""
+STOP_TIMEOUT_S = 1.0
+"""After which the page says that it has not stopped yet."""
+HELM_TAKEN_S = 1.0
+"""In which a vehicle that was held because a helm had ended follows a new one."""
 
 SendCommand = Callable[[str, Motion, Time], None]
 """Publishes a command: on which topic, along AXES from -1 to 1, and when it was given."""
+AskToHold = Callable[[str, bool, Callable[[str], None]], None]
+"""Has a vehicle held, or follow again; what is wrong, or an empty string, is told in the event loop."""
 
 
 @dataclass(eq=False, slots=True)
@@ -38,27 +54,49 @@ class Pilot:
 
     number: int
     connection: ServerConnection
+    name: str
     vehicle: str = ""
     commands: int = 0
     """Since the last token."""
     refused: str = ""
-    """Why the last command was refused, which is reported once."""
+    """Why the last command was refused, which is reported once per REFUSAL_PERIOD_S."""
+    refused_s: float = -math.inf
     is_outdated: bool = False
     """Whether the page has still to be told which vehicles there are."""
+
+
+@dataclass(slots=True)
+class Stop:
+    """A vehicle that somebody has stopped, until somebody resumes it."""
+
+    by: str
+    pressed_s: float
+    """By the clock of the helm."""
+    since: float
+    """By the clock on the wall."""
+    asked_s: float = -math.inf
+    is_confirmed: bool = False
+    problem: str = "it has not answered yet"
 
 
 class Pilots:
     """All pages that are connected. Runs in one event loop."""
 
-    def __init__(self, send_command: SendCommand, now: Callable[[], Time], *, may_steer: bool) -> None:
+    def __init__(
+        self, send_command: SendCommand, ask_to_hold: AskToHold, now: Callable[[], Time], *, may_steer: bool
+    ) -> None:
         """Prepare; `now` gives the time of ROS, for stamps."""
         self._send_command = send_command
+        self._ask_to_hold = ask_to_hold
         self._now = now
         self._may_steer = may_steer
         self._helm = Helm()
         self._pilots: dict[int, Pilot] = {}
         self._numbers = itertools.count(1)
         self._vehicles: dict[str, Vehicle] = {}
+        self._stops: dict[str, Stop] = {}
+        self._held: dict[str, float] = {}  # since when, by the clock on the wall
+        self._ended: dict[str, str] = {}  # whose helm was the last one
 
     def set_vehicles(self, vehicles: Iterable[Vehicle]) -> None:
         """Set the known vehicles; a pilot whose vehicle has gone loses the helm."""
@@ -67,6 +105,18 @@ class Pilots:
             if pilot.vehicle and pilot.vehicle not in self._vehicles:
                 self._helm.remove(pilot.vehicle)
                 pilot.vehicle = ""
+        self._held = {topic: since for topic, since in self._held.items() if topic in self._vehicles}
+        self._announce()
+
+    def set_held(self, topic: str, since_ns: int | None) -> None:
+        """Note that a vehicle is held since a time, or no longer."""
+        if since_ns is not None:
+            self._held[topic] = since_ns / 1e9
+        else:
+            self._held.pop(topic, None)
+            self._ended.pop(topic, None)
+            if (stop := self._stops.get(topic)) and stop.is_confirmed:
+                del self._stops[topic]  # somebody resumed it by other means
         self._announce()
 
     async def __call__(self, connection: ServerConnection) -> None:
@@ -75,7 +125,8 @@ class Pilots:
         if len(self._pilots) >= MAX_PILOTS and not await make_room(idle):
             await connection.close(CloseCode.TRY_AGAIN_LATER, f"{MAX_PILOTS} pages are connected already.")
             return
-        pilot = Pilot(next(self._numbers), connection)
+        number = next(self._numbers)
+        pilot = Pilot(number, connection, f"Viewer {number}")
         self._pilots[pilot.number] = pilot
         try:
             await connection.send(self._description_for(pilot))
@@ -83,10 +134,11 @@ class Pilots:
                 await self._receive(pilot, message)
         finally:
             del self._pilots[pilot.number]
+            self._helm.forget(pilot.number)
             self._release(pilot)
 
     async def watch(self) -> None:
-        """Hand out tokens and stop vehicles whose pilot is silent, forever."""
+        """Hand out tokens, stop vehicles whose pilot is silent, and those that somebody stopped, forever."""
         tick = 0
         try:
             while True:
@@ -101,10 +153,12 @@ class Pilots:
                         pilot.vehicle = ""
                         reason = f"You have lost the helm: nothing came from you for {LEASE_S:g} s."
                         _send_soon(pilot.connection, json.dumps({"op": "refused", "reason": reason}))
+                    self._ended[lease.vehicle] = pilot.name if pilot else ""
                 if expired:
                     self._announce()
                 tick += 1
                 if tick % 2 == 0:
+                    self._insist(now_s)
                     for topic in self._helm.silent(now_s):  # somebody is at the helm, and nobody else may steer
                         self._send_command(topic, NEUTRAL, self._now())
                     self._hand_out_token(now_s)
@@ -134,25 +188,120 @@ class Pilots:
             await self._refuse(pilot, str(error))
 
     def _follow(self, pilot: Pilot, request: dict[str, Any]) -> None:
-        operation = request.get("op")
+        operation, topic, now_s = request.get("op"), request.get("vehicle"), elapsed_s()
         if operation == "steer":
             self._steer(pilot, request)
-        elif operation == "take":
-            self._take(pilot, request.get("vehicle"))
+        elif operation == "stop":
+            self._stop(pilot, [self._known(topic)] if topic is not None else list(self._vehicles))
         elif operation == "release":
             self._release(pilot)
-        else:
+        elif operation == "hello":
+            self._greet(pilot, request.get("name"))
+        elif operation not in ("take", "ask", "keep", "hand_over", "resume"):
             raise RefusedError("This is not a request.")
-
-    def _take(self, pilot: Pilot, topic: object) -> None:
-        if not self._may_steer:
+        elif not self._may_steer:
             raise RefusedError("This link is view-only. Steering can be allowed at start with steer:=true.")
+        elif operation == "take":
+            self._take(pilot, self._known(topic))
+        elif operation == "ask":
+            self._helm.ask(pilot.number, self._known(topic), now_s)
+            self._announce()
+        elif operation == "keep":
+            for number in self._helm.keep(pilot.number, pilot.vehicle, now_s):
+                self._tell(number, f"{pilot.name} keeps the helm.")
+            self._announce()
+        elif operation == "hand_over":
+            self._hand_over(pilot, request.get("to"))
+        else:
+            self._resume(pilot, self._known(topic))
+
+    def _known(self, topic: object) -> str:
         if not isinstance(topic, str) or topic not in self._vehicles:
             raise RefusedError("There is no such vehicle.")
+        return topic
+
+    def _greet(self, pilot: Pilot, name: object) -> None:
+        if isinstance(name, str) and (name := "".join(filter(str.isprintable, name[: 4 * MAX_NAME])).strip()):
+            pilot.name = name[:MAX_NAME]
+            self._announce()
+
+    def _take(self, pilot: Pilot, topic: str) -> None:
+        before = self._helm.pilot_of(topic)
         self._helm.take(pilot.number, topic, elapsed_s())
+        if before is not None and before != pilot.number:
+            self._tell(before, f"{pilot.name} has taken the helm, as you did not answer.")
+            self._pilots[before].vehicle = ""
+        self._begin(pilot, topic)
+
+    def _hand_over(self, pilot: Pilot, to: object) -> None:
+        other = self._pilots.get(to) if isinstance(to, int) else None
+        if other is None:
+            raise RefusedError("Whoever asked for the helm has gone.")
+        topic = pilot.vehicle
+        self._helm.hand_over(pilot.number, topic, other.number, elapsed_s())
+        pilot.vehicle = ""
+        self._begin(other, topic)
+
+    def _begin(self, pilot: Pilot, topic: str) -> None:
         pilot.vehicle, pilot.refused = topic, ""
+        self._ended.pop(topic, None)
         self._send_command(topic, NEUTRAL, self._now())  # whoever takes it expects it to stop
         self._announce()
+
+    def _tell(self, number: int, reason: str) -> None:
+        if pilot := self._pilots.get(number):
+            _send_soon(pilot.connection, json.dumps({"op": "refused", "reason": reason}))
+
+    # STOP. Neutral on the helm's topic is there at once, and locks all others out; the service makes it last.
+
+    def _stop(self, pilot: Pilot, topics: list[str]) -> None:
+        if not topics:
+            raise RefusedError("There is no vehicle here that could be stopped.")
+        for topic in topics:
+            self._send_command(topic, NEUTRAL, self._now())
+            self._helm.halt(topic)
+            if topic not in self._stops:
+                self._stops[topic] = Stop(pilot.name, elapsed_s(), time.time())
+        self._insist(elapsed_s())
+        self._announce()
+
+    def _insist(self, now_s: float) -> None:
+        """Repeat what stops the vehicles that are not held yet, or never can be."""
+        for topic, stop in self._stops.items():
+            vehicle = self._vehicles.get(topic)
+            if vehicle is None or stop.is_confirmed:
+                continue
+            self._send_command(topic, NEUTRAL, self._now())
+            if vehicle.holds and now_s - stop.asked_s >= STOP_PERIOD_S:
+                stop.asked_s = now_s
+                self._ask_to_hold(topic, True, functools.partial(self._confirm, topic, stop))
+                if now_s - stop.pressed_s > STOP_TIMEOUT_S:
+                    self._announce()  # that it has not stopped, and why
+
+    def _confirm(self, topic: str, stop: Stop, problem: str) -> None:
+        stop.problem, stop.is_confirmed = problem, not problem
+        if self._stops.get(topic) is stop:
+            self._announce()
+
+    def _resume(self, pilot: Pilot, topic: str) -> None:
+        self._helm.halt(topic)
+        stop = self._stops.pop(topic, None)
+
+        def answer(problem: str) -> None:
+            if problem:
+                self._tell(pilot.number, f"It holds still: {problem}.")
+                if stop:
+                    self._stops.setdefault(topic, stop)
+            self._announce()
+
+        if self._vehicles[topic].holds:
+            self._ask_to_hold(topic, False, answer)
+        self._announce()
+
+    def _is_held(self, topic: str) -> bool:
+        """Return whether a stick moves nothing: one that was held as a helm had ended follows a new one soon."""
+        since_taken_s = elapsed_s() - self._helm.taken_s(topic)
+        return topic in self._stops or (topic in self._held and since_taken_s > HELM_TAKEN_S)
 
     def _steer(self, pilot: Pilot, request: dict[str, Any]) -> None:
         # Before its age is looked at: should this process be stopped in between, the vehicle refuses what is old then.
@@ -163,7 +312,13 @@ class Pilots:
         token, motion = request.get("token"), request.get("motion")
         if not isinstance(token, int) or not isinstance(motion, dict):
             raise RefusedError("A command has a token and a motion.")
-        command = self._helm.steer(pilot.number, pilot.vehicle, token, motion, elapsed_s())
+        try:
+            held = self._is_held(pilot.vehicle)
+            command = self._helm.steer(pilot.number, pilot.vehicle, token, motion, elapsed_s(), is_held=held)
+        except RefusedError:
+            if pilot.vehicle:  # nobody else may steer it, though this moves nothing
+                self._send_command(pilot.vehicle, NEUTRAL, stamp)
+            raise
         pilot.refused = ""
         self._send_command(pilot.vehicle, command, stamp)
 
@@ -171,14 +326,15 @@ class Pilots:
         ended = self._helm.release(pilot.number)
         for topic in ended:
             self._send_command(topic, NEUTRAL, self._now())
+            self._ended[topic] = pilot.name
         pilot.vehicle = ""
         if ended:
             self._announce()
 
     async def _refuse(self, pilot: Pilot, reason: str) -> None:
-        kind = reason.partition(":")[0].rstrip("0123456789.")
-        if pilot.refused != kind:
-            pilot.refused = kind
+        kind, now_s = reason.partition(":")[0], elapsed_s()
+        if pilot.refused != kind or now_s - pilot.refused_s >= REFUSAL_PERIOD_S:
+            pilot.refused, pilot.refused_s = kind, now_s
             await pilot.connection.send(json.dumps({"op": "refused", "reason": reason}))
 
     def _announce(self) -> None:
@@ -200,11 +356,50 @@ class Pilots:
                 "node": vehicle.node,
                 "axes": [axis for axis in AXES if axis in vehicle.axes],
                 "pilot": self._whose(vehicle.topic, pilot),
+                "pilot_name": self._name_of(self._helm.pilot_of(vehicle.topic)),
+                "asked": [
+                    {
+                        "number": number,
+                        "name": self._name_of(number),
+                        "is_you": number == pilot.number,
+                        "left_s": left_s,
+                    }
+                    for number, left_s in self._helm.asked(vehicle.topic, elapsed_s()).items()
+                ],
                 "holds": vehicle.holds,
+                "held": self._hold_of(vehicle),
             }
             for vehicle in sorted(self._vehicles.values(), key=lambda each: each.topic)
         ]
-        return json.dumps({"op": "vehicles", "may_steer": self._may_steer, "vehicles": vehicles})
+        return json.dumps({"op": "vehicles", "may_steer": self._may_steer, "you": pilot.name, "vehicles": vehicles})
+
+    def _asked(self, topic: str, pilot: Pilot) -> list[dict[str, Any]]:
+        """Return who asks for the helm of a vehicle, and when each may take it."""
+        return [
+            {"number": number, "name": self._name_of(number), "is_you": number == pilot.number, "left_s": left_s}
+            for number, left_s in self._helm.asked(topic, elapsed_s()).items()
+        ]
+
+    def _hold_of(self, vehicle: Vehicle) -> dict[str, Any] | None:
+        """Return since when and why a vehicle is held or stopped, and what is wrong with that."""
+        stop, since = self._stops.get(vehicle.topic), self._held.get(vehicle.topic)
+        if stop is None and since is None:
+            return None
+        problem = ""
+        if stop and vehicle.holds and not stop.is_confirmed and elapsed_s() - stop.pressed_s > STOP_TIMEOUT_S:
+            problem = stop.problem
+        if stop:
+            why = f"{stop.by} pressed STOP"
+        elif (name := self._ended.get(vehicle.topic)) is not None:
+            why = f"{name or 'whoever steered'} left the helm"
+        else:
+            why = ""
+        is_sure = since is not None or (stop is not None and (stop.is_confirmed or not vehicle.holds))
+        return {"since": since or (stop.since if stop else 0.0), "why": why, "is_sure": is_sure, "problem": problem}
+
+    def _name_of(self, number: int | None) -> str:
+        pilot = self._pilots.get(number) if number is not None else None
+        return pilot.name if pilot else ""
 
     def _whose(self, topic: str, pilot: Pilot) -> str | None:
         number = self._helm.pilot_of(topic)

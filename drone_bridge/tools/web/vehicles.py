@@ -9,6 +9,8 @@ COMMAND_TOPIC = "cmd_vel_stamped"
 COMMAND_TYPE = "geometry_msgs/msg/TwistStamped"
 #: Where a node of ours takes the commands of a person at a stick, and what keeps its vehicle neutral: see hold.py.
 HELM_TOPIC, HOLD_SERVICE, HOLD_TYPE = "helm", "hold", "std_srvs/srv/SetBool"
+#: Where it says whether it is held.
+HELD_TOPIC, HELD_TYPE = "held", "std_msgs/msg/Bool"
 AXES = ("x", "y", "z", "yaw")
 #: Of the bridges' vehicles that do not have all of them, by what they look like.
 AXES_OF = {"rover": ("x", "yaw")}
@@ -26,6 +28,8 @@ class Vehicle:
     """Where the helm's commands go: a topic for helms of each node that has one, and `topic` for any other."""
     holds: tuple[str, ...] = ()
     """The services that hold it; a vehicle without any follows the next one who commands it when the helm ends."""
+    held: str = ""
+    """The topic that says whether it is held, where there is one."""
 
     @property
     def name(self) -> str:
