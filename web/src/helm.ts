@@ -15,6 +15,8 @@ export interface Vehicle {
   pilot: "you" | "other" | null;
   /** The services that hold it: a vehicle without any follows whoever commands it next when the helm ends. */
   holds: string[];
+  /** The nodes that publish commands for it. */
+  commanders: string[];
 }
 
 const SUBPROTOCOL = "drone_bridge.helm.v1";
@@ -51,6 +53,11 @@ export class Helm extends EventTarget {
   /** For how long nothing has come on a connection that should be alive; 0 while all is well. */
   get silentSeconds(): number {
     return this.isOpen && this.#silentPeriods >= SILENT_AFTER_PERIODS ? (this.#silentPeriods * WATCH_PERIOD_MS) / 1000 : 0;
+  }
+
+  /** For how long nothing has come, to a quarter of a second. */
+  get ageSeconds(): number {
+    return (this.#silentPeriods * WATCH_PERIOD_MS) / 1000;
   }
 
   connect(): void {

@@ -8,6 +8,7 @@ import { h } from "./dom";
 import { Fleet } from "./fleet";
 import { Health } from "./health";
 import { Helm } from "./helm";
+import { Links } from "./links";
 import { Log } from "./log";
 import { Parameters } from "./parameters";
 import { Plots } from "./plots";
@@ -105,7 +106,8 @@ const helm = new Helm();
 const fleet = new Fleet(stream, helm);
 const health = new Health(stream);
 const scene = new Scene(stream, fleet);
-const summary = new Summary(stream, helm, fleet, health);
+const links = new Links(stream, helm, fleet);
+const summary = new Summary(stream, helm, fleet, health, links);
 const details = tabs("details", [
   ["Log", new Log(stream).element],
   ["Topics", new Topics(stream).element],
@@ -119,7 +121,7 @@ document.getElementById("page")!.append(
   summary.element,
   h("main", {},
     h("div.column.left", {}, new Cameras(stream, fleet).element, new Plots(stream, fleet).element),
-    h("div.column.middle", {}, scene.element, new Steering(stream, helm, fleet, say).element),
+    h("div.column.middle", {}, scene.element, new Steering(stream, helm, fleet, links, say).element),
     h("div.column.right", {}, health.element, details)),
   sections(),
   notice,

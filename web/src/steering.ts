@@ -5,6 +5,7 @@ import { decimal, h, panel, setText } from "./dom";
 import type { Fleet } from "./fleet";
 import { AXES, STILL, isStill, type Axis, type Helm } from "./helm";
 import { Inputs } from "./inputs";
+import type { Links } from "./links";
 import type { Stream } from "./stream";
 
 /** Services without a request that become buttons, in this order. */
@@ -34,7 +35,7 @@ export class Steering {
   #mustLetGo = false;
   #shownButtons = "";
 
-  constructor(private stream: Stream, private helm: Helm, private fleet: Fleet, private say: (text: string) => void) {
+  constructor(private stream: Stream, private helm: Helm, private fleet: Fleet, private links: Links, private say: (text: string) => void) {
     this.element = panel("steering", "Steering", [this.#who, this.#hold, this.#take],
       this.#holding,
       this.#buttons,
@@ -45,6 +46,7 @@ export class Steering {
     this.#inputs.addEventListener("change", () => this.#move());
     this.#speed.addEventListener("input", () => this.#move());
     helm.addEventListener("change", () => this.#show());
+    links.addEventListener("change", () => this.#show());
     helm.addEventListener("refused", (event) => this.#onRefused((event as CustomEvent<string>).detail));
     fleet.addEventListener("change", () => this.#onSubject());
     stream.addEventListener("graph", () => this.#showButtons());
@@ -116,16 +118,17 @@ export class Steering {
   #show(): void {
     const vehicle = this.fleet.subject.vehicle;
     const isMine = vehicle?.pilot === "you";
+    const { problem } = this.links;
     const isOther = vehicle?.pilot === "other";
     this.#inputs.axes = vehicle?.axes ?? [];
-    this.#inputs.isActive = isMine;
-    if (!isMine) this.#inputs.letGo();
-    this.element.classList.toggle("active", isMine);
+    this.#inputs.isActive = isMine && !problem;
+    if (!this.#inputs.isActive) this.#inputs.letGo();
+    this.element.classList.toggle("active", this.#inputs.isActive);
     const isRover = vehicle !== undefined && !vehicle.axes.includes("z");
     this.element.classList.toggle("rover", isRover);
     setText(this.#keys, `Hold to move: stick, gamepad, or keys. W A S D to ${isRover ? "drive" : "move, Q E to turn, R F to climb"}.`);
     this.element.classList.toggle("idle", !vehicle);
-    this.#take.disabled = !vehicle || isOther || !this.helm.maySteer;
+    this.#take.disabled = !vehicle || isOther || !this.helm.maySteer || (problem !== "" && !isMine);
     const canHold = (vehicle?.holds.length ?? 0) > 0;
     this.#hold.hidden = !canHold;
     this.#hold.disabled = !this.helm.maySteer;
@@ -137,7 +140,7 @@ export class Steering {
       ? "Holding: it stays neutral, whatever is commanded, until Resume is pressed."
       : `${vehicle?.node ?? ""} has no hold: when the helm ends, it follows whoever commands it next.`);
     setText(this.#take, isMine ? "Release the helm" : "Take the helm");
-    setText(this.#who, !vehicle ? "nothing here takes commands" : isMine ? "you steer" : isOther ? "somebody else steers" : this.helm.maySteer ? "nobody steers" : "view only");
+    setText(this.#who, !vehicle ? "nothing here takes commands" : problem ? problem : isMine ? "you steer" : isOther ? "somebody else steers" : this.helm.maySteer ? "nobody steers" : "view only");
     this.#move();
   }
 

@@ -3,7 +3,7 @@
 
 import { parse } from "@foxglove/rosmsg";
 import { MessageReader, MessageWriter } from "@foxglove/rosmsg2-serialization";
-import { FoxgloveClient, type Channel, type IWebSocket, type Service } from "@foxglove/ws-protocol";
+import { FoxgloveClient, StatusLevel, type Channel, type IWebSocket, type Service } from "@foxglove/ws-protocol";
 
 // eslint-disable-next-line @typescript-eslint/no-explicit-any
 export type Message = any;
@@ -13,6 +13,8 @@ export type Definitions = ReturnType<typeof parse>;
 export interface Arrival {
   readonly bytes: number;
   readonly receivedMs: number;
+  /** When it came, in seconds since 1970: by this machine's clock or, of a bag, by the recorder's. */
+  readonly timeS: number;
   readonly value: Message;
 }
 type Listener = (arrival: Arrival) => void;
@@ -36,6 +38,8 @@ export function socketAddress(): string {
 export class Stream extends EventTarget {
   readonly topics = new Map<string, Channel>();
   readonly services = new Map<string, Service>();
+  /** What the server allows: "clientPublish", say. */
+  capabilities: readonly string[] = [];
   status: "connecting" | "open" | "lost" = "connecting";
   bytesReceived = 0;
   /** The node that serves this page, by its full name. */
@@ -47,6 +51,8 @@ export class Stream extends EventTarget {
   #calls = new Map<number, { resolve: (data: DataView) => void; reject: (error: Error) => void }>();
   #nextCall = 1;
   #pauseMs = 250;
+  /** The channels on which this page publishes, by topic. */
+  #published = new Map<string, number>();
 
   connect(): void {
     const socket: unknown = new WebSocket(socketAddress(), [SUBPROTOCOL]);
@@ -58,8 +64,10 @@ export class Stream extends EventTarget {
     });
     client.on("error", () => undefined); // a close follows
     client.on("close", () => this.#onClose());
-    client.on("serverInfo", ({ name }) => {
+    client.on("serverInfo", ({ name, capabilities }) => {
       this.node = name;
+      this.capabilities = capabilities;
+      this.#published.clear();
       this.dispatchEvent(new Event("graph"));
     });
     client.on("advertise", (channels) => {
@@ -89,12 +97,13 @@ export class Stream extends EventTarget {
       for (const [name, service] of this.services) if (ids.includes(service.id)) this.services.delete(name);
       this.dispatchEvent(new Event("graph"));
     });
-    client.on("status", ({ message }) => {
+    client.on("status", ({ level, message }) => {
+      if (level === StatusLevel.ERROR) this.dispatchEvent(new CustomEvent("error", { detail: message }));
       // A server that tells of a channel before it takes subscriptions to it is asked again.
       const id = /^Unknown channel ID: (\d+)/.exec(message)?.[1];
       for (const [topic, channel] of this.topics) if (channel.id === Number(id)) this.#followAgain(topic);
     });
-    client.on("message", ({ subscriptionId, data }) => this.#onMessage(subscriptionId, data as DataView));
+    client.on("message", ({ subscriptionId, timestamp, data }) => this.#onMessage(subscriptionId, timestamp, data as DataView));
     client.on("serviceCallResponse", ({ callId, data }) => {
       this.#calls.get(callId)?.resolve(data as DataView);
       this.#calls.delete(callId);
@@ -108,6 +117,11 @@ export class Stream extends EventTarget {
   /** Connect anew, as after a connection that is dead without saying so. */
   reconnect(): void {
     this.#client?.close();
+  }
+
+  /** Whether what comes was recorded, and is played. */
+  get isRecording(): boolean {
+    return this.capabilities.includes("playbackControl");
   }
 
   /** Listen to a topic, now or when it comes; returns what ends it. */
@@ -144,6 +158,25 @@ export class Stream extends EventTarget {
       });
     });
     return this.#reader(service.response.schema).readMessage(answer);
+  }
+
+  /** Publish a message; who may not hears so in an "error" event. */
+  publish(topic: string, schemaName: string, schema: string, message: Message): void {
+    const data = new MessageWriter(this.definitions(schema)).writeMessage(message);
+    let channel = this.#published.get(topic);
+    if (channel === undefined) {
+      channel = this.#client!.advertise({ topic, encoding: "cdr", schemaName, schema, schemaEncoding: "ros2msg" });
+      this.#published.set(topic, channel);
+    }
+    this.#client!.sendMessage(channel, data);
+  }
+
+  /** No longer publish on a topic, so that it ends where nobody else does. */
+  endPublishing(topic: string): void {
+    const channel = this.#published.get(topic);
+    if (channel === undefined) return;
+    this.#published.delete(topic);
+    if (this.status === "open") this.#client!.unadvertise(channel);
   }
 
   #setStatus(status: Stream["status"]): void {
@@ -189,7 +222,7 @@ export class Stream extends EventTarget {
     setTimeout(() => this.#follow(topic), RETRY_MS);
   }
 
-  #onMessage(subscriptionId: number, data: DataView): void {
+  #onMessage(subscriptionId: number, timestamp: bigint, data: DataView): void {
     this.bytesReceived += data.byteLength;
     const topic = this.#topicOf.get(subscriptionId);
     const channel = topic === undefined ? undefined : this.topics.get(topic);
@@ -200,6 +233,7 @@ export class Stream extends EventTarget {
     const arrival: Arrival = {
       bytes: data.byteLength,
       receivedMs: performance.now(),
+      timeS: this.isRecording ? Number(timestamp) / 1e9 : Date.now() / 1000,
       get value() {
         return read();
       },

@@ -5,6 +5,7 @@ import { decimal, h, setText } from "./dom";
 import type { Fleet } from "./fleet";
 import type { Health } from "./health";
 import type { Helm } from "./helm";
+import type { Link, Links } from "./links";
 import type { Message, Stream } from "./stream";
 
 const CONTROLLER_STATE = "drone_bridge/msg/ControllerState";
@@ -24,13 +25,14 @@ export class Summary {
   #state?: { value: Message; receivedMs: number };
   #odometry?: { value: Message; receivedMs: number };
   #height?: { value: Message; receivedMs: number };
+  #isHeld = false;
   #bytes = 0;
 
-  constructor(private stream: Stream, private helm: Helm, private fleet: Fleet, private health: Health) {
+  constructor(private stream: Stream, private helm: Helm, private fleet: Fleet, private health: Health, private links: Links) {
     this.element = h("section.summary", { "aria-label": "Summary" }, ...Object.values(this.#cells).map((cell) => cell.element));
     fleet.addEventListener("change", () => this.#follow());
     health.addEventListener("change", () => this.#show());
-    stream.addEventListener("status", () => this.#show());
+    links.addEventListener("change", () => this.#show());
     setInterval(() => this.#show(), PERIOD_MS);
   }
 
@@ -43,9 +45,11 @@ export class Summary {
     this.#shown = shown;
     for (const end of this.#ends) end();
     this.#state = this.#odometry = this.#height = undefined;
+    this.#isHeld = false;
     const { stream } = this;
     this.#ends = [
       stream.subscribe(`${prefix}odom`, (arrival) => (this.#odometry = arrival)),
+      stream.subscribe(`${prefix}held`, ({ value }) => (this.#isHeld = value.data === true)),
       stream.subscribe(`${prefix}height`, (arrival) => (this.#height = arrival)),
       ...(state ? [stream.subscribe(prefix + state, (arrival) => (this.#state = arrival))] : []),
     ];
@@ -62,36 +66,53 @@ export class Summary {
   #showConnection(): void {
     const rate = ((this.stream.bytesReceived - this.#bytes) * 1000) / PERIOD_MS;
     this.#bytes = this.stream.bytesReceived;
-    const { status } = this.stream;
-    const who = this.fleet.subject.vehicle?.node;
-    const { silentSeconds } = this.helm;
-    if (status !== "open") this.#cells.connection.show("error", status === "lost" ? "Lost, reconnecting …" : "Connecting …");
-    else if (silentSeconds) this.#cells.connection.show("error", "Not responding", `for ${silentSeconds.toFixed(0)} s`);
-    else if (this.fleet.subjects.length === 0) this.#cells.connection.show("warn", "Connected", "no vehicle yet");
-    else {
-      const amount = rate < 1e6 ? `${(rate / 1e3).toFixed(0)} kB/s` : `${(rate / 1e6).toFixed(1)} MB/s`;
-      this.#cells.connection.show("ok", "Connected", `${who ? `${who} · ` : ""}${amount}${this.helm.maySteer && who ? "" : " · view only"}`);
-    }
+    const links = this.links.all;
+    const broken = links.find(({ level }) => level === "error");
+    const hasVehicle = this.fleet.subjects.length > 0;
+    const level = broken ? "error" : !hasVehicle || links.some((link) => link.level !== "ok") ? "warn" : "ok";
+    const amount = rate < 1e6 ? `${(rate / 1e3).toFixed(0)} kB/s` : `${(rate / 1e6).toFixed(1)} MB/s`;
+    const isViewOnly = !this.helm.maySteer && hasVehicle && !this.stream.isRecording;
+    this.#cells.connection.show(level,
+      broken ? (broken.name === "server" ? broken.text : `${broken.name}: ${broken.text}`) : this.stream.isRecording ? "A recording" : "Connected",
+      [...links.slice(broken ? links.indexOf(broken) : 0).map(described), hasVehicle ? "" : "no vehicle yet", amount, isViewOnly ? "view only" : ""].filter(Boolean).join(" · "));
   }
 
   #showPosition(): void {
     const odometry = fresh(this.#odometry);
-    const point = odometry?.pose.pose.position;
-    const height: number | undefined = fresh(this.#height)?.point.z;
+    const point = odometry && isKnown(odometry.pose) ? odometry.pose.pose.position : undefined;
+    const measured = fresh(this.#height);
+    const height: number | undefined = measured?.point?.z ?? measured?.pose?.pose.position.z;
     if (point) this.#cells.position.show("none", ["x", "y", "z"].map((axis) => `${axis} ${decimal(point[axis])}`).join(" "), `metres in ${odometry.header.frame_id || "odom"}`);
     else if (height !== undefined) this.#cells.position.show("none", `${decimal(height)} m above ground`, "no horizontal position");
-    else this.#cells.position.show("none", "Unknown", "no odometry and no height");
+    else this.#cells.position.show("none", "Unknown", odometry ? "its odometry does not say" : "no odometry and no height");
   }
 
+  /** Who commands the vehicle, and why. */
   #showDoing(): void {
     const state = fresh(this.#state);
-    const overruled = state ? `${state.behaviour} is overruled`.replaceAll("_", " ") : "";
-    const pilot = this.fleet.subject.vehicle?.pilot;
-    if (pilot) this.#cells.doing.show("none", pilot === "you" ? "Steered from here" : "Steered from another page", overruled);
-    else if (state) this.#cells.doing.show("none", `${state.behaviour}: ${state.state}`.replaceAll("_", " "), state.reason);
-    else if (this.fleet.topics().has("cmd_vel")) this.#cells.doing.show("none", "Following cmd_vel", "its publisher gives no reasons");
-    else this.#cells.doing.show("none", "Nothing", "no controller is running");
+    const doing = state ? `${state.behaviour}: ${state.state}`.replaceAll("_", " ") : "";
+    const { vehicle } = this.fleet.subject;
+    const commanders = vehicle?.commanders ?? [];
+    const who = commanders.length > 0 ? commanders.join(" and ") : "nobody";
+    const cell = this.#cells.doing;
+    if (vehicle?.pilot) {
+      cell.show("none", vehicle.pilot === "you" ? "Steered from here" : "Steered from another page", commanders.length > 0 ? `${who} is overruled${doing && `, ${doing}`}` : "");
+    } else if (this.#isHeld) cell.show("warn", "Holding", commanders.length > 0 ? `${who} is refused until Resume is pressed` : "until Resume is pressed");
+    else if (state) cell.show("none", doing, `${state.reason}${commanders.length > 0 ? ` (${who})` : ""}`);
+    else if (commanders.length > 0) cell.show("none", `Commanded by ${who}`, "which gives no reasons");
+    else if (this.stream.isRecording) cell.show("none", "Not recorded", "no controller has told what it did");
+    else cell.show("none", "Nothing", "nobody commands it");
   }
+}
+
+function described({ name, level, text, ageS }: Link): string {
+  const what = level === "error" ? `${name} ${text}` : name;
+  return ageS === undefined ? what : `${what} ${decimal(ageS, ageS < 10 ? 1 : 0)} s`;
+}
+
+/** Whether a pose or twist with a covariance is known at all: −1 in the first element says that it is not. */
+export function isKnown({ covariance }: { covariance: ArrayLike<number> }): boolean {
+  return covariance[0] !== -1;
 }
 
 class Cell {

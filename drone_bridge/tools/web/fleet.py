@@ -19,6 +19,7 @@ from drone_bridge.tools.web.vehicles import (
     AXES,
     COMMAND_TOPIC,
     COMMAND_TYPE,
+    COMMANDS,
     HELD_TOPIC,
     HELD_TYPE,
     HELM_TOPIC,
@@ -131,7 +132,20 @@ class Fleet:
         held = f"{topic.rpartition('/')[0]}/{HELD_TOPIC}"
         held = held if holds and HELD_TYPE in topics.get(held, ()) else ""
         # In this order: who takes both of them knows the second one for a copy.
-        return Vehicle(topic, (bridges or nodes)[0], (*helms, topic), tuple(holds), held)
+        return Vehicle(
+            topic, (bridges or nodes)[0], (*helms, topic), tuple(holds), held, self._commanders(topic, topics)
+        )
+
+    def _commanders(self, topic: str, topics: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
+        """Return the nodes that publish on the topics beside one on which a vehicle is commanded."""
+        beside = topic.rpartition("/")[0] + "/" + COMMANDS
+        names = {
+            publisher.node_name
+            for each in topics
+            if each.startswith(beside) and "/" not in each.removeprefix(beside)
+            for publisher in self._node.get_publishers_info_by_topic(each)
+        }
+        return tuple(sorted(names - {self._node.get_name()}))
 
     def command(self, topic: str, motion: Motion, stamp: Time, max_speed: float, max_turn_rate: float) -> None:
         """Publish a command that was given at `stamp`, in m/s and rad/s; `motion` is from -1 to 1 along AXES."""

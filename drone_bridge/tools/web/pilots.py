@@ -368,6 +368,7 @@ class Pilots:
                 ],
                 "holds": vehicle.holds,
                 "held": self._hold_of(vehicle),
+                "commanders": vehicle.commanders,
             }
             for vehicle in sorted(self._vehicles.values(), key=lambda each: each.topic)
         ]

@@ -11,6 +11,8 @@ COMMAND_TYPE = "geometry_msgs/msg/TwistStamped"
 HELM_TOPIC, HOLD_SERVICE, HOLD_TYPE = "helm", "hold", "std_srvs/srv/SetBool"
 #: Where it says whether it is held.
 HELD_TOPIC, HELD_TYPE = "held", "std_msgs/msg/Bool"
+#: What begins the last part of a name on which a vehicle is commanded.
+COMMANDS = "cmd_"
 AXES = ("x", "y", "z", "yaw")
 #: Of the bridges' vehicles that do not have all of them, by what they look like.
 AXES_OF = {"rover": ("x", "yaw")}
@@ -30,6 +32,8 @@ class Vehicle:
     """The services that hold it; a vehicle without any follows the next one who commands it when the helm ends."""
     held: str = ""
     """The topic that says whether it is held, where there is one."""
+    commanders: tuple[str, ...] = ()
+    """The nodes that publish commands for it, but for this one."""
 
     @property
     def name(self) -> str:

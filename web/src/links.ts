@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+// Every link between the eyes and the vehicle: page to server, server to bridge, bridge to vehicle, each with its age.
+
+import type { Fleet } from "./fleet";
+import type { Helm } from "./helm";
+import { LEVELS, type Level } from "./health";
+import type { Stream } from "./stream";
+
+export interface Link {
+  name: string;
+  level: Level;
+  /** How it is, in words. */
+  text: string;
+  /** Since something came over it, s. */
+  ageS?: number;
+}
+
+/** Diagnostics come once a second: of a bridge that has missed three of them nothing is known any more. */
+const BRIDGE_SILENT_S = 3;
+const PERIOD_MS = 500;
+/** A link's states when it works, as bridges and servers call them. */
+const WORKING = new Set(["connected", "talking", "sending", "listening", "serving"]);
+
+interface Report {
+  receivedMs: number;
+  level: Level;
+  message: string;
+  values: Map<string, string>;
+}
+
+/** Sends "change" when any link of the chosen vehicle has become better or worse. */
+export class Links extends EventTarget {
+  #reports = new Map<string, Report>();
+  #last = "";
+
+  constructor(private stream: Stream, private helm: Helm, private fleet: Fleet) {
+    super();
+    stream.subscribe("/diagnostics", ({ value, receivedMs }) => {
+      for (const { name, level, message, values } of value.status) {
+        this.#reports.set(name.replace(/^\//, ""), {
+          receivedMs, level: LEVELS[Number(level)] ?? "stale", message,
+          values: new Map(values.map((each: { key: string; value: string }) => [each.key, each.value])),
+        });
+      }
+      this.#notice();
+    });
+    for (const source of [stream, helm, fleet]) for (const event of ["status", "change"]) source.addEventListener(event, () => this.#notice());
+    setInterval(() => this.#notice(), PERIOD_MS);
+  }
+
+  /** Those of the chosen vehicle, from the page on; nothing is told of what lies behind one that is broken. */
+  get all(): Link[] {
+    return this.of(this.fleet.subject.prefix, this.fleet.subject.vehicle?.node);
+  }
+
+  /** Why steering would not reach the chosen vehicle from the server on; empty if it does. */
+  get problem(): string {
+    const broken = this.all.slice(1).find(({ level }) => level === "error");
+    return broken ? `${broken.name}: ${broken.text}` : "";
+  }
+
+  of(prefix: string, node: string | undefined): Link[] {
+    const page = this.#page();
+    if (page.level === "error" || !node) return [page];
+    const name = `${prefix}${node}: `.replace(/^\//, "");
+    const report = [...this.#reports].find(([each]) => `${each}: `.startsWith(name))?.[1];
+    if (!report) return [page];
+    const ageS = (performance.now() - report.receivedMs) / 1000;
+    const bridge: Link = ageS > BRIDGE_SILENT_S
+      ? { name: node, level: "error", text: "silent", ageS }
+      : { name: node, level: "ok", text: "runs", ageS };
+    return bridge.level === "error" ? [page, bridge] : [page, bridge, vehicle(report, ageS)];
+  }
+
+  #page(): Link {
+    const { status } = this.stream;
+    const name = "server";
+    if (status !== "open") return { name, level: "error", text: status === "lost" ? "Lost, reconnecting …" : "Connecting …" };
+    const { silentSeconds } = this.helm;
+    if (silentSeconds) return { name, level: "error", text: "Not responding", ageS: silentSeconds };
+    return { name, level: "ok", text: this.stream.isRecording ? "a recording" : "connected", ageS: this.helm.ageSeconds };
+  }
+
+  #notice(): void {
+    const sum = this.all.map(({ name, level, text }) => `${name} ${level} ${text}`).join();
+    if (sum === this.#last) return;
+    this.#last = sum;
+    this.dispatchEvent(new Event("change"));
+  }
+}
+
+/** The last link, as the bridge reports it. Its own warnings, of dropped input say, are no reason not to steer. */
+function vehicle({ level, message, values }: Report, ageS: number): Link {
+  const state = values.get("state");
+  const silentS = Number(values.get("silent for (s)") || 0);
+  const name = "vehicle";
+  if (state === undefined) return { name, level, text: message };
+  if (!WORKING.has(state)) return { name, level: "error", text: values.get("last error") ? `${state}: ${values.get("last error")}` : state };
+  if (/silent for \d/.test(message)) return { name, level: "error", text: "silent", ageS: silentS };
+  return { name, level: "ok", text: state, ageS: silentS + ageS };
+}
