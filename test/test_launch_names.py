@@ -19,7 +19,7 @@ FILES = sorted(path.name.removesuffix(".launch.xml") for path in LAUNCH.glob("*.
 # What other files have as well means the same there: these are taken from a file that includes ours.
 SHARED = {
     *("emulate", "control", "relay", "operate", "record", "bag", "compression", "rviz", "view", "steer", "namespace"),
-    *("view_port", "view_host", "frame_prefix", "params_file", "log_level", "use_sim_time"),
+    *("flights", "view_port", "view_host", "frame_prefix", "params_file", "log_level", "use_sim_time"),
 }
 # Words that nobody has for anything else.
 OURS_ALONE = {"gusts", "obstacles", "rover", "dialect", "subsystems", "quirks"}

@@ -75,11 +75,16 @@ def record(node: "Recorder", stop: StopRequest) -> int:
     """Record with the node until asked to stop, and return the exit status."""
     from drone_bridge.tools.recording.background import BackgroundWriter
     from drone_bridge.tools.recording.bag import Bag, BagError
+    from drone_bridge.tools.recording.ring import RingBag
     from drone_bridge.tools.recording.settings import SettingsError, read_settings
 
+    bag: Bag | RingBag
     try:
         settings = read_settings(node)
-        bag = Bag(settings.bag, compress=settings.compress)
+        if settings.is_flight_log:
+            bag = RingBag(settings.bag, settings.ring_bytes, compress=settings.compress)
+        else:
+            bag = Bag(settings.bag, compress=settings.compress)
     except (SettingsError, BagError) as error:
         node.get_logger().error(str(error))
         return 1
@@ -95,7 +100,7 @@ def record(node: "Recorder", stop: StopRequest) -> int:
         except BagError as error:
             node.get_logger().error(str(error))
             status = 1
-        if bag.path.exists():
+        if bag.path.exists() and isinstance(bag, Bag):
             print(summary(bag, node.topics), flush=True)
     missing = settings.topics - node.recorded.keys()
     if missing:
@@ -150,6 +155,7 @@ def spin(node: "Recorder", stop: StopRequest) -> None:
     while idle < IDLE_SPINS and time.thread_time() < limit:
         before = sum(topic.received for topic in node.topics)
         executor.spin_once(timeout_sec=0)
+        node.take_all()
         idle = idle + 1 if sum(topic.received for topic in node.topics) == before else 0
     executor.remove_node(node)
 

@@ -18,11 +18,10 @@ from pathlib import Path
 from typing import Any
 
 from drone_bridge.tools.bags.bag import NANOSECONDS_PER_SECOND, Bag, BagError, BagMessage, field_names, run_on_bag
+from drone_bridge.tools.bags.flights import BULKY_TYPES
 
 MAX_ARRAY = 36  # numbers, as many as a covariance has; longer arrays are pictures and the like, and left out
 MAX_FILES = 500  # of one bag: frames of tf can be called anything
-#: Nothing of these would be in a table, and it takes long to read them.
-_LEFT_OUT = ("sensor_msgs/msg/Image", "sensor_msgs/msg/CompressedImage", "sensor_msgs/msg/PointCloud2")
 #: Where messages have a pose, and what its two parts are called.
 _POSE = ("position", "orientation")
 _POSES = {
@@ -117,7 +116,7 @@ def _tum_rows(bag: Bag) -> Iterator[tuple[str, list[Any]]]:
 
 def _csv_rows(bag: Bag) -> Iterator[tuple[str, list[Any]]]:
     tables: dict[str, tuple[str, _Columns]] = {}
-    for name, message, decoded in _decoded(bag, lambda type_name: type_name not in _LEFT_OUT):
+    for name, message, decoded in _decoded(bag, lambda type_name: type_name not in BULKY_TYPES):
         if name not in tables:
             parts = _list_in(decoded)
             sample = decoded if not parts else next(iter(getattr(decoded, parts)), None)

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from rclpy.callback_groups import CallbackGroup
 from rclpy.clock import Clock, ClockType  # type: ignore[attr-defined]  # Humble has it nowhere else
 from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy, HistoryPolicy, QoSProfile, ReliabilityPolicy
@@ -18,12 +19,17 @@ except ImportError:  # Humble
     from rclpy.qos_event import SubscriptionEventCallbacks, UnsupportedEventTypeError
 
 from drone_bridge.ros.rclpy_hooks import resend_lost_responses
+from drone_bridge.tools.bags.flights import BULKY_TYPES
 from drone_bridge.tools.interfaces import UnknownTypeError, import_interface
 from drone_bridge.tools.recording.bag import Topic
 from drone_bridge.tools.recording.definitions import find_definition
 from drone_bridge.tools.recording.settings import Settings
 
 DISCOVERY_PERIOD_S = 0.2
+# A flight log waits for nothing: it takes what has arrived all at once, which costs less processor time.
+FLIGHT_LOG_PERIOD_S = 0.5
+FLIGHT_LOG_DISCOVERY_PERIOD_S = 1.0
+FLIGHT_LOG_DEPTH = 1000  # messages of one topic within that period
 MAX_TOPICS = 4096
 # Enough for a burst, such as the latched transforms of many nodes at once.
 SUBSCRIPTION_DEPTH = 100
@@ -32,6 +38,19 @@ HAS_MESSAGE_INFO = hasattr(Subscription, "CallbackType")
 
 Sink = Callable[[Topic, int, int, bytes], object]
 """Takes a topic, receive and publish time (ns since the epoch), and the serialized message."""
+
+
+class _Polled(CallbackGroup):
+    """Subscriptions that no executor waits for."""
+
+    def can_execute(self, entity: Any) -> bool:
+        return False
+
+    def beginning_execution(self, entity: Any) -> bool:
+        return False
+
+    def ending_execution(self, entity: Any) -> None:
+        pass
 
 
 @dataclass(slots=True)
@@ -62,11 +81,25 @@ class Recorder(Node):
             self.get_logger().info("Waiting for /clock.")
         # rclpy does not expose the graph's guard condition, so poll: 25 us per topic.
         steady = Clock(clock_type=ClockType.STEADY_TIME)
-        self._timer = self.create_timer(DISCOVERY_PERIOD_S, self._discover, clock=steady)
+        self._polled = _Polled() if settings.is_flight_log else None
+        period_s = FLIGHT_LOG_DISCOVERY_PERIOD_S if settings.is_flight_log else DISCOVERY_PERIOD_S
+        self._timer = self.create_timer(period_s, self._discover, clock=steady)
+        if self._polled:
+            self.create_timer(FLIGHT_LOG_PERIOD_S, self.take_all, clock=steady)
 
     def stop(self) -> None:
         """Stop looking for topics; those that are recorded are still received."""
         self.destroy_timer(self._timer)
+
+    def take_all(self) -> None:
+        """Pass on what has arrived on topics that no executor waits for."""
+        if not self._polled:
+            return
+        for recorded in self.recorded.values():
+            subscription = recorded.subscription
+            with subscription.handle:
+                while taken := subscription.handle.take_message(subscription.msg_type, True):
+                    subscription.callback(*taken if HAS_MESSAGE_INFO else taken[:1])
 
     @property
     def topics(self) -> list[Topic]:
@@ -105,6 +138,8 @@ class Recorder(Node):
             self._refuse(name, publishers[0].topic_type, f"there are {MAX_TOPICS} already")
             return
         for type_name in dict.fromkeys(publisher.topic_type for publisher in publishers):
+            if self._polled and type_name in BULKY_TYPES:
+                continue
             try:
                 definition = find_definition(type_name)
                 message_class = import_interface(type_name)
@@ -125,7 +160,7 @@ class Recorder(Node):
         topic = recorded.topic
         recorded_type = topic.definition.type_name
         for publisher in publishers:
-            if publisher.topic_type != recorded_type:
+            if publisher.topic_type != recorded_type and not self._polled:
                 self._refuse(topic.name, publisher.topic_type, f"the topic is recorded as '{recorded_type}'")
         request, before = request_for([recorded.request, *offers_of(publishers, recorded_type)]), recorded.request
         if (request.reliability, request.durability) == (before.reliability, before.durability):
@@ -161,6 +196,14 @@ class Recorder(Node):
             topic.lost += event.total_count_change
 
         callback: Any = on_message if HAS_MESSAGE_INFO else on_message_alone
+
+        if self._polled:
+            request = QoSProfile(depth=FLIGHT_LOG_DEPTH, durability=request.durability, reliability=request.reliability)
+            if request.durability == DurabilityPolicy.VOLATILE:  # acknowledging them would cost as much as all the rest
+                request.reliability = ReliabilityPolicy.BEST_EFFORT
+            return self.create_subscription(
+                message_class, topic.name, callback, request, raw=True, callback_group=self._polled
+            )
 
         def subscribe(**events: Callable[[Any], None]) -> Any:
             return self.create_subscription(
