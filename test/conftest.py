@@ -17,6 +17,8 @@ from pathlib import Path
 import hypothesis
 import pytest
 
+from drone_bridge.ros.environment import name_profile_for_fast_dds_2
+
 # Before anything imports rclpy: topics of our own, on this machine only. Domains from 82 on are for benchmarks.
 # Workers that test at the same time (pytest-xdist) draw from different ones.
 WORKERS = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
@@ -38,6 +40,7 @@ os.environ["ROS_HOME"] = RUNTIME.name
 os.environ["DRONE_BRIDGE_FLIGHTS"] = "false"  # one process less for each launch file
 CONFIG = Path(__file__).parent.parent / "config"
 os.environ["FASTDDS_DEFAULT_PROFILES_FILE"] = str(CONFIG / "fastdds_loopback.xml")
+name_profile_for_fast_dds_2(os.environ)
 
 # What tests share. pytest's own way is unknown to that of humble.
 sys.path.insert(0, str(Path(__file__).parent / "support"))

@@ -300,7 +300,8 @@ def test_a_full_shared_memory_is_told_at_the_start_of_a_node(start_child, domain
     assert "/dev/shm is full: of its 6 MB" in output
 
 
-UNSET = ("AMENT_PREFIX_PATH", "FASTDDS_DEFAULT_PROFILES_FILE", "ROS_AUTOMATIC_DISCOVERY_RANGE")
+PROFILE_OF_2 = environment.PROFILE_OF_2
+UNSET = ("AMENT_PREFIX_PATH", environment.PROFILE, "ROS_AUTOMATIC_DISCOVERY_RANGE", PROFILE_OF_2)
 
 
 @pytest.mark.parametrize("command", [["robot_bridge"], ["recorder"], ["drone-bridge", "launch", "dronegui.launch.xml"]])
@@ -320,18 +321,19 @@ def test_executables_without_an_environment_open_no_socket_to_others(start_child
 
 @pytest.mark.parametrize("reach", [None, "SUBNET", "OFF", "LOCALHOST"])
 @pytest.mark.parametrize("profile", [None, "/mine.xml"])
-def test_executables_without_an_environment_make_that_of_the_activated_shell(monkeypatch, reach, profile):
+@pytest.mark.parametrize("profile_of_2", [None, "/of_2.xml"])
+def test_executables_without_an_environment_make_that_of_the_activated_shell(monkeypatch, reach, profile, profile_of_2):
     if not (ROOT / ".venv" / "bin" / "drone-bridge").exists():
         pytest.skip("env/activate belongs to 'make setup', and ROS is installed otherwise here")
-    for name, value in zip(UNSET, (None, profile, reach), strict=True):
+    for name, value in zip(UNSET, (None, profile, reach, profile_of_2), strict=True):
         monkeypatch.setenv(name, value or "")
         if value is None:
             monkeypatch.delenv(name)
     show = 'for name in "$@"; do eval "echo \\$$name"; done'
     shell = ["bash", "-c", f'. "{ROOT}/env/activate"; {show}', "bash", *UNSET]
-    activated = subprocess.run(shell, capture_output=True, text=True, check=True, timeout=60).stdout.split()
+    activated = subprocess.run(shell, capture_output=True, text=True, check=True, timeout=60).stdout.splitlines()
     environment.complete_environment()
-    ours = [os.environ[name] for name in UNSET]
+    ours = [os.environ.get(name, "") for name in UNSET]
     assert [os.path.realpath(value) for value in ours] == [os.path.realpath(value) for value in activated]
 
 
@@ -457,16 +459,21 @@ def test_executables_of_nodes_import_rclpy_before_anything_else_and_others_do_no
 
 
 @pytest.mark.parametrize(
-    ("distribution", "localhost_only", "expected"),
-    [("humble", "0", "profile.xml"), ("humble", "1", None), ("jazzy", "0", None), ("kilted", "0", None)],
+    ("library", "given", "expected"),
+    [
+        ("libfastrtps.so", {}, ("/config/fastdds.xml", "/config/fastdds.xml")),
+        ("libfastrtps.so", {PROFILE_OF_2: "/config/fastdds_loopback.xml"}, ("/config/fastdds.xml",) * 2),
+        ("libfastrtps.so", {PROFILE_OF_2: "/mine.xml"}, ("/mine.xml", "/mine.xml")),
+        ("libfastrtps.so", {"ROS_LOCALHOST_ONLY": "1"}, ("/config/fastdds.xml", None)),
+        ("libfastdds.so", {}, ("/config/fastdds.xml", None)),
+    ],
 )
-def test_the_profile_has_another_name_under_humble_and_is_not_for_localhost_only(
-    monkeypatch, distribution, localhost_only, expected
+def test_fast_dds_2_gets_the_profile_by_its_own_name_and_keeps_the_user_s(
+    monkeypatch, tmp_path, library, given, expected
 ):
-    monkeypatch.setenv("FASTDDS_DEFAULT_PROFILES_FILE", "profile.xml")
-    monkeypatch.setenv("FASTRTPS_DEFAULT_PROFILES_FILE", "")  # so that it is put back
-    monkeypatch.delenv("FASTRTPS_DEFAULT_PROFILES_FILE")
-    monkeypatch.setenv("ROS_DISTRO", distribution)
-    monkeypatch.setenv("ROS_LOCALHOST_ONLY", localhost_only)
-    environment.complete_environment()
-    assert os.environ.get("FASTRTPS_DEFAULT_PROFILES_FILE") == expected
+    (tmp_path / "lib").mkdir()
+    (tmp_path / "lib" / library).touch()
+    monkeypatch.setenv("AMENT_PREFIX_PATH", os.pathsep.join(["/none", str(tmp_path)]))
+    variables = {environment.PROFILE: "/config/fastdds.xml", **given}
+    environment.name_profile_for_fast_dds_2(variables)
+    assert (variables[environment.PROFILE], variables.get(PROFILE_OF_2)) == expected

@@ -7,10 +7,13 @@
 import os
 import re
 import sys
+from collections.abc import MutableMapping
 from importlib.util import find_spec
 from pathlib import Path
 
 PROFILE = "FASTDDS_DEFAULT_PROFILES_FILE"
+#: What it is called in Fast DDS 2, of humble and jazzy, which does not know the other name. Fast DDS 3 complains of it.
+PROFILE_OF_2 = "FASTRTPS_DEFAULT_PROFILES_FILE"
 RANGE = "ROS_AUTOMATIC_DISCOVERY_RANGE"
 
 # The UDP port of a participant's discovery, by RTPS 9.6.2.3 and as Fast DDS numbers participants of one machine.
@@ -33,6 +36,7 @@ def complete_environment() -> None:
     if problem := foreign_ros():
         raise SystemExit(f"drone_bridge: {problem}")
     _put_libraries_first()
+    name_profile_for_fast_dds_2(os.environ)
     config = Path(sys.prefix, "share", "drone_bridge", "config")
     if "AMENT_PREFIX_PATH" not in os.environ and config.is_dir():
         os.environ["AMENT_PREFIX_PATH"] = sys.prefix
@@ -43,7 +47,7 @@ def complete_environment() -> None:
             os.environ[PROFILE] = str(config / ("fastdds.xml" if reach == "SUBNET" else "fastdds_loopback.xml"))
             if reach not in ("SUBNET", "OFF"):
                 os.environ[RANGE] = "SYSTEM_DEFAULT"  # LOCALHOST would add sockets on all interfaces to the profile's
-    _name_profile_for_humble()
+            name_profile_for_fast_dds_2(os.environ)
 
 
 def foreign_ros() -> str | None:
@@ -86,16 +90,27 @@ def _put_libraries_first() -> None:
         os.execv(sys.executable, sys.orig_argv)
 
 
-def _name_profile_for_humble() -> None:
-    """Humble's Fast DDS reads its profile from another variable; later ones complain about both.
+def has_fast_dds_2() -> bool:
+    """Tell whether the Fast DDS of this environment is of version 2, by its library."""
+    prefixes = os.environ.get("AMENT_PREFIX_PATH", sys.prefix).split(os.pathsep)
+    return any(Path(prefix, "lib", "libfastrtps.so").exists() for prefix in prefixes)
 
-    Not where topics are to stay on this machine: humble would add the profile's transports, which reach further.
-    Without the profile, large images arrive slowly or get lost.
+
+def name_profile_for_fast_dds_2(variables: MutableMapping[str, str]) -> None:
+    """Let both variables name the same profile, where Fast DDS 2 is used. One that the user gave it decides.
+
+    Not where topics are to stay on this machine by ROS_LOCALHOST_ONLY: humble would add the profile's transports, which
+    reach further. Without the profile, large images arrive slowly or get lost.
     """
-    profile = os.environ.get(PROFILE)
-    is_humble, is_kept_here = os.environ.get("ROS_DISTRO") == "humble", os.environ.get("ROS_LOCALHOST_ONLY") == "1"
-    if profile and is_humble and not is_kept_here:
-        os.environ.setdefault("FASTRTPS_DEFAULT_PROFILES_FILE", profile)
+    if not has_fast_dds_2():
+        return
+    its = variables.get(PROFILE_OF_2, "")
+    if its and not re.search(r"/config/fastdds(_loopback)?\.xml$", its):
+        variables[PROFILE] = its
+    elif variables.get(PROFILE) and variables.get("ROS_LOCALHOST_ONLY") != "1":
+        variables[PROFILE_OF_2] = variables[PROFILE]
+    else:
+        variables.pop(PROFILE_OF_2, None)
 
 
 def profile_number(tag: str) -> int | None:

@@ -6,6 +6,8 @@ import os
 import sys
 import tempfile
 
+from drone_bridge.ros import environment
+
 PROFILE = """
 <dds xmlns="http://www.eprosima.com">
   <profiles>
@@ -39,8 +41,7 @@ def main():
     with tempfile.NamedTemporaryFile("w", suffix=".xml") as profile:
         profile.write(PROFILE.format(port=sys.argv[1]))
         profile.flush()
-        family = "FASTRTPS" if os.environ.get("ROS_DISTRO") == "humble" else "FASTDDS"
-        os.environ[f"{family}_DEFAULT_PROFILES_FILE"] = profile.name
+        os.environ[environment.PROFILE_OF_2 if environment.has_fast_dds_2() else environment.PROFILE] = profile.name
         rclpy.init()
         node = rclpy.create_node("discovery_server")
         print("serving", flush=True)

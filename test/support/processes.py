@@ -13,6 +13,8 @@ from pathlib import Path
 
 from fork_server import executable, fork_server, is_of_the_package
 
+from drone_bridge.ros.environment import name_profile_for_fast_dds_2
+
 TIMEOUT_S = 60.0  # for whatever has to happen, on a machine that is slow and busy
 
 
@@ -71,6 +73,7 @@ class Process:
     def __init__(self, *command, env=None, stdin=subprocess.DEVNULL):
         command = [str(part) for part in command]
         environment = {**os.environ, "PYTHONUNBUFFERED": "1", **(env or {})}
+        name_profile_for_fast_dds_2(environment)
         if is_of_the_package(command) and stdin == subprocess.DEVNULL and fork_server().can_start(environment):
             self._child = fork_server().start(command, environment)
         else:
