@@ -4,6 +4,8 @@
 A virtual environment that holds the ROS wheels is an ament prefix. The package's sources are linked into that same
 prefix, beside the wheels of its compiled messages: one place to find libraries, Python modules and launch files. A step
 is left out when nothing that it depends on has changed. Runs on the system's Python with nothing installed.
+
+The distribution of ROS 2 is Kilted, or what the variable ROS names: ROS=jazzy, on Python 3.12.
 """
 
 import contextlib
@@ -34,6 +36,10 @@ VENV = ROOT / ".venv"
 # By this scheme and no other: Debian's Python has one of its own for what lies outside virtual environments.
 PACKAGES = Path(sysconfig.get_path("purelib", "posix_prefix", vars={"base": str(VENV), "platbase": str(VENV)}))
 REQUIREMENTS = ROOT / "env" / "requirements.txt"
+# The distribution of ROS 2, and what replaces the packages of Kilted.
+DISTRIBUTION = os.environ.get("ROS") or "kilted"
+REPLACEMENTS = {"kilted": None, "jazzy": ROOT / "env" / "requirements_jazzy.txt"}
+PYTHON_OF_JAZZY = (3, 12)
 # The wheels of compiled messages: the ROS package of each, and its sources.
 MESSAGES = {
     "drone_bridge_msgs": ("drone_bridge", ROOT),
@@ -70,6 +76,10 @@ def check_machine() -> None:
             f"PyPI has ROS 2 for x86_64 Linux only, this is {platform.machine()} {platform.system()}. "
             "Install ROS 2 from its own packages and build with colcon (README, 'On a machine with ROS')."
         )
+    if DISTRIBUTION not in REPLACEMENTS:
+        raise StepError(f"ROS={DISTRIBUTION} is not known; PyPI has wheels of {' and '.join(REPLACEMENTS)}.")
+    if DISTRIBUTION == "jazzy" and sys.version_info[:2] != PYTHON_OF_JAZZY:
+        raise StepError(f"The wheels of Jazzy are for Python 3.12, this is {platform.python_version()}.")
     missing = [package for command, package in (("g++", "g++"), ("make", "make")) if not shutil.which(command)]
     if not Path(sysconfig.get_path("include"), "Python.h").exists():
         missing.append("python3-dev")
@@ -104,6 +114,15 @@ def digest(parts: Iterable[str]) -> str:
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()
 
 
+def requirements() -> str:
+    """Return all requirements of the environment, one per line."""
+    text, replacement = REQUIREMENTS.read_text(), REPLACEMENTS[DISTRIBUTION]
+    if replacement is None:
+        return text
+    common = [line for line in text.splitlines() if not line.startswith("ros-")]
+    return "\n".join([*common, *replacement.read_text().splitlines(), ""])
+
+
 def is_current(stamp: Path, fingerprint: str) -> bool:
     """Tell whether a step's stamp holds this fingerprint."""
     return stamp.exists() and stamp.read_text() == fingerprint
@@ -119,8 +138,8 @@ def base_python() -> str:
 def install_wheels() -> None:
     """Create the virtual environment if there is none of this Python, and install the pinned packages."""
     installed, made = VENV / "wheels.stamp", VENV / "python.stamp"
-    of_python = digest([sys.version, str(VENV), LAYOUT])
-    of_wheels = digest([REQUIREMENTS.read_text(), of_python])
+    of_python = digest([sys.version, str(VENV), LAYOUT, DISTRIBUTION])
+    of_wheels = digest([requirements(), of_python])
     if is_current(installed, of_wheels):
         return
     if not is_current(made, of_python):
@@ -128,8 +147,10 @@ def install_wheels() -> None:
         shutil.rmtree(VENV, ignore_errors=True)
         subprocess.run([base_python(), "-m", "venv", str(VENV)], check=True, timeout=STEP_TIMEOUT_S)
         made.write_text(of_python)
-    say(f"installing {REQUIREMENTS.relative_to(ROOT)} into {VENV.relative_to(ROOT)} (about a minute the first time)")
-    run([*PIP, "install", "-r", str(REQUIREMENTS)], "Is a package index reachable? Then run 'make setup' again.")
+    say(f"installing ROS 2 {DISTRIBUTION} and the rest into {VENV.relative_to(ROOT)} (about a minute the first time)")
+    listed = VENV / "requirements.txt"
+    listed.write_text(requirements())
+    run([*PIP, "install", "-r", str(listed)], "Is a package index reachable? Then run 'make setup' again.")
     mend_cmake_files()
     installed.write_text(of_wheels)
 
@@ -195,7 +216,7 @@ def install_messages() -> list[Path]:
     for wheel, (package, source) in MESSAGES.items():
         inputs = sorted(path for pattern in MESSAGE_INPUTS for path in source.glob(pattern))
         contents = [f"{path.relative_to(source)}\n{path.read_text()}" for path in inputs]
-        lines = REQUIREMENTS.read_text().splitlines()
+        lines = requirements().splitlines()
         tools = [sys.version, MESSAGE_WHEEL.read_text(), *(line for line in lines if line.startswith(GENERATORS))]
         fingerprint = digest([wheel, version(), *tools, *contents])
         kept, stamp = CACHE / fingerprint, VENV / f"{wheel}.stamp"

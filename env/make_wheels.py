@@ -62,6 +62,8 @@ def try_wheels() -> None:
 def main() -> int:
     """Make the wheels, and try them if asked to."""
     try:
+        if environment.DISTRIBUTION != "kilted":
+            raise environment.StepError("drone_bridge[ros] pins the packages of Kilted, so wheels are made of it.")
         make_wheels()
         if sys.argv[1:] == ["--try"]:
             try_wheels()
