@@ -92,7 +92,7 @@ def _parameters_of(make: Callable[[], Any]) -> str:
                 continue
             ranges = (*descriptor.floating_point_range, *descriptor.integer_range)
             allowed = f"{ranges[0].from_value:g} to {ranges[0].to_value:g}" if ranges else ""
-            allowed = allowed or descriptor.additional_constraints.rstrip(".")
+            allowed = allowed or descriptor.additional_constraints.partition("Default: ")[0].rstrip(". ")
             rows.append((f"`{name}`", _value(node.get_parameter(name).value), allowed, descriptor.description))
         return f"## {node.get_name()}\n\n" + _table(("name", "default", "allowed", "meaning"), rows)
     finally:

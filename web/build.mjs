@@ -14,6 +14,8 @@ await build({
   entryPoints: { page: "src/main.ts" },
   outdir: dist,
   bundle: true,
+  // What is heavy and rarely needed is loaded when it is.
+  splitting: true,
   format: "esm",
   target: "es2022",
   minify: true,

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Self-describing parameters that refuse invalid values with a sentence."""
 
+import json
 import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, fields
@@ -36,8 +37,9 @@ class ParameterDeclaration:
     def descriptor(self) -> ParameterDescriptor:
         """Return the descriptor for `ros2 param describe`."""
         descriptor = ParameterDescriptor(description=self.meaning, read_only=self.read_only)
-        if self.choices:
-            descriptor.additional_constraints = f"One of {', '.join(map(str, self.choices))}."
+        choices = f"One of {', '.join(map(str, self.choices))}. " if self.choices else ""
+        # Descriptors have no field for it; the page tells by it what was changed.
+        descriptor.additional_constraints = f"{choices}Default: {json.dumps(self.default)}."
         if self.range and isinstance(self.default, float):
             descriptor.floating_point_range = [FloatingPointRange(from_value=self.range[0], to_value=self.range[1])]
         elif self.range:

@@ -53,3 +53,19 @@ export function decimal(value: number | undefined, places = 2): string {
   const text = value.toFixed(places);
   return Number(text) === 0 ? text.replace("-", "") : text.replace("-", "−");
 }
+
+const ICONS = {
+  up: "M3 10 8 5l5 5", down: "M3 6l5 5 5-5", remove: "M4 4l8 8M12 4l-8 8", plot: "M2 12l3-6 4 4 5-8", play: "M4 3l9 5-9 5z", pause: "M5 3v10M11 3v10",
+};
+
+/** A small drawing: fonts do not have all signs. */
+export function icon(name: keyof typeof ICONS): SVGElement {
+  const svg = document.createElementNS("http://www.w3.org/2000/svg", "svg");
+  svg.setAttribute("viewBox", "0 0 16 16");
+  svg.setAttribute("class", "icon");
+  svg.setAttribute("aria-hidden", "true");
+  const path = document.createElementNS(svg.namespaceURI, "path");
+  path.setAttribute("d", ICONS[name]);
+  svg.append(path);
+  return svg;
+}

@@ -46,10 +46,23 @@ function inputFor(field: Field, all: Definitions): Form {
     const input = h("input", { type: "checkbox", checked: field.defaultValue === true });
     return { element: input, read: () => input.checked };
   }
+  if (field.type === "time" || field.type === "duration") return momentFor(field);
   const isText = field.type === "string" || field.type === "wstring";
   const standard = field.defaultValue ?? (isText ? "" : 0);
   const input = h("input", { type: "text", value: String(standard), inputmode: isText ? "text" : "decimal", size: isText ? 16 : 8 });
   return { element: input, read: () => (isText ? input.value : numberOf(input.value, field.type, field.name)) };
+}
+
+/** A time is that of the moment when the form is read, unless it is given in seconds; a duration is in seconds. */
+function momentFor({ type, name }: Field): Form {
+  const input = h("input", { type: "text", value: type === "time" ? "now" : "0", size: 16 });
+  return {
+    element: input,
+    read: () => {
+      const seconds = input.value.trim() === "now" ? Date.now() / 1000 : Number(numberOf(input.value, "float64", name));
+      return { sec: Math.floor(seconds), nanosec: Math.floor((seconds % 1) * 1e9) };
+    },
+  };
 }
 
 /** Arrays are written as JSON, which serves for those of every type. */

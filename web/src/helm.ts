@@ -17,6 +17,22 @@ export interface Vehicle {
   holds: string[];
   /** The nodes that publish commands for it. */
   commanders: string[];
+  takes_goals: boolean;
+  goal: Goal | null;
+}
+
+/** A goal of a vehicle, and what has become of it. */
+export interface Goal {
+  state: "asked" | "sent" | "going" | "done" | "refused" | "ended";
+  /** The same, in words. */
+  text: string;
+  frame: string;
+  x: number;
+  y: number;
+  z: number;
+  by: string;
+  distance: number | null;
+  left_s: number | null;
 }
 
 const SUBPROTOCOL = "drone_bridge.helm.v1";
@@ -92,6 +108,15 @@ export class Helm extends EventTarget {
   release(): void {
     this.#motion = STILL;
     this.#send({ op: "release" });
+  }
+
+  /** Have a vehicle go somewhere by itself; what becomes of it is told in `vehicles`. */
+  setGoal(topic: string, frame: string, x: number, y: number, z: number): void {
+    this.#send({ op: "goal", vehicle: topic, frame, x, y, z });
+  }
+
+  cancelGoal(topic: string): void {
+    this.#send({ op: "cancel_goal", vehicle: topic });
   }
 
   /** Move the vehicle so from now on, until something else is said. */

@@ -3,6 +3,7 @@
 
 import "uplot/dist/uPlot.min.css";
 import "./style.css";
+import "./inspect.css";
 import { Cameras } from "./cameras";
 import { h } from "./dom";
 import { Fleet } from "./fleet";
@@ -12,6 +13,7 @@ import { Links } from "./links";
 import { Log } from "./log";
 import { Parameters } from "./parameters";
 import { Plots } from "./plots";
+import { Publisher } from "./publish";
 import { Recorder } from "./recorder";
 import { Scene } from "./scene";
 import { Services } from "./services";
@@ -105,12 +107,13 @@ const stream = new Stream();
 const helm = new Helm();
 const fleet = new Fleet(stream, helm);
 const health = new Health(stream);
-const scene = new Scene(stream, fleet);
+const scene = new Scene(stream, fleet, helm);
 const links = new Links(stream, helm, fleet);
 const summary = new Summary(stream, helm, fleet, health, links);
+const plots = new Plots(stream, fleet);
 const details = tabs("details", [
   ["Log", new Log(stream).element],
-  ["Topics", new Topics(stream).element],
+  ["Topics", new Topics(stream, new Publisher(stream, helm), (topic, path) => plots.add(topic, path)).element],
   ["Services", new Services(stream).element],
   ["Parameters", new Parameters(stream).element],
 ]);
@@ -120,7 +123,7 @@ document.getElementById("page")!.append(
     h("div.tools", {}, new Recorder(stream, say).element, themeButton())),
   summary.element,
   h("main", {},
-    h("div.column.left", {}, new Cameras(stream, fleet).element, new Plots(stream, fleet).element),
+    h("div.column.left", {}, new Cameras(stream, fleet).element, plots.element),
     h("div.column.middle", {}, scene.element, new Steering(stream, helm, fleet, links, say).element),
     h("div.column.right", {}, health.element, details)),
   sections(),

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // The parameters of a node with what their descriptors say: meaning, range, whether they can be changed.
 
-import { h } from "./dom";
+import { h, setText } from "./dom";
 import type { Message, Stream } from "./stream";
 
 const LIST = "/list_parameters";
-const NOT_SET = 0, BOOL = 1, INTEGER = 2, DOUBLE = 3, STRING = 4;
+const NOT_SET = 0, BOOL = 1, INTEGER = 2, DOUBLE = 3, STRING = 4, DOUBLES = 8;
 /** The field of a ParameterValue for each type, from NOT_SET on. */
 const FIELDS = [
   "", "bool_value", "integer_value", "double_value", "string_value", "byte_array_value", "bool_array_value",
@@ -24,7 +24,8 @@ export class Parameters {
 
   constructor(private stream: Stream) {
     const reload = h("button.small", { onclick: () => void this.#load() }, "Reload");
-    this.element = h("div.tab-body", {}, h("div.tab-tools", {}, this.#node, reload), h("div.scroll", {}, this.#list));
+    const save = h("button.small", { title: "All parameters of all nodes, as a file for params_file:=", onclick: () => void this.#save(save) }, "YAML of all");
+    this.element = h("div.tab-body", {}, h("div.tab-tools", {}, this.#node, reload, save), h("div.scroll", {}, this.#list));
     stream.addEventListener("graph", () => this.#arrange());
     new IntersectionObserver((entries) => {
       if (entries.some((entry) => entry.isIntersecting) && !this.#list.hasChildNodes()) void this.#load();
@@ -59,24 +60,78 @@ export class Parameters {
     }
   }
 
-  #row(node: string, name: string, descriptor: Message, value: Message): HTMLElement {
-    const note = h("span.topic-type.error");
-    const set = async (changed: Message): Promise<void> => {
-      note.textContent = "";
+  /** Hand out the parameters of all nodes as ROS reads them from a file. */
+  async #save(button: HTMLButtonElement): Promise<void> {
+    button.disabled = true;
+    const parts: string[] = [];
+    for (const { value: node } of [...this.#node.options]) {
       try {
-        const { results } = await this.stream.call(`${node}/set_parameters`, { parameters: [{ name, value: { ...EMPTY_VALUE, ...changed } }] });
-        if (!results[0]?.successful) note.textContent = results[0]?.reason || "Refused.";
+        const { result } = await this.stream.call(`${node}${LIST}`, { prefixes: [], depth: 0n });
+        const names: string[] = [...result.names].sort();
+        const { descriptors } = await this.stream.call(`${node}/describe_parameters`, { names });
+        const { values } = await this.stream.call(`${node}/get_parameters`, { names });
+        const lines = names.flatMap((name, index) => (descriptors[index].read_only || values[index].type === NOT_SET ? [] : [`    ${name}: ${yaml(values[index])}`]));
+        parts.push([`${node}:`, "  ros__parameters:", ...lines].join("\n"));
       } catch (error) {
-        note.textContent = (error as Error).message;
+        parts.push(`# ${node}: ${(error as Error).message}`);
+      }
+    }
+    const link = h("a", { href: URL.createObjectURL(new Blob([parts.join("\n"), "\n"], { type: "text/yaml" })), download: "parameters.yaml" });
+    this.element.dataset["yaml"] = parts.join("\n");
+    link.click();
+    URL.revokeObjectURL(link.href);
+    button.disabled = false;
+  }
+
+  #row(node: string, name: string, descriptor: Message, value: Message): HTMLElement {
+    const note = h("span.topic-type.note", { role: "status" });
+    const changed = h("span.changed", { hidden: true });
+    const standard = defaultOf(descriptor);
+    const show = (now: Message): void => {
+      changed.hidden = standard === undefined || descriptor.read_only || yaml(now) === standard;
+      setText(changed, `changed, default ${standard}`);
+    };
+    const say = (text: string, isError: boolean): void => {
+      note.classList.toggle("error", isError);
+      setText(note, text);
+    };
+    const set = async (wanted: Message): Promise<void> => {
+      say("", false);
+      try {
+        const parameter = { ...EMPTY_VALUE, ...wanted };
+        const { results } = await this.stream.call(`${node}/set_parameters`, { parameters: [{ name, value: parameter }] });
+        if (!results[0]?.successful) return say(results[0]?.reason || "Refused.", true);
+        show(parameter);
+        say(`${yaml(parameter)} is in force until the node ends; "YAML of all" keeps it.`, false);
+      } catch (error) {
+        say((error as Error).message, true);
       }
     };
     const range = rangeOf(descriptor);
+    show(value);
     return h("div.parameter", { "data-parameter": name },
       h("div.parameter-head", {}, h("span.name", {}, name), inputFor(value, descriptor, range, set)),
       h("div.topic-type", {}, [descriptor.description, range ? `${range[0]} to ${range[1]}.` : "", descriptor.additional_constraints,
         descriptor.read_only ? "Read only." : ""].filter(Boolean).join(" ")),
-      note);
+      changed, note);
   }
+}
+
+/** A value as YAML and JSON have it. */
+function yaml(value: Message): string {
+  const plainValue: unknown = FIELDS[value.type] ? value[FIELDS[value.type]!] : "";
+  if (value.type === DOUBLE) return real(plainValue as number);
+  if (value.type === DOUBLES) return `[${Array.from(plainValue as ArrayLike<number>, real).join(", ")}]`;
+  return typeof plainValue === "object" ? `[${Array.from(plainValue as ArrayLike<unknown>, (each) => JSON.stringify(each, plain)).join(", ")}]` : JSON.stringify(plainValue, plain);
+}
+
+function real(value: number): string {
+  return Number.isInteger(value) && Math.abs(value) < 1e16 ? `${value}.0` : Number.isNaN(value) ? ".nan" : String(value);
+}
+
+/** What our nodes say of a parameter's default; others say nothing. */
+function defaultOf(descriptor: Message): string | undefined {
+  return /(?:^|\. )Default: (.*)\.$/s.exec(descriptor.additional_constraints ?? "")?.[1];
 }
 
 function rangeOf(descriptor: Message): [number, number, number] | undefined {
@@ -95,7 +150,7 @@ function inputFor(
     input.addEventListener("change", () => void set({ type: BOOL, bool_value: input.checked }));
     return input;
   }
-  const choices = /^One of (.*)\.$/.exec(descriptor.additional_constraints ?? "")?.[1]?.split(", ");
+  const choices = /^One of (.*?)\.( Default|$)/.exec(descriptor.additional_constraints ?? "")?.[1]?.split(", ");
   if (choices && value.type === STRING) {
     const select = h("select", { disabled }, ...choices.map((choice) => h("option", { value: choice }, choice)));
     select.value = String(current);

@@ -1,83 +1,123 @@
 // SPDX-License-Identifier: Apache-2.0
-// What matters of the chosen vehicle, over time and as a number.
+// Numbers over time, all on one axis: what matters of the chosen vehicle or, once somebody has chosen, what they want.
 
 import uPlot from "uplot";
-import { decimal, h, oncePerFrame, panel, setText } from "./dom";
+import { decimal, h, icon, oncePerFrame, panel, setText } from "./dom";
+import { numericPaths } from "./fields";
 import type { Fleet } from "./fleet";
-import type { Message, Stream } from "./stream";
-
-interface Source {
-  /** Below the vehicle's namespace; "*" stands for the last part of a name. */
-  topic: string;
-  read: (message: Message) => number | undefined;
-}
-interface Quantity {
-  name: string;
-  unit: string;
-  places: number;
-  /** The least range of the vertical axis, so that noise looks like noise. */
-  span: number;
-  /** Whether it is meaningless for a vehicle that stays on the ground. */
-  flying?: boolean;
-  /** The first one that exists is plotted. */
-  sources: Source[];
-}
+import { QUANTITIES, fieldQuantity, type Entry, type Quantity } from "./quantities";
+import type { Stream } from "./stream";
 
 const SPAN_S = 60;
 const MAX_POINTS = 2400;
-const SHORTEST_GAP_MS = 40;
+const SHORTEST_GAP_S = 0.04;
 const REFRESH_PERIOD_MS = 1000;
-const STATE = "drone_controller/state";
+/** As long as nobody has chosen. */
+const MOST_BY_ITSELF = 5;
+const AXIS_PX = 46;
+const STORED = "plots ";
 
-const norm = ({ x, y, z }: { x: number; y: number; z: number }): number => Math.hypot(x, y, z);
-const finite = (value: number): number | undefined => (Number.isFinite(value) ? value : undefined);
-const degrees = (angle: number): number => (angle * 180) / Math.PI;
+/** The time that all plots show: the last minute, or what somebody has zoomed to. */
+class Axis {
+  zoomed?: [number, number];
+  readonly sync = uPlot.sync("time");
 
-const QUANTITIES: Quantity[] = [
-  { name: "Altitude", unit: "m", places: 2, span: 1, flying: true, sources: [
-    { topic: "height", read: (m) => m.point.z },
-    { topic: "odom", read: (m) => m.pose.pose.position.z },
-  ] },
-  { name: "Distance to target", unit: "m", places: 2, span: 1, sources: [{ topic: STATE, read: (m) => finite(m.distance) }] },
-  { name: "Speed", unit: "m/s", places: 2, span: 1, sources: [
-    { topic: "velocity", read: (m) => norm(m.twist.linear) },
-    { topic: "odom", read: (m) => norm(m.twist.twist.linear) },
-    { topic: "velocity", read: (m) => norm(m.vector) },
-  ] },
-  { name: "Heading", unit: "°", places: 0, span: 30, sources: [
-    { topic: "imu/data", read: ({ orientation: q, orientation_covariance: c }) =>
-      c[0] === -1 ? undefined : degrees(Math.atan2(2 * (q.w * q.z + q.x * q.y), 1 - 2 * (q.y * q.y + q.z * q.z))) },
-    { topic: "odom", read: ({ pose: { pose: { orientation: q } } }) =>
-      degrees(Math.atan2(2 * (q.w * q.z + q.x * q.y), 1 - 2 * (q.y * q.y + q.z * q.z))) },
-  ] },
-  { name: "Battery", unit: "%", places: 0, span: 10, sources: [
-    { topic: "battery_state", read: (m) => finite(m.percentage * 100) },
-  ] },
-  { name: "Voltage", unit: "V", places: 1, span: 1, sources: [{ topic: "battery_state", read: (m) => finite(m.voltage) }] },
-  { name: "Climb", unit: "", places: 2, span: 0.5, sources: [{ topic: "dronegui/state", read: (m) => m.gas }] },
-  { name: "Pitch", unit: "", places: 2, span: 0.5, sources: [{ topic: "dronegui/state", read: (m) => m.pitch }] },
-  { name: "Roll", unit: "", places: 2, span: 0.5, sources: [{ topic: "dronegui/state", read: (m) => m.roll }] },
-  { name: "Yaw", unit: "", places: 2, span: 0.5, sources: [{ topic: "dronegui/state", read: (m) => m.yaw }] },
-];
-const MOST = 5;
+  constructor(private stream: Stream) {}
+
+  range(firstS: number): [number, number] {
+    const nowS = this.stream.nowS;
+    return this.zoomed ?? [Math.min(Math.max(nowS - SPAN_S, firstS), nowS - 1), nowS];
+  }
+}
 
 export class Plots {
   readonly element: HTMLElement;
-  #list = h("div.plots");
+  #list = h("div.plots", { title: "Drag to zoom, double-click to reset" });
   #nothing = h("p.hint.nothing", {}, "No values to plot yet.");
   #plots: Plot[] = [];
   #shown = "";
   #isPaused = false;
   #pause: HTMLButtonElement;
+  #reset: HTMLButtonElement;
+  #add: HTMLElement;
+  #topic = h("select", { "aria-label": "Topic to plot", onchange: () => this.#listPaths() });
+  #path = h("select", { "aria-label": "Field to plot" });
+  #axis: Axis;
+  #layout?: Entry[];
 
   constructor(private stream: Stream, private fleet: Fleet) {
+    this.#axis = new Axis(stream);
     this.#pause = h("button.small", { onclick: () => this.#setPaused(!this.#isPaused) }, "Pause");
-    this.element = panel("plots", "Plots", [
-      h("span.hint", {}, "drag to zoom, double-click to reset"), this.#pause,
-    ], this.#nothing, this.#list);
+    this.#reset = h("button.small", { title: "The plots that the page chooses by itself", onclick: () => this.#store(undefined) }, "Reset");
+    const adding = h("button.small", { "aria-expanded": "false", onclick: () => {
+      this.#add.hidden = !this.#add.hidden;
+      adding.setAttribute("aria-expanded", String(!this.#add.hidden));
+      this.#listTopics();
+    } }, "Add …");
+    this.#add = h("div.tab-tools.add-plot", { hidden: true }, this.#topic, this.#path,
+      h("button.primary", { onclick: () => this.#path.value && this.add(this.#topic.value, this.#path.value) }, "Add"));
+    this.element = panel("plots", "Plots", [this.#reset, adding, this.#pause],
+      this.#add, this.#nothing, this.#list);
     fleet.addEventListener("change", () => this.#arrange());
+    stream.addEventListener("seek", () => this.#plots.forEach((plot) => plot.clear()));
     // Time goes on without values, too.
     setInterval(() => this.#plots.forEach((plot) => plot.refresh()), REFRESH_PERIOD_MS);
+  }
+
+  /** Plot a field of a topic from now on, at the top. */
+  add(topic: string, path: string): void {
+    const layout = this.#current();
+    if (!layout.some((each) => "topic" in each && each.topic === topic && each.path === path)) this.#store([{ topic, path }, ...layout]);
+    this.#list.scrollTop = 0;
+  }
+
+  get #key(): string {
+    return STORED + this.fleet.subject.prefix;
+  }
+
+  /** What is shown now, as a layout that can be changed. */
+  #current(): Entry[] {
+    return this.#layout ?? this.#plots.filter((plot) => plot.isShown).map((plot) => plot.entry);
+  }
+
+  #store(layout: Entry[] | undefined): void {
+    if (layout) localStorage.setItem(this.#key, JSON.stringify(layout));
+    else localStorage.removeItem(this.#key);
+    this.#arrange();
+  }
+
+  #stored(): Entry[] | undefined {
+    try {
+      const layout: unknown = JSON.parse(localStorage.getItem(this.#key) ?? "null");
+      if (Array.isArray(layout)) return layout.filter((each) => typeof each?.quantity === "string" || (typeof each?.topic === "string" && typeof each.path === "string"));
+    } catch {
+      // Somebody else wrote it.
+    }
+    return undefined;
+  }
+
+  #move(entry: Entry, by: number): void {
+    const layout = this.#current();
+    const index = layout.findIndex((each) => JSON.stringify(each) === JSON.stringify(entry));
+    if (index < 0) return;
+    layout.splice(index, 1);
+    if (by) layout.splice(Math.max(0, index + by), 0, entry);
+    this.#store(layout);
+  }
+
+  #listTopics(): void {
+    const chosen = this.#topic.value;
+    const topics = [...this.stream.topics].filter(([, { schema }]) => numericPaths(this.stream.definitions(schema)).length > 0).map(([topic]) => topic).sort();
+    this.#topic.replaceChildren(...topics.map((topic) => h("option", { value: topic }, topic)));
+    if (topics.includes(chosen)) this.#topic.value = chosen;
+    this.#listPaths();
+  }
+
+  #listPaths(): void {
+    const channel = this.stream.topics.get(this.#topic.value);
+    const paths = channel ? numericPaths(this.stream.definitions(channel.schema)) : [];
+    const first = paths.filter((path) => !/stamp\.|covariance/.test(path));
+    this.#path.replaceChildren(...[...first, ...paths.filter((path) => !first.includes(path))].map((path) => h("option", { value: path }, path)));
   }
 
   #setPaused(isPaused: boolean): void {
@@ -90,73 +130,128 @@ export class Plots {
     const topics = this.fleet.topics();
     const { prefix, vehicle } = this.fleet.subject;
     const isOnGround = vehicle !== undefined && !vehicle.axes.includes("z");
-    const chosen = QUANTITIES.flatMap((quantity) => {
-      if (quantity.flying && isOnGround) return [];
-      const source = quantity.sources.find(({ topic }) => topics.has(topic));
-      return source ? [{ quantity, source }] : [];
+    this.#layout = this.#stored();
+    const entries = this.#layout ?? QUANTITIES.filter(({ flying }) => !flying || !isOnGround).map(({ name }): Entry => ({ quantity: name }));
+    const chosen = entries.flatMap((entry): { entry: Entry; quantity: Quantity; sources: string[] }[] => {
+      if ("topic" in entry) return [{ entry, quantity: fieldQuantity(entry.topic, entry.path), sources: [entry.topic] }];
+      const quantity = QUANTITIES.find(({ name }) => name === entry.quantity);
+      const sources = quantity?.sources.filter(({ topic }) => topics.has(topic)) ?? [];
+      return quantity && sources.length > 0 ? [{ entry, quantity: { ...quantity, sources }, sources: sources.map(({ topic }) => prefix + topic) }] : [];
     });
-    const shown = chosen.map(({ quantity, source }) => `${prefix}${source.topic} ${quantity.name}`).join("\n");
+    const shown = [String(this.#layout !== undefined), ...chosen.map(({ quantity, sources }) => `${quantity.name} ${sources.join()}`)].join("\n");
     if (shown === this.#shown) return;
     this.#shown = shown;
-    for (const plot of this.#plots) plot.close();
-    this.#plots = chosen.map(({ quantity, source }) => new Plot(this.stream, prefix, quantity, source, () => this.#choose()));
+    const before = new Map(this.#plots.map((plot) => [plot.identity, plot]));
+    this.#plots = chosen.map(({ entry, quantity, sources }) => {
+      const plot = before.get(`${quantity.name} ${sources.join()}`) ?? new Plot(this.stream, this.#axis, entry, quantity, sources, {
+        onFirst: () => this.#choose(), onMove: (by) => this.#move(entry, by), onZoom: () => this.#plots.forEach((each) => each.refresh()),
+      });
+      before.delete(plot.identity);
+      return plot;
+    });
+    for (const plot of before.values()) plot.close();
     this.#list.replaceChildren(...this.#plots.map((plot) => plot.element));
+    this.#reset.hidden = this.#layout === undefined;
     this.#setPaused(this.#isPaused);
     this.#choose();
   }
 
   /** Show the first ones that have something to show: a topic may be there without a message. */
   #choose(): void {
-    const full = this.#plots.filter((plot) => plot.hasValues).slice(0, MOST);
-    for (const plot of this.#plots) plot.element.classList.toggle("empty", !full.includes(plot));
-    this.#nothing.hidden = full.length > 0;
+    const shown = this.#layout ? this.#plots : this.#plots.filter((plot) => plot.hasValues).slice(0, MOST_BY_ITSELF);
+    for (const plot of this.#plots) {
+      plot.isShown = shown.includes(plot);
+      plot.isLast = plot === shown.at(-1);
+    }
+    this.#nothing.hidden = shown.length > 0;
   }
+}
+
+interface Events {
+  onFirst: () => void;
+  onMove: (by: number) => void;
+  onZoom: () => void;
 }
 
 class Plot {
   readonly element: HTMLElement;
+  readonly identity: string;
   isPaused = false;
-  #value: HTMLElement;
+  #value = h("strong.value", {}, "–");
   #chart: HTMLElement = h("div.chart");
   #times: number[] = [];
   #values: number[] = [];
-  #lastMs = 0;
+  #spoken = Infinity;
   #plot?: uPlot;
-  #isZoomed = false;
-  #end: () => void;
+  #ends: (() => void)[];
   #observer: ResizeObserver;
+  #isShown = true;
+  #isLast = false;
   readonly refresh = oncePerFrame(() => this.isPaused || this.#draw());
 
-  constructor(stream: Stream, prefix: string, private quantity: Quantity, source: Source, private onFirst: () => void) {
-    this.#value = h("strong.value", {}, "–");
-    this.element = h("div.plot", { "data-plot": quantity.name },
-      h("div.plot-head", {}, h("span", {}, quantity.name), h("span.reading", {}, this.#value, `${quantity.unit === "°" ? "" : "\u00a0"}${quantity.unit}`)),
+  constructor(stream: Stream, private axis: Axis, readonly entry: Entry, private quantity: Quantity, topics: string[], private events: Events) {
+    this.identity = `${quantity.name} ${topics.join()}`;
+    const { name, unit } = quantity;
+    const tool = (label: "up" | "down" | "remove", what: string, by: number): HTMLElement =>
+      h("button.small", { "aria-label": `${what}: ${name}`, title: what, onclick: () => events.onMove(by) }, icon(label));
+    this.element = h("div.plot", { "data-plot": name },
+      h("div.plot-head", {}, h("span.plot-name", {}, name),
+        h("span.plot-tools", {}, tool("up", "Move up", -1), tool("down", "Move down", 1), tool("remove", "Remove", 0)),
+        h("span.reading", {}, this.#value, unit && `${unit === "°" ? "" : "\u00a0"}${unit}`)),
       this.#chart);
     this.#observer = new ResizeObserver(() => this.#resize());
     this.#observer.observe(this.#chart);
-    this.#end = stream.subscribe(prefix + source.topic, (arrival) => {
-      if (arrival.receivedMs - this.#lastMs < SHORTEST_GAP_MS) return;
-      this.#lastMs = arrival.receivedMs;
-      this.#add(source.read(arrival.value));
-    });
+    this.#ends = quantity.sources.map((source, rank) => stream.subscribe(topics[rank]!, (arrival) => {
+      if (rank > this.#spoken || arrival.timeS - (this.#times.at(-1) ?? -Infinity) < SHORTEST_GAP_S && this.#times.length > 0 && arrival.timeS >= this.#times.at(-1)!) return;
+      const value = source.read(arrival.value);
+      if (value !== undefined) this.#spoken = rank;
+      if (value !== undefined || rank === this.#spoken) this.#add(arrival.timeS, value);
+    }));
   }
 
   get hasValues(): boolean {
     return this.#values.length > 0;
   }
 
+  get isShown(): boolean {
+    return this.#isShown;
+  }
+
+  set isShown(isShown: boolean) {
+    this.#isShown = isShown;
+    this.element.classList.toggle("empty", !isShown);
+  }
+
+  /** The last one has the axis of time for all of them. */
+  set isLast(isLast: boolean) {
+    if (isLast === this.#isLast) return;
+    this.#isLast = isLast;
+    this.element.classList.toggle("last", isLast);
+    this.#plot?.destroy();
+    this.#plot = undefined;
+    this.refresh();
+  }
+
+  clear(): void {
+    this.#times = [];
+    this.#values = [];
+    this.refresh();
+  }
+
   close(): void {
-    this.#end();
+    for (const end of this.#ends) end();
     this.#observer.disconnect();
     this.#plot?.destroy();
   }
 
-  #add(value: number | undefined): void {
+  #add(timeS: number, value: number | undefined): void {
     setText(this.#value, decimal(value, this.quantity.places));
     if (value === undefined) return;
-    this.#times.push(Date.now() / 1000);
-    this.#values.push(value);
-    if (this.#values.length === 1) this.onFirst();
+    const last = this.#values.at(-1);
+    // A heading that passes ±180° goes on, by whole turns.
+    this.#values.push(this.quantity.turns && last !== undefined ? value + 360 * Math.round((last - value) / 360) : value);
+    this.#times.push(timeS);
+    if (this.#values.length === 1) this.events.onFirst();
     if (this.#times.length > MAX_POINTS) {
       this.#times.splice(0, MAX_POINTS / 4);
       this.#values.splice(0, MAX_POINTS / 4);
@@ -175,15 +270,19 @@ class Plot {
     if (!width || !height) return;
     this.#plot ??= this.#make(width, height);
     this.#plot.setData([this.#times, this.#values], false);
-    if (!this.#isZoomed) {
-      const now = Date.now() / 1000;
-      this.#plot.setScale("x", { min: Math.max(now - SPAN_S, this.#times[0] ?? now), max: now });
-    } else this.#plot.redraw();
+    const [min, max] = this.axis.range(this.#times[0] ?? 0);
+    this.#plot.setScale("x", { min, max });
   }
 
   /** Note in the document how many seconds are in view. */
   #showSpan({ scales: { x } }: uPlot): void {
     this.element.dataset["seconds"] = String((x?.max ?? 0) - (x?.min ?? 0));
+  }
+
+  #zoom(range: [number, number] | undefined): void {
+    this.axis.zoomed = range;
+    this.events.onZoom();
+    this.#draw();
   }
 
   #make(width: number, height: number): uPlot {
@@ -192,25 +291,43 @@ class Plot {
     return new uPlot({
       width,
       height,
+      padding: [6, 8, this.#isLast ? 0 : 4, 0],
       legend: { show: false },
-      cursor: { y: false, drag: { x: true, y: false, setScale: true } },
+      cursor: { y: false, drag: { x: true, y: false, setScale: false }, sync: { key: this.axis.sync.key, scales: ["x", null] } },
       scales: { x: { time: true }, y: { range: (_, low, high) => padded(low, high, this.quantity.span) } },
       axes: [
-        { ...axis, size: 18, space: 70, values: (_, splits) => splits.map((s) => new Date(s * 1000).toLocaleTimeString([], { hour12: false })) },
-        { ...axis, size: 38, space: 22, values: (_, splits) => splits.map((value) => String(Number(value.toFixed(6))).replace("-", "−")) },
+        { ...axis, size: this.#isLast ? 18 : 0, space: 70, values: (_, splits, __, ___, step) => splits.map((s) => (this.#isLast ? timeText(s, step) : "")) },
+        { ...axis, size: AXIS_PX, space: 22, values: (_, splits, __, ___, step) => splits.map((value) => valueText(this.quantity.turns ? ((value + 180) % 360 + 360) % 360 - 180 : value, step)) },
       ],
       series: [{}, { stroke: color("--series"), width: 1.6, fill: color("--series-fill"), fillTo: (plot) => plot.scales["y"]?.min ?? 0, points: { show: false } }],
       hooks: {
-        setSelect: [(plot) => (this.#isZoomed = plot.select.width > 0)],
+        setSelect: [(plot) => {
+          if (plot.select.width < 2) return;
+          this.#zoom([plot.posToVal(plot.select.left, "x"), plot.posToVal(plot.select.left + plot.select.width, "x")]);
+          plot.setSelect({ left: 0, top: 0, width: 0, height: 0 }, false);
+        }],
         setScale: [(plot, key) => key === "x" && this.#showSpan(plot)],
-        ready: [(plot) => plot.over.addEventListener("dblclick", () => (this.#isZoomed = false))],
+        ready: [(plot) => plot.over.addEventListener("dblclick", () => this.#zoom(undefined))],
       },
     }, [[], []], this.#chart);
   }
 }
 
+/** A tick of the clock; with tenths where they are that close. */
+function timeText(seconds: number, step: number): string {
+  const text = new Date(seconds * 1000).toLocaleTimeString([], { hour12: false });
+  return step < 1 ? `${text}${(seconds % 1).toFixed(Math.min(3, Math.ceil(-Math.log10(step)))).slice(1)}` : text;
+}
+
+/** A tick with as many decimal places as make it differ from the next one. */
+function valueText(value: number, step: number): string {
+  const places = Math.max(0, Math.min(6, Math.ceil(-Math.log10(step) - 1e-9)));
+  const large = Math.abs(value) >= 1e6;
+  return (large ? value.toExponential(2) : value.toFixed(places)).replace("-", "−").replace(/^−(0(\.0+)?)$/, "$1");
+}
+
 function padded(low: number, high: number, span: number): [number, number] {
   if (!Number.isFinite(low) || !Number.isFinite(high)) return [0, span];
-  const margin = Math.max((high - low) * 0.1, (span - (high - low)) / 2);
+  const margin = Math.max((high - low) * 0.1, (span - (high - low)) / 2, Math.abs(high) * 1e-9);
   return [low - margin, high + margin];
 }

@@ -10,6 +10,9 @@ import { OrbitControls } from "three/addons/controls/OrbitControls.js";
 import URDFLoader from "urdf-loader";
 import { h, panel } from "./dom";
 import type { Fleet } from "./fleet";
+import { Goals } from "./goals";
+import type { Helm } from "./helm";
+import { Layers } from "./layers";
 import type { Stream } from "./stream";
 import { Transforms } from "./transforms";
 
@@ -93,6 +96,8 @@ export class Scene {
   #lastTarget = new Vector3();
   #isVisible = true;
   #follow: HTMLInputElement;
+  #layers: Layers;
+  #goals: Goals;
   #levelPose = new Matrix4();
   #levelEnds: (() => void)[] = [];
   #levelPrefix = "";
@@ -102,12 +107,14 @@ export class Scene {
   #endTarget?: () => void;
   #isToReset = true;
 
-  constructor(private stream: Stream, private fleet: Fleet) {
+  constructor(private stream: Stream, private fleet: Fleet, helm: Helm) {
     this.#transforms = new Transforms(stream);
+    this.#layers = new Layers(this.#world, stream, this.#transforms);
+    this.#goals = new Goals(this.#world, this.#camera, helm, fleet);
     this.#follow = h("input", { type: "checkbox", checked: true });
     const reset = h("button.small", { onclick: () => this.#lookFromBehind(), title: "View from behind the vehicle" }, "Reset view");
     const clear = h("button.small", { onclick: () => this.#bodies.forEach((body) => body.trail.clear()) }, "Clear trails");
-    this.element = panel("scene", "Scene", [h("label.check", {}, this.#follow, "follow"), clear, reset], this.#view);
+    this.element = panel("scene", "Scene", [h("label.check", {}, this.#follow, "follow"), this.#goals.button, this.#layers.button, clear, reset], this.#layers.element, this.#view, this.#goals.element);
     this.#build();
     stream.addEventListener("graph", () => this.#findModels());
     fleet.addEventListener("change", () => this.#onSubject());
@@ -135,6 +142,7 @@ export class Scene {
     this.#renderer.domElement.role = "img";
     this.#renderer.domElement.ariaLabel = "The vehicles, their trails and what they look for, in three dimensions";
     this.#view.append(this.#renderer.domElement);
+    this.#goals.watch(this.#renderer.domElement);
     this.#controls = new OrbitControls(this.#camera, this.#renderer.domElement);
     this.#controls.enableDamping = !matchMedia("(prefers-reduced-motion: reduce)").matches;
     this.#lookFromBehind();
@@ -240,7 +248,9 @@ export class Scene {
 
   #place(): void {
     const chosen = this.#chosen();
-    const root = chosen?.frame ? this.#transforms.root(chosen.frame) : "";
+    // Where there is no model, other frames are drawn all the same.
+    const frame = chosen?.frame || this.#transforms.first;
+    const root = frame ? this.#transforms.root(frame) : "";
     if (root !== this.#root) {
       this.#root = root;
       for (const body of this.#bodies.values()) body.trail.clear();
@@ -257,6 +267,8 @@ export class Scene {
       if (!isTop || body !== chosen) body.trail.add(body.object.position);
     }
     this.#placeMarks(root, lift);
+    this.#layers.place(root, lift);
+    this.#goals.place(root, chosen?.object, (frame) => (frame === root || frame === "" ? new Matrix4() : this.#transforms.toRoot(frame, root)));
     this.#target.visible = this.#targetDistance !== undefined && chosen !== undefined && chosen.object.visible;
     if (this.#target.visible) {
       this.#target.position.set(this.#targetDistance!, 0, 0).applyQuaternion(chosen!.object.quaternion).add(chosen!.object.position);

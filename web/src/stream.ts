@@ -119,6 +119,11 @@ export class Stream extends EventTarget {
     this.#client?.close();
   }
 
+  /** The time of what comes now, s since 1970. */
+  get nowS(): number {
+    return Date.now() / 1000;
+  }
+
   /** Whether what comes was recorded, and is played. */
   get isRecording(): boolean {
     return this.capabilities.includes("playbackControl");

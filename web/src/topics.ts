@@ -1,85 +1,121 @@
 // SPDX-License-Identifier: Apache-2.0
-// All topics with their types and rates. Measured while the list is looked at, but for pictures, which are a lot of data.
+// All topics: type, rate and bandwidth, and opened, the newest message as a tree. What is looked at is measured, but for
+// pictures, which are a lot of data, and measured when they are opened.
 
-import { h, setText } from "./dom";
-import type { Stream } from "./stream";
+import { decimal, h, setText } from "./dom";
+import { MessageTree } from "./tree";
+import type { Publisher } from "./publish";
+import type { Arrival, Stream } from "./stream";
 
 const WINDOW_MS = 2_000;
-const PICTURES = new Set(["sensor_msgs/msg/Image", "sensor_msgs/msg/CompressedImage", "sensor_msgs/msg/PointCloud2"]);
+const TREE_PERIOD_MS = 200;
+const LARGE = new Set(["sensor_msgs/msg/Image", "sensor_msgs/msg/CompressedImage", "sensor_msgs/msg/PointCloud2"]);
 
 interface Row {
-  element: HTMLElement;
+  element: HTMLDetailsElement;
   rate: HTMLElement;
   count: number;
   bytes: number;
+  isLarge: boolean;
   end?: () => void;
-  isMeasured: boolean;
+  opened?: { stamp: HTMLElement; tree: MessageTree; newest?: Arrival; shownMs: number };
 }
 
 export class Topics {
   readonly element: HTMLElement;
-  #body = h("tbody");
+  #list = h("div.topics");
   #filter: HTMLInputElement;
   #rows = new Map<string, Row>();
   #isVisible = false;
   #sinceMs = performance.now();
 
-  constructor(private stream: Stream) {
+  constructor(private stream: Stream, private publisher: Publisher, private plot: (topic: string, path: string) => void) {
     this.#filter = h("input", { type: "search", placeholder: "Filter topics", "aria-label": "Filter topics", oninput: () => this.#arrange() });
-    this.element = h("div.tab-body", {}, h("div.tab-tools", {}, this.#filter),
-      h("div.scroll", {}, h("table.topics", {}, h("thead", {}, h("tr", {}, h("th", {}, "topic"), h("th.number", {}, "rate"))), this.#body)));
+    this.element = h("div.tab-body", {}, h("div.tab-tools", {}, this.#filter, publisher.button), h("div.scroll", {}, publisher.element, this.#list));
     stream.addEventListener("graph", () => this.#arrange());
     new IntersectionObserver((entries) => {
       this.#isVisible = entries.some((entry) => entry.isIntersecting);
       this.#arrange();
     }).observe(this.element);
-    setInterval(() => this.#show(), WINDOW_MS);
+    setInterval(() => this.#measure(), WINDOW_MS);
+    setInterval(() => this.#isVisible && this.#rows.forEach((row) => this.#show(row)), TREE_PERIOD_MS);
   }
 
   #arrange(): void {
     const filter = this.#filter.value.trim().toLowerCase();
     for (const [topic, row] of this.#rows) {
-      if (!this.stream.topics.has(topic)) {
-        row.end?.();
-        row.element.remove();
-        this.#rows.delete(topic);
-      }
+      if (this.stream.topics.has(topic)) continue;
+      row.end?.();
+      row.element.remove();
+      this.#rows.delete(topic);
     }
+    let before: Element | null = this.#list.firstElementChild;
     for (const topic of [...this.stream.topics.keys()].sort()) {
       const type = this.stream.topics.get(topic)!.schemaName;
       const row = this.#rows.get(topic) ?? this.#add(topic, type);
       row.element.hidden = filter !== "" && !`${topic} ${type}`.toLowerCase().includes(filter);
-      this.#body.append(row.element);
-      const wanted = this.#isVisible && !row.element.hidden && row.isMeasured;
-      if (wanted && !row.end) {
-        row.end = this.stream.subscribe(topic, ({ bytes }) => {
-          row.count += 1;
-          row.bytes += bytes;
-        });
-      } else if (!wanted && row.end) {
-        row.end();
-        row.end = undefined;
-      }
+      if (row.element === before) before = before.nextElementSibling;
+      else this.#list.insertBefore(row.element, before);
+      this.#follow(topic, row);
     }
   }
 
+  #follow(topic: string, row: Row): void {
+    const wanted = this.#isVisible && !row.element.hidden && (!row.isLarge || row.element.open);
+    if (wanted === (row.end !== undefined)) return;
+    row.end?.();
+    row.end = wanted
+      ? this.stream.subscribe(topic, (arrival) => {
+        row.count += 1;
+        row.bytes += arrival.bytes;
+        if (row.opened && row.element.open) row.opened.newest = arrival;
+      })
+      : undefined;
+  }
+
   #add(topic: string, type: string): Row {
-    const rate = h("td.number");
-    const isMeasured = !PICTURES.has(type);
-    const row: Row = { element: h("tr"), rate, count: 0, bytes: 0, isMeasured };
-    const measure = h("button.link", { title: "Pictures are a lot of data, so they are measured on request" }, "measure");
-    measure.addEventListener("click", () => {
-      row.isMeasured = true;
-      rate.replaceChildren("…");
-      this.#arrange();
+    const isLarge = LARGE.has(type);
+    const rate = h("span.number", { title: isLarge ? "A lot of data: measured while it is open" : "" }, isLarge ? "" : "…");
+    const element = h("details.topic", { "data-topic-row": topic },
+      h("summary", {}, h("span.topic-name", {}, topic), rate, h("span.topic-type", {}, type)));
+    const row: Row = { element, rate, count: 0, bytes: 0, isLarge };
+    element.addEventListener("toggle", () => {
+      if (element.open && !row.opened) this.#open(topic, row);
+      this.#follow(topic, row);
     });
-    rate.append(isMeasured ? "…" : measure);
-    row.element.append(h("td", {}, h("div.topic-name", {}, topic), h("div.topic-type", {}, type)), rate);
     this.#rows.set(topic, row);
     return row;
   }
 
-  #show(): void {
+  #open(topic: string, row: Row): void {
+    const stamp = h("span.hint");
+    const tree = new MessageTree(topic, (path) => this.plot(topic, path));
+    row.opened = { stamp, tree, shownMs: 0 };
+    row.element.append(h("div.topic-body", {}, h("div.topic-tools", {}, stamp,
+      h("button.small.publishes", { onclick: () => this.publisher.open(topic) }, "Publish …")), tree.element));
+    // One that is latched came before it was looked into.
+    row.end?.();
+    row.end = undefined;
+  }
+
+  #show({ element, opened }: Row): void {
+    if (!opened || !element.open || element.hidden) return;
+    const { newest, stamp, tree } = opened;
+    if (!newest) return setText(stamp, "no message yet");
+    const ageS = (performance.now() - newest.receivedMs) / 1000;
+    try {
+      const { value } = newest;
+      const of = value.header?.stamp;
+      const stamped = of ? `stamp ${of.sec}.${String(of.nanosec).padStart(9, "0").slice(0, 3)} · ` : "";
+      setText(stamp, `${stamped}came ${decimal(ageS, 1)} s ago · ${newest.bytes} bytes`);
+      if (newest.receivedMs !== opened.shownMs) tree.show(value);
+      opened.shownMs = newest.receivedMs;
+    } catch (error) {
+      setText(stamp, `It can't be read: ${(error as Error).message}`);
+    }
+  }
+
+  #measure(): void {
     const nowMs = performance.now();
     const seconds = (nowMs - this.#sinceMs) / 1000;
     this.#sinceMs = nowMs;

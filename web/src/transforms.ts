@@ -23,10 +23,17 @@ export class Transforms {
     stream.subscribe("/tf", (arrival) => this.#take(arrival.value, arrival.receivedMs, false));
     stream.subscribe("/tf_static", (arrival) => this.#take(arrival.value, arrival.receivedMs, true));
     stream.addEventListener("status", () => this.#edges.clear());
+    stream.addEventListener("seek", () => this.#edges.clear());
   }
 
+  /** All that have a place or are one. */
   get frames(): Iterable<string> {
-    return this.#edges.keys();
+    return new Set([...this.#edges.keys(), ...[...this.#edges.values()].map(({ parent }) => parent)]);
+  }
+
+  /** Any frame, where none is more to the point. */
+  get first(): string {
+    return this.#edges.keys().next().value ?? "";
   }
 
   /** The frame at the top of the tree that a frame is in. */

@@ -39,7 +39,7 @@ class Call:
 
 
 class Calls:
-    """Offers the services of the graph, and calls them. Everything but `_handle` runs in the executor's thread."""
+    """Offers the services of the graph, and calls them. Everything but `ask` runs in the executor's thread."""
 
     def __init__(self, node: Node, inbox: Inbox, server: WebSocketServer) -> None:
         self._node = node
@@ -81,11 +81,22 @@ class Calls:
         self._server.add_services([Service(name, schema=schema, handler=self._handle)])
         self._types[name], self._type_names[name] = service_type, type_name
 
+    def names(self) -> list[str]:
+        """Return the services that are offered."""
+        return sorted(self._types)
+
+    def ask(self, service: str, service_type: Any, request: Any) -> Any:
+        """Call a service and return its answer, in any thread but the executor's. Raises RuntimeError."""
+        return deserialize_message(self._answer(service, serialize_message(request)), service_type.Response)
+
     def _handle(self, request: ServiceRequest) -> bytes:
+        return self._answer(request.service_name, request.payload)
+
+    def _answer(self, service: str, payload: bytes) -> bytes:
         """Call a service and wait for the answer, in a thread of the server."""
         if not self._pending.acquire(blocking=False):
             raise RuntimeError(f"{MAX_PENDING} calls are under way already.")
-        call = Call(request.service_name, request.payload)
+        call = Call(service, payload)
         try:
             self._inbox.put(lambda: self._begin(call))
             return call.answer.result(TIMEOUT_S)

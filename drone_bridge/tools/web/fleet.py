@@ -13,6 +13,7 @@ from std_msgs.msg import Bool
 from std_srvs.srv import SetBool
 
 from drone_bridge.ros.topics import latched
+from drone_bridge.tools.web.goals import goal_of
 from drone_bridge.tools.web.graph import HAS_MESSAGE_INFO
 from drone_bridge.tools.web.helm import COMMAND_LIFESPAN_S, Motion
 from drone_bridge.tools.web.vehicles import (
@@ -133,7 +134,13 @@ class Fleet:
         held = held if holds and HELD_TYPE in topics.get(held, ()) else ""
         # In this order: who takes both of them knows the second one for a copy.
         return Vehicle(
-            topic, (bridges or nodes)[0], (*helms, topic), tuple(holds), held, self._commanders(topic, topics)
+            topic,
+            (bridges or nodes)[0],
+            targets=(*helms, topic),
+            holds=tuple(holds),
+            held=held,
+            commanders=self._commanders(topic, topics),
+            goal=goal_of(topic.rpartition("/")[0], services, self._node),
         )
 
     def _commanders(self, topic: str, topics: Mapping[str, Sequence[str]]) -> tuple[str, ...]:

@@ -3,15 +3,16 @@
 
 import asyncio
 import contextlib
+import json
 import logging
 import threading
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable, Sequence
 from http import HTTPStatus
 from typing import Any, ClassVar
 
 from websockets.asyncio.server import Server, ServerConnection, serve
 from websockets.datastructures import Headers
-from websockets.exceptions import ConnectionClosed
+from websockets.exceptions import ConnectionClosed, NegotiationError
 from websockets.frames import CloseCode
 from websockets.http11 import Request, Response
 from websockets.protocol import State
@@ -21,6 +22,8 @@ from drone_bridge.tools.web import page
 from drone_bridge.tools.web.access import Access
 
 FOXGLOVE_SUBPROTOCOL = Subprotocol("foxglove.sdk.v1")
+#: What older clients, and Lichtblick, offer: the same protocol by its name of before.
+OLDER_SUBPROTOCOL = Subprotocol("foxglove.websocket.v1")
 HELM_SUBPROTOCOL = Subprotocol("drone_bridge.helm.v1")
 MAX_CONNECTIONS = 64
 """At a time, of all kinds: a page takes two, and some more for a moment."""
@@ -134,7 +137,8 @@ class FrontDoor:
         """Prepare; a connection that is let in is given to `viewer` or to `pilot`."""
         self._access = access
         self._port = port
-        self._handlers = {FOXGLOVE_SUBPROTOCOL: viewer, HELM_SUBPROTOCOL: pilot}
+        self._handlers = {FOXGLOVE_SUBPROTOCOL: viewer, OLDER_SUBPROTOCOL: viewer, HELM_SUBPROTOCOL: pilot}
+        self._documents: dict[str, Callable[[], Any]] = {}
         self._loop = asyncio.new_event_loop()
         self._stopping = asyncio.Event()
         self._ready = threading.Event()
@@ -153,6 +157,10 @@ class FrontDoor:
     def run_alongside(self, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
         """Run a coroutine as long as the address is served."""
         self._background.append(work)
+
+    def offer(self, name: str, make: Callable[[], Any]) -> None:
+        """Hand out what is made, in a thread of its own, as JSON under this name, to those who may connect."""
+        self._documents[f"/{name}"] = make
 
     def open(self) -> int:
         """Listen, and return the port.
@@ -210,7 +218,7 @@ class FrontDoor:
             self._access.host,
             self._port,
             process_request=self._answer,
-            subprotocols=list(self._handlers),
+            select_subprotocol=self._select,
             compression=None,  # pictures do not get smaller, and it takes memory for each viewer
             max_size=MAX_MESSAGE_BYTES,
             max_queue=4,
@@ -224,27 +232,39 @@ class FrontDoor:
         )
         return server
 
-    def _answer(self, connection: ServerConnection, request: Request) -> Response | None:
+    def _select(self, _: ServerConnection, offered: Sequence[Subprotocol]) -> Subprotocol:
+        """Choose what is spoken. A version that we don't know gets a conversation, too: to be told so."""
+        known = next((each for each in self._handlers if each in offered), None)
+        other = next((each for each in offered if each.startswith("foxglove.")), None)
+        if not (known or other):
+            raise NegotiationError(f"The subprotocol {FOXGLOVE_SUBPROTOCOL} is needed.")
+        return known or other or HELM_SUBPROTOCOL
+
+    async def _answer(self, connection: ServerConnection, request: Request) -> Response | None:
         """Hand out a file or an explanation; None lets a WebSocket through."""
         assert isinstance(connection, _Connection)
         if connection.method not in (b"GET", b"HEAD"):
             refusal = _response(HTTPStatus.METHOD_NOT_ALLOWED, "text/plain", b"Files are read with GET and HEAD.")
             refusal.headers["Allow"] = "GET, HEAD"
             return refusal
-        answer = self._answer_to(request)
+        answer = await self._answer_to(request)
         if answer is None:
             connection.admit()
         elif connection.method == b"HEAD":
             answer.body = b""
         return answer
 
-    def _answer_to(self, request: Request) -> Response | None:
+    async def _answer_to(self, request: Request) -> Response | None:
         is_websocket = request.headers.get("Upgrade", "").lower() == "websocket"
         refusal = self._access.refusal(request.path, request.headers.get("Host", ""), request.headers.get("Origin"))
+        make = self._documents.get(request.path.partition("?")[0])
         if not is_websocket:
             # Files of the page are no secret, and a page without the secret says so itself.
-            if refusal and not self._access.secret:
+            if refusal and (make or not self._access.secret):
                 return _response(HTTPStatus.FORBIDDEN, "text/plain", refusal.encode())
+            if make:
+                document = await self._loop.run_in_executor(None, make)  # which may wait for DDS
+                return _response(HTTPStatus.OK, "application/json", json.dumps(document).encode())
             found = page.find(request.path)
             if found is None:
                 return _response(HTTPStatus.NOT_FOUND, "text/plain", b"There is no such file.")
@@ -255,11 +275,17 @@ class FrontDoor:
 
     async def _dispatch(self, connection: ServerConnection) -> None:
         handler = self._handlers.get(connection.subprotocol) if connection.subprotocol else None
-        if handler is None:
-            await connection.close(1002, f"The subprotocol {FOXGLOVE_SUBPROTOCOL} is needed.")
-            return
         with contextlib.suppress(ConnectionClosed):
-            await handler(connection)
+            if handler:
+                await handler(connection)
+                return
+            reason = (
+                f"This server speaks {FOXGLOVE_SUBPROTOCOL} and {OLDER_SUBPROTOCOL}, and your client "
+                f"{connection.subprotocol:.60}: update drone_bridge, or take a client of these versions (docs/view.md)."
+            )
+            await connection.send(json.dumps({"op": "serverInfo", "name": "drone_bridge", "capabilities": []}))
+            await connection.send(json.dumps({"op": "status", "level": 2, "message": reason}))
+            await connection.close(CloseCode.PROTOCOL_ERROR, f"The subprotocol {FOXGLOVE_SUBPROTOCOL} is needed.")
 
 
 def _response(status: HTTPStatus, content_type: str, body: bytes) -> Response:

@@ -6,6 +6,7 @@ latched has a subscription per viewer, which DDS fills with what was published b
 All of it happens in the executor's thread.
 """
 
+import contextlib
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -112,6 +113,23 @@ class Graph:
                 yield topic, type_names[0]
             else:  # not all of them need have a publisher
                 yield from ((topic, each.topic_type) for each in self._node.get_publishers_info_by_topic(topic))
+
+    def takers(self) -> list[dict[str, str]]:
+        """Return the topics that other nodes listen to, with type and definition. From any thread."""
+        found: list[dict[str, str]] = []
+        own = self._node.get_name()
+        for topic, type_names in self._node.get_topic_names_and_types():
+            if any(part.startswith("_") for part in topic.split("/")) or len(found) >= MAX_CHANNELS:
+                continue
+            takers = {
+                each.topic_type for each in self._node.get_subscriptions_info_by_topic(topic) if each.node_name != own
+            }
+            for type_name in takers & set(type_names):
+                with contextlib.suppress(UnknownTypeError):
+                    text = message_text(type_name)
+                    if not text.is_idl:
+                        found.append({"topic": topic, "type": type_name, "schema": text.text})
+        return found
 
     def add_viewer(self, viewer: int, channel: int) -> bool:
         """Send a viewer the messages of a channel, latched ones first. Returns whether there is such a channel."""

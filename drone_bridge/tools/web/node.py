@@ -6,6 +6,7 @@ import os
 import random
 import webbrowser
 from collections.abc import Callable
+from typing import Any
 
 import foxglove
 from builtin_interfaces.msg import Time
@@ -18,8 +19,10 @@ from drone_bridge.tools.web import page
 from drone_bridge.tools.web.access import FOXGLOVE_ORIGINS, Access, is_loopback
 from drone_bridge.tools.web.address import links, qr_code
 from drone_bridge.tools.web.calls import Calls
+from drone_bridge.tools.web.clients import GRAPH_PERIOD_S, Clients
 from drone_bridge.tools.web.fleet import Fleet
 from drone_bridge.tools.web.front_door import CannotListenError, FrontDoor
+from drone_bridge.tools.web.goals import Goals, Place
 from drone_bridge.tools.web.graph import Graph
 from drone_bridge.tools.web.helm import Motion
 from drone_bridge.tools.web.inbox import Inbox
@@ -73,7 +76,10 @@ class WebBridge(Node):
         get = self._declared.__getitem__
         foxglove.set_log_level("ERROR")  # viewers' mistakes don't belong in our log
         context = foxglove.Context()
-        capabilities = [Capability.Services] if self._access.may_change else []
+        capabilities = [Capability.ConnectionGraph]
+        if self._access.may_change:
+            capabilities += [Capability.Services, Capability.ClientPublish, Capability.Parameters]
+        self._requests = Clients(self, self._inbox)
         # No browser finds this address, one of 16 million of this machine: all come through the front door.
         hidden_host = "127." + ".".join(str(random.SystemRandom().randrange(1, 255)) for _ in range(3))
         self._foxglove = foxglove.start_server(
@@ -81,16 +87,22 @@ class WebBridge(Node):
             host=hidden_host,
             port=0,
             capabilities=capabilities,
-            supported_encodings=["cdr"] if capabilities else None,
+            server_listener=self._requests,
+            supported_encodings=["cdr"],
             context=context,
         )
-        self._calls = Calls(self, self._inbox, self._foxglove) if capabilities else None
+        self._calls = Calls(self, self._inbox, self._foxglove) if self._access.may_change else None
+        self._requests.attach(self._foxglove, self._calls)
         self._recording = Recording(self)
         max_bytes = get("viewers_memory") * 2**20
         self._relay = Relay(hidden_host, self._foxglove.port, get("max_viewers"), max_bytes, self._subscribed)
         self._graph = Graph(self, context, self._relay.publish, self._relay.withdraw)
         self._pilots = Pilots(self._command, self._ask_to_hold, self._now, may_steer=self._access.may_change)
+        self._goals = Goals(self, self._on_goal)
+        self._pilots.set_goal = self._set_goal
+        self._pilots.cancel_goal = lambda topic: self._inbox.put(lambda: self._goals.cancel(topic))
         self._door = FrontDoor(self._access, get("port"), self._relay, self._pilots)
+        self._door.offer("takers.json", self._graph.takers)
         self._door.run_alongside(self._pilots.watch)
         try:
             port = self._door.open()
@@ -104,6 +116,7 @@ class WebBridge(Node):
         self._log_address(port)
         steady = Clock(clock_type=ClockType.STEADY_TIME)
         self.create_timer(LOOK_PERIOD_S, self._look, clock=steady)
+        self.create_timer(GRAPH_PERIOD_S, self._requests.publish_graph, clock=steady)
         if self._calls:
             self.create_timer(CALL_PERIOD_S, self._calls.call_waiting, clock=steady)
         self._look()
@@ -149,6 +162,17 @@ class WebBridge(Node):
                 self._door.loop.call_soon_threadsafe(answer, problem)
 
         self._inbox.put(lambda: self._fleet.hold(topic, is_held, tell))
+
+    def _set_goal(self, topic: str, place: Place) -> None:
+        def follow() -> None:
+            name = next((each.goal for each in self._fleet.vehicles if each.topic == topic), "")
+            self._goals.set(topic, name, place)
+
+        self._inbox.put(follow)
+
+    def _on_goal(self, topic: str, state: dict[str, Any]) -> None:
+        if self._is_open:
+            self._door.loop.call_soon_threadsafe(self._pilots.set_goal_state, topic, state)
 
     def _on_held(self, topic: str, since_ns: int | None) -> None:
         if self._is_open:

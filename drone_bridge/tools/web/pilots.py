@@ -26,6 +26,7 @@ from websockets.frames import CloseCode
 
 from drone_bridge.ros.stall_watch import elapsed_s
 from drone_bridge.tools.web.front_door import make_room, messages_from
+from drone_bridge.tools.web.goals import Place
 from drone_bridge.tools.web.helm import LEASE_S, NEUTRAL, TOKEN_PERIOD_S, Helm, Motion, RefusedError
 from drone_bridge.tools.web.vehicles import AXES, Vehicle
 
@@ -41,6 +42,8 @@ STOP_TIMEOUT_S = 1.0
 """After which the page says that it has not stopped yet."""
 HELM_TAKEN_S = 1.0
 """In which a vehicle that was held because a helm had ended follows a new one."""
+
+VIEW_ONLY = "This link is view-only. Steering can be allowed at start with steer:=true."
 
 SendCommand = Callable[[str, Motion, Time], None]
 """Publishes a command: on which topic, along AXES from -1 to 1, and when it was given."""
@@ -97,6 +100,9 @@ class Pilots:
         self._stops: dict[str, Stop] = {}
         self._held: dict[str, float] = {}  # since when, by the clock on the wall
         self._ended: dict[str, str] = {}  # whose helm was the last one
+        self._goals: dict[str, dict[str, Any]] = {}
+        self.set_goal: Callable[[str, Place], None] = lambda topic, place: None
+        self.cancel_goal: Callable[[str], None] = lambda topic: None
 
     def set_vehicles(self, vehicles: Iterable[Vehicle]) -> None:
         """Set the known vehicles; a pilot whose vehicle has gone loses the helm."""
@@ -183,7 +189,10 @@ class Pilots:
             await self._refuse(pilot, "This is not a request.")
             return
         try:
-            self._follow(pilot, request)
+            if request.get("op") in ("goal", "cancel_goal"):
+                self._follow_goal(pilot, self._known(request.get("vehicle")), request)
+            else:
+                self._follow(pilot, request)
         except RefusedError as error:
             await self._refuse(pilot, str(error))
 
@@ -200,7 +209,7 @@ class Pilots:
         elif operation not in ("take", "ask", "keep", "hand_over", "resume"):
             raise RefusedError("This is not a request.")
         elif not self._may_steer:
-            raise RefusedError("This link is view-only. Steering can be allowed at start with steer:=true.")
+            raise RefusedError(VIEW_ONLY)
         elif operation == "take":
             self._take(pilot, self._known(topic))
         elif operation == "ask":
@@ -214,6 +223,28 @@ class Pilots:
             self._hand_over(pilot, request.get("to"))
         else:
             self._resume(pilot, self._known(topic))
+
+    def _follow_goal(self, pilot: Pilot, topic: str, request: dict[str, Any]) -> None:
+        if not self._may_steer:
+            raise RefusedError(VIEW_ONLY)
+        if request["op"] == "cancel_goal":
+            self.cancel_goal(topic)
+            return
+        try:
+            place = Place.of(request)
+        except ValueError as error:
+            raise RefusedError(str(error)) from None
+        if self._helm.pilot_of(topic) is not None:
+            raise RefusedError("Somebody is at the helm: a goal is followed when it has been released.")
+        asdict = {"frame": place.frame, "x": place.x, "y": place.y, "z": place.z, "by": pilot.name}
+        self._goals[topic] = {**asdict, "state": "asked", "text": "Asked for."}
+        self._announce()
+        self.set_goal(topic, place)
+
+    def set_goal_state(self, topic: str, state: dict[str, Any]) -> None:
+        """Note what has become of a vehicle's goal."""
+        self._goals[topic] = {**self._goals.get(topic, {}), "distance": None, "left_s": None, **state}
+        self._announce()
 
     def _known(self, topic: object) -> str:
         if not isinstance(topic, str) or topic not in self._vehicles:
@@ -369,6 +400,8 @@ class Pilots:
                 "holds": vehicle.holds,
                 "held": self._hold_of(vehicle),
                 "commanders": vehicle.commanders,
+                "takes_goals": bool(vehicle.goal),
+                "goal": self._goals.get(vehicle.topic),
             }
             for vehicle in sorted(self._vehicles.values(), key=lambda each: each.topic)
         ]

@@ -34,6 +34,8 @@ class Vehicle:
     """The topic that says whether it is held, where there is one."""
     commanders: tuple[str, ...] = ()
     """The nodes that publish commands for it, but for this one."""
+    goal: str = ""
+    """The action or topic that takes goals for it, where somebody does."""
 
     @property
     def name(self) -> str:

@@ -1,0 +1,238 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What viewers do beyond looking and calling: they publish, read and set parameters, and ask who is joined to whom.
+
+The Foxglove server calls all of it in threads of its own. What touches ROS is queued for the executor's thread, a
+bounded number of messages at a time.
+"""
+
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from foxglove import ConnectionGraph, Parameter, ParameterType
+from foxglove.websocket import Client, ClientChannel, ServerListener, StatusLevel, WebSocketServer
+from rcl_interfaces.msg import Parameter as RosParameter
+from rcl_interfaces.msg import ParameterEvent, ParameterValue
+from rcl_interfaces.msg import ParameterType as RosType
+from rcl_interfaces.srv import GetParameters, ListParameters, SetParameters
+from rclpy.node import Node
+from rclpy.parameter import parameter_value_to_python
+from rclpy.qos import qos_profile_parameter_events
+from rclpy.serialization import deserialize_message
+
+from drone_bridge.tools.interfaces import UnknownTypeError, import_interface
+from drone_bridge.tools.web.calls import Calls
+from drone_bridge.tools.web.inbox import Inbox
+from drone_bridge.tools.web.vehicles import HELM_TOPIC
+
+MAX_CHANNELS = 64
+"""Topics on which all viewers together may publish."""
+MAX_WAITING = 256
+"""Messages of viewers that wait for the executor; any more are dropped."""
+DEPTH = 10
+GRAPH_PERIOD_S = 2.0
+LIST = "/list_parameters"
+
+
+@dataclass(eq=False, slots=True)
+class _Outlet:
+    """A topic on which viewers publish."""
+
+    message_class: Any
+    publisher: Any
+    users: set[tuple[int, int]] = field(default_factory=set)
+    """Clients with their own numbers of the channel."""
+
+
+class Clients(ServerListener):
+    """Follows requests of viewers; what is refused is told in a status message."""
+
+    def __init__(self, node: Node, inbox: Inbox) -> None:
+        self._node = node
+        self._inbox = inbox
+        self._server: WebSocketServer | None = None
+        self._calls: Calls | None = None
+        self._outlets: dict[tuple[str, str], _Outlet] = {}
+        self._waiting = threading.Semaphore(MAX_WAITING)
+        self._is_graph_wanted = False
+        self._events: Any = None
+
+    def attach(self, server: WebSocketServer, calls: Calls | None) -> None:
+        """Begin, with the server that calls this and, where viewers may change something, the services."""
+        self._server, self._calls = server, calls
+
+    # Publishing.
+
+    def on_client_advertise(self, client: Client, channel: ClientChannel) -> None:
+        self._inbox.put(lambda: self._offer(client.id, channel))
+
+    def on_client_unadvertise(self, client: Client, client_channel_id: int) -> None:
+        self._inbox.put(lambda: self._withdraw((client.id, client_channel_id)))
+
+    def on_message_data(self, client: Client, client_channel_id: int, data: bytes) -> None:
+        if self._waiting.acquire(blocking=False):
+            self._inbox.put(lambda: self._publish((client.id, client_channel_id), data))
+
+    def _offer(self, client: int, channel: ClientChannel) -> None:
+        key = (channel.topic, channel.schema_name)
+        try:
+            if channel.topic.rpartition("/")[2] == HELM_TOPIC:
+                raise UnknownTypeError("the helm is taken on the page")
+            if channel.encoding != "cdr":
+                raise UnknownTypeError(f"its encoding is {channel.encoding!r:.40}, and has to be 'cdr'")
+            if key not in self._outlets:
+                if len(self._outlets) >= MAX_CHANNELS:
+                    raise UnknownTypeError(f"viewers publish on {MAX_CHANNELS} topics already")
+                message_class = import_interface(channel.schema_name)
+                publisher = self._node.create_publisher(message_class, channel.topic, DEPTH)
+                self._outlets[key] = _Outlet(message_class, publisher)
+        except Exception as error:  # rclpy has many for a name that is none
+            self._say(f"Nothing can be published on '{channel.topic:.100}': {error}".rstrip(".") + ".")
+            return
+        self._outlets[key].users.add((client, channel.id))
+
+    def _withdraw(self, user: tuple[int, int]) -> None:
+        for key, outlet in list(self._outlets.items()):
+            outlet.users.discard(user)
+            if not outlet.users:
+                self._node.destroy_publisher(outlet.publisher)
+                del self._outlets[key]
+
+    def _publish(self, user: tuple[int, int], data: bytes) -> None:
+        self._waiting.release()
+        for (topic, type_name), outlet in self._outlets.items():
+            if user not in outlet.users:
+                continue
+            try:  # so that no other node has to take what is none
+                message = deserialize_message(data, outlet.message_class)
+            except Exception as error:  # whatever the type support raises
+                self._say(f"What was published on '{topic}' is no '{type_name}': {error}")
+                return
+            outlet.publisher.publish(message)
+
+    def _say(self, text: str) -> None:
+        if self._server:
+            self._server.publish_status(text, StatusLevel.Error)
+
+    # Parameters, called "/node.parameter".
+
+    def on_get_parameters(self, client: Client, param_names: list[str], request_id: str | None = None) -> Any:
+        return list(self._read(param_names))
+
+    def on_set_parameters(self, client: Client, parameters: list[Parameter], request_id: str | None = None) -> Any:
+        calls = self._calls
+        if calls is None:
+            self._say("This link is view-only: no parameter can be set.")
+            return []
+        for each in parameters:
+            node, _, name = each.name.partition(".")
+            try:
+                request = GetParameters.Request(names=[name])
+                before = calls.ask(f"{node}/get_parameters", GetParameters, request).values[0]
+                wanted = RosParameter(name=name, value=_value_like(before, each.get_value()))
+                request = SetParameters.Request(parameters=[wanted])
+                result = calls.ask(f"{node}/set_parameters", SetParameters, request).results[0]
+                if not result.successful:
+                    raise RuntimeError(result.reason or "refused")
+            except Exception as error:  # of the node, of the service, or a value of another type
+                self._say(f"{each.name:.100} was not set: {error}")
+        return list(self._read([each.name for each in parameters]))
+
+    def on_parameters_subscribe(self, param_names: list[str]) -> None:
+        def follow() -> None:
+            if self._events is None:
+                self._events = self._node.create_subscription(
+                    ParameterEvent, "/parameter_events", self._on_event, qos_profile_parameter_events
+                )
+
+        self._inbox.put(follow)
+
+    def on_parameters_unsubscribe(self, param_names: list[str]) -> None:
+        """Nothing: the server sends each client only what it asked for."""
+
+    def _on_event(self, event: ParameterEvent) -> None:
+        changed = [*event.new_parameters, *event.changed_parameters]
+        if self._server and changed:
+            self._server.publish_parameter_values([_parameter(event.node, each.name, each.value) for each in changed])
+
+    def _read(self, names: list[str]) -> Iterator[Parameter]:
+        """Yield the parameters of these names, or all; a node that does not answer is left out."""
+        calls = self._calls
+        if calls is None:
+            return
+        wanted: dict[str, list[str]] = {}
+        for full_name in names:
+            node, _, name = full_name.partition(".")
+            wanted.setdefault(node, []).append(name)
+        if not names:
+            wanted = {name.removesuffix(LIST): [] for name in calls.names() if name.endswith(LIST)}
+        for node, of_node in wanted.items():
+            try:
+                own = of_node or list(calls.ask(node + LIST, ListParameters, ListParameters.Request()).result.names)
+                request = GetParameters.Request(names=own)
+                values = calls.ask(f"{node}/get_parameters", GetParameters, request).values
+            except Exception as error:  # as above
+                self._say(f"{node} does not tell its parameters: {error}")
+                continue
+            yield from (_parameter(node, name, value) for name, value in zip(own, values, strict=False))
+
+    # Who is joined to whom.
+
+    def on_connection_graph_subscribe(self) -> None:
+        self._is_graph_wanted = True
+
+    def on_connection_graph_unsubscribe(self) -> None:
+        self._is_graph_wanted = False
+
+    def publish_graph(self) -> None:
+        """Tell who publishes and takes what, if anybody wants to know. To be called now and then."""
+        if not self._is_graph_wanted or not self._server:
+            return
+        graph = ConnectionGraph()
+        for topic, _ in self._node.get_topic_names_and_types():
+            if publishers := _names(self._node.get_publishers_info_by_topic(topic)):
+                graph.set_published_topic(topic, publishers)
+            if takers := _names(self._node.get_subscriptions_info_by_topic(topic)):
+                graph.set_subscribed_topic(topic, takers)
+        for name, namespace in self._node.get_node_names_and_namespaces():
+            try:
+                services = self._node.get_service_names_and_types_by_node(name, namespace)
+            except Exception:  # it has just gone, for which each distribution has another exception
+                continue
+            for service, _ in services:
+                graph.set_advertised_service(service, [_full_name(namespace, name)])
+        self._server.publish_connection_graph(graph)
+
+
+def _names(endpoints: Any) -> list[str]:
+    return sorted({_full_name(each.node_namespace, each.node_name) for each in endpoints})
+
+
+def _full_name(namespace: str, name: str) -> str:
+    return f"{namespace.rstrip('/')}/{name}"
+
+
+def _parameter(node: str, name: str, value: ParameterValue) -> Parameter:
+    """Return a parameter as Foxglove has it; one that is not set has no value."""
+    content: Any = parameter_value_to_python(value)
+    kind = {
+        RosType.PARAMETER_DOUBLE: ParameterType.Float64,
+        RosType.PARAMETER_DOUBLE_ARRAY: ParameterType.Float64Array,
+    }.get(value.type)
+    if isinstance(content, (list, tuple)) or hasattr(content, "tolist"):
+        content = list(content)
+        if value.type == RosType.PARAMETER_BYTE_ARRAY:
+            content = b"".join(content)
+    return Parameter(f"{node}.{name}", value=content, type=kind)
+
+
+def _value_like(before: ParameterValue, value: Any) -> ParameterValue:
+    """Return a value of the type that a parameter has: JSON does not tell 1 from 1.0."""
+    from rclpy.parameter import Parameter as RclpyParameter
+
+    if before.type == RosType.PARAMETER_DOUBLE and isinstance(value, int) and not isinstance(value, bool):
+        value = float(value)
+    elif before.type == RosType.PARAMETER_DOUBLE_ARRAY and isinstance(value, list):
+        value = [float(each) for each in value]
+    return RclpyParameter("value", value=value).get_parameter_value()

@@ -1,0 +1,139 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Goals that people set on the page: the action `go_to` where it is served, else the topic `goal_pose`."""
+
+import importlib
+import math
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from action_msgs.msg import GoalStatus
+from geometry_msgs.msg import PoseStamped
+from rclpy.action import ActionClient  # type: ignore[attr-defined]
+from rclpy.node import Node
+
+ACTION, ACTION_TYPE = "go_to", "drone_bridge/action/GoTo_SendGoal"
+TOPIC, TOPIC_TYPE = "goal_pose", "geometry_msgs/msg/PoseStamped"
+FEEDBACK_PERIOD_S = 0.5
+
+Tell = Callable[[str, dict[str, Any]], None]
+"""Takes the topic of a vehicle and how its goal is, in the executor's thread."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where to go, in a frame of tf; without a yaw the heading is free."""
+
+    frame: str
+    x: float
+    y: float
+    z: float
+    yaw: float | None = None
+
+    @classmethod
+    def of(cls, request: Mapping[str, Any]) -> "Place":
+        """Read what a page asks for. Raises ValueError with a sentence."""
+        frame = request.get("frame")
+        numbers: list[float | None] = []
+        if not isinstance(frame, str) or len(frame) > 200:
+            raise ValueError("A goal needs the name of its frame.")
+        for name in ("x", "y", "z", "yaw"):
+            value = request.get(name)
+            if name == "yaw" and value is None:
+                numbers.append(None)
+            elif isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) < 1e6:
+                raise ValueError(f"{name} of a goal is {value!r:.40}, and has to be a number of metres or radians.")
+            else:
+                numbers.append(float(value))
+        x, y, z, yaw = numbers
+        return cls(frame, x or 0.0, y or 0.0, z or 0.0, yaw)
+
+    def pose(self, node: Node, *, needs_heading: bool) -> PoseStamped:
+        pose = PoseStamped()
+        pose.header.frame_id = self.frame
+        pose.header.stamp = node.get_clock().now().to_msg()
+        pose.pose.position.x, pose.pose.position.y, pose.pose.position.z = self.x, self.y, self.z
+        free = 1.0 if needs_heading else 0.0
+        pose.pose.orientation.w = free if self.yaw is None else math.cos(self.yaw / 2)
+        pose.pose.orientation.z = 0.0 if self.yaw is None else math.sin(self.yaw / 2)
+        return pose
+
+
+def goal_of(namespace: str, services: Mapping[str, Sequence[str]], node: Node) -> str:
+    """Return the action or topic that takes goals for the vehicle of a namespace, if anything does."""
+    action, topic = f"{namespace}/{ACTION}", f"{namespace}/{TOPIC}"
+    if ACTION_TYPE in services.get(f"{action}/_action/send_goal", ()):
+        return action
+    takers = node.get_subscriptions_info_by_topic(topic)
+    return topic if any(each.topic_type == TOPIC_TYPE for each in takers) else ""
+
+
+class Goals:
+    """Sends goals and tells what becomes of them. In the executor's thread."""
+
+    def __init__(self, node: Node, tell: Tell) -> None:
+        self._node = node
+        self._tell = tell
+        self._clients: dict[str, Any] = {}
+        self._publishers: dict[str, Any] = {}
+        self._handles: dict[str, Any] = {}  # of the goals under way, by the vehicle's topic
+        self._told_s: dict[str, float] = {}
+
+    def set(self, vehicle: str, name: str, place: Place) -> None:
+        """Send a goal to what takes them: an action or a topic."""
+        if not name:
+            self._tell(vehicle, {"state": "refused", "text": "Nobody takes goals for this vehicle."})
+        elif name.endswith(TOPIC):
+            if name not in self._publishers:
+                self._publishers[name] = self._node.create_publisher(PoseStamped, name, 1)
+            self._publishers[name].publish(place.pose(self._node, needs_heading=True))
+            self._tell(vehicle, {"state": "sent", "text": f"Sent on {name}, which gives no answers."})
+        else:
+            self._ask(vehicle, name, place)
+
+    def cancel(self, vehicle: str) -> None:
+        """Give up the goal of a vehicle."""
+        if handle := self._handles.get(vehicle):
+            handle.cancel_goal_async()
+        else:
+            self._tell(vehicle, {"state": "ended", "text": "There is no goal to cancel."})
+
+    def _ask(self, vehicle: str, name: str, place: Place) -> None:
+        go_to = importlib.import_module("drone_bridge.action").GoTo
+        if name not in self._clients:
+            self._clients[name] = ActionClient(self._node, go_to, name)
+        goal = go_to.Goal(pose=place.pose(self._node, needs_heading=False))
+        asked = self._clients[name].send_goal_async(goal, lambda message: self._on_feedback(vehicle, message.feedback))
+        asked.add_done_callback(lambda future: self._on_answer(vehicle, future))
+
+    def _on_answer(self, vehicle: str, future: Any) -> None:
+        if future.exception() or not future.result().accepted:
+            why = future.exception() or "its controller does not take it"
+            self._tell(vehicle, {"state": "refused", "text": f"Refused: {why}"})
+            return
+        handle = future.result()
+        self._handles[vehicle] = handle
+        self._tell(vehicle, {"state": "going", "text": "Accepted."})
+        handle.get_result_async().add_done_callback(lambda result: self._on_result(vehicle, handle, result))
+
+    def _on_feedback(self, vehicle: str, feedback: Any) -> None:
+        now_s = time.monotonic()
+        if vehicle not in self._handles or now_s - self._told_s.get(vehicle, -math.inf) < FEEDBACK_PERIOD_S:
+            return
+        self._told_s[vehicle] = now_s
+        left_s = feedback.estimated_time_remaining
+        distance = feedback.distance_remaining
+        progress = {"distance": distance if math.isfinite(distance) else None}
+        progress["left_s"] = left_s if math.isfinite(left_s) else None
+        self._tell(vehicle, {"state": "going", "text": feedback.state, **progress})
+
+    def _on_result(self, vehicle: str, handle: Any, future: Any) -> None:
+        if self._handles.get(vehicle) is not handle:
+            return  # a newer one has taken its place
+        del self._handles[vehicle]
+        if future.exception():
+            self._tell(vehicle, {"state": "ended", "text": str(future.exception())})
+            return
+        is_done = future.result().status == GoalStatus.STATUS_SUCCEEDED
+        self._tell(vehicle, {"state": "done" if is_done else "ended", "text": future.result().result.message})

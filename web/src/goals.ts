@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+// A goal, set by a tap on the ground: where, how high, and then what becomes of it. Offered where somebody takes goals.
+
+import {
+  BufferGeometry, Camera, Group, Line, LineBasicMaterial, Mesh, MeshBasicMaterial, Object3D, Plane, Raycaster, RingGeometry, Vector2,
+  Vector3, type Matrix4, type Scene as World,
+} from "three";
+import { decimal, h, setText } from "./dom";
+import type { Fleet } from "./fleet";
+import type { Helm } from "./helm";
+
+/** A press that moved the mouse by more turns the view. */
+const TAP_PX = 5;
+const COLOR = 0x3ecf6e;
+const IS_OVER = new Set(["done", "refused", "ended"]);
+const SHOWN_MS = 15_000;
+
+export class Goals {
+  readonly button = h("button.small", { "aria-pressed": "false", hidden: true, onclick: () => this.#arm(!this.#isArmed) }, "Set a goal");
+  readonly element = h("div.goal", { hidden: true, role: "status" });
+  #text = h("span.goal-text");
+  #height = h("input", { type: "number", step: 0.1, "aria-label": "Height of the goal, m" });
+  #heightLabel = h("label.check", {}, "height", this.#height, "m");
+  #go = h("button.primary", { onclick: () => this.#send() }, "Go");
+  #cancel = h("button", { onclick: () => this.#giveUp() }, "Cancel");
+  #mark = new Group();
+  #way = new Line(new BufferGeometry(), new LineBasicMaterial({ color: COLOR }));
+  #isArmed = false;
+  #chosen?: Vector3;
+  #root = "";
+  #vehicle?: Object3D;
+  #shown = "";
+  #overMs = Infinity;
+
+  constructor(world: World, private camera: Camera, private helm: Helm, private fleet: Fleet) {
+    const ring = new Mesh(new RingGeometry(0.16, 0.24, 40), new MeshBasicMaterial({ color: COLOR, side: 2 }));
+    ring.position.z = 0.01;
+    this.#mark.add(ring, new Line(new BufferGeometry(), new LineBasicMaterial({ color: COLOR })));
+    this.#mark.visible = this.#way.visible = this.#way.frustumCulled = false;
+    world.add(this.#mark, this.#way);
+    this.element.append(this.#text, this.#heightLabel, this.#go, this.#cancel);
+    helm.addEventListener("change", () => this.#show());
+    fleet.addEventListener("change", () => this.#show());
+  }
+
+  /** Take taps on the drawn scene. */
+  watch(canvas: HTMLCanvasElement): void {
+    let down: { x: number; y: number } | undefined;
+    canvas.addEventListener("pointerdown", ({ offsetX: x, offsetY: y }) => (down = { x, y }));
+    canvas.addEventListener("pointerup", ({ offsetX: x, offsetY: y }) => {
+      if (this.#isArmed && down && Math.hypot(x - down.x, y - down.y) < TAP_PX) this.#tap(new Vector2((2 * x) / canvas.clientWidth - 1, 1 - (2 * y) / canvas.clientHeight));
+    });
+  }
+
+  /** Draw the goal, and the straight line to it. */
+  place(root: string, vehicle: Object3D | undefined, poseOf: (frame: string) => Matrix4 | undefined): void {
+    this.#root = root;
+    this.#vehicle = vehicle?.visible ? vehicle : undefined;
+    const goal = this.#goal;
+    const isKept = goal && (!IS_OVER.has(goal.state) || performance.now() - this.#overMs < SHOWN_MS);
+    const at = this.#chosen?.clone() ?? (isKept ? poseOf(goal.frame) && new Vector3(goal.x, goal.y, goal.z).applyMatrix4(poseOf(goal.frame)!) : undefined);
+    this.#mark.visible = at !== undefined;
+    this.#way.visible = at !== undefined && this.#vehicle !== undefined && (this.#chosen !== undefined || goal?.state === "going");
+    if (!at) return;
+    this.#mark.position.set(at.x, at.y, 0);
+    (this.#mark.children[1] as Line).geometry.setFromPoints([new Vector3(), new Vector3(0, 0, at.z)]);
+    if (this.#vehicle) this.#way.geometry.setFromPoints([this.#vehicle.position, at]);
+  }
+
+  get #goal() {
+    return this.fleet.subject.vehicle?.goal ?? undefined;
+  }
+
+  get #flies(): boolean {
+    return this.fleet.subject.vehicle?.axes.includes("z") ?? false;
+  }
+
+  #arm(isArmed: boolean): void {
+    this.#isArmed = isArmed;
+    if (!isArmed) this.#chosen = undefined;
+    this.button.setAttribute("aria-pressed", String(isArmed));
+    this.#show();
+  }
+
+  #tap(where: Vector2): void {
+    const ray = new Raycaster();
+    ray.setFromCamera(where, this.camera);
+    const point = ray.ray.intersectPlane(new Plane(new Vector3(0, 0, 1), 0), new Vector3());
+    if (!point) return;
+    const height = this.#flies ? (this.#vehicle?.position.z ?? 1) : 0;
+    this.#chosen = point.setZ(height);
+    this.#height.value = height.toFixed(1);
+    this.#show();
+  }
+
+  #send(): void {
+    const { vehicle } = this.fleet.subject;
+    if (!vehicle || !this.#chosen) return;
+    const { x, y } = this.#chosen;
+    this.helm.setGoal(vehicle.topic, this.#root, x, y, this.#flies ? Number(this.#height.value) : 0);
+    this.#arm(false);
+  }
+
+  #giveUp(): void {
+    const { vehicle } = this.fleet.subject;
+    if (this.#isArmed) this.#arm(false);
+    else if (vehicle) this.helm.cancelGoal(vehicle.topic);
+  }
+
+  #show(): void {
+    const { vehicle } = this.fleet.subject;
+    const may = this.helm.maySteer && vehicle?.takes_goals === true;
+    this.button.hidden = !may;
+    if (!may && this.#isArmed) return this.#arm(false);
+    const goal = this.#goal;
+    const state = `${vehicle?.topic} ${goal?.state} ${goal?.text}`;
+    if (state !== this.#shown) {
+      this.#shown = state;
+      this.#overMs = goal && IS_OVER.has(goal.state) ? performance.now() : Infinity;
+      if (this.#overMs !== Infinity) setTimeout(() => this.#show(), SHOWN_MS + 100);
+    }
+    const isGone = !goal || (IS_OVER.has(goal.state) && performance.now() - this.#overMs > SHOWN_MS);
+    this.element.hidden = !this.#isArmed && isGone;
+    this.#go.hidden = this.#chosen === undefined;
+    this.#heightLabel.hidden = this.#chosen === undefined || !this.#flies;
+    this.#cancel.hidden = !this.#isArmed && (!goal || goal.state === "sent" || IS_OVER.has(goal.state));
+    this.element.classList.toggle("error", !this.#isArmed && goal?.state === "refused");
+    if (this.#isArmed) setText(this.#text, this.#chosen ? `Goal at x ${decimal(this.#chosen.x)} y ${decimal(this.#chosen.y)} m in ${this.#root}` : "Tap the ground where it shall go");
+    else if (goal) {
+      const left = [goal.distance != null ? `${decimal(goal.distance, 1)} m` : "", goal.left_s != null ? `${decimal(goal.left_s, 0)} s` : ""].filter(Boolean).join(", ");
+      setText(this.#text, `${{ asked: "Goal", sent: "Goal", going: "On its way", done: "Arrived", refused: "Goal refused", ended: "Goal ended" }[goal.state]}: ${goal.text}${left && ` (${left} left)`}`);
+    }
+  }
+}
