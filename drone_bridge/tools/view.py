@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`drone-bridge view`: view and steer the running vehicles in a browser."""
+"""`drone-bridge view`: view and steer the running vehicles in a browser, or look into a bag there."""
 
 import argparse
 import os
 import sys
 from collections.abc import Sequence
+from pathlib import Path
+from typing import NoReturn
 
 from ament_index_python.packages import get_package_prefix
 
@@ -12,10 +14,13 @@ from drone_bridge.programs.options import port
 
 
 def main(argv: Sequence[str]) -> int:
-    """Replace this process by the node web_bridge, with the options as its parameters."""
+    """Serve a bag, or replace this process by the node web_bridge, with the options as its parameters."""
     parser = argparse.ArgumentParser(
         prog="drone-bridge view",
         description="Show the running graph in a browser, and steer its vehicles there. Ctrl-C ends it.",
+    )
+    parser.add_argument(
+        "bag", nargs="?", type=Path, help="a bag to open instead, with a timeline to play and search it"
     )
     parser.add_argument("--port", type=port, default=8765, help="port to listen on; 0 takes a free one (default: 8765)")
     parser.add_argument(
@@ -28,6 +33,16 @@ def main(argv: Sequence[str]) -> int:
     )
     parser.add_argument("--no-browser", action="store_true", help="print the address instead of opening a browser")
     options = parser.parse_args(argv)
+    if options.bag:
+        from drone_bridge.tools.bags.bag import run_on_bag
+        from drone_bridge.tools.web.recording_view import serve
+
+        opens = not options.no_browser
+        return run_on_bag("view", options.bag, lambda bag: serve(bag, options.host, options.port, opens_browser=opens))
+    return _become_web_bridge(options)
+
+
+def _become_web_bridge(options: argparse.Namespace) -> NoReturn:
     parameters = {
         "host": f"'{options.host}'",
         "port": options.port,

@@ -54,7 +54,7 @@ class Camera {
   #end: () => void;
   #timer: number;
 
-  constructor(stream: Stream, topic: string, name: string) {
+  constructor(private stream: Stream, topic: string, name: string) {
     const label = name.replace(/\/?(image_raw)?(\/compressed)?$/, "") || "camera";
     this.#canvas.role = "img";
     this.#canvas.ariaLabel = `Images of ${topic}`;
@@ -66,7 +66,7 @@ class Camera {
     });
     this.#timer = window.setInterval(() => {
       setText(this.#note, this.#drawn ? `${this.#canvas.width} × ${this.#canvas.height} · ${this.#drawn} Hz` : WAITING);
-      this.element.classList.toggle("stale", this.#drawn === 0);
+      this.element.classList.toggle("stale", this.#drawn === 0 && !this.stream.isRecording);
       this.#drawn = 0;
     }, 1000);
   }

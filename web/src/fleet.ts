@@ -55,11 +55,15 @@ export class Fleet extends EventTarget {
     // Where nothing takes commands (a bag that is played, say) namespaces with cameras or odometry are as good.
     if (subjects.length === 0) {
       const prefixes = new Set<string>();
-      for (const [topic, channel] of this.#stream.topics) {
-        if (channel.schemaName === "nav_msgs/msg/Odometry") prefixes.add(topic.slice(0, topic.lastIndexOf("/") + 1));
+      const bridges = new Map<string, string>();
+      for (const [topic, { schemaName }] of this.#stream.topics) {
+        // Our bridges are known by a topic of their own; who has one is a vehicle, and what else has odometry isn't.
+        const [, prefix = "", bridge = ""] = /^(.*\/)(\w+)_(?:bridge|server)\/\w+$/.exec(topic) ?? [];
+        if (bridge && bridge !== "web") bridges.set(prefix, bridge);
+        if (schemaName === "nav_msgs/msg/Odometry") prefixes.add(topic.slice(0, topic.lastIndexOf("/") + 1));
       }
-      for (const prefix of prefixes) {
-        subjects.push({ prefix, name: prefix.replaceAll("/", " ").trim() || "vehicle" });
+      for (const prefix of bridges.size > 0 ? bridges.keys() : prefixes) {
+        subjects.push({ prefix, name: prefix.replaceAll("/", " ").trim() || (bridges.get(prefix) ?? "vehicle") });
       }
     }
     this.subjects = subjects;

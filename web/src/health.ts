@@ -30,7 +30,7 @@ export class Health extends EventTarget {
   #statuses = new Map<string, Status>();
   #last = "";
 
-  constructor(stream: Stream) {
+  constructor(private stream: Stream) {
     super();
     this.element = panel("health", "Health", [], this.#nothing, this.#list);
     stream.subscribe("/diagnostics", ({ value }) => {
@@ -89,6 +89,7 @@ export class Health extends EventTarget {
   }
 
   #age(): void {
+    if (this.stream.isRecording) return; // which may be paused
     const nowMs = performance.now();
     for (const [name, status] of this.#statuses) {
       const ageMs = nowMs - status.receivedMs;

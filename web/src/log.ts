@@ -4,15 +4,16 @@
 import { h, oncePerFrame } from "./dom";
 import type { Message, Stream } from "./stream";
 
-const MOST = 400;
+/** As many as the server keeps. */
+const MOST = 1000;
 const LEVEL: Record<number, string> = { 10: "debug", 20: "info", 30: "warn", 40: "error", 50: "error" };
 
 export class Log {
   readonly element: HTMLElement;
   #lines = h("ol.log", { "aria-live": "off" });
-  #hint = h("p.hint.nothing", {}, "No messages since this page was opened.");
+  #hint = h("p.hint.nothing", {}, "No messages yet.");
   #waiting: Message[] = [];
-  #known: string[] = [];
+  #known = new Set<string>();
   #least = 20;
   #refresh = oncePerFrame(() => this.#show());
 
@@ -20,16 +21,23 @@ export class Log {
     const filter = h("select", { "aria-label": "Minimum severity", onchange: () => this.#filter(Number(filter.value)) },
       h("option", { value: 20 }, "all messages"), h("option", { value: 30 }, "warnings and errors"), h("option", { value: 40 }, "errors"));
     this.element = h("div.tab-body", {}, h("div.tab-tools", {}, filter), this.#hint, this.#lines);
+    stream.addEventListener("seek", () => this.#clear());
     stream.subscribe("/rosout", ({ value }) => {
       // After a reconnection the latest messages come again.
       const identity = `${value.stamp.sec}.${value.stamp.nanosec} ${value.name} ${value.msg}`;
-      if (this.#known.includes(identity)) return;
-      this.#known.push(identity);
-      if (this.#known.length > MOST) this.#known.splice(0, MOST / 2);
+      if (this.#known.has(identity)) return;
+      this.#known.add(identity);
+      if (this.#known.size > 2 * MOST) this.#known.delete(this.#known.values().next().value!);
       this.#waiting.push(value);
       if (this.#waiting.length > MOST) this.#waiting.shift();
       this.#refresh();
     });
+  }
+
+  #clear(): void {
+    this.#known.clear();
+    this.#waiting = [];
+    this.#lines.replaceChildren();
   }
 
   #filter(least: number): void {

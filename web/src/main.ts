@@ -20,6 +20,7 @@ import { Services } from "./services";
 import { Steering } from "./steering";
 import { Stream } from "./stream";
 import { Summary } from "./summary";
+import { Timeline } from "./timeline";
 import { Topics } from "./topics";
 
 const SAID_MS = 6_000;
@@ -126,6 +127,7 @@ document.getElementById("page")!.append(
     h("div.column.left", {}, new Cameras(stream, fleet).element, plots.element),
     h("div.column.middle", {}, scene.element, new Steering(stream, helm, fleet, links, say).element),
     h("div.column.right", {}, health.element, details)),
+  new Timeline(stream).element,
   sections(),
   notice,
 );

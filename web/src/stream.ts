@@ -26,6 +26,8 @@ interface Subscription {
 
 const SUBPROTOCOL = "foxglove.sdk.v1";
 const CALL_TIMEOUT_MS = 15_000;
+/** Of Foxglove's playback control: to the server, and from it. */
+const CONTROL_OPCODE = 3, STATE_OPCODE = 5;
 const RETRY_MS = 300;
 const LONGEST_PAUSE_MS = 4_000;
 
@@ -34,7 +36,23 @@ export function socketAddress(): string {
   return `${location.protocol === "https:" ? "wss" : "ws"}://${location.host}/${location.search}`;
 }
 
-/** Sends "status" and "graph" events when the connection, or what there is, changes. */
+/** How a recording is played. */
+export class Playback {
+  readonly #receivedMs = performance.now();
+
+  constructor(private status: number, private atS: number, readonly speed: number) {}
+
+  get isPlaying(): boolean {
+    return this.status === 0;
+  }
+
+  /** Where it is by now, s since 1970. */
+  get timeS(): number {
+    return this.atS + (this.isPlaying ? ((performance.now() - this.#receivedMs) / 1000) * this.speed : 0);
+  }
+}
+
+/** Sends "playback" and, after a jump, "seek" events of a recording; sends "status" and "graph" events when the connection, or what there is, changes. */
 export class Stream extends EventTarget {
   readonly topics = new Map<string, Channel>();
   readonly services = new Map<string, Service>();
@@ -44,7 +62,10 @@ export class Stream extends EventTarget {
   bytesReceived = 0;
   /** The node that serves this page, by its full name. */
   node = "";
+  /** Of a recording: where it is, and how it goes on. */
+  playback?: Playback;
   #client?: FoxgloveClient;
+  #socket?: WebSocket;
   #subscriptions = new Map<string, Subscription>();
   #topicOf = new Map<number, string>();
   #readers = new Map<string, MessageReader>();
@@ -55,9 +76,11 @@ export class Stream extends EventTarget {
   #published = new Map<string, number>();
 
   connect(): void {
-    const socket: unknown = new WebSocket(socketAddress(), [SUBPROTOCOL]);
-    const client = new FoxgloveClient({ ws: socket as IWebSocket });
+    const socket = new WebSocket(socketAddress(), [SUBPROTOCOL]);
+    const client = new FoxgloveClient({ ws: socket as unknown as IWebSocket });
     this.#client = client;
+    this.#socket = socket;
+    socket.addEventListener("message", ({ data }) => data instanceof ArrayBuffer && this.#onBinary(new DataView(data)));
     client.on("open", () => {
       this.#pauseMs = 250;
       this.#setStatus("open");
@@ -114,6 +137,28 @@ export class Stream extends EventTarget {
     });
   }
 
+  /** Play a recording, or pause it, at a speed, and from another time if one is given. */
+  control(isPaused: boolean, speed: number, seekS?: number): void {
+    if (this.#socket?.readyState !== WebSocket.OPEN) return;
+    const id = new TextEncoder().encode("page");
+    const request = new DataView(new ArrayBuffer(19 + id.length));
+    request.setUint8(0, CONTROL_OPCODE);
+    request.setUint8(1, isPaused ? 1 : 0);
+    request.setFloat32(2, speed, true);
+    request.setUint8(6, seekS === undefined ? 0 : 1);
+    request.setBigUint64(7, BigInt(Math.round((seekS ?? 0) * 1e6)) * 1000n, true);
+    request.setUint32(15, id.length, true);
+    new Uint8Array(request.buffer).set(id, 19);
+    this.#socket.send(request);
+  }
+
+  #onBinary(view: DataView): void {
+    if (view.getUint8(0) !== STATE_OPCODE) return;
+    this.playback = new Playback(view.getUint8(1), Number(view.getBigUint64(2, true)) / 1e9, view.getFloat32(10, true));
+    if (view.getUint8(14) === 1) this.dispatchEvent(new Event("seek"));
+    this.dispatchEvent(new Event("playback"));
+  }
+
   /** Connect anew, as after a connection that is dead without saying so. */
   reconnect(): void {
     this.#client?.close();
@@ -121,7 +166,7 @@ export class Stream extends EventTarget {
 
   /** The time of what comes now, s since 1970. */
   get nowS(): number {
-    return Date.now() / 1000;
+    return this.playback ? this.playback.timeS : Date.now() / 1000;
   }
 
   /** Whether what comes was recorded, and is played. */
@@ -228,6 +273,8 @@ export class Stream extends EventTarget {
   }
 
   #onMessage(subscriptionId: number, timestamp: bigint, data: DataView): void {
+    // What was on its way when somebody jumped is of another time.
+    if (this.playback && Math.abs(Number(timestamp) / 1e9 - this.playback.timeS) > Math.max(3, 3 * this.playback.speed)) return;
     this.bytesReceived += data.byteLength;
     const topic = this.#topicOf.get(subscriptionId);
     const channel = topic === undefined ? undefined : this.topics.get(topic);

@@ -78,9 +78,9 @@ export class Summary {
   }
 
   #showPosition(): void {
-    const odometry = fresh(this.#odometry);
+    const odometry = fresh(this.#odometry, this.stream.isRecording);
     const point = odometry && isKnown(odometry.pose) ? odometry.pose.pose.position : undefined;
-    const measured = fresh(this.#height);
+    const measured = fresh(this.#height, this.stream.isRecording);
     const height: number | undefined = measured?.point?.z ?? measured?.pose?.pose.position.z;
     if (point) this.#cells.position.show("none", ["x", "y", "z"].map((axis) => `${axis} ${decimal(point[axis])}`).join(" "), `metres in ${odometry.header.frame_id || "odom"}`);
     else if (height !== undefined) this.#cells.position.show("none", `${decimal(height)} m above ground`, "no horizontal position");
@@ -89,7 +89,7 @@ export class Summary {
 
   /** Who commands the vehicle, and why. */
   #showDoing(): void {
-    const state = fresh(this.#state);
+    const state = fresh(this.#state, this.stream.isRecording);
     const doing = state ? `${state.behaviour}: ${state.state}`.replaceAll("_", " ") : "";
     const { vehicle } = this.fleet.subject;
     const commanders = vehicle?.commanders ?? [];
@@ -133,6 +133,6 @@ class Cell {
   }
 }
 
-function fresh(arrival: { value: Message; receivedMs: number } | undefined): Message | undefined {
-  return arrival && performance.now() - arrival.receivedMs < STALE_MS ? arrival.value : undefined;
+function fresh(arrival: { value: Message; receivedMs: number } | undefined, isKept: boolean): Message | undefined {
+  return arrival && (isKept || performance.now() - arrival.receivedMs < STALE_MS) ? arrival.value : undefined;
 }

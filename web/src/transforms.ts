@@ -19,7 +19,7 @@ const ONE = new Vector3(1, 1, 1);
 export class Transforms {
   #edges = new Map<string, Edge>();
 
-  constructor(stream: Stream) {
+  constructor(private stream: Stream) {
     stream.subscribe("/tf", (arrival) => this.#take(arrival.value, arrival.receivedMs, false));
     stream.subscribe("/tf_static", (arrival) => this.#take(arrival.value, arrival.receivedMs, true));
     stream.addEventListener("status", () => this.#edges.clear());
@@ -53,7 +53,7 @@ export class Transforms {
     let at = frame;
     for (let depth = 0; depth < DEEPEST && at !== root; depth++) {
       const edge = this.#edges.get(at);
-      if (!edge || (!edge.isStatic && performance.now() - edge.receivedMs > STALE_MS)) return undefined;
+      if (!edge || (!edge.isStatic && !this.stream.isRecording && performance.now() - edge.receivedMs > STALE_MS)) return undefined;
       pose.premultiply(edge.toParent);
       at = edge.parent;
     }

@@ -101,6 +101,13 @@ class Bag:
         files = [path] if path.is_file() else [file for file in path.iterdir() if file.suffix != ".html"]  # its report
         return sum(file.stat().st_size for file in files)
 
+    def definition(self, topic: BagTopic) -> tuple[str, str]:
+        """Return how the bag defines a topic's type, and the format: ros2msg or ros2idl; empty if it doesn't."""
+        for connection in self._reader.connections:
+            if (connection.topic, connection.msgtype) == (topic.name, topic.type_name) and connection.msgdef.data:
+                return connection.msgdef.data, "ros2idl" if connection.msgdef.format.name == "IDL" else "ros2msg"
+        return "", ""
+
     def messages(
         self, topics: Collection[BagTopic] | None = None, start_ns: int | None = None, stop_ns: int | None = None
     ) -> Iterator[BagMessage]:

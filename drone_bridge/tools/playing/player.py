@@ -5,7 +5,7 @@ import contextlib
 import threading
 import time
 from collections import deque
-from collections.abc import Collection, Generator, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -102,6 +102,11 @@ class Timeline:
     def pause(self, now_s: float) -> None:
         self.position_ns, self._running_since_s = self.now_ns(now_s), None
 
+    def set_rate(self, rate: float, now_s: float) -> None:
+        """Go on at another rate."""
+        self.jump(self.now_ns(now_s), now_s)
+        self.rate = rate
+
     def jump(self, position_ns: int, now_s: float) -> None:
         """Go to another time, without starting or pausing."""
         self.position_ns = position_ns
@@ -148,6 +153,7 @@ class Player:
         *,
         rate: float,
         clock: tuple[Publisher, float] | None = None,
+        on_jump: Callable[[int], None] = lambda position_ns: None,
     ) -> None:
         """Prepare to play.
 
@@ -158,6 +164,7 @@ class Player:
             span: what to play.
             rate: seconds of the bag per second.
             clock: where to publish the bag's time, and how often per second.
+            on_jump: called with the new position after a jump, and at the beginning, before anything is published.
         """
         self.punctuality = Punctuality()
         self._bag = bag
@@ -167,6 +174,7 @@ class Player:
         self._clock = clock[0] if clock else None
         self._clock_period_s = 1 / clock[1] if clock else 0.0
         self._clock_due_s = 0.0
+        self._on_jump = on_jump
         self._timeline = Timeline(span.start_ns, rate)
         self._changed = threading.Condition()
         self._jump_to_ns: int | None = span.start_ns
@@ -199,6 +207,27 @@ class Player:
             self._jump_to_ns = min(max(target_ns, self._span.start_ns), self._span.stop_ns)
             self._changed.notify_all()
 
+    def control(self, *, is_paused: bool, rate: float, position_ns: int | None = None) -> None:
+        """Pause or go on, at a rate, and from another time of the bag if one is given."""
+        with self._changed:
+            now_s = time.monotonic()
+            self._timeline.set_rate(rate, now_s)
+            (self._timeline.pause if is_paused else self._timeline.run)(now_s)
+            if position_ns is not None:
+                self._jump_to_ns = min(max(position_ns, self._span.start_ns), self._span.stop_ns)
+            self._changed.notify_all()
+
+    @property
+    def rate(self) -> float:
+        """Seconds of the bag per second."""
+        return self._timeline.rate
+
+    @property
+    def position_ns(self) -> int:
+        """The time of the bag that is played just now."""
+        with self._changed:
+            return self._position_ns()
+
     @property
     def position_s(self) -> float:
         """Seconds from the beginning of what is played."""
@@ -218,15 +247,33 @@ class Player:
             time.sleep(min(left_s, _LONGEST_WAIT_S))
         return not self._is_stopped
 
+    def play_on_request(self) -> None:
+        """Play, and after the end again from wherever somebody jumps to, until stopped. Raises BagError."""
+        self._timeline.run(time.monotonic())
+        while not self._is_stopped:
+            self._play(loop=False)
+            with self._changed:
+                if not self._is_stopped and self._jump_to_ns is None:
+                    self._timeline.pause(time.monotonic())
+                    self._timeline.jump(self._span.stop_ns, time.monotonic())
+                while not self._is_stopped and self._jump_to_ns is None:
+                    self._changed.wait(_LONGEST_WAIT_S)
+                    if not self._timeline.is_paused:  # from the beginning, as there is nothing after the end
+                        self._jump_to_ns = self._jump_to_ns or self._span.start_ns
+
     def play(self, loop: bool) -> None:
         """Play to the end, or again and again, or until stopped. Raises BagError."""
         self._timeline.run(time.monotonic())
+        self._play(loop)
+
+    def _play(self, loop: bool) -> None:
         while not self._is_stopped:
             with self._changed:
                 position_ns, self._jump_to_ns = self._jump_to_ns, None
                 if position_ns is None:
                     return
                 self._timeline.jump(position_ns, time.monotonic())
+            self._on_jump(position_ns)
             self._repeat_latched(position_ns)
             messages = self._bag.messages(self._publishers.keys(), position_ns, self._span.stop_ns)
             with contextlib.closing(read_ahead(messages)) as ahead:

@@ -4,6 +4,7 @@
 import fcntl
 import io
 import ipaddress
+import random
 import socket
 import struct
 from collections.abc import Iterator
@@ -22,6 +23,11 @@ def links(access: Access, port: int) -> list[str]:
     hosts = [_outward_address(), socket.gethostname()] if access.host in ANY else [access.host]
     query = f"/?secret={access.secret}" if access.secret else "/"
     return [f"http://{f'[{host}]' if ':' in host else host}:{port}{query}" for host in dict.fromkeys(hosts)]
+
+
+def hidden_host() -> str:
+    """Return an address that no browser finds, one of 16 million of this machine."""
+    return "127." + ".".join(str(random.SystemRandom().randrange(1, 255)) for _ in range(3))
 
 
 def qr_code(link: str) -> str:

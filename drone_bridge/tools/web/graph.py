@@ -8,6 +8,7 @@ All of it happens in the executor's thread.
 
 import contextlib
 import time
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -24,6 +25,8 @@ MAX_CHANNELS = 1024
 #: Old pictures are worthless, and take much memory.
 DEPTH_OF_PICTURES = 2
 DEPTH = 100
+#: What was logged before somebody looked is kept: so many lines.
+LOG, LOG_LINES = "/rosout", 1000
 PICTURES = frozenset(
     {"sensor_msgs/msg/Image", "sensor_msgs/msg/CompressedImage", "sensor_msgs/msg/PointCloud2"},
 )
@@ -71,6 +74,8 @@ class Feed:
     offers: Offers = Offers(None, None)
     """Of the publishers that the subscriptions suit."""
     for_all: Any = None
+    history: deque[tuple[bytes, int]] | None = None
+    """The last messages with their times in ns, which each viewer gets first: of the log, kept from the beginning."""
     for_each: dict[int, Any] = field(default_factory=dict)
 
 
@@ -135,6 +140,8 @@ class Graph:
         """Send a viewer the messages of a channel, latched ones first. Returns whether there is such a channel."""
         feed = self._by_channel.get(channel)
         if feed:
+            for data, time_ns in feed.history or ():
+                self._publish(channel, viewer, data, time_ns)
             feed.viewers.add(viewer)
             self._subscribe(feed)
         return feed is not None
@@ -163,11 +170,17 @@ class Graph:
         channel = Channel(topic, schema=schema, message_encoding="cdr", context=self._context)
         feed = Feed(topic, type_name, message_class, channel)
         self._feeds[topic, type_name] = self._by_channel[channel.id()] = feed
+        if topic == LOG:
+            feed.history = deque(maxlen=LOG_LINES)
+            send = self._sender(feed, None)
+            feed.for_all = self._create(feed, True, send, latched=True)
 
     def _withdraw(self, key: tuple[str, str]) -> None:
         feed = self._feeds.pop(key)
         feed.viewers.clear()
         self._subscribe(feed)
+        if feed.history is not None:
+            self._node.destroy_subscription(feed.for_all)
         number = feed.channel.id()
         del self._by_channel[number]
         self._on_withdrawn(number)
@@ -179,6 +192,8 @@ class Graph:
 
     def _subscribe(self, feed: Feed) -> None:
         """Match the subscriptions to the present publishers and viewers."""
+        if feed.history is not None:
+            return
         offers = Offers(None, None)
         if feed.viewers:
             publishers = self._node.get_publishers_info_by_topic(feed.topic)
@@ -222,6 +237,9 @@ class Graph:
         def send(data: bytes, info: dict[str, Any]) -> None:
             if others and "publisher_gid" in info and bytes(info["publisher_gid"]["data"]) in others:
                 return
-            self._publish(channel, viewer, data, info.get("received_timestamp") or time.time_ns())
+            time_ns = info.get("received_timestamp") or time.time_ns()
+            if feed.history is not None:
+                feed.history.append((data, time_ns))
+            self._publish(channel, viewer, data, time_ns)
 
         return send

@@ -3,7 +3,6 @@
 
 import contextlib
 import os
-import random
 import webbrowser
 from collections.abc import Callable
 from typing import Any
@@ -17,7 +16,7 @@ from rclpy.node import Node
 from drone_bridge.ros.parameters import DeclaredParameters, ParameterDeclaration
 from drone_bridge.tools.web import page
 from drone_bridge.tools.web.access import FOXGLOVE_ORIGINS, Access, is_loopback
-from drone_bridge.tools.web.address import links, qr_code
+from drone_bridge.tools.web.address import hidden_host, links, qr_code
 from drone_bridge.tools.web.calls import Calls
 from drone_bridge.tools.web.clients import GRAPH_PERIOD_S, Clients
 from drone_bridge.tools.web.fleet import Fleet
@@ -80,11 +79,10 @@ class WebBridge(Node):
         if self._access.may_change:
             capabilities += [Capability.Services, Capability.ClientPublish, Capability.Parameters]
         self._requests = Clients(self, self._inbox)
-        # No browser finds this address, one of 16 million of this machine: all come through the front door.
-        hidden_host = "127." + ".".join(str(random.SystemRandom().randrange(1, 255)) for _ in range(3))
+        host = hidden_host()  # all come through the front door
         self._foxglove = foxglove.start_server(
             name=self.get_fully_qualified_name(),  # by which the page finds the services of this very node
-            host=hidden_host,
+            host=host,
             port=0,
             capabilities=capabilities,
             server_listener=self._requests,
@@ -95,7 +93,7 @@ class WebBridge(Node):
         self._requests.attach(self._foxglove, self._calls)
         self._recording = Recording(self)
         max_bytes = get("viewers_memory") * 2**20
-        self._relay = Relay(hidden_host, self._foxglove.port, get("max_viewers"), max_bytes, self._subscribed)
+        self._relay = Relay(host, self._foxglove.port, get("max_viewers"), max_bytes, self._subscribed)
         self._graph = Graph(self, context, self._relay.publish, self._relay.withdraw)
         self._pilots = Pilots(self._command, self._ask_to_hold, self._now, may_steer=self._access.may_change)
         self._goals = Goals(self, self._on_goal)

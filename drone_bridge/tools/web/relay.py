@@ -60,6 +60,12 @@ class Relay:
             if viewer is None or viewer == number:
                 outbox.put(channel, message)
 
+    def tell_all(self, content: str | bytes) -> None:
+        """Send what the Foxglove server itself would say to all viewers. From any thread."""
+        for outbox in list(self._outboxes.values()):
+            with contextlib.suppress(OverflowingError):
+                outbox.put_control(content)
+
     def refuse(self, viewer: int, channel: int) -> None:
         """Tell a viewer that there is no such channel, or no longer. From any thread."""
         if outbox := self._outboxes.get(viewer):

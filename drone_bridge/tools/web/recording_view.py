@@ -1,0 +1,189 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A bag in the page, and in Foxglove: its topics as channels, played on request. Without ROS running.
+
+Play, pause, speed and seek are Foxglove's playback control. Its messages from the server go to all viewers on the same
+way as those of topics, so that none of another time comes after them.
+"""
+
+import signal
+import struct
+import sys
+import threading
+import webbrowser
+from dataclasses import asdict
+from typing import Any
+
+import foxglove
+from builtin_interfaces.msg import Time
+from foxglove import Channel, Schema
+from foxglove.websocket import PlaybackCommand, PlaybackControlRequest, PlaybackState, PlaybackStatus, ServerListener
+
+from drone_bridge.tools.bags.bag import NANOSECONDS_PER_SECOND, Bag, BagError, BagTopic
+from drone_bridge.tools.bags.events import Event, events
+from drone_bridge.tools.interfaces import UnknownTypeError, message_text
+from drone_bridge.tools.playing.player import Player, Span
+from drone_bridge.tools.playing.publishers import is_latched
+from drone_bridge.tools.web.access import Access
+from drone_bridge.tools.web.address import hidden_host, links, qr_code
+from drone_bridge.tools.web.front_door import CannotListenError, FrontDoor
+from drone_bridge.tools.web.node import has_screen
+from drone_bridge.tools.web.pilots import Pilots
+from drone_bridge.tools.web.relay import Relay
+
+MAX_VIEWERS = 16
+MAX_WAITING_BYTES = 64 * 2**20
+STATE_PERIOD_S = 0.5
+MIN_SPEED, MAX_SPEED = 0.01, 100.0
+#: After a jump, each topic shows the last message of as long before.
+LOOK_BACK_NS = NANOSECONDS_PER_SECOND
+PLAYING, PAUSED, ENDED = 0, 1, 3
+_STATE = struct.Struct("<BBQfBI")  # Foxglove's protocol: playback state, with an empty request id
+_STATE_OPCODE = 5
+
+
+class _Feed:
+    """A topic on its way to viewers; kept is what a viewer gets that comes later."""
+
+    def __init__(self, view: "RecordingView", channel: Channel) -> None:
+        self._view = view
+        self.channel = channel
+        self.last: bytes | None = None
+
+    def publish(self, data: bytes) -> None:
+        self.last = data
+        self._view.relay.publish(self.channel.id(), None, data, self._view.player.position_ns)
+
+
+class RecordingView(ServerListener):
+    """Serves one bag."""
+
+    def __init__(self, bag: Bag, access: Access, port: int) -> None:
+        """Listen. Raises CannotListenError."""
+        self._bag = bag
+        self._context = context = foxglove.Context()  # the server itself does not keep it
+        foxglove.set_log_level("ERROR")
+        host = hidden_host()
+        self._server = foxglove.start_server(
+            name=f"/{bag.path.name}",
+            host=host,
+            port=0,
+            server_listener=self,
+            context=context,
+            playback_time_range=(bag.start_ns, bag.end_ns),
+        )
+        self.relay = Relay(host, self._server.port, MAX_VIEWERS, MAX_WAITING_BYTES, self._on_subscribed)
+        self._feeds: dict[BagTopic, Any] = {}
+        for topic in bag.topics:
+            if schema := _schema(bag, topic):
+                channel = Channel(topic.name, schema=schema, message_encoding="cdr", context=context)
+                self._feeds[topic] = _Feed(self, channel)
+        self._by_channel: dict[int, _Feed] = {feed.channel.id(): feed for feed in self._feeds.values()}
+        latched = [topic for topic in self._feeds if is_latched(topic)]
+        span = Span(bag.start_ns, bag.end_ns)
+        self.player = Player(bag, self._feeds, latched, span, rate=1.0, on_jump=self._on_jump)
+        self._events: list[Event] | None = None
+        pilots = Pilots(lambda *_: None, lambda *_: None, Time, may_steer=False)
+        self._door = FrontDoor(access, port, self.relay, pilots)
+        self._door.run_alongside(pilots.watch)
+        self._door.offer("events.json", self._tell_events)
+        try:
+            self.port = self._door.open()
+        except CannotListenError:
+            self._server.stop()
+            raise
+        self._is_stopped = threading.Event()
+        self._ticker = threading.Thread(target=self._tell_state_on_and_on, daemon=True)
+        self._ticker.start()
+
+    def close(self) -> None:
+        """Let all viewers go."""
+        self._is_stopped.set()
+        self._door.close()
+        self._server.stop()
+
+    def on_playback_control_request(self, playback_control_request: PlaybackControlRequest) -> PlaybackState:
+        request = playback_control_request
+        speed = min(max(request.playback_speed, MIN_SPEED), MAX_SPEED)  # of a NaN, the least
+        is_paused = request.playback_command == PlaybackCommand.Pause
+        self.player.control(is_paused=is_paused, rate=speed, position_ns=request.seek_time)
+        self._tell_state()
+        status = PlaybackStatus.Paused if is_paused else PlaybackStatus.Playing
+        # That it has jumped is told when it has.
+        return PlaybackState(status, self.player.position_ns, speed, did_seek=False, request_id=request.request_id)
+
+    def _tell_state_on_and_on(self) -> None:
+        while not self._is_stopped.wait(STATE_PERIOD_S):
+            self._tell_state()
+
+    def _tell_state(self, *, did_seek: bool = False) -> None:
+        position_ns, is_paused = self.player.position_ns, self.player.is_paused
+        status = ENDED if position_ns >= self._bag.end_ns else PAUSED if is_paused else PLAYING
+        self.relay.tell_all(_STATE.pack(_STATE_OPCODE, status, position_ns, self.player.rate, did_seek, 0))
+
+    def _on_jump(self, position_ns: int) -> None:
+        """Show the moment that was jumped to: the last message of each topic. In the thread that plays."""
+        for feed in self._feeds.values():
+            feed.last = None
+        self._tell_state(did_seek=True)
+        latest: dict[BagTopic, bytes] = {}
+        for message in self._bag.messages(self._feeds.keys(), position_ns - LOOK_BACK_NS, position_ns):
+            latest[message.topic] = message.data
+        for topic, data in latest.items():
+            self._feeds[topic].publish(data)
+
+    def _on_subscribed(self, viewer: int, channel: int, is_subscribed: bool) -> None:
+        feed = self._by_channel.get(channel)
+        if is_subscribed and feed is None:
+            self.relay.refuse(viewer, channel)
+        elif is_subscribed and feed is not None and feed.last is not None:
+            self.relay.publish(channel, viewer, feed.last, self.player.position_ns)
+
+    def _tell_events(self) -> Any:
+        if self._events is None:
+            try:
+                with Bag(self._bag.path) as bag:  # one reader is in use by the player
+                    self._events = events(bag)
+            except BagError:
+                self._events = []
+        span = {"start_ns": str(self._bag.start_ns), "end_ns": str(self._bag.end_ns)}
+        return {**span, "events": [{**asdict(event), "time_ns": str(event.time_ns)} for event in self._events]}
+
+
+def _schema(bag: Bag, topic: BagTopic) -> Schema | None:
+    """Return the definition of a topic's type: the bag's, else the installed one, else None."""
+    text, encoding = bag.definition(topic)
+    if not text:
+        try:
+            installed = message_text(topic.type_name)
+        except UnknownTypeError as error:
+            print(f"'{topic.name}' is left out: {error}", flush=True)
+            return None
+        text, encoding = installed.text, installed.encoding
+    return Schema(name=topic.type_name, encoding=encoding, data=text.encode())
+
+
+def serve(bag: Bag, host: str, port: int, *, opens_browser: bool) -> int:
+    """Serve a bag until SIGINT or SIGTERM. Returns the exit status. Raises BagError."""
+    if not bag.count:
+        print(f"drone-bridge view: '{bag.path}' has nothing to show.", file=sys.stderr)
+        return 1
+    access = Access.of(host, steer=False)
+    try:
+        view = RecordingView(bag, access, port)
+    except CannotListenError as error:
+        print(f"drone-bridge view: {error}", file=sys.stderr)
+        return 1
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda *_: view.player.stop())
+    addresses = links(access, view.port)
+    for address in addresses:
+        print(f"Open in a browser: {address}", flush=True)
+    if access.secret:
+        print(qr_code(addresses[0]), flush=True)
+    if opens_browser and has_screen():
+        webbrowser.open(addresses[0])
+    try:
+        view.player.play_on_request()
+    finally:
+        view.close()
+    return 0
