@@ -18,7 +18,20 @@ LAUNCH = Path(get_package_share_directory("drone_bridge")) / "launch"
 FILES = sorted(path.name.removesuffix(".launch.xml") for path in LAUNCH.glob("*.launch.xml"))
 # What other files have as well means the same there: these are taken from a file that includes ours.
 SHARED = {
-    *("emulate", "control", "relay", "operate", "record", "bag", "compression", "rviz", "view", "steer", "namespace"),
+    *(
+        "emulate",
+        "control",
+        "relay",
+        "operate",
+        "record",
+        "bag",
+        "compression",
+        "rviz",
+        "view",
+        "steer",
+        "origins",
+        "namespace",
+    ),
     *("flights", "view_port", "view_host", "frame_prefix", "params_file", "log_level", "use_sim_time"),
 }
 # Words that nobody has for anything else.

@@ -61,12 +61,13 @@ TYPES = {
     "int": ParameterType.PARAMETER_INTEGER,
     "float": ParameterType.PARAMETER_DOUBLE,
     "str": ParameterType.PARAMETER_STRING,
+    "yaml": ParameterType.PARAMETER_STRING_ARRAY,
 }
 # The arguments that every launch file takes, beside the addresses and ports of its own.
 COMMON_ARGUMENTS = {
     *("emulate", "control", "record", "bag", "compression", "rviz", "namespace", "frame_prefix"),
     *("params_file", "log_level", "use_sim_time"),
-    *("view", "view_port", "view_host", "steer"),
+    *("view", "view_port", "view_host", "steer", "origins"),
 }
 
 

@@ -5,19 +5,28 @@ Play, pause, speed and seek are Foxglove's playback control. Its messages from t
 way as those of topics, so that none of another time comes after them.
 """
 
+import re
 import signal
 import struct
 import sys
 import threading
 import webbrowser
+from collections.abc import Iterator
 from dataclasses import asdict
+from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 import foxglove
+from ament_index_python.packages import get_package_share_directory
 from builtin_interfaces.msg import Time
 from foxglove import Channel, Schema
 from foxglove.websocket import PlaybackCommand, PlaybackControlRequest, PlaybackState, PlaybackStatus, ServerListener
+from rclpy.serialization import serialize_message
+from std_msgs.msg import String
 
+from drone_bridge.kind import kinds
+from drone_bridge.ros.urdf import put_before_frames
 from drone_bridge.tools.bags.bag import NANOSECONDS_PER_SECOND, Bag, BagError, BagTopic
 from drone_bridge.tools.bags.events import Event, events
 from drone_bridge.tools.interfaces import UnknownTypeError, message_text
@@ -31,6 +40,9 @@ from drone_bridge.tools.web.pilots import Pilots
 from drone_bridge.tools.web.relay import Relay
 
 MAX_VIEWERS = 16
+MODEL_TYPE = "std_msgs/msg/String"
+#: By which a bridge is known.
+_BRIDGE_TOPIC = re.compile(r"(.*/)([a-z0-9]+)_(?:bridge|server)/\w+")
 MAX_WAITING_BYTES = 64 * 2**20
 STATE_PERIOD_S = 0.5
 MIN_SPEED, MAX_SPEED = 0.01, 100.0
@@ -77,7 +89,15 @@ class RecordingView(ServerListener):
             if schema := _schema(bag, topic):
                 channel = Channel(topic.name, schema=schema, message_encoding="cdr", context=context)
                 self._feeds[topic] = _Feed(self, channel)
-        self._by_channel: dict[int, _Feed] = {feed.channel.id(): feed for feed in self._feeds.values()}
+        self._models: list[_Feed] = []
+        for name, description in _models(bag):
+            schema = Schema(name=MODEL_TYPE, encoding="ros2msg", data=b"string data")
+            feed = _Feed(self, Channel(name, schema=schema, message_encoding="cdr", context=context))
+            feed.last = serialize_message(String(data=description))
+            self._models.append(feed)
+        self._by_channel: dict[int, _Feed] = {
+            feed.channel.id(): feed for feed in (*self._feeds.values(), *self._models)
+        }
         latched = [topic for topic in self._feeds if is_latched(topic)]
         span = Span(bag.start_ns, bag.end_ns)
         self.player = Player(bag, self._feeds, latched, span, rate=1.0, on_jump=self._on_jump)
@@ -147,6 +167,20 @@ class RecordingView(ServerListener):
                 self._events = []
         span = {"start_ns": str(self._bag.start_ns), "end_ns": str(self._bag.end_ns)}
         return {**span, "events": [{**asdict(event), "time_ns": str(event.time_ns)} for event in self._events]}
+
+
+def _models(bag: Bag) -> Iterator[tuple[str, str]]:
+    """Yield the models of vehicles whose bridges were recorded without: topic and description."""
+    names = {topic.name for topic in bag.topics}
+    bridges = {match[1]: match[2] for name in names if (match := _BRIDGE_TOPIC.fullmatch(name))}
+    for namespace, bridge in bridges.items():
+        kind = kinds().get(bridge)
+        if f"{namespace}robot_description" in names or kind is None:
+            continue
+        file = Path(get_package_share_directory("drone_bridge"), "urdf", f"{kind.model}.urdf")
+        description = ElementTree.parse(file).getroot()
+        put_before_frames(description, namespace.lstrip("/"))
+        yield f"{namespace}robot_description", ElementTree.tostring(description, encoding="unicode")
 
 
 def _schema(bag: Bag, topic: BagTopic) -> Schema | None:

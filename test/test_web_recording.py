@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A bag in the page: what happened in it, and playing it from anywhere."""
+
+import browser as chromium
+import pytest
+from geometry_msgs.msg import TransformStamped
+from processes import Process, executable
+from rcl_interfaces.msg import Log
+from sensor_msgs.msg import BatteryState
+from std_msgs.msg import Bool
+from tf2_msgs.msg import TFMessage
+from written_bags import offer, write_bag
+
+from drone_bridge.tools.bags.bag import Bag
+from drone_bridge.tools.bags.events import events
+
+SECOND = 10**9
+BEGIN = 1_700_000_000 * SECOND
+LATCHED = [offer(latched=True)]
+
+
+@pytest.fixture(scope="module")
+def bag(tmp_path_factory):
+    """20 s of a battery that sinks by 1 % each second, with a gap, a warning and a landing."""
+    messages = [("/landed", BEGIN, Bool(data=False)), ("/telemetry_bridge/state", BEGIN, Bool())]
+    for tenth in range(200):
+        time_ns = BEGIN + tenth * SECOND // 10
+        transform = TransformStamped(child_frame_id="base_link")
+        transform.header.frame_id = "odom"
+        messages.append(("/tf", time_ns, TFMessage(transforms=[transform])))
+        if not 50 <= tenth < 90:
+            messages.append(("/battery_state", time_ns, BatteryState(percentage=0.9 - tenth / 1000)))
+    messages.append(("/rosout", BEGIN + 12 * SECOND, Log(level=30, name="telemetry_bridge", msg="It is windy.")))
+    messages.append(("/landed", BEGIN + 15 * SECOND, Bool(data=True)))
+    messages.sort(key=lambda each: each[1])
+    return write_bag(tmp_path_factory.mktemp("bags") / "flight", messages, {"/landed": LATCHED})
+
+
+def test_what_happened_is_found(bag):
+    with Bag(bag) as opened:
+        found = [((event.time_ns - BEGIN) / SECOND, event.kind, event.text) for event in events(opened)]
+    assert found == [
+        (4.9, "silence", "/battery_state silent for 4.1 s"),
+        (12.0, "warning", "telemetry_bridge: It is windy."),
+        (15.0, "state", "landed (/landed)"),
+    ]
+
+
+def test_a_bag_is_played_and_searched_in_the_page(bag):
+    chromium.install()
+    browser = chromium.Browser()
+    at = "Number(document.querySelector('#timeline').dataset.at)"
+    try:
+        with Process(executable("drone-bridge"), "view", str(bag), "--port", "0", "--no-browser") as server:
+            browser.open(server.wait_for_line(r"Open in a browser: http://(\S+)")[1])
+            browser.wait("document.querySelector('#timeline').dataset.events === '3'")
+            browser.wait(f"{at} > 0.5")
+            browser.wait("document.querySelector('#scene').dataset.models === '1'")  # which was not recorded
+            browser.click(".play")
+            browser.wait("document.querySelector('#timeline').dataset.playing === 'false'")
+            browser.evaluate(
+                """(() => {
+                  const events = document.querySelector('[aria-label="Go to what happened"]');
+                  events.value = '1';
+                  events.dispatchEvent(new Event('change'));
+                })()"""
+            )
+            browser.wait(f"Math.abs({at} - 11.5) < 0.01")
+            # The moment is shown although it is paused; at 11.4 s the battery had 79 %.
+            browser.wait("document.querySelector('[data-plot=Battery] .value')?.innerText === '79'")
+            browser.click(".play")
+            browser.wait("document.querySelector('.log')?.innerText.includes('It is windy.')")
+            browser.wait(f"{at} > 19.8")
+            browser.wait("document.querySelector('#timeline').dataset.playing === 'false'")
+            browser.click(".play")  # from the beginning again
+            browser.wait(f"{at} < 5 && document.querySelector('#timeline').dataset.playing === 'true'")
+            assert browser.console_errors == []
+            assert server.stop() == 0, server.output
+    finally:
+        browser.close()
