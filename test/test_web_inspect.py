@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """The page in a real browser, to look into what runs: a status that is true, topics, plots, layers, goals."""
 
+import json
 import math
 import os
 import signal
+import subprocess
 
 import browser as chromium
 import pytest
@@ -13,8 +15,9 @@ from geometry_msgs.msg import Point, PointStamped, Pose, PoseArray, PoseStamped,
 from nav_msgs.msg import OccupancyGrid, Path
 from ports import free_ports
 from sensor_msgs.msg import LaserScan, NavSatFix, PointCloud2, PointField
-from std_msgs.msg import Header
+from std_msgs.msg import Bool, Header
 from web_page import address_of
+from web_viewer import connect
 
 LAMP = "document.querySelector('[data-cell=connection] .lamp')?.classList.contains('%s') ?? false"
 
@@ -199,3 +202,24 @@ def test_a_tap_on_the_ground_sets_a_goal_where_somebody_takes_it(page, ros):
     goal = goals.wait()
     assert goal.header.frame_id == "base_link"
     page.wait("document.querySelector('.goal').innerText.includes('gives no answers')")
+
+
+def test_foxgloves_own_client_reads_publishes_and_sets_parameters(composition, ros):
+    """It offers the older name of the protocol."""
+    heard = ros.subscribe(Bool, "/said")
+    script = chromium.ROOT / "test" / "support" / "foxglove_client.mjs"
+    command = [chromium.NODE, script, f"ws://{composition.address}", "/said"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 0, done.stderr
+    seen = json.loads(done.stdout)
+    assert {"clientPublish", "connectionGraph", "parameters", "services"} <= set(seen["capabilities"])
+    assert heard.wait().data is True
+    assert [each["value"] for each in seen["parameter"]] == [2]
+    assert "/imu/data" in seen["graph"]
+
+
+def test_a_client_of_an_unknown_version_is_told_so(composition):
+    with connect(f"ws://{composition.address}", subprotocols=["foxglove.sdk.v9"], proxy=None) as client:
+        info, status = json.loads(client.recv(10)), json.loads(client.recv(10))
+    assert (info["op"], status["op"], status["level"]) == ("serverInfo", "status", 2)
+    assert "foxglove.sdk.v1" in status["message"]

@@ -78,6 +78,7 @@ def test_the_page_shows_all_five_vehicles_and_talks_to_nobody_else(browser, ros)
                 assert has_colours(browser, f'.camera[data-topic^="/{vehicle}/"]')
             browser.wait(f"document.querySelector('#scene').dataset.marks >= {marks}")
             grows(browser, f'[data-plot="{plot}"]', "points", 1)
+        check_overview(browser)
         check_tools(browser)
         check_layouts(ros)
         # The plan of the GUI's drone has it in the air at first; a press of the button is a call of the service.
@@ -89,6 +90,21 @@ def test_the_page_shows_all_five_vehicles_and_talks_to_nobody_else(browser, ros)
         assert browser.console_errors == []
         host = address.partition("/")[0]
         assert [each for each in browser.requests if host not in each and not each.startswith(("data:", "blob:"))] == []
+
+
+def check_overview(browser):
+    """A card for each vehicle, with a picture where it has a camera; one tap goes to the vehicle."""
+    all_vehicles = "[...document.querySelectorAll('.top button')].find(each => each.innerText === 'All vehicles')"
+    browser.evaluate(f"{all_vehicles}.click()")
+    for vehicle, (has_camera, _, _) in VEHICLES.items():
+        card = f"document.querySelector('[data-card={vehicle}]')"
+        browser.wait(f"{card}?.querySelector('.lamp').classList.contains('ok')")
+        if has_camera:
+            browser.wait(f"Number({card}.dataset.drawn) > 0")
+    browser.wait("/Battery\\s+\\d+ %/.test(document.querySelector('[data-card=robot]').innerText)")
+    browser.click("[data-card=landing]")
+    browser.wait("document.querySelector('.overview').hidden")
+    assert browser.text(".vehicles [aria-pressed=true]") == "landing"
 
 
 def check_tools(browser):

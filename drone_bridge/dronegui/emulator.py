@@ -58,7 +58,7 @@ from drone_bridge.programs.options import (
     port,
     positive,
 )
-from drone_bridge.programs.program import LimitedReports, TrajectoryFile, run_program, say
+from drone_bridge.programs.program import LimitedReports, TrajectoryFile, run_program, say, say_status
 from drone_bridge.wire.events import RemoteProtocolError
 
 # How it flies. World and body have the axes of REP 103: x forward (at the start), y left, z up, yaw + to the left.
@@ -424,7 +424,7 @@ def fly(
             say(f"{phase.value} -> {flight.phase.value}: {flight.describe()}")
         if flight.time >= report_due:
             report_due += REPORT_PERIOD_S
-            say(flight.describe())
+            say_status(flight.describe())
 
 
 def serve(options: argparse.Namespace, cancellation: Cancellation, stack: contextlib.ExitStack) -> int:

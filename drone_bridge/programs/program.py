@@ -9,6 +9,7 @@ import contextlib
 import csv
 import errno
 import os
+import shutil
 import signal
 import sys
 import time
@@ -21,6 +22,12 @@ from drone_bridge.wire.events import ProtocolError
 STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM)
 CANNOT_START = 2  # the exit code, as argparse has it
 WARNING_PERIOD_S = 1.0
+_CLEAR = "\r\x1b[K"  # the line that changes
+
+
+class _Status:
+    is_wanted = True
+
 
 #: Runs until it ends or is cancelled, and returns the exit code. Whatever it opens belongs on the exit stack.
 Program = Callable[[argparse.Namespace, Cancellation, contextlib.ExitStack], int]
@@ -28,6 +35,7 @@ Program = Callable[[argparse.Namespace, Cancellation, contextlib.ExitStack], int
 
 def run_program(name: str, program: Program, options: argparse.Namespace) -> int:
     """Run until the program ends or a signal cancels it; return the exit code. Prints startup errors."""
+    _Status.is_wanted = not getattr(options, "ends_launch", False)
     cancellation = Cancellation()
     try:
         with contextlib.ExitStack() as stack:
@@ -80,6 +88,12 @@ def say(text: str) -> None:
     _print(text, sys.stdout)
 
 
+def say_status(text: str) -> None:
+    """Print how it goes, each second or so: one line that changes on a terminal, and none under a launch file."""
+    if _Status.is_wanted:
+        _print(text, sys.stdout, changes=True)
+
+
 def say_retry(failure: str, delay_s: float) -> None:
     """Print why a connection failed, and when the next attempt is."""
     say(f"{failure} Trying again in {delay_s:.1f} s.")
@@ -96,9 +110,13 @@ class LimitedReports:
             self._next_s = time.monotonic() + WARNING_PERIOD_S
 
 
-def _print(text: str, file: TextIO) -> None:
+def _print(text: str, file: TextIO, *, changes: bool = False) -> None:
     try:
-        print(text, file=file, flush=True)
+        is_terminal = file.isatty()
+        text = text[: shutil.get_terminal_size().columns - 1] if is_terminal and changes else text
+        print(
+            f"{_CLEAR if is_terminal else ''}{text}", file=file, end="" if is_terminal and changes else "\n", flush=True
+        )
     except OSError:
         # Permanently: flushing what is left in the buffer would fail again, at interpreter exit at the latest.
         os.dup2(os.open(os.devnull, os.O_WRONLY), file.fileno())

@@ -3,13 +3,13 @@
 
 import { h, panel, setText } from "./dom";
 import type { Fleet } from "./fleet";
+import { drawPicture } from "./pictures";
 import type { Message, Stream } from "./stream";
 
 const RAW = "sensor_msgs/msg/Image";
 const COMPRESSED = "sensor_msgs/msg/CompressedImage";
 const COMPRESSED_SUFFIX = "/compressed";
 const WAITING = "no images";
-const BYTES_PER_PIXEL: Record<string, number> = { rgb8: 3, bgr8: 3, rgba8: 4, bgra8: 4, mono8: 1, "8UC1": 1, "8UC3": 3 };
 
 /** The cameras' topics, the left one before the right. Where a camera has both, the compressed topic. */
 export function cameraTopics(topics: Map<string, string>): string[] {
@@ -84,8 +84,7 @@ class Camera {
     const picture = this.#newest.value;
     this.#newest = undefined;
     try {
-      if ("format" in picture) await this.#drawCompressed(picture);
-      else this.#drawRaw(picture);
+      await drawPicture(this.#canvas, picture);
       this.#drawn += 1;
       this.element.dataset["frames"] = String(Number(this.element.dataset["frames"] ?? 0) + 1);
     } catch (error) {
@@ -93,42 +92,5 @@ class Camera {
     }
     this.#isDrawing = false;
     if (this.#newest) void this.#draw();
-  }
-
-  #resize(width: number, height: number): CanvasRenderingContext2D {
-    if (this.#canvas.width !== width || this.#canvas.height !== height) {
-      this.#canvas.width = width;
-      this.#canvas.height = height;
-    }
-    return this.#canvas.getContext("2d")!;
-  }
-
-  async #drawCompressed(picture: Message): Promise<void> {
-    const type = String(picture.format).includes("png") ? "image/png" : "image/jpeg";
-    const bitmap = await createImageBitmap(new Blob([picture.data], { type }));
-    this.#resize(bitmap.width, bitmap.height).drawImage(bitmap, 0, 0);
-    bitmap.close();
-  }
-
-  #drawRaw(picture: Message): void {
-    const { width, height, step, encoding, data } = picture as {
-      width: number; height: number; step: number; encoding: string; data: Uint8Array;
-    };
-    const size = BYTES_PER_PIXEL[encoding];
-    if (!size || data.length < step * height || step < width * size) throw new Error(`${encoding} can't be drawn`);
-    const image = new ImageData(width, height);
-    const [red, green, blue] = size === 1 ? [0, 0, 0] : encoding.startsWith("bgr") ? [2, 1, 0] : [0, 1, 2];
-    const pixels = image.data;
-    let to = 0;
-    for (let row = 0; row < height; row++) {
-      let from = row * step;
-      for (let column = 0; column < width; column++, from += size, to += 4) {
-        pixels[to] = data[from + red]!;
-        pixels[to + 1] = data[from + green]!;
-        pixels[to + 2] = data[from + blue]!;
-        pixels[to + 3] = 255;
-      }
-    }
-    this.#resize(width, height).putImageData(image, 0, 0);
   }
 }

@@ -29,6 +29,15 @@ const UNITS: [RegExp, string, RegExp?][] = [
   [/angle(_min|_max|_increment)?$/, "rad"],
 ];
 
+/** What our bridges have on the diagonal for what they do not know. */
+const UNKNOWN_VARIANCE = 1e6;
+
+/** Whether a covariance leaves anything known: −1 in its first element, or a huge variance, says that nothing is. */
+export function isKnown(covariance: ArrayLike<number> | undefined): boolean {
+  const first = covariance?.[0] ?? 0;
+  return first !== -1 && !(first >= UNKNOWN_VARIANCE);
+}
+
 /** What a field of a topic is measured in, by REP 103 and the names that messages use; empty where that does not say. */
 export function unitOf(topic: string, path: string): string {
   return UNITS.find(([end, , only]) => end.test(path) && (!only || only.test(topic)))?.[1] ?? "";

@@ -37,9 +37,8 @@ export class Fleet extends EventTarget {
     this.dispatchEvent(new Event("change"));
   }
 
-  /** The topics of the subject, by their names below its namespace. */
-  topics(): Map<string, string> {
-    const { prefix } = this.subject;
+  /** The topics of the subject, or of another one, by their names below its namespace. */
+  topics(prefix = this.subject.prefix): Map<string, string> {
     const topics = new Map<string, string>();
     for (const [topic, channel] of this.#stream.topics) {
       if (topic.startsWith(prefix)) topics.set(topic.slice(prefix.length), channel.schemaName);

@@ -11,6 +11,7 @@ import { Health } from "./health";
 import { Helm } from "./helm";
 import { Links } from "./links";
 import { Log } from "./log";
+import { Overview } from "./overview";
 import { Parameters } from "./parameters";
 import { Plots } from "./plots";
 import { Publisher } from "./publish";
@@ -112,6 +113,7 @@ const scene = new Scene(stream, fleet, helm);
 const links = new Links(stream, helm, fleet);
 const summary = new Summary(stream, helm, fleet, health, links);
 const plots = new Plots(stream, fleet);
+const overview = new Overview(stream, fleet, links);
 const details = tabs("details", [
   ["Log", new Log(stream).element],
   ["Topics", new Topics(stream, new Publisher(stream, helm), (topic, path) => plots.add(topic, path)).element],
@@ -120,8 +122,9 @@ const details = tabs("details", [
 ]);
 
 document.getElementById("page")!.append(
-  h("header.top", {}, h("h1", {}, h("span.mark"), "drone_bridge"), vehicleSwitch(fleet),
+  h("header.top", {}, h("h1", {}, h("span.mark"), "drone_bridge"), overview.button, vehicleSwitch(fleet),
     h("div.tools", {}, new Recorder(stream, say).element, themeButton())),
+  overview.element,
   summary.element,
   h("main", {},
     h("div.column.left", {}, new Cameras(stream, fleet).element, plots.element),

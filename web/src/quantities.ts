@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What matters of a vehicle, by the names and types that its topics have; and any number that somebody asks for.
 
-import { numberAt, unitOf } from "./fields";
+import { isKnown, numberAt, unitOf } from "./fields";
 import type { Message } from "./stream";
 
 interface Source {
@@ -31,27 +31,25 @@ const STATE = "drone_controller/state";
 const norm = ({ x, y, z }: { x: number; y: number; z: number }): number => Math.hypot(x, y, z);
 const finite = (value: number): number | undefined => (Number.isFinite(value) ? value : undefined);
 const percent = (value: number): number | undefined => finite(100 * value);
-/** −1 in the first element of a covariance says that nothing is known. */
-const known = (covariance: ArrayLike<number> | undefined): boolean => covariance?.[0] !== -1;
 function heading({ x, y, z, w }: { x: number; y: number; z: number; w: number }): number {
   return (Math.atan2(2 * (w * z + x * y), 1 - 2 * (y * y + z * z)) * 180) / Math.PI;
 }
 function speed({ twist, vector }: Message): number | undefined {
   if (vector) return norm(vector);
   const { linear } = twist.twist ?? twist;
-  return known(twist.covariance) ? norm(linear) : undefined;
+  return isKnown(twist.covariance) ? norm(linear) : undefined;
 }
 
 export const QUANTITIES: Quantity[] = [
   { name: "Altitude", unit: "m", places: 2, span: 1, flying: true, sources: [
     { topic: "height", read: (m) => m.point?.z ?? m.pose?.pose.position.z },
-    { topic: "odom", read: ({ pose }) => (known(pose.covariance) ? pose.pose.position.z : undefined) },
+    { topic: "odom", read: ({ pose }) => (isKnown(pose.covariance) ? pose.pose.position.z : undefined) },
   ] },
   { name: "Distance to target", unit: "m", places: 2, span: 1, sources: [{ topic: STATE, read: (m) => finite(m.distance) }] },
   { name: "Speed", unit: "m/s", places: 2, span: 1, sources: [{ topic: "velocity", read: speed }, { topic: "odom", read: speed }] },
   { name: "Heading", unit: "°", places: 0, span: 30, turns: true, sources: [
-    { topic: "imu/data", read: (m) => (known(m.orientation_covariance) ? heading(m.orientation) : undefined) },
-    { topic: "odom", read: ({ pose }) => (known(pose.covariance) ? heading(pose.pose.orientation) : undefined) },
+    { topic: "imu/data", read: (m) => (isKnown(m.orientation_covariance) ? heading(m.orientation) : undefined) },
+    { topic: "odom", read: ({ pose }) => (isKnown(pose.covariance) ? heading(pose.pose.orientation) : undefined) },
   ] },
   { name: "Battery", unit: "%", places: 0, span: 10, sources: [{ topic: "battery_state", read: (m) => percent(m.percentage) }] },
   { name: "Voltage", unit: "V", places: 1, span: 1, sources: [{ topic: "battery_state", read: (m) => finite(m.voltage) }] },

@@ -2,6 +2,7 @@
 // One look: is it connected, is it healthy, where is it, what is it about?
 
 import { decimal, h, setText } from "./dom";
+import { isKnown } from "./fields";
 import type { Fleet } from "./fleet";
 import type { Health } from "./health";
 import type { Helm } from "./helm";
@@ -79,7 +80,7 @@ export class Summary {
 
   #showPosition(): void {
     const odometry = fresh(this.#odometry, this.stream.isRecording);
-    const point = odometry && isKnown(odometry.pose) ? odometry.pose.pose.position : undefined;
+    const point = odometry && isKnown(odometry.pose.covariance) ? odometry.pose.pose.position : undefined;
     const measured = fresh(this.#height, this.stream.isRecording);
     const height: number | undefined = measured?.point?.z ?? measured?.pose?.pose.position.z;
     if (point) this.#cells.position.show("none", ["x", "y", "z"].map((axis) => `${axis} ${decimal(point[axis])}`).join(" "), `metres in ${odometry.header.frame_id || "odom"}`);
@@ -108,11 +109,6 @@ export class Summary {
 function described({ name, level, text, ageS }: Link): string {
   const what = level === "error" ? `${name} ${text}` : name;
   return ageS === undefined ? what : `${what} ${decimal(ageS, ageS < 10 ? 1 : 0)} s`;
-}
-
-/** Whether a pose or twist with a covariance is known at all: −1 in the first element says that it is not. */
-export function isKnown({ covariance }: { covariance: ArrayLike<number> }): boolean {
-  return covariance[0] !== -1;
 }
 
 class Cell {

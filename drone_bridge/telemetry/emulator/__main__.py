@@ -41,7 +41,7 @@ from drone_bridge.programs.options import (
     positive,
     triple,
 )
-from drone_bridge.programs.program import LimitedReports, TrajectoryFile, run_program, say, say_retry
+from drone_bridge.programs.program import LimitedReports, TrajectoryFile, run_program, say, say_retry, say_status
 from drone_bridge.telemetry.codec import (
     DEFAULT_PORT,
     PERIOD_S,
@@ -240,7 +240,7 @@ class Watch:
         self._phase, self._touchdown = world.phase, world.touchdown
         if world.time >= self._report_due_s:
             self._report_due_s += REPORT_PERIOD_S
-            say(world.describe())
+            say_status(world.describe())
         touchdown = self._flight.touchdown
         if touchdown and touchdown.is_good and world.time - touchdown.time >= STAYS_S:
             self.has_landed_well = True
