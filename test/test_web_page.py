@@ -112,7 +112,7 @@ def check_tools(browser):
     browser.wait("document.querySelectorAll('.log li').length > 0")
     browser.click("#details [role=tab]:nth-child(2)")
     browser.wait(
-        "[...document.querySelectorAll('.topics tr')].some(row => /^\\/diagnostics[^]* Hz/.test(row.innerText))"
+        "[...document.querySelectorAll('.topic > summary')].some(row => /^\\/diagnostics[^]* Hz/.test(row.innerText))"
     )
     browser.click("#details [role=tab]:nth-child(3)")
     service = '[data-service="/simulator/simulator_bridge/list_entities"]'

@@ -30,8 +30,8 @@ const LABELS: Record<string, string> = {
   "geometry_msgs/msg/PoseArray": "poses", "geometry_msgs/msg/PoseStamped": "pose", "nav_msgs/msg/OccupancyGrid": "map",
   "sensor_msgs/msg/NavSatFix": "GPS track",
 };
-/** A lot of data: on request. */
-const ON_REQUEST = new Set(["sensor_msgs/msg/PointCloud2"]);
+/** A lot of data, or what often stands for things that are drawn anyhow: on request. */
+const ON_REQUEST = new Set(["sensor_msgs/msg/PointCloud2", "geometry_msgs/msg/PoseStamped"]);
 const AXES = "frames of tf";
 const STORED = "layers";
 
