@@ -2,6 +2,7 @@
 """The page's plots, as plotly figures."""
 
 import itertools
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -65,6 +66,24 @@ def _equal_axes(tracks: Mapping[str, Sequence[tuple[float, float, float, float]]
     return axes
 
 
+#: By the end of a field's name, what REP 103 measures it in.
+_UNITS = (
+    (re.compile(r"linear_acceleration\.[xyz]$"), "m/s²"),
+    (re.compile(r"(angular_velocity|angular)\.[xyz]$"), "rad/s"),
+    (re.compile(r"linear\.[xyz]$"), "m/s"),
+    (re.compile(r"(position|translation)\.[xyz]$|(^|\.)(distance|range|altitude)$"), "m"),
+    (re.compile(r"(^|\.)voltage$"), "V"),
+    (re.compile(r"(^|\.)current$"), "A"),
+    (re.compile(r"(^|\.)temperature$"), "°C"),
+    (re.compile(r"(^|\.)thrust$"), "N"),
+)
+
+
+def unit_of(name: str) -> str:
+    """Return what a field is measured in, as far as its name tells; empty if it does not."""
+    return next((unit for end, unit in _UNITS if end.search(name)), "")
+
+
 def lines(series: Series) -> go.Figure | None:
     """Return the numbers of one topic over time, angles on an axis of their own; None when there is nothing to see."""
     names = [name for name in series.columns if series.is_interesting(name)]
@@ -76,7 +95,14 @@ def lines(series: Series) -> go.Figure | None:
         t, values = thinned(series.times, series.columns[name])
         line = {"color": _COLOURS[number % len(_COLOURS)], "width": 1.5}
         axis = "y2" if name.endswith(ANGLE) and has_others else "y"
-        figure.add_trace(go.Scatter(x=t, y=values, mode="lines", name=name, line=line, yaxis=axis))
+        if name in series.flags:
+            line["shape"] = "hv"  # it has no values between two
+        unit = unit_of(name)
+        label = f"{name}, {unit}" if unit else name
+        figure.add_trace(go.Scatter(x=t, y=values, mode="lines", name=label, line=line, yaxis=axis))
+    units = {unit_of(name) for name in names if not name.endswith(ANGLE)}
+    if len(units) == 1:
+        figure.update_yaxes(title=units.pop())
     if has_others and any(name.endswith(ANGLE) for name in names):
         own = {"tickmode": "auto", "showgrid": False, "zeroline": False}  # and not where the other axis has its ticks
         figure.update_layout(yaxis2={"title": "deg", "side": "right", "overlaying": "y", **own})

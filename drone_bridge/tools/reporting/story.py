@@ -52,7 +52,7 @@ def numbers_in(message: Any, prefix: str = "") -> Iterator[tuple[str, float]]:
                 yield from zip(axes, _degrees(value), strict=True)
             else:
                 yield from numbers_in(value, _shortened(label))
-        elif isinstance(value, bool | int | float | np.number):
+        elif isinstance(value, bool | int | float | np.number | np.bool_):
             yield label, float(value)
 
 
@@ -73,12 +73,15 @@ class Series:
 
     times: list[float] = field(default_factory=list)  # s from the beginning of the bag
     columns: dict[str, list[float]] = field(default_factory=dict)
+    flags: set[str] = field(default_factory=set)
+    """The columns that are booleans"""
 
     def add(self, time_s: float, message: Any) -> None:
         """Add a message; of one with other fields than the first only those in common are kept."""
         found = dict(numbers_in(message))
         if not self.times:
             self.columns = {name: [] for name in list(found)[:MAX_FIELDS]}
+            self.flags = {name for name in field_names(message) if isinstance(getattr(message, name), bool | np.bool_)}
         self.times.append(time_s)
         for name, column in self.columns.items():
             column.append(found.get(name, math.nan))
