@@ -23,6 +23,7 @@ ROSDEP_KEYS = {
     "cv2": "python3-opencv",
     "dpkt": None,
     "foxglove": None,
+    "gymnasium": None,
     "hypothesis": "python3-hypothesis",
     "lz4": None,
     "matplotlib": "python3-matplotlib",
@@ -63,8 +64,9 @@ def imported(part):
                 names.update(alias.name.split(".")[0] for alias in node.names)
             elif isinstance(node, ast.ImportFrom) and node.module:
                 names.add(node.module.split(".")[0])
-    # What lies beside a file: what tests share, benchmarks, and the package that a test installs.
-    beside = [*(ROOT / "test" / "support").glob("*.py"), *(ROOT / "benchmark").glob("*.py")]
+    # What lies beside a file: what tests share, benchmarks, examples, and the package that a test installs.
+    folders = ("test/support", "benchmark", "examples")
+    beside = [file for folder in folders for file in (ROOT / folder).glob("*.py")]
     own = (
         {"drone_bridge"} | {path.stem for path in beside} | {path.name for path in (ROOT / "test" / "plugin").iterdir()}
     )

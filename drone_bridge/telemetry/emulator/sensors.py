@@ -10,7 +10,7 @@ import math
 
 import numpy as np
 
-from drone_bridge.motion.matrices import Vector
+from drone_bridge.motion.matrices import Matrix, Vector
 from drone_bridge.telemetry.codec import Altimeter, Camera, DroneTelemetry, Imu, LandingPad, Orientation
 from drone_bridge.telemetry.codec import Vector as Vector3
 from drone_bridge.telemetry.emulator.flight import GRAVITY, Drone
@@ -30,6 +30,7 @@ CONFIDENCE_NOISE = 0.02
 
 PAD_RANGE = 10.0  # m of vertical distance, beyond which the pad is too small to be found
 PAD_NEAREST = 0.05  # m, below which it fills the image
+_UPWARD = np.array([0.0, 0.0, GRAVITY])
 #: Share of the detections that are lost at no confidence; none is at a confidence of 1.
 LARGEST_MISS_RATE = 0.2
 
@@ -48,43 +49,43 @@ class Sensors:
         the ground: above the rover it reads the height above ground as well. Velocity and pad are levelled.
         """
         height, climb = float(drone.position[2]), float(drone.velocity[2])
-        force = drone.rotation.T @ (drone.acceleration + np.array([0.0, 0.0, GRAVITY]))
-        roll, pitch, yaw = (np.array([drone.roll, drone.pitch, drone.yaw]) + self._noise(ATTITUDE_NOISE, 3)).tolist()
-        velocity = levelled(drone.velocity, drone.yaw) + self._noise(FLOW_NOISE + FLOW_NOISE_PER_METRE * height, 3)
+        rotation = drone.rotation
+        noise = self._generator.standard_normal(14)
+        force = rotation.T @ (drone.acceleration + _UPWARD)
+        roll, pitch, yaw = (np.array([drone.roll, drone.pitch, drone.yaw]) + ATTITUDE_NOISE * noise[:3]).tolist()
+        velocity = levelled(drone.velocity, drone.yaw) + (FLOW_NOISE + FLOW_NOISE_PER_METRE * height) * noise[3:6]
+        altitude_noise, climb_noise = noise[12:].tolist()
         camera = Camera(self._camera.width, self._camera.height, self._camera.field_of_view)
         return DroneTelemetry(
             imu=Imu(
                 orientation=Orientation(roll, pitch, math.remainder(yaw, math.tau)),
-                angular_velocity=_told(drone.body_rates + self._noise(RATE_NOISE, 3)),
-                linear_acceleration=_told(force + self._noise(ACCELERATION_NOISE, 3)),
+                angular_velocity=_told(drone.body_rates + RATE_NOISE * noise[6:9]),
+                linear_acceleration=_told(force + ACCELERATION_NOISE * noise[9:12]),
             ),
             altimeter=Altimeter(
-                altitude=height + float(self._noise(ALTITUDE_NOISE, 1)[0]),
-                vertical_velocity=climb + float(self._noise(CLIMB_NOISE, 1)[0]),
+                altitude=height + ALTITUDE_NOISE * altitude_noise,
+                vertical_velocity=climb + CLIMB_NOISE * climb_noise,
             ),
             velocity=_told(velocity),
-            landing_pad=self._look(drone, towards_pad),
+            landing_pad=self._look(rotation, drone.yaw, towards_pad),
             camera=camera,
         )
 
-    def _look(self, drone: Drone, towards_pad: Vector) -> LandingPad | None:
+    def _look(self, rotation: Matrix, yaw: float, towards_pad: Vector) -> LandingPad | None:
         """Detect the pad, as software that processes the camera's images would."""
         # Drawn in any case, so that what is seen does not change the noise of everything after it.
-        noise = self._noise(1.0, 4)
+        noise = self._generator.standard_normal(4)
         chance = self._generator.random()
         distance = -float(towards_pad[2])
-        if not PAD_NEAREST <= distance <= PAD_RANGE or not self._camera.sees(drone.rotation, towards_pad):
+        if not PAD_NEAREST <= distance <= PAD_RANGE or not self._camera.sees(rotation, towards_pad):
             return None
-        confidence = expected_confidence(towards_pad, drone.rotation[:, 2]) + CONFIDENCE_NOISE * float(noise[3])
+        confidence = expected_confidence(towards_pad, rotation[:, 2]) + CONFIDENCE_NOISE * float(noise[3])
         confidence = min(max(confidence, 0.0), 1.0)
         if chance < LARGEST_MISS_RATE * (1 - confidence):
             return None
         deviation = PAD_NOISE + PAD_NOISE_PER_METRE * distance
-        forward, left, up = levelled(towards_pad, drone.yaw) + deviation * noise[:3]
+        forward, left, up = levelled(towards_pad, yaw) + deviation * noise[:3]
         return LandingPad(float(forward), float(left), -float(up), confidence)
-
-    def _noise(self, deviation: float, count: int) -> Vector:
-        return deviation * self._generator.standard_normal(count)
 
 
 def expected_confidence(towards_pad: Vector, up: Vector) -> float:

@@ -246,7 +246,8 @@ class LandingFlight:
         has_image = self.frames % IMAGE_EVERY == 0
         self.frames += 1
         measured = self._sensors.measure(self.drone, self.world.towards_pad)
-        camera = replace(measured.camera, jpeg=self.photograph() if has_image else None)
+        image = self.photograph() if has_image else None
+        camera = replace(measured.camera, jpeg=image) if image else measured.camera
         return replace(measured, camera=camera, landed=self.world.has_landed, timestamp=self.world.time)
 
     def photograph(self) -> bytes | None:
