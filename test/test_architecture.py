@@ -24,7 +24,7 @@ KITS = {
     "programs": {"wire", "net", "motion"},
     "ros": {"wire", "net", "motion", "vision", "described", "msg", "srv"},
 }
-ALL_KITS = {*KITS, "described", "kind", "msg", "srv"}
+ALL_KITS = {*KITS, "action", "described", "kind", "msg", "srv"}
 ALLOWED = {
     **KITS,
     "__init__": set(),
@@ -32,7 +32,7 @@ ALLOWED = {
     "kind": set(),
     "learn": {"kind"},
     "protocols": {"wire"},
-    "controllers": {"ros", "motion", "vision", "wire", "described", "msg", "srv"},
+    "controllers": {"ros", "motion", "vision", "wire", "described", "action", "msg", "srv"},
     "tools": ALL_KITS,
 }
 # What each part of a protocol's folder may import: kits, and other parts. Those of other protocols are out of reach.
@@ -62,6 +62,7 @@ PARTS_WITHOUT_ROS = {"__init__", "conversation", "codec", "device", "discovery",
 
 SOURCE_FOLDERS = (
     ".ci",
+    "action",
     "benchmark",
     "cmake",
     "config",
