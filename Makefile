@@ -9,8 +9,8 @@ WORKERS ?= $(shell echo $$(($$(nproc) * 5)))
 # pytest rewrites the test files; unless bytecode is cached, each of its workers would do so again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: setup view demo demo-all demo-landings demo-worlds demo-fleet demo-any check test lint collect reference bench fuzz soak
-.PHONY: kills signals stalls floods clean
+.PHONY: setup view demo demo-all demo-landings demo-worlds demo-fleet demo-any check test coverage lint collect reference wheels
+.PHONY: bench fuzz soak kills signals stalls floods clean
 
 setup:
 	@$(PYTHON) env/make_environment.py
@@ -71,6 +71,12 @@ test: setup
 	@$(MAKE) --no-print-directory -j 2 lint collect
 	@$(ACTIVATE) && { $(TESTS) -n 2 $(BROWSERS) || $(TESTS_AGAIN) $(BROWSERS); } && \
 	{ $(TESTS) -n $(WORKERS) $(addprefix --ignore=,$(BROWSERS)) || $(TESTS_AGAIN) $(addprefix --ignore=,$(BROWSERS)); }
+
+# How much of the package the tests run, processes that they start included, in per cent.
+coverage: setup
+	@$(ACTIVATE) && { $(TESTS) -n $(WORKERS) --cov --cov-report= || $(TESTS_AGAIN); }
+	@$(ACTIVATE) && coverage combine --append --quiet || true  # of processes that ended after the tests
+	@$(ACTIVATE) && coverage report --format=total
 
 # What the bridges cost; takes about a quarter of an hour.
 bench: setup
