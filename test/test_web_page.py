@@ -349,13 +349,12 @@ def test_a_browser_that_is_killed_stops_the_robot(robot, robot_composition):
 
 
 def test_the_vehicle_holds_when_the_helm_ends_until_resume_is_pressed(helm, robot):
-    helm.wait("document.querySelector('.hold').innerText === 'Hold'")
+    assert helm.evaluate("document.querySelector('.banner').hidden")
     helm.click(".take")
-    helm.wait("document.querySelector('.hold').innerText === 'Resume'")
-    assert "Holding" in helm.text(".holding")
-    helm.click(".hold")
-    helm.wait("document.querySelector('.hold').innerText === 'Hold'")
-    assert helm.evaluate("document.querySelector('.holding').hidden")
+    helm.wait("document.querySelector('.banner').innerText.includes('Holding since')")
+    assert "left the helm" in helm.text(".banner")
+    helm.click(".resume")
+    helm.wait("document.querySelector('.banner').hidden")
 
 
 def test_a_gamepad_steers_and_its_rest_stops(helm, robot):

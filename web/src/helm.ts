@@ -13,12 +13,35 @@ export interface Vehicle {
   node: string;
   axes: Axis[];
   pilot: "you" | "other" | null;
+  /** The name of who steers it; empty if nobody does. */
+  pilot_name: string;
+  /** Who asks for its helm, and in how many seconds each may take it. */
+  asked: Asking[];
   /** The services that hold it: a vehicle without any follows whoever commands it next when the helm ends. */
   holds: string[];
+  held: Held | null;
   /** The nodes that publish commands for it. */
   commanders: string[];
   takes_goals: boolean;
   goal: Goal | null;
+}
+
+export interface Asking {
+  number: number;
+  name: string;
+  is_you: boolean;
+  left_s: number;
+}
+
+/** Why a vehicle stands still, whatever is commanded. */
+export interface Held {
+  /** s since 1970, by the server's clock. */
+  since: number;
+  why: string;
+  /** Whether it has said itself that it is held. */
+  is_sure: boolean;
+  /** What has kept it from being held so far. */
+  problem: string;
 }
 
 /** A goal of a vehicle, and what has become of it. */
@@ -42,13 +65,15 @@ const LONGEST_PAUSE_MS = 4_000;
 const WATCH_PERIOD_MS = 250;
 const SILENT_AFTER_PERIODS = 4;
 const LOST_AFTER_PERIODS = 20;
+/** A server that has not answered a STOP for this long is said not to have heard it. */
+const STOP_UNANSWERED_MS = 1_500;
 export const STILL: Motion = { x: 0, y: 0, z: 0, yaw: 0 };
 
 export function isStill(motion: Motion): boolean {
   return AXES.every((axis) => motion[axis] === 0);
 }
 
-/** Sends "change" events, "refused" with the reason as detail, and "lost" when a connection is given up as dead. */
+/** Sends "change" and "stop" events, "refused" with the reason as detail, and "lost" when a connection is given up as dead. */
 export class Helm extends EventTarget {
   vehicles: Vehicle[] = [];
   maySteer = false;
@@ -58,6 +83,8 @@ export class Helm extends EventTarget {
   #motion: Motion = STILL;
   #sentMs = 0;
   #pauseMs = 250;
+  /** A STOP whose effect has not been seen yet. */
+  #stop?: { op: string; vehicle?: string };
   /** Counted rather than timed: a browser that was suspended has not waited. */
   #silentPeriods = 0;
 
@@ -110,6 +137,27 @@ export class Helm extends EventTarget {
     this.#send({ op: "release" });
   }
 
+  /** Hold a vehicle, or all of them; everybody may, and it is said until it has been heard. */
+  stop(topic?: string): void {
+    this.#motion = STILL;
+    const request = topic === undefined ? { op: "stop" } : { op: "stop", vehicle: topic };
+    // Whatever else waits in the socket's buffer: a STOP is never too old.
+    if (this.#socket?.readyState === WebSocket.OPEN) this.#socket.send(JSON.stringify(request));
+    if (!this.isOpen || this.vehicles.length > 0) this.#stop = request;
+    this.dispatchEvent(new Event("stop"));
+    setTimeout(() => this.#changed(), STOP_UNANSWERED_MS);
+    this.#changed();
+  }
+
+  /** Whether the server should have answered a STOP by now. */
+  get isStopUnanswered(): boolean {
+    return this.#stop !== undefined && (!this.isOpen || this.silentSeconds > 0);
+  }
+
+  resume(topic: string): void {
+    this.#send({ op: "resume", vehicle: topic });
+  }
+
   /** Have a vehicle go somewhere by itself; what becomes of it is told in `vehicles`. */
   setGoal(topic: string, frame: string, x: number, y: number, z: number): void {
     this.#send({ op: "goal", vehicle: topic, frame, x, y, z });
@@ -154,10 +202,20 @@ export class Helm extends EventTarget {
     } else if (message.op === "vehicles") {
       this.vehicles = message.vehicles;
       this.maySteer = message.may_steer;
+      this.#insist();
       this.#changed();
     } else if (message.op === "refused") {
       this.dispatchEvent(new CustomEvent("refused", { detail: message.reason }));
     }
+  }
+
+  /** Stop again what a server that has come back does not know to be stopped. */
+  #insist(): void {
+    const { vehicle } = this.#stop ?? {};
+    const meant = this.#stop ? this.vehicles.filter(({ topic }) => vehicle === undefined || topic === vehicle) : [];
+    if (meant.length === 0) return;
+    if (meant.every(({ held }) => held !== null)) this.#stop = undefined;
+    else this.#socket?.send(JSON.stringify(this.#stop));
   }
 
   #changed(): void {

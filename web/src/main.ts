@@ -19,6 +19,7 @@ import { Recorder } from "./recorder";
 import { Scene } from "./scene";
 import { Services } from "./services";
 import { Steering } from "./steering";
+import { Stop } from "./stop";
 import { Stream } from "./stream";
 import { Summary } from "./summary";
 import { Timeline } from "./timeline";
@@ -112,6 +113,7 @@ const health = new Health(stream);
 const scene = new Scene(stream, fleet, helm);
 const links = new Links(stream, helm, fleet);
 const summary = new Summary(stream, helm, fleet, health, links);
+const stop = new Stop(stream, helm, fleet);
 const plots = new Plots(stream, fleet);
 const overview = new Overview(stream, fleet, links);
 const details = tabs("details", [
@@ -123,7 +125,8 @@ const details = tabs("details", [
 
 document.getElementById("page")!.append(
   h("header.top", {}, h("h1", {}, h("span.mark"), "drone_bridge"), overview.button, vehicleSwitch(fleet),
-    h("div.tools", {}, new Recorder(stream, say).element, themeButton())),
+    h("div.tools", {}, new Recorder(stream, say).element, themeButton()), stop.element),
+  stop.banner,
   overview.element,
   summary.element,
   h("main", {},

@@ -15,7 +15,7 @@ const STALE_MS = 3_000;
 
 export class Overview {
   readonly element = h("section.overview", { "aria-label": "All vehicles", hidden: true });
-  readonly button = h("button.small", { "aria-pressed": "false", hidden: true, onclick: () => this.#open(!this.#isOpen) }, "All vehicles");
+  readonly button = h("button.small.overview-button", { "aria-pressed": "false", hidden: true, onclick: () => this.#open(!this.#isOpen) }, "All vehicles");
   #cards = new Map<string, Card>();
   #isOpen = false;
 

@@ -46,7 +46,7 @@ export class Publisher {
     stream.addEventListener("graph", () => this.#show());
     stream.addEventListener("error", (event) => !this.element.hidden && setText(this.#note, (event as CustomEvent<string>).detail));
     helm.addEventListener("change", () => this.#show());
-    helm.addEventListener("refused", () => this.#stop());
+    for (const event of ["refused", "stop"]) helm.addEventListener(event, () => this.#stop());
     this.#show();
   }
 
@@ -109,7 +109,7 @@ export class Publisher {
     document.body.classList.toggle("may-publish", may);
     const refusal = this.#refusal;
     this.#once.disabled = this.#repeat.disabled = refusal !== "";
-    setText(this.#repeat, this.#timer ? "Stop" : "Publish repeatedly");
+    setText(this.#repeat, this.#timer ? "End publishing" : "Publish repeatedly");
     if (refusal) this.#stop();
     if (!this.#timer) setText(this.#note, refusal);
   }

@@ -34,8 +34,8 @@ export class Recorder {
   #show(): void {
     this.element.hidden = !this.stream.services.has(this.#service);
     this.element.setAttribute("aria-pressed", String(this.#folder !== ""));
-    this.element.querySelector(".label")!.textContent = this.#folder ? "Stop" : "Record";
-    this.element.title = this.#folder ? `Recording into ${this.#folder}` : "Record all topics into a bag, where web_bridge runs";
+    this.element.querySelector(".label")!.textContent = this.#folder ? "Recording" : "Record";
+    this.element.title = this.#folder ? `Recording into ${this.#folder}; press to end it` : "Record all topics into a bag, where web_bridge runs";
   }
 
   async #toggle(): Promise<void> {

@@ -18,11 +18,7 @@ export class Steering {
   readonly element: HTMLElement;
   #take = h("button.primary.take", { onclick: () => this.#toggle() }, "Take the helm");
   #who = h("span.who");
-  #hold = h("button.hold", { onclick: () => void this.#switchHold() }, "Hold");
-  #holding = h("p.holding", { role: "status", hidden: true });
-  #isHeld = false;
-  #heldTopic = "";
-  #endHeld: () => void = () => undefined;
+  #withoutHold = h("p.hint", { hidden: true });
   #buttons = h("div.quick");
   #reading = h("output.reading");
   #speed = h("input", { type: "range", min: 0.1, max: 1, step: 0.05, value: 0.5, "aria-label": "Speed at full deflection" });
@@ -36,8 +32,8 @@ export class Steering {
   #shownButtons = "";
 
   constructor(private stream: Stream, private helm: Helm, private fleet: Fleet, private links: Links, private say: (text: string) => void) {
-    this.element = panel("steering", "Steering", [this.#who, this.#hold, this.#take],
-      this.#holding,
+    this.element = panel("steering", "Steering", [this.#who, this.#take],
+      this.#withoutHold,
       this.#buttons,
       h("div.sticks", {}, this.#left,
         h("div.centre", {}, this.#reading, h("label.speed", {}, "speed", this.#speed, this.#share), this.#keys),
@@ -47,6 +43,7 @@ export class Steering {
     this.#speed.addEventListener("input", () => this.#move());
     helm.addEventListener("change", () => this.#show());
     links.addEventListener("change", () => this.#show());
+    helm.addEventListener("stop", () => this.#inputs.letGo());
     helm.addEventListener("refused", (event) => this.#onRefused((event as CustomEvent<string>).detail));
     fleet.addEventListener("change", () => this.#onSubject());
     stream.addEventListener("graph", () => this.#showButtons());
@@ -69,36 +66,12 @@ export class Steering {
 
   #onSubject(): void {
     if (this.helm.mine && this.helm.mine.topic !== this.fleet.subject.vehicle?.topic) this.#leave();
-    this.#followHeld();
     this.#show();
     this.#showButtons();
   }
 
-  #followHeld(): void {
-    const topic = `${this.fleet.subject.prefix}held`;
-    if (topic === this.#heldTopic) return;
-    this.#heldTopic = topic;
-    this.#isHeld = false;
-    this.#endHeld();
-    this.#endHeld = this.stream.subscribe(topic, ({ value }) => {
-      this.#isHeld = value.data === true;
-      this.#show();
-    });
-  }
-
-  async #switchHold(): Promise<void> {
-    const holds = this.fleet.subject.vehicle?.holds ?? [];
-    const data = !this.#isHeld;
-    try {
-      const answers = await Promise.all(holds.map((service) => this.stream.call(service, { data })));
-      this.say(answers[0]?.message ?? "");
-    } catch (error) {
-      this.say(`${data ? "NOT HELD" : "Still held"}: ${(error as Error).message}`);
-    }
-  }
-
   #onRefused(reason: string): void {
-    this.#mustLetGo = true;
+    this.#mustLetGo = !isStill(this.#inputs.motion);
     this.helm.move(STILL);
     this.say(reason);
   }
@@ -129,16 +102,8 @@ export class Steering {
     setText(this.#keys, `Hold to move: stick, gamepad, or keys. W A S D to ${isRover ? "drive" : "move, Q E to turn, R F to climb"}.`);
     this.element.classList.toggle("idle", !vehicle);
     this.#take.disabled = !vehicle || isOther || !this.helm.maySteer || (problem !== "" && !isMine);
-    const canHold = (vehicle?.holds.length ?? 0) > 0;
-    this.#hold.hidden = !canHold;
-    this.#hold.disabled = !this.helm.maySteer;
-    setText(this.#hold, this.#isHeld ? "Resume" : "Hold");
-    this.#hold.classList.toggle("primary", this.#isHeld);
-    this.element.classList.toggle("held", this.#isHeld);
-    this.#holding.hidden = !vehicle || (canHold && !this.#isHeld);
-    setText(this.#holding, canHold
-      ? "Holding: it stays neutral, whatever is commanded, until Resume is pressed."
-      : `${vehicle?.node ?? ""} has no hold: when the helm ends, it follows whoever commands it next.`);
+    this.#withoutHold.hidden = !vehicle || vehicle.holds.length > 0;
+    setText(this.#withoutHold, `${vehicle?.node ?? ""} has no hold: when the helm ends, it follows whoever commands it next.`);
     setText(this.#take, isMine ? "Release the helm" : "Take the helm");
     setText(this.#who, !vehicle ? "nothing here takes commands" : problem ? problem : isMine ? "you steer" : isOther ? "somebody else steers" : this.helm.maySteer ? "nobody steers" : "view only");
     this.#move();

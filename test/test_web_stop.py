@@ -1,0 +1,221 @@
+# SPDX-License-Identifier: Apache-2.0
+"""STOP on the page, in a real browser: on the vehicle's wire, by whom and with which keys, and where it is seen."""
+
+import json
+import signal
+
+import browser as chromium
+import pytest
+from dronegui_peer import DroneGuiPeer
+from geometry_msgs.msg import Twist, TwistStamped
+from processes import Process
+from ros_session import module_ros, repeating, wait_until
+from twists import twist
+from web_viewer import Pilot, web_bridge
+
+TOPIC = "/cmd_vel_stamped"
+PERIOD_S = 0.05
+FORWARD = twist(forward=1.0)
+HOLDS = "/^Holding since/.test(document.querySelector('.banner').innerText)"
+MOVES_ON = "document.querySelector('.banner').hidden"
+
+
+@pytest.fixture(scope="module")
+def browser():
+    chromium.install()
+    browser = chromium.Browser()
+    yield browser
+    browser.close()
+
+
+ros = module_ros()
+
+
+@pytest.fixture(scope="module")
+def peer():
+    peer = DroneGuiPeer()
+    yield peer
+    peer.close()
+
+
+@pytest.fixture(scope="module")
+def strangers(ros, peer):
+    """A drone that follows somebody who commands it 20 times per second, whatever happens."""
+    with Process.node("dronegui_bridge", port=peer.port, receive_navdata=False, bootstrap=False) as process:
+        peer.wait()
+        plain = ros.publisher(Twist, "cmd_vel")
+        stamped = ros.publisher(TwistStamped, "cmd_vel_stamped")
+
+        def command(_):
+            plain.publish(FORWARD)
+            ros.publish_fresh(stamped, TwistStamped(twist=FORWARD))
+
+        with repeating(command, PERIOD_S):
+            yield process
+
+
+def is_moving(packet):
+    return packet.state["pitch"] != 0.0
+
+
+def nothing_moves(peer, packets=30):
+    peer.forget()
+    wait_until(lambda: len(peer.packets) >= packets, "packets")
+    assert not any(map(is_moving, peer.packets))
+
+
+def moves_again(peer):
+    peer.forget()
+    peer.wait(is_moving)
+
+
+@pytest.fixture(scope="module")
+def server(strangers):
+    with web_bridge() as process:
+        yield process
+
+
+@pytest.fixture
+def page(browser, server, peer):
+    """The page with a drone that moves, as somebody else commands it."""
+    browser.open(server.address)
+    browser.wait("document.querySelector('.who').innerText === 'nobody steers'")
+    moves_again(peer)
+    yield browser
+    if browser.evaluate("!document.querySelector('.banner').hidden"):
+        browser.click(".resume")
+        browser.wait(MOVES_ON)
+
+
+def press(browser, key):
+    browser.key(key, down=True)
+    browser.key(key, down=False)
+
+
+@pytest.mark.parametrize("by", ["button", "Space", "Escape"])
+def test_stop_holds_the_vehicle_until_it_is_resumed_whoever_commands_it(page, peer, by):
+    if by == "button":
+        page.click(".stop")
+    else:
+        press(page, by)
+    page.wait(HOLDS)
+    nothing_moves(peer)
+    assert "the autopilot is paused" in page.text(".banner")
+    page.click(".resume")
+    page.wait(MOVES_ON)
+    moves_again(peer)
+
+
+def test_space_on_resume_that_has_the_focus_is_stop(page, peer):
+    page.click(".stop")
+    page.wait(HOLDS)
+    page.evaluate("document.querySelector('.resume').focus()")
+    press(page, "Space")
+    nothing_moves(peer)
+    assert page.evaluate(HOLDS)
+    press(page, "Enter")
+    page.wait(MOVES_ON)
+
+
+def test_whoever_types_does_not_stop_and_escape_clears_a_search_first(page, peer):
+    page.click("#details [role=tab]:nth-child(2)")
+    search = "document.querySelector('#details input[type=search]')"
+    page.evaluate(f"{search}.focus()")
+    for key in ("KeyA", "Space", "KeyB"):
+        press(page, key)
+    assert page.evaluate(f"{search}.value") == "a b"
+    press(page, "Escape")
+    assert page.evaluate(f"{search}.value") == ""
+    moves_again(peer)
+    assert page.evaluate(MOVES_ON)
+    press(page, "Escape")
+    page.wait(HOLDS)
+    nothing_moves(peer)
+
+
+@pytest.mark.parametrize("then", ["the server lives", "the server is killed"])
+def test_who_may_only_look_stops_and_does_not_resume(browser, strangers, server, peer, then):
+    with web_bridge(host="0.0.0.0", secret="s") as looking, Pilot(server.address) as pilot:
+        pilot.wait_for(lambda: pilot.vehicles.get(TOPIC, {}).get("holds"), "a vehicle that can be held")
+        browser.open(f"127.0.0.1:{looking.address.rpartition(':')[2]}")
+        browser.wait("document.querySelector('.who').innerText === 'view only'")
+        moves_again(peer)
+        browser.click(".stop")
+        browser.wait(HOLDS)
+        if then != "the server lives":
+            looking.send(signal.SIGKILL)
+            looking.wait()
+        nothing_moves(peer)
+        assert not browser.evaluate("document.querySelector('.resume').checkVisibility()")
+        pilot.send(op="resume", vehicle=TOPIC)
+        moves_again(peer)
+
+
+def test_stop_of_a_page_that_has_lost_its_server_is_sent_as_soon_as_there_is_one(browser, strangers, peer):
+    with web_bridge() as first:
+        port = int(first.address.rstrip("/").rpartition(":")[2])
+        browser.open(first.address)
+        browser.wait("document.querySelector('.who').innerText === 'nobody steers'")
+        first.send(signal.SIGKILL)
+        first.wait()
+    browser.wait("document.querySelector('[data-cell=connection]').innerText.includes('Lost')")
+    browser.click(".stop")
+    browser.wait("document.querySelector('.banner').innerText.includes('STOP has not reached the server')")
+    with web_bridge(port=port):
+        browser.wait(HOLDS)
+        nothing_moves(peer)
+        browser.click(".resume")
+        browser.wait(MOVES_ON)
+        moves_again(peer)
+
+
+# Where it is seen.
+
+SIZES = [(1400, 900), (820, 1180), (768, 1024), (844, 390), (932, 430), (390, 844)]
+MIN_SIDE_PX = 44
+SECTIONS = ("look", "steer", "plots", "more")
+
+
+def boxes(browser, selector):
+    """Return left, top, right and bottom of everything that is to be seen of a selector."""
+    code = f"""[...document.querySelectorAll({json.dumps(selector)})]
+      .filter(each => each.checkVisibility())
+      .map(each => each.getBoundingClientRect())
+      .map(({{ left, top, right, bottom }}) => [left, top, right, bottom])"""
+    return [tuple(box) for box in browser.evaluate(code)]
+
+
+def check_stop(browser, width, height, count):
+    """STOP is large enough, whole on the screen, and nothing lies over it."""
+    found = boxes(browser, ".stop")
+    assert len(found) == count
+    for left, top, right, bottom in found:
+        assert min(right - left, bottom - top) >= MIN_SIDE_PX
+        assert left >= 0
+        assert top >= 0
+        assert right <= width
+        assert bottom <= height
+        at = f"document.elementFromPoint({(left + right) / 2}, {(top + bottom) / 2})"
+        assert browser.evaluate(f"({at}?.closest('.stop') ?? null) !== null"), browser.evaluate(f"{at}?.outerHTML")
+    assert browser.evaluate("document.documentElement.scrollWidth") <= width
+
+
+@pytest.mark.parametrize(("width", "height"), SIZES, ids=str)
+@pytest.mark.parametrize("vehicles", [1, 5])
+def test_stop_is_always_seen(browser, ros, server, width, height, vehicles):
+    topics = [f"/vehicle_{number}/cmd_vel_stamped" for number in range(1, vehicles)]
+    others = [ros.node.create_subscription(TwistStamped, topic, print, 1) for topic in topics]
+    try:
+        browser.open(server.address, width=width, height=height)
+        browser.wait(f"document.querySelectorAll('[data-vehicle]').length === {vehicles}")
+        several = vehicles > 1
+        for section in SECTIONS if width < 760 else (None,):
+            if section:
+                browser.click(f"[data-section={section}]")
+            check_stop(browser, width, height, 1 + several)
+        if several:
+            browser.click(".overview-button")
+            check_stop(browser, width, height, 2)
+    finally:
+        for other in others:
+            ros.node.destroy_subscription(other)
