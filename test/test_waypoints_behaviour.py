@@ -2,69 +2,18 @@
 """drone_controller with the behaviour waypoints, as a process; the test plays the vehicle."""
 
 import math
-import threading
 
 import numpy as np
 import pytest
 from geometry_msgs.msg import Twist
-from nav_msgs.msg import Odometry
+from played_vehicle import Vehicle
 from processes import Process
 from ros_session import wait_until
 
-from drone_bridge.motion.quaternions import quaternion_from_euler
 from drone_bridge.msg import ControllerState
-from drone_bridge.ros.frames import set_quaternion
 
-PERIOD_S = 0.02
 POINTS = "['x=1 y=0 z=-0.5 yaw=1.5708', 'x=1 y=1 z=-0.5']"
 STILL = Twist()
-
-
-class Vehicle:
-    """Moves as cmd_vel says and publishes odometry, until it is told to fall silent."""
-
-    def __init__(self, ros):
-        self.position = np.zeros(3)
-        self.yaw = 0.0
-        self.path = []
-        self._twist = Twist()
-        self._silent = threading.Event()
-        self._changes = {}
-        self._publisher = ros.node.create_publisher(Odometry, "odom", 1)
-        ros.node.create_subscription(Twist, "cmd_vel", self._hear, 1)
-        self._timer = ros.node.create_timer(PERIOD_S, self._move)
-
-    def _hear(self, twist):
-        self._twist = twist
-
-    def _move(self):
-        if self._silent.is_set():
-            return
-        linear, turn = self._twist.linear, self._twist.angular.z
-        cos, sin = math.cos(self.yaw), math.sin(self.yaw)
-        self.position += PERIOD_S * np.array(
-            [cos * linear.x - sin * linear.y, sin * linear.x + cos * linear.y, linear.z]
-        )
-        self.yaw += PERIOD_S * turn
-        self.path.append(tuple(self.position))
-        self._publisher.publish(self.odometry())
-
-    def odometry(self):
-        message = Odometry(child_frame_id="base_link")
-        message.header.frame_id = "odom"
-        position = message.pose.pose.position
-        position.x, position.y, position.z = self.position.tolist()
-        set_quaternion(message.pose.pose.orientation, quaternion_from_euler(0.0, 0.0, self.yaw))
-        for name, value in self._changes.items():
-            setattr(message.pose.pose.orientation, name, value)
-        return message
-
-    def fall_silent(self):
-        self._silent.set()
-
-    def speak(self, **changes):
-        self._changes = changes
-        self._silent.clear()
 
 
 def controller(**parameters):

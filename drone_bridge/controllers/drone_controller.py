@@ -6,6 +6,7 @@ from typing import Any, Protocol
 from rclpy.node import Node
 
 from drone_bridge.controllers import flight_plan, velocity, waypoints
+from drone_bridge.controllers.goals import behaviour as goals
 from drone_bridge.controllers.land_on_pad import behaviour as land_on_pad
 from drone_bridge.controllers.seek_target import behaviour as seek_target
 from drone_bridge.ros.parameters import DeclaredParameters, ParameterDeclaration
@@ -30,7 +31,7 @@ class BehaviourModule(Protocol):
 
 
 BEHAVIOURS: dict[str, BehaviourModule] = {
-    module.NAME: module for module in (seek_target, flight_plan, waypoints, land_on_pad, velocity)
+    module.NAME: module for module in (seek_target, flight_plan, waypoints, land_on_pad, velocity, goals)
 }
 PARAMETERS = (
     ParameterDeclaration("behaviour", seek_target.NAME, "What to do.", choices=tuple(BEHAVIOURS)),
@@ -57,6 +58,11 @@ class DroneController(Node):
         """Stop commanding; the bridge takes care of the drone when commands cease."""
         if self._behaviour:
             self._behaviour.leave()
+
+    def destroy_node(self) -> None:
+        if isinstance(self._behaviour, goals.GoalsBehaviour):  # rclpy does not end actions with their node
+            self._behaviour.destroy()
+        super().destroy_node()
 
 
 def main() -> int:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""rover_controller: drives a pattern on cmd_vel, by odometry if available, and on request says where that leads."""
+"""rover_controller: drives a pattern or to goals on cmd_vel, by odometry, and on request says where that leads."""
 
 import contextlib
 import time
@@ -7,17 +7,21 @@ from typing import Any
 
 from nav_msgs.msg import Odometry
 from rclpy.node import Node
+from rclpy.parameter import Parameter
 
+from drone_bridge.controllers.goals.guides import GoalParameters
+from drone_bridge.controllers.goals.server import GoalServer
 from drone_bridge.controllers.messages import ErrorLog, VelocityCommands, make_steady_timer, read_pose
 from drone_bridge.controllers.rover_patterns import PATTERNS, Limits, Pattern, PoseEstimate, Velocity
 from drone_bridge.ros.frames import FrameNames
-from drone_bridge.ros.parameters import DeclaredParameters, ParameterDeclaration
+from drone_bridge.ros.parameters import DeclaredParameters, ParameterDeclaration, declarations, read
 from drone_bridge.ros.program import run
 from drone_bridge.ros.topics import PUBLISHER_ERRORS, subscribe
 from drone_bridge.ros.wheel_odometry import Pose, WheelOdometry
 
+STANDING = "stationary"
 PARAMETERS = (
-    ParameterDeclaration("pattern", "stationary", "What to drive.", choices=tuple(PATTERNS), live=True),
+    ParameterDeclaration("pattern", STANDING, "What to drive.", choices=tuple(PATTERNS), live=True),
     ParameterDeclaration("speed", 0.5, "Metres per second.", range=(0.0, 10.0), live=True),
     ParameterDeclaration("amplitude", 2.0, "Size of the pattern, m.", range=(0.1, 100.0), live=True),
     ParameterDeclaration("max_turn_rate", 1.5, "Radians per second.", range=(0.05, 20.0), live=True),
@@ -31,6 +35,7 @@ PARAMETERS = (
     ),
     ParameterDeclaration("publish_odometry", False, "Publish the position relative to the start on ~/odom."),
     ParameterDeclaration("frame_prefix", "", "Prefix of the frames in ~/odom, for instance rover1/."),
+    *declarations(GoalParameters, "goals"),
 )
 
 
@@ -48,6 +53,7 @@ class RoverController(Node):
         self._was_following = False
         self._errors = ErrorLog(self)
         self._commands = VelocityCommands(self)
+        self._goals = GoalServer(self, read(GoalParameters, "goals", self._declared), flies=False)
         subscribe(self, Odometry, "odom", self._measure, 1)
         self._odometry = WheelOdometry()
         self._frame_names = FrameNames(self._declared["frame_prefix"])
@@ -62,6 +68,10 @@ class RoverController(Node):
     def leave(self) -> None:
         self._commands.leave()
 
+    def destroy_node(self) -> None:
+        self._goals.destroy()
+        super().destroy_node()
+
     def _measure(self, message: Odometry) -> None:
         try:
             position, (_, _, yaw) = read_pose(message, "odom")
@@ -74,7 +84,12 @@ class RoverController(Node):
         now_s = time.monotonic()
         self._estimate.told(now_s - self._told_s, self._velocity, now_s)
         self._told_s = now_s
-        self._velocity = self._chosen_pattern().velocity(self._estimate.pose, now_s)
+        if step := self._goals.step():
+            if self._declared["pattern"] != STANDING:  # it stays where the goal was, until another pattern is set
+                self.set_parameters([Parameter("pattern", value=STANDING)])
+            self._velocity = Velocity(step.velocity[0], step.turn[2])
+        else:
+            self._velocity = self._chosen_pattern().velocity(self._estimate.pose, now_s)
         self._say_what_is_followed(self._estimate.follows_odometry(now_s))
         forward, turn = self._velocity
         self._commands.publish((forward, 0.0, 0.0), (0.0, 0.0, turn))

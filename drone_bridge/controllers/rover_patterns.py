@@ -71,6 +71,20 @@ class Circular(Pattern):
         return Velocity(speed * max(0.0, math.cos(error)), self._turn(error + speed / radius / TURN_GAIN_PER_S))
 
 
+def approach(pose: Pose, target: tuple[float, float], limits: Limits, *, may_reverse: bool = False) -> Velocity:
+    """Return the velocity towards a place, by a turn on the spot where that is far aside."""
+    aside = math.atan2(target[1] - pose.y, target[0] - pose.x) - pose.yaw
+    aside = math.remainder(aside, math.tau)
+    direction = 1.0
+    if may_reverse and abs(aside) > math.pi / 2:
+        aside, direction = math.remainder(aside + math.pi, math.tau), -1.0
+    turn = max(-limits.turn_rate, min(limits.turn_rate, TURN_GAIN_PER_S * aside))
+    if abs(aside) > ASIDE_RAD:
+        return Velocity(0.0, turn)
+    speed = min(limits.speed, APPROACH_GAIN_PER_S * math.hypot(target[0] - pose.x, target[1] - pose.y))
+    return Velocity(direction * speed * math.cos(aside), turn)
+
+
 class ToTargets(Pattern):
     """Drives from one target to the next: when it has arrived, or every `period_s`."""
 
@@ -103,18 +117,9 @@ class ToTargets(Pattern):
         return math.hypot(self._target[0] - pose.x, self._target[1] - pose.y)
 
     def _approach(self, pose: Pose) -> Velocity:
-        distance = self._distance(pose)
-        if distance < ARRIVED_M:
+        if self._distance(pose) < ARRIVED_M:
             return Velocity()
-        aside = math.atan2(self._target[1] - pose.y, self._target[0] - pose.x) - pose.yaw
-        aside = math.remainder(aside, math.tau)
-        direction = 1.0
-        if self._may_reverse and abs(aside) > math.pi / 2:
-            aside, direction = math.remainder(aside + math.pi, math.tau), -1.0
-        if abs(aside) > ASIDE_RAD:
-            return Velocity(0.0, self._turn(aside))
-        speed = min(self._limits.speed, APPROACH_GAIN_PER_S * distance)
-        return Velocity(direction * speed * math.cos(aside), self._turn(aside))
+        return approach(pose, self._target, self._limits, may_reverse=self._may_reverse)
 
 
 def linear(limits: Limits, _: int) -> Pattern:

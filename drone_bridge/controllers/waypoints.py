@@ -116,6 +116,11 @@ class Waypoints:
         self._reached_s: float | None = None
         self._is_done = False
 
+    @property
+    def index(self) -> int:
+        """Which of the waypoints it goes to, or holds."""
+        return self._index
+
     def interrupted(self) -> None:
         """Start a new line from the vehicle's position, after a gap in the odometry."""
         self._line_start = self._reached_s = None

@@ -122,11 +122,12 @@ class Goals:
         if vehicle not in self._handles or now_s - self._told_s.get(vehicle, -math.inf) < FEEDBACK_PERIOD_S:
             return
         self._told_s[vehicle] = now_s
-        left_s = feedback.estimated_time_remaining
+        left_s = feedback.time_remaining
         distance = feedback.distance_remaining
         progress = {"distance": distance if math.isfinite(distance) else None}
         progress["left_s"] = left_s if math.isfinite(left_s) else None
-        self._tell(vehicle, {"state": "going", "text": feedback.state, **progress})
+        text = f"waits for {feedback.waiting_for}" if feedback.waiting_for else "going"
+        self._tell(vehicle, {"state": "going", "text": text, **progress})
 
     def _on_result(self, vehicle: str, handle: Any, future: Any) -> None:
         if self._handles.get(vehicle) is not handle:

@@ -1,0 +1,43 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The behaviour `goals` of drone_controller: it flies nowhere until somebody sends a goal."""
+
+from rclpy.node import Node
+
+from drone_bridge.controllers.goals.guides import GoalParameters
+from drone_bridge.controllers.goals.server import GoalServer
+from drone_bridge.controllers.messages import StatePublisher, VelocityCommands, make_steady_timer
+from drone_bridge.ros.parameters import DeclaredParameters, ParameterDeclaration, declarations, read
+
+NAME = "goals"
+PARAMETERS = (
+    ParameterDeclaration(f"{NAME}.rate", 20.0, "Commands per second.", range=(1.0, 200.0)),
+    *declarations(GoalParameters, NAME),
+)
+
+
+class GoalsBehaviour:
+    """Publishes velocities while a goal is followed or held, and nothing otherwise."""
+
+    def __init__(self, node: Node, parameters: DeclaredParameters) -> None:
+        self._goals = GoalServer(node, read(GoalParameters, NAME, parameters), flies=True)
+        self._is_left = False
+        self._commands = VelocityCommands(node)
+        self._state_publisher = StatePublisher(node, NAME, logs_reasons=True)
+        make_steady_timer(node, 1 / parameters[f"{NAME}.rate"], self._on_timer)
+
+    def leave(self) -> None:
+        self._is_left = True
+        self._commands.leave()
+
+    def destroy(self) -> None:
+        self._goals.destroy()
+
+    def _on_timer(self) -> None:
+        if self._is_left:
+            return
+        if step := self._goals.step():
+            self._commands.publish(step.velocity, step.turn)
+        self._state_publisher.publish(*self._goals.state, step.distance if step else None)
+
+
+start = GoalsBehaviour

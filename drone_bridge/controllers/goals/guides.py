@@ -1,0 +1,317 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How each goal is reached: from where the vehicle is to the velocity that it gets. No topics, no clock."""
+
+import itertools
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple, Protocol
+
+import numpy as np
+
+from drone_bridge.controllers.rover_patterns import Limits, approach
+from drone_bridge.controllers.waypoints import Waypoint, WaypointParameters, Waypoints, WaypointState
+from drone_bridge.described import described
+from drone_bridge.motion.matrices import Matrix, Vector, angles_from_rotation
+from drone_bridge.ros.wheel_odometry import Pose
+
+# Standing: the height changes by no more than this in that time.
+STANDING_M = 0.03
+STANDING_S = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class GoalParameters:
+    """Speeds, gains and tolerances."""
+
+    position_tolerance: float = described(0.1, "Distance within which a goal without one is reached, m.", 0.01, 100.0)
+    yaw_tolerance: float = described(0.1, "Angle within which the heading of a goal is reached, rad.", 0.01, math.pi)
+    settle_time: float = described(1.0, "Seconds to be within both before a goal counts as reached.", 0.0, 60.0)
+    max_speed: float = described(1.0, "Speed where a goal names none, m/s.", 0.01, 100.0)
+    max_climb_speed: float = described(0.5, "Maximum climb and sink rate, m/s.", 0.01, 100.0)
+    max_turn_rate: float = described(0.5, "Radians per second.", 0.01, 20.0)
+    position_gain: float = described(0.8, "Speed per distance left, 1/s.", 0.01, 20.0)
+    yaw_gain: float = described(1.0, "Turn rate per angle left, 1/s.", 0.01, 20.0)
+    landing_speed: float = described(0.3, "Sink rate where no service land is offered, m/s.", 0.01, 10.0)
+    odometry_timeout: float = described(0.5, "Seconds without odometry after which a goal is given up.", 0.05, 60.0)
+    patience: float = described(
+        5.0, "Seconds for which a goal waits for the first odometry, and for a transform of its frame.", 0.1, 600.0
+    )
+    answer_time: float = described(20.0, "Seconds that takeoff and land may take to answer.", 0.1, 600.0)
+
+    def waypoints(self, tolerance: float, speed: float) -> WaypointParameters:
+        """Return those of the way to a goal; a tolerance or speed of zero or less is the controller's own."""
+        speed = speed if speed > 0.0 else self.max_speed
+        return WaypointParameters(
+            position_tolerance=tolerance if tolerance > 0.0 else self.position_tolerance,
+            yaw_tolerance=self.yaw_tolerance,
+            max_speed=speed,
+            max_climb_speed=min(speed, self.max_climb_speed),
+            max_turn_rate=self.max_turn_rate,
+            position_gain=self.position_gain,
+            yaw_gain=self.yaw_gain,
+        )
+
+
+class Where(NamedTuple):
+    """Where the vehicle is, in the frame of its odometry."""
+
+    position: Vector  # m
+    rotation: Matrix  # from body to world
+
+    @property
+    def yaw(self) -> float:
+        return angles_from_rotation(self.rotation)[2]
+
+
+class Step(NamedTuple):
+    """What to do now; the velocities are in body axes of REP 103."""
+
+    velocity: tuple[float, float, float] = (0.0, 0.0, 0.0)  # m/s
+    turn: tuple[float, float, float] = (0.0, 0.0, 0.0)  # rad/s
+    distance: float = math.nan  # m to go
+    time_s: float = math.nan  # to go
+    waiting_for: str = ""
+    done: str = ""  # how the goal was reached, in a sentence; empty: not yet
+    commands: bool = True  # whether the velocities are to be published
+
+
+class FailedError(Exception):
+    """A goal can't be reached; the text is a sentence."""
+
+
+class Guide(Protocol):
+    """The way to one goal."""
+
+    #: Whether it needs cmd_vel, which nothing follows while the vehicle is held.
+    steers: bool
+
+    def step(self, now_s: float, where: Where) -> Step:
+        """Return what to do. `now_s` does not run back. Raises FailedError."""
+
+
+class Settling:
+    """Tells when something has been true for a time without a gap."""
+
+    def __init__(self, time_s: float) -> None:
+        self._time_s = time_s
+        self._since_s: float | None = None
+
+    def has_lasted(self, now_s: float, is_true: bool) -> bool:
+        if not is_true:
+            self._since_s = None
+            return False
+        self._since_s = now_s if self._since_s is None else self._since_s
+        return now_s - self._since_s >= self._time_s
+
+
+class Flight:
+    """Along straight lines through waypoints; the last one is held."""
+
+    steers = True
+
+    def __init__(self, parameters: GoalParameters, way: WaypointParameters, points: Sequence[Waypoint]) -> None:
+        """Prepare to fly; there is at least one point."""
+        self._waypoints = Waypoints(way, tuple(points))
+        self._tolerance, self._speed = way.position_tolerance, way.max_speed
+        self._last = points[-1]
+        self._left_after = _left_after(points)
+        self._settling = Settling(parameters.settle_time)
+
+    def step(self, now_s: float, where: Where) -> Step:
+        decision = self._waypoints.update(now_s, where.position, where.rotation)
+        is_there = decision.state is WaypointState.DONE and decision.distance <= self._tolerance
+        left = decision.distance + self._left_after[self._waypoints.index]
+        is_reached = self._settling.has_lasted(now_s, is_there)
+        done = f"Reached {self._last}, {decision.distance:.2f} m off." if is_reached else ""
+        return Step(decision.velocity, decision.turn, left, left / self._speed, done=done)
+
+
+class Drive:
+    """Forward and by turns, for what can't move sideways; the last heading is turned to on the spot."""
+
+    steers = True
+
+    def __init__(self, parameters: GoalParameters, way: WaypointParameters, points: Sequence[Waypoint]) -> None:
+        """Prepare to drive; there is at least one point, and each has x and y."""
+        self._parameters, self._way = parameters, way
+        self._limits = Limits(way.max_speed, 0.0, way.max_turn_rate)
+        self._points, self._left_after = points, _left_after(points)
+        self._index = 0
+        self._has_arrived = False
+        self._settling = Settling(parameters.settle_time)
+
+    def step(self, now_s: float, where: Where) -> Step:
+        pose = Pose(float(where.position[0]), float(where.position[1]), where.yaw)
+        is_last = self._index == len(self._points) - 1
+        off = math.dist(_place(self._points[self._index]), (pose.x, pose.y))
+        # Nearer than is asked for at the end, so that what is left of the movement does not lead out again.
+        if off <= self._way.position_tolerance * (0.5 if is_last else 1.0):
+            if not is_last:
+                self._index += 1
+                return self.step(now_s, where)
+            self._has_arrived = True
+        elif off > self._way.position_tolerance:
+            self._has_arrived = False
+        point = self._points[self._index]
+        error = 0.0 if point.yaw is None else math.remainder(point.yaw - pose.yaw, math.tau)
+        left = off + self._left_after[self._index]
+        if not self._has_arrived:
+            forward, turn = approach(pose, _place(point), self._limits)
+            self._settling.has_lasted(now_s, False)
+            return Step((forward, 0.0, 0.0), (0.0, 0.0, turn), left, left / self._limits.speed)
+        limit = self._limits.turn_rate
+        turn = max(-limit, min(limit, self._way.yaw_gain * error))
+        is_reached = self._settling.has_lasted(now_s, abs(error) <= self._way.yaw_tolerance)
+        done = f"Reached {point}, {off:.2f} m off." if is_reached else ""
+        return Step(turn=(0.0, 0.0, turn), distance=left, time_s=left / self._limits.speed, done=done)
+
+
+def _place(point: Waypoint) -> tuple[float, float]:
+    return point.x or 0.0, point.y or 0.0
+
+
+def _left_after(points: Sequence[Waypoint]) -> list[float]:
+    """Return the length of the way from each point to the last one, m."""
+    legs = [_length(one, other) for one, other in itertools.pairwise(points)]
+    return [*itertools.accumulate(reversed(legs), initial=0.0)][::-1]
+
+
+def _length(one: Waypoint, other: Waypoint) -> float:
+    """Return the distance between two points; what either leaves free takes no way."""
+    start = np.zeros(3)
+    return float(np.linalg.norm(other.place(one.place(start)) - one.place(start)))
+
+
+# Taking off and landing: by the vehicle's own services where it has them.
+
+
+class Answer(NamedTuple):
+    """What a service has said."""
+
+    success: bool
+    message: str
+
+
+class Service(Protocol):
+    """A service that is called once, in the background."""
+
+    def call(self) -> None: ...
+
+    @property
+    def answer(self) -> Answer | None:
+        """None until it has come."""
+
+
+class _Called:
+    """A call that is made first, and has to be answered well."""
+
+    def __init__(self, service: Service, name: str, patience_s: float) -> None:
+        self._service, self._name, self._patience_s = service, name, patience_s
+        self._called_s: float | None = None
+
+    def is_answered(self, now_s: float) -> bool:
+        """Call, and return whether the answer has come. Raises FailedError for a refusal, and for none at all."""
+        if self._called_s is None:
+            self._called_s = now_s
+            self._service.call()
+        answer = self._service.answer
+        if answer is None and now_s - self._called_s > self._patience_s:
+            raise FailedError(f"The service {self._name} has not answered for {self._patience_s:g} s.")
+        if answer and not answer.success:
+            raise FailedError(f"The service {self._name} refused: {answer.message}")
+        return answer is not None
+
+
+class TakeOff:
+    """Up to a height above the ground, over the place where it began, with the heading that it had."""
+
+    steers = True
+
+    def __init__(
+        self,
+        parameters: GoalParameters,
+        height: float,
+        ground: float,
+        service: Service | None,
+        is_flying: Callable[[], bool | None],
+    ) -> None:
+        """Prepare to rise.
+
+        Args:
+            parameters: of goals.
+            height: m above the ground; zero or less: as high as the vehicle rises by itself.
+            ground: m, in the odometry.
+            service: takes off, or None where there is none, or where the vehicle flies.
+            is_flying: what the vehicle says; None: nothing.
+        """
+        self._parameters, self._height, self._ground = parameters, height, ground
+        self._called = _Called(service, "takeoff", parameters.answer_time) if service else None
+        self._is_flying = is_flying
+        self._climb: Flight | None = None
+        self._standing = Standing()
+
+    def step(self, now_s: float, where: Where) -> Step:
+        left = self._ground + self._height - float(where.position[2]) if self._height > 0.0 else math.nan
+        if self._called and not self._called.is_answered(now_s):
+            return Step(distance=left, waiting_for="the answer of takeoff", commands=False)
+        if self._called and self._is_flying() is False:
+            return Step(distance=left, waiting_for="the vehicle to fly", commands=False)
+        if self._height <= 0.0:
+            is_up = not self._called or self._standing.is_seen(now_s, where)
+            done = f"Flies {where.position[2] - self._ground:.2f} m above the ground." if is_up else ""
+            return Step(waiting_for="" if done else "the vehicle to be up", done=done, commands=False)
+        if self._climb is None:
+            x, y = where.position[:2].tolist()
+            point = Waypoint(x, y, self._ground + self._height, where.yaw)
+            self._climb = Flight(self._parameters, self._parameters.waypoints(0.0, 0.0), (point,))
+        step = self._climb.step(now_s, where)
+        above = float(where.position[2]) - self._ground
+        return step._replace(done=f"Hovers {above:.2f} m above the ground." if step.done else "")
+
+
+class Land:
+    """Down to the ground, by the vehicle's own service, or by sinking until it stands."""
+
+    def __init__(
+        self, parameters: GoalParameters, ground: float, service: Service | None, is_flying: Callable[[], bool | None]
+    ) -> None:
+        """Prepare to land; the arguments are as for TakeOff, `ground` being where to stop where nothing stops it."""
+        self._parameters, self._ground, self._is_flying = parameters, ground, is_flying
+        self._called = _Called(service, "land", parameters.answer_time) if service else None
+        self.steers = service is None
+        self._standing = Standing()
+        self._sinking_s: float | None = None
+
+    def step(self, now_s: float, where: Where) -> Step:
+        above = max(0.0, float(where.position[2]) - self._ground)
+        stands = self._standing.is_seen(now_s, where)
+        if self._called:
+            if not self._called.is_answered(now_s):
+                return Step(distance=above, waiting_for="the answer of land", commands=False)
+            is_flying = self._is_flying()
+            is_down = stands if is_flying is None else not is_flying
+            return Step(distance=above, done="Has landed." if is_down else "", commands=False)
+        self._sinking_s = now_s if self._sinking_s is None else self._sinking_s
+        speed = self._parameters.landing_speed
+        if above <= STANDING_M or (stands and now_s - self._sinking_s > 2 * STANDING_S):
+            return Step(distance=0.0, done="Is on the ground." if stands else "Is at the height where it began.")
+        down = where.rotation.T @ np.array([0.0, 0.0, -speed])
+        x, y, z = down.tolist()
+        return Step((x, y, z), distance=above, time_s=above / speed)
+
+
+class Standing:
+    """Sees by its height whether a vehicle has stopped rising or sinking."""
+
+    def __init__(self) -> None:
+        self._height = math.nan
+        self._settling = Settling(STANDING_S)
+
+    def is_seen(self, now_s: float, where: Where) -> bool:
+        """Return whether the height has hardly changed for a while."""
+        height = float(where.position[2])
+        is_same = abs(height - self._height) <= STANDING_M
+        if not is_same:
+            self._height = height
+        return self._settling.has_lasted(now_s, is_same)

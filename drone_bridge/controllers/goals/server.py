@@ -1,0 +1,389 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The actions of a controller, and the topic goal_pose: which goal is followed, and why one is given up.
+
+Every goal is accepted and, where it can't be followed, given up at once: an action that rejects a goal can't say why.
+"""
+
+import functools
+import math
+import time
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from geometry_msgs.msg import PoseStamped, TwistStamped
+from nav_msgs.msg import Odometry
+from rclpy.action import ActionServer, CancelResponse  # type: ignore[attr-defined]
+from rclpy.node import Node
+from rclpy.task import Future
+from std_msgs.msg import Bool
+from std_srvs.srv import Trigger
+
+from drone_bridge.action import FollowPath, GoTo, Land, TakeOff
+from drone_bridge.controllers.goals import guides
+from drone_bridge.controllers.goals.guides import FailedError, GoalParameters, Guide, Step, Where
+from drone_bridge.controllers.messages import ErrorLog, read_pose
+from drone_bridge.controllers.waypoints import Waypoint
+from drone_bridge.motion.matrices import rotation_from_angles
+from drone_bridge.motion.quaternions import IDENTITY, euler_from_quaternion, multiplied, rotated, unit_quaternion
+from drone_bridge.ros.frame_tree import FrameTree, Placed
+from drone_bridge.ros.topics import latched, subscribe
+
+GOAL_POSE = "goal_pose"
+HELM_ENDS_AFTER_S = 1.0  # as bridges have it
+#: For how long zero is commanded after a goal has ended before the vehicle was where it should be.
+STOPPING_S = 0.5
+MAX_POSES = 10_000  # of a path
+_FARTHEST_M = 1e6
+_UNIT_TOLERANCE = 0.1  # a quaternion whose length is further from 1 is not a rotation
+_ORIGIN: Placed = (0.0, 0.0, 0.0), IDENTITY
+
+
+STILL = Step()
+
+
+class Outcome(NamedTuple):
+    """How a goal ended."""
+
+    end: str  # the method of a goal handle: succeed, abort, canceled
+    message: str
+
+
+@dataclass(eq=False)
+class Goal:
+    """One goal, from its arrival to its outcome."""
+
+    name: str
+    request: Any
+    handle: Any  # None for one from a topic
+    began_s: float
+    outcome: Any = field(default_factory=Future)  # a Future of an Outcome
+
+
+@dataclass(frozen=True, slots=True)
+class ActionKind:
+    """An action: its type, the poses that a goal of it has, and what makes the way there."""
+
+    type: Any
+    poses: Callable[[Any], list[PoseStamped]]
+    guide: Callable[[Any, list[Waypoint]], Guide]
+
+
+class Call:
+    """One call of a service, as a guide makes it."""
+
+    def __init__(self, node: Node, name: str) -> None:
+        self._node, self._name = node, name
+        self._future: Any = None
+
+    def call(self) -> None:
+        client: Any = self._node.create_client(Trigger, self._name)
+        self._future = client.call_async(Trigger.Request())
+        self._future.add_done_callback(lambda _: self._node.destroy_client(client))
+
+    @property
+    def answer(self) -> guides.Answer | None:
+        if self._future is None or not self._future.done():
+            return None
+        if error := self._future.exception():
+            return guides.Answer(False, str(error))
+        return guides.Answer(self._future.result().success, self._future.result().message)
+
+
+class GoalServer:
+    """Serves goals, one at a time: a new one that can be followed ends the one before. For the executor.
+
+    Whoever has one calls `step` regularly, and publishes the velocities that it returns.
+    """
+
+    def __init__(self, node: Node, parameters: GoalParameters, *, flies: bool) -> None:
+        """Serve all actions, or, for what drives, those that a rover can follow."""
+        self._node, self._parameters, self._flies = node, parameters, flies
+        self._frames = FrameTree(node)
+        self._errors = ErrorLog(node)
+        self._where: Where | None = None
+        self._frame, self._heard_s = "", -math.inf  # of the odometry
+        self._ground: float | None = None  # m, in the odometry
+        self._is_flying: bool | None = None
+        self._is_held, self._helm_s, self._helms = False, -math.inf, set[str]()
+        self._next: Goal | None = None  # which waits for what it needs before it takes the place of the current one
+        self._goal: Goal | None = None
+        self._guide: Guide | None = None  # also after its goal was reached, which is held
+        self._stop_until_s = -math.inf
+        #: What it does, and why.
+        self.state = ("idle", "there is no goal")
+        subscribe(node, Odometry, "odom", self._on_odometry, 1)
+        subscribe(node, Bool, "held", self._on_held, latched())
+        subscribe(node, PoseStamped, GOAL_POSE, self._on_goal_pose, 1)
+        if flies:
+            subscribe(node, Bool, "flying", self._on_flying, latched())
+        self._kinds = self._flying_kinds() if flies else self._driving_kinds()
+        self._servers = [
+            ActionServer(
+                node,
+                kind.type,
+                name,
+                functools.partial(self._execute, name),
+                cancel_callback=lambda _: CancelResponse.ACCEPT,
+            )
+            for name, kind in self._kinds.items()
+        ]
+
+    def destroy(self) -> None:
+        """Withdraw the actions, before the node is destroyed."""
+        for server in self._servers:
+            server.destroy()
+        self._servers = []
+
+    # What there is to be followed.
+
+    def _driving_kinds(self, way: Any = guides.Drive) -> dict[str, ActionKind]:
+        def along(request: Any, points: list[Waypoint]) -> Guide:
+            guide: Guide = way(self._parameters, self._parameters.waypoints(request.tolerance, request.speed), points)
+            return guide
+
+        return {
+            "go_to": ActionKind(GoTo, lambda request: [request.pose], along),
+            "follow_path": ActionKind(FollowPath, _poses_of_path, along),
+        }
+
+    def _flying_kinds(self) -> Mapping[str, ActionKind]:
+        def take_off(request: Any, _: list[Waypoint]) -> Guide:
+            service = None if self._is_flying else self._service("takeoff")
+            return guides.TakeOff(
+                self._parameters, request.height, self._height_of_ground(), service, lambda: self._is_flying
+            )
+
+        def land(_: Any, __: list[Waypoint]) -> Guide:
+            return guides.Land(
+                self._parameters, self._height_of_ground(), self._service("land"), lambda: self._is_flying
+            )
+
+        return {
+            "take_off": ActionKind(TakeOff, lambda _: [], take_off),
+            "land": ActionKind(Land, lambda _: [], land),
+            **self._driving_kinds(guides.Flight),
+        }
+
+    def _service(self, name: str) -> Call | None:
+        """Return a call of the vehicle's service: in its namespace, or, as bridges have it, below its node."""
+        for found, types in self._node.get_service_names_and_types():
+            if "std_srvs/srv/Trigger" in types and self._is_ours(found, name):
+                return Call(self._node, found)
+        return None
+
+    def _is_ours(self, found: str, name: str) -> bool:
+        own, namespace = self._node.resolve_service_name(name), self._node.get_namespace().rstrip("/")
+        parts = found.removeprefix(f"{namespace}/").split("/")
+        return found == own or (found.startswith(f"{namespace}/") and len(parts) == 2 and parts[1] == name)
+
+    def _height_of_ground(self) -> float:
+        assert self._where
+        assert self._ground is not None
+        return float(self._where.position[2]) if self._is_flying is False else self._ground
+
+    # What is heard.
+
+    def _on_odometry(self, message: Odometry) -> None:
+        try:
+            position, angles = read_pose(message, "odom")
+        except ValueError as error:
+            self._errors.say(f"Odometry can't be used: {error}")
+            return
+        self._where, self._heard_s = Where(position, rotation_from_angles(*angles)), time.monotonic()
+        self._frame = message.header.frame_id
+        if self._ground is None or self._is_flying is False:
+            self._ground = float(position[2])
+
+    def _on_held(self, message: Bool) -> None:
+        self._is_held = message.data
+
+    def _on_flying(self, message: Bool) -> None:
+        self._is_flying = message.data
+
+    def _on_helm(self, _: TwistStamped) -> None:
+        self._helm_s = time.monotonic()
+
+    def _listen_for_helms(self) -> None:
+        """Subscribe to what bridges take from a person at a stick; they appear and disappear."""
+        for topic, types in self._node.get_topic_names_and_types():
+            if "geometry_msgs/msg/TwistStamped" in types and topic not in self._helms and self._is_ours(topic, "helm"):
+                self._helms.add(topic)
+                subscribe(self._node, TwistStamped, topic, self._on_helm, 1)
+
+    def _on_goal_pose(self, message: PoseStamped) -> None:
+        goal = Goal("go_to", GoTo.Goal(pose=message), None, time.monotonic())
+        goal.outcome.add_done_callback(lambda future: self._log(goal, future.result()))
+        self._receive(goal)
+
+    async def _execute(self, name: str, handle: Any) -> Any:
+        goal = Goal(name, handle.request, handle, time.monotonic())
+        self._receive(goal)
+        outcome: Outcome = await goal.outcome
+        getattr(handle, outcome.end)()
+        self._log(goal, outcome)
+        return self._kinds[name].type.Result(message=outcome.message)
+
+    def _log(self, goal: Goal, outcome: Outcome) -> None:
+        line = f"{goal.name}: {outcome.message}"
+        if outcome.end == "abort":  # in two calls: rclpy ties each line of code to one severity
+            self._node.get_logger().warning(line)
+        else:
+            self._node.get_logger().info(line)
+
+    def _receive(self, goal: Goal) -> None:
+        self._listen_for_helms()
+        if problem := _problem_with(goal.request, self._kinds[goal.name].poses(goal.request)):
+            _end(goal, "abort", problem)
+            return
+        if self._next:
+            _end(self._next, "abort", f"Another goal came: {goal.name}.")
+        self._next = goal
+
+    # What is done.
+
+    def step(self) -> Step | None:
+        """Return what to do now; None to say nothing, so that others may."""
+        now_s = time.monotonic()
+        self._begin_next(now_s)
+        if self._guide is None:
+            return STILL if now_s < self._stop_until_s else None
+        if self._goal and self._goal.handle and self._goal.handle.is_cancel_requested:
+            return self._give_up("canceled", "Canceled.", now_s)
+        if problem := self._obstacle(self._guide, now_s):
+            return self._give_up("abort", problem, now_s)
+        assert self._where
+        try:
+            step = self._guide.step(now_s, self._where)
+        except FailedError as error:
+            return self._give_up("abort", str(error), now_s)
+        if self._goal:
+            self._tell(self._goal, step)
+        if not step.commands:
+            return None
+        if self._guide is None:
+            self._stop_until_s = now_s + STOPPING_S
+        return step if self._guide else STILL
+
+    def _begin_next(self, now_s: float) -> None:
+        """Let the next goal take the place of the current one as soon as it can."""
+        goal = self._next
+        if goal is None:
+            return
+        if goal.handle and goal.handle.is_cancel_requested:
+            self._next = None
+            _end(goal, "canceled", "Canceled.")
+            return
+        is_late = now_s - goal.began_s > self._parameters.patience
+        missing, guide = self._guide_to(goal)
+        if guide is None:
+            if is_late:
+                self._next = None
+                _end(goal, "abort", f"There is no {missing} after {self._parameters.patience:g} s.")
+            elif goal.handle:
+                self._publish_feedback(goal, Step(waiting_for=missing))
+            return
+        self._next = None
+        if problem := self._obstacle(guide, now_s):
+            _end(goal, "abort", problem)
+            return
+        if self._goal:
+            _end(self._goal, "abort", f"Another goal came: {goal.name}.")
+        self._goal, self._guide = goal, guide
+        self.state = (goal.name, "begins")
+
+    def _guide_to(self, goal: Goal) -> tuple[str, Guide | None]:
+        """Return the way to a goal, or what is missing for it."""
+        if self._where is None:
+            return "odometry", None
+        kind = self._kinds[goal.name]
+        poses = kind.poses(goal.request)
+        origins: dict[str, Placed] = {}
+        for frame in {pose.header.frame_id for pose in poses}:
+            is_own = frame in ("", self._frame)
+            origin = _ORIGIN if is_own else self._frames.seen_from(self._frame, frame)
+            if origin is None:
+                return f"transform from {frame} to {self._frame}", None
+            origins[frame] = origin
+        return "", kind.guide(goal.request, [self._point_of(pose, origins[pose.header.frame_id]) for pose in poses])
+
+    def _point_of(self, stamped: PoseStamped, origin: Placed) -> Waypoint:
+        """Return a pose in the frame of the odometry, in which its own frame has this origin."""
+        at, own = stamped.pose.position, unit_quaternion(stamped.pose.orientation, _UNIT_TOLERANCE)
+        (x, y, z), turned = origin
+        dx, dy, dz = rotated(turned, at.x, at.y, at.z)
+        yaw = euler_from_quaternion(multiplied(turned, own))[2] if own else None
+        return Waypoint(x + dx, y + dy, z + dz if self._flies else None, yaw)
+
+    def _obstacle(self, guide: Guide, now_s: float) -> str:
+        """Return why nothing can be followed now, in a sentence, or nothing."""
+        if now_s - self._heard_s > self._parameters.odometry_timeout:
+            return f"There is no odometry for {self._parameters.odometry_timeout:g} s."
+        if guide.steers and self._is_held:
+            return "The vehicle is held: call its service hold with false, or press Resume on the page."
+        if guide.steers and now_s - self._helm_s < HELM_ENDS_AFTER_S:
+            return "Somebody is at the helm."
+        return ""
+
+    def _give_up(self, end: str, message: str, now_s: float) -> Step:
+        goal, self._goal, self._guide = self._goal, None, None
+        self._stop_until_s = now_s + STOPPING_S
+        self.state = ("idle", message)
+        if goal:
+            _end(goal, end, message)
+        return STILL
+
+    def _tell(self, goal: Goal, step: Step) -> None:
+        if step.done:
+            self.state = ("holding", step.done)
+            self._goal = None
+            if not step.commands or goal.name == "land":
+                self._guide = None
+                self.state = ("idle", step.done)
+            _end(goal, "succeed", step.done)
+            return
+        self.state = (goal.name, f"waits for {step.waiting_for}" if step.waiting_for else "on the way")
+        self._publish_feedback(goal, step)
+
+    def _publish_feedback(self, goal: Goal, step: Step) -> None:
+        if goal.handle:
+            goal.handle.publish_feedback(
+                self._kinds[goal.name].type.Feedback(
+                    distance_remaining=step.distance, time_remaining=step.time_s, waiting_for=step.waiting_for
+                )
+            )
+
+
+def _end(goal: Goal, end: str, message: str) -> None:
+    goal.outcome.set_result(Outcome(end, message))
+
+
+def _poses_of_path(request: Any) -> list[PoseStamped]:
+    """Return the poses of a path, those without a frame in the path's."""
+    frame = request.path.header.frame_id
+    for pose in request.path.poses:
+        pose.header.frame_id = pose.header.frame_id or frame
+    return list(request.path.poses)
+
+
+def _problem_with(request: Any, poses: list[PoseStamped]) -> str:
+    """Return why a goal can't be followed by anything, or nothing."""
+    for name in ("tolerance", "speed", "height"):
+        if not math.isfinite(getattr(request, name, 0.0)):
+            return f"{name} is {getattr(request, name)}, and has to be a finite number."
+    if hasattr(request, "path") and not 0 < len(poses) <= MAX_POSES:
+        return f"The path has {len(poses)} poses, and has to have 1 to {MAX_POSES}."
+    return next((problem for pose in poses if (problem := _problem_with_pose(pose))), "")
+
+
+def _problem_with_pose(stamped: PoseStamped) -> str:
+    at, q = stamped.pose.position, stamped.pose.orientation
+    if not _are_within((at.x, at.y, at.z), _FARTHEST_M):
+        return f"The position is ({at.x}, {at.y}, {at.z}), and has to be within {_FARTHEST_M:g} m of the origin."
+    if any((q.x, q.y, q.z, q.w)) and unit_quaternion(q, _UNIT_TOLERANCE) is None:
+        return f"The orientation is ({q.x}, {q.y}, {q.z}, {q.w}), and has to have length 1, or be zero for any heading."
+    return ""
+
+
+def _are_within(values: Iterable[float], limit: float) -> bool:
+    return all(abs(value) <= limit for value in values)  # a NaN is not
