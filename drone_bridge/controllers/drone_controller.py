@@ -9,6 +9,7 @@ from drone_bridge.controllers import flight_plan, velocity, waypoints
 from drone_bridge.controllers.goals import behaviour as goals
 from drone_bridge.controllers.land_on_pad import behaviour as land_on_pad
 from drone_bridge.controllers.seek_target import behaviour as seek_target
+from drone_bridge.ros.common_parameters import STAMPED_CMD_VEL
 from drone_bridge.ros.parameters import DeclaredParameters, ParameterDeclaration
 from drone_bridge.ros.program import run
 
@@ -35,6 +36,7 @@ BEHAVIOURS: dict[str, BehaviourModule] = {
 }
 PARAMETERS = (
     ParameterDeclaration("behaviour", seek_target.NAME, "What to do.", choices=tuple(BEHAVIOURS)),
+    STAMPED_CMD_VEL,
     *(declaration for module in BEHAVIOURS.values() for declaration in module.PARAMETERS),
 )
 

@@ -14,6 +14,7 @@ from drone_bridge.controllers.messages import StatePublisher, make_steady_timer
 from drone_bridge.described import described
 from drone_bridge.ros.parameters import DeclaredParameters, ParameterDeclaration, declarations, read
 from drone_bridge.ros.topics import latched, subscribe
+from drone_bridge.ros.velocity_messages import as_published, cmd_vel_type
 
 # Each leg's direction (forward, left): a square to the right hand, which ends where it began. The nose does not turn.
 _LEGS = (("forward", 1.0, 0.0), ("right", 0.0, -1.0), ("backward", -1.0, 0.0), ("left", 0.0, 1.0))
@@ -191,7 +192,7 @@ class FlightPlanBehaviour:
         self._node = node
         self._plan = FlightPlan(read(PlanParameters, NAME, parameters))
         self._is_left = False
-        self._velocity_publisher = node.create_publisher(Twist, "cmd_vel", 1)
+        self._velocity_publisher = node.create_publisher(cmd_vel_type(parameters), "cmd_vel", 1)
         self._state_publisher = StatePublisher(node, NAME)
         self._clients: dict[str, Any] = {
             "takeoff": node.create_client(Trigger, "takeoff"),
@@ -221,7 +222,7 @@ class FlightPlanBehaviour:
             if step.velocity:
                 twist = Twist()
                 twist.linear.x, twist.linear.y = step.velocity
-                self._velocity_publisher.publish(twist)
+                self._velocity_publisher.publish(as_published(twist, self._velocity_publisher, self._node))
         self._state_publisher.publish(self._plan.state, self._plan.problem or "by the clock")
 
     def _call(self, call: Call) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from builtin_interfaces.msg import Time
 from geometry_msgs.msg import Quaternion as QuaternionMessage
-from geometry_msgs.msg import Twist
+from geometry_msgs.msg import Twist, Vector3
 from nav_msgs.msg import Odometry
 from rclpy.clock import Clock, ClockType  # type: ignore[attr-defined] # where humble has it, too
 from rclpy.node import Node
@@ -21,8 +21,10 @@ from drone_bridge.motion.matrices import Vector
 from drone_bridge.motion.quaternions import euler_from_quaternion, unit_quaternion
 from drone_bridge.msg import ControllerState
 from drone_bridge.ros.diagnostics import LogLimiter
+from drone_bridge.ros.parameters import DeclaredParameters
 from drone_bridge.ros.time import stamp_numbers
 from drone_bridge.ros.topics import PUBLISHER_ERRORS, wait_for_delivery
+from drone_bridge.ros.velocity_messages import as_published, cmd_vel_type
 
 Angles = tuple[float, float, float]  # roll, pitch and yaw of REP 103, rad
 
@@ -136,8 +138,9 @@ class StatePublisher:
 class VelocityCommands:
     """Publishes velocities until `leave`, which publishes zero. Thread-safe."""
 
-    def __init__(self, node: Node) -> None:
-        self._publisher = node.create_publisher(Twist, "cmd_vel", 1)
+    def __init__(self, node: Node, parameters: DeclaredParameters) -> None:
+        self._node = node
+        self._publisher = node.create_publisher(cmd_vel_type(parameters), "cmd_vel", 1)
         self._publishing = threading.Lock()  # as another thread may call leave, whose zero has to be the last
         self._has_left = False
 
@@ -156,8 +159,7 @@ class VelocityCommands:
             self._has_left = True
 
     def _publish(self, velocity: tuple[float, float, float], turn: tuple[float, float, float]) -> None:
-        message = Twist()
-        message.linear.x, message.linear.y, message.linear.z = velocity
-        message.angular.x, message.angular.y, message.angular.z = turn
+        (x, y, z), (about_x, about_y, about_z) = velocity, turn
+        twist = Twist(linear=Vector3(x=x, y=y, z=z), angular=Vector3(x=about_x, y=about_y, z=about_z))
         with contextlib.suppress(*PUBLISHER_ERRORS):
-            self._publisher.publish(message)
+            self._publisher.publish(as_published(twist, self._publisher, self._node))

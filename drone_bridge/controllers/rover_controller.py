@@ -13,6 +13,7 @@ from drone_bridge.controllers.goals.guides import GoalParameters
 from drone_bridge.controllers.goals.server import GoalServer
 from drone_bridge.controllers.messages import ErrorLog, VelocityCommands, make_steady_timer, read_pose
 from drone_bridge.controllers.rover_patterns import PATTERNS, Limits, Pattern, PoseEstimate, Velocity
+from drone_bridge.ros.common_parameters import STAMPED_CMD_VEL
 from drone_bridge.ros.frames import FrameNames
 from drone_bridge.ros.parameters import DeclaredParameters, ParameterDeclaration, declarations, read
 from drone_bridge.ros.program import run
@@ -34,6 +35,7 @@ PARAMETERS = (
         range=(0.05, 60.0),
     ),
     ParameterDeclaration("publish_odometry", False, "Publish the position relative to the start on ~/odom."),
+    STAMPED_CMD_VEL,
     ParameterDeclaration("frame_prefix", "", "Prefix of the frames in ~/odom, for instance rover1/."),
     *declarations(GoalParameters, "goals"),
 )
@@ -52,7 +54,7 @@ class RoverController(Node):
         self._pattern: Pattern | None = None
         self._was_following = False
         self._errors = ErrorLog(self)
-        self._commands = VelocityCommands(self)
+        self._commands = VelocityCommands(self, self._declared)
         self._goals = GoalServer(self, read(GoalParameters, "goals", self._declared), flies=False)
         subscribe(self, Odometry, "odom", self._measure, 1)
         self._odometry = WheelOdometry()

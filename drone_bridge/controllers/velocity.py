@@ -13,7 +13,7 @@ from geometry_msgs.msg import Twist, TwistStamped
 from nav_msgs.msg import Odometry
 from rclpy.node import Node
 
-from drone_bridge.controllers.messages import ErrorLog, StatePublisher, read_pose
+from drone_bridge.controllers.messages import ErrorLog, StatePublisher, make_steady_timer, read_pose
 from drone_bridge.motion.attitude_estimator import MeasuredAttitude
 from drone_bridge.motion.velocity_control import HOVER, VelocityCommand, VelocityControl, VelocityParameters
 from drone_bridge.msg import CommandRates, DroneProperties
@@ -25,6 +25,7 @@ from drone_bridge.ros.parameters import DeclaredParameters, ParameterDeclaration
 from drone_bridge.ros.stall_watch import PROCESS, Arrivals, elapsed_s, with_sending_time
 from drone_bridge.ros.time import seconds_of
 from drone_bridge.ros.topics import latched, subscribe
+from drone_bridge.ros.velocity_messages import OtherTypes, VelocityFrames, cmd_vel_type
 
 NAME = "velocity"
 STAMPED = "cmd_vel_stamped"
@@ -62,6 +63,7 @@ class VelocityBehaviour:
         self._errors = ErrorLog(node)
         self._condition_limiter = ConditionLogLimiter()
         self._odometry_stamp = Time()
+        self._frames = VelocityFrames("base_link", (), lambda: None)  # until there is odometry
         self._commands = node.create_publisher(CommandRates, "cmd_rates", 1)
         self._state_publisher = StatePublisher(node, NAME, logs_reasons=True)
         subscribe(node, DroneProperties, "drone_properties", self._on_properties, latched())
@@ -75,9 +77,12 @@ class VelocityBehaviour:
             now=(lambda: self._odometry_stamp) if is_wire_time else None,
             prefix=f"{NAME}.",
         )
-        for topic, message_type in (("cmd_vel", Twist), (STAMPED, TwistStamped)):
-            take = partial(self._on_twist, Lifespan(node, topic), Arrivals())
+        cmd_vel = cmd_vel_type(parameters)
+        for topic, message_type in (("cmd_vel", cmd_vel), (STAMPED, TwistStamped)):
+            take = partial(self._on_twist, topic, Lifespan(node, topic), Arrivals())
             subscribe(node, message_type, topic, with_sending_time(take), 1)
+        other_types = OtherTypes(node, "cmd_vel", cmd_vel)
+        make_steady_timer(node, 1.0, other_types.tell_of_publishers)
         self._publish_state("waiting", "for drone_properties and odom")
 
     def leave(self) -> None:
@@ -94,21 +99,26 @@ class VelocityBehaviour:
         self._control = VelocityControl(drone, self._velocity_parameters)
 
     def _on_twist(
-        self, lifespan: Lifespan, arrivals: Arrivals, message: Twist | TwistStamped, sent_s: float | None
+        self,
+        topic: str,
+        lifespan: Lifespan,
+        arrivals: Arrivals,
+        message: Twist | TwistStamped,
+        sent_s: float | None,
     ) -> None:
-        twist = message.twist if isinstance(message, TwistStamped) else message
+        ages = self._ages
+        try:
+            if refusal := arrivals.refusal(sent_s) or ages.refusal(ages.stamp_of(message)):
+                raise ValueError(refusal)
+            twist = self._frames.in_body(message)
+        except ValueError as error:
+            self._warn_ongoing(REFUSED, f"A velocity on {topic} was refused: {error}")
+            return
         wanted = VelocityCommand(twist.linear.x, twist.linear.y, twist.linear.z, twist.angular.z)
         if not np.isfinite(wanted).all():
             self._errors.say(f"A velocity was refused: {tuple(wanted)} is not finite.")
             return
-        if refusal := arrivals.refusal(sent_s):
-            self._warn_ongoing(REFUSED, f"A velocity was refused: {refusal}")
-            return
-        if isinstance(message, TwistStamped):
-            if refusal := self._ages.refusal(self._ages.stamp_of(message)):
-                self._warn_ongoing(REFUSED, f"A velocity on {STAMPED} was refused: {refusal}")
-                return
-            self._condition_limiter.end(REFUSED)
+        self._condition_limiter.end(REFUSED)
         self._wanted = wanted, elapsed_s() + min(self._timeout_s, lifespan.seconds())
 
     def _on_odometry(self, message: Odometry) -> None:
@@ -120,6 +130,7 @@ class VelocityBehaviour:
             self._errors.say(f"Odometry can't be used: {error}")
             return
         stamp = self._odometry_stamp = message.header.stamp
+        self._frames = VelocityFrames(message.child_frame_id, {message.header.frame_id}, lambda: yaw)
         wanted, expires_s = self._wanted
         is_fresh = elapsed_s() <= expires_s
         self._control.measured(seconds_of(stamp), MeasuredAttitude(roll, pitch, yaw), position.tolist())

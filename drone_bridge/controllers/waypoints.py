@@ -231,7 +231,7 @@ class WaypointsBehaviour:
         self._measured_s = -math.inf
         self._is_left = False
         self._errors = ErrorLog(node)
-        self._commands = VelocityCommands(node)
+        self._commands = VelocityCommands(node, parameters)
         self._state_publisher = StatePublisher(node, NAME, logs_reasons=True)
         subscribe(node, Odometry, "odom", self._on_odometry, 1)
         self._is_announced = False

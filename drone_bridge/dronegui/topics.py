@@ -151,6 +151,12 @@ class Pose(NamedTuple):
     velocity: tuple[float, float, float]  # m/s, along the body's axes
     variance: float  # m^2, of x and of y, by drift alone
 
+    @property
+    def motion(self) -> tuple[float, tuple[float, float, float], tuple[float, float, float]]:
+        """Yaw, rad, position, m, and velocity, m/s, in odom."""
+        _, _, yaw = euler_from_quaternion(self.orientation)
+        return yaw, (self.x, self.y, self.z), rotated(self.orientation, *self.velocity)
+
 
 class DeadReckoning:
     """Integrates velocities from x = y = 0 on. Height and orientation are measured."""

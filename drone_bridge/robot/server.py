@@ -68,6 +68,7 @@ from drone_bridge.ros.program import run
 from drone_bridge.ros.stall_watch import PROCESS, LoopSettling
 from drone_bridge.ros.topic_names import topic_token
 from drone_bridge.ros.topics import Topic, TopicTable
+from drone_bridge.ros.velocity_messages import cmd_vel_type
 from drone_bridge.wire.events import ProtocolError
 from drone_bridge.wire.layouts import printable
 
@@ -687,7 +688,7 @@ class RobotServer(LinkNode):
     def set_up(self) -> None:
         get = self.parameters.__getitem__
         self._skid_steer = SkidSteer(get("wheel_separation"), get("max_wheel_speed"))
-        publisher = self._commands_publisher = self.make_publisher(Twist, "cmd_vel", 10)
+        publisher = self._commands_publisher = self.make_publisher(cmd_vel_type(self.parameters), "cmd_vel", 10)
         self._last_word = LastWord(self, (publisher,), lambda: (publisher, Twist()))
         self._values = SensorValues()
         is_listed = get("lists_from") == ListsFrom.TOPICS.value

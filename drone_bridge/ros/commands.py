@@ -18,6 +18,7 @@ from drone_bridge.ros.link_node import LinkNode
 from drone_bridge.ros.parameters import DeclaredParameters
 from drone_bridge.ros.stall_watch import Arrivals, elapsed_s, with_sending_time
 from drone_bridge.ros.time import is_time_simulated, seconds_between, stamp_numbers
+from drone_bridge.ros.velocity_messages import OtherTypes, cmd_vel_type, velocity_frames
 
 # How old a stamped command is. See docs/network.md, "Hosts whose clocks differ".
 
@@ -250,6 +251,9 @@ class Mailbox(Generic[CommandT]):
 # Commands from topics: stale and non-finite ones are refused, the newest valid one is kept.
 
 
+#: How often publishers of other types are looked for.
+_TYPE_CHECK_PERIOD_S = 1.0
+
 #: What a Twist can ask for, with its unit.
 TWIST_AXES = {
     **{f"linear.{axis}": "m/s" for axis in "xyz"},
@@ -340,10 +344,15 @@ class CommandIntake(Generic[CommandT]):
             self._warn_of_unsupported_axes(twist, follows)
             return read(twist)
 
+        parameters = self._node.parameters
+        turn = velocity_frames(parameters, lambda: self._node.observed.yaw).in_body
+        cmd_vel = cmd_vel_type(parameters)
         helm = read_helm or read_supported
-        self.take("~/helm", TwistStamped, lambda message: helm(message.twist), is_helm=True)  # first, in the executor
-        self.take("cmd_vel", Twist, read_supported)
-        self.take("cmd_vel_stamped", TwistStamped, lambda message: read_supported(message.twist), overrules=True)
+        self.take("~/helm", TwistStamped, helm, turn, is_helm=True)  # first, in the executor
+        self.take("cmd_vel", cmd_vel, read_supported, turn)
+        self.take("cmd_vel_stamped", TwistStamped, read_supported, turn, overrules=True)
+        other_types = OtherTypes(self._node, "cmd_vel", cmd_vel)
+        self._node.make_timer(_TYPE_CHECK_PERIOD_S, other_types.tell_of_publishers)
 
     def _warn_of_unsupported_axes(self, twist: Twist, follows: Collection[str]) -> None:
         asked = {axis: value for axis, value in _floats(twist) if value and axis not in follows}
@@ -364,14 +373,16 @@ class CommandIntake(Generic[CommandT]):
         topic: str,
         message_type: type,
         read: Callable[[Any], CommandT],
+        turn: Callable[[Any], Any] = lambda message: message,
         *,
         overrules: bool = False,
         is_helm: bool = False,
     ) -> None:
         """Subscribe to a topic; a message whose stamp is older than `command_timeout` is refused, see CommandAges.
 
-        After a command on a topic
-        that `overrules`, those on other topics are ignored for `command_timeout`. `Hold` decides whose are followed.
+        `turn` gets a message that is fresh, and returns it in the vehicle's axes for `read`, or raises ValueError with
+        a sentence. After a command on a topic that `overrules`, those on other topics are ignored for
+        `command_timeout`. `Hold` decides whose are followed.
         """
         ages = CommandAges(self._node, topic, self._node.parameters, self._node.reports.update_condition, now=self._now)
         lifespan = Lifespan(self._node, topic)
@@ -379,7 +390,13 @@ class CommandIntake(Generic[CommandT]):
 
         def receive(message: Any, sent_s: float | None) -> None:
             stamp = ages.stamp_of(message)
-            if refusal := _non_finite_field(message) or arrivals.refusal(sent_s) or ages.refusal(stamp):
+            refusal = _non_finite_field(message) or arrivals.refusal(sent_s) or ages.refusal(stamp)
+            if not refusal:
+                try:
+                    message = turn(message)
+                except ValueError as error:
+                    refusal = str(error)
+            if refusal:
                 self._node.count_and_warn("refused commands", f"A command on {topic} was refused: {refusal}")
                 return
             if is_helm:

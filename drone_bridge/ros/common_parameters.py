@@ -91,6 +91,13 @@ def odometry_covariances(parameters: DeclaredParameters) -> OdometryCovariances:
     return OdometryCovariances(*(parameters[f"{what}_covariance_diagonal"] for what in ("pose", "twist")))
 
 
+#: Of whatever takes or publishes cmd_vel; Nav2 has the same parameter.
+STAMPED_CMD_VEL = ParameterDeclaration(
+    "enable_stamped_cmd_vel",
+    False,
+    "Whether cmd_vel is a TwistStamped, as Nav2 publishes it by default since Kilted, instead of a Twist.",
+)
+
 #: Of servers: how long data from ROS stays valid.
 SOURCE_TIMEOUT = ParameterDeclaration(
     "source_timeout",
@@ -203,6 +210,7 @@ def common_parameters(
             live=True,
         ),
         command_age_parameter(),
+        STAMPED_CMD_VEL,
         ParameterDeclaration(
             "silence_warning",
             silence_warning_s,

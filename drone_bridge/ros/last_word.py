@@ -16,6 +16,7 @@ from drone_bridge.msg import CommandRates
 from drone_bridge.ros.link_node import LinkNode
 from drone_bridge.ros.stall_watch import elapsed_s
 from drone_bridge.ros.topics import wait_for_delivery
+from drone_bridge.ros.velocity_messages import OtherTypes, as_published, cmd_vel_type
 
 #: Longer than the usual command_timeout: in between, a vehicle with a watchdog of its own gets its own neutral.
 PERIOD_S = 1.0
@@ -54,9 +55,10 @@ class LastWord:
         folder = publishers[0].topic_name.rpartition("/")[0]
         own = {publisher.topic_name for publisher in publishers}
         others = {f"{folder}/{name}": kind for name, kind in COMMAND_TOPICS.items()}
-        self._topics = {**{publisher.topic_name: publisher.msg_type for publisher in publishers}, **others}
+        self._topics = {**others, **{publisher.topic_name: publisher.msg_type for publisher in publishers}}
         self._counts = {topic: int(topic in own) for topic in self._topics}  # of publishers that are ours
         self._heard: set[str] = set()  # topics that are listened to
+        self._other_types = [OtherTypes(node, each.topic_name, each.msg_type) for each in publishers]
         node.hold.when_set(self.say)
         node.make_timer(PERIOD_S, self._tick)
 
@@ -73,7 +75,7 @@ class LastWord:
         elif self._node.hold.admits("the operator's topics"):
             with self._lock:
                 self._since_s = None
-                self._node.publish(publisher, message)
+                self._publish(publisher, message)
 
     def say(self, publisher: "Publisher[Any] | None" = None, message: Any = None) -> None:
         """Publish the neutral command, by default the one that the server makes, and repeat it from now on."""
@@ -93,10 +95,15 @@ class LastWord:
         if neutral:
             self._said_s = now_s
             self._said.append(neutral[1])
-            self._node.publish(*neutral)
+            self._publish(*neutral)
+
+    def _publish(self, publisher: "Publisher[Any]", message: Any) -> None:
+        self._node.publish(publisher, as_published(message, publisher, self._node))
 
     def _tick(self) -> None:
-        """Repeat what is due. In the executor."""
+        """Repeat what is due, and tell of who can't hear it. In the executor."""
+        for each in self._other_types:
+            each.tell_of_subscriptions()
         is_held, was_held = self._node.hold.is_held, self._was_held
         self._was_held = is_held
         if is_held and not was_held and self._since_s is None:
@@ -151,7 +158,7 @@ class VelocityOutput:
 
     def __init__(self, node: LinkNode) -> None:
         self._node = node
-        self._publisher = node.make_publisher(Twist, "cmd_vel", _DEPTH)
+        self._publisher = node.make_publisher(cmd_vel_type(node.parameters), "cmd_vel", _DEPTH)
         self._last_word = LastWord(node, (self._publisher,), lambda: (self._publisher, Twist()))
         self._command: Twist | None = None
         self._commanded_s = -math.inf

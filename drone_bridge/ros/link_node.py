@@ -27,6 +27,7 @@ from rclpy.qos import QoSProfile
 from rclpy.qos_overriding_options import QoSOverridingOptions
 from rclpy.timer import Timer
 
+from drone_bridge.motion.observed import ObservedMotion
 from drone_bridge.net.connector import (
     Backoff,
     Cancellation,
@@ -364,6 +365,8 @@ class LinkNode(EntityOwner):
         self._protocol_name = name.rpartition("_")[0]  # of testbed_bridge, for instance
         # A server and a bridge may have the same namespace, and their vehicles are not the same one.
         self.hold = Hold(self, "~/held" if self.is_server else "held")
+        #: What the vehicle tells of its motion.
+        self.observed = ObservedMotion()
         #: Where the bytes of every connection are to be logged, while active and if the user wants it.
         self.wire_log: WireLog | None = None
         self._link: LinkThread | None = None

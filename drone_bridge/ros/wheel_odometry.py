@@ -85,6 +85,12 @@ class WheelOdometry:
         self.pose = pose
         self._velocity = (forward, turn)
 
+    @property
+    def motion(self) -> tuple[float, tuple[float, float, float], tuple[float, float, float]]:
+        """Yaw, rad, position, m, and velocity, m/s, in odom."""
+        (x, y, yaw), (forward, _) = self.pose, self._velocity
+        return yaw, (x, y, 0.0), (forward * math.cos(yaw), forward * math.sin(yaw), 0.0)
+
     def message(self, stamp: Time, names: FrameNames) -> Odometry:
         """Return pose and velocity, with covariances for unmeasured odometry."""
         message = Odometry(child_frame_id=names.base_link)

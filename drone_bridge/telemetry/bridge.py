@@ -277,7 +277,7 @@ class TelemetryBridge(LinkNode):
         signs = read_group(self.parameters, "telemetry_sign", TelemetrySigns)
         self._stamps = Stamps(self)
         names = frame_names(self.parameters, LandingFrameNames)
-        translation = Translation(
+        self._translation = translation = Translation(
             names,
             signs,
             get("default_fov"),
@@ -476,6 +476,8 @@ class TelemetryBridge(LinkNode):
         self.statistics.liveness.heard()
         self.statistics.counts["documents"] += 1
         stamp = self._stamps.stamp(_time(telemetry.timestamp))
+        yaw, velocity = self._translation.motion(telemetry)
+        self.observed.measured(yaw, velocity=velocity)
         self._topics.publish(telemetry, stamp)
         if (camera := telemetry.camera).jpeg is not None:
             self.statistics.counts["images"] += 1

@@ -389,6 +389,7 @@ class TestbedBridge(TcpLinkNode):
         """Answer one frame and publish it, in the order that keeps the testbed waiting least."""
         received_s = time.monotonic()
         self._flight.observe(frame)
+        self.observed.measured(measured_attitude(frame, self._unit).yaw, translate.measured_position(frame))
         if not self._is_lockstep:
             self._answer(stream, connection, self._commands.newest())
         stamp = self._stamps.stamp(time_from_seconds(frame.time) if self._stamps.are_wire_time else None)

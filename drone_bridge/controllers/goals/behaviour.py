@@ -21,7 +21,7 @@ class GoalsBehaviour:
     def __init__(self, node: Node, parameters: DeclaredParameters) -> None:
         self._goals = GoalServer(node, read(GoalParameters, NAME, parameters), flies=True)
         self._is_left = False
-        self._commands = VelocityCommands(node)
+        self._commands = VelocityCommands(node, parameters)
         self._state_publisher = StatePublisher(node, NAME, logs_reasons=True)
         make_steady_timer(node, 1 / parameters[f"{NAME}.rate"], self._on_timer)
 

@@ -168,7 +168,7 @@ class LandOnPadBehaviour:
         self._sighting: PadSighting | None = None
         self._heard_s: dict[str, float] = {}  # when each topic was last heard, steady clock
         self._measured_s = -math.inf  # when all of them were, with one stamp
-        self._commands = VelocityCommands(node)
+        self._commands = VelocityCommands(node, parameters)
         self._state_publisher = StatePublisher(node, NAME)
         use_camera = parameters[f"{NAME}.use_camera"]
         self._needed = (IMU, VELOCITY, HEIGHT) if use_camera else (IMU, VELOCITY, HEIGHT, LANDING_PAD)

@@ -434,6 +434,7 @@ class DroneGuiBridge(LinkNode):
         self._topics.publish(datagram, stamp)
         self._topics.publish(block, stamp)
         if isinstance(block, Demo) and (pose := self._dead_reckoning.update(block, received_s)):
+            self.observed.measured(*pose.motion)
             self._topics.publish(pose, stamp)
         self.statistics.took("navdata read to published", time.monotonic() - received_s)
 

@@ -150,6 +150,7 @@ class DeadReckoning:
         """Publish the odometry at its rate."""
         if now_s >= self.due_s:
             self.due_s = max(self.due_s + self._period_s, now_s)
+            self._node.observed.measured(*self._odometry.motion)
             self._publishers.publish(self._odometry, self._node.now())
 
 

@@ -16,7 +16,7 @@ from rclpy.publisher import Publisher
 from rosgraph_msgs.msg import Clock
 from tf2_msgs.msg import TFMessage
 
-from drone_bridge.motion.quaternions import Quaternion
+from drone_bridge.motion.quaternions import Quaternion, euler_from_quaternion
 from drone_bridge.ros.common_parameters import frame_names, odometry_covariances
 from drone_bridge.ros.frames import FrameNames, transform
 from drone_bridge.ros.link_node import LinkNode
@@ -355,6 +355,8 @@ class SimulatorOutputs:
         state = self.state(entity, values)
         if entity == self._vehicle:
             self.attitude = state.orientation if self.is_body_to_model_known else None
+            yaw = euler_from_quaternion(self.attitude)[2] if self.attitude else None
+            self._node.observed.measured(yaw, state.position, state.velocity)
         if topics in self._waiting:  # a new step has begun
             self.flush()
         self._made += topics.made(state, self.keeper.stamp())

@@ -11,6 +11,7 @@ from drone_bridge.motion.wxyz import Vector
 from drone_bridge.ros.last_word import LastWord
 from drone_bridge.ros.link_node import LinkNode
 from drone_bridge.ros.topics import wait_for_delivery
+from drone_bridge.ros.velocity_messages import cmd_vel_type
 from drone_bridge.simulator.codec import Attribute
 from drone_bridge.simulator.device.world import INVALID, RefusedError
 from drone_bridge.simulator.server.scene import UNKNOWN_STATE
@@ -27,7 +28,7 @@ class VelocityCommands:
         self._node = node
         self._axes = axes
         self._state = state
-        self._publisher = node.make_publisher(Twist, "cmd_vel", 1)
+        self._publisher = node.make_publisher(cmd_vel_type(node.parameters), "cmd_vel", 1)
         self._last_word = LastWord(node, (self._publisher,), lambda: (self._publisher, Twist()))
         self._velocity: dict[int, Vector] = {}  # v and w as they were set
         self._is_due = False

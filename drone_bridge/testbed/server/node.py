@@ -27,6 +27,7 @@ from drone_bridge.ros.program import run
 from drone_bridge.ros.stall_watch import PROCESS
 from drone_bridge.ros.tcp_link_node import TcpLinkNode
 from drone_bridge.ros.topics import latched, newest, wait_for_delivery
+from drone_bridge.ros.velocity_messages import cmd_vel_type
 from drone_bridge.testbed import topics as translate
 from drone_bridge.testbed.codec import NEED_DATA, AngleUnit, AttitudeLayout, ConnectionClosed
 from drone_bridge.testbed.device import Dialect, FlightLimits, LevelVelocity, LockstepExchange, ModelledFlight
@@ -245,7 +246,7 @@ class CommandOutputs:
         self._frame_id = frame_id
         choice = node.parameters["command_output"]
         self._allowed = (RATES, VELOCITY) if choice == AUTO else (choice,)
-        types = {RATES: CommandRates, VELOCITY: Twist}
+        types = {RATES: CommandRates, VELOCITY: cmd_vel_type(node.parameters)}
         self.publishers = {topic: node.make_publisher(types[topic], topic, newest()) for topic in self._allowed}
         #: The topic that is published, and the one that should be.
         self.chosen = self.wanted = self._seen_best = self._allowed[0]

@@ -1,0 +1,115 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Velocities as messages: which type `cmd_vel` has, in whose axes they are, and who publishes or takes another type."""
+
+import math
+from collections.abc import Callable, Collection
+from typing import Any
+
+from geometry_msgs.msg import Twist, TwistStamped, Vector3
+from rclpy.node import Node
+
+from drone_bridge.ros.common_parameters import STAMPED_CMD_VEL, frame_names
+from drone_bridge.ros.frames import FrameNames
+from drone_bridge.ros.parameters import DeclaredParameters
+
+
+def cmd_vel_type(parameters: DeclaredParameters) -> type[Any]:
+    """Return the type of `cmd_vel`, by the node's parameters."""
+    message_type: type[Any] = TwistStamped if parameters[STAMPED_CMD_VEL.name] else Twist
+    return message_type
+
+
+def as_published(message: Any, publisher: Any, node: Node) -> Any:
+    """Return a Twist as the publisher has it: where that is a TwistStamped, one given now in the body's axes."""
+    if publisher.msg_type is not TwistStamped or not isinstance(message, Twist):
+        return message
+    stamped = TwistStamped(twist=message)
+    stamped.header.stamp = node.get_clock().now().to_msg()
+    return stamped
+
+
+class VelocityFrames:
+    """Turns the velocities that others give into the body's axes."""
+
+    def __init__(self, body: str, worlds: Collection[str], yaw: Callable[[], float | None]) -> None:
+        """Prepare to turn.
+
+        Args:
+            body: the body's frame; an empty `frame_id` means it, too.
+            worlds: the frames with the axes by which `yaw` counts.
+            yaw: returns the body's heading, rad; None while it is not known.
+        """
+        self._body, self._worlds, self._yaw = body, worlds, yaw
+
+    def in_body(self, message: Twist | TwistStamped) -> Twist:
+        """Return the velocity in the body's axes, or level ones with its heading. Raises ValueError with a sentence."""
+        if isinstance(message, Twist):
+            return message
+        frame: str = message.header.frame_id
+        if frame in ("", self._body):
+            return message.twist
+        if frame not in self._worlds:
+            worlds = "".join(f", or {name} for the world's" for name in sorted(self._worlds))
+            raise ValueError(
+                f"its frame_id is {frame!r}, and may be empty or {self._body} for the body's axes{worlds}."
+            )
+        yaw = self._yaw()
+        if yaw is None:
+            raise ValueError(f"its frame_id is {frame}, and the heading of the vehicle in {frame} is not known now.")
+        return Twist(linear=_turned(message.twist.linear, -yaw), angular=_turned(message.twist.angular, -yaw))
+
+
+def velocity_frames(parameters: DeclaredParameters, yaw: Callable[[], float | None]) -> VelocityFrames:
+    """Return the frames of a bridge: of the world's those that it has, and of `map` only if it says where odom is."""
+    names = frame_names(parameters, FrameNames)
+    worlds = {names.odom} if "odom_frame" in parameters else set()
+    if "map_frame" in parameters and ("publish_map_to_odom" not in parameters or parameters["publish_map_to_odom"]):
+        worlds.add(names.map)
+    return VelocityFrames(names.base_link, worlds, yaw)
+
+
+def _turned(vector: Vector3, angle: float) -> Vector3:
+    cos, sin = math.cos(angle), math.sin(angle)
+    return Vector3(x=cos * vector.x - sin * vector.y, y=sin * vector.x + cos * vector.y, z=vector.z)
+
+
+class OtherTypes:
+    """Tells once of each endpoint on a topic that has another type than ours, as DDS never connects the two."""
+
+    def __init__(self, node: Node, topic: str, message_type: type) -> None:
+        """`message_type` is what this node takes, or publishes, on the topic."""
+        self._node = node
+        self._topic = node.resolve_topic_name(topic)
+        self._type = _name_of(message_type)
+        self._told: set[tuple[int, ...]] = set()
+
+    def tell_of_publishers(self) -> None:
+        """Tell of those that publish what this node does not take."""
+        self._tell(self._node.get_publishers_info_by_topic(self._topic), "publishes", "takes")
+
+    def tell_of_subscriptions(self) -> None:
+        """Tell of those that take what this node does not publish."""
+        self._tell(self._node.get_subscriptions_info_by_topic(self._topic), "takes", "publishes")
+
+    def _tell(self, endpoints: Collection[Any], do: str, this_does: str) -> None:
+        others = {tuple(each.endpoint_gid): each for each in endpoints if each.topic_type != self._type}
+        for gid in others.keys() - self._told:
+            other = others[gid]
+            advice = (
+                f" Set {STAMPED_CMD_VEL.name} to the same value in both."
+                if other.topic_type in _SETTLED_BY_PARAMETER
+                else ""
+            )
+            self._node.get_logger().warning(
+                f"{other.node_namespace.rstrip('/')}/{other.node_name} {do} {other.topic_type} on {self._topic}, where "
+                f"this node {this_does} {self._type}: nothing of that arrives.{advice} This is logged once."
+            )
+        self._told = set(others)
+
+
+def _name_of(message_type: type) -> str:
+    package, _, _ = message_type.__module__.partition(".")
+    return f"{package}/msg/{message_type.__name__}"
+
+
+_SETTLED_BY_PARAMETER = {_name_of(Twist), _name_of(TwistStamped)}
