@@ -4,12 +4,13 @@
 import os
 import queue
 import random
-import select
 import socket
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
+
+from drone_bridge.net.poll import POLLIN, Selectable, make_poll
 
 if TYPE_CHECKING:
     from drone_bridge.net.wire_log import WireLog
@@ -39,13 +40,6 @@ def reason(error: Exception) -> str:
 
 
 # Ways to interrupt another thread's wait, to cancel it or to give it work.
-
-
-class Selectable(Protocol):
-    """Anything with a descriptor for select and poll."""
-
-    def fileno(self) -> int:
-        """Return the descriptor that becomes readable."""
 
 
 class Cancellation:
@@ -82,9 +76,9 @@ class Watch:
     """Waits on the same open files repeatedly, without registering them each time."""
 
     def __init__(self, files: Sequence[Selectable]) -> None:
-        self._poll = select.poll()
+        self._poll = make_poll()
         for file in files:
-            self._poll.register(file, select.POLLIN)
+            self._poll.register(file, POLLIN)
         self._descriptors = [file.fileno() for file in files]
 
     def wait(self, timeout_s: float | None) -> list[bool]:

@@ -4,7 +4,6 @@
 import contextlib
 import ipaddress
 import math
-import select
 import socket
 import struct
 import sys
@@ -23,6 +22,7 @@ from drone_bridge.net.connector import (
     address_name,
     reason,
 )
+from drone_bridge.net.poll import POLLIN, make_poll
 
 if TYPE_CHECKING:
     from drone_bridge.net.wire_log import WireLog
@@ -110,7 +110,11 @@ class DatagramReader:
         Raises OSError, of which BlockingIOError says that there is none.
         """
         try:
-            size, ancillary, _, source = self._socket.recvmsg_into([self.buffer], self._stamp_bytes)
+            if self._stamp_bytes:
+                size, ancillary, _, source = self._socket.recvmsg_into([self.buffer], self._stamp_bytes)
+            else:
+                size, source = self._socket.recvfrom_into(self.buffer)
+                ancillary = []
         except BlockingIOError:
             self._emptied_s = _elapsed_s()
             raise
@@ -143,9 +147,9 @@ class _UdpSocket:
         self._freshness = freshness
         self.log = wire_log.open("udp", name(opened.getsockname()), peer) if wire_log else None
         self._cancellation = cancellation
-        self._poll = select.poll()
-        self._poll.register(opened, select.POLLIN)
-        self._poll.register(cancellation, select.POLLIN)
+        self._poll = make_poll()
+        self._poll.register(opened, POLLIN)
+        self._poll.register(cancellation, POLLIN)
 
     def receive(self, timeout_s: float | None, who: str) -> Datagram:
         """Wait for a datagram that is fresh. Raises LinkError and its subclasses."""
@@ -391,9 +395,9 @@ def wait_for_any(
 ) -> "list[UdpStream | UdpListener]":
     """Wait until one of several sources has a datagram; return those that have. Raises LinkCancelledError."""
     by_number = {source._socket.socket.fileno(): source for source in sources}
-    poll = select.poll()
+    poll = make_poll()
     for number in (*by_number, cancellation.fileno()):
-        poll.register(number, select.POLLIN)
+        poll.register(number, POLLIN)
     ready = [] if cancellation.is_set else poll.poll(timeout_s * 1000)
     if cancellation.is_set:
         raise LinkCancelledError("Receiving was cancelled.")

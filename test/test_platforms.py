@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Codecs, emulators and operators need nothing that only Linux or only Unix has: docs/platforms.md."""
+
+import sys
+from pathlib import Path
+
+import pytest
+from ports import free_port
+from processes import Process
+
+ROOT = Path(__file__).parent.parent
+PLAN = ("--plan", "0.5s up 0.3, 0.5s forward 0.2")
+
+
+def run(*words):
+    """Start `drone-bridge` on a system that lacks what Windows and macOS lack."""
+    return Process(sys.executable, ROOT / "test" / "support" / "without_unix.py", *words)
+
+
+@pytest.mark.parametrize(
+    ("kind", "serving", "said"),
+    [
+        ("testbed", ("--width", "8", "--height", "8"), "the plan is flown"),
+        ("simulator", (), "the plan is done"),
+        ("robot", ("--no-discovery",), "stopping, and releasing"),
+    ],
+)
+def test_an_operator_steers_an_emulator_by_tcp(kind, serving, said):
+    with run("emulate", kind, "--port", "0", *serving) as emulator:
+        port = emulator.wait_for_line(r"listening on 127\.0\.0\.1:(\d+)")[1]
+        with run("operate", kind, "--port", port, *PLAN) as operator:
+            assert operator.wait() == 0, operator.output
+            operator.wait_for_line(said)
+
+
+def test_the_drone_gui_is_steered_by_datagrams():
+    navdata = str(free_port())
+    with run("emulate", "dronegui", "--port", "0", "--navdata-port", navdata, "--bootstrapped") as emulator:
+        port = emulator.wait_for_line(r"listening on 127\.0\.0\.1:(\d+)")[1]
+        with run("operate", "dronegui", "--port", port, "--navdata-port", navdata, *PLAN) as operator:
+            assert operator.wait() == 0, operator.output
+
+
+def test_telemetry_is_answered():
+    with run("operate", "telemetry", "--port", "0", "--plan", "1s up 0.5") as operator:
+        port = operator.wait_for_line(r"waits for telemetry on 127\.0\.0\.1:(\d+)")[1]
+        with run("emulate", "landing", "--port", port) as drone:
+            assert operator.wait() == 0, operator.output
+            operator.wait_for_line(r"leaves, hovering: \d+ documents, [1-9]\d* images")
+            assert drone.stop() == 0
+            drone.wait_for_line(r"documents sent, \d\d+ commands, 0 refused")
