@@ -41,6 +41,7 @@ from drone_bridge.motion.quaternions import (
     rotated,
     unit_quaternion,
 )
+from drone_bridge.motion.tilt_control import Motion, Shares
 from drone_bridge.msg import Detection, DetectionArray, DroneGuiState
 from drone_bridge.ros import frames
 from drone_bridge.ros.frames import (
@@ -79,6 +80,22 @@ def controls_from_twist(twist: Twist, full_scale: FullScale) -> tuple[Controls, 
     clamped = [max(-1.0, min(1.0, share)) for share in shares]
     roll, pitch, yaw, gas = clamped
     return Controls(hover=False, roll=roll, pitch=pitch, yaw=yaw, gas=gas), clamped == shares
+
+
+def controls_from_shares(shares: Shares) -> tuple[Controls, bool]:
+    """Return shares as controls, clamped to 1, and whether they were within it."""
+    # 0.0 - x, because -x of zero is the other zero.
+    asked = shares.roll, 0.0 - shares.pitch, 0.0 - shares.yaw, shares.thrust
+    clamped = tuple(max(-1.0, min(1.0, share)) for share in asked)
+    roll, pitch, yaw, gas = clamped
+    return Controls(hover=False, roll=roll, pitch=pitch, yaw=yaw, gas=gas), clamped == asked
+
+
+def shares_from_controls(controls: Controls) -> Shares:
+    """Return controls as shares; none while hover is pressed, which overrides the axes."""
+    if controls.hover:
+        return Shares()
+    return Shares(controls.gas, 0.0 - controls.pitch, controls.roll, 0.0 - controls.yaw)
 
 
 def twist_from_controls(controls: Controls, full_scale: FullScale) -> Twist:
@@ -139,6 +156,14 @@ def navdata_facts(demo: Demo) -> dict[str, str]:
         "flight state": unknown if state is None else state.name.lower().replace("_", " "),
         "navdata lacks": ", ".join(name for name in _OF_ODOMETRY if getattr(demo, name) is None),
     }
+
+
+def measured_motion(demo: Demo) -> Motion | None:
+    """Return how the drone moves, None if the block lacks a necessary value; its vertical speed stays at zero."""
+    if demo.psi is None or demo.altitude is None or demo.vx is None or demo.vy is None:
+        return None
+    forward, left, _ = _flu_metres(demo.vx, demo.vy, 0.0)
+    return Motion(forward, left, None, demo.altitude / 1000, 0.0 - math.radians(demo.psi / 1000))
 
 
 class Pose(NamedTuple):

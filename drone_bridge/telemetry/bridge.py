@@ -12,6 +12,7 @@ from geometry_msgs.msg import Twist
 from nav_msgs.msg import Odometry
 from std_msgs.msg import String
 
+from drone_bridge.motion.tilt_control import TiltedDrone
 from drone_bridge.net.connector import (
     Backoff,
     Cancellation,
@@ -44,6 +45,7 @@ from drone_bridge.ros.time import time_from_seconds
 from drone_bridge.ros.topics import Output, TopicPublishers
 from drone_bridge.telemetry.codec import (
     DEFAULT_PORT,
+    MAX_TILT,
     ControllerConnection,
     Document,
     DroneCommand,
@@ -77,6 +79,9 @@ _LIMITS = Limits()
 #: Of a rover that has no telemetry of its own.
 WHEEL_ODOMETRY = "rover/wheel_odom"
 UNSENT_ROVER = "unsent rover documents"
+
+#: What the document's shares of tilt and turn rate are, and the thrust of the emulated drone against its drag.
+LANDING_DRONE = TiltedDrone(max_tilt=MAX_TILT, max_climb=2.5, max_yaw_rate=MAX_TILT, climb_lag=0.5)
 
 PARAMETERS = (
     *common_parameters(DEFAULT_PORT, "The port to listen on for telemetry; 0 picks a free one.", roles=("listen",)),

@@ -27,6 +27,7 @@ from drone_bridge.motion.quaternions import (
     rotated_back,
     unit_quaternion,
 )
+from drone_bridge.motion.tilt_control import Motion, Shares
 from drone_bridge.msg import LandingPad as LandingPadMessage
 from drone_bridge.ros import frames
 from drone_bridge.ros.frames import DroneFrameNames, OdometryCovariances, odometry_transform, transform
@@ -164,6 +165,29 @@ def command_from_twist(twist: Twist, full_scale: FullScale, signs: TelemetryComm
     shares = [value / full for value, full in zip(asked, full_scale, strict=True)]
     clamped = [max(-1.0, min(1.0, share)) for share in shares]
     return DroneCommand(*(share * most for share, most in zip(clamped, _MAXIMA, strict=True))), clamped == shares
+
+
+def command_from_shares(shares: Shares, signs: TelemetryCommandSigns) -> tuple[DroneCommand, bool]:
+    """Return shares as a command, clamped to the wire's limits, and whether they were within them."""
+    # 0.0 + x, because the product of -1 and zero is the other zero.
+    thrust, pitch, roll, yaw = clamped = tuple(max(-1.0, min(1.0, share)) for share in shares)
+    command = DroneCommand(
+        MAX_THRUST * thrust,
+        0.0 + signs.pitch * MAX_TILT * pitch,
+        0.0 + signs.roll * MAX_TILT * roll,
+        0.0 + signs.yaw * MAX_TILT * yaw,
+    )
+    return command, clamped == shares
+
+
+def shares_from_command(command: DroneCommand, signs: TelemetryCommandSigns) -> Shares:
+    """Return a command as shares, the inverse of `command_from_shares`."""
+    return Shares(
+        command.thrust / MAX_THRUST,
+        0.0 + signs.pitch * command.pitch / MAX_TILT,
+        0.0 + signs.roll * command.roll / MAX_TILT,
+        0.0 + signs.yaw * command.yaw / MAX_TILT,
+    )
 
 
 def twist_from_command(command: DroneCommand, full_scale: FullScale, signs: TelemetryCommandSigns) -> Twist:
@@ -332,6 +356,14 @@ class Translation:
         except ValueError as error:
             self._refuse_image(f"An image {error}; the rest of its document was published.")
             return None
+
+    def motion(self, telemetry: DroneTelemetry) -> Motion:
+        """Return how the drone moves."""
+        forward, left, _ = velocity = telemetry.velocity
+        if not self._is_levelled:
+            forward, left, _ = rotated_back(self._level_in_body(telemetry.imu), *velocity)
+        _, _, yaw = self._signs.turned(*telemetry.imu.orientation)
+        return Motion(forward, left, telemetry.altimeter.vertical_velocity, telemetry.altimeter.altitude, yaw)
 
     def rover_odometry(self, rover: RoverTelemetry, stamp: Time) -> Odometry:
         """Return the rover's pose in map; the frame of its body is parallel to map, as no heading is on the wire."""

@@ -45,6 +45,7 @@ from drone_bridge.dronegui.topics import (
     static_transforms,
     with_buttons,
 )
+from drone_bridge.motion.tilt_control import TiltedDrone
 from drone_bridge.msg import DroneGuiState
 from drone_bridge.net.connector import (
     Cancellation,
@@ -73,6 +74,9 @@ from drone_bridge.ros.parameters import ParameterDeclaration
 from drone_bridge.ros.program import run
 from drone_bridge.ros.topics import TopicPublishers, latched
 from drone_bridge.wire.events import RemoteProtocolError
+
+#: The emulated drone's, which are an AR.Drone's by default.
+AR_DRONE = TiltedDrone(math.radians(12.0), 0.7, math.radians(100.0))
 
 PARAMETERS = (
     *common_parameters(DEFAULT_PORT, "The GUI's port.", roles=("connect",)),

@@ -1,0 +1,209 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How drones that are commanded by tilt fly velocities, and stop: `python benchmark/tilt_velocities.py`.
+
+The emulated drones of dronegui and telemetry fly under the control law of their bridges, which sees only what the wire
+carries, at the rates of the wire, without sockets.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+
+from drone_bridge.dronegui.bridge.node import AR_DRONE
+from drone_bridge.dronegui.codec import Controls, Demo
+from drone_bridge.dronegui.emulator import Flight, Phase, blocks
+from drone_bridge.dronegui.topics import HOVER, controls_from_shares, measured_motion
+from drone_bridge.motion.matrices import Vector
+from drone_bridge.motion.tilt_control import Motion, Shares, TiltControl, TiltedDrone, Velocity
+from drone_bridge.telemetry.bridge import LANDING_DRONE
+from drone_bridge.telemetry.codec import PERIOD_S
+from drone_bridge.telemetry.emulator.world import LandingFlight, Setup
+from drone_bridge.telemetry.topics import TABLE, TelemetryCommandSigns, command_from_shares
+
+STEP_S = 0.01
+#: From a measurement to the bridge, and from the bridge to the drone.
+DELAY_S = 0.01
+#: As in the bridges: what was measured before is not flown by.
+FRESH_S = 0.2
+FLYING_S = 5.0  # before a drone is told to stop
+STOPPING_S = 3.0
+STANDING_S = 10.0
+SPEEDS = (0.5, 1.5)  # m/s
+GUSTS = (0.0, 0.3)  # m/s
+SEEDS = range(9000, 9010)
+
+
+class Vehicle(Protocol):
+    """An emulated drone in the air."""
+
+    drone: TiltedDrone
+    rate: float  # of commands, Hz
+    hovers: bool  # by itself, when it gets no shares
+
+    def advance(self) -> Motion | None:
+        """Fly for STEP_S; return what is measured, if it is time for that."""
+
+    def follow(self, shares: Shares | None) -> None:
+        """Follow shares from now on; None is the drone's own neutral."""
+
+    def state(self) -> tuple[Vector, Vector, float]:
+        """Return position, m, velocity, m/s, and heading, rad, in the world."""
+
+
+class GuiDrone:
+    """The AR.Drone, 1 m up."""
+
+    drone, rate, hovers = AR_DRONE, 20.0, True
+
+    def __init__(self, gusts: float, seed: int) -> None:
+        self._flight = Flight(gusts=gusts, seed=seed)
+        self._flight.take_off()
+        self._flight.steer(HOVER)
+        while self._flight.phase is not Phase.FLYING:
+            self._flight.advance(STEP_S)
+        self._told_s, self._number = -math.inf, 0
+
+    def advance(self) -> Motion | None:
+        self._flight.advance(STEP_S)
+        if self._flight.time - self._told_s < 0.069:  # 14.4 Hz
+            return None
+        self._told_s = self._flight.time
+        self._number += 1
+        demo = blocks(self._flight, self._number)[0]
+        assert isinstance(demo, Demo)
+        return measured_motion(demo)
+
+    def follow(self, shares: Shares | None) -> None:
+        controls: Controls = HOVER if shares is None else controls_from_shares(shares)[0]
+        self._flight.steer(controls)
+
+    def state(self) -> tuple[Vector, Vector, float]:
+        return self._flight.position.copy(), self._flight.velocity.copy(), self._flight.yaw
+
+
+class LandingDrone:
+    """The landing challenge's drone."""
+
+    drone, rate, hovers = LANDING_DRONE, 25.0, False
+
+    def __init__(self, gusts: float, seed: int, height: float = 2.0) -> None:
+        self._flight = LandingFlight(Setup(seed=seed, gusts=gusts, height=height, images=False))
+        self._translation: Any = TABLE.make_translation()
+        self._flown = 0
+
+    def advance(self) -> Motion | None:
+        # In whole frames: a command that comes during one is followed from its end on.
+        self._flown += 1
+        if self._flown % round(PERIOD_S / STEP_S):
+            return None
+        motion: Motion = self._translation.motion(self._flight.advance())
+        return motion
+
+    def follow(self, shares: Shares | None) -> None:
+        self._flight.follow_command(command_from_shares(shares or Shares(), TelemetryCommandSigns())[0])
+
+    def state(self) -> tuple[Vector, Vector, float]:
+        drone = self._flight.drone
+        return drone.position.copy(), drone.velocity.copy(), drone.yaw
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """One step of a flight, seen from outside."""
+
+    time: float  # s
+    place: Vector  # m
+    velocity: Vector  # m/s
+    yaw: float  # rad
+
+    @property
+    def forward(self) -> float:
+        """The speed forward, m/s."""
+        return float(math.cos(self.yaw) * self.velocity[0] + math.sin(self.yaw) * self.velocity[1])
+
+
+def fly(
+    vehicle: Vehicle,
+    wanted: Callable[[float], Velocity],
+    duration_s: float,
+    *,
+    delay_s: float = DELAY_S,
+    lost_s: float = math.inf,
+) -> list[Moment]:
+    """Fly velocities as a bridge does. `wanted` gives one by time; from `lost_s` on nothing is measured any more."""
+    control, flight = TiltControl(vehicle.drone), []
+    measured: deque[tuple[float, Motion]] = deque()
+    told: deque[tuple[float, Shares | None]] = deque()
+    heard_s, due_s = -math.inf, 0.0
+    for number in range(round(duration_s / STEP_S)):
+        now_s = number * STEP_S
+        while measured and measured[0][0] <= now_s:
+            control.measure(measured.popleft()[1])
+            heard_s = now_s
+        if now_s >= due_s:
+            due_s += 1 / vehicle.rate
+            is_blind = now_s - heard_s > FRESH_S
+            velocity = wanted(now_s)
+            shares: Shares | None = control.command(velocity, 1 / vehicle.rate, is_blind=is_blind)
+            is_neutral = is_blind and vehicle.hovers and velocity == Velocity()
+            told.append((now_s + delay_s, None if is_neutral else shares))
+        while told and told[0][0] <= now_s:
+            vehicle.follow(told.popleft()[1])
+        motion = vehicle.advance()
+        if motion and now_s < lost_s:
+            measured.append((now_s + STEP_S + delay_s, motion))
+        flight.append(Moment(now_s, *vehicle.state()))
+    return flight
+
+
+@dataclass(frozen=True, slots=True)
+class Stop:
+    """How a drone followed a velocity forward from rest, and a zero after it."""
+
+    speed: float  # m/s, the mean forward from 2 s on
+    way: float  # m, from the zero on until it stands
+    drift: float  # m, at most, in the 10 s from then on
+
+
+def stop(vehicle: Vehicle, speed: float, **options: float) -> Stop:
+    """Fly forward at a speed, m/s, and stop."""
+    end_s = FLYING_S + STOPPING_S + STANDING_S
+    flight = fly(vehicle, lambda s: Velocity(speed) if s < FLYING_S else Velocity(), end_s, **options)
+    flying, stopping = round(FLYING_S / STEP_S), round((FLYING_S + STOPPING_S) / STEP_S)
+    return Stop(
+        float(np.mean([moment.forward for moment in flight[round(2.0 / STEP_S) : flying]])),
+        farthest(flight[flying:stopping]),
+        farthest(flight[stopping:]),
+    )
+
+
+def farthest(flight: list[Moment]) -> float:
+    """Return how far a drone came from where it began, horizontally, m."""
+    return max(float(np.linalg.norm((moment.place - flight[0].place)[:2])) for moment in flight)
+
+
+def main() -> None:
+    """Print the table."""
+    print("| vehicle | gusts | `cmd_vel` | flies | stands after | then drifts, in 10 s |")
+    print("| --- | --- | --- | --- | --- | --- |")
+    vehicles: dict[str, Callable[[float, int], Vehicle]] = {"AR.Drone": GuiDrone, "landing drone": LandingDrone}
+    for name, make in vehicles.items():
+        for gusts in GUSTS:
+            for speed in SPEEDS:
+                stops = [stop(make(gusts, seed), speed) for seed in SEEDS]
+                speeds = [each.speed for each in stops]
+                print(
+                    f"| {name} | {gusts:g} m/s | {speed:g} m/s | {min(speeds):.2f} to {max(speeds):.2f} m/s | "
+                    f"{max(each.way for each in stops):.2f} m | {max(each.drift for each in stops):.2f} m |",
+                    flush=True,
+                )
+
+
+if __name__ == "__main__":
+    main()

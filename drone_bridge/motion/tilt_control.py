@@ -1,0 +1,203 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Flies velocities with a drone that is commanded by shares of its full tilt, climb and turn rate.
+
+A drone of this kind accelerates with its tilt, and air drags on it: its speed is estimated by that model, corrected by
+what is measured, and what the model lacks, mainly wind, is estimated with it. The command is computed for a reference
+that moves as the drone can, so that it neither overshoots nor drifts: how far the drone is behind it, up to a leash, is
+made up for. Without measurements the estimate alone is flown by, gently.
+
+Vectors are in a levelled frame, REP 103: z up, x and y turned by the measured yaw, or by the body's own.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import NamedTuple
+
+GRAVITY = 9.81  # m/s^2
+MAX_ACCELERATION = 1.5  # m/s^2, of what is asked for
+VELOCITY_GAIN = 2.5  # 1/s
+POSITION_GAIN = 0.8  # 1/s
+CLIMB_GAIN = 4.0  # 1/s, on the vertical speed where it is measured
+HEIGHT_GAIN = 1.5  # 1/s
+YAW_GAIN = 2.0  # 1/s
+# How far the drone may be from its reference, before that waits for it.
+LEASH_M = 0.5
+HEIGHT_LEASH_M = 0.3
+YAW_LEASH_RAD = 0.3
+#: Of the filter that measured velocities correct the estimate by.
+MEMORY_S = 0.2
+WIND_GAIN = 10.0  # 1/s^2
+MAX_DISTURBANCE = 2.0  # m/s^2; more can't be wind
+#: For how long wind is believed in that is measured no more.
+GUST_TIME_S = 1.0
+#: How much of its full tilt is used while nothing is measured.
+BLIND_TILT_SHARE = 0.2
+#: A longer step is that of a process that stood still.
+LONGEST_STEP_S = 0.2
+#: From a command to thrust.
+THRUST_LAG_S = 0.15
+
+
+class Velocity(NamedTuple):
+    """A velocity in the levelled frame with the drone's heading, and a turn rate."""
+
+    forward: float = 0.0  # m/s
+    left: float = 0.0  # m/s
+    up: float = 0.0  # m/s
+    yaw_rate: float = 0.0  # rad/s, positive turns left
+
+
+class Shares(NamedTuple):
+    """What a drone is commanded, -1 to 1 of its full deflections, with the signs of REP 103."""
+
+    thrust: float = 0.0  # positive climbs
+    pitch: float = 0.0  # positive lowers the nose and flies forward
+    roll: float = 0.0  # positive banks right
+    yaw: float = 0.0  # positive turns left
+
+
+class Motion(NamedTuple):
+    """What a drone measures of itself at one moment."""
+
+    forward: float  # m/s, levelled
+    left: float  # m/s, levelled
+    up: float | None  # m/s
+    height: float  # m
+    yaw: float  # rad, positive to the left
+
+
+@dataclass(frozen=True, slots=True)
+class TiltedDrone:
+    """What full deflections are, and how the drone comes to them."""
+
+    max_tilt: float  # rad
+    max_climb: float  # m/s
+    max_yaw_rate: float  # rad/s
+    drag: float = 0.4  # 1/s, deceleration per speed
+    tilt_lag: float = 0.2  # s, and of the link
+    climb_lag: float = 0.25  # s
+
+
+class TiltControl:
+    """Follows velocities. Call `measure` with each measurement, and `command` for each command that is sent."""
+
+    def __init__(self, drone: TiltedDrone) -> None:
+        self.drone = drone
+        self.restart()
+
+    def restart(self) -> None:
+        """Begin at rest, as at the beginning of a flight; until something is measured it flies blind."""
+        self._motion: Motion | None = None
+        self._since_measured_s = 0.0
+        self._yaw = self._yaw_rate = 0.0  # estimated
+        self._velocity = 0j  # estimated; horizontal vectors are complex: x + jy
+        self._disturbance = 0j
+        self._commanded = self._tilt = 0j  # the tilt commanded, and come to: what it accelerates by, in body axes
+        self._asked = self._reference = 0j  # in body axes: the velocity that is asked for, and that of a perfect drone
+        self._behind = 0j  # of the reference, m
+        self._climb = self._climb_reference = 0.0  # m/s
+        self._height_behind = self._yaw_behind = 0.0
+
+    @property
+    def speed(self) -> float:
+        """The estimated horizontal speed, m/s."""
+        return abs(self._velocity)
+
+    def measure(self, motion: Motion) -> None:
+        """Correct the estimates by what the drone measures now."""
+        velocity = complex(motion.forward, motion.left) * _direction(motion.yaw)
+        before, self._motion = self._motion, motion
+        if before is None:
+            self._velocity, self._yaw = velocity, motion.yaw
+            self._asked = self._reference = complex(motion.forward, motion.left)
+        else:
+            self._height_behind += before.height - motion.height
+            self._yaw_behind -= math.remainder(motion.yaw - self._yaw, math.tau)
+            kept = math.exp(-self._since_measured_s / MEMORY_S)
+            missed = velocity - self._velocity
+            self._velocity += (1 - kept**2) * missed
+            self._disturbance += WIND_GAIN * self._since_measured_s * missed
+            self._disturbance = _limited(self._disturbance, MAX_DISTURBANCE)
+            self._yaw = motion.yaw
+        self._since_measured_s = 0.0
+
+    def command(self, wanted: Velocity, step_s: float, *, is_blind: bool = False) -> Shares:
+        """Return what to command until the next call, `step_s` after the previous one.
+
+        Nothing is measured any more where `is_blind`, and the height is then nobody's concern.
+        """
+        step_s = min(step_s, LONGEST_STEP_S)
+        self._since_measured_s += step_s
+        is_blind = is_blind or self._motion is None
+        if is_blind:
+            self._disturbance *= math.exp(-step_s / GUST_TIME_S)
+        self._predict(step_s)
+        thrust, yaw = self._climbing(wanted.up, step_s, is_blind), self._turning(wanted.yaw_rate, step_s)
+        most = math.tan(self.drone.max_tilt * (BLIND_TILT_SHARE if is_blind else 1.0)) * GRAVITY
+        pull = _limited(self._pull(complex(wanted.forward, wanted.left), step_s), most)
+        self._commanded = pull
+        tilt = pull * math.atan(abs(pull) / GRAVITY) / max(abs(pull), 1e-9)
+        tilt /= self.drone.max_tilt
+        return Shares(thrust, tilt.real, 0.0 - tilt.imag, yaw)
+
+    def _predict(self, step_s: float) -> None:
+        """Move the estimates by what was commanded during the step."""
+        self._tilt += (self._commanded - self._tilt) * -math.expm1(-step_s / self.drone.tilt_lag)
+        self._yaw += self._yaw_rate * step_s
+        acceleration = self._tilt * _direction(self._yaw) + self._disturbance - self.drone.drag * self._velocity
+        self._velocity += acceleration * step_s
+
+    def _pull(self, wanted: complex, step_s: float) -> complex:
+        """Return the acceleration by tilt, in body axes, that follows a velocity in them."""
+        drone = self.drone
+        before, self._asked = self._asked, self._asked + _limited(wanted - self._asked, MAX_ACCELERATION * step_s)
+        self._reference += (self._asked - self._reference) * -math.expm1(-step_s / drone.tilt_lag)
+        direction = _direction(self._yaw)
+        velocity, feed = self._velocity, self._reference * direction
+        self._behind = _limited(self._behind + (feed - velocity) * step_s, LEASH_M)
+        acceleration = (self._asked - before) / step_s + 1j * self._yaw_rate * self._reference  # the latter of an arc
+        correction = VELOCITY_GAIN * (feed - velocity + POSITION_GAIN * self._behind)
+        return acceleration + (correction + drone.drag * velocity - self._disturbance) / direction
+
+    def _climbing(self, wanted: float, step_s: float, is_blind: bool) -> float:
+        """Return the share of thrust that follows a vertical velocity."""
+        drone = self.drone
+        wanted = max(-drone.max_climb, min(drone.max_climb, wanted))
+        before = self._climb
+        self._climb += max(-MAX_ACCELERATION * step_s, min(MAX_ACCELERATION * step_s, wanted - before))
+        self._climb_reference += (self._climb - self._climb_reference) * -math.expm1(-step_s / THRUST_LAG_S)
+        correction = 0.0
+        if is_blind or self._motion is None:
+            self._height_behind = 0.0
+        else:
+            behind = self._height_behind + self._climb_reference * step_s
+            self._height_behind = max(-HEIGHT_LEASH_M, min(HEIGHT_LEASH_M, behind))
+            correction = HEIGHT_GAIN * self._height_behind
+            if self._motion.up is not None:
+                correction += drone.climb_lag * CLIMB_GAIN * (self._climb_reference + correction - self._motion.up)
+        acceleration = (self._climb - before) / step_s
+        return _share(self._climb_reference + drone.climb_lag * acceleration + correction, drone.max_climb)
+
+    def _turning(self, wanted: float, step_s: float) -> float:
+        """Return the share of yaw that follows a turn rate."""
+        most = self.drone.max_yaw_rate
+        wanted = max(-most, min(most, wanted))
+        behind = self._yaw_behind + (wanted - self._yaw_rate) * step_s
+        self._yaw_behind = max(-YAW_LEASH_RAD, min(YAW_LEASH_RAD, behind))
+        share = _share(wanted + YAW_GAIN * self._yaw_behind, most)
+        self._yaw_rate += (share * most - self._yaw_rate) * -math.expm1(-step_s / self.drone.tilt_lag)
+        return share
+
+
+def _direction(yaw: float) -> complex:
+    return complex(math.cos(yaw), math.sin(yaw))
+
+
+def _limited(vector: complex, most: float) -> complex:
+    return vector * min(1.0, most / max(abs(vector), 1e-9))
+
+
+def _share(value: float, full: float) -> float:
+    return max(-1.0, min(1.0, value / full))
