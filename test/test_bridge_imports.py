@@ -26,6 +26,25 @@ rclpy.shutdown()
 """
 
 
+IMPORT_ALL = """
+import importlib, pkgutil
+import rclpy.action, rclpy.lifecycle, rclpy.node, rclpy.task
+names = ("client.Client", "publisher.Publisher", "service.Service", "subscription.Subscription", "task.Future")
+for module, _, name in (name.partition(".") for name in names):
+    generic = getattr(importlib.import_module(f"rclpy.{module}"), name)
+    generic.__class_getitem__ = None  # as in jazzy and humble
+import drone_bridge
+for module in pkgutil.walk_packages(drone_bridge.__path__, "drone_bridge."):
+    if not module.name.endswith("__main__"):
+        importlib.import_module(module.name)
+"""
+
+
+def test_every_module_can_be_imported_where_the_classes_of_rclpy_are_not_generic():
+    done = subprocess.run([sys.executable, "-c", IMPORT_ALL], capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 0, done.stderr
+
+
 @pytest.fixture(params=PROTOCOLS, scope="module")
 def loaded(request):
     """Return a protocol, and the modules that its bridge loads beside what rclpy does."""

@@ -25,7 +25,7 @@ import traceback
 import warnings
 from collections.abc import Callable, Iterable
 from functools import cache, partial
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from lifecycle_msgs.msg import Transition
 from rclpy.clock import Clock, ClockType  # type: ignore[attr-defined] # where humble has it, too
@@ -215,7 +215,13 @@ def _check(status: int, what: str) -> None:
         raise rclpy_implementation.RCLError(f"{what}: {text}")
 
 
-class UnlockedPublisher(Publisher[Any]):
+if TYPE_CHECKING:
+    _Publisher = Publisher[Any]
+else:
+    _Publisher = Publisher  # a generic class since Kilted
+
+
+class UnlockedPublisher(_Publisher):
     """A publisher that lets other threads run while the middleware sends."""
 
     def __init__(self, *arguments: Any, **options: Any) -> None:

@@ -175,7 +175,7 @@ class EntityTopics:
             outputs.append(Output(publisher, partial(row.to_ros, translation)))
         self._outputs: Outputs[EntityState] = Outputs(node, outputs)
 
-    def made(self, state: EntityState, stamp: Time) -> list[tuple[Publisher[Any], Any]]:
+    def made(self, state: EntityState, stamp: Time) -> "list[tuple[Publisher[Any], Any]]":
         """Return the messages about a state that have subscribers, each with its publisher."""
         self.moved = stamp_numbers(stamp), state.pose
         return self._outputs.made(state, stamp)

@@ -126,7 +126,7 @@ class BridgeServices:
             future = self._clients[service].call_async(request)
             future.add_done_callback(partial(self._responded, respond))
 
-    def _responded(self, respond: Callable[[Any], None], future: Future[Any]) -> None:
+    def _responded(self, respond: Callable[[Any], None], future: "Future[Any]") -> None:
         response = None if future.cancelled() or future.exception() else future.result()
         if response is not None:
             self._silent_until_s = -math.inf
