@@ -481,7 +481,7 @@ class TelemetryBridge(LinkNode):
         self.statistics.liveness.heard()
         self.statistics.counts["documents"] += 1
         stamp = self._stamps.stamp(_time(telemetry.timestamp))
-        yaw, velocity = self._translation.motion(telemetry)
+        yaw, velocity = self._translation.yaw_and_velocity(telemetry)
         self.observed.measured(yaw, velocity=velocity)
         self._topics.publish(telemetry, stamp)
         if (camera := telemetry.camera).jpeg is not None:

@@ -288,7 +288,7 @@ class Translation:
             rates = rotated_back(self._level_in_body(telemetry.imu), *rates)
         return self._velocity.filled(stamp_numbers(stamp), (*telemetry.velocity, *rates))
 
-    def motion(self, telemetry: DroneTelemetry) -> tuple[float, tuple[float, float, float]]:
+    def yaw_and_velocity(self, telemetry: DroneTelemetry) -> tuple[float, tuple[float, float, float]]:
         """Return the drone's yaw, rad, and its velocity in the world's axes, m/s."""
         roll, pitch, yaw = self._signs.turned(*telemetry.imu.orientation)
         axes = (0.0, 0.0, yaw) if self._is_levelled else (roll, pitch, yaw)
