@@ -232,11 +232,31 @@ class LinkStatistics:
             problems: the counts that are a warning when they have grown during the period.
         """
         period = self.start_period()
-        counts = period.counts
         grown = [problem for problem in problems if period.growth(problem)]
         conditions = self.conditions.copy()
         silence_s = self.liveness.silence_s
         is_silent = silence_s > self.silence_limit_s
+        is_warning = self.state != self.open_state or grown or is_silent
+        levels = [condition.level for condition in conditions.values()]
+        status = DiagnosticStatus(name=name, hardware_id=hardware_id)
+        status.level = max([DiagnosticStatus.WARN if is_warning else DiagnosticStatus.OK, *levels])
+        state = f"{self.state}, silent for {silence_s:.0f} s" if is_silent else self.state
+        growing = [f"{', '.join(grown)} growing"] if grown else []
+        status.message = "; ".join([state, *(condition.sentence for condition in conditions.values()), *growing])
+        values = self._values(period, conditions, silence_s, rates, problems)
+        status.values = [KeyValue(key=key, value=value) for key, value in values.items()]
+        return status
+
+    def _values(
+        self,
+        period: Period,
+        conditions: dict[str, Condition],
+        silence_s: float,
+        rates: tuple[str, ...],
+        problems: tuple[str, ...],
+    ) -> dict[str, str]:
+        """Return what the status shows, in this order."""
+        counts = period.counts
         values = {"state": self.state, "peer": self.peer, "last error": self.last_error}
         values["silent for (s)"] = f"{silence_s:.1f}" if self.liveness.is_open else ""
         values |= {name: condition.sentence for name, condition in conditions.items()}
@@ -248,15 +268,7 @@ class LinkStatistics:
         # The IO thread may be just about to add to what is now the last period's.
         for key, (total, number) in period.durations_s.copy().items():
             values[f"{key} (ms)"] = f"{1000 * total / number:.2f}"
-        status = DiagnosticStatus(name=name, hardware_id=hardware_id)
-        is_warning = self.state != self.open_state or grown or is_silent
-        levels = [condition.level for condition in conditions.values()]
-        status.level = max([DiagnosticStatus.WARN if is_warning else DiagnosticStatus.OK, *levels])
-        state = f"{self.state}, silent for {silence_s:.0f} s" if is_silent else self.state
-        growing = [f"{', '.join(grown)} growing"] if grown else []
-        status.message = "; ".join([state, *(condition.sentence for condition in conditions.values()), *growing])
-        status.values = [KeyValue(key=key, value=value) for key, value in values.items()]
-        return status
+        return values
 
 
 # Calls a function at steady intervals, in a separate thread.

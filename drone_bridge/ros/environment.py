@@ -53,14 +53,8 @@ def complete_environment() -> None:
 def foreign_ros() -> str | None:
     """Return why this Python would not find the ROS that its messages were compiled for, or None."""
     prefix = Path(sys.prefix)
-    here = Path(__file__)
     if not (prefix / "share/ament_index/resource_index/rosidl_interfaces/drone_bridge").exists():
-        if here.is_relative_to(prefix) or "AMENT_PREFIX_PATH" in os.environ or find_spec("rclpy") is None:
-            return None  # without ROS, or with ROS's own packages, whose environment decides
-        return (
-            f"it lies in {here.parents[1]}, outside of the environment of this Python ({prefix}), where the ROS 2 "
-            "wheels are not found. Install it in a virtual environment: python3 -m venv, without --user or --target."
-        )
+        return _misplaced(prefix)
     remedy = "Use a shell in which no other ROS 2 was set up."
     rclpy = find_spec("rclpy")
     if rclpy is not None and rclpy.origin and not Path(rclpy.origin).is_relative_to(prefix):
@@ -72,6 +66,17 @@ def foreign_ros() -> str | None:
         other = others[0].parents[4]
         return f"its messages are compiled for the ROS 2 in {prefix}, and AMENT_PREFIX_PATH has {other}. {remedy}"
     return None
+
+
+def _misplaced(prefix: Path) -> str | None:
+    """Return why a package that lies outside of the prefix of this Python would not find ROS, or None."""
+    here = Path(__file__)
+    if here.is_relative_to(prefix) or "AMENT_PREFIX_PATH" in os.environ or find_spec("rclpy") is None:
+        return None  # without ROS, or with ROS's own packages, whose environment decides
+    return (
+        f"it lies in {here.parents[1]}, outside of the environment of this Python ({prefix}), where the ROS 2 "
+        "wheels are not found. Install it in a virtual environment: python3 -m venv, without --user or --target."
+    )
 
 
 def _put_libraries_first() -> None:

@@ -81,12 +81,16 @@ class PairedSource:
         self._are_paired = self._are_paired or message.header.stamp == self._latest_stamp
         self._process()
 
+    def _other_for(self, stamp: Time) -> Any:
+        """Return the first message of the other topic that is not older, else the last one, None if there is none."""
+        while len(self._others) > 1 and stamp_numbers(self._others[0].header.stamp) < stamp_numbers(stamp):
+            self._others.popleft()
+        return self._others[0] if self._others else None
+
     def _process(self) -> None:
         while self._waiting:
             state, stamp = self._waiting[0]
-            while len(self._others) > 1 and stamp_numbers(self._others[0].header.stamp) < stamp_numbers(stamp):
-                self._others.popleft()
-            other = self._others[0] if self._others else None
+            other = self._other_for(stamp)
             if other is not None and other.header.stamp == stamp:
                 self._are_paired = True
             elif self._are_paired and (other is None or stamp_numbers(other.header.stamp) < stamp_numbers(stamp)):

@@ -2,6 +2,7 @@
 """What happened in a bag: warnings, silences, take-offs and landings, with their times."""
 
 from collections import deque
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from statistics import median
 from typing import Any
@@ -61,46 +62,63 @@ def events(bag: Bag) -> list[Event]:
     """Return what happened in a bag, in order. Raises BagError."""
     found: list[Event] = []
     paces: dict[str, _Pace] = {}
-    before: dict[str, Any] = {}
+    told = _Told()
     for message in bag.messages():
         topic, type_name = message.topic.name, message.topic.type_name
         paces.setdefault(topic, _Pace()).note(message.time_ns)
-        if type_name in (_LOG, _DIAGNOSTICS, _BOOL, _CONTROLLER) and len(found) < MAX_EVENTS:
+        if told.tells(type_name) and len(found) < MAX_EVENTS:
             try:
                 content = bag.deserialize(message)
             except BagError:  # of this one message: the others tell more
                 continue
-            found += [Event(message.time_ns, kind, text) for kind, text in _told(topic, type_name, content, before)]
+            found += [Event(message.time_ns, kind, text) for kind, text in told.by(topic, type_name, content)]
     for topic, pace in paces.items():
         for begin_ns, gap_ns in pace.silences():
             found.append(Event(begin_ns, "silence", f"{topic} silent for {gap_ns / NANOSECONDS_PER_SECOND:.1f} s"))
     return sorted(found, key=lambda event: event.time_ns)[:MAX_EVENTS]
 
 
-def _told(topic: str, type_name: str, content: Any, before: dict[str, Any]) -> list[tuple[str, str]]:
-    """Return kind and text of what a message tells, given what was told `before`, which is updated."""
+class _Told:
+    """What messages tell that is not what they told before."""
 
-    def has_changed(key: str, value: Any) -> bool:
-        last, before[key] = before.get(key), value
+    def __init__(self) -> None:
+        self._before: dict[str, Any] = {}
+        self._tellers: dict[str, Callable[[str, Any], Iterator[tuple[str, str]]]] = {
+            _LOG: self._log,
+            _DIAGNOSTICS: self._diagnostics,
+            _BOOL: self._bool,
+            _CONTROLLER: self._controller,
+        }
+
+    def tells(self, type_name: str) -> bool:
+        """Return whether messages of this type may tell anything."""
+        return type_name in self._tellers
+
+    def by(self, topic: str, type_name: str, content: Any) -> Iterator[tuple[str, str]]:
+        """Yield kind and text of what a message of such a type tells."""
+        return self._tellers[type_name](topic, content)
+
+    def _has_changed(self, key: str, value: Any) -> bool:
+        last, self._before[key] = self._before.get(key), value
         return last is not None and bool(last != value)
 
-    if type_name == _LOG:
+    def _log(self, _: str, content: Any) -> Iterator[tuple[str, str]]:
         level = int(content.level)
-        kind = "error" if level >= _ERROR else "warning"
-        return [(kind, f"{content.name}: {content.msg}")] if level >= _WARNING else []
-    if type_name == _DIAGNOSTICS:
-        changed = [each for each in content.status if has_changed(f"status {each.name}", int(each.level))]
-        return [
-            (
-                "error" if int(each.level) > 1 else "warning" if int(each.level) else "state",
-                f"{each.name}: {each.message}",
-            )
-            for each in changed
-        ]
-    if type_name == _CONTROLLER:
-        is_new = has_changed(topic, content.state)
-        return [("state", f"{content.behaviour}: {content.state}, {content.reason}")] if is_new else []
-    words = _BOOLS.get(topic.rpartition("/")[2])
-    if words and has_changed(topic, bool(content.data)):
-        return [("state", f"{words[0] if content.data else words[1]} ({topic})")]
-    return []
+        if level >= _WARNING:
+            yield "error" if level >= _ERROR else "warning", f"{content.name}: {content.msg}"
+
+    def _diagnostics(self, _: str, content: Any) -> Iterator[tuple[str, str]]:
+        for each in content.status:
+            level = int(each.level)
+            if self._has_changed(f"status {each.name}", level):
+                kind = "error" if level > 1 else "warning" if level else "state"
+                yield kind, f"{each.name}: {each.message}"
+
+    def _controller(self, topic: str, content: Any) -> Iterator[tuple[str, str]]:
+        if self._has_changed(topic, content.state):
+            yield "state", f"{content.behaviour}: {content.state}, {content.reason}"
+
+    def _bool(self, topic: str, content: Any) -> Iterator[tuple[str, str]]:
+        words = _BOOLS.get(topic.rpartition("/")[2])
+        if words and self._has_changed(topic, bool(content.data)):
+            yield "state", f"{words[0] if content.data else words[1]} ({topic})"

@@ -86,24 +86,23 @@ def unit_of(name: str) -> str:
 
 def lines(series: Series) -> go.Figure | None:
     """Return the numbers of one topic over time, angles on an axis of their own; None when there is nothing to see."""
-    names = [name for name in series.columns if series.is_interesting(name)]
-    if not names or len(series.times) < 2:
+    names = list(filter(series.is_interesting, series.columns)) if len(series.times) > 1 else []
+    if not names:
         return None
     figure = _figure(height=300)
-    has_others = not all(name.endswith(ANGLE) for name in names)
+    angles = {name for name in names if name.endswith(ANGLE)}
+    others = set(names) - angles
     for number, name in enumerate(names):
         t, values = thinned(series.times, series.columns[name])
-        line = {"color": _COLOURS[number % len(_COLOURS)], "width": 1.5}
-        axis = "y2" if name.endswith(ANGLE) and has_others else "y"
-        if name in series.flags:
-            line["shape"] = "hv"  # it has no values between two
-        unit = unit_of(name)
-        label = f"{name}, {unit}" if unit else name
+        shape = "hv" if name in series.flags else "linear"  # a flag has no values between two
+        line = {"color": _COLOURS[number % len(_COLOURS)], "width": 1.5, "shape": shape}
+        axis = "y2" if name in angles and others else "y"
+        label = ", ".join(filter(None, (name, unit_of(name))))
         figure.add_trace(go.Scatter(x=t, y=values, mode="lines", name=label, line=line, yaxis=axis))
-    units = {unit_of(name) for name in names if not name.endswith(ANGLE)}
+    units = {unit_of(name) for name in others}
     if len(units) == 1:
         figure.update_yaxes(title=units.pop())
-    if has_others and any(name.endswith(ANGLE) for name in names):
+    if angles and others:
         own = {"tickmode": "auto", "showgrid": False, "zeroline": False}  # and not where the other axis has its ticks
         figure.update_layout(yaxis2={"title": "deg", "side": "right", "overlaying": "y", **own})
     return figure

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The vehicles of the graph that follow velocities, and the publishers that move them."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 from typing import Any
 
 from builtin_interfaces.msg import Time
@@ -56,25 +56,28 @@ class Fleet:
                 found |= {topic: vehicle} if vehicle else {}
         if list(found.values()) == self.vehicles:
             return False
-        targets_now = {target for vehicle in found.values() for target in vehicle.targets}
-        for topic in targets_now - self._publishers.keys():
-            qos = QoSProfile(depth=1, lifespan=Duration(seconds=COMMAND_LIFESPAN_S))
-            self._publishers[topic] = self._node.create_publisher(TwistStamped, topic, qos)
-        for topic in self._publishers.keys() - targets_now:
-            self._node.destroy_publisher(self._publishers.pop(topic))
-        holds_now = {service for vehicle in found.values() for service in vehicle.holds}
-        for service in holds_now - self._clients.keys():
-            self._clients[service] = self._node.create_client(SetBool, service)
-        for service in self._clients.keys() - holds_now:
-            self._asked.pop(service, None)
-            self._node.destroy_client(self._clients.pop(service))
-        held_now = {vehicle.held: vehicle.topic for vehicle in found.values() if vehicle.held}
-        for topic in held_now.keys() - self._subscriptions_to_held.keys():
-            self._subscriptions_to_held[topic] = self._follow_held(topic, held_now[topic])
-        for topic in self._subscriptions_to_held.keys() - held_now.keys():
-            self._node.destroy_subscription(self._subscriptions_to_held.pop(topic))
-        self.vehicles = list(found.values())
+        self._connect(list(found.values()))
         return True
+
+    def _connect(self, vehicles: list[Vehicle]) -> None:
+        """Have the endpoints for these vehicles, and no others."""
+        node, qos = self._node, QoSProfile(depth=1, lifespan=Duration(seconds=COMMAND_LIFESPAN_S))
+        targets = {target for vehicle in vehicles for target in vehicle.targets}
+        _match(
+            self._publishers, targets, lambda it: node.create_publisher(TwistStamped, it, qos), node.destroy_publisher
+        )
+        holds = {service for vehicle in vehicles for service in vehicle.holds}
+        for service in self._asked.keys() - holds:
+            del self._asked[service]
+        _match(self._clients, holds, lambda it: node.create_client(SetBool, it), node.destroy_client)
+        held = {vehicle.held: vehicle.topic for vehicle in vehicles if vehicle.held}
+        _match(
+            self._subscriptions_to_held,
+            held.keys(),
+            lambda it: self._follow_held(it, held[it]),
+            node.destroy_subscription,
+        )
+        self.vehicles = vehicles
 
     def _follow_held(self, topic: str, vehicle: str) -> Any:
         def take(message: Bool, info: dict[str, Any]) -> None:
@@ -171,3 +174,13 @@ class Fleet:
         for target in vehicle.targets:
             if publisher := self._publishers.get(target):
                 publisher.publish(message)
+
+
+def _match(
+    endpoints: dict[str, Any], names: Set[str], create: Callable[[str], Any], destroy: Callable[[Any], object]
+) -> None:
+    """Create the endpoints of these names that are missing, and destroy those of other names."""
+    for name in names - endpoints.keys():
+        endpoints[name] = create(name)
+    for name in endpoints.keys() - names:
+        destroy(endpoints.pop(name))

@@ -199,13 +199,7 @@ class Graph:
             publishers = self._node.get_publishers_info_by_topic(feed.topic)
             offers = Offers.of([each for each in publishers if each.topic_type == feed.type_name])
         before, feed.offers = feed.offers, offers
-        for viewer in list(feed.for_each):
-            if viewer not in feed.viewers or offers.latched_reliable != before.latched_reliable:
-                self._node.destroy_subscription(feed.for_each.pop(viewer))
-        if offers.latched_reliable is not None:
-            for viewer in feed.viewers - feed.for_each.keys():
-                send = self._sender(feed, viewer)
-                feed.for_each[viewer] = self._create(feed, offers.latched_reliable, send, latched=True)
+        self._subscribe_each_viewer(feed, before)
         changed = (offers.volatile_reliable, offers.latched_ids) != (before.volatile_reliable, before.latched_ids)
         if feed.for_all and changed:
             self._node.destroy_subscription(feed.for_all)
@@ -213,6 +207,16 @@ class Graph:
         if not feed.for_all and offers.volatile_reliable is not None:
             send = self._sender(feed, None, offers.latched_ids)
             feed.for_all = self._create(feed, offers.volatile_reliable, send, latched=False)
+
+    def _subscribe_each_viewer(self, feed: Feed, before: Offers) -> None:
+        """Match the subscriptions to latched publishers, of which each viewer has one: it gets their last message."""
+        reliable = feed.offers.latched_reliable
+        for viewer in list(feed.for_each):
+            if viewer not in feed.viewers or reliable != before.latched_reliable:
+                self._node.destroy_subscription(feed.for_each.pop(viewer))
+        if reliable is not None:
+            for viewer in feed.viewers - feed.for_each.keys():
+                feed.for_each[viewer] = self._create(feed, reliable, self._sender(feed, viewer), latched=True)
 
     def _create(self, feed: Feed, reliable: bool, send: Callable[..., None], *, latched: bool) -> Any:
         profile = QoSProfile(

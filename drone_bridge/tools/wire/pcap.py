@@ -164,26 +164,32 @@ class _Capture:
     def add(self, packet: Any, time_ns: int) -> None:
         """Add what an IP packet carries to its conversation."""
         dpkt, segment = self._dpkt, self._whole(packet)
-        is_tcp = isinstance(segment, dpkt.tcp.TCP)
-        if not is_tcp and not isinstance(segment, dpkt.udp.UDP):
+        if not isinstance(segment, dpkt.tcp.TCP | dpkt.udp.UDP):
             return
-        family = socket.AF_INET6 if isinstance(packet, dpkt.ip6.IP6) else socket.AF_INET
-        source = (socket.inet_ntop(family, packet.src), int(segment.sport))
-        target = (socket.inet_ntop(family, packet.dst), int(segment.dport))
+        is_tcp = isinstance(segment, dpkt.tcp.TCP)
+        source, target = self._addresses(packet, segment)
         is_to_port = target[1] in self._senders
         port, caller = (target, source) if is_to_port else (source, target)
         if port[1] not in self._senders:
             return
-        called = ("tcp" if is_tcp else "udp", port, caller)
+        called = "tcp" if is_tcp else "udp", port, caller
         is_syn = is_tcp and bool(segment.flags & dpkt.tcp.TH_SYN)
-        if is_syn and is_to_port and called in self.open and self.open[called].is_begun:
+        conversation = self.open.get(called)
+        if conversation and conversation.is_begun and is_syn and is_to_port:
             self.finished.append(self.open.pop(called))
-        conversation = self.open.get(called) or self._begin(called, time_ns, is_begin=is_syn)
+            conversation = None
+        conversation = conversation or self._begin(called, time_ns, is_begin=is_syn)
         sender = conversation.sender_to_port if is_to_port else conversation.sender_to_port.other
         if is_tcp:
             self._add_segment(segment, time_ns, conversation.streams[sender])
         else:
             self._add_datagram(segment, time_ns, sender, conversation)
+
+    def _addresses(self, packet: Any, segment: Any) -> tuple[Address, Address]:
+        """Return from where and to where a packet goes."""
+        family = socket.AF_INET6 if isinstance(packet, self._dpkt.ip6.IP6) else socket.AF_INET
+        source, target = (socket.inet_ntop(family, host) for host in (packet.src, packet.dst))
+        return (source, int(segment.sport)), (target, int(segment.dport))
 
     def _whole(self, packet: Any) -> Any:
         """Return what a packet carries; of a datagram in fragments once it is complete, else None."""

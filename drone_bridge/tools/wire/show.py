@@ -42,8 +42,8 @@ def run(options: argparse.Namespace) -> int:
             print(_headline(section.connection))
             if not section.has_beginning:
                 print("The files that this one continues no longer exist, so it is unknown where a message begins.")
-            lines = _raw(section, options.bytes) if options.raw else _decoded(section, only)
-            for line in lines:
+            decoded = _decoded(section, only) if section.is_legible else _sizes(section)
+            for line in _raw(section, options.bytes) if options.raw else decoded:
                 print(line, flush=options.follow)
         sys.stdout.flush()
     return 0
@@ -75,17 +75,12 @@ def _speaker(connection: Connection) -> Callable[[Side], str]:
 def _decoded(section: Section, only: set[str]) -> Iterator[str]:
     clock, speaker = _Clock(), _speaker(section.connection)
     decoder = Decoder(section.connection)
-    is_legible = section.has_beginning or not section.connection.is_stream
     names: set[str] = set()
     is_any_shown = not only
     for entry in section.entries:
         time = clock.text(entry)
         if entry.sender is None:
             yield f"{time}  {entry.note}"
-        if not is_legible:
-            if entry.sender:
-                yield f"{time}  {speaker(entry.sender)} {_size(entry)}"
-            continue
         for outcome in decoder.feed(entry):
             head = f"{time}  {speaker(outcome.sender)}"
             if isinstance(outcome, Message):
@@ -104,6 +99,14 @@ def _decoded(section: Section, only: set[str]) -> Iterator[str]:
         yield from _around(rest)
     if not is_any_shown:
         yield f"No messages of {', '.join(sorted(only))}; the log has: {', '.join(sorted(names)) or 'none'}."
+
+
+def _sizes(section: Section) -> Iterator[str]:
+    """Yield a line for each entry of a stream whose beginning, without which it can't be decoded, is not there."""
+    clock, speaker = _Clock(), _speaker(section.connection)
+    for entry in section.entries:
+        what = f"{speaker(entry.sender)} {_size(entry)}" if entry.sender else entry.note
+        yield f"{clock.text(entry)}  {what}"
 
 
 def _size(entry: Entry) -> str:

@@ -25,6 +25,11 @@ class Section:
     entries: Iterator[Entry]
     has_beginning: bool = True
 
+    @property
+    def is_legible(self) -> bool:
+        """Whether it is known where a message begins."""
+        return self.has_beginning or not self.connection.is_stream
+
 
 def add_pcap_options(parser: argparse.ArgumentParser) -> None:
     """Declare the options for captures on other than the usual ports."""
