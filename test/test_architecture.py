@@ -34,6 +34,7 @@ ALLOWED = {
     "protocols": {"wire"},
     "controllers": {"ros", "motion", "vision", "wire", "described", "action", "msg", "srv"},
     "tools": ALL_KITS,
+    "vehicle": {"ros", "motion", "action"},
 }
 # What each part of a protocol's folder may import: kits, and other parts. Those of other protocols are out of reach.
 PROTOCOLS = OWN

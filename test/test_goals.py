@@ -219,7 +219,7 @@ def test_take_off_and_land_go_by_the_vehicles_own_services(ros, goals):
 
 
 def test_a_rover_drives_to_goals_and_leaves_its_pattern_for_one(ros, goals):
-    with controller("rover_controller", max_speed=1.0) as process:
+    with controller("rover_controller", max_speed=1.0):
         vehicle = Vehicle(ros)
         assert ros.set_parameters("rover_controller", pattern="circular")[0].successful
         wait_until(lambda: vehicle.position[0] > 0.1, "driving")
@@ -228,7 +228,7 @@ def test_a_rover_drives_to_goals_and_leaves_its_pattern_for_one(ros, goals):
         assert away(vehicle, -1, 1, 0) < 0.1
         assert vehicle.yaw == pytest.approx(math.pi / 2, abs=0.15)
         assert all(abs(y) < 3 for _, y, _ in vehicle.path)
-        process.wait_for_line("Pattern stationary")
+        assert ros.parameters("rover_controller")["pattern"] == "stationary"
         path = Path(poses=[pose_at(0, 1), pose_at(0, 0)])
         assert goals.send("follow_path", path=path).end()[0] == "succeeded"
         assert away(vehicle, 0, 0, 0) < 0.1

@@ -21,13 +21,15 @@ class GoalsBehaviour:
     def __init__(self, node: Node, parameters: DeclaredParameters) -> None:
         self._goals = GoalServer(node, read(GoalParameters, NAME, parameters), flies=True)
         self._is_left = False
-        self._commands = VelocityCommands(node, parameters)
+        self._node, self._parameters = node, parameters
+        self._commands: VelocityCommands | None = None  # until there is a goal: it is nobody's commander before
         self._state_publisher = StatePublisher(node, NAME, logs_reasons=True)
         make_steady_timer(node, 1 / parameters[f"{NAME}.rate"], self._on_timer)
 
     def leave(self) -> None:
         self._is_left = True
-        self._commands.leave()
+        if self._commands:
+            self._commands.leave()
 
     def destroy(self) -> None:
         self._goals.destroy()
@@ -36,6 +38,7 @@ class GoalsBehaviour:
         if self._is_left:
             return
         if step := self._goals.step():
+            self._commands = self._commands or VelocityCommands(self._node, self._parameters)
             self._commands.publish(step.velocity, step.turn)
         self._state_publisher.publish(*self._goals.state, step.distance if step else None)
 

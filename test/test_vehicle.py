@@ -1,0 +1,128 @@
+# SPDX-License-Identifier: Apache-2.0
+"""drone_bridge.Vehicle: one script for every vehicle with odom, with its emulator and bridge; and what goes wrong."""
+
+import csv
+import math
+import signal
+import subprocess
+import sys
+
+import pytest
+from composition import launch
+from geometry_msgs.msg import Twist
+from played_vehicle import Vehicle as PlayedVehicle
+from ports import free_port
+from processes import Process
+from ros_session import wait_until
+from std_msgs.msg import Bool
+from std_srvs.srv import SetBool
+
+import drone_bridge
+from drone_bridge.ros.frames import enu_from_ned
+from drone_bridge.ros.topics import latched
+from drone_bridge.testbed.topics import enu_from_testbed
+
+PLACE = (2.0, 1.0, 1.5)
+YAW = 1.57
+#: Each with arguments of its launch file, those for its ports, and what makes a place in odom of its trajectory's.
+VEHICLES = {
+    "testbed": (
+        {"attitude_layout": "pose", "testbed_rate": 30.0, "testbed_image_width": 32, "testbed_image_height": 32},
+        ("testbed_port",),
+        lambda row: enu_from_testbed(*row),
+    ),
+    "simulator": ({}, ("simulator_port",), lambda row: enu_from_ned(*row)),
+    "robot": ({}, ("robot_port", "discovery_port"), lambda row: (*row[:2], PLACE[2])),
+}
+
+
+def place_of(trajectory):
+    with trajectory.open() as file:
+        row = list(csv.DictReader(line for line in file if line.endswith("\n")))[-1]
+    return tuple(float(row.get(name, 0.0)) for name in "xyz")
+
+
+@pytest.mark.parametrize("name", VEHICLES)
+def test_one_script_flies_every_vehicle_with_odometry(name, tmp_path, capsys):
+    arguments, ports, in_odom = VEHICLES[name]
+    trajectory = tmp_path / "flight.csv"
+    given = {**arguments, **{port: free_port() for port in ports}, f"{name}_trajectory": trajectory}
+    with (
+        launch(f"{name}.launch.xml", emulate=True, goals=True, namespace=name, **given),
+        drone_bridge.Vehicle(f"/{name}", patience_s=60.0) as vehicle,
+    ):
+        flies = vehicle.serves("take_off")
+        if flies:
+            vehicle.take_off(1.5)
+        assert vehicle.go_to(*PLACE, yaw=YAW).startswith("Reached x=2 y=1")
+        there, pose = in_odom(place_of(trajectory)), vehicle.pose
+        with capsys.disabled():
+            print(f"{name}: {math.dist(there, PLACE):.3f} m off, {pose}")
+        assert math.dist(there, PLACE) < 0.15
+        assert pose.yaw == pytest.approx(YAW, abs=0.15)
+        if flies:
+            vehicle.land()
+    assert flies == (name != "robot")
+
+
+def test_the_package_is_imported_without_ros():
+    script = (
+        "import sys, drone_bridge; print('rclpy' in sys.modules); drone_bridge.Vehicle; print('rclpy' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=60)
+    assert done.stdout.split() == ["False", "True"]
+    with pytest.raises(AttributeError, match="no attribute 'Boat'"):
+        drone_bridge.Boat  # noqa: B018
+
+
+def test_what_goes_wrong_is_raised_as_a_sentence(ros):
+    with drone_bridge.Vehicle(patience_s=0.5) as vehicle:
+        with pytest.raises(drone_bridge.VehicleError, match="Nobody serves /go_to: start a controller"):
+            vehicle.go_to(1, 0)
+        with pytest.raises(drone_bridge.VehicleError, match="There is no odometry on /odom"):
+            vehicle.pose  # noqa: B018
+    with Process.node("drone_controller", behaviour="goals"), drone_bridge.Vehicle() as vehicle:
+        PlayedVehicle(ros)
+        with pytest.raises(drone_bridge.VehicleError, match=r"The position is \(nan, 0.0, 0.0\)"):
+            vehicle.go_to(math.nan, 0)
+        ros.node.create_publisher(Bool, "held", latched()).publish(Bool(data=True))
+        wait_until(lambda: "is held" in refusal(vehicle), "the hold")
+
+
+def refusal(vehicle):
+    try:
+        vehicle.go_to(0, 0)
+    except drone_bridge.VehicleError as error:
+        return str(error)
+    return ""
+
+
+SCRIPT = """
+import drone_bridge
+with drone_bridge.Vehicle() as vehicle:
+    print("going", flush=True)
+    vehicle.go_to(1000, 0)
+"""
+
+
+def test_ctrl_c_leaves_the_vehicle_in_hold_and_still(ros):
+    PlayedVehicle(ros)
+    commands, held = ros.subscribe(Twist, "cmd_vel", 100), []
+
+    def hold(request, response):
+        held.append(request.data)
+        response.success = True
+        return response
+
+    ros.node.create_service(SetBool, "some_bridge/hold", hold)
+    with Process.node("drone_controller", behaviour="goals"):
+        script = Process(sys.executable, "-c", SCRIPT)
+        try:
+            commands.wait(lambda twist: twist.linear.x == 1.0)
+            script.send(signal.SIGINT)
+            script.wait()
+        finally:
+            script.end()
+        assert held == [True]
+        assert "KeyboardInterrupt" in script.output
+        commands.wait(lambda twist: twist == Twist())
