@@ -11,12 +11,14 @@ from goal_client import Goals, pose_at
 from nav_msgs.msg import Path
 from played_vehicle import Vehicle
 from processes import Process, Stopwatch
+from robot_peer import RobotPeer
 from ros_session import repeating, wait_until
 from std_msgs.msg import Bool
-from std_srvs.srv import Trigger
+from std_srvs.srv import SetBool, Trigger
 from tf2_msgs.msg import TFMessage
 
 from drone_bridge.motion.quaternions import quaternion_from_euler
+from drone_bridge.robot.codec import SkidSteerUpdate
 from drone_bridge.ros.frames import transform
 from drone_bridge.ros.topics import latched
 
@@ -76,8 +78,8 @@ def test_cancel_stops_within_a_fifth_of_a_second_and_another_goal_takes_its_plac
         sent = goals.send("go_to", pose=pose_at(1000, 0))
         commands.wait(lambda twist: twist.linear.x == 0.5)
         watch = Stopwatch(process.pid)
-        sent.cancel()
         commands.clear()
+        sent.cancel()
         commands.wait(lambda twist: twist == STILL)
         assert watch.own_s < 0.2
         assert sent.end() == ("canceled", "Canceled.")
@@ -234,3 +236,32 @@ def test_a_rover_drives_to_goals_and_leaves_its_pattern_for_one(ros, goals):
         assert away(vehicle, 0, 0, 0) < 0.1
         services = {name for name, _ in ros.node.get_service_names_and_types()}
         assert not any("take_off" in name for name in services)
+
+
+def drives(packet):
+    return isinstance(packet, SkidSteerUpdate) and (packet.left or packet.right)
+
+
+def stands(packet):
+    return isinstance(packet, SkidSteerUpdate) and not packet.left and not packet.right
+
+
+def test_cancel_and_stop_are_neutral_on_the_wire_within_a_fifth_of_a_second(ros, goals, closing):
+    peer = closing(RobotPeer())
+    with Process.node("robot_bridge", port=peer.port) as bridge, controller("rover_controller") as process:
+        sent = goals.send("go_to", pose=pose_at(1000, 0))
+        peer.received.wait(drives)
+        watch = Stopwatch(process.pid, bridge.pid)
+        peer.received.clear()
+        sent.cancel()
+        peer.received.wait(stands)
+        assert watch.own_s < 0.2
+        assert sent.end() == ("canceled", "Canceled.")
+        sent = goals.send("go_to", pose=pose_at(1000, 0))
+        peer.received.wait(drives)
+        watch = Stopwatch(process.pid, bridge.pid)
+        assert ros.call(SetBool, "robot_bridge/hold", SetBool.Request(data=True)).success
+        peer.received.wait(stands)
+        assert watch.own_s < 0.2
+        end, message = sent.end()
+        assert (end, message.partition(":")[0]) == ("aborted", "The vehicle is held")
