@@ -9,7 +9,7 @@ WORKERS ?= $(shell echo $$(($$(nproc) * 5)))
 # pytest rewrites the test files; unless bytecode is cached, each of its workers would do so again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: setup view demo demo-all demo-landings demo-worlds demo-fleet demo-any check test coverage lint collect reference wheels
+.PHONY: setup view demo demo-all demo-landings demo-worlds demo-fleet demo-any check test coverage lint collect reference docs wheels
 .PHONY: bench fuzz soak kills signals stalls floods clean
 
 setup:
@@ -50,6 +50,12 @@ wheels: setup
 # Writes docs/reference/ from what nodes declare and launch files take.
 reference: setup
 	@$(ACTIVATE) && python docs/make_reference.py
+
+# build/site: the pages and the library's reference as a site, whose links all lead somewhere.
+docs:
+	@test -x build/docs/bin/pip || $(PYTHON) -m venv build/docs
+	@build/docs/bin/pip --disable-pip-version-check --quiet install -r env/requirements_docs.txt
+	@NO_MKDOCS_2_WARNING=1 build/docs/bin/mkdocs build --strict
 
 # Rewrites the test files once for all workers, while mypy uses the other core.
 collect: setup
