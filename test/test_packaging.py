@@ -109,6 +109,12 @@ def test_package_xml_names_what_cmake_finds():
     assert found == dependencies("buildtool_depend", "depend") | {"ament_cmake_pytest"}
 
 
+def test_pixi_gets_the_packages_of_ros_that_package_xml_names():
+    asked = set(re.findall(r"^ros-jazzy-([\w-]+) =", (ROOT / "pixi.toml").read_text(), re.M))
+    named = dependencies("buildtool_depend", "depend", "exec_depend")
+    assert asked == {name.replace("_", "-") for name in named if not name.startswith("python3-")}
+
+
 def test_pip_gets_what_programs_without_ros_import(distribution):
     extras = {name: lines for name, lines in distribution["extras_require"].items() if name != "ros"}
     requirements = [*distribution["install_requires"], *(line for lines in extras.values() for line in lines)]

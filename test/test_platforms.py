@@ -49,3 +49,10 @@ def test_telemetry_is_answered():
             operator.wait_for_line(r"leaves, hovering: \d+ documents, [1-9]\d* images")
             assert drone.stop() == 0
             drone.wait_for_line(r"documents sent, \d\d+ commands, 0 refused")
+
+
+def test_the_doctor_says_what_there_is():
+    with run("doctor") as doctor:
+        assert doctor.wait() == 0, doctor.output
+        doctor.wait_for_line("! +ROS 2 +not found")
+        doctor.wait_for_line("shared memory  there is no /dev/shm")

@@ -20,7 +20,6 @@ from pathlib import Path
 from drone_bridge.kind import kinds
 from drone_bridge.programs.missing_package import DISTRIBUTIONS
 from drone_bridge.ros import environment, shared_memory
-from drone_bridge.tools.clean import abandoned
 
 #: Modules that a part of the package needs, and what is not there without them.
 OPTIONAL = {
@@ -109,7 +108,9 @@ def ros() -> Iterator[Finding]:
     """Tell which ROS there is, and whether our messages can be used with it."""
     spec = find_spec("rclpy")
     if spec is None or spec.origin is None:
-        yield Finding("ROS 2", "not found: codecs, emulators and operators work", "pip install 'drone_bridge[ros]'")
+        has_wheels = (platform.system(), platform.machine()) == ("Linux", "x86_64")
+        remedy = "pip install 'drone_bridge[ros]'" if has_wheels else "docs/platforms.md says how it comes here"
+        yield Finding("ROS 2", "not found: codecs, emulators and operators work", remedy)
         return
     middleware = os.environ.get("RMW_IMPLEMENTATION") or "rmw_fastrtps_cpp"
     where = f"{os.environ.get('ROS_DISTRO') or _wheel_version()}, {middleware}, in {Path(spec.origin).parents[1]}"
@@ -150,11 +151,12 @@ def reach() -> Iterator[Finding]:
 
 def memory() -> Iterator[Finding]:
     """Tell the size of the shared memory, and what killed processes have left in it."""
-    try:
-        has = os.statvfs(shared_memory.FOLDER)
-    except OSError:
+    if not shared_memory.FOLDER.is_dir() or not hasattr(os, "statvfs"):
         yield Finding("shared memory", f"there is no {shared_memory.FOLDER}: images go by UDP, at most 0.5 MB each")
         return
+    from drone_bridge.tools.clean import abandoned  # of systems with such a folder
+
+    has = os.statvfs(shared_memory.FOLDER)
     sizes = f"{has.f_bavail * has.f_frsize / 1e6:.0f} of {has.f_blocks * has.f_frsize / 1e6:.0f} MB free"
     left = abandoned()
     remedy = shared_memory.shortage() or (left and "'drone-bridge clean' removes them") or ""

@@ -15,6 +15,7 @@ import signal
 import socket
 import subprocess  # noqa: F401
 import sys
+import sysconfig
 import time
 
 MODULES = ("fcntl", "termios", "tty", "pty", "pwd", "grp", "resource", "syslog", "rclpy", "ctypes.util")
@@ -96,6 +97,8 @@ if __name__ == "__main__":
     with contextlib.suppress(ImportError):
         import cv2  # noqa: F401
     import numpy as np  # noqa: F401
+
+    sysconfig.get_config_vars()  # which are kept by the name of the platform
 
     forget_unix()
     from drone_bridge.tools.cli import main
