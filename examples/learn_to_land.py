@@ -162,19 +162,19 @@ def land_inside(policy, patterns, landings):
 
 def start_node(policy):
     """Return a node that flies whatever telemetry_bridge connects to."""
-    from geometry_msgs.msg import PointStamped, Twist, TwistStamped
+    from geometry_msgs.msg import PointStamped, TwistStamped
     from rclpy.node import Node
     from sensor_msgs.msg import Imu
     from std_msgs.msg import Bool
 
     from drone_bridge.controllers.messages import StampedSets, read_angles
-    from drone_bridge.msg import LandingPad
+    from drone_bridge.msg import CommandAxes, LandingPad
 
     class LearnedLanding(Node):
         def __init__(self) -> None:
             super().__init__("learned_landing")
             self._pilot, self._landed, self._stamp_s = Pilot(), False, 0.0
-            self._commands = self.create_publisher(Twist, "cmd_vel", 1)
+            self._commands = self.create_publisher(CommandAxes, "cmd_axes", 1)
             types = {"imu/data": Imu, "velocity": TwistStamped, "height": PointStamped, "landing_pad": LandingPad}
             sets = StampedSets(tuple(types), self._on_measured)
             for topic, kind in types.items():
@@ -195,9 +195,7 @@ def start_node(policy):
             where = (1.0, pad.offset_x, pad.offset_y, pad.distance, pad.confidence) if pad.detected else (0.0,) * 5
             state = [*angles[:2], rates.x, rates.y, rates.z, velocity.x, velocity.y, velocity.z, height, *where]
             thrust, pitch, roll, yaw = self._pilot.act(policy(self._pilot.look([*state, float(self._landed)]))).tolist()
-            command = Twist()  # shares, as telemetry_bridge takes them: forward, left, up and a left turn
-            command.linear.x, command.linear.y, command.linear.z, command.angular.z = pitch, -roll, thrust, yaw
-            self._commands.publish(command)
+            self._commands.publish(CommandAxes(header=imu.header, thrust=thrust, pitch=pitch, roll=roll, yaw=yaw))
 
     return LearnedLanding()
 

@@ -17,7 +17,7 @@ from std_msgs.msg import Bool, Empty
 from std_srvs.srv import SetBool, Trigger
 from twists import twist
 
-from drone_bridge.msg import DroneGuiState
+from drone_bridge.msg import CommandAxes, DroneGuiState
 from drone_bridge.ros.time import time_from_seconds
 
 LATCHED = QoSProfile(depth=10, durability=DurabilityPolicy.TRANSIENT_LOCAL)
@@ -153,6 +153,21 @@ def test_cmd_vel_becomes_axes_with_the_signs_of_the_wire(ros, peer):
     publisher = ros.publisher(Twist, "cmd_vel")
     command(publisher, peer, twist(0.1, 0.2, 0.3, 0.4), roll=-0.2, pitch=-0.1, yaw=-0.4, gas=0.3)
     command(publisher, peer, twist(-9.0, -9.0, -9.0, -9.0), roll=1, pitch=1, yaw=1, gas=-1)
+
+
+def test_cmd_axes_are_the_shares_of_the_wire_and_no_stale_ones(ros, peer, process):
+    publisher = ros.publisher(CommandAxes, "cmd_axes")
+    axes = CommandAxes(thrust=0.3, pitch=0.1, roll=-0.2, yaw=0.4)
+
+    def is_said():
+        ros.publish_fresh(publisher, axes)
+        return any(packet.is_following(roll=-0.2, pitch=-0.1, yaw=-0.4, gas=0.3) for packet in peer.packets)
+
+    wait_until(is_said, "the shares on the wire", period_s=0.03)
+    peer.wait_for_next(lambda packet: packet.is_hover)
+    axes.header.stamp = time_from_seconds(1.0)
+    publisher.publish(axes)
+    process.wait_for_line(r"cmd_axes was refused: it is .* s old")
 
 
 def test_rate_and_full_scale_change_while_it_runs(ros, peer):

@@ -22,6 +22,7 @@ from twists import twist
 
 from drone_bridge.dronegui.server.buttons import ANSWER_TIMEOUT_S, REFUSED, UNANSWERED, ServiceButtons
 from drone_bridge.dronegui.server.node import TARGETS
+from drone_bridge.msg import CommandAxes
 
 LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 ZERO = Twist()
@@ -159,6 +160,21 @@ def test_packets_become_velocities_and_silence_becomes_zero_and_then_nothing(ros
     operator.send(hover=False, pitch=-1.0)  # it is there again
     commands.wait(lambda message: message.linear.x == 2.0)
     commands.wait(lambda message: message == ZERO)
+
+
+def test_shares_go_to_who_takes_them_and_velocities_to_who_does_not(ros, serve, operator):
+    serve(**{"full_scale.pitch": 2.0})
+    velocities = commanded(ros, operator)
+    operator.keep_sending(hover=False, pitch=-0.5, roll=0.25, yaw=1.0, gas=-0.125)
+    velocities.wait(forward)
+    shares = ros.subscribe(CommandAxes, "cmd_axes", 100)
+    axes = shares.wait(lambda axes: axes.pitch > 0)
+    assert (axes.thrust, axes.pitch, axes.roll, axes.yaw) == (-0.125, 0.5, 0.25, -1.0)
+    assert axes.header.frame_id == "base_link"
+    velocities.wait(lambda message: message == ZERO)  # whoever followed these is not left flying
+    operator.stop()
+    shares.wait(lambda axes: axes.pitch == axes.roll == axes.yaw == axes.thrust == 0.0)
+    assert len(velocities) == 0
 
 
 def test_invalid_packets_do_not_keep_a_command_alive(ros, serve, operator):

@@ -15,6 +15,8 @@ from std_srvs.srv import SetBool, Trigger
 from twists import twist
 from web_viewer import Pilot, web_bridge
 
+from drone_bridge.msg import CommandAxes
+
 LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 PERIOD_S = 0.05
 FORWARD = twist(forward=1.0)
@@ -55,6 +57,8 @@ def stranger(ros, message_type=Twist, topic="cmd_vel"):
     def publish(_):
         if message_type is Twist:
             publisher.publish(FORWARD)
+        elif message_type is CommandAxes:
+            ros.publish_fresh(publisher, CommandAxes(pitch=1.0))
         else:
             ros.publish_fresh(publisher, TwistStamped(twist=FORWARD))
 
@@ -72,7 +76,9 @@ def nothing_moves(peer, packets=30):
     assert not any(map(is_moving, peer.packets))
 
 
-@pytest.mark.parametrize(("message_type", "topic"), [(Twist, "cmd_vel"), (TwistStamped, "cmd_vel_stamped")])
+@pytest.mark.parametrize(
+    ("message_type", "topic"), [(Twist, "cmd_vel"), (TwistStamped, "cmd_vel_stamped"), (CommandAxes, "cmd_axes")]
+)
 def test_a_held_vehicle_gets_neutral_only_until_a_person_releases_it(ros, peer, bridge, message_type, topic):
     held = ros.subscribe(Bool, "held", LATCHED)
     assert not held.wait().data

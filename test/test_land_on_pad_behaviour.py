@@ -6,7 +6,7 @@ import copy
 import math
 
 import pytest
-from geometry_msgs.msg import PointStamped, Twist, TwistStamped
+from geometry_msgs.msg import PointStamped, TwistStamped
 from landing_messages import ReceivedMessages
 from processes import Process
 from rclpy.qos import DurabilityPolicy, QoSProfile
@@ -16,18 +16,19 @@ from std_msgs.msg import Bool
 from drone_bridge.controllers.land_on_pad.behaviour import pad_message, read_measured
 from drone_bridge.controllers.land_on_pad.pilot import LandParameters
 from drone_bridge.motion.quaternions import quaternion_from_euler
-from drone_bridge.msg import ControllerState, LandingPad
+from drone_bridge.motion.tilt_control import Shares
+from drone_bridge.msg import CommandAxes, ControllerState, LandingPad
+from drone_bridge.ros.commands import shares_from_axes
 from drone_bridge.ros.frames import set_quaternion
 from drone_bridge.ros.images import JpegDecoder
 from drone_bridge.ros.time import time_from_seconds
 from drone_bridge.telemetry.emulator.rover import Pattern
 from drone_bridge.telemetry.emulator.world import LandingFlight, Setup
 from drone_bridge.telemetry.topics import (
-    FullScale,
     LandingFrameNames,
     TelemetryCommandSigns,
     TelemetrySigns,
-    command_from_twist,
+    command_from_shares,
 )
 
 LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
@@ -39,7 +40,6 @@ TYPES = {
     "camera/image_raw": Image,
     "camera/camera_info": CameraInfo,
 }
-STILL = Twist()
 # For the controller to answer, before the next frame comes anyway: when it has answered the frame before, and when not.
 PATIENCE_S = 3.0
 IMPATIENCE_S = 0.15
@@ -58,7 +58,7 @@ class Bridge:
         self.vehicle = LandingFlight(Setup(seed, Pattern(pattern), **setup))
         self._messages = ReceivedMessages(LandingFrameNames(), TelemetrySigns(), 60.0, is_levelled=True)
         self._decoder = JpegDecoder("camera_optical_frame")
-        self.commands = ros.subscribe(Twist, "cmd_vel")
+        self.commands = ros.subscribe(CommandAxes, "cmd_axes")
         self.states = ros.subscribe(ControllerState, STATES)
         self._publishers = {topic: ros.node.create_publisher(kind, topic, 10) for topic, kind in TYPES.items()}
         self._landed = ros.node.create_publisher(Bool, "landed", LATCHED)
@@ -104,14 +104,14 @@ class Bridge:
             self._is_answered = True
         except AssertionError:  # none may come, as when something is missing
             self._is_answered = False
-        twist = None
+        axes = None
         with contextlib.suppress(AssertionError):
-            twist = self.commands.wait(timeout_s=IMPATIENCE_S if self._is_answered else 0.0)
+            axes = self.commands.wait(timeout_s=IMPATIENCE_S if self._is_answered else 0.0)
             while len(self.commands):
-                twist = self.commands.wait()
-        if twist:
+                axes = self.commands.wait()
+        if axes:
             self.obeyed += 1
-            self.vehicle.follow_command(command_from_twist(twist, FullScale(), TelemetryCommandSigns())[0])
+            self.vehicle.follow_command(command_from_shares(shares_from_axes(axes), TelemetryCommandSigns())[0])
 
     def until(self, wanted, what, frames=1500, **options):
         """Publish frames until a state is wanted, and return it."""
@@ -174,7 +174,7 @@ def test_it_hovers_when_measurements_cease(ros):
         bridge.until(is_in("descending"), "a descent")
         state = bridge.states.wait(is_in("waiting"))
         assert state.reason == "for imu/data, velocity, height, landing_pad"
-        bridge.commands.wait(lambda twist: twist == STILL)
+        bridge.commands.wait(lambda axes: shares_from_axes(axes) == Shares())
         # They come back after more than a second of stamps: everything starts over.
         for _ in range(40):
             bridge.vehicle.advance()
@@ -190,9 +190,9 @@ def test_leaving_ends_with_hover(ros):
         bridge.frame()
         bridge.commands.clear()
         assert process.stop() == 0
-    bridge.commands.wait(lambda twist: twist == STILL)
+    bridge.commands.wait(lambda axes: shares_from_axes(axes) == Shares())
     while len(bridge.commands):
-        assert bridge.commands.wait() == STILL
+        assert shares_from_axes(bridge.commands.wait()) == Shares()
 
 
 def spoil(topic, spoiler):

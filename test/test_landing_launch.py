@@ -21,7 +21,7 @@ GOOD = r"\[landing-\d\] touchdown on the rover at t=[\d.]+ s: .*, good"
 #: What a landing consists of, in its namespace.
 RECORDED = {
     *("imu/data", "velocity", "height", "landing_pad", "camera/image_raw", "camera/camera_info", "landed"),
-    *("rover/odom", "cmd_vel", "drone_controller/state"),
+    *("rover/odom", "cmd_axes", "drone_controller/state"),
 }
 
 

@@ -29,7 +29,7 @@ from telemetry_peer import (
 from tf2_msgs.msg import TFMessage
 from twists import twist
 
-from drone_bridge.msg import LandingPad
+from drone_bridge.msg import CommandAxes, LandingPad
 from drone_bridge.ros.time import time_from_seconds
 
 DEFAULTS = {"rate": 25.0, **{f"full_scale.{axis}": 1.0 for axis in ("thrust", "pitch", "roll", "yaw")}}
@@ -251,6 +251,20 @@ def test_jpegs_are_decoded_only_for_subscribers(ros, alone):
 
 def test_without_a_fresh_command_the_drone_hovers(ros, peer):
     command(ros.publisher(Twist, "cmd_vel"), peer, twist(up=0.5), thrust=0.5)
+    peer.wait_for_next(lambda found: found == HOVER)
+
+
+def test_cmd_axes_are_shares_of_what_the_wire_allows(running, ros, peer):
+    publisher = ros.publisher(CommandAxes, "cmd_axes")
+    axes = CommandAxes(thrust=0.5, pitch=1.0, roll=-0.5, yaw=2.0)
+
+    def send():
+        peer.send(drone(timestamp=running.clock.next()))
+        axes.header.stamp = time_from_seconds(running.clock.time)
+        publisher.publish(axes)
+
+    wanted = {**HOVER, "thrust": 0.5, "pitch": 0.5, "roll": -0.25, "yaw": 0.5}
+    send_until(send, lambda: peer.commands[-1] == wanted, "the shares on the wire")
     peer.wait_for_next(lambda found: found == HOVER)
 
 

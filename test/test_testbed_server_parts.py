@@ -316,7 +316,7 @@ class Takers:
 
     def __init__(self, **takers):
         self.takers = takers
-        self.parameters = {"command_output": takers.pop("choice", "auto")}
+        self.parameters = {"command_output": takers.pop("choice", "auto"), "enable_stamped_cmd_vel": False}
 
     def resolve_topic_name(self, topic):
         return f"/{topic}"

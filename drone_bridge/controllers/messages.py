@@ -15,11 +15,15 @@ from geometry_msgs.msg import Twist, Vector3
 from nav_msgs.msg import Odometry
 from rclpy.clock import Clock, ClockType  # type: ignore[attr-defined] # where humble has it, too
 from rclpy.node import Node
+from rclpy.publisher import Publisher
 from sensor_msgs.msg import Imu
+from std_msgs.msg import Header
 
 from drone_bridge.motion.matrices import Vector
 from drone_bridge.motion.quaternions import euler_from_quaternion, unit_quaternion
-from drone_bridge.msg import ControllerState
+from drone_bridge.motion.tilt_control import Shares
+from drone_bridge.msg import CommandAxes, ControllerState
+from drone_bridge.ros.commands import axes_from_shares
 from drone_bridge.ros.diagnostics import LogLimiter
 from drone_bridge.ros.parameters import DeclaredParameters
 from drone_bridge.ros.time import stamp_numbers
@@ -132,34 +136,72 @@ class StatePublisher:
             self._node.get_logger().info(line)
 
 
-# Publishes cmd_vel of a controller, and zero at the end.
+# Publishes the commands of a controller, and zero at the end.
 
 
-class VelocityCommands:
-    """Publishes velocities until `leave`, which publishes zero. Thread-safe."""
+class Commands:
+    """Publishes commands until `leave`, which publishes zero. Thread-safe."""
 
-    def __init__(self, node: Node, parameters: DeclaredParameters) -> None:
-        self._node = node
-        self._publisher = node.create_publisher(cmd_vel_type(parameters), "cmd_vel", 1)
+    def __init__(self, publisher: Publisher[Any]) -> None:
+        self._publisher = publisher
         self._publishing = threading.Lock()  # as another thread may call leave, whose zero has to be the last
         self._has_left = False
 
-    def publish(self, velocity: tuple[float, float, float], turn: tuple[float, float, float]) -> None:
-        """Publish a velocity (m/s) and an angular velocity (rad/s), both in body axes."""
+    def zero(self) -> Any:
+        """Return the message that moves nothing."""
+        raise NotImplementedError
+
+    def send(self, message: Any) -> None:
+        """Publish a message, unless this was left."""
         with self._publishing:
             if not self._has_left:
-                self._publish(velocity, turn)
+                self._publish(message)
 
     def leave(self) -> None:
         """Publish zero, and then nothing more."""
         with self._publishing:
             if not self._has_left:
-                self._publish((0.0, 0.0, 0.0), (0.0, 0.0, 0.0))
+                self._publish(self.zero())
                 wait_for_delivery(self._publisher)
             self._has_left = True
 
-    def _publish(self, velocity: tuple[float, float, float], turn: tuple[float, float, float]) -> None:
+    def _publish(self, message: Any) -> None:
+        with contextlib.suppress(*PUBLISHER_ERRORS):
+            self._publisher.publish(message)
+
+
+class VelocityCommands(Commands):
+    """Velocities on cmd_vel."""
+
+    def __init__(self, node: Node, parameters: DeclaredParameters) -> None:
+        super().__init__(node.create_publisher(cmd_vel_type(parameters), "cmd_vel", 1))
+        self._node = node
+
+    def publish(self, velocity: tuple[float, float, float], turn: tuple[float, float, float]) -> None:
+        """Publish a velocity (m/s) and an angular velocity (rad/s), both in body axes."""
+        self.send(self._message(velocity, turn))
+
+    def zero(self) -> Any:
+        return self._message((0.0, 0.0, 0.0), (0.0, 0.0, 0.0))
+
+    def _message(self, velocity: tuple[float, float, float], turn: tuple[float, float, float]) -> Any:
         (x, y, z), (about_x, about_y, about_z) = velocity, turn
         twist = Twist(linear=Vector3(x=x, y=y, z=z), angular=Vector3(x=about_x, y=about_y, z=about_z))
-        with contextlib.suppress(*PUBLISHER_ERRORS):
-            self._publisher.publish(as_published(twist, self._publisher, self._node))
+        return as_published(twist, self._publisher, self._node)
+
+
+class AxesCommands(Commands):
+    """Shares of tilt and thrust on cmd_axes."""
+
+    def __init__(self, node: Node) -> None:
+        super().__init__(node.create_publisher(CommandAxes, "cmd_axes", 1))
+        self._node = node
+        self._frame_id = ""
+
+    def publish(self, shares: Shares, header: Header) -> None:
+        """Publish shares with the header of the measurement that they answer, which names the body's frame."""
+        self._frame_id = header.frame_id
+        self.send(axes_from_shares(shares, header.stamp, header.frame_id))
+
+    def zero(self) -> CommandAxes:
+        return axes_from_shares(Shares(), self._node.get_clock().now().to_msg(), self._frame_id)

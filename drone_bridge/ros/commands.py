@@ -14,6 +14,8 @@ from builtin_interfaces.msg import Time
 from geometry_msgs.msg import Twist, TwistStamped
 from rclpy.node import Node
 
+from drone_bridge.motion.tilt_control import Shares
+from drone_bridge.msg import CommandAxes
 from drone_bridge.ros.link_node import LinkNode
 from drone_bridge.ros.parameters import DeclaredParameters
 from drone_bridge.ros.stall_watch import Arrivals, elapsed_s, with_sending_time
@@ -261,6 +263,18 @@ TWIST_AXES = {
 }
 
 
+def shares_from_axes(message: CommandAxes) -> Shares:
+    """Return what a cmd_axes says."""
+    return Shares(message.thrust, message.pitch, message.roll, message.yaw)
+
+
+def axes_from_shares(shares: Shares, stamp: Time, frame_id: str) -> CommandAxes:
+    """Return shares as a cmd_axes, along and about the axes of a frame."""
+    message = CommandAxes(thrust=shares.thrust, pitch=shares.pitch, roll=shares.roll, yaw=shares.yaw)
+    message.header.stamp, message.header.frame_id = stamp, frame_id
+    return message
+
+
 class CommandIntake(Generic[CommandT]):
     """Subscribes to the command topics of a vehicle and keeps the newest valid command."""
 
@@ -326,6 +340,16 @@ class CommandIntake(Generic[CommandT]):
             return command
 
         self.take_velocities(read_and_count, follows)
+
+    def take_axes(self, read: Callable[[Shares], tuple[CommandT, bool]]) -> None:
+        """Subscribe to cmd_axes; `read` converts shares, and returns whether they were within the limits."""
+
+        def read_and_count(message: CommandAxes) -> CommandT:
+            command, was_within = read(shares_from_axes(message))
+            self._node.statistics.counts["clamped commands"] += not was_within
+            return command
+
+        self.take("cmd_axes", CommandAxes, read_and_count)
 
     def take_velocities(
         self,

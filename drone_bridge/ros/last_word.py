@@ -12,7 +12,9 @@ from geometry_msgs.msg import Twist, TwistStamped
 from rclpy.publisher import Publisher
 from rclpy.qos import qos_profile_sensor_data
 
-from drone_bridge.msg import CommandRates
+from drone_bridge.motion.tilt_control import Shares
+from drone_bridge.msg import CommandAxes, CommandRates
+from drone_bridge.ros.commands import axes_from_shares, shares_from_axes
 from drone_bridge.ros.link_node import LinkNode
 from drone_bridge.ros.stall_watch import elapsed_s
 from drone_bridge.ros.topics import wait_for_delivery
@@ -21,7 +23,31 @@ from drone_bridge.ros.velocity_messages import OtherTypes, as_published, cmd_vel
 #: Longer than the usual command_timeout: in between, a vehicle with a watchdog of its own gets its own neutral.
 PERIOD_S = 1.0
 #: What may command a vehicle, beside each other.
-COMMAND_TOPICS = {"cmd_vel": Twist, "cmd_vel_stamped": TwistStamped, "cmd_rates": CommandRates}
+COMMAND_TOPICS = {
+    "cmd_vel": Twist,
+    "cmd_vel_stamped": TwistStamped,
+    "cmd_rates": CommandRates,
+    "cmd_axes": CommandAxes,
+}
+#: Nodes that only observe, as do those with hidden names, such as that of ros2 topic echo.
+OBSERVERS = frozenset({"recorder", "rosbag2_recorder", "web_bridge", "foxglove_bridge"})
+#: The node name of an endpoint whose participant has not been discovered yet.
+UNKNOWN_NODE = "_NODE_NAME_UNKNOWN_"
+
+
+def has_followers(node: LinkNode, topic: str) -> bool:
+    """Return whether somebody subscribes to a topic who does not only observe."""
+    subscriptions = node.get_subscriptions_info_by_topic(node.resolve_topic_name(topic))
+    names = {subscription.node_name for subscription in subscriptions} - OBSERVERS
+    return any(not name.startswith("_") or name == UNKNOWN_NODE for name in names)
+
+
+def is_neutral(message: Any) -> bool:
+    """Return whether a command moves nothing: a zero Twist, or shares of zero."""
+    if isinstance(message, CommandAxes):
+        return shares_from_axes(message) == Shares()
+    twist = message.twist if isinstance(message, TwistStamped) else message
+    return bool(twist == Twist())
 
 
 class LastWord:
@@ -69,8 +95,8 @@ class LastWord:
         return None if since_s is None else time.monotonic() - since_s
 
     def publish(self, publisher: "Publisher[Any]", message: Any) -> None:
-        """Publish an operator's command, unless the vehicle is held. A zero Twist is neutral."""
-        if message == Twist():
+        """Publish an operator's command, unless the vehicle is held."""
+        if is_neutral(message):
             self.say(publisher, message)
         elif self._node.hold.admits("the operator's topics"):
             with self._lock:
@@ -135,8 +161,7 @@ class LastWord:
 
     def _take(self, message: Any) -> None:
         """Leave the vehicle to somebody else; what is as neutral as ours may be ours."""
-        twist = message.twist if isinstance(message, TwistStamped) else message
-        if twist != Twist() and message not in self._said:
+        if not is_neutral(message) and message not in self._said:
             self._since_s = None
 
     def _end_listening(self) -> None:
@@ -145,23 +170,35 @@ class LastWord:
         self._heard.clear()
 
 
-# An operator's velocities on cmd_vel, and zero when the operator is silent.
+# An operator's velocities on cmd_vel, or its shares on cmd_axes, and zero when the operator is silent.
 
 
 #: The count of operators that fell silent while commanding a motion.
 OPERATORS_LOST = "operators gone"
 _DEPTH = 10
+#: How often is looked who takes cmd_axes.
+_LOOK_PERIOD_S = 0.2
 
 
 class VelocityOutput:
-    """Publishes commands at once, and again with each `repeat` until they time out. For the link's thread."""
+    """Publishes commands at once, and again with each `repeat` until they time out. For the link's thread.
 
-    def __init__(self, node: LinkNode) -> None:
+    An operator that commands shares gives them as well: where somebody takes cmd_axes they are published there, as they
+    are, and otherwise the velocities that they stand for on cmd_vel.
+    """
+
+    def __init__(self, node: LinkNode, axes_frame_id: str | None = None) -> None:
+        """`axes_frame_id` is the frame of shares, None where there are none."""
         self._node = node
+        self._axes_frame_id = axes_frame_id
         self._publisher = node.make_publisher(cmd_vel_type(node.parameters), "cmd_vel", _DEPTH)
-        self._last_word = LastWord(node, (self._publisher,), lambda: (self._publisher, Twist()))
-        self._command: Twist | None = None
-        self._commanded_s = -math.inf
+        self._publishers: tuple[Publisher[Any], ...] = (self._publisher,)
+        if axes_frame_id is not None:
+            self._publishers += (node.make_publisher(CommandAxes, "cmd_axes", _DEPTH),)
+        self._last_word = LastWord(node, self._publishers, lambda: self._message(Twist(), Shares()))
+        self._command: tuple[Twist, Shares] | None = None
+        self._commanded_s = self._looked_s = -math.inf
+        self._are_shares_taken = False
 
     @property
     def is_active(self) -> bool:
@@ -173,15 +210,18 @@ class VelocityOutput:
         """Whether zero is the last that anybody told the vehicle, as far as is known."""
         return self._last_word.age_s is not None
 
-    def command(self, twist: Twist) -> None:
+    def command(self, twist: Twist, shares: Shares = Shares()) -> None:  # noqa: B008 # which is a tuple
+        """Publish a command; `shares` are the operator's own, where it has some."""
         # If this process stands still anywhere from here on, the command is too old when it goes on; before, the next
         # line notices. What was read earlier would be in force for another `command_timeout`.
         commanded_s = elapsed_s()
         if not self._node.takes_commands():
             return
-        self._command, self._commanded_s = twist, commanded_s
+        if self._axes_frame_id is not None:
+            self._look()
+        self._command, self._commanded_s = (twist, shares), commanded_s
         self._node.reports.end_ongoing(OPERATORS_LOST)
-        self._publish(twist)
+        self._publish(twist, shares)
 
     def repeat(self, operator: str) -> bool:
         """Publish the command again, or zero after `command_timeout`; return whether it is still in force."""
@@ -189,9 +229,9 @@ class VelocityOutput:
             return False
         silent_s = elapsed_s() - self._commanded_s
         if silent_s <= self._node.parameters["command_timeout"]:
-            self._publish(self._command)
+            self._publish(*self._command)
             return True
-        if self._command != Twist():
+        if self._command[0] != Twist():
             sentence = f"{operator} was silent for {silent_s:.1f} s: zero was commanded."
             self._node.reports.count_and_warn_ongoing(OPERATORS_LOST, sentence)
         self.stop()
@@ -201,15 +241,33 @@ class VelocityOutput:
         """Publish zero, if a command is in force."""
         if self._command is not None:
             self._command = None
-            self._publish(Twist())
+            self._publish(Twist(), Shares())
 
     def finish(self) -> None:
         """Publish zero, if a command is in force, and wait for its delivery."""
         if not self.is_active:
             return
         self.stop()
-        wait_for_delivery(self._publisher)
+        for publisher in self._publishers:
+            wait_for_delivery(publisher)
 
-    def _publish(self, twist: Twist) -> None:
-        self._last_word.publish(self._publisher, twist)
+    def _look(self) -> None:
+        """Find out on which topic the vehicle listens; one that is left with a command in force is told zero."""
+        now_s = time.monotonic()
+        if self._command is not None and now_s - self._looked_s < _LOOK_PERIOD_S:
+            return
+        self._looked_s = now_s
+        are_taken = has_followers(self._node, "cmd_axes")
+        if are_taken != self._are_shares_taken:
+            self.stop()
+            self._are_shares_taken = are_taken
+
+    def _message(self, twist: Twist, shares: Shares) -> "tuple[Publisher[Any], Any]":
+        if not self._are_shares_taken or self._axes_frame_id is None:
+            return self._publisher, twist
+        stamp = self._node.get_clock().now().to_msg()
+        return self._publishers[-1], axes_from_shares(shares, stamp, self._axes_frame_id)
+
+    def _publish(self, twist: Twist, shares: Shares) -> None:
+        self._last_word.publish(*self._message(twist, shares))
         self._node.statistics.counts["commands"] += 1

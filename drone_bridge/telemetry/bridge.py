@@ -69,6 +69,7 @@ from drone_bridge.telemetry.topics import (
     TelemetryCommandSigns,
     TelemetrySigns,
     Translation,
+    command_from_shares,
     command_from_twist,
     static_transforms,
 )
@@ -295,6 +296,7 @@ class TelemetryBridge(LinkNode):
         self._topics = TopicPublishers(self, TOPICS, translation, static_transforms(names), more)
         self._commands: CommandIntake[DroneCommand] = CommandIntake(self, now=self._stamps.command_clock)
         self._commands.take_limited_velocities(self._read_twist, ("linear.x", "linear.y", "linear.z", "angular.z"))
+        self._commands.take_axes(lambda shares: command_from_shares(shares, self._command_signs))
         self._is_udp = get("transport") == "udp"
         self._allowed_peers = read_allowed_peers(self.parameters)
         self._relays_rover = self._is_udp and get("relay_rover")

@@ -19,14 +19,15 @@ from std_msgs.msg import Bool
 from drone_bridge.controllers.camera_messages import read_pinhole, read_pixels
 from drone_bridge.controllers.land_on_pad.pilot import Decision, LandOnPad, LandParameters, Measured, PadSighting
 from drone_bridge.controllers.messages import (
+    AxesCommands,
     ErrorLog,
     StampedSets,
     StatePublisher,
-    VelocityCommands,
     make_steady_timer,
     read_angles,
 )
 from drone_bridge.motion.matrices import NOT_COMPUTABLE, Matrix, Vector, rotation_from_angles
+from drone_bridge.motion.tilt_control import Shares
 from drone_bridge.msg import LandingPad
 from drone_bridge.ros.parameters import DeclaredParameters, ParameterDeclaration, declarations, read
 from drone_bridge.ros.time import seconds_of
@@ -168,7 +169,7 @@ class LandOnPadBehaviour:
         self._sighting: PadSighting | None = None
         self._heard_s: dict[str, float] = {}  # when each topic was last heard, steady clock
         self._measured_s = -math.inf  # when all of them were, with one stamp
-        self._commands = VelocityCommands(node, parameters)
+        self._commands = AxesCommands(node)
         self._state_publisher = StatePublisher(node, NAME)
         use_camera = parameters[f"{NAME}.use_camera"]
         self._needed = (IMU, VELOCITY, HEIGHT) if use_camera else (IMU, VELOCITY, HEIGHT, LANDING_PAD)
@@ -218,9 +219,9 @@ class LandOnPadBehaviour:
             self._errors.say(f"A measurement can't be used: {error}")
             return
         command = decision.command
-        self._commands.publish((command.forward, command.left, command.up), (0.0, 0.0, command.turn))
-        stamp = messages[IMU].header.stamp
-        self._state_publisher.publish(decision.state.value, decision.reason, decision.distance, stamp)
+        header = messages[IMU].header
+        self._commands.publish(Shares(command.up, command.forward, 0.0 - command.left, command.turn), header)
+        self._state_publisher.publish(decision.state.value, decision.reason, decision.distance, header.stamp)
 
     def _decide(self, measured: Measured) -> Decision:
         """Return the answer. Raises ValueError if there is none, and then starts over."""
@@ -241,7 +242,7 @@ class LandOnPadBehaviour:
             return
         missing = [topic for topic in self._needed if now_s - self._heard_s.get(topic, -math.inf) > self._timeout_s]
         if self._measured_s > -math.inf:
-            self._commands.publish((0.0, 0.0, 0.0), (0.0, 0.0, 0.0))
+            self._commands.send(self._commands.zero())
         self._state_publisher.publish(WAITING, f"for {', '.join(missing) or 'messages of one stamp'}")
 
 

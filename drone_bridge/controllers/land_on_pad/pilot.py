@@ -31,8 +31,8 @@ class LandParameters:
     """
 
     # How the drone answers.
-    full_tilt: float = described(0.5, "Tilt for a share of 1 in cmd_vel, rad.", 0.01, 1.5)
-    thrust_acceleration: float = described(5.0, "Upward acceleration for a share of 1 in cmd_vel, m/s^2.", 0.1, 100.0)
+    full_tilt: float = described(0.5, "Tilt for a share of 1 in cmd_axes, rad.", 0.01, 1.5)
+    thrust_acceleration: float = described(5.0, "Upward acceleration for a share of 1 in cmd_axes, m/s^2.", 0.1, 100.0)
     response_time: float = described(0.2, "From a command to its effect, s.", 0.0, 2.0)
 
     # Limits.

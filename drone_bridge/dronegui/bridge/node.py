@@ -38,6 +38,7 @@ from drone_bridge.dronegui.topics import (
     FullScale,
     Pose,
     Translation,
+    controls_from_shares,
     controls_from_twist,
     drone_gui_state,
     is_zero,
@@ -332,6 +333,7 @@ class DroneGuiBridge(LinkNode):
             self._topics = TopicPublishers(self, table, translation, static_transforms(names))
         self._commands: CommandIntake[Controls] = CommandIntake(self)
         self._commands.take_limited_velocities(self._read, ("linear.x", "linear.y", "linear.z", "angular.z"))
+        self._commands.take_axes(controls_from_shares)
         for name, command in self._flight_commands():
             self.make_subscription(Empty, name, self._on_topic(name, command), 1, callback_group=self._group)
 

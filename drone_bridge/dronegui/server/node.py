@@ -38,6 +38,7 @@ from drone_bridge.dronegui.topics import (
     FullScale,
     assembled_demo,
     navdata_facts,
+    shares_from_controls,
     twist_from_controls,
 )
 from drone_bridge.msg import DetectionArray
@@ -49,10 +50,12 @@ from drone_bridge.ros.common_parameters import (
     NEUTRAL_TIME,
     SOURCE_TIMEOUT,
     common_parameters,
+    frame_names,
     full_scale_parameters,
     read_allowed_peers,
     read_group,
 )
+from drone_bridge.ros.frames import DroneFrameNames
 from drone_bridge.ros.last_word import OPERATORS_LOST, VelocityOutput
 from drone_bridge.ros.link_node import AFTER_STALLS, STALE_DATAGRAMS, LinkNode
 from drone_bridge.ros.liveliness import LivelinessWatch
@@ -356,7 +359,7 @@ class DroneGuiServer(LinkNode):
             navdata_port=get("navdata_port"),
             navdata_rate=get("navdata_rate"),
         )
-        self._velocities = VelocityOutput(self)
+        self._velocities = VelocityOutput(self, frame_names(self.parameters, DroneFrameNames).base_link)
         self.navdata = NavdataSender(self)
         are_services = get("buttons_as") == "services"
         default = "dronegui_bridge/{}" if are_services else "{}"
@@ -455,10 +458,10 @@ class DroneGuiServer(LinkNode):
         self._press("reset")
 
     def steer(self, controls: Controls) -> None:
-        """Publish hover and velocities."""
+        """Publish hover, and the axes."""
         self.buttons.hold_hover(controls.hover)
         full_scale = read_group(self.parameters, "full_scale", FullScale)
-        self._velocities.command(twist_from_controls(controls, full_scale))
+        self._velocities.command(twist_from_controls(controls, full_scale), shares_from_controls(controls))
 
     def _press(self, name: str) -> None:
         if name != "land" and self.hold.is_held:

@@ -67,6 +67,7 @@ from drone_bridge.telemetry.topics import (
     TelemetryCommandSigns,
     TelemetrySigns,
     Translation,
+    shares_from_command,
     twist_from_command,
 )
 from drone_bridge.vision.markers import MarkerParameters
@@ -337,9 +338,10 @@ class TelemetryServer(LinkNode):
         get = self.parameters.__getitem__
         self._command_signs = read_group(self.parameters, "command_sign", TelemetryCommandSigns)
         signs = read_group(self.parameters, "telemetry_sign", TelemetrySigns)
-        self._velocities = VelocityOutput(self)
+        names = LandingFrameNames(get("frame_prefix"))
+        self._velocities = VelocityOutput(self, names.base_link)
         self._taking = threading.Lock()  # commands on topics arrive in the executor
-        self._translation = Translation(LandingFrameNames(get("frame_prefix")), signs, is_levelled=get("is_levelled"))
+        self._translation = Translation(names, signs, is_levelled=get("is_levelled"))
         self._sources = DroneSources(self, self._translation, self._send_telemetry)
         self.make_subscription(Odometry, "rover/odom", self._send_rover, qos_profile_sensor_data)
         self._is_udp = get("transport") == "udp"
@@ -416,7 +418,8 @@ class TelemetryServer(LinkNode):
                 return
             if isinstance(event, DroneCommand):
                 full_scale = read_group(self.parameters, "full_scale", FullScale)
-                self._velocities.command(twist_from_command(event, full_scale, self._command_signs))
+                twist = twist_from_command(event, full_scale, self._command_signs)
+                self._velocities.command(twist, shares_from_command(event, self._command_signs))
             elif isinstance(event, RoverTelemetry):
                 self._publish_text(ROVER_TOPIC, String(data=RoverConnection().send(event).decode()))
         self.opened()

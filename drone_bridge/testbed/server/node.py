@@ -20,7 +20,7 @@ from drone_bridge.net.connector import LinkError
 from drone_bridge.net.tcp import TcpStream, Wakeup
 from drone_bridge.ros.common_parameters import NEUTRAL_TIME, SOURCE_TIMEOUT, common_parameters
 from drone_bridge.ros.frames import FrameNames
-from drone_bridge.ros.last_word import LastWord
+from drone_bridge.ros.last_word import LastWord, has_followers
 from drone_bridge.ros.link_node import LinkNode
 from drone_bridge.ros.parameters import DeclaredParameters, ParameterDeclaration
 from drone_bridge.ros.program import run
@@ -231,11 +231,6 @@ def _same(one: CameraInfo, other: CameraInfo) -> bool:
 
 # Commands: what is published, and a neutral one when an operator's stop.
 
-#: Nodes that only observe, as do those with hidden names, such as that of ros2 topic echo.
-_OBSERVERS = frozenset({"recorder", "rosbag2_recorder", "web_bridge", "foxglove_bridge"})
-#: The node name of an endpoint whose participant has not been discovered yet.
-_UNKNOWN = "_NODE_NAME_UNKNOWN_"
-
 
 class CommandOutputs:
     """The publishers, of which one is `chosen`. `check_subscribers` is for the executor, the rest for other threads."""
@@ -267,7 +262,7 @@ class CommandOutputs:
         A change takes two checks, as the subscriptions of one node are not discovered at once. In flight the topic
         changes only once it has lost its subscribers.
         """
-        subscribed = [topic for topic in self._allowed if self._has_subscribers(topic)]
+        subscribed = [topic for topic in self._allowed if has_followers(self._node, topic)]
         best, before = subscribed[0] if subscribed else self.wanted, self._seen_best
         self._seen_best = best
         if best == before and not (is_flying and self.wanted in subscribed):
@@ -283,11 +278,6 @@ class CommandOutputs:
     def velocity(self, twist: Twist) -> "tuple[Publisher[Any], Twist]":
         """Return a velocity and its publisher."""
         return self.publishers[VELOCITY], twist
-
-    def _has_subscribers(self, topic: str) -> bool:
-        subscriptions = self._node.get_subscriptions_info_by_topic(self._node.resolve_topic_name(topic))
-        names = {subscription.node_name for subscription in subscriptions} - _OBSERVERS
-        return any(not name.startswith("_") or name == _UNKNOWN for name in names)
 
 
 class CommandWatchdog:
