@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The file of a fleet: ranges, ports that count up, and what is wrong with it in a sentence."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -202,3 +203,14 @@ def test_a_parameter_file_that_is_wrong_is_refused_or_named(tmp_path, capsys):
     said = capsys.readouterr().err.splitlines()
     assert len(said) == 1
     assert "no node that '/**' names has a parameter 'patern', did you mean 'pattern'?" in said[0]
+
+
+DEPLOYMENT = (ROOT / "docs" / "deploy.md").read_text()
+
+
+def test_the_page_on_deployment_makes_the_fleet_file_that_its_unit_names(tmp_path):
+    instance = re.search(r"systemctl enable --now drone_bridge@(\w+)", DEPLOYMENT)[1]
+    path, text = re.search(r"sudo tee (\S+) <<'END'\n(.*?)^END$", DEPLOYMENT, re.M | re.S).groups()
+    unit = (ROOT / "config" / "systemd" / "drone_bridge@.service").read_text()
+    assert path in re.search(r"^ExecStart=(.*)$", unit, re.M)[1].replace("%i", instance)
+    assert fleet_of(tmp_path, text).keys() == {"rover"}
