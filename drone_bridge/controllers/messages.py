@@ -142,7 +142,7 @@ class StatePublisher:
 class Commands:
     """Publishes commands until `leave`, which publishes zero. Thread-safe."""
 
-    def __init__(self, publisher: Publisher[Any]) -> None:
+    def __init__(self, publisher: "Publisher[Any]") -> None:
         self._publisher = publisher
         self._publishing = threading.Lock()  # as another thread may call leave, whose zero has to be the last
         self._has_left = False
