@@ -65,7 +65,7 @@ from drone_bridge.ros.link_node import AFTER_STALLS, LinkNode, repeat_farewell
 from drone_bridge.ros.liveliness import LivelinessWatch, with_vehicle_liveliness
 from drone_bridge.ros.parameters import ParameterDeclaration
 from drone_bridge.ros.program import run
-from drone_bridge.ros.stall_watch import PROCESS, LoopSettling
+from drone_bridge.ros.stall_watch import PROCESS, LoopSettling, elapsed_s
 from drone_bridge.ros.topic_names import topic_token
 from drone_bridge.ros.topics import Topic, TopicTable
 from drone_bridge.ros.velocity_messages import cmd_vel_type
@@ -950,7 +950,7 @@ class RobotServer(LinkNode):
 
     def _publish_speeds(self, speeds: Speeds) -> None:
         self.statistics.counts["commands"] += 1
-        self._last_word.publish(self._commands_publisher, self._skid_steer.twist(speeds))
+        self._last_word.publish(self._commands_publisher, self._skid_steer.twist(speeds), elapsed_s())
 
     def _switch_light(self, number: int, is_on: bool) -> None:
         topic = LIGHT_TOPIC if self._listed else light_topics(self._vehicle.subsystems)[number]

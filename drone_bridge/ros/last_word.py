@@ -94,14 +94,18 @@ class LastWord:
         since_s = self._since_s
         return None if since_s is None else time.monotonic() - since_s
 
-    def publish(self, publisher: "Publisher[Any]", message: Any) -> None:
-        """Publish an operator's command, unless the vehicle is held."""
+    def publish(self, publisher: "Publisher[Any]", message: Any, decided_s: float) -> None:
+        """Publish an operator's command, unless the vehicle is held.
+
+        If this process has stood still since `decided_s` (see `LinkNode.publish`), it is left out: the caller's
+        watchdog says the neutral command then.
+        """
         if is_neutral(message):
             self.say(publisher, message)
         elif self._node.hold.admits("the operator's topics"):
             with self._lock:
                 self._since_s = None
-                self._publish(publisher, message)
+                self._publish(publisher, message, decided_s)
 
     def say(self, publisher: "Publisher[Any] | None" = None, message: Any = None) -> None:
         """Publish the neutral command, by default the one that the server makes, and repeat it from now on."""
@@ -123,8 +127,8 @@ class LastWord:
             self._said.append(neutral[1])
             self._publish(*neutral)
 
-    def _publish(self, publisher: "Publisher[Any]", message: Any) -> None:
-        self._node.publish(publisher, as_published(message, publisher, self._node))
+    def _publish(self, publisher: "Publisher[Any]", message: Any, decided_s: float = math.inf) -> None:
+        self._node.publish(publisher, as_published(message, publisher, self._node), decided_s)
 
     def _tick(self) -> None:
         """Repeat what is due, and tell of who can't hear it. In the executor."""
@@ -221,15 +225,16 @@ class VelocityOutput:
             self._look()
         self._command, self._commanded_s = (twist, shares), commanded_s
         self._node.reports.end_ongoing(OPERATORS_LOST)
-        self._publish(twist, shares)
+        self._publish(twist, shares, commanded_s)
 
     def repeat(self, operator: str) -> bool:
         """Publish the command again, or zero after `command_timeout`; return whether it is still in force."""
         if self._command is None:
             return False
-        silent_s = elapsed_s() - self._commanded_s
+        now_s = elapsed_s()
+        silent_s = now_s - self._commanded_s
         if silent_s <= self._node.parameters["command_timeout"]:
-            self._publish(*self._command)
+            self._publish(*self._command, now_s)
             return True
         if self._command[0] != Twist():
             sentence = f"{operator} was silent for {silent_s:.1f} s: zero was commanded."
@@ -241,7 +246,7 @@ class VelocityOutput:
         """Publish zero, if a command is in force."""
         if self._command is not None:
             self._command = None
-            self._publish(Twist(), Shares())
+            self._publish(Twist(), Shares(), elapsed_s())
 
     def finish(self) -> None:
         """Publish zero, if a command is in force, and wait for its delivery."""
@@ -268,6 +273,6 @@ class VelocityOutput:
         stamp = self._node.get_clock().now().to_msg()
         return self._publishers[-1], axes_from_shares(shares, stamp, self._axes_frame_id)
 
-    def _publish(self, twist: Twist, shares: Shares) -> None:
-        self._last_word.publish(*self._message(twist, shares))
+    def _publish(self, twist: Twist, shares: Shares, decided_s: float) -> None:
+        self._last_word.publish(*self._message(twist, shares), decided_s)
         self._node.statistics.counts["commands"] += 1

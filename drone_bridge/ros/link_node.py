@@ -4,6 +4,7 @@
 import contextlib
 import copy
 import functools
+import math
 import threading
 import time
 import traceback
@@ -41,7 +42,7 @@ from drone_bridge.ros.diagnostics import CLOCKS, SILENCES, LinkStatistics, Repor
 from drone_bridge.ros.hold import Hold
 from drone_bridge.ros.parameters import UNCONFIGURED, DeclaredParameters, ParameterDeclaration, has_value
 from drone_bridge.ros.rclpy_hooks import PUBLISHING, Call, UnlockedPublisher, before_end, free_name
-from drone_bridge.ros.stall_watch import PROCESS
+from drone_bridge.ros.stall_watch import PROCESS, STALL_S, elapsed_s
 from drone_bridge.ros.time import clock_conflict, is_time_simulated, time_from_nanoseconds
 from drone_bridge.ros.topics import NO_EVENTS, PUBLISHER_ERRORS, subscribe
 from drone_bridge.wire.events import RemoteProtocolError
@@ -408,11 +409,15 @@ class LinkNode(EntityOwner):
         ticker = Ticker(f"{self.get_name()} {name}", period_s, call, self._failed)
         self.cleanup.callback(ticker.stop)
 
-    def publish(self, publisher: "Publisher[Any]", message: Any) -> None:
-        """Publish from any thread; failures are counted."""
-        self.publish_all([(publisher, message)])
+    def publish(self, publisher: "Publisher[Any]", message: Any, decided_s: float = math.inf) -> None:
+        """Publish from any thread; failures are counted.
 
-    def publish_all(self, messages: Iterable[tuple[Any, Any]]) -> None:
+        An operator's command has the time (`elapsed_s`) at which it was decided to follow it: it is left out if this
+        process stands still between that and the call that sends it, which another thread makes.
+        """
+        self.publish_all([(publisher, message)], decided_s)
+
+    def publish_all(self, messages: Iterable[tuple[Any, Any]], decided_s: float = math.inf) -> None:
         """Publish messages with their publishers, as `publish` does.
 
         A thread that a vehicle waits for does not wait for the middleware: while that hangs, the newest message of each
@@ -420,11 +425,14 @@ class LinkNode(EntityOwner):
         """
         if not self._is_publishing:  # a LifecyclePublisher checks that too, but in two more calls per message
             return
-        calls = [(each, partial(self._publish_now, each.prepared(message))) for each, message in messages]
+        calls = [(each, partial(self._publish_now, each.prepared(message), decided_s)) for each, message in messages]
         if dropped := PUBLISHING.call(calls):
             self.statistics.counts["dropped messages"] += dropped
 
-    def _publish_now(self, publish: Call) -> None:
+    def _publish_now(self, publish: Call, decided_s: float) -> None:
+        if elapsed_s() - decided_s > STALL_S:
+            self.statistics.counts[AFTER_STALLS] += 1
+            return
         try:
             publish()
         except PUBLISHER_ERRORS:

@@ -10,6 +10,7 @@ from drone_bridge.motion.quaternions import IDENTITY
 from drone_bridge.motion.wxyz import Vector
 from drone_bridge.ros.last_word import LastWord
 from drone_bridge.ros.link_node import LinkNode
+from drone_bridge.ros.stall_watch import elapsed_s
 from drone_bridge.ros.topics import wait_for_delivery
 from drone_bridge.ros.velocity_messages import cmd_vel_type
 from drone_bridge.simulator.codec import Attribute
@@ -33,6 +34,7 @@ class VelocityCommands:
         self._velocity: dict[int, Vector] = {}  # v and w as they were set
         self._is_due = False
         self._set_s: float | None = None  # None: nobody steers
+        self._decided_s = 0.0  # when what was set was found to be no older than this process's last stall
         self._steering_client: object = None
         #: The client whose request is being handled.
         self.client: object = None
@@ -52,6 +54,7 @@ class VelocityCommands:
                 "refused commands", f"A client requested a velocity of {value}, which was refused."
             )
             raise RefusedError(INVALID, f"The numbers must be finite, not {value}.")
+        self._decided_s = elapsed_s()
         if any(value) and (self.is_settling() or not self._node.takes_commands()):
             raise RefusedError(INVALID, "The server has just stood still, and the request may be old: send it again.")
         if attribute == Attribute.VELOCITY and any(value) and self._state() is None:
@@ -86,7 +89,7 @@ class VelocityCommands:
         allowed = velocity.limited(get("max_linear_speed"), get("max_angular_speed"))
         self._node.statistics.counts["clamped commands"] += allowed != velocity
         self._node.statistics.counts["commands"] += 1
-        self._last_word.publish(self._publisher, twist_from_velocity(allowed))
+        self._last_word.publish(self._publisher, twist_from_velocity(allowed), self._decided_s)
 
     def tick(self, now_s: float) -> None:
         """Stop the vehicle if the client is silent."""

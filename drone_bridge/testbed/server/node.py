@@ -24,7 +24,7 @@ from drone_bridge.ros.last_word import LastWord, has_followers
 from drone_bridge.ros.link_node import LinkNode
 from drone_bridge.ros.parameters import DeclaredParameters, ParameterDeclaration
 from drone_bridge.ros.program import run
-from drone_bridge.ros.stall_watch import PROCESS
+from drone_bridge.ros.stall_watch import PROCESS, elapsed_s
 from drone_bridge.ros.tcp_link_node import TcpLinkNode
 from drone_bridge.ros.topics import latched, newest, wait_for_delivery
 from drone_bridge.ros.velocity_messages import cmd_vel_type
@@ -642,18 +642,19 @@ class TestbedServer(TcpLinkNode):
         )
 
     def _command_rates(self, command: Command, stamp: Time) -> None:
-        self._forward(partial(self._last_word.publish, *self._outputs.rates(command, stamp)))
+        self._forward(*self._outputs.rates(command, stamp))
 
     def _command_velocity(self, velocity: LevelVelocity) -> None:
         twist = translate.twist_from_velocity(*velocity)
-        self._forward(partial(self._last_word.publish, *self._outputs.velocity(twist)))
+        self._forward(*self._outputs.velocity(twist))
 
-    def _forward(self, publish_command: Callable[[], None]) -> None:
+    def _forward(self, publisher: "Publisher[Any]", message: Any) -> None:
         now_s = time.monotonic()  # if this process stands still after this, the watchdog finds the command too old
         # In lockstep the vehicle waits, so nothing is old by its time.
+        decided_s = math.inf if self._is_lockstep else elapsed_s()
         if not self._is_lockstep and not self.takes_commands():
             return
-        if self._watchdog.forward(publish_command, now_s):
+        if self._watchdog.forward(partial(self._last_word.publish, publisher, message, decided_s), now_s):
             self.statistics.counts["commands"] += 1
         else:
             self.count_and_warn("late answers", _LATE)
