@@ -222,7 +222,7 @@ def test_a_process_that_hangs_in_the_middleware_ends_in_time_and_leaves_no_share
     process = start_child(sys.executable, "-c", textwrap.dedent(HANGING_NODE.format(hanging=hanging)))
     process.wait_for_line("left")
     left_s = time.monotonic()
-    segment = process.wait_for_line(r"(/dev/shm/fastdds_[0-9a-f]+)( |$)")[1]
+    segment = process.wait_for_line(r"(/dev/shm/fast(?:dds|rtps)_[0-9a-f]+)( |$)")[1]
     assert process.wait() == status
     assert time.monotonic() - left_s < 5 + SCHEDULING_S
     assert process.count_lines(r"The middleware did not shut down within 4 s\. The process is killed\.") == bool(status)
@@ -235,7 +235,7 @@ def test_shared_memory_of_killed_processes_is_removed_and_that_of_living_ones_is
     killed = start_child(executable("vehicle_model"))
     killed.wait_for_line("Publishing the model")
     theirs = {
-        file for file in Path("/dev/shm").glob("fastdds_*") if re.fullmatch(r"fastdds_[0-9a-f]+", file.name)
+        file for file in Path("/dev/shm").glob("fast*_*") if re.fullmatch(r"fast(dds|rtps)_[0-9a-f]+", file.name)
     } - mine
     held = {Path(os.readlink(file)) for file in Path(f"/proc/{killed.pid}/fd").iterdir() if file.is_symlink()}
     theirs = {file for file in theirs if file.with_name(f"{file.name}_el") in held}

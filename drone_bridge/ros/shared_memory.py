@@ -9,6 +9,8 @@ from pathlib import Path
 from drone_bridge.ros.environment import profile_number
 
 FOLDER = Path("/dev/shm")
+#: How the names of its files begin: in Fast DDS 3, and in 2 of Humble and Jazzy.
+PREFIXES = ("fastdds_", "fastrtps_")
 _MEGABYTE = 1_000_000
 _DEFAULT_SEGMENT_BYTES = 512 * 1024
 _BOOKKEEPING = 1.05  # of a segment's size
@@ -21,7 +23,7 @@ def own_segments() -> list[Path]:
     for descriptor in Path("/proc/self/fd").iterdir():
         with contextlib.suppress(OSError):
             lock = Path(os.readlink(descriptor))
-            if lock.parent == FOLDER and re.fullmatch(r"fastdds_[0-9a-f]+_el", lock.name):
+            if lock.parent == FOLDER and re.fullmatch(r"fast(dds|rtps)_[0-9a-f]+_el", lock.name):
                 found += [lock, lock.with_name(lock.name.removesuffix("_el"))]
     return found
 

@@ -14,7 +14,7 @@ import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from drone_bridge.ros.shared_memory import FOLDER
+from drone_bridge.ros.shared_memory import FOLDER, PREFIXES
 
 _YOUNG_S = 2.0  # its owner may be about to lock it
 
@@ -45,7 +45,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 def abandoned(folder: Path = FOLDER) -> list[Path]:
     """Return the files that no living process owns."""
     files: list[Path] = []
-    for lock in sorted(folder.glob("fastdds_*_el")):
+    for lock in sorted(lock for prefix in PREFIXES for lock in folder.glob(f"{prefix}*_el")):
         name = lock.name.removesuffix("_el")
         writers = lock.with_name(f"{name}_sl")
         if _is_free(lock) and _is_free(writers):

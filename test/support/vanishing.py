@@ -36,6 +36,6 @@ def removing_shared_memory(pid):
     held = [str(file.readlink()) for file in Path(f"/proc/{pid}/fd").iterdir()]
     yield
     for file in held:
-        if file.startswith("/dev/shm/fastdds_") and "_port" not in file:  # those are anybody's
+        if file.startswith(("/dev/shm/fastdds_", "/dev/shm/fastrtps_")) and "_port" not in file:  # those are anybody's
             Path(file).unlink(missing_ok=True)
             Path(file.removesuffix("_el")).unlink(missing_ok=True)
