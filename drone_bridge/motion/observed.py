@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 Triple = tuple[float, float, float]
 
-#: Older measurements say nothing about now, s.
+#: Older measurements say nothing about now, s; and nobody knows how far a vehicle went in a longer gap between two.
 FRESH_S = 1.0
 
 
@@ -22,6 +22,8 @@ class Motion(NamedTuple):
     """m."""
     velocity: Triple | None = None
     """m/s."""
+    ground: float | None = None
+    """Where the ground is along the world's z, m."""
 
 
 class ObservedMotion:
@@ -30,19 +32,38 @@ class ObservedMotion:
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         self.newest: Motion | None = None
+        #: The first position, m.
+        self.start: Triple | None = None
+        #: The share of the battery's charge that is left, if the vehicle tells it.
+        self.battery: float | None = None
 
-    def measured(self, yaw: float | None, position: Triple | None = None, velocity: Triple | None = None) -> None:
-        """Note what the vehicle has just told; see `Motion`."""
-        self.newest = Motion(self._clock(), yaw, position, velocity)
+    def measured(
+        self,
+        yaw: float | None,
+        position: Triple | None = None,
+        velocity: Triple | None = None,
+        height: float | None = None,
+    ) -> None:
+        """Note what the vehicle has just told; see `Motion`.
 
-    @property
-    def age_s(self) -> float:
-        """For how long the vehicle has told nothing; infinite if it never has."""
-        newest = self.newest
-        return self._clock() - newest.measured_s if newest else float("inf")
+        Without a position, velocities are added up to one. `height` is above the ground, m, and then z is, too.
+        """
+        now_s = self._clock()
+        if position is None and velocity is not None:
+            position = self._dead_reckoned(velocity, 0.0 if height is None else height, now_s)
+        self.start = self.start or position
+        self.newest = Motion(now_s, yaw, position, velocity, None if height is None else 0.0)
 
     @property
     def yaw(self) -> float | None:
         """The heading, rad; None if it is not known now."""
         newest = self.newest
         return newest.yaw if newest and self._clock() - newest.measured_s <= FRESH_S else None
+
+    def _dead_reckoned(self, velocity: Triple, height: float, now_s: float) -> Triple:
+        """Return where a velocity (m/s) has led since the last measurement."""
+        before = self.newest
+        if before is None or before.position is None:
+            return 0.0, 0.0, height
+        step_s = min(now_s - before.measured_s, FRESH_S)
+        return before.position[0] + velocity[0] * step_s, before.position[1] + velocity[1] * step_s, height

@@ -16,6 +16,7 @@ from rclpy.node import Node
 
 from drone_bridge.motion.tilt_control import Shares
 from drone_bridge.msg import CommandAxes
+from drone_bridge.ros.limits import Asked, Ruler
 from drone_bridge.ros.link_node import LinkNode
 from drone_bridge.ros.parameters import DeclaredParameters
 from drone_bridge.ros.stall_watch import Arrivals, elapsed_s, with_sending_time
@@ -294,8 +295,10 @@ class CommandIntake(Generic[CommandT]):
         self._node = node
         self._on_command = on_command
         self._now = now
-        self.mailbox: Mailbox[CommandT] = Mailbox()
-        self._followed: Arrival[CommandT] | None = None
+        self.mailbox: Mailbox[Asked[CommandT]] = Mailbox()
+        #: Who decides, and within which limits.
+        self.ruler: Ruler[CommandT] = Ruler(node)
+        self._followed: Arrival[Asked[CommandT]] | None = None
         self._overruled_until_s = 0.0
         self._warned_axes: set[str] = set()
         self._helm_stamp: Time | None = None
@@ -308,26 +311,34 @@ class CommandIntake(Generic[CommandT]):
         return self._hold.is_held
 
     def newest(self) -> CommandT | None:
-        """Return the newest command, if it arrived within `command_timeout` and the vehicle is not held."""
-        arrival = self.newest_arrival()
-        return arrival.command if arrival else None
+        """Return what is to be sent now, by `Rank` and within the limits; None for the neutral command."""
+        arrival = self._newest_asked()
+        return self.ruler.settled(arrival.command if arrival else None)
 
     def newest_arrival(self) -> Arrival[CommandT] | None:
-        """Return the newest command and its arrival time, if within `command_timeout`."""
-        # Called per frame: no parameter is looked up before the first command.
-        if not self.mailbox.has_any or self._hold.is_held:
+        """Return the same with the arrival time of the newest command, which it follows; None without one."""
+        arrival = self._newest_asked()
+        command = self.ruler.settled(arrival.command) if arrival else None
+        if arrival is None or command is None:
             return None
-        return self.mailbox.newest(self._node.parameters["command_timeout"])
+        return Arrival(command, arrival.arrived_s, arrival.lifespan_s, arrival.taken_s)
+
+    def wait_for(self, stamp: tuple[int, int], timeout_s: float) -> CommandT | None:
+        """Wait for the command that answers the frame of this stamp, see `Mailbox`; return what is sent of it."""
+        asked = self.mailbox.wait_for(stamp, timeout_s)
+        return self.ruler.settled(asked) if asked else None
 
     def follow(self) -> CommandT | None:
-        """Return the newest command, to be sent now; its waiting time is measured once."""
-        arrival = self.newest_arrival()
-        if arrival is None:
-            return None
-        if arrival is not self._followed:
+        """Return what is to be sent now; the waiting time of a command is measured once."""
+        arrival = self._newest_asked()
+        if arrival and arrival is not self._followed and not self.is_held:
             self._followed = arrival
             self._node.statistics.took("command received to sent", time.monotonic() - arrival.arrived_s)
-        return arrival.command
+        return self.ruler.settled(arrival.command if arrival else None)
+
+    def _newest_asked(self) -> Arrival[Asked[CommandT]] | None:
+        # Called per frame: no parameter is looked up before the first command.
+        return self.mailbox.newest(self._node.parameters["command_timeout"]) if self.mailbox.has_any else None
 
     def take_limited_velocities(
         self, read: Callable[[Twist], tuple[CommandT, bool]], follows: Collection[str] = tuple(TWIST_AXES)
@@ -340,6 +351,7 @@ class CommandIntake(Generic[CommandT]):
             return command
 
         self.take_velocities(read_and_count, follows)
+        self.ruler.read = lambda twist: read(twist)[0]
 
     def take_axes(self, read: Callable[[Shares], tuple[CommandT, bool]]) -> None:
         """Subscribe to cmd_axes; `read` converts shares, and returns whether they were within the limits."""
@@ -360,21 +372,25 @@ class CommandIntake(Generic[CommandT]):
         """Subscribe to cmd_vel, cmd_vel_stamped and ~/helm; `read` converts a Twist to a command.
 
         The second takes precedence over the first; the third is for a person at a stick, who locks out all others (see
-        `Hold`), and its Twist is a velocity, converted by `read_helm` where `read` takes it for something else.
-        `follows` names the TWIST_AXES that the vehicle can move along or about. A command for others is logged once.
+        `Hold`), and its Twist is a velocity, converted by `read_helm` where `read` takes it for something else, which
+        has no limits then. `follows` names the TWIST_AXES that the vehicle can move along or about. A command for
+        others is logged once.
         """
 
-        def read_supported(twist: Twist) -> CommandT:
+        def read_supported(twist: Twist) -> Asked[CommandT]:
             self._warn_of_unsupported_axes(twist, follows)
-            return read(twist)
+            return Asked(read(twist), None if read_helm else twist)
 
+        def read_stick(twist: Twist) -> Asked[CommandT]:
+            return Asked(read_helm(twist), twist) if read_helm else read_supported(twist)
+
+        self.ruler.read, self.ruler.can_sink = read_helm or read, "linear.z" in follows
         parameters = self._node.parameters
         turn = velocity_frames(parameters, lambda: self._node.observed.yaw).in_body
         cmd_vel = cmd_vel_type(parameters)
-        helm = read_helm or read_supported
-        self.take("~/helm", TwistStamped, helm, turn, is_helm=True)  # first, in the executor
-        self.take("cmd_vel", cmd_vel, read_supported, turn)
-        self.take("cmd_vel_stamped", TwistStamped, read_supported, turn, overrules=True)
+        self._take("~/helm", TwistStamped, read_stick, turn, is_helm=True)  # first, in the executor
+        self._take("cmd_vel", cmd_vel, read_supported, turn)
+        self._take("cmd_vel_stamped", TwistStamped, read_supported, turn, overrules=True)
         other_types = OtherTypes(self._node, "cmd_vel", cmd_vel)
         self._node.make_timer(_TYPE_CHECK_PERIOD_S, other_types.tell_of_publishers)
 
@@ -392,12 +408,16 @@ class CommandIntake(Generic[CommandT]):
             f"command is followed. This is logged once."
         )
 
-    def take(
+    def take(self, topic: str, message_type: type, read: Callable[[Any], CommandT]) -> None:
+        """Subscribe to raw commands, which have no limits; one that is older than `command_timeout` is refused."""
+        self._take(topic, message_type, lambda message: Asked(read(message)), lambda message: message)
+
+    def _take(
         self,
         topic: str,
         message_type: type,
-        read: Callable[[Any], CommandT],
-        turn: Callable[[Any], Any] = lambda message: message,
+        read: Callable[[Any], Asked[CommandT]],
+        turn: Callable[[Any], Any],
         *,
         overrules: bool = False,
         is_helm: bool = False,

@@ -24,6 +24,7 @@ from std_srvs.srv import Trigger
 from drone_bridge.net.connector import Cancellation, LinkError, LinkRefusedError, LinkTimeoutError
 from drone_bridge.net.udp import UdpConnector, UdpListener, UdpStream, wait_for_any
 from drone_bridge.ros.commands import CommandIntake
+from drone_bridge.ros.limits import limit_parameters
 from drone_bridge.ros.link_node import STALE_DATAGRAMS, LinkNode, repeat_farewell
 from drone_bridge.ros.parameters import ParameterDeclaration
 from drone_bridge.ros.topics import TopicPublishers
@@ -43,6 +44,7 @@ DATAGRAM_PARAMETERS = (
     ParameterDeclaration(
         "answer_timeout", 20.0, "Seconds after which a request without an answer has failed.", range=(0.1, 120.0)
     ),
+    *limit_parameters(is_drone=True),
 )
 
 
@@ -117,6 +119,8 @@ class DatagramBridge(LinkNode):
         self._commands.take_limited_velocities(self.command_from_twist, self.follows)
         self._requests: RequestsInTurn[_Request] | None = None  # while there is a link
         self._asking = threading.Lock()  # services ask in the executor
+        if "land" in self.flights:
+            self._commands.ruler.land = self._land
         group = ReentrantCallbackGroup()  # as an answer may take long, and cmd_vel has to arrive meanwhile
         for name in self.flights:
             service = self.create_service(Trigger, f"~/{name}", partial(self._serve, name), callback_group=group)
@@ -233,6 +237,12 @@ class DatagramBridge(LinkNode):
             self.count_and_warn("rejected input", f"A datagram from {stream.peer} was refused: {error}")
 
     # What the executor does.
+
+    async def _land(self) -> str:
+        response = await self._serve("land", Trigger.Request(), Trigger.Response())
+        if not response.success:
+            raise ValueError(response.message)
+        return str(response.message)
 
     async def _serve(self, name: str, _: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
         try:

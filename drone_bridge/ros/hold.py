@@ -58,6 +58,11 @@ class Hold:
         """Whether the vehicle has to be neutral."""
         return self._is_held or self._has_helm_ended
 
+    @property
+    def is_at_helm(self) -> bool:
+        """Whether a person at a stick commands the vehicle."""
+        return self._helm_heard_s is not None and not self._has_helm_ended
+
     def when_set(self, call: Callable[[], None]) -> None:
         """Have a function called in the executor whenever the vehicle is about to be held, until cleanup."""
         self._on_hold.append(call)

@@ -535,6 +535,7 @@ class LinkNode(EntityOwner):
     def on_configure(self, state: LifecycleState) -> TransitionCallbackReturn:
         """Read the parameters, create publishers and subscriptions, start reporting."""
         self._is_time_simulated = is_time_simulated(self)
+        self.observed = ObservedMotion()
         self.reports.start_over(self.parameters[self.silence_parameter], self.peer_may_be_silent)
         if self.parameters.refused:
             raise ValueError("; ".join(why.rstrip(".") for why in self.parameters.refused.values()) + ".")

@@ -36,6 +36,7 @@ from drone_bridge.ros.common_parameters import (
     read_group,
 )
 from drone_bridge.ros.frames import EXACT_VARIANCE, UNKNOWN_VARIANCE
+from drone_bridge.ros.limits import limit_parameters
 from drone_bridge.ros.link_node import STALE_DATAGRAMS, Endpoint, LinkNode, repeat_farewell
 from drone_bridge.ros.parameters import ParameterDeclaration
 from drone_bridge.ros.program import run
@@ -104,6 +105,7 @@ PARAMETERS = (
     ),
     *time_parameters("the drone's"),
     *frame_parameters("publish_map_to_odom", "odom_frame"),
+    *limit_parameters(is_drone=True),
     *covariance_parameters(
         # The rover's heading and turn rate are not on the wire.
         [EXACT_VARIANCE] * 3 + [UNKNOWN_VARIANCE] * 3,
@@ -484,7 +486,7 @@ class TelemetryBridge(LinkNode):
         self.statistics.counts["documents"] += 1
         stamp = self._stamps.stamp(_time(telemetry.timestamp))
         yaw, velocity = self._translation.yaw_and_velocity(telemetry)
-        self.observed.measured(yaw, velocity=velocity)
+        self.observed.measured(yaw, velocity=velocity, height=telemetry.altimeter.altitude)
         self._topics.publish(telemetry, stamp)
         if (camera := telemetry.camera).jpeg is not None:
             self.statistics.counts["images"] += 1

@@ -25,6 +25,7 @@ from drone_bridge.ros.common_parameters import (
 )
 from drone_bridge.ros.drone_model import drone_model
 from drone_bridge.ros.frames import AXES, EXACT_VARIANCE, UNKNOWN_VARIANCE
+from drone_bridge.ros.limits import limit_parameters
 from drone_bridge.ros.parameters import ParameterDeclaration, declarations, read
 from drone_bridge.ros.program import run
 from drone_bridge.ros.simulated_time import Stamps, time_parameters
@@ -98,6 +99,7 @@ PARAMETERS = (
         choices=(VELOCITY, RATES_AND_THRUST),
     ),
     *declarations(VelocityParameters, VELOCITY),
+    *limit_parameters(is_drone=True),
     ParameterDeclaration(
         "jpeg_quality",
         80,
@@ -412,7 +414,7 @@ class TestbedBridge(TcpLinkNode):
             return None
         waited_from_s = time.monotonic()
         timeout_s = self.parameters["command_timeout"]
-        command = self._commands.mailbox.wait_for(stamp_numbers(stamp), timeout_s)
+        command = self._commands.wait_for(stamp_numbers(stamp), timeout_s)
         self.statistics.took("waiting for the lockstep command", time.monotonic() - waited_from_s)
         self.statistics.counts["missed lockstep commands"] += command is None
         if command is None and not self._has_warned_of_unstamped and self._commands.mailbox.has_unstamped(timeout_s):

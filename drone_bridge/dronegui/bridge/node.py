@@ -69,6 +69,7 @@ from drone_bridge.ros.common_parameters import (
     read_group,
 )
 from drone_bridge.ros.frames import DroneFrameNames
+from drone_bridge.ros.limits import limit_parameters
 from drone_bridge.ros.link_node import STALE_DATAGRAMS, LinkNode, repeat_farewell
 from drone_bridge.ros.liveliness import with_liveliness
 from drone_bridge.ros.parameters import ParameterDeclaration
@@ -138,6 +139,7 @@ PARAMETERS = (
         "publish_odometry", True, "Publish odom: integrated velocities, with the measured height and attitude."
     ),
     *frame_parameters("publish_map_to_odom", "map_frame"),
+    *limit_parameters(is_drone=True),
     *covariance_parameters(POSE_VARIANCES, TWIST_VARIANCES, "odom"),
 )
 
@@ -334,6 +336,7 @@ class DroneGuiBridge(LinkNode):
         self._commands: CommandIntake[Controls] = CommandIntake(self)
         self._commands.take_limited_velocities(self._read, ("linear.x", "linear.y", "linear.z", "angular.z"))
         self._commands.take_axes(controls_from_shares)
+        self._commands.ruler.land = self._flight.land
         for name, command in self._flight_commands():
             self.make_subscription(Empty, name, self._on_topic(name, command), 1, callback_group=self._group)
 
@@ -436,11 +439,13 @@ class DroneGuiBridge(LinkNode):
             if self._watch.is_flying is not None and self._watch.is_flying != self._is_flying:
                 self._publish_flying(self._watch.is_flying)
             self.statistics.facts |= navdata_facts(block)
+            if (percentage := block.vbat_flying_percentage) is not None:
+                self.observed.battery = percentage / 100
         stamp = self.now()
         self._topics.publish(datagram, stamp)
         self._topics.publish(block, stamp)
         if isinstance(block, Demo) and (pose := self._dead_reckoning.update(block, received_s)):
-            self.observed.measured(*pose.motion)
+            self.observed.measured(*pose.motion, height=pose.z)
             self._topics.publish(pose, stamp)
         self.statistics.took("navdata read to published", time.monotonic() - received_s)
 

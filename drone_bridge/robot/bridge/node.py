@@ -47,6 +47,7 @@ from drone_bridge.ros.common_parameters import (
 )
 from drone_bridge.ros.diagnostics import LogLimiter
 from drone_bridge.ros.frames import FrameNames
+from drone_bridge.ros.limits import limit_parameters
 from drone_bridge.ros.link_node import Endpoint, LinkNode
 from drone_bridge.ros.link_requests import LinkRequest, LinkRequests, ServiceResult, complete
 from drone_bridge.ros.liveliness import VehicleLiveliness
@@ -112,6 +113,7 @@ PARAMETERS = (
         "Publish odom by dead reckoning from the commands. Disable it where something measures odometry.",
     ),
     *frame_parameters("publish_map_to_odom", "map_frame"),
+    *limit_parameters(is_drone=False),
     # Commanded, not measured: the pose drifts without limit, the velocity is known roughly.
     *covariance_parameters(POSE_VARIANCES, TWIST_VARIANCES, "odom"),
     ParameterDeclaration("odometry_rate", 20.0, "Messages on odom per second.", range=(1.0, 200.0)),

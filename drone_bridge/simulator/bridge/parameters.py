@@ -8,6 +8,7 @@ from drone_bridge.ros.common_parameters import (
     frame_parameters,
 )
 from drone_bridge.ros.frames import AXES, EXACT_VARIANCE
+from drone_bridge.ros.limits import limit_parameters
 from drone_bridge.ros.parameters import ParameterDeclaration
 from drone_bridge.ros.simulated_time import time_parameters
 from drone_bridge.simulator.codec import TCP_PORT
@@ -72,6 +73,7 @@ PARAMETERS = (
     *time_parameters("the simulation's"),
     ParameterDeclaration("clock_rate", 100.0, "Maximum rate of /clock, Hz.", range=(1.0, 10000.0)),
     *frame_parameters(),
+    *limit_parameters(is_drone=False),
     *covariance_parameters([EXACT_VARIANCE] * AXES, [EXACT_VARIANCE] * AXES, "odom"),
     ParameterDeclaration(
         "unimplemented_requests",

@@ -1,0 +1,207 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Limits of commanded velocities, and what outranks what. Pure: times and measurements are passed in.
+
+Velocities are in level axes with the vehicle's heading, positions in the world's. The vehicle follows with a lag that
+nobody knows exactly, so the speed towards an edge is what can still be braked: after a reaction time, at a deceleration
+that every vehicle here reaches, from where it is by now if it flew on as it was measured, or told, to fly. So the older
+the last position, the slower.
+"""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum
+from typing import NamedTuple
+
+from drone_bridge.described import described
+from drone_bridge.motion.observed import ObservedMotion, Triple
+
+
+class Rank(Enum):
+    """Who decides what the vehicle does: the first of these that is there. The value is the line in the docs."""
+
+    HOLD = "hold: the neutral command, until a person says otherwise"
+    HELM = "a person at the helm, within the limits"
+    LANDING = "the landing that a low battery, or odometry gone for long, has begun"
+    BLIND = "odometry that a limit needs and that is missing: the neutral command"
+    COMMAND = "commands: cmd_vel_stamped before cmd_vel, within the limits; raw ones as they are"
+    NEUTRAL = "nobody: the neutral command"
+
+
+def ruling(claims: Mapping[Rank, bool]) -> Rank:
+    """Return the highest rank that is claimed."""
+    return next((rank for rank in Rank if claims.get(rank)), Rank.NEUTRAL)
+
+
+@dataclass(frozen=True, slots=True)
+class LimitParameters:
+    """What a vehicle may do; zero is no limit."""
+
+    max_speed: float = described(0.0, "Maximum speed that cmd_vel may ask for, m/s; 0: no limit.", 0.0, 1000.0)
+    max_acceleration: float = described(
+        0.0, "How fast the speed on cmd_vel may grow, m/s^2; it may always fall at once. 0: no limit.", 0.0, 1000.0
+    )
+    max_height: float = described(
+        0.0, "Height above the ground, or the start where that is not known, at which climbing ends, m; 0: no limit.",
+        0.0, 1000.0,
+    )  # fmt: skip
+    fence_radius: float = described(
+        0.0, "Radius of a cylinder about the start that cmd_vel does not leave, m; 0: none.", 0.0, 100000.0
+    )
+    fence_x: float = described(
+        0.0, "Half the length along the world's x of a box about the start that cmd_vel does not leave, m; 0: none.",
+        0.0, 100000.0,
+    )  # fmt: skip
+    fence_y: float = described(0.0, "The same along the world's y.", 0.0, 100000.0)
+    odometry_timeout: float = described(
+        0.5, "Seconds without odometry after which a vehicle with a fence or a maximum height gets the neutral "
+        "command.", 0.1, 60.0,
+    )  # fmt: skip
+    land_after: float = described(0.0, "Seconds of that after which a drone lands, if it can; 0: never.", 0.0, 3600.0)
+    low_battery: float = described(0.0, "Share of the battery's charge below which is warned; 0: never.", 0.0, 1.0)
+    land_on_low_battery: bool = described(False, "Whether a drone lands then, if it can.")
+
+    @property
+    def need_odometry(self) -> bool:
+        """Whether there is a limit of places."""
+        return max(self.max_height, self.fence_radius, self.fence_x, self.fence_y) > 0.0
+
+
+#: What a vehicle brakes with at least, m/s², and how long it takes to begin, s.
+BRAKING = 1.0
+REACTION_S = 0.8
+#: How fast a vehicle that is outside is turned back while it is told to move, m/s.
+RETURN_SPEED = 1.0
+#: After a longer gap between two commands the vehicle is taken to stand.
+_GAP_S = 0.5
+_STILL = (0.0, 0.0, 0.0)
+
+
+class Edge(NamedTuple):
+    """The nearest part of a limit: the way to it, m, and its direction outwards in the world's axes, a unit vector."""
+
+    distance: float
+    outward: Triple
+
+
+class Limits:
+    """The limits of one vehicle. For one thread, but for what only looks. Times are those of what was observed."""
+
+    def __init__(self, parameters: LimitParameters, observed: ObservedMotion) -> None:
+        self.parameters = parameters
+        self._observed = observed
+        self._allowed: Triple = _STILL  # m/s, as of `_allowed_s`
+        self._allowed_s = -math.inf
+
+    def is_blind(self, now_s: float) -> bool:
+        """Return whether a limit needs odometry that is missing or old."""
+        if not self.parameters.need_odometry:
+            return False
+        motion = self._observed.newest
+        if motion is None or motion.position is None or motion.yaw is None:
+            return True
+        return now_s - motion.measured_s > self.parameters.odometry_timeout
+
+    def must_land(self, now_s: float) -> bool:
+        """Return whether a drone that can has to land; never before it has told where it is, or its battery."""
+        parameters, motion = self.parameters, self._observed.newest
+        if parameters.land_on_low_battery and self.is_battery_low:
+            return True
+        if motion is None or not parameters.land_after or not parameters.need_odometry:
+            return False
+        return now_s - motion.measured_s > parameters.odometry_timeout + parameters.land_after
+
+    @property
+    def is_battery_low(self) -> bool:
+        """Whether the vehicle tells of less charge than is wanted."""
+        battery = self._observed.battery
+        return battery is not None and battery < self.parameters.low_battery
+
+    def limited(self, velocity: Triple, now_s: float) -> Triple:
+        """Return what is followed of a velocity (m/s, forward, left and up), now. Zero stays zero.
+
+        Limits of places count only where the vehicle is not blind.
+        """
+        before, step_s = self._allowed, now_s - self._allowed_s
+        if step_s > _GAP_S:
+            before, step_s = _STILL, 0.0
+        allowed = _shortened(velocity, self.parameters.max_speed)
+        allowed = self._accelerated(before, allowed, step_s)
+        if self.parameters.need_odometry and any(velocity) and not self.is_blind(now_s):
+            allowed = self._inside(allowed, now_s)
+        self._allowed, self._allowed_s = allowed, now_s
+        return allowed
+
+    def _accelerated(self, before: Triple, wanted: Triple, step_s: float) -> Triple:
+        """Return the velocity that is wanted, or on the way to it where it is faster than before."""
+        most = self.parameters.max_acceleration
+        if not most or math.hypot(*wanted) <= math.hypot(*before):
+            return wanted
+        return _sum(before, _shortened(_difference(wanted, before), max(most * step_s, 1e-9)))
+
+    def _inside(self, velocity: Triple, now_s: float) -> Triple:
+        """Return the velocity without what would leave the fence or the height."""
+        motion, start = self._observed.newest, self._observed.start
+        if motion is None or motion.position is None or motion.yaw is None or start is None:
+            return velocity  # as of this moment: it would be blind
+        position, yaw = motion.position, motion.yaw
+        ahead_s = now_s - motion.measured_s + REACTION_S
+        world = _turned(velocity, yaw)
+        # Since it was measured it may have flown on, as it did then or as it was told since.
+        for flown in (motion.velocity or _STILL, _turned(self._allowed, yaw)):
+            place = _sum(_difference(position, start), _scaled(flown, ahead_s))
+            for distance, outward in self._edges(place, 0.0 if motion.ground is None else motion.ground - start[2]):
+                if (excess := _dot(world, outward) - allowed_speed(distance)) > 0.0:
+                    world = _sum(world, _scaled(outward, -excess))
+        return _shortened(_turned(world, -yaw), self.parameters.max_speed)  # the way back adds to it
+
+    def _edges(self, place: Triple, ground: float) -> list[Edge]:
+        """Return the edges that count at a place, m; it and `ground`, the ground's z, are relative to the start."""
+        parameters, (x, y, z) = self.parameters, place
+        edges = []
+        if parameters.fence_radius and (way := math.hypot(x, y)):
+            edges.append(Edge(parameters.fence_radius - way, (x / way, y / way, 0.0)))
+        if parameters.fence_x:
+            edges.append(Edge(parameters.fence_x - abs(x), (math.copysign(1.0, x), 0.0, 0.0)))
+        if parameters.fence_y:
+            edges.append(Edge(parameters.fence_y - abs(y), (0.0, math.copysign(1.0, y), 0.0)))
+        if parameters.max_height:
+            edges.append(Edge(parameters.max_height - (z - ground), (0.0, 0.0, 1.0)))
+        return edges
+
+
+def allowed_speed(distance: float) -> float:
+    """Return how fast an edge so far ahead (m) may be approached, m/s; negative beyond it."""
+    if distance <= 0.0:
+        return max(distance, -RETURN_SPEED)
+    return math.sqrt(2.0 * BRAKING * distance)
+
+
+def _turned(vector: Triple, yaw: float) -> Triple:
+    cos, sin = math.cos(yaw), math.sin(yaw)
+    x, y, z = vector
+    return cos * x - sin * y, sin * x + cos * y, z
+
+
+def _sum(a: Triple, b: Triple) -> Triple:
+    return a[0] + b[0], a[1] + b[1], a[2] + b[2]
+
+
+def _scaled(vector: Triple, factor: float) -> Triple:
+    return vector[0] * factor, vector[1] * factor, vector[2] * factor
+
+
+def _difference(a: Triple, b: Triple) -> Triple:
+    return a[0] - b[0], a[1] - b[1], a[2] - b[2]
+
+
+def _dot(a: Triple, b: Triple) -> float:
+    return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
+
+
+def _shortened(vector: Triple, longest: float) -> Triple:
+    """Return the vector, m/s, no longer than that; zero is no limit."""
+    length = math.hypot(*vector)
+    if not longest or length <= longest:
+        return vector
+    return _scaled(vector, longest / length)

@@ -1,0 +1,232 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Limits of velocities, without ROS: 1,000 flights of a modelled drone, what outranks what, each limit by itself."""
+
+import math
+import random
+from collections import deque
+from pathlib import Path
+
+import pytest
+
+from drone_bridge.motion.limits import LimitParameters, Limits, Rank, allowed_speed, ruling
+from drone_bridge.motion.observed import ObservedMotion
+
+FLIGHTS, PER_TEST = 1000, 50
+FLIGHT_S, STEP_S = 40.0, 0.05
+MAX_SPEED = 2.0
+#: How far outside a fence, or above a height, a drone may be for a moment.
+OUTSIDE_M = 1.0
+STILL = (0.0, 0.0, 0.0)
+
+
+def turned(vector, yaw):
+    cos, sin = math.cos(yaw), math.sin(yaw)
+    return cos * vector[0] - sin * vector[1], sin * vector[0] + cos * vector[1], vector[2]
+
+
+def random_parameters(chance):
+    fence = {"fence_radius": chance.uniform(3, 15)}
+    if chance.random() < 0.5:
+        fence = {"fence_x": chance.uniform(2, 12), "fence_y": chance.uniform(2, 12)}
+    return LimitParameters(
+        max_speed=MAX_SPEED,
+        max_acceleration=chance.choice((0.0, 1.5)),
+        max_height=chance.uniform(2, 8),
+        **fence,
+    )
+
+
+class Drone:
+    """Follows velocities with a lag and a delay, in gusts, and tells where it is a little later, and now and then not.
+
+    Its start is at a place of its own, as its odometry may begin anywhere.
+    """
+
+    def __init__(self, chance):
+        self._chance = chance
+        self._lag_s, self._strongest = chance.uniform(0.15, 0.5), chance.uniform(1.2, 4.0)
+        self._told = deque([STILL] * chance.randint(1, 4))
+        self.start = (chance.uniform(-50, 50), chance.uniform(-50, 50), 0.0)
+        self.place, self.velocity = self.start, STILL
+        self.yaw = chance.uniform(-math.pi, math.pi)
+        self._gust = STILL
+        self._late_steps = chance.randint(0, 3)
+        self._measured = deque(maxlen=self._late_steps + 1)
+        self._silent_until_s = 1.0
+        self._period_s = chance.uniform(1 / 30, 0.1)
+        self._due_s = 0.0
+
+    def fly(self, velocity, turn):
+        """Fly one step by a velocity in level axes with its heading, m/s, and a turn rate, rad/s."""
+        chance = self._chance
+        self._told.append(turned(velocity, self.yaw))
+        wanted = self._told.popleft()
+        self._gust = tuple(0.98 * each + chance.gauss(0, 0.02) for each in self._gust)
+        change = [(a - b) / self._lag_s for a, b in zip(wanted, self.velocity, strict=True)]
+        share = min(1.0, self._strongest / max(math.hypot(*change), 1e-9))
+        self.velocity = tuple(v + share * c * STEP_S for v, c in zip(self.velocity, change, strict=True))
+        moved = zip(self.place, self.velocity, self._gust, strict=True)
+        self.place = tuple(p + (v + g) * STEP_S for p, v, g in moved)
+        self.yaw += turn * STEP_S
+
+    def tell(self, observed, now_s):
+        """Tell where it was, unless the link is silent for a moment."""
+        noisy = tuple(each + self._chance.gauss(0, 0.03) for each in self.place)
+        speeds = tuple(v + g for v, g in zip(self.velocity, self._gust, strict=True))
+        self._measured.append((self.yaw, noisy, speeds))
+        if now_s >= self._silent_until_s and self._chance.random() < 0.01:
+            self._silent_until_s = now_s + self._chance.uniform(0.1, 1.5)
+        if now_s < self._due_s or 1.0 < now_s < self._silent_until_s:
+            return
+        self._due_s += self._period_s
+        observed.measured(*self._measured[0])
+
+
+class Pilot:
+    """Flies at full speed, mostly outwards, and turns."""
+
+    def __init__(self, chance):
+        self._chance = chance
+        self._until_s = 0.0
+
+    def wish(self, drone, now_s):
+        chance = self._chance
+        if now_s >= self._until_s:
+            self._until_s = now_s + chance.uniform(1, 8)
+            away = math.atan2(drone.place[1] - drone.start[1], drone.place[0] - drone.start[0])
+            self._course = chance.choice((away, away + chance.gauss(0, 1), chance.uniform(-math.pi, math.pi)))
+            self._speed = chance.choice((0.5, MAX_SPEED, 2 * MAX_SPEED, 10.0))
+            self._climb = chance.choice((0.0, -0.5, 1.0, MAX_SPEED))
+            self._turn = chance.choice((0.0, 0.0, chance.uniform(-1.5, 1.5)))
+        world = self._speed * math.cos(self._course), self._speed * math.sin(self._course), self._climb
+        return turned(world, -drone.yaw), self._turn
+
+
+def outside_m(parameters, drone):
+    """Return how far the drone is outside of its limits, m; negative inside."""
+    x, y, z = (a - b for a, b in zip(drone.place, drone.start, strict=True))
+    beyond = [z - parameters.max_height]
+    if parameters.fence_radius:
+        beyond.append(math.hypot(x, y) - parameters.fence_radius)
+    else:
+        beyond += [abs(x) - parameters.fence_x, abs(y) - parameters.fence_y]
+    return max(beyond)
+
+
+def fly(seed):
+    """Return how far outside the drone was at most, m, and how fast it was told to fly, m/s."""
+    chance = random.Random(seed)
+    parameters = random_parameters(chance)
+    now_s = 0.0
+    observed = ObservedMotion(clock=lambda: now_s)
+    limits, drone, pilot = Limits(parameters, observed), Drone(chance), Pilot(chance)
+    farthest = fastest = -math.inf
+    for step in range(round(FLIGHT_S / STEP_S)):
+        now_s = step * STEP_S
+        drone.tell(observed, now_s)
+        velocity, turn = pilot.wish(drone, now_s)
+        allowed = STILL if limits.is_blind(now_s) else limits.limited(velocity, now_s)
+        drone.fly(allowed, turn)
+        farthest, fastest = max(farthest, outside_m(parameters, drone)), max(fastest, math.hypot(*allowed))
+    return farthest, fastest
+
+
+@pytest.mark.parametrize("first", range(0, FLIGHTS, PER_TEST))
+def test_no_flight_goes_far_outside(first):
+    flights = [(*fly(seed), seed) for seed in range(first, first + PER_TEST)]
+    assert max(flights)[0] <= OUTSIDE_M, max(flights)
+    assert max(fastest for _, fastest, _ in flights) <= MAX_SPEED + 1e-9
+    assert max(farthest for farthest, _, _ in flights) > 0.0  # or no edge was ever reached
+
+
+class Stood:
+    """Limits of a vehicle that stands at a place, looking along the world's y; it started at the origin."""
+
+    def __init__(self, place=STILL, height=None, **parameters):
+        self.now_s = 0.0
+        self.observed = ObservedMotion(clock=lambda: self.now_s)
+        self.limits = Limits(LimitParameters(**parameters), self.observed)
+        for each in (STILL, place):
+            self.observed.measured(math.pi / 2, each, STILL, height)
+
+    def allowed(self, velocity, after_s=0.0):
+        self.now_s += after_s
+        return self.limits.limited(velocity, self.now_s)
+
+
+def test_a_fast_command_keeps_its_direction():
+    assert Stood(max_speed=2.0).allowed((3.0, 0.0, 4.0)) == pytest.approx((1.2, 0.0, 1.6))
+    assert Stood().allowed((30.0, 0.0, 0.0)) == (30.0, 0.0, 0.0)  # zero is no limit
+
+
+def test_speed_grows_slowly_and_falls_at_once():
+    stood = Stood(max_acceleration=1.0)
+    stood.allowed(STILL)
+    speeds = [stood.allowed((1.0, 0.0, 0.0), after_s=0.1)[0] for _ in range(12)]
+    assert speeds[:3] == pytest.approx([0.1, 0.2, 0.3])
+    assert speeds[-1] == pytest.approx(1.0)
+    assert stood.allowed(STILL, after_s=0.1) == STILL
+
+
+@pytest.mark.parametrize(
+    ("fence", "place"), [({"fence_radius": 5.0}, (0.0, 5.4, 1.0)), ({"fence_x": 3.0, "fence_y": 5.0}, (0.0, 5.4, 1.0))]
+)
+def test_a_fence_never_blocks_flying_back_or_landing_or_along_it(fence, place):
+    stood = Stood(place, **fence)
+    assert stood.allowed((2.0, 0.0, 0.0))[0] < 0.0  # outwards, as it looks: it is turned back
+    assert stood.allowed(STILL) == STILL  # but not by itself
+    assert stood.allowed((0.0, 0.0, -1.0))[2] == -1.0
+    assert stood.allowed((-2.0, 0.0, 0.0)) == pytest.approx((-2.0, 0.0, 0.0))
+    assert abs(stood.allowed((0.0, 2.0, 0.0))[1]) > 1.5
+
+
+def test_the_height_ends_climbing_and_nothing_else():
+    low, high, on_hill = (
+        Stood((0.0, 0.0, z), height, max_height=3.0) for z, height in ((0.5, None), (3.0, None), (9.0, 1.0))
+    )
+    assert low.allowed((0.0, 0.0, 1.0)) == pytest.approx((0.0, 0.0, 1.0))
+    assert high.allowed((1.0, 0.0, 1.0)) == pytest.approx((1.0, 0.0, 0.0), abs=0.01)
+    assert high.allowed((1.0, 0.0, -1.0)) == pytest.approx((1.0, 0.0, -1.0))
+    assert on_hill.allowed((0.0, 0.0, 1.0))[2] <= 0.0  # where z is the height above the ground
+
+
+def test_odometry_that_is_missing_blinds_only_a_limit_that_needs_it():
+    assert not Limits(LimitParameters(max_speed=2.0), ObservedMotion()).is_blind(0.0)
+    needing = LimitParameters(fence_radius=5.0, odometry_timeout=0.5, land_after=5.0)
+    silent = Limits(needing, ObservedMotion())
+    assert silent.is_blind(0.0)
+    assert not silent.must_land(1e6)  # it may never have flown
+    limits = Stood(fence_radius=5.0, odometry_timeout=0.5, land_after=5.0).limits
+    assert [limits.is_blind(now_s) for now_s in (0.4, 0.6)] == [False, True]
+    assert [limits.must_land(now_s) for now_s in (5.4, 5.6)] == [False, True]
+    assert not Stood(fence_radius=5.0, land_after=0.0).limits.must_land(1e6)
+
+
+@pytest.mark.parametrize(
+    ("is_told_so", "battery", "lands"), [(True, 0.1, True), (True, 0.3, False), (False, 0.1, False)]
+)
+def test_a_low_battery_lands_if_told_so(is_told_so, battery, lands):
+    observed = ObservedMotion()
+    limits = Limits(LimitParameters(low_battery=0.2, land_on_low_battery=is_told_so), observed)
+    assert not limits.must_land(0.0)
+    observed.battery = battery
+    assert limits.must_land(0.0) is lands
+    assert limits.is_battery_low is (battery == 0.1)
+
+
+def test_the_first_rank_that_is_claimed_rules():
+    ranks = list(Rank)
+    for number, rank in enumerate(ranks):
+        assert ruling(dict.fromkeys(ranks[number:], True)) is rank
+    assert ruling({}) is Rank.NEUTRAL
+
+
+def test_the_page_has_the_ranks():
+    page = (Path(__file__).parents[1] / "docs/bridges.md").read_text()
+    assert "".join(f"| {number} | {rank.value} |\n" for number, rank in enumerate(Rank, 1)) in page
+
+
+def test_an_edge_is_approached_as_fast_as_can_be_braked():
+    assert allowed_speed(2.0) == 2.0
+    assert allowed_speed(0.0) == 0.0
+    assert allowed_speed(-9.0) == -1.0
