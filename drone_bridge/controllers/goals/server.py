@@ -26,6 +26,7 @@ from drone_bridge.controllers.messages import ErrorLog, read_pose
 from drone_bridge.controllers.waypoints import Waypoint
 from drone_bridge.motion.matrices import rotation_from_angles
 from drone_bridge.motion.quaternions import IDENTITY, euler_from_quaternion, multiplied, rotated, unit_quaternion
+from drone_bridge.ros.diagnostics import LogLimiter
 from drone_bridge.ros.frame_tree import FrameTree, Placed
 from drone_bridge.ros.topics import latched, subscribe
 
@@ -100,7 +101,7 @@ class GoalServer:
         """Serve all actions, or, for what drives, those that a rover can follow."""
         self._node, self._parameters, self._flies = node, parameters, flies
         self._frames = FrameTree(node)
-        self._errors = ErrorLog(node)
+        self._errors, self._outcomes = ErrorLog(node), LogLimiter()
         self._where: Where | None = None
         self._frame, self._heard_s = "", -math.inf  # of the odometry
         self._ground: float | None = None  # m, in the odometry
@@ -225,10 +226,10 @@ class GoalServer:
         return self._kinds[name].type.Result(message=outcome.message)
 
     def _log(self, goal: Goal, outcome: Outcome) -> None:
-        line = f"{goal.name}: {outcome.message}"
-        if outcome.end == "abort":  # in two calls: rclpy ties each line of code to one severity
+        line = self._outcomes.admit(f"{goal.name}: {outcome.message}")
+        if line and outcome.end == "abort":  # in two calls: rclpy ties each line of code to one severity
             self._node.get_logger().warning(line)
-        else:
+        elif line:
             self._node.get_logger().info(line)
 
     def _receive(self, goal: Goal) -> None:
