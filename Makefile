@@ -10,7 +10,7 @@ WORKERS ?= $(shell echo $$(($$(nproc) * 5)))
 unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: setup view demo demo-all demo-landings demo-worlds demo-fleet demo-any check test coverage lint collect reference docs wheels
-.PHONY: bench fuzz soak kills signals stalls floods clean
+.PHONY: shots bench fuzz soak kills signals stalls floods clean
 
 setup:
 	@$(PYTHON) env/make_environment.py
@@ -56,6 +56,10 @@ docs:
 	@test -x build/docs/bin/pip || $(PYTHON) -m venv build/docs
 	@build/docs/bin/pip --disable-pip-version-check --quiet install -r env/requirements_docs.txt
 	@NO_MKDOCS_2_WARNING=1 build/docs/bin/mkdocs build --strict
+
+# Takes pictures of the page in four sizes, light and dark, into shots/, and fails where anything lies over something else.
+shots: setup
+	@$(ACTIVATE) && python docs/make_shots.py shots
 
 # Rewrites the test files once for all workers, while mypy uses the other core.
 collect: setup

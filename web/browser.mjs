@@ -51,6 +51,7 @@ const does = {
     await page.mouse.move(x + right, y - up, { steps: 4 });
   },
   drop: () => page.mouse.up(),
+  screenshot: ({ path }) => page.screenshot({ path }).then(() => true),
   consoleErrors: () => consoleErrors,
   requests: () => requests,
 };

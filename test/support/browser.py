@@ -101,6 +101,10 @@ class Browser:
     def drop(self):
         self._ask("drop")
 
+    def screenshot(self, path):
+        """Write what is on the screen as a PNG."""
+        self._ask("screenshot", path=str(path))
+
     @property
     def console_errors(self):
         return self._ask("consoleErrors")

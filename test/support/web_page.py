@@ -25,3 +25,9 @@ def take_the_helm(browser):
             browser.wait(is_ours, timeout_s=6.0)
             return
     browser.wait(is_ours)
+
+
+def press_twice(browser, selector):
+    """Press a button whose first press asks for another one, soon."""
+    browser.wait(f"document.querySelector('{selector}')?.checkVisibility() ?? false")
+    browser.evaluate(f"for (const _ of [1, 2]) document.querySelector('{selector}').click()")

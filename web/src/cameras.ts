@@ -18,16 +18,41 @@ export function cameraTopics(topics: Map<string, string>): string[] {
   return found.filter((topic) => !compressed.has(topic + COMPRESSED_SUFFIX)).sort();
 }
 
-export class Cameras {
+/** Sends "change" when there are other cameras, or another one fills the window. */
+export class Cameras extends EventTarget {
   readonly element: HTMLElement;
   #grid = h("div.cameras");
   #shown = "";
   #cameras: Camera[] = [];
+  #front = 0;
+  /** Whether a camera was asked to fill the window. */
+  isFilling = false;
 
   constructor(private stream: Stream, private fleet: Fleet) {
+    super();
     this.element = panel("cameras", "Cameras", [], this.#grid);
     fleet.addEventListener("change", () => this.#arrange());
     document.addEventListener("visibilitychange", () => this.#arrange());
+  }
+
+  get count(): number {
+    return this.#cameras.length;
+  }
+
+  /** Have a camera fill the window, or none. */
+  fill(index: number | undefined): void {
+    this.isFilling = index !== undefined;
+    this.#bringToFront(index ?? this.#front);
+  }
+
+  next(): void {
+    this.#bringToFront((this.#front + 1) % this.#cameras.length);
+  }
+
+  #bringToFront(index: number): void {
+    this.#front = index;
+    this.#cameras.forEach(({ element }, at) => element.classList.toggle("front", at === index));
+    this.dispatchEvent(new Event("change"));
   }
 
   #arrange(): void {
@@ -39,8 +64,10 @@ export class Cameras {
     if (wanted === this.#shown) return;
     this.#shown = wanted;
     for (const camera of this.#cameras) camera.close();
-    this.#cameras = topics.map((topic) => new Camera(this.stream, prefix + topic, topic));
+    this.#cameras = topics.map((topic, index) => new Camera(this.stream, prefix + topic, topic, () => this.fill(index)));
     this.#grid.replaceChildren(...this.#cameras.map((camera) => camera.element));
+    if (this.#cameras.length === 0) this.isFilling &&= document.hidden;
+    this.#bringToFront(0);
   }
 }
 
@@ -54,12 +81,12 @@ class Camera {
   #end: () => void;
   #timer: number;
 
-  constructor(private stream: Stream, topic: string, name: string) {
+  constructor(private stream: Stream, topic: string, name: string, onFill: () => void) {
     const label = name.replace(/\/?(image_raw)?(\/compressed)?$/, "") || "camera";
     this.#canvas.role = "img";
     this.#canvas.ariaLabel = `Images of ${topic}`;
     this.element = h("figure.camera", { "data-topic": topic },
-      this.#canvas, h("figcaption", {}, h("span", {}, label), this.#note));
+      this.#canvas, h("button.fill", { "aria-label": `Fill the window with ${label}`, onclick: onFill }), h("figcaption", {}, h("span", {}, label), this.#note));
     this.#end = stream.subscribe(topic, (arrival) => {
       this.#newest = arrival;
       void this.#draw();

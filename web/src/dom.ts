@@ -4,6 +4,9 @@
 type Child = Node | string | null | undefined | false;
 type Attributes = Record<string, string | number | boolean | EventListener | undefined>;
 
+/** For how long the second press may be waited for. */
+const ARMED_MS = 3_000;
+
 /** Make an element: `h("button.small", { onclick: go }, "Go")`. */
 export function h<K extends keyof HTMLElementTagNameMap>(
   selector: K | `${K}.${string}`,
@@ -32,6 +35,28 @@ export function panel(name: string, title: string, tools: Child[], ...children: 
   return h("section.panel", { id: name, "aria-label": title },
     h("header.panel-head", {}, h("h2", {}, title), h("div.tools", {}, ...tools)),
     ...children);
+}
+
+/** A button that acts on the second of two presses, for what can't be undone. */
+export function twoPresses(label: string, act: () => void, attributes: Attributes = {}): HTMLButtonElement {
+  const button = h("button", attributes, label);
+  let timer = 0;
+  const disarm = (): void => {
+    clearTimeout(timer);
+    timer = 0;
+    button.classList.remove("armed");
+    setText(button, label);
+  };
+  button.addEventListener("click", () => {
+    if (timer) {
+      disarm();
+      return act();
+    }
+    timer = window.setTimeout(disarm, ARMED_MS);
+    button.classList.add("armed");
+    setText(button, `${label}: press again`);
+  });
+  return button;
 }
 
 /** Run something once per frame at most, however often it is asked for. */

@@ -73,7 +73,7 @@ export function isStill(motion: Motion): boolean {
   return AXES.every((axis) => motion[axis] === 0);
 }
 
-/** Sends "change" and "stop" events, "refused" with the reason as detail, and "lost" when a connection is given up as dead. */
+/** Sends "change", "open" and "stop" events, "refused" with the reason as detail, and "lost" when a connection is given up as dead. */
 export class Helm extends EventTarget {
   vehicles: Vehicle[] = [];
   maySteer = false;
@@ -110,6 +110,7 @@ export class Helm extends EventTarget {
     socket.onopen = () => {
       this.isOpen = true;
       this.#pauseMs = 250;
+      this.dispatchEvent(new Event("open"));
       this.#changed();
     };
     socket.onmessage = (event) => this.#receive(JSON.parse(event.data as string));
@@ -152,6 +153,25 @@ export class Helm extends EventTarget {
   /** Whether the server should have answered a STOP by now. */
   get isStopUnanswered(): boolean {
     return this.#stop !== undefined && (!this.isOpen || this.silentSeconds > 0);
+  }
+
+  /** Be known to others by a name. */
+  greet(name: string): void {
+    this.#send({ op: "hello", name });
+  }
+
+  /** Ask whoever steers a vehicle for its helm. */
+  ask(topic: string): void {
+    this.#send({ op: "ask", vehicle: topic });
+  }
+
+  /** Say no to all who ask for the helm. */
+  keep(): void {
+    this.#send({ op: "keep" });
+  }
+
+  handOver(number: number): void {
+    this.#send({ op: "hand_over", to: number });
   }
 
   resume(topic: string): void {

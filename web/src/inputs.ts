@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Sticks on the screen, keys and a gamepad, added up. What is released is zero at once.
 
-import nipplejs from "nipplejs";
+import { STOP_BUTTON, beyondDeadZone, connectedGamepad, type Feel } from "./feel";
 import { AXES, STILL, isStill, type Axis, type Motion } from "./helm";
+import { Stick } from "./stick";
 
 /** Keys as they lie on the keyboard, whatever is printed on them. */
 const KEYS: Record<string, [Axis, number]> = {
@@ -11,35 +12,31 @@ const KEYS: Record<string, [Axis, number]> = {
   KeyQ: ["yaw", 1], KeyE: ["yaw", -1], ArrowLeft: ["yaw", 1], ArrowRight: ["yaw", -1],
   KeyR: ["z", 1], KeyF: ["z", -1], PageUp: ["z", 1], PageDown: ["z", -1],
 };
-const DEAD_ZONE = 0.12;
 const GAMEPAD_PERIOD_MS = 50;
 
-/** Sends "change" when what is pushed changes. */
+/** Sends "change" when what is pushed changes, and "stop" when a gamepad's button says so. */
 export class Inputs extends EventTarget {
   isActive = false;
   axes: readonly Axis[] = AXES;
+  /** What turns and climbs. */
+  readonly left = new Stick("left", "Left stick: turn and climb. Keys: Q, E, R, F", (right, up) => this.#push("left", { ...STILL, yaw: -right, z: up }));
+  /** Where to go; a rover has no sideways, and turns. */
+  readonly right = new Stick("right", "Right stick: move. Keys: W, A, S, D", (right, up) => this.#push("right", { ...STILL, x: up, [this.#sideways]: -right }));
   #keys = new Set<string>();
-  #left: Motion = STILL;
-  #right: Motion = STILL;
-  #gamepad: Motion = STILL;
+  #pushed: Record<"left" | "right" | "gamepad", Motion> = { left: STILL, right: STILL, gamepad: STILL };
+  #wasStop = false;
 
-  constructor() {
+  constructor(private feel: Feel) {
     super();
     window.addEventListener("keydown", (event) => this.#onKey(event, true));
     window.addEventListener("keyup", (event) => this.#onKey(event, false));
     window.setInterval(() => this.#readGamepad(), GAMEPAD_PERIOD_MS);
   }
 
-  /** Two sticks: the left one for what turns and climbs, the right one for where to go. */
-  attach(left: HTMLElement, right: HTMLElement): void {
-    const rover = () => !this.axes.includes("y");
-    this.#stick(left, (right_, up) => (this.#left = { ...STILL, yaw: -right_, z: up }));
-    this.#stick(right, (right_, up) => (this.#right = { ...STILL, x: up, ...(rover() ? { yaw: -right_ } : { y: -right_ }) }));
-  }
-
   letGo(): void {
     this.#keys.clear();
-    this.#left = this.#right = STILL;
+    this.left.letGo();
+    this.right.letGo();
     this.#changed();
   }
 
@@ -47,33 +44,34 @@ export class Inputs extends EventTarget {
     const motion = { ...STILL };
     for (const key of this.#keys) {
       const [axis, value] = KEYS[key]!;
-      // A rover has no sideways: the same keys turn it.
-      if (axis === "y" && !this.axes.includes("y")) motion.yaw += value;
-      else motion[axis] += value;
+      motion[axis === "y" ? this.#sideways : axis] += value;
     }
     for (const axis of AXES) {
-      const sum = motion[axis] + this.#left[axis] + this.#right[axis] + this.#gamepad[axis];
+      const sum = motion[axis] + Object.values(this.#pushed).reduce((total, each) => total + each[axis], 0);
       motion[axis] = this.axes.includes(axis) ? Math.max(-1, Math.min(1, sum)) + 0 : 0;
     }
     return motion;
   }
 
-  #stick(zone: HTMLElement, take: (right: number, up: number) => void): void {
-    const stick = nipplejs.create({
-      zone, mode: "static", position: { left: "50%", top: "50%" }, size: 120, color: "currentColor", restOpacity: 0.8,
-      dynamicPage: true, // what is above may grow or go
-    });
-    // eslint-disable-next-line @typescript-eslint/no-explicit-any
-    const on = (name: string, listener: (event: any, data: any) => void) => (stick as any).on(name, listener);
-    on("move", (event, data) => {
-      const { vector } = data ?? event.data;
-      take(beyondDeadZone(vector.x), beyondDeadZone(vector.y));
-      this.#changed();
-    });
-    on("end", () => {
-      take(0, 0);
-      this.#changed();
-    });
+  /** Draw where the sticks are, however that came, with what is commanded, from -1 to 1. */
+  show(commanded: Motion): void {
+    const { motion } = this;
+    const percent = (axis: Axis): string => `${Math.round(100 * Math.abs(commanded[axis]))} %`;
+    const words = (axis: Axis, positive: string, negative: string): string =>
+      this.axes.includes(axis) ? `${commanded[axis] < 0 ? negative : positive} ${percent(axis)}` : "";
+    this.left.show(-motion.yaw, motion.z, `${words("yaw", "left", "right")} · ${words("z", "up", "down")}`);
+    const across = this.#sideways;
+    this.right.show(-motion[across], motion.x, `${words("x", "ahead", "back")} · ${words(across, "left", "right")}`);
+  }
+
+  get #sideways(): Axis {
+    return this.axes.includes("y") ? "y" : "yaw";
+  }
+
+  #push(from: "left" | "right", motion: Motion): void {
+    for (const axis of AXES) motion[axis] = beyondDeadZone(motion[axis]);
+    this.#pushed[from] = motion;
+    this.#changed();
   }
 
   #onKey(event: KeyboardEvent, isDown: boolean): void {
@@ -93,23 +91,16 @@ export class Inputs extends EventTarget {
   }
 
   #readGamepad(): void {
-    if (!this.isActive || !document.hasFocus()) {
-      this.#gamepad = STILL;
-      return;
-    }
-    const pad = navigator.getGamepads().find((each) => each?.connected && each.axes.length >= 4);
-    const [turn = 0, climb = 0, right = 0, back = 0] = pad?.axes.map((value) => beyondDeadZone(value)) ?? [];
-    const before = this.#gamepad;
-    this.#gamepad = { x: -back || 0, y: -right || 0, z: -climb || 0, yaw: -turn || 0 };
-    if (!isStill(before) || !isStill(this.#gamepad)) this.#changed();
+    const pad = document.hasFocus() ? connectedGamepad() : undefined;
+    const isStop = pad?.buttons?.[STOP_BUTTON]?.pressed === true;
+    if (isStop && !this.#wasStop) this.dispatchEvent(new Event("stop"));
+    this.#wasStop = isStop;
+    const before = this.#pushed.gamepad;
+    this.#pushed.gamepad = this.isActive && pad ? this.feel.read(pad) : STILL;
+    if (!isStill(before) || !isStill(this.#pushed.gamepad)) this.#changed();
   }
 
   #changed(): void {
     this.dispatchEvent(new Event("change"));
   }
-}
-
-function beyondDeadZone(value: number): number {
-  const size = Math.abs(value);
-  return size < DEAD_ZONE ? 0 : (Math.sign(value) * (Math.min(1, size) - DEAD_ZONE)) / (1 - DEAD_ZONE);
 }

@@ -10,7 +10,7 @@ const LEVEL: Record<number, string> = { 10: "debug", 20: "info", 30: "warn", 40:
 
 export class Log {
   readonly element: HTMLElement;
-  #lines = h("ol.log", { "aria-live": "off" });
+  #lines = h("ol.log", { "aria-live": "off", tabindex: 0, "aria-label": "Log" });
   #hint = h("p.hint.nothing", {}, "No messages yet.");
   #waiting: Message[] = [];
   #known = new Set<string>();

@@ -4,8 +4,10 @@
 import "uplot/dist/uPlot.min.css";
 import "./style.css";
 import "./inspect.css";
+import "./pilot_view.css";
 import { Cameras } from "./cameras";
 import { h } from "./dom";
+import { Feel } from "./feel";
 import { Fleet } from "./fleet";
 import { Health } from "./health";
 import { Helm } from "./helm";
@@ -13,6 +15,7 @@ import { Links } from "./links";
 import { Log } from "./log";
 import { Overview } from "./overview";
 import { Parameters } from "./parameters";
+import { PilotView } from "./pilot_view";
 import { Plots } from "./plots";
 import { Publisher } from "./publish";
 import { Recorder } from "./recorder";
@@ -116,11 +119,14 @@ const summary = new Summary(stream, helm, fleet, health, links);
 const stop = new Stop(stream, helm, fleet);
 const plots = new Plots(stream, fleet);
 const overview = new Overview(stream, fleet, links);
+const cameras = new Cameras(stream, fleet);
+const feel = new Feel(helm, fleet);
 const details = tabs("details", [
   ["Log", new Log(stream).element],
   ["Topics", new Topics(stream, new Publisher(stream, helm), (topic, path) => plots.add(topic, path)).element],
   ["Services", new Services(stream).element],
   ["Parameters", new Parameters(stream).element],
+  ["Sticks", feel.element],
 ]);
 
 document.getElementById("page")!.append(
@@ -128,10 +134,11 @@ document.getElementById("page")!.append(
     h("div.tools", {}, new Recorder(stream, say).element, themeButton()), stop.element),
   stop.banner,
   overview.element,
+  new PilotView(stream, fleet, cameras).element,
   summary.element,
   h("main", {},
-    h("div.column.left", {}, new Cameras(stream, fleet).element, plots.element),
-    h("div.column.middle", {}, scene.element, new Steering(stream, helm, fleet, links, say).element),
+    h("div.column.left", {}, cameras.element, plots.element),
+    h("div.column.middle", {}, scene.element, new Steering(stream, helm, fleet, links, feel, say).element),
     h("div.column.right", {}, health.element, details)),
   new Timeline(stream).element,
   sections(),

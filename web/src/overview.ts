@@ -2,19 +2,18 @@
 // All vehicles of a fleet at a glance: state, battery, height, a small camera; a tap goes to the vehicle.
 
 import { cameraTopics } from "./cameras";
-import { decimal, h, setText } from "./dom";
+import { h, setText } from "./dom";
 import type { Fleet, Subject } from "./fleet";
 import { drawPicture } from "./pictures";
-import { QUANTITIES } from "./quantities";
 import type { Links } from "./links";
+import { Readings } from "./readings";
 import type { Stream } from "./stream";
 
 const PERIOD_MS = 500;
 const SHOWN = ["Battery", "Altitude", "Speed"];
-const STALE_MS = 3_000;
 
 export class Overview {
-  readonly element = h("section.overview", { "aria-label": "All vehicles", hidden: true });
+  readonly element = h("section.overview", { role: "main", "aria-label": "All vehicles", hidden: true });
   readonly button = h("button.small.overview-button", { "aria-pressed": "false", hidden: true, onclick: () => this.#open(!this.#isOpen) }, "All vehicles");
   #cards = new Map<string, Card>();
   #isOpen = false;
@@ -66,36 +65,31 @@ class Card {
   #state = h("span.card-state");
   #values = h("dl.card-values");
   #picture = h("canvas", { width: 4, height: 3, role: "img", "aria-label": "Its camera" });
-  #latest = new Map<string, { text: string; receivedMs: number }>();
+  #readings: Readings;
   #isHeld = false;
   #doing = "";
   #ends: (() => void)[] = [];
-  #followed = "";
+  #followed?: string;
   #isDrawing = false;
 
   constructor(private stream: Stream, private links: Links, private subject: Subject, onChoose: () => void) {
+    this.#readings = new Readings(stream, SHOWN, PERIOD_MS);
     this.element = h("button.card", { "data-card": subject.name, onclick: onChoose },
       this.#picture, h("span.card-head", {}, this.#lamp, h("strong", {}, subject.name)), this.#state, this.#values);
   }
 
   follow(subject: Subject, topics: Map<string, string>): void {
     this.subject = subject;
-    const chosen = QUANTITIES.filter(({ name, flying }) => SHOWN.includes(name) && (!flying || subject.vehicle?.axes.includes("z") !== false)).flatMap((quantity) => quantity.sources.filter(({ topic }) => topics.has(topic)).map((source) => ({ quantity, source })));
+    this.#readings.follow(subject, topics);
     const [camera] = cameraTopics(topics);
-    const followed = [...chosen.map(({ source }) => source.topic), camera].join();
+    const state = [...topics].find(([, type]) => type === "drone_bridge/msg/ControllerState")?.[0];
+    const followed = [state, camera].join();
     if (followed === this.#followed) return;
     this.#followed = followed;
     this.#end();
     const { prefix } = subject;
-    const state = [...topics].find(([, type]) => type === "drone_bridge/msg/ControllerState")?.[0];
     this.#picture.hidden = camera === undefined;
     this.#ends = [
-      ...chosen.map(({ quantity, source }) => this.stream.subscribe(prefix + source.topic, (arrival) => {
-        const known = this.#latest.get(quantity.name);
-        if (known && arrival.receivedMs - known.receivedMs < PERIOD_MS) return;
-        const value = source.read(arrival.value);
-        if (value !== undefined) this.#latest.set(quantity.name, { text: `${decimal(value, Math.min(1, quantity.places))} ${quantity.unit}`, receivedMs: arrival.receivedMs });
-      })),
       this.stream.subscribe(`${prefix}held`, ({ value }) => (this.#isHeld = value.data === true)),
       ...(state ? [this.stream.subscribe(prefix + state, ({ value }) => (this.#doing = `${value.behaviour}: ${value.state}`.replaceAll("_", " ")))] : []),
       ...(camera ? [this.#watch(prefix + camera)] : []),
@@ -104,6 +98,7 @@ class Card {
 
   close(): void {
     this.#end();
+    this.#readings.close();
     this.element.remove();
   }
 
@@ -119,8 +114,8 @@ class Card {
     const { pilot } = this.subject.vehicle ?? {};
     setText(this.#state, broken ? `${broken.name}: ${broken.text}` : this.#isHeld ? "Holding" : pilot ? "Steered" : this.#doing || "Idle");
     const values = SHOWN.flatMap((name) => {
-      const latest = this.#latest.get(name);
-      return latest && (this.stream.isRecording || performance.now() - latest.receivedMs < STALE_MS) ? [[name, latest.text]] : [];
+      const text = this.#readings.text(name);
+      return text ? [[name, text]] : [];
     });
     const text = values.flat().join("\n");
     if (this.#values.dataset["text"] === text) return;

@@ -25,7 +25,7 @@ export class Parameters {
   constructor(private stream: Stream) {
     const reload = h("button.small", { onclick: () => void this.#load() }, "Reload");
     const save = h("button.small", { title: "All parameters of all nodes, as a file for params_file:=", onclick: () => void this.#save(save) }, "YAML of all");
-    this.element = h("div.tab-body", {}, h("div.tab-tools", {}, this.#node, reload, save), h("div.scroll", {}, this.#list));
+    this.element = h("div.tab-body", {}, h("div.tab-tools", {}, this.#node, reload, save), h("div.scroll", { tabindex: 0 }, this.#list));
     stream.addEventListener("graph", () => this.#arrange());
     new IntersectionObserver((entries) => {
       if (entries.some((entry) => entry.isIntersecting) && !this.#list.hasChildNodes()) void this.#load();
@@ -108,9 +108,11 @@ export class Parameters {
       }
     };
     const range = rangeOf(descriptor);
+    const input = inputFor(value, descriptor, range, set);
+    input.ariaLabel = name;
     show(value);
     return h("div.parameter", { "data-parameter": name },
-      h("div.parameter-head", {}, h("span.name", {}, name), inputFor(value, descriptor, range, set)),
+      h("div.parameter-head", {}, h("span.name", {}, name), input),
       h("div.topic-type", {}, [descriptor.description, range ? `${range[0]} to ${range[1]}.` : "", descriptor.additional_constraints,
         descriptor.read_only ? "Read only." : ""].filter(Boolean).join(" ")),
       changed, note);

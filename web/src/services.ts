@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Services, called with a form that is made from their type.
 
+import { SWITCH } from "./actions";
 import { h } from "./dom";
 import { formFor } from "./forms";
 import type { Stream } from "./stream";
@@ -19,7 +20,7 @@ export class Services {
     this.#filter = h("input", { type: "search", placeholder: "Filter services", "aria-label": "Filter services", oninput: () => this.#arrange() });
     this.#all = h("input", { type: "checkbox", onchange: () => this.#arrange() });
     this.element = h("div.tab-body", {},
-      h("div.tab-tools", {}, this.#filter, h("label.check", {}, this.#all, "standard ones, too")), h("div.scroll", {}, this.#list));
+      h("div.tab-tools", {}, this.#filter, h("label.check", {}, this.#all, "standard ones, too")), h("div.scroll", { tabindex: 0 }, this.#list));
     stream.addEventListener("graph", () => this.#arrange());
   }
 
@@ -54,6 +55,7 @@ export class Services {
   #fill(name: string, body: HTMLElement): void {
     const service = this.stream.services.get(name);
     if (!service?.request) return;
+    if (service.type === SWITCH) return this.#fillSwitch(name, body);
     const form = formFor(this.stream.definitions(service.request.schema));
     const answer = h("pre.answer", { hidden: true });
     const call = h("button.primary", { type: "submit" }, "Call");
@@ -64,6 +66,15 @@ export class Services {
       },
     }, form.element, call, answer);
     body.append(element);
+  }
+
+  #fillSwitch(name: string, body: HTMLElement): void {
+    const answer = h("pre.answer", { hidden: true });
+    const buttons = [true, false].map((data) => {
+      const button = h("button", { onclick: () => void this.#call(name, () => ({ data }), button, answer) }, data ? "On" : "Off");
+      return button;
+    });
+    body.append(h("div.quick", {}, ...buttons), answer);
   }
 
   async #call(name: string, read: () => unknown, button: HTMLButtonElement, answer: HTMLElement): Promise<void> {

@@ -31,7 +31,7 @@ export class Topics {
 
   constructor(private stream: Stream, private publisher: Publisher, private plot: (topic: string, path: string) => void) {
     this.#filter = h("input", { type: "search", placeholder: "Filter topics", "aria-label": "Filter topics", oninput: () => this.#arrange() });
-    this.element = h("div.tab-body", {}, h("div.tab-tools", {}, this.#filter, publisher.button), h("div.scroll", {}, publisher.element, this.#list));
+    this.element = h("div.tab-body", {}, h("div.tab-tools", {}, this.#filter, publisher.button), h("div.scroll", { tabindex: 0 }, publisher.element, this.#list));
     stream.addEventListener("graph", () => this.#arrange());
     new IntersectionObserver((entries) => {
       this.#isVisible = entries.some((entry) => entry.isIntersecting);

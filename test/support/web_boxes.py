@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What lies where on the page: nothing that is used may lie over anything else, and STOP is always there."""
+
+import itertools
+import json
+
+import cv2
+
+MIN_SIDE_PX = 44
+#: What is used or read; one that contains another is no overlap.
+USED = (
+    *(".stop", ".banner", ".stick", ".stick-value", ".take", ".refusal", ".speed", ".quick > *", ".asking"),
+    *(
+        ".top nav",
+        ".top .tools > *",
+        ".overview-button",
+        ".sections button",
+        ".summary .cell",
+        ".panel-head .tools > *",
+    ),
+    *(".hud-value", ".camera-tools > *", ".tabs button"),
+)
+CANVASES = (".camera canvas", ".scene-view canvas", ".plot canvas")
+
+
+def boxes(browser, *selectors):
+    """Return (selector, left, top, right, bottom) of all that is seen of these, cut to what it is scrolled in."""
+    return browser.evaluate(
+        f"""{json.dumps(selectors)}.flatMap(selector => [...document.querySelectorAll(selector)]
+          .filter(each => each.checkVisibility({{ opacityProperty: true, visibilityProperty: true }}))
+          .map(each => {{
+            let {{ left, top, right, bottom }} = each.getBoundingClientRect();
+            const isFixed = element => getComputedStyle(element).position === 'fixed';
+            for (let at = each; at && !isFixed(at); at = at.parentElement) {{
+              const parent = at.parentElement;
+              if (!parent || parent === document.body || getComputedStyle(parent).overflow === 'visible') continue;
+              const cut = parent.getBoundingClientRect();
+              left = Math.max(left, cut.left);
+              top = Math.max(top, cut.top);
+              right = Math.min(right, cut.right);
+              bottom = Math.min(bottom, cut.bottom);
+            }}
+            return [selector, left, top, right, bottom];
+          }})
+          .filter(([, left, top, right, bottom]) => right - left > 1 && bottom - top > 1))"""
+    )
+
+
+def overlap(one, other):
+    """Return whether two boxes lie over each other, by a pixel or more each way, and neither contains the other."""
+    across = min(one[3], other[3]) - max(one[1], other[1])
+    down = min(one[4], other[4]) - max(one[2], other[2])
+    return across > 1 and down > 1 and not contains(one, other) and not contains(other, one)
+
+
+def contains(outer, inner):
+    return outer[1] <= inner[1] and outer[2] <= inner[2] and outer[3] >= inner[3] and outer[4] >= inner[4]
+
+
+def stop_faults(browser, width, height):
+    """Return what is wrong with each STOP: its size, that it is not whole on the screen, or what lies over it."""
+    found = boxes(browser, ".stop")
+    wrong = [] if found else ["there is no STOP"]
+    for _, left, top, right, bottom in found:
+        if min(right - left, bottom - top) < MIN_SIDE_PX:
+            wrong.append(f"STOP is {right - left:.0f} x {bottom - top:.0f} px")
+        if left < 0 or top < 0 or right > width or bottom > height:
+            wrong.append(f"STOP is not on the screen: {left:.0f} {top:.0f} {right:.0f} {bottom:.0f}")
+        at = f"document.elementFromPoint({(left + right) / 2}, {(top + bottom) / 2})"
+        if not browser.evaluate(f"Boolean({at}?.closest('.stop'))"):
+            wrong.append(f"over STOP lies {browser.evaluate(f'{at}?.className')}")
+    return wrong
+
+
+def faults(browser, width, height):
+    """Return what lies over something else or leaves the screen."""
+    wrong = stop_faults(browser, width, height)
+    seen = [box for box in boxes(browser, *USED) if box[2] < height]
+    for one, other in itertools.combinations(seen, 2):
+        if overlap(one, other):
+            wrong.append(f"{one[0]} {list(map(round, one[1:]))} and {other[0]} {list(map(round, other[1:]))} overlap")
+    for box in seen:
+        if box[1] < -1 or box[3] > width + 1 or (box[0] == ".stick" and box[4] > height):
+            wrong.append(f"{box[0]} {list(map(round, box[1:]))} is not on the screen")
+    if (wide := browser.evaluate("document.documentElement.scrollWidth")) > width:
+        wrong.append(f"the page is {wide} px wide")
+    return wrong
+
+
+def blank(browser, width, height, picture):
+    """Return the canvases on the screen that show one colour only, and write what is seen to `picture`."""
+    browser.screenshot(picture)
+    pixels = cv2.imread(str(picture))
+    wrong = []
+    for selector, *box in boxes(browser, *CANVASES):
+        left, top, right, bottom = (max(0, round(side)) for side in box)
+        part = pixels[top : min(bottom, height), left : min(right, width)]
+        if part.size and part.std() < 1.0:
+            wrong.append(f"{selector} {[left, top, right, bottom]} is blank")
+    return wrong

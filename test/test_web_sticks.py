@@ -1,0 +1,331 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The sticks on the page, in a real browser: what they show and say, who has them, and the pilot's view."""
+
+import math
+import time
+from pathlib import Path
+
+import browser as chromium
+import cv2
+import pytest
+from dronegui_peer import DroneGuiPeer
+from geometry_msgs.msg import TwistStamped
+from nav_msgs.msg import Odometry
+from processes import Process
+from ros_session import TIMEOUT_S, module_ros, repeating, wait_until
+from sensor_msgs.msg import Image
+from std_srvs.srv import SetBool
+from web_boxes import boxes, contains, faults, overlap
+from web_page import grows, press_twice, take_the_helm
+from web_viewer import Pilot, web_bridge
+
+TOPIC = "/cmd_vel_stamped"
+AXE = Path(chromium.ROOT) / "web" / "node_modules" / "axe-core" / "axe.min.js"
+VALUE = "document.querySelector('.stick-box.right .stick-value').innerText"
+FORWARD = "KeyW"
+PARAMETERS_TAB = 4
+TAKEOFF = '[data-call="/dronegui_bridge/takeoff"]'
+
+
+@pytest.fixture(scope="module")
+def browser():
+    chromium.install()
+    browser = chromium.Browser()
+    yield browser
+    browser.close()
+
+
+ros = module_ros()
+
+
+@pytest.fixture(scope="module")
+def peer():
+    peer = DroneGuiPeer()
+    yield peer
+    peer.close()
+
+
+@pytest.fixture(scope="module")
+def server(peer):
+    with (
+        Process.node("dronegui_bridge", port=peer.port, receive_navdata=False, bootstrap=False),
+        web_bridge() as process,
+    ):
+        peer.wait()
+        yield process
+
+
+@pytest.fixture
+def page(browser, server):
+    browser.open(server.address)
+    browser.evaluate("localStorage.clear()")
+    browser.wait("document.querySelector('.who').innerText === 'nobody steers'")
+    yield browser
+    browser.key(FORWARD, down=False)
+    if browser.text(".who") == "you steer":
+        browser.click(".take")
+        browser.wait("!document.querySelector('.banner').hidden")
+    if browser.evaluate("!document.querySelector('.banner').hidden"):
+        browser.click(".resume")
+        browser.wait("document.querySelector('.banner').hidden")
+
+
+@pytest.fixture
+def helm(page):
+    take_the_helm(page)
+    return page
+
+
+def ahead(packet):
+    return packet.state["pitch"] < 0.0
+
+
+def push_until(browser, peer, moves, press, let_go):
+    """Push until the drone is told so: a page that this machine held up for 0.3 s has to let go first."""
+    deadline_s = time.monotonic() + TIMEOUT_S
+    while True:
+        press()
+        try:
+            peer.forget()
+            peer.wait(moves, timeout_s=2)
+        except AssertionError:
+            assert time.monotonic() < deadline_s
+            let_go()
+            if browser.text(".who") != "you steer":
+                take_the_helm(browser)
+        else:
+            return
+
+
+def push_forward(browser, peer):
+    push_until(browser, peer, ahead, lambda: browser.key(FORWARD, down=True), lambda: browser.key(FORWARD, down=False))
+
+
+def test_the_knob_is_drawn_before_the_disc_with_its_value(helm, peer, tmp_path):
+    push_until(helm, peer, ahead, lambda: helm.grab(".stick.right", up=40), helm.drop)
+    helm.wait(f"/^ahead [1-9]\\d* %/.test({VALUE})")
+    ((_, left, top, right, bottom),) = boxes(helm, ".stick-box.right .knob")
+    ((_, *disc),) = boxes(helm, ".stick.right")
+    assert bottom < disc[3] - 20  # it has gone up
+    helm.screenshot(tmp_path / "page.png")
+    pixels = cv2.imread(str(tmp_path / "page.png")).astype(int)
+    knob = pixels[round((top + bottom) / 2), round((left + right) / 2)]
+    opposite = pixels[round(disc[3] - (top + bottom) / 2 + disc[1]), round((left + right) / 2) + 6]
+    assert abs(knob - opposite).max() > 60
+    helm.drop()
+    helm.wait(f"{VALUE}.startsWith('ahead 0 %')")
+
+
+def test_a_refused_push_is_told_at_the_stick_and_the_next_one_moves(helm, peer, server):
+    push_forward(helm, peer)
+    with Pilot(server.address) as other:
+        other.wait_for(lambda: other.vehicles.get(TOPIC, {}).get("holds"), "the vehicle")
+        other.send(op="stop", vehicle=TOPIC)
+
+        def push():
+            helm.key(FORWARD, down=False)
+            helm.key(FORWARD, down=True)
+            return "The vehicle holds: press Resume" in helm.text(".refusal")
+
+        wait_until(push, "a refusal", period_s=1.0)
+        ((_, *refusal),) = boxes(helm, ".refusal")
+        for stick in boxes(helm, ".stick"):
+            assert not overlap((".refusal", *refusal), stick)
+        helm.key(FORWARD, down=False)
+        other.send(op="resume", vehicle=TOPIC)
+        helm.wait("document.querySelector('.banner').hidden")
+    push_forward(helm, peer)
+
+
+def test_the_helm_is_asked_for_and_handed_over_and_a_no_keeps_no_push_back(page, peer, server):
+    with Pilot(server.address) as other:
+        other.send(op="hello", name="Bob")
+        other.take(TOPIC)
+        page.wait("document.querySelector('.who').innerText === 'Bob steers'")
+        with repeating(lambda _: other.send(op="steer", token=other.token, motion={})):
+            page.click(".take")
+            page.wait("/^Asked, \\d+ s$/.test(document.querySelector('.take').innerText)")
+            other.wait_for(lambda: other.vehicles[TOPIC]["asked"], "the question")
+            other.send(op="keep")
+            page.wait("document.querySelector('.refusal').innerText.includes('Bob keeps the helm')")
+        other.send(op="release")
+        take_the_helm(page)
+        push_forward(page, peer)  # the refusal was for nothing that was pushed
+        page.key(FORWARD, down=False)
+        other.send(op="ask", vehicle=TOPIC)
+        page.wait("document.querySelector('.asking').innerText.includes('Bob asks for the helm')")
+        page.click(".hand-over")
+        other.wait_for(lambda: other.vehicles[TOPIC]["pilot"] == "you", "the helm")
+        page.wait("document.querySelector('.who').innerText === 'Bob steers'")
+
+
+def test_arrow_keys_steer_after_the_slider_was_used(helm, peer):
+    helm.grab(".speed input", right=20)
+    helm.drop()
+    push_until(helm, peer, ahead, lambda: helm.key("ArrowUp", down=True), lambda: helm.key("ArrowUp", down=False))
+    helm.key("ArrowUp", down=False)
+
+
+def set_feel(browser, name, value):
+    browser.evaluate(
+        f"""(() => {{
+          const input = document.querySelector('[data-feel="{name}"]');
+          input.value = '{value}';
+          input.dispatchEvent(new Event('change'));
+        }})()"""
+    )
+
+
+def test_trim_expo_and_limit_shape_what_is_pushed_and_what_is_let_go_is_neutral(helm):
+    set_feel(helm, "limit x", 40)
+    set_feel(helm, "trim y", 10)
+    helm.key(FORWARD, down=True)
+    helm.wait(f"{VALUE} === 'ahead 20 % · left 5 %'")  # at half speed
+    helm.key(FORWARD, down=False)
+    helm.wait(f"{VALUE} === 'ahead 0 % · left 0 %'")
+    set_feel(helm, "expo x", 100)
+    full = float(helm.evaluate("document.querySelector('.stick.right').clientWidth")) / 2
+    helm.grab(".stick.right", up=round(0.44 * full))
+    helm.wait(f"/^ahead [1-7] %/.test({VALUE})")  # in the middle it is fine
+    helm.drop()
+
+
+def test_a_gamepad_s_axes_are_shown_and_can_be_changed_and_its_button_is_stop(helm, peer):
+    pad = """navigator.getGamepads = () =>
+      [{ id: 'pad', connected: true, axes: [0, 0, 0, %s], buttons: [{}, { pressed: %s }] }]"""
+    push, let_go = ((lambda value=value: helm.evaluate(pad % (value, "false"))) for value in (-1, 0))
+    push_until(helm, peer, ahead, push, let_go)
+    helm.click("#details [role=tab]:nth-child(5)")
+    helm.wait("document.querySelector('[data-pad=x] .now').innerText === '100 %'")
+    helm.click("[data-pad=x] input")  # reversed as browsers have it, and now no longer
+    push_until(helm, peer, lambda packet: packet.state["pitch"] > 0.0, push, let_go)
+    helm.evaluate(pad % (0, "true"))
+    helm.wait("document.querySelector('.banner').innerText.includes('Holding since')")
+    helm.evaluate(pad % (0, "false"))
+
+
+def test_take_off_needs_two_presses_and_hover_is_a_switch_and_what_is_said_covers_no_stick(page, ros, peer):
+    assert ros.call(SetBool, "dronegui_bridge/assume_flying", SetBool.Request(data=False)).success
+    button = f"document.querySelector('{TAKEOFF}')"
+    page.click(TAKEOFF)
+    page.wait(f"{button}.classList.contains('armed')")
+    page.wait(f"!{button}.classList.contains('armed')")  # too late
+    peer.forget()
+    press_twice(page, TAKEOFF)
+    page.wait("!document.querySelector('.notice').hidden")
+    assert "take_off was pressed and released" in page.text(".notice")
+    assert any(packet.presses("take_off") for packet in peer.packets)
+    for stick in boxes(page, ".stick"):
+        assert not any(overlap(notice, stick) for notice in boxes(page, ".notice"))
+    hover = "[data-call='/dronegui_bridge/hover']"
+    page.click(hover)
+    page.wait(f"document.querySelector({hover!r}).ariaChecked === 'true'")
+    page.click(hover)
+    page.wait(f"document.querySelector({hover!r}).ariaChecked === 'false'")
+
+
+# A camera, and how the drone lies: the bridge of this drone knows neither.
+
+
+@pytest.fixture
+def camera(ros):
+    images = ros.node.create_publisher(Image, "/camera/image_raw", 1)
+    odometry = ros.node.create_publisher(Odometry, "/odom", 1)
+
+    def publish(number):
+        picture = Image(height=12, width=16, encoding="mono8", step=16)
+        picture.data = bytes((number * 7 + each) % 256 for each in range(192))
+        images.publish(picture)
+        lies = Odometry()
+        lies.pose.pose.position.z = 2.5
+        lies.pose.pose.orientation.x, lies.pose.pose.orientation.w = math.sin(math.pi / 12), math.cos(math.pi / 12)
+        odometry.publish(lies)
+
+    with repeating(publish, 0.1):
+        yield
+    for publisher in (images, odometry):
+        ros.node.destroy_publisher(publisher)
+
+
+def fills(browser, width, height):
+    return contains(boxes(browser, ".camera canvas")[0], ("window", 0, 0, width, height))
+
+
+def test_a_click_on_a_camera_has_it_fill_the_window_and_stop_and_sticks_stay(helm, camera):
+    grows(helm, ".camera", "frames")
+    helm.evaluate("document.querySelector('.camera .fill').click()")
+    helm.wait("document.body.classList.contains('pilot')")
+    assert fills(helm, 1400, 900)
+    assert faults(helm, 1400, 900) == []
+    assert len(boxes(helm, ".stick")) == 2
+    helm.evaluate(
+        "[...document.querySelectorAll('.camera-tools button')].find(each => each.innerText === 'Back').click()"
+    )
+    helm.wait("!document.body.classList.contains('pilot')")
+
+
+@pytest.mark.parametrize(("width", "height"), [(844, 390), (932, 430)])
+def test_a_phone_on_its_side_is_the_pilot_s_view(browser, server, camera, width, height):
+    browser.open(server.address, width=width, height=height)
+    grows(browser, ".camera", "frames")
+    take_the_helm(browser)
+    assert fills(browser, width, height)
+    browser.wait("document.querySelector('[data-hud=Altitude]').innerText.includes('2.5 m')")
+    browser.wait("document.querySelector('.horizon').dataset.roll === '30'")
+    assert faults(browser, width, height) == []
+    assert len(boxes(browser, ".stick")) == 2
+    browser.click(".take")
+    browser.wait("!document.querySelector('.banner').hidden")
+    assert faults(browser, width, height) == []
+    browser.click(".resume")
+    browser.wait("document.querySelector('.banner').hidden")
+
+
+# Whoever can't see the page, or not well.
+
+
+def problems(browser):
+    """Return what axe-core finds on the screen."""
+    return browser.evaluate(
+        f"""{AXE.read_text()};
+        axe.run().then(({{ violations }}) => violations.flatMap(({{ id, nodes }}) => nodes.map(
+          ({{ target, any, all }}) => [id, target, ...[...any, ...all].map(each => each.message)].join(' '))))"""
+    )
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_axe_finds_nothing_on_any_screen(browser, ros, server, camera, scheme):
+    found = []
+
+    def look(screen):
+        found.extend(f"{screen}: {problem}" for problem in problems(browser))
+
+    other = ros.node.create_subscription(TwistStamped, "/other/cmd_vel_stamped", print, 1)
+    try:
+        browser.open(server.address, scheme=scheme)
+        browser.wait("document.querySelectorAll('[data-vehicle]').length === 2")
+        browser.evaluate("document.querySelector('[data-vehicle=dronegui]').click()")
+        grows(browser, ".camera", "frames")
+        for tab in range(1, 6):
+            browser.click(f"#details [role=tab]:nth-child({tab})")
+            if tab == PARAMETERS_TAB:
+                browser.wait("document.querySelectorAll('.parameter').length > 0")
+            look(f"tab {tab}")
+        take_the_helm(browser)
+        browser.click(".stop")
+        browser.wait("!document.querySelector('.banner').hidden")
+        look("holding")
+        browser.click(".take")
+        browser.click(".resume")
+        browser.click(".overview-button")
+        look("all vehicles")
+        for width, height in ((390, 844), (844, 390)):
+            browser.open(server.address, width=width, height=height, scheme=scheme)
+            browser.wait("document.querySelectorAll('[data-vehicle]').length === 2")
+            for section in ("look", "steer", "plots", "more") if width < height else (None,):
+                if section:
+                    browser.click(f".sections [data-section={section}]")
+                look(f"{width} x {height} {section}")
+    finally:
+        ros.node.destroy_subscription(other)
+    assert found == []
