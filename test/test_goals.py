@@ -159,6 +159,15 @@ def test_hold_the_helm_and_a_stale_odometry_end_a_goal_with_the_reason(ros, goal
         assert sent.end() == ("aborted", "There is no odometry for 0.5 s.")
 
 
+def test_a_goal_that_something_keeps_the_vehicle_from_is_given_up(ros, goals):
+    parameters = {"behaviour": "goals", "goals.stuck_time": 1.0, "goals.odometry_timeout": 10.0}
+    with Process.node("drone_controller", remap=("cmd_vel:=nowhere",), **parameters):
+        Vehicle(ros)
+        end, message = goals.send("go_to", pose=pose_at(3, 0)).end()
+    assert end == "aborted"
+    assert message.startswith("It has come no nearer for 1 s, and is 3.0 m away: a fence")
+
+
 def test_goal_pose_is_a_go_to(ros):
     with controller() as process:
         vehicle = Vehicle(ros)

@@ -37,6 +37,9 @@ class GoalParameters:
     patience: float = described(
         5.0, "Seconds for which a goal waits for the first odometry, and for a transform of its frame.", 0.1, 600.0
     )
+    stuck_time: float = described(
+        15.0, "Seconds of coming no nearer after which a goal is given up, as at a fence.", 1.0, 3600.0
+    )
     answer_time: float = described(20.0, "Seconds that takeoff and land may take to answer.", 0.1, 600.0)
 
     def waypoints(self, tolerance: float, speed: float) -> WaypointParameters:

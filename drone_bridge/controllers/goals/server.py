@@ -32,6 +32,7 @@ from drone_bridge.ros.topics import latched, subscribe
 
 GOAL_POSE = "goal_pose"
 HELM_ENDS_AFTER_S = 1.0  # as bridges have it
+NEARER_M = 0.05  # what counts as having come nearer
 #: For how long zero is commanded after a goal has ended before the vehicle was where it should be.
 STOPPING_S = 0.5
 MAX_POSES = 10_000  # of a path
@@ -110,6 +111,7 @@ class GoalServer:
         self._next: Goal | None = None  # which waits for what it needs before it takes the place of the current one
         self._goal: Goal | None = None
         self._guide: Guide | None = None  # also after its goal was reached, which is held
+        self._nearest, self._nearer_s = math.inf, -math.inf  # m to go, and since when
         self._stop_until_s = -math.inf
         #: What it does, and why.
         self.state = ("idle", "there is no goal")
@@ -256,6 +258,7 @@ class GoalServer:
         assert self._where
         try:
             step = self._guide.step(now_s, self._where)
+            self._check_progress(step, now_s)
         except FailedError as error:
             return self._give_up("abort", str(error), now_s)
         if self._goal:
@@ -291,6 +294,7 @@ class GoalServer:
         if self._goal:
             _end(self._goal, "abort", f"Another goal came: {goal.name}.")
         self._goal, self._guide = goal, guide
+        self._nearest = math.inf
         self.state = (goal.name, "begins")
 
     def _guide_to(self, goal: Goal) -> tuple[str, Guide | None]:
@@ -325,6 +329,17 @@ class GoalServer:
         if guide.steers and now_s - self._helm_s < HELM_ENDS_AFTER_S:
             return "Somebody is at the helm."
         return ""
+
+    def _check_progress(self, step: Step, now_s: float) -> None:
+        """Raise FailedError if a goal has come no nearer for too long, although nothing is waited for."""
+        is_on_its_way = self._goal is not None and step.commands and not step.waiting_for and not step.done
+        if not is_on_its_way or step.distance < self._nearest - NEARER_M:
+            self._nearest, self._nearer_s = step.distance if is_on_its_way else math.inf, now_s
+        if now_s - self._nearer_s > self._parameters.stuck_time:
+            away = f"{self._parameters.stuck_time:g} s, and is {step.distance:.1f} m away"
+            raise FailedError(
+                f"It has come no nearer for {away}: a fence or another limit of its bridge may be in the way."
+            )
 
     def _give_up(self, end: str, message: str, now_s: float) -> Step:
         goal, self._goal, self._guide = self._goal, None, None
