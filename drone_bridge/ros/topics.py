@@ -236,6 +236,11 @@ class Topic:
     count: str = ""
     """What each message counts as in diagnostics."""
     meaning: str = ""
+    needed: str = ""
+    """What happens to a server that takes it where nobody publishes it, in a clause; empty: only its values are left
+    out of what goes to the operator."""
+    instead: tuple[str, ...] = ()
+    """Topics one of which is enough instead."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -528,6 +528,8 @@ TOPICS = (
         to_ros=Translation.height,
         from_ros=Translation.wire_height,
         meaning="above the ground below, m",
+        needed="no document is sent",
+        instead=("altitude", "odom"),
     ),
     Topic("altitude", Range, of=DroneTelemetry, from_ros=Translation.wire_range, meaning="a rangefinder's height, m"),
     Topic(
@@ -545,6 +547,8 @@ TOPICS = (
         to_ros=Translation.velocity,
         from_ros=Translation.wire_velocity,
         meaning="of the body by optical flow, m/s, and its rates",
+        needed="no document is sent",
+        instead=("odom",),
     ),
     Topic(
         "landing_pad",
@@ -573,6 +577,7 @@ TOPICS = (
         to_ros=Translation.imu,
         from_ros=Translation.wire_imu,
         meaning="attitude, rates and acceleration",
+        needed="no document is sent",
     ),
     Topic("/tf", TFMessage, of=DroneTelemetry, to_ros=Translation.transforms, if_parameter="publish_tf"),
     Topic(

@@ -535,6 +535,8 @@ TOPICS = (
         only_changes=True,
         lasts=True,
         meaning="the announced drone, again at the start of each simulation; latched",
+        needed="what is announced has to come from the parameters drone.*, after source_timeout",
+        instead=tuple(f"{side}/camera_info" for side in SIDES),
     ),
     *(
         Topic(
@@ -555,6 +557,7 @@ TOPICS = (
         to_ros=Translation.imu,
         from_ros=Translation.wire_sensed,
         meaning="the attitude; an angle that the wire does not carry has a full circle's variance",
+        needed="no frame is sent",
     ),
     Topic(
         "odom",
@@ -563,6 +566,8 @@ TOPICS = (
         to_ros=Translation.odometry,
         from_ros=Translation.wire_sensed,
         meaning="the pose, where the testbed sends positions",
+        needed="no frame is sent where attitude_layout is pose",
+        instead=("imu/data",),
     ),
     Topic("/tf", TFMessage, of=SensorFrame, to_ros=Translation.transforms, if_parameter="publish_tf"),
     *(
@@ -575,6 +580,7 @@ TOPICS = (
             qos=newest,
             count="images",
             meaning=f"of the {side} camera, rgb8 as the wire has it",
+            needed="no frame is sent, unless the parameter cameras is mono or none",
         )
         for side in SIDES
     ),

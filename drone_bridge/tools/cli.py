@@ -46,6 +46,7 @@ COMMANDS = {
         "drone_bridge.tools.bags.recover", "complete an .mcap file of a killed recorder", False, ("mcap",)
     ),
     "clean": Command("drone_bridge.tools.clean", "remove shared memory that killed processes left behind", False),
+    "check": Command("drone_bridge.tools.check", "say what a vehicle lacks for a server, topic by topic"),
     "doctor": Command("drone_bridge.tools.doctor", "say what is installed here and whether it works", needs_ros=False),
     "wire": Command("drone_bridge.tools.wire.command", "inspect and replay wire logs", needs_ros=False),
     "view": Command("drone_bridge.tools.view", "view and steer the running vehicles in a browser"),

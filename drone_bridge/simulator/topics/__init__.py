@@ -535,6 +535,7 @@ VEHICLE_STATES = (
         to_ros=Translation.odometry,
         from_ros=Translation.wire_odometry,
         meaning="the vehicle's pose and velocities",
+        needed="its state is not known, and it can't be steered",
     ),
     Topic(
         "imu/data",
