@@ -80,7 +80,7 @@ class GuiDrone:
         return measured_motion(demo)
 
     def follow(self, shares: Shares | None) -> None:
-        controls: Controls = HOVER if shares is None else controls_from_shares(shares)[0]
+        controls: Controls = HOVER if shares is None else controls_from_shares(shares)
         self._flight.steer(controls)
 
     def state(self) -> tuple[Vector, Vector, float]:
@@ -106,7 +106,7 @@ class LandingDrone:
         return motion
 
     def follow(self, shares: Shares | None) -> None:
-        self._flight.follow_command(command_from_shares(shares or Shares(), TelemetryCommandSigns())[0])
+        self._flight.follow_command(command_from_shares(shares or Shares(), TelemetryCommandSigns()))
 
     def state(self) -> tuple[Vector, Vector, float]:
         drone = self._flight.drone

@@ -28,8 +28,6 @@ DEFAULTS = {
     "command_timeout": NOT_FRESH_S,
     "rate": 20.0,
     "press_time": 0.5,
-    "hover_on_zero": False,
-    **{f"full_scale.{axis}": 1.0 for axis in ("roll", "pitch", "yaw", "gas")},
 }
 
 
@@ -90,8 +88,8 @@ def command(publisher, peer, message, **axes):
 
 
 def changing(publisher):
-    """Publish a changing cmd_vel for as long as the `with` block lasts."""
-    return repeating(lambda number: publisher.publish(twist(forward=number % 50 / 50)))
+    """Publish changing cmd_axes for as long as the `with` block lasts."""
+    return repeating(lambda number: publisher.publish(CommandAxes(pitch=number % 50 / 50)))
 
 
 def press(ros, name):
@@ -149,10 +147,24 @@ def test_it_starts_with_hover_and_keeps_the_rate(own_peer):
 # Commands.
 
 
-def test_cmd_vel_becomes_axes_with_the_signs_of_the_wire(ros, peer):
+def test_without_feedback_a_velocity_tilts_gently_and_zero_presses_hover(ros, peer, process):
+    ros.set_parameters("dronegui_bridge", command_timeout=60.0)
     publisher = ros.publisher(Twist, "cmd_vel")
-    command(publisher, peer, twist(0.1, 0.2, 0.3, 0.4), roll=-0.2, pitch=-0.1, yaw=-0.4, gas=0.3)
-    command(publisher, peer, twist(-9.0, -9.0, -9.0, -9.0), roll=1, pitch=1, yaw=1, gas=-1)
+    start = len(peer.packets)
+
+    def is_flown():
+        publisher.publish(twist(0.3, 0.2, 0.3, -0.4))
+        return any(not packet.is_hover for packet in peer.packets[start:])
+
+    wait_until(is_flown, "the velocity", period_s=0.03)
+    state = peer.wait_for_next(lambda packet: not packet.is_hover).state
+    assert -0.2 <= state["pitch"] < 0 > state["roll"] >= -0.2
+    assert state["gas"] > 0 < state["yaw"]
+    process.wait_for_line("velocities are estimated from the tilt that is commanded")
+    process.wait_for_line("Shares of full tilt, as in 0.2, go to cmd_axes")
+    publisher.publish(twist())
+    peer.wait_for_next(lambda packet: packet.is_hover)
+    assert process.count_lines("velocities are estimated") == 1
 
 
 def test_cmd_axes_are_the_shares_of_the_wire_and_no_stale_ones(ros, peer, process):
@@ -170,18 +182,16 @@ def test_cmd_axes_are_the_shares_of_the_wire_and_no_stale_ones(ros, peer, proces
     process.wait_for_line(r"cmd_axes was refused: it is .* s old")
 
 
-def test_rate_and_full_scale_change_while_it_runs(ros, peer):
-    publisher = ros.publisher(Twist, "cmd_vel")
-    command(publisher, peer, twist(forward=1.0), pitch=-1)
-    ros.set_parameters("dronegui_bridge", rate=50.0, **{"full_scale.pitch": 4.0})
-    command(publisher, peer, twist(forward=1.0), pitch=-0.25)
+def test_the_rate_changes_while_it_runs(ros, peer):
+    ros.set_parameters("dronegui_bridge", rate=50.0)
+    peer.wait_for_next()
     peer.forget()
     peer.wait(keeping_pace(50.0, 10))
 
 
 def test_packets_are_published_as_they_were_sent(ros, peer):
     states = ros.subscribe(DroneGuiState, "dronegui/state")
-    with changing(ros.publisher(Twist, "cmd_vel")):
+    with changing(ros.publisher(CommandAxes, "cmd_axes")):
         state = states.wait(lambda state: state.pitch < 0)
         packet = peer.wait(lambda packet: packet.seq == state.seq)
     assert {name: getattr(state, name) for name in HOVER} == packet.state
@@ -189,9 +199,9 @@ def test_packets_are_published_as_they_were_sent(ros, peer):
 
 
 def test_stale_commands_become_hover(ros, peer, process):
-    publisher = ros.publisher(Twist, "cmd_vel")
+    publisher = ros.publisher(CommandAxes, "cmd_axes")
     following = Stopwatch(process.pid)
-    command(publisher, peer, twist(forward=1.0), pitch=-1)
+    command(publisher, peer, CommandAxes(pitch=1.0), pitch=-1)
     hover = peer.wait_for_next(lambda packet: packet.is_hover)
     followed_s = hover.came_s - next(packet for packet in peer.packets if not packet.is_hover).came_s
     assert followed_s == pytest.approx(NOT_FRESH_S, abs=0.2 + following.waited_s)
@@ -219,19 +229,6 @@ def test_a_command_is_followed_for_no_longer_than_its_publisher_s_lifespan(ros, 
     peer.forget()
     wait_until(fly, "a command again")
     ros.node.destroy_publisher(publisher)
-
-
-def test_zero_holds_the_drone_level_or_presses_hover(ros, peer):
-    publisher = ros.publisher(Twist, "cmd_vel")
-    command(publisher, peer, twist())
-    ros.set_parameters("dronegui_bridge", hover_on_zero=True, command_timeout=60.0)
-    command(publisher, peer, twist(forward=0.25), pitch=-0.25)
-    start = len(peer.packets)
-    wait_until(
-        lambda: publisher.publish(twist()) or any(packet.is_hover for packet in peer.packets[start:]),
-        "hover before the last command is stale",
-        timeout_s=50.0,
-    )
 
 
 def test_invalid_commands_are_refused_and_counted(ros, peer, process):
@@ -262,14 +259,14 @@ def test_invalid_commands_are_refused_and_counted(ros, peer, process):
 
     def is_followed():
         ros.publish_fresh(stamped, fresh)
-        return any(packet.is_following(pitch=-1) for packet in peer.packets)
+        return any(packet.state["pitch"] < 0 for packet in peer.packets)
 
     wait_until(is_followed, "a fresh command followed", period_s=0.03)
 
 
 def test_hover_can_be_held_against_commands(ros, peer):
-    publisher = ros.publisher(Twist, "cmd_vel")
-    command(publisher, peer, twist(forward=1.0), pitch=-1)
+    publisher = ros.publisher(CommandAxes, "cmd_axes")
+    command(publisher, peer, CommandAxes(pitch=1.0), pitch=-1)
     with changing(publisher):
         assert "whatever is commanded" in switch(ros, "hover", True).message
         start = peer.wait_for_next().seq + 1
@@ -278,7 +275,7 @@ def test_hover_can_be_held_against_commands(ros, peer):
         assert "follows commands" in switch(ros, "hover", False).message
         peer.wait_for_next(lambda packet: not packet.is_hover)
     ros.set_parameters("dronegui_bridge", command_timeout=60.0)
-    command(publisher, peer, twist())
+    command(publisher, peer, CommandAxes())
     switch(ros, "hover", True)
     switch(ros, "hover", False)  # what was commanded before that is over, so the drone stays where it is
     start = peer.wait_for_next().seq + 1
@@ -292,7 +289,7 @@ def test_hover_can_be_held_against_commands(ros, peer):
 def test_a_press_is_held_without_delaying_commands(ros, peer, process):
     flying = ros.subscribe(Bool, "flying", LATCHED)
     assert not flying.wait().data
-    with changing(ros.publisher(Twist, "cmd_vel")):
+    with changing(ros.publisher(CommandAxes, "cmd_axes")):
         peer.wait(lambda packet: not packet.is_hover)
         pressing = Stopwatch(process.pid)
         answer = press(ros, "takeoff")

@@ -7,14 +7,13 @@ import pytest
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 from diagnostics import values_of
 from dronegui_peer import DroneGuiPeer
-from geometry_msgs.msg import Twist
 from processes import Process, when_listening
 from rclpy.qos import DurabilityPolicy, QoSProfile
 from ros_session import wait_until
 from std_msgs.msg import Bool
 from std_srvs.srv import Trigger
 
-from drone_bridge.msg import DroneGuiState
+from drone_bridge.msg import CommandAxes, DroneGuiState
 
 #: A bridge with a fault: it fails at full speed forward, and takes its time to start over.
 FAULTY_BRIDGE = """
@@ -55,9 +54,8 @@ def press(ros, name):
 
 def fly_forward(ros, peer):
     """Command until the wire says so."""
-    message = Twist()
-    message.linear.x = 1.0
-    publisher = ros.publisher(Twist, "cmd_vel")
+    message = CommandAxes(pitch=1.0)
+    publisher = ros.publisher(CommandAxes, "cmd_axes")
     wait_until(
         lambda: publisher.publish(message) or any(packet.is_following(pitch=-1) for packet in peer.packets),
         "the command on the wire",
@@ -88,10 +86,10 @@ def test_a_signal_releases_a_button_that_is_pressed(ros, peer):
 def test_a_fault_of_the_bridge_itself_leaves_hover_on_the_wire(ros, peer):
     parameters = ("-p", f"port:={peer.port}", "-p", "command_timeout:=30.0", "-p", "receive_navdata:=false")
     with Process(sys.executable, "-c", FAULTY_BRIDGE, "--ros-args", *parameters) as process:
-        publisher, message = ros.publisher(Twist, "cmd_vel"), Twist()
+        publisher, message = ros.publisher(CommandAxes, "cmd_axes"), CommandAxes()
 
         def command_until(forward, happened):
-            message.linear.x = forward
+            message.pitch = forward
             wait_until(lambda: publisher.publish(message) or happened(), "what follows the command", period_s=0.03)
 
         command_until(0.5, lambda: peer.packets and peer.packets[-1].is_following(pitch=-0.5))

@@ -341,12 +341,12 @@ def test_navdata_becomes_topics(ros, gui, navdata_port):
     inboxes = {topic: ros.subscribe(kind, topic) for topic, kind in topics.items()}
     static = ros.subscribe(TFMessage, "/tf_static", LATCHED)
     names = {"frame_prefix": "d1/", "odom_frame": "start"}
-    with bridge(drone, navdata_port, **names, pose_covariance_diagonal=[4.0] * 6, **{"full_scale.pitch": 1.0}):
+    with bridge(drone, navdata_port, **names, pose_covariance_diagonal=[4.0] * 6):
         assert press(ros, "takeoff").success
         assert inboxes["altitude"].wait(lambda message: message.range > 0.9).header.frame_id == "d1/altimeter_link"
         assert len(inboxes["detections"].wait(lambda message: message.detections).detections) == 1
         publisher = ros.publisher(Twist, "cmd_vel")
-        with repeating(lambda _: publisher.publish(twist(forward=0.5))):
+        with repeating(lambda _: publisher.publish(twist(forward=1.5))):
             odometry = inboxes["odom"].wait(lambda message: message.twist.twist.linear.x > 1.0)
         assert (odometry.header.frame_id, odometry.child_frame_id) == ("d1/start", "d1/base_link")
         assert odometry.pose.pose.position.x > 0.3

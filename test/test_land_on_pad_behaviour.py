@@ -111,7 +111,7 @@ class Bridge:
                 axes = self.commands.wait()
         if axes:
             self.obeyed += 1
-            self.vehicle.follow_command(command_from_shares(shares_from_axes(axes), TelemetryCommandSigns())[0])
+            self.vehicle.follow_command(command_from_shares(shares_from_axes(axes), TelemetryCommandSigns()))
 
     def until(self, wanted, what, frames=1500, **options):
         """Publish frames until a state is wanted, and return it."""

@@ -7,6 +7,7 @@ import sys
 from geometry_msgs.msg import Twist
 from ports import free_port
 from processes import Process, executable, when_listening
+from rclpy.qos import DurabilityPolicy, QoSProfile
 from ros_session import repeating, wait_until
 from sensor_msgs.msg import Imu
 from std_msgs.msg import Bool
@@ -15,6 +16,7 @@ from telemetry_peer import Clock, drone, start_with_peer
 from testbed_trajectory import rows_of
 from twists import twist
 
+LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 FENCE_M, OUTSIDE_M = 3.0, 1.0
 MAX_SPEED = 2.0
 STANDING = {"x": 0.0, "y": 0.0, "z": 0.0}
@@ -74,7 +76,7 @@ def test_a_drone_whose_telemetry_is_lost_stands_and_then_lands_unless_it_is_held
 def test_a_drone_with_a_low_battery_lands_by_its_button_if_told_so(ros):
     port = free_port()
     ports = ("--port", "0", "--navdata-source-port", "0", "--navdata-port", port)
-    flying = ros.subscribe(Bool, "flying")
+    flying = ros.subscribe(Bool, "flying", LATCHED)
     limits = {"limits.low_battery": 1.0, "limits.land_on_low_battery": True}  # it is full only on the ground
     with Process.module("drone_bridge.dronegui.emulator", *ports, "--bootstrapped") as gui:
         address = {"port": int(gui.wait_for_line(r"listening on 127\.0\.0\.1:(\d+)")[1]), "navdata_port": port}

@@ -7,7 +7,6 @@ import random
 import pytest
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 from diagnostics import values_of
-from geometry_msgs.msg import Twist
 from ros_session import wait_until
 from sensor_msgs.msg import CompressedImage, Image, Imu
 from telemetry_peer import (
@@ -21,6 +20,8 @@ from telemetry_peer import (
     start_with_peer,
     without,
 )
+
+from drone_bridge.msg import CommandAxes
 
 PICTURE = jpeg()
 
@@ -70,9 +71,8 @@ def stamps(inbox):
 
 def fly(ros, running):
     """Command something that is not hover, to a drone that talks, until the wire says it; return the publisher."""
-    publisher = ros.publisher(Twist, "cmd_vel")
-    message = Twist()
-    message.linear.z = 0.5
+    publisher = ros.publisher(CommandAxes, "cmd_axes")
+    message = CommandAxes(thrust=0.5)
     start = len(running.peer.commands)
     send_until(
         lambda: running.send() or publisher.publish(message),
@@ -183,7 +183,7 @@ def test_answers_stop_when_documents_stop_and_the_last_of_them_hover(ros, forget
     assert running.peer.commands[-3:] == [HOVER] * 3
 
     def command():
-        publisher.publish(Twist())
+        publisher.publish(CommandAxes())
         return len(reports) and int(values_of(reports.wait())["undelivered commands"]) > before + 3
 
     wait_until(command, "commands that reach nobody", period_s=0.05)  # which takes a report, and so a second

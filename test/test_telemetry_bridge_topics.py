@@ -6,12 +6,13 @@ import signal
 import threading
 
 import pytest
-from geometry_msgs.msg import Twist
 from processes import Process
 from ros_session import RosSession
 from sensor_msgs.msg import CompressedImage, Imu
 from std_msgs.msg import String
 from telemetry_peer import HOVER, ROVER, Clock, changed, drone, jpeg, send_until
+
+from drone_bridge.msg import CommandAxes
 
 PICTURE = jpeg()
 
@@ -84,9 +85,8 @@ def test_an_image_larger_than_a_datagram_comes_from_a_topic(running):
 
 
 def fly(running):
-    publisher = running.ros.publisher(Twist, f"{running.namespace}/cmd_vel")
-    message = Twist()
-    message.linear.z = 0.5
+    publisher = running.ros.publisher(CommandAxes, f"{running.namespace}/cmd_axes")
+    message = CommandAxes(thrust=0.5)
     seen = []
 
     def send():

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from landing_messages import ReceivedMessages
 from rclpy.serialization import serialize_message
 from rotations import matrix, turned
-from twists import twist
 
+from drone_bridge.motion.tilt_control import Shares
 from drone_bridge.ros import frames
 from drone_bridge.ros.images import MAX_SCANS, JpegDecoder
 from drone_bridge.telemetry.codec import (
@@ -32,11 +32,10 @@ from drone_bridge.telemetry.codec import (
     Vector,
 )
 from drone_bridge.telemetry.topics import (
-    FullScale,
     LandingFrameNames,
     TelemetryCommandSigns,
     TelemetrySigns,
-    command_from_twist,
+    command_from_shares,
 )
 
 FORWARD, LEFT, UP = np.eye(3)  # body, REP 103
@@ -289,31 +288,21 @@ def test_any_damage_is_decoded_or_a_value_error(position, value):
 # Commands.
 
 
-def command(full_scale=None, signs=None, **asked):
-    return command_from_twist(twist(**asked), full_scale or FullScale(), signs or TelemetryCommandSigns())
-
-
 @pytest.mark.parametrize(
-    ("asked", "expected"),
+    ("shares", "expected"),
     [
-        ({"up": 0.5}, DroneCommand(thrust=0.5)),
-        ({"forward": 0.5}, DroneCommand(pitch=0.25)),
-        ({"left": 0.5}, DroneCommand(roll=-0.25)),
-        ({"left_turn": 0.5}, DroneCommand(yaw=0.25)),
-        ({}, DroneCommand()),
+        (Shares(thrust=0.5), DroneCommand(thrust=0.5)),
+        (Shares(pitch=0.5), DroneCommand(pitch=0.25)),
+        (Shares(roll=-0.5), DroneCommand(roll=-0.25)),
+        (Shares(yaw=0.5), DroneCommand(yaw=0.25)),
+        (Shares(), DroneCommand()),
     ],
 )
-def test_a_command_is_a_share_of_what_the_wire_allows(asked, expected):
-    assert command(**asked) == (expected, True)
+def test_a_command_is_a_share_of_what_the_wire_allows(shares, expected):
+    assert command_from_shares(shares, TelemetryCommandSigns()) == expected
 
 
 def test_a_drone_with_inverted_signs():
     signs = TelemetryCommandSigns(pitch=-1, roll=-1, yaw=-1)
-    made, _ = command(signs=signs, forward=0.5, left=0.5, up=0.5, left_turn=0.5)
+    made = command_from_shares(Shares(0.5, 0.5, -0.5, 0.5), signs)
     assert made == DroneCommand(thrust=0.5, pitch=-0.25, roll=0.25, yaw=-0.25)
-
-
-def test_a_command_beyond_the_wire_is_clamped():
-    made, was_within = command(forward=3.0, left=-1e300, up=-2.0, left_turn=1.5)
-    assert made == DroneCommand(thrust=-1.0, pitch=0.5, roll=0.5, yaw=0.5)
-    assert not was_within

@@ -25,7 +25,8 @@ from drone_bridge.telemetry.topics import (
     TelemetryCommandSigns,
     TelemetrySigns,
     Translation,
-    command_from_twist,
+    command_from_shares,
+    shares_from_command,
     twist_from_command,
 )
 from drone_bridge.wire.jpeg import read_size
@@ -117,10 +118,10 @@ tilt = st.floats(-0.5, 0.5)
 
 
 @given(st.floats(-1, 1), tilt, tilt, tilt, st.sampled_from([1, -1]))
-def test_commands_round_trip_through_cmd_vel(thrust, pitch, roll, yaw, sign):
+def test_commands_round_trip_through_cmd_axes(thrust, pitch, roll, yaw, sign):
     command = DroneCommand(thrust, pitch, roll, yaw)
-    signs, full = TelemetryCommandSigns(sign, sign, sign), FullScale()
-    assert command_from_twist(twist_from_command(command, full, signs), full, signs) == (command, True)
+    signs = TelemetryCommandSigns(sign, sign, sign)
+    assert command_from_shares(shares_from_command(command, signs), signs) == command
 
 
 # Raw images.

@@ -29,7 +29,7 @@ class PlanParameters:
     landing_patience: float = described(30.0, "Seconds within which a landing must be complete.", 0.1, 600.0)
     leg_time: float = described(2.0, "Seconds per side of the square.", 0.1, 60.0)
     pause_time: float = described(2.5, "Seconds of hovering after each side, to come to rest.", 0.1, 60.0)
-    speed: float = described(0.3, "cmd_vel along a side, in the unit of the bridge's full_scale.", 0.001, 1000.0)
+    speed: float = described(0.3, "Speed along a side, m/s.", 0.001, 1000.0)
 
 
 class Call(NamedTuple):

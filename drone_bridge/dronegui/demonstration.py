@@ -8,7 +8,6 @@ AR_DRONE = {"full_scale.roll": 5.0, "full_scale.pitch": 5.0, "full_scale.yaw": 1
 
 
 DEMONSTRATION = Demonstration(
-    parameters=AR_DRONE,
     takeoff="dronegui_bridge/takeoff",
     remark="commanded by tilt, it does not hold a speed",
     server_parameters=AR_DRONE,

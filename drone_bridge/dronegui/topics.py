@@ -69,26 +69,10 @@ class FullScale(NamedTuple):
     gas: float  # linear.z
 
 
-def controls_from_twist(twist: Twist, full_scale: FullScale) -> tuple[Controls, bool]:
-    """Return a finite cmd_vel as controls, clamped to full scale, and whether it was within it.
-
-    linear.x is forward, linear.y left, linear.z up, angular.z a left turn (REP 103); the rest is not on the wire.
-    """
+def controls_from_shares(shares: Shares) -> Controls:
+    """Return shares as controls."""
     # 0.0 - x, because -x of zero is the other zero.
-    asked = 0.0 - twist.linear.y, 0.0 - twist.linear.x, 0.0 - twist.angular.z, twist.linear.z
-    shares = [value / full for value, full in zip(asked, full_scale, strict=True)]
-    clamped = [max(-1.0, min(1.0, share)) for share in shares]
-    roll, pitch, yaw, gas = clamped
-    return Controls(hover=False, roll=roll, pitch=pitch, yaw=yaw, gas=gas), clamped == shares
-
-
-def controls_from_shares(shares: Shares) -> tuple[Controls, bool]:
-    """Return shares as controls, clamped to 1, and whether they were within it."""
-    # 0.0 - x, because -x of zero is the other zero.
-    asked = shares.roll, 0.0 - shares.pitch, 0.0 - shares.yaw, shares.thrust
-    clamped = tuple(max(-1.0, min(1.0, share)) for share in asked)
-    roll, pitch, yaw, gas = clamped
-    return Controls(hover=False, roll=roll, pitch=pitch, yaw=yaw, gas=gas), clamped == asked
+    return Controls(hover=False, roll=shares.roll, pitch=0.0 - shares.pitch, yaw=0.0 - shares.yaw, gas=shares.thrust)
 
 
 def shares_from_controls(controls: Controls) -> Shares:
@@ -107,11 +91,6 @@ def twist_from_controls(controls: Controls, full_scale: FullScale) -> Twist:
         twist.linear.z = controls.gas * full_scale.gas
         twist.angular.z = 0.0 - controls.yaw * full_scale.yaw
     return twist
-
-
-def is_zero(controls: Controls) -> bool:
-    """Return whether all axes are centred."""
-    return not any(getattr(controls, axis) for axis in AXES)
 
 
 def with_buttons(controls: Controls, pressed: frozenset[str]) -> Controls:

@@ -284,6 +284,8 @@ class CommandIntake(Generic[CommandT]):
         node: LinkNode,
         now: Callable[[], Time] | None = None,
         on_command: Callable[[], None] = lambda: None,
+        *,
+        holds_zero: bool = False,
     ) -> None:
         """Prepare to take commands.
 
@@ -291,9 +293,11 @@ class CommandIntake(Generic[CommandT]):
             node: whose topics they come from.
             now: the clock of the stamps, if that is not a machine's clock.
             on_command: called in the executor when there is a new command.
+            holds_zero: whether a zero from a helm is flown, as it holds the vehicle better than the neutral command.
         """
         self._node = node
         self._on_command = on_command
+        self._holds_zero = holds_zero
         self._now = now
         self.mailbox: Mailbox[Asked[CommandT]] = Mailbox()
         #: Who decides, and within which limits.
@@ -457,7 +461,7 @@ class CommandIntake(Generic[CommandT]):
                 return
             self._node.statistics.counts["commands"] += 1
             self._node.undelivered(topic)
-            if is_helm and not any(value for _, value in _floats(message)):
+            if is_helm and not self._holds_zero and not any(value for _, value in _floats(message)):
                 self._forget()  # a stick in its middle asks for whatever holds this vehicle best
                 return
             self.mailbox.put(read(message), stamp_numbers(stamp) if stamp else None, lifespan.seconds())

@@ -8,7 +8,6 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from builtin_interfaces.msg import Time
-from geometry_msgs.msg import Twist
 from nav_msgs.msg import Odometry
 from std_msgs.msg import String
 
@@ -23,14 +22,12 @@ from drone_bridge.net.connector import (
 )
 from drone_bridge.net.udp import Datagram, UdpListener, name
 from drone_bridge.net.udp import name as name_of
-from drone_bridge.ros.commands import CommandIntake
 from drone_bridge.ros.common_parameters import (
     ALLOWED_PEERS,
     common_parameters,
     covariance_parameters,
     frame_names,
     frame_parameters,
-    full_scale_parameters,
     odometry_covariances,
     read_allowed_peers,
     read_group,
@@ -42,6 +39,7 @@ from drone_bridge.ros.parameters import ParameterDeclaration
 from drone_bridge.ros.program import run
 from drone_bridge.ros.simulated_time import Stamps, time_parameters
 from drone_bridge.ros.stall_watch import PROCESS
+from drone_bridge.ros.tilt_flight import TiltFlight, drone_parameters
 from drone_bridge.ros.time import time_from_seconds
 from drone_bridge.ros.topics import Output, TopicPublishers
 from drone_bridge.telemetry.codec import (
@@ -65,13 +63,11 @@ from drone_bridge.telemetry.topics import (
     ROVER_TOPIC,
     SIGNS,
     TOPICS,
-    FullScale,
     LandingFrameNames,
     TelemetryCommandSigns,
     TelemetrySigns,
     Translation,
     command_from_shares,
-    command_from_twist,
     static_transforms,
 )
 from drone_bridge.wire.events import LocalProtocolError, RemoteProtocolError
@@ -95,7 +91,7 @@ PARAMETERS = (
         choices=("topic", "udp"),
     ),
     ParameterDeclaration("rate", 25.0, "Commands per second.", (1.0, 500.0), live=True),
-    *full_scale_parameters(FullScale._fields),
+    *drone_parameters(LANDING_DRONE),
     *SIGNS,
     ParameterDeclaration(
         "is_levelled",
@@ -296,9 +292,7 @@ class TelemetryBridge(LinkNode):
         clock = self._stamps.clock_publisher
         more = [(DroneTelemetry, Output(clock, translation.clock))] if clock else []
         self._topics = TopicPublishers(self, TOPICS, translation, static_transforms(names), more)
-        self._commands: CommandIntake[DroneCommand] = CommandIntake(self, now=self._stamps.command_clock)
-        self._commands.take_limited_velocities(self._read_twist, ("linear.x", "linear.y", "linear.z", "angular.z"))
-        self._commands.take_axes(lambda shares: command_from_shares(shares, self._command_signs))
+        self._tilt_flight = TiltFlight(self, hovers=False, now=self._stamps.command_clock)
         self._is_udp = get("transport") == "udp"
         self._allowed_peers = read_allowed_peers(self.parameters)
         self._relays_rover = self._is_udp and get("relay_rover")
@@ -340,7 +334,8 @@ class TelemetryBridge(LinkNode):
 
     def prepare(self) -> None:
         """Forget old commands."""
-        self._commands.mailbox.clear()
+        self._tilt_flight.intake.mailbox.clear()
+        self._tilt_flight.restart()
 
     def converse(self, stream: Drone) -> None:
         """Send commands and receive telemetry until cancelled, and leave the drone hovering."""
@@ -359,11 +354,11 @@ class TelemetryBridge(LinkNode):
 
     def _commanded(self) -> DroneCommand:
         """Return the command to send."""
-        command = self._commands.follow()
-        if command is None:
+        shares = self._tilt_flight.shares()
+        if shares is None:
             self.statistics.counts["hover commands"] += 1
             return HOVER
-        return command
+        return command_from_shares(shares, self._command_signs)
 
     def _send(self, command: DroneCommand) -> None:
         try:
@@ -431,7 +426,8 @@ class TelemetryBridge(LinkNode):
                 return False
             self.statistics.counts["connections"] += 1
             self.inform(f"{peer} takes the place of {present}, which has been silent for {silent_s:.1f} s.")
-            self._commands.mailbox.clear()  # commands for the previous one
+            self._tilt_flight.intake.mailbox.clear()  # commands for the previous one
+            self._tilt_flight.restart()
         self._udp.drone = source
         self._from_drone = ControllerConnection(self._limits)
         self.statistics.peer = peer
@@ -487,6 +483,9 @@ class TelemetryBridge(LinkNode):
         stamp = self._stamps.stamp(_time(telemetry.timestamp))
         yaw, velocity = self._translation.yaw_and_velocity(telemetry)
         self.observed.measured(yaw, velocity=velocity, height=telemetry.altimeter.altitude)
+        self._tilt_flight.stands() if telemetry.landed else self._tilt_flight.measured(
+            self._translation.motion(telemetry)
+        )
         self._topics.publish(telemetry, stamp)
         if (camera := telemetry.camera).jpeg is not None:
             self.statistics.counts["images"] += 1
@@ -509,10 +508,6 @@ class TelemetryBridge(LinkNode):
             self.count_and_warn(UNSENT_ROVER, f"The rover's position fits no document: {error}")
         else:
             self.publish(publisher, String(data=document.decode()))
-
-    def _read_twist(self, twist: Twist) -> tuple[DroneCommand, bool]:
-        full_scale = read_group(self.parameters, "full_scale", FullScale)
-        return command_from_twist(twist, full_scale, self._command_signs)
 
 
 def _time(timestamp: float | None) -> Time | None:

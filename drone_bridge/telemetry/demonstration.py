@@ -46,8 +46,6 @@ DEMONSTRATION = Demonstration(
         at_once=3,
     ),
     arguments={"gusts": 0.0},
-    # At full pitch or roll, against its drag, m/s, and at full yaw, rad/s.
-    parameters={"full_scale.pitch": 12.5, "full_scale.roll": 12.5, "full_scale.yaw": 0.5},
     reports=frozenset({"gyroscope"}),
     remark="commanded by tilt, it does not hold a speed",
     needs="gyroscope",

@@ -154,30 +154,15 @@ class FullScale(NamedTuple):
 _MAXIMA = (MAX_THRUST, MAX_TILT, MAX_TILT, MAX_TILT)
 
 
-def command_from_twist(twist: Twist, full_scale: FullScale, signs: TelemetryCommandSigns) -> tuple[DroneCommand, bool]:
-    """Return a finite cmd_vel as a command, clamped to the wire's limits, and whether it was within them.
-
-    linear.x is forward, linear.y left, linear.z up, angular.z a left turn (REP 103); the rest is not on the wire.
-    """
-    linear, left_turn = twist.linear, twist.angular.z
+def command_from_shares(shares: Shares, signs: TelemetryCommandSigns) -> DroneCommand:
+    """Return shares as a command."""
     # 0.0 + x, because the product of -1 and zero is the other zero.
-    asked = linear.z, 0.0 + signs.pitch * linear.x, 0.0 - signs.roll * linear.y, 0.0 + signs.yaw * left_turn
-    shares = [value / full for value, full in zip(asked, full_scale, strict=True)]
-    clamped = [max(-1.0, min(1.0, share)) for share in shares]
-    return DroneCommand(*(share * most for share, most in zip(clamped, _MAXIMA, strict=True))), clamped == shares
-
-
-def command_from_shares(shares: Shares, signs: TelemetryCommandSigns) -> tuple[DroneCommand, bool]:
-    """Return shares as a command, clamped to the wire's limits, and whether they were within them."""
-    # 0.0 + x, because the product of -1 and zero is the other zero.
-    thrust, pitch, roll, yaw = clamped = tuple(max(-1.0, min(1.0, share)) for share in shares)
-    command = DroneCommand(
-        MAX_THRUST * thrust,
-        0.0 + signs.pitch * MAX_TILT * pitch,
-        0.0 + signs.roll * MAX_TILT * roll,
-        0.0 + signs.yaw * MAX_TILT * yaw,
+    return DroneCommand(
+        MAX_THRUST * shares.thrust,
+        0.0 + signs.pitch * MAX_TILT * shares.pitch,
+        0.0 + signs.roll * MAX_TILT * shares.roll,
+        0.0 + signs.yaw * MAX_TILT * shares.yaw,
     )
-    return command, clamped == shares
 
 
 def shares_from_command(command: DroneCommand, signs: TelemetryCommandSigns) -> Shares:
@@ -191,7 +176,7 @@ def shares_from_command(command: DroneCommand, signs: TelemetryCommandSigns) -> 
 
 
 def twist_from_command(command: DroneCommand, full_scale: FullScale, signs: TelemetryCommandSigns) -> Twist:
-    """Return a command as cmd_vel, the inverse of `command_from_twist`."""
+    """Return a command as cmd_vel."""
     given = (command.thrust, command.pitch, command.roll, command.yaw)
     thrust, pitch, roll, yaw = (
         value / most * full for value, most, full in zip(given, _MAXIMA, full_scale, strict=True)

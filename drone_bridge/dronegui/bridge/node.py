@@ -9,7 +9,6 @@ from collections.abc import Callable, Coroutine
 from typing import Any
 
 from diagnostic_msgs.msg import DiagnosticStatus
-from geometry_msgs.msg import Twist
 from rclpy.callback_groups import ReentrantCallbackGroup
 from rclpy.publisher import Publisher
 from std_msgs.msg import Bool, Empty
@@ -17,7 +16,6 @@ from std_srvs.srv import SetBool, Trigger
 
 from drone_bridge.dronegui.bridge.flight import ButtonPanel, FlightCommands, FlightWatch, Source, Waits
 from drone_bridge.dronegui.codec import (
-    AXES,
     DEFAULT_NAVDATA_PORT,
     DEFAULT_PORT,
     FIRST_SEQ,
@@ -35,13 +33,11 @@ from drone_bridge.dronegui.topics import (
     TOPICS,
     TWIST_VARIANCES,
     DeadReckoning,
-    FullScale,
     Pose,
     Translation,
     controls_from_shares,
-    controls_from_twist,
     drone_gui_state,
-    is_zero,
+    measured_motion,
     navdata_facts,
     static_transforms,
     with_buttons,
@@ -58,15 +54,12 @@ from drone_bridge.net.connector import (
 )
 from drone_bridge.net.udp import Datagram, UdpConnector, UdpListener, UdpStream
 from drone_bridge.net.udp import name as name_of
-from drone_bridge.ros.commands import CommandIntake
 from drone_bridge.ros.common_parameters import (
     common_parameters,
     covariance_parameters,
     frame_names,
     frame_parameters,
-    full_scale_parameters,
     odometry_covariances,
-    read_group,
 )
 from drone_bridge.ros.frames import DroneFrameNames
 from drone_bridge.ros.limits import limit_parameters
@@ -74,11 +67,14 @@ from drone_bridge.ros.link_node import STALE_DATAGRAMS, LinkNode, repeat_farewel
 from drone_bridge.ros.liveliness import with_liveliness
 from drone_bridge.ros.parameters import ParameterDeclaration
 from drone_bridge.ros.program import run
+from drone_bridge.ros.tilt_flight import TiltFlight, drone_parameters
 from drone_bridge.ros.topics import TopicPublishers, latched
 from drone_bridge.wire.events import RemoteProtocolError
 
+#: States in which the drone follows commands, and in which its height and heading are to be held.
+STEERED = (FlightState.FLYING, FlightState.HOVERING)
 #: The emulated drone's, which are an AR.Drone's by default.
-AR_DRONE = TiltedDrone(math.radians(12.0), 0.7, math.radians(100.0))
+AR_DRONE = TiltedDrone(max_tilt=0.2094, max_climb=0.7, max_yaw_rate=1.745)  # 12 degrees, and 100 per second
 
 PARAMETERS = (
     *common_parameters(DEFAULT_PORT, "The GUI's port.", roles=("connect",)),
@@ -86,10 +82,7 @@ PARAMETERS = (
     ParameterDeclaration(
         "press_time", 0.5, "Seconds for which a service holds its button down.", range=(0.05, 5.0), live=True
     ),
-    *full_scale_parameters(AXES),
-    ParameterDeclaration(
-        "hover_on_zero", False, "Press hover on a cmd_vel of zero, instead of holding the drone level.", live=True
-    ),
+    *drone_parameters(AR_DRONE),
     ParameterDeclaration(
         "first_packet_copies",
         1,
@@ -333,10 +326,8 @@ class DroneGuiBridge(LinkNode):
             table = [row for row in TOPICS if has_odometry or row.of is not Pose]
             translation = Translation(names, odometry_covariances(self.parameters))
             self._topics = TopicPublishers(self, table, translation, static_transforms(names))
-        self._commands: CommandIntake[Controls] = CommandIntake(self)
-        self._commands.take_limited_velocities(self._read, ("linear.x", "linear.y", "linear.z", "angular.z"))
-        self._commands.take_axes(controls_from_shares)
-        self._commands.ruler.land = self._flight.land
+        self._tilt_flight = TiltFlight(self, hovers=True)
+        self._tilt_flight.intake.ruler.land = self._flight.land
         for name, command in self._flight_commands():
             self.make_subscription(Empty, name, self._on_topic(name, command), 1, callback_group=self._group)
 
@@ -357,7 +348,8 @@ class DroneGuiBridge(LinkNode):
 
     def prepare(self) -> None:
         """Forget old commands."""
-        self._commands.mailbox.clear()
+        self._tilt_flight.intake.mailbox.clear()
+        self._tilt_flight.restart()
 
     def converse(self, stream: UdpStream) -> None:
         """Send the controls and receive navdata until cancelled; leave the drone hovering in any case."""
@@ -389,13 +381,11 @@ class DroneGuiBridge(LinkNode):
 
     def _commanded(self) -> Controls:
         """Return the controls to send, without momentary button presses."""
-        controls = None if self._is_hover_held else self._commands.follow()
-        if controls is None:
+        shares = self._tilt_flight.shares(is_overruled=self._is_hover_held)
+        if shares is None:
             self.statistics.counts["hover packets"] += 1
             return HOVER
-        if is_zero(controls) and self.parameters["hover_on_zero"]:
-            return HOVER
-        return controls
+        return controls_from_shares(shares)
 
     def _send(self, stream: UdpStream, controls: Controls) -> None:
         """Send a packet with the pressed buttons, and publish it. Raises LinkError."""
@@ -441,6 +431,10 @@ class DroneGuiBridge(LinkNode):
             self.statistics.facts |= navdata_facts(block)
             if (percentage := block.vbat_flying_percentage) is not None:
                 self.observed.battery = percentage / 100
+            if block.flight_state not in (None, *STEERED):
+                self._tilt_flight.stands()
+            elif motion := measured_motion(block):
+                self._tilt_flight.measured(motion)
         stamp = self.now()
         self._topics.publish(datagram, stamp)
         self._topics.publish(block, stamp)
@@ -481,9 +475,6 @@ class DroneGuiBridge(LinkNode):
         repeat_farewell(send_hover)
 
     # What the executor does.
-
-    def _read(self, twist: Twist) -> tuple[Controls, bool]:
-        return controls_from_twist(twist, read_group(self.parameters, "full_scale", FullScale))
 
     def _expects_link(self) -> bool:
         return self._link is not None
@@ -532,7 +523,7 @@ class DroneGuiBridge(LinkNode):
 
     def _serve_hover(self, request: SetBool.Request, response: SetBool.Response) -> SetBool.Response:
         if self._is_hover_held and not request.data and self._expects_link():
-            self._commands.mailbox.forget()  # it hovers on until it is told something new
+            self._tilt_flight.intake.mailbox.forget()  # it hovers on until it is told something new
         self._is_hover_held = request.data
         response.success = True
         response.message = (
