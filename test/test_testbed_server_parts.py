@@ -38,9 +38,11 @@ def imu(stamp_s, **orientation):
 class Inputs:
     """A FrameSynchronizer that is given messages, and how often it reported input."""
 
-    def __init__(self, depth=4, *, keeps_order=False, is_mono=False):
+    def __init__(self, depth=4, *, keeps_order=False, is_mono=False, tolerance_s=0.0):
         self.calls = 0
-        self.synchronizer = FrameSynchronizer(depth, keeps_order=keeps_order, is_mono=is_mono, on_input=self._count)
+        self.synchronizer = FrameSynchronizer(
+            depth, keeps_order=keeps_order, is_mono=is_mono, on_input=self._count, tolerance_s=tolerance_s
+        )
 
     def _count(self):
         self.calls += 1
@@ -64,6 +66,32 @@ def test_a_pair_needs_both_sides_of_the_same_stamp_and_an_attitude():
     assert inputs.take() is None
     inputs.synchronizer.add_image("right", image(1.0), 0.0)
     assert inputs.take().stamp == time_from_seconds(1.0)
+    assert inputs.take() is None
+
+
+@pytest.mark.parametrize(("tolerance_s", "frames"), [(0.0, 0), (0.005, 0), (0.015, 30)])
+def test_two_cameras_that_run_freely_make_pairs_within_the_tolerance(tolerance_s, frames):
+    inputs = Inputs(tolerance_s=tolerance_s)
+    stamps_s = []
+    for number in range(30):
+        stamp_s = number / 30
+        inputs.synchronizer.add_image("left", image(1.0 + stamp_s), 0.0)
+        inputs.synchronizer.add_image("right", image(1.01 + stamp_s), 0.0)
+        inputs.add_attitude(1.01 + stamp_s)
+        if frame := inputs.take():
+            stamps_s.append(frame.stamp_ns)
+            assert (frame.left.header.stamp, frame.stamp_ns) == (frame.stamp, round((1.0 + stamp_s) * 1e9))
+    assert len(stamps_s) == frames
+
+
+def test_cameras_whose_stamps_match_make_no_other_pairs():
+    inputs = Inputs(tolerance_s=0.015)
+    inputs.pair(1.0)
+    inputs.add_attitude(1.0)
+    assert inputs.take()
+    inputs.synchronizer.add_image("left", image(1.1), 0.0)
+    inputs.synchronizer.add_image("right", image(1.11), 0.0)
+    inputs.add_attitude(1.2)
     assert inputs.take() is None
 
 

@@ -58,7 +58,15 @@ class FrameSynchronizer:
     `depth`. When stamps run back a new simulation has begun, and all earlier messages are discarded.
     """
 
-    def __init__(self, depth: int, *, keeps_order: bool, is_mono: bool, on_input: Callable[[], None]) -> None:
+    def __init__(
+        self,
+        depth: int,
+        *,
+        keeps_order: bool,
+        is_mono: bool,
+        on_input: Callable[[], None],
+        tolerance_s: float = 0.0,
+    ) -> None:
         """Prepare to take messages.
 
         Args:
@@ -66,11 +74,13 @@ class FrameSynchronizer:
             keeps_order: whether `take` returns pairs in order, or the newest first.
             is_mono: whether the left image is used for both sides.
             on_input: called when there may be a frame to take, though not when ATTITUDE_TIMEOUT_S has passed.
+            tolerance_s: how far the stamps of a pair may be apart, of cameras none of whose stamps have matched.
         """
         self._lock = threading.Lock()
         self._keeps_order = keeps_order
         self._is_mono = is_mono
         self._on_input = on_input
+        self._tolerance_ns = round(tolerance_s * 1e9)
         self._unpaired: dict[str, dict[int, Image]] = {side: {} for side in SIDES}
         self._pairs: deque[SynchronizedFrame] = deque(maxlen=depth)
         self._attitudes: deque[tuple[int, Imu | Odometry]] = deque(maxlen=_ATTITUDES_KEPT)
@@ -88,12 +98,15 @@ class FrameSynchronizer:
             if self._is_mono:
                 self._complete(SynchronizedFrame(stamp_ns, image, image, now_s))
             else:
-                other = self._unpaired["right" if side == "left" else "left"].pop(stamp_ns, None)
-                if other is None:
+                others = self._unpaired["right" if side == "left" else "left"]
+                other_ns = self._match(others, stamp_ns)
+                if other_ns is None:
                     self._keep_unpaired(self._unpaired[side], stamp_ns, image)
                     return
-                left, right = (image, other) if side == "left" else (other, image)
-                self._complete(SynchronizedFrame(stamp_ns, left, right, now_s))
+                other = others.pop(other_ns)
+                if side == "right":
+                    stamp_ns, image, other = other_ns, other, image
+                self._complete(SynchronizedFrame(stamp_ns, image, other, now_s))
             is_complete = bool(self._attitudes) and self._attitudes[-1][0] >= stamp_ns
         if is_complete:  # else the attitude will complete it
             self._on_input()
@@ -144,7 +157,8 @@ class FrameSynchronizer:
         """Return why the stamps of the messages within the last `max_age_s` make no frame, if so."""
         with self._lock:
             if now_s - self._paired_s > max_age_s:
-                return "no two images of left and right have the same stamp"
+                allowed = f"stamps within {self._tolerance_ns / 1e9:g} s" if self._tolerance_ns else "the same stamp"
+                return f"no two images of left and right have {allowed} (image_tolerance)"
             if self._pairs:
                 return f"the stamps of the images are more than {max_age_s:g} s away from those of the attitude"
         return ""
@@ -159,6 +173,17 @@ class FrameSynchronizer:
         self._paired_s = pair.completed_s
         self.dropped += len(self._pairs) == self._pairs.maxlen
         self._pairs.append(pair)
+
+    def _match(self, others: dict[int, Image], stamp_ns: int) -> int | None:
+        """Return the stamp of the image of the other side that makes a pair, if there is one.
+
+        Cameras that are triggered together have one stamp: from the first such pair on, nothing else is one.
+        """
+        if stamp_ns in others:
+            self._tolerance_ns = 0
+            return stamp_ns
+        nearest_ns = min(others, key=lambda other_ns: abs(other_ns - stamp_ns), default=None)
+        return None if nearest_ns is None or abs(nearest_ns - stamp_ns) > self._tolerance_ns else nearest_ns
 
     def _keep_unpaired(self, unpaired: dict[int, Image], stamp_ns: int, image: Image) -> None:
         unpaired[stamp_ns] = image

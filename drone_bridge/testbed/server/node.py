@@ -92,6 +92,13 @@ PARAMETERS = (
         choices=tuple(SIDES_OF),
     ),
     ParameterDeclaration(
+        "image_tolerance",
+        0.0,
+        "How far the stamps of a left and a right image may be apart that make a pair, s, for cameras that run freely: "
+        "less than half their period. Once two have had the same stamp, only such make one.",
+        range=(0.0, 1.0),
+    ),
+    ParameterDeclaration(
         "attitude_from",
         "imu/data",
         "The topic that gives the attitude; a pose always comes from odom.",
@@ -382,7 +389,11 @@ class TestbedServer(TcpLinkNode):
         self._read_timeouts()
         is_one_picture = len(sides) < len(SIDES)
         self._synchronizer = FrameSynchronizer(
-            depth, keeps_order=keeps_order, is_mono=is_one_picture, on_input=self._wakeup.wake
+            depth,
+            keeps_order=keeps_order,
+            is_mono=is_one_picture,
+            on_input=self._wakeup.wake,
+            tolerance_s=get("image_tolerance"),
         )
         self._drone = RosDrone(
             self._synchronizer,
