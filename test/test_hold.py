@@ -66,7 +66,8 @@ def stranger(ros, message_type=Twist, topic="cmd_vel"):
 
 
 def is_moving(packet):
-    return packet.state["pitch"] != 0.0
+    """Whether it follows a stranger; what stops a drone that did tilts it by less, or backward."""
+    return packet.state["pitch"] < -0.05
 
 
 def nothing_moves(peer, packets=30):
