@@ -270,21 +270,27 @@ def _qos_problems(look: Look) -> Iterator[str]:
 def _message_problems(look: Look, freshness_s: float | None) -> Iterator[str]:
     heard = look.heard
     lasts = look.row is not None and (look.row.lasts or look.row.only_changes)
-    if look.is_taken and not heard.count and not lasts:
-        yield "It has a publisher, and nothing came."
-    elif look.is_taken and not lasts and freshness_s and heard.count and heard.rate * freshness_s < 1.0:
-        yield (
-            f"It comes {heard.rate:.2g} times per second, and a message counts for {freshness_s:g} s: in between the "
-            "node has none."
-        )
+    if not lasts:
+        if look.is_taken:
+            yield from _rate_problems(heard, freshness_s)
+        if heard.age_s is not None and not -EARLY_S <= heard.age_s <= OLD_S:
+            side = "behind" if heard.age_s > 0 else "ahead of"
+            yield f"Its stamps are {abs(heard.age_s):.1f} s {side} this machine's clock."
     if heard.frame is not None and look.is_taken and look.frame and not _is_frame(heard.frame, look.frame):
         yield (
             f"Its frame_id is {heard.frame!r}, where {look.frame} is expected: make sure that its axes are those, and "
             "name them so."
         )
-    if heard.age_s is not None and not -EARLY_S <= heard.age_s <= OLD_S and not lasts:
-        side = "behind" if heard.age_s > 0 else "ahead of"
-        yield f"Its stamps are {abs(heard.age_s):.1f} s {side} this machine's clock."
+
+
+def _rate_problems(heard: Heard, freshness_s: float | None) -> Iterator[str]:
+    if not heard.count:
+        yield "It has a publisher, and nothing came."
+    elif freshness_s and heard.rate * freshness_s < 1.0:
+        yield (
+            f"It comes {heard.rate:.2g} times per second, and a message counts for {freshness_s:g} s: in between the "
+            "node has none."
+        )
 
 
 def _is_frame(frame: str, expected: str) -> bool:
