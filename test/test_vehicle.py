@@ -32,6 +32,7 @@ VEHICLES = {
         lambda row: enu_from_testbed(*row),
     ),
     "simulator": ({}, ("simulator_port",), lambda row: enu_from_ned(*row)),
+    "dronegui": ({}, ("dronegui_port", "navdata_port"), lambda row: row),
     "robot": ({}, ("robot_port", "discovery_port"), lambda row: (*row[:2], PLACE[2])),
 }
 

@@ -108,7 +108,7 @@ class ShareCommand:
         return all(map(math.isfinite, (self.forward, self.left, self.up, self.turn)))
 
 
-class TiltControl:
+class ShareControl:
     """A PI controller of the velocity. The integrals, in level axes, compensate for wind."""
 
     def __init__(self, parameters: LandParameters) -> None:
@@ -427,7 +427,7 @@ class LandOnPad:
     def _start(self, measured: Measured) -> None:
         parameters = self._parameters
         self._estimator = PadEstimator()
-        self._control = TiltControl(parameters)
+        self._control = ShareControl(parameters)
         self._state, self._reason = LandState.SEARCHING, "nothing seen yet"
         self._since = measured.stamp  # when this state began
         self._seen_at = -math.inf
