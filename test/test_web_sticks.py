@@ -58,10 +58,13 @@ def server(peer):
 
 
 @pytest.fixture
-def page(browser, server):
+def page(browser, server, ros):
     browser.open(server.address)
     browser.evaluate("localStorage.clear()")
     browser.wait("document.querySelector('.who').innerText === 'nobody steers'")
+    # The helm of the test before may have ended after its page was resumed, and that holds the vehicle.
+    assert ros.call(SetBool, "dronegui_bridge/hold", SetBool.Request(data=False)).success
+    browser.wait("document.querySelector('.banner').hidden")
     yield browser
     browser.key(FORWARD, down=False)
     if browser.text(".who") == "you steer":
