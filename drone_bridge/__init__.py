@@ -14,5 +14,6 @@ def __getattr__(name: str) -> Any:
     """Return the vehicle for scripts, which needs ROS, when somebody asks for it: nothing else here does."""
     if name not in ("Vehicle", "VehicleError"):
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    importlib.import_module("drone_bridge.ros.environment").complete_environment()  # before rclpy
+    environment = importlib.import_module("drone_bridge.ros.environment")
+    environment.complete_environment(may_start_again=False)  # before rclpy
     return getattr(importlib.import_module("drone_bridge.vehicle"), name)

@@ -26,8 +26,11 @@ _PORTS_OF_PARTICIPANT = 2
 _BOOTSTRAPPED = "_ROS_WHEELS_BOOTSTRAP_COMPLETE"
 
 
-def complete_environment() -> None:
+def complete_environment(*, may_start_again: bool = True) -> None:
     """Set what `env/activate` sets, if nobody has. To be called before rclpy is imported.
+
+    A program of ours starts again where its libraries are in another order than is safe; a user's script or notebook
+    must not, and takes them as they are.
 
     Without it, Fast DDS would open its sockets to everybody on the network. An environment of ROS that is there stays
     as it is: that of a shell that was activated, or of an installation. Raises SystemExit, with a sentence, where it is
@@ -35,7 +38,8 @@ def complete_environment() -> None:
     """
     if problem := foreign_ros():
         raise SystemExit(f"drone_bridge: {problem}")
-    _put_libraries_first()
+    if may_start_again:
+        _put_libraries_first()
     name_profile_for_fast_dds_2(os.environ)
     config = Path(sys.prefix, "share", "drone_bridge", "config")
     if "AMENT_PREFIX_PATH" not in os.environ and config.is_dir():
