@@ -13,7 +13,7 @@ from ros_session import repeating, wait_until
 from std_msgs.msg import Bool
 from std_srvs.srv import SetBool, Trigger
 from twists import twist
-from web_viewer import Pilot, web_bridge
+from web_viewer import Network, Pilot, web_bridge
 
 from drone_bridge.msg import CommandAxes
 
@@ -161,7 +161,8 @@ def test_stop_by_somebody_who_may_only_look_holds_the_vehicle_until_it_is_resume
     with (
         web_bridge(host="0.0.0.0", secret="s") as looking,
         web_bridge() as steering,
-        Pilot(f"127.0.0.1:{looking.address.rpartition(':')[2]}") as viewer,
+        Network(looking.address, forwarded_for="192.0.2.7") as network,
+        Pilot(network.address) as viewer,
         Pilot(steering.address) as pilot,
         stranger(ros),
         stranger(ros, TwistStamped, "cmd_vel_stamped"),

@@ -23,7 +23,7 @@ from ros_session import wait_until
 from sensor_msgs.msg import Image
 from std_msgs.msg import Bool, String
 from std_srvs.srv import SetBool
-from web_viewer import FOXGLOVE, Pilot, Viewer, web_bridge
+from web_viewer import FOXGLOVE, Network, Pilot, Viewer, web_bridge
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.sync.client import connect
 
@@ -390,15 +390,34 @@ def test_beyond_this_machine_a_secret_is_needed_and_steering_is_refused(ros):
                 Viewer(address + wrong)
             with pytest.raises(InvalidStatus):
                 Pilot(address + wrong)
-        with Viewer(address + query) as viewer, Pilot(address + query) as pilot:
-            viewer.subscribe("/latched")
-            assert is_same(viewer.next_of("/latched"), String(data="seen"))
-            assert "services" not in viewer.info["capabilities"]
-            pilot.wait_for(lambda: pilot.vehicles, "a vehicle")
-            pilot.send(op="take", vehicle="/robot/cmd_vel_stamped")
-            pilot.wait_for(lambda: pilot.refusals, "a refusal")
-            assert "view-only" in pilot.refusals[0]
-            assert not pilot.may_steer
+        with Network(address + query, forwarded_for="192.0.2.7") as network:
+            refuses_but_to_look(network.address)
+        with Pilot(address + query) as pilot, Viewer(address + query) as viewer:  # on this machine
+            pilot.take("/robot/cmd_vel_stamped")
+            viewer.wait_for(lambda: viewer.services, "services")
+
+
+def refuses_but_to_look(address):
+    with Viewer(address) as viewer, Pilot(address) as pilot:
+        viewer.subscribe("/latched")
+        assert is_same(viewer.next_of("/latched"), String(data="seen"))
+        assert viewer.info["capabilities"] == ["connectionGraph"]
+        assert not viewer.services
+        asked = [
+            b"\x02" + bytes(16),
+            json.dumps({"op": "setParameters", "parameters": [{"name": "/web_bridge.max_speed", "value": 0.1}]}),
+            json.dumps({"op": "advertise", "channels": [{"id": 1, "topic": "/robot/cmd_vel", "encoding": "cdr"}]}),
+            "[]",
+        ]
+        for number, request in enumerate(asked, start=1):
+            viewer.connection.send(request)
+            viewer.wait_for(lambda number=number: len(viewer.statuses) == number, "a refusal")
+        assert all("view-only" in each for each in viewer.statuses)
+        pilot.wait_for(lambda: pilot.vehicles, "a vehicle")
+        pilot.send(op="take", vehicle="/robot/cmd_vel_stamped")
+        pilot.wait_for(lambda: pilot.refusals, "a refusal")
+        assert "view-only" in pilot.refusals[0]
+        assert not pilot.may_steer
 
 
 def test_beyond_this_machine_steering_has_to_be_allowed(ros):

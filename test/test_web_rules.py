@@ -28,7 +28,7 @@ BEYOND = Access.of("0.0.0.0", steer=False, secret="s3cret")
 def test_on_this_machine_all_is_allowed_without_a_secret(host):
     assert is_loopback(host)
     access = Access.of(host, steer=False)
-    assert access.may_change
+    assert access.may_change(host, "192.0.2.9", None)
     assert not access.secret
     assert access.refusal("/", f"[{host}]:8765" if ":" in host else f"{host}:8765", None) is None
 
@@ -38,9 +38,16 @@ def test_beyond_this_machine_viewing_needs_a_secret_and_steering_has_to_be_allow
     access = Access.of(host, steer=False)
     assert len(access.secret) >= 20
     assert access.secret not in repr(access)
-    assert not access.may_change
-    assert Access.of(host, steer=True).may_change
+    assert not access.may_change("192.0.2.7", "192.0.2.9", None)
+    assert Access.of(host, steer=True).may_change("192.0.2.7", "192.0.2.9", None)
     assert Access.of(host, steer=True).secret != access.secret
+
+
+@pytest.mark.parametrize("address", ["127.0.0.1", "::1", "192.0.2.7", "::ffff:192.0.2.7"])
+def test_who_is_on_this_machine_may_steer_but_not_who_comes_through_its_proxy(address):
+    assert BEYOND.may_change(address, address, None)
+    assert BEYOND.may_change("192.0.2.7", "127.0.0.1", None)
+    assert not BEYOND.may_change(address, address, "192.0.2.9")
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from processes import Process
 from ros_session import module_ros, repeating, wait_until
 from twists import twist
 from web_boxes import faults
-from web_viewer import Pilot, web_bridge
+from web_viewer import Network, Pilot, web_bridge
 
 TOPIC = "/cmd_vel_stamped"
 PERIOD_S = 0.05
@@ -135,9 +135,13 @@ def test_whoever_types_does_not_stop_and_escape_clears_a_search_first(page, peer
 
 @pytest.mark.parametrize("then", ["the server lives", "the server is killed"])
 def test_who_may_only_look_stops_and_does_not_resume(browser, strangers, server, peer, then):
-    with web_bridge(host="0.0.0.0", secret="s") as looking, Pilot(server.address) as pilot:
+    with (
+        web_bridge(host="0.0.0.0", secret="s") as looking,
+        Network(looking.address, forwarded_for="192.0.2.7") as network,
+        Pilot(server.address) as pilot,
+    ):
         pilot.wait_for(lambda: pilot.vehicles.get(TOPIC, {}).get("holds"), "a vehicle that can be held")
-        browser.open(f"127.0.0.1:{looking.address.rpartition(':')[2]}")
+        browser.open(network.address)
         browser.wait("document.querySelector('.who').innerText === 'view only'")
         moves_again(peer)
         browser.click(".stop")
@@ -167,6 +171,19 @@ def test_stop_of_a_page_that_has_lost_its_server_is_sent_as_soon_as_there_is_one
         browser.click(".resume")
         browser.wait(MOVES_ON)
         moves_again(peer)
+
+
+def test_a_link_without_its_secret_or_with_an_old_one_says_so(browser):
+    banner = "document.querySelector('.banner').innerText"
+    with web_bridge(host="0.0.0.0", secret="old") as first:
+        port, _, _ = first.address.rpartition(":")[2].partition("/")
+        browser.open(f"127.0.0.1:{port}/")
+        browser.wait(f"{banner}.includes('The secret in the address is missing')")
+        browser.open(f"127.0.0.1:{port}/?secret=old")
+        browser.wait("document.querySelector('[data-cell=connection]').innerText.includes('Connected')")
+        assert browser.evaluate(MOVES_ON)
+    with web_bridge(host="0.0.0.0", secret="new", port=int(port)):
+        browser.wait(f"{banner}.includes('of another start')")
 
 
 # Where it is seen.

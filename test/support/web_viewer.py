@@ -8,6 +8,7 @@ import socket
 import struct
 import threading
 import time
+from urllib.parse import urlsplit
 
 import pytest
 from processes import TIMEOUT_S, Process
@@ -46,6 +47,7 @@ class Viewer:
         self.messages = []
         self.answers = {}
         self.failures = {}
+        self.statuses = []
 
     def __enter__(self):
         return self
@@ -78,6 +80,8 @@ class Viewer:
             case "unadvertiseServices":
                 left = set(text["serviceIds"])
                 self.services = {name: each for name, each in self.services.items() if each["id"] not in left}
+            case "status":
+                self.statuses.append(text["message"])
             case "serviceCallFailure":
                 self.failures[text["callId"]] = text["message"]
         return True
@@ -192,12 +196,16 @@ class Pilot:
 
 
 class Network:
-    """A connection that can be made to lose everything, both ways, while both ends believe that it is there."""
+    """A connection that can be made to lose everything, both ways, while both ends believe that it is there.
 
-    def __init__(self, address):
-        self._target = address.rstrip("/").rpartition(":")
+    With `forwarded_for`, it is a proxy that says so in each request: for a viewer on another machine.
+    """
+
+    def __init__(self, address, forwarded_for=None):
+        self._target = urlsplit(f"//{address}")
+        self._added = f"X-Forwarded-For: {forwarded_for}\r\n".encode() if forwarded_for else b""
         self._listener = socket.create_server(("127.0.0.1", 0))
-        self.address = f"127.0.0.1:{self._listener.getsockname()[1]}/"
+        self.address = f"127.0.0.1:{self._listener.getsockname()[1]}/?{self._target.query}"
         self.works = threading.Event()
         self.works.set()
         self._sockets = []
@@ -209,16 +217,17 @@ class Network:
                 near, _ = self._listener.accept()
             except OSError:
                 return
-            far = socket.create_connection((self._target[0], int(self._target[2])))
+            far = socket.create_connection((self._target.hostname, self._target.port))
             self._sockets += [near, far]
-            for source, sink in ((near, far), (far, near)):
-                threading.Thread(target=self._pass_on, args=(source, sink), daemon=True).start()
+            for source, sink, added in ((near, far, self._added), (far, near, b"")):
+                threading.Thread(target=self._pass_on, args=(source, sink, added), daemon=True).start()
 
-    def _pass_on(self, source, sink):
+    def _pass_on(self, source, sink, added):
         try:
             while data := source.recv(65536):
                 self.works.wait()
-                sink.sendall(data)
+                sink.sendall(data.replace(b"\r\n", b"\r\n" + added, 1) if added else data)
+                added = b""
         except OSError:
             pass
 

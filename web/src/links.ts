@@ -73,8 +73,9 @@ export class Links extends EventTarget {
   }
 
   #page(): Link {
-    const { status } = this.stream;
+    const { status, refusal } = this.stream;
     const name = "server";
+    if (refusal) return { name, level: "error", text: "Does not let this link in" };
     if (status !== "open") return { name, level: "error", text: status === "lost" ? "Lost, reconnecting …" : "Connecting …" };
     const { silentSeconds } = this.helm;
     if (silentSeconds) return { name, level: "error", text: "Not responding", ageS: silentSeconds };

@@ -5,7 +5,7 @@ import { h, icon, setText } from "./dom";
 import { formFor, type Form } from "./forms";
 import type { Helm } from "./helm";
 import { AXES, STILL } from "./helm";
-import { socketAddress, type Message, type Stream } from "./stream";
+import { documentAddress, type Message, type Stream } from "./stream";
 
 /** A topic that somebody listens to, with the definition of its type. */
 interface Taker {
@@ -52,10 +52,8 @@ export class Publisher {
 
   /** Show the form for a topic, or for any that somebody listens to. */
   async open(topic: string): Promise<void> {
-    const address = new URL("takers.json", socketAddress().replace(/^ws/, "http"));
-    address.search = location.search;
     try {
-      const takers = (await (await fetch(address)).json()) as Taker[];
+      const takers = (await (await fetch(documentAddress("takers.json"))).json()) as Taker[];
       this.#takers = new Map(takers.map((taker) => [taker.topic, taker]));
     } catch {
       this.#takers.clear();

@@ -21,7 +21,7 @@ export class Stop {
   constructor(private stream: Stream, private helm: Helm, private fleet: Fleet) {
     this.element = h("div.stops", { role: "group", "aria-label": "Stop" }, this.#stop, this.#all);
     this.banner = h("section.banner", { "aria-label": "Hold", role: "status", hidden: true }, h("div.banner-text", {}, this.#text, " ", this.#why), this.#resume);
-    for (const source of [helm, fleet, stream]) for (const event of ["change", "graph"]) source.addEventListener(event, () => this.#show());
+    for (const source of [helm, fleet, stream]) for (const event of ["change", "graph", "status"]) source.addEventListener(event, () => this.#show());
     window.addEventListener("keydown", (event) => this.#onKey(event), { capture: true });
     window.addEventListener("keyup", (event) => this.#isOurs(event) && event.preventDefault(), { capture: true });
     // Who leaves full screen by Escape wanted to stop, and the browser has kept the key for itself.
@@ -72,12 +72,16 @@ export class Stop {
     document.body.classList.toggle("several", several);
     const held = vehicle?.held;
     const isWaiting = this.helm.isStopUnanswered;
-    this.banner.hidden = this.stream.isRecording || (!held && !isWaiting);
+    const { refusal } = this.stream;
+    this.banner.hidden = !refusal && (this.stream.isRecording || (!held && !isWaiting));
     this.#resume.hidden = !held || !this.helm.maySteer;
-    this.banner.classList.toggle("error", isWaiting || Boolean(held?.problem));
+    this.banner.classList.toggle("error", isWaiting || Boolean(refusal || held?.problem));
     if (isWaiting) {
       setText(this.#text, "STOP has not reached the server yet");
-      setText(this.#why, "It is sent again as soon as there is a connection.");
+      setText(this.#why, refusal || "It is sent again as soon as there is a connection.");
+    } else if (refusal) {
+      setText(this.#text, "This link does not open the page");
+      setText(this.#why, refusal);
     } else if (vehicle && held) {
       const since = new Date(held.since * 1000).toLocaleTimeString([], { hour: "2-digit", minute: "2-digit", hour12: false });
       const name = several ? `${vehicle.name}: ` : "";

@@ -26,6 +26,7 @@ interface Subscription {
 
 const SUBPROTOCOL = "foxglove.sdk.v1";
 const CALL_TIMEOUT_MS = 15_000;
+const FORBIDDEN = 403;
 /** Of Foxglove's playback control: to the server, and from it. */
 const CONTROL_OPCODE = 3, STATE_OPCODE = 5;
 const RETRY_MS = 300;
@@ -34,6 +35,11 @@ const LONGEST_PAUSE_MS = 4_000;
 /** Where a socket of this server is, with the secret of the page's own address. */
 export function socketAddress(): string {
   return `${location.protocol === "https:" ? "wss" : "ws"}://${location.host}/${location.search}`;
+}
+
+/** Where a document of this server is, with the same secret. */
+export function documentAddress(name: string): URL {
+  return new URL(name + location.search, location.href);
 }
 
 /** How a recording is played. */
@@ -59,6 +65,8 @@ export class Stream extends EventTarget {
   /** What the server allows: "clientPublish", say. */
   capabilities: readonly string[] = [];
   status: "connecting" | "open" | "lost" = "connecting";
+  /** Why the server lets nobody in who has this page's address, in its words; empty if it does, or is not there. */
+  refusal = "";
   bytesReceived = 0;
   /** The node that serves this page, by its full name. */
   node = "";
@@ -83,6 +91,7 @@ export class Stream extends EventTarget {
     socket.addEventListener("message", ({ data }) => data instanceof ArrayBuffer && this.#onBinary(new DataView(data)));
     client.on("open", () => {
       this.#pauseMs = 250;
+      this.refusal = "";
       this.#setStatus("open");
     });
     client.on("error", () => undefined); // a close follows
@@ -241,10 +250,18 @@ export class Stream extends EventTarget {
     for (const subscription of this.#subscriptions.values()) subscription.id = undefined;
     for (const call of this.#calls.values()) call.reject(new Error("The connection was lost."));
     this.#calls.clear();
+    if (this.status !== "open") void this.#askForRefusal();
     this.#setStatus("lost");
     this.dispatchEvent(new Event("graph"));
     setTimeout(() => this.connect(), this.#pauseMs);
     this.#pauseMs = Math.min(LONGEST_PAUSE_MS, this.#pauseMs * 2);
+  }
+
+  /** A browser does not tell why a socket was refused. */
+  async #askForRefusal(): Promise<void> {
+    const answer = await fetch(documentAddress("access.json")).catch(() => undefined);
+    this.refusal = answer?.status === FORBIDDEN ? await answer.text() : "";
+    this.#setStatus(this.status);
   }
 
   /** Subscribe if somebody listens and the topic is there, else do not. */

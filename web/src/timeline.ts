@@ -2,7 +2,7 @@
 // The time of a recording: play, pause, speed, and a line to go anywhere, with what happened on it.
 
 import { h, icon, setText } from "./dom";
-import { socketAddress, type Stream } from "./stream";
+import { documentAddress, type Stream } from "./stream";
 
 interface Happening {
   timeS: number;
@@ -54,10 +54,8 @@ export class Timeline {
     this.element.hidden = !this.stream.isRecording;
     if (!this.stream.isRecording || this.#isAsked) return;
     this.#isAsked = true;
-    const address = new URL("events.json", socketAddress().replace(/^ws/, "http"));
-    address.search = location.search;
     try {
-      const { start_ns, end_ns, events } = await (await fetch(address)).json();
+      const { start_ns, end_ns, events } = await (await fetch(documentAddress("events.json"))).json();
       [this.#startS, this.#endS] = [Number(start_ns) / 1e9, Number(end_ns) / 1e9];
       this.#happenings = events.map(({ time_ns, kind, text }: { time_ns: string; kind: Happening["kind"]; text: string }) => ({ timeS: Number(time_ns) / 1e9, kind, text }));
     } catch {

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Who may connect: from where, from which pages, and with which secret."""
+"""Who may connect, from where, from which pages and with which secret, and who may do more than look."""
 
 import hmac
 import ipaddress
@@ -11,6 +11,7 @@ from urllib.parse import parse_qs, urlsplit
 #: The applications that speak Foxglove's protocol: hosted and as a program of its own.
 FOXGLOVE_ORIGINS = ("https://app.foxglove.dev", "file://")
 SECRET_BYTES = 16
+VIEW_ONLY = "On another machine this link is view-only. Steering can be allowed at start with steer:=true."
 
 
 def is_loopback(host: str) -> bool:
@@ -29,8 +30,8 @@ class Access:
 
     host: str
     """The address that it is bound to."""
-    may_change: bool
-    """Whether viewers may steer, call services and set parameters."""
+    steer: bool
+    """Whether viewers on other machines may change something, too."""
     origins: frozenset[str] = frozenset(FOXGLOVE_ORIGINS)
     """Of foreign pages that may connect."""
     secret: str = field(default="", repr=False)
@@ -42,7 +43,7 @@ class Access:
         local = is_loopback(host)
         if not local and not secret:
             secret = secrets.token_urlsafe(SECRET_BYTES)
-        return cls(host, may_change=local or steer, origins=frozenset(origins), secret=secret)
+        return cls(host, steer=local or steer, origins=frozenset(origins), secret=secret)
 
     def refusal(self, path: str, host: str, origin: str | None) -> str | None:
         """Return why a request is refused, or None.
@@ -57,8 +58,18 @@ class Access:
         if origin is not None and origin not in self.origins and origin != f"http://{host}":
             return f"Pages of {origin!r:.80} may not connect. Parameter origins names those that may."
         if self.secret and not hmac.compare_digest(_secret_in(path).encode(), self.secret.encode()):
-            return "The secret in the address is missing or wrong. The whole link is where web_bridge was started."
+            return "The secret in the address is missing or of another start. The whole link was printed at the start."
         return None
+
+    def may_change(self, here: str, viewer: str, forwarded_for: str | None) -> bool:
+        """Return whether a viewer may steer, call services and set parameters, as all may on this machine.
+
+        Args:
+            here: this end's address of the connection.
+            viewer: the other end's address, which is the same one for most viewers on this machine.
+            forwarded_for: the header X-Forwarded-For, in which a proxy says whose connection it is.
+        """
+        return self.steer or (forwarded_for is None and (viewer == here or is_loopback(viewer)))
 
 
 def _name_of(host: str) -> str:

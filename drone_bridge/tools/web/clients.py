@@ -58,8 +58,8 @@ class Clients(ServerListener):
         self._is_graph_wanted = False
         self._events: Any = None
 
-    def attach(self, server: WebSocketServer, calls: Calls | None) -> None:
-        """Begin, with the server that calls this and, where viewers may change something, the services."""
+    def attach(self, server: WebSocketServer, calls: Calls) -> None:
+        """Begin, with the server that calls this, and the services."""
         self._server, self._calls = server, calls
 
     # Publishing.
@@ -123,7 +123,6 @@ class Clients(ServerListener):
     def on_set_parameters(self, client: Client, parameters: list[Parameter], request_id: str | None = None) -> Any:
         calls = self._calls
         if calls is None:
-            self._say("This link is view-only: no parameter can be set.")
             return []
         for each in parameters:
             node, _, name = each.name.partition(".")

@@ -45,7 +45,8 @@ CONTENT_SECURITY_POLICY = (
     "connect-src 'self'; worker-src 'self' blob:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 )
 
-Handler = Callable[[ServerConnection], Awaitable[None]]
+Handler = Callable[[ServerConnection, bool], Awaitable[None]]
+"""Serves a viewer or pilot, who may change something or only look."""
 
 
 class CannotListenError(Exception):
@@ -138,7 +139,8 @@ class FrontDoor:
         self._access = access
         self._port = port
         self._handlers = {FOXGLOVE_SUBPROTOCOL: viewer, OLDER_SUBPROTOCOL: viewer, HELM_SUBPROTOCOL: pilot}
-        self._documents: dict[str, Callable[[], Any]] = {}
+        # The first one tells a page why it is not let in: of a WebSocket that is refused, it does not hear the reason.
+        self._documents: dict[str, Callable[[], Any]] = {"/access.json": dict}
         self._loop = asyncio.new_event_loop()
         self._stopping = asyncio.Event()
         self._ready = threading.Event()
@@ -277,7 +279,7 @@ class FrontDoor:
         handler = self._handlers.get(connection.subprotocol) if connection.subprotocol else None
         with contextlib.suppress(ConnectionClosed):
             if handler:
-                await handler(connection)
+                await handler(connection, self._may_change(connection))
                 return
             reason = (
                 f"This server speaks {FOXGLOVE_SUBPROTOCOL} and {OLDER_SUBPROTOCOL}, and your client "
@@ -286,6 +288,11 @@ class FrontDoor:
             await connection.send(json.dumps({"op": "serverInfo", "name": "drone_bridge", "capabilities": []}))
             await connection.send(json.dumps({"op": "status", "level": 2, "message": reason}))
             await connection.close(CloseCode.PROTOCOL_ERROR, f"The subprotocol {FOXGLOVE_SUBPROTOCOL} is needed.")
+
+    def _may_change(self, connection: ServerConnection) -> bool:
+        headers = connection.request.headers if connection.request else {}
+        here, viewer = connection.local_address[0], connection.remote_address[0]
+        return self._access.may_change(here, viewer, headers.get("X-Forwarded-For"))
 
 
 def _response(status: HTTPStatus, content_type: str, body: bytes) -> Response:

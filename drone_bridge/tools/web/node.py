@@ -29,6 +29,7 @@ from drone_bridge.tools.web.pilots import Pilots
 from drone_bridge.tools.web.recording import Recording
 from drone_bridge.tools.web.relay import Relay
 
+CAPABILITIES = [Capability.ConnectionGraph, Capability.Services, Capability.ClientPublish, Capability.Parameters]
 LOOK_PERIOD_S = 0.5
 CALL_PERIOD_S = 0.1  # until a request goes whose service has just been discovered
 
@@ -75,27 +76,24 @@ class WebBridge(Node):
         get = self._declared.__getitem__
         foxglove.set_log_level("ERROR")  # viewers' mistakes don't belong in our log
         context = foxglove.Context()
-        capabilities = [Capability.ConnectionGraph]
-        if self._access.may_change:
-            capabilities += [Capability.Services, Capability.ClientPublish, Capability.Parameters]
         self._requests = Clients(self, self._inbox)
         host = hidden_host()  # all come through the front door
         self._foxglove = foxglove.start_server(
             name=self.get_fully_qualified_name(),  # by which the page finds the services of this very node
             host=host,
             port=0,
-            capabilities=capabilities,
+            capabilities=CAPABILITIES,
             server_listener=self._requests,
             supported_encodings=["cdr"],
             context=context,
         )
-        self._calls = Calls(self, self._inbox, self._foxglove) if self._access.may_change else None
+        self._calls = Calls(self, self._inbox, self._foxglove)
         self._requests.attach(self._foxglove, self._calls)
         self._recording = Recording(self)
         max_bytes = get("viewers_memory") * 2**20
         self._relay = Relay(host, self._foxglove.port, get("max_viewers"), max_bytes, self._subscribed)
         self._graph = Graph(self, context, self._relay.publish, self._relay.withdraw)
-        self._pilots = Pilots(self._command, self._ask_to_hold, self._now, may_steer=self._access.may_change)
+        self._pilots = Pilots(self._command, self._ask_to_hold, self._now)
         self._goals = Goals(self, self._on_goal)
         self._pilots.set_goal = self._set_goal
         self._pilots.cancel_goal = lambda topic: self._inbox.put(lambda: self._goals.cancel(topic))
@@ -115,8 +113,7 @@ class WebBridge(Node):
         steady = Clock(clock_type=ClockType.STEADY_TIME)
         self.create_timer(LOOK_PERIOD_S, self._look, clock=steady)
         self.create_timer(GRAPH_PERIOD_S, self._requests.publish_graph, clock=steady)
-        if self._calls:
-            self.create_timer(CALL_PERIOD_S, self._calls.call_waiting, clock=steady)
+        self.create_timer(CALL_PERIOD_S, self._calls.call_waiting, clock=steady)
         self._look()
         return True
 
@@ -132,8 +129,7 @@ class WebBridge(Node):
         if not self._is_open:
             return
         self._graph.look()
-        if self._calls:
-            self._calls.look()
+        self._calls.look()
         self._recording.look()
         if self._fleet.look():
             self._door.loop.call_soon_threadsafe(self._pilots.set_vehicles, list(self._fleet.vehicles))
@@ -183,7 +179,7 @@ class WebBridge(Node):
         if not page.is_built():
             self.get_logger().warning(f"The page is not built, only Foxglove can connect: {page.BUILD_COMMAND}")
         if not is_loopback(self._access.host):
-            allowed = "look and steer" if self._access.may_change else "look (steer:=true allows more)"
+            allowed = "look and steer" if self._access.steer else "look (steer:=true allows more)"
             self.get_logger().warning(f"Anyone on the network who has the link can {allowed}.")
             print(qr_code(addresses[0]), flush=True)
         if self._declared["open_browser"] and has_screen():

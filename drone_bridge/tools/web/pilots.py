@@ -25,6 +25,7 @@ from websockets.exceptions import ConnectionClosed
 from websockets.frames import CloseCode
 
 from drone_bridge.ros.stall_watch import elapsed_s
+from drone_bridge.tools.web.access import VIEW_ONLY
 from drone_bridge.tools.web.front_door import make_room, messages_from
 from drone_bridge.tools.web.goals import Place
 from drone_bridge.tools.web.helm import LEASE_S, NEUTRAL, TOKEN_PERIOD_S, Helm, Motion, RefusedError
@@ -43,8 +44,6 @@ STOP_TIMEOUT_S = 1.0
 HELM_TAKEN_S = 1.0
 """In which a vehicle that was held because a helm had ended follows a new one."""
 
-VIEW_ONLY = "This link is view-only. Steering can be allowed at start with steer:=true."
-
 SendCommand = Callable[[str, Motion, Time], None]
 """Publishes a command: on which topic, along AXES from -1 to 1, and when it was given."""
 AskToHold = Callable[[str, bool, Callable[[str], None]], None]
@@ -58,6 +57,7 @@ class Pilot:
     number: int
     connection: ServerConnection
     name: str
+    may_steer: bool
     vehicle: str = ""
     commands: int = 0
     """Since the last token."""
@@ -85,14 +85,11 @@ class Stop:
 class Pilots:
     """All pages that are connected. Runs in one event loop."""
 
-    def __init__(
-        self, send_command: SendCommand, ask_to_hold: AskToHold, now: Callable[[], Time], *, may_steer: bool
-    ) -> None:
+    def __init__(self, send_command: SendCommand, ask_to_hold: AskToHold, now: Callable[[], Time]) -> None:
         """Prepare; `now` gives the time of ROS, for stamps."""
         self._send_command = send_command
         self._ask_to_hold = ask_to_hold
         self._now = now
-        self._may_steer = may_steer
         self._helm = Helm()
         self._pilots: dict[int, Pilot] = {}
         self._numbers = itertools.count(1)
@@ -125,14 +122,14 @@ class Pilots:
                 del self._stops[topic]  # somebody resumed it by other means
         self._announce()
 
-    async def __call__(self, connection: ServerConnection) -> None:
+    async def __call__(self, connection: ServerConnection, may_steer: bool) -> None:
         """Serve a page until it leaves."""
         idle = [pilot.connection for pilot in self._pilots.values() if not pilot.vehicle]
         if len(self._pilots) >= MAX_PILOTS and not await make_room(idle):
             await connection.close(CloseCode.TRY_AGAIN_LATER, f"{MAX_PILOTS} pages are connected already.")
             return
         number = next(self._numbers)
-        pilot = Pilot(number, connection, f"Viewer {number}")
+        pilot = Pilot(number, connection, f"Viewer {number}", may_steer)
         self._pilots[pilot.number] = pilot
         try:
             await connection.send(self._description_for(pilot))
@@ -208,7 +205,7 @@ class Pilots:
             self._greet(pilot, request.get("name"))
         elif operation not in ("take", "ask", "keep", "hand_over", "resume"):
             raise RefusedError("This is not a request.")
-        elif not self._may_steer:
+        elif not pilot.may_steer:
             raise RefusedError(VIEW_ONLY)
         elif operation == "take":
             self._take(pilot, self._known(topic))
@@ -225,7 +222,7 @@ class Pilots:
             self._resume(pilot, self._known(topic))
 
     def _follow_goal(self, pilot: Pilot, topic: str, request: dict[str, Any]) -> None:
-        if not self._may_steer:
+        if not pilot.may_steer:
             raise RefusedError(VIEW_ONLY)
         if request["op"] == "cancel_goal":
             self.cancel_goal(topic)
@@ -388,15 +385,7 @@ class Pilots:
                 "axes": [axis for axis in AXES if axis in vehicle.axes],
                 "pilot": self._whose(vehicle.topic, pilot),
                 "pilot_name": self._name_of(self._helm.pilot_of(vehicle.topic)),
-                "asked": [
-                    {
-                        "number": number,
-                        "name": self._name_of(number),
-                        "is_you": number == pilot.number,
-                        "left_s": left_s,
-                    }
-                    for number, left_s in self._helm.asked(vehicle.topic, elapsed_s()).items()
-                ],
+                "asked": self._asked(vehicle.topic, pilot),
                 "holds": vehicle.holds,
                 "held": self._hold_of(vehicle),
                 "commanders": vehicle.commanders,
@@ -405,7 +394,7 @@ class Pilots:
             }
             for vehicle in sorted(self._vehicles.values(), key=lambda each: each.topic)
         ]
-        return json.dumps({"op": "vehicles", "may_steer": self._may_steer, "you": pilot.name, "vehicles": vehicles})
+        return json.dumps({"op": "vehicles", "may_steer": pilot.may_steer, "you": pilot.name, "vehicles": vehicles})
 
     def _asked(self, topic: str, pilot: Pilot) -> list[dict[str, Any]]:
         """Return who asks for the helm of a vehicle, and when each may take it."""

@@ -102,7 +102,7 @@ class RecordingView(ServerListener):
         span = Span(bag.start_ns, bag.end_ns)
         self.player = Player(bag, self._feeds, latched, span, rate=1.0, on_jump=self._on_jump)
         self._events: list[Event] | None = None
-        pilots = Pilots(lambda *_: None, lambda *_: None, Time, may_steer=False)
+        pilots = Pilots(lambda *_: None, lambda *_: None, Time)
         self._door = FrontDoor(access, port, self.relay, pilots)
         self._door.run_alongside(pilots.watch)
         self._door.offer("events.json", self._tell_events)

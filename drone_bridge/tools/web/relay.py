@@ -17,11 +17,17 @@ from websockets.asyncio.server import ServerConnection
 from websockets.exceptions import ConnectionClosed
 from websockets.frames import CloseCode
 
+from drone_bridge.tools.web.access import VIEW_ONLY
 from drone_bridge.tools.web.front_door import FOXGLOVE_SUBPROTOCOL, make_room, messages_from
 from drone_bridge.tools.web.outbox import Backlog, Message, Outbox, OverflowingError
 
 _WARNING, _ERROR = 1, 2  # levels of a status message in Foxglove's protocol
 _MAX_ID = 2**32 - 1
+# For who may only look: what the server tells of itself, what else it says, what may be asked for, as text and binary.
+_CAPABILITIES = {"connectionGraph", "playbackControl", "time"}
+_UNHEARD = {"advertiseServices", "unadvertiseServices"}
+_ASKED = {"subscribeConnectionGraph", "unsubscribeConnectionGraph"}
+_PLAYBACK_CONTROL = b"\x03"
 
 
 class Relay:
@@ -78,8 +84,8 @@ class Relay:
         for outbox in list(self._outboxes.values()):
             outbox.withdraw(channel)
 
-    async def __call__(self, viewer: ServerConnection) -> None:
-        """Serve a viewer until either side leaves."""
+    async def __call__(self, viewer: ServerConnection, may_change: bool) -> None:
+        """Serve a viewer until either side leaves. Who may not change anything does not even hear how."""
         idle = [each for number, each in self._viewers.items() if not self._outboxes[number].channels()]
         if len(self._viewers) >= self._max_viewers and not await make_room(idle):
             await viewer.close(CloseCode.TRY_AGAIN_LATER, f"{self._max_viewers} viewers are looking already.")
@@ -105,9 +111,9 @@ class Relay:
             ) as server:
                 await self._serve(
                     viewer,
-                    self._take_from_server(server, outbox),
+                    self._take_from_server(server, outbox, may_change),
                     self._send_to_viewer(viewer, outbox, filled),
-                    self._take_from_viewer(viewer, server, number, outbox),
+                    self._take_from_viewer(viewer, server, number, outbox, may_change),
                     _overflow_after(overflowed),
                 )
         finally:
@@ -131,9 +137,10 @@ class Relay:
             if not isinstance(error, OverflowingError | ConnectionClosed):
                 raise error
 
-    async def _take_from_server(self, server: ClientConnection, outbox: Outbox) -> None:
+    async def _take_from_server(self, server: ClientConnection, outbox: Outbox, may_change: bool) -> None:
         async for frame in server:
-            outbox.put_control(frame)
+            if heard := frame if may_change else _for_looking(frame):
+                outbox.put_control(heard)
 
     async def _send_to_viewer(self, viewer: ServerConnection, outbox: Outbox, filled: asyncio.Event) -> None:
         while True:
@@ -144,11 +151,15 @@ class Relay:
                 await viewer.send(frame.fragments(outbox.note_taken) if frame.is_large else frame.content())
 
     async def _take_from_viewer(
-        self, viewer: ServerConnection, server: ClientConnection, number: int, outbox: Outbox
+        self, viewer: ServerConnection, server: ClientConnection, number: int, outbox: Outbox, may_change: bool
     ) -> None:
         async for frame in messages_from(viewer):
-            if isinstance(frame, bytes) or not self._subscribe(frame, number, outbox):
+            if isinstance(frame, str) and self._subscribe(frame, number, outbox):
+                continue
+            if may_change or _only_looks(frame):
                 await server.send(frame)
+            else:
+                outbox.put_control(_status(_ERROR, VIEW_ONLY))
 
     def _subscribe(self, frame: str, viewer: int, outbox: Outbox) -> bool:
         """Follow a request to subscribe or unsubscribe. Anything else is left to the server to answer or refuse."""
@@ -178,6 +189,27 @@ class Relay:
 async def _overflow_after(overflowed: asyncio.Event) -> None:
     await overflowed.wait()
     raise OverflowingError
+
+
+def _for_looking(frame: str | bytes) -> str | bytes | None:
+    """Return what the server says to a viewer who may only look, if anything."""
+    if isinstance(frame, bytes):
+        return frame
+    said = json.loads(frame)
+    if said["op"] == "serverInfo":
+        return json.dumps({**said, "capabilities": [each for each in said["capabilities"] if each in _CAPABILITIES]})
+    return None if said["op"] in _UNHEARD else frame
+
+
+def _only_looks(frame: str | bytes) -> bool:
+    """Return whether what a viewer asks for changes nothing."""
+    if isinstance(frame, bytes):
+        return frame[:1] == _PLAYBACK_CONTROL
+    try:
+        request = json.loads(frame)
+    except (ValueError, RecursionError):
+        return False
+    return isinstance(request, dict) and request.get("op") in _ASKED
 
 
 def _id(value: object) -> int:
