@@ -60,7 +60,7 @@ collect_ignore = []  # pytest looks here
 LONGEST = (
     *("test_web_page.py", "test_servers.py", "test_testbed_teleop.py", "test_bridge_vehicles.py", "test_demo_any.py"),
     *("test_dronegui_waypoints.py", "test_liveness.py", "test_landing_launch.py", "test_hosts.py"),
-    *("test_protocol_round_trips.py", "test_simulator_launch.py", "test_velocity_control.py", "test_seek_target.py"),
+    *("test_simulator_launch.py", "test_velocity_control.py", "test_seek_target.py"),
 )
 
 

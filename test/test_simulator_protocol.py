@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The simulator protocol's messages: recorded bytes, and the document's layouts.
 
-Any message there and back: see test_protocol_round_trips.py.
+Any message there and back: see conformance/test_messages.py.
 """
 
 import struct

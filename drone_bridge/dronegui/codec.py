@@ -487,7 +487,7 @@ class ReceiverConnection(EventSource[ControlPacket | LatePacket]):
             datagram = _encoded(_document(block))
             is_same = _read_navdata(datagram) == block
         except (RemoteProtocolError, AttributeError, TypeError, ValueError, RecursionError) as error:
-            raise LocalProtocolError(f"{shown(block)} can't be sent: {error}") from error
+            raise LocalProtocolError(f"{shown(block)} can't be sent: {error}.") from error
         if not is_same:
             raise LocalProtocolError(f"{shown(block)} can't be sent: it would be read as something else.")
         return datagram

@@ -1,12 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Questions to the codec of each protocol: each message there and back, the end of a stream.
+"""Questions to the codec of each protocol: each message there and back, whatever its parts are, the end of a stream.
 
 Any bytes in any split: see test_fuzz.py.
 """
 
-from dataclasses import fields, is_dataclass
+import contextlib
+import math
+from array import array
+from dataclasses import fields, is_dataclass, replace
+from decimal import Decimal
 
 import pytest
+from examples import examples
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
 
 from drone_bridge.kind import Side, kinds, load
 from drone_bridge.wire import ConnectionClosed, LocalProtocolError, RemoteProtocolError
@@ -87,3 +94,126 @@ def test_a_stream_that_ends_between_messages_ended_well_and_inside_one_did_not(k
         else:
             with pytest.raises(RemoteProtocolError, match=r"\w+ .*\.$"):
                 connection.next_event()
+
+
+# Messages with other values than those of the conversation, and with parts of wrong types.
+
+EDGES = [edge + step for bits in (7, 8, 15, 16, 31, 32, 63, 64) for edge in (2**bits, -(2**bits)) for step in (-1, 0)]
+INTS = st.integers(0, 5) | st.sampled_from([*EDGES, -1, 10**400])
+FLOATS = st.floats() | st.floats(-1, 1) | st.sampled_from([1e39, 3.5e38, 0.1, 10**400, -0.0, 1])
+SURROGATES_OF_A_LETTER = b"\xc3\xa9".decode("ascii", "surrogateescape")
+STRINGS = st.text(max_size=5) | st.sampled_from([SURROGATES_OF_A_LETTER, "\ud800", "x" * 256, "x" * 65536, "a\nb"])
+BYTES = st.binary(max_size=9) | st.sampled_from([bytes(70_000), bytearray(b"ab"), memoryview(b"abc")])
+WRONG = [
+    None,
+    "7",
+    b"7",
+    1.5,
+    (),
+    (1,),
+    [[]],
+    {},
+    {1: 2},
+    Decimal(2),
+    object(),
+    object,
+    math.nan,
+    2**70,
+    "\ud800",
+    True,
+]
+OF_TYPE = {bool: st.booleans(), int: INTS, float: FLOATS, str: STRINGS, bytes: BYTES}
+
+
+def leaves(value, path=()):
+    """Yield the way to each part of a message: names of fields, and places in tuples."""
+    yield path, value
+    if is_dataclass(value):
+        for each in fields(value):
+            yield from leaves(getattr(value, each.name), (*path, each.name))
+    elif isinstance(value, tuple):
+        for place, item in enumerate(value):
+            yield from leaves(item, (*path, place))
+
+
+def with_part(value, path, part):
+    """Return a message with another part at the end of a way."""
+    if not path:
+        return part
+    step, *rest = path
+    if isinstance(step, str):
+        return replace(value, **{step: with_part(getattr(value, step), rest, part)})
+    items = [*value[:step], with_part(value[step], rest, part), *value[step + 1 :]]
+    return value._make(items) if hasattr(value, "_make") else tuple(items)
+
+
+def until(kind, number):
+    """Return who sends and who reads a message of the conversation, as they are then."""
+    connections = {side: kind.connect(side) for side in Side}
+    *before, now = load(kind.conversation)()[: number + 1]
+    for sent in before:
+        connections[sent.side.other].receive_data(connections[sent.side].send(sent.message))
+        list(connections[sent.side.other].events())
+    return connections[now.side], connections[now.side.other]
+
+
+def is_same(sent, read):
+    """Return whether they are equal, as far as the precision of a wire, and types that mean the same, let tell."""
+    if is_dataclass(sent) and type(sent) is type(read):
+        return all(is_same(getattr(sent, each.name), getattr(read, each.name)) for each in fields(sent) if each.compare)
+    if isinstance(sent, tuple | list) and isinstance(read, tuple | list):
+        return len(sent) == len(read) and all(map(is_same, sent, read))
+    if isinstance(read, float) and not isinstance(sent, str | bytes):
+        return sent == read or (math.isnan(sent) and math.isnan(read)) or array("f", [sent])[0] == read
+    return bool(sent == (bytes(read) if hasattr(read, "tobytes") else read))
+
+
+def assert_read(message, events):
+    """Assert that a message was read, whatever it answers or is numbered by."""
+    read = [part for event in events for _, part in leaves(event) if type(part) is type(message)]
+    assert any(is_same(message, part) for part in read), f"sent {message!r}, read {events!r}"
+
+
+each_message = pytest.mark.parametrize(
+    ("kind", "number"),
+    [
+        pytest.param(kind, number, id=f"{kind.name} {number} {type(sent.message).__name__}")
+        for kind in kinds().values()
+        for number, sent in enumerate(load(kind.conversation)())
+    ],
+)
+
+
+@each_message
+@settings(examples(40), suppress_health_check=list(HealthCheck), phases=[Phase.generate])
+@given(data=st.data())
+def test_whatever_is_sent_is_read_as_it_was_sent(kind, number, data):
+    sender, reader = until(kind, number)
+    message = load(kind.conversation)()[number].message
+    carried = [(path, part) for path, part in leaves(message) if path and part is not None]
+    for path, part in data.draw(st.lists(st.sampled_from(carried), max_size=3)) if carried else ():
+        other = data.draw(OF_TYPE.get(type(part), st.nothing()) | st.sampled_from(WRONG))
+        with contextlib.suppress(AttributeError, TypeError, IndexError):  # what it was in is no longer there
+            message = with_part(message, path, other)
+    try:
+        sent = sender.send(message)
+    except LocalProtocolError:
+        return
+    reader.receive_data(sent)
+    assert_read(message, list(reader.events()))
+
+
+@each_message
+def test_parts_of_the_wrong_type_are_refused_with_a_sentence(kind, number):
+    message = load(kind.conversation)()[number].message
+    sender, _ = until(kind, number)
+    refusals = []
+    for path, _ in leaves(message):
+        for wrong in WRONG:
+            try:
+                sender.send(with_part(message, path, wrong))
+                sender, _ = until(kind, number)
+            except LocalProtocolError as error:
+                refusals.append(str(error))
+    assert refusals
+    assert [each for each in refusals if not each.endswith(".")] == []
