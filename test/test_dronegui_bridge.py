@@ -198,18 +198,6 @@ def test_packets_are_published_as_they_were_sent(ros, peer):
     assert state.header.frame_id == "d1/base_link"
 
 
-def test_stale_commands_become_hover(ros, peer, process):
-    publisher = ros.publisher(CommandAxes, "cmd_axes")
-    following = Stopwatch(process.pid)
-    command(publisher, peer, CommandAxes(pitch=1.0), pitch=-1)
-    hover = peer.wait_for_next(lambda packet: packet.is_hover)
-    followed_s = hover.came_s - next(packet for packet in peer.packets if not packet.is_hover).came_s
-    assert followed_s == pytest.approx(NOT_FRESH_S, abs=0.2 + following.waited_s)
-    start = peer.wait_for_next().seq
-    peer.wait(lambda packet: packet.seq == start + 5)
-    assert all(packet.is_hover for packet in peer.packets if packet.seq >= start)
-
-
 def test_a_command_is_followed_for_no_longer_than_its_publisher_s_lifespan(ros, peer):
     ros.set_parameters("dronegui_bridge", command_timeout=60.0)
     publisher = ros.node.create_publisher(

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """dronegui_bridge when something goes wrong, and how it leaves the drone behind."""
 
-import sys
-
 import pytest
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 from diagnostics import values_of
@@ -15,23 +13,6 @@ from std_srvs.srv import Trigger
 
 from drone_bridge.msg import CommandAxes, DroneGuiState
 
-#: A bridge with a fault: it fails at full speed forward, and takes its time to start over.
-FAULTY_BRIDGE = """
-from drone_bridge.dronegui.bridge import node as dronegui
-from drone_bridge.net import connector, udp
-
-connector.FIRST_DELAY_S = udp.LONGEST_DELAY_S = 60.0
-commanded = dronegui.DroneGuiBridge._commanded
-
-def commanded_or_fail(bridge):
-    controls = commanded(bridge)
-    if controls.pitch == -1:
-        raise ArithmeticError("a fault of its own")
-    return controls
-
-dronegui.DroneGuiBridge._commanded = commanded_or_fail
-raise SystemExit(dronegui.main())
-"""
 LATCHED = QoSProfile(depth=10, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 
 
@@ -80,22 +61,6 @@ def test_a_signal_releases_a_button_that_is_pressed(ros, peer):
         peer.wait(lambda packet: packet.presses("reset"))
         assert process.stop() == 0
     assert peer.packets[-4].presses("reset")
-    assert_left_hovering(peer.packets)
-
-
-def test_a_fault_of_the_bridge_itself_leaves_hover_on_the_wire(ros, peer):
-    parameters = ("-p", f"port:={peer.port}", "-p", "command_timeout:=30.0", "-p", "receive_navdata:=false")
-    with Process(sys.executable, "-c", FAULTY_BRIDGE, "--ros-args", *parameters) as process:
-        publisher, message = ros.publisher(CommandAxes, "cmd_axes"), CommandAxes()
-
-        def command_until(forward, happened):
-            message.pitch = forward
-            wait_until(lambda: publisher.publish(message) or happened(), "what follows the command", period_s=0.03)
-
-        command_until(0.5, lambda: peer.packets and peer.packets[-1].is_following(pitch=-0.5))
-        command_until(1.0, lambda: process.count_lines("ArithmeticError: a fault of its own"))
-    last = max(index for index, packet in enumerate(peer.packets) if packet.is_following(pitch=-0.5))
-    assert_left_hovering(peer.packets[: last + 4])
     assert_left_hovering(peer.packets)
 
 

@@ -2,7 +2,6 @@
 """dronegui_server between a program that flies by the GUI and a drone of ROS, which the test is."""
 
 import math
-import signal
 import time
 from types import SimpleNamespace
 
@@ -11,7 +10,7 @@ from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 from dronegui_operator import FLYING, HOVERING, LANDED, DroneGuiOperator
 from geometry_msgs.msg import Twist
 from nav_msgs.msg import Odometry
-from processes import Process, Stopwatch
+from processes import Process
 from rclpy.qos import DurabilityPolicy, QoSProfile, qos_profile_sensor_data
 from rclpy.task import Future
 from ros_session import repeating, wait_until
@@ -186,44 +185,6 @@ def test_invalid_packets_do_not_keep_a_command_alive(ros, serve, operator):
         commands.wait(lambda message: message == ZERO)
 
 
-def test_zero_comes_within_the_time_out(ros, serve, operator):
-    server = serve(command_timeout=0.3)
-    commands = commanded(ros, operator)
-    stopping = Stopwatch(server.pid)
-    operator.send(hover=False, pitch=-0.5)
-    commands.wait(forward)
-    commands.wait(lambda message: message == ZERO)
-    assert stopping.wall_s >= 0.3
-    assert stopping.own_s < 0.5
-
-
-def test_what_was_sent_while_the_server_was_stopped_is_not_carried_out(ros, serve, operator):
-    """Whoever sent it may be gone by now, as the operator is here."""
-    reports = ros.subscribe(DiagnosticArray, "/diagnostics", 100)
-    drone = Drone(ros)
-    server = serve()
-    commands = commanded(ros, operator)
-    operator.send(hover=False, pitch=-0.5)
-    commands.wait(forward)
-    server.send(signal.SIGSTOP)
-    wait_until(server.is_stopped, "all its threads to stand still")
-    for _ in range(10):
-        operator.send(hover=False, pitch=-0.5)
-    operator.press("take_off")
-    time.sleep(1.5)
-    commands.clear()
-    server.send(signal.SIGCONT)
-    if (command := commands.wait()) != ZERO:  # which was being published when the process was stopped
-        command = commands.wait()
-    assert command == ZERO
-    server.wait_for_line("WARN.*A datagram was dropped unread: it had waited for 1\\.")
-    reports.wait(lambda report: "stale datagrams" in report.status[0].message)
-    assert all(commands.wait() == ZERO for _ in range(len(commands)))
-    assert "takeoff" not in drone.told
-    operator.keep_sending(hover=False, pitch=-0.5)  # one that is alive, and not once: nothing is taken at first
-    commands.wait(forward)
-
-
 def test_hover_is_released_for_somebody_else_who_commands(ros, serve, operator):
     """While the operator is silent, and until it is back."""
     drone = Drone(ros)
@@ -237,28 +198,6 @@ def test_hover_is_released_for_somebody_else_who_commands(ros, serve, operator):
         wait_until(lambda: drone.told[-1] is False, "hover to be let go")
     operator.send()
     wait_until(lambda: drone.told[-1] is True, "hover to be held for the operator")
-
-
-@pytest.mark.parametrize("leave", ["deactivate", "SIGTERM"])
-def test_a_server_that_ends_leaves_zero(ros, serve, operator, leave):
-    drone = Drone(ros)
-    server = serve(command_timeout=0.3)
-    commands = commanded(ros, operator)
-    wait_until(lambda: True in drone.told, "hover to be held")
-    operator.keep_sending(hover=False, pitch=-0.5)
-    wait_until(lambda: drone.told[-1] is False, "hover to be let go")
-    operator.stop()
-    wait_until(lambda: drone.told[-1] is True, "hover, which holds the drone best, to be held in the silence")
-    operator.keep_sending(hover=False, pitch=-0.5)
-    wait_until(lambda: drone.told[-1] is False, "hover to be let go")
-    commands.clear()
-    commands.wait(forward)
-    if leave == "deactivate":
-        ros.transition("dronegui_server", "deactivate")
-    else:
-        server.send(signal.SIGTERM)
-    commands.wait(lambda message: message == ZERO)
-    operator.say(b"{}")  # to nobody
 
 
 def test_take_off_toggles_by_the_drones_own_state(ros, serve, operator):

@@ -3,7 +3,6 @@
 
 import signal
 
-import pytest
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 from diagnostics import values_of
 from geometry_msgs.msg import Twist
@@ -12,6 +11,7 @@ from ros_session import wait_until
 from testbed_peer import TestbedPeer, bridge
 
 SILENCE_S = 0.8  # longer than what any of the emulators leaves between two words
+UPRIGHT = [1.0, 0.0, 0.0, 0.0]  # how the vehicle is built, as its bridge warns of what it has to guess
 
 
 def emulator(name, *arguments):
@@ -34,24 +34,12 @@ def is_silent(status):
     return status.level == DiagnosticStatus.WARN and "silent for" in status.message
 
 
-@pytest.mark.parametrize(
-    ("name", "arguments"),
-    [
-        ("testbed", ["--width", "32", "--height", "32"]),
-        ("robot", ["--no-discovery"]),
-        ("simulator", ["--running"]),
-        ("simulator", []),  # paused: it is asked for a sign of life
-    ],
-)
-def test_a_stopped_peer_is_a_warning_until_it_resumes(ros, name, arguments):
+def test_a_paused_simulator_is_asked_for_a_sign_of_life(ros):
     reports = ros.subscribe(DiagnosticArray, "/diagnostics")
     # A warning comes before the bridge gives the connection up and opens another one, which the system answers.
-    silence_s = 1.5 if name == "simulator" else SILENCE_S
-    # A simulation that runs does not tell how its vehicle is built, which is a warning of its own.
-    parameters = {"body_to_model": [1.0, 0.0, 0.0, 0.0]} if name == "simulator" else {}
     with (
-        emulator(name, *arguments) as peer,
-        Process.node(f"{name}_bridge", port=peer.port, silence_warning=silence_s, **parameters) as node,
+        emulator("simulator") as peer,
+        Process.node("simulator_bridge", port=peer.port, silence_warning=1.5, body_to_model=UPRIGHT) as node,
     ):
         wait_for_status(reports, is_ok)
         peer.send(signal.SIGSTOP)
@@ -61,7 +49,7 @@ def test_a_stopped_peer_is_a_warning_until_it_resumes(ros, name, arguments):
         finally:
             peer.send(signal.SIGCONT)
         status = wait_for_status(reports, is_ok)
-        assert status.hardware_id == f"{name} 127.0.0.1:{peer.port}"
+        assert status.hardware_id == f"simulator 127.0.0.1:{peer.port}"
 
 
 def test_a_silence_is_counted_and_logged_although_nobody_subscribes_to_diagnostics(ros):

@@ -12,11 +12,10 @@ import time
 
 import pytest
 from diagnostics import status, wait_for_count
-from flooder import flooding
 from geometry_msgs.msg import PoseStamped, TransformStamped, Twist
 from nav_msgs.msg import Odometry
 from processes import TIMEOUT_S as PATIENCE_S
-from processes import Process, Stopwatch
+from processes import Process
 from rclpy.executors import SingleThreadedExecutor
 from ros_session import module_ros, wait_until
 from rosgraph_msgs.msg import Clock
@@ -188,19 +187,15 @@ def test_eset_is_cmd_vel_and_silence_is_zero(server, client):
             assert server.commands.wait() == Twist()
 
 
-@pytest.mark.parametrize("how", ["close", "nonsense"])
-def test_a_client_that_leaves_or_sends_garbage_leaves_the_vehicle_standing(server, how):
+def test_a_client_that_sends_garbage_leaves_the_vehicle_standing(server):
     watcher, client = server.connect(), server.connect()
     with server.feed():
         wait_for_state(client)
         server.commands.clear()
         client.get(sim.SetEntity(VEHICLE, Attribute.VELOCITY, (0.5, 0.0, 0.0)))
         assert server.commands.wait().linear.x == pytest.approx(0.5)
-        if how == "close":
-            client.close()
-        else:
-            client.send_bytes(b"\x63\0\0\0\0")
-            client.wait_until_closed()
+        client.send_bytes(b"\x63\0\0\0\0")
+        client.wait_until_closed()
         assert server.commands.wait(lambda twist: twist == Twist())
         watcher.settle()
 
@@ -406,23 +401,6 @@ def test_a_full_house_drops_the_idle_and_not_who_is_heard(ros):
             assert status(ros, lambda values: values.get("lost connections") == "3")["clients"] == "2"
     finally:
         server.close()
-
-
-FLOOD = b"\x21\0\0\0\0" + b"\1\0\0\0\0" + b"\4\0\0\0\5\0\0\0\0\0"  # REASSURE, ELIST, EGET x
-
-
-@pytest.mark.parametrize("is_reading", [True, False], ids=["reading", "not reading"])
-def test_a_flood_of_others_does_not_delay_the_stop_of_a_vehicle(ros, server, client, is_reading):
-    with server.feed(), flooding(server.port, FLOOD, is_reading=is_reading):
-        wait_for_state(client)
-        for _ in range(3):
-            server.steer(client)
-            client.get(sim.SetEntity(VEHICLE, Attribute.VELOCITY, (0.25, 0.0, 0.0)))
-            stopping = Stopwatch(server.process.pid)
-            server.commands.wait(lambda twist: twist.linear.x == pytest.approx(0.25))
-            server.commands.wait(lambda twist: twist == Twist())
-            assert stopping.own_s < 1.2 * TIMEOUT_S
-            server.commands.clear()
 
 
 def test_the_clients_in_the_wild_read_five_bytes_and_then_the_body(server):

@@ -249,11 +249,6 @@ def test_jpegs_are_decoded_only_for_subscribers(ros, alone):
 # Commands.
 
 
-def test_without_a_fresh_command_the_drone_hovers(ros, peer):
-    command(ros.publisher(CommandAxes, "cmd_axes"), peer, CommandAxes(thrust=0.5), thrust=0.5)
-    peer.wait_for_next(lambda found: found == HOVER)
-
-
 def test_cmd_axes_are_shares_of_what_the_wire_allows(running, ros, peer):
     publisher = ros.publisher(CommandAxes, "cmd_axes")
     axes = CommandAxes(thrust=0.5, pitch=1.0, roll=-0.5, yaw=2.0)

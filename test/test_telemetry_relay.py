@@ -7,8 +7,7 @@ import pytest
 from processes import Process
 from ros_session import wait_until
 from telemetry_operator import TelemetryOperator
-from telemetry_peer import DRONE, HOVER, ROVER, TelemetryPeer, changed, drone, jpeg
-from vanishing import kill
+from telemetry_peer import DRONE, HOVER, ROVER, TelemetryPeer, drone, jpeg
 
 COMMAND = {"thrust": 0.1234567890123456, "pitch": -0.3, "roll": 1 / 3, "yaw": 0.5}
 STEP_S = 0.04
@@ -133,17 +132,3 @@ def test_a_rover_arrives_with_its_drone(relay):
     arrived = relay.operator.last
     assert (arrived["position"], arrived["velocity"]) == (ROVER["position"], ROVER["velocity"])
     assert arrived["pattern"] == "unknown"  # no topic tells it
-
-
-def test_when_the_bridge_dies_telemetry_ends_and_when_the_server_does_the_drone_hovers(relay):
-    relay.send(relay.document())
-    kill(relay.bridge)
-    relay.drone.send(changed(DRONE, timestamp=1.0))
-    assert relay.operator.hears_nothing_for(0.5)
-    relay.start_bridge()
-    relay.send(relay.document())
-    relay.operator.keep_sending(COMMAND)
-    relay.fly_until(COMMAND)
-    kill(relay.server)
-    relay.fly_until(HOVER)
-    relay.operator.stop()

@@ -151,11 +151,6 @@ def test_the_qos_of_one_topic_can_be_overridden_and_of_no_other(ros, peer):
 # What goes to the wire.
 
 
-def test_without_commands_it_hovers(peer):
-    with bridge(peer):
-        assert peer.open().exchange() == HOVER
-
-
 def test_cmd_vel_becomes_rates_and_thrust_with_the_wire_s_signs_where_that_was_asked_for(ros, peer):
     with bridge(peer, command_timeout=30.0, **RATES):
         peer.open()
@@ -191,15 +186,6 @@ def test_a_non_finite_command_is_refused(ros, peer):
         wait_until(lambda: publish() or process.count_lines(refusal), "a refusal")
         assert peer.exchange() == HOVER
         reports.wait(lambda report: int(values_of(report)["refused commands"]) > 0)
-
-
-def test_a_command_is_forgotten_after_command_timeout(ros, peer):
-    with bridge(peer, command_timeout=0.2, **RATES):
-        peer.open()
-        exchange_until(peer, lambda answer: answer.thrust == 9.0, publishing(ros, "cmd_vel", twist(thrust=9.0)))
-        # What was lost of the height meanwhile is made up for: then it hovers.
-        assert exchange_until(peer, lambda answer: answer.thrust != 9.0).thrust > HOVER.thrust
-        exchange_until(peer, lambda answer: abs(answer.thrust - HOVER.thrust) < 0.01)
 
 
 def test_lockstep_waits_for_the_command_of_the_frame(ros, peer):
