@@ -21,13 +21,7 @@ from web_viewer import connect
 
 LAMP = "document.querySelector('[data-cell=connection] .lamp')?.classList.contains('%s') ?? false"
 
-
-@pytest.fixture(scope="module")
-def browser():
-    chromium.install()
-    browser = chromium.Browser()
-    yield browser
-    browser.close()
+browser = chromium.module_browser()
 
 
 @pytest.fixture(scope="module")

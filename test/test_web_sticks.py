@@ -28,15 +28,7 @@ FORWARD = "KeyW"
 PARAMETERS_TAB = 4
 TAKEOFF = '[data-call="/dronegui_bridge/takeoff"]'
 
-
-@pytest.fixture(scope="module")
-def browser():
-    chromium.install()
-    browser = chromium.Browser()
-    yield browser
-    browser.close()
-
-
+browser = chromium.module_browser()
 ros = module_ros()
 
 

@@ -19,15 +19,7 @@ FORWARD = twist(forward=1.0)
 HOLDS = "/^Holding since/.test(document.querySelector('.banner').innerText)"
 MOVES_ON = "document.querySelector('.banner').hidden"
 
-
-@pytest.fixture(scope="module")
-def browser():
-    chromium.install()
-    browser = chromium.Browser()
-    yield browser
-    browser.close()
-
-
+browser = chromium.module_browser()
 ros = module_ros()
 
 

@@ -21,13 +21,7 @@ PORTS = {
 }
 PLOTS = {"testbed": "Heading", "dronegui": "Altitude", "simulator": "Altitude", "landing": "Altitude"}
 
-
-@pytest.fixture(scope="module")
-def browser():
-    chromium.install()
-    browser = chromium.Browser()
-    yield browser
-    browser.close()
+browser = chromium.module_browser()
 
 
 class Told:

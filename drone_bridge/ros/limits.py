@@ -77,6 +77,7 @@ class Ruler(Generic[CommandT]):
                 Rank.HOLD: hold.is_held,
                 Rank.HELM: hold.is_at_helm,
                 Rank.LANDING: self._limits.must_land(now_s),
+                # Below the helm: a person sees the vehicle, and brings it back where it does not know itself.
                 Rank.BLIND: is_velocity and self._limits.is_blind(now_s),
                 Rank.COMMAND: asked is not None,
             }
@@ -94,7 +95,6 @@ class Ruler(Generic[CommandT]):
         if twist is None or self.read is None:
             return asked.command
         before = twist.linear.x, twist.linear.y, twist.linear.z
-        # A person at the helm sees the vehicle, and brings it back where it does not know itself.
         x, y, z = self._limits.limited(before, time.monotonic())
         if (x, y, z) == before:
             return asked.command

@@ -130,3 +130,16 @@ class Browser:
         self._child.stdout.close()
         with contextlib.suppress(ProcessLookupError):
             self.send(signal.SIGKILL)
+
+
+def module_browser():
+    """Return the fixture `browser` for a file whose tests share one browser: `browser = module_browser()`."""
+
+    @pytest.fixture(scope="module", name="browser")
+    def fixture():
+        install()
+        browser = Browser()
+        yield browser
+        browser.close()
+
+    return fixture

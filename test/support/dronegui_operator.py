@@ -3,6 +3,7 @@
 
 import json
 import socket
+import time
 
 from processes import TIMEOUT_S
 from udp_peer import KeepsSending
@@ -67,9 +68,10 @@ class DroneGuiOperator(KeepsSending):
             self._navdata.settimeout(TIMEOUT_S)
 
     def wait(self, wanted):
-        """Return the first document that is wanted."""
+        """Return the first document that is wanted, if it comes in time: others never end."""
+        until_s = time.monotonic() + TIMEOUT_S
         while not wanted(document := json.loads(self.receive())):
-            pass
+            assert time.monotonic() < until_s, f"nothing wanted came within {TIMEOUT_S} s, at last {document}"
         return document
 
     def demo(self, wanted=lambda demo: True):
