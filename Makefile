@@ -15,9 +15,9 @@ unexport PYTHONDONTWRITEBYTECODE
 setup:
 	@$(PYTHON) env/make_environment.py
 
-# The landing, live in a browser, until Ctrl-C.
+# The landing, live in a browser, as soon as somebody looks, until Ctrl-C. The page's "land on pad" lands once more.
 view: setup
-	@$(ACTIVATE) && drone-bridge launch landing.launch.xml emulate:=true control:=true rover_pattern:=circular view:=true
+	@$(ACTIVATE) && drone-bridge launch landing.launch.xml emulate:=true control:=true rover_pattern:=circular landing_start:=ground view:=true wait_for_viewer:=true
 
 demo: setup
 	@$(ACTIVATE) && drone-bridge demo testbed && drone-bridge demo landing

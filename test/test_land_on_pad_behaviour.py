@@ -12,6 +12,7 @@ from processes import Process
 from rclpy.qos import DurabilityPolicy, QoSProfile
 from sensor_msgs.msg import CameraInfo, Image, Imu
 from std_msgs.msg import Bool
+from std_srvs.srv import Trigger
 
 from drone_bridge.controllers.land_on_pad.behaviour import pad_message, read_measured
 from drone_bridge.controllers.land_on_pad.pilot import LandParameters
@@ -153,6 +154,22 @@ def test_the_pad_is_landed_on(ros, use_camera):
         assert ups == {-1.0, 0.0}
         assert bridge.vehicle.drone.command.thrust == 0.0
         assert bridge.vehicle.touchdown
+
+
+def test_on_request_it_takes_off_and_lands_as_often_as_it_is_asked(ros):
+    with controller(on_request=True):
+        bridge = Bridge(ros, "circular", images=False, starts_on_ground=True)
+        bridge.until(lambda state: state.reason == "for a call of land_on_pad", "a controller that waits")
+        for _ in range(25):
+            bridge.frame()
+        assert not bridge.obeyed
+        for _ in range(2):  # and then from the pad
+            assert ros.call(Trigger, "drone_controller/land_on_pad", Trigger.Request()).success
+            bridge.until(is_in("searching"), "a climb")
+            bridge.until(is_in("approaching", "following", "descending"), "the pad in sight")
+            assert bridge.vehicle.drone.position[2] > 0.7 * LandParameters().search_height
+            bridge.until(is_in("landed"), "a landing")
+            assert bridge.vehicle.touchdown.is_good, bridge.vehicle.touchdown.describe()
 
 
 def test_without_measurements_it_waits_and_says_for_what(ros):

@@ -13,6 +13,7 @@ from ros_session import wait_until
 from rosbags.highlevel import AnyReader
 from sensor_msgs.msg import Imu
 from std_msgs.msg import String
+from web_viewer import Viewer
 
 from drone_bridge.msg import ControllerState
 
@@ -93,6 +94,18 @@ def test_the_rover_controller_leads_the_emulated_rover(ros, tmp_path, free_port)
     places = [(float(row["rover_x"]), float(row["rover_y"])) for row in rows]
     assert max(y for _, y in places) > 1.0
     assert all(math.dist(place, (0, 1.5)) == pytest.approx(1.5, abs=0.15) for place in places)
+
+
+def test_the_landing_begins_when_somebody_looks(ros, free_port):
+    states = ros.subscribe(ControllerState, "drone_controller/state")
+    options = {"emulate": True, "control": True, "view": True, "view_port": 0, "landing_start": "ground"}
+    with launch("landing.launch.xml", wait_for_viewer=True, telemetry_port=free_port, **options) as composition:
+        address = composition.wait_for_line(r"Open in a browser: http://(\S+)")[1]
+        states.wait(lambda state: state.reason == "for a call of land_on_pad")
+        composition.wait_for_line("/drone_controller/land_on_pad is called when somebody looks, or in 60 s")
+        with Viewer(address):
+            states.wait(lambda state: state.state == "searching")
+            composition.wait_for_line(GOOD, LANDING_S)
 
 
 def test_without_a_controller_the_drone_hovers(ros, free_port):

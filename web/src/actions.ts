@@ -6,9 +6,9 @@ import type { Fleet } from "./fleet";
 import type { Stream } from "./stream";
 
 /** Services without a request that become buttons, in this order. */
-const BUTTONS = ["takeoff", "land", "reset", "run", "pause", "bind", "unbind"];
+const BUTTONS = ["takeoff", "land", "land_on_pad", "reset", "run", "pause", "bind", "unbind"];
 /** What can't be undone; a drone's reset is an emergency stop, and drops it. */
-const GRAVE = new Set(["takeoff", "reset"]);
+const GRAVE = new Set(["takeoff", "land on pad", "reset"]);
 const WITHOUT_REQUEST = new Set(["std_srvs/srv/Trigger", "std_srvs/srv/Empty"]);
 export const SWITCH = "std_srvs/srv/SetBool";
 /** STOP and Resume are for that. */

@@ -15,6 +15,7 @@ from rclpy.node import Node
 from sensor_msgs.msg import CameraInfo, Imu
 from sensor_msgs.msg import Image as ImageMessage
 from std_msgs.msg import Bool
+from std_srvs.srv import Trigger
 
 from drone_bridge.controllers.camera_messages import read_pinhole, read_pixels
 from drone_bridge.controllers.land_on_pad.pilot import Decision, LandOnPad, LandParameters, Measured, PadSighting
@@ -146,6 +147,7 @@ PARAMETERS = (
         "Seconds without measurements after which the drone is commanded to hover.",
         range=(0.05, 60.0),
     ),
+    ParameterDeclaration(f"{NAME}.on_request", False, "Begin when ~/land_on_pad is called, and not at once."),
     *declarations(LandParameters, NAME),
     *declarations(MarkerParameters, NAME),
 )
@@ -163,7 +165,7 @@ class LandOnPadBehaviour:
         self._land_parameters = read(LandParameters, NAME, parameters)
         self._detector = MarkerDetector(read(MarkerParameters, NAME, parameters))
         self._timeout_s = parameters[f"{NAME}.telemetry_timeout"]
-        self._land = LandOnPad(self._land_parameters)
+        self._land = None if parameters[f"{NAME}.on_request"] else LandOnPad(self._land_parameters)
         self._errors = ErrorLog(node)
         self._landed = False
         self._sighting: PadSighting | None = None
@@ -182,6 +184,7 @@ class LandOnPadBehaviour:
             self._subscribe(topic, [each for each in sets if topic in each.topics])
         subscribe(node, Bool, "landed", self._on_landed, latched())
         make_steady_timer(node, self._timeout_s, self._watch)
+        node.create_service(Trigger, f"~/{NAME}", self._on_request)
 
     def leave(self) -> None:
         """Make the drone hover."""
@@ -194,6 +197,11 @@ class LandOnPadBehaviour:
                 each.add(topic, message)
 
         subscribe(self._node, TYPES[topic], topic, receive, _QUEUE)
+
+    def _on_request(self, _: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
+        self._land = LandOnPad(self._land_parameters, climbs_first=True)
+        response.success, response.message = True, "Climbing, to look for the pad and land on it."
+        return response
 
     def _on_landed(self, message: Bool) -> None:
         self._landed = message.data
@@ -210,11 +218,14 @@ class LandOnPadBehaviour:
     def _on_measured(self, messages: dict[str, Any]) -> None:
         """Answer the measurements of one moment."""
         self._measured_s = time.monotonic()
+        if self._land is None:
+            self._state_publisher.publish(WAITING, f"for a call of {NAME}", stamp=messages[IMU].header.stamp)
+            return
         try:
             measured = read_measured(messages, self._landed)
             if self._sighting:
                 measured, self._sighting = replace(measured, sighting=self._sighting), None
-            decision = self._decide(measured)
+            decision = self._decide(self._land, measured)
         except ValueError as error:
             self._errors.say(f"A measurement can't be used: {error}")
             return
@@ -223,10 +234,10 @@ class LandOnPadBehaviour:
         self._commands.publish(Shares(command.up, command.forward, 0.0 - command.left, command.turn), header)
         self._state_publisher.publish(decision.state.value, decision.reason, decision.distance, header.stamp)
 
-    def _decide(self, measured: Measured) -> Decision:
+    def _decide(self, land: LandOnPad, measured: Measured) -> Decision:
         """Return the answer. Raises ValueError if there is none, and then starts over."""
         try:
-            decision = self._land.update(measured)
+            decision = land.update(measured)
             if decision.command.is_finite:
                 return decision
             problem = "numbers are not finite"
@@ -241,7 +252,7 @@ class LandOnPadBehaviour:
         if now_s - self._measured_s <= self._timeout_s:
             return
         missing = [topic for topic in self._needed if now_s - self._heard_s.get(topic, -math.inf) > self._timeout_s]
-        if self._measured_s > -math.inf:
+        if self._land and self._measured_s > -math.inf:
             self._commands.send(self._commands.zero())
         self._state_publisher.publish(WAITING, f"for {', '.join(missing) or 'messages of one stamp'}")
 

@@ -407,8 +407,10 @@ STILL_TIME = 0.3  # s ... when it lasts so long
 class LandOnPad:
     """Turns measurements into commands until the drone has landed."""
 
-    def __init__(self, parameters: LandParameters) -> None:
+    def __init__(self, parameters: LandParameters, *, climbs_first: bool = False) -> None:
+        """With `climbs_first` it goes up to where it would search, even with the pad in sight, or under its feet."""
         self._parameters = parameters
+        self._climbs_first = climbs_first
         self._stamp: float | None = None
 
     def update(self, measured: Measured) -> Decision:
@@ -463,6 +465,10 @@ class LandOnPad:
         if touchdown := self._touchdown(measured, seconds):
             self._landed_altitude = measured.altitude
             self._enter(LandState.LANDED, touchdown)
+            return
+        self._climbs_first &= self._estimator.altitude < HIGH_ENOUGH * self._parameters.search_height
+        if self._climbs_first:
+            self._enter(LandState.SEARCHING, f"climbing to search, {measured.altitude:.1f} m high")
             return
         if not self._estimator.is_tracking:
             self._enter(LandState.SEARCHING, "pad not seen" if self._search is None else "pad not found yet")

@@ -19,6 +19,7 @@ from drone_bridge.tools.web.access import FOXGLOVE_ORIGINS, Access, is_loopback
 from drone_bridge.tools.web.address import hidden_host, links, qr_code
 from drone_bridge.tools.web.calls import Calls
 from drone_bridge.tools.web.clients import GRAPH_PERIOD_S, Clients
+from drone_bridge.tools.web.first_viewer import FirstViewer
 from drone_bridge.tools.web.fleet import Fleet
 from drone_bridge.tools.web.front_door import CannotListenError, FrontDoor
 from drone_bridge.tools.web.goals import Goals, Place
@@ -55,6 +56,9 @@ PARAMETERS = (
     ParameterDeclaration(
         "max_turn_rate", 1.0, "Turn rate at full stick deflection, rad/s.", range=(0.0, 10.0), live=True
     ),
+    ParameterDeclaration(
+        "first_viewer_calls", "", "A service (std_srvs/Trigger) to call with the first viewer, or after a minute."
+    ),
     ParameterDeclaration("open_browser", False, "Open the page in a browser, if there is a screen."),
 )
 
@@ -90,6 +94,7 @@ class WebBridge(Node):
         self._calls = Calls(self, self._inbox, self._foxglove)
         self._requests.attach(self._foxglove, self._calls)
         self._recording = Recording(self)
+        self._first_viewer = FirstViewer(self, get("first_viewer_calls"))
         max_bytes = get("viewers_memory") * 2**20
         self._relay = Relay(host, self._foxglove.port, get("max_viewers"), max_bytes, self._subscribed)
         self._graph = Graph(self, context, self._relay.publish, self._relay.withdraw)
@@ -131,6 +136,7 @@ class WebBridge(Node):
         self._graph.look()
         self._calls.look()
         self._recording.look()
+        self._first_viewer.look(self._relay.has_viewers)
         if self._fleet.look():
             self._door.loop.call_soon_threadsafe(self._pilots.set_vehicles, list(self._fleet.vehicles))
 

@@ -59,6 +59,11 @@ class Relay:
         self._outboxes: dict[int, Outbox] = {}
         self._viewers: dict[int, ServerConnection] = {}
 
+    @property
+    def has_viewers(self) -> bool:
+        """Whether anybody looks."""
+        return bool(self._viewers)
+
     def publish(self, channel: int, viewer: int | None, data: bytes, time_ns: int) -> None:
         """Send a message of a topic to one viewer, or to all who subscribe to it. From any thread."""
         message = Message(data, time_ns)
