@@ -17,13 +17,13 @@ from typing import Any
 import orjson
 import rclpy
 from builtin_interfaces.msg import Time
-from geometry_msgs.msg import Point, PointStamped, Quaternion, TransformStamped, TwistStamped, Vector3
+from geometry_msgs.msg import Point, PointStamped, Quaternion, TransformStamped, TwistWithCovarianceStamped, Vector3
 from nav_msgs.msg import Odometry
 from nodes import publish, ros
 from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy, QoSProfile
 from sensor_msgs.msg import CameraInfo, CompressedImage, Imu
-from std_msgs.msg import Bool, Float64, Header
+from std_msgs.msg import Bool, Header
 from tf2_msgs.msg import TFMessage
 
 from drone_bridge.msg import LandingPad
@@ -61,8 +61,8 @@ class Baseline:
         latched = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
         self._imu_publisher = node.create_publisher(Imu, "imu/data", 10)
         self._height_publisher = node.create_publisher(PointStamped, "height", 10)
-        self._climb_publisher = node.create_publisher(Float64, "vertical_velocity", 10)
-        self._velocity_publisher = node.create_publisher(TwistStamped, "velocity", 10)
+        self._climb_publisher = node.create_publisher(TwistWithCovarianceStamped, "vertical_velocity", 10)
+        self._velocity_publisher = node.create_publisher(TwistWithCovarianceStamped, "velocity", 10)
         self._pad_publisher = node.create_publisher(LandingPad, "landing_pad", 10)
         self._image_publisher = node.create_publisher(CompressedImage, "camera/image_raw/compressed", newest)
         self._info_publisher = node.create_publisher(CameraInfo, "camera/camera_info", newest)
@@ -71,8 +71,8 @@ class Baseline:
         self._tf_publisher = node.create_publisher(TFMessage, "/tf", 100)
         self._imu = Imu(header=Header(frame_id="base_link"))
         self._height = PointStamped(header=Header(frame_id="base_footprint"))
-        self._climb = Float64()
-        self._velocity = TwistStamped(header=Header(frame_id="base_link"))
+        self._climb = TwistWithCovarianceStamped(header=Header(frame_id="base_footprint"))
+        self._velocity = TwistWithCovarianceStamped(header=Header(frame_id="base_link"))
         self._pad = LandingPad(header=Header(frame_id="base_link"), detected=True)
         self._image = CompressedImage(header=Header(frame_id="camera_optical_frame"), format="jpeg")
         self._info = CameraInfo(header=Header(frame_id="camera_optical_frame"), distortion_model="plumb_bob")
@@ -108,13 +108,14 @@ class Baseline:
         self._height.header.stamp = stamp
         self._height.point.z = document["altimeter"]["altitude"]
         publish(self._height_publisher, self._height)
-        self._climb.data = document["altimeter"]["vertical_velocity"]
+        self._climb.header.stamp = stamp
+        self._climb.twist.twist.linear.z = document["altimeter"]["vertical_velocity"]
         publish(self._climb_publisher, self._climb)
 
         velocity = self._velocity
         velocity.header.stamp = stamp
-        fill(velocity.twist.linear, **document["velocity"])
-        fill(velocity.twist.angular, **document["imu"]["angular_velocity"])
+        fill(velocity.twist.twist.linear, **document["velocity"])
+        fill(velocity.twist.twist.angular, **document["imu"]["angular_velocity"])
         publish(self._velocity_publisher, velocity)
 
         level, ground, place = self._drone_tf.transforms

@@ -15,13 +15,13 @@ from functools import partial
 from typing import Any
 
 from diagnostic_msgs.msg import DiagnosticArray
-from geometry_msgs.msg import PointStamped, TwistStamped
+from geometry_msgs.msg import PointStamped, TwistWithCovarianceStamped
 from nav_msgs.msg import Odometry
 from nodes import ros, spin
 from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy, QoSProfile
 from sensor_msgs.msg import CameraInfo, CompressedImage, Image, Imu
-from std_msgs.msg import Bool, Float64
+from std_msgs.msg import Bool
 from tf2_msgs.msg import TFMessage
 
 from drone_bridge.msg import LandingPad
@@ -29,7 +29,8 @@ from drone_bridge.msg import LandingPad
 STAMPED: dict[str, type] = {
     "imu/data": Imu,
     "height": PointStamped,
-    "velocity": TwistStamped,
+    "velocity": TwistWithCovarianceStamped,
+    "vertical_velocity": TwistWithCovarianceStamped,
     "landing_pad": LandingPad,
     "camera/camera_info": CameraInfo,
     "camera/image_raw/compressed": CompressedImage,
@@ -45,7 +46,7 @@ class Subscriber(Node):
 
     def __init__(self, namespace: str, raw: bool) -> None:
         super().__init__("benchmark_subscriber", namespace=namespace)
-        self._missing = {*STAMPED, "/tf", "vertical_velocity", "landed"}
+        self._missing = {*STAMPED, "/tf", "landed"}
         self._ages: dict[str, list[tuple[float, float]]] = {name: [] for name in (*STAMPED, "/tf", RAW)}
         self._diagnostics: dict[str, str] = {}
         for name, kind in STAMPED.items():
@@ -53,7 +54,6 @@ class Subscriber(Node):
         self._subscribe(TFMessage, "/tf", lambda message: message.transforms[0].header)
         if raw:
             self._subscribe(Image, RAW, lambda message: message.header)
-        self.create_subscription(Float64, "vertical_velocity", partial(self._came, "vertical_velocity"), DEPTH)
         self.create_subscription(Bool, "landed", partial(self._came, "landed"), LATCHED)
         self.create_subscription(DiagnosticArray, "/diagnostics", self._on_diagnostics, DEPTH)
 

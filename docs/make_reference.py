@@ -19,6 +19,7 @@ from drone_bridge.controllers.drone_controller import DroneController
 from drone_bridge.controllers.rover_controller import RoverController
 from drone_bridge.kind import NodeKind, ProtocolKind, kinds, load
 from drone_bridge.ros.parameters import ParameterDeclaration
+from drone_bridge.ros.topics import Topic
 from drone_bridge.tools.check import expected_frames
 from drone_bridge.tools.launch.arguments import declared_in
 from drone_bridge.tools.launch.parse import load as load_launch_file
@@ -94,8 +95,10 @@ def _published_by(kind: NodeKind) -> Iterator[tuple[str, ...]]:
 def _page_of(kind: ProtocolKind) -> str:
     meanings = {row.name: row.meaning for row in load(kind.topics).rows} if kind.topics else {}
     parts = [f"{HEAD}# {kind.name}: reference\n\nFor {kind.summary}: [the page](../{kind.name}.md).\n"]
-    for node in (kind.bridge, kind.server):
-        parts += _node(node, meanings)
+    # Some are offered once the peer is known to send what they carry.
+    later = [row for row in load(kind.topics).rows if row.to_ros and "{" not in row.name] if kind.topics else []
+    for node, offered_later in ((kind.bridge, later), (kind.server, [])):
+        parts += _node(node, meanings, offered_later)
     for file in (kind.launch_file, f"{kind.name}_server.launch.xml"):
         parts.append(f"## {file}\n\n" + _table(("argument", "default", "meaning"), _arguments(file)))
     codec = importlib.import_module(f"drone_bridge.{kind.name}.codec")
@@ -103,7 +106,7 @@ def _page_of(kind: ProtocolKind) -> str:
     return "\n".join(parts)
 
 
-def _node(kind: NodeKind, meanings: dict[str, str]) -> Iterator[str]:
+def _node(kind: NodeKind, meanings: dict[str, str], offered_later: Iterable[Topic]) -> Iterator[str]:
     node = kind.make(namespace=NAMESPACE, parameter_overrides=[Parameter("autostart", value=False)])
     try:
         node.trigger_configure()
@@ -116,6 +119,8 @@ def _node(kind: NodeKind, meanings: dict[str, str]) -> Iterator[str]:
                 topic = each.topic_name
                 if not OF_RCLPY.fullmatch(topic):
                     topics[_relative(topic, name), _type(each.msg_type), does] = _qos(each.qos_profile)
+        for row in offered_later:
+            topics.setdefault((row.name, _type(row.message), "publishes"), _qos(row.qos()))
         rows = ((f"`{t}`", f"`{k}`", d, qos, meanings.get(t, "")) for (t, k, d), qos in sorted(topics.items()))
         yield f"### Topics of {name}\n\n" + _table(("topic", "type", "node", "QoS", "meaning"), rows)
         services = {_relative(each.srv_name, name): _type(each.srv_type) for each in node.services}

@@ -162,7 +162,7 @@ def land_inside(policy, patterns, landings):
 
 def start_node(policy):
     """Return a node that flies whatever telemetry_bridge connects to."""
-    from geometry_msgs.msg import PointStamped, TwistStamped
+    from geometry_msgs.msg import PointStamped, TwistWithCovarianceStamped
     from rclpy.node import Node
     from sensor_msgs.msg import Imu
     from std_msgs.msg import Bool
@@ -175,7 +175,12 @@ def start_node(policy):
             super().__init__("learned_landing")
             self._pilot, self._landed, self._stamp_s = Pilot(), False, 0.0
             self._commands = self.create_publisher(CommandAxes, "cmd_axes", 1)
-            types = {"imu/data": Imu, "velocity": TwistStamped, "height": PointStamped, "landing_pad": LandingPad}
+            types = {
+                "imu/data": Imu,
+                "velocity": TwistWithCovarianceStamped,
+                "height": PointStamped,
+                "landing_pad": LandingPad,
+            }
             sets = StampedSets(tuple(types), self._on_measured)
             for topic, kind in types.items():
                 self.create_subscription(kind, topic, lambda message, topic=topic: sets.add(topic, message), 1)
@@ -185,7 +190,7 @@ def start_node(policy):
             self._landed = message.data
 
         def _on_measured(self, messages) -> None:
-            imu, velocity = messages["imu/data"], messages["velocity"].twist.linear
+            imu, velocity = messages["imu/data"], messages["velocity"].twist.twist.linear
             pad, height = messages["landing_pad"], messages["height"].point.z
             stamp_s = imu.header.stamp.sec + imu.header.stamp.nanosec * 1e-9
             if not 0 < stamp_s - self._stamp_s < 1:  # another flight

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from builtin_interfaces.msg import Time
+from geometry_msgs.msg import Point, PointStamped
 from nav_msgs.msg import Odometry
 from sensor_msgs.msg import Range
 
@@ -28,7 +29,7 @@ from drone_bridge.dronegui.topics import (
     static_transforms,
 )
 from drone_bridge.motion.quaternions import Quaternion, euler_from_quaternion, rotated
-from drone_bridge.ros.frames import DroneFrameNames, OdometryCovariances
+from drone_bridge.ros.frames import AXES, UNKNOWN_VARIANCE, DroneFrameNames, OdometryCovariances
 
 CAPTURE = Path(__file__).parent / "captures" / "gui_to_controller_navdata.jsonl"
 STAMP = Time(sec=12, nanosec=34)
@@ -64,15 +65,15 @@ def test_a_turn_to_the_right_faces_right():
 
 
 def test_velocities_are_forward_left_up_in_metres_per_second():
-    linear = TRANSLATION.velocity(Demo(vx=1500.0, vy=250.0, vz=-100.0), STAMP).twist.linear
+    linear = TRANSLATION.velocity(Demo(vx=1500.0, vy=250.0, vz=-100.0), STAMP).twist.twist.linear
     assert (linear.x, linear.y, linear.z) == pytest.approx((1.5, -0.25, 0.1))
 
 
-def test_missing_components_are_not_zero():
-    message = TRANSLATION.velocity(Demo(vx=1500.0), STAMP)
-    assert message.twist.linear.x == 1.5
-    assert math.isnan(message.twist.linear.y)
-    assert math.isnan(message.twist.angular.z)
+def test_missing_components_are_unknown_by_their_variance():
+    twist = TRANSLATION.velocity(Demo(vx=1500.0), STAMP).twist
+    assert (twist.twist.linear.x, twist.twist.linear.y, twist.twist.angular.z) == (1.5, 0.0, 0.0)
+    assert twist.covariance[:: AXES + 1].tolist() == [1e-2, *[UNKNOWN_VARIANCE] * 5]
+    assert from_topics(velocity=TRANSLATION.velocity(Demo(vx=1500.0, vz=0.0), STAMP)) == Demo(vx=1500.0, vz=0.0)
 
 
 def test_the_altitude_is_that_of_an_ultrasound_rangefinder_with_its_limits():
@@ -92,9 +93,23 @@ def test_detections_are_fractions_of_the_picture():
     assert math.isnan(second.distance)
 
 
-@pytest.mark.parametrize("make", ["imu", "battery_state", "altitude", "velocity"])
+@pytest.mark.parametrize("make", ["imu", "battery_state", "altitude", "height", "velocity"])
 def test_missing_data_gives_no_message(make):
     assert getattr(TRANSLATION, make)(Demo(), STAMP) is None
+
+
+def test_height_is_above_the_ground_below_which_tf_knows():
+    height = TRANSLATION.height(Demo(altitude=730.0), STAMP)
+    flown, below = TRANSLATION.transforms(
+        walk(0.0, 0.4, **LEVEL | {"phi": 9e3, "psi": 9e4, "vx": 1e3}), STAMP
+    ).transforms
+    assert (height.point.z, height.header.frame_id) == (0.73, below.child_frame_id)
+    assert (below.transform.translation.x, below.transform.translation.y) == (
+        flown.transform.translation.x,
+        flown.transform.translation.y,
+    )
+    assert below.transform.translation.z == 0
+    assert (below.transform.rotation.x, below.transform.rotation.y) == (0, 0), "it stays level"
 
 
 # Dead reckoning.
@@ -163,4 +178,5 @@ def test_odometry_counts_where_no_other_topic_says_anything():
     odometry = TRANSLATION.odometry(walk(0.0, **LEVEL | {"altitude": 3000.0, "vx": 250.0}), STAMP)
     assert from_topics(odom=odometry) == Demo(**{**LEVEL, "altitude": 3000, "vx": 250.0})
     assert from_topics(odom=odometry, altitude=Range(range=1.0)).altitude == 1000
+    assert from_topics(odom=odometry, height=PointStamped(point=Point(z=2.0))).altitude == 2000
     assert from_topics(odom=odometry, altitude=Range(range=math.inf)).altitude == 3000

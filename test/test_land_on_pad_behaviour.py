@@ -6,7 +6,7 @@ import copy
 import math
 
 import pytest
-from geometry_msgs.msg import PointStamped, TwistStamped
+from geometry_msgs.msg import PointStamped, TwistWithCovarianceStamped
 from landing_messages import ReceivedMessages
 from processes import Process
 from rclpy.qos import DurabilityPolicy, QoSProfile
@@ -35,7 +35,7 @@ from drone_bridge.telemetry.topics import (
 LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 TYPES = {
     "imu/data": Imu,
-    "velocity": TwistStamped,
+    "velocity": TwistWithCovarianceStamped,
     "height": PointStamped,
     "landing_pad": LandingPad,
     "camera/image_raw": Image,
@@ -234,7 +234,7 @@ def deny_orientation(imu):
 
 
 SPOILERS = {
-    "velocity says nan": spoil("velocity", set_nan("twist", "linear", "x")),
+    "velocity says nan": spoil("velocity", set_nan("twist", "twist", "linear", "x")),
     "height says nan": spoil("height", set_nan("point", "z")),
     r"the orientation in imu/data is \(nan": spoil("imu/data", set_nan("orientation", "x")),
     "imu/data has no orientation": spoil("imu/data", deny_orientation),
@@ -278,11 +278,12 @@ def test_measurements_are_in_axes_that_tilt_with_the_drone_or_do_not(is_levelled
         )
     messages = {
         "imu/data": imu,
-        "velocity": TwistStamped(),
+        "velocity": TwistWithCovarianceStamped(),
         "height": PointStamped(),
         "landing_pad": LandingPad(detected=True, offset_x=north, offset_y=0.0, distance=down, confidence=1.0),
     }
-    messages["velocity"].twist.linear.x, messages["velocity"].twist.linear.z = north, -down
+    linear = messages["velocity"].twist.twist.linear
+    linear.x, linear.z = north, -down
     imu.header.frame_id = "d1/base_link"
     for topic in ("velocity", "landing_pad"):
         messages[topic].header.frame_id = "d1/base_stabilized" if is_levelled else "d1/base_link"

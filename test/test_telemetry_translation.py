@@ -13,9 +13,11 @@ from hypothesis import strategies as st
 from landing_messages import ReceivedMessages
 from rclpy.serialization import serialize_message
 from rotations import matrix, turned
+from std_msgs.msg import Bool
 
 from drone_bridge.motion.tilt_control import Shares
 from drone_bridge.ros import frames
+from drone_bridge.ros.frames import AXES, UNKNOWN_VARIANCE
 from drone_bridge.ros.images import MAX_SCANS, JpegDecoder
 from drone_bridge.telemetry.codec import (
     MAX_FOV,
@@ -29,6 +31,7 @@ from drone_bridge.telemetry.codec import (
     Imu,
     LandingPad,
     Orientation,
+    RoverTelemetry,
     Vector,
 )
 from drone_bridge.telemetry.topics import (
@@ -49,6 +52,7 @@ TELEMETRY = DroneTelemetry(
     landing_pad=LandingPad(relative_x=0.5, relative_y=-0.25, distance=4.5, confidence=0.75),
     camera=Camera(320, 240),
 )
+ROVER = RoverTelemetry(Vector(1.0, 2.0, 0.5), Vector(0.3, 0.4, 0.0), "circular", 1.0)
 REVERSED = TelemetrySigns(*[-1] * 5)
 
 
@@ -94,7 +98,7 @@ def test_an_acceleration_that_is_not_on_the_wire_is_marked():
     without = replace(TELEMETRY, imu=replace(TELEMETRY.imu, linear_acceleration=None))
     assert made.imu(without, STAMP).linear_acceleration_covariance[0] == -1.0
     assert made.imu(without, STAMP).linear_acceleration.z == 0.0
-    assert made.imu(TELEMETRY, STAMP).linear_acceleration_covariance[0] == 0.0
+    assert made.imu(TELEMETRY, STAMP).linear_acceleration_covariance[0] > 0.0
 
 
 # Where things are.
@@ -146,7 +150,7 @@ def test_tf_levels_what_the_attitude_tilts(signs):
 @pytest.mark.parametrize("signs", [TelemetrySigns(), REVERSED])
 def test_rates_are_along_the_axes_of_the_velocity(signs):
     made = messages(signs)
-    angular = made.velocity(TELEMETRY, STAMP).twist.angular
+    angular = made.velocity(TELEMETRY, STAMP).twist.twist.angular
     level = made.transforms(TELEMETRY, STAMP).transforms[0].transform.rotation
     body = made.imu(TELEMETRY, STAMP).angular_velocity
     assert np.allclose(matrix(level) @ (angular.x, angular.y, angular.z), (body.x, body.y, body.z))
@@ -156,16 +160,43 @@ def test_what_tilts_with_the_body_is_in_the_body_s_frame():
     made = messages(is_levelled=False)
     velocity = made.velocity(TELEMETRY, STAMP)
     assert velocity.header.frame_id == made.landing_pad(TELEMETRY, STAMP).header.frame_id == "d1/base_link"
-    angular = velocity.twist.angular
+    angular = velocity.twist.twist.angular
     assert (angular.x, angular.y, angular.z) == (0.4, 0.5, 0.6)
     assert made.transforms(TELEMETRY, STAMP).transforms[-1].header.frame_id == "d1/base_link"
 
 
+def test_what_is_not_measured_has_a_large_variance_and_nothing_is_certain():
+    made = messages()
+    variances = made.vertical_velocity(TELEMETRY, STAMP).twist.covariance[:: AXES + 1]
+    assert [axis for axis in range(AXES) if variances[axis] < UNKNOWN_VARIANCE] == [2]
+    covariances = (
+        made.velocity(TELEMETRY, STAMP).twist.covariance,
+        made.rover_odometry(ROVER, STAMP).pose.covariance,
+        made.rover_odometry(ROVER, STAMP).twist.covariance,
+    )
+    assert all(variance > 0 for covariance in covariances for variance in covariance[:: AXES + 1])
+
+
+def test_whether_it_flies_has_the_name_that_every_drone_has():
+    made = messages()
+    assert [made.flying(replace(TELEMETRY, landed=landed), STAMP) for landed in (None, True, False)] == [
+        None,
+        Bool(data=False),
+        Bool(data=True),
+    ]
+
+
+def test_a_velocity_of_which_a_part_is_unknown_is_none():
+    message = messages().velocity(TELEMETRY, STAMP)
+    message.twist.covariance[2 * (AXES + 1)] = UNKNOWN_VARIANCE
+    assert messages().wire_velocity(message) is None
+
+
 def test_height_and_velocities():
     made = messages()
-    assert made.vertical_velocity(TELEMETRY, STAMP).data == -0.1
+    assert made.vertical_velocity(TELEMETRY, STAMP).twist.twist.linear.z == -0.1
     velocity = made.velocity(TELEMETRY, STAMP)
-    linear = velocity.twist.linear
+    linear = velocity.twist.twist.linear
     assert (linear.x, linear.y, linear.z) == (1.0, 2.0, 3.0)
     height = made.height(TELEMETRY, STAMP)
     assert (height.header.frame_id, height.point.z) == ("d1/base_footprint", 5.0)

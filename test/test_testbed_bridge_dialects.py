@@ -17,6 +17,7 @@ from testbed_peer import HOVER, TestbedPeer, bridge
 from tf2_msgs.msg import TFMessage
 
 from drone_bridge.msg import DroneProperties
+from drone_bridge.ros.time import seconds_of
 from drone_bridge.testbed.codec import AttitudeLayout
 
 LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
@@ -42,11 +43,15 @@ def port_of(testbed):
 def test_auto_detects_a_pose_and_logs_it(ros, make_peer):
     odometry = ros.subscribe(Odometry, "odom")
     reports = ros.subscribe(DiagnosticArray, "/diagnostics")
+    constants = ros.subscribe(DroneProperties, "drone_properties", LATCHED)
     peer = make_peer(AttitudeLayout.POSE)
-    with bridge(peer) as process:
+    with bridge(peer, stamp_source="wire") as process:
         peer.open()
-        wait_until(lambda: peer.exchange(**LEVEL) and len(odometry), "odometry")
-        position = odometry.wait().pose.pose.position
+        constants.wait()  # the bridge knows of this subscription, and so of the one before
+        peer.exchange(**LEVEL)
+        first = odometry.wait()
+        assert seconds_of(first.header.stamp) == pytest.approx(peer.time), "who subscribed before gets the first one"
+        position = first.pose.pose.position
         assert (position.x, position.y, position.z) == (1.0, 3.0, 2.0)
         process.wait_for_line("The testbed sends 7 floats after the images: attitude_layout is pose")
         reports.wait(lambda report: values_of(report)["attitude layout"] == "pose (auto)")
@@ -65,6 +70,8 @@ def test_auto_takes_the_documented_layout_for_short_frames_and_names_the_other(r
         process.wait_for_line("is taken to be pitch_yaw, as documented.*set it to pitch_roll")
         static = ros.subscribe(TFMessage, "/tf_static", LATCHED).wait().transforms
         assert "odom" not in {transform.child_frame_id for transform in static}
+        assert not ros.node.get_publishers_info_by_topic("/odom")
+        assert not ros.node.get_publishers_info_by_topic("/tf"), "what can never come is not offered"
 
 
 def test_a_pose_where_a_short_layout_was_configured_is_reported_with_a_hint(ros, make_peer):

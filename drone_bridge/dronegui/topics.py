@@ -13,8 +13,8 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 from builtin_interfaces.msg import Time
+from geometry_msgs.msg import PointStamped, TransformStamped, Twist, TwistWithCovarianceStamped, Vector3
 from geometry_msgs.msg import Quaternion as QuaternionMessage
-from geometry_msgs.msg import TransformStamped, Twist, TwistStamped, Vector3
 from nav_msgs.msg import Odometry
 from rclpy.qos import QoSProfile
 from sensor_msgs.msg import BatteryState, Imu, Range
@@ -48,6 +48,8 @@ from drone_bridge.ros.frames import (
     UNKNOWN_VARIANCE,
     DroneFrameNames,
     OdometryCovariances,
+    covariance_from_diagonal,
+    is_measured,
     odometry_transform,
     set_quaternion,
     transform,
@@ -117,6 +119,8 @@ YAW_DEVIATION = math.radians(10.0)  # of a gyroscope that drifts
 # Of odometry, unless the user says otherwise. That of x and y is where it begins: how it drifts is added.
 POSE_VARIANCES = (1e-4, 1e-4, 1e-2, 3e-4, 3e-4, 3e-2)  # 1 cm, 10 cm, 1 and 10 degrees
 TWIST_VARIANCES = (1e-2, 1e-2, *[UNKNOWN_VARIANCE] * 4)  # vertical speed is on the wire, but left at zero
+#: Of a vertical speed that is on the wire, (m/s)^2: an AR.Drone leaves it at zero while it climbs at up to 1 m/s.
+CLIMB_VARIANCE = 1.0
 
 #: A longer gap between two velocities is not bridged: nobody knows how the drone moved.
 LONGEST_GAP_S = 0.5
@@ -232,16 +236,27 @@ class Translation:
         message.range = demo.altitude / 1000
         return message
 
-    def velocity(self, demo: Demo, stamp: Time) -> TwistStamped | None:
-        """Return the velocity along the body's axes; a component that is missing, and all rates, are NaN."""
-        if demo.vx is None and demo.vy is None and demo.vz is None:
+    def height(self, demo: Demo, stamp: Time) -> PointStamped | None:
+        """Return the drone's position above the ground below it."""
+        if demo.altitude is None:
             return None
-        message = TwistStamped()
+        message = PointStamped()
+        message.header.stamp, message.header.frame_id = stamp, self._names.footprint
+        message.point.z = demo.altitude / 1000
+        return message
+
+    def velocity(self, demo: Demo, stamp: Time) -> TwistWithCovarianceStamped | None:
+        """Return the velocity along the body's axes; what is missing is 0, and its variance says so."""
+        given = (demo.vx, demo.vy, demo.vz)
+        if given == (None, None, None):
+            return None
+        message = TwistWithCovarianceStamped()
         message.header.stamp, message.header.frame_id = stamp, self._names.base_link
-        linear, angular = message.twist.linear, message.twist.angular
-        known = (math.nan if value is None else value for value in (demo.vx, demo.vy, demo.vz))
-        linear.x, linear.y, linear.z = _flu_metres(*known)
-        angular.x = angular.y = angular.z = math.nan
+        linear = message.twist.twist.linear
+        linear.x, linear.y, linear.z = _flu_metres(*(value or 0.0 for value in given))
+        of_linear = zip(given, (*TWIST_VARIANCES[:2], CLIMB_VARIANCE), strict=True)
+        variances = [UNKNOWN_VARIANCE if value is None else variance for value, variance in of_linear]
+        message.twist.covariance = covariance_from_diagonal([*variances, *TWIST_VARIANCES[3:]])
         return message
 
     def odometry(self, pose: Pose, stamp: Time) -> Odometry:
@@ -258,8 +273,14 @@ class Translation:
         return message
 
     def transforms(self, pose: Pose, stamp: Time) -> TFMessage:
-        """Return odom to base_link."""
-        return TFMessage(transforms=[odometry_transform(self.odometry(pose, stamp))])
+        """Return odom to base_link, and to the ground below it."""
+        flown = odometry_transform(self.odometry(pose, stamp))
+        _, _, yaw = euler_from_quaternion(pose.orientation)
+        below = transform(
+            self._names.odom, self._names.footprint, (pose.x, pose.y, 0.0), quaternion_from_euler(0.0, 0.0, yaw)
+        )
+        below.header.stamp = stamp
+        return TFMessage(transforms=[flown, below])
 
     def detections(self, block: VisionDetect, stamp: Time) -> DetectionArray:
         """Return the current detections."""
@@ -280,11 +301,16 @@ class Translation:
         charge = _scaled(message.percentage, 100)
         return {"vbat_flying_percentage": None if charge is None else round(charge)}  # the wire has whole percent
 
-    def wire_height(self, message: Range) -> dict[str, Any]:
+    def wire_range(self, message: Range) -> dict[str, Any]:
         return _height(message.range) if math.isfinite(message.range) else {}
 
-    def wire_velocity(self, message: TwistStamped) -> dict[str, Any]:
-        return _velocity(message.twist.linear)
+    def wire_height(self, message: PointStamped) -> dict[str, Any]:
+        return _height(message.point.z) if math.isfinite(message.point.z) else {}
+
+    def wire_velocity(self, message: TwistWithCovarianceStamped) -> dict[str, Any]:
+        """Return the components that are known."""
+        known = _velocity(message.twist.twist.linear)
+        return {name: value for axis, (name, value) in enumerate(known.items()) if is_measured(message, axis)}
 
     def wire_odometry(self, message: Odometry) -> dict[str, Any]:
         pose = message.pose.pose
@@ -313,7 +339,7 @@ def assembled_demo(value: Callable[[str], Any], state: FlightState | None = None
     Odometry counts where no other topic says anything.
     """
     known: dict[str, Any] = {}
-    for topic in ("odom", "altitude", "velocity", "imu/data", "battery_state"):
+    for topic in ("odom", "height", "altitude", "velocity", "imu/data", "battery_state"):
         known |= value(topic) or {}
     return Demo(ctrl_state=None if state is None else state << MAJOR_STATE_SHIFT, **known)
 
@@ -406,16 +432,24 @@ TOPICS = (
         Range,
         of=Demo,
         to_ros=Translation.altitude,
+        from_ros=Translation.wire_range,
+        meaning="what the ultrasound rangefinder measures, m",
+    ),
+    Topic(
+        "height",
+        PointStamped,
+        of=Demo,
+        to_ros=Translation.height,
         from_ros=Translation.wire_height,
-        meaning="above the ground below, by ultrasound, m",
+        meaning="above the ground below, m",
     ),
     Topic(
         "velocity",
-        TwistStamped,
+        TwistWithCovarianceStamped,
         of=Demo,
         to_ros=Translation.velocity,
         from_ros=Translation.wire_velocity,
-        meaning="of the body along its axes, m/s; rates, and what is missing, are NaN",
+        meaning="of the body along its axes, m/s; of rates, and of what is missing, the variance is 1e6",
     ),
     Topic(
         "imu/data",

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from geometry_msgs.msg import Quaternion as QuaternionMessage
-from geometry_msgs.msg import TransformStamped
+from geometry_msgs.msg import TransformStamped, TwistWithCovarianceStamped
 from nav_msgs.msg import Odometry
 
 from drone_bridge.motion.quaternions import IDENTITY, Quaternion
@@ -50,6 +50,11 @@ class DroneFrameNames(FrameNames):
     def altimeter(self) -> str:
         """The rangefinder, whose x axis points down."""
         return f"{self.prefix}altimeter_link"
+
+    @property
+    def footprint(self) -> str:
+        """The ground below the drone, in axes that share its heading and stay level."""
+        return f"{self.prefix}base_footprint"
 
     @property
     def optical(self) -> str:
@@ -129,6 +134,11 @@ def covariance_from_diagonal(variances: Sequence[float]) -> list[float]:
     covariance = [0.0] * AXES**2
     covariance[:: AXES + 1] = variances
     return covariance
+
+
+def is_measured(message: TwistWithCovarianceStamped, axis: int) -> bool:
+    """Return whether a component is known, counted from linear x to angular z: its variance says so."""
+    return bool(message.twist.covariance[axis * (AXES + 1)] < UNKNOWN_VARIANCE)
 
 
 class OdometryCovariances:

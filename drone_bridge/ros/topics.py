@@ -300,9 +300,18 @@ class TopicPublishers:
                 self._changes.setdefault(row.of, []).append(output)
             else:
                 outputs.setdefault((row.of, row.is_slow), []).append(output)
+        self._offered = tuple(publishers.values())
         self._outputs: dict[tuple[type, bool], Outputs[Any]]
         self._outputs = {key: Outputs(node, each, period_s) for key, each in outputs.items()}
         self._static_publisher = node.make_publisher(TFMessage, "/tf_static", latched()) if self._static else None
+
+    def wait_for_subscribers(self, timeout_s: float) -> None:
+        """Wait until those who subscribed before these topics were offered hear them; some may never."""
+        end_s = time.monotonic() + timeout_s
+        while time.monotonic() < end_s and any(
+            self._node.count_subscribers(each.topic_name) > each.get_subscription_count() for each in self._offered
+        ):
+            time.sleep(0.005)
 
     def restart(self) -> None:
         """Publish again, with the next wire message, what is published only when it changes."""

@@ -32,7 +32,6 @@ from drone_bridge.ros.common_parameters import (
     read_allowed_peers,
     read_group,
 )
-from drone_bridge.ros.frames import EXACT_VARIANCE, UNKNOWN_VARIANCE
 from drone_bridge.ros.limits import limit_parameters
 from drone_bridge.ros.link_node import STALE_DATAGRAMS, Endpoint, LinkNode, repeat_farewell
 from drone_bridge.ros.parameters import ParameterDeclaration
@@ -61,6 +60,7 @@ from drone_bridge.telemetry.topics import (
     DRONE_TOPIC,
     HOVER,
     ROVER_TOPIC,
+    ROVER_VARIANCES,
     SIGNS,
     TOPICS,
     LandingFrameNames,
@@ -102,12 +102,7 @@ PARAMETERS = (
     *time_parameters("the drone's"),
     *frame_parameters("publish_map_to_odom", "odom_frame"),
     *limit_parameters(is_drone=True),
-    *covariance_parameters(
-        # The rover's heading and turn rate are not on the wire.
-        [EXACT_VARIANCE] * 3 + [UNKNOWN_VARIANCE] * 3,
-        [EXACT_VARIANCE] * 3 + [UNKNOWN_VARIANCE] * 3,
-        "rover/odom",
-    ),
+    *covariance_parameters(ROVER_VARIANCES, ROVER_VARIANCES, "rover/odom"),
     ParameterDeclaration(
         "telemetry_timeout",
         1.0,

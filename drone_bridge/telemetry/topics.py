@@ -11,11 +11,11 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from builtin_interfaces.msg import Time
-from geometry_msgs.msg import PointStamped, TransformStamped, Twist, TwistStamped, Vector3
+from geometry_msgs.msg import PointStamped, TransformStamped, Twist, TwistWithCovarianceStamped, Vector3
 from nav_msgs.msg import Odometry
 from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import CameraInfo, CompressedImage, Image, Imu, Range
-from std_msgs.msg import Bool, Float64, Header
+from std_msgs.msg import Bool, Header
 from tf2_msgs.msg import TFMessage
 
 from drone_bridge.motion.quaternions import (
@@ -30,7 +30,16 @@ from drone_bridge.motion.quaternions import (
 from drone_bridge.motion.tilt_control import Motion, Shares
 from drone_bridge.msg import LandingPad as LandingPadMessage
 from drone_bridge.ros import frames
-from drone_bridge.ros.frames import DroneFrameNames, OdometryCovariances, odometry_transform, transform
+from drone_bridge.ros.frames import (
+    EXACT_VARIANCE,
+    UNKNOWN_VARIANCE,
+    DroneFrameNames,
+    OdometryCovariances,
+    covariance_from_diagonal,
+    is_measured,
+    odometry_transform,
+    transform,
+)
 from drone_bridge.ros.images import JpegDecoder, pinhole_camera_info, set_data
 from drone_bridge.ros.message_template import STAMP, MessageTemplate
 from drone_bridge.ros.parameters import ParameterDeclaration
@@ -110,6 +119,22 @@ DEFAULT_FOV = ParameterDeclaration(
     range=(MIN_FOV, MAX_FOV),
 )
 
+# How far what is measured is to be trusted is not on the wire: variances, where no parameter gives them.
+
+#: Of `imu/data`: 1 degree of tilt, 10 of a heading by gyroscopes that drift; 1 degree per second; 0.1 m/s^2.
+IMU_VARIANCES = {
+    "orientation": (3e-4, 3e-4, 3e-2),
+    "angular_velocity": (3e-4, 3e-4, 3e-4),
+    "linear_acceleration": (1e-2, 1e-2, 1e-2),
+}
+#: Of `velocity`: 0.1 m/s by optical flow, 1 degree per second by gyroscopes.
+VELOCITY_VARIANCES = (1e-2, 1e-2, 1e-2, 3e-4, 3e-4, 3e-4)
+#: Of `vertical_velocity`: 0.05 m/s by the altimeter; the rest is not measured.
+CLIMB_VARIANCES = (UNKNOWN_VARIANCE, UNKNOWN_VARIANCE, 2.5e-3, *[UNKNOWN_VARIANCE] * 3)
+#: Of the pose and twist on `rover/odom`: the rover's heading and turn rate are not on the wire.
+ROVER_VARIANCES = (*[EXACT_VARIANCE] * 3, *[UNKNOWN_VARIANCE] * 3)
+ROVER_COVARIANCES = OdometryCovariances(ROVER_VARIANCES, ROVER_VARIANCES)
+
 #: How far from 1 the length of an orientation may be.
 QUATERNION_TOLERANCE = 0.5
 #: The command that is always safe: level, neither up nor down.
@@ -125,11 +150,6 @@ class LandingFrameNames(DroneFrameNames):
     def stabilized(self) -> str:
         """The drone's place and heading, in axes that stay level when it tilts."""
         return f"{self.prefix}base_stabilized"
-
-    @property
-    def footprint(self) -> str:
-        """The ground below the drone, in the same axes."""
-        return f"{self.prefix}base_footprint"
 
     @property
     def landing_pad(self) -> str:
@@ -208,7 +228,7 @@ class Translation:
         default_fov: float = 60.0,
         is_levelled: bool = True,
         *,
-        covariances: OdometryCovariances | None = None,
+        covariances: OdometryCovariances = ROVER_COVARIANCES,
         refuse_image: Callable[[str], None] = lambda sentence: None,
     ) -> None:
         """Prepare the messages.
@@ -227,13 +247,20 @@ class Translation:
         self._default_fov = default_fov
         self._optical = names.optical
         measured_in = Header(frame_id=names.stabilized if is_levelled else names.base_link)
+        imu = Imu(header=Header(frame_id=names.base_link))
+        for name, variances in IMU_VARIANCES.items():
+            getattr(imu, f"{name}_covariance")[:: len(variances) + 1] = variances
         self._imu = MessageTemplate(
-            Imu(header=Header(frame_id=names.base_link)),
+            imu,
             *(STAMP, "orientation", "angular_velocity", "linear_acceleration", "linear_acceleration_covariance[0]"),
         )
-        self._velocity = MessageTemplate(TwistStamped(header=measured_in), STAMP, "twist")
+        velocity = TwistWithCovarianceStamped(header=measured_in)
+        velocity.twist.covariance = covariance_from_diagonal(VELOCITY_VARIANCES)
+        self._velocity = MessageTemplate(velocity, STAMP, "twist.twist")
         self._height = MessageTemplate(PointStamped(header=Header(frame_id=names.footprint)), STAMP, "point.z")
-        self._vertical_velocity = MessageTemplate(Float64(), "data")
+        climb = TwistWithCovarianceStamped(header=Header(frame_id=names.footprint))
+        climb.twist.covariance = covariance_from_diagonal(CLIMB_VARIANCES)
+        self._vertical_velocity = MessageTemplate(climb, STAMP, "twist.twist.linear.z")
         self._pad = MessageTemplate(
             LandingPadMessage(header=measured_in), STAMP, "detected", "offset_x", "offset_y", "distance", "confidence"
         )
@@ -255,19 +282,19 @@ class Translation:
             quaternion_from_euler(*self._signs.turned(*imu.orientation)),
             self._signs.turned(*imu.angular_velocity),
             imu.linear_acceleration or (0.0, 0.0, 0.0),
-            (0.0 if imu.linear_acceleration else -1.0,),
+            (IMU_VARIANCES["linear_acceleration"][0] if imu.linear_acceleration else -1.0,),
         )
 
     def height(self, telemetry: DroneTelemetry, stamp: Time) -> bytes:
         """Return the drone's position above the ground below it, a PointStamped."""
         return self._height.filled(stamp_numbers(stamp), (telemetry.altimeter.altitude,))
 
-    def vertical_velocity(self, telemetry: DroneTelemetry, _: Time) -> bytes:
-        """Return the altimeter's vertical velocity, m/s, a Float64."""
-        return self._vertical_velocity.filled((telemetry.altimeter.vertical_velocity,))
+    def vertical_velocity(self, telemetry: DroneTelemetry, stamp: Time) -> bytes:
+        """Return a TwistWithCovarianceStamped of which the vertical part is known, by the altimeter, m/s."""
+        return self._vertical_velocity.filled(stamp_numbers(stamp), (telemetry.altimeter.vertical_velocity,))
 
     def velocity(self, telemetry: DroneTelemetry, stamp: Time) -> bytes:
-        """Return a TwistStamped of the body's velocity and rates, along the axes that the velocity is measured in."""
+        """Return the body's velocity and rates along the axes that the velocity is measured in, with covariance."""
         rates = self._signs.turned(*telemetry.imu.angular_velocity)
         if self._is_levelled:
             rates = rotated_back(self._level_in_body(telemetry.imu), *rates)
@@ -332,6 +359,10 @@ class Translation:
         """Return whether the drone is on the ground, if it says so."""
         return None if telemetry.landed is None else Bool(data=telemetry.landed)
 
+    def flying(self, telemetry: DroneTelemetry, _: Time) -> Bool | None:
+        """Return whether the drone is in the air, if it says so."""
+        return None if telemetry.landed is None else Bool(data=not telemetry.landed)
+
     def image(self, telemetry: DroneTelemetry, stamp: Time) -> Image | None:
         """Return the decoded image, if there is one; the next call changes it."""
         if telemetry.camera.jpeg is None:
@@ -357,8 +388,7 @@ class Translation:
         position, velocity = message.pose.pose.position, message.twist.twist.linear
         position.x, position.y, position.z = rover.position
         velocity.x, velocity.y, velocity.z = rover.velocity
-        if self._covariances:
-            self._covariances.fill(message)
+        self._covariances.fill(message)
         return message
 
     def rover_transforms(self, rover: RoverTelemetry, stamp: Time) -> TFMessage:
@@ -390,16 +420,17 @@ class Translation:
     def wire_range(self, message: Range) -> float | None:
         return float(message.range) if math.isfinite(message.range) else None
 
-    def wire_number(self, message: Float64) -> float:
-        return float(message.data)
+    def wire_climb(self, message: TwistWithCovarianceStamped) -> float | None:
+        return float(message.twist.twist.linear.z) if is_measured(message, 2) else None
 
     def wire_odometry(self, message: Odometry) -> tuple[float, Vector3]:
         """Return the height and the velocity in body axes."""
         return float(message.pose.pose.position.z), message.twist.twist.linear
 
-    def wire_velocity(self, message: TwistStamped) -> tuple[Vector3, bool]:
-        """Return the velocity, and whether it is along level axes."""
-        return message.twist.linear, message.header.frame_id == self.names.stabilized
+    def wire_velocity(self, message: TwistWithCovarianceStamped) -> tuple[Vector3, bool] | None:
+        """Return the velocity, and whether it is along level axes; None where a part of it is not known."""
+        is_level = message.header.frame_id == self.names.stabilized
+        return (message.twist.twist.linear, is_level) if all(is_measured(message, axis) for axis in range(3)) else None
 
     def wire_pad(self, message: LandingPadMessage) -> LandingPad | None:
         """Return the pad, None if it is not visible."""
@@ -418,6 +449,10 @@ class Translation:
 
     def wire_bool(self, message: Bool) -> bool:
         return bool(message.data)
+
+    def wire_flying(self, message: Bool) -> bool:
+        """Return whether the drone is on the ground."""
+        return not message.data
 
     def wire_rover(self, message: Odometry, pattern: str = "unknown", height: float = 0.0) -> RoverTelemetry:
         """Return the rover's position and velocity in the frame of the odometry; a twist is along the child's axes.
@@ -458,13 +493,14 @@ class Translation:
         if measured is None:
             raise MissingTopicError("velocity or odom")
         velocity, climb = self.levelled(measured[0], measured[1], imu), value("vertical_velocity")
+        landed = value("landed")
         return DroneTelemetry(
             imu=imu,
             altimeter=Altimeter(height, velocity.z if climb is None else climb),
             velocity=velocity,
             landing_pad=value("landing_pad"),
             camera=camera,
-            landed=value("landed"),
+            landed=value("flying") if landed is None else landed,
             timestamp=timestamp,
         )
 
@@ -519,15 +555,15 @@ TOPICS = (
     Topic("altitude", Range, of=DroneTelemetry, from_ros=Translation.wire_range, meaning="a rangefinder's height, m"),
     Topic(
         "vertical_velocity",
-        Float64,
+        TwistWithCovarianceStamped,
         of=DroneTelemetry,
         to_ros=Translation.vertical_velocity,
-        from_ros=Translation.wire_number,
+        from_ros=Translation.wire_climb,
         meaning="of the altimeter, m/s, positive up",
     ),
     Topic(
         "velocity",
-        TwistStamped,
+        TwistWithCovarianceStamped,
         of=DroneTelemetry,
         to_ros=Translation.velocity,
         from_ros=Translation.wire_velocity,
@@ -544,6 +580,18 @@ TOPICS = (
         meaning="the pad's place below the drone, or that it is out of sight",
     ),
     Topic(
+        "flying",
+        Bool,
+        of=DroneTelemetry,
+        to_ros=Translation.flying,
+        from_ros=Translation.wire_flying,
+        qos=latched,
+        requested=latched,
+        only_changes=True,
+        lasts=True,
+        meaning="whether the drone is in the air, as every drone says it; latched",
+    ),
+    Topic(
         "landed",
         Bool,
         of=DroneTelemetry,
@@ -553,7 +601,7 @@ TOPICS = (
         requested=latched,
         only_changes=True,
         lasts=True,
-        meaning="whether the drone is on the ground; latched",
+        meaning="whether the drone is on the ground, as its telemetry says; latched",
     ),
     Topic(
         "imu/data",

@@ -206,6 +206,10 @@ class TestbedFlight:
 
 # The node.
 
+#: What a testbed that sends no positions has nothing for.
+POSE_TOPICS = ("odom", "/tf")
+#: For how long the first frame waits for those who subscribed to these topics before they were offered.
+MATCHING_TIMEOUT_S = 0.3
 #: Rarer than in other bridges: frames of 30 Hz find the caches cold, and each count delays one of them.
 SUBSCRIBER_CHECK_PERIOD_S = 0.5
 #: A testbed that has been silent for so long where its first frame may end is waiting for the answer.
@@ -234,7 +238,6 @@ class TestbedBridge(TcpLinkNode):
         self._silence_timeout_s = get("silence_timeout")
         self._has_warned_of_unstamped = False
         self._stamps = Stamps(self)
-        has_position = self._layout in (None, AttitudeLayout.POSE)
         self._names = frame_names(self.parameters, StereoFrameNames)
         self._translation = translate.Translation(
             self._unit,
@@ -247,13 +250,15 @@ class TestbedBridge(TcpLinkNode):
         clock = self._stamps.clock_publisher
         self._topics = TopicPublishers(
             self,
-            [row for row in TOPICS if has_position or row.name not in ("odom", "/tf")],
+            [row for row in TOPICS if row.name not in POSE_TOPICS],
             self._translation,
             more=[(SensorFrame, Output(clock, self._translation.clock))] if clock else [],
             period_s=SUBSCRIBER_CHECK_PERIOD_S,
         )
+        self._pose_topics: TopicPublishers | None = None  # until the testbed is known to send positions
+        if self._layout is AttitudeLayout.POSE:
+            self._offer_pose()
         self._static_tf = self.make_publisher(TFMessage, "/tf_static", latched())
-        self._has_map = has_position and get("publish_map_to_odom")
         self._velocity_parameters = read(VelocityParameters, VELOCITY, self.parameters)
         self._commands: CommandIntake[Command | VelocityCommand] = CommandIntake(self, now=self._stamps.command_clock)
         if get("cmd_vel_mode") == VELOCITY:
@@ -263,6 +268,11 @@ class TestbedBridge(TcpLinkNode):
                 translate.command_from_twist, RATES_AND_THRUST_AXES, read_helm=velocity_from_twist
             )
         self._commands.take("cmd_rates", CommandRates, translate.command_from_rates)
+
+    def _offer_pose(self) -> None:
+        if self._pose_topics is None:
+            rows = [row for row in TOPICS if row.name in POSE_TOPICS]
+            self._pose_topics = TopicPublishers(self, rows, self._translation, period_s=SUBSCRIBER_CHECK_PERIOD_S)
 
     def stop_waiting(self) -> None:
         """Wake the link's thread if it waits for a command."""
@@ -343,6 +353,9 @@ class TestbedBridge(TcpLinkNode):
         floats = f"{len(layout.floats)} floats after the images"
         if layout is AttitudeLayout.POSE:
             self._sends_position = True
+            self._offer_pose()
+            assert self._pose_topics
+            self._pose_topics.wait_for_subscribers(MATCHING_TIMEOUT_S)
             self.inform(f"The testbed sends {floats}: attitude_layout is pose.")
             self._publish_static_transforms(constants)
         else:
@@ -370,7 +383,7 @@ class TestbedBridge(TcpLinkNode):
     def _publish_static_transforms(self, constants: Constants) -> None:
         """Publish where the cameras are and, once the testbed is known to send positions, the map."""
         transforms = translate.camera_transforms(constants, self._names)
-        if self._sends_position and self._has_map:
+        if self._sends_position and self.parameters["publish_map_to_odom"]:
             transforms.append(translate.map_transform(self._names))
         now = self.now()
         for each in transforms:
@@ -396,6 +409,8 @@ class TestbedBridge(TcpLinkNode):
             self._answer(stream, connection, self._commands.newest())
         stamp = self._stamps.stamp(time_from_seconds(frame.time) if self._stamps.are_wire_time else None)
         self._topics.publish(frame, stamp)
+        if self._pose_topics:
+            self._pose_topics.publish(frame, stamp)
         if self._is_lockstep:
             self._flight.estimate()  # while the controller is at work
             self._answer(stream, connection, self._command_for(stamp) or self._commands.newest())

@@ -26,6 +26,7 @@ from tf2_msgs.msg import TFMessage
 MODEL = Path(__file__).with_name("quadrotor.xml")
 RATE_HZ = 50.0  # of what is published
 COMMAND_TIMEOUT_S = 0.5
+VARIANCE = 1e-4  # of pose and twist, which the simulation knows; a filter takes 0 for certain
 LONGEST_STEP_S = 1.0  # after a longer stall the process does not catch up
 TAKE_OFF_M, SINK_RATE, CLIMB_RATE = 1.0, 0.4, 0.5  # m, m/s, m/s
 ARM_M, YAW_MOMENT_M = 0.12, 0.016  # as in the model: of a rotor along x and y, and its moment by its thrust
@@ -154,6 +155,7 @@ class Quadrotor(Node):
         transform = TransformStamped(header=odometry.header, child_frame_id=odometry.child_frame_id)
         imu = Imu(header=odometry.header)
         imu.header.frame_id = odometry.child_frame_id
+        odometry.pose.covariance[::7] = odometry.twist.covariance[::7] = np.full(6, VARIANCE)
         w, x, y, z = data.qpos[3:7].tolist()
         for rotation in (odometry.pose.pose.orientation, transform.transform.rotation, imu.orientation):
             rotation.w, rotation.x, rotation.y, rotation.z = w, x, y, z

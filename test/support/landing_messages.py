@@ -5,10 +5,9 @@ from collections.abc import Callable
 from typing import Any
 
 from builtin_interfaces.msg import Time
-from geometry_msgs.msg import PointStamped, TwistStamped
+from geometry_msgs.msg import PointStamped, TwistWithCovarianceStamped
 from rclpy.serialization import deserialize_message
 from sensor_msgs.msg import CameraInfo, Imu
-from std_msgs.msg import Float64
 from tf2_msgs.msg import TFMessage
 
 from drone_bridge.msg import LandingPad
@@ -31,8 +30,8 @@ def deserialized(make: Make, kind: type) -> Make:
 class ReceivedMessages(Translation):
     imu = deserialized(Translation.imu, Imu)
     height = deserialized(Translation.height, PointStamped)
-    vertical_velocity = deserialized(Translation.vertical_velocity, Float64)
-    velocity = deserialized(Translation.velocity, TwistStamped)
+    vertical_velocity = deserialized(Translation.vertical_velocity, TwistWithCovarianceStamped)
+    velocity = deserialized(Translation.velocity, TwistWithCovarianceStamped)
     landing_pad = deserialized(Translation.landing_pad, LandingPad)
     transforms = deserialized(Translation.transforms, TFMessage)
     camera_info = deserialized(Translation.camera_info, CameraInfo)

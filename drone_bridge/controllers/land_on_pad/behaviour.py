@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from geometry_msgs.msg import PointStamped, TwistStamped
+from geometry_msgs.msg import PointStamped, TwistWithCovarianceStamped
 from rclpy.node import Node
 from sensor_msgs.msg import CameraInfo, Imu
 from sensor_msgs.msg import Image as ImageMessage
@@ -43,7 +43,7 @@ LEVEL_FRAME = "base_stabilized"
 #: The topics that are read here, and their types.
 TYPES: dict[str, type] = {
     IMU: Imu,
-    VELOCITY: TwistStamped,
+    VELOCITY: TwistWithCovarianceStamped,
     HEIGHT: PointStamped,
     LANDING_PAD: LandingPad,
     IMAGE: ImageMessage,
@@ -64,7 +64,7 @@ def read_measured(messages: Mapping[str, Any], landed: bool) -> Measured:
     """
     imu = messages[IMU]
     rotation = _attitude(imu)
-    linear = messages[VELOCITY].twist.linear
+    linear = messages[VELOCITY].twist.twist.linear
     height = messages[HEIGHT].point.z
     _check_finite(VELOCITY, linear.x, linear.y, linear.z)
     _check_finite(HEIGHT, height)

@@ -133,7 +133,7 @@ UNSENT = "unsent navdata"
 SILENT_SOURCES = "sources"
 #: How often publishers are counted.
 PUBLISHER_CHECK_PERIOD_S = 0.1
-MOTION_TOPICS = ("imu/data", "odom", "velocity", "altitude")
+MOTION_TOPICS = ("imu/data", "odom", "velocity", "height", "altitude")
 
 
 class FlyingState:
@@ -235,7 +235,7 @@ class NavdataSender:
         """Report in diagnostics whether there is navdata to send. For the link's thread."""
         has_motion = self._is_forwarding or any(self._topics.message(topic) for topic in MOTION_TOPICS)
         problem = None if has_motion else "no topic gives the drone's motion, so no navdata is sent"
-        advice = "expected are imu/data, odom, velocity, altitude, or a bridge's dronegui/navdata"
+        advice = "expected are imu/data, odom, velocity, height, altitude, or a bridge's dronegui/navdata"
         self._node.reports.update_condition(SILENT_SOURCES, problem, advice)
 
     @property

@@ -25,7 +25,7 @@ from drone_bridge.motion.wxyz import IDENTITY as UPRIGHT
 from drone_bridge.motion.wxyz import Vector, WxyzQuaternion, conjugate, multiply, rotate
 from drone_bridge.msg import CameraView, ExtendedAttribute, ExtendedAttributes, ItemEvent, TriggerEvent
 from drone_bridge.ros import frames
-from drone_bridge.ros.frames import FrameNames, OdometryCovariances
+from drone_bridge.ros.frames import AXES, EXACT_VARIANCE, FrameNames, OdometryCovariances
 from drone_bridge.ros.liveliness import with_liveliness
 from drone_bridge.ros.message_template import STAMP, MessageTemplate
 from drone_bridge.ros.time import stamp_numbers
@@ -45,6 +45,7 @@ STREAMED = (
 GRAVITY = 9.81  # m/s²
 _LARGEST_NORM_ERROR = 0.01  # of a quaternion that still counts as a rotation
 _NOT_MEASURED = -1.0  # the covariance that says so
+EXACT_COVARIANCES = OdometryCovariances([EXACT_VARIANCE] * AXES, [EXACT_VARIANCE] * AXES)
 _ZERO: Vector = (0.0, 0.0, 0.0)
 
 
@@ -365,7 +366,7 @@ class Translation:
         *,
         frame: str = "",
         gravity: float = GRAVITY,
-        covariances: OdometryCovariances | None = None,
+        covariances: OdometryCovariances = EXACT_COVARIANCES,
     ) -> None:
         """Prepare.
 
@@ -381,7 +382,7 @@ class Translation:
         self.against_gravity = axes.against_gravity(gravity)
         #: Whether the entity's heading is known, and with it what depends on that.
         self.is_attitude_known = True
-        self._covariances = covariances or OdometryCovariances([0.0] * 6, [0.0] * 6)
+        self._covariances = covariances
         self._world, self._body = Header(frame_id=names.odom), Header(frame_id=self.frame)
 
     # States: what is streamed a hundred times a second is written into messages that were serialized once.

@@ -172,7 +172,7 @@ IMAGES, ROVER = "camera/image_raw/compressed", "rover/odom"
 #: Before the first image: the size in the protocol's document.
 DOCUMENTED_SIZE = (320, 240)
 #: Messages that belong to one document if their stamps are equal; the Imu comes first.
-STAMPED = ("height", "altitude", "velocity", "landing_pad")
+STAMPED = ("height", "altitude", "velocity", "vertical_velocity", "landing_pad")
 
 
 class DroneSources:
