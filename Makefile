@@ -10,7 +10,7 @@ WORKERS ?= $(shell echo $$(($$(nproc) * 5)))
 unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: setup view demo demo-all demo-landings demo-worlds demo-fleet demo-any check test coverage lint collect reference docs wheels
-.PHONY: shots bench fuzz soak kills signals stalls floods clean
+.PHONY: shots bench fuzz soak kills signals stalls clean
 
 setup:
 	@$(PYTHON) env/make_environment.py
@@ -93,23 +93,20 @@ bench: setup
 	@$(ACTIVATE) && for name in testbed simulator telemetry footprint web; do python benchmark/$$name.py || exit; done
 	@$(ACTIVATE) && python benchmark/fleet.py --drones 1 10 --robots 1 20 --seconds 5
 
-# Each also writes its rows into a page's table: make stalls COUNT=50 PAGE=docs/reliability.md
-WRITE = $(if $(PAGE),--write $(PAGE))
-
 # Feeds every codec, in every role, mutated captures: make fuzz INPUTS=1000000
 INPUTS ?= 10000
 fuzz: setup
-	@$(ACTIVATE) && python benchmark/fuzz.py --inputs $(INPUTS) $(WRITE)
+	@$(ACTIVATE) && python benchmark/fuzz.py --inputs $(INPUTS)
 
 # Disturbs every program at random, each for so long: make soak DURATION=1h
 DURATION ?= 10m
 soak: setup
-	@$(ACTIVATE) && python benchmark/campaign.py soak --duration $(DURATION) --at-once 14 $(WRITE)
+	@$(ACTIVATE) && python benchmark/campaign.py soak --duration $(DURATION) --at-once 14
 
-# So often to every program: SIGKILL (kills), SIGINT and SIGTERM (signals), SIGSTOP (stalls), hostile strangers (floods)
+# So often to every program: SIGKILL (kills), SIGINT and SIGTERM (signals), SIGSTOP (stalls)
 COUNT ?= 10
-kills signals stalls floods: setup
-	@$(ACTIVATE) && python benchmark/campaign.py $@ --count $(COUNT) $(WRITE)
+kills signals stalls: setup
+	@$(ACTIVATE) && python benchmark/campaign.py $@ --count $(COUNT)
 
 clean:
 	rm -rf .venv build log demo web/dist web/node_modules

@@ -1,20 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """Disturb the programs of the package, and check what reaches the vehicles meanwhile and that they recover.
 
-    soak     the vehicle's side turns into a broken peer (garbage, silence ...) or ends, commands pause, strangers flood
+    soak     the vehicle's side turns into a broken peer (garbage, silence, floods ...) or ends, commands pause
     kills    SIGKILL at random moments, of the program or of a vehicle
     signals  SIGINT and SIGTERM at random moments, from its start on
     stalls   SIGSTOP for 2 to 6 s while vehicles are commanded; the commands end meanwhile
-    floods   strangers connect: floods, idle connections, viewers who don't read; the commands end meanwhile
 
-Each is done to every program that it can be done to: bridges, servers, web_bridge, the recorder, a fleet and discovery.
+Each is done to every program that it can be done to: bridges, servers, web_bridge, the recorder and a fleet.
 After each round all vehicles have to be driven by the next commands, and to be neutral without. In the end no program
 may have logged a traceback, counted an internal error, sent what its vehicle can't read, or grown. The exit status is 1
 if any of this fails. Ctrl-C or SIGTERM ends it at once, with the table so far.
 """
 
 import argparse
-import contextlib
 import random
 import re
 import signal
@@ -23,15 +21,13 @@ import tempfile
 import threading
 import time
 from collections import Counter, deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from statistics import median
 
 from children import heed_signals
 from domains import DOMAINS
 from programs import is_port, left_behind
-from results import Row, write_rows
 from subjects import COMMAND_TIMEOUT_S, START_TIMEOUT_S, NotRecoveredError, Subject, all_subjects
 
 MAX_SHOWN = 20  # problems; the others are only counted
@@ -42,14 +38,9 @@ STARTING_S = 1.0  # within which a program that just started might move somethin
 SETTLE_S = 30.0  # within which descriptors and threads are back where they were
 GROWTH_KIB = 8 * 1024  # from the largest of the first third to the end
 INTERRUPTED = 130  # the exit status, as shells have it
-GARBAGE = random.Random(1).randbytes(1000)
-ATTACKER = Path(__file__).with_name("attacker.py")
-
-#: A detail, if there is one, and after how long all was well, s. Raises NotRecoveredError.
-Outcome = tuple[str, float]
 
 
-def spoil(subject: Subject, chance: random.Random) -> Outcome:
+def spoil(subject: Subject, chance: random.Random) -> float:
     """Have the relays be broken peers for some seconds."""
     fault = chance.choice(subject.faults)
     for vehicle in subject.vehicles:
@@ -57,12 +48,12 @@ def spoil(subject: Subject, chance: random.Random) -> Outcome:
     time.sleep(chance.uniform(1.0, 6.0))
     for vehicle in subject.vehicles:
         vehicle.relay.heal()
-    return fault, subject.works_after(time.monotonic())
+    return subject.works_after(time.monotonic())
 
 
 def restart_vehicle(
     subject: Subject, chance: random.Random, numbers: Sequence[signal.Signals] = (signal.SIGTERM, signal.SIGKILL)
-) -> Outcome:
+) -> float:
     """End an emulator, or kill it, and start another one; the new vehicle has to be left neutral as well."""
     number, vehicle = chance.choice(numbers), chance.choice(subject.vehicles)
     emulator = subject.emulators[vehicle]
@@ -76,25 +67,25 @@ def restart_vehicle(
     if driven_s is None:
         raise NotRecoveredError(f"the next vehicle was not driven within {START_TIMEOUT_S:g} s")
     pause(subject, chance)
-    return "", driven_s - started_s
+    return driven_s - started_s
 
 
-def kill_vehicle(subject: Subject, chance: random.Random) -> Outcome:
+def kill_vehicle(subject: Subject, chance: random.Random) -> float:
     """Kill an emulator, and start another one."""
     return restart_vehicle(subject, chance, (signal.SIGKILL,))
 
 
-def pause(subject: Subject, chance: random.Random) -> Outcome:
+def pause(subject: Subject, chance: random.Random) -> float:
     """End the commands for a while."""
     time.sleep(chance.uniform(0.0, 1.0))
     neutral_s = subject.becomes_neutral(subject.let_go(), NEUTRAL_S)
     subject.work()
     if neutral_s is None:
         raise NotRecoveredError(f"no neutral command within {NEUTRAL_S:g} s of the last one that it was given")
-    return "", neutral_s
+    return neutral_s
 
 
-def kill(subject: Subject, chance: random.Random) -> Outcome:
+def kill(subject: Subject, chance: random.Random) -> float:
     """Kill the program. The next one says neutral, or nothing, before it gets commands, and drives when it does."""
     time.sleep(chance.uniform(0.0, 1.0))
     subject.check_left(subject.kill(), was_killed=True)
@@ -108,10 +99,10 @@ def kill(subject: Subject, chance: random.Random) -> Outcome:
     subject.work()
     if moved_s:
         raise NotRecoveredError("the next one moved the vehicle without a command")
-    return "", took_s
+    return took_s
 
 
-def interrupt(subject: Subject, chance: random.Random) -> Outcome:
+def interrupt(subject: Subject, chance: random.Random) -> float:
     """Start the program and signal it. Once it has printed anything it exits with 0, and neutral as its last command.
 
     Before that, while modules are imported, the signal itself may end it; before its first line runs, Python prints a
@@ -139,14 +130,15 @@ def interrupt(subject: Subject, chance: random.Random) -> Outcome:
         raise NotRecoveredError(wrong)
     if not is_early:
         subject.check_left(signalled_ns, was_killed=False)
-    return _judge_end(subject, status, has_spoken, started_s, shared), took_s
+    _judge_end(subject, status, has_spoken, started_s, shared)
+    return took_s
 
 
-def _judge_end(subject: Subject, status: int, has_spoken: bool, started_s: float, shared: set[str]) -> str:
-    """Return how it ended. Raises NotRecoveredError."""
+def _judge_end(subject: Subject, status: int, has_spoken: bool, started_s: float, shared: set[str]) -> None:
+    """Raise NotRecoveredError if it did not end well."""
     program = subject.program
     if not has_spoken and is_from_pythons_start(program.output):
-        return "as Python started"
+        return
     is_by_signal = not has_spoken and status in (-signal.SIGINT, -signal.SIGTERM, INTERRUPTED)
     if not subject.speaks_itself:  # then the vehicle's bridge has to notice first
         subject.becomes_neutral(time.monotonic(), NEUTRAL_S)
@@ -160,7 +152,6 @@ def _judge_end(subject: Subject, status: int, has_spoken: bool, started_s: float
     ):
         if is_wrong:
             raise NotRecoveredError(sentence)
-    return "by the signal" if is_by_signal else "exited with 0"
 
 
 def is_from_pythons_start(output: str) -> bool:
@@ -169,7 +160,7 @@ def is_from_pythons_start(output: str) -> bool:
     return is_interrupted and not re.search(r"drone_bridge/\w+/[\w/]+\.py", output)
 
 
-def stall(subject: Subject, chance: random.Random) -> Outcome:
+def stall(subject: Subject, chance: random.Random) -> float:
     """Stop the program. What it finds in its queues then is somebody's last word, and old: it moves nothing."""
     if not all(log.is_moving for log in subject.logs):
         subject.work()
@@ -188,36 +179,7 @@ def stall(subject: Subject, chance: random.Random) -> Outcome:
     if moved_s:
         span = f"{moved_s[0]:.3f} to {moved_s[-1]:.3f} s after the stop"
         raise NotRecoveredError(f"{len(moved_s)} old commands moved the vehicle {span}")
-    return "", took_s
-
-
-@contextlib.contextmanager
-def attacked(subject: Subject, mode: str) -> Iterator[None]:
-    """Have strangers misbehave."""
-    program = subject.start_stranger([sys.executable, str(ATTACKER), str(subject.port), mode, GARBAGE.hex()])
-    try:
-        limit_s = time.monotonic() + END_S
-        while "at it" not in program.output and time.monotonic() < limit_s:
-            time.sleep(0.05)
-        yield
-    finally:
-        program.end()
-
-
-def endure(mode: str) -> Callable[[Subject, random.Random], Outcome]:
-    """Return what has strangers misbehave while vehicles are commanded; the commands end and begin meanwhile."""
-
-    def do(subject: Subject, chance: random.Random) -> Outcome:
-        subject.work()
-        with attacked(subject, mode):
-            time.sleep(chance.uniform(0.0, 2.0))
-            neutral_s = subject.becomes_neutral(subject.let_go(), NEUTRAL_S)
-            took_s = subject.work()
-        if neutral_s is None:
-            raise NotRecoveredError(f"no neutral command within {NEUTRAL_S:g} s of the last one, among strangers")
-        return "", max(neutral_s, took_s)
-
-    return do
+    return took_s
 
 
 @dataclass(frozen=True)
@@ -225,7 +187,7 @@ class Disturbance:
     """What is done to a program."""
 
     what: str
-    do: Callable[[Subject, random.Random], Outcome]
+    do: Callable[[Subject, random.Random], float]  # returns after how long all was well, s; raises NotRecoveredError
     suits: Callable[[Subject], bool] = lambda subject: True
 
 
@@ -237,10 +199,6 @@ def _has_logs(subject: Subject) -> bool:
     return bool(subject.logs)
 
 
-def _listens(subject: Subject) -> bool:
-    return bool(subject.port and subject.is_stream)
-
-
 SPOIL = Disturbance("its peers talk nonsense, trickle, flood, fall silent or are gone", spoil, _has_relays)
 RESTART = Disturbance("a vehicle ends or is killed, and another one comes", restart_vehicle, _has_relays)
 PAUSE = Disturbance("commands pause", pause, _has_logs)
@@ -248,19 +206,11 @@ KILL_VEHICLE = Disturbance("a vehicle is killed, and another one comes", kill_ve
 KILL = Disturbance("it is killed, and the next one starts", kill)
 SIGNAL = Disturbance("SIGINT or SIGTERM, once or twice, from its start on", interrupt)
 STALL = Disturbance("it is stopped for 2 to 6 s while it is commanded", stall)
-FLOOD = Disturbance("five strangers flood it and read its answers", endure("reads"), _listens)
-UNREAD = Disturbance("five strangers flood it and read nothing", endure("reads-not"), _listens)
-DATAGRAMS = Disturbance(
-    "strangers flood it with datagrams", endure("datagrams"), lambda each: bool(each.port and not each.is_stream)
-)
-IDLE = Disturbance("64 connections say nothing, or half a word", endure("idles"), _listens)
-LOOK = Disturbance("eight viewers look at all topics and don't read", endure("looks"), lambda each: each.has_viewers)
 CAMPAIGNS = {
-    "soak": (SPOIL, SPOIL, SPOIL, RESTART, PAUSE, DATAGRAMS, IDLE),
+    "soak": (SPOIL, SPOIL, SPOIL, RESTART, PAUSE),
     "kills": (KILL_VEHICLE, KILL),
     "signals": (SIGNAL,),
     "stalls": (STALL,),
-    "floods": (FLOOD, UNREAD, DATAGRAMS, IDLE, LOOK),
 }
 
 
@@ -268,8 +218,8 @@ class Tally:
     """The results of the rounds."""
 
     def __init__(self) -> None:
-        self.took_s: dict[tuple[str, str, str], list[float]] = {}
-        """How long each took to be right again, by subject, what was done, and a detail"""
+        self.took_s: dict[tuple[str, str], list[float]] = {}
+        """How long each took to be right again, by subject and what was done"""
         self.failed: Counter[tuple[str, str]] = Counter()
         """By subject and what was done"""
         self.failures: list[str] = []
@@ -280,9 +230,9 @@ class Tally:
     def count(self) -> int:
         return sum(map(len, self.took_s.values())) + sum(self.failed.values())
 
-    def add(self, name: str, what: str, detail: str, took_s: float) -> None:
+    def add(self, name: str, what: str, took_s: float) -> None:
         with self._changing:
-            self.took_s.setdefault((name, what, detail), []).append(took_s)
+            self.took_s.setdefault((name, what), []).append(took_s)
 
     def fail(self, name: str, what: str, sentence: str) -> None:
         """Note a failure of a round, or of a subject's whole life where `what` is empty."""
@@ -294,29 +244,21 @@ class Tally:
             if len(self.failures) <= MAX_SHOWN:
                 print(self.failures[-1], file=sys.stderr, flush=True)
 
-    def table(self) -> str:
-        """Return a Markdown table of each subject's rounds."""
-        lines = ["| program | what happens | detail | well | after: median, maximum |", "|---|---|---|---|---|"]
-        for (name, what, detail), times in sorted(self.took_s.items()):
-            lines.append(f"| {name} | {what} | {detail} | {len(times)} | {median(times):.2f} s, {max(times):.2f} s |")
-        for (name, what), count in sorted(self.failed.items()):
-            lines.append(f"| {name} | {what} | **failed** | {count} | |")
-        return "\n".join(lines)
-
-    def rows(self, command: str, families: Callable[[str], str]) -> list[Row]:
-        """Return the rows of the table of all campaigns."""
-        rows = []
+    def table(self, command: str, families: Callable[[str], str]) -> str:
+        """Return a Markdown table of what was done to which family of programs, and how often it went wrong."""
+        lines = ["| what happens | command | how often | failed | slowest until all is well |", "|---|---|---|---|---|"]
         for what in dict.fromkeys(each.what for each in CAMPAIGNS[command]):
-            took = {key: times for key, times in self.took_s.items() if key[1] == what}
+            took_s = {name: times_s for (name, done), times_s in self.took_s.items() if done == what}
             failed = {name: count for (name, done), count in self.failed.items() if done == what}
             rounds: Counter[str] = Counter()
-            for name, count in (*((key[0], len(times)) for key, times in took.items()), *failed.items()):
+            for name, count in (*((name, len(times_s)) for name, times_s in took_s.items()), *failed.items()):
                 rounds[families(name)] += count
-            slowest_s = max((max(times) for times in took.values()), default=0.0)
             if rounds:
                 how_often = ", ".join(f"{family} {count}" for family, count in rounds.items())
-                rows.append(Row(what, f"make {command}", how_often, sum(failed.values()), f"{slowest_s:.1f} s"))
-        return rows
+                slowest_s = max((max(times_s) for times_s in took_s.values()), default=0.0)
+                cells = (what, f"`make {command}`", how_often, str(sum(failed.values())), f"{slowest_s:.1f} s")
+                lines.append(f"| {' | '.join(cells)} |")
+        return "\n".join(lines)
 
 
 #: Allocated KiB, descriptors, threads.
@@ -372,9 +314,9 @@ class Campaign:
                 worker.join()
         return self.tally
 
-    def rows(self) -> list[Row]:
-        """Return what to write into the table of all campaigns."""
-        return self.tally.rows(self._options.campaign, self._families.__getitem__)
+    def table(self) -> str:
+        """Return the results as a Markdown table."""
+        return self.tally.table(self._options.campaign, self._families.__getitem__)
 
     def _work(self) -> None:
         """Disturb one subject after the other."""
@@ -410,7 +352,7 @@ class Campaign:
             what = chance.choice(suited) if is_watched else suited[number % len(suited)]
             number += 1
             try:
-                self.tally.add(subject.name, what.what, *what.do(subject, chance))
+                self.tally.add(subject.name, what.what, what.do(subject, chance))
             except Exception as error:  # go on with the other rounds
                 sentence = str(error) if isinstance(error, NotRecoveredError) else repr(error)
                 self.tally.fail(subject.name, what.what, sentence)
@@ -459,7 +401,6 @@ def read_options(arguments: Sequence[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--seed", type=int, default=1, help="of the rounds (%(default)s)")
     parser.add_argument("--at-once", type=int, default=2, help="programs at the same time (%(default)s)")
     parser.add_argument("--only", default="", help="programs whose name this regular expression is found in")
-    parser.add_argument("--write", type=Path, metavar="PAGE", help="write the results into this page's table as well")
     return parser.parse_args(arguments)
 
 
@@ -473,9 +414,7 @@ def main() -> int:
         campaign = Campaign(options, Path(scratch))
         tally = campaign.run()
     rounds = f"{tally.count} rounds in {time.monotonic() - began_s:.0f} s, {len(tally.failures)} failed"
-    print(f"{tally.table()}\n\n{rounds}")
-    if options.write:
-        write_rows(options.write, campaign.rows())
+    print(f"{campaign.table()}\n\n{rounds}")
     return INTERRUPTED if tally.is_interrupted else 1 if tally.failures else 0
 
 

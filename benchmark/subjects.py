@@ -27,8 +27,6 @@ from relay import DATAGRAM_FAULTS, STREAM_FAULTS, CommandLog, DatagramRelay, Str
 from system import free_port
 
 from drone_bridge.kind import ProtocolKind, Side, Value, kinds, load
-from drone_bridge.net.connector import Cancellation
-from drone_bridge.robot.discovery import DiscoveryRoute, find_robots
 from drone_bridge.tools.bags.recover import recover
 
 COMMAND_TIMEOUT_S = 0.5
@@ -99,7 +97,6 @@ class Subject:
     """A program that is disturbed, in a ROS domain and a namespace of its own."""
 
     family = ""
-    has_viewers = False
     speaks_itself = True  # to the vehicle
 
     def __init__(self, name: str, domain: int, scratch: Path, vehicles: Sequence[Vehicle] = ()) -> None:
@@ -108,7 +105,6 @@ class Subject:
         self.emulators: dict[Vehicle, Any] = {}
         self.logs = [vehicle.commands for vehicle in vehicles]
         self.port = 0  # where strangers can reach it
-        self.is_stream = True
         self._domain, self._scratch = domain, scratch
         self._commander: Commander | None = None
         self._started: list[Any] = []
@@ -144,10 +140,6 @@ class Subject:
     def start_program(self, arguments: Sequence[str] = ()) -> Any:
         """Start what is disturbed; return it."""
         raise NotImplementedError
-
-    def start_stranger(self, command: list[str]) -> Any:
-        """Start a program that has no part in this."""
-        return self._start("stranger", command)
 
     def kill(self) -> int:
         """Kill it, and remove what it could not; return when it was killed, ns."""
@@ -258,15 +250,14 @@ class ServerSubject(Subject):
 
     family = "servers"
 
-    def __init__(self, kind: ProtocolKind, domain: int, scratch: Path, name: str = "") -> None:
+    def __init__(self, kind: ProtocolKind, domain: int, scratch: Path) -> None:
         self.kind = kind
-        super().__init__(name or f"{kind.name}_server", domain, scratch, [Vehicle(kind)])
+        super().__init__(f"{kind.name}_server", domain, scratch, [Vehicle(kind)])
         self.logs = [CommandLog()]
         own = {each.parameter: free_port(is_stream=False) for each in kind.ports}
         self.parameters: dict[str, Value] = {"host": LOOPBACK, "command_timeout": COMMAND_TIMEOUT_S, **own}
         if kind.ports[0].side is Side.VEHICLE:  # else it is the server that calls
             self.port = own[kind.ports[0].parameter]
-        self.is_stream = kind.is_stream
         self.operator: Any = None
         self._is_commanded = False
 
@@ -311,34 +302,6 @@ class ServerSubject(Subject):
         return Commander(self._domain, [], {f"/{self.name}/cmd_vel": self.logs[0]})
 
 
-class DiscoverySubject(ServerSubject):
-    """The server whose vehicle is looked for by name. Nothing is moved: it works if it is found."""
-
-    family = "discovery"
-
-    def __init__(self, domain: int, scratch: Path) -> None:
-        super().__init__(kinds()["robot"], domain, scratch, "discovery")
-        self.logs, self.is_stream = [], False
-        self.port = int(str(self.parameters["discovery_port"]))
-        self.parameters["robot_name"] = "sought"
-
-    def start_surroundings(self) -> None:
-        pass
-
-    def command(self) -> None:
-        pass
-
-    def works_after(self, since_s: float, timeout_s: float = START_TIMEOUT_S) -> float:
-        route, cancellation = DiscoveryRoute(LOOPBACK, self.port), Cancellation()
-        while time.monotonic() < since_s + timeout_s and not self._is_closed:
-            if any(robot.name == "sought" for robot in find_robots(route, 1.0, cancellation, lambda _: True)):
-                return time.monotonic() - since_s
-        raise NotRecoveredError(f"it was not found by name within {timeout_s:g} s: {self.program.output[-500:]}")
-
-    def _make_commander(self) -> Commander:
-        return Commander(self._domain, [])
-
-
 class WebSubject(Subject):
     """`web_bridge`, the pilot of a vehicle, and a stranger who commands it all the while: it moves for the pilot only.
 
@@ -346,7 +309,6 @@ class WebSubject(Subject):
     """
 
     family = "web_bridge"
-    has_viewers = True
     speaks_itself = False
 
     def __init__(self, domain: int, scratch: Path) -> None:
@@ -517,7 +479,7 @@ def all_subjects() -> dict[str, Any]:
     return {
         **{f"{kind.name}_bridge": partial(BridgeSubject, kind) for kind in judged},
         **{f"{kind.name}_server": partial(ServerSubject, kind) for kind in judged},
-        **{each.family: each for each in (WebSubject, RecorderSubject, FleetSubject, DiscoverySubject)},
+        **{each.family: each for each in (WebSubject, RecorderSubject, FleetSubject)},
     }
 
 

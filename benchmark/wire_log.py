@@ -3,30 +3,24 @@
 
 import argparse
 import os
-import random
 import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 from statistics import median
 from typing import NamedTuple
 
-from children import ChildError, cpu_s, heed_signals
-from domains import DOMAINS
+from children import ChildError, heed_signals
 from rounds import make_parser, systems, take_turns
 from simulator import SimulatorSystem
 from simulator_peer import ENTITIES, RATE_HZ
-from subjects import START_TIMEOUT_S, BridgeSubject
-from system import Place, System, ticks
+from system import Place, System
 from table import BRIDGE, spread
 from telemetry import RATE_HZ as DOCUMENTS_HZ
 from telemetry import TelemetrySystem
 from testbed_system import TestbedSystem
-
-from drone_bridge.kind import ProtocolKind, kinds
 
 LOGGED = "bridge with wire_log"
 MAX_PERCENT = 10.0  # of all but images
@@ -72,27 +66,6 @@ def beside_peer(make: Callable[..., System], warm_up: Callable[..., None], run: 
     return Cost(10 * without.cpu_percent, 10 * logged.cpu_percent, written / logged.seconds)
 
 
-def beside_emulator(kind: ProtocolKind, seconds: float) -> Cost:
-    """Measure two bridges at the same time, each with its emulator."""
-    domain = random.choice(DOMAINS)
-    with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryDirectory() as scratch, ExitStack() as stack:
-        programs = []
-        for is_logged in (False, True):
-            subject = BridgeSubject(kind, domain, Path(scratch))
-            stack.callback(subject.close)
-            subject.name += f"_{is_logged:d}"
-            subject.vehicles[0].parameters |= {"wire_log": folder} if is_logged else {}
-            subject.start_emulator()
-            programs.append(subject.start_program())
-            subject.logs[0].wait(True, 0.0, START_TIMEOUT_S)
-        seconds *= LONGER
-        time.sleep(START_S)
-        bytes_before, before = _file_bytes(folder), [cpu_s(program.pid) for program in programs]
-        time.sleep(seconds)
-        spent = [1000 * (cpu_s(program.pid) - was) / seconds for program, was in zip(programs, before, strict=True)]
-        return Cost(spent[0], spent[1], (_file_bytes(folder) - bytes_before) / seconds)
-
-
 def frames(seconds: float, *, noise: bool, pixels: bool = True) -> Cost:
     """Measure stereo frames: flat colours, as many scenes have, or noise, which can't be compressed."""
 
@@ -106,17 +79,7 @@ def frames(seconds: float, *, noise: bool, pixels: bool = True) -> Cost:
 
 
 def loads() -> Iterator[tuple[str, Callable[[float], Cost]]]:
-    """Yield what is measured: beside a peer that sends as much as one can, where there is one, else the emulator."""
-    measured = set()
-    for name, measure in _beside_peers():
-        measured.add(name.partition(",")[0])
-        yield name, measure
-    for kind in kinds().values():
-        if kind.name not in measured:
-            yield f"{kind.name}, beside its emulator", partial(beside_emulator, kind)
-
-
-def _beside_peers() -> Iterator[tuple[str, Callable[[float], Cost]]]:
+    """Yield what is measured, beside peers that send as much as one can."""
     size = f"stereo {FRAME[0]} x {FRAME[1]}, {FRAMES_HZ} Hz"
     yield f"testbed, {size}, flat", partial(frames, noise=False)
     yield f"testbed, {size}, noise", partial(frames, noise=True)
@@ -125,21 +88,6 @@ def _beside_peers() -> Iterator[tuple[str, Callable[[float], Cost]]]:
     yield f"simulator, {ENTITIES * RATE_HZ:.0f} stream messages/s", simulator
     telemetry = partial(beside_peer, TelemetrySystem, TelemetrySystem.warm_up, TelemetrySystem.measure)
     yield f"telemetry, {DOCUMENTS_HZ:.0f} documents/s of 14 kB", telemetry
-
-
-def copying_ms(folder: str, seconds: float) -> tuple[float, float]:
-    """Return the CPU, ms per s, that it takes to copy such frames in memory, and to hand them to write(2)."""
-    frame, memory = os.urandom(FRAME_BYTES), memoryview(bytearray(FRAME_BYTES))
-    copied_s = written_s = 0.0
-    with Path(folder, "baseline").open("wb", buffering=0) as file:
-        for _ in ticks(round(seconds * FRAMES_HZ), FRAMES_HZ):
-            began_s = time.thread_time()
-            memory[:] = frame
-            between_s = time.thread_time()
-            file.write(frame)
-            copied_s += between_s - began_s
-            written_s += time.thread_time() - between_s
-    return 1000 * copied_s / seconds, 1000 * written_s / seconds
 
 
 def main() -> int:
@@ -168,12 +116,6 @@ def main() -> int:
     except ChildError as error:
         print(error, file=sys.stderr)
         return 1
-    with tempfile.TemporaryDirectory() as folder:
-        copied, written = copying_ms(folder, options.seconds)
-    print(
-        f"\n{FRAMES_HZ} such frames per second are {FRAMES_HZ * FRAME_BYTES / 1e6:.1f} MB. Only to copy them in memory "
-        f"takes {copied:.1f} ms per s, to write them through the page cache {written:.1f}."
-    )
     return 0
 
 

@@ -16,9 +16,7 @@ from drone_bridge.kind import kinds, load
 from drone_bridge.robot import codec as robot
 
 sys.path.append(str(Path(__file__).resolve().parent.parent / "benchmark"))
-campaign, children, programs, relay, results = map(
-    importlib.import_module, ("campaign", "children", "programs", "relay", "results")
-)
+campaign, children, programs, relay = map(importlib.import_module, ("campaign", "children", "programs", "relay"))
 
 READERS = {name: load(kind.commands) for name, kind in kinds().items()}
 DRIVING = robot.DriverConnection().send(robot.SkidSteerUpdate(0, 5, 5))
@@ -30,32 +28,14 @@ STOPPED = robot.DriverConnection().send(robot.SkidSteerUpdate(0, 0, 0))
 
 @pytest.mark.parametrize(
     ("name", "only", "count"),
-    [
-        ("soak", "dronegui_bridge", 2),
-        ("kills", "robot_bridge", 2),
-        ("kills", "recorder", 1),
-        ("signals", "telemetry_bridge", 3),
-        ("signals", "fleet", 1),
-        ("stalls", "testbed_server", 1),
-        ("stalls", "web_bridge", 1),
-        ("floods", "discovery", 1),
-        ("floods", "simulator_server", 3),
-    ],
+    [("soak", "dronegui_bridge", 2), ("kills", "recorder", 1), ("signals", "fleet", 1), ("stalls", "web_bridge", 1)],
 )
 def test_a_campaign(name, only, count, tmp_path):
-    page = tmp_path / "page.md"
-    page.write_text(f"Before.\n{results.BEGIN}| old |\n{results.END}\nAfter.\n")
     run = campaign.Campaign(campaign.read_options([name, "--only", only, "--count", str(count)]), tmp_path)
     tally = run.run()
     assert not tally.failures, "\n".join(tally.failures)
     assert tally.count == count
-    assert f"| {only} | " in tally.table()
-    for _ in range(2):
-        results.write_rows(page, run.rows())
-        written = page.read_text()
-        assert written.startswith(f"Before.\n{results.BEGIN}| old |\n| ")
-        assert written.count(f"| `make {name}` | ") == len(run.rows())
-        assert written.endswith(f"\n{results.END}\nAfter.\n")
+    assert f" | `make {name}` | " in run.table()
 
 
 def test_a_soak_that_is_terminated_leaves_nothing_running(start_child, tmp_path):

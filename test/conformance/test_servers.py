@@ -68,7 +68,7 @@ def test_a_flood_of_garbage_delays_no_neutral_command(pair):
     pair.drive()
     with contextlib.ExitStack() as stack:
         if pair.kind.is_stream:
-            stack.enter_context(flooding(pair.port, GARBAGE, is_reading=False))
+            stack.enter_context(flooding(pair.port, GARBAGE))
         else:
             other = stack.enter_context(socket.socket(socket.AF_INET, socket.SOCK_DGRAM))
             stack.enter_context(repeating(lambda _: other.sendto(GARBAGE, ("127.0.0.1", pair.port)), 0.0001))

@@ -1,19 +1,43 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Floods a TCP server with the same bytes on several connections, from a process of its own."""
+"""Floods a TCP server with the same bytes on several connections, whose answers nobody reads: flooder.py PORT HEX."""
 
 import contextlib
+import os
+import signal
+import socket
 import sys
-from pathlib import Path
+import threading
 
-from processes import Process
-
-ATTACKER = Path(__file__).resolve().parents[2] / "benchmark" / "attacker.py"
+CONNECTIONS = 5
+CHUNK_BYTES = 64 * 1024
+PAUSE_S = 0.5  # before it connects again: the server may be down, or have no place
 
 
 @contextlib.contextmanager
-def flooding(port, message, *, is_reading):
-    """Have a server flooded."""
-    mode = "reads" if is_reading else "reads-not"
-    with Process(sys.executable, str(ATTACKER), str(port), mode, message.hex()) as attacker:
-        attacker.wait_for_line("at it")
+def flooding(port, message):
+    """Have a server flooded, by a process of its own."""
+    from processes import Process  # which the flooding process needs not
+
+    with Process(sys.executable, __file__, str(port), message.hex()) as flooder:
+        flooder.wait_for_line("at it")
         yield
+
+
+def flood(port, chunk):
+    while True:
+        with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port)) as connected:
+            print("at it", flush=True)
+            while True:
+                connected.sendall(chunk)
+        threading.Event().wait(PAUSE_S)
+
+
+if __name__ == "__main__":
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda *_: os._exit(0))
+    chunk = bytes.fromhex(sys.argv[2])
+    chunk *= max(1, CHUNK_BYTES // len(chunk))
+    for _ in range(CONNECTIONS):
+        threading.Thread(target=flood, args=(int(sys.argv[1]), chunk)).start()
+    while True:
+        signal.pause()
