@@ -7,7 +7,6 @@ is missing; the exit status is 1 if there is such a sentence.
 """
 
 import argparse
-import importlib
 import struct
 import sys
 import time
@@ -198,7 +197,7 @@ def _weakest(offers: Collection[QoSProfile]) -> tuple[ReliabilityPolicy, Durabil
 def _class_of(type_name: str) -> Any:
     package, _, name = type_name.split("/")
     try:
-        return getattr(importlib.import_module(f"{package}.msg"), name)
+        return load(f"{package}.msg:{name}")
     except (ImportError, AttributeError):
         return None
 

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The interfaces that are installed on this machine: the text that defines a type, and its Python class."""
 
-import importlib
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -10,6 +9,8 @@ from typing import Any
 
 from ament_index_python.resources import get_resource
 from rclpy.type_support import check_for_type_support
+
+from drone_bridge.kind import load
 
 TYPE_NAME = re.compile(r"([a-z][a-z0-9_]*)/(msg|srv)/([A-Z][A-Za-z0-9]*)")
 IDL_INCLUDE = re.compile(r"^\s*#include\s+[\"<]([a-z][a-z0-9_]*)/msg/([A-Z][A-Za-z0-9]*)\.idl[\">]", re.MULTILINE)
@@ -121,7 +122,7 @@ def import_interface(type_name: str, kind: str = "msg") -> Any:
     """
     package, name = split_type_name(type_name, kind)
     try:
-        interface = getattr(importlib.import_module(f"{package}.{kind}"), name)
+        interface = load(f"{package}.{kind}:{name}")
         if kind == "msg":
             check_for_type_support(interface)
     except Exception as error:  # whatever a broken installation raises

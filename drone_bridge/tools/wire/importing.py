@@ -40,14 +40,25 @@ def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
 def run(options: argparse.Namespace) -> int:
     """Write the log; return the exit status. Raises WireError and OSError."""
     if options.capture:
-        options.output.mkdir(parents=True, exist_ok=True)
-        for number, section in enumerate(sections(options.capture, pcap_options(options)), 1):
-            path = options.output / f"{options.capture.stem}-{section.connection.protocol}-{number}.mcap"
-            write_log(path, section.connection, list(section.entries))
-            print(path)
-        return 0
-    if not options.protocol or not (options.operator or options.vehicle):
+        _import_capture(options)
+    elif options.protocol and (options.operator or options.vehicle):
+        _import_directions(options)
+    else:
         raise WireError("Name a capture, or --protocol with --operator or --vehicle or both.")
+    return 0
+
+
+def _import_capture(options: argparse.Namespace) -> None:
+    """Write a file for each connection in a capture of tcpdump."""
+    options.output.mkdir(parents=True, exist_ok=True)
+    for number, section in enumerate(sections(options.capture, pcap_options(options)), 1):
+        path = options.output / f"{options.capture.stem}-{section.connection.protocol}-{number}.mcap"
+        write_log(path, section.connection, list(section.entries))
+        print(path)
+
+
+def _import_directions(options: argparse.Namespace) -> None:
+    """Write a file from the bytes of each direction."""
     is_datagrams = not kinds()[options.protocol].is_stream
     files = {Side.OPERATOR: options.operator, Side.VEHICLE: options.vehicle}
     sent = {side: path.read_bytes() if path else b"" for side, path in files.items()}
@@ -67,7 +78,6 @@ def run(options: argparse.Namespace) -> int:
     timed = [Entry(time_ns, side, "", data) for time_ns, (side, data) in zip(times, entries, strict=False)]
     write_log(options.output, connection, timed)
     print(options.output)
-    return 0
 
 
 def _datagrams(sent: dict[Side, bytes]) -> Iterator[tuple[Side, bytes]]:

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import IO, Any, NamedTuple
 
 from drone_bridge.kind import Side, kinds, load
 from drone_bridge.net.connector import address_name
@@ -112,25 +112,18 @@ def read_pcap(path: Path, options: PcapOptions) -> list[tuple[Connection, list[E
         import dpkt
     except ImportError:
         raise WireError("Captures of tcpdump need dpkt: pip install dpkt.") from None
-    capture, problem, time_ns = _Capture(dpkt, options), "", 0
+    capture = _Capture(dpkt, options)
     with path.open("rb") as file:
-        try:
-            reader = dpkt.pcap.UniversalReader(file)
-            for time_s, frame in reader:
-                time_ns = round(time_s * 1e9)
-                if packet := _packet(dpkt, reader.datalink(), frame):
-                    capture.add(packet, time_ns)
-        except (ValueError, dpkt.dpkt.Error) as error:  # as after tcpdump was killed
-            problem = str(error) or type(error).__name__
+        problem, time_ns = capture.read(file)
     conversations = [*capture.finished, *capture.open.values()]
-    if problem and not conversations:
-        raise WireError(f"{path} can't be read as a capture: {problem}.")
     if not conversations:
+        if problem:
+            raise WireError(f"{path} can't be read as a capture: {problem}.")
         raise WireError(f"{path} has no traffic on a known port: name --protocol and --port.")
-    for conversation in conversations:
-        if problem and conversation.is_begun:
-            conversation.note(time_ns, f"The capture can't be read any further: {problem}.")
-    return [(one.connection, one.entries()) for one in conversations if one.is_begun]
+    begun = [each for each in conversations if each.is_begun]
+    for conversation in begun if problem else ():
+        conversation.note(time_ns, f"The capture can't be read any further: {problem}.")
+    return [(each.connection, each.entries()) for each in begun]
 
 
 def _packet(dpkt: Any, link: int, frame: bytes) -> Any:
@@ -160,6 +153,19 @@ class _Capture:
         self._dpkt = dpkt
         self._senders = options.senders
         self._fragments: dict[Any, dict[int, bytes]] = {}  # of IP packets larger than a frame, by offset
+
+    def read(self, file: IO[bytes]) -> tuple[str, int]:
+        """Add all packets of a file; return why no more can be read, or nothing, and the time of the last one, ns."""
+        dpkt, time_ns = self._dpkt, 0
+        try:
+            reader = dpkt.pcap.UniversalReader(file)
+            for time_s, frame in reader:
+                time_ns = round(time_s * 1e9)
+                if packet := _packet(dpkt, reader.datalink(), frame):
+                    self.add(packet, time_ns)
+        except (ValueError, dpkt.dpkt.Error) as error:  # as after tcpdump was killed
+            return str(error) or type(error).__name__, time_ns
+        return "", time_ns
 
     def add(self, packet: Any, time_ns: int) -> None:
         """Add what an IP packet carries to its conversation."""

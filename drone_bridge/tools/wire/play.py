@@ -94,14 +94,12 @@ def run(options: argparse.Namespace) -> int:
 def read_script(connection: Connection, entries: Iterable[Entry], role: str, peer: str = "") -> Script:
     """Return the script of one side. Raises WireError."""
     side = connection.side_of(role)
-    whole = list(entries) if connection.is_stream else _of_one_peer(list(entries), peer)
+    whole = _without_gaps(list(entries)) if connection.is_stream else _of_one_peer(list(entries), peer)
     decoder = Decoder(connection)
     turns: list[Turn] = []
     answers: list[Message] = []
     start_ns = None
     for entry in whole:
-        if entry.sender is None and connection.is_stream:
-            raise WireError(f"The log has a gap, and can't be played: {entry.note}")
         if entry.sender is side and (entry.data or not connection.is_stream):
             start_ns = entry.time_ns if start_ns is None else start_ns
             turns.append(Turn((entry.time_ns - start_ns) / _NANOSECONDS, entry.data, len(answers)))
@@ -112,6 +110,13 @@ def read_script(connection: Connection, entries: Iterable[Entry], role: str, pee
         return read_script(replace(connection, parameters={**connection.parameters, **found}), whole, role, peer)
     lacks_pixels = any(entry.is_left_out for entry in whole)
     return Script(connection, side, tuple(turns), tuple(answers), lacks_pixels)
+
+
+def _without_gaps(entries: list[Entry]) -> list[Entry]:
+    for entry in entries:
+        if entry.sender is None:
+            raise WireError(f"The log has a gap, and can't be played: {entry.note}")
+    return entries
 
 
 def _of_one_peer(entries: list[Entry], peer: str) -> list[Entry]:

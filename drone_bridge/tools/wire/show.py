@@ -86,7 +86,7 @@ def _decoded(section: Section, only: set[str]) -> Iterator[str]:
             if isinstance(outcome, Message):
                 roles = {section.connection.role(outcome.sender), outcome.sender.value}
                 names |= {outcome.name, section.connection.role(outcome.sender)}
-                if not only or outcome.name.lower() in only or roles & only:
+                if not only or not only.isdisjoint({outcome.name.lower(), *roles}):
                     is_any_shown = True
                     yield f"{head} {outcome.text}"
             elif isinstance(outcome, Violation):
