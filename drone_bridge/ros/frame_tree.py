@@ -21,19 +21,18 @@ _UNIT_TOLERANCE = 0.1
 
 
 class FrameTree:
-    """Hears tf from when it is first asked. For the executor."""
+    """Keeps what it is given, and of a node hears tf from when it is first asked. For the executor."""
 
-    def __init__(self, node: Node) -> None:
-        self._node = node
-        self._is_listening = False
+    def __init__(self, node: Node | None = None) -> None:
+        self._node = node  # until it is listening
         self._by_child: dict[str, TransformStamped] = {}
 
     def seen_from(self, base: str, frame: str) -> Placed | None:
         """Return where a frame is as seen from another one, None while tf does not say that."""
-        if not self._is_listening:
-            self._is_listening = True
+        if self._node:
             subscribe(self._node, TFMessage, "/tf", self.keep, QoSProfile(depth=100))
-            subscribe(self._node, TFMessage, "/tf_static", self.keep, _all_static())
+            subscribe(self._node, TFMessage, "/tf_static", self.keep, all_static())
+            self._node = None
         up, down = self._ancestors(frame), self._ancestors(base)
         common = next((name for name in up if name in down), None)
         if common is None:
@@ -53,6 +52,14 @@ class FrameTree:
             if is_place and is_turn and has_room:
                 self._by_child[each.child_frame_id] = each
 
+    def chain(self, base: str, frame: str) -> list[TransformStamped]:
+        """Return the transforms from a frame upwards, those above the other one left out."""
+        chain: list[TransformStamped] = []
+        while frame != base and (above := self._by_child.get(frame)) and len(chain) < _LONGEST_CHAIN:
+            chain.append(above)
+            frame = above.header.frame_id
+        return chain
+
     def _ancestors(self, frame: str) -> dict[str, Placed]:
         """Return the frame and all above it, nearest first, each with where the frame is in it."""
         found: dict[str, Placed] = {frame: ((0.0, 0.0, 0.0), IDENTITY)}
@@ -69,7 +76,8 @@ class FrameTree:
         return found
 
 
-def _all_static() -> QoSProfile:
+def all_static() -> QoSProfile:
+    """Return what hears all static transforms, of any number of publishers."""
     profile = latched()
     profile.depth = 100  # of each publisher, which may have told of its frames one by one
     return profile

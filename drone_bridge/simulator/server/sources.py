@@ -6,23 +6,20 @@ from collections.abc import Callable
 from typing import Any
 
 from builtin_interfaces.msg import Time
-from geometry_msgs.msg import PoseStamped, TransformStamped, TwistStamped
+from geometry_msgs.msg import PoseStamped, TwistStamped
 from nav_msgs.msg import Odometry
-from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
+from rclpy.qos import QoSProfile, ReliabilityPolicy
 from rclpy.subscription import Subscription
 from sensor_msgs.msg import Imu
 from tf2_msgs.msg import TFMessage
 
-from drone_bridge.motion.quaternions import IDENTITY, Quaternion, multiplied, rotated
-from drone_bridge.motion.wxyz import Vector
+from drone_bridge.ros.frame_tree import FrameTree, all_static
 from drone_bridge.ros.link_node import LinkNode
 from drone_bridge.ros.time import seconds_between, stamp_numbers
 from drone_bridge.simulator.topics import (
     EntityState,
     Translation,
-    quaternion,
     state_at,
-    vector,
     with_motion,
     with_specific_force,
     with_twist,
@@ -32,7 +29,6 @@ from drone_bridge.simulator.topics.plans import EntityPlan
 #: Messages queued per subscription.
 _DEPTH = 50
 _MAX_WAITING = 10  # states waiting for their other half
-_LONGEST_CHAIN = 32  # of tf frames
 #: Entities added while the node runs.
 MAX_FOLLOWED = 256
 #: Compatible with any publisher.
@@ -111,7 +107,7 @@ class Sources:
         self._node = node
         self._translation = translation
         self._on_state = on_state
-        self._frames: dict[str, TransformStamped] = {}  # by child
+        self._frames = FrameTree()
         self._by_frame: dict[str, int] = {}
         self._before: dict[int, tuple[EntityState, Time]] = {}
         self._prefix: str = node.parameters["frame_prefix"]
@@ -181,8 +177,7 @@ class Sources:
         if plan.tf:
             if not self._by_frame:
                 self._take(TFMessage, "/tf", self._take_tf)
-                latched = QoSProfile(depth=_DEPTH, durability=DurabilityPolicy.TRANSIENT_LOCAL)
-                self._node.make_subscription(TFMessage, "/tf_static", self._keep_tf, latched)
+                self._node.make_subscription(TFMessage, "/tf_static", self._frames.keep, all_static())
             self._by_frame[f"{self._prefix}{plan.tf}"] = entity
         elif plan.odom:
 
@@ -233,39 +228,12 @@ class Sources:
         self._before[entity] = (state, stamp)
         self._on_state(entity, state)
 
-    # tf.
-
-    def _keep_tf(self, message: TFMessage) -> None:
-        for transform in message.transforms:
-            if len(self._frames) < 10_000:
-                self._frames[transform.child_frame_id] = transform
-
     def _take_tf(self, message: TFMessage) -> None:
-        self._keep_tf(message)
-        moved = {transform.child_frame_id for transform in message.transforms}
+        self._frames.keep(message)
+        moved = {each.child_frame_id for each in message.transforms}
         for frame, entity in self._by_frame.items():
-            chain = self._chain(frame)
-            if not moved.isdisjoint(transform.child_frame_id for transform in chain):
-                newest = next(transform for transform in chain if transform.child_frame_id in moved)
-                self._moved(entity, _composed(chain), newest.header.stamp, has_velocity=False)
-
-    def _chain(self, frame: str) -> list[TransformStamped]:
-        """Return the transforms from the frame up to the world; empty if they don't lead there."""
-        chain: list[TransformStamped] = []
-        while frame != self._world:
-            transform = self._frames.get(frame)
-            if transform is None or len(chain) >= _LONGEST_CHAIN:
-                return []
-            chain.append(transform)
-            frame = transform.header.frame_id
-        return chain
-
-
-def _composed(chain: list[TransformStamped]) -> EntityState:
-    position: Vector = (0.0, 0.0, 0.0)
-    orientation: Quaternion = IDENTITY
-    for each in chain:
-        rotation = quaternion(each.transform.rotation)
-        (x, y, z), (dx, dy, dz) = rotated(rotation, *position), vector(each.transform.translation)
-        position, orientation = (x + dx, y + dy, z + dz), multiplied(rotation, orientation)
-    return state_at(position, orientation)
+            stamps = [
+                each.header.stamp for each in self._frames.chain(self._world, frame) if each.child_frame_id in moved
+            ]
+            if stamps and (placed := self._frames.seen_from(self._world, frame)):
+                self._moved(entity, state_at(*placed), stamps[0], has_velocity=False)
