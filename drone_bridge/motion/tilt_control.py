@@ -6,12 +6,16 @@ what is measured, and what the model lacks, mainly wind, is estimated with it. T
 that moves as the drone can, so that it neither overshoots nor drifts: how far the drone is behind it, up to a leash, is
 made up for. Without measurements the estimate alone is flown by, gently.
 
+A link may be late by more than the lag of the tilt. How late shows in when a command has its effect: an estimate for
+each of some delays is kept, and the one that measurements agree with is led forward by the commands under way.
+
 Vectors are in a levelled frame, REP 103: z up, x and y turned by the measured yaw, or by the body's own.
 """
 
 from __future__ import annotations
 
 import math
+from collections import deque
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -36,6 +40,14 @@ GUST_TIME_S = 1.0
 BLIND_TILT_SHARE = 0.2
 #: A longer step is that of a process that stood still.
 LONGEST_STEP_S = 0.2
+#: From a command to its effect in what is measured, beyond the lag of the tilt.
+DELAYS_S = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6)
+#: Estimates that differ by less, m/s, say nothing about the delay.
+TELLING_M_S = 0.1
+#: Of the mean square that tells which estimate is right, for each measurement that does.
+DELAY_SHARE = 0.15
+#: By how much another delay has to be better: what is measured has errors, (m/s)^2, and the share of the error now.
+DELAY_NOISE, BETTER_SHARE = 1e-3, 0.6
 #: From a command to thrust.
 THRUST_LAG_S = 0.15
 
@@ -80,6 +92,36 @@ class TiltedDrone:
     climb_lag: float = 0.25  # s
 
 
+class Estimate:
+    """How a drone moves if its commands act after a delay. Horizontal vectors are complex: x + jy."""
+
+    def __init__(self, drone: TiltedDrone, delay_s: float) -> None:
+        self._drone = drone
+        self.delay_s = delay_s
+        self.velocity = self.disturbance = 0j
+        self.tilt = 0j  # come to: what it accelerates by, in body axes
+        self.error = 0.0  # mean square of what was missed, (m/s)^2
+
+    def copied(self) -> Estimate:
+        copy = Estimate(self._drone, self.delay_s)
+        copy.velocity, copy.disturbance, copy.tilt = self.velocity, self.disturbance, self.tilt
+        return copy
+
+    def predict(self, commanded: complex, yaw: float, step_s: float) -> None:
+        """Advance by a step in which this tilt was commanded, in body axes."""
+        drone = self._drone
+        self.tilt += (commanded - self.tilt) * -math.expm1(-step_s / drone.tilt_lag)
+        self.velocity += (self.tilt * _direction(yaw) + self.disturbance - drone.drag * self.velocity) * step_s
+
+    def correct(self, velocity: complex, since_s: float, *, is_telling: bool) -> None:
+        """Correct by what is measured, `since_s` after the last time."""
+        missed = velocity - self.velocity
+        if is_telling:
+            self.error += DELAY_SHARE * (abs(missed) ** 2 - self.error)
+        self.velocity += -math.expm1(-2 * since_s / MEMORY_S) * missed
+        self.disturbance = _limited(self.disturbance + WIND_GAIN * since_s * missed, MAX_DISTURBANCE)
+
+
 class TiltControl:
     """Follows velocities. Call `measure` with each measurement, and `command` for each command that is sent."""
 
@@ -92,9 +134,11 @@ class TiltControl:
         self._motion: Motion | None = None
         self._since_measured_s = 0.0
         self._yaw = self._yaw_rate = 0.0  # estimated
-        self._velocity = 0j  # estimated; horizontal vectors are complex: x + jy
-        self._disturbance = 0j
-        self._commanded = self._tilt = 0j  # the tilt commanded, and come to: what it accelerates by, in body axes
+        self._estimates = [Estimate(self.drone, delay_s) for delay_s in DELAYS_S]
+        self._best = self._estimates[0]
+        self._now = self._best.copied()
+        # Tilt, in body axes, and for how long; the newest last. As many as are sent in the longest delay, and more.
+        self._commanded: deque[tuple[complex, float]] = deque(maxlen=256)
         self._asked = self._reference = 0j  # in body axes: the velocity that is asked for, and that of a perfect drone
         self._behind = 0j  # of the reference, m
         self._climb = self._climb_reference = 0.0  # m/s
@@ -103,23 +147,26 @@ class TiltControl:
     @property
     def speed(self) -> float:
         """The estimated horizontal speed, m/s."""
-        return abs(self._velocity)
+        return abs(self._now.velocity)
+
+    @property
+    def delay_s(self) -> float:
+        """How late the link is estimated to be, s."""
+        return self._best.delay_s
 
     def measure(self, motion: Motion) -> None:
         """Correct the estimates by what the drone measures now."""
         velocity = complex(motion.forward, motion.left) * _direction(motion.yaw)
         before, self._motion = self._motion, motion
         if before is None:
-            self._velocity, self._yaw = velocity, motion.yaw
+            self._yaw = motion.yaw
+            for estimate in (*self._estimates, self._now):
+                estimate.velocity = velocity
             self._asked = self._reference = complex(motion.forward, motion.left)
         else:
             self._height_behind += before.height - motion.height
             self._yaw_behind -= math.remainder(motion.yaw - self._yaw, math.tau)
-            kept = math.exp(-self._since_measured_s / MEMORY_S)
-            missed = velocity - self._velocity
-            self._velocity += (1 - kept**2) * missed
-            self._disturbance += WIND_GAIN * self._since_measured_s * missed
-            self._disturbance = _limited(self._disturbance, MAX_DISTURBANCE)
+            self._correct(velocity)
             self._yaw = motion.yaw
         self._since_measured_s = 0.0
 
@@ -132,22 +179,50 @@ class TiltControl:
         self._since_measured_s += step_s
         is_blind = is_blind or self._motion is None
         if is_blind:
-            self._disturbance *= math.exp(-step_s / GUST_TIME_S)
+            for estimate in self._estimates:
+                estimate.disturbance *= math.exp(-step_s / GUST_TIME_S)
         self._predict(step_s)
         thrust, yaw = self._climbing(wanted.up, step_s, is_blind), self._turning(wanted.yaw_rate, step_s)
         most = math.tan(self.drone.max_tilt * (BLIND_TILT_SHARE if is_blind else 1.0)) * GRAVITY
         pull = _limited(self._pull(complex(wanted.forward, wanted.left), step_s), most)
-        self._commanded = pull
+        self._commanded.append((pull, step_s))
         tilt = pull * math.atan(abs(pull) / GRAVITY) / max(abs(pull), 1e-9)
         tilt /= self.drone.max_tilt
         return Shares(thrust, tilt.real, 0.0 - tilt.imag, yaw)
 
+    def _correct(self, velocity: complex) -> None:
+        """Correct the estimates, and choose that of the right delay."""
+        predicted = [estimate.velocity for estimate in self._estimates]
+        is_telling = max(abs(each - predicted[0]) for each in predicted) > TELLING_M_S
+        for estimate in self._estimates:
+            estimate.correct(velocity, self._since_measured_s, is_telling=is_telling)
+        best = min(self._estimates, key=lambda estimate: estimate.error)
+        if best.error + DELAY_NOISE < BETTER_SHARE * self._best.error:
+            self._best = best
+
     def _predict(self, step_s: float) -> None:
-        """Move the estimates by what was commanded during the step."""
-        self._tilt += (self._commanded - self._tilt) * -math.expm1(-step_s / self.drone.tilt_lag)
+        """Move the estimates by what was commanded during the step that acts in each, and lead the best one forward."""
         self._yaw += self._yaw_rate * step_s
-        acceleration = self._tilt * _direction(self._yaw) + self._disturbance - self.drone.drag * self._velocity
-        self._velocity += acceleration * step_s
+        for estimate in self._estimates:
+            estimate.predict(self._commanded_before(estimate.delay_s), self._yaw, step_s)
+        self._now = self._best.copied()
+        age_s, under_way = 0.0, []
+        for commanded, for_s in reversed(self._commanded):
+            if age_s >= self._best.delay_s - 1e-9:
+                break
+            under_way.append((commanded, min(for_s, self._best.delay_s - age_s)))
+            age_s += for_s
+        for commanded, for_s in reversed(under_way):
+            self._now.predict(commanded, self._yaw, for_s)
+
+    def _commanded_before(self, delay_s: float) -> complex:
+        """Return the tilt that was commanded so long ago."""
+        age_s = 0.0
+        for commanded, for_s in reversed(self._commanded):
+            age_s += for_s
+            if age_s > delay_s + 1e-9:
+                return commanded
+        return 0j
 
     def _pull(self, wanted: complex, step_s: float) -> complex:
         """Return the acceleration by tilt, in body axes, that follows a velocity in them."""
@@ -155,11 +230,11 @@ class TiltControl:
         before, self._asked = self._asked, self._asked + _limited(wanted - self._asked, MAX_ACCELERATION * step_s)
         self._reference += (self._asked - self._reference) * -math.expm1(-step_s / drone.tilt_lag)
         direction = _direction(self._yaw)
-        velocity, feed = self._velocity, self._reference * direction
+        velocity, feed = self._now.velocity, self._reference * direction
         self._behind = _limited(self._behind + (feed - velocity) * step_s, LEASH_M)
         acceleration = (self._asked - before) / step_s + 1j * self._yaw_rate * self._reference  # the latter of an arc
         correction = VELOCITY_GAIN * (feed - velocity + POSITION_GAIN * self._behind)
-        return acceleration + (correction + drone.drag * velocity - self._disturbance) / direction
+        return acceleration + (correction + drone.drag * velocity - self._now.disturbance) / direction
 
     def _climbing(self, wanted: float, step_s: float, is_blind: bool) -> float:
         """Return the share of thrust that follows a vertical velocity."""
