@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Take off, fly a square at constant height, land: timed, and complete only when the drone is on the ground."""
 
-import time
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -10,7 +9,7 @@ from rclpy.node import Node
 from std_msgs.msg import Bool
 from std_srvs.srv import SetBool, Trigger
 
-from drone_bridge.controllers.messages import StatePublisher, make_steady_timer
+from drone_bridge.controllers.messages import StatePublisher, make_steady_timer, plan_clock
 from drone_bridge.described import described
 from drone_bridge.ros.parameters import DeclaredParameters, ParameterDeclaration, declarations, read
 from drone_bridge.ros.topics import latched, subscribe
@@ -192,6 +191,7 @@ class FlightPlanBehaviour:
         self._node = node
         self._plan = FlightPlan(read(PlanParameters, NAME, parameters))
         self._is_left = False
+        self._now = plan_clock(node)
         self._velocity_publisher = node.create_publisher(cmd_vel_type(parameters), "cmd_vel", 1)
         self._state_publisher = StatePublisher(node, NAME)
         self._clients: dict[str, Any] = {
@@ -216,7 +216,7 @@ class FlightPlanBehaviour:
                 return
             self._plan.give_up("the bridge is gone")
         if not self._plan.is_over:
-            step = self._plan.update(time.monotonic())
+            step = self._plan.update(self._now())
             if step.call:
                 self._call(step.call)
             if step.velocity:
@@ -231,7 +231,7 @@ class FlightPlanBehaviour:
 
     def _on_answer(self, future: Any) -> None:
         answer = future.result()
-        self._plan.answered(time.monotonic(), answer.success, answer.message)
+        self._plan.answered(self._now(), answer.success, answer.message)
         if not answer.success:
             self._node.get_logger().warning(f"Refused: {answer.message}")
 

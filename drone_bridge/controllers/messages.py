@@ -4,6 +4,7 @@
 import contextlib
 import math
 import threading
+import time
 from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any
@@ -82,6 +83,13 @@ def make_steady_timer(node: Node, period_s: float, callback: Callable[[], None])
     node.create_timer(period_s, callback, clock=Clock(clock_type=ClockType.STEADY_TIME))
 
 
+def plan_clock(node: Node) -> Callable[[], float]:
+    """Return what tells the seconds that plans go by: simulated time if the node uses it, else a steady clock."""
+    if node.get_parameter("use_sim_time").value:
+        return lambda: node.get_clock().now().nanoseconds / 1e9
+    return time.monotonic
+
+
 # Collects messages of several topics with the same stamp.
 
 
@@ -122,6 +130,8 @@ class StatePublisher:
         self._node, self._behaviour, self._logs_reasons = node, behaviour, logs_reasons
         self._publisher = node.create_publisher(ControllerState, "~/state", 10)
         self._logged = ""
+        #: The vehicle's body, as its own messages name it.
+        self.frame_id = "base_link"
 
     def publish(self, state: str, reason: str, distance: float | None = None, stamp: Time | None = None) -> None:
         """Publish a state, with the distance to its goal in m, stamped now unless told otherwise."""
@@ -129,6 +139,7 @@ class StatePublisher:
             behaviour=self._behaviour, state=state, reason=reason, distance=math.nan if distance is None else distance
         )
         message.header.stamp = stamp or self._node.get_clock().now().to_msg()
+        message.header.frame_id = self.frame_id
         self._publisher.publish(message)
         line = f"{state}: {reason}"
         if (logged := line if self._logs_reasons else state) != self._logged:

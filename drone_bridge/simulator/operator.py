@@ -81,6 +81,8 @@ class Operator:
     def __init__(self, requests: Client, streams: Client, vehicle: int) -> None:
         self._requests, self._streams, self._vehicle = requests, streams, vehicle
         self._reported_s = -math.inf
+        #: Simulated seconds per second of the wall clock, by which plans go.
+        self.speed = 1.0
         #: The newest orientation of the vehicle; None while it is not known.
         self.attitude: WxyzQuaternion | None = None
 
@@ -89,11 +91,21 @@ class Operator:
         for request in (sim.GetConfig(), sim.ListEntities(), sim.Run()):
             answer = self._requests.ask(request)
             say(f"{request.NAME}: {described(answer)}")
+            if isinstance(answer, sim.Configured):
+                self._note_speed(answer)
         stream = sim.StreamEntity(self._vehicle, 1, STREAMED)
         answer = self._streams.ask(stream)
         say(f"{stream.NAME}: {described(answer)}")
         if isinstance(answer, sim.Error):
             raise LinkError(f"The simulator does not stream entity {self._vehicle}: {answer.message}")
+
+    def _note_speed(self, configured: sim.Configured) -> None:
+        if configured.non_real_time:
+            say("the simulator steps as fast as it can: the plan's seconds are those of the clock on the wall")
+        elif configured.speed > 0:
+            self.speed = configured.speed
+            if self.speed != 1.0:
+                say(f"the plan's seconds are simulated ones, of which {self.speed:g} pass in one")
 
     def hear(self, deadline_s: float) -> None:
         """Handle streamed messages until the deadline."""
@@ -167,7 +179,7 @@ def operate(options: argparse.Namespace, cancellation: Cancellation, stack: cont
 def _follow(operator: Operator, options: argparse.Namespace) -> None:
     start_s = time.monotonic()
     current: Leg | None = None
-    while (elapsed_s := time.monotonic() - start_s) < options.plan.duration_s:
+    while (elapsed_s := (time.monotonic() - start_s) * operator.speed) < options.plan.duration_s:
         leg = options.plan.leg_at(elapsed_s)
         if leg is not current:
             current = leg

@@ -65,6 +65,23 @@ def described(telemetry: DroneTelemetry) -> str:
     return ", ".join([*parts, "landed"] if telemetry.landed else parts)
 
 
+class PlanClock:
+    """Seconds since the first telemetry: the drone's own, where it sends a timestamp, else those of the wall clock."""
+
+    def __init__(self) -> None:
+        self.elapsed_s = 0.0
+        self._last: tuple[float, float | None] | None = None  # of the wall, and of the drone
+
+    def update(self, wall_s: float, timestamp_s: float | None) -> None:
+        """Note telemetry. A timestamp that runs back, or was missing before, gives no time; the wall clock does."""
+        if self._last:
+            before_s, before_stamp_s = self._last
+            has_stamps = timestamp_s is not None and before_stamp_s is not None
+            passed_s = timestamp_s - before_stamp_s if has_stamps else -1.0  # type: ignore[operator]
+            self.elapsed_s += passed_s if passed_s >= 0 else wall_s - before_s
+        self._last = wall_s, timestamp_s
+
+
 class Pilot:
     """Follows the plan from the first telemetry on."""
 
@@ -73,13 +90,14 @@ class Pilot:
         self._options = options
         self._protocol = ControllerConnection()
         self._drone: Any = None  # where telemetry comes from
-        self._began_s = self._reported_s = -math.inf
+        self._clock = PlanClock()
+        self._reported_s = -math.inf
         self._documents = self._images = 0
         self._leg: Leg | None = None
 
     def fly(self) -> None:
         """Answer telemetry until the plan is over. Raises LinkError and LinkCancelledError."""
-        while self._drone is None or time.monotonic() < self._began_s + self._options.plan.duration_s:
+        while self._drone is None or self._clock.elapsed_s < self._options.plan.duration_s:
             datagram = self._listener.receive()
             self._protocol.receive_data(datagram.data)
             try:
@@ -103,14 +121,16 @@ class Pilot:
         now_s = time.monotonic()
         if self._drone is None:
             say(f"receives a drone at {name(source)}")
-            self._began_s = now_s
+            if telemetry.timestamp is not None:
+                say("the plan's seconds are those of the drone's timestamps")
+        self._clock.update(now_s, telemetry.timestamp)
         self._drone = source
         self._documents += 1
         self._images += telemetry.camera.jpeg is not None
         if now_s >= self._reported_s + REPORT_PERIOD_S:
             self._reported_s = now_s
             say(f"receives {described(telemetry)}")
-        leg = self._options.plan.leg_at(now_s - self._began_s)
+        leg = self._options.plan.leg_at(self._clock.elapsed_s)
         command = command_for(leg, self._options)
         if leg is not self._leg and leg.duration_s:
             self._leg = leg
