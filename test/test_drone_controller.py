@@ -7,15 +7,17 @@ import sys
 
 import pytest
 from controller_pilot import BASELINE, HEIGHT, TARGET, TARGET_M, WIDTH, Pilot, messages, properties, stamp_of
+from geometry_msgs.msg import Twist
 from nav_msgs.msg import Odometry
 from processes import Process, executable
 from rcl_interfaces.msg import ParameterType
 from rcl_interfaces.srv import DescribeParameters, ListParameters
 
 from drone_bridge.controllers.drone_controller import BEHAVIOURS
-from drone_bridge.controllers.seek_target.behaviour import StereoFrame
+from drone_bridge.controllers.seek_target.behaviour import PARAMETERS, StereoFrame
 from drone_bridge.controllers.seek_target.pilot import SeekParameters, SeekTarget
 from drone_bridge.motion.flight_control import DroneModel
+from drone_bridge.msg import ControllerState
 
 #: drone_controller with a NumPy like that of humble, whose LinAlgError is no ValueError, and a matrix that can't be
 #: inverted in every frame but those that are all black.
@@ -127,6 +129,43 @@ def test_another_testbed_resets_the_controller(ros, what):
     assert pilot.time_s - began_s < SeekParameters().coast_time  # after which it would be given up anyway
     assert state.reason == "nothing in sight, looking around here"
     assert math.isnan(state.distance)
+
+
+# Drones that are not a testbed's.
+
+
+def test_it_says_what_it_waits_for(ros):
+    states = ros.subscribe(ControllerState, "drone_controller/state")
+    with controller(frame_timeout=0.2) as process:
+        state = states.wait(lambda state: state.state == "waiting")
+        assert state.reason == (
+            "for drone_properties, or the parameter seek_target.drone.mass, left/image_raw, right/image_raw, "
+            "left/camera_info, right/camera_info, imu/data"
+        )
+        process.wait_for_line("waiting: for drone_properties, or")
+
+
+def test_a_drone_without_properties_is_known_by_parameters(ros):
+    with controller(**{"drone.mass": 1.5, "drone.max_thrust": 25.0}):
+        pilot = Pilot(ros, is_announced=False)
+        pilot.publish_until(lambda: len(pilot.commands), "a command", [TARGET])
+        command = pilot.commands.wait()
+        assert command.thrust == pytest.approx(1.5 * 9.81, rel=0.2)
+        assert command.header.frame_id == "d1/base_link"
+
+
+def test_a_drone_that_holds_velocities_gets_them_and_zero_at_the_end(ros):
+    velocities = ros.subscribe(Twist, "cmd_vel")
+    with controller(commands="velocities", frame_timeout=0.3):
+        pilot = Pilot(ros, is_announced=False)
+        pilot.publish_until(lambda: len(velocities), "a velocity", [TARGET])
+        first = velocities.wait(lambda twist: twist.linear.x > 0)
+        assert first.linear.y > 0 or first.angular.z > 0  # the target is on the left
+        assert pilot.state_after([TARGET]).header.frame_id == "d1/base_link"
+        velocities.wait(lambda twist: twist == Twist())  # no more frames
+        state = pilot.states.wait(lambda state: state.state == "waiting")
+        assert state.reason.startswith("for left/image_raw")
+    assert not len(pilot.commands), "nothing on cmd_rates"
 
 
 # What can't be used.
@@ -284,7 +323,8 @@ def test_parameters_are_described_and_refuse_invalid_values(ros):
     with controller():
         described = parameters_of(ros, "drone_controller")
         names = {f"seek_target.{name}" for name in SeekParameters.__dataclass_fields__}
-        assert {"behaviour", *names} == described.keys()
+        others = {declaration.name for declaration in PARAMETERS}
+        assert {"behaviour", *names, *others} == described.keys()
         for descriptor in described.values():
             assert descriptor.description
             if descriptor.type == ParameterType.PARAMETER_DOUBLE:
@@ -305,11 +345,11 @@ def test_parameters_are_described_and_refuse_invalid_values(ros):
     [
         ({"behaviour": "dance"}, f"behaviour is 'dance', and has to be one of {', '.join(BEHAVIOURS)}."),
         (
-            {"hold_distance": 0.9},
+            {"hold_distance": 0.9, "reach_distance": 0.75},
             "hold_distance has to be between target_radius, 0.5, and reach_distance, 0.75, not 0.9",
         ),
         (
-            {"hold_distance": 0.4},
+            {"hold_distance": 0.4, "reach_distance": 0.75},
             "hold_distance has to be between target_radius, 0.5, and reach_distance, 0.75, not 0.4",
         ),
         ({"max_speed": 1000.0}, "seek_target.max_speed"),

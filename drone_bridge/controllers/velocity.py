@@ -139,7 +139,8 @@ class VelocityBehaviour:
         command = CommandRates(
             roll_rate=flown.roll_rate, pitch_rate=flown.pitch_rate, yaw_rate=flown.yaw_rate, thrust=flown.thrust
         )
-        command.header = message.header
+        command.header.stamp = stamp
+        command.header.frame_id = self._state_publisher.frame_id = message.child_frame_id
         self._commands.publish(command)
         is_moving = is_fresh and any(wanted)
         self._publish_state(

@@ -67,6 +67,7 @@ def messages(time_s, spheres=(), **changes):
                 setattr(target, name, value)
     for message in frame.values():
         message.header.stamp = time_from_seconds(time_s)
+    frame["imu/data"].header.frame_id = "d1/base_link"
     return frame
 
 
@@ -77,12 +78,14 @@ def stamp_of(message):
 class Pilot:
     """Publishes frames for a controller and hears what it says."""
 
-    def __init__(self, ros, **first_properties):
+    def __init__(self, ros, *, is_announced=True, **first_properties):
+        """Announce a drone with these properties, or none."""
         self.commands = ros.subscribe(CommandRates, "cmd_rates")
         self.states = ros.subscribe(ControllerState, "drone_controller/state")
         self._publishers = {topic: ros.publisher(kind, topic) for topic, kind in TYPES.items()}
-        self._properties = ros.publisher(DroneProperties, "drone_properties", LATCHED)
-        self.announce(**first_properties)
+        if is_announced:
+            self._properties = ros.publisher(DroneProperties, "drone_properties", LATCHED)
+            self.announce(**first_properties)
         self.time_s = 1000.0
 
     def announce(self, **changes):

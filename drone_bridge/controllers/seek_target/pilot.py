@@ -17,26 +17,19 @@ Stages 3 and 4 work on the state predicted for the moment when the command comes
 from __future__ import annotations
 
 import math
-from collections import deque
 from dataclasses import dataclass
 from enum import Enum
 
 import numpy as np
-import numpy.typing as npt
 
+from drone_bridge.controllers.seek_target.steering import Gains, RateSteering, Steering, VelocitySteering
 from drone_bridge.controllers.seek_target.target import Outline, SphereDetector, TargetEstimator
 from drone_bridge.described import described
 from drone_bridge.motion.attitude_estimator import AttitudeEstimator, MeasuredAttitude
-from drone_bridge.motion.flight_control import (
-    Command,
-    DroneModel,
-    FlightControl,
-    Limits,
-    braking_profile,
-    hover,
-)
+from drone_bridge.motion.flight_control import Command, DroneModel, Limits, braking_profile
 from drone_bridge.motion.matrices import Triple, Vector
-from drone_bridge.motion.quaternions import Quaternion, multiplied, quaternion_from_vector, rotated
+from drone_bridge.motion.quaternions import Quaternion, rotated
+from drone_bridge.motion.velocity_control import VelocityCommand
 from drone_bridge.vision.pinhole import Image, Pinhole
 
 
@@ -56,10 +49,23 @@ class SeekParameters:
     target_radius_deviation: float = described(
         0.005, "Relative deviation of the radius; about 1 when it is not known, then stereo decides.", 0.0, 10.0
     )
-    hold_distance: float = described(0.65, "Distance from the target's centre at which to stop, m.", 0.1, 100.0)
-    reach_distance: float = described(
-        0.75, "Distance from the target's centre within which it counts as reached, m.", 0.1, 100.0
+    shading: float = described(
+        0.3, "The darkest that the target is seen, as a share of its colour; 1: it is not shaded.", 0.05, 1.0
     )
+    hold_distance: float = described(
+        0.0,
+        "Distance from the target's centre at which to stop, m; 0: where the camera sees its outline, and clearance "
+        "from its surface at least.",
+        0.0,
+        100.0,
+    )
+    reach_distance: float = described(
+        0.0,
+        "Distance from the target's centre within which it counts as reached, m; 0: 0.1 m more than hold_distance.",
+        0.0,
+        100.0,
+    )
+    clearance: float = described(0.15, "Room to keep to the target's surface, m.", 0.0, 100.0)
     max_speed: float = described(4.0, "Horizontal speed limit, m/s.", 0.1, 50.0)
     max_climb_speed: float = described(2.5, "Climb and sink rate limit, m/s.", 0.1, 50.0)
     max_deceleration: float = described(3.0, "Deceleration on which braking distances are based, m/s^2.", 0.1, 50.0)
@@ -80,7 +86,8 @@ class SeekParameters:
     )
 
     def __post_init__(self) -> None:
-        if not self.target_radius < self.hold_distance < self.reach_distance:
+        nearest, farthest = self.target_radius, self.reach_distance or math.inf
+        if self.hold_distance and not nearest < self.hold_distance < farthest:
             raise ValueError(
                 f"hold_distance has to be between target_radius, {self.target_radius}, and reach_distance, "
                 f"{self.reach_distance}, not {self.hold_distance}"
@@ -88,56 +95,16 @@ class SeekParameters:
         if len(self.target_colour) != 3 or not all(0 <= channel <= 255 for channel in self.target_colour):
             raise ValueError(f"target_colour has to be three numbers from 0 to 255, not {list(self.target_colour)}")
 
-
-# Which command is in force when answers arrive late.
-
-
-LONGEST_DELAY = 4  # frames
-DELAY_DEVIATION = 2e-3  # rad, of an angle after a step with the right command
-
-
-class CommandsInFlight:
-    """Estimates by how many frames commands are late, from their effect on the measured angles.
-
-    In lockstep an answer acts on the step after its frame. When the bridge answers with what it has, each step is
-    flown with a command some frames older; which one varies a little.
-    """
-
-    def __init__(self, neutral: Command) -> None:
-        self._commands = deque([neutral] * (LONGEST_DELAY + 1), maxlen=LONGEST_DELAY + 1)
-        # Of each delay; without evidence the shortest wins.
-        self._costs: npt.NDArray[np.float64] = np.array([1e-3 * delay for delay in range(LONGEST_DELAY + 1)])
-
-    @property
-    def usual_delay(self) -> int:
-        """How many frames late commands usually take effect."""
-        return int(np.argmin(self._costs))
-
-    @property
-    def waiting(self) -> list[Command]:
-        """Commands that take effect before the next one, in order."""
-        delay = self.usual_delay
-        return list(self._commands)[len(self._commands) - delay :] if delay else []
-
-    def add(self, command: Command) -> None:
-        """Add the answer to the newest frame."""
-        self._commands.append(command)
-
-    def acted(self, attitude: AttitudeEstimator, measured: MeasuredAttitude, step: float) -> Command:
-        """Return the command of the last step, given the attitude before and the angles after it."""
-        costs: npt.NDArray[np.float64] = np.zeros(LONGEST_DELAY + 1)
-        for delay in range(LONGEST_DELAY + 1):
-            turned = attitude.turned(self._late_by(delay).rates, step)
-            costs[delay] = sum(residual**2 for residual in attitude.residuals(measured, turned))
-        costs = np.minimum(costs / DELAY_DEVIATION**2, 100.0)
-        self._costs += 0.05 * (costs - costs.min() - self._costs * (np.ptp(costs) > 1))
-        costs += 9.0 * (np.arange(LONGEST_DELAY + 1) != self.usual_delay)
-        return self._late_by(int(np.argmin(costs)))
-
-    def _late_by(self, delay: int) -> Command:
-        return self._commands[-1 - delay]
+    def distances(self, pinhole: Pinhole, radius: float) -> tuple[float, float]:
+        """Return hold_distance and reach_distance, m, for a camera and a target of this radius, m."""
+        view = max(pinhole.half_width_angle - self.edge_margin / 2, LEAST_VIEW)
+        nearest = max(radius + self.clearance, radius / math.sin(view))
+        hold = self.hold_distance or min(nearest, self.reach_distance or math.inf)
+        return hold, self.reach_distance or hold + REACH_MARGIN
 
 
+LEAST_VIEW = math.radians(5)  # of half the camera's, for the distance at which the target is held
+REACH_MARGIN = 0.1  # m
 LONGEST_GAP = 1.0  # s between frames, after which everything starts over
 FULL_TURN = 1.1 * math.tau  # rad, with some overlap
 LEAST_VIEW_TILT = math.radians(6)  # may always be used, even if the target goes out of view
@@ -163,29 +130,42 @@ class SeekState(str, Enum):
 class Decision:
     """The answer to a frame, and the reason for it."""
 
-    command: Command
+    command: Command | VelocityCommand
     state: SeekState
     reason: str  # a human-readable phrase
     distance: float | None  # estimated, m from the target's centre; None while it is not known
+
+    @property
+    def is_finite(self) -> bool:
+        command = self.command
+        return command.is_finite if isinstance(command, Command) else all(map(math.isfinite, command))
 
 
 class SeekTarget:
     """Turns frames into commands."""
 
-    def __init__(self, parameters: SeekParameters, drone: DroneModel, pinhole: Pinhole, baseline: float) -> None:
-        """Both cameras look forward with the same intrinsics; baseline is the distance between them in m."""
+    def __init__(self, parameters: SeekParameters, drone: DroneModel | None, pinhole: Pinhole, baseline: float) -> None:
+        """Both cameras look forward with the same intrinsics; baseline is the distance between them in m.
+
+        Without a model of the drone it is commanded velocities.
+        """
         self._parameters = parameters
-        self._drone = drone
+        self._hold_distance, self._reach_distance = parameters.distances(pinhole, parameters.target_radius)
         self._pinhole = pinhole
         self._baseline = baseline
         self._detector = SphereDetector(
-            pinhole, parameters.target_colour, parameters.colour_tolerance, parameters.background_level
+            pinhole,
+            parameters.target_colour,
+            parameters.colour_tolerance,
+            parameters.background_level,
+            parameters.shading,
         )
         limits = Limits(parameters.max_tilt, parameters.max_turn_rate, parameters.search_yaw_rate)
         # No more than the tilt allows at which the target stays in view.
         view = max(pinhole.half_height_angle - parameters.edge_margin, LEAST_VIEW_TILT)
-        self._deceleration = min(parameters.max_deceleration, 0.8 * drone.gravity * math.tan(view))
-        self._control = FlightControl(drone, limits, parameters.attitude_gain, parameters.yaw_gain)
+        gains = Gains(parameters.velocity_gain, parameters.attitude_gain, parameters.yaw_gain, limits)
+        self._steering: Steering = RateSteering(drone, gains) if drone else VelocitySteering(gains)
+        self._deceleration = min(parameters.max_deceleration, 0.8 * self._steering.gravity * math.tan(view))
         self._stamp: float | None = None
 
     def update(
@@ -214,23 +194,21 @@ class SeekTarget:
         self._target.correct(outlines, self._attitude.rotation)
         self._look(outlines, stamp)
 
-        attitude, position, velocity = self._predicted()
+        attitude, position, velocity = self._steering.predicted(self._step)
         if self._target.is_tracking:
-            decision = self._approach(attitude, position, velocity)
-        else:
-            decision = self._search(attitude, velocity)
-        self._in_flight.add(decision.command)
-        return decision
+            return self._approach(attitude, position, velocity)
+        return self._search(attitude, velocity)
 
     def _start(self, measured: MeasuredAttitude) -> None:
         self._attitude = AttitudeEstimator(measured)
         self._target = TargetEstimator(
             self._baseline,
-            self._drone.decay,
+            self._steering.decay,
             self._parameters.target_radius,
             self._parameters.target_radius_deviation,
+            self._steering.acceleration_noise,
         )
-        self._in_flight = CommandsInFlight(hover(self._drone))
+        self._steering.start(self._attitude, self._target)
         self._step = 1 / 60  # s; until it is known
         self._seen_at = -math.inf
         self._sees = False
@@ -241,20 +219,12 @@ class SeekTarget:
 
     def _advance(self, measured: MeasuredAttitude, step: float) -> None:
         """Advance with the command that was in force."""
-        command = self._in_flight.acted(self._attitude, measured, step)
-        before = self._attitude.rotation[:, 2]
-        self._attitude.predict(command.rates, step)
-        self._attitude.correct(measured)
-        up = (before + self._attitude.rotation[:, 2]) / 2
-        self._target.predict(self._acceleration(command, up), step)
+        acceleration, turned = self._steering.advance(measured, step)
+        self._target.predict(acceleration, step)
         if self._stood_for >= STANDING_TIME:
-            self._turned += abs(command.yaw_rate) * step
+            self._turned += turned
             self._height += float(self._target.velocity[2]) * step
         self._step = step
-
-    def _acceleration(self, command: Command, up: Vector) -> Vector:
-        acceleration: Vector = command.thrust / self._drone.mass * up - np.array([0, 0, self._drone.gravity])
-        return acceleration
 
     def _look(self, outlines: tuple[Outline | None, Outline | None], stamp: float) -> None:
         """Track whether the target is in sight, and give it up after too long without."""
@@ -270,21 +240,9 @@ class SeekTarget:
             self._searching_direction = math.copysign(1.0, towards[1])
             self._restart_search(math.copysign(1.0, self._target.position[2]))
 
-    def _predicted(self) -> tuple[Quaternion, Vector, Vector]:
-        """Return attitude, target position and velocity at the time the next command takes effect."""
-        attitude, position, velocity = self._attitude.attitude, self._target.position, self._target.velocity
-        for command in self._in_flight.waiting:
-            turn = quaternion_from_vector(*(rate * self._step for rate in command.rates))
-            attitude = multiplied(attitude, turn)
-            up = np.array(rotated(attitude, 0.0, 0.0, 1.0))
-            acceleration = self._acceleration(command, up) + self._target.disturbance
-            acceleration = acceleration - self._drone.decay * velocity
-            position = position - (velocity + acceleration * self._step / 2) * self._step
-            velocity = velocity + acceleration * self._step
-        return attitude, position, velocity
-
     def _approach(self, attitude: Quaternion, position: Vector, velocity: Vector) -> Decision:
         parameters = self._parameters
+        self._hold_distance, self._reach_distance = parameters.distances(self._pinhole, self._target.radius)
         heading = np.array(rotated(attitude, 1.0, 0.0, 0.0)[:2])
         heading = heading / max(float(np.linalg.norm(heading)), 1e-9)
         beside = float(np.linalg.norm(position[:2]))
@@ -293,7 +251,7 @@ class SeekTarget:
 
         elevation = math.atan2(position[2], beside)
         backing = BACKING_SPEED * max(self._blind_for - BLIND_TIME, 0.0)
-        to_go = position[:2] - (parameters.hold_distance + backing) * direction
+        to_go = position[:2] - (self._hold_distance + backing) * direction
         # With a narrow view, first get to the target's height: on a straight line it would stay at the view's edge.
         view = self._pinhole.half_height_angle
         patience = min(max((0.9 * view - abs(elevation)) / (0.5 * view), 0.15), 1.0) if distance > 1.5 else 1.0
@@ -310,8 +268,7 @@ class SeekTarget:
             azimuth = math.atan2(heading[0] * direction[1] - heading[1] * direction[0], float(heading @ direction))
             closing = float(velocity @ position) / distance
             yaw_error = azimuth - self._off_axis(distance - max(closing, 0.0) / parameters.yaw_gain, azimuth)
-        force = self._specific_force(acceleration, velocity)
-        command = self._control.command(attitude, force, yaw_error, self._step, self._attitude.drift)
+        command = self._steering.command(attitude, velocity, acceleration, yaw_error, self._step)
         self._note_state(distance, bool(slowing.any()), velocity)
         return Decision(command, self._state, self._reason(distance), distance)
 
@@ -328,7 +285,7 @@ class SeekTarget:
         """Limit acceleration along the heading so that the tilt for it leaves enough of the target in view."""
         view = self._pinhole.half_height_angle - self._parameters.edge_margin
         view += 0.7 * math.asin(min(self._target.radius / distance, 1.0))
-        lift = self._drone.gravity + float(acceleration[2])
+        lift = self._steering.gravity + float(acceleration[2])
         forward = lift * math.tan(min(max(view - elevation, LEAST_VIEW_TILT), 1.0))
         backward = lift * math.tan(min(max(view + elevation, LEAST_VIEW_TILT), 1.0))
         along = float(acceleration[:2] @ heading)
@@ -337,7 +294,7 @@ class SeekTarget:
 
     def _off_axis(self, distance: float, azimuth: float) -> float:
         """Return the azimuth, rad, of the target's centre at which one of its edges stays in view."""
-        nearest = max(distance, self._parameters.hold_distance)
+        nearest = max(distance, self._hold_distance)
         excess = (
             math.asin(min(self._target.radius / nearest, 1.0))
             + self._parameters.edge_margin
@@ -345,16 +302,9 @@ class SeekTarget:
         )
         return math.copysign(min(max(excess, 0.0), 1.0), azimuth)
 
-    def _specific_force(self, acceleration: Vector, velocity: Vector) -> Triple:
-        """Return the specific force for an acceleration, m/s^2."""
-        gravity = np.array([0, 0, self._drone.gravity])
-        x, y, z = (acceleration + gravity + self._drone.decay * velocity - self._target.disturbance).tolist()
-        return x, y, z
-
     def _note_state(self, distance: float, slows_down: bool, velocity: Vector) -> None:
-        parameters = self._parameters
         speed = float(np.linalg.norm(velocity))
-        reach = parameters.reach_distance * (1.2 if self._state is SeekState.HOLDING else 1.0)
+        reach = self._reach_distance * (1.2 if self._state is SeekState.HOLDING else 1.0)
         if distance <= reach and speed < HOLDING_SPEED:
             self._state = SeekState.HOLDING
         elif slows_down and speed > BRAKING_SPEED:
@@ -398,9 +348,8 @@ class SeekTarget:
         acceleration[2:] += lifting
         acceleration = _limited(acceleration, parameters.max_acceleration)
         yaw_rate = self._searching_direction * 1.5 * parameters.search_yaw_rate if has_stood else 0.0
-        yaw_error = self._control.yaw_turn(yaw_rate)
-        force = self._specific_force(acceleration, velocity)
-        command = self._control.command(attitude, force, yaw_error, self._step, self._attitude.drift)
+        yaw_error = yaw_rate / parameters.yaw_gain
+        command = self._steering.command(attitude, velocity, acceleration, yaw_error, self._step)
         self._state = SeekState.SEARCHING
         if not self._stood_for:
             return Decision(command, self._state, "nothing in sight, stopping to look around", None)

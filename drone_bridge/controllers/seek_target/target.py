@@ -21,6 +21,7 @@ from drone_bridge.vision.pinhole import Image, Pinhole, Vectors
 
 # The outline runs somewhere between the centres of two neighbouring pixels.
 EDGE_DEVIATION_PIXELS = 0.4
+Mask = npt.NDArray[np.uint8]  # height x width: not 0 where a pixel belongs to it
 MAX_EDGES = 120  # per image; more cost time and tell little more
 MIDDLE_PIXELS = 800  # enough for the middle of a blob
 
@@ -43,14 +44,21 @@ class SphereDetector:
     anything else, that may be an obstacle in front of it, so there is no outline.
     """
 
-    def __init__(self, pinhole: Pinhole, colour: Sequence[int], tolerance: int, background: int) -> None:
-        """A pixel is the target's if no channel is off by more than the tolerance.
+    def __init__(
+        self, pinhole: Pinhole, colour: Sequence[int], tolerance: int, background: int, shading: float = 1.0
+    ) -> None:
+        """A pixel is the target's if no channel is off by more than the tolerance, from the colour or its shades.
 
+        `shading` is the darkest of those, as a share of the colour. Highlights inside the target are its own.
         Of the others, those with no channel below `background` are background: all of them if that is 0.
         """
         self._pinhole = pinhole
-        self._lowest = np.array([max(channel - tolerance, 0) for channel in colour])
+        self._lowest = np.array([max(int(shading * channel) - tolerance, 0) for channel in colour])
         self._highest = np.array([min(channel + tolerance, 255) for channel in colour])
+        # Between the darkest shade and the colour there is a line, in red, green and blue, and not all of a box.
+        is_box_enough = shading == 1.0 or np.count_nonzero(colour) < 2
+        self._shade = None if is_box_enough else np.array(colour) / np.linalg.norm(colour)
+        self._tolerance, self._has_shades = tolerance, shading < 1.0
         self._background = np.array([background] * 3)
         # Solid angle of a pixel: 1 / (fx fy) on the axis, less by the cubed cosine of the angle to it.
         columns = (np.arange(pinhole.width) - pinhole.cx) / pinhole.fx
@@ -62,14 +70,16 @@ class SphereDetector:
         expected = (self._pinhole.height, self._pinhole.width, 3)
         if image.shape != expected:
             raise ValueError(f"the image is {image.shape}, and the camera's are {expected}")
-        mask = cv2.inRange(image, self._lowest, self._highest)
+        mask: Mask = cv2.inRange(image, self._lowest, self._highest).astype(np.uint8, copy=False)
+        if self._shade is not None:
+            mask[~self._is_shade(image, mask)] = 0
         left, top, width, height = cv2.boundingRect(mask)
         if not width:
             return None
         # With the pixels around the box, as far as there are any.
         columns = slice(max(left - 1, 0), left + width + 1)
         rows = slice(max(top - 1, 0), top + height + 1)
-        inside = mask[rows, columns] > 0
+        inside = _filled(mask[rows, columns]) if self._has_shades else mask[rows, columns] > 0
         background = (cv2.inRange(image[rows, columns], self._background, np.array([255] * 3)) > 0) & ~inside
 
         edge_columns, edge_rows = _borders(inside, background)
@@ -82,6 +92,15 @@ class SphereDetector:
         focal = math.sqrt(self._pinhole.fx * self._pinhole.fy)
         return Outline(edges, EDGE_DEVIATION_PIXELS / focal * edges[:, 0], middle, solid_angle, bool(mask.all()))
 
+    def _is_shade(self, image: Image, mask: Mask) -> npt.NDArray[np.bool_]:
+        """Return where pixels of a mask are the colour, or a darker one of the same hue."""
+        assert self._shade is not None
+        is_shade = mask > 0
+        pixels = image[is_shade].astype(float)
+        off = np.abs(pixels - np.outer(pixels @ self._shade, self._shade)).max(axis=1, initial=0.0)
+        is_shade[is_shade] = off <= self._tolerance
+        return is_shade
+
     def _middle(self, inside: npt.NDArray[np.bool_], left: int, top: int) -> tuple[npt.NDArray[np.float64], float]:
         """Return the mean direction of the pixels, weighted by solid angle, and the solid angle of all."""
         step = max(1, int(math.sqrt(inside.size / MIDDLE_PIXELS)))  # a coarse grid will do for a large box
@@ -93,6 +112,14 @@ class SphereDetector:
         weights = self._solid_angles[rows, columns]
         mean = weights @ self._pinhole.directions(columns.astype(float), rows.astype(float))
         return mean / np.linalg.norm(mean), step * step * float(weights.sum())
+
+
+def _filled(mask: Mask) -> npt.NDArray[np.bool_]:
+    """Return what is in a mask, and what that encloses, as highlights."""
+    around = cv2.copyMakeBorder(mask, 1, 1, 1, 1, cv2.BORDER_CONSTANT, value=0)
+    cv2.floodFill(around, None, (0, 0), 128)
+    filled: npt.NDArray[np.bool_] = around[1:-1, 1:-1] != 128
+    return filled
 
 
 def _borders(
@@ -123,7 +150,6 @@ FITTED = [0, 1, 2, LOG_RADIUS]
 
 START_SPEED_DEVIATION = 0.3  # m/s
 START_DISTURBANCE_DEVIATION = 0.4  # m/s^2: 1 m/s of wind with a drag of 0.2 kg/s for half a kilogram
-ACCELERATION_NOISE = 0.1  # m/s^2 for 1 s
 DISTURBANCE_NOISE = 0.15  # m/s^2 after 1 s
 UNRELATED_DEVIATIONS = 5.0  # what is seen this far from where it was expected is not the same thing
 ITERATIONS = 6
@@ -145,8 +171,14 @@ class TargetEstimator:
     without any outline still shows roughly where the target is.
     """
 
-    def __init__(self, baseline: float, decay: float, radius: float, radius_deviation: float) -> None:
-        """Baseline in m, decay of speed by drag in 1/s, radius in m with its relative standard deviation."""
+    def __init__(
+        self, baseline: float, decay: float, radius: float, radius_deviation: float, acceleration_noise: float = 0.1
+    ) -> None:
+        """Baseline in m, decay of speed by drag in 1/s, radius in m with its relative standard deviation.
+
+        `acceleration_noise` is how badly the predicted acceleration is known, m/s^2 for 1 s.
+        """
+        self._acceleration_noise = acceleration_noise
         self._eyes = (np.array([0, baseline / 2, 0]), np.array([0, -baseline / 2, 0]))  # body axes
         self._decay = decay
         self._radius = radius
@@ -200,7 +232,7 @@ class TargetEstimator:
         self._state[VELOCITY] += acceleration * gained
         self._covariance = transition @ self._covariance @ transition.T
         for axis in range(3):
-            self._covariance[VELOCITY.start + axis, VELOCITY.start + axis] += ACCELERATION_NOISE**2 * step
+            self._covariance[VELOCITY.start + axis, VELOCITY.start + axis] += self._acceleration_noise**2 * step
             self._covariance[DISTURBANCE.start + axis, DISTURBANCE.start + axis] += DISTURBANCE_NOISE**2 * step
 
     def correct_by_place(self, place: Vector) -> None:
