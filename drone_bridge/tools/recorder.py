@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 # Together with the node's own shutdown well below 2 s.
 DRAIN_LIMIT_S = 0.3  # of processor time, to drain what has arrived when the signal comes
 WRITE_LIMIT_S = 1.2  # to write what is queued for the disk then
-IDLE_SPINS = 5  # without a message: the queues are empty
 
 
 @dataclass(slots=True)
@@ -148,15 +147,11 @@ def spin(node: "Recorder", stop: StopRequest) -> None:
     executor = SingleThreadedExecutor()
     executor.add_node(node)
     while not stop.is_set:
-        executor.spin_once()  # returns with the discovery timer at the latest
+        executor.spin_once()  # returns with the node's timers at the latest
     node.stop()
     limit = time.thread_time() + DRAIN_LIMIT_S
-    idle = 0
-    while idle < IDLE_SPINS and time.thread_time() < limit:
-        before = sum(topic.received for topic in node.topics)
-        executor.spin_once(timeout_sec=0)
-        node.take_all()
-        idle = idle + 1 if sum(topic.received for topic in node.topics) == before else 0
+    while node.take_all() and time.thread_time() < limit:
+        pass
     executor.remove_node(node)
 
 

@@ -26,28 +26,29 @@ from drone_bridge.tools.recording.definitions import find_definition
 from drone_bridge.tools.recording.settings import Settings
 
 DISCOVERY_PERIOD_S = 0.2
-# A flight log waits for nothing: it takes what has arrived all at once, which costs less processor time.
-FLIGHT_LOG_PERIOD_S = 0.5
-FLIGHT_LOG_DISCOVERY_PERIOD_S = 1.0
-FLIGHT_LOG_DEPTH = 1000  # messages of one topic within that period
+#: Of publishers that join a topic which is recorded already: asking for them costs 25 us per topic.
+REVIEW_PERIOD_S = 1.0
+# rclpy's executor takes one message per topic each time it waits, and its wait costs time per subscription: with some
+# hundred of them it fell behind by nine in ten messages. So nothing waits for messages: all that came is taken at once.
+TAKING_PERIOD_S = 0.05
+FLIGHT_LOG_PERIOD_S = 0.5  # costs less processor time
 MAX_TOPICS = 4096
-# Enough for a burst, such as the latched transforms of many nodes at once.
-SUBSCRIPTION_DEPTH = 100
-# Before Iron a callback gets the message alone.
-HAS_MESSAGE_INFO = hasattr(Subscription, "CallbackType")
+# Of one topic within a period, and while the process is held up.
+SUBSCRIPTION_DEPTH = 1000
+BULKY_DEPTH = 100
 
 Sink = Callable[[Topic, int, int, bytes], object]
 """Takes a topic, receive and publish time (ns since the epoch), and the serialized message."""
 
 
 class _Polled(CallbackGroup):
-    """Subscriptions that no executor waits for."""
+    """Subscriptions that no executor waits for; it waits for their events."""
 
     def can_execute(self, entity: Any) -> bool:
-        return False
+        return not isinstance(entity, Subscription)
 
     def beginning_execution(self, entity: Any) -> bool:
-        return False
+        return True
 
     def ending_execution(self, entity: Any) -> None:
         pass
@@ -79,27 +80,33 @@ class Recorder(Node):
         self._sink = sink
         if self._simulated:
             self.get_logger().info("Waiting for /clock.")
-        # rclpy does not expose the graph's guard condition, so poll: 25 us per topic.
+        # rclpy does not expose the graph's guard condition, so poll.
         steady = Clock(clock_type=ClockType.STEADY_TIME)
-        self._polled = _Polled() if settings.is_flight_log else None
-        period_s = FLIGHT_LOG_DISCOVERY_PERIOD_S if settings.is_flight_log else DISCOVERY_PERIOD_S
-        self._timer = self.create_timer(period_s, self._discover, clock=steady)
-        if self._polled:
-            self.create_timer(FLIGHT_LOG_PERIOD_S, self.take_all, clock=steady)
+        self._polled = _Polled()
+        self._reviewed_s = time.monotonic()
+        is_log = settings.is_flight_log
+        self._timer = self.create_timer(REVIEW_PERIOD_S if is_log else DISCOVERY_PERIOD_S, self._discover, clock=steady)
+        take: Any = self.take_all
+        self.create_timer(FLIGHT_LOG_PERIOD_S if is_log else TAKING_PERIOD_S, take, clock=steady)
 
     def stop(self) -> None:
         """Stop looking for topics; those that are recorded are still received."""
         self.destroy_timer(self._timer)
 
-    def take_all(self) -> None:
-        """Pass on what has arrived on topics that no executor waits for."""
-        if not self._polled:
-            return
+    def take_all(self) -> int:
+        """Pass on what has arrived; return how many messages that was."""
+        count = 0
         for recorded in self.recorded.values():
             subscription = recorded.subscription
             with subscription.handle:
-                while taken := subscription.handle.take_message(subscription.msg_type, True):
-                    subscription.callback(*taken if HAS_MESSAGE_INFO else taken[:1])
+                # A topic that is faster than this loop has to leave time for others.
+                for _ in range(SUBSCRIPTION_DEPTH):
+                    taken = subscription.handle.take_message(subscription.msg_type, True)
+                    if not taken:
+                        break
+                    subscription.callback(*taken)
+                    count += 1
+        return count
 
     @property
     def topics(self) -> list[Topic]:
@@ -109,9 +116,10 @@ class Recorder(Node):
     def _discover(self) -> None:
         if self._simulated and self.get_clock().now().nanoseconds == 0:
             return  # latched messages would be stamped with the year 1970
+        is_review = time.monotonic() - self._reviewed_s > REVIEW_PERIOD_S - DISCOVERY_PERIOD_S
         present: set[tuple[str, str]] = set()
         for name, _ in self.get_topic_names_and_types():
-            if not self._is_wanted(name):
+            if not self._is_wanted(name) or (name in self.recorded and not is_review):
                 continue
             publishers = self.get_publishers_info_by_topic(name)
             present.update((name, publisher.topic_type) for publisher in publishers)
@@ -121,8 +129,9 @@ class Recorder(Node):
                 self._review(self.recorded[name], publishers)
             else:
                 self._begin(name, publishers)
-        # What has left is forgotten, so that the set can't grow forever.
-        self._refused &= present
+        if is_review:
+            self._reviewed_s = time.monotonic()
+            self._refused &= present  # what has left is forgotten, so that the set can't grow forever
 
     def _is_wanted(self, name: str) -> bool:
         if self._settings.exclude and self._settings.exclude.search(name):
@@ -138,7 +147,7 @@ class Recorder(Node):
             self._refuse(name, publishers[0].topic_type, f"there are {MAX_TOPICS} already")
             return
         for type_name in dict.fromkeys(publisher.topic_type for publisher in publishers):
-            if self._polled and type_name in BULKY_TYPES:
+            if self._settings.is_flight_log and type_name in BULKY_TYPES:
                 continue
             try:
                 definition = find_definition(type_name)
@@ -148,7 +157,7 @@ class Recorder(Node):
                 continue
             offers = offers_of(publishers, type_name)
             topic = Topic(name, definition, offers)
-            request = request_for(offers)
+            request = request_for(offers, BULKY_DEPTH if type_name in BULKY_TYPES else SUBSCRIPTION_DEPTH)
             subscription = self._subscribe(topic, message_class, request)
             self.recorded[name] = RecordedTopic(topic, message_class, request, subscription)
             self.get_logger().debug(f"Recording '{name}' ({type_name}).")
@@ -160,9 +169,10 @@ class Recorder(Node):
         topic = recorded.topic
         recorded_type = topic.definition.type_name
         for publisher in publishers:
-            if publisher.topic_type != recorded_type and not self._polled:
+            if publisher.topic_type != recorded_type and not self._settings.is_flight_log:
                 self._refuse(topic.name, publisher.topic_type, f"the topic is recorded as '{recorded_type}'")
-        request, before = request_for([recorded.request, *offers_of(publishers, recorded_type)]), recorded.request
+        before = recorded.request
+        request = request_for([before, *offers_of(publishers, recorded_type)], before.depth)
         if (request.reliability, request.durability) == (before.reliability, before.durability):
             return
         recorded.request = request
@@ -170,6 +180,7 @@ class Recorder(Node):
             f"A publisher of '{topic.name}' offers weaker QoS than was requested. Subscribing again with it; "
             "messages of this moment may be missing."
         )
+        self.take_all()
         self.destroy_subscription(recorded.subscription)
         recorded.subscription = self._subscribe(topic, recorded.message_class, recorded.request)
 
@@ -182,39 +193,30 @@ class Recorder(Node):
         sink = self._sink
         clock = self.get_clock() if self._simulated else None
 
-        def on_message(data: bytes, info: dict[str, int]) -> None:
+        def on_message(data: Any, info: Any) -> None:
             log_ns = clock.now().nanoseconds if clock else info["received_timestamp"] or time.time_ns()
             # The publisher's clock can have any value.
             publish_ns = info["source_timestamp"]
             sink(topic, log_ns, publish_ns if 0 < publish_ns < 2**63 else log_ns, data)
 
-        def on_message_alone(data: bytes) -> None:
-            log_ns = clock.now().nanoseconds if clock else time.time_ns()
-            sink(topic, log_ns, log_ns, data)
-
         def on_lost(event: Any) -> None:
             topic.lost += event.total_count_change
-
-        callback: Any = on_message if HAS_MESSAGE_INFO else on_message_alone
-
-        if self._polled:
-            request = QoSProfile(depth=FLIGHT_LOG_DEPTH, durability=request.durability, reliability=request.reliability)
-            if request.durability == DurabilityPolicy.VOLATILE:  # acknowledging them would cost as much as all the rest
-                request.reliability = ReliabilityPolicy.BEST_EFFORT
-            return self.create_subscription(
-                message_class, topic.name, callback, request, raw=True, callback_group=self._polled
-            )
 
         def subscribe(**events: Callable[[Any], None]) -> Any:
             return self.create_subscription(
                 message_class,
                 topic.name,
-                callback,
+                on_message,
                 request,
                 raw=True,
                 event_callbacks=SubscriptionEventCallbacks(use_default_callbacks=False, **events),
+                callback_group=self._polled,
             )
 
+        if self._settings.is_flight_log:
+            if request.durability == DurabilityPolicy.VOLATILE:  # acknowledging them would cost as much as all the rest
+                request = QoSProfile(depth=request.depth, reliability=ReliabilityPolicy.BEST_EFFORT)
+            return subscribe()
         try:
             return subscribe(message_lost=on_lost)
         except UnsupportedEventTypeError:
@@ -226,13 +228,13 @@ def offers_of(publishers: Sequence[TopicEndpointInfo], type_name: str) -> list[Q
     return [publisher.qos_profile for publisher in publishers if publisher.topic_type == type_name]
 
 
-def request_for(offers: Sequence[QoSProfile]) -> QoSProfile:
+def request_for(offers: Sequence[QoSProfile], depth: int) -> QoSProfile:
     """Return the strictest profile that every one of the offers, at least one, satisfies."""
     reliable = all(offer.reliability == ReliabilityPolicy.RELIABLE for offer in offers)
     latched = all(offer.durability == DurabilityPolicy.TRANSIENT_LOCAL for offer in offers)
     return QoSProfile(
         history=HistoryPolicy.KEEP_LAST,
-        depth=SUBSCRIPTION_DEPTH,
+        depth=depth,
         reliability=ReliabilityPolicy.RELIABLE if reliable else ReliabilityPolicy.BEST_EFFORT,
         durability=DurabilityPolicy.TRANSIENT_LOCAL if latched else DurabilityPolicy.VOLATILE,
     )
