@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Measure what viewers of web_bridge cost: python benchmark/web.py (see README.md)."""
+"""Measure what viewers of web_bridge cost, and how fast the page is: python benchmark/web.py (see README.md).
+
+With --against, another version's web_bridge, from its sources, is measured in the same rounds.
+"""
 
 import argparse
 import contextlib
@@ -10,7 +13,7 @@ import random
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
@@ -27,17 +30,24 @@ WARM_UP_S = 2.0
 ANSWER_TIMEOUT_S = 20.0
 IMAGES_PER_S = 30
 AIM_PERCENT = 15.0  # of a core, with one viewer
+#: What the page needs in a browser, without a graphics card: a phone on its side shows the camera alone.
+PAGE_SIZE = {"width": 844, "height": 390, "frameMs": 0}
+AIM_LOADED_S = 1.0
+AIM_BYTES = 2**20
+AIM_FRAMES_PER_S = 25.0
 
 
 @dataclass(frozen=True)
 class Case:
-    """So many viewers, and perhaps one that takes nothing."""
+    """So many viewers, and perhaps one that takes nothing, of this version or of another one's sources."""
 
     viewers: int
     has_stopped_one: bool = False
+    sources: Path | None = None
 
     def __str__(self) -> str:
-        return f"{self.viewers}{' beside a stopped one' if self.has_stopped_one else ''}"
+        beside, of = " beside a stopped one" if self.has_stopped_one else "", " of the other version"
+        return f"{self.viewers}{beside}{of if self.sources else ''}"
 
 
 @dataclass(frozen=True)
@@ -50,11 +60,26 @@ class Result:
     p99_ms: float
 
 
+FRAMES = "Number(document.querySelector('.camera')?.dataset.frames ?? 0)"
 CASES = (Case(0), Case(1), Case(4), Case(1, has_stopped_one=True))
 
 
-def measure(case: Case, seconds: float) -> Result:
-    """Restart every process and measure for this long."""
+@dataclass(frozen=True)
+class Look:
+    """What one look at the page in a browser showed."""
+
+    loaded_s: float
+    """From the navigation to the first picture of the camera."""
+    received_bytes: int
+    frames_per_s: float
+
+
+Start = Callable[[str, list[str]], Child]
+
+
+@contextlib.contextmanager
+def running(sources: Path | None = None) -> Iterator[tuple[Start, Child, int]]:
+    """Start data and web_bridge; give what starts more beside them, web_bridge, and its port."""
     with tempfile.TemporaryDirectory() as scratch, contextlib.ExitStack() as stack:
         place = (random.choice(DOMAINS), Path(scratch))
         port = free_port()
@@ -65,7 +90,13 @@ def measure(case: Case, seconds: float) -> Result:
             return child
 
         start("source", script_command("web_source.py")).wait_for_line(0, READY_TIMEOUT_S)
-        bridge = start("web_bridge", bridge_command("web_bridge", "/benchmark", port=port))
+        command = bridge_command("web_bridge", "/benchmark", port=port)
+        yield start, start("web_bridge", ["env", f"PYTHONPATH={sources}", *command] if sources else command), port
+
+
+def measure(case: Case, seconds: float) -> Result:
+    """Restart every process and measure for this long."""
+    with running(case.sources) as (start, bridge, port):
         viewers = start("viewers", viewers_command(port, case.viewers))
         viewers.wait_for_line(0, READY_TIMEOUT_S)
         if case.has_stopped_one:
@@ -84,6 +115,38 @@ def measure(case: Case, seconds: float) -> Result:
         p50_ms=seen["p50"] or 0.0,
         p99_ms=seen["p99"] or 0.0,
     )
+
+
+def look(seconds: float) -> Look:
+    """Open the page and look at the camera for this long."""
+    sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "test" / "support"))
+    import browser as chromium
+    from ros_session import wait_until
+
+    chromium.install()
+    with running() as (_, _, port), contextlib.closing(chromium.Browser()) as browser:
+        for _ in range(2):  # the first one waits until the server has found the camera
+            wait_until(lambda: opens(browser, port), "the page", READY_TIMEOUT_S)
+        loaded_s = browser.evaluate("performance.now() / 1000")
+        time.sleep(WARM_UP_S)
+        count = f"[{FRAMES}, performance.now() / 1000]"
+        first, began_s = browser.evaluate(count)
+        time.sleep(seconds)
+        last, ended_s = browser.evaluate(count)
+        received = browser.evaluate(
+            "['navigation', 'resource'].flatMap(type => performance.getEntriesByType(type))"
+            ".reduce((sum, each) => sum + each.transferSize, 0)"
+        )
+    return Look(loaded_s, received, (last - first) / (ended_s - began_s))
+
+
+def opens(browser: Any, port: int) -> bool:
+    """Open the page, unless nobody listens yet; return whether it shows the camera."""
+    with contextlib.suppress(AssertionError):
+        browser.open(f"127.0.0.1:{port}/", **PAGE_SIZE)
+        browser.wait(f"{FRAMES} > 0", READY_TIMEOUT_S)
+        return True
+    return False
 
 
 def answer(viewers: Child) -> dict[str, Any]:
@@ -116,22 +179,40 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=3, help="how often each case is measured (default 3)")
     parser.add_argument("--seconds", type=float, default=6.0, help="length of one measurement (default 6)")
+    parser.add_argument("--against", type=Path, metavar="SOURCES", help="another version, in the same rounds")
     parser.add_argument("--quick", action="store_true", help="1 short round")
     options = parser.parse_args(argv)
     rounds, seconds = (1, 2.0) if options.quick else (options.rounds, options.seconds)
-    results: dict[Case, list[Result]] = {case: [] for case in CASES}
+    cases = (*CASES, Case(1, sources=options.against.resolve())) if options.against else CASES
+    results: dict[Case, list[Result]] = {case: [] for case in cases}
+    looks = []
     for _ in range(rounds):
         for case, measured in results.items():
             measured.append(measure(case, seconds))
+        looks.append(look(seconds))
     print(
         f"web_bridge: 320 x 240 rgb8 at 30 Hz, odometry and tf at 60 Hz; Python {platform.python_version()}, ", end=""
     )
     print(f"{os.cpu_count()} cores; medians of {rounds} rounds of {seconds:g} s\n\n{table(results)}")
+    loaded_s, frames = median(each.loaded_s for each in looks), median(each.frames_per_s for each in looks)
+    received = max(each.received_bytes for each in looks)
+    print(
+        f"\nThe page shows the camera after {loaded_s:.2f} s and {received / 1e3:.0f} kB, "
+        f"then draws {frames:.1f} of its images per second."
+    )
     cost = median(each.cpu_percent for each in results[Case(1)])
-    if cost > AIM_PERCENT:
-        print(f"\nOne viewer costs {cost:.1f} % of a core; it should be at most {AIM_PERCENT:g} %.", file=sys.stderr)
-        return 1
-    return 0
+    if options.against:
+        other = median(each.cpu_percent for each in results[cases[-1]])
+        four = median(each.cpu_percent for each in results[Case(4)])
+        print(f"One viewer costs {cost / other:.2f}, four {four / other:.2f} of what one costs with {options.against}.")
+    wrong = [
+        *([f"one viewer costs {cost:.1f} % of a core, not {AIM_PERCENT:g} %"] if cost > AIM_PERCENT else []),
+        *([f"the page needs {loaded_s:.2f} s, not {AIM_LOADED_S:g} s"] if loaded_s > AIM_LOADED_S else []),
+        *([f"the page has {received} bytes, not {AIM_BYTES}"] if received > AIM_BYTES else []),
+        *([f"the camera is drawn {frames:.1f} times per second"] if frames < AIM_FRAMES_PER_S else []),
+    ]
+    print(*wrong, sep="\n", file=sys.stderr)
+    return int(bool(wrong))
 
 
 if __name__ == "__main__":

@@ -3,9 +3,11 @@
 
 import array
 import contextlib
+import gzip
 import json
 import os
 import random
+import re
 import socket
 import time
 import urllib.error
@@ -293,6 +295,23 @@ def get(address, path="/", **headers):
             return response.status, response.read().decode()
     except urllib.error.HTTPError as error:
         return error.code, error.read().decode()
+
+
+def test_all_that_the_page_begins_with_is_at_most_1_mb_on_the_way(bridge):
+    waiting, sizes = ["", "page.css", "page.js"], {}
+    while waiting:
+        name = waiting.pop()
+        plain = get(bridge.address, f"/{name}")[1]
+        host = bridge.address.partition("/")[0]
+        request = urllib.request.Request(f"http://{host}/{name}", headers={"Accept-Encoding": "gzip, br"})
+        with urllib.request.urlopen(request, timeout=TIMEOUT_S) as response:
+            assert response.headers["Content-Encoding"] == "gzip"
+            packed = response.read()
+        assert gzip.decompress(packed).decode() == plain
+        sizes[name] = len(packed)
+        waiting += re.findall(r'from"\./(chunk-[^"]+)"', plain)
+    assert len(sizes) > 3  # what the scene is drawn with, too
+    assert sum(sizes.values()) < 2**20, sizes
 
 
 def test_the_page_is_served_and_nothing_else(bridge):

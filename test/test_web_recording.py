@@ -2,10 +2,12 @@
 """A bag in the page: what happened in it, and playing it from anywhere."""
 
 import browser as chromium
+import numpy as np
 import pytest
 from geometry_msgs.msg import TransformStamped
 from processes import Process, executable
 from rcl_interfaces.msg import Log
+from rosbags.typesys import Stores, get_typestore
 from sensor_msgs.msg import BatteryState
 from std_msgs.msg import Bool
 from tf2_msgs.msg import TFMessage
@@ -14,9 +16,30 @@ from written_bags import offer, write_bag
 from drone_bridge.tools.bags.bag import Bag
 from drone_bridge.tools.bags.events import events
 
+STORE = get_typestore(Stores.ROS2_JAZZY)
 SECOND = 10**9
 BEGIN = 1_700_000_000 * SECOND
 LATCHED = [offer(latched=True)]
+
+
+def made(name, *values):
+    return STORE.types[name](*values)
+
+
+def markers():
+    """A marker of each type, with the definition of visualization_msgs, of which there is no wheel."""
+    one, nothing = made("geometry_msgs/msg/Vector3", 1.0, 1.0, 1.0), np.zeros(0, np.uint8)
+    corners = [made("geometry_msgs/msg/Point", x, y, 0.0) for x, y in ((0.0, 0.0), (1.0, 0.0), (0.0, 1.0))]
+    pose = made("geometry_msgs/msg/Pose", corners[1], made("geometry_msgs/msg/Quaternion", 0.0, 0.0, 0.0, 1.0))
+    stamp = made("builtin_interfaces/msg/Time", 0, 0)
+    header = made("std_msgs/msg/Header", stamp, "base_link")
+    file = made("visualization_msgs/msg/MeshFile", "", nothing)
+    red, ever = made("std_msgs/msg/ColorRGBA", 1.0, 0.0, 0.0, 1.0), made("builtin_interfaces/msg/Duration", 0, 0)
+    picture = made("sensor_msgs/msg/CompressedImage", header, "", nothing)
+    shape = [pose, one, red, ever, False, corners, [red] * 3]
+    look = ["", picture, [], "text", "", file, False]
+    marker, add = "visualization_msgs/msg/Marker", 0
+    return made(f"{marker}Array", [made(marker, header, "", kind, kind, add, *shape, *look) for kind in range(12)])
 
 
 @pytest.fixture(scope="module")
@@ -30,6 +53,7 @@ def bag(tmp_path_factory):
         messages.append(("/tf", time_ns, TFMessage(transforms=[transform])))
         if not 50 <= tenth < 90:
             messages.append(("/battery_state", time_ns, BatteryState(percentage=0.9 - tenth / 1000)))
+    messages += [("/markers", BEGIN + second * SECOND, markers()) for second in range(3)]
     messages.append(("/rosout", BEGIN + 12 * SECOND, Log(level=30, name="telemetry_bridge", msg="It is windy.")))
     messages.append(("/landed", BEGIN + 15 * SECOND, Bool(data=True)))
     messages.sort(key=lambda each: each[1])
@@ -56,6 +80,8 @@ def test_a_bag_is_played_and_searched_in_the_page(bag):
             browser.wait("document.querySelector('#timeline').dataset.events === '3'")
             browser.wait(f"{at} > 0.5")
             browser.wait("document.querySelector('#scene').dataset.models === '1'")  # which was not recorded
+            drawn = "document.querySelector('[data-layer=\"/markers\"]')?.dataset.objects"
+            browser.wait(f"Number({drawn}) === 12")
             browser.click(".play")
             browser.wait("document.querySelector('#timeline').dataset.playing === 'false'")
             browser.evaluate(

@@ -10,7 +10,7 @@ from pathlib import Path
 import browser as chromium
 import cv2
 import pytest
-from dronegui_peer import DroneGuiPeer
+from dronegui_peer import module_peer
 from geometry_msgs.msg import TwistStamped
 from nav_msgs.msg import Odometry
 from processes import Process
@@ -30,13 +30,7 @@ TAKEOFF = '[data-call="/dronegui_bridge/takeoff"]'
 
 browser = chromium.module_browser()
 ros = module_ros()
-
-
-@pytest.fixture(scope="module")
-def peer():
-    peer = DroneGuiPeer()
-    yield peer
-    peer.close()
+peer = module_peer()
 
 
 @pytest.fixture(scope="module")

@@ -24,12 +24,12 @@ const drawSeldom = (frameMs) => {
 };
 
 const does = {
-  async open({ url, timeout, width = 1400, height = 900, scheme = "dark" }) {
+  async open({ url, timeout, width = 1400, height = 900, scheme = "dark", frameMs = FRAME_MS }) {
     await page?.close();
     consoleErrors.length = requests.length = 0;
     page = await browser.newPage();
     page.setDefaultTimeout(timeout);
-    await page.evaluateOnNewDocument(drawSeldom, FRAME_MS);
+    if (frameMs > 0) await page.evaluateOnNewDocument(drawSeldom, frameMs);
     page.on("console", (message) => ["error", "warn"].includes(message.type()) && consoleErrors.push(message.text()));
     page.on("pageerror", (error) => consoleErrors.push(error.message));
     page.on("request", (request) => requests.push(request.url()));

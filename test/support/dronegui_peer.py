@@ -4,6 +4,7 @@
 import json
 import time
 
+import pytest
 from processes import TIMEOUT_S
 from udp_peer import UdpPeer
 
@@ -83,3 +84,15 @@ class DroneGuiPeer(UdpPeer):
         """Begin a new list of packets."""
         with self._changed:
             self._received.clear()
+
+
+def module_peer():
+    """Return the fixture `peer` for a file whose tests share one peer: `peer = module_peer()`."""
+
+    @pytest.fixture(scope="module", name="peer")
+    def fixture():
+        peer = DroneGuiPeer()
+        yield peer
+        peer.close()
+
+    return fixture

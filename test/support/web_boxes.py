@@ -46,6 +46,27 @@ def boxes(browser, *selectors):
     )
 
 
+def cut(browser):
+    """Return what is cut off by something that does not scroll: its name, and where."""
+    return browser.evaluate(
+        f"""{json.dumps(USED)}.flatMap(selector => [...document.querySelectorAll(selector)]
+          .filter(each => each.checkVisibility({{ opacityProperty: true, visibilityProperty: true }}))
+          .flatMap(each => {{
+            const {{ left, top, right, bottom }} = each.getBoundingClientRect();
+            for (let at = each.parentElement; at && at !== document.body; at = at.parentElement) {{
+              const {{ overflowX, overflowY, position }} = getComputedStyle(at);
+              if (/auto|scroll/.test(overflowX + overflowY)) return [];
+              const around = at.getBoundingClientRect();
+              if (overflowX !== 'visible' && (left < around.left - 1 || right > around.right + 1
+                  || top < around.top - 1 || bottom > around.bottom + 1))
+                return [`${{selector}} ${{[left, top, right, bottom].map(Math.round)}}`];
+              if (position === 'fixed') return [];
+            }}
+            return [];
+          }}))"""
+    )
+
+
 def overlap(one, other):
     """Return whether two boxes lie over each other, by a pixel or more each way, and neither contains the other."""
     across = min(one[3], other[3]) - max(one[1], other[1])
@@ -75,6 +96,7 @@ def stop_faults(browser, width, height):
 def faults(browser, width, height):
     """Return what lies over something else or leaves the screen."""
     wrong = stop_faults(browser, width, height)
+    wrong += [f"{each} is cut off" for each in cut(browser)]
     seen = [box for box in boxes(browser, *USED) if box[2] < height]
     for one, other in itertools.combinations(seen, 2):
         if overlap(one, other):

@@ -24,21 +24,26 @@ def offer(reliable=True, latched=False, depth=10):
 
 
 def write_bag(path, messages, offers=None, storage=StoragePlugin.MCAP, more_types=()):
-    """Write (topic, time in ns, message) tuples; `offers` by topic. `more_types` are texts of unknown definitions."""
+    """Write (topic, time in ns, message) tuples; `offers` by topic. `more_types` are texts of unknown definitions.
+
+    A message may be one of rosbags, of a type that is not installed.
+    """
     store = get_typestore(Stores.ROS2_JAZZY)
     connections = {}
     with Writer(path, version=9, storage_plugin=storage) as writer:
         for topic, time_ns, message in messages:
             key = topic, type(message)
+            own_name = getattr(message, "__msgtype__", "")
             if key not in connections:
-                package, _, name = type(message).__module__.partition(".msg.")[0], None, type(message).__name__
+                package, name = type(message).__module__.partition(".msg.")[0], type(message).__name__
                 connections[key] = writer.add_connection(
                     topic,
-                    f"{package}/msg/{name}",
+                    own_name or f"{package}/msg/{name}",
                     typestore=store,
                     offered_qos_profiles=(offers or {}).get(topic, [offer()]),
                 )
-            writer.write(connections[key], time_ns, serialize_message(message))
+            data = store.serialize_cdr(message, own_name) if own_name else serialize_message(message)
+            writer.write(connections[key], time_ns, data)
         for topic, type_name, text in more_types:
             from rosbags.typesys import get_types_from_msg
 

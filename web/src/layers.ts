@@ -96,6 +96,7 @@ export class Layers {
     layer.end = this.stream.subscribe(topic, (arrival) => {
       drawing.take(arrival);
       layer.element.dataset["drawn"] = String(Number(layer.element.dataset["drawn"] ?? 0) + 1);
+      layer.element.dataset["objects"] = String(drawing.group.children.length);
     });
   }
 

@@ -66,7 +66,6 @@ class Card {
   #values = h("dl.card-values");
   #picture = h("canvas", { width: 4, height: 3, role: "img", "aria-label": "Its camera" });
   #readings: Readings;
-  #isHeld = false;
   #doing = "";
   #ends: (() => void)[] = [];
   #followed?: string;
@@ -90,7 +89,6 @@ class Card {
     const { prefix } = subject;
     this.#picture.hidden = camera === undefined;
     this.#ends = [
-      this.stream.subscribe(`${prefix}held`, ({ value }) => (this.#isHeld = value.data === true)),
       ...(state ? [this.stream.subscribe(prefix + state, ({ value }) => (this.#doing = `${value.behaviour}: ${value.state}`.replaceAll("_", " ")))] : []),
       ...(camera ? [this.#watch(prefix + camera)] : []),
     ];
@@ -110,9 +108,9 @@ class Card {
   show(): void {
     const links = this.links.of(this.subject.prefix, this.subject.vehicle?.node);
     const broken = links.find(({ level }) => level === "error");
-    this.#lamp.className = `lamp ${broken ? "error" : this.#isHeld ? "warn" : "ok"}`;
-    const { pilot } = this.subject.vehicle ?? {};
-    setText(this.#state, broken ? `${broken.name}: ${broken.text}` : this.#isHeld ? "Holding" : pilot ? "Steered" : this.#doing || "Idle");
+    const { pilot, held } = this.subject.vehicle ?? {};
+    this.#lamp.className = `lamp ${broken ? "error" : held ? "warn" : "ok"}`;
+    setText(this.#state, broken ? `${broken.name}: ${broken.text}` : held ? "Holding" : pilot ? "Steered" : this.#doing || "Idle");
     const values = SHOWN.flatMap((name) => {
       const text = this.#readings.text(name);
       return text ? [[name, text]] : [];

@@ -14,19 +14,19 @@ const SHORTEST_GAP_S = 0.04;
 const REFRESH_PERIOD_MS = 1000;
 /** As long as nobody has chosen. */
 const MOST_BY_ITSELF = 5;
-const AXIS_PX = 46;
+const AXIS_PX = 46, TICK_PX = 56, EDGE_PX = 8;
 const STORED = "plots ";
 
-/** The time that all plots show: the last minute, or what somebody has zoomed to. */
+/** The time that all plots show: the last minute, as far as any of them has values, or what somebody has zoomed to. */
 class Axis {
   zoomed?: [number, number];
   readonly sync = uPlot.sync("time");
 
-  constructor(private stream: Stream) {}
+  constructor(private stream: Stream, private firstS: () => number) {}
 
-  range(firstS: number): [number, number] {
+  get range(): [number, number] {
     const nowS = this.stream.nowS;
-    return this.zoomed ?? [Math.min(Math.max(nowS - SPAN_S, firstS), nowS - 1), nowS];
+    return this.zoomed ?? [Math.min(Math.max(nowS - SPAN_S, this.firstS()), nowS - 1), nowS];
   }
 }
 
@@ -46,7 +46,7 @@ export class Plots {
   #layout?: Entry[];
 
   constructor(private stream: Stream, private fleet: Fleet) {
-    this.#axis = new Axis(stream);
+    this.#axis = new Axis(stream, () => Math.min(...this.#plots.filter(({ isShown }) => isShown).map(({ firstS }) => firstS)));
     this.#pause = h("button.small", { onclick: () => this.#setPaused(!this.#isPaused) }, "Pause");
     this.#reset = h("button.small", { title: "The plots that the page chooses by itself", onclick: () => this.#store(undefined) }, "Reset");
     const adding = h("button.small", { "aria-expanded": "false", onclick: () => {
@@ -213,6 +213,11 @@ class Plot {
     return this.#values.length > 0;
   }
 
+  /** When its first value was, s since 1970. */
+  get firstS(): number {
+    return this.#times[0] ?? Infinity;
+  }
+
   get isShown(): boolean {
     return this.#isShown;
   }
@@ -262,7 +267,8 @@ class Plot {
 
   #resize(): void {
     const { clientWidth: width, clientHeight: height } = this.#chart;
-    if (width && height) this.#plot?.setSize({ width, height });
+    if (width && height && this.#plot) this.#plot.setSize({ width, height });
+    else this.#draw(); // it has just come into sight
   }
 
   #draw(): void {
@@ -270,7 +276,7 @@ class Plot {
     if (!width || !height) return;
     this.#plot ??= this.#make(width, height);
     this.#plot.setData([this.#times, this.#values], false);
-    const [min, max] = this.axis.range(this.#times[0] ?? 0);
+    const [min, max] = this.axis.range;
     this.#plot.setScale("x", { min, max });
   }
 
@@ -291,12 +297,12 @@ class Plot {
     return new uPlot({
       width,
       height,
-      padding: [6, 8, this.#isLast ? 0 : 4, 0],
+      padding: [6, EDGE_PX, this.#isLast ? 0 : 4, 0],
       legend: { show: false },
       cursor: { y: false, drag: { x: true, y: false, setScale: false }, sync: { key: this.axis.sync.key, scales: ["x", null] } },
       scales: { x: { time: true }, y: { range: (_, low, high) => padded(low, high, this.quantity.span) } },
       axes: [
-        { ...axis, size: this.#isLast ? 18 : 0, space: 70, values: (_, splits, __, ___, step) => splits.map((s) => (this.#isLast ? timeText(s, step) : "")) },
+        { ...axis, size: this.#isLast ? 18 : 0, space: 70, values: (plot, splits, _, __, step) => splits.map((s) => (this.#isLast && fitsBefore(plot, s) ? timeText(s, step) : "")) },
         { ...axis, size: AXIS_PX, space: 22, values: (_, splits, __, ___, step) => splits.map((value) => valueText(this.quantity.turns ? ((value + 180) % 360 + 360) % 360 - 180 : value, step)) },
       ],
       series: [{}, { stroke: color("--series"), width: 1.6, fill: color("--series-fill"), fillTo: (plot) => plot.scales["y"]?.min ?? 0, points: { show: false } }],
@@ -311,6 +317,11 @@ class Plot {
       },
     }, [[], []], this.#chart);
   }
+}
+
+/** Whether a tick is far enough from the right edge for its text. */
+function fitsBefore(plot: uPlot, seconds: number): boolean {
+  return plot.bbox.width / devicePixelRatio - plot.valToPos(seconds, "x") > TICK_PX / 2 - EDGE_PX;
 }
 
 /** A tick of the clock; with tenths where they are that close. */

@@ -3,6 +3,8 @@
 
 import asyncio
 import contextlib
+import functools
+import gzip
 import json
 import logging
 import threading
@@ -267,10 +269,7 @@ class FrontDoor:
             if make:
                 document = await self._loop.run_in_executor(None, make)  # which may wait for DDS
                 return _response(HTTPStatus.OK, "application/json", json.dumps(document).encode())
-            found = page.find(request.path)
-            if found is None:
-                return _response(HTTPStatus.NOT_FOUND, "text/plain", b"There is no such file.")
-            return _response(HTTPStatus.OK, *found)
+            return _file(request)
         if refusal:
             return _response(HTTPStatus.FORBIDDEN, "text/plain", refusal.encode())
         return None
@@ -293,6 +292,22 @@ class FrontDoor:
         headers = connection.request.headers if connection.request else {}
         here, viewer = connection.local_address[0], connection.remote_address[0]
         return self._access.may_change(here, viewer, headers.get("X-Forwarded-For"))
+
+
+def _file(request: Request) -> Response:
+    """Return a file of the page, compressed if that is understood."""
+    found = page.find(request.path)
+    if found is None:
+        return _response(HTTPStatus.NOT_FOUND, "text/plain", b"There is no such file.")
+    content_type, body = found
+    if "gzip" not in request.headers.get("Accept-Encoding", ""):
+        return _response(HTTPStatus.OK, content_type, body)
+    answer = _response(HTTPStatus.OK, content_type, _compressed(body))
+    answer.headers["Content-Encoding"] = "gzip"
+    return answer
+
+
+_compressed = functools.lru_cache(maxsize=16)(gzip.compress)
 
 
 def _response(status: HTTPStatus, content_type: str, body: bytes) -> Response:
