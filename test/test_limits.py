@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from drone_bridge.motion.limits import LimitParameters, Limits, Rank, allowed_speed, ruling
-from drone_bridge.motion.observed import ObservedMotion
+from drone_bridge.motion.limits import LimitParameters, Limits, ObservedMotion, Rank, allowed_speed, ruling
 
 FLIGHTS, PER_TEST = 1000, 50
 FLIGHT_S, STEP_S = 40.0, 0.05

@@ -16,7 +16,7 @@ from networks import addresses_of
 from processes import executable
 from ros_session import wait_until
 
-from drone_bridge.ros import environment, shared_memory
+from drone_bridge.ros import environment
 from drone_bridge.tools import clean
 
 ROOT = Path(__file__).parent.parent
@@ -141,11 +141,11 @@ FAULTY_NODE = """
 HANGING_NODE = """
     import ctypes, os, signal, sys, time
     from rclpy.node import Node
-    from drone_bridge.ros import program, shared_memory
+    from drone_bridge.ros import environment, program
 
     class HangingNode(Node):
         def start(self):
-            print(*shared_memory.own_segments(), flush=True)
+            print(*environment.own_segments(), flush=True)
             os.kill(os.getpid(), signal.SIGINT)
             return True
 
@@ -231,7 +231,7 @@ def test_a_process_that_hangs_in_the_middleware_ends_in_time_and_leaves_no_share
 
 def test_shared_memory_of_killed_processes_is_removed_and_that_of_living_ones_is_not(start_child, ros):
     """Both are participants; only one is killed."""
-    mine = set(shared_memory.own_segments())
+    mine = set(environment.own_segments())
     killed = start_child(executable("vehicle_model"))
     killed.wait_for_line("Publishing the model")
     theirs = {
@@ -268,15 +268,15 @@ def test_the_shared_memory_of_a_container_has_room_for_seven_processes_with_ster
     script = """
         import rclpy
         from rclpy.context import Context
-        from drone_bridge.ros import shared_memory
+
         nodes = []
         for number in range(7):
-            assert shared_memory.shortage() is None
+            assert environment.shared_memory_shortage() is None
             context = Context()
             rclpy.init(context=context)
             nodes.append(rclpy.create_node(f"node{number}", context=context))
-        print(len(set(shared_memory.own_segments())), environment.profile_number("segment_size"))
-        print(shared_memory.shortage())
+        print(len(set(environment.own_segments())), environment.profile_number("segment_size"))
+        print(environment.shared_memory_shortage())
     """
     output = on_small_shared_memory(
         start_child, 64, "from drone_bridge.ros import environment\n" + textwrap.dedent(script)

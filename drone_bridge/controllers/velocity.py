@@ -15,12 +15,12 @@ from rclpy.node import Node
 
 from drone_bridge.controllers.messages import ErrorLog, StatePublisher, make_steady_timer, read_pose
 from drone_bridge.motion.attitude_estimator import MeasuredAttitude
+from drone_bridge.motion.flight_control import DroneModel
 from drone_bridge.motion.velocity_control import HOVER, VelocityCommand, VelocityControl, VelocityParameters
 from drone_bridge.msg import CommandRates, DroneProperties
 from drone_bridge.ros.commands import CommandAges, Lifespan
 from drone_bridge.ros.common_parameters import command_age_parameter
 from drone_bridge.ros.diagnostics import ConditionLogLimiter
-from drone_bridge.ros.drone_model import drone_model
 from drone_bridge.ros.parameters import DeclaredParameters, ParameterDeclaration, declarations, read
 from drone_bridge.ros.stall_watch import PROCESS, Arrivals, elapsed_s, with_sending_time
 from drone_bridge.ros.time import seconds_of
@@ -92,7 +92,7 @@ class VelocityBehaviour:
         """Start over with this drone, as the bridge does for a new simulation."""
         self._control = None
         try:
-            drone = drone_model(message)
+            drone = DroneModel.of(message)
         except ValueError as error:
             self._errors.say(f"Velocities can't be flown with drone_properties: {error}.")
             return

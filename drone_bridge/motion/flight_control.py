@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 from drone_bridge.motion.matrices import Triple
 from drone_bridge.motion.quaternions import Quaternion, rotated_back
@@ -23,6 +23,11 @@ class DroneModel:
     max_roll_rate: float  # rad/s
     max_pitch_rate: float  # rad/s
     max_yaw_rate: float  # rad/s
+
+    @classmethod
+    def of(cls, properties: object) -> DroneModel:
+        """Return the model of a drone whose properties have these names, as those of a DroneProperties."""
+        return cls(**{each.name: getattr(properties, each.name) for each in fields(cls)})
 
     def __post_init__(self) -> None:
         for name in ("mass", "gravity", "max_thrust"):

@@ -11,16 +11,20 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 from drone_bridge.net.connector import (
+    POLLIN,
+    POLLOUT,
     Cancellation,
     Connector,
     LinkCancelledError,
     LinkError,
     LinkTimeoutError,
+    Poll,
+    Selectable,
     Watch,
     address_name,
+    make_poll,
     reason,
 )
-from drone_bridge.net.poll import POLLIN, POLLOUT, Poll, Selectable, make_poll
 
 if TYPE_CHECKING:
     from drone_bridge.net.wire_log import WireLog

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from drone_bridge.net.connector import (
+    POLLIN,
     Backoff,
     Cancellation,
     Connector,
@@ -20,9 +21,9 @@ from drone_bridge.net.connector import (
     LinkRefusedError,
     LinkTimeoutError,
     address_name,
+    make_poll,
     reason,
 )
-from drone_bridge.net.poll import POLLIN, make_poll
 
 if TYPE_CHECKING:
     from drone_bridge.net.wire_log import WireLog

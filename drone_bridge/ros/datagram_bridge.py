@@ -23,8 +23,7 @@ from std_srvs.srv import Trigger
 
 from drone_bridge.net.connector import Cancellation, LinkError, LinkRefusedError, LinkTimeoutError
 from drone_bridge.net.udp import UdpConnector, UdpListener, UdpStream, wait_for_any
-from drone_bridge.ros.commands import CommandIntake
-from drone_bridge.ros.limits import limit_parameters
+from drone_bridge.ros.commands import CommandIntake, limit_parameters
 from drone_bridge.ros.link_node import STALE_DATAGRAMS, LinkNode, repeat_farewell
 from drone_bridge.ros.parameters import ParameterDeclaration
 from drone_bridge.ros.topics import TopicPublishers

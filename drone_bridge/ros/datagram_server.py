@@ -24,8 +24,7 @@ from drone_bridge.ros.common_parameters import ALLOWED_PEERS, NEUTRAL_TIME, SOUR
 from drone_bridge.ros.last_word import OPERATORS_LOST, VelocityOutput
 from drone_bridge.ros.link_node import AFTER_STALLS, STALE_DATAGRAMS, LinkNode
 from drone_bridge.ros.parameters import ParameterDeclaration
-from drone_bridge.ros.topic_subscriptions import TopicSubscriptions
-from drone_bridge.ros.topics import MissingTopicError
+from drone_bridge.ros.topics import MissingTopicError, TopicSubscriptions
 from drone_bridge.wire.events import LocalProtocolError, RemoteProtocolError
 
 UNSENT = "unsent datagrams"

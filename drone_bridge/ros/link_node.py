@@ -28,7 +28,7 @@ from rclpy.qos import QoSProfile
 from rclpy.qos_overriding_options import QoSOverridingOptions
 from rclpy.timer import Timer
 
-from drone_bridge.motion.observed import ObservedMotion
+from drone_bridge.motion.limits import ObservedMotion
 from drone_bridge.net.connector import (
     Backoff,
     Cancellation,

@@ -20,8 +20,7 @@ from rclpy.logging import get_logger
 from rclpy.node import Node
 from rclpy.signals import SignalHandlerOptions
 
-from drone_bridge.ros import shared_memory
-from drone_bridge.ros.environment import complete_environment, undiscovered
+from drone_bridge.ros.environment import complete_environment, own_segments, shared_memory_shortage, undiscovered
 from drone_bridge.ros.rclpy_hooks import resend_lost_responses
 
 # A Fast DDS discovery server: seeing all topics behind it, and noticing that it is gone.
@@ -179,7 +178,7 @@ def initialize_ros(args: list[str] | None = None) -> None:
     `args` are the command line, sys.argv by default.
     """
     complete_environment()
-    shortage = shared_memory.shortage()
+    shortage = shared_memory_shortage()
     rclpy.init(args=args, signal_handler_options=SignalHandlerOptions.NO)
     if shortage:
         get_logger("drone_bridge").warning(shortage)
@@ -238,14 +237,14 @@ def end_in_time(status: int) -> "subprocess.Popen[bytes]":
     """
     sentence = f"The middleware did not shut down within {KILLED_S:g} s. The process is killed."
     return subprocess.Popen(
-        ["sh", "-c", script, "sh", sentence, *map(str, shared_memory.own_segments())],
+        ["sh", "-c", script, "sh", sentence, *map(str, own_segments())],
         stdin=subprocess.PIPE,
         start_new_session=True,  # a Ctrl-C is not for it
     )
 
 
 def _end_now(status: int) -> None:
-    for file in shared_memory.own_segments():
+    for file in own_segments():
         file.unlink(missing_ok=True)
     with contextlib.suppress(OSError, ValueError):
         sys.stdout.flush()

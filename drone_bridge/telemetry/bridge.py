@@ -22,6 +22,7 @@ from drone_bridge.net.connector import (
 )
 from drone_bridge.net.udp import Datagram, UdpListener, name
 from drone_bridge.net.udp import name as name_of
+from drone_bridge.ros.commands import limit_parameters
 from drone_bridge.ros.common_parameters import (
     ALLOWED_PEERS,
     common_parameters,
@@ -32,14 +33,12 @@ from drone_bridge.ros.common_parameters import (
     read_allowed_peers,
     read_group,
 )
-from drone_bridge.ros.limits import limit_parameters
 from drone_bridge.ros.link_node import STALE_DATAGRAMS, Endpoint, LinkNode, repeat_farewell
 from drone_bridge.ros.parameters import ParameterDeclaration
 from drone_bridge.ros.program import run
-from drone_bridge.ros.simulated_time import Stamps, time_parameters
 from drone_bridge.ros.stall_watch import PROCESS
 from drone_bridge.ros.tilt_flight import TiltFlight, drone_parameters
-from drone_bridge.ros.time import time_from_seconds
+from drone_bridge.ros.time import Stamps, time_from_seconds, time_parameters
 from drone_bridge.ros.topics import Output, TopicPublishers
 from drone_bridge.telemetry.codec import (
     DEFAULT_PORT,

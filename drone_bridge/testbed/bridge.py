@@ -11,11 +11,12 @@ from tf2_msgs.msg import TFMessage
 
 from drone_bridge.motion.attitude_estimator import MeasuredAttitude
 from drone_bridge.motion.flight_control import Command as FlownCommand
+from drone_bridge.motion.flight_control import DroneModel
 from drone_bridge.motion.velocity_control import HOVER, VelocityCommand, VelocityControl, VelocityParameters
 from drone_bridge.msg import CommandRates
 from drone_bridge.net.connector import LinkError, LinkTimeoutError
 from drone_bridge.net.tcp import MessageDeadline, TcpStream
-from drone_bridge.ros.commands import CommandIntake
+from drone_bridge.ros.commands import CommandIntake, limit_parameters
 from drone_bridge.ros.common_parameters import (
     common_parameters,
     covariance_parameters,
@@ -23,14 +24,11 @@ from drone_bridge.ros.common_parameters import (
     frame_parameters,
     odometry_covariances,
 )
-from drone_bridge.ros.drone_model import drone_model
 from drone_bridge.ros.frames import AXES, EXACT_VARIANCE, UNKNOWN_VARIANCE
-from drone_bridge.ros.limits import limit_parameters
 from drone_bridge.ros.parameters import ParameterDeclaration, declarations, read
 from drone_bridge.ros.program import run
-from drone_bridge.ros.simulated_time import Stamps, time_parameters
 from drone_bridge.ros.tcp_link_node import TcpLinkNode
-from drone_bridge.ros.time import stamp_numbers, time_from_seconds
+from drone_bridge.ros.time import Stamps, stamp_numbers, time_from_seconds, time_parameters
 from drone_bridge.ros.topics import Output, TopicPublishers, latched
 from drone_bridge.testbed import topics as translate
 from drone_bridge.testbed.codec import (
@@ -157,7 +155,7 @@ class TestbedFlight:
         self._flown: tuple[FlownCommand, bool] | None = None  # until the next frame
         self._next: tuple[FlownCommand, bool] | None = None  # from then on
         try:
-            drone = drone_model(translate.drone_properties(constants, unit))
+            drone = DroneModel.of(translate.drone_properties(constants, unit))
             self._control = VelocityControl(drone, parameters)
         except ValueError as error:
             self.problem = str(error)

@@ -14,7 +14,7 @@ import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from drone_bridge.ros.shared_memory import FOLDER, PREFIXES
+from drone_bridge.ros.environment import SEGMENT_PREFIXES, SHARED_MEMORY
 
 _YOUNG_S = 2.0  # its owner may be about to lock it
 
@@ -23,8 +23,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Remove or list the files; returns the exit status, which is 1 when one could not be removed."""
     parser = argparse.ArgumentParser(
         prog="drone-bridge clean",
-        description=f"Remove the shared memory of Fast DDS in {FOLDER} that no living process owns, those of other "
-        "containers included. A process that is killed (SIGKILL) can't do that itself.",
+        description=f"Remove the shared memory of Fast DDS in {SHARED_MEMORY} that no living process owns, those of "
+        "other containers included. A process that is killed (SIGKILL) can't do that itself.",
     )
     parser.add_argument("-p", "--dry-run", action="store_true", help="list the files without removing them")
     if parser.parse_args(argv).dry_run:
@@ -38,14 +38,14 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(f"drone-bridge clean: {error.filename} can't be removed: {error.strerror}.", file=sys.stderr)
         return 1
     finally:
-        print(f"{files} files removed from {FOLDER}, {total_bytes / 1e6:.1f} MB.")
+        print(f"{files} files removed from {SHARED_MEMORY}, {total_bytes / 1e6:.1f} MB.")
     return 0
 
 
-def abandoned(folder: Path = FOLDER) -> list[Path]:
+def abandoned(folder: Path = SHARED_MEMORY) -> list[Path]:
     """Return the files that no living process owns."""
     files: list[Path] = []
-    for lock in sorted(lock for prefix in PREFIXES for lock in folder.glob(f"{prefix}*_el")):
+    for lock in sorted(lock for prefix in SEGMENT_PREFIXES for lock in folder.glob(f"{prefix}*_el")):
         name = lock.name.removesuffix("_el")
         writers = lock.with_name(f"{name}_sl")
         if _is_free(lock) and _is_free(writers):
@@ -73,7 +73,7 @@ def _is_free(lock: Path) -> bool:
     return True
 
 
-def remove_abandoned(folder: Path = FOLDER) -> Iterator[tuple[Path, int]]:
+def remove_abandoned(folder: Path = SHARED_MEMORY) -> Iterator[tuple[Path, int]]:
     """Remove what no living process owns, and yield each file with the bytes that it had. Raises OSError."""
     for file in abandoned(folder):
         size_bytes = file.stat().st_blocks * 512

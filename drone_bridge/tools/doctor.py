@@ -19,7 +19,7 @@ from pathlib import Path
 
 from drone_bridge.kind import kinds
 from drone_bridge.programs.missing_package import DISTRIBUTIONS
-from drone_bridge.ros import environment, shared_memory
+from drone_bridge.ros import environment
 
 #: Modules that a part of the package needs, and what is not there without them.
 OPTIONAL = {
@@ -151,15 +151,17 @@ def reach() -> Iterator[Finding]:
 
 def memory() -> Iterator[Finding]:
     """Tell the size of the shared memory, and what killed processes have left in it."""
-    if not shared_memory.FOLDER.is_dir() or not hasattr(os, "statvfs"):
-        yield Finding("shared memory", f"there is no {shared_memory.FOLDER}: images go by UDP, at most 0.5 MB each")
+    if not environment.SHARED_MEMORY.is_dir() or not hasattr(os, "statvfs"):
+        yield Finding(
+            "shared memory", f"there is no {environment.SHARED_MEMORY}: images go by UDP, at most 0.5 MB each"
+        )
         return
     from drone_bridge.tools.clean import abandoned  # of systems with such a folder
 
-    has = os.statvfs(shared_memory.FOLDER)
+    has = os.statvfs(environment.SHARED_MEMORY)
     sizes = f"{has.f_bavail * has.f_frsize / 1e6:.0f} of {has.f_blocks * has.f_frsize / 1e6:.0f} MB free"
     left = abandoned()
-    remedy = shared_memory.shortage() or (left and "'drone-bridge clean' removes them") or ""
+    remedy = environment.shared_memory_shortage() or (left and "'drone-bridge clean' removes them") or ""
     yield Finding("shared memory", f"{sizes}, {len(left)} files of killed processes", remedy)
 
 

@@ -34,7 +34,6 @@ from drone_bridge.motion.flight_control import Command, DroneModel
 from drone_bridge.motion.matrices import NOT_COMPUTABLE, Triple
 from drone_bridge.motion.velocity_control import VelocityCommand
 from drone_bridge.msg import CommandRates, DroneProperties
-from drone_bridge.ros.drone_model import drone_model
 from drone_bridge.ros.parameters import DeclaredParameters, ParameterDeclaration, declarations, read
 from drone_bridge.ros.time import seconds_of
 from drone_bridge.ros.topics import latched, subscribe
@@ -189,7 +188,7 @@ class SeekTargetBehaviour:
     def _on_properties(self, message: DroneProperties) -> None:
         self._seek = None
         try:
-            self._drone = drone_model(message)
+            self._drone = DroneModel.of(message)
         except ValueError as error:
             self._drone = None
             self._errors.say(f"The drone on drone_properties can't be flown: {error}.")

@@ -54,6 +54,7 @@ from drone_bridge.net.connector import (
 )
 from drone_bridge.net.udp import Datagram, UdpConnector, UdpListener, UdpStream
 from drone_bridge.net.udp import name as name_of
+from drone_bridge.ros.commands import limit_parameters
 from drone_bridge.ros.common_parameters import (
     common_parameters,
     covariance_parameters,
@@ -62,7 +63,6 @@ from drone_bridge.ros.common_parameters import (
     odometry_covariances,
 )
 from drone_bridge.ros.frames import DroneFrameNames
-from drone_bridge.ros.limits import limit_parameters
 from drone_bridge.ros.link_node import STALE_DATAGRAMS, LinkNode, repeat_farewell
 from drone_bridge.ros.liveliness import with_liveliness
 from drone_bridge.ros.parameters import ParameterDeclaration

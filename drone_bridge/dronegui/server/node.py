@@ -61,8 +61,7 @@ from drone_bridge.ros.link_node import AFTER_STALLS, STALE_DATAGRAMS, LinkNode
 from drone_bridge.ros.liveliness import LivelinessWatch
 from drone_bridge.ros.parameters import ParameterDeclaration
 from drone_bridge.ros.program import run
-from drone_bridge.ros.topic_subscriptions import TopicSubscriptions
-from drone_bridge.ros.topics import latched
+from drone_bridge.ros.topics import TopicSubscriptions, latched
 from drone_bridge.wire.events import LocalProtocolError, RemoteProtocolError
 
 #: The buttons that operators press, by the names of the bridge's services.

@@ -37,7 +37,7 @@ from drone_bridge.robot.topics import (
     Speeds,
     Translation,
 )
-from drone_bridge.ros.commands import Arrival, CommandIntake
+from drone_bridge.ros.commands import Arrival, CommandIntake, limit_parameters
 from drone_bridge.ros.common_parameters import (
     common_parameters,
     covariance_parameters,
@@ -47,7 +47,6 @@ from drone_bridge.ros.common_parameters import (
 )
 from drone_bridge.ros.diagnostics import LogLimiter
 from drone_bridge.ros.frames import FrameNames
-from drone_bridge.ros.limits import limit_parameters
 from drone_bridge.ros.link_node import Endpoint, LinkNode
 from drone_bridge.ros.link_requests import LinkRequest, LinkRequests, ServiceResult, complete
 from drone_bridge.ros.liveliness import VehicleLiveliness

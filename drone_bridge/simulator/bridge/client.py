@@ -22,9 +22,9 @@ from drone_bridge.net.connector import (
     LinkCancelledError,
     LinkError,
     LinkTimeoutError,
+    Selectable,
     Watch,
 )
-from drone_bridge.net.poll import Selectable
 from drone_bridge.net.tcp import TcpConnector, TcpStream, Wakeup
 from drone_bridge.ros.diagnostics import LinkStatistics
 from drone_bridge.ros.stall_watch import PROCESS

@@ -21,8 +21,7 @@ from drone_bridge.ros.common_parameters import frame_names, odometry_covariances
 from drone_bridge.ros.frames import FrameNames, transform
 from drone_bridge.ros.link_node import LinkNode
 from drone_bridge.ros.message_template import TransformTemplate, serialized_transforms
-from drone_bridge.ros.simulated_time import Stamps
-from drone_bridge.ros.time import NANOSECONDS, stamp_numbers
+from drone_bridge.ros.time import NANOSECONDS, Stamps, stamp_numbers
 from drone_bridge.ros.topic_names import topic_token
 from drone_bridge.ros.topics import NO_EVENTS, Output, Outputs, latched
 from drone_bridge.simulator.bridge.desired_items import CameraStream, DesiredItems, ExtendedStream, Trigger

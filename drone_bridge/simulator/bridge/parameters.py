@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The parameters of simulator_bridge."""
 
+from drone_bridge.ros.commands import limit_parameters
 from drone_bridge.ros.common_parameters import (
     SPEED_LIMITS,
     common_parameters,
@@ -8,9 +9,8 @@ from drone_bridge.ros.common_parameters import (
     frame_parameters,
 )
 from drone_bridge.ros.frames import AXES, EXACT_VARIANCE
-from drone_bridge.ros.limits import limit_parameters
 from drone_bridge.ros.parameters import ParameterDeclaration
-from drone_bridge.ros.simulated_time import time_parameters
+from drone_bridge.ros.time import time_parameters
 from drone_bridge.simulator.codec import TCP_PORT
 
 # Values of item_events.

@@ -40,8 +40,7 @@ from drone_bridge.ros.link_node import AFTER_STALLS, STALE_DATAGRAMS, Endpoint, 
 from drone_bridge.ros.parameters import ParameterDeclaration, declarations
 from drone_bridge.ros.program import run
 from drone_bridge.ros.time import seconds_of
-from drone_bridge.ros.topic_subscriptions import TopicSubscriptions
-from drone_bridge.ros.topics import MissingTopicError
+from drone_bridge.ros.topics import MissingTopicError, TopicSubscriptions
 from drone_bridge.telemetry.codec import (
     DEFAULT_PORT,
     IMAGE_EVERY,

@@ -22,7 +22,7 @@ from drone_bridge.ros.images import RGB8_BYTES_PER_PIXEL, JpegDecoder, opencv
 from drone_bridge.ros.link_node import LinkNode
 from drone_bridge.ros.parameters import read
 from drone_bridge.ros.time import NANOSECONDS, nanoseconds_of
-from drone_bridge.ros.topic_subscriptions import TopicSubscriptions
+from drone_bridge.ros.topics import TopicSubscriptions
 from drone_bridge.telemetry.topics import QUATERNION_TOLERANCE, LandingFrameNames
 from drone_bridge.vision.markers import MarkerParameters, confidence
 from drone_bridge.vision.pinhole import Pinhole

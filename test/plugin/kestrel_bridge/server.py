@@ -8,7 +8,7 @@ from drone_bridge.ros.datagram_server import DATAGRAM_SERVER_PARAMETERS, Datagra
 from drone_bridge.ros.frames import FrameNames
 from drone_bridge.ros.parameters import ParameterDeclaration
 from drone_bridge.ros.program import run
-from drone_bridge.ros.topic_subscriptions import TopicSubscriptions
+from drone_bridge.ros.topics import TopicSubscriptions
 from kestrel_bridge.codec import DEFAULT_PORT, DEFAULT_STATE_PORT
 from kestrel_bridge.device import DroneSide
 from kestrel_bridge.topics import AXES, FULL_SCALE, TOPICS, Translation, assemble, twist_from_steer
