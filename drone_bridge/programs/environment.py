@@ -87,6 +87,15 @@ class EmulatedEnv(gymnasium.Env[Any, Numbers], ABC):
     def _seen(self) -> dict[str, Image]:
         """Return what each camera sees now."""
 
+    @abstractmethod
+    def row(self) -> dict[str, float | str]:
+        """Return the truth now, by the names in the file that the emulator writes with --trajectory."""
+
+    @property
+    @abstractmethod
+    def said(self) -> str:
+        """What the emulator would say of the flight's end, if it has ended."""
+
     def _info(self) -> dict[str, Any]:
         """Return the truth, which no observation has."""
         return {}

@@ -12,7 +12,7 @@ from drone_bridge.programs.environment import EmulatedEnv, Image, box, pixels
 from drone_bridge.telemetry.codec import IMAGE_EVERY, MAX_THRUST, MAX_TILT, PERIOD_S, DroneCommand, DroneTelemetry
 from drone_bridge.telemetry.emulator.rover import Pattern
 from drone_bridge.telemetry.emulator.scene import PAD_HEIGHT, Scene
-from drone_bridge.telemetry.emulator.world import LANDING_GEAR, LandingFlight, Setup
+from drone_bridge.telemetry.emulator.world import COLUMNS, LANDING_GEAR, LandingFlight, Setup
 
 FARTHEST_M = 15.0  # from the pad, horizontally or above it: the episode is over there
 GOOD, BAD, LOST = 20.0, -5.0, -20.0  # rewards
@@ -135,3 +135,11 @@ class LandingEnv(EmulatedEnv):
     def _info(self) -> dict[str, Any]:
         touchdown = self.flight.touchdown
         return {"distance": math.hypot(self._away, self._above), **({"touchdown": touchdown} if touchdown else {})}
+
+    def row(self) -> dict[str, float | str]:
+        return dict(zip(COLUMNS, self.flight.world.row(), strict=True))
+
+    @property
+    def said(self) -> str:
+        touchdown = self.flight.touchdown
+        return touchdown.describe() if touchdown and touchdown.time > 0 else ""

@@ -10,7 +10,7 @@ import numpy as np
 
 from drone_bridge.programs.environment import EmulatedEnv, Image, box, pixels
 from drone_bridge.testbed.device import Airframe, Motion
-from drone_bridge.testbed.emulator.world import Flight, StereoCamera, World
+from drone_bridge.testbed.emulator.world import COLUMNS, Flight, StereoCamera, World
 
 MAX_RATE = 4.0  # rad/s
 MAX_THRUST = 25.0  # N
@@ -62,6 +62,7 @@ class TestbedEnv(EmulatedEnv):
         self._world = World.random(seed, self._obstacles)
         self._target = np.array(self._world.targets[0].centre)
         self.flight = Flight(self._world, self._airframe, 1 / 60, self._gusts, seed)
+        self._motion = Motion()
         self._distance = self.flight.distance
 
     def _neutral(self) -> list[float]:
@@ -69,7 +70,8 @@ class TestbedEnv(EmulatedEnv):
 
     def _fly(self, command: list[float]) -> tuple[float, bool]:
         roll_rate, pitch_rate, yaw_rate, thrust = command
-        self.flight.advance(Motion(math.degrees(pitch_rate), math.degrees(roll_rate), -math.degrees(yaw_rate), thrust))
+        self._motion = Motion(math.degrees(pitch_rate), math.degrees(roll_rate), -math.degrees(yaw_rate), thrust)
+        self.flight.advance(self._motion)
         before, self._distance = self._distance, self.flight.distance
         if self.flight.reached_at is not None:
             return before - self._distance + REACHED, True
@@ -94,3 +96,10 @@ class TestbedEnv(EmulatedEnv):
     def _info(self) -> dict[str, Any]:
         reached_at = self.flight.reached_at
         return {"distance": self._distance, **({} if reached_at is None else {"reached_at": reached_at})}
+
+    def row(self) -> dict[str, float | str]:
+        return dict(zip(COLUMNS, self.flight.row(self._motion), strict=True))
+
+    @property
+    def said(self) -> str:
+        return self.flight.arrival

@@ -42,6 +42,9 @@ COMMANDS = {
     ),
     "export": Command("drone_bridge.tools.bags.export", "write a bag's topics as tables", False, ("rosbags",)),
     "flights": Command("drone_bridge.tools.bags.flights", "list the last flights", False, ("rosbags",)),
+    "grade": Command(
+        "drone_bridge.tools.grading.command", "fly a submission and mark it", packages=("plotly", "rosbags")
+    ),
     "recover": Command(
         "drone_bridge.tools.bags.recover", "complete an .mcap file of a killed recorder", False, ("mcap",)
     ),

@@ -261,6 +261,13 @@ class Flight:
         return math.dist(self.state.position, self._target.centre)
 
     @property
+    def arrival(self) -> str:
+        """One line for people and programs, once the target was reached."""
+        if self.reached_at is None:
+            return ""
+        return f"target reached at t={self.reached_at:.2f} s, distance {self.distance:.2f} m"
+
+    @property
     def has_left_the_world(self) -> bool:
         """Whether the position is too far away to compute with."""
         return math.hypot(*self.state.position) > EDGE_OF_THE_WORLD_M
@@ -335,7 +342,7 @@ class SimulatedDrone:
         self.steps += 1
         self._record(flown)
         if self.flight.reached_at is not None and not was_reached:
-            say(f"target reached at t={self.flight.reached_at:.2f} s, distance {self.flight.distance:.2f} m")
+            say(self.flight.arrival)
         restart_every = self._scenario.restart_every
         if restart_every and self.flight.steps >= restart_every and not self.flight.has_left_the_world:
             self.flight = self._scenario.flight()
