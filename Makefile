@@ -66,7 +66,7 @@ collect: setup
 	@$(ACTIVATE) && pytest --collect-only -q >/dev/null || true
 
 # The quick tests that need neither DDS nor other processes, for use before each commit; or what is asked of one
-# protocol, of an installed package's too: make check P=robot
+# protocol, of an installed package's too: make check P=testbed
 CHECKED := $(if $(P),test/conformance $(wildcard test/test_$(P)_protocol*.py test/test_$(P)_translation.py) -k $(P),--alone)
 check: lint
 	@$(ACTIVATE) && pytest $(CHECKED) -q -n $(if $(P),$(WORKERS),2) --dist loadfile --no-loadscope-reorder

@@ -6,7 +6,6 @@ import math
 import os
 import sys
 import time
-from collections.abc import Iterable
 from functools import partial
 from statistics import median, quantiles
 
@@ -17,14 +16,10 @@ from system import READY_TIMEOUT_S, Measurement, Place, System, bridge_command, 
 from table import BRIDGE, Metric, Samples
 
 MESSAGES_PER_SECOND = Metric("stream messages/s, unpaced", 0)
-CPU_PER_MESSAGE = Metric("CPU per message, unpaced (ms)", 3)
-DELIVERED = Metric("states delivered at 100 Hz (%)", 1)
 CPU_PERCENT = Metric("CPU at 100 Hz, of one core (%)", 1, at_most=1.25)
 LATENCY_P50 = Metric("latency at 100 Hz, p50 (ms)", 2)
 LATENCY_P99 = Metric("latency at 100 Hz, p99 (ms)", 2)
 CALLS_PER_SECOND = Metric("service calls/s, no streams", 0, at_least=0.9)
-CPU_PER_CALL = Metric("CPU per service call (ms)", 2)
-CALL_WHILE_STREAMING = Metric("service call at 100 Hz, p50 (ms)", 2)
 
 LOAD = f"{ENTITIES} entities, 5 attributes"
 ON_THE_WIRE = "request round trip (ms)"  # in the bridge's /diagnostics
@@ -89,11 +84,6 @@ class SimulatorSystem(System):
             measurement.round_trips_s += self._call(seconds)
         measurement.items = len(measurement.round_trips_s)
 
-    def call_while_streaming(self, measurement: Measurement, seconds: float) -> None:
-        """Call a service, each time as soon as it is answered, while RATE_HZ steps per second are streamed."""
-        with self.turn(measurement):
-            measurement.round_trips_s += self._call(seconds, ticks(round(seconds * RATE_HZ), RATE_HZ))
-
     def ages_s(self, measurement: Measurement) -> list[float]:
         """Return the age of each state of a measurement; known after `stop`."""
         return [age_s for sent_s, age_s in self.notes["ages"] if measurement.contains(sent_s)]
@@ -101,12 +91,10 @@ class SimulatorSystem(System):
     def close_peer(self) -> None:
         self._peer.close()
 
-    def _call(self, seconds: float, steps: Iterable[int] = ()) -> list[float]:
-        """Call for so long, and stream meanwhile; return how many seconds each call took."""
+    def _call(self, seconds: float) -> list[float]:
+        """Call for so long; return how many seconds each call took."""
         caller = self.helpers["caller"]
         question = caller.ask(str(seconds))
-        for _ in steps:
-            self._peer.step()
         answer: list[float] = json.loads(caller.wait_for_line(question, seconds + CALLS_TIMEOUT_S))
         return answer
 
@@ -119,19 +107,14 @@ def measure_round(samples: Samples, on_the_wire_ms: list[float], seconds: float,
         unpaced = take_turns(pair, SimulatorSystem.unpaced, seconds)
         paced = take_turns(pair, SimulatorSystem.paced, seconds)
         called = take_turns(pair, SimulatorSystem.call, seconds)
-        called_meanwhile = take_turns(pair, SimulatorSystem.call_while_streaming, seconds)
     for system in pair:
         side = system.side
         samples.add(LOAD, MESSAGES_PER_SECOND, side, unpaced[side].items_per_second)
-        samples.add(LOAD, CPU_PER_MESSAGE, side, unpaced[side].cpu_per_item_ms)
         ages_s = system.ages_s(paced[side])
-        samples.add(LOAD, DELIVERED, side, 100 * len(ages_s) / paced[side].items)
         samples.add(LOAD, CPU_PERCENT, side, paced[side].cpu_percent)
         samples.add(LOAD, LATENCY_P50, side, 1000 * median(ages_s))
         samples.add(LOAD, LATENCY_P99, side, 1000 * quantiles(ages_s, n=100)[98])
         samples.add(LOAD, CALLS_PER_SECOND, side, called[side].items_per_second)
-        samples.add(LOAD, CPU_PER_CALL, side, called[side].cpu_per_item_ms)
-        samples.add(LOAD, CALL_WHILE_STREAMING, side, called_meanwhile[side].round_trip_ms)
         if side == BRIDGE:
             on_the_wire_ms.append(float(system.notes["diagnostics"].get(ON_THE_WIRE, math.nan)))
 
@@ -145,7 +128,7 @@ def main() -> int:
     def tell_round_trip() -> None:
         print(
             "\nFrom sending a request to reading its answer, by the bridge's own diagnostics: "
-            f"{median(on_the_wire_ms):.2f} ms ({min(on_the_wire_ms):.2f}..{max(on_the_wire_ms):.2f}), while streaming"
+            f"{median(on_the_wire_ms):.2f} ms ({min(on_the_wire_ms):.2f}..{max(on_the_wire_ms):.2f})"
         )
 
     return run(options, samples, partial(measure_round, samples, on_the_wire_ms), tell_round_trip)

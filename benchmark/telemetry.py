@@ -14,8 +14,6 @@ from telemetry_peer import HEIGHT, WIDTH, Peer
 
 RATE_HZ = 250.0
 CPU = Metric("CPU per document (ms)", 2, at_most=1.15)
-CPU_PERCENT = Metric("CPU, of one core (%)", 1)
-DELIVERED = Metric("images delivered (%)", 1)
 LATENCY_P50 = Metric("latency of images, p50 (ms)", 2)
 LATENCY_P99 = Metric("latency of images, p99 (ms)", 2)
 
@@ -74,8 +72,6 @@ def measure_round(samples: Samples, seconds: float, sides: list[str]) -> None:
         side, measurement = system.side, measured[system.side]
         latencies_s = system.latencies_s(IMAGES, measurement)
         samples.add(LOAD, CPU, side, measurement.cpu_per_item_ms)
-        samples.add(LOAD, CPU_PERCENT, side, measurement.cpu_percent)
-        samples.add(LOAD, DELIVERED, side, 100 * len(latencies_s) / measurement.items)
         samples.add(LOAD, LATENCY_P50, side, 1000 * median(latencies_s))
         samples.add(LOAD, LATENCY_P99, side, 1000 * quantiles(latencies_s, n=100)[98])
 

@@ -13,8 +13,6 @@ from table import BRIDGE, Metric, Samples
 from testbed_system import Flown, Size, TestbedSystem
 
 FRAMES_PER_SECOND = Metric("frames/s, unpaced", 0, at_least=0.95)
-CPU = Metric("CPU per frame, unpaced (ms)", 3, at_most=1.05)
-DELIVERED = Metric("images delivered, unpaced (%)", 1)
 #: By frames per second, which are what people run: how long it is measured, as a share of the length of a measurement.
 #: There are few frames at 10 Hz, and enough at 60.
 PACED_SHARES = {10: 1.5, 30: 1.0, 60: 0.5}
@@ -55,10 +53,7 @@ def measure_latest(sides: list[str], sizes: list[Size], seconds: float, samples:
     for name, system in itertools.product(unpaced, pair):
         side = system.side
         measured = unpaced[name][side]
-        received = system.received(measured)
         samples.add(name, FRAMES_PER_SECOND, side, measured.items_per_second)
-        samples.add(name, CPU, side, measured.cpu_per_item_ms)
-        samples.add(name, DELIVERED, side, 100 * received.images / (2 * measured.items))
         for rate_hz, metric in CPU_PACED.items():
             samples.add(name, metric, side, paced[name, rate_hz][side].cpu_per_item_ms / 2)
         measured = paced[name, LATENCY_HZ][side]

@@ -233,9 +233,10 @@ def test_impossible_pairs_and_unknown_names_are_refused_with_the_reason(tmp_path
 def test_all_bridges_together_bring_their_topics(tmp_path):
     with Process(executable("drone-bridge"), "demo", "all", "--duration", 5, "--folder", tmp_path) as demo:
         assert demo.wait(300) == 0, demo.output
-    table = {name: row for name, *row in (line.split() for line in demo.lines if line.startswith("/"))}
+    rows = [line.split() for line in demo.lines if line.strip().startswith("/")]
+    (dropped,) = (line for line in demo.lines if line.startswith("Dropped messages: "))
     for kind in kinds().values():
         system = kind.launch_file.removesuffix(".launch.xml")
-        own = [row for name, row in table.items() if name.startswith(f"/{system}/")]
-        assert any(row[-1].isdigit() for row in own), "bridges say how many messages they have dropped"
-        assert any(float(row[1]) > 10 for row in own if row[2] == "Hz"), system
+        rates = [row[3] for row in rows if row[0].startswith(f"/{system}/")]
+        assert any(float(rate) > 10 for rate in rates if rate != "-"), system
+        assert f"{system} " in dropped

@@ -4,7 +4,6 @@
 import csv
 import itertools
 import json
-import signal
 import socket
 
 import pytest
@@ -174,14 +173,3 @@ def test_a_bad_network_lets_packets_be_overtaken():
     overtaken = sum(later < earlier for earlier, later in itertools.pairwise(arrived))
     assert overtaken == pytest.approx(230, abs=50)
     assert arrived == carried(1, 0.0, 0.3) != carried(2, 0.0, 0.3)
-
-
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_any_number_of_signals_ends_it_cleanly(emulate, number):
-    drone, _ = emulate()
-    drone.send(number)
-    drone.wait_for_line("^ended: ")
-    drone.send(number)
-    drone.send(number)
-    assert drone.wait() == 0
-    assert drone.count_lines("Traceback|KeyboardInterrupt") == 0

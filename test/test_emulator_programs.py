@@ -72,3 +72,14 @@ def test_a_port_in_use_is_reported_with_a_remedy(name, start_child):
         assert child.wait() == 2
     assert re.match(rf"{name}: .*\b{port}\b.*address already in use", child.lines[-1], re.IGNORECASE)
     assert child.lines[-1].endswith("Another port is chosen by --port, or by the ..._port:= of the launch file.")
+
+
+@each
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_any_number_of_signals_ends_it_cleanly(name, number, start_child):
+    child = start_child(executable(f"{name}_emulator"), *options(name))
+    child.wait_for_line(".")
+    for _ in range(3):
+        child.send(number)
+    assert child.wait() == 0
+    assert child.count_lines("Traceback|KeyboardInterrupt") == 0

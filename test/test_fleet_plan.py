@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from drone_bridge.tools.fleet.command import main
-from drone_bridge.tools.fleet.plan import FleetFileError, Overrides, load
-from drone_bridge.tools.fleet.ranges import expand
+from drone_bridge.tools.fleet.plan import FleetFileError, Overrides, expand, load
 
 ROOT = Path(__file__).parent.parent
 

@@ -4,7 +4,6 @@
 import csv
 import json
 import select
-import signal
 import socket
 import time
 
@@ -245,15 +244,3 @@ def test_a_bad_network_loses_and_reorders(emulate, bridge):
     assert len(events) == pytest.approx(0.7 * 400, abs=40)
     late = [event for event in events if isinstance(event, LateTelemetry)]
     assert len(late) == pytest.approx(0.2 * len(events), abs=25)
-
-
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_any_number_of_signals_ends_it_cleanly(emulate, bridge, number):
-    drone = emulate()
-    bridge.receive()
-    drone.send(number)
-    drone.wait_for_line("^ended: ")
-    drone.send(number)
-    drone.send(number)
-    assert drone.wait() == 0
-    assert drone.count_lines("Traceback|KeyboardInterrupt") == 0

@@ -170,9 +170,3 @@ def test_half_a_circle_to_the_left_ends_a_diameter_to_the_left():
 
 
 # The other direction.
-
-
-@given(left=st.integers(-codec.FULL_SPEED, codec.FULL_SPEED), right=st.integers(-codec.FULL_SPEED, codec.FULL_SPEED))
-def test_speeds_round_trip_through_cmd_vel(left, right):
-    skid_steer = SkidSteer(separation=0.43, max_speed=1.7)
-    assert skid_steer.speeds(skid_steer.twist(Speeds(left, right))) == (Speeds(left, right), True)

@@ -9,8 +9,6 @@ import numpy as np
 import pytest
 from builtin_interfaces.msg import Time
 from geometry_msgs.msg import Twist, Vector3
-from hypothesis import given
-from hypothesis import strategies as st
 from landing_messages import ReceivedMessages
 from nav_msgs.msg import Odometry
 from sensor_msgs.msg import Image, Imu
@@ -25,8 +23,6 @@ from drone_bridge.telemetry.topics import (
     TelemetryCommandSigns,
     TelemetrySigns,
     Translation,
-    command_from_shares,
-    shares_from_command,
     twist_from_command,
 )
 from drone_bridge.wire.jpeg import read_size
@@ -66,15 +62,6 @@ def through_ros(document, signs=REP_103):
     return telemetry, imu, pad
 
 
-@pytest.mark.parametrize("signs", [TelemetrySigns(), TelemetrySigns(-1, -1, -1, -1, -1), TelemetrySigns(pitch=-1)])
-def test_telemetry_round_trips_through_ros(signs):
-    telemetry, imu, pad = through_ros(DRONE, signs)
-    assert imu.orientation == pytest.approx(telemetry.imu.orientation, abs=1e-12)
-    assert imu.angular_velocity == pytest.approx(telemetry.imu.angular_velocity)
-    assert imu.linear_acceleration == telemetry.imu.linear_acceleration
-    assert pad == telemetry.landing_pad
-
-
 def test_an_imu_that_does_not_know_its_attitude_or_rates_is_no_imu():
     assert TRANSLATION.wire_imu(Imu()) is not None
     for field in ("orientation_covariance", "angular_velocity_covariance"):
@@ -112,16 +99,6 @@ def test_positive_pitch_goes_forward_and_positive_roll_right():
     expected = Twist()
     expected.linear.x, expected.linear.y, expected.linear.z, expected.angular.z = 1.5, -4.0, 1.0, -5.0
     assert twist == expected
-
-
-tilt = st.floats(-0.5, 0.5)
-
-
-@given(st.floats(-1, 1), tilt, tilt, tilt, st.sampled_from([1, -1]))
-def test_commands_round_trip_through_cmd_axes(thrust, pitch, roll, yaw, sign):
-    command = DroneCommand(thrust, pitch, roll, yaw)
-    signs = TelemetryCommandSigns(sign, sign, sign)
-    assert command_from_shares(shares_from_command(command, signs), signs) == command
 
 
 # Raw images.

@@ -113,23 +113,6 @@ def test_any_bytes_in_any_split_give_the_autopilot_the_same_events_or_an_error(c
     assert isinstance(end, str | ConnectionClosed)
 
 
-@examples(150)
-@given(
-    st.one_of(st.binary(max_size=80), st.lists(any_float, max_size=12).map(lambda f: struct.pack(f">{len(f)}f", *f))),
-    st.lists(st.integers(min_value=0), max_size=6),
-    st.sampled_from(["constants", "frame", "nothing"]),
-)
-def test_any_bytes_in_any_split_give_the_testbed_the_same_events_or_an_error(data, cuts, sent):
-    outcomes = []
-    for pieces in ([data], single_bytes(data), split(data, cuts)):
-        testbed = TestbedConnection()
-        send_all(testbed, *{"nothing": [], "constants": [CONSTANTS], "frame": [CONSTANTS, FRAME]}[sent])
-        outcomes.append(converse(testbed, pieces))
-        assert len(testbed._buffer) <= 2 * REPLY_BYTES + 1
-    assert all(outcome == outcomes[0] for outcome in outcomes)
-    assert isinstance(outcomes[0][-1], str | ConnectionClosed)
-
-
 def test_a_frame_sent_after_too_many_answers_gets_none_of_them():
     testbed = TestbedConnection()
     send_all(testbed, CONSTANTS, FRAME)

@@ -12,11 +12,10 @@ from ros_session import RosSession, wait_until
 from testbed_autopilot import AutopilotPeer
 from testbed_bytes import float32
 from testbed_peer import CONSTANTS, REPLY, TestbedPeer, pixels
-from vanishing import kill, vanish
+from vanishing import kill
 
 from drone_bridge.kind import Side
-from drone_bridge.msg import CommandRates
-from drone_bridge.testbed.codec import AttitudeLayout, ConnectionClosed, Constants, MotionParameters, SensorFrame
+from drone_bridge.testbed.codec import AttitudeLayout, Constants, MotionParameters, SensorFrame
 from drone_bridge.tools.wire.log_file import LogFile
 
 CAPTURES = Path(__file__).parent / "captures"
@@ -209,48 +208,3 @@ def test_an_autopilot_that_leaves_leaves_a_drone_that_hovers(pair):
     pair.autopilot.socket.settimeout(TIMEOUT_S)
     pair.first()
     assert pair.exchange(3)[1] == motion(3)
-
-
-def test_an_end_that_vanishes_stalls_or_is_killed_is_told_to_the_other_within_the_timeouts(ros):
-    """Both ways."""
-    testbed = TestbedPeer(layout=LAYOUT)
-    with contextlib.closing(testbed), relay("faults", testbed, LAYOUT) as (_, server, port):
-        commands = ros.subscribe(CommandRates, "faults/cmd_rates")
-        pair = Pair(port, testbed)
-        pair.meet()
-        assert pair.exchange(1)[1] == motion(1)
-        # The autopilot vanishes: one neutral command on the topics, and the testbed is not left waiting.
-        testbed.send_frame(**fields(2))
-        pair.autopilot.receive()
-        vanish(pair.autopilot.socket)
-        ros.set_parameters("faults/testbed_server", command_timeout=0.5, silence_warning=0.5)
-        commands.wait(lambda command: command.roll_rate == 0.0 and command.thrust == pytest.approx(15.0))
-        assert astuple(testbed.reply()) == pytest.approx(astuple(hover()))
-        # The next one has its place.
-        ros.set_parameters("faults/testbed_server", command_timeout=PATIENCE_S)
-        testbed.send_frame(**fields(3))
-        with wait_until(lambda: successor(port), "the place of one that vanished", period_s=0.1) as another:
-            assert isinstance(another.receive(), SensorFrame)
-            another.answer(motion(3))
-            assert testbed.reply() == motion(3)
-            # The testbed stalls when it is its turn: the autopilot is left, in order.
-            ros.set_parameters("faults/testbed_server", source_timeout=1.0)
-            assert isinstance(another.receive(), ConnectionClosed)
-            server.wait_for_line(r"Nothing to send was received for 1 s \(source_timeout\)")
-        # Nobody answers any more: the bridge does, which stops the drone from where the frame tells that it is.
-        kill(server)
-        ros.set_parameters("faults/testbed_bridge", command_timeout=0.5)
-        testbed.send_frame(**fields(4))
-        assert testbed.reply() != motion(3)
-        pair.part()
-
-
-def successor(port):
-    """Return an autopilot that is served; None when it was refused."""
-    autopilot = AutopilotPeer(port, LAYOUT)
-    autopilot.socket.settimeout(TIMEOUT_S)
-    with contextlib.suppress(ConnectionError):
-        if isinstance(autopilot.receive(), Constants):
-            return autopilot
-    autopilot.socket.close()
-    return None

@@ -24,8 +24,7 @@ from drone_bridge.testbed import codec as testbed
 from drone_bridge.tools.cli import main as drone_bridge
 from drone_bridge.tools.wire.log_file import LogFile, write_log
 from drone_bridge.tools.wire.pcap import PcapOptions
-from drone_bridge.tools.wire.peers import Peer
-from drone_bridge.tools.wire.play import Replay, compare, read_script
+from drone_bridge.tools.wire.play import Peer, Replay, compare, read_script
 from drone_bridge.tools.wire.sources import only_section, sections
 
 CAPTURES = Path(__file__).parent / "captures"

@@ -60,7 +60,7 @@ def main(argv: Sequence[str]) -> int:
     options = parser.parse_args(argv)
     from drone_bridge.tools.bags.bag import run_on_bag
 
-    return run_on_bag("info", options.bag, _print)
+    return run_on_bag("info", options.bag, print_info)
 
 
 def beginning(bag: "Bag") -> str:
@@ -73,7 +73,8 @@ def beginning(bag: "Bag") -> str:
     return f"begins at {datetime.datetime.fromtimestamp(start_s).astimezone():%Y-%m-%d %H:%M:%S %Z} ({start_s:.3f})"
 
 
-def _print(bag: "Bag") -> int:
+def print_info(bag: "Bag") -> int:
+    """Print what a bag holds, with a table of its topics; return the exit status."""
     from rich.box import SIMPLE
     from rich.console import Console
     from rich.table import Table

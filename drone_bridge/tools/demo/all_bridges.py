@@ -8,14 +8,12 @@ import shutil
 import signal
 import sys
 import time
-from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
-
-from rosbags.interfaces import QosDurability
 
 from drone_bridge.kind import kinds
 from drone_bridge.tools.bags.bag import Bag
+from drone_bridge.tools.bags.info import print_info
 from drone_bridge.tools.demo.composition import Composition, free_port, isolate_ros_graph, ports_of
 from drone_bridge.tools.demo.progress import Progress
 
@@ -49,12 +47,11 @@ def show(folder: Path, duration_s: float) -> int:
                 progress.show(f"recording, {_since(up_s):.0f} of {SETTLING_S + duration_s:g} s")
                 time.sleep(STEP_S)
     finally:
-        until_ns = time.time_ns()
         _finish_recording(composition)
         ended_well = composition.stop()
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     cores = (used.ru_utime + used.ru_stime) / _since(began_s)
-    problems = list(_report(recorded, until_ns, duration_s))
+    problems = list(_report(recorded))
     print(f"All processes used {cores:.2f} processor cores, startup and recording included.")
     if not ended_well:
         problems.append(f"not every process exited cleanly; the complete output is in {log}")
@@ -80,24 +77,18 @@ def _all_have_spoken(composition: Composition) -> bool:
     return bool(started) and started <= {found[1] for found in composition.matches(r"(?m)^\[(\S+)\]")}
 
 
-def _report(recorded: Path, until_ns: int, duration_s: float) -> Iterator[str]:
-    """Print the table of a bag's seconds before a time, and yield what is missing."""
+def _report(recorded: Path) -> Iterator[str]:
+    """Print what was recorded, and how much bridges have dropped; yield what is missing."""
     with Bag(recorded) as bag:
-        from_ns = until_ns - int(duration_s * 1e9)
-        counts = Counter(message.topic.name for message in bag.messages(start_ns=from_ns, stop_ns=until_ns))
+        print_info(bag)
+        for namespace in _namespaces():
+            own = [topic for topic in bag.topics if topic.name.startswith(f"/{namespace}/")]
+            silent = (each.name for each in own if not each.count and each.name.rpartition("/")[2] not in ON_EVENTS)
+            yield from (f"nothing was received on {name}" for name in silent)
+            if not own:
+                yield f"nothing was received from {namespace}"
         dropped = _dropped(bag)
-        topics = [topic for topic in bag.topics if topic.name.rpartition("/")[2] not in ON_EVENTS]
-    rows = [("topic", "type", "measured", "dropped")]
-    for namespace in _namespaces():
-        own = [topic for topic in topics if topic.name.startswith(f"/{namespace}/")]
-        for topic in own:
-            is_latched = all(offer.durability is QosDurability.TRANSIENT_LOCAL for offer in topic.offers)
-            rate = "received" if is_latched and topic.count else f"{counts[topic.name] / duration_s:.1f} Hz"
-            rows.append((topic.name, topic.type_name, rate, dropped.get(namespace, "-")))
-        yield from (f"nothing was received on {topic.name}" for topic in own if not topic.count)
-        if not own:
-            yield f"nothing was received from {namespace}"
-    _print_table(rows)
+    print(f"Dropped messages: {', '.join(f'{namespace} {count}' for namespace, count in sorted(dropped.items()))}.")
 
 
 def _namespaces() -> list[str]:
@@ -115,11 +106,3 @@ def _dropped(bag: Bag) -> dict[str, str]:
         for pair in status.values
         if pair.key == "dropped messages"
     }
-
-
-def _print_table(rows: Sequence[Sequence[str]]) -> None:
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    for name, kind, *numbers in rows:
-        cells = [name.ljust(widths[0]), kind.ljust(widths[1])]
-        cells += [number.rjust(width) for number, width in zip(numbers, widths[2:], strict=True)]
-        print("  ".join(cells))
