@@ -37,6 +37,7 @@ from drone_bridge.tools.web.pilots import MAX_PILOTS
 LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 BEST_EFFORT = QoSProfile(depth=10, reliability=ReliabilityPolicy.BEST_EFFORT)
 RELIABLE = QoSProfile(depth=10)
+FAST_RATE_HZ, FAST_COUNT = 500.0, 1000
 #: What bridges and controllers publish, beside the messages of this package.
 PUBLISHED = (
     *(f"std_msgs/msg/{name}" for name in ("Bool", "Float32", "String")),
@@ -144,6 +145,24 @@ def test_latched_messages_reach_late_viewers_too_and_each_once(bridge, ros):
         for each in (early, late):
             assert is_same(each.next_of("/latched"), String(data="new"))
         assert early.payloads("/latched") == late.payloads("/latched") == []
+
+
+def test_a_fast_topic_arrives_whole_beside_hundreds_of_others(bridge, ros):
+    others = [ros.node.create_publisher(Bool, f"/robot{number}/connected", LATCHED) for number in range(300)]
+    fast = ros.node.create_publisher(String, "/fast", QoSProfile(depth=FAST_COUNT))
+    with Viewer(bridge.address) as viewer:
+        for topic in ("/fast", *(other.topic for other in others)):
+            viewer.subscribe(topic)
+        wait_until(lambda: all(each.get_subscription_count() for each in (fast, *others)), "subscriptions")
+        begin_s = time.monotonic()
+        for number in range(FAST_COUNT):
+            fast.publish(String(data=str(number)))
+            time.sleep(max(0.0, begin_s + number / FAST_RATE_HZ - time.monotonic()))
+        end = String(data=str(FAST_COUNT - 1))
+        viewer.wait_for(lambda: any(is_same(data, end) for data in viewer.payloads("/fast")[-1:]), "the last message")
+        assert len(viewer.payloads("/fast")) > 0.95 * FAST_COUNT
+    for each in (fast, *others):
+        ros.node.destroy_publisher(each)
 
 
 def test_publishers_with_different_qos_are_all_received(viewer, ros):

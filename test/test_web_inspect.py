@@ -129,7 +129,7 @@ def test_parameters_tell_what_was_changed_and_come_out_as_yaml(page):
         }})()"""
     )
     page.wait(f"document.querySelector('{row} .changed').innerText === 'changed, default 1.0'")
-    assert "in force until the node ends" in page.text(f"{row} .note")
+    page.wait(f"document.querySelector('{row} .note').innerText.includes('in force until the node ends')")
     page.evaluate("[...document.querySelectorAll('button')].find(each => each.innerText === 'YAML of all').click()")
     page.wait("document.querySelector('[data-yaml]') !== null")
     parameters = yaml.safe_load(page.evaluate("document.querySelector('[data-yaml]').dataset.yaml"))

@@ -19,6 +19,7 @@ except ImportError:  # Humble
     from rclpy.qos_event import SubscriptionEventCallbacks, UnsupportedEventTypeError
 
 from drone_bridge.ros.rclpy_hooks import resend_lost_responses
+from drone_bridge.ros.topics import arrived
 from drone_bridge.tools.bags.flights import BULKY_TYPES
 from drone_bridge.tools.interfaces import UnknownTypeError, import_interface
 from drone_bridge.tools.recording.bag import Topic
@@ -28,8 +29,7 @@ from drone_bridge.tools.recording.settings import Settings
 DISCOVERY_PERIOD_S = 0.2
 #: Of publishers that join a topic which is recorded already: asking for them costs 25 us per topic.
 REVIEW_PERIOD_S = 1.0
-# rclpy's executor takes one message per topic each time it waits, and its wait costs time per subscription: with some
-# hundred of them it fell behind by nine in ten messages. So nothing waits for messages: all that came is taken at once.
+# Nothing waits for messages: all that have arrived are taken at once.
 TAKING_PERIOD_S = 0.05
 FLIGHT_LOG_PERIOD_S = 0.5  # costs less processor time
 MAX_TOPICS = 4096
@@ -97,15 +97,9 @@ class Recorder(Node):
         """Pass on what has arrived; return how many messages that was."""
         count = 0
         for recorded in self.recorded.values():
-            subscription = recorded.subscription
-            with subscription.handle:
-                # A topic that is faster than this loop has to leave time for others.
-                for _ in range(SUBSCRIPTION_DEPTH):
-                    taken = subscription.handle.take_message(subscription.msg_type, True)
-                    if not taken:
-                        break
-                    subscription.callback(*taken)
-                    count += 1
+            for taken in arrived(recorded.subscription, SUBSCRIPTION_DEPTH):
+                recorded.subscription.callback(*taken)
+                count += 1
         return count
 
     @property

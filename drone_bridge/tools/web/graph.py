@@ -19,6 +19,7 @@ from rclpy.qos import DurabilityPolicy, HistoryPolicy, QoSProfile, ReliabilityPo
 from rclpy.subscription import Subscription
 from rclpy.topic_endpoint_info import TopicEndpointInfo
 
+from drone_bridge.ros.topics import arrived
 from drone_bridge.tools.interfaces import UnknownTypeError, import_interface, message_text
 
 MAX_CHANNELS = 1024
@@ -225,8 +226,15 @@ class Graph:
             reliability=ReliabilityPolicy.RELIABLE if reliable else ReliabilityPolicy.BEST_EFFORT,
             durability=DurabilityPolicy.TRANSIENT_LOCAL if latched else DurabilityPolicy.VOLATILE,
         )
-        callback: Any = send if HAS_MESSAGE_INFO else lambda data: send(data, {})
-        return self._node.create_subscription(feed.message_class, feed.topic, callback, profile, raw=True)
+
+        def take(data: bytes, info: dict[str, Any]) -> None:
+            send(data, info)
+            for waiting in arrived(subscription, profile.depth):
+                send(*waiting)
+
+        callback: Any = take if HAS_MESSAGE_INFO else lambda data: take(data, {})
+        subscription = self._node.create_subscription(feed.message_class, feed.topic, callback, profile, raw=True)
+        return subscription
 
     def _sender(
         self, feed: Feed, viewer: int | None, others: frozenset[bytes] = frozenset()
