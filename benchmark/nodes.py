@@ -36,7 +36,11 @@ def spin(node: Node) -> None:
     executor = SingleThreadedExecutor()
     executor.add_node(node)
     with contextlib.suppress(ExternalShutdownException):
-        executor.spin()
+        try:
+            executor.spin()
+        except rclpy_implementation.RCLError:  # of a context that ended meanwhile
+            if rclpy.ok():
+                raise
 
 
 def spin_in_a_thread(node: Node) -> None:

@@ -10,7 +10,7 @@ from array import array
 
 from geometry_msgs.msg import TransformStamped
 from nav_msgs.msg import Odometry
-from nodes import ros, spin
+from nodes import publish, ros, spin
 from rclpy.node import Node
 from rclpy.qos import QoSProfile
 from sensor_msgs.msg import Image
@@ -39,12 +39,12 @@ class Source(Node):
         seconds, odometry.header.stamp.nanosec = divmod(time.time_ns(), 10**9)
         odometry.header.stamp.sec = seconds
         odometry.header.frame_id, odometry.child_frame_id = "odom", "base_link"
-        self._odometries.publish(odometry)
+        publish(self._odometries, odometry)
         transform = TransformStamped(header=odometry.header, child_frame_id="base_link")
-        self._transforms.publish(TFMessage(transforms=[transform]))
+        publish(self._transforms, TFMessage(transforms=[transform]))
         if self._ticks % 2 == 0:
             self._image.header.stamp = odometry.header.stamp
-            self._images.publish(self._image)
+            publish(self._images, self._image)
 
 
 def main() -> int:

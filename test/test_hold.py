@@ -177,7 +177,7 @@ def test_stop_by_somebody_who_may_only_look_holds_the_vehicle_until_it_is_resume
         state = pilot.wait_for(lambda: pilot.vehicles["/cmd_vel_stamped"]["held"], "that it holds")
         assert state["is_sure"]
         assert pressed_s - 0.1 < state["since"] < time.time()
-        viewer.wait_for(lambda: "Viewer 1 pressed STOP" in str(viewer.vehicles), "who stopped it")
+        viewer.wait_for(lambda: "you pressed STOP" in str(viewer.vehicles), "who stopped it")
         viewer.send(op="resume", vehicle="/cmd_vel_stamped")
         viewer.wait_for(lambda: viewer.refusals, "a refusal")
         assert "view-only" in viewer.refusals[0]
@@ -193,7 +193,7 @@ def test_stop_of_all_stops_vehicles_without_a_hold_too_until_they_are_resumed(ro
         pilot.send(op="hello", name=" Anne\n")
         pilot.send(op="stop")
         pilot.wait_for(lambda: all(each["held"] for each in pilot.vehicles.values()), "that both are stopped")
-        assert {each["held"]["why"] for each in pilot.vehicles.values()} == {"Anne pressed STOP"}
+        assert {each["held"]["why"] for each in pilot.vehicles.values()} == {"you pressed STOP"}
         for _ in range(3):
             assert followed.wait().twist == Twist()
         pilot.take("/other/cmd_vel_stamped")

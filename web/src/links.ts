@@ -75,7 +75,7 @@ export class Links extends EventTarget {
   #page(): Link {
     const { status, refusal } = this.stream;
     const name = "server";
-    if (refusal) return { name, level: "error", text: "Does not let this link in" };
+    if (refusal) return { name, level: "error", text: "Link refused" };
     if (status !== "open") return { name, level: "error", text: status === "lost" ? "Lost, reconnecting …" : "Connecting …" };
     const { silentSeconds } = this.helm;
     if (silentSeconds) return { name, level: "error", text: "Not responding", ageS: silentSeconds };

@@ -387,7 +387,7 @@ class Pilots:
                 "pilot_name": self._name_of(self._helm.pilot_of(vehicle.topic)),
                 "asked": self._asked(vehicle.topic, pilot),
                 "holds": vehicle.holds,
-                "held": self._hold_of(vehicle),
+                "held": self._hold_of(vehicle, pilot),
                 "commanders": vehicle.commanders,
                 "takes_goals": bool(vehicle.goal),
                 "goal": self._goals.get(vehicle.topic),
@@ -403,8 +403,8 @@ class Pilots:
             for number, left_s in self._helm.asked(topic, elapsed_s()).items()
         ]
 
-    def _hold_of(self, vehicle: Vehicle) -> dict[str, Any] | None:
-        """Return since when and why a vehicle is held or stopped, and what is wrong with that."""
+    def _hold_of(self, vehicle: Vehicle, pilot: Pilot) -> dict[str, Any] | None:
+        """Return since when and why a vehicle is held or stopped, for a page, and what is wrong with that."""
         stop, since = self._stops.get(vehicle.topic), self._held.get(vehicle.topic)
         if stop is None and since is None:
             return None
@@ -412,9 +412,9 @@ class Pilots:
         if stop and vehicle.holds and not stop.is_confirmed and elapsed_s() - stop.pressed_s > STOP_TIMEOUT_S:
             problem = stop.problem
         if stop:
-            why = f"{stop.by} pressed STOP"
+            why = f"{'you' if stop.by == pilot.name else stop.by} pressed STOP"
         elif (name := self._ended.get(vehicle.topic)) is not None:
-            why = f"{name or 'whoever steered'} left the helm"
+            why = f"{'you' if name == pilot.name else name or 'whoever steered'} left the helm"
         else:
             why = ""
         is_sure = since is not None or (stop is not None and (stop.is_confirmed or not vehicle.holds))
