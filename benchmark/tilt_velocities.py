@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How drones that are commanded by tilt fly velocities, and stop: `python benchmark/tilt_velocities.py`.
+"""How the five vehicles follow velocities, and stop: `python benchmark/tilt_velocities.py`.
 
-The emulated drones of dronegui and telemetry fly under the control law of their bridges, which sees only what the wire
+The emulated vehicles are steered by the control laws and translations of their bridges, which see only what the wire
 carries, at the rates of the wire, without sockets.
 """
 
@@ -14,17 +14,33 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
+from geometry_msgs.msg import Twist
 
 from drone_bridge.dronegui.bridge.node import AR_DRONE
 from drone_bridge.dronegui.codec import Controls, Demo
 from drone_bridge.dronegui.emulator import Flight, Phase, blocks
 from drone_bridge.dronegui.topics import HOVER, controls_from_shares, measured_motion
 from drone_bridge.motion.matrices import Vector
+from drone_bridge.motion.quaternions import Quaternion, euler_from_quaternion
 from drone_bridge.motion.tilt_control import Motion, Shares, TiltControl, TiltedDrone, Velocity
+from drone_bridge.motion.velocity_control import VelocityCommand, VelocityParameters
+from drone_bridge.robot.emulator import TrackedRobot
+from drone_bridge.robot.topics import SkidSteer
+from drone_bridge.simulator.codec import VEHICLE, Attribute
+from drone_bridge.simulator.device.world import World as SimulatorWorld
+from drone_bridge.simulator.emulator.scene import SimulatedScene, add_default_environment
+from drone_bridge.simulator.topics import Axes, set_velocity
+from drone_bridge.simulator.topics import Velocity as SimulatorVelocity
 from drone_bridge.telemetry.bridge import LANDING_DRONE
 from drone_bridge.telemetry.codec import PERIOD_S
 from drone_bridge.telemetry.emulator.world import LandingFlight, Setup
 from drone_bridge.telemetry.topics import TABLE, TelemetryCommandSigns, command_from_shares
+from drone_bridge.testbed.bridge import TestbedFlight
+from drone_bridge.testbed.codec import AngleUnit, Constants, SensorFrame
+from drone_bridge.testbed.device import Airframe
+from drone_bridge.testbed.device import Motion as TestbedMotion
+from drone_bridge.testbed.emulator.world import Flight as TestbedEmulator
+from drone_bridge.testbed.emulator.world import Sphere, World
 
 STEP_S = 0.01
 #: From a measurement to the bridge, and from the bridge to the drone.
@@ -40,7 +56,7 @@ SEEDS = range(9000, 9010)
 
 
 class Vehicle(Protocol):
-    """An emulated drone in the air."""
+    """An emulated drone in the air that is commanded by tilt."""
 
     drone: TiltedDrone
     rate: float  # of commands, Hz
@@ -113,6 +129,105 @@ class LandingDrone:
         return drone.position.copy(), drone.velocity.copy(), drone.yaw
 
 
+class Steered(Protocol):
+    """An emulated vehicle whose bridge needs nothing but the velocity."""
+
+    step_s: float
+
+    def advance(self, wanted: Velocity) -> None:
+        """Move for a step, as its bridge has it follow a velocity."""
+
+    def state(self) -> tuple[Vector, Vector, float]:
+        """Return position, m, velocity, m/s, and heading, rad, in the world."""
+
+
+class TestbedDrone:
+    """The testbed's drone, in the layout with positions."""
+
+    step_s = 1 / 60
+
+    def __init__(self, gusts: float = 0.0, seed: int = 0) -> None:
+        airframe, unit = Airframe(), AngleUnit.DEGREES
+        fastest = 720.0  # degrees per second
+        constants = Constants(
+            90.0, 90.0, 1, 1, 0.25, airframe.mass, airframe.gravity, airframe.drag, 25.0, fastest, fastest, fastest
+        )
+        self._bridge = TestbedFlight(constants, unit, VelocityParameters())
+        world = World((Sphere((0.0, 0.0, 1e6), 1.0),))
+        self._flight = TestbedEmulator(world, airframe, self.step_s, gusts, seed)
+
+    def advance(self, wanted: Velocity) -> None:
+        state = self._flight.state
+        heading, pitch, roll = (float(np.float32(angle)) for angle in state.angles)
+        x, y, z = (float(np.float32(value)) for value in state.position)
+        self._bridge.observe(SensorFrame(b"", b"", float(np.float32(state.time)), pitch, roll, heading, (x, y, z)))
+        motion, _ = self._bridge.answer(VelocityCommand(*wanted))
+        self._bridge.answered()
+        self._flight.advance(TestbedMotion(motion.pitch_rate, motion.roll_rate, motion.yaw_rate, motion.thrust))
+
+    def state(self) -> tuple[Vector, Vector, float]:
+        state = self._flight.state
+        (x, y, z), (vx, vy, vz) = state.position.tolist(), state.velocity.tolist()
+        return np.array([x, -z, y]), np.array([vx, -vz, vy]), math.pi / 2 - math.radians(state.angles[0])
+
+
+class Robot:
+    """The tracked robot."""
+
+    step_s = 0.02
+
+    def __init__(self) -> None:
+        self._robot = TrackedRobot()
+        chassis = self._robot.chassis
+        self._skid_steer = SkidSteer(chassis.wheel_separation, chassis.max_speed)
+
+    def advance(self, wanted: Velocity) -> None:
+        twist = Twist()
+        twist.linear.x, twist.angular.z = wanted.forward, wanted.yaw_rate
+        speeds, _ = self._skid_steer.speeds(twist)
+        self._robot.drive(*speeds)
+        self._robot.advance(self.step_s)
+
+    def state(self) -> tuple[Vector, Vector, float]:
+        robot = self._robot
+        velocity = robot.speed * np.array([math.cos(robot.heading), math.sin(robot.heading), 0.0])
+        return np.array([robot.x, robot.y, 0.0]), velocity, robot.heading
+
+
+class Submarine:
+    """The underwater simulator's vehicle, whose velocities are set 20 times per second."""
+
+    step_s = 0.01
+    _EVERY = 5
+
+    def __init__(self) -> None:
+        self._scene = SimulatedScene(self.step_s, lambda sentence: None)
+        add_default_environment(SimulatorWorld(self._scene), self._scene)
+        self._axes, self._steps = Axes(), 0
+
+    def advance(self, wanted: Velocity) -> None:
+        if self._steps % self._EVERY == 0:
+            command = SimulatorVelocity((wanted.forward, wanted.left, wanted.up), (0.0, 0.0, wanted.yaw_rate))
+            for request in set_velocity(VEHICLE, command, self._orientation(), self._axes):
+                self._scene.set_attribute(VEHICLE, request.attribute, request.value)
+        self._steps += 1
+        self._scene.step()
+
+    def state(self) -> tuple[Vector, Vector, float]:
+        return self._vector(Attribute.POSITION), self._vector(Attribute.VELOCITY), self._yaw
+
+    @property
+    def _yaw(self) -> float:
+        return euler_from_quaternion(self._orientation())[2]
+
+    def _vector(self, attribute: Attribute) -> Vector:
+        x, y, z = self._scene.attribute(VEHICLE, attribute)  # type: ignore[misc]
+        return np.array(self._axes.world(x, y, z))
+
+    def _orientation(self) -> Quaternion:
+        return self._axes.orientation(self._scene.attribute(VEHICLE, Attribute.ORIENTATION))  # type: ignore[arg-type]
+
+
 @dataclass(frozen=True, slots=True)
 class Moment:
     """One step of a flight, seen from outside."""
@@ -162,19 +277,38 @@ def fly(
     return flight
 
 
+def drive(vehicle: Steered, wanted: Callable[[float], Velocity], duration_s: float) -> list[Moment]:
+    """Follow velocities; a command reaches the vehicle with the next step. Return its state every STEP_S."""
+    moments: list[Moment] = []
+    time_s = 0.0
+    while time_s < duration_s:
+        vehicle.advance(wanted(time_s))
+        time_s += vehicle.step_s
+        while len(moments) * STEP_S < time_s:
+            moments.append(Moment(len(moments) * STEP_S, *vehicle.state()))
+    return moments
+
+
+def follow(vehicle: Vehicle | Steered, wanted: Callable[[float], Velocity], duration_s: float) -> list[Moment]:
+    """Follow velocities with any of the five."""
+    if isinstance(vehicle, (GuiDrone, LandingDrone)):
+        return fly(vehicle, wanted, duration_s)
+    return drive(vehicle, wanted, duration_s)  # type: ignore[arg-type]
+
+
 @dataclass(frozen=True, slots=True)
 class Stop:
-    """How a drone followed a velocity forward from rest, and a zero after it."""
+    """How a vehicle followed a velocity forward from rest, and a zero after it."""
 
     speed: float  # m/s, the mean forward from 2 s on
     way: float  # m, from the zero on until it stands
     drift: float  # m, at most, in the 10 s from then on
 
 
-def stop(vehicle: Vehicle, speed: float, **options: float) -> Stop:
-    """Fly forward at a speed, m/s, and stop."""
+def stop(vehicle: Vehicle | Steered, speed: float) -> Stop:
+    """Go forward at a speed, m/s, and stop."""
     end_s = FLYING_S + STOPPING_S + STANDING_S
-    flight = fly(vehicle, lambda s: Velocity(speed) if s < FLYING_S else Velocity(), end_s, **options)
+    flight = follow(vehicle, lambda s: Velocity(speed) if s < FLYING_S else Velocity(), end_s)
     flying, stopping = round(FLYING_S / STEP_S), round((FLYING_S + STOPPING_S) / STEP_S)
     return Stop(
         float(np.mean([moment.forward for moment in flight[round(2.0 / STEP_S) : flying]])),
@@ -184,25 +318,32 @@ def stop(vehicle: Vehicle, speed: float, **options: float) -> Stop:
 
 
 def farthest(flight: list[Moment]) -> float:
-    """Return how far a drone came from where it began, horizontally, m."""
+    """Return how far a vehicle came from where it began, horizontally, m."""
     return max(float(np.linalg.norm((moment.place - flight[0].place)[:2])) for moment in flight)
 
 
+#: How each is made, by gusts and a seed; in which gusts, m/s; and at which speeds it goes, m/s.
+VEHICLES: dict[str, tuple[Callable[[float, int], Vehicle | Steered], tuple[float, ...], tuple[float, ...]]] = {
+    "AR.Drone": (GuiDrone, GUSTS, SPEEDS),
+    "landing drone": (LandingDrone, GUSTS, SPEEDS),
+    "testbed's drone": (TestbedDrone, GUSTS, SPEEDS),
+    "submarine": (lambda gusts, seed: Submarine(), (0.0,), SPEEDS),
+    "tracked robot": (lambda gusts, seed: Robot(), (0.0,), (0.5, 1.0)),  # which is as fast as it can
+}
+
+
 def main() -> None:
-    """Print the table."""
+    """Print the table: for each speed the worst of the flights."""
     print("| vehicle | gusts | `cmd_vel` | flies | stands after | then drifts, in 10 s |")
     print("| --- | --- | --- | --- | --- | --- |")
-    vehicles: dict[str, Callable[[float, int], Vehicle]] = {"AR.Drone": GuiDrone, "landing drone": LandingDrone}
-    for name, make in vehicles.items():
-        for gusts in GUSTS:
-            for speed in SPEEDS:
-                stops = [stop(make(gusts, seed), speed) for seed in SEEDS]
-                speeds = [each.speed for each in stops]
-                print(
-                    f"| {name} | {gusts:g} m/s | {speed:g} m/s | {min(speeds):.2f} to {max(speeds):.2f} m/s | "
-                    f"{max(each.way for each in stops):.2f} m | {max(each.drift for each in stops):.2f} m |",
-                    flush=True,
-                )
+    for name, (make, winds, speeds) in VEHICLES.items():
+        for gusts in winds:
+            stops = [[stop(make(gusts, seed), speed) for seed in SEEDS] for speed in speeds]
+            asked = ", ".join(f"{speed:g}" for speed in speeds)
+            flown = ", ".join(f"{min(e.speed for e in each):.2f} to {max(e.speed for e in each):.2f}" for each in stops)
+            ways = ", ".join(f"{max(e.way for e in each):.2f}" for each in stops)
+            drift = max(e.drift for each in stops for e in each)
+            print(f"| {name} | {gusts:g} m/s | {asked} m/s | {flown} m/s | {ways} m | {drift:.2f} m |", flush=True)
 
 
 if __name__ == "__main__":

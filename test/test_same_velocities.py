@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """One topic of velocities, three vehicles of three protocols: they do the same."""
 
-import csv
-import itertools
 import math
 import sys
 
@@ -10,6 +8,7 @@ import pytest
 from geometry_msgs.msg import Twist
 from processes import executable, when_listening
 from sensor_msgs.msg import Imu
+from trajectories import Trajectory, mean_motion
 
 #: What each vehicle is given to follow each leg, and for how long it is then measured, in seconds of its own time.
 SETTLING_S, MEASURED_S = 2.0, 1.5
@@ -21,18 +20,18 @@ LEGS = ((0.4, 0.0), (0.0, 0.5), (0.4, 0.5), (-0.3, -0.4), (0.0, 0.0))
 
 
 def place_in_testbed(row):
-    return row["x"], -row["z"], math.radians(90 - row["heading"])
+    return float(row["x"]), -float(row["z"]), math.radians(90 - float(row["heading"]))
 
 
 def place_of_robot(row):
-    return row["x"], row["y"], row["heading"]
+    return float(row["x"]), float(row["y"]), float(row["heading"])
 
 
 def place_in_simulator(row):
     """Its world is north-east-down."""
-    w, x, y, z = (row[f"q{axis}"] for axis in "wxyz")
+    w, x, y, z = (float(row[f"q{axis}"]) for axis in "wxyz")
     yaw = math.atan2(2 * (w * z + x * y), 1 - 2 * (y * y + z * z))
-    return row["y"], row["x"], math.pi / 2 - yaw
+    return float(row["y"]), float(row["x"]), math.pi / 2 - yaw
 
 
 VEHICLES = {
@@ -40,50 +39,6 @@ VEHICLES = {
     "robot": (place_of_robot, ("--discovery-port", 0, "--no-discovery")),
     "simulator": (place_in_simulator, ("--running",)),
 }
-
-
-class Trajectory:
-    """Time, x, y and yaw of each state that an emulator has written so far, in ENU."""
-
-    def __init__(self, path, place):
-        self._path = path
-        self._place = place
-        self._file = None
-        self._names = []
-        self._rest = ""
-        self.states = []
-
-    def read(self):
-        """Read what has been written since the last time, and return the time of the last state."""
-        if self._file is None:
-            self._file = self._path.open()
-        *lines, self._rest = (self._rest + self._file.read()).split("\n")
-        for values in csv.reader(lines):
-            if not self._names:
-                self._names = values
-                continue
-            row = {name: float(value) for name, value in zip(self._names, values, strict=True)}
-            self.states.append((row["time"], *self._place(row)))
-        return self.states[-1][0] if self.states else 0.0
-
-    def between(self, began_s, ended_s):
-        return [state for state in self.states if began_s <= state[0] <= ended_s]
-
-    def close(self):
-        if self._file:
-            self._file.close()
-
-
-def mean_motion(states):
-    """Return the speed forward, m/s, and the turning, rad/s."""
-    forward = turned = 0.0
-    for (_, x, y, yaw), (_, next_x, next_y, next_yaw) in itertools.pairwise(states):
-        turn = math.remainder(next_yaw - yaw, math.tau)
-        forward += math.cos(yaw + turn / 2) * (next_x - x) + math.sin(yaw + turn / 2) * (next_y - y)
-        turned += turn
-    duration_s = states[-1][0] - states[0][0]
-    assert duration_s > 0.9 * MEASURED_S
-    return forward / duration_s, turned / duration_s
 
 
 def test_the_same_velocities_are_followed_by_testbed_simulator_and_robot(ros, tmp_path, start_child, closing):
@@ -117,5 +72,7 @@ def test_the_same_velocities_are_followed_by_testbed_simulator_and_robot(ros, tm
     for name, trajectory in trajectories.items():
         for leg, began_s in zip(LEGS, followed, strict=True):
             settled_s = began_s[name] + SETTLING_S
-            measured = mean_motion(trajectory.between(settled_s, settled_s + MEASURED_S))
+            states = trajectory.between(settled_s, settled_s + MEASURED_S)
+            assert states[-1][0] - states[0][0] > 0.9 * MEASURED_S
+            measured = mean_motion(states)
             assert measured == pytest.approx(leg, abs=TOLERANCE), (name, leg)

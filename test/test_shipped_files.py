@@ -17,6 +17,7 @@ from rclpy.parameter import parameter_value_to_python
 from ros_session import RosSession
 
 from drone_bridge.programs.options import ENDS_LAUNCH
+from drone_bridge.ros.last_word import OBSERVERS
 from drone_bridge.tools.launch.arguments import declared_in
 from drone_bridge.tools.launch.evaluate import evaluate
 from drone_bridge.tools.launch.parse import load
@@ -199,6 +200,14 @@ def test_a_launch_file_starts_programs_of_the_package_alone(path):
     for executable in ElementTree.parse(path).iter("executable"):
         started = re.match(r"\$\(exec-in-pkg (\w+) drone_bridge\) ", executable.get("cmd"))
         assert started[1] in EXECUTABLES
+
+
+@by_name([*LAUNCH_FILES, *PARTS])
+def test_what_only_observes_is_known_to_servers_by_its_name(path):
+    """Whoever else subscribes to commands is taken for a vehicle."""
+    for element in ElementTree.parse(path).iter("node"):
+        if element.get("exec") in ("recorder", "web_bridge"):
+            assert element.get("name", element.get("exec")) in OBSERVERS
 
 
 @by_name(LAUNCH_FILES)

@@ -4,11 +4,15 @@
 from drone_bridge.programs.demonstration import Demonstration
 
 #: At full stick, as its programs assume: m/s and rad/s.
-AR_DRONE = {"full_scale.roll": 5.0, "full_scale.pitch": 5.0, "full_scale.yaw": 1.745, "full_scale.gas": 0.7}
+AR_DRONE: dict[str, float | str] = {
+    "full_scale.roll": 5.0,
+    "full_scale.pitch": 5.0,
+    "full_scale.yaw": 1.745,
+    "full_scale.gas": 0.7,
+}
 
 
 DEMONSTRATION = Demonstration(
     takeoff="dronegui_bridge/takeoff",
-    remark="commanded by tilt, it does not hold a speed",
-    server_parameters=AR_DRONE,
+    server_parameters={**AR_DRONE, "command_output": "cmd_vel"},
 )

@@ -80,10 +80,8 @@ class Demonstration:
     reports: frozenset[str] = frozenset({"odom"})  # of NEEDS, and "cameras"
     takeoff: str = ""
     """The service by which it takes off, for operators that have no word for it"""
-    remark: str = ""
-    """Why it can't be expected to end where a plan does"""
     # Of its operators, steering vehicles of other protocols.
     needs: str = ""  # of NEEDS
     serving: Callable[[frozenset[str]], Arguments] = lambda _: {}
     """Takes what the vehicle reports, and returns arguments of the server's launch file"""
-    server_parameters: Mapping[str, float] = field(default_factory=dict)
+    server_parameters: Mapping[str, float | str] = field(default_factory=dict)

@@ -91,6 +91,16 @@ def odometry_covariances(parameters: DeclaredParameters) -> OdometryCovariances:
     return OdometryCovariances(*(parameters[f"{what}_covariance_diagonal"] for what in ("pose", "twist")))
 
 
+#: Of servers whose operators command shares of tilt.
+CMD_VEL = "cmd_vel"
+COMMAND_OUTPUT = ParameterDeclaration(
+    "command_output",
+    "auto",
+    "Publish shares of tilt as they are (cmd_axes) where somebody takes them, as in a relay, else the velocities that "
+    "they stand for (cmd_vel); or velocities always, for an operator that means speeds.",
+    choices=("auto", CMD_VEL),
+)
+
 #: Of whatever takes or publishes cmd_vel; Nav2 has the same parameter.
 STAMPED_CMD_VEL = ParameterDeclaration(
     "enable_stamped_cmd_vel",

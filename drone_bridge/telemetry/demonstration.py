@@ -47,6 +47,6 @@ DEMONSTRATION = Demonstration(
     ),
     arguments={"gusts": 0.0},
     reports=frozenset({"gyroscope"}),
-    remark="commanded by tilt, it does not hold a speed",
     needs="gyroscope",
+    server_parameters={"command_output": "cmd_vel"},
 )

@@ -47,6 +47,8 @@ from drone_bridge.net.udp import Datagram, Operators, OperatorsPort, UdpListener
 from drone_bridge.net.udp import name as name_of
 from drone_bridge.ros.common_parameters import (
     ALLOWED_PEERS,
+    CMD_VEL,
+    COMMAND_OUTPUT,
     NEUTRAL_TIME,
     SOURCE_TIMEOUT,
     common_parameters,
@@ -79,6 +81,7 @@ PARAMETERS = (
         range=(1.0, 200.0),
         live=True,
     ),
+    COMMAND_OUTPUT,
     *full_scale_parameters(AXES),
     ParameterDeclaration(
         "buttons_as",
@@ -358,7 +361,9 @@ class DroneGuiServer(LinkNode):
             navdata_port=get("navdata_port"),
             navdata_rate=get("navdata_rate"),
         )
-        self._velocities = VelocityOutput(self, frame_names(self.parameters, DroneFrameNames).base_link)
+        self._velocities = VelocityOutput(
+            self, frame_names(self.parameters, DroneFrameNames).base_link if get("command_output") != CMD_VEL else None
+        )
         self.navdata = NavdataSender(self)
         are_services = get("buttons_as") == "services"
         default = "dronegui_bridge/{}" if are_services else "{}"

@@ -28,6 +28,8 @@ from drone_bridge.net.connector import (
 )
 from drone_bridge.net.udp import UdpConnector, UdpStream
 from drone_bridge.ros.common_parameters import (
+    CMD_VEL,
+    COMMAND_OUTPUT,
     NEUTRAL_TIME,
     SOURCE_TIMEOUT,
     common_parameters,
@@ -95,6 +97,7 @@ PARAMETERS = (
         range=(1.0, 200.0),
         live=True,
     ),
+    COMMAND_OUTPUT,
     *full_scale_parameters(FullScale._fields),
     *SIGNS,
     ParameterDeclaration(
@@ -338,7 +341,7 @@ class TelemetryServer(LinkNode):
         self._command_signs = read_group(self.parameters, "command_sign", TelemetryCommandSigns)
         signs = read_group(self.parameters, "telemetry_sign", TelemetrySigns)
         names = LandingFrameNames(get("frame_prefix"))
-        self._velocities = VelocityOutput(self, names.base_link)
+        self._velocities = VelocityOutput(self, names.base_link if get("command_output") != CMD_VEL else None)
         self._taking = threading.Lock()  # commands on topics arrive in the executor
         self._translation = Translation(names, signs, is_levelled=get("is_levelled"))
         self._sources = DroneSources(self, self._translation, self._send_telemetry)
