@@ -2,8 +2,6 @@
 """dronegui_server between a program that flies by the GUI and a drone of ROS, which the test is."""
 
 import math
-import time
-from types import SimpleNamespace
 
 import pytest
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
@@ -12,15 +10,12 @@ from geometry_msgs.msg import Twist
 from nav_msgs.msg import Odometry
 from processes import Process
 from rclpy.qos import DurabilityPolicy, QoSProfile, qos_profile_sensor_data
-from rclpy.task import Future
 from ros_session import repeating, wait_until
 from sensor_msgs.msg import BatteryState, Imu, Range
 from std_msgs.msg import Bool, Empty
 from std_srvs.srv import SetBool, Trigger
 from twists import twist
 
-from drone_bridge.dronegui.server.buttons import ANSWER_TIMEOUT_S, REFUSED, UNANSWERED, ServiceButtons
-from drone_bridge.dronegui.server.node import TARGETS
 from drone_bridge.msg import CommandAxes
 
 LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
@@ -48,53 +43,6 @@ def serve(start_child, operator):
     yield start
     for node in nodes:
         node.end()
-
-
-class StubClient:
-    """Notes what is asked of a service that is always there."""
-
-    def __init__(self, name):
-        self.srv_name = name
-        self.asked, self.removed = [], []
-
-    def remove_pending_request(self, future):
-        self.removed.append(future)
-
-    def service_is_ready(self):
-        return True
-
-    def call_async(self, request):
-        self.asked.append(getattr(request, "data", None))
-        return Future()
-
-
-@pytest.mark.parametrize("has_gone", [False, True])
-def test_an_unanswered_press_is_reported(has_gone):
-    warnings, waiting = [], StubClient("takeoff")
-    node = SimpleNamespace(
-        make_client=lambda _, name: waiting if name == "takeoff" else StubClient(name),
-        make_guard_condition=lambda call: SimpleNamespace(trigger=call),
-        make_timer=lambda *_: None,
-        resolve_service_name=lambda name: f"/{name}",
-        count_and_warn=lambda *warning: warnings.append(warning),
-    )
-    gone = set()
-    calls = ServiceButtons(node, {name: name for name in TARGETS}, lambda _: None, gone.__contains__)
-    calls.press("takeoff")
-    called_s = time.monotonic()
-    calls._give_up_overdue(called_s + ANSWER_TIMEOUT_S - 1.0)
-    assert not warnings
-    if has_gone:
-        gone.add("takeoff")
-    calls._give_up_overdue(called_s + (0.5 if has_gone else ANSWER_TIMEOUT_S))
-    calls._give_up_overdue(called_s + 100.0)
-    ((count, sentence),) = warnings
-    assert count == UNANSWERED
-    assert sentence.startswith("takeoff was pressed, and /takeoff has not answered within ")
-    assert len(waiting.removed) == 1
-    if has_gone:
-        calls.press("takeoff")
-        assert warnings[1:] == [(REFUSED, "takeoff was pressed, but no node offers /takeoff.")]
 
 
 class Drone:

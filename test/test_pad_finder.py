@@ -115,27 +115,6 @@ def test_an_unusable_image_is_reported_and_the_next_one_searched(finder):
     assert not finder.pad().detected
 
 
-def test_of_images_arriving_during_a_search_the_newest_is_next(finder, monkeypatch):
-    searching, go_on = queue.Queue(), queue.Queue()
-    search = finder._finder._search
-
-    def slow_search(photo, level):
-        searching.put(photo.stamp.sec)
-        go_on.get(timeout=TIMEOUT_S)
-        return search(photo, level)
-
-    monkeypatch.setattr(finder._finder, "_search", slow_search)
-    finder.feel(stamp_s=5.0)
-    finder.take(GROUND, stamp_s=4.0)
-    assert searching.get(timeout=TIMEOUT_S) == 4
-    for stamp_s in (4.0, 5.0):
-        finder.take(GROUND, stamp_s=stamp_s)
-    for _ in range(2):
-        go_on.put(None)
-    assert searching.get(timeout=TIMEOUT_S) == 5
-    assert [finder.pad().header.stamp.sec for _ in range(2)] == [4, 5]
-
-
 def test_without_opencv_there_is_a_sentence_and_no_pad(finder, monkeypatch):
     monkeypatch.setitem(sys.modules, "cv2", None)
     finder.take(GROUND)

@@ -50,11 +50,6 @@ def test_a_port_of_this_machine_that_refuses_is_tried_each_second(
     assert delays == [delay_s]
 
 
-def test_addresses_of_this_machine_are_known():
-    assert links_connector._is_own(socket.AF_INET, ("127.0.0.1", 80))
-    assert not links_connector._is_own(socket.AF_INET, ("203.0.113.1", 80))
-
-
 def test_a_peer_that_accepts_and_closes_is_not_flooded_with_attempts(peer_listener, cancellation):
     backoff = FixedBackoff(0.01)
     link = connector(peer_listener, cancellation, backoff=backoff)
