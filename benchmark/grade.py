@@ -13,7 +13,7 @@ from pathlib import Path
 
 from drone_bridge.tools.grading.command import main as grade
 
-EXAMPLES = Path(__file__).parent.parent / "examples" / "grade"
+LAB = Path(__file__).parent.parent / "docs" / "labs" / "landing"
 BUSY = [sys.executable, "-c", "while True: pass"]
 SLOWEST_S = 15 * 60.0
 
@@ -29,10 +29,10 @@ def graded(task: Path, command: list[str]) -> float:
 def main() -> int:
     """Print both figures; return the exit status."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--task", type=Path, default=EXAMPLES / "land.yaml")
+    parser.add_argument("--task", type=Path, default=LAB / "task.yaml")
     parser.add_argument("--times", type=int, default=10, help="how often it is graded (%(default)s)")
     parser.add_argument("--submissions", type=int, default=30, help="of a class (%(default)s)")
-    parser.add_argument("command", nargs="*", default=[f"{EXAMPLES}/pilot.py:Pilot"])
+    parser.add_argument("command", nargs="*", default=[f"{LAB}/solution.py:Pilot"])
     options = parser.parse_args()
     marks = []
     for number in range(options.times):

@@ -18,7 +18,8 @@ from drone_bridge.tools.grading.measures import Flown, measure
 from drone_bridge.tools.grading.run import judge
 from drone_bridge.tools.grading.task import Mark, TaskError, read_task
 
-EXAMPLES = Path(__file__).parent.parent / "examples" / "grade"
+ROOT = Path(__file__).parent.parent
+LAB = ROOT / "docs" / "labs" / "landing"
 confined = pytest.mark.skipif(not confine.is_possible(), reason="this system allows no user namespaces")
 
 
@@ -43,8 +44,8 @@ def grade(task, output, *command):
 
 def test_a_good_class_is_marked_and_the_same_again(tmp_path, capsys):
     task = tmp_path / "task.yaml"
-    task.write_text((EXAMPLES / "land.yaml").read_text().replace("[11, 12, 13, 14, 15]", "[11, 12]"))
-    status, results = grade(task, tmp_path / "one", EXAMPLES / "pilot.py:Pilot")
+    task.write_text((LAB / "task.yaml").read_text().replace("[11, 12, 13, 14, 15]", "[11, 12]"))
+    status, results = grade(task, tmp_path / "one", LAB / "solution.py:Pilot")
     assert status == 0
     assert all(result["metrics"]["reached"] == 1.0 and not result["remarks"] for result in results.values())
     table = capsys.readouterr().out
@@ -58,7 +59,7 @@ def test_a_good_class_is_marked_and_the_same_again(tmp_path, capsys):
     page = (tmp_path / "one" / "run_11.html").read_text()
     assert "Plotly.newPlot" in page
     assert "Land on a rover" in page
-    again = judge(read_task(task), 11, [f"{EXAMPLES}/pilot.py:Pilot"], tmp_path / "two" / "run_11", is_confined=True)
+    again = judge(read_task(task), 11, [f"{LAB}/solution.py:Pilot"], tmp_path / "two" / "run_11", is_confined=True)
     assert (again.points, again.metrics) == (results[11]["points"], results[11]["metrics"])
 
 
@@ -179,7 +180,7 @@ def test_a_program_is_flown_over_the_wire(tmp_path):
 
 def test_a_node_is_flown_through_ros_with_the_report_of_its_bag(tmp_path):
     task = tmp_path / "task.yaml"
-    text = (EXAMPLES / "reach.yaml").read_text().replace("[1, 2, 3, 4, 5]", "[1]")
+    text = (ROOT / "examples" / "grade.yaml").read_text().replace("[1, 2, 3, 4, 5]", "[1]")
     task.write_text(text + "  - {metric: /cmd_rates, points: 1, full: 50}\n")
     controller = [executable("drone_controller"), "--ros-args", "-p", "behaviour:=seek_target"]
     status, results = grade(task, tmp_path / "marks", *controller)

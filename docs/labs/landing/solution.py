@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A submission for land.yaml: to the pad of a rover that stands, and down."""
+"""A pilot: to the pad of a rover that stands, and down."""
 
 import numpy as np
 
