@@ -49,6 +49,8 @@ MESSAGE_INPUTS = ("CMakeLists.txt", "package.xml", "LICENSE", "msg/*", "srv/*", 
 MESSAGE_WHEEL = ROOT / "env" / "messages.toml"
 # The packages that make C of a message.
 GENERATORS = ("ros-", "empy", "numpy")
+# What of package.xml decides how they are compiled.
+BUILD_TAGS = ("name", "depend", "build_depend", "buildtool_depend", "member_of_group")
 # What is compiled takes minutes, and is the same in every clone that has the same messages.
 CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "drone_bridge"
 SHARED = ("config", "launch", "rviz", "urdf")
@@ -215,7 +217,7 @@ def install_messages() -> list[Path]:
     wheels = []
     for wheel, (package, source) in MESSAGES.items():
         inputs = sorted(path for pattern in MESSAGE_INPUTS for path in source.glob(pattern))
-        contents = [f"{path.relative_to(source)}\n{path.read_text()}" for path in inputs]
+        contents = [f"{path.relative_to(source)}\n{compiled_of(path)}" for path in inputs]
         lines = requirements().splitlines()
         tools = [sys.version, MESSAGE_WHEEL.read_text(), *(line for line in lines if line.startswith(GENERATORS))]
         fingerprint = digest([wheel, version(), *tools, *contents])
@@ -229,6 +231,13 @@ def install_messages() -> list[Path]:
             run([*PIP, "install", "--no-deps", "--no-index", "--force-reinstall", str(wheels[-1])], "Run it again.")
             stamp.write_text(fingerprint)
     return wheels
+
+
+def compiled_of(path: Path) -> str:
+    """Return what of a file decides how messages are compiled."""
+    if path.name != "package.xml":
+        return path.read_text()
+    return "\n".join(f"{each.tag} {each.text}" for each in ElementTree.parse(path).getroot() if each.tag in BUILD_TAGS)
 
 
 def compile_messages(wheel: str, package: str, source: Path, inputs: list[Path]) -> Path:
