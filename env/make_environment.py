@@ -76,7 +76,7 @@ def check_machine() -> None:
     if platform.machine() != "x86_64" or platform.system() != "Linux":
         raise StepError(
             f"PyPI has ROS 2 for x86_64 Linux only, this is {platform.machine()} {platform.system()}. "
-            "Install ROS 2 from its own packages and build with colcon (README, 'On a machine with ROS')."
+            "Install ROS 2 from its own packages and build with colcon (docs/install.md, 'On a machine with ROS')."
         )
     if DISTRIBUTION not in REPLACEMENTS:
         raise StepError(f"ROS={DISTRIBUTION} is not known; PyPI has wheels of {' and '.join(REPLACEMENTS)}.")

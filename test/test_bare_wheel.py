@@ -54,7 +54,7 @@ def installation(tmp_path_factory):
     sources = folder / "sources"
     sources.mkdir()
     for path in ROOT.iterdir():
-        if path.name not in ("build", "test") and not path.name.startswith("."):
+        if path.name not in ("build", "test") and not path.name.startswith(".") and path.suffix != ".egg-info":
             (sources / path.name).symlink_to(path)
 
     # A workspace that was sourced has the package in PYTHONPATH, where pip finds that there is nothing left to do.

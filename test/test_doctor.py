@@ -61,6 +61,13 @@ def test_a_shell_with_another_ros_is_named(domain, tmp_path):
     assert "discovery" not in findings
 
 
+def test_the_wheels_are_named_where_a_shell_says_another_distribution(domain):
+    if not list(Path(sys.prefix).glob("lib/python3*/site-packages/ros_rclpy-*")):
+        pytest.skip("ROS is installed otherwise here")
+    _, findings = examine(ROS_DISTRO="humble")
+    assert findings["ROS 2"].startswith("ok ROS 2          wheels, rclpy ")
+
+
 def test_a_port_that_somebody_has_is_named(domain):
     [port] = kinds()["robot"].ports[:1]
     with socket.socket() as taken:

@@ -119,8 +119,9 @@ def test_the_line_that_installs_it_is_one_that_pip_takes(monkeypatch, tmp_path):
     assert missing_package.pip_install("rosbags") == "python3 -m pip install --user --break-system-packages rosbags"
 
 
-def test_missing_messages_are_a_sentence(run_without):
-    done = run_without(["drone_bridge.msg"], "testbed_bridge")
+@pytest.mark.parametrize("kind", ["msg", "action"])
+def test_missing_messages_are_a_sentence(run_without, kind):
+    done = run_without([f"drone_bridge.{kind}"], "drone_controller")
     assert done.stderr == (
-        "testbed_bridge: this needs the messages of drone_bridge: pip install 'drone_bridge[ros]', or colcon build.\n"
+        "drone_controller: this needs the messages of drone_bridge: pip install 'drone_bridge[ros]', or colcon build.\n"
     )

@@ -16,7 +16,7 @@ DISTRIBUTIONS = {
 
 def explain_missing(program: str, error: ModuleNotFoundError) -> str:
     """Return what `program` lacks. Raises the error again if the module is one of our own, which is a fault here."""
-    if (error.name or "").startswith(("drone_bridge.msg", "drone_bridge.srv")):
+    if (error.name or "").startswith(tuple(f"drone_bridge.{kind}" for kind in ("msg", "srv", "action"))):
         return f"{program}: this needs the messages of drone_bridge: pip install 'drone_bridge[ros]', or colcon build."
     module = (error.name or "").partition(".")[0]
     if module in ("", "drone_bridge"):

@@ -113,7 +113,7 @@ def ros() -> Iterator[Finding]:
         yield Finding("ROS 2", "not found: codecs, emulators and operators work", remedy)
         return
     middleware = os.environ.get("RMW_IMPLEMENTATION") or "rmw_fastrtps_cpp"
-    where = f"{os.environ.get('ROS_DISTRO') or _wheel_version()}, {middleware}, in {Path(spec.origin).parents[1]}"
+    where = f"{_distribution()}, {middleware}, in {Path(spec.origin).parents[1]}"
     if problem := environment.foreign_ros():
         yield Finding("ROS 2", where, problem, is_fatal=True)
         return
@@ -126,11 +126,12 @@ def ros() -> Iterator[Finding]:
         yield Finding("ROS 2", where, f"the messages of drone_bridge can't be used: {error}", is_fatal=True)
 
 
-def _wheel_version() -> str:
+def _distribution() -> str:
+    """Return what is here, whatever ROS_DISTRO a shell with another one has left."""
     try:
         return f"wheels, rclpy {version('ros-rclpy')}"
     except PackageNotFoundError:
-        return "no ROS_DISTRO is set"
+        return os.environ.get("ROS_DISTRO") or "no ROS_DISTRO is set"
 
 
 def reach() -> Iterator[Finding]:
