@@ -98,6 +98,10 @@ def test_a_log_gets_a_line_per_second_and_a_terminal_one_that_is_redrawn(monkeyp
             patch.setattr(sys, "stdout", terminal)
             now_s += 0.25
     assert capsys.readouterr().out.splitlines() == [f"line {number}" for number in range(0, 50, 4)]
+    for _ in range(3):
+        shown.show("line 49")
+        now_s += 2.0
+    assert capsys.readouterr().out == "line 49\n"  # a log says nothing twice
     assert "\n" not in terminal.getvalue()
     assert "line 49" in terminal.getvalue()
 

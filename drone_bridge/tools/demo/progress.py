@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where something long has got to: a line that is written over on a terminal, a line per second in a log."""
+"""Where something long has got to: a line that is written over on a terminal, at most a line per second in a log."""
 
 import shutil
 import sys
@@ -14,6 +14,7 @@ class Progress:
     def __init__(self) -> None:
         self._is_terminal = sys.stdout.isatty()
         self._logged_at_s = -LOG_PERIOD_S
+        self._logged = ""
 
     def __enter__(self) -> "Progress":
         return self
@@ -26,6 +27,6 @@ class Progress:
         """Show this line now."""
         if self._is_terminal:
             print(f"\r\x1b[K{text[: shutil.get_terminal_size().columns - 1]}", end="", flush=True)
-        elif time.monotonic() - self._logged_at_s >= LOG_PERIOD_S:
-            self._logged_at_s = time.monotonic()
+        elif text != self._logged and time.monotonic() - self._logged_at_s >= LOG_PERIOD_S:
+            self._logged, self._logged_at_s = text, time.monotonic()
             print(text, flush=True)
