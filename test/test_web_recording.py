@@ -94,6 +94,13 @@ def test_a_bag_is_played_and_searched_in_the_page(bag):
             browser.wait(f"Math.abs({at} - 11.5) < 0.01")
             # The moment is shown although it is paused; at 11.4 s the battery had 79 %.
             browser.wait("document.querySelector('[data-plot=Battery] .value')?.innerText === '79'")
+            browser.evaluate(
+                """(() => {
+                  const speed = document.querySelector('[aria-label="Speed"]');
+                  speed.value = '5';
+                  speed.dispatchEvent(new Event('change'));
+                })()"""
+            )
             browser.click(".play")
             browser.wait("document.querySelector('.log')?.innerText.includes('It is windy.')")
             browser.wait(f"{at} > 19.8")

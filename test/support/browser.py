@@ -88,14 +88,18 @@ class Browser:
         return self.evaluate(f"document.querySelector({json.dumps(selector)})?.innerText ?? ''")
 
     def click(self, selector):
-        self.wait(f"document.querySelector({json.dumps(selector)})?.checkVisibility() ?? false")
+        self._wait_until_seen(selector)
         self._ask("click", selector=selector)
+
+    def _wait_until_seen(self, selector):
+        self.wait(f"document.querySelector({json.dumps(selector)})?.checkVisibility() ?? false")
 
     def key(self, code, down):
         self._ask("key", code=code, down=down)
 
     def grab(self, selector, right=0, up=0):
         """Press the mouse on the middle of an element, and drag it so many pixels."""
+        self._wait_until_seen(selector)
         self._ask("grab", selector=selector, right=right, up=up)
 
     def drop(self):

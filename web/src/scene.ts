@@ -224,6 +224,7 @@ export class Scene {
     this.#renderer?.setSize(clientWidth, clientHeight);
     this.#camera.aspect = clientWidth / clientHeight;
     this.#camera.updateProjectionMatrix();
+    this.#renderer?.render(this.#world, this.#camera); // as it is empty now
   }
 
   #draw(nowMs: number): void {

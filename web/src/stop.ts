@@ -76,7 +76,10 @@ export class Stop {
     this.banner.hidden = !refusal && (this.stream.isRecording || (!held && !isWaiting));
     this.#resume.hidden = !held || !this.helm.maySteer;
     this.banner.classList.toggle("error", isWaiting || Boolean(refusal || held?.problem));
-    if (isWaiting) {
+    if (this.banner.hidden) {
+      setText(this.#text, "");
+      setText(this.#why, "");
+    } else if (isWaiting) {
       setText(this.#text, "STOP has not reached the server yet");
       setText(this.#why, refusal || "It is sent again as soon as there is a connection.");
     } else if (refusal) {

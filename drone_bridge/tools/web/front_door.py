@@ -5,6 +5,7 @@ import asyncio
 import contextlib
 import functools
 import gzip
+import hashlib
 import json
 import logging
 import threading
@@ -295,19 +296,29 @@ class FrontDoor:
 
 
 def _file(request: Request) -> Response:
-    """Return a file of the page, compressed if that is understood."""
+    """Return a file of the page, compressed if that is understood, unless the browser has this very one."""
     found = page.find(request.path)
     if found is None:
         return _response(HTTPStatus.NOT_FOUND, "text/plain", b"There is no such file.")
     content_type, body = found
+    tag = _tag(body)
+    if tag == request.headers.get("If-None-Match"):
+        return _response(HTTPStatus.NOT_MODIFIED, content_type, b"")
     if "gzip" not in request.headers.get("Accept-Encoding", ""):
-        return _response(HTTPStatus.OK, content_type, body)
-    answer = _response(HTTPStatus.OK, content_type, _compressed(body))
-    answer.headers["Content-Encoding"] = "gzip"
+        answer = _response(HTTPStatus.OK, content_type, body)
+    else:
+        answer = _response(HTTPStatus.OK, content_type, _compressed(body))
+        answer.headers["Content-Encoding"] = "gzip"
+    answer.headers["ETag"] = tag
     return answer
 
 
 _compressed = functools.lru_cache(maxsize=16)(gzip.compress)
+
+
+@functools.lru_cache(maxsize=16)
+def _tag(body: bytes) -> str:
+    return f'"{hashlib.sha256(body).hexdigest()[:16]}"'
 
 
 def _response(status: HTTPStatus, content_type: str, body: bytes) -> Response:
