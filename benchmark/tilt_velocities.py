@@ -195,10 +195,10 @@ class Robot:
 
 
 class Submarine:
-    """The underwater simulator's vehicle, whose velocities are set 20 times per second."""
+    """The underwater simulator's vehicle, whose velocities are set 50 times per second."""
 
     step_s = 0.01
-    _EVERY = 5
+    _EVERY = 2
 
     def __init__(self) -> None:
         self._scene = SimulatedScene(self.step_s, lambda sentence: None)

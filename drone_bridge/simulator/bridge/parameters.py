@@ -58,7 +58,7 @@ PARAMETERS = (
     ),
     ParameterDeclaration("run_on_connect", False, "Unpause the simulation whenever connected."),
     ParameterDeclaration(
-        "rate", 20.0, "Maximum rate of velocities sent to the vehicle, Hz.", range=(0.1, 1000.0), live=True
+        "rate", 50.0, "Maximum rate of velocities sent to the vehicle, Hz.", range=(0.1, 1000.0), live=True
     ),
     ParameterDeclaration(
         "release_after",
