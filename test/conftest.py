@@ -58,8 +58,8 @@ NOT_ALONE = {"composition", "networks", "processes", "ros_session", "subprocess"
 collect_ignore = []  # pytest looks here
 # Those that take longest, which their size does not tell: they come first, so that no worker is left with one.
 LONGEST = (
-    *("test_web_page.py", "test_servers.py", "test_testbed_teleop.py", "test_bridge_vehicles.py", "test_demo_any.py"),
-    *("test_dronegui_waypoints.py", "test_liveness.py", "test_landing_launch.py", "test_hosts.py"),
+    *("test_web_page.py", "test_servers.py", "test_testbed_teleop.py", "test_bridge_vehicles.py", "test_demo.py"),
+    *("test_dronegui_waypoints.py", "test_landing_launch.py", "test_hosts.py"),
     *("test_simulator_launch.py", "test_velocity_control.py", "test_seek_target.py"),
 )
 

@@ -108,11 +108,12 @@ class DroneConnection(EventSource[Hello | TakeOff | Land | Steer]):
     def send(self, message: Answer | State) -> bytes:
         """Return a datagram. Raises LocalProtocolError."""
         if isinstance(message, Answer):
-            data = b"ok" if message.is_ok else f"error {message.reason}".rstrip().encode()
+            text = "ok" if message.is_ok else f"error {message.reason}".rstrip()
         elif isinstance(message, State):
-            data = "".join(f"{name}:{getattr(message, name)};" for name in STATE_NAMES).encode()
+            text = "".join(f"{name}:{getattr(message, name)};" for name in STATE_NAMES)
         else:
             raise LocalProtocolError(f"A drone sends Answer and State, not {type(message).__name__}.")
+        data = text.encode("ascii", "replace")  # which is not what was to be told
         if _outcome(_answer_or_state, data) != message:
             raise LocalProtocolError(f"{message} can't be told in text.")
         return data
