@@ -31,6 +31,7 @@ from websockets.sync.client import connect
 
 from drone_bridge.ros.environment import has_fast_dds_2
 from drone_bridge.tools.interfaces import import_interface
+from drone_bridge.tools.web.fleet import MAX_VEHICLES
 from drone_bridge.tools.web.front_door import MAX_CONNECTIONS, MAX_SILENCE_S, OPEN_TIMEOUT_S
 from drone_bridge.tools.web.pilots import MAX_PILOTS
 
@@ -154,6 +155,8 @@ def test_a_fast_topic_arrives_whole_beside_hundreds_of_others(bridge, ros):
         for topic in ("/fast", *(other.topic for other in others)):
             viewer.subscribe(topic)
         wait_until(lambda: all(each.get_subscription_count() for each in (fast, *others)), "subscriptions")
+        fast.publish(String(data="begin"))
+        viewer.next_of("/fast")  # all of them are made
         begin_s = time.monotonic()
         for number in range(FAST_COUNT):
             fast.publish(String(data=str(number)))
@@ -163,6 +166,15 @@ def test_a_fast_topic_arrives_whole_beside_hundreds_of_others(bridge, ros):
         assert len(viewer.payloads("/fast")) > 0.95 * FAST_COUNT
     for each in (fast, *others):
         ros.node.destroy_publisher(each)
+
+
+def test_vehicles_beyond_those_that_can_be_steered_are_told_of(ros):
+    topics = [f"/robot{number}/cmd_vel_stamped" for number in range(MAX_VEHICLES + 1)]
+    taken = [ros.node.create_subscription(TwistStamped, topic, lambda _: None, 1) for topic in topics]
+    with web_bridge() as process:
+        process.wait_for_line(r"64 vehicles can be steered and stopped here: /robot\d+/cmd_vel_stamped is one too many")
+    for each in taken:
+        ros.node.destroy_subscription(each)
 
 
 def test_publishers_with_different_qos_are_all_received(viewer, ros):

@@ -43,6 +43,7 @@ class Fleet:
         self._clients: dict[str, Any] = {}  # by service, made before they are needed: STOP waits for no discovery
         self._asked: dict[str, Any] = {}
         self._subscriptions_to_held: dict[str, Any] = {}
+        self._has_said = False
         self.vehicles: list[Vehicle] = []
 
     def look(self) -> bool:
@@ -51,13 +52,22 @@ class Fleet:
         topics = dict(self._node.get_topic_names_and_types())
         services = dict(self._node.get_service_names_and_types())
         for topic, type_names in topics.items():
-            if topic.rpartition("/")[2] == COMMAND_TOPIC and COMMAND_TYPE in type_names and len(found) < MAX_VEHICLES:
-                vehicle = self._vehicle_at(topic, topics, services)
-                found |= {topic: vehicle} if vehicle else {}
+            if topic.rpartition("/")[2] != COMMAND_TOPIC or COMMAND_TYPE not in type_names:
+                continue
+            if len(found) == MAX_VEHICLES:
+                self._say_once(f"{MAX_VEHICLES} vehicles can be steered and stopped here: {topic} is one too many.")
+                break
+            if vehicle := self._vehicle_at(topic, topics, services):
+                found[topic] = vehicle
         if list(found.values()) == self.vehicles:
             return False
         self._connect(list(found.values()))
         return True
+
+    def _say_once(self, sentence: str) -> None:
+        if not self._has_said:
+            self._has_said = True
+            self._node.get_logger().warning(sentence)
 
     def _connect(self, vehicles: list[Vehicle]) -> None:
         """Have the endpoints for these vehicles, and no others."""
