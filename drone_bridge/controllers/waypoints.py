@@ -248,6 +248,7 @@ class WaypointsBehaviour:
         except ValueError as error:
             self._errors.say(f"Odometry can't be used: {error}")
             return
+        self._state_publisher.frame_id = message.child_frame_id
         self._measured, self._measured_s = (position, rotation_from_angles(*angles)), time.monotonic()
 
     def _on_properties(self, _: DroneProperties) -> None:

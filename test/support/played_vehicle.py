@@ -24,6 +24,7 @@ class Vehicle:
         self._twist = Twist()
         self._silent = threading.Event()
         self._changes = {}
+        self.body = "base_link"
         self._publisher = ros.node.create_publisher(Odometry, "odom", 1)
         ros.node.create_subscription(Twist, "cmd_vel", self._hear, 1)
         self._timer = ros.node.create_timer(PERIOD_S, self._move)
@@ -44,7 +45,7 @@ class Vehicle:
         self._publisher.publish(self.odometry())
 
     def odometry(self):
-        message = Odometry(child_frame_id="base_link")
+        message = Odometry(child_frame_id=self.body)
         message.header.frame_id = "odom"
         position = message.pose.pose.position
         position.x, position.y, position.z = self.position.tolist()

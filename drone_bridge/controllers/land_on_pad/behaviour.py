@@ -231,6 +231,7 @@ class LandOnPadBehaviour:
             return
         command = decision.command
         header = messages[IMU].header
+        self._state_publisher.frame_id = header.frame_id
         self._commands.publish(Shares(command.up, command.forward, 0.0 - command.left, command.turn), header)
         self._state_publisher.publish(decision.state.value, decision.reason, decision.distance, header.stamp)
 
