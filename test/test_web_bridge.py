@@ -337,7 +337,8 @@ def test_all_that_the_page_begins_with_is_at_most_1_mb_on_the_way(bridge):
         request = urllib.request.Request(f"http://{host}/{name}", headers={"Accept-Encoding": "gzip, br"})
         with urllib.request.urlopen(request, timeout=TIMEOUT_S) as response:
             assert response.headers["Content-Encoding"] == "gzip"
-            packed = response.read()
+            packed, tag = response.read(), response.headers["ETag"]
+        assert get(bridge.address, f"/{name}", **{"If-None-Match": tag}) == (304, "")  # to who has it
         assert gzip.decompress(packed).decode() == plain
         sizes[name] = len(packed)
         waiting += re.findall(r'from"\./(chunk-[^"]+)"', plain)
