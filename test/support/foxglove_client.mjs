@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Foxglove's own client library with its usual settings: reads, sets a parameter, publishes, asks for the graph.
+// Foxglove's own client library with its usual settings: reads, sets a parameter, publishes, asks for the graph. Prints
+// what it has seen, and publishes on until its input ends.
 import { createRequire } from "node:module";
 
 const require = createRequire(new URL("../../web/package.json", import.meta.url));
@@ -9,11 +10,9 @@ const client = new FoxgloveClient({ ws: new WebSocket(address, [FoxgloveClient.S
 const seen = {};
 const note = (name, value) => {
   seen[name] ??= value;
-  if (["capabilities", "message", "parameter", "graph", "published"].every((each) => each in seen)) {
-    console.log(JSON.stringify(seen));
-    process.exit(0);
-  }
+  if (["capabilities", "message", "parameter", "graph"].every((each) => each in seen)) console.log(JSON.stringify(seen));
 };
+process.stdin.on("end", () => process.exit(0)).resume();
 client.on("error", () => process.exit(1));
 client.on("serverInfo", ({ capabilities }) => {
   note("capabilities", capabilities);
@@ -21,7 +20,6 @@ client.on("serverInfo", ({ capabilities }) => {
   client.setParameters([{ name: "/web_bridge.max_speed", value: 2 }], "set");
   const channel = client.advertise({ topic, encoding: "cdr", schemaName: "std_msgs/msg/Bool" });
   setInterval(() => client.sendMessage(channel, new Uint8Array([0, 1, 0, 0, 1])), 100);
-  note("published", true);
 });
 client.on("advertise", (channels) => {
   const diagnostics = channels.find((channel) => channel.topic === "/diagnostics");
