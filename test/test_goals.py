@@ -6,7 +6,7 @@ import re
 
 import numpy as np
 import pytest
-from geometry_msgs.msg import PoseStamped, TransformStamped, Twist, TwistStamped
+from geometry_msgs.msg import Point32, Polygon, PolygonStamped, PoseStamped, TransformStamped, Twist, TwistStamped
 from goal_client import Goals, pose_at
 from nav_msgs.msg import Path
 from played_vehicle import Vehicle
@@ -157,6 +157,22 @@ def test_hold_the_helm_and_a_stale_odometry_end_a_goal_with_the_reason(ros, goal
         sent.feedback.wait(lambda feedback: not feedback.waiting_for)
         vehicle.fall_silent()
         assert sent.end() == ("aborted", "There is no odometry for 0.5 s.")
+
+
+def test_a_goal_outside_of_the_fence_is_refused_at_once(ros, goals):
+    fence = ros.node.create_publisher(PolygonStamped, "fence", latched())
+    square = Polygon(points=[Point32(x=x, y=y) for x, y in ((3.0, -3.0), (3.0, 3.0), (-3.0, 3.0), (-3.0, -3.0))])
+    message = PolygonStamped(polygon=square)
+    message.header.frame_id = "odom"
+    fence.publish(message)
+    with controller():
+        vehicle = Vehicle(ros)
+        end, sentence = goals.send("go_to", pose=pose_at(2.9, -2.9, 1)).end()
+        assert end == "succeeded", sentence
+        path = Path(poses=[pose_at(0, 0), pose_at(0, -4)])
+        reaches = "is outside of the fence of the vehicle's bridge, which reaches from (-3, -3) to (3, 3) m."
+        assert goals.send("follow_path", path=path).end() == ("aborted", f"x=0 y=-4 z=0 {reaches}")
+        assert away(vehicle, 2.9, -2.9, 1) < 0.1
 
 
 def test_a_goal_that_something_keeps_the_vehicle_from_is_given_up(ros, goals):

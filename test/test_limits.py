@@ -179,6 +179,15 @@ def test_a_fence_never_blocks_flying_back_or_landing_or_along_it(fence, place):
     assert abs(stood.allowed((0.0, 2.0, 0.0))[1]) > 1.5
 
 
+def test_a_fence_is_told_with_its_corners_about_the_start():
+    assert Stood().limits.fence == []
+    assert set(Stood(fence_x=3.0, fence_y=5.0).limits.fence) >= {(3.0, 5.0), (-3.0, 5.0), (-3.0, -5.0), (3.0, -5.0)}
+    round_one = Stood(fence_radius=5.0).limits.fence
+    assert [math.hypot(*corner) for corner in round_one] == pytest.approx([5.0] * len(round_one))
+    assert max(x for x, _ in Stood(fence_radius=5.0, fence_x=3.0).limits.fence) == 3.0
+    assert Limits(LimitParameters(fence_radius=5.0), ObservedMotion()).fence == []  # nobody knows where
+
+
 def test_the_height_ends_climbing_and_nothing_else():
     low, high, on_hill = (
         Stood((0.0, 0.0, z), height, max_height=3.0) for z, height in ((0.5, None), (3.0, None), (9.0, 1.0))

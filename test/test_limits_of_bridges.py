@@ -4,7 +4,7 @@
 import math
 import sys
 
-from geometry_msgs.msg import Twist
+from geometry_msgs.msg import PolygonStamped, Twist
 from ports import free_port
 from processes import Process, executable, when_listening
 from rclpy.qos import DurabilityPolicy, QoSProfile
@@ -45,7 +45,11 @@ def test_a_drone_that_is_told_to_fly_far_and_fast_stops_at_its_fence_and_flies_b
             began_s = now_s if began_s is None else began_s
         return now_s
 
+    fences = ros.subscribe(PolygonStamped, "fence", LATCHED)
     fly(10.0, 8.0)
+    fence = fences.wait()
+    assert fence.header.frame_id == "odom"
+    assert all(abs(math.hypot(corner.x, corner.y) - FENCE_M) < 1e-3 for corner in fence.polygon.points)
     ended_s = fly(-1.0, 2.0)
     wait_until(lambda: rows_of(trajectory)[-1]["time"] > ended_s, "the trajectory")
     rows = rows_of(trajectory)

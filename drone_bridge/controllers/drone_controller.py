@@ -6,19 +6,13 @@ from typing import Any, Protocol
 from rclpy.node import Node
 
 from drone_bridge.controllers import flight_plan, velocity, waypoints
+from drone_bridge.controllers.behaviour import Behaviour
 from drone_bridge.controllers.goals import behaviour as goals
 from drone_bridge.controllers.land_on_pad import behaviour as land_on_pad
 from drone_bridge.controllers.seek_target import behaviour as seek_target
 from drone_bridge.ros.common_parameters import STAMPED_CMD_VEL
 from drone_bridge.ros.parameters import DeclaredParameters, ParameterDeclaration
 from drone_bridge.ros.program import run
-
-
-class Behaviour(Protocol):
-    """One way to fly, which creates its own subscriptions and publishers."""
-
-    def leave(self) -> None:
-        """Stop publishing for good."""
 
 
 class BehaviourModule(Protocol):
@@ -62,7 +56,7 @@ class DroneController(Node):
             self._behaviour.leave()
 
     def destroy_node(self) -> None:
-        if isinstance(self._behaviour, goals.GoalsBehaviour):  # rclpy does not end actions with their node
+        if self._behaviour:
             self._behaviour.destroy()
         super().destroy_node()
 

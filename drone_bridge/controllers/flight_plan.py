@@ -9,6 +9,7 @@ from rclpy.node import Node
 from std_msgs.msg import Bool
 from std_srvs.srv import SetBool, Trigger
 
+from drone_bridge.controllers.behaviour import Behaviour
 from drone_bridge.controllers.messages import StatePublisher, make_steady_timer, plan_clock
 from drone_bridge.described import described
 from drone_bridge.ros.parameters import DeclaredParameters, ParameterDeclaration, declarations, read
@@ -184,7 +185,7 @@ PARAMETERS = (
 )
 
 
-class FlightPlanBehaviour:
+class FlightPlanBehaviour(Behaviour):
     """Flies the plan once, as soon as a bridge offers its services."""
 
     def __init__(self, node: Node, parameters: DeclaredParameters) -> None:

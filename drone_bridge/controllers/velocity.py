@@ -13,6 +13,7 @@ from geometry_msgs.msg import Twist, TwistStamped
 from nav_msgs.msg import Odometry
 from rclpy.node import Node
 
+from drone_bridge.controllers.behaviour import Behaviour
 from drone_bridge.controllers.messages import ErrorLog, StatePublisher, make_steady_timer, read_pose
 from drone_bridge.motion.attitude_estimator import MeasuredAttitude
 from drone_bridge.motion.flight_control import DroneModel
@@ -49,7 +50,7 @@ PARAMETERS = (
 )
 
 
-class VelocityBehaviour:
+class VelocityBehaviour(Behaviour):
     """Answers each odometry message with the command for the newest velocity. Without odometry, the bridge hovers."""
 
     def __init__(self, node: Node, parameters: DeclaredParameters) -> None:

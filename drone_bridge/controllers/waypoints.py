@@ -12,6 +12,7 @@ import numpy as np
 from nav_msgs.msg import Odometry
 from rclpy.node import Node
 
+from drone_bridge.controllers.behaviour import Behaviour
 from drone_bridge.controllers.messages import ErrorLog, StatePublisher, VelocityCommands, make_steady_timer, read_pose
 from drone_bridge.described import described
 from drone_bridge.motion.matrices import Matrix, Vector, angles_from_rotation, limited, rotation_from_angles
@@ -214,7 +215,7 @@ PARAMETERS = (
 )
 
 
-class WaypointsBehaviour:
+class WaypointsBehaviour(Behaviour):
     """Drives from waypoint to waypoint while there is odometry; stops otherwise."""
 
     def __init__(self, node: Node, parameters: DeclaredParameters) -> None:

@@ -138,6 +138,8 @@ RETURN_SPEED = 1.0
 #: After a longer gap between two commands the vehicle is taken to stand.
 _GAP_S = 0.5
 _STILL = (0.0, 0.0, 0.0)
+_FENCE_CORNERS = 72
+_FAR_M = 1e6  # where there is no edge
 
 
 class Edge(NamedTuple):
@@ -164,6 +166,22 @@ class Limits:
         if motion is None or motion.position is None or motion.yaw is None:
             return True
         return now_s - motion.measured_s > self.parameters.odometry_timeout
+
+    @property
+    def fence(self) -> list[tuple[float, float]]:
+        """The corners of the fence in the world, m, counterclockwise; none without one, or before the first place."""
+        parameters, start = self.parameters, self._observed.start
+        if start is None or not max(parameters.fence_radius, parameters.fence_x, parameters.fence_y):
+            return []
+        far = parameters.fence_radius or _FAR_M
+        x_most, y_most = (edge or _FAR_M for edge in (parameters.fence_x, parameters.fence_y))
+        corners = []
+        for number in range(_FENCE_CORNERS):  # of a circle, cut by the box
+            x, y = (far * of(math.tau * number / _FENCE_CORNERS) for of in (math.cos, math.sin))
+            corner = start[0] + max(-x_most, min(x_most, x)), start[1] + max(-y_most, min(y_most, y))
+            if corner not in corners:
+                corners.append(corner)
+        return corners
 
     def must_land(self, now_s: float) -> bool:
         """Return whether a drone that can has to land; never before it has told where it is, or its battery."""

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Commands from topics: how old they may be, for how long they hold, and the newest valid one for the link's thread."""
 
+import contextlib
 import functools
 import math
 import operator
@@ -11,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Generic, Protocol, TypeVar
 
 from builtin_interfaces.msg import Time
-from geometry_msgs.msg import Twist, TwistStamped, Vector3
+from geometry_msgs.msg import Point32, Polygon, PolygonStamped, Twist, TwistStamped, Vector3
 from rclpy.callback_groups import ReentrantCallbackGroup
 from rclpy.clock import Clock, ClockType  # type: ignore[attr-defined] # where humble has it, too
 from rclpy.node import Node
@@ -19,10 +20,13 @@ from rclpy.node import Node
 from drone_bridge.motion.limits import LimitParameters, Limits, Rank, ruling
 from drone_bridge.motion.tilt_control import Shares
 from drone_bridge.msg import CommandAxes
+from drone_bridge.ros.common_parameters import frame_names
+from drone_bridge.ros.frames import FrameNames
 from drone_bridge.ros.link_node import LinkNode
 from drone_bridge.ros.parameters import DeclaredParameters, ParameterDeclaration, declarations, read
 from drone_bridge.ros.stall_watch import Arrivals, elapsed_s, with_sending_time
 from drone_bridge.ros.time import is_time_simulated, seconds_between, stamp_numbers
+from drone_bridge.ros.topics import NO_EVENTS, PUBLISHER_ERRORS, latched
 from drone_bridge.ros.velocity_messages import OtherTypes, cmd_vel_type, velocity_frames
 
 # How old a stamped command is. See docs/network.md, "Hosts whose clocks differ".
@@ -257,6 +261,8 @@ class Mailbox(Generic[CommandT]):
 
 
 _LIMITS = "limits"
+#: The topic that says where the fence is, a convex polygon in the frame of the odometry.
+FENCE = "fence"
 #: Of drones, m/s: teleop's keys and Nav2's defaults stay below it.
 DRONE_MAX_SPEED = 2.0
 _DRONE_LANDS_AFTER_S = 5.0
@@ -299,7 +305,11 @@ class Ruler(Generic[CommandT]):
         #: Lands the vehicle, and returns the outcome in a sentence, if it has a button for that.
         self.land: Callable[[], Awaitable[str]] | None = None
         self._is_landing = False
+        self._fence: Any = None  # its publisher, until the fence is told
         if has_limits:
+            if max(parameters.fence_radius, parameters.fence_x, parameters.fence_y):
+                self._fence = node.create_publisher(PolygonStamped, FENCE, latched(), event_callbacks=NO_EVENTS)
+                node.cleanup.callback(node.destroy_publisher, self._fence)
             timer = node.create_timer(
                 _REPORT_PERIOD_S,
                 self._report,  # type: ignore[arg-type] # executors await it
@@ -343,6 +353,7 @@ class Ruler(Generic[CommandT]):
 
     async def _report(self) -> None:
         """Say what limits the vehicle, and press the button that lands it. In the executor."""
+        self._tell_fence()
         now_s, limits, update = time.monotonic(), self._limits, self._node.reports.update_condition
         is_low, must_land = limits.is_battery_low, limits.must_land(now_s)
         is_blind = self._node.observed.newest is not None and limits.is_blind(now_s)
@@ -359,6 +370,16 @@ class Ruler(Generic[CommandT]):
                 self._node.warn(f"The vehicle has to land, and does not: {error}")
             finally:
                 self._is_landing = False
+
+    def _tell_fence(self) -> None:
+        """Publish where the fence is, once, as soon as the vehicle has told where it began."""
+        if self._fence and (corners := self._limits.fence):
+            message = PolygonStamped(polygon=Polygon(points=[Point32(x=x, y=y) for x, y in corners]))
+            message.header.frame_id = frame_names(self._node.parameters, FrameNames).odom
+            message.header.stamp = self._node.get_clock().now().to_msg()
+            with contextlib.suppress(*PUBLISHER_ERRORS):
+                self._fence.publish(message)
+            self._fence = None
 
 
 # Commands from topics: stale and non-finite ones are refused, the newest valid one is kept.

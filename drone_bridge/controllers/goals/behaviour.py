@@ -3,6 +3,7 @@
 
 from rclpy.node import Node
 
+from drone_bridge.controllers.behaviour import Behaviour
 from drone_bridge.controllers.goals.guides import GoalParameters
 from drone_bridge.controllers.goals.server import GoalServer
 from drone_bridge.controllers.messages import StatePublisher, VelocityCommands, make_steady_timer
@@ -15,7 +16,7 @@ PARAMETERS = (
 )
 
 
-class GoalsBehaviour:
+class GoalsBehaviour(Behaviour):
     """Publishes velocities while a goal is followed or held, and nothing otherwise."""
 
     def __init__(self, node: Node, parameters: DeclaredParameters) -> None:

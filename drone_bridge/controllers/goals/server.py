@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from geometry_msgs.msg import PoseStamped, TwistStamped
+from geometry_msgs.msg import PolygonStamped, PoseStamped, TwistStamped
 from nav_msgs.msg import Odometry
 from rclpy.action import ActionServer, CancelResponse  # type: ignore[attr-defined]
 from rclpy.node import Node
@@ -31,6 +31,7 @@ from drone_bridge.ros.frame_tree import FrameTree, Placed
 from drone_bridge.ros.topics import latched, subscribe
 
 GOAL_POSE = "goal_pose"
+FENCE = "fence"  # as bridges have it
 HELM_ENDS_AFTER_S = 1.0  # as bridges have it
 NEARER_M = 0.05  # what counts as having come nearer
 #: For how long zero is commanded after a goal has ended before the vehicle was where it should be.
@@ -108,6 +109,7 @@ class GoalServer:
         self._ground: float | None = None  # m, in the odometry
         self._is_flying: bool | None = None
         self._is_held, self._helm_s, self._helms = False, -math.inf, set[str]()
+        self._fence: PolygonStamped | None = None  # of the vehicle's bridge
         self._next: Goal | None = None  # which waits for what it needs before it takes the place of the current one
         self._goal: Goal | None = None
         self._guide: Guide | None = None  # also after its goal was reached, which is held
@@ -117,6 +119,7 @@ class GoalServer:
         self.state = ("idle", "there is no goal")
         subscribe(node, Odometry, "odom", self._on_odometry, 1)
         subscribe(node, Bool, "held", self._on_held, latched())
+        subscribe(node, PolygonStamped, FENCE, self._on_fence, latched())
         subscribe(node, PoseStamped, GOAL_POSE, self._on_goal_pose, 1)
         if flies:
             subscribe(node, Bool, "flying", self._on_flying, latched())
@@ -201,6 +204,9 @@ class GoalServer:
     def _on_held(self, message: Bool) -> None:
         self._is_held = message.data
 
+    def _on_fence(self, message: PolygonStamped) -> None:
+        self._fence = message
+
     def _on_flying(self, message: Bool) -> None:
         self._is_flying = message.data
 
@@ -279,7 +285,12 @@ class GoalServer:
             _end(goal, "canceled", "Canceled.")
             return
         is_late = now_s - goal.began_s > self._parameters.patience
-        missing, guide = self._guide_to(goal)
+        try:
+            missing, guide = self._guide_to(goal)
+        except FailedError as error:
+            self._next = None
+            _end(goal, "abort", str(error))
+            return
         if guide is None:
             if is_late:
                 self._next = None
@@ -298,7 +309,7 @@ class GoalServer:
         self.state = (goal.name, "begins")
 
     def _guide_to(self, goal: Goal) -> tuple[str, Guide | None]:
-        """Return the way to a goal, or what is missing for it."""
+        """Return the way to a goal, or what is missing for it. Raises FailedError."""
         if self._where is None:
             return "odometry", None
         kind = self._kinds[goal.name]
@@ -310,7 +321,22 @@ class GoalServer:
             if origin is None:
                 return f"transform from {frame} to {self._frame}", None
             origins[frame] = origin
-        return "", kind.guide(goal.request, [self._point_of(pose, origins[pose.header.frame_id]) for pose in poses])
+        points = [self._point_of(pose, origins[pose.header.frame_id]) for pose in poses]
+        self._check_fence(points)
+        return "", kind.guide(goal.request, points)
+
+    def _check_fence(self, points: Iterable[Waypoint]) -> None:
+        """Raise FailedError for a point outside of the fence, which the vehicle's bridge would not let it reach."""
+        if self._fence is None or self._fence.header.frame_id != self._frame:
+            return
+        corners = [(corner.x, corner.y) for corner in self._fence.polygon.points]
+        for point in points:
+            x, y = point.x or 0.0, point.y or 0.0
+            sides = zip(corners, [*corners[1:], *corners[:1]], strict=True)
+            if any((bx - ax) * (y - ay) < (by - ay) * (x - ax) for (ax, ay), (bx, by) in sides):
+                lowest, highest = (tuple(map(end, zip(*corners, strict=True))) for end in (min, max))
+                reach = f"from ({lowest[0]:g}, {lowest[1]:g}) to ({highest[0]:g}, {highest[1]:g})"
+                raise FailedError(f"{point} is outside of the fence of the vehicle's bridge, which reaches {reach} m.")
 
     def _point_of(self, stamped: PoseStamped, origin: Placed) -> Waypoint:
         """Return a pose in the frame of the odometry, in which its own frame has this origin."""

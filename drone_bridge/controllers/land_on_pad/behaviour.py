@@ -17,6 +17,7 @@ from sensor_msgs.msg import Image as ImageMessage
 from std_msgs.msg import Bool
 from std_srvs.srv import Trigger
 
+from drone_bridge.controllers.behaviour import Behaviour
 from drone_bridge.controllers.camera_messages import read_pinhole, read_pixels
 from drone_bridge.controllers.land_on_pad.pilot import Decision, LandOnPad, LandParameters, Measured, PadSighting
 from drone_bridge.controllers.messages import (
@@ -156,7 +157,7 @@ WAITING = "waiting"
 _QUEUE = 1
 
 
-class LandOnPadBehaviour:
+class LandOnPadBehaviour(Behaviour):
     """Feeds measurements to LandOnPad as they arrive, and publishes its decisions."""
 
     def __init__(self, node: Node, parameters: DeclaredParameters) -> None:

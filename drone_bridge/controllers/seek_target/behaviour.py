@@ -16,6 +16,7 @@ from sensor_msgs.msg import CameraInfo, Imu
 from sensor_msgs.msg import Image as ImageMessage
 from std_msgs.msg import Header
 
+from drone_bridge.controllers.behaviour import Behaviour
 from drone_bridge.controllers.camera_messages import read_pinhole, read_pixels
 from drone_bridge.controllers.messages import (
     ErrorLog,
@@ -150,7 +151,7 @@ WAITING = "waiting"
 _FRAME_QUEUE = 2
 
 
-class SeekTargetBehaviour:
+class SeekTargetBehaviour(Behaviour):
     """Feeds frames to SeekTarget as they arrive, and publishes its decisions."""
 
     def __init__(self, node: Node, parameters: DeclaredParameters) -> None:
