@@ -26,10 +26,7 @@ LOGGED = "bridge with wire_log"
 MAX_PERCENT = 10.0  # of all but images
 FRAMES_HZ = 30
 FRAME = 320, 240
-FRAME_BYTES = 2 * 3 * FRAME[0] * FRAME[1] + 12
-LONGER = 2.0  # beside an emulator, as long as both turns of others: it sends little
 WRITTEN_S = 1.0  # within which everything is in the files
-START_S = 1.0  # for start-up work
 
 
 class Cost(NamedTuple):
