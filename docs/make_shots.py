@@ -26,7 +26,6 @@ SCHEMES = ("light", "dark")
 SECTIONS = ("look", "steer", "plots", "more")
 VEHICLE = "landing"
 PHONE_WIDTH_PX = 500
-FRAME_MS = 300  # five vehicles and a browser without a graphics card are a lot for two cores
 BUTTON = f"document.querySelector('[data-call=\"/{VEHICLE}/drone_controller/land_on_pad\"]')"
 
 
@@ -47,7 +46,7 @@ class Shooting:
         width, height = self._size = size
         self._kind = f"{width}x{height}_{scheme}"
         browser = self._browser
-        browser.open(self._address, width=width, height=height, scheme=scheme, frameMs=FRAME_MS)
+        browser.open(self._address, width=width, height=height, scheme=scheme)
         browser.wait("document.querySelectorAll('[data-vehicle]').length === 5")
         browser.evaluate(f"document.querySelector('[data-vehicle={VEHICLE}]').click()")
         grows(browser, f'.camera[data-topic^="/{VEHICLE}/"]', "frames", 3)

@@ -16,8 +16,8 @@ let page;
 const consoleErrors = [];
 const requests = [];
 
-// There is no graphics card here, and most of what a browser does is to draw the scene. Ten frames a second show as much.
-const FRAME_MS = 100;
+// There is no graphics card here, and most of what a browser does is to draw the scene. Four frames a second show as much.
+const FRAME_MS = 250;
 const drawSeldom = (frameMs) => {
   window.requestAnimationFrame = (draw) => window.setTimeout(() => draw(performance.now()), frameMs);
   window.cancelAnimationFrame = (id) => window.clearTimeout(id);
