@@ -119,6 +119,9 @@ class _Told:
             yield "state", f"{content.behaviour}: {content.state}, {content.reason}"
 
     def _bool(self, topic: str, content: Any) -> Iterator[tuple[str, str]]:
-        words = _BOOLS.get(topic.rpartition("/")[2])
+        folder, _, name = topic.rpartition("/")
+        if name == "landed" and f"{folder}/flying" in self._before:
+            return  # which says the same
+        words = _BOOLS.get(name)
         if words and self._has_changed(topic, bool(content.data)):
             yield "state", f"{words[0] if content.data else words[1]} ({topic})"
