@@ -2,6 +2,7 @@
 """The actions of drone_controller and rover_controller; the test plays the vehicle."""
 
 import math
+import os
 import re
 
 import numpy as np
@@ -173,6 +174,21 @@ def test_a_goal_outside_of_the_fence_is_refused_at_once(ros, goals):
         reaches = "is outside of the fence of the vehicle's bridge, which reaches from (-3, -3) to (3, 3) m."
         assert goals.send("follow_path", path=path).end() == ("aborted", f"x=0 y=-4 z=0 {reaches}")
         assert away(vehicle, 2.9, -2.9, 1) < 0.1
+
+
+STAND_IN = "from drone_bridge.action import GoTo as NavigateToPose, GoTo as FollowWaypoints"
+
+
+def test_where_there_are_nav2s_messages_its_names_are_served_too(ros, goals, tmp_path):
+    """With a stand-in of another type, which has a pose as well: of Nav2's own messages there is no wheel."""
+    (tmp_path / "nav2_msgs").mkdir()
+    (tmp_path / "nav2_msgs" / "__init__.py").touch()
+    (tmp_path / "nav2_msgs" / "action.py").write_text(STAND_IN)
+    path = os.pathsep.join(filter(None, [str(tmp_path), os.environ.get("PYTHONPATH")]))
+    with Process.node("drone_controller", behaviour="goals", env={"PYTHONPATH": path}):
+        vehicle = Vehicle(ros)
+        assert goals.send("navigate_to_pose", pose=pose_at(0.5, 0)).end()[0] == "succeeded"
+        assert away(vehicle, 0.5, 0, 0) < 0.1
 
 
 def test_a_goal_that_something_keeps_the_vehicle_from_is_given_up(ros, goals):

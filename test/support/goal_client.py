@@ -11,7 +11,7 @@ from ros_session import Inbox
 
 from drone_bridge.action import FollowPath, GoTo, Land, TakeOff
 
-TYPES = {"take_off": TakeOff, "land": Land, "go_to": GoTo, "follow_path": FollowPath}
+TYPES = {"take_off": TakeOff, "land": Land, "go_to": GoTo, "follow_path": FollowPath, "navigate_to_pose": GoTo}
 ENDS = {
     GoalStatus.STATUS_SUCCEEDED: "succeeded",
     GoalStatus.STATUS_ABORTED: "aborted",

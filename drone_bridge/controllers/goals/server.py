@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 from geometry_msgs.msg import PolygonStamped, PoseStamped, TwistStamped
 from nav_msgs.msg import Odometry
 from rclpy.action import ActionServer, CancelResponse  # type: ignore[attr-defined]
+from rclpy.duration import Duration
 from rclpy.node import Node
 from rclpy.task import Future
 from std_msgs.msg import Bool
@@ -145,12 +146,14 @@ class GoalServer:
 
     def _driving_kinds(self, way: Any = guides.Drive) -> dict[str, ActionKind]:
         def along(request: Any, points: list[Waypoint]) -> Guide:
-            guide: Guide = way(self._parameters, self._parameters.waypoints(request.tolerance, request.speed), points)
+            tolerance, speed = getattr(request, "tolerance", 0.0), getattr(request, "speed", 0.0)  # Nav2's have none
+            guide: Guide = way(self._parameters, self._parameters.waypoints(tolerance, speed), points)
             return guide
 
         return {
             "go_to": ActionKind(GoTo, lambda request: [request.pose], along),
             "follow_path": ActionKind(FollowPath, _poses_of_path, along),
+            **_kinds_of_nav2(along),
         }
 
     def _flying_kinds(self) -> Mapping[str, ActionKind]:
@@ -231,7 +234,9 @@ class GoalServer:
         outcome: Outcome = await goal.outcome
         getattr(handle, outcome.end)()
         self._log(goal, outcome)
-        return self._kinds[name].type.Result(message=outcome.message)
+        failed = 0 if outcome.end == "succeed" else getattr(self._kinds[name].type.Result, "UNKNOWN", 0)
+        told = {"message": outcome.message, "error_msg": outcome.message, "error_code": failed}
+        return _filled(self._kinds[name].type.Result, **told)
 
     def _log(self, goal: Goal, outcome: Outcome) -> None:
         line = self._outcomes.admit(f"{goal.name}: {outcome.message}")
@@ -389,11 +394,28 @@ class GoalServer:
 
     def _publish_feedback(self, goal: Goal, step: Step) -> None:
         if goal.handle:
-            goal.handle.publish_feedback(
-                self._kinds[goal.name].type.Feedback(
-                    distance_remaining=step.distance, time_remaining=step.time_s, waiting_for=step.waiting_for
-                )
-            )
+            left_s = step.time_s if math.isfinite(step.time_s) else 0.0
+            told = {"distance_remaining": step.distance, "time_remaining": step.time_s, "waiting_for": step.waiting_for}
+            told["estimated_time_remaining"] = Duration(seconds=left_s).to_msg()
+            goal.handle.publish_feedback(_filled(self._kinds[goal.name].type.Feedback, **told))
+
+
+def _kinds_of_nav2(along: Callable[[Any, list[Waypoint]], Guide]) -> dict[str, ActionKind]:
+    """Return the same under Nav2's names, where its messages are installed: there is no wheel of them."""
+    try:
+        from nav2_msgs.action import FollowWaypoints, NavigateToPose
+    except ImportError:
+        return {}
+    return {
+        "navigate_to_pose": ActionKind(NavigateToPose, lambda request: [request.pose], along),
+        "follow_waypoints": ActionKind(FollowWaypoints, lambda request: list(request.poses), along),
+    }
+
+
+def _filled(kind: Any, **values: Any) -> Any:
+    """Return a message with those of the values that it has fields for."""
+    known = kind.get_fields_and_field_types()
+    return kind(**{name: value for name, value in values.items() if name in known})
 
 
 def _end(goal: Goal, end: str, message: str) -> None:
@@ -413,7 +435,7 @@ def _problem_with(request: Any, poses: list[PoseStamped]) -> str:
     for name in ("tolerance", "speed", "height"):
         if not math.isfinite(getattr(request, name, 0.0)):
             return f"{name} is {getattr(request, name)}, and has to be a finite number."
-    if hasattr(request, "path") and not 0 < len(poses) <= MAX_POSES:
+    if (hasattr(request, "path") or hasattr(request, "poses")) and not 0 < len(poses) <= MAX_POSES:
         return f"The path has {len(poses)} poses, and has to have 1 to {MAX_POSES}."
     return next((problem for pose in poses if (problem := _problem_with_pose(pose))), "")
 
