@@ -65,6 +65,7 @@ def test_a_drone_whose_telemetry_is_lost_stands_and_then_lands_unless_it_is_held
     with process:
         clock, publisher = Clock(), ros.publisher(Twist, "cmd_vel")
         with repeating(lambda _: peer.send(drone(timestamp=clock.next(), velocity=STANDING)), 0.05):
+            process.wait_for_line("Talking to")  # a command for no vehicle would be dropped
             publisher.publish(twist(forward=0.5))
             peer.wait_for_next(lambda command: command["pitch"] != 0.0)
         peer.wait_for_next(lambda command: command["pitch"] == command["thrust"] == 0.0)
