@@ -47,6 +47,7 @@ ROSDEP_KEYS = {
 #: A headless robot does without them, and a sentence asks for them.
 OPTIONAL = (
     "cv_bridge",
+    "nav2_msgs",
     "python3-matplotlib",
     "python3-opencv",
     "python3-orjson",
