@@ -111,7 +111,6 @@ def _limit(memory: int, files: int, cpu: float) -> None:
         resource.RLIMIT_DATA: memory * 2**20,
         resource.RLIMIT_FSIZE: files * 2**20,
         resource.RLIMIT_NOFILE: 512,
-        resource.RLIMIT_NPROC: 512,  # kept for who is not root
         resource.RLIMIT_CPU: int(cpu) + 5,
     }
     for what, limit in limits.items():
