@@ -34,6 +34,7 @@ _PR_CAPBSET_DROP, _PR_SET_CHILD_SUBREAPER, _PR_SET_NO_NEW_PRIVS, _LAST_CAPABILIT
 _SIOCSIFFLAGS, _IFF_UP, _IFF_MULTICAST = 0x8914, 0x1, 0x1000
 _LIBC = ctypes.CDLL(None, use_errno=True)
 _SHARED_MEMORY = "/dev/shm"
+_LEAST_PID_MAX = 301  # that the kernel takes
 _DEVICES = ("null", "zero", "full", "random", "urandom", "shm")
 
 
@@ -97,6 +98,14 @@ def _hide(box: str, hidden: Sequence[str], mebibytes: int) -> None:
         _set_read_only(writable, is_read_only=False)
 
 
+def _bound_processes() -> None:
+    """Let the kernel fork some hundred processes at most, for root too, where it counts by namespace (Linux 6.14)."""
+    major, minor = os.uname().release.split(".")[:2]
+    if (int(major), int(minor)) >= (6, 14):  # before, the number would be the whole machine's
+        with contextlib.suppress(OSError):
+            Path("/proc/sys/kernel/pid_max").write_text(str(_LEAST_PID_MAX))
+
+
 def _give_up_capabilities() -> None:
     """Let nothing that is started from here have any, whoever it seems to be."""
     for capability in range(_LAST_CAPABILITY + 1):
@@ -135,6 +144,7 @@ def main(arguments: Sequence[str]) -> int:
         return subprocess.run(inner, check=False).returncode
     told, command = json.loads(arguments[0]), list(arguments[1:])
     if told["is_confined"]:
+        _bound_processes()
         _hide(told["box"], told["hidden"], told["files"])
         _give_up_capabilities()
     Path(told["box"], "tmp").mkdir(exist_ok=True)
