@@ -93,7 +93,7 @@ def changing(publisher):
 
 
 def press(ros, name):
-    return ros.call(Trigger, f"dronegui_bridge/{name}", Trigger.Request())
+    return ros.trigger(f"dronegui_bridge/{name}")
 
 
 def switch(ros, name, on):

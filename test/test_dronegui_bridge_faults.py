@@ -30,7 +30,7 @@ def bridge(peer, **parameters):
 
 
 def press(ros, name):
-    return ros.call(Trigger, f"dronegui_bridge/{name}", Trigger.Request())
+    return ros.trigger(f"dronegui_bridge/{name}")
 
 
 def fly_forward(ros, peer):

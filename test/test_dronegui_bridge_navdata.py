@@ -92,7 +92,7 @@ def bridge(gui, navdata_port, **parameters):
 
 
 def press(ros, name):
-    return ros.call(Trigger, f"dronegui_bridge/{name}", Trigger.Request())
+    return ros.trigger(f"dronegui_bridge/{name}")
 
 
 def report_of(reports, wanted):

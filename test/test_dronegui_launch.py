@@ -65,7 +65,7 @@ def test_a_bridge_that_is_killed_in_flight_and_comes_back_does_not_touch_the_dro
         Process.module("drone_bridge.dronegui.emulator", *options) as drone,
         launch("dronegui.launch.xml", dronegui_port=port, navdata_port=navdata_port) as composition,
     ):
-        assert ros.call(Trigger, "dronegui_bridge/takeoff", Trigger.Request()).success
+        assert ros.trigger("dronegui_bridge/takeoff").success
         drone.wait_for_line("taking off -> flying")
         os.kill(int(composition.wait_for_line(r"dronegui_bridge-\d+ started \(pid (\d+)\)")[1]), signal.SIGKILL)
         drone.wait_for_line("the drone takes the GUI for gone")
@@ -74,7 +74,7 @@ def test_a_bridge_that_is_killed_in_flight_and_comes_back_does_not_touch_the_dro
             refused = ros.call_successor(Trigger, f"dronegui_bridge/{name}", Trigger.Request())
             assert (refused.success, "It is not known whether the drone flies" in refused.message) == (False, True)
         drone.send(signal.SIGUSR1)  # "Start navdata"
-        wait_until(lambda: ros.call(Trigger, "dronegui_bridge/land", Trigger.Request()).success, "navdata")
+        wait_until(lambda: ros.trigger("dronegui_bridge/land").success, "navdata")
         drone.wait_for_line("landing -> landed")
         assert drone.count_lines("emergency|reset:") == 0
         assert drone.count_lines("-> landing") == 1

@@ -8,7 +8,6 @@ import os
 from ament_index_python.packages import get_package_share_directory
 from ports import free_port
 from processes import TIMEOUT_S, Process
-from std_srvs.srv import Trigger
 
 from drone_bridge.msg import ControllerState
 
@@ -30,11 +29,11 @@ def test_waypoints_are_flown_by_the_drones_own_odometry(ros, start_child, tmp_pa
         port = drone.wait_for_line(r"listening on 127\.0\.0\.1:(\d+)")[1]
         with Process.node("dronegui_bridge", *arguments, port=port, navdata_port=navdata_port) as bridge:
             bridge.wait_for_line("Sending to")
-            assert ros.call(Trigger, "dronegui_bridge/takeoff", Trigger.Request()).success
+            assert ros.trigger("dronegui_bridge/takeoff").success
             drone.wait_for_line("^taking off -> flying")
             with Process.node("drone_controller", *arguments):
                 states.wait(lambda state: state.state == "done", timeout_s=2 * TIMEOUT_S)
-            assert ros.call(Trigger, "dronegui_bridge/land", Trigger.Request()).success
+            assert ros.trigger("dronegui_bridge/land").success
             drone.wait_for_line("^landing -> landed")
     with trajectory.open() as file:
         rows = [{key: float(value) for key, value in row.items() if key != "phase"} for row in csv.DictReader(file)]

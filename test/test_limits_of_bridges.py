@@ -11,7 +11,7 @@ from rclpy.qos import DurabilityPolicy, QoSProfile
 from ros_session import repeating, wait_until
 from sensor_msgs.msg import Imu
 from std_msgs.msg import Bool
-from std_srvs.srv import SetBool, Trigger
+from std_srvs.srv import SetBool
 from telemetry_peer import Clock, drone, start_with_peer
 from testbed_trajectory import rows_of
 from twists import twist
@@ -87,7 +87,7 @@ def test_a_drone_with_a_low_battery_lands_by_its_button_if_told_so(ros):
         address = {"port": int(gui.wait_for_line(r"listening on 127\.0\.0\.1:(\d+)")[1]), "navdata_port": port}
         with Process.node("dronegui_bridge", **address, **limits) as process:
             flying.wait(lambda message: not message.data)
-            assert ros.call(Trigger, "dronegui_bridge/takeoff", Trigger.Request()).success
+            assert ros.trigger("dronegui_bridge/takeoff").success
             flying.wait(lambda message: message.data)
             process.wait_for_line("the battery has less than 100% left")
             process.wait_for_line("take_off was pressed and released, and the drone lands")

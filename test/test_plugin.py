@@ -176,10 +176,10 @@ def test_its_launch_file_starts_bridge_emulator_and_page_and_its_wire_log_is_rea
         pilot.wait_for(lambda: topic in pilot.vehicles, "the kestrel on the page")
         assert pilot.vehicles[topic]["axes"] == ["x", "y", "z", "yaw"]
         assert pilot.vehicles[topic]["holds"] == ["/launched/kestrel_bridge/hold"]
-        pilot.take(topic)
         commands = ros.subscribe(TwistStamped, topic)
-        pilot.steer(x=0.5)
-        assert commands.wait(lambda command: command.twist.linear.x).twist.linear.x == pytest.approx(0.5)
+        pilot.take(topic)
+        with repeating(lambda _: pilot.steer(x=0.5)):
+            assert commands.wait(lambda command: command.twist.linear.x).twist.linear.x == pytest.approx(0.5)
     assert launched.stop(signal.SIGINT) == 128 + signal.SIGINT
     shown = [drone_bridge("wire", "show", log) for log in tmp_path.glob("wire/*")]
     assert [each.wait() for each in shown] == [0] * len(shown)

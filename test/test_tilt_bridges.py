@@ -10,7 +10,6 @@ from ports import free_port
 from processes import Process
 from ros_session import wait_until
 from sensor_msgs.msg import Imu
-from std_srvs.srv import Trigger
 from trajectories import Trajectory, mean_motion
 from twists import twist
 
@@ -34,7 +33,7 @@ def gui_drone(ros, path):
         with Process.node("dronegui_bridge", **address, **PATIENT):
             attitudes = ros.subscribe(Imu, "imu/data")
             attitudes.wait()
-            assert ros.call(Trigger, "dronegui_bridge/takeoff", Trigger.Request()).success
+            assert ros.trigger("dronegui_bridge/takeoff").success
             yield attitudes, ros.publisher(Twist, "cmd_vel")
 
 

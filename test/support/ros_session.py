@@ -4,6 +4,7 @@
 import contextlib
 import itertools
 import threading
+import time
 from collections import deque
 
 import pytest
@@ -14,6 +15,7 @@ from processes import TIMEOUT_S
 from rcl_interfaces.srv import GetParameters, ListParameters, SetParameters
 from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
 from rclpy.parameter import Parameter, parameter_value_to_python
+from std_srvs.srv import Trigger
 
 from drone_bridge.ros.time import NANOSECONDS
 
@@ -155,8 +157,23 @@ class RosSession:
         done = threading.Event()
         future = client.call_async(request)
         future.add_done_callback(lambda _: done.set())
-        assert done.wait(timeout_s), f"{name} did not answer within {timeout_s} s"
+        assert done.wait(timeout_s), f"{name} did not answer within {timeout_s} s{self._asked_again(client, request)}"
         return future.result()
+
+    def _asked_again(self, client, request):
+        """Return what a service says that has not answered: whether the request was lost, or the answer."""
+        done = threading.Event()
+        future = client.call_async(request)
+        future.add_done_callback(lambda _: done.set())
+        return f", and asked again it said {future.result()}" if done.wait(10.0) else ", nor when it was asked again"
+
+    def trigger(self, name):
+        """Call a std_srvs/Trigger, again where a busy machine held the node up and it says so."""
+        until_s = time.monotonic() + TIMEOUT_S
+        while True:
+            answer = self.call(Trigger, name, Trigger.Request())
+            if "call it again" not in answer.message or time.monotonic() > until_s:
+                return answer
 
 
 def module_ros(name="test_session"):
