@@ -71,6 +71,7 @@ class Vehicle:
         self._odometry: Odometry | None = None
         self._battery: float | None = None
         self._clients: dict[str, Any] = {}
+        self._holds: dict[str, Any] = {}  # clients, by service
         subscribe(self._node, Odometry, "odom", self._on_odometry, 1)
         subscribe(self._node, BatteryState, "battery_state", self._on_battery, 1)
         self._executor = SingleThreadedExecutor(context=self._context)
@@ -150,16 +151,19 @@ class Vehicle:
 
     def hold(self) -> None:
         """Give up the goal, and have the vehicle held until somebody resumes. Raises VehicleError if it may not be."""
-        calls = [self._call(SetBool, name, SetBool.Request(data=True)) for name in self._services("hold")]
+        calls = []
         for action in self._clients:  # without the goal's number, which may not be known yet: all are meant
             calls.append(self._call(CancelGoal, f"{action}/_action/cancel_goal", CancelGoal.Request()))
+        _waits(self._finds_hold, _HOLD_S)
+        calls += [client.call_async(SetBool.Request(data=True)) for client in self._holds.values()]
         if not _waits(lambda: all(call.done() for call in calls), _HOLD_S):
             raise VehicleError(f"{self._name} has not answered, and may not be held.")
 
     def resume(self) -> None:
         """End the hold. Raises VehicleError."""
-        for name in self._services("hold"):
-            call = self._call(SetBool, name, SetBool.Request(data=False))
+        self._finds_hold()
+        for name, client in self._holds.items():
+            call = client.call_async(SetBool.Request(data=False))
             if not _waits(call.done, self._patience_s):
                 raise VehicleError(f"{name} has not answered for {self._patience_s:g} s.")
 
@@ -212,12 +216,21 @@ class Vehicle:
         wanted = [each for each in ours if each == name or (each.endswith(f"/{name}") and each.count("/") == 1)]
         return [f"{self._namespace}/{each}" for each in wanted]
 
+    def _finds_hold(self) -> bool:
+        """Have a client for each service that holds it; return whether there are any, and all can be called."""
+        for name in self._services("hold"):
+            if name not in self._holds:
+                self._holds[name] = self._node.create_client(SetBool, name)
+        return bool(self._holds) and all(client.service_is_ready() for client in self._holds.values())
+
     def _call(self, kind: Any, name: str, request: Any) -> Any:
         client: Any = self._node.create_client(kind, name)
         return client.call_async(request)
 
     def _do(self, name: str, kind: Any, goal: Any) -> str:
         """Send a goal and wait until it has ended; return how, in a sentence. Raises VehicleError."""
+        if not self._clients:  # what holds it is found before anything moves it: Ctrl-C may come right then
+            _waits(self._finds_hold, _DISCOVERY_S)
         if name not in self._clients:
             self._clients[name] = ActionClient(self._node, kind, name)
         client = self._clients[name]

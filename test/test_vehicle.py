@@ -124,6 +124,6 @@ def test_ctrl_c_leaves_the_vehicle_in_hold_and_still(ros):
             script.wait()
         finally:
             script.end()
-        assert held == [True]
+        assert held == [True], script.output
         assert "KeyboardInterrupt" in script.output
         commands.wait(lambda twist: twist == Twist())
