@@ -138,7 +138,9 @@ def test_hover_is_released_for_somebody_else_who_commands(ros, serve, operator):
     drone = Drone(ros)
     server = serve(command_timeout=0.3)
     server.wait_for_line("The drone's services are available")
-    operator.send(hover=False, pitch=-0.5)
+    commands = commanded(ros, operator)
+    with repeating(lambda _: operator.send(hover=False, pitch=-0.5)):  # one alone may be held up too long
+        commands.wait(forward)
     server.wait_for_line("was silent for .* s: zero was commanded")
     wait_until(lambda: True in drone.told, "hover to be held in the silence")
     publisher = ros.publisher(Twist, "cmd_vel", subscribers=1)  # the server, which listens for others

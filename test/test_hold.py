@@ -86,6 +86,8 @@ def test_a_held_vehicle_gets_neutral_only_until_a_person_releases_it(ros, peer, 
     with stranger(ros, message_type, topic):
         peer.wait(is_moving)
         assert "is held" in hold(ros, True)
+        peer.forget()
+        peer.wait(lambda packet: not is_moving(packet))  # after what was on its way
         nothing_moves(peer)
         assert held.wait().data
         bridge.wait_for_line(f"Commands on {topic} do not move the vehicle: it is held .the service hold was called")

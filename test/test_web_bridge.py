@@ -38,7 +38,7 @@ from drone_bridge.tools.web.pilots import MAX_PILOTS
 LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 BEST_EFFORT = QoSProfile(depth=10, reliability=ReliabilityPolicy.BEST_EFFORT)
 RELIABLE = QoSProfile(depth=10)
-FAST_RATE_HZ, FAST_COUNT = 500.0, 1000
+FAST_RATE_HZ, FAST_COUNT = 250.0, 500
 #: What bridges and controllers publish, beside the messages of this package.
 PUBLISHED = (
     *(f"std_msgs/msg/{name}" for name in ("Bool", "Float32", "String")),
