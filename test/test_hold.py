@@ -70,6 +70,11 @@ def is_moving(packet):
     return packet.state["pitch"] < -0.05
 
 
+def flies_left_only(packet):
+    """Whether it flies as the pilots of these tests want, and no longer, by its inertia, as the stranger did."""
+    return packet.state["roll"] < 0.0 and not is_moving(packet)
+
+
 def nothing_moves(peer, packets=30):
     """Assert that from now on, for so many packets, the drone hovers."""
     peer.forget()
@@ -138,7 +143,7 @@ def test_however_the_page_s_helm_ends_the_vehicle_holds(ros, peer, bridge, way):
         pilot.wait_for(lambda: pilot.vehicles.get("/cmd_vel_stamped", {}).get("holds"), "a vehicle that can be held")
         assert pilot.vehicles["/cmd_vel_stamped"]["holds"] == ["/dronegui_bridge/hold"]
         pilot.take("/cmd_vel_stamped")
-        wait_until(lambda: pilot.steer(y=1.0) or peer.packets[-1].state["roll"] < 0.0, "what the pilot wants")
+        wait_until(lambda: pilot.steer(y=1.0) or flies_left_only(peer.packets[-1]), "what the pilot wants")
         peer.forget()
         if way == "release":
             pilot.send(op="release")
