@@ -154,18 +154,18 @@ class RosSession:
     def call(self, service_type, name, request, timeout_s=TIMEOUT_S):
         client = self.node.create_client(service_type, name)
         assert client.wait_for_service(timeout_s), f"no service {name}"
-        done = threading.Event()
-        future = client.call_async(request)
-        future.add_done_callback(lambda _: done.set())
-        assert done.wait(timeout_s), f"{name} did not answer within {timeout_s} s{self._asked_again(client, request)}"
-        return future.result()
+        if (answer := self._answer(client, request, timeout_s)) is None:
+            # Which tells whether the request was lost, or the answer.
+            again = self._answer(client, request, 10.0)
+            raise AssertionError(f"{name} did not answer within {timeout_s} s; asked once more it said: {again}")
+        return answer
 
-    def _asked_again(self, client, request):
-        """Return what a service says that has not answered: whether the request was lost, or the answer."""
+    @staticmethod
+    def _answer(client, request, timeout_s):
         done = threading.Event()
         future = client.call_async(request)
         future.add_done_callback(lambda _: done.set())
-        return f", and asked again it said {future.result()}" if done.wait(10.0) else ", nor when it was asked again"
+        return future.result() if done.wait(timeout_s) else None
 
     def trigger(self, name):
         """Call a std_srvs/Trigger, again where a busy machine held the node up and it says so."""

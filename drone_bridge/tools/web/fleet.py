@@ -43,7 +43,6 @@ class Fleet:
         self._clients: dict[str, Any] = {}  # by service, made before they are needed: STOP waits for no discovery
         self._asked: dict[str, Any] = {}
         self._subscriptions_to_held: dict[str, Any] = {}
-        self._has_said = False
         self.vehicles: list[Vehicle] = []
 
     def look(self) -> bool:
@@ -54,20 +53,16 @@ class Fleet:
         for topic, type_names in topics.items():
             if topic.rpartition("/")[2] != COMMAND_TOPIC or COMMAND_TYPE not in type_names:
                 continue
-            if len(found) == MAX_VEHICLES:
-                self._say_once(f"{MAX_VEHICLES} vehicles can be steered and stopped here: {topic} is one too many.")
+            vehicle = self._vehicle_at(topic, topics, services)
+            if vehicle and len(found) == MAX_VEHICLES:
+                sentence = f"{MAX_VEHICLES} vehicles can be steered and stopped here: {topic} is one too many."
+                self._node.get_logger().warning(sentence, once=True)
                 break
-            if vehicle := self._vehicle_at(topic, topics, services):
-                found[topic] = vehicle
+            found |= {topic: vehicle} if vehicle else {}
         if list(found.values()) == self.vehicles:
             return False
         self._connect(list(found.values()))
         return True
-
-    def _say_once(self, sentence: str) -> None:
-        if not self._has_said:
-            self._has_said = True
-            self._node.get_logger().warning(sentence)
 
     def _connect(self, vehicles: list[Vehicle]) -> None:
         """Have the endpoints for these vehicles, and no others."""
