@@ -3,6 +3,7 @@
 
 import contextlib
 import ctypes.util
+import fcntl
 import json
 import os
 import shutil
@@ -42,14 +43,17 @@ class Browser:
         environment = dict(os.environ)
         if ctypes.util.find_library("nss3") is None:  # then it brings its own, when it believes to be where it must
             environment["AWS_EXECUTION_ENV"] = "AWS_Lambda_nodejs20.x"
-        self._child = subprocess.Popen(
-            [*UNPRIVILEGED, NODE, ROOT / "web" / "browser.mjs"],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-            env=environment,
-        )
-        self.pid = self._answer()["pid"]
+        # The first one unpacks itself into the temporary folder; a second one beside it would start half a file.
+        with (ROOT / "web" / "package-lock.json").open() as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            self._child = subprocess.Popen(
+                [*UNPRIVILEGED, NODE, ROOT / "web" / "browser.mjs"],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                text=True,
+                env=environment,
+            )
+            self.pid = self._answer()["pid"]
         self._asked = 0
 
     def _answer(self):
