@@ -4,12 +4,11 @@
 export ROS
 PYTHON ?= $(if $(filter jazzy,$(ROS)),python3.12,python3)
 ACTIVATE := . env/activate
-WORKERS ?= $(shell echo $$(($$(nproc) * 5)))
 
 # pytest rewrites the test files; unless bytecode is cached, each of its workers would do so again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: setup view demo demo-all demo-landings demo-worlds demo-fleet demo-any check test coverage lint collect reference docs wheels
+.PHONY: setup view demo demo-all demo-landings demo-worlds demo-fleet demo-any check test coverage lint reference docs wheels
 .PHONY: shots bench fuzz soak kills signals stalls clean
 
 setup:
@@ -61,32 +60,20 @@ docs:
 shots: setup
 	@$(ACTIVATE) && python docs/make_shots.py shots
 
-# Rewrites the test files once for all workers, while mypy uses the other core.
-collect: setup
-	@$(ACTIVATE) && pytest --collect-only -q >/dev/null || true
-
 # The quick tests that need neither DDS nor other processes, for use before each commit; or what is asked of one
 # protocol, of an installed package's too: make check P=testbed
 CHECKED := $(if $(P),test/conformance $(wildcard test/test_$(P)_protocol*.py test/test_$(P)_translation.py) -k $(P),--alone)
 check: lint
-	@$(ACTIVATE) && pytest $(CHECKED) -q -n $(if $(P),$(WORKERS),2) --dist loadfile --no-loadscope-reorder
+	@$(ACTIVATE) && pytest $(CHECKED) -q
 
-# Most tests wait most of the time, so there are more workers than cores; a browser does not, so its tests come first.
-# A test that hangs fails after ten minutes.
-# Failures are shown, and asked once more one at a time: a machine that is busier than ours must not decide.
-TESTS := pytest --timeout 600 --dist loadfile --no-loadscope-reorder
-BROWSERS = $(shell grep -lE '^import browser' test/test_*.py)
-TESTS_AGAIN := pytest --timeout 600 --last-failed --last-failed-no-failures none
-test: setup
-	@$(MAKE) --no-print-directory -j 2 lint collect
-	@$(ACTIVATE) && { $(TESTS) -n 2 $(BROWSERS) || $(TESTS_AGAIN) $(BROWSERS); } && \
-	{ $(TESTS) -n $(WORKERS) $(addprefix --ignore=,$(BROWSERS)) || $(TESTS_AGAIN) $(addprefix --ignore=,$(BROWSERS)); }
+# All tests, or those entries whose name matches: make test T=robot. `colcon test` runs the same ones.
+test: lint
+	@$(ACTIVATE) && python test/runner/run.py $(T)
 
 # How much of the package the tests run, processes that they start included, in per cent.
 coverage: setup
-	@$(ACTIVATE) && { $(TESTS) -n $(WORKERS) --cov --cov-report= || $(TESTS_AGAIN); }
-	@$(ACTIVATE) && coverage combine --append --quiet || true  # of processes that ended after the tests
-	@$(ACTIVATE) && coverage report --format=total
+	@$(ACTIVATE) && rm -rf build/coverage && DRONE_BRIDGE_COVERAGE=$(CURDIR)/build/coverage python test/runner/run.py
+	@$(ACTIVATE) && coverage combine --quiet build/coverage && coverage report --format=total
 
 # What the bridges cost; takes about a quarter of an hour.
 bench: setup

@@ -235,6 +235,8 @@ def install_messages() -> list[Path]:
 
 def compiled_of(path: Path) -> str:
     """Return what of a file decides how messages are compiled."""
+    if path.name == "CMakeLists.txt":
+        return path.read_text().partition("if(INTERFACES_ONLY)")[0]  # the rest is not reached then
     if path.name != "package.xml":
         return path.read_text()
     return "\n".join(f"{each.tag} {each.text}" for each in ElementTree.parse(path).getroot() if each.tag in BUILD_TAGS)

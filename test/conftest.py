@@ -2,11 +2,8 @@
 """What every test gets: ROS to itself, data that hypothesis draws the same way each time, children that always end."""
 
 import contextlib
-import functools
 import importlib
 import os
-import random
-import re
 import shutil
 import signal
 import sys
@@ -19,12 +16,14 @@ import pytest
 
 from drone_bridge.ros.environment import name_profile_for_fast_dds_2
 
-# Before anything imports rclpy: topics of our own, on this machine only. Domains from 82 on are for benchmarks.
-# Workers that test at the same time (pytest-xdist) draw from different ones.
-WORKERS = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
-WORKER = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
-DOMAINS = range(1 + WORKER, 61, WORKERS)  # higher ones are for demonstrations and benchmarks
-os.environ["ROS_DOMAIN_ID"] = str(random.SystemRandom().choice(DOMAINS))
+# What tests share. pytest's own way is unknown to that of humble.
+TESTS = Path(__file__).parent
+sys.path[:0] = [str(TESTS / "support"), str(TESTS / "runner")]
+import entries  # noqa: E402
+import place  # noqa: E402
+
+# Before anything imports rclpy: topics of our own, on this machine only.
+os.environ["ROS_DOMAIN_ID"] = str(place.domains()[0])
 if "fastrtps" in os.environ.get("RMW_IMPLEMENTATION", "rmw_fastrtps_cpp"):  # as env/activate has it: docs/network.md
     os.environ["ROS_AUTOMATIC_DISCOVERY_RANGE"] = "SYSTEM_DEFAULT"
 else:
@@ -38,12 +37,9 @@ RUNTIME = tempfile.TemporaryDirectory()
 os.environ["XDG_RUNTIME_DIR"] = RUNTIME.name
 os.environ["ROS_HOME"] = RUNTIME.name
 os.environ["DRONE_BRIDGE_FLIGHTS"] = "false"  # one process less for each launch file
-CONFIG = Path(__file__).parent.parent / "config"
+CONFIG = TESTS.parent / "config"
 os.environ["FASTDDS_DEFAULT_PROFILES_FILE"] = str(CONFIG / "fastdds_loopback.xml")
 name_profile_for_fast_dds_2(os.environ)
-
-# What tests share. pytest's own way is unknown to that of humble.
-sys.path.insert(0, str(Path(__file__).parent / "support"))
 
 # A shell has programs in the background ignore SIGINT, and so would all that tests start and then interrupt.
 signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -53,15 +49,7 @@ hypothesis.settings.register_profile("quick", parent=hypothesis.settings.get_pro
 hypothesis.settings.load_profile("deterministic")
 
 
-# What a test file imports that needs DDS, or other processes.
-NOT_ALONE = {"composition", "networks", "processes", "ros_session", "subprocess"}
 collect_ignore = []  # pytest looks here
-# Those that take longest, which their size does not tell: they come first, so that no worker is left with one.
-LONGEST = (
-    *("test_web_page.py", "test_servers.py", "test_testbed_teleop.py", "test_bridge_vehicles.py", "test_demo.py"),
-    *("test_dronegui_waypoints.py", "test_landing_launch.py", "test_hosts.py"),
-    *("test_simulator_launch.py", "test_velocity_control.py", "test_seek_target.py"),
-)
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -78,50 +66,16 @@ def pytest_addoption(parser):
     )
 
 
-@functools.cache
-def is_alone(path):
-    """Return whether the tests of a file need neither DDS nor other processes."""
-    text = path.read_text()
-    names = set(re.findall(r"^\s*(?:from|import) (\w+)", text, re.MULTILINE))
-    if names & NOT_ALONE or "rclpy.init(" in text:
-        return False
-    support = [Path(__file__).parent / "support" / f"{name}.py" for name in names]
-    return all(is_alone(path) for path in support if path.is_file())
-
-
-def files_without_tests_for(config):
-    """Return the test files that need not even be read, which takes longer than some tests."""
-    files = Path(__file__).parent.rglob("test_*.py")
-    if config.getoption("alone"):
-        return [path for path in files if not is_alone(path) or "\npytestmark = pytest.mark.slow\n" in path.read_text()]
-    return []
-
-
 def pytest_collection_modifyitems(config, items):
     if config.getoption("alone"):
-        needy = {"ros", "start_child", "domain"}
-        alone = {
-            item
-            for item in items
-            if is_alone(Path(str(item.fspath)))
-            and not needy & set(item.fixturenames)
-            and not item.get_closest_marker("slow")
-        }
-        config.hook.pytest_deselected(items=[item for item in items if item not in alone])
-        items[:] = [item for item in items if item in alone]
-    items.sort(key=lambda item: rank(Path(str(item.fspath))))
-
-
-@functools.cache
-def rank(path):
-    """Return what sorts the files: the longest first, then those with processes, the largest first."""
-    order = LONGEST.index(path.name) if path.name in LONGEST else len(LONGEST)
-    return order, is_alone(path), -path.stat().st_size, str(path)
+        slow = [item for item in items if item.get_closest_marker("slow")]
+        config.hook.pytest_deselected(items=slow)
+        items[:] = [item for item in items if item not in slow]
 
 
 def pytest_configure(config):
-    collect_ignore.extend(map(str, files_without_tests_for(config)))
     if config.getoption("alone"):  # a fifth of the examples; all of them are drawn by `make test`
+        collect_ignore.extend(str(path) for path in entries.test_files() if not entries.is_alone(path))
         hypothesis.settings.load_profile("quick")
     try:
         importlib.import_module("drone_bridge.msg")
@@ -170,8 +124,8 @@ def closing():
 
 @pytest.fixture
 def domain(monkeypatch):
-    """A domain for one test alone: with nothing that the tests before may have left, and no other worker's."""
-    number = random.SystemRandom().choice([domain for domain in DOMAINS if str(domain) != os.environ["ROS_DOMAIN_ID"]])
+    """A domain for one test alone: with nothing that the tests before may have left."""
+    number = place.domains()[1]
     monkeypatch.setenv("ROS_DOMAIN_ID", str(number))
     return number
 

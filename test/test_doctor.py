@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from fork_server import executable
+from processes import executable
 
 from drone_bridge.kind import kinds
 

@@ -9,7 +9,7 @@ from xml.etree import ElementTree
 
 import numpy as np
 import pytest
-from fork_server import executable
+from processes import executable
 
 from drone_bridge.kind import kinds, load
 from drone_bridge.tools.grading import confine

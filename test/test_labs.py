@@ -26,7 +26,7 @@ def run(*words, folder, **variables):
 
 
 def outcome_of(lab, part):
-    plugins = [word for name in ("cacheprovider", "xdist", "hypothesispytest") for word in ("-p", f"no:{name}")]
+    plugins = [word for name in ("cacheprovider", "hypothesispytest") for word in ("-p", f"no:{name}")]
     return run("-m", "pytest", "-q", *plugins, "test_lab.py", folder=lab, LAB=part)
 
 

@@ -9,10 +9,9 @@ import sys
 import time
 
 import pytest
-from fork_server import executable
 from geometry_msgs.msg import Twist, Vector3
 from nav_msgs.msg import Odometry
-from processes import Process, when_listening
+from processes import Process, executable, when_listening
 from ros_session import Inbox, wait_until
 from simulator_client import SimulatorClient
 from simulator_fixtures import BUOY, LEARNED, VEHICLE, bridge, make_peer

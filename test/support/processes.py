@@ -11,11 +11,16 @@ import threading
 import time
 from pathlib import Path
 
-from fork_server import executable, fork_server, is_of_the_package
+from ament_index_python.packages import get_package_prefix
 
 from drone_bridge.ros.environment import name_profile_for_fast_dds_2
 
 TIMEOUT_S = 60.0  # for whatever has to happen, on a machine that is slow and busy
+
+
+def executable(name):
+    """Return the path of an installed executable, as `ros2 run` would find it."""
+    return os.path.join(get_package_prefix("drone_bridge"), "lib", "drone_bridge", name)
 
 
 def members(*groups):
@@ -74,17 +79,14 @@ class Process:
         command = [str(part) for part in command]
         environment = {**os.environ, "PYTHONUNBUFFERED": "1", **(env or {})}
         name_profile_for_fast_dds_2(environment)
-        if is_of_the_package(command) and stdin == subprocess.DEVNULL and fork_server().can_start(environment):
-            self._child = fork_server().start(command, environment)
-        else:
-            self._child = subprocess.Popen(
-                command,
-                stdin=stdin,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.STDOUT,
-                start_new_session=True,
-                env=environment,
-            )
+        self._child = subprocess.Popen(
+            command,
+            stdin=stdin,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+            env=environment,
+        )
         self.lines = []
         self._changed = threading.Condition()
         self._reader = threading.Thread(target=self._read)

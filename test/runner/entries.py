@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The entries of the tests for ctest: one for each file that starts processes, and a few for all others.
+
+CMake runs this when it configures (tests.cmake) and makes a test of each line: the entry's name, the processors that
+it takes, its cost (longest first), and its files, separated by blanks.
+"""
+
+import functools
+import re
+import sys
+from pathlib import Path
+
+TESTS = Path(__file__).resolve().parent.parent
+#: What a test file imports, and the fixtures that its tests take, when it needs DDS or other processes.
+NEEDY_MODULES = {"composition", "networks", "processes", "ros_session", "subprocess"}
+NEEDY_FIXTURES = re.compile(r"^def \w+\([^)]*\b(?:ros|start_child|domain)\b", re.MULTILINE)
+#: All files that need neither DDS nor other processes are tested by so many entries.
+UNIT_ENTRIES = 4
+BROWSER_PROCESSORS = 2
+#: A browser's test starts everything that it shows as well, so these come first, whatever their size.
+BROWSER_COST = 1_000_000
+
+
+def test_files() -> list[Path]:
+    """Return all files with tests, those of the plugin's own package apart."""
+    return sorted(path for path in TESTS.rglob("test_*.py") if "plugin" not in path.relative_to(TESTS).parts)
+
+
+@functools.cache
+def imports(path: Path) -> frozenset[str]:
+    """Return the top-level names of the modules that a file imports, those of test/support included."""
+    names = set(re.findall(r"^\s*(?:from|import) (\w+)", path.read_text(), re.MULTILINE))
+    for name in tuple(names):
+        support = TESTS / "support" / f"{name}.py"
+        if support.is_file() and support != path:
+            names |= imports(support)
+    return frozenset(names)
+
+
+def is_alone(path: Path) -> bool:
+    """Return whether the tests of a file need neither DDS nor other processes."""
+    text = path.read_text()
+    return not imports(path) & NEEDY_MODULES and "rclpy.init(" not in text and not NEEDY_FIXTURES.search(text)
+
+
+def needs_browser(path: Path) -> bool:
+    """Return whether a file tests the page in a browser."""
+    return "browser" in imports(path)
+
+
+def main() -> int:
+    """Print the entries."""
+    alone = sorted(filter(is_alone, test_files()), key=lambda path: path.stat().st_size, reverse=True)
+    for number in range(UNIT_ENTRIES):
+        files = alone[number::UNIT_ENTRIES]
+        print(f"unit_{number + 1}", 1, sum(path.stat().st_size for path in files), *files)
+    for path in test_files():
+        if not is_alone(path):
+            name = "_".join(path.relative_to(TESTS).with_suffix("").parts).replace("_test_", "_").removeprefix("test_")
+            browser = needs_browser(path)
+            print(name, BROWSER_PROCESSORS if browser else 1, path.stat().st_size + browser * BROWSER_COST, path)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Run all tests, or those entries whose name a pattern is found in, by ctest: run.py [PATTERN]
+
+The entries are those of `colcon test`; this shows what a person wants to see of them: a line for each as it ends, the
+output of those that failed, and last how many tests there were.
+"""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from xml.etree import ElementTree
+
+from entry import LOCK_UPS
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+BUILD = ROOT / "build" / "test"
+#: Most tests wait most of the time.
+ENTRIES_PER_CORE = 2
+#: A line of ctest about an entry that has ended.
+ENDED = re.compile(r"\s*\d+/(\d+) Test\s+#\d+: (\S+) \.* *(Passed|\*\*\*.*?|Skipped)\s+([\d.]+) sec")
+
+
+@dataclass(slots=True)
+class Counts:
+    """Of tests, and of entries that ended without results."""
+
+    passed: int = 0
+    failed: int = 0
+    skipped: int = 0
+
+    @property
+    def tests(self) -> int:
+        """How many tests there were."""
+        return self.passed + self.failed + self.skipped
+
+    def add(self, other: "Counts") -> None:
+        """Count those of another as well."""
+        self.passed += other.passed
+        self.failed += other.failed
+        self.skipped += other.skipped
+
+
+def counts_in(result: Path, *, has_passed: bool) -> Counts:
+    """Return the counts in an entry's JUnit results. An entry that failed as a whole counts as one failed test."""
+    counts = Counts()
+    try:
+        suites = list(ElementTree.parse(result).getroot().iter("testsuite"))
+    except (OSError, ElementTree.ParseError):
+        suites = []
+    for suite in suites:
+        tests, failed, skipped = (
+            sum(int(suite.get(name) or 0) for name in names)
+            for names in (("tests",), ("failures", "errors"), ("skipped",))
+        )
+        counts.add(Counts(tests - failed - skipped, failed, skipped))
+    if not has_passed and not counts.failed:
+        counts.failed = 1
+    return counts
+
+
+def configure() -> None:
+    """Have CMake write the entries of the tests alone: the package is built and installed already."""
+    command = ["cmake", "-S", str(ROOT), "-B", str(BUILD), "-DTESTS_ONLY=ON", f"-DPython3_EXECUTABLE={sys.executable}"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode:
+        sys.exit(f"{done.stdout}{done.stderr}\nThe tests' entries could not be written: see above.")
+
+
+def run(pattern: str) -> int:
+    """Run the entries. Returns the exit status."""
+    output, began_s = BUILD / "test_output", time.monotonic()
+    shutil.rmtree(output, ignore_errors=True)
+    jobs = ENTRIES_PER_CORE * (os.cpu_count() or 1)
+    command = ["ctest", "--test-dir", str(BUILD), "--parallel", str(jobs), "--no-tests=error", "--tests-regex", pattern]
+    total, ended = Counts(), 0
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as ctest:
+        assert ctest.stdout is not None
+        others = []
+        for line in ctest.stdout:
+            if not (match := ENDED.match(line)):
+                others.append(line)
+                continue
+            entries, name, outcome, seconds = int(match[1]), match[2], match[3], float(match[4])
+            ended += 1
+            result = BUILD / "test_results" / "drone_bridge" / f"{name}.xunit.xml"
+            counts = counts_in(result, has_passed=outcome == "Passed")
+            total.add(counts)
+            state = "passed" if not counts.failed else f"{counts.failed} FAILED"
+            print(f"{state:>9} {name:42} {counts.tests:4} tests {seconds:6.0f} s {entries - ended:4} left", flush=True)
+            if counts.failed:
+                shown = output / f"{name}.txt"
+                print(shown.read_text(errors="replace") if shown.exists() else "It has printed nothing.", flush=True)
+    if not ended:
+        print(*others, sep="")
+    lock_ups = len(list((output / LOCK_UPS).glob("*")))
+    seconds = time.monotonic() - began_s
+    print(f"{total.passed} passed, {total.failed} failed, {total.skipped} skipped")
+    print(
+        f"{total.tests} tests in {ended} entries: {total.failed or 'none'} failed, {total.skipped} were skipped; "
+        f"{lock_ups or 'no'} lock-up{'s' * (lock_ups != 1)} of the middleware; {seconds:.0f} s."
+    )
+    return 1 if total.failed or ctest.returncode else 0
+
+
+if __name__ == "__main__":
+    configure()
+    sys.exit(run(sys.argv[1] if len(sys.argv) > 1 else ""))

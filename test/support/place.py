@@ -1,0 +1,55 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A place on this machine for one run of tests: ROS domains and ports that no other run uses meanwhile.
+
+Who runs tests takes one of COUNT places, and holds it as long as its process lives: by an abstract socket, which the
+kernel frees whatever happens. Processes that it starts find the number in the environment, and use the same place.
+"""
+
+import os
+import socket
+
+#: Domains from 61 on are for demonstrations, benchmarks and campaigns.
+DOMAINS_EACH = 2
+COUNT = 30
+VARIABLE = "DRONE_BRIDGE_TEST_PLACE"
+# Above the ports that the system hands out (32768 to 60999) and those of DDS (7400 to 32900).
+FIRST_PORT, END_PORT = 61_000, 65_536
+PORTS_EACH = (END_PORT - FIRST_PORT) // COUNT
+
+_held: list[socket.socket] = []
+
+
+def number() -> int:
+    """Return the number of the place of this process; take one that is free where none was given to it.
+
+    Raises:
+        RuntimeError: all places are taken.
+    """
+    if VARIABLE not in os.environ:
+        os.environ[VARIABLE] = str(_take())
+    return int(os.environ[VARIABLE])
+
+
+def domains() -> tuple[int, ...]:
+    """Return the ROS domains of the place."""
+    first = 1 + DOMAINS_EACH * number()
+    return tuple(range(first, first + DOMAINS_EACH))
+
+
+def ports() -> range:
+    """Return the ports of the place, for programs that are given theirs."""
+    first = FIRST_PORT + PORTS_EACH * number()
+    return range(first, first + PORTS_EACH)
+
+
+def _take() -> int:
+    for place in range(COUNT):
+        held = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        try:
+            held.bind(f"\0drone_bridge test place {place}")
+        except OSError:
+            held.close()
+        else:
+            _held.append(held)
+            return place
+    raise RuntimeError(f"All {COUNT} places for tests are taken on this machine: wait until another run has ended.")
