@@ -107,7 +107,7 @@ def test_package_xml_names_what_launch_files_start():
 
 def test_package_xml_names_what_cmake_finds():
     found = set(re.findall(r"find_package\((\w+)", (ROOT / "CMakeLists.txt").read_text())) - {"Python3"}
-    assert found == dependencies("buildtool_depend", "depend") | {"ament_cmake_pytest"}
+    assert found == dependencies("buildtool_depend", "depend")
 
 
 def test_pixi_gets_the_packages_of_ros_that_package_xml_names():

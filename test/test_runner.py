@@ -143,8 +143,9 @@ def test_an_entry_whose_ctest_is_killed_leaves_nothing(tmp_path):
         f"def test_it():\n    pathlib.Path({str(told)!r}).write_text(str(os.getpid()))\n    time.sleep(600)\n"
     )
     words = [entry.__file__, tmp_path / "out" / "it.txt", 600, tmp_path / "it.xml", tmp_path / "test_it.py"]
-    script = f"import subprocess; subprocess.run({[sys.executable, *map(str, words)]!r}, cwd={str(tmp_path)!r})"
-    with subprocess.Popen([sys.executable, "-c", script]) as ctest:
+    run_test = f"import subprocess; subprocess.run({[sys.executable, *map(str, words)]!r}, cwd={str(tmp_path)!r})"
+    script = f"import subprocess, sys; subprocess.run([sys.executable, '-c', {run_test!r}])"
+    with subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.DEVNULL) as ctest:
         wait_until(lambda: told.exists() and told.read_text(), "the test to run")
         ctest.send_signal(signal.SIGKILL)
     wait_until(lambda: has_ended(int(told.read_text())), "the test's end")

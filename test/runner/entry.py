@@ -28,6 +28,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "support"))
 import place
 
 TEST_LIMIT_S = 300
+#: Between two looks whether the time is over, or ctest was ended.
+LOOK_PERIOD_S = 1.0
 #: Between SIGABRT and SIGKILL.
 DUMP_S = 10.0
 #: Of one run of all tests. More of them say that something else is wrong.
@@ -56,12 +58,16 @@ def is_lock_up(output: str) -> bool:
 def claim_lock_up(folder: Path) -> bool:
     """Return whether one more lock-up is allowed in this run of all tests, and count it."""
     folder.mkdir(parents=True, exist_ok=True)
-    run = _parent_of(os.getppid())  # ctest, above ament's run_test.py
     for number in range(MAX_LOCK_UPS):
         with contextlib.suppress(FileExistsError):
-            (folder / f"{run}-{number}").touch(exist_ok=False)
+            (folder / f"{ctest_pid()}-{number}").touch(exist_ok=False)
             return True
     return False
+
+
+def ctest_pid() -> int:
+    """Return the process of ctest, which runs ament's run_test.py, which runs this."""
+    return _parent_of(os.getppid())
 
 
 def _parent_of(pid: int) -> int:
@@ -115,10 +121,13 @@ def run_pytest(arguments: list[str], folder: Path, output: Path, limit_s: float)
             env=environment,
             start_new_session=True,
         )
-        try:
-            status = child.wait(limit_s)
-        except subprocess.TimeoutExpired:
-            print(f"pytest has not ended within {limit_s:.0f} s.", file=sys.stderr)
+        until_s, ctest = time.monotonic() + limit_s, ctest_pid()
+        while (status := child.poll()) is None and time.monotonic() < until_s and ctest_pid() == ctest:
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                child.wait(LOOK_PERIOD_S)
+        if status is None:
+            reason = f"not ended within {limit_s:.0f} s" if ctest_pid() == ctest else "lost ctest, which was ended"
+            print(f"The entry has {reason}.", file=sys.stderr)
             child.send_signal(signal.SIGABRT)  # pytest's faulthandler dumps the stacks
             with contextlib.suppress(subprocess.TimeoutExpired):
                 child.wait(DUMP_S)
@@ -135,7 +144,7 @@ def main() -> int:
     output, limit_s, result, *files = sys.argv[1:]
     libc = ctypes.CDLL(None)
     libc.prctl(PR_SET_CHILD_SUBREAPER, 1)
-    libc.prctl(PR_SET_PDEATHSIG, signal.SIGTERM)  # when ctest is killed
+    libc.prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     # A shell's background job ignores it, and so would pytest and all that tests start and then interrupt.
     signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -8,6 +8,7 @@ output of those that failed, and last how many tests there were.
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import time
@@ -79,6 +80,7 @@ def run(pattern: str) -> int:
     command = ["ctest", "--test-dir", str(BUILD), "--parallel", str(jobs), "--no-tests=error", "--tests-regex", pattern]
     total, ended = Counts(), 0
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as ctest:
+        signal.signal(signal.SIGTERM, lambda *_: ctest.terminate())  # its entries notice
         assert ctest.stdout is not None
         others = []
         for line in ctest.stdout:

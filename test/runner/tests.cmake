@@ -27,4 +27,7 @@ foreach(entry IN LISTS entries)
     WORKING_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR}
   )
   set_tests_properties(${name} PROPERTIES PROCESSORS ${processors} COST ${cost} LABELS pytest)
+  if(processors GREATER 1)
+    set_tests_properties(${name} PROPERTIES RESOURCE_LOCK browser)  # two of them would have no time for what they show
+  endif()
 endforeach()
