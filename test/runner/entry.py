@@ -32,6 +32,8 @@ TEST_LIMIT_S = 300
 LOOK_PERIOD_S = 1.0
 #: Between SIGABRT and SIGKILL.
 DUMP_S = 10.0
+#: Characters that are shown of a command line.
+MAX_COMMAND = 160
 #: Of one run of all tests. More of them say that something else is wrong.
 MAX_LOCK_UPS = 2
 LOCK_UPS = "lock-ups"
@@ -98,7 +100,7 @@ def end_descendants() -> list[str]:
         for pid in pids:
             with contextlib.suppress(OSError):
                 if command := Path(f"/proc/{pid}/cmdline").read_bytes():
-                    commands.append(command.replace(b"\0", b" ").decode(errors="replace").strip())
+                    commands.append(command.replace(b"\0", b" ").decode(errors="replace").strip()[:MAX_COMMAND])
                 os.kill(pid, signal.SIGKILL)
         with contextlib.suppress(ChildProcessError):
             while os.waitpid(-1, os.WNOHANG)[0]:
