@@ -8,6 +8,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections import Counter
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
@@ -18,6 +19,7 @@ from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 from rclpy.serialization import serialize_message
+from rclpy.subscription import Subscription
 from rosbags.highlevel import AnyReader
 from rosbags.rosbag2 import Reader
 from rosgraph_msgs.msg import Clock
@@ -26,10 +28,13 @@ from std_msgs.msg import Bool, String
 
 from drone_bridge.msg import CommandRates
 from drone_bridge.tools.bags.recover import recover
+from drone_bridge.tools.recording.node import Recorder, lost_before
+from drone_bridge.tools.recording.settings import read_settings
 
 BEST_EFFORT = QoSProfile(depth=100, reliability=ReliabilityPolicy.BEST_EFFORT)
 RELIABLE = QoSProfile(depth=100)
 LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
+HAS_NUMBERS = os.environ.get("ROS_DISTRO") not in ("humble", "jazzy")
 PATIENCE_S = 60
 FAST_RATE_HZ, FAST_COUNT = 500.0, 1000
 CLOSING_S = 20  # of which 2 s are its own, on a busy machine
@@ -135,6 +140,81 @@ def table(output):
     """The recorder's summary as {topic: (type, messages, dropped)}."""
     rows = [line.split() for line in output.splitlines() if line.startswith("/")]
     return {name: (type_name, int(messages), int(dropped)) for name, type_name, messages, dropped in rows}
+
+
+@pytest.fixture
+def recorder(domain):
+    """A recorder in this process, whose executor a test spins."""
+    rclpy.init(args=["--ros-args", "-p", "topics:=/text"], domain_id=domain)
+    recorder = Recorder()
+    yield recorder
+    recorder.destroy_node()
+    rclpy.shutdown()
+
+
+def test_a_waiting_message_does_not_keep_the_executor_awake(node, recorder, monkeypatch):
+    publisher = node.create_publisher(String, "text", RELIABLE)
+    counts, take_all = Counter(), recorder.take_all
+
+    def take():
+        counts["taken"] += take_all()
+        publisher.publish(String(data="waits until the next time"))
+
+    def can_execute(group, entity):  # asked for the subscription each time before the executor waits
+        counts["rounds"] += isinstance(entity, Subscription)
+        return not isinstance(entity, Subscription)
+
+    monkeypatch.setattr(f"{Recorder.__module__}._Polled.can_execute", can_execute)
+    recorder.take_all = take
+    recorder.record(read_settings(recorder), lambda *_: None)
+    executor = SingleThreadedExecutor()
+    executor.add_node(recorder)
+    while counts["taken"] < 20:
+        executor.spin_once()
+        counts["calls"] += 1
+    executor.remove_node(recorder)
+    assert 20 < counts["rounds"] < 2 * counts["calls"], "the executor's wait returned with nothing to call"
+
+
+def test_what_the_middleware_loses_is_counted(node, recorder, monkeypatch):
+    monkeypatch.setattr("drone_bridge.tools.recording.node.SUBSCRIPTION_DEPTH", 3)
+    publishers = [node.create_publisher(String, "text", RELIABLE) for _ in range(2)]
+    recorder.record(read_settings(recorder), lambda *_: None)
+    executor = SingleThreadedExecutor()
+    executor.add_node(recorder)
+    while not all(publisher.get_subscription_count() for publisher in publishers):
+        executor.spin_once()
+    executor.remove_node(recorder)
+
+    def publish_and_take(count):
+        for number in range(count):
+            for publisher in publishers:
+                publisher.publish(String(data=str(number)))
+        for publisher in publishers:
+            publisher.wait_for_all_acked()
+        return recorder.take_all()
+
+    (topic,) = recorder.topics
+    assert publish_and_take(1) == 2
+    assert topic.lost == 0
+    assert publish_and_take(10) == 3, "a reader keeps as many as its depth"
+    assert publish_and_take(1) == 2
+    assert topic.lost == (17 if HAS_NUMBERS else 0)
+
+
+def test_gaps_in_a_publishers_numbers_are_counted_and_nothing_else():
+    newest = {}
+
+    def lost(number, publisher="a"):
+        gid = None if publisher is None else {"data": publisher.encode()}
+        return lost_before({"publication_sequence_number": number, "publisher_gid": gid}, newest)
+
+    assert [lost(number) for number in (7, 8, 11, 12)] == [0, 0, 2, 0]
+    assert [lost(number, "b") for number in (100, 102)] == [0, 1], "each publisher has numbers of its own"
+    assert [lost(number) for number in (12, 11, 13)] == [0, 0, 0], "sent again, as a latched one is to a new reader"
+    assert [lost(number, None) for number in (1, 5)] == [0, 0]
+    assert [lost(None), lost(None)] == [0, 0]
+    assert lost_before({"source_timestamp": 1}, newest) == 0  # all that Humble says
 
 
 def test_everything_published_is_in_the_bag_byte_for_byte(node, tmp_path):

@@ -42,7 +42,9 @@ class Topic:
     offers: Sequence[QoSProfile] = ()
     received: int = 0
     lost: int = 0
-    """Messages that the middleware says it lost before they were received."""
+    """Messages that were published, and lost by the middleware before they were received."""
+    newest: dict[bytes, int] = field(default_factory=dict, repr=False)
+    """The number of the newest message received, by publisher."""
     channel: int = field(default=0, repr=False)
     """Its number in the file, from 1; 0 before it is listed there."""
 

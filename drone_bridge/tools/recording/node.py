@@ -2,7 +2,7 @@
 """The node that finds topics and records them."""
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,9 +14,9 @@ from rclpy.subscription import Subscription
 from rclpy.topic_endpoint_info import TopicEndpointInfo
 
 try:
-    from rclpy.event_handler import SubscriptionEventCallbacks, UnsupportedEventTypeError
+    from rclpy.event_handler import SubscriptionEventCallbacks
 except ImportError:  # Humble
-    from rclpy.qos_event import SubscriptionEventCallbacks, UnsupportedEventTypeError
+    from rclpy.qos_event import SubscriptionEventCallbacks
 
 from drone_bridge.ros.rclpy_hooks import resend_lost_responses
 from drone_bridge.ros.topics import arrived
@@ -41,8 +41,13 @@ Sink = Callable[[Topic, int, int, bytes], object]
 """Takes a topic, receive and publish time (ns since the epoch), and the serialized message."""
 
 
+# An executor that waits for an event of a subscription returns at once while a message waits there, which it does not
+# take: with the events that rclpy handles by default, the recorder costs a core.
+NO_EVENTS = SubscriptionEventCallbacks(use_default_callbacks=False)
+
+
 class _Polled(CallbackGroup):
-    """Subscriptions that no executor waits for; it waits for their events."""
+    """Subscriptions that no executor waits for."""
 
     def can_execute(self, entity: Any) -> bool:
         return not isinstance(entity, Subscription)
@@ -184,37 +189,45 @@ class Recorder(Node):
             self.get_logger().warning(f"Not recording '{name}' as '{type_name}': {reason}".rstrip(".") + ".")
 
     def _subscribe(self, topic: Topic, message_class: Any, request: QoSProfile) -> Any:
-        sink = self._sink
+        sink, newest = self._sink, topic.newest
         clock = self.get_clock() if self._simulated else None
 
         def on_message(data: Any, info: Any) -> None:
             log_ns = clock.now().nanoseconds if clock else info["received_timestamp"] or time.time_ns()
             # The publisher's clock can have any value.
             publish_ns = info["source_timestamp"]
+            topic.lost += lost_before(info, newest)
             sink(topic, log_ns, publish_ns if 0 < publish_ns < 2**63 else log_ns, data)
 
-        def on_lost(event: Any) -> None:
-            topic.lost += event.total_count_change
+        is_volatile = request.durability == DurabilityPolicy.VOLATILE
+        if self._settings.is_flight_log and is_volatile:  # acknowledging them would cost as much as all the rest
+            request = QoSProfile(depth=request.depth, reliability=ReliabilityPolicy.BEST_EFFORT)
+        return self.create_subscription(
+            message_class,
+            topic.name,
+            on_message,
+            request,
+            raw=True,
+            event_callbacks=NO_EVENTS,
+            callback_group=self._polled,
+        )
 
-        def subscribe(**events: Callable[[Any], None]) -> Any:
-            return self.create_subscription(
-                message_class,
-                topic.name,
-                on_message,
-                request,
-                raw=True,
-                event_callbacks=SubscriptionEventCallbacks(use_default_callbacks=False, **events),
-                callback_group=self._polled,
-            )
 
-        if self._settings.is_flight_log:
-            if request.durability == DurabilityPolicy.VOLATILE:  # acknowledging them would cost as much as all the rest
-                request = QoSProfile(depth=request.depth, reliability=ReliabilityPolicy.BEST_EFFORT)
-            return subscribe()
-        try:
-            return subscribe(message_lost=on_lost)
-        except UnsupportedEventTypeError:
-            return subscribe()
+def lost_before(info: Mapping[str, Any], newest: dict[bytes, int]) -> int:
+    """Return how many messages of a publisher are missing between its newest one so far and this one.
+
+    `info` is what the middleware knows of the message; `newest` has the number of the newest by publisher, and is
+    updated. What a publisher sent before the first that was received counts as nothing: it may have had no recorder.
+    Humble numbers nothing, and Jazzy names no publisher: there it is 0.
+    """
+    number: int | None = info.get("publication_sequence_number")
+    publisher = info.get("publisher_gid")
+    if number is None or publisher is None:
+        return 0
+    name = bytes(publisher["data"])
+    before = newest.get(name, number - 1)
+    newest[name] = max(number, before)
+    return max(0, number - before - 1)
 
 
 def offers_of(publishers: Sequence[TopicEndpointInfo], type_name: str) -> list[QoSProfile]:
