@@ -65,6 +65,7 @@ SOURCE_FOLDERS = (
     ".ci",
     "action",
     "benchmark",
+    "campaign",
     "cmake",
     "config",
     "docs",

@@ -1,18 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The fuzzing of `make fuzz`, for a moment, and that it would find something."""
+"""Fuzzing of every codec, for a moment, and that it would find something."""
 
 import contextlib
 import gc
-import importlib
-import sys
-from pathlib import Path
 
+import fuzzing as fuzz
 import pytest
 
 from drone_bridge.protocols import robot
-
-sys.path.append(str(Path(__file__).resolve().parent.parent / "benchmark"))
-fuzz = importlib.import_module("fuzz")
 
 
 @pytest.mark.parametrize("target", list(fuzz.targets()), ids=lambda target: target.name)

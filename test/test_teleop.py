@@ -1,17 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Keys held down in teleop_twist_keyboard, at its defaults, under each vehicle's physics."""
 
-import importlib
-import sys
-from pathlib import Path
-
 import numpy as np
 import pytest
+import velocity_flights as measuring
 
 from drone_bridge.motion.tilt_control import Velocity
-
-sys.path.append(str(Path(__file__).parent.parent / "benchmark"))
-measuring = importlib.import_module("tilt_velocities")  # a program beside the package
 
 SPEED, TURN = 0.5, 1.0
 KEYS = {"i": Velocity(SPEED), ",": Velocity(-SPEED), "j": Velocity(yaw_rate=TURN), "l": Velocity(yaw_rate=-TURN)}

@@ -1,19 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """How drones that are commanded by tilt fly velocities, under the physics of both emulators and what the wire tells."""
 
-import importlib
 import math
-import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
+import velocity_flights as measuring
+from velocity_flights import GuiDrone, LandingDrone
 
 from drone_bridge.motion.tilt_control import BLIND_TILT_SHARE, Motion, Shares, TiltControl, TiltedDrone, Velocity
 
-sys.path.append(str(Path(__file__).parent.parent / "benchmark"))
-measuring = importlib.import_module("tilt_velocities")  # a program beside the package
-GuiDrone, LandingDrone = measuring.GuiDrone, measuring.LandingDrone
 DRONE = TiltedDrone(max_tilt=0.3, max_climb=1.0, max_yaw_rate=1.0)
 #: Farthest way to stand after a zero, m, by speed.
 STANDS_WITHIN_M = {0.5: 0.4, 1.5: 1.3}

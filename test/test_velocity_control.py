@@ -1,10 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """How a drone that takes rates and thrust flies velocities, under the emulator's physics and what each layout tells."""
 
-import importlib
 import math
-import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,6 +9,7 @@ from examples import examples
 from hypothesis import given
 from hypothesis import strategies as st
 from rotations import of_testbed_angles
+from testbed_velocity_flights import LAYOUTS, LEG_S, LEGS, STEP_S, WINDS, fly, speed_error
 
 from drone_bridge.motion.attitude_estimator import MeasuredAttitude
 from drone_bridge.motion.flight_control import Command, DroneModel
@@ -20,13 +18,6 @@ from drone_bridge.motion.wind import WindRotation
 from drone_bridge.testbed.device import DroneState
 
 pytestmark = pytest.mark.slow
-
-sys.path.append(str(Path(__file__).parent.parent / "benchmark"))
-measuring = importlib.import_module("testbed_velocities")  # a program beside the package
-LAYOUTS, LEG_S, LEGS, STEP_S, WINDS = (
-    getattr(measuring, name) for name in ("LAYOUTS", "LEG_S", "LEGS", "STEP_S", "WINDS")
-)
-fly, speed_error = measuring.fly, measuring.speed_error
 
 SPEED_TOLERANCE = 0.02  # m/s, in calm air
 GUSTY_TOLERANCE = 0.1  # m/s, where positions are measured

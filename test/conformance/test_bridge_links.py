@@ -10,18 +10,9 @@ import time
 import pytest
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 from diagnostics import values_of
+from relay import CUT, FLOOD, GARBAGE, HALF_OPEN
 from ros_session import repeating
-from vehicle_pair import (
-    CUT,
-    FLOOD,
-    GARBAGE,
-    HALF_OPEN,
-    BridgePair,
-    assert_neutral_after,
-    assert_nothing_moved,
-    each_kind,
-    shared,
-)
+from vehicle_pair import BridgePair, assert_neutral_after, assert_nothing_moved, each_kind, shared
 
 from drone_bridge.kind import Side, load
 

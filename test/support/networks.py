@@ -2,17 +2,13 @@
 """Machines that share a network, and which addresses a program has sockets on."""
 
 import contextlib
-import importlib
 import ipaddress
 import os
 import re
-import sys
 from pathlib import Path
 
+import machines
 import pytest
-
-sys.path.append(str(Path(__file__).resolve().parents[2] / "benchmark"))
-machines = importlib.import_module("machines")
 
 
 def addresses_of(pid):

@@ -2,30 +2,14 @@
 """A bridge and a server of each kind as a campaign has them, and what their vehicles were told last."""
 
 import os
-import sys
 import time
-from pathlib import Path
 
-import ports
 import pytest
+import subjects
 from processes import TIMEOUT_S, Process
 from ros_session import RosSession, wait_until
 
 from drone_bridge.kind import kinds
-
-sys.path.append(str(Path(__file__).resolve().parent.parent.parent / "benchmark"))
-import subjects
-from relay import CUT, FLOOD, GARBAGE, HALF_OPEN
-
-__all__ = ["CUT", "FLOOD", "GARBAGE", "HALF_OPEN"]
-
-
-def free_port(*, is_stream):
-    """Return one that nobody else draws, instead of any that is free."""
-    return ports.free_port()
-
-
-subjects.free_port = free_port
 
 COMMAND_TIMEOUT_S = subjects.COMMAND_TIMEOUT_S
 LEFT_ALONE = subjects.LEFT_ALONE

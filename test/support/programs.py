@@ -1,15 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Processes of a campaign, and what they use and leave behind."""
+"""Program: a process that is disturbed; what it uses and leaves behind, and how its end is judged."""
 
 import contextlib
 import os
+import re
 import signal
 import subprocess
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 END_TIMEOUT_S = 20.0
+GROWTH_KIB = 8 * 1024  # from the largest of the first third to the end
 _PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
+#: Allocated KiB, descriptors, threads.
+Usage = tuple[int, int, int]
 
 
 class Program:
@@ -18,7 +23,7 @@ class Program:
     def __init__(self, name: str, command: list[str], scratch: Path, domain: int) -> None:
         self.output_file = scratch / f"{name}.{time.monotonic_ns()}.txt"
         environment = {**os.environ, "ROS_DOMAIN_ID": str(domain), "ROS_LOG_DIR": str(scratch), "PYTHONUNBUFFERED": "1"}
-        environment["XDG_RUNTIME_DIR"] = str(scratch)  # where hold is kept
+        environment |= dict.fromkeys(("XDG_RUNTIME_DIR", "ROS_HOME"), str(scratch))  # where hold is kept
         with self.output_file.open("wb") as output:
             # In a session of its own, so that Ctrl-C does not reach it.
             self._process = subprocess.Popen(
@@ -59,7 +64,7 @@ class Program:
             self._process.wait()
         return status
 
-    def usage(self) -> tuple[int, int, int]:
+    def usage(self) -> Usage:
         """Return resident memory that it has allocated (KiB, without mapped files), descriptors and threads."""
         _, resident, shared, *_ = map(int, self._proc("statm").read_text().split())
         used_kib = (resident - shared) * _PAGE_BYTES // 1024
@@ -93,3 +98,25 @@ def left_behind(files: set[str]) -> list[str]:
 def is_port(file: str) -> bool:
     """Return whether it is the queue of a DDS port, which Fast DDS leaves for the port's next user."""
     return "_port" in file
+
+
+def grown(usage: Sequence[Usage]) -> list[str]:
+    """Return in what a program has grown, by what it used from the beginning to the end."""
+    if not usage:
+        return []
+    first, last = usage[0], usage[-1]
+    found = [
+        f"{now - before} {what} more than at first"
+        for what, before, now in (("descriptors", first[1], last[1]), ("threads", first[2], last[2]))
+        if now > before
+    ]
+    growth_kib = last[0] - max(used[0] for used in usage[: max(2, len(usage) // 3)])
+    if growth_kib > GROWTH_KIB:
+        found.append(f"has grown by {growth_kib / 1024:.1f} MiB since the first third")
+    return found
+
+
+def is_from_pythons_start(output: str) -> bool:
+    """Return whether the interrupt came before the program's first line: its modules are not in the traceback then."""
+    is_interrupted = output.rstrip().endswith(("KeyboardInterrupt", "initialized")) or "init_import_site" in output
+    return is_interrupted and not re.search(r"drone_bridge/\w+/[\w/]+\.py", output)

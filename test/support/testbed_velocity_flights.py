@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How well a drone of the testbed follows velocities, per attitude layout: `python benchmark/testbed_velocities.py`.
+"""Flights by velocities of the testbed's drone, per attitude layout, without a clock.
 
 The emulated drone flies under the control law of testbed_bridge, which sees only what the wire carries (float32),
 without sockets or ROS. The velocities are those of teleop_twist_keyboard, and a fast leg.
@@ -15,7 +15,7 @@ import numpy as np
 from drone_bridge.motion.attitude_estimator import MeasuredAttitude
 from drone_bridge.motion.flight_control import DroneModel
 from drone_bridge.motion.matrices import Triple
-from drone_bridge.motion.velocity_control import HOVER, VelocityCommand, VelocityControl, VelocityParameters
+from drone_bridge.motion.velocity_control import VelocityCommand, VelocityControl, VelocityParameters
 from drone_bridge.motion.wind import NO_ROTATION, Wind, WindRotation
 from drone_bridge.testbed.device import Airframe, DroneState, Motion
 
@@ -109,21 +109,3 @@ def speed_error(flight: list[Moment]) -> float:
         flown = np.mean([moment.flown[:3] for moment in flight[end - tail : end]], axis=0)
         worst = max(worst, float(np.linalg.norm(flown - np.array(flight[end - 1].commanded[:3]))))
     return worst
-
-
-def main() -> None:
-    """Print the table."""
-    print("| layout | wind | largest velocity error | drift in 10 s | height after 60 s |")
-    print("| --- | --- | --- | --- | --- |")
-    legs = [(LEG_S, leg) for velocity in LEGS for leg in (velocity, HOVER)]
-    for layout in LAYOUTS:
-        for name, (wind, gusts) in WINDS.items():
-            flight = fly(layout, [*legs, (10.0, HOVER)], wind, gusts)
-            error = speed_error(flight[: -round(10 / STEP_S)])
-            way = float(np.linalg.norm(flight[-1].state.position - flight[-round(10 / STEP_S)].state.position))
-            height = fly(layout, [(60.0, HOVER)], wind, gusts)[-1].state.position[1]
-            print(f"| `{layout}` | {name} | {error:.2f} m/s | {way:.2f} m | {height:+.2f} m |")
-
-
-if __name__ == "__main__":
-    main()

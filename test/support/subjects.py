@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a campaign disturbs: each program of the package at work, with whatever it needs around it, as processes.
+"""What tests and campaigns disturb: each program of the package at work, with what it needs around it, as processes.
 
 What reached a vehicle is judged at the wire, by the relay before it. A server's vehicle is a ROS one: there `cmd_vel`
 is judged.
@@ -17,14 +17,12 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import yaml
 from ament_index_python.packages import get_package_prefix
-from children import ChildError
 from commander import Commander
 from mcap.reader import make_reader
+from ports import free_port
 from programs import Program, left_behind
 from relay import DATAGRAM_FAULTS, STREAM_FAULTS, CommandLog, DatagramRelay, StreamRelay
-from system import free_port
 
 from drone_bridge.kind import ProtocolKind, Side, Value, kinds, load
 from drone_bridge.tools.bags.recover import recover
@@ -56,6 +54,10 @@ class NotRecoveredError(Exception):
     """What is wrong after a disturbance, as a sentence."""
 
 
+class MovedError(NotRecoveredError):
+    """A vehicle moved that should not have, or did not stop."""
+
+
 class Vehicle:
     """An emulated vehicle, and the relay through which a bridge of these `parameters` reaches it."""
 
@@ -63,8 +65,8 @@ class Vehicle:
         self.kind = kind
         self.commands = CommandLog(is_asked=kind.name in ASKING)
         port, *others = kind.ports
-        far = free_port(is_stream=kind.is_stream)
-        self.parameters: dict[str, Value] = {each.parameter: free_port(is_stream=False) for each in others}
+        far = free_port()
+        self.parameters: dict[str, Value] = {each.parameter: free_port() for each in others}
         vehicle_begins = port.side is Side.OPERATOR
         make_reader = load(kind.commands)
         self.relay: StreamRelay | DatagramRelay
@@ -214,7 +216,7 @@ class Subject:
     def _start(self, role: str, command: list[str]) -> Any:
         with self._starting:
             if self._is_closed:
-                raise ChildError(f"{self.name} is closed, and starts nothing any more.")
+                raise NotRecoveredError(f"{self.name} is closed, and starts nothing any more.")
             self._started = [each for each in self._started if each.is_running]
             self._started.append(self._run(role, command))
             return self._started[-1]
@@ -254,7 +256,7 @@ class ServerSubject(Subject):
         self.kind = kind
         super().__init__(f"{kind.name}_server", domain, scratch, [Vehicle(kind)])
         self.logs = [CommandLog()]
-        own = {each.parameter: free_port(is_stream=False) for each in kind.ports}
+        own = {each.parameter: free_port() for each in kind.ports}
         self.parameters: dict[str, Value] = {"host": LOOPBACK, "command_timeout": COMMAND_TIMEOUT_S, **own}
         if kind.ports[0].side is Side.VEHICLE:  # else it is the server that calls
             self.port = own[kind.ports[0].parameter]
@@ -314,7 +316,7 @@ class WebSubject(Subject):
     def __init__(self, domain: int, scratch: Path) -> None:
         self._kind = kinds()["robot"]  # which is commanded speeds: a zero of the helm is no motion on its wire
         super().__init__("web_bridge", domain, scratch, [Vehicle(self._kind)])
-        self.port = free_port(is_stream=True)
+        self.port = free_port()
         self._pilot: Pilot | None = None
 
     @property
@@ -343,32 +345,6 @@ class WebSubject(Subject):
         if self._commander:
             self._commander.is_commanding = True
         return took_s
-
-
-class FleetSubject(Subject):
-    """A vehicle of each kind, whose bridges are one process."""
-
-    family = "fleet"
-
-    def __init__(self, domain: int, scratch: Path) -> None:
-        super().__init__("fleet", domain, scratch, [Vehicle(kind) for kind in kinds().values() if kind.commands])
-
-    def start_program(self, arguments: Sequence[str] = ()) -> Any:
-        vehicles = {}
-        for vehicle in self.vehicles:
-            parameters = dict(vehicle.parameters)
-            ends = {"host": parameters.pop("host"), "port": parameters.pop(vehicle.kind.ports[0].parameter)}
-            vehicles[vehicle.kind.name] = {"protocol": vehicle.kind.name, **ends, "parameters": parameters}
-        file = self._scratch / "fleet.yaml"
-        file.write_text(yaml.safe_dump({"vehicles": vehicles}))
-        self.program = self._start("fleet", [executable("drone-bridge"), "fleet", str(file), *arguments])
-        return self.program
-
-    def first_word_after(self, since_s: float) -> float:
-        return _first_words(self.vehicles, self.program, since_s)
-
-    def _make_commander(self) -> Commander:
-        return Commander(self._domain, [f"/{vehicle.kind.name}/cmd_vel" for vehicle in self.vehicles])
 
 
 class RecorderSubject(Subject):
@@ -479,7 +455,7 @@ def all_subjects() -> dict[str, Any]:
     return {
         **{f"{kind.name}_bridge": partial(BridgeSubject, kind) for kind in judged},
         **{f"{kind.name}_server": partial(ServerSubject, kind) for kind in judged},
-        **{each.family: each for each in (WebSubject, RecorderSubject, FleetSubject)},
+        **{each.family: each for each in (WebSubject, RecorderSubject)},
     }
 
 
@@ -496,5 +472,5 @@ def _first_words(vehicles: Sequence[Vehicle], program: Any, since_s: float) -> f
             if vehicle.kind.name in LEFT_ALONE and "Connected to" in program.output:
                 break
             if vehicle.commands.is_closed or time.monotonic() > limit_s:
-                raise NotRecoveredError(f"the next one sent no neutral command: {program.output[-500:]}")
+                raise MovedError(f"the next one sent no neutral command: {program.output[-500:]}")
     return time.monotonic() - since_s

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How the five vehicles follow velocities, and stop: `python benchmark/tilt_velocities.py`.
+"""Flights by velocities of the five vehicles, and how they stop, without a clock.
 
 The emulated vehicles are steered by the control laws and translations of their bridges, which see only what the wire
 carries, at the rates of the wire, without sockets.
@@ -52,7 +52,6 @@ STOPPING_S = 3.0
 STANDING_S = 10.0
 SPEEDS = (0.5, 1.5)  # m/s
 GUSTS = (0.0, 0.3)  # m/s
-SEEDS = range(9000, 9010)
 
 
 class Vehicle(Protocol):
@@ -330,21 +329,3 @@ VEHICLES: dict[str, tuple[Callable[[float, int], Vehicle | Steered], tuple[float
     "submarine": (lambda gusts, seed: Submarine(), (0.0,), SPEEDS),
     "tracked robot": (lambda gusts, seed: Robot(), (0.0,), (0.5, 1.0)),  # which is as fast as it can
 }
-
-
-def main() -> None:
-    """Print the table: for each speed the worst of the flights."""
-    print("| vehicle | gusts | `cmd_vel` | flies | stands after | then drifts, in 10 s |")
-    print("| --- | --- | --- | --- | --- | --- |")
-    for name, (make, winds, speeds) in VEHICLES.items():
-        for gusts in winds:
-            stops = [[stop(make(gusts, seed), speed) for seed in SEEDS] for speed in speeds]
-            asked = ", ".join(f"{speed:g}" for speed in speeds)
-            flown = ", ".join(f"{min(e.speed for e in each):.2f} to {max(e.speed for e in each):.2f}" for each in stops)
-            ways = ", ".join(f"{max(e.way for e in each):.2f}" for each in stops)
-            drift = max(e.drift for each in stops for e in each)
-            print(f"| {name} | {gusts:g} m/s | {asked} m/s | {flown} m/s | {ways} m | {drift:.2f} m |", flush=True)
-
-
-if __name__ == "__main__":
-    main()

@@ -1,22 +1,24 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Disturb the programs of the package, and check what reaches the vehicles meanwhile and that they recover.
+"""Campaign: disturbs the programs of the package, and checks what reaches the vehicles meanwhile and that they recover.
 
     soak     the vehicle's side turns into a broken peer (garbage, silence, floods ...) or ends, commands pause
     kills    SIGKILL at random moments, of the program or of a vehicle
     signals  SIGINT and SIGTERM at random moments, from its start on
     stalls   SIGSTOP for 2 to 6 s while vehicles are commanded; the commands end meanwhile
 
-Each is done to every program that it can be done to: bridges, servers, web_bridge, the recorder and a fleet.
-After each round all vehicles have to be driven by the next commands, and to be neutral without. In the end no program
-may have logged a traceback, counted an internal error, sent what its vehicle can't read, or grown. The exit status is 1
-if any of this fails. Ctrl-C or SIGTERM ends it at once, with the table so far.
+Each is done to every program that it can be done to: bridges, servers, web_bridge and the recorder. After each round
+all vehicles have to be driven by the next commands, and to be neutral without. A round fails where a vehicle moved that
+should not have, or did not stop. Other faults are only told of: a program that does not drive within a minute, logs a
+traceback, counts an internal error, sends what its vehicle can't read, or grows.
+
+CAMPAIGN_ONLY in the environment is a regular expression for the names of programs, CAMPAIGN_ROUNDS how many rounds each
+gets, CAMPAIGN_SEED another seed.
 """
 
-import argparse
+import os
 import random
 import re
 import signal
-import sys
 import tempfile
 import threading
 import time
@@ -25,19 +27,24 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from children import heed_signals
-from domains import DOMAINS
-from programs import is_port, left_behind
-from subjects import COMMAND_TIMEOUT_S, START_TIMEOUT_S, NotRecoveredError, Subject, all_subjects
+from programs import Usage, grown, is_from_pythons_start, is_port, left_behind
+from step import DOMAINS, MOVED, OK
+from subjects import (
+    COMMAND_TIMEOUT_S,
+    START_TIMEOUT_S,
+    MovedError,
+    NotRecoveredError,
+    Subject,
+    all_subjects,
+)
 
 MAX_SHOWN = 20  # problems; the others are only counted
 NEUTRAL_S = COMMAND_TIMEOUT_S + 2.0  # the rest allows for a busy machine
 END_S = 15.0  # from a signal to the exit
 WATCHED_S = 3.5  # after a stall: Fast DDS sends again within 3 s what was lost
+INTERRUPTED = 130  # a shell's exit status then
 STARTING_S = 1.0  # within which a program that just started might move something
 SETTLE_S = 30.0  # within which descriptors and threads are back where they were
-GROWTH_KIB = 8 * 1024  # from the largest of the first third to the end
-INTERRUPTED = 130  # the exit status, as shells have it
 
 
 def spoil(subject: Subject, chance: random.Random) -> float:
@@ -81,7 +88,7 @@ def pause(subject: Subject, chance: random.Random) -> float:
     neutral_s = subject.becomes_neutral(subject.let_go(), NEUTRAL_S)
     subject.work()
     if neutral_s is None:
-        raise NotRecoveredError(f"no neutral command within {NEUTRAL_S:g} s of the last one that it was given")
+        raise MovedError(f"no neutral command within {NEUTRAL_S:g} s of the last one that it was given")
     return neutral_s
 
 
@@ -98,7 +105,7 @@ def kill(subject: Subject, chance: random.Random) -> float:
     moved_s = subject.moved_after(started_s)
     subject.work()
     if moved_s:
-        raise NotRecoveredError("the next one moved the vehicle without a command")
+        raise MovedError("the next one moved the vehicle without a command")
     return took_s
 
 
@@ -144,20 +151,15 @@ def _judge_end(subject: Subject, status: int, has_spoken: bool, started_s: float
         subject.becomes_neutral(time.monotonic(), NEUTRAL_S)
     said = [log.since(started_s) for log in subject.logs]
     left = [file for file in left_behind(shared) if not is_port(file)]
+    if any(each and not each[-1][1] for each in said):
+        raise MovedError(f"its last command was not neutral; status {status}")
     for is_wrong, sentence in (
         (status != 0 and not is_by_signal, f"ended with {status}: {program.output[-1500:]}"),
         ("Traceback" in program.output, f"a traceback: {program.output[-1500:]}"),
-        (any(each and not each[-1][1] for each in said), f"its last command was not neutral; status {status}"),
         (bool(left), f"left {', '.join(left)}"),
     ):
         if is_wrong:
             raise NotRecoveredError(sentence)
-
-
-def is_from_pythons_start(output: str) -> bool:
-    """Return whether the interrupt came before the program's first line: its modules are not in the traceback then."""
-    is_interrupted = output.rstrip().endswith(("KeyboardInterrupt", "initialized")) or "init_import_site" in output
-    return is_interrupted and not re.search(r"drone_bridge/\w+/[\w/]+\.py", output)
 
 
 def stall(subject: Subject, chance: random.Random) -> float:
@@ -178,7 +180,7 @@ def stall(subject: Subject, chance: random.Random) -> float:
     took_s = subject.work()
     if moved_s:
         span = f"{moved_s[0]:.3f} to {moved_s[-1]:.3f} s after the stop"
-        raise NotRecoveredError(f"{len(moved_s)} old commands moved the vehicle {span}")
+        raise MovedError(f"{len(moved_s)} old commands moved the vehicle {span}")
     return took_s
 
 
@@ -222,8 +224,10 @@ class Tally:
         """How long each took to be right again, by subject and what was done"""
         self.failed: Counter[tuple[str, str]] = Counter()
         """By subject and what was done"""
-        self.failures: list[str] = []
-        self.is_interrupted = False  # what fails from now on is no news
+        self.moved = 0
+        """How often a vehicle moved that should not have or did not stop, or the campaign itself failed"""
+        self.faults = 0
+        """How often something else was wrong"""
         self._changing = threading.Lock()
 
     @property
@@ -234,20 +238,27 @@ class Tally:
         with self._changing:
             self.took_s.setdefault((name, what), []).append(took_s)
 
-    def fail(self, name: str, what: str, sentence: str) -> None:
+    def fail(self, name: str, what: str, error: Exception) -> None:
         """Note a failure of a round, or of a subject's whole life where `what` is empty."""
+        is_fault = isinstance(error, NotRecoveredError) and not isinstance(error, MovedError)
+        sentence = str(error) if isinstance(error, NotRecoveredError) else repr(error)
         with self._changing:
-            if self.is_interrupted:
-                return
             self.failed[name, what] += 1
-            self.failures.append(f"{name}, {time.strftime('%H:%M:%S')}, {what or 'in the end'}: {sentence}")
-            if len(self.failures) <= MAX_SHOWN:
-                print(self.failures[-1], file=sys.stderr, flush=True)
+            self.faults += is_fault
+            self.moved += not is_fault
+            if self.moved + self.faults <= MAX_SHOWN:
+                kind = "fault" if is_fault else "MOVED" if isinstance(error, MovedError) else "CRASHED"
+                print(f"{kind}: {name}, {time.strftime('%H:%M:%S')}, {what or 'in the end'}: {sentence}", flush=True)
 
-    def table(self, command: str, families: Callable[[str], str]) -> str:
+    @property
+    def slowest_s(self) -> float:
+        """The longest that anything took to be right again."""
+        return max((max(times_s) for times_s in self.took_s.values()), default=0.0)
+
+    def table(self, campaign: str, families: Callable[[str], str]) -> str:
         """Return a Markdown table of what was done to which family of programs, and how often it went wrong."""
-        lines = ["| what happens | command | how often | failed | slowest until all is well |", "|---|---|---|---|---|"]
-        for what in dict.fromkeys(each.what for each in CAMPAIGNS[command]):
+        lines = ["| what happens | step | how often | failed | slowest until all is well |", "|---|---|---|---|---|"]
+        for what in dict.fromkeys(each.what for each in CAMPAIGNS[campaign]):
             took_s = {name: times_s for (name, done), times_s in self.took_s.items() if done == what}
             failed = {name: count for (name, done), count in self.failed.items() if done == what}
             rounds: Counter[str] = Counter()
@@ -256,71 +267,53 @@ class Tally:
             if rounds:
                 how_often = ", ".join(f"{family} {count}" for family, count in rounds.items())
                 slowest_s = max((max(times_s) for times_s in took_s.values()), default=0.0)
-                cells = (what, f"`make {command}`", how_often, str(sum(failed.values())), f"{slowest_s:.1f} s")
+                cells = (what, f"`{campaign}`", how_often, str(sum(failed.values())), f"{slowest_s:.1f} s")
                 lines.append(f"| {' | '.join(cells)} |")
         return "\n".join(lines)
 
 
-#: Allocated KiB, descriptors, threads.
-Usage = tuple[int, int, int]
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What is done to each program: rounds by their number, or else for a time."""
 
-
-def grown(usage: Sequence[Usage]) -> list[str]:
-    """Return in what a program has grown, by what it used from the beginning to the end."""
-    if not usage:
-        return []
-    first, last = usage[0], usage[-1]
-    found = [
-        f"{now - before} {what} more than at first"
-        for what, before, now in (("descriptors", first[1], last[1]), ("threads", first[2], last[2]))
-        if now > before
-    ]
-    growth_kib = last[0] - max(used[0] for used in usage[: max(2, len(usage) // 3)])
-    if growth_kib > GROWTH_KIB:
-        found.append(f"has grown by {growth_kib / 1024:.1f} MiB since the first third")
-    return found
+    campaign: str
+    rounds: int = 0
+    seconds: float = 0.0
+    at_once: int = 2  # programs at the same time
 
 
 class Campaign:
     """Rounds with several subjects at a time, each from its start to its end."""
 
-    def __init__(self, options: argparse.Namespace, scratch: Path) -> None:
+    def __init__(self, plan: Plan, scratch: Path) -> None:
         self.tally = Tally()
-        self._options, self._scratch = options, scratch
-        self._disturbances: Sequence[Disturbance] = CAMPAIGNS[options.campaign]
-        makers = {name: make for name, make in all_subjects().items() if re.search(options.only, name)}
+        self._plan, self._scratch = plan, scratch
+        self._rounds = int(os.environ.get("CAMPAIGN_ROUNDS", plan.rounds))
+        self._seed = os.environ.get("CAMPAIGN_SEED", "1")
+        only = os.environ.get("CAMPAIGN_ONLY", "")
+        makers = {name: make for name, make in all_subjects().items() if re.search(only, name)}
         if not makers:
-            raise ValueError(f"No program has {options.only!r} in its name.")
-        domains = random.SystemRandom().sample(DOMAINS, min(len(DOMAINS), len(makers)))
+            raise ValueError(f"No program has {only!r} in its name: there are {', '.join(all_subjects())}.")
+        domains = random.SystemRandom().sample(DOMAINS, len(makers))
         self._waiting = deque(zip(makers.items(), domains, strict=True))
         self._families: dict[str, str] = {}
-        self._at_work: list[Subject] = []
-        self._stopping = threading.Event()
 
     def run(self) -> Tally:
-        workers = [threading.Thread(target=self._work) for _ in range(self._options.at_once)]
-        try:
-            for worker in workers:
-                worker.start()
-            while any(worker.is_alive() for worker in workers):
-                time.sleep(0.1)
-        except KeyboardInterrupt:
-            self.tally.is_interrupted = True
-        finally:
-            self._stopping.set()
-            for subject in list(self._at_work):
-                subject.close()
-            for worker in workers:
-                worker.join()
+        """Disturb all subjects, and return how it went."""
+        workers = [threading.Thread(target=self._work) for _ in range(self._plan.at_once)]
+        for worker in workers:
+            worker.start()
+        for worker in workers:
+            worker.join()
         return self.tally
 
     def table(self) -> str:
         """Return the results as a Markdown table."""
-        return self.tally.table(self._options.campaign, self._families.__getitem__)
+        return self.tally.table(self._plan.campaign, self._families.__getitem__)
 
     def _work(self) -> None:
         """Disturb one subject after the other."""
-        while not self._stopping.is_set():
+        while True:
             try:
                 (name, make), domain = self._waiting.popleft()
             except IndexError:
@@ -329,33 +322,30 @@ class Campaign:
             folder.mkdir()
             subject = make(domain, folder)
             self._families[name] = subject.family
-            suited = [each for each in self._disturbances if each.suits(subject)]
-            self._at_work.append(subject)
+            suited = [each for each in CAMPAIGNS[self._plan.campaign] if each.suits(subject)]
             try:
                 if suited:
                     subject.start()
                     subject.work()
                     self._disturb(subject, suited)
             except Exception as error:  # go on with the others
-                self.tally.fail(name, "", str(error) if isinstance(error, NotRecoveredError) else repr(error))
+                self.tally.fail(name, "", error)
             finally:
                 subject.close()
-                self._at_work.remove(subject)
 
     def _disturb(self, subject: Subject, suited: Sequence[Disturbance]) -> None:
         """Do a subject's rounds, and look at what becomes of it."""
-        options, usage, number = self._options, list[Usage](), 0
-        is_watched = options.campaign == "soak"  # where one process lives from the first round to the last
-        end_s = time.monotonic() + options.duration
-        while not self._stopping.is_set() and (number < options.count if options.count else time.monotonic() < end_s):
-            chance = random.Random(f"{options.seed} {subject.name} {number}")
+        usage, number = list[Usage](), 0
+        is_watched = self._plan.campaign == "soak"  # where one process lives from the first round to the last
+        end_s = time.monotonic() + self._plan.seconds
+        while number < self._rounds if self._rounds else time.monotonic() < end_s:
+            chance = random.Random(f"{self._seed} {subject.name} {number}")
             what = chance.choice(suited) if is_watched else suited[number % len(suited)]
             number += 1
             try:
                 self.tally.add(subject.name, what.what, what.do(subject, chance))
             except Exception as error:  # go on with the other rounds
-                sentence = str(error) if isinstance(error, NotRecoveredError) else repr(error)
-                self.tally.fail(subject.name, what.what, sentence)
+                self.tally.fail(subject.name, what.what, error)
             if is_watched:
                 usage.append(subject.program.usage())
         settled_s = time.monotonic() + SETTLE_S
@@ -375,48 +365,22 @@ class Campaign:
         if internal := subject.counts.get("internal errors", 0):
             wrong.append(f"{internal} internal errors in its diagnostics")
         program = subject.program
-        if program.is_running and (status := program.end()) != 0 and not self._stopping.is_set():
+        if program.is_running and (status := program.end()) != 0:
             wrong.append(f"ended with {status}")
         if "Traceback" in program.output and not is_from_pythons_start(program.output):
             wrong.append(f"a traceback: {program.output.partition('Traceback')[2][:1500]}")
         for sentence in wrong:
-            self.tally.fail(subject.name, "", sentence)
+            self.tally.fail(subject.name, "", NotRecoveredError(sentence))
 
 
-def seconds(text: str) -> float:
-    """Read a duration: 90, 90s, 10m, 1h."""
-    unit = {"s": 1, "m": 60, "h": 3600}.get(text[-1:], 0)
-    value = float(text[:-1]) * unit if unit else float(text)
-    if not 0 < value < 1e7:
-        raise argparse.ArgumentTypeError(f"must be above 0, such as 90s, 10m or 1h, not {text}")
-    return value
-
-
-def read_options(arguments: Sequence[str] | None = None) -> argparse.Namespace:
-    """Read the command line."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("campaign", choices=CAMPAIGNS)
-    parser.add_argument("--count", type=int, default=0, help="rounds with each program (without: by the duration)")
-    parser.add_argument("--duration", type=seconds, default=60.0, help="with each: 90s, 10m, 1h (%(default)g s)")
-    parser.add_argument("--seed", type=int, default=1, help="of the rounds (%(default)s)")
-    parser.add_argument("--at-once", type=int, default=2, help="programs at the same time (%(default)s)")
-    parser.add_argument("--only", default="", help="programs whose name this regular expression is found in")
-    return parser.parse_args(arguments)
-
-
-def main() -> int:
-    """Run the campaign of the command line, and print the table."""
-    options = read_options()
-    heed_signals()
+def run(plan: Plan) -> int:
+    """Run a campaign, print its table and how it went, and return the status of a step."""
     began_s = time.monotonic()
-    print(f"{time.strftime('%Y-%m-%d %H:%M:%S')}: {options.campaign}", flush=True)
-    with tempfile.TemporaryDirectory(prefix="campaign.") as scratch:
-        campaign = Campaign(options, Path(scratch))
+    with tempfile.TemporaryDirectory() as scratch:
+        campaign = Campaign(plan, Path(scratch))
         tally = campaign.run()
-    rounds = f"{tally.count} rounds in {time.monotonic() - began_s:.0f} s, {len(tally.failures)} failed"
-    print(f"{campaign.table()}\n\n{rounds}")
-    return INTERRUPTED if tally.is_interrupted else 1 if tally.failures else 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+    print(campaign.table())
+    wrong = f"moved or did not stop in {tally.moved}, other faults {tally.faults}"
+    ended = f"{tally.count} rounds in {time.monotonic() - began_s:.0f} s: {wrong}"
+    print(f"{ended}, slowest until all is well {tally.slowest_s:.1f} s")
+    return MOVED if tally.moved else OK

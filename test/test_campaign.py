@@ -1,52 +1,25 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The campaigns (`make soak`, `kills`, `signals`, `stalls`) for a moment, and that they would find something."""
+"""What the campaign goes by: relays, logs of commands, what programs use; and run.py, which ends what steps leave."""
 
-import importlib
+import re
 import signal
 import socket
 import sys
 import time
 from pathlib import Path
 
+import programs
 import pytest
+import relay
 from processes import TIMEOUT_S
-from ros_session import wait_until
 
 from drone_bridge.kind import kinds, load
 from drone_bridge.robot import codec as robot
 
-sys.path.append(str(Path(__file__).resolve().parent.parent / "benchmark"))
-campaign, children, programs, relay = map(importlib.import_module, ("campaign", "children", "programs", "relay"))
-
+RUN = Path(__file__).parent.parent / "campaign" / "run.py"
 READERS = {name: load(kind.commands) for name, kind in kinds().items()}
 DRIVING = robot.DriverConnection().send(robot.SkidSteerUpdate(0, 5, 5))
 STOPPED = robot.DriverConnection().send(robot.SkidSteerUpdate(0, 0, 0))
-
-
-# For a moment.
-
-
-@pytest.mark.parametrize(
-    ("name", "only", "count"),
-    [("soak", "dronegui_bridge", 2), ("kills", "recorder", 1), ("signals", "fleet", 1), ("stalls", "web_bridge", 1)],
-)
-def test_a_campaign(name, only, count, tmp_path):
-    run = campaign.Campaign(campaign.read_options([name, "--only", only, "--count", str(count)]), tmp_path)
-    tally = run.run()
-    assert not tally.failures, "\n".join(tally.failures)
-    assert tally.count == count
-    assert f" | `make {name}` | " in run.table()
-
-
-def test_a_soak_that_is_terminated_leaves_nothing_running(start_child, tmp_path):
-    run = start_child(sys.executable, campaign.__file__, "soak", "--only", "dronegui_b", env={"TMPDIR": str(tmp_path)})
-    outputs = tmp_path.glob
-    wait_until(lambda: any("Listening" in file.read_text() for file in outputs("*/*/*.bridge.*")), "a bridge")
-    started = Path(f"/proc/{run.pid}/task/{run.pid}/children").read_text().split()
-    assert run.stop(signal.SIGTERM) == campaign.INTERRUPTED
-    assert [pid for pid in started if Path(f"/proc/{pid}").exists()] == []
-    assert list(outputs("*")) == []
-    assert "Traceback" not in run.output
 
 
 # That it would find something.
@@ -62,7 +35,7 @@ def test_a_soak_that_is_terminated_leaves_nothing_running(start_child, tmp_path)
     ],
 )
 def test_growth_is_found(last, found):
-    assert campaign.grown([(99_000, 20, 5), (100_000, 22, 9), (100_000, 20, 5), last]) == found
+    assert programs.grown([(99_000, 20, 5), (100_000, 22, 9), (100_000, 20, 5), last]) == found
 
 
 def commands_of(*said, **options):
@@ -105,19 +78,7 @@ def test_of_a_vehicle_that_has_not_asked_since_the_next_answer_counts(monkeypatc
     ],
 )
 def test_only_interrupts_before_the_programs_first_lines_are_pythons_own(output, is_pythons):
-    assert campaign.is_from_pythons_start(output) is is_pythons
-
-
-def test_programs_heed_interrupts_although_a_shell_has_this_one_ignore_them(tmp_path):
-    before, of_term = signal.signal(signal.SIGINT, signal.SIG_IGN), signal.getsignal(signal.SIGTERM)
-    try:
-        children.heed_signals()
-        program = programs.Program("sleeper", [sys.executable, "-S", "-c", "import time; time.sleep(60)"], tmp_path, 1)
-    finally:
-        signal.signal(signal.SIGINT, before)
-        signal.signal(signal.SIGTERM, of_term)
-    program.send(signal.SIGINT)
-    assert program.wait() != 0
+    assert programs.is_from_pythons_start(output) is is_pythons
 
 
 # The relay.
@@ -230,3 +191,116 @@ def test_datagrams_are_passed_on_spoiled_and_held_back():
             vehicle.send(b"hello")
             assert bridge.recv(100) == b"he"
         middle.close()
+
+
+# The runner.
+
+
+@pytest.fixture
+def run(tmp_path, start_child):
+    """run(step="source of main's body", ...) starts run.py on a folder with these steps."""
+    folder = tmp_path / "steps"
+    folder.mkdir()
+
+    def start(*options, shell=(), **bodies):
+        for name, body in bodies.items():
+            (folder / f"{name}.py").write_text(f'"""Does {name}."""\n\n\ndef main(short):\n    {body}\n')
+        return start_child(*shell, sys.executable, RUN, "--folder", folder, *options)
+
+    return start
+
+
+def verdicts(output):
+    """Return how each step of a run ended, by the table that it printed last."""
+    return dict(re.findall(r"^(\w+) +(ok|FAILED|not here) +\d+ s\b", output, re.MULTILINE))
+
+
+def is_there(pid):
+    return Path(f"/proc/{pid}").exists()
+
+
+@pytest.mark.parametrize(
+    ("body", "verdict", "figure"),
+    [
+        ("print('3 rounds'); print('1.5 m/s'); return 0", "ok", "1.5 m/s"),
+        ("print('the robot drove on'); return 1", "FAILED", "the robot drove on"),
+        ("raise AssertionError('nothing came')", "FAILED", "crashed: AssertionError: nothing came"),
+        ("import os; os._exit(3)", "FAILED", "ended with status 3"),
+        ("from step import NotHereError; raise NotHereError('It needs ip(8).')", "not here", "It needs ip(8)."),
+    ],
+)
+def test_the_status_of_a_run_is_that_of_its_steps(run, body, verdict, figure):
+    done = run(other="print('short' if short else 'whole'); return 0", that=body)
+    assert done.wait() == (verdict == "FAILED")
+    assert verdicts(done.output) == {"other": "ok", "that": verdict}
+    assert re.search(rf"^other .*  whole$\n^that .*  {re.escape(figure)}$\n^Steps: 2 in", done.output, re.MULTILINE)
+
+
+def test_steps_are_listed_and_run_by_name_short_or_whole(run, tmp_path):
+    (tmp_path / "steps" / "helper.py").write_text("def main():\n    raise SystemExit\n")
+    bodies = {"one": "return 0", "other": "print(short); return 0"}
+    listed = run("--list", **bodies)
+    assert listed.wait() == 0
+    assert listed.lines == ["one    Does one.", "other  Does other."]
+    done = run("--short", "other")
+    assert done.wait() == 0
+    assert verdicts(done.output) == {"other": "ok"}
+    assert "True" in done.lines
+    refused = run("absent")
+    assert refused.wait() == 2
+    assert "unknown: absent; there are one, other" in refused.output
+
+
+def test_each_step_has_a_domain_and_folders_of_its_own(run):
+    body = (
+        "import os; print('has', os.environ['ROS_DOMAIN_ID'], os.environ['ROS_HOME'], os.environ['TMPDIR']); return 0"
+    )
+    done = run(one=body, other=body)
+    assert done.wait() == 0
+    ((domain, home, scratch), (_, other_home, _)) = dict.fromkeys(re.findall(r"has (\d+) (\S+) (\S+)", done.output))
+    assert 61 <= int(domain) <= 101
+    assert home == scratch != other_home
+    assert not Path(home).exists()
+
+
+#: Starts a process that leaves its group, and writes down which it is.
+LEAVE = (
+    "import signal, subprocess; from pathlib import Path; "
+    "child = subprocess.Popen(['sleep', '1000'], start_new_session=True); "
+    "Path(__file__).with_name('pid').write_text(str(child.pid)); print('left', child.pid, flush=True); "
+)
+
+
+def test_what_a_step_leaves_is_ended_before_the_next_one(run):
+    look = "from pathlib import Path; pid = Path(__file__).with_name('pid').read_text(); "
+    done = run(leaves=LEAVE + "return 0", next=look + "print('is there', Path('/proc', pid).exists()); return 0")
+    assert done.wait() == 0
+    assert "is there False" in done.lines
+    assert "leaves left running, and has ended now: sleep 1000" in done.lines
+
+
+def test_a_step_that_hangs_says_where_and_fails_and_the_next_one_is_run(run):
+    done = run(
+        "--limit", 1, hangs=LEAVE + "signal.signal(signal.SIGTERM, signal.SIG_IGN); signal.pause()", next="return 0"
+    )
+    assert done.wait() == 1
+    assert verdicts(done.output) == {"hangs": "FAILED", "next": "ok"}
+    assert "did not end within 1 s" in done.output
+    assert "in main" in done.output  # of the dump
+    assert not is_there(int(re.search(r"left (\d+)", done.output)[1]))
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_run_that_is_interrupted_ends_all_and_tells_how_far_it_came(run, number):
+    """From a shell that has it ignore SIGINT as well."""
+    shell = ("env", "--ignore-signal=INT")
+    running = run(
+        shell=shell,
+        first="return 0",
+        hangs=LEAVE + "signal.signal(signal.SIGTERM, signal.SIG_IGN); signal.pause()",
+        last="return 0",
+    )
+    pid = int(running.wait_for_line(r"left (\d+)")[1])
+    assert running.stop(number) == 130
+    assert verdicts(running.output) == {"first": "ok"}
+    assert not is_there(pid)

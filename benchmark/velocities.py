@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How the five vehicles follow velocities, and stop; and the testbed's drone per attitude layout.
+
+The emulated vehicles are steered by the control laws and translations of their bridges, without sockets: the tables of
+README.md here and of docs/testbed_topics.md.
+"""
+
+import sys
+from pathlib import Path
+
+import numpy as np
+
+sys.path.append(str(Path(__file__).resolve().parent.parent / "test" / "support"))
+import testbed_velocity_flights as testbed
+from velocity_flights import VEHICLES, stop
+
+from drone_bridge.motion.velocity_control import HOVER
+
+SEEDS = range(9000, 9010)
+
+
+def table_of_vehicles() -> None:
+    """Print how far each speed is flown and each vehicle goes on after a zero: the worst of the flights."""
+    print("| vehicle | gusts | `cmd_vel` | flies | stands after | then drifts, in 10 s |")
+    print("| --- | --- | --- | --- | --- | --- |")
+    for name, (make, winds, speeds) in VEHICLES.items():
+        for gusts in winds:
+            stops = [[stop(make(gusts, seed), speed) for seed in SEEDS] for speed in speeds]
+            asked = ", ".join(f"{speed:g}" for speed in speeds)
+            flown = ", ".join(f"{min(e.speed for e in each):.2f} to {max(e.speed for e in each):.2f}" for each in stops)
+            ways = ", ".join(f"{max(e.way for e in each):.2f}" for each in stops)
+            drift = max(e.drift for each in stops for e in each)
+            print(f"| {name} | {gusts:g} m/s | {asked} m/s | {flown} m/s | {ways} m | {drift:.2f} m |", flush=True)
+
+
+def table_of_layouts() -> None:
+    """Print what each attitude layout of the testbed makes of the same legs."""
+    print("| layout | wind | largest velocity error | drift in 10 s | height after 60 s |")
+    print("| --- | --- | --- | --- | --- |")
+    legs = [(testbed.LEG_S, leg) for velocity in testbed.LEGS for leg in (velocity, HOVER)]
+    standing = round(10 / testbed.STEP_S)
+    for layout in testbed.LAYOUTS:
+        for name, (wind, gusts) in testbed.WINDS.items():
+            flight = testbed.fly(layout, [*legs, (10.0, HOVER)], wind, gusts)
+            error = testbed.speed_error(flight[:-standing])
+            way = float(np.linalg.norm(flight[-1].state.position - flight[-standing].state.position))
+            height = testbed.fly(layout, [(60.0, HOVER)], wind, gusts)[-1].state.position[1]
+            print(f"| `{layout}` | {name} | {error:.2f} m/s | {way:.2f} m | {height:+.2f} m |")
+
+
+if __name__ == "__main__":
+    table_of_vehicles()
+    print()
+    table_of_layouts()

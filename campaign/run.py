@@ -1,0 +1,260 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Run the steps of the campaign one after the other: `make campaign`, or `python campaign/run.py [--short] [step ...]`.
+
+A step is a module of this folder with a function `main(short: bool) -> int`, and its docstring's first line says what
+it does. It prints figures, in words; its last line stands for it in the table at the end. It returns a status of
+`step.py`, or raises NotHereError. Each has a process, a ROS domain and folders of its own; whatever it leaves running
+is ended. The exit status is 1 where a vehicle moved that should not have or did not stop, and where a step crashed or
+took longer than its limit. Slow is no failure.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import contextlib
+import ctypes
+import faulthandler
+import importlib
+import os
+import random
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import traceback
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from step import CRASHED, DOMAINS, MOVED, NOT_HERE, OK, NotHereError
+
+ROOT = Path(__file__).resolve().parent.parent
+LIMIT_S = {True: 420.0, False: 3 * 3600.0}  # of a step, by whether it is the short form
+GRACE_S = 10.0  # from SIGTERM to SIGKILL, and for a step to say where it hung
+INTERRUPTED = 130  # the exit status, as shells have it
+_PR_SET_CHILD_SUBREAPER = 36
+_VERDICTS = {OK: "ok", NOT_HERE: "not here"}
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What became of a step."""
+
+    name: str
+    status: int
+    figure: str
+    seconds: float
+
+    @property
+    def verdict(self) -> str:
+        return _VERDICTS.get(self.status, "FAILED")
+
+
+def steps(folder: Path) -> dict[str, str]:
+    """Return the first line of the docstring of each step in a folder, by the step's name."""
+    found = {}
+    for path in sorted(folder.glob("*.py")):
+        tree = ast.parse(path.read_text())
+        mains = (node for node in tree.body if isinstance(node, ast.FunctionDef) and node.name == "main")
+        if any(node.args.args and node.args.args[0].arg == "short" for node in mains):
+            found[path.stem] = (ast.get_docstring(tree) or path.stem).splitlines()[0]
+    return found
+
+
+def run_here(name: str, *, short: bool, limit_s: float) -> int:
+    """Run a step in this process, and return its status. One that hangs says where, and ends."""
+    faulthandler.dump_traceback_later(limit_s, exit=True)
+    try:
+        return int(importlib.import_module(name).main(short))
+    except NotHereError as error:
+        print(error, flush=True)
+        return NOT_HERE
+    except Exception as error:
+        traceback.print_exc()
+        print(f"crashed: {type(error).__name__}: {error}".splitlines()[0], flush=True)
+        return CRASHED
+
+
+def run_step(folder: Path, name: str, *, short: bool, limit_s: float) -> Result:
+    """Run a step in a process of its own, show what it prints, and end whatever it leaves running."""
+    command = [sys.executable, __file__, "--folder", str(folder), "--here", name, "--limit", str(limit_s)]
+    began_s, shown = time.monotonic(), [""]
+    with tempfile.TemporaryDirectory(prefix=f"campaign.{name}.") as scratch:
+        process = subprocess.Popen(
+            [*command, *(["--short"] if short else [])],
+            env=environment(folder, Path(scratch)),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            text=True,
+            errors="replace",
+            start_new_session=True,  # so that Ctrl-C reaches it through this process alone
+        )
+        reader = threading.Thread(target=_show, args=(process, shown), daemon=True)
+        reader.start()
+        status = CRASHED
+        try:
+            status = process.wait(limit_s + GRACE_S)
+        except subprocess.TimeoutExpired:
+            print(f"{name} is still running after {limit_s:g} s, and is ended.", file=sys.stderr)
+        finally:
+            left = end_descendants()
+            process.wait()
+            reader.join()
+            process.stdout.close()  # type: ignore[union-attr]
+    if left and status == OK:
+        print(f"{name} left running, and has ended now: {', '.join(left)}", flush=True)
+    seconds = time.monotonic() - began_s
+    if seconds >= limit_s:
+        return Result(name, CRASHED, f"did not end within {limit_s:g} s", seconds)
+    is_known = status in (OK, MOVED, CRASHED, NOT_HERE)
+    return Result(name, status, shown[-1] if is_known else f"ended with status {status}", seconds)
+
+
+def _show(process: subprocess.Popen[str], shown: list[str]) -> None:
+    """Pass on what a step prints, and keep the last line that is not empty."""
+    for line in process.stdout or ():
+        print(line, end="", flush=True)
+        if line.strip():
+            shown.append(line.strip())
+
+
+def environment(folder: Path, scratch: Path) -> Mapping[str, str]:
+    """Return the environment of a step: topics on this machine only, in a domain that no test uses, and its folders."""
+    variables = {
+        **os.environ,
+        "PYTHONPATH": os.pathsep.join(map(str, (folder, Path(__file__).parent, ROOT / "test" / "support"))),
+        "PYTHONUNBUFFERED": "1",
+        "ROS_DOMAIN_ID": str(random.SystemRandom().choice(DOMAINS)),
+        **dict.fromkeys(("ROS_HOME", "ROS_LOG_DIR", "TMPDIR", "XDG_RUNTIME_DIR"), str(scratch)),
+    }
+    variables.pop("PYTHONDONTWRITEBYTECODE", None)  # modules are compiled once, as in an installed package
+    if os.environ.get("ROS_DISTRO") == "humble":  # which has another name for LOCALHOST
+        variables["ROS_LOCALHOST_ONLY"] = "1"
+    if "fastrtps" in os.environ.get("RMW_IMPLEMENTATION", "rmw_fastrtps_cpp"):  # as env/activate has it
+        from drone_bridge.ros.environment import name_profile_for_fast_dds_2
+
+        variables["ROS_AUTOMATIC_DISCOVERY_RANGE"] = "SYSTEM_DEFAULT"
+        variables["FASTDDS_DEFAULT_PROFILES_FILE"] = str(ROOT / "config" / "fastdds_loopback.xml")
+        name_profile_for_fast_dds_2(variables)
+    else:
+        variables["ROS_AUTOMATIC_DISCOVERY_RANGE"] = "LOCALHOST"
+    return variables
+
+
+# What steps leave running.
+
+
+def adopt_orphans() -> None:
+    """Become the parent of whatever a step's processes leave behind (Linux)."""
+    ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+
+
+def end_descendants() -> list[str]:
+    """End all that descends from this process: SIGTERM, then SIGKILL. Return the commands of those that ran."""
+    running = _descendants()
+    left = [_command(pid) for pid in running]
+    for number in (signal.SIGTERM, signal.SIGKILL):
+        limit_s = time.monotonic() + GRACE_S
+        while running and (number == signal.SIGKILL or time.monotonic() < limit_s):
+            for pid in running:
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, number)
+                    os.kill(pid, signal.SIGCONT)
+            time.sleep(0.1)
+            _reap()
+            running = _descendants()
+    return left
+
+
+def _descendants() -> list[int]:
+    """Return the process IDs of those that descend from this process and have not ended."""
+    parents, states = dict[int, int](), dict[int, str]()
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        with contextlib.suppress(OSError):
+            state, parent, *_ = stat.read_text().rpartition(")")[2].split()
+            pid = int(stat.parent.name)
+            parents[pid], states[pid] = int(parent), state
+    ours, found = {os.getpid()}, list[int]()
+    while children := [pid for pid, parent in parents.items() if parent in ours and pid not in ours]:
+        ours.update(children)
+        found += children
+    return [pid for pid in found if states[pid] != "Z"]
+
+
+def _reap() -> None:
+    """Take the exit statuses of adopted processes."""
+    with contextlib.suppress(ChildProcessError):
+        while os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG):
+            pass
+
+
+def _command(pid: int) -> str:
+    with contextlib.suppress(OSError):
+        return " ".join(Path(f"/proc/{pid}/cmdline").read_text().split("\0")[:4]).strip()
+    return str(pid)
+
+
+# The whole.
+
+
+def table(results: Sequence[Result], seconds: float) -> str:
+    """Return a row for each step, and how many went how."""
+    width = max((len(result.name) for result in results), default=0)
+    rows = [f"{each.name:<{width}} {each.verdict:>8} {each.seconds:>6.0f} s  {each.figure}" for each in results]
+    count = {verdict: sum(each.verdict == verdict for each in results) for verdict in ("ok", "not here", "FAILED")}
+    ended = f"Steps: {len(results)} in {seconds:.0f} s, {count['ok']} ok, {count['not here']} can't be done here, "
+    return "\n".join([*rows, f"{ended}{count['FAILED']} failed"])
+
+
+def heed_signals() -> None:
+    """Make SIGINT and SIGTERM raise KeyboardInterrupt. Background programs of a shell start with SIGINT ignored."""
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.default_int_handler)
+
+
+def read_options(arguments: Sequence[str] | None) -> argparse.Namespace:
+    """Read the command line."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("steps", nargs="*", help="names of steps (without: all of them)")
+    parser.add_argument("--short", action="store_true", help="half an hour at most for all of them, on two cores")
+    parser.add_argument("--list", action="store_true", help="print the steps, and what each does")
+    parser.add_argument("--limit", type=float, metavar="S", help="how long each may take")
+    parser.add_argument("--folder", type=Path, default=Path(__file__).resolve().parent, help=argparse.SUPPRESS)
+    parser.add_argument("--here", action="store_true", help=argparse.SUPPRESS)
+    options = parser.parse_args(arguments)
+    known = steps(options.folder)
+    if unknown := [name for name in options.steps if name not in known]:
+        parser.error(f"unknown: {', '.join(unknown)}; there are {', '.join(known)}")
+    options.limit = options.limit or LIMIT_S[options.short]
+    return options
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the steps of the command line, and print the table."""
+    options = read_options(arguments)
+    known = steps(options.folder)
+    if options.list:
+        width = max(map(len, known), default=0)
+        print("\n".join(f"{name:<{width}}  {line}" for name, line in known.items()))
+        return 0
+    if options.here:
+        return run_here(options.steps[0], short=options.short, limit_s=options.limit)
+    heed_signals()
+    adopt_orphans()
+    began_s, results, is_interrupted = time.monotonic(), list[Result](), False
+    for name in options.steps or known:
+        print(f"== {name}: {known[name]}", flush=True)
+        try:
+            results.append(run_step(options.folder, name, short=options.short, limit_s=options.limit))
+        except KeyboardInterrupt:
+            is_interrupted = True
+            break
+    print(f"\n{table(results, time.monotonic() - began_s)}", flush=True)
+    return INTERRUPTED if is_interrupted else int(any(result.verdict == "FAILED" for result in results))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

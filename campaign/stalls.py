@@ -1,0 +1,9 @@
+# SPDX-License-Identifier: Apache-2.0
+"""SIGSTOP of every program for 2 to 6 s while it is commanded: nothing old moves a vehicle after it."""
+
+from disturbing import Plan, run
+
+
+def main(short: bool) -> int:
+    """Disturb them, and print how often what went wrong."""
+    return run(Plan("stalls", rounds=1) if short else Plan("stalls", rounds=10))
