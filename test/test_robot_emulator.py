@@ -307,6 +307,13 @@ def test_a_peer_that_handles_one_packet_per_read_keeps_the_others_waiting(emulat
     assert driver.wait_for(codec.KeepAlive) == codec.KeepAlive(2)
 
 
+def test_a_peer_that_handles_one_packet_per_read_handles_all_of_them_at_the_end_of_the_stream(emulate, connect):
+    driver = connect(emulate("--one-packet-per-read"))
+    driver.send(*(codec.KeepAlive(number) for number in range(5)))
+    driver.socket.shutdown(socket.SHUT_WR)
+    assert [driver.wait_for(codec.KeepAlive).time_ms for _ in range(5)] == [0, 1, 2, 3, 4]
+
+
 # Discovery, faults, the program.
 
 
@@ -340,6 +347,22 @@ def test_the_fault_silence_leaves_the_connection_open(emulate, connect):
     driver = connect(emulator)
     driver.send(codec.KeepAlive(1))
     emulator.wait_for_line("fault: silence")
+    driver.socket.settimeout(0.1)
+    with pytest.raises(TimeoutError):
+        driver.wait_for(codec.KeepAlive)
+
+
+def test_a_robot_that_stalls_reads_at_once_what_was_sent_meanwhile(emulate, connect):
+    """An adapter that handles one packet per read handles the first of it only."""
+    emulator = emulate("--fault", "stall@1", "--stall", "1", "--one-packet-per-read")
+    driver = connect(emulator)
+    driver.settle()
+    driver.send(codec.KeepAlive(1))
+    emulator.wait_for_line("fault: stall")
+    for number in (2, 3):
+        driver.send(codec.KeepAlive(number))
+    emulator.wait_for_line("goes on")
+    assert [driver.wait_for(codec.KeepAlive).time_ms for _ in range(2)] == [1, 2]
     driver.socket.settimeout(0.1)
     with pytest.raises(TimeoutError):
         driver.wait_for(codec.KeepAlive)

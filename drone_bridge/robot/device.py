@@ -424,6 +424,7 @@ class RobotConversation:
     def receive_eof(self) -> None:
         """Handle the end of the driver's stream. Raises RemoteProtocolError if it is inside a packet."""
         self._connection.receive_eof()
+        self._reads_one_packet = False  # from now on reads wait for nothing, and one follows the other
         while self.handle_next():
             pass
 

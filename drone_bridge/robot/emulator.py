@@ -245,11 +245,12 @@ _GARBAGE = b"\x00\x03\x09\xff\xff\x00"
 
 
 class FaultKind(str, Enum):
-    """Faults that can replace the answer to one keep-alive of the first driver."""
+    """Faults that can replace, or delay, the answer to one keep-alive of the first driver."""
 
     TRUNCATE = "truncate"  # half of a packet, then the connection is closed
     GARBAGE = "garbage"  # a packet that is none
     SILENCE = "silence"  # nothing is sent any more
+    STALL = "stall"  # the program stands still for a while: it neither reads nor sends, and the motors run on
 
 
 class RobotEmulator:
@@ -263,16 +264,19 @@ class RobotEmulator:
         port: int,
         *,
         fault: Fault[FaultKind] | None = None,
+        stall_s: float = 0.0,
         silence_s: float,
         reads_one_packet: bool = False,
     ) -> None:
         """Listen. Raises LinkError.
 
-        `silence_s` is the silence after which a driver is dropped; `reads_one_packet`: of those in each socket read.
+        `stall_s` is how long FaultKind.STALL lasts, `silence_s` the silence after which a driver is dropped;
+        `reads_one_packet`: of those in each socket read.
         """
         self._robot = robot
         self._control = control
         self._fault = fault
+        self._stall_s = stall_s
         self._silence_s = silence_s
         self._reads_one_packet = reads_one_packet
         self.clients = TcpClients(
@@ -287,7 +291,7 @@ class RobotEmulator:
     def _begin(self, connection: Connection) -> RobotConversation:
         say(f"connected to {connection.peer}")
         fault, self._fault = self._fault, None
-        plan = _FaultPlan(fault, connection)
+        plan = _FaultPlan(fault, connection, self._stall_s)
         return RobotConversation(
             self._control,
             connection.peer,
@@ -336,9 +340,10 @@ def now() -> Instant:
 class _FaultPlan:
     """Injects the requested fault."""
 
-    def __init__(self, fault: Fault[FaultKind] | None, connection: Connection) -> None:
+    def __init__(self, fault: Fault[FaultKind] | None, connection: Connection, stall_s: float) -> None:
         self._fault = fault
         self._connection = connection
+        self._stall_s = stall_s
         self._keep_alives = 0
         self._is_silent = False
 
@@ -351,6 +356,10 @@ class _FaultPlan:
             return False
         kind, self._fault = self._fault.kind, None
         say(f"fault: {kind.value}")
+        if kind is FaultKind.STALL:
+            time.sleep(self._stall_s)
+            say("goes on")
+            return False
         if kind is FaultKind.SILENCE:
             self._is_silent = True
         elif kind is FaultKind.GARBAGE:
@@ -391,6 +400,7 @@ async def _serve(options: argparse.Namespace, cancellation: Cancellation, trajec
         options.host,
         options.port,
         fault=options.fault,
+        stall_s=options.stall,
         silence_s=silence_s,
         reads_one_packet=options.one_packet_per_read,
     )
@@ -458,7 +468,15 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
         "--fault",
         type=fault_of(FaultKind),
         metavar="KIND@KEEPALIVE",
-        help="truncate, garbage or silence instead of the answer to this keep-alive (from 0) of the first driver",
+        help="truncate, garbage or silence instead of the answer to this keep-alive (from 0) of the first driver, or a "
+        "stall before it",
+    )
+    link.add_argument(
+        "--stall",
+        type=positive,
+        default=1.0,
+        metavar="SECONDS",
+        help="how long the program stands still with --fault stall@N (%(default)s)",
     )
     discovery = parser.add_argument_group("discovery")
     discovery.add_argument("--name", default=socket.gethostname(), help="of the robot (%(default)s)")
