@@ -30,6 +30,7 @@ from twists import twist
 from drone_bridge.msg import SensorArray, SensorValue, SubsystemArray
 from drone_bridge.robot import codec
 from drone_bridge.robot.bridge.node import MAX_NAMES_EVER, MAX_RETURNS, SensorTopics, TopicBudget
+from drone_bridge.robot.bridge.session import MAY_MOVE
 from drone_bridge.robot.topics import TABLE, Translation
 from drone_bridge.srv import Bind, Discover, Unbind
 
@@ -197,6 +198,34 @@ def distance(one, other):
 def turned(one, other):
     headings = [2 * math.atan2(m.pose.pose.orientation.z, m.pose.pose.orientation.w) for m in (one, other)]
     return math.remainder(headings[1] - headings[0], math.tau)
+
+
+def test_odometry_claims_no_standstill_before_the_robot_has_answered_after_a_stop(ros, peer):
+    odometry = ros.subscribe(Odometry, "odom", 1000)
+    publisher = ros.publisher(Twist, "cmd_vel")
+    warned = peer.bridge.count_lines(MAY_MOVE)
+    command_timeout_s = ros.parameters("robot_bridge")["command_timeout"]
+    ros.set_parameters("robot_bridge", command_timeout=TIMEOUT_S)  # so that it is the test that stops the robot
+    drive_until(peer, publisher, twist(2.0), 2048, 2048)
+    odometry.wait(lambda message: message.twist.twist.linear.x == 2.0)
+    peer.answers_keep_alives = False
+    odometry.clear()
+    wait_until(lambda: publisher.publish(twist()) or updates(peer)[-1] == ZERO, "a stop")
+    reports = ros.subscribe(DiagnosticArray, "/diagnostics")
+    reports.wait(lambda report: MAY_MOVE in report.status[0].message)
+    assert not [message for message in taken(odometry) if message.twist.twist.linear.x == 0.0]
+    peer.send(codec.LogMessage("still here"))
+    reports.wait(lambda report: MAY_MOVE in report.status[0].message)
+    assert taken(odometry) == []
+    peer.answers_keep_alives = True
+    odometry.wait(lambda message: message.twist.twist.linear.x == 0.0)
+    reports.wait(lambda report: MAY_MOVE not in report.status[0].message)
+    assert peer.bridge.count_lines(MAY_MOVE) == warned + 1
+    ros.set_parameters("robot_bridge", command_timeout=command_timeout_s)
+
+
+def taken(inbox):
+    return [inbox.wait() for _ in range(len(inbox))]
 
 
 def test_sigint_before_the_robot_has_answered_ends_it_cleanly(own_peer):

@@ -1,21 +1,24 @@
 # SPDX-License-Identifier: Apache-2.0
 """The driver's conversation with a robot, step by step, with times that the tests choose."""
 
+import itertools
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from drone_bridge.net.connector import LinkTimeoutError
+from drone_bridge.net.connector import LinkCancelledError, LinkTimeoutError
 from drone_bridge.robot import codec
 from drone_bridge.robot.bridge.session import (
-    BACKLOG_S,
     BIND_PAUSE_S,
+    BYTE_PERIOD_S,
     KEEP_ALIVE_PERIOD_S,
+    LATE_S,
     OLDEST_KEEP_ALIVE_S,
     QUERY_PERIOD_S,
     ROBOTD_PATIENCE_S,
     SAFE_MODE_LASTS_S,
-    STOP_REPETITION_S,
+    STOP_ANSWER_S,
     DesiredSubsystems,
     Obstruction,
     OtherDrivers,
@@ -83,13 +86,19 @@ class Scene:
         return [packet for packet in self.sent() if not isinstance(packet, codec.KeepAlive)]
 
     def sent(self):
-        sent = list(self.session.outbox)
-        self.session.outbox.clear()
+        """Return the packets that were sent; here they are one byte long, so that none goes slowly."""
+        sent = []
+
+        def encode(packet):
+            sent.append(packet)
+            return b"."
+
+        self.session.flush(encode, lambda data: None, self.now_s)
         return sent
 
     def keep_alive(self):
         """Let time pass until a keep-alive is sent, and return it."""
-        self.now_s = max(self.now_s, self.session._keep_alives.due_s)
+        self.now_s = max(self.now_s, self.session._keep_alive_due_s)
         self.session.tick(self.now_s, round(1000 * self.now_s))
         return [packet for packet in self.sent() if isinstance(packet, codec.KeepAlive)]
 
@@ -127,7 +136,7 @@ def test_it_binds_desired_subsystems_and_drives_nothing_before_they_are_granted(
     assert scene.hear(codec.SubsystemBound(0, "me"), codec.LogMessage("bound")) == []
     assert scene.drive(5, 6) == []
     assert not scene.log.is_settled
-    scene.hear(codec.BindSuccess(0), codec.BindFailure(1))
+    assert scene.hear(codec.BindSuccess(0), codec.BindFailure(1)) == [codec.SkidSteerUpdate(0, 0, 0)]
     assert scene.log.is_settled
     assert scene.drive(5, 6) == [codec.SkidSteerUpdate(0, 5, 6)]
     assert scene.drive(5, 6) == []
@@ -190,10 +199,10 @@ def test_a_robot_that_grants_and_revokes_in_turns_is_not_flooded_with_binds(boun
 def test_a_bind_without_an_answer_is_tried_again(scene):
     scene.hear(codec.SubsystemInfo((DRIVE,)))
     for _ in range(3):
-        scene.wait(KEEP_ALIVE_PERIOD_S)
+        scene.wait(TIMEOUT_S / 4)
         scene.hear(codec.LogMessage("still here"))
     assert scene.counts() == []
-    assert scene.wait(KEEP_ALIVE_PERIOD_S) == [codec.BindSubsystem(0)]
+    assert scene.wait(TIMEOUT_S / 4) == [codec.BindSubsystem(0)]
     assert scene.counts() == ["unanswered binds"]
 
 
@@ -245,7 +254,7 @@ def test_a_list_that_can_t_be_read_is_told_once_and_left_aside(bound):
 # Keep-alives and silence.
 
 
-def test_a_keep_alive_is_sent_every_half_second_with_the_time_of_day(scene):
+def test_keep_alives_are_sent_with_a_fixed_period_and_the_time_of_day(scene):
     sent = []
     for _ in range(4):
         scene.now_s = max(scene.now_s, scene.session.due_s)
@@ -253,30 +262,83 @@ def test_a_keep_alive_is_sent_every_half_second_with_the_time_of_day(scene):
         scene.session.bindings.info = ROBOT
         sent += (asked := scene.sent())
         scene.hear(*asked)
-    assert sent == [codec.KeepAlive(100_000 + 500 * i) for i in range(4)]
-
-
-def test_keep_alives_are_not_piled_up_on_a_backlog(bound):
-    """A robot that handles one packet per socket read goes on with each of them, so they do not end, either."""
-    started_s, sent_s = bound.now_s, []
-    for _ in range(600):
-        bound.now_s += 0.01
-        bound.hear(codec.LogMessage("still here"))
-        bound.session.tick(bound.now_s, round(1000 * bound.now_s))
-        sent_s += [bound.now_s - started_s for packet in bound.sent() if isinstance(packet, codec.KeepAlive)]
-    assert sent_s == pytest.approx([0, 0.8, 2.4, 5.6], abs=0.03)
+    assert sent == [codec.KeepAlive(round(1000 * (100 + KEEP_ALIVE_PERIOD_S * number))) for number in range(4)]
 
 
 def test_changes_of_speed_wait_for_the_answer_to_a_keep_alive(bound):
+    bound.drive(5, 5)
     late = bound.keep_alive()
-    bound.now_s += BACKLOG_S - 0.01
-    assert not bound.session.has_backlog(bound.now_s)
+    bound.now_s += LATE_S - 0.01
+    assert bound.drive(6, 6) == [codec.SkidSteerUpdate(0, 6, 6)]
     bound.now_s += 0.02
-    assert bound.session.has_backlog(bound.now_s)
+    assert bound.drive(7, 7) == bound.drive(8, 8) == []
+    assert bound.session.driven == Speeds(6, 6)
     bound.hear(*late)
-    assert not bound.session.has_backlog(bound.now_s)
+    assert bound.drive(8, 8) == [codec.SkidSteerUpdate(0, 8, 8)]
     bound.keep_alive()  # where all answers take that long, this one is not late
-    assert not bound.session.has_backlog(bound.now_s + BACKLOG_S + 0.1)
+    bound.now_s += LATE_S + 0.05
+    assert bound.drive(9, 9) == [codec.SkidSteerUpdate(0, 9, 9)]
+
+
+def pieces(scene, seconds):
+    """Let time pass, and return what is sent, as bytes, with the time since the beginning."""
+    began_s, found = scene.now_s, []
+    wire = codec.DriverConnection()
+    while scene.now_s < began_s + seconds:
+        scene.now_s = max(scene.now_s, min(scene.session.due_s, began_s + seconds))
+        scene.session.tick(scene.now_s, round(1000 * scene.now_s))
+        scene.session.flush(wire.send, lambda data: found.append((scene.now_s - began_s, data)), scene.now_s)
+    return found
+
+
+def test_while_an_answer_is_late_keep_alives_go_byte_by_byte(bound):
+    """Each of which makes a robot that handles one packet per read handle one more."""
+    bound.drive(5, 5)
+    bound.keep_alive()
+    bound.hear(codec.LogMessage("still here"))
+    found = pieces(bound, 1.0)
+    (at_s, whole), *single = found
+    assert (at_s, len(whole)) == (pytest.approx(KEEP_ALIVE_PERIOD_S), 11)
+    assert {len(data) for _, data in single} == {1}
+    times_s = [at_s for at_s, _ in single]
+    assert min(b - a for a, b in itertools.pairwise(times_s)) == pytest.approx(BYTE_PERIOD_S)
+    robot = codec.RobotConnection([])
+    robot.receive_data(b"".join(data for _, data in found))
+    while (packet := robot.next_event()) is not codec.NEED_DATA:
+        assert isinstance(packet, codec.KeepAlive)
+
+
+def test_whatever_is_sent_next_completes_what_goes_slowly(bound):
+    bound.drive(5, 5)
+    bound.keep_alive()
+    pieces(bound, LATE_S + KEEP_ALIVE_PERIOD_S)
+    rest = bound.session.unsent
+    assert rest
+    bound.session.drive(Speeds(0, 0), bound.now_s)
+    found = []
+    bound.session.flush(codec.DriverConnection().send, found.append, bound.now_s)
+    stop = found.pop()
+    assert b"".join(found) == rest
+    assert stop == codec.DriverConnection().send(codec.SkidSteerUpdate(0, 0, 0))
+    assert bound.session.unsent == b""
+
+
+def test_what_could_not_be_sent_is_left(bound):
+    """As the last packets follow it."""
+    bound.drive(5, 5)
+    bound.keep_alive()
+    pieces(bound, LATE_S + KEEP_ALIVE_PERIOD_S)
+    rest, taken = bound.session.unsent, []
+
+    def send(data):
+        if len(taken) == 3:
+            raise LinkCancelledError
+        taken.append(data)
+
+    bound.session.drive(Speeds(0, 0), bound.now_s)
+    with pytest.raises(LinkCancelledError):
+        bound.session.flush(codec.DriverConnection().send, send, bound.now_s)
+    assert b"".join(taken) + bound.session.unsent == rest
 
 
 def test_a_stop_outranks_whatever_is_queued(bound):
@@ -288,31 +350,78 @@ def test_a_stop_outranks_whatever_is_queued(bound):
     assert not any(isinstance(packet, codec.SkidSteerUpdate) for packet in others)
 
 
-def test_a_stop_is_repeated_until_a_keep_alive_after_it_is_answered(bound):
-    before = bound.keep_alive()
+def test_a_stop_is_in_force_when_a_keep_alive_after_it_was_answered(bound):
     bound.drive(5, 5)
+    before = bound.keep_alive()
     bound.now_s += 0.01
     assert bound.drive(0, 0) == [codec.SkidSteerUpdate(0, 0, 0)]
-    assert bound.wait(STOP_REPETITION_S) == [codec.SkidSteerUpdate(0, 0, 0)]
     bound.hear(*before)  # which says nothing about what was sent later
-    bound.session.tick(bound.now_s, 7)
-    (asked,) = bound.sent()
-    assert asked == codec.KeepAlive(7)
-    assert bound.wait(2 * STOP_REPETITION_S) == [codec.SkidSteerUpdate(0, 0, 0)]
+    assert bound.session.moving == Speeds(5, 5)
+    (asked,) = bound.keep_alive()
+    assert bound.session.moving == Speeds(5, 5)
     bound.hear(asked)
-    for _ in range(20):
-        assert bound.wait(STOP_REPETITION_S) == []
+    assert bound.session.moving == Speeds(0, 0)
+    assert bound.wait(10 * KEEP_ALIVE_PERIOD_S) == []  # it is not repeated
 
 
-def test_a_new_command_ends_the_repetition_of_a_stop(bound):
+def test_a_stop_is_followed_by_a_keep_alive_at_once(bound):
+    bound.hear(*bound.keep_alive())
+    bound.drive(5, 5)
+    bound.now_s += KEEP_ALIVE_PERIOD_S / 2
     bound.drive(0, 0)
-    assert bound.drive(5, 5) == [codec.SkidSteerUpdate(0, 5, 5)]
-    for _ in range(20):
-        assert bound.wait(STOP_REPETITION_S) == []
+    assert bound.session.due_s <= bound.now_s
+
+
+def test_without_an_answer_to_a_stop_it_may_move(bound):
+    bound.hear(*bound.keep_alive())
+    bound.drive(5, 5)
+    bound.drive(0, 0)
+    bound.now_s += STOP_ANSWER_S - 0.01
+    assert not bound.session.may_move(bound.now_s)
+    bound.now_s += 0.02
+    assert bound.session.may_move(bound.now_s)
+    bound.hear(*bound.keep_alive())
+    assert not bound.session.may_move(bound.now_s)
+
+
+def test_a_new_command_ends_the_wait_for_the_answer_to_a_stop(bound):
+    bound.drive(0, 0)
+    bound.drive(5, 5)
+    assert bound.session.moving == Speeds(5, 5)
+    assert not bound.session.may_move(bound.now_s + 2 * STOP_ANSWER_S)
+
+
+def test_motors_that_are_given_back_count_as_stopped_when_the_robot_has_answered(bound):
+    bound.hear(*bound.keep_alive())
+    bound.drive(5, 5)
+    bound.ask(bound.session.bindings.unbind, 0)
+    bound.drive(5, 5)
+    assert bound.session.moving == Speeds(5, 5)
+    assert bound.session.may_move(bound.now_s + 2 * STOP_ANSWER_S)
+    bound.hear(*bound.keep_alive())
+    assert bound.session.moving == Speeds(0, 0)
+
+
+def test_motors_that_the_robot_has_taken_away_are_not_ours_to_report(bound):
+    bound.hear(*bound.keep_alive())
+    bound.drive(5, 5)
+    bound.hear(codec.SubsystemBound(0, "bob"))
+    bound.drive(5, 5)
+    assert bound.session.moving == Speeds(0, 0)
+
+
+def test_motors_that_are_granted_are_stopped_before_they_are_driven(scene):
+    """Another driver may have left them running: also a bridge that was killed, and has come back with this one."""
+    scene.hear(ROBOT)
+    scene.session.drive(Speeds(5, 5), scene.now_s)
+    scene.session.handle(codec.BindSuccess(0), scene.now_s)
+    scene.session.drive(Speeds(5, 5), scene.now_s)
+    assert scene.sent() == [codec.SkidSteerUpdate(0, 0, 0), codec.SkidSteerUpdate(0, 5, 5)]
 
 
 def test_the_round_trip_is_measured(scene):
     scene.session.tick(100.0, 1234)
+    scene.sent()
     scene.now_s += 0.25
     scene.hear(codec.KeepAlive(1234))
     assert scene.log.round_trips == [0.25]
@@ -379,7 +488,8 @@ def test_nothing_is_driven_while_the_robot_says_that_it_is_in_safe_mode(bound):
         bound.hear(SAFE_MODE, *bound.keep_alive())
         assert bound.drive(speed, speed) == ([codec.SkidSteerUpdate(0, 0, 0)] if speed == 6 else [])
     assert "compare the clocks" in bound.session.standstill_reason(bound.now_s)
-    for _ in range(round(SAFE_MODE_LASTS_S / KEEP_ALIVE_PERIOD_S)):
+    ends_s = bound.now_s + SAFE_MODE_LASTS_S
+    while bound.now_s < ends_s:
         assert bound.drive(7, 7) == []
         bound.hear(*bound.keep_alive())
     assert bound.session.standstill_reason(bound.now_s) is None
@@ -387,6 +497,7 @@ def test_nothing_is_driven_while_the_robot_says_that_it_is_in_safe_mode(bound):
 
 
 def test_nothing_is_driven_when_keep_alives_come_back_late(bound):
+    bound.drive(4, 4)
     delayed = bound.keep_alive()
     bound.now_s += OLDEST_KEEP_ALIVE_S
     assert bound.session.standstill_reason(bound.now_s) is None

@@ -22,7 +22,14 @@ from drone_bridge.msg import Robot
 from drone_bridge.net.connector import Cancellation, LinkError
 from drone_bridge.net.tcp import TcpStream, Wakeup
 from drone_bridge.robot import codec
-from drone_bridge.robot.bridge.session import FIRST, DesiredSubsystems, Obstruction, OtherDrivers, RobotSession
+from drone_bridge.robot.bridge.session import (
+    FIRST,
+    MAY_MOVE,
+    DesiredSubsystems,
+    Obstruction,
+    OtherDrivers,
+    RobotSession,
+)
 from drone_bridge.robot.discovery import DiscoveryConnector, DiscoveryRoute, find_robots
 from drone_bridge.robot.topics import (
     BARE_TABLE,
@@ -147,10 +154,12 @@ class DeadReckoning:
         self._odometry.advance(now_s - self._moved_s, *self._skid_steer.motion(speeds))
         self._moved_s = now_s
 
-    def publish_if_due(self, now_s: float) -> None:
-        """Publish the odometry at its rate."""
+    def publish_if_due(self, now_s: float, *, is_known: bool) -> None:
+        """Publish the odometry at its rate; nothing while it is not known how the robot moves."""
         if now_s >= self.due_s:
             self.due_s = max(self.due_s + self._period_s, now_s)
+            if not is_known:
+                return
             self._node.observed.measured(*self._odometry.motion)
             self._publishers.publish(self._odometry, self._node.now())
 
@@ -397,6 +406,7 @@ _RECEIVE_BYTES = 4096
 #: Conditions in diagnostics.
 OBSTRUCTION = "obstruction"
 STANDSTILL = "standstill"
+UNANSWERED_STOP = "unanswered stop"
 
 
 class RobotBridge(TcpLinkNode):
@@ -490,12 +500,12 @@ class RobotBridge(TcpLinkNode):
         now_s = time.monotonic()
         connection = codec.DriverConnection()
         session = RobotSession(self._desired, self._others, self._link_timeout_s, self, now_s)
-        self._driven = STOPPED
         self._updated_s = now_s
         self._dead_reckoning.begin(now_s)
         self._lists_due_s = math.inf
         self._obstruction: Obstruction | None = None
         self._standstill_reason: str | None = None
+        self._may_move = False
         reason = "The connection to the robot ended."
         try:
             self._exchange(stream, connection, session)
@@ -503,8 +513,8 @@ class RobotBridge(TcpLinkNode):
             reason = str(error)
             raise
         finally:
-            stream.leave(codec.in_pieces(map(connection.send, session.farewell())), LEAVE_TIMEOUT_S)
-            self._driven = STOPPED
+            last_words = codec.in_pieces(map(connection.send, session.farewell()))
+            stream.leave([session.unsent, *last_words], LEAVE_TIMEOUT_S)
             session.end(reason)
             self._end_conditions()
             self._operator_services.link_requests.close(reason)
@@ -512,16 +522,13 @@ class RobotBridge(TcpLinkNode):
 
     def _exchange(self, stream: TcpStream, connection: codec.DriverConnection, session: RobotSession) -> None:
         buffer = memoryview(bytearray(_RECEIVE_BYTES))
+        send = partial(stream.send_all, timeout_s=self._link_timeout_s, head_bytes=codec.HEADER_BYTES)
         awake_s = time.monotonic()  # when this turn has to begin at the latest
         while True:
             if (now_s := time.monotonic()) > awake_s + STALL_S:
                 session.resume(now_s)
             self._do_what_is_due(session)
-            if session.outbox:
-                packets = [connection.send(packet) for packet in session.outbox]
-                session.outbox.clear()
-                for packet in packets:
-                    stream.send_all(packet, self._link_timeout_s, head_bytes=codec.HEADER_BYTES)
+            session.flush(connection.send, send, time.monotonic())
             now_s = time.monotonic()
             awake_s = max(now_s, self._due_s(session))
             if not stream.wait(self._wakeup, awake_s - now_s):
@@ -544,14 +551,13 @@ class RobotBridge(TcpLinkNode):
         """Return when there is something to do, unless a packet arrives before."""
         due_s = min(session.due_s, self._dead_reckoning.due_s, self._lists_due_s)
         if command := self._commands.newest_arrival():
-            is_waiting = command.command != self._driven and not session.has_backlog(time.monotonic())
+            is_waiting = command.command != session.driven and not session.has_backlog(time.monotonic())
             due_s = min(due_s, self._next_update_s() if is_waiting else self._stale_s(command))
         return due_s
 
     def _do_what_is_due(self, session: RobotSession) -> None:
         now_s = time.monotonic()
-        is_bound = bool(session.bindings.bound_of(codec.SubsystemType.SKID_STEER))
-        self._dead_reckoning.move(self._driven if is_bound else STOPPED, now_s)
+        self._dead_reckoning.move(session.moving, now_s)
         session.tick(now_s, time.time_ns() // 1_000_000)
         for link_request in self._operator_services.link_requests.take():
             self._do(link_request, session, now_s)
@@ -562,20 +568,21 @@ class RobotBridge(TcpLinkNode):
         self._sensor_topics.offer()
         if now_s >= self._lists_due_s:
             self._publish_lists(session)
-        self._dead_reckoning.publish_if_due(now_s)
+        self._dead_reckoning.publish_if_due(now_s, is_known=not self._may_move)
 
     def _drive(self, session: RobotSession, now_s: float) -> None:
         command = self._commands.newest_arrival()
         speeds = command.command if command else STOPPED
-        if speeds != self._driven:
-            if speeds != STOPPED and (now_s < self._next_update_s() or session.has_backlog(now_s)):
-                speeds = self._driven
-            else:
-                self._updated_s = now_s
-                self.statistics.counts["updates"] += 1
-                if command and session.bindings.bound:
-                    self.statistics.took("command received to sent", now_s - command.arrived_s)
-        self._driven = session.drive(speeds, now_s)
+        before = session.driven
+        if speeds not in (STOPPED, before) and now_s < self._next_update_s():
+            speeds = before
+        if speeds != before:
+            self._updated_s = now_s
+        session.drive(speeds, now_s)
+        if session.driven != before:
+            self.statistics.counts["updates"] += 1
+            if command and session.bindings.bound:
+                self.statistics.took("command received to sent", now_s - command.arrived_s)
 
     # Conditions.
 
@@ -589,6 +596,9 @@ class RobotBridge(TcpLinkNode):
         if standstill_reason != self._standstill_reason:
             self._standstill_reason = standstill_reason
             self._set_condition(STANDSTILL, standstill_reason, is_error=False)
+        if (may_move := session.may_move(now_s)) != self._may_move:
+            self._may_move = may_move
+            self._set_condition(UNANSWERED_STOP, MAY_MOVE if may_move else None, is_error=False)
         if is_bound:
             self._undrivable_reason = standstill_reason
         else:
@@ -604,7 +614,7 @@ class RobotBridge(TcpLinkNode):
 
     def _end_conditions(self) -> None:
         self._undrivable_reason = None
-        for name in (OBSTRUCTION, STANDSTILL):
+        for name in (OBSTRUCTION, STANDSTILL, UNANSWERED_STOP):
             self.statistics.end_condition(name)
 
     def undeliverable(self) -> str | None:

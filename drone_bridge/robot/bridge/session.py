@@ -513,73 +513,75 @@ class Bindings:
 # Keep-alives, and whether their answers allow driving.
 
 
-KEEP_ALIVE_PERIOD_S = 0.5
+KEEP_ALIVE_PERIOD_S = 0.1  # as the protocol's own driver
 #: robotd puts its motors in safe mode for a keep-alive that is older by its own clock.
 OLDEST_KEEP_ALIVE_S = 2.0
 SLOW_ROUND_TRIP_S = 1.0
-#: robotd reports it at each late keep-alive. It is over after two keep-alives without such a report.
-SAFE_MODE_LASTS_S = 3 * KEEP_ALIVE_PERIOD_S
+#: robotd reports it at each late keep-alive. It is over when there was no such report for so long.
+SAFE_MODE_LASTS_S = 1.5
 #: An answer that is later than usual by so much shows that the robot has not dealt yet with what it was sent.
-BACKLOG_S = 0.3
-#: After a keep-alive without an answer, and twice as long after each further one: nothing is piled up on a backlog, and
-#: yet a robot that handles one packet per socket read is made to read on.
-UNANSWERED_PERIOD_S = 0.8
-_MAX_IN_FLIGHT = 100
+LATE_S = 0.1
+_MAX_IN_FLIGHT = 1000
+
+
+@dataclass(slots=True)
+class _Times:
+    """Of a keep-alive without an answer."""
+
+    begun_s: float
+    sent_s: float = math.inf  # its last byte
 
 
 class KeepAlives:
-    """Sends keep-alives, and checks whether they come back, or reach the robot, in time to drive."""
+    """Makes keep-alives, and checks whether they come back, or reach the robot, in time to drive."""
 
     def __init__(self, now_s: float) -> None:
-        self._sent_s = -math.inf  # the newest one
-        self._in_flight: dict[int, float] = {}  # when each was sent, by its time in ms
-        self._answered_s = now_s  # when the newest one that was answered was sent
+        self.begun_s = -math.inf  # the newest one
+        self._in_flight: dict[int, _Times] = {}  # by their time in ms
+        self._answered_s = now_s  # when the newest one that was answered was begun
         self._fastest_s = math.inf  # of all round trips
         self._safe_mode_s = -math.inf  # when the robot last said that it is in safe mode
         self._resumed_s = -math.inf  # when this program last went on after it stood still
 
-    @property
-    def due_s(self) -> float:
-        """When the next one is due."""
-        if not self._in_flight:
-            return self._sent_s + KEEP_ALIVE_PERIOD_S
-        return float(self._sent_s + UNANSWERED_PERIOD_S * 2 ** (len(self._in_flight) - 1))
-
     def make(self, now_s: float, clock_ms: int) -> codec.KeepAlive:
         """Return the next keep-alive. `clock_ms` is the time of day."""
-        self._sent_s = now_s
+        self.begun_s = now_s
         while len(self._in_flight) >= _MAX_IN_FLIGHT:
             del self._in_flight[next(iter(self._in_flight))]
-        self._in_flight[clock_ms] = now_s
+        self._in_flight[clock_ms] = _Times(now_s)
         return codec.KeepAlive(clock_ms)
+
+    def note_sent(self, packet: codec.KeepAlive, now_s: float) -> None:
+        """Note that the last byte of a keep-alive was sent."""
+        if times := self._in_flight.get(packet.time_ms):
+            times.sent_s = now_s
 
     def answered(self, packet: codec.KeepAlive, now_s: float) -> float | None:
         """Return the round trip, in s, or None if no such keep-alive is pending."""
-        sent_s = self._in_flight.pop(packet.time_ms, None)
-        if sent_s is None:
+        times = self._in_flight.pop(packet.time_ms, None)
+        if times is None:
             return None
-        self._answered_s = max(self._answered_s, sent_s)
-        round_trip_s = now_s - max(sent_s, self._resumed_s)
+        self._answered_s = max(self._answered_s, times.begun_s)
+        round_trip_s = now_s - max(min(times.sent_s, now_s), self._resumed_s)
         self._fastest_s = min(self._fastest_s, round_trip_s)
         return round_trip_s
 
     def resume(self, now_s: float) -> None:
         """Ask at once, and judge from now on: this program stood still, and neither asked nor listened."""
-        self._resumed_s, self._sent_s = now_s, -math.inf
-
-    @property
-    def are_answered(self) -> bool:
-        """Whether none waits for its answer."""
-        return not self._in_flight
+        self._resumed_s, self.begun_s = now_s, -math.inf
 
     def are_answered_since(self, time_s: float) -> bool:
-        """Return whether one that was sent at this time or later was answered, and so all that went before it."""
+        """Return whether one that was begun at this time or later was answered, and so all that went before it."""
         return self._answered_s >= time_s
 
-    def show_backlog(self, now_s: float) -> bool:
+    @property
+    def usual_s(self) -> float:
+        """How long an answer takes when nothing holds it up; 0 while that is unknown."""
+        return self._fastest_s if math.isfinite(self._fastest_s) else 0.0
+
+    def are_late(self, now_s: float) -> bool:
         """Return whether an answer is late, so that whatever is sent now will wait at the robot as well."""
-        usual_s = self._fastest_s if math.isfinite(self._fastest_s) else 0.0
-        return any(now_s - sent_s > usual_s + BACKLOG_S for sent_s in self._in_flight.values())
+        return any(now_s - times.sent_s > self.usual_s + LATE_S for times in self._in_flight.values())
 
     def note_safe_mode(self, now_s: float) -> None:
         """Note that the robot has stopped its motors."""
@@ -627,17 +629,24 @@ def anomalies(packet: codec.FromRobot) -> Iterator[tuple[str, str]]:
 # The conversation.
 
 
-#: Between a stop and its repetition, while no keep-alive after it was answered; from one to the next it grows.
-STOP_REPETITION_S = 0.05
-_STOP_REPETITION_GROWTH = 1.5
+#: Between the bytes of a keep-alive that goes slowly.
+BYTE_PERIOD_S = 0.01
+#: When a stop has had no answer for so long, nobody knows whether the robot still moves.
+STOP_ANSWER_S = 0.3
 #: How long robotd may be silent at least: whoever gives it up is never let in again, until it is restarted.
 ROBOTD_PATIENCE_S = 10.0
+MAY_MOVE = "The robot has not answered since it was sent a stop: it may still be moving."
 
 
 class RobotSession:
     """One connection, from registration on. Times are of a monotonic clock, in s.
 
     Packets to be sent gather in `outbox`. Only what the robot has granted on this connection is ever updated.
+
+    A stop is known to be in force when a keep-alive after it was answered. Until then, and while an answer is late,
+    keep-alives go slowly, byte by byte. The LEGO NXT adapters handle one packet per socket read: what has gathered
+    there, as the adapter stood still or two packets came at once, would never get less, and a stop would wait at the
+    end of it. Each byte on its own is a read in which such an adapter handles one more packet that it has.
     """
 
     def __init__(
@@ -657,7 +666,7 @@ class RobotSession:
             holders,
             listener,
             answer_timeout_s=link_timeout_s,
-            on_granted=self._forget_sent,
+            on_granted=self._begin_stopped,
             now_s=now_s,
         )
         self._others = holders
@@ -669,27 +678,48 @@ class RobotSession:
         self._sent_speeds: dict[int, Speeds] = {}
         self._sent_lights: dict[int, bool] = {}
         self._unreadable: set[int] = set()  # types of lists
-        self._stopped_s: float | None = None  # when a stop was sent of which it is unknown whether the robot has it
-        self._repetition_s = STOP_REPETITION_S
-        self._repetition_due_s = math.inf
+        #: The speeds that were commanded last and did not have to wait.
+        self.driven = STOPPED
+        #: How the robot moves as far as its answers tell: a stop counts once it is known to be in force.
+        self.moving = STOPPED
+        self._stopped_s: float | None = None  # when a stop was sent that is not known to be in force
+        self._slow: codec.KeepAlive | None = None  # the one that goes slowly
+        #: The rest of it, without which nothing else may be sent.
+        self.unsent = b""
+        self._byte_due_s = now_s
 
     def standstill_reason(self, now_s: float) -> str | None:
         """Return why the motors must not be driven now, or None."""
         return self._keep_alives.standstill_reason(now_s)
 
+    def has_backlog(self, now_s: float) -> bool:
+        """Return whether the robot has not dealt yet with what it was sent: changes of speed wait, a stop does not."""
+        return self._keep_alives.are_late(now_s)
+
+    def may_move(self, now_s: float) -> bool:
+        """Return whether nobody knows if the robot still moves, as the answer after a stop is overdue."""
+        return self._stopped_s is not None and now_s - self._stopped_s > self._keep_alives.usual_s + STOP_ANSWER_S
+
     # Time.
 
     @property
     def due_s(self) -> float:
-        """When `tick` is due."""
-        due_s = min(
-            self._keep_alives.due_s, self._heard_s + self._patience_s, self.bindings.due_s, self._repetition_due_s
-        )
+        """When `tick` and `flush` are due."""
+        due_s = min(self._keep_alive_due_s, self._heard_s + self._patience_s, self.bindings.due_s)
+        if self.unsent:
+            due_s = min(due_s, self._byte_due_s)
         return due_s if self.bindings.info else min(due_s, self._started_s + self._patience_s)
 
     @property
     def _patience_s(self) -> float:
         return max(self._link_timeout_s, ROBOTD_PATIENCE_S) if self._others.is_robotd else self._link_timeout_s
+
+    @property
+    def _keep_alive_due_s(self) -> float:
+        """When the next one is due: without a pause after a stop, until it is known to be in force."""
+        if self.unsent:
+            return math.inf
+        return self._keep_alives.begun_s + (KEEP_ALIVE_PERIOD_S if self._stopped_s is None else BYTE_PERIOD_S)
 
     def resume(self, now_s: float) -> None:
         """Go on after this program stood still: it has not listened, so that nobody was silent, and speaks first."""
@@ -704,28 +734,51 @@ class RobotSession:
             raise LinkTimeoutError(f"The robot has been silent for {allowed_s:g} s.")
         if self.bindings.info is None and now_s - self._started_s >= allowed_s:
             raise LinkTimeoutError(f"The robot has not listed its subsystems within {allowed_s:g} s.")
-        if now_s >= self._keep_alives.due_s:
+        if now_s >= self._keep_alive_due_s:
             # Speeds are not repeated with it: a robot that has stopped by itself has its reasons.
             self.outbox.append(self._keep_alives.make(now_s, clock_ms))
-        self._confirm_stop(now_s, clock_ms)
         self.bindings.tick(now_s)
 
-    def _confirm_stop(self, now_s: float, clock_ms: int) -> None:
-        """Repeat a stop until the robot has answered a keep-alive after it.
+    def flush(self, encode: Callable[[codec.FromDriver], bytes], send: Callable[[bytes], None], now_s: float) -> None:
+        """Send what is in `outbox`, and what is due of a keep-alive that goes slowly.
 
-        Each repetition also makes a robot that handles one packet per socket read look at one more that it has.
+        `send` gets whole packets, or single bytes of a keep-alive. What it raises leaves the rest in `unsent`.
         """
-        if self._stopped_s is None:
-            return
-        if self._keep_alives.are_answered_since(self._stopped_s):
-            self._stopped_s, self._repetition_due_s = None, math.inf
-            return
-        if now_s >= self._repetition_due_s:
-            self._repetition_s *= _STOP_REPETITION_GROWTH
-            self._repetition_due_s = now_s + self._repetition_s
-            self._stop([number for number, speeds in self._sent_speeds.items() if speeds == STOPPED])
-        if self._keep_alives.are_answered:  # and so that none piles up, only one of them asks
-            self.outbox.append(self._keep_alives.make(now_s, clock_ms))
+        packets = tuple(self.outbox)
+        self.outbox.clear()
+        is_behind = self._is_behind(now_s)
+        if not is_behind:
+            self._complete(send, now_s)
+        for packet in packets:
+            self._complete(send, now_s)
+            if isinstance(packet, codec.KeepAlive) and is_behind:
+                self._slow, self.unsent = packet, encode(packet)
+                continue
+            send(encode(packet))
+            if isinstance(packet, codec.KeepAlive):
+                self._keep_alives.note_sent(packet, now_s)
+            elif isinstance(packet, codec.SkidSteerUpdate):
+                self._stopped_s = now_s if (packet.left, packet.right) == STOPPED else None
+        if self.unsent and now_s >= self._byte_due_s:
+            self._send_byte(send, now_s)
+            self._byte_due_s = now_s + BYTE_PERIOD_S
+        if self._stopped_s is None and not self.bindings.bound_of(codec.SubsystemType.SKID_STEER):
+            self.moving = STOPPED  # others drive it, if anybody does
+
+    def _is_behind(self, now_s: float) -> bool:
+        """Return whether a keep-alive has to go slowly. The first one after a stop need not, if it comes at once."""
+        is_unanswered = self._stopped_s is not None and now_s >= self._stopped_s + BYTE_PERIOD_S
+        return is_unanswered or self.has_backlog(now_s)
+
+    def _complete(self, send: Callable[[bytes], None], now_s: float) -> None:
+        while self.unsent:
+            self._send_byte(send, now_s)
+
+    def _send_byte(self, send: Callable[[bytes], None], now_s: float) -> None:
+        send(self.unsent[:1])
+        self.unsent = self.unsent[1:]
+        if self._slow and not self.unsent:
+            self._keep_alives.note_sent(self._slow, now_s)
 
     # Packets of the robot.
 
@@ -760,6 +813,8 @@ class RobotSession:
 
     def _handle_keep_alive(self, packet: codec.KeepAlive, now_s: float) -> None:
         round_trip_s = self._keep_alives.answered(packet, now_s)
+        if self._stopped_s is not None and self._keep_alives.are_answered_since(self._stopped_s):
+            self._stopped_s, self.moving = None, STOPPED
         if round_trip_s is None:
             self._count_and_warn(
                 "unexpected packets", f"The robot answered keep-alive {packet.time_ms}, which was not sent."
@@ -788,36 +843,28 @@ class RobotSession:
 
     # Driving.
 
-    def drive(self, speeds: Speeds, now_s: float) -> Speeds:
-        """Send changed speeds to every bound skid steer; return them. They are STOPPED while keep-alives are late."""
+    def drive(self, speeds: Speeds, now_s: float) -> None:
+        """Send changed speeds to every bound skid steer.
+
+        They are STOPPED while keep-alives are late; a stop goes before, and instead of, whatever is queued, and other
+        changes wait while the robot has a backlog.
+        """
         if self.standstill_reason(now_s):
             speeds = STOPPED
-        changed = [
-            number
-            for number in self.bindings.bound_of(codec.SubsystemType.SKID_STEER)
-            if self._sent_speeds.get(number) != speeds
-        ]
+        elif speeds != STOPPED and self.has_backlog(now_s):
+            speeds = self.driven
+        numbers = self.bindings.bound_of(codec.SubsystemType.SKID_STEER)
+        changed = [number for number in numbers if self._sent_speeds.get(number) != speeds]
         self._sent_speeds.update(dict.fromkeys(changed, speeds))
-        if changed and speeds == STOPPED:
-            self._stop(changed)
-            self._stopped_s, self._repetition_s = now_s, STOP_REPETITION_S
-            self._repetition_due_s = now_s + STOP_REPETITION_S
-        elif changed:
-            self._stopped_s, self._repetition_due_s = None, math.inf
-            self.outbox += [codec.SkidSteerUpdate(number, *speeds) for number in changed]
-        return speeds
-
-    def _stop(self, numbers: list[int]) -> None:
-        """Send a stop before, and instead of, whatever is queued for these motors."""
-        numbers = [number for number in numbers if number in self.bindings.bound]
-        self.outbox[:] = [
-            *(codec.SkidSteerUpdate(number, *STOPPED) for number in numbers),
-            *(p for p in self.outbox if not (isinstance(p, codec.SkidSteerUpdate) and p.id in numbers)),
-        ]
-
-    def has_backlog(self, now_s: float) -> bool:
-        """Return whether the robot has not dealt yet with what it was sent: changes of speed wait, a stop does not."""
-        return self._keep_alives.show_backlog(now_s)
+        updates = [codec.SkidSteerUpdate(number, *speeds) for number in changed]
+        if speeds == STOPPED:
+            others = (p for p in self.outbox if not (isinstance(p, codec.SkidSteerUpdate) and p.id in changed))
+            self.outbox[:] = [*updates, *others]
+        else:
+            self.outbox += updates
+        self.driven = speeds
+        if numbers and speeds != STOPPED:
+            self.moving = speeds
 
     def light(self, is_on: bool) -> None:
         """Switch every bound light, if its state has changed."""
@@ -826,9 +873,12 @@ class RobotSession:
                 self._sent_lights[number] = is_on
                 self.outbox.append(codec.LightUpdate(number, is_on))
 
-    def _forget_sent(self, number: int) -> None:
-        self._sent_speeds.pop(number, None)
+    def _begin_stopped(self, number: int) -> None:
+        """Stop motors that were just granted, before anything else: they may run on as another driver left them."""
         self._sent_lights.pop(number, None)
+        if self.bindings.subsystem_type(number) == codec.SubsystemType.SKID_STEER:
+            self._sent_speeds[number] = STOPPED
+            self.outbox.append(codec.SkidSteerUpdate(number, *STOPPED))
 
     # The end.
 

@@ -1,0 +1,248 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The driver's conversation with an adapter that stands still and handles one packet per read, in simulated time."""
+
+import random
+
+import pytest
+
+from drone_bridge.robot import codec
+from drone_bridge.robot.bridge.session import (
+    BYTE_PERIOD_S,
+    KEEP_ALIVE_PERIOD_S,
+    LATE_S,
+    DesiredSubsystems,
+    OtherDrivers,
+    RobotSession,
+)
+from drone_bridge.robot.device import (
+    Control,
+    DrivenSubsystem,
+    Instant,
+    Protocol1Control,
+    RobotConversation,
+    RobotdControl,
+)
+from drone_bridge.robot.topics import STOPPED, Speeds
+
+STEP_S = 0.001
+COMMANDS_PER_S = 50
+READINGS_S = 0.25
+WALL_S = 1_800_000_000
+STALL_S = 2.0  # when it begins
+#: From the end of the adapter's stall, or from the stop if that is later. The protocol's own driver needs 0.07 to
+#: 0.25 s after a stall of 0.4 s, and 1.8 s after one of 1 s.
+SOON_S = 0.25
+
+
+class Vehicle:
+    """Tracks, and a battery of the kind that protocol 1 has."""
+
+    subsystems = (DrivenSubsystem(codec.SubsystemType.SKID_STEER, "tracks"),)
+
+    def __init__(self):
+        self.speeds = STOPPED
+
+    def drive(self, number, left, right):
+        del number
+        self.speeds = Speeds(left, right)
+
+    def stop(self, number):
+        self.drive(number, 0, 0)
+
+    def sensors(self):
+        return [codec.Sensor(codec.SensorType.BATTERY, "battery", 9_000, 10_000)]
+
+
+class Scene:
+    """A session that is commanded at random, an adapter, and the time. What is sent in a moment arrives in one piece.
+
+    Loopback behaves so: of 200 packets sent as header and payload, one right after the other, 188 to 198 were read
+    as one piece.
+    """
+
+    def __init__(self, control=Protocol1Control, reads_one_packet=True, stalls=(), delay_s=0.0):
+        self.now_s = 0.0
+        self.vehicle = Vehicle()
+        self.control = control(self.vehicle, lambda sentence: None)
+        self.stalls = stalls
+        self.sent, self.pieces = [], 0  # packets, and how often something was sent
+        self.delay_s = delay_s
+        self.on_their_way = []  # to the adapter: when it arrives, and what
+        self.answers = []  # to the driver, likewise
+        self.wire = codec.DriverConnection()
+        self.session = RobotSession(DesiredSubsystems(["first"], ["none"]), OtherDrivers("me"), 2.0, self, now_s=0.0)
+        self.conversation = RobotConversation(
+            self.control,
+            "driver",
+            lambda data: self.answers.append((self.now_s + self.delay_s, data)),
+            lambda: None,
+            self._instant,
+            reads_one_packet=reads_one_packet,
+        )
+        self._random = random.Random(1)
+        self._command = STOPPED
+
+    def __getattr__(self, name):
+        """Listen to the session, to whatever it says."""
+        return lambda *arguments: None
+
+    def _instant(self):
+        return Instant(self.now_s, round(1000 * (WALL_S + self.now_s)))
+
+    def _encode(self, packet):
+        self.sent.append((self.now_s, packet))
+        return self.wire.send(packet)
+
+    def _send(self, data):
+        self.pieces += 1
+        self.on_their_way.append((self.now_s + self.delay_s, data))
+
+    def run(self, until_s, is_driving=True, after_step=lambda: None):
+        """Let time pass, with a new command every 20 ms, or with a stop."""
+        while self.now_s < until_s:
+            self.now_s = round(self.now_s + STEP_S, 6)
+            self._read_answers()
+            self.session.tick(self.now_s, self._instant().wall_ms)
+            if not is_driving:
+                self._command = STOPPED
+            elif _is_multiple(self.now_s, 1 / COMMANDS_PER_S):
+                self._command = Speeds(self._random.randint(1, 2048), self._random.randint(1, 2048))
+            self.session.drive(self._command, self.now_s)
+            self.session.flush(self._encode, self._send, self.now_s)
+            if not self.stands_still:
+                self._let_adapter_work()
+            after_step()
+
+    @property
+    def stands_still(self):
+        return any(begin_s <= self.now_s < begin_s + lasts_s for begin_s, lasts_s in self.stalls)
+
+    def _read_answers(self):
+        while self.answers and self.answers[0][0] <= self.now_s:
+            self.wire.receive_data(self.answers.pop(0)[1])
+        while (packet := self.wire.next_event()) is not codec.NEED_DATA:
+            self.session.handle(packet, self.now_s)
+
+    def _let_adapter_work(self):
+        if _is_multiple(self.now_s, READINGS_S):
+            self.control.send_readings([codec.SensorReading(0, 9_000)])
+        arrived = [data for at_s, data in self.on_their_way if at_s <= self.now_s]
+        if arrived:
+            del self.on_their_way[: len(arrived)]
+            self.conversation.receive_data(b"".join(arrived))
+            while self.conversation.handle_next():
+                pass
+
+    def until(self, condition, at_most_s=60.0):
+        """Go on with a stop until something is so, and return when."""
+        ends_s = self.now_s + at_most_s
+        while not condition() and self.now_s < ends_s:
+            self.run(self.now_s + STEP_S, is_driving=False)
+        return self.now_s
+
+    def stops_s(self):
+        """Go on with a stop; return when the motors have it, for good."""
+        stopped_s = self.until(lambda: self.vehicle.speeds == STOPPED)
+        self.run(stopped_s + 2.0, is_driving=False, after_step=self._expect_standstill)
+        return stopped_s
+
+    def _expect_standstill(self):
+        assert self.vehicle.speeds == STOPPED
+
+
+def _is_multiple(time_s, period_s):
+    return round(time_s / STEP_S) % round(period_s / STEP_S) == 0
+
+
+@pytest.mark.parametrize("stall_s", [0.4, 1.0])
+@pytest.mark.parametrize("after_s", [0.05, 0.2, 0.45, 1.1, 2.0], ids="stop {} s after its beginning".format)
+def test_a_stop_gets_through_soon_after_a_stall_of_the_adapter(stall_s, after_s):
+    """Driven at 50 changes a second, which are not to gather there."""
+    scene = Scene(stalls=[(STALL_S, stall_s)])
+    scene.run(STALL_S + after_s)
+    assert scene.vehicle.speeds != STOPPED
+    could_stop_s = max(STALL_S + stall_s, scene.now_s)
+    assert scene.stops_s() - could_stop_s < SOON_S
+
+
+@pytest.mark.parametrize("stall_s", [0.4, 1.0])
+def test_driving_goes_on_soon_after_a_stall(stall_s):
+    """What the adapter has not handled by then does not stay: the newest command is in force soon, and again later."""
+    scene = Scene(stalls=[(STALL_S, stall_s)])
+    for seconds in (0.3, 1.0, 3.0):
+        scene.run(STALL_S + stall_s + seconds)
+        lately = [packet for at_s, packet in scene.sent if at_s > scene.now_s - LATE_S - KEEP_ALIVE_PERIOD_S]
+        assert codec.SkidSteerUpdate(0, *scene.vehicle.speeds) in lately
+
+
+def test_stalls_that_follow_each_other_do_not_add_up():
+    scene = Scene(stalls=[(1.0 + 1.3 * number, 0.6) for number in range(5)])
+    scene.run(1.0 + 1.3 * 5)
+    assert scene.stops_s() - scene.now_s < SOON_S
+
+
+@pytest.mark.parametrize("reads_one_packet", [True, False])
+def test_without_a_stall_a_stop_is_there_at_once_and_keep_alives_go_whole(reads_one_packet):
+    scene = Scene(reads_one_packet=reads_one_packet, delay_s=0.02)
+    scene.run(10.0)
+    assert scene.pieces == len(scene.sent)
+    assert scene.stops_s() - 10.0 < SOON_S
+
+
+def test_while_the_answer_to_a_stop_is_overdue_the_robot_may_move_and_moves_as_before():
+    scene = Scene(stalls=[(STALL_S, 1.0)])
+    scene.run(STALL_S + 0.1)
+    moving = scene.session.moving
+    assert moving != STOPPED
+    scene.run(STALL_S + 0.2, is_driving=False)
+    assert (scene.session.moving, scene.session.may_move(scene.now_s)) == (moving, False)  # an answer may come yet
+    scene.run(STALL_S + 0.99, is_driving=False)
+    assert (scene.session.moving, scene.session.may_move(scene.now_s)) == (moving, True)
+    scene.until(lambda: scene.session.moving == STOPPED)
+    assert scene.vehicle.speeds == STOPPED
+    assert not scene.session.may_move(scene.now_s)
+
+
+@pytest.mark.parametrize("delay_s", [0.0, 0.001, 0.02, 0.2])
+def test_a_stop_counts_when_it_is_in_force_and_not_before(delay_s):
+    scene = Scene(reads_one_packet=False, delay_s=delay_s)
+    scene.run(STALL_S)
+    may_move = []
+
+    def claim():
+        assert scene.session.moving != STOPPED or scene.vehicle.speeds == STOPPED
+        may_move.append(scene.session.may_move(scene.now_s))
+
+    scene.run(STALL_S + 2 * delay_s + 0.05, is_driving=False, after_step=claim)
+    assert scene.session.moving == STOPPED
+    assert not any(may_move)
+
+
+def test_a_robotd_that_stalls_is_neither_flooded_nor_given_up():
+    """A stop is sent once, and beside it no more keep-alives than the protocol's own driver sends."""
+    scene = Scene(control=RobotdControl, reads_one_packet=False, stalls=[(STALL_S, 9.0)])
+    scene.run(STALL_S + 0.2)
+    pieces = scene.pieces
+    scene.run(STALL_S + 9.0, is_driving=False)
+    lately = [packet for at_s, packet in scene.sent if at_s > STALL_S + 0.2]
+    assert [packet for packet in lately if not isinstance(packet, codec.KeepAlive)] == [codec.SkidSteerUpdate(0, 0, 0)]
+    assert len(lately) <= 1 + 9.0 / KEEP_ALIVE_PERIOD_S
+    assert scene.pieces - pieces <= 9.0 / BYTE_PERIOD_S
+    scene.stops_s()
+    scene.run(scene.now_s + 2.0)
+    assert scene.vehicle.speeds != STOPPED
+
+
+def test_it_is_driven_again_after_a_stall_in_which_it_was_stopped():
+    scene = Scene(stalls=[(STALL_S, 1.0)])
+    scene.run(STALL_S + 0.2)
+    scene.run(STALL_S + 1.0, is_driving=False)
+    scene.run(STALL_S + 1.5)
+    assert scene.vehicle.speeds != STOPPED
+    assert scene.session.driven != STOPPED
+
+
+def test_a_document_s_robot_is_driven_alike():
+    scene = Scene(control=Control, stalls=[(STALL_S, 1.0)])
+    scene.run(STALL_S + 1.5)
+    assert scene.stops_s() - (STALL_S + 1.5) < SOON_S
