@@ -217,6 +217,31 @@ def test_no_node_assigns_a_private_attribute_of_its_base():
     assert not {name: names for path, name in nodes.items() if (names := private_attributes(path, name) & of_bases)}
 
 
+#: Calls of a codec's `send` past `LinkNode.encode`, by file: why their errors end no link.
+CALLERS_ANSWER = {
+    "simulator/bridge/client.py",  # raised to who asked, and `Steering` asks by `encode`
+    "simulator/server/clients.py",  # a TCP connection's own `send`, of bytes
+    "testbed/server/drone.py",  # a trial, which says what is wrong with the drone's properties
+}
+
+
+def sends_of_codecs(path):
+    """Return the calls of a connection's `send` that are no argument of `encode`."""
+    calls = [node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Call)]
+    encoding = [call for call in calls if re.search(r"(^|\.)encoded?$", ast.unparse(call.func))]
+    inside = {id(node) for call in encoding for each in call.args for node in ast.walk(each)}
+    called = [ast.unparse(call.func) for call in calls if id(call) not in inside]
+    return [name for name in called if re.search(r"([Cc]onnection|[Pp]rotocol)(\(.*\))?\.send$", name)]
+
+
+def test_bridges_and_servers_encode_what_they_send_in_one_place():
+    """What they compute is brought into the wire's range there, and an error of ours ends no link."""
+    nodes = [path for path in MODULES if part_of(path) in ("bridge", "server") or path.stem.startswith("datagram_")]
+    assert len(nodes) > 20
+    found = {path.relative_to(PACKAGE).as_posix() for path in nodes if sends_of_codecs(path)}
+    assert found == CALLERS_ANSWER
+
+
 def test_every_file_names_its_licence():
     without = []
     for path in source_files():

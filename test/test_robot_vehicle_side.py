@@ -99,6 +99,17 @@ def control(vehicle):
     return Control(vehicle, lambda line: None)
 
 
+def test_a_driver_is_not_dropped_for_what_the_wire_can_not_carry(vehicle, clock):
+    lines = []
+    control = Control(vehicle, lines.append)
+    driver = Driver(control, clock, "alice")
+    vehicle.battery = 2**31  # mV
+    control.send_log("\ud800")
+    assert driver.say(codec.QuerySubsystems(), codec.KeepAlive(1))[-1] == codec.KeepAlive(1)
+    assert not driver.is_closed
+    assert [line.partition(":")[0] for line in lines[-2:]] == ["LogMessage can't be sent", "SensorInfo can't be sent"]
+
+
 def kinds(packets):
     return [type(packet) for packet in packets]
 

@@ -91,7 +91,7 @@ def test_a_rover_too_far_away_for_a_document_is_told_of_and_others_are_sent(ros)
             publisher.publish(odometry.message(ros.node.get_clock().now().to_msg(), FrameNames()))
 
         stand_at(2e6)
-        process.wait_for_line(r"The rover's position fits no document: position\.x is .*, and has to be a number from")
+        process.wait_for_line(r"RoverTelemetry can't be sent: position\.x is .*, and has to be a number from")
         # It may not be active yet.
         wait_until(lambda: stand_at(0.0) or len(documents), "a document", period_s=0.05)
 

@@ -16,6 +16,7 @@ from drone_bridge.simulator.server.clients import ClientSession
 from drone_bridge.simulator.server.forwarding import Forwarder, ServiceError
 from drone_bridge.simulator.server.scene import MirroredEntity, MirroredScene
 from drone_bridge.simulator.topics import Axes
+from drone_bridge.wire.outgoing import encoded
 
 VEHICLE, BUOY, MISSING = 0, 3, 99
 LEVEL = (1.0, 0.0, 0.0, 0.0)
@@ -70,7 +71,11 @@ class Server:
         )
         self.sent = bytearray()
         connection = SimpleNamespace(peer="a client", send=self.sent.extend, abort=pytest.fail, proceed=self.proceed)
+        self.refusals = []
         self.session = ClientSession(connection, self, Quirks.NONE, lambda: None)
+
+    def encode(self, send, message, neutral=None):
+        return encoded(send, message, neutral, self.refusals.append)
 
     def update_time(self):
         pass
@@ -220,3 +225,14 @@ def test_what_a_service_says_and_the_wire_can_not_carry_is_an_error(server):
     view = SimpleNamespace(x=1e300, y=0.0, radius=0.0, depth=1.0)
     server.bridge.responses = {"view_camera": {"success": True, "view": view}}
     assert server.ask(sim.ViewCamera(4, BUOY)).code == 0
+
+
+def test_what_is_streamed_and_the_wire_can_not_carry_is_left_out(server):
+    """The document has x, y, radius and depth in single precision, a scene in double precision."""
+    for number in (1e300, 2.0):
+        server.session.post(sim.CameraData(7, number, 0.0, 0.25, 2.0))
+    server.flush()
+    client = sim.ClientConnection()
+    client.receive_data(bytes(server.sent))
+    assert [each.x for each in client.events()] == [2.0]
+    assert [refusal.partition(":")[0] for refusal in server.refusals] == ["CameraData can't be sent"]

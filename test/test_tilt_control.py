@@ -12,7 +12,7 @@ from drone_bridge.motion.tilt_control import BLIND_TILT_SHARE, Motion, Shares, T
 
 DRONE = TiltedDrone(max_tilt=0.3, max_climb=1.0, max_yaw_rate=1.0)
 #: Farthest way to stand after a zero, m, by speed.
-STANDS_WITHIN_M = {0.5: 0.4, 1.5: 1.3}
+STANDS_WITHIN_M = {0.5: 0.4, 1.5: 1.3, 2.0: 2.0}
 #: No gain was chosen by these.
 SEEDS = (41, 42)
 
@@ -93,3 +93,29 @@ def test_shares_stay_within_1_whatever_is_asked_and_measured():
         shares = control.command(Velocity(1e6, -1e6, 1e6, -1e6), 0.05)
         assert math.hypot(shares.pitch, shares.roll) <= 1.001
         assert all(math.isfinite(share) and abs(share) <= 1.0 for share in shares)
+
+
+@pytest.mark.parametrize("wanted", [Velocity(9.0), Velocity(-9.0), Velocity(0.0, 9.0), Velocity(0.0, -9.0)])
+def test_a_tilt_that_is_saturated_along_one_axis_is_full_and_no_more(wanted):
+    """Rounded to 1.0000000000000002 it could not be sent."""
+    for degrees in range(1, 60):
+        control = TiltControl(TiltedDrone(max_tilt=math.radians(degrees), max_climb=1.0, max_yaw_rate=1.0))
+        control.measure(Motion(0.0, 0.0, 0.0, 1.0, 0.0))
+        told = [control.command(wanted, 0.05) for _ in range(50)]
+        assert max(max(abs(shares.pitch), abs(shares.roll)) for shares in told) <= 1.0
+        assert max(math.hypot(shares.pitch, shares.roll) for shares in told) > 0.2
+
+
+def test_a_velocity_beyond_all_numbers_ends_nothing():
+    """Its length is infinite."""
+    control = TiltControl(DRONE)
+    shares = control.command(Velocity(1.7e308, 1.7e308, 1.7e308, 1.7e308), 0.05)
+    assert all(abs(share) <= 1.0 for share in shares)
+
+
+def test_what_is_no_number_is_not_taken_for_full_deflection():
+    control = TiltControl(DRONE)
+    control.measure(Motion(math.nan, 0.0, math.nan, 1.0, 0.0))
+    shares = control.command(Velocity(1.0), 0.05)
+    assert math.isnan(shares.pitch)
+    assert math.isnan(shares.thrust)

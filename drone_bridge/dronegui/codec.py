@@ -72,7 +72,7 @@ import reprlib
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, fields, replace
 from enum import IntEnum
-from typing import Any
+from typing import Annotated, Any
 
 from drone_bridge.wire.events import (
     NEED_DATA,
@@ -82,6 +82,7 @@ from drone_bridge.wire.events import (
     NeedData,
     RemoteProtocolError,
 )
+from drone_bridge.wire.outgoing import Range
 
 __all__ = [
     "AXES",
@@ -117,6 +118,8 @@ __all__ = [
 
 BUTTONS = ("take_off", "reset", "hover")
 AXES = ("roll", "pitch", "yaw", "gas")
+#: Of an axis: to full deflection either way.
+DEFLECTION = Range(-1.0, 1.0)
 
 #: The width and height of an image in navdata's units, whatever its size in pixels.
 PICTURE_UNITS = 1000
@@ -135,10 +138,10 @@ class Controls:
     take_off: bool = False
     reset: bool = False
     hover: bool = True
-    roll: float = 0.0  # share of the greatest angle, + goes right
-    pitch: float = 0.0  # share of the greatest angle, + goes backward
-    yaw: float = 0.0  # share of the greatest rate, + turns right
-    gas: float = 0.0  # share of the greatest speed, + climbs
+    roll: Annotated[float, DEFLECTION] = 0.0  # share of the greatest angle, + goes right
+    pitch: Annotated[float, DEFLECTION] = 0.0  # share of the greatest angle, + goes backward
+    yaw: Annotated[float, DEFLECTION] = 0.0  # share of the greatest rate, + turns right
+    gas: Annotated[float, DEFLECTION] = 0.0  # share of the greatest speed, + climbs
 
 
 @dataclass(frozen=True, slots=True)
@@ -555,13 +558,13 @@ def _tightened(name: str, value: Any) -> Any:
         return value
     if name in BUTTONS:
         return bool(value) if value in (0, 1) else value
-    return max(-1.0, min(1.0, value))
+    return DEFLECTION.clamped(value)
 
 
 def _problem_with(name: str, value: Any) -> str | None:
     """Return a sentence about an invalid value of a control."""
     if name in BUTTONS:
         return None if isinstance(value, bool) else f"{name} is {shown(value)}, and has to be true or false."
-    if not is_number(value) or (isinstance(value, float) and not math.isfinite(value)) or not -1 <= value <= 1:
+    if not is_number(value) or not DEFLECTION.holds(value):
         return f"{name} is {shown(value)}, and has to be a number from -1 to 1."
     return None

@@ -186,9 +186,8 @@ class TiltControl:
         most = math.tan(self.drone.max_tilt * (BLIND_TILT_SHARE if is_blind else 1.0)) * GRAVITY
         pull = _limited(self._pull(complex(wanted.forward, wanted.left), step_s), most)
         self._commanded.append((pull, step_s))
-        tilt = pull * math.atan(abs(pull) / GRAVITY) / max(abs(pull), 1e-9)
-        tilt /= self.drone.max_tilt
-        return Shares(thrust, tilt.real, 0.0 - tilt.imag, yaw)
+        tilt, full = pull * math.atan(abs(pull) / GRAVITY) / max(abs(pull), 1e-9), self.drone.max_tilt
+        return Shares(thrust, _share(tilt.real, full), _share(0.0 - tilt.imag, full), yaw)
 
     def _correct(self, velocity: complex) -> None:
         """Correct the estimates, and choose that of the right delay."""
@@ -271,8 +270,9 @@ def _direction(yaw: float) -> complex:
 
 
 def _limited(vector: complex, most: float) -> complex:
-    return vector * min(1.0, most / max(abs(vector), 1e-9))
+    length = math.hypot(vector.real, vector.imag)  # abs() raises where this is infinite
+    return vector * min(1.0, most / max(length, 1e-9))
 
 
 def _share(value: float, full: float) -> float:
-    return max(-1.0, min(1.0, value / full))
+    return min(max(value / full, -1.0), 1.0)  # NaN stays, for neutral to be sent instead

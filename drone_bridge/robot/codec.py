@@ -65,6 +65,7 @@ from drone_bridge.wire.layouts import (
     is_one_of,
     layout_of,
 )
+from drone_bridge.wire.outgoing import Range
 from drone_bridge.wire.stream import StreamConnection
 
 __all__ = [
@@ -162,13 +163,14 @@ class Packet(Message):
 
 
 FULL_SPEED = 2048  # of a motor, on the wire; the same backwards is negative
+SPEED = Range(-FULL_SPEED, FULL_SPEED)
 
 
 class _Speed(Numbers):
     """Checked when sent; other programs may exceed full speed, and their values are kept."""
 
     def flat(self, value: Any, meaning: str) -> tuple[Any, ...] | list[Any]:
-        if isinstance(value, int) and not -FULL_SPEED <= value <= FULL_SPEED:
+        if isinstance(value, int) and not SPEED.holds(value):
             raise LocalProtocolError(f"The {meaning} is {value}, and has to be within ±{FULL_SPEED}.")
         return super().flat(value, meaning)
 
@@ -246,8 +248,8 @@ class SkidSteerUpdate(Packet):
 
     ID = 0x05
     id: UInt16
-    left: Annotated[int, _Speed("h")]
-    right: Annotated[int, _Speed("h")]
+    left: Annotated[int, _Speed("h"), SPEED]
+    right: Annotated[int, _Speed("h"), SPEED]
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,8 +15,8 @@ from enum import Enum
 from typing import ClassVar, NamedTuple, Protocol
 
 from drone_bridge.robot import codec
-from drone_bridge.wire.events import LocalProtocolError
 from drone_bridge.wire.layouts import printable
+from drone_bridge.wire.outgoing import encoded
 
 TRACKS = "tracks"  # default names of subsystems
 HEADLIGHT = "headlight"
@@ -375,6 +375,7 @@ class RobotConversation:
         *,
         is_suppressed: Callable[[codec.FromRobot], bool] = lambda packet: False,
         reads_one_packet: bool = False,
+        unencodable: Callable[[str], None] | None = None,
     ) -> None:
         """Join.
 
@@ -386,12 +387,14 @@ class RobotConversation:
             clock: returns the time.
             is_suppressed: returns whether to drop a packet, for emulated faults.
             reads_one_packet: handle one of the packets in each socket read, as the LEGO NXT adapters do.
+            unencodable: gets a sentence about a packet that can't be encoded, and is not sent; by default a report.
         """
         self._control = control
         self._send = send
         self._clock = clock
         self._is_suppressed = is_suppressed
         self._reads_one_packet = reads_one_packet
+        self._unencodable = unencodable or control.report
         self._has_read = False
         self._received = clock()
         self._connection = codec.RobotConnection([subsystem.type for subsystem in control.vehicle.subsystems])
@@ -433,13 +436,10 @@ class RobotConversation:
         self._control.report(f"{self.driver} is gone: {self.driver.drop_reason or reason}")
 
     def _send_packet(self, packet: codec.FromRobot) -> None:
-        if not self.driver.drop_reason and not self._is_suppressed(packet):
-            try:
-                data = self._connection.send(packet)
-            except LocalProtocolError as error:  # it can't be encoded
-                self.driver.drop(str(error))
-            else:
-                self._send(data)
+        if self.driver.drop_reason or self._is_suppressed(packet):
+            return
+        if data := encoded(self._connection.send, packet, None, self._unencodable):
+            self._send(data)
 
 
 # How programs behave where they differ from the document; see docs/robot.md.

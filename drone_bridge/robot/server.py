@@ -15,6 +15,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
+from functools import partial
 from typing import Any, NamedTuple
 
 from geometry_msgs.msg import Twist
@@ -61,7 +62,7 @@ from drone_bridge.robot.topics import (
 from drone_bridge.ros.common_parameters import NEUTRAL_TIME, common_parameters
 from drone_bridge.ros.diagnostics import LogLimiter
 from drone_bridge.ros.last_word import LastWord
-from drone_bridge.ros.link_node import AFTER_STALLS, LinkNode, repeat_farewell
+from drone_bridge.ros.link_node import AFTER_STALLS, UNENCODABLE, LinkNode, repeat_farewell
 from drone_bridge.ros.liveliness import LivelinessWatch, with_vehicle_liveliness
 from drone_bridge.ros.parameters import ParameterDeclaration
 from drone_bridge.ros.program import run
@@ -962,7 +963,10 @@ class _DriverConversation(RobotConversation):
 
     def __init__(self, node: RobotServer, control: Control, connection: Connection) -> None:
         send, close = connection.send, connection.abort
-        super().__init__(control, connection.peer, send, close, _now, is_suppressed=self._keeps_back)
+        unencodable = partial(node.count_and_warn, UNENCODABLE)
+        super().__init__(
+            control, connection.peer, send, close, _now, is_suppressed=self._keeps_back, unencodable=unencodable
+        )
         self._node = node
         self._is_heard = False  # and the node has not been told
         self._kept: deque[codec.KeepAlive] = deque(maxlen=MAX_LATE_ANSWERS)

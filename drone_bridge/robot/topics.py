@@ -378,7 +378,7 @@ def _source(message: SensorMessage) -> SensorSource:
         return SensorSource(codec.Sensor(codec.SensorType.NULL, message.name))
     full_voltage_mv = None
     if message.type == codec.SensorType.BATTERY:
-        full_voltage_mv = round(1000 * message.full_voltage) if math.isfinite(message.full_voltage) else 0
+        full_voltage_mv = _wire_value(message.full_voltage, 1000) or 0
     return SensorSource(
         codec.Sensor(codec.SensorType(message.type), message.name, None, full_voltage_mv), message.topic
     )

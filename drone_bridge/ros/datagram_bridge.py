@@ -161,7 +161,7 @@ class DatagramBridge(LinkNode):
         try:
             while True:
                 self._ask(stream, requests)
-                self._send(stream, self._commanded())
+                self._send(stream, self._commanded(), self.neutral)
                 # After a delay, continue from now without catching up.
                 due_s = max(due_s + 1 / self.parameters["rate"], time.monotonic())
                 self._receive_until(stream, due_s)
@@ -192,9 +192,12 @@ class DatagramBridge(LinkNode):
         if due:
             self._send(stream, due.message)
 
-    def _send(self, stream: UdpStream, message: Any) -> None:
+    def _send(self, stream: UdpStream, message: Any, instead: Any = None) -> None:
+        """Send a message, or `instead` if it can't be encoded."""
+        if (datagram := self.encode(self._protocol.send, message, instead)) is None:
+            return
         try:
-            stream.send(self._protocol.send(message))
+            stream.send(datagram)
         except LinkRefusedError as error:
             if not self._cancellation.is_set:  # the vehicle may have ended before us
                 self.reports.count_and_warn_ongoing(UNHEARD, f"{error} Commands are still sent.")

@@ -22,7 +22,7 @@ from drone_bridge.net.udp import Datagram, Operators, OperatorsPort, UdpListener
 from drone_bridge.net.udp import name as name_of
 from drone_bridge.ros.common_parameters import ALLOWED_PEERS, NEUTRAL_TIME, SOURCE_TIMEOUT, read_allowed_peers
 from drone_bridge.ros.last_word import OPERATORS_LOST, VelocityOutput
-from drone_bridge.ros.link_node import AFTER_STALLS, STALE_DATAGRAMS, LinkNode
+from drone_bridge.ros.link_node import AFTER_STALLS, STALE_DATAGRAMS, UNENCODABLE, LinkNode
 from drone_bridge.ros.parameters import ParameterDeclaration
 from drone_bridge.ros.topics import MissingTopicError, TopicSubscriptions
 from drone_bridge.wire.events import LocalProtocolError, RemoteProtocolError
@@ -115,7 +115,10 @@ class DatagramServer(LinkNode):
 
     @abstractmethod
     def receive(self, datagram: Datagram) -> None:
-        """Handle a datagram, on the link's thread. Raises RemoteProtocolError for one that is refused."""
+        """Handle a datagram, on the link's thread.
+
+        Raises RemoteProtocolError for one that is refused, LocalProtocolError for an answer that can't be encoded.
+        """
 
     @abstractmethod
     def state(self) -> tuple[bytes, Any] | None:
@@ -184,6 +187,8 @@ class DatagramServer(LinkNode):
         except RemoteProtocolError as error:
             self.count_and_warn("rejected input", f"A datagram from {sender} was refused: {error}")
             return
+        except LocalProtocolError as error:
+            self.count_and_warn(UNENCODABLE, f"A datagram from {sender} is not answered: {error}")
         self.statistics.counts["datagrams"] += 1
         self.statistics.liveness.heard()
         self.statistics.peer = sender
@@ -196,5 +201,5 @@ class DatagramServer(LinkNode):
         except MissingTopicError as error:
             missing = f"no topic gives {error}, so no state is sent"
         except LocalProtocolError as error:
-            self.count_and_warn(UNSENT, str(error))
+            self.count_and_warn(UNENCODABLE, str(error))
         self.reports.update_condition(SOURCES, missing, "outdated values are not sent")

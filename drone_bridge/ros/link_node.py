@@ -12,7 +12,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Iterable
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from builtin_interfaces.msg import Time
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
@@ -46,6 +46,7 @@ from drone_bridge.ros.stall_watch import PROCESS, STALL_S, elapsed_s
 from drone_bridge.ros.time import clock_conflict, is_time_simulated, time_from_nanoseconds
 from drone_bridge.ros.topics import NO_EVENTS, PUBLISHER_ERRORS, subscribe
 from drone_bridge.wire.events import RemoteProtocolError
+from drone_bridge.wire.outgoing import encoded
 
 if TYPE_CHECKING:
     from drone_bridge.net.wire_log import WireLog
@@ -325,10 +326,15 @@ DIAGNOSTICS_PERIOD_S = 1.0
 START_PERIOD_S = 2.0
 #: The count of commands that no vehicle can have followed.
 UNDELIVERED = "undelivered commands"
+#: The count of messages of our own that the wire can't carry.
+UNENCODABLE = "unencodable messages"
 #: Those of datagrams that waited too long, and of operators' commands that may have.
 STALE_DATAGRAMS = "stale datagrams"
 AFTER_STALLS = "commands after a stall"
 _MEBIBYTE = 1 << 20
+
+MessageT = TypeVar("MessageT")
+EncodedT = TypeVar("EncodedT")
 
 
 class LinkNode(EntityOwner):
@@ -347,6 +353,7 @@ class LinkNode(EntityOwner):
         "refused peers",
         SILENCES,
         UNDELIVERED,
+        UNENCODABLE,
     )
     #: The parameter that says after how many seconds of silence a connected peer is a warning.
     silence_parameter = "silence_warning"
@@ -460,6 +467,12 @@ class LinkNode(EntityOwner):
         sentence = "A command was refused, as this process has just stood still, and it may have waited meanwhile."
         self.count_and_warn(AFTER_STALLS, sentence)
         return False
+
+    def encode(
+        self, send: Callable[[MessageT], EncodedT], message: MessageT, neutral: MessageT | None = None
+    ) -> EncodedT | None:
+        """Return what `send` makes of a message, or of the neutral one, see `encoded`: our own fault ends no link."""
+        return encoded(send, message, neutral, partial(self.count_and_warn, UNENCODABLE))
 
     def opened(self) -> None:
         """Note that the peer has proved useful, so that a lost connection is reopened without delay."""

@@ -69,13 +69,12 @@ from drone_bridge.telemetry.topics import (
     command_from_shares,
     static_transforms,
 )
-from drone_bridge.wire.events import LocalProtocolError, RemoteProtocolError
+from drone_bridge.wire.events import RemoteProtocolError
 
 MEBIBYTE = 1024 * 1024
 _LIMITS = Limits()
 #: Of a rover that has no telemetry of its own.
 WHEEL_ODOMETRY = "rover/wheel_odom"
-UNSENT_ROVER = "unsent rover documents"
 
 #: What the document's shares of tilt and turn rate are, and the thrust of the emulated drone against its drag.
 LANDING_DRONE = TiltedDrone(max_tilt=MAX_TILT, max_climb=2.5, max_yaw_rate=MAX_TILT, climb_lag=0.5)
@@ -256,7 +255,6 @@ class TelemetryBridge(LinkNode):
         "silences",
         "undelivered commands",
         "undelivered rover documents",
-        UNSENT_ROVER,
         "refused commands",
         STALE_DATAGRAMS,
         "dropped messages",
@@ -355,8 +353,10 @@ class TelemetryBridge(LinkNode):
         return command_from_shares(shares, self._command_signs)
 
     def _send(self, command: DroneCommand) -> None:
+        document = self.encode(self._from_drone.send, command, HOVER)
+        assert document  # hover can always be encoded
         try:
-            self._transport.send(self._from_drone.send(command))
+            self._transport.send(document)
         except LinkError as error:
             self.count_and_warn("undelivered commands", str(error))
         else:
@@ -495,12 +495,8 @@ class TelemetryBridge(LinkNode):
     def _publish_rover_document(self, publisher: Any, translation: Translation, message: Odometry) -> None:
         """Say where the rover is, to this bridge as well, which goes on as with any rover's document."""
         get = self.parameters.__getitem__
-        try:
-            rover = translation.wire_rover(message, get("rover_pattern"), get("rover_height"))
-            document = RoverConnection().send(rover)
-        except LocalProtocolError as error:
-            self.count_and_warn(UNSENT_ROVER, f"The rover's position fits no document: {error}")
-        else:
+        rover = translation.wire_rover(message, get("rover_pattern"), get("rover_height"))
+        if document := self.encode(RoverConnection().send, rover):
             self.publish(publisher, String(data=document.decode()))
 
 

@@ -55,7 +55,7 @@ import math
 import reprlib
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field
-from typing import Any, Literal, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple
 
 from drone_bridge.wire import jpeg
 from drone_bridge.wire.events import (
@@ -66,6 +66,7 @@ from drone_bridge.wire.events import (
     NeedData,
     RemoteProtocolError,
 )
+from drone_bridge.wire.outgoing import Range
 
 try:
     import orjson
@@ -125,6 +126,7 @@ ROVER_EVERY = 2
 RESTART_S = 1.0
 MAX_THRUST = 1.0  # shares of what the drone can do
 MAX_TILT = 0.5
+THRUST, TILT = Range(-MAX_THRUST, MAX_THRUST), Range(-MAX_TILT, MAX_TILT)
 #: No vehicle is that far away, that fast or that much accelerated: m, m/s, m/s^2, rad, rad/s.
 MAX_MAGNITUDE = 1e6
 MAX_TIMESTAMP_S = 2**31 - 1
@@ -146,10 +148,10 @@ class Vector(NamedTuple):
 class DroneCommand:
     """What a drone is to do. The document calls pitch forward/backward tilt, and roll left/right tilt."""
 
-    thrust: float = 0.0  # from -1 to 1, positive up
-    pitch: float = 0.0  # from -0.5 to 0.5, as the two below
-    roll: float = 0.0
-    yaw: float = 0.0
+    thrust: Annotated[float, THRUST] = 0.0  # positive up
+    pitch: Annotated[float, TILT] = 0.0
+    roll: Annotated[float, TILT] = 0.0
+    yaw: Annotated[float, TILT] = 0.0
 
 
 class Orientation(NamedTuple):
@@ -352,8 +354,8 @@ def _check_large(document: Document, limits: Limits) -> None:
 def read_command(document: Object) -> DroneCommand:
     """Return the command. Raises RemoteProtocolError."""
     return DroneCommand(
-        _number(document, "thrust", "", -MAX_THRUST, MAX_THRUST),
-        *(_number(document, name, "", -MAX_TILT, MAX_TILT) for name in ("pitch", "roll", "yaw")),
+        _number(document, "thrust", "", *THRUST),
+        *(_number(document, name, "", *TILT) for name in ("pitch", "roll", "yaw")),
     )
 
 

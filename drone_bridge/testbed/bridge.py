@@ -446,7 +446,8 @@ class TestbedBridge(TcpLinkNode):
         counts = self.statistics.counts
         counts["neutral answers"] += command is None
         counts["clamped answers"] += not was_within
-        stream.send_all(connection.send(answer), self._silence_timeout_s)
+        if data := self.encode(connection.send, answer, self._flight.neutral):
+            stream.send_all(data, self._silence_timeout_s)
 
 
 def main() -> int:

@@ -42,7 +42,7 @@ from collections import deque
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
 from enum import Enum
-from typing import Union
+from typing import Annotated, Union
 
 from drone_bridge.wire.events import (
     NEED_DATA,
@@ -52,6 +52,7 @@ from drone_bridge.wire.events import (
     NeedData,
     RemoteProtocolError,
 )
+from drone_bridge.wire.outgoing import Range
 
 __all__ = [
     "BYTES_PER_PIXEL",
@@ -159,14 +160,17 @@ class SimulationRestarted:
     time_before: float  # s, of the last frame of the simulation before
 
 
+FLOAT32 = Range(-3.4028234663852886e38, 3.4028234663852886e38)
+
+
 @dataclass(frozen=True, slots=True)
 class MotionParameters:
     """The autopilot's answer to a frame, in the order of the wire."""
 
-    pitch_rate: float  # positive lowers the nose
-    roll_rate: float  # positive banks right
-    yaw_rate: float  # positive turns right
-    thrust: float  # N
+    pitch_rate: Annotated[float, FLOAT32]  # positive lowers the nose
+    roll_rate: Annotated[float, FLOAT32]  # positive banks right
+    yaw_rate: Annotated[float, FLOAT32]  # positive turns right
+    thrust: Annotated[float, FLOAT32]  # N
 
 
 def non_finite(named: Iterable[tuple[str, float]]) -> str | None:

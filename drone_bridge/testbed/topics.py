@@ -413,7 +413,7 @@ def _wire_angle(angle: float, unit: AngleUnit) -> float:
 
 
 def _clamp(value: float, low: float, high: float) -> float:
-    return max(low, min(high, value))
+    return min(max(value, low), high)  # NaN stays, and is refused: in the other order it becomes `high`
 
 
 class Translation:

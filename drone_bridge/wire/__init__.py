@@ -15,6 +15,7 @@ from drone_bridge.wire.events import (
     ProtocolError,
     RemoteProtocolError,
 )
+from drone_bridge.wire.outgoing import Range
 
 __all__ = [
     "NEED_DATA",
@@ -23,5 +24,6 @@ __all__ = [
     "LocalProtocolError",
     "NeedData",
     "ProtocolError",
+    "Range",
     "RemoteProtocolError",
 ]

@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 
 from drone_bridge.kind import Side, kinds, load
 from drone_bridge.wire import ConnectionClosed, LocalProtocolError, RemoteProtocolError
+from drone_bridge.wire.outgoing import encoded
 
 each_kind = pytest.mark.parametrize("kind", kinds().values(), ids=lambda kind: kind.name)
 each_side = pytest.mark.parametrize("side", Side, ids=lambda side: side.value)
@@ -201,6 +202,32 @@ def test_whatever_is_sent_is_read_as_it_was_sent(kind, number, data):
         return
     reader.receive_data(sent)
     assert_read(message, list(reader.events()))
+
+
+def computed_numbers():
+    """Return each floating-point number of each command, as kind, number of the message and way to the number."""
+    commands = [
+        (kind, number, sent.message)
+        for kind in kinds().values()
+        for number, sent in enumerate(load(kind.conversation)())
+        if sent.side is Side.OPERATOR
+    ]
+    return [
+        pytest.param(kind, number, path, id=f"{kind.name} {number} {type(message).__name__} {path}")
+        for kind, number, message in commands
+        for path, part in leaves(message)
+        if type(part) is float
+    ]
+
+
+@pytest.mark.parametrize(("kind", "number", "path"), computed_numbers())
+def test_a_number_of_a_command_that_is_out_of_range_is_sent_as_the_end_of_its_range(kind, number, path):
+    """What an operator computes may be a rounding error beyond it, which is no reason to lose a link."""
+    message = load(kind.conversation)()[number].message
+    for computed in (math.nextafter(1.0, 2.0), -math.nextafter(1.0, 2.0), 1e300, -1e300):
+        sender, reader = until(kind, number)
+        reader.receive_data(encoded(sender.send, with_part(message, path, computed), None, pytest.fail))
+        assert list(reader.events())
 
 
 @each_message

@@ -2,7 +2,8 @@
 """Flights by velocities of the five vehicles, and how they stop, without a clock.
 
 The emulated vehicles are steered by the control laws and translations of their bridges, which see only what the wire
-carries, at the rates of the wire, without sockets.
+carries, at the rates of the wire, without sockets. What they compute goes through the codec, as from a bridge: a number
+that the wire can't carry ends the program.
 """
 
 from __future__ import annotations
@@ -11,36 +12,39 @@ import math
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 from geometry_msgs.msg import Twist
 
 from drone_bridge.dronegui.bridge.node import AR_DRONE
-from drone_bridge.dronegui.codec import Controls, Demo
+from drone_bridge.dronegui.codec import ControllerConnection, ControlPacket, Controls, Demo, ReceiverConnection
 from drone_bridge.dronegui.emulator import Flight, Phase, blocks
 from drone_bridge.dronegui.topics import HOVER, controls_from_shares, measured_motion
 from drone_bridge.motion.matrices import Vector
 from drone_bridge.motion.quaternions import Quaternion, euler_from_quaternion
 from drone_bridge.motion.tilt_control import Motion, Shares, TiltControl, TiltedDrone, Velocity
 from drone_bridge.motion.velocity_control import VelocityCommand, VelocityParameters
+from drone_bridge.robot.codec import SkidSteerUpdate
 from drone_bridge.robot.emulator import TrackedRobot
 from drone_bridge.robot.topics import SkidSteer
-from drone_bridge.simulator.codec import VEHICLE, Attribute
+from drone_bridge.simulator.codec import VEHICLE, Attribute, SetEntity
 from drone_bridge.simulator.device.world import World as SimulatorWorld
 from drone_bridge.simulator.emulator.scene import SimulatedScene, add_default_environment
 from drone_bridge.simulator.topics import Axes, set_velocity
 from drone_bridge.simulator.topics import Velocity as SimulatorVelocity
+from drone_bridge.telemetry import codec as telemetry
 from drone_bridge.telemetry.bridge import LANDING_DRONE
 from drone_bridge.telemetry.codec import PERIOD_S
 from drone_bridge.telemetry.emulator.world import LandingFlight, Setup
 from drone_bridge.telemetry.topics import TABLE, TelemetryCommandSigns, command_from_shares
 from drone_bridge.testbed.bridge import TestbedFlight
-from drone_bridge.testbed.codec import AngleUnit, Constants, SensorFrame
+from drone_bridge.testbed.codec import REPLY, AngleUnit, Constants, MotionParameters, SensorFrame, pack_reply
 from drone_bridge.testbed.device import Airframe
 from drone_bridge.testbed.device import Motion as TestbedMotion
 from drone_bridge.testbed.emulator.world import Flight as TestbedEmulator
 from drone_bridge.testbed.emulator.world import Sphere, World
+from drone_bridge.wire.outgoing import encoded
 
 STEP_S = 0.01
 #: From a measurement to the bridge, and from the bridge to the drone.
@@ -50,8 +54,22 @@ FRESH_S = 0.2
 FLYING_S = 5.0  # before a drone is told to stop
 STOPPING_S = 3.0
 STANDING_S = 10.0
-SPEEDS = (0.5, 1.5)  # m/s
+SPEEDS = (0.5, 1.5, 2.0)  # m/s; the last one is the default limit, and needs all of the AR.Drone's tilt for a while
 GUSTS = (0.0, 0.3)  # m/s
+
+
+CommandT = TypeVar("CommandT")
+
+
+def encoded_command(send: Callable[[CommandT], bytes], command: CommandT) -> bytes:
+    """Return a command as a bridge sends it. Raises ValueError for what is sent as neutral instead."""
+
+    def refuse(sentence: str) -> None:
+        raise ValueError(sentence)
+
+    data = encoded(send, command, None, refuse)
+    assert data is not None
+    return data
 
 
 class Vehicle(Protocol):
@@ -83,6 +101,7 @@ class GuiDrone:
         while self._flight.phase is not Phase.FLYING:
             self._flight.advance(STEP_S)
         self._told_s, self._number = -math.inf, 0
+        self._bridge, self._gui = ControllerConnection(), ReceiverConnection()
 
     def advance(self) -> Motion | None:
         self._flight.advance(STEP_S)
@@ -96,7 +115,10 @@ class GuiDrone:
 
     def follow(self, shares: Shares | None) -> None:
         controls: Controls = HOVER if shares is None else controls_from_shares(shares)
-        self._flight.steer(controls)
+        self._gui.receive_data(encoded_command(self._bridge.send, controls))
+        packet = self._gui.next_event()
+        assert isinstance(packet, ControlPacket)
+        self._flight.steer(packet.controls)
 
     def state(self) -> tuple[Vector, Vector, float]:
         return self._flight.position.copy(), self._flight.velocity.copy(), self._flight.yaw
@@ -111,6 +133,7 @@ class LandingDrone:
         self._flight = LandingFlight(Setup(seed=seed, gusts=gusts, height=height, images=False))
         self._translation: Any = TABLE.make_translation()
         self._flown = 0
+        self._wire = telemetry.DroneConnection()
 
     def advance(self) -> Motion | None:
         # In whole frames: a command that comes during one is followed from its end on.
@@ -121,7 +144,11 @@ class LandingDrone:
         return motion
 
     def follow(self, shares: Shares | None) -> None:
-        self._flight.follow_command(command_from_shares(shares or Shares(), TelemetryCommandSigns()))
+        command = command_from_shares(shares or Shares(), TelemetryCommandSigns())
+        self._wire.receive_data(encoded_command(telemetry.ControllerConnection().send, command))
+        read = self._wire.next_event()
+        assert isinstance(read, telemetry.DroneCommand)
+        self._flight.follow_command(read)
 
     def state(self) -> tuple[Vector, Vector, float]:
         drone = self._flight.drone
@@ -160,8 +187,9 @@ class TestbedDrone:
         heading, pitch, roll = (float(np.float32(angle)) for angle in state.angles)
         x, y, z = (float(np.float32(value)) for value in state.position)
         self._bridge.observe(SensorFrame(b"", b"", float(np.float32(state.time)), pitch, roll, heading, (x, y, z)))
-        motion, _ = self._bridge.answer(VelocityCommand(*wanted))
+        answer, _ = self._bridge.answer(VelocityCommand(*wanted))
         self._bridge.answered()
+        motion = MotionParameters(*REPLY.unpack(encoded_command(pack_reply, answer)))
         self._flight.advance(TestbedMotion(motion.pitch_rate, motion.roll_rate, motion.yaw_rate, motion.thrust))
 
     def state(self) -> tuple[Vector, Vector, float]:
@@ -184,7 +212,8 @@ class Robot:
         twist = Twist()
         twist.linear.x, twist.angular.z = wanted.forward, wanted.yaw_rate
         speeds, _ = self._skid_steer.speeds(twist)
-        self._robot.drive(*speeds)
+        update = SkidSteerUpdate.decode(encoded_command(SkidSteerUpdate.encode, SkidSteerUpdate(0, *speeds)))
+        self._robot.drive(update.left, update.right)
         self._robot.advance(self.step_s)
 
     def state(self) -> tuple[Vector, Vector, float]:
@@ -208,7 +237,8 @@ class Submarine:
         if self._steps % self._EVERY == 0:
             command = SimulatorVelocity((wanted.forward, wanted.left, wanted.up), (0.0, 0.0, wanted.yaw_rate))
             for request in set_velocity(VEHICLE, command, self._orientation(), self._axes):
-                self._scene.set_attribute(VEHICLE, request.attribute, request.value)
+                read = SetEntity.decode(encoded_command(SetEntity.encode, request))
+                self._scene.set_attribute(VEHICLE, read.attribute, read.value)
         self._steps += 1
         self._scene.step()
 

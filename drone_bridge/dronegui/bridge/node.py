@@ -391,9 +391,11 @@ class DroneGuiBridge(LinkNode):
         """Send a packet with the pressed buttons, and publish it. Raises LinkError."""
         now_s = time.monotonic()
         down = self._buttons.down(now_s)
-        controls = with_buttons(controls, down)
         seq = self._connection.next_seq
-        datagram = self._connection.send(controls)
+        pressed, neutral = with_buttons(controls, down), with_buttons(HOVER, down)
+        sent = self.encode(lambda each: (each, self._connection.send(each)), pressed, neutral)
+        assert sent  # hover can always be encoded
+        controls, datagram = sent
         was_refused = False
         try:
             for _ in range(self._first_packet_copies if seq == FIRST_SEQ else 1):

@@ -64,7 +64,7 @@ from drone_bridge.ros.liveliness import LivelinessWatch
 from drone_bridge.ros.parameters import ParameterDeclaration
 from drone_bridge.ros.program import run
 from drone_bridge.ros.topics import TopicSubscriptions, latched
-from drone_bridge.wire.events import LocalProtocolError, RemoteProtocolError
+from drone_bridge.wire.events import RemoteProtocolError
 
 #: The buttons that operators press, by the names of the bridge's services.
 TARGETS = ("takeoff", "land", "reset", "hover")
@@ -293,12 +293,8 @@ class NavdataSender:
             self._send_block(gui, self._translation.wire_detections(message))
 
     def _send_block(self, gui: Gui, block: Navdata) -> None:
-        try:
-            (datagram,) = gui.navdata([block])
-        except LocalProtocolError as error:
-            self._node.count_and_warn(UNSENT, str(error))
-        else:
-            self._send(gui, block, datagram)
+        if datagrams := self._node.encode(lambda each: gui.navdata([each]), block):
+            self._send(gui, block, *datagrams)
 
     def _send(self, gui: Gui, block: Navdata, datagram: bytes) -> None:
         if isinstance(block, Demo):

@@ -513,8 +513,8 @@ class RobotBridge(TcpLinkNode):
             reason = str(error)
             raise
         finally:
-            last_words = codec.in_pieces(map(connection.send, session.farewell()))
-            stream.leave([session.unsent, *last_words], LEAVE_TIMEOUT_S)
+            last_words = (self._encoded(connection, packet) for packet in session.farewell())
+            stream.leave([session.unsent, *codec.in_pieces(last_words)], LEAVE_TIMEOUT_S)
             session.end(reason)
             self._end_conditions()
             self._operator_services.link_requests.close(reason)
@@ -528,7 +528,7 @@ class RobotBridge(TcpLinkNode):
             if (now_s := time.monotonic()) > awake_s + STALL_S:
                 session.resume(now_s)
             self._do_what_is_due(session)
-            session.flush(connection.send, send, time.monotonic())
+            session.flush(partial(self._encoded, connection), send, time.monotonic())
             now_s = time.monotonic()
             awake_s = max(now_s, self._due_s(session))
             if not stream.wait(self._wakeup, awake_s - now_s):
@@ -546,6 +546,11 @@ class RobotBridge(TcpLinkNode):
                     self.statistics.liveness.heard()
                     self._robot_liveliness.renew(time.monotonic())
                 session.handle(event, time.monotonic())
+
+    def _encoded(self, connection: codec.DriverConnection, packet: codec.FromDriver) -> bytes:
+        """Return the bytes of a packet; those of speeds of zero, or none, for one that can't be sent."""
+        neutral = replace(packet, left=0, right=0) if isinstance(packet, codec.SkidSteerUpdate) else None
+        return self.encode(connection.send, packet, neutral) or b""
 
     def _due_s(self, session: RobotSession) -> float:
         """Return when there is something to do, unless a packet arrives before."""

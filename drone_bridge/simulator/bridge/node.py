@@ -156,7 +156,7 @@ class SimulatorBridge(LinkNode):
 
     def _steer(self, client: Client, now_s: float) -> float:
         def ask(request: sim.Request, on_answer: OnAnswer) -> None:
-            client.send(request, on_answer)
+            self.encode(lambda each: client.send(each, on_answer), request)
 
         self._steering.tick(now_s, self._outputs.attitude, ask)
         return self._steering.due_s

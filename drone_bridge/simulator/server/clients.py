@@ -11,7 +11,7 @@ from drone_bridge.net.tcp_clients import Connection
 from drone_bridge.simulator import codec as sim
 from drone_bridge.simulator.device.requests import HangUpError, Quirks, ServedClient
 from drone_bridge.simulator.device.world import RefusedError
-from drone_bridge.wire.events import LocalProtocolError, RemoteProtocolError
+from drone_bridge.wire.events import RemoteProtocolError
 
 if TYPE_CHECKING:
     from drone_bridge.simulator.server.node import SimulatorServer
@@ -81,11 +81,16 @@ class ClientSession(ServedClient):
         if self._has_left:
             self._server.remove_items_of(self)  # one was added just now
             return
-        try:
-            self.answer(answer)
-        except LocalProtocolError as error:  # what a service of somebody else's says, and the wire can't carry
-            self.answer(sim.Error(0, str(error)))
+        self.answer(answer)
         self._connection.proceed()
+
+    def post(self, response: sim.Response) -> None:
+        """Queue a message that answers no request."""
+        self._server.encode(super().post, response)
+
+    def answer(self, response: sim.Response) -> None:
+        """Queue the answer to the oldest request; an error in place of one that the wire can't carry."""
+        self._server.encode(super().answer, response, sim.Error(0, "The answer can't be encoded."))
 
     def send_queued(self) -> None:
         """Send queued messages, and drop a client that does not read them."""

@@ -72,7 +72,7 @@ from drone_bridge.telemetry.topics import (
     twist_from_command,
 )
 from drone_bridge.vision.markers import MarkerParameters
-from drone_bridge.wire.events import LocalProtocolError, RemoteProtocolError
+from drone_bridge.wire.events import RemoteProtocolError
 from drone_bridge.wire.jpeg import read_size
 from drone_bridge.wire.rate_limit import RateLimit
 
@@ -422,8 +422,8 @@ class TelemetryServer(LinkNode):
                 full_scale = read_group(self.parameters, "full_scale", FullScale)
                 twist = twist_from_command(event, full_scale, self._command_signs)
                 self._velocities.command(twist, shares_from_command(event, self._command_signs))
-            elif isinstance(event, RoverTelemetry):
-                self._publish_text(ROVER_TOPIC, String(data=RoverConnection().send(event).decode()))
+            elif isinstance(event, RoverTelemetry) and (relayed := self.encode(RoverConnection().send, event)):
+                self._publish_text(ROVER_TOPIC, String(data=relayed.decode()))
         self.opened()
         self._refused_s = -math.inf
         self.statistics.liveness.heard()
@@ -446,15 +446,13 @@ class TelemetryServer(LinkNode):
         telemetry = self._sources.telemetry(takes_image=self._since_image >= self.parameters["image_every"])
         if telemetry is None:
             return
-        try:
-            document = self._connection.send(telemetry)
-            if self._is_udp and len(document) > MAX_DATAGRAM_BYTES:
-                sentence = f"An image makes a document of {len(document)} bytes, and a datagram holds"
-                self.reports.count_and_warn_ongoing(TOO_LARGE, f"{sentence} {MAX_DATAGRAM_BYTES}: it was left out.")
-                telemetry = replace(telemetry, camera=replace(telemetry.camera, jpeg=None))
-                document = self._connection.send(telemetry)
-        except LocalProtocolError as error:
-            self.count_and_warn(UNSENT, str(error))
+        document = self.encode(self._connection.send, telemetry)
+        if document and self._is_udp and len(document) > MAX_DATAGRAM_BYTES:
+            sentence = f"An image makes a document of {len(document)} bytes, and a datagram holds"
+            self.reports.count_and_warn_ongoing(TOO_LARGE, f"{sentence} {MAX_DATAGRAM_BYTES}: it was left out.")
+            telemetry = replace(telemetry, camera=replace(telemetry.camera, jpeg=None))
+            document = self.encode(self._connection.send, telemetry)
+        if document is None:
             return
         if telemetry.camera.jpeg is not None:
             self._since_image = 0
@@ -466,12 +464,9 @@ class TelemetryServer(LinkNode):
         rate = self.parameters["rate"] / ROVER_EVERY
         if self._stream is None or not self._rover_rate_limit.is_due(time.monotonic(), rate):
             return
-        try:
-            document = RoverConnection().send(self._translation.wire_rover(message, self.parameters["rover_pattern"]))
-        except LocalProtocolError as error:
-            self.count_and_warn(UNSENT, str(error))
-            return
-        self.statistics.counts["rover documents"] += self._send(document)
+        rover = self._translation.wire_rover(message, self.parameters["rover_pattern"])
+        if document := self.encode(RoverConnection().send, rover):
+            self.statistics.counts["rover documents"] += self._send(document)
 
     def _send(self, document: bytes) -> bool:
         """Send a document; return whether that worked."""

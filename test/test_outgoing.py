@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Numbers that we compute: brought into the wire's range, or neutral in their place; no link ends by them."""
+
+import math
+
+import pytest
+
+from drone_bridge.dronegui import codec as dronegui
+from drone_bridge.dronegui.topics import HOVER, controls_from_shares
+from drone_bridge.motion.tilt_control import Shares
+from drone_bridge.robot import codec as robot
+from drone_bridge.telemetry import codec as telemetry
+from drone_bridge.telemetry.topics import TelemetryCommandSigns, command_from_shares
+from drone_bridge.testbed.codec import FLOAT32, AngleUnit, Constants, MotionParameters
+from drone_bridge.testbed.topics import BodyRates, Command, motion_parameters
+from drone_bridge.wire import LocalProtocolError
+from drone_bridge.wire.outgoing import encoded, fitted
+
+#: What the tilt of a saturated drone is for rounding: the next number after 1.
+FULL_TILT = math.nextafter(1.0, 2.0)
+#: Of the landing challenge's drone: thrust, pitch, roll, yaw.
+DEFLECTIONS = (1.0, 0.5, 0.5, 0.5)
+
+
+def refuse(sentence):
+    raise AssertionError(sentence)
+
+
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+def test_a_tilt_that_is_full_but_for_rounding_is_full_on_the_wire(sign):
+    shares = Shares(*(sign * FULL_TILT for _ in Shares._fields))
+    controls = controls_from_shares(shares)
+    with pytest.raises(LocalProtocolError, match=r"roll is -?1\.0000000000000002"):
+        dronegui.ControllerConnection().send(controls)
+    receiver = dronegui.ReceiverConnection()
+    receiver.receive_data(encoded(dronegui.ControllerConnection().send, controls, HOVER, refuse))
+    read = receiver.next_event().controls
+    assert (read.roll, read.pitch, read.yaw, read.gas) == (sign, -sign, -sign, sign)
+
+    command = command_from_shares(shares, TelemetryCommandSigns())
+    drone = telemetry.DroneConnection()
+    drone.receive_data(encoded(telemetry.ControllerConnection().send, command, None, refuse))
+    read = drone.next_event()
+    assert tuple(map(abs, (read.thrust, read.pitch, read.roll, read.yaw))) == DEFLECTIONS
+
+
+def test_what_is_far_beyond_is_the_end_of_the_range_too():
+    assert fitted(dronegui.Controls(roll=1e300, gas=-2)) == dronegui.Controls(roll=1.0, gas=-1.0)
+    assert fitted(robot.SkidSteerUpdate(70_000, 2049, -5000)) == robot.SkidSteerUpdate(70_000, 2048, -2048)
+
+
+def test_what_is_within_and_what_is_measured_is_not_touched():
+    within = dronegui.Controls(roll=1.0, pitch=-1.0)
+    assert fitted(within) is within
+    measured = dronegui.Demo(altitude=1e12)
+    assert fitted(measured) is measured
+    assert encoded(dronegui.ReceiverConnection().send, measured, None, lambda sentence: None) is None
+
+
+@pytest.mark.parametrize("wrong", [math.nan, math.inf, None, "1"])
+def test_neutral_replaces_what_is_no_number(wrong):
+    refusals = []
+    send = dronegui.ControllerConnection().send
+    sent = encoded(send, dronegui.Controls(hover=False, pitch=wrong), HOVER, refusals.append)
+    assert sent == dronegui.ControllerConnection().send(HOVER)
+    (refusal,) = refusals
+    assert refusal.startswith("Controls can't be sent: pitch is ")
+    assert refusal.endswith("and has to be a number from -1 to 1. The neutral command is sent instead.")
+
+
+def test_without_a_neutral_command_or_with_one_that_is_wrong_itself_nothing_is_sent():
+    refusals = []
+    bad = dronegui.Controls(pitch=math.nan)
+    for neutral in (None, bad):
+        assert encoded(dronegui.ControllerConnection().send, bad, neutral, refusals.append) is None
+    assert [refusal.rpartition(". ")[2] for refusal in refusals] == [
+        "Nothing is sent instead.",
+        "The neutral command is sent instead.",
+        "Nothing is sent instead.",
+    ]
+
+
+def test_a_rate_that_is_no_number_is_refused_and_not_taken_for_the_highest():
+    constants = Constants(90.0, 90.0, 1, 1, 0.25, 1.0, 9.81, 0.2, 25.0, 720.0, 720.0, 720.0)
+    motion, _ = motion_parameters(Command(BodyRates(0.0, math.nan, 0.0), math.nan), constants, AngleUnit.DEGREES)
+    assert [math.isnan(number) for number in (motion.pitch_rate, motion.thrust)] == [True, True]
+    beyond = MotionParameters(1e39, 0.0, 0.0, -1e300)
+    assert fitted(beyond) == MotionParameters(FLOAT32.most, 0.0, 0.0, FLOAT32.least)
