@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """How far topics reach: not beyond this machine in the environment without ROS, unless asked to."""
 
+import contextlib
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -139,6 +141,57 @@ def test_another_machine_commands_no_vehicle_until_it_is_let_in(start_child, dom
         opened.wait_for_count("commanded by outsider", heard + 60)
         assert closed.count_lines("outsider") == 0
         assert closed.count_lines("insider") > 0
+
+
+# Who see each other, and can't read each other's shared memory.
+
+USERS = {"user": 54321, "another user": 54322}  # who are nobody else's
+OF_ANOTHER = "unshare", "-m", "sh", "-c", 'mount -t tmpfs -o size=64m tmpfs /dev/shm && exec "$0" "$@"'
+
+
+@pytest.fixture
+def command_of(tmp_path):
+    """command_of(whom) begins a command of root, of a user, or of a container that has a /dev/shm of its own.
+
+    Users may read what root may, as Python lies in root's home at times, and write nothing of root's.
+    """
+    if os.geteuid() != 0:
+        pytest.skip("only root can be several users, and mount a /dev/shm")
+
+    def command(whom):
+        if whom == "root":
+            return ("env",)
+        if whom == "container":
+            return OF_ANOTHER
+        home = tmp_path / whom
+        home.mkdir()
+        os.chown(home, USERS[whom], -1)
+        identity = f"--reuid={USERS[whom]}", f"--regid={USERS[whom]}", "--clear-groups"
+        reading = "--inh-caps=+dac_read_search", "--ambient-caps=+dac_read_search"
+        return "setpriv", *identity, *reading, "env", f"HOME={home}", f"ROS_HOME={home}", f"XDG_RUNTIME_DIR={home}"
+
+    yield command
+    for file in Path("/dev/shm").iterdir():  # names of ports stay there for ever
+        with contextlib.suppress(FileNotFoundError):
+            if file.stat().st_uid in USERS.values():
+                file.unlink()
+
+
+@fast_dds_alone
+@pytest.mark.parametrize("profile", [CLOSED, OPEN], ids=["closed", "open"])
+@pytest.mark.parametrize("pair", [("root", "user"), ("user", "another user"), ("root", "container")], ids="-".join)
+def test_processes_that_share_no_memory_exchange_calls_and_images(command_of, start_child, domain, pair, profile):
+    names = "one", "other"
+    probes = [
+        start_child(*command_of(whom), sys.executable, PROBE, "exchange", *order, env=profile)
+        for whom, order in zip(pair, (names, names[::-1]), strict=True)
+    ]
+    for probe in probes:
+        probe.wait_for_line("answered")
+        probe.wait_for_line("seen 921600")
+    for probe in probes:
+        probe.send(signal.SIGINT)
+        assert probe.wait() == 0, probe.output
 
 
 def test_the_link_of_the_page_has_the_network_s_address_without_a_default_route():

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A program with one ROS node: reach_probe.py hear | say WORD | drive | look TOPIC.
+"""A program with one ROS node: reach_probe.py hear | say WORD | drive | look TOPIC | exchange NAME OTHER.
 
-It hears who commands on cmd_vel, commands, drives ahead by commands that bear their time, or looks at images.
+It hears who commands on cmd_vel, commands, drives ahead by commands that bear their time, or looks at images. To
+exchange is to have a service and images below a name, and to call and look at those of another probe.
 """
 
 import contextlib
@@ -11,6 +12,28 @@ import rclpy
 from geometry_msgs.msg import TwistStamped
 from rclpy.executors import ExternalShutdownException
 from sensor_msgs.msg import Image
+from std_srvs.srv import Trigger
+
+IMAGE_BYTES = 640 * 480 * 3
+
+
+def exchange(node, name, other):
+    """Answer and publish below one name; call and look below the other."""
+    publisher = node.create_publisher(Image, f"{name}/image", 1)
+    image = Image(data=bytes(IMAGE_BYTES))
+    node.create_service(Trigger, f"{name}/ask", lambda _, response: response)
+    client = node.create_client(Trigger, f"{other}/ask")
+
+    def say(_):
+        print("answered", flush=True)
+
+    def ask():  # again and again, as whoever is being discovered may miss the first ones
+        publisher.publish(image)
+        if client.service_is_ready():
+            client.call_async(Trigger.Request()).add_done_callback(say)
+
+    node.create_timer(0.3, ask)
+    node.create_subscription(Image, f"{other}/image", lambda it: print("seen", len(it.data), flush=True), 1)
 
 
 def main():
@@ -31,6 +54,8 @@ def main():
             publisher.publish(message)
 
         node.create_timer(0.05, drive)
+    elif sys.argv[1] == "exchange":
+        exchange(node, *sys.argv[2:])
     elif sys.argv[1] == "look":
         node.create_subscription(Image, sys.argv[2], lambda _: print("seen", flush=True), 1)
     else:
