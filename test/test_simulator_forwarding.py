@@ -1,113 +1,25 @@
 # SPDX-License-Identifier: Apache-2.0
 """What simulator_server asks of simulator_bridge, and what it makes of the answers: without nodes."""
 
-import asyncio
-from functools import partial
 from types import SimpleNamespace
 
 import pytest
+from served_world import VEHICLE, ServedWorld
 
 from drone_bridge import srv
 from drone_bridge.simulator import codec as sim
 from drone_bridge.simulator.codec import Attribute
-from drone_bridge.simulator.device.requests import Context, Quirks, answer
-from drone_bridge.simulator.device.world import RunControl, Timing, World
-from drone_bridge.simulator.server.clients import ClientSession
-from drone_bridge.simulator.server.forwarding import Forwarder, ServiceError
-from drone_bridge.simulator.server.scene import MirroredEntity, MirroredScene
-from drone_bridge.simulator.topics import Axes
-from drone_bridge.wire.outgoing import encoded
 
-VEHICLE, BUOY, MISSING = 0, 3, 99
+BUOY, MISSING = 3, 99
 LEVEL = (1.0, 0.0, 0.0, 0.0)
 NO_SIMULATOR = {"success": False, "code": -1, "message": "There is no connection to the simulator now."}
 NO_SUCH_ENTITY = {"success": False, "code": 1, "message": "No entity with given ID."}
 PUBLISHED = {"success": False, "code": -1, "message": "The states of entity 3 are published already."}
 
 
-class Bridge:
-    """Its services: each gives the response that is set for it, as those of a bridge are; None is no response."""
-
-    def __init__(self):
-        self.responses = {}
-        self.asked = []
-        self.are_lost = False
-
-    def offers(self, service):
-        return service in self.responses
-
-    async def call(self, service, request):
-        self.asked.append((service, request))
-        fields = self.responses[service]
-        response = None if fields is None else SimpleNamespace(**{"code": -1, "message": "", **fields})
-        if response is None or not response.success:
-            raise ServiceError(response)
-        return response
-
-
-class Server:
-    """What sessions share, and one of them, without a node."""
-
-    def __init__(self):
-        self.bridge = Bridge()
-        scene = self.scene = MirroredScene(Axes(), VEHICLE, lambda: 0.0, lambda: 1.0)
-        scene.add(VEHICLE, MirroredEntity(has_source=True, is_configured=True))
-        self.world = World(scene)
-        self.world.entity_added(VEHICLE, {"render": b"vehicle"})
-        self.control = RunControl()
-        self.answer_locally = partial(answer, Context(self.world, self.control, Timing()))
-        self.mirrored = []
-        self.forwarder = Forwarder(
-            self.bridge,
-            Axes(),
-            self.world,
-            scene,
-            VEHICLE,
-            self.mirrored.append,
-            self.answer_locally,
-            lambda client: None,
-            self.world.entity_removed,
-            self.control,
-        )
-        self.sent = bytearray()
-        connection = SimpleNamespace(peer="a client", send=self.sent.extend, abort=pytest.fail, proceed=self.proceed)
-        self.refusals = []
-        self.session = ClientSession(connection, self, Quirks.NONE, lambda: None)
-
-    def encode(self, send, message, neutral=None):
-        return encoded(send, message, neutral, self.refusals.append)
-
-    def update_time(self):
-        pass
-
-    def flush(self):
-        self.session.send_queued()
-
-    def proceed(self):
-        while self.session.handle_next():
-            pass
-        self.session.flush()
-
-    def answer(self, client, request):
-        return self.forwarder.forward(client, request) or self.answer_locally(client, request)
-
-    def ask(self, request):
-        return asyncio.run(self.answered(request))
-
-    async def answered(self, request):
-        client = sim.ClientConnection()
-        self.session.receive_data(client.send(request))
-        self.proceed()
-        while not self.sent:
-            await asyncio.sleep(0)
-        client.receive_data(bytes(self.sent))
-        self.sent.clear()
-        return client.next_event().response
-
-
 @pytest.fixture
 def server():
-    return Server()
+    return ServedWorld()
 
 
 def stream_of(entity):

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Forwards requests to simulator_bridge's services where it offers them; everything else is answered from topics.
 
-One request through the relay: `ClientSession` takes it from the wire and asks `Forwarder.forward`. What a service is to
+One request through the relay: `ClientSession` takes it from the wire and asks `Forwarder.answer`. What a service is to
 answer is a coroutine in the table at the end: it makes the service's request of the wire's, awaits the response of
 `BridgeServices.call`, which the executor makes, and returns the wire's answer, which the session sends. A refusal, by
-the bridge or its simulator, is raised. For all others `forward` returns None, and the request is answered at once, as a
-simulator would, out of what is known from topics.
+the bridge or its simulator, is raised. For all others `forward` returns None, and `Forwarder.answer` answers at once,
+as a simulator would, out of what is known from topics.
 """
 
 import asyncio
@@ -28,9 +28,10 @@ from drone_bridge.ros.link_node import LinkNode
 from drone_bridge.ros.liveliness import LivelinessWatch
 from drone_bridge.simulator import codec as sim
 from drone_bridge.simulator.codec import Attribute, Error, ItemType, Request, Response
-from drone_bridge.simulator.device.requests import NO_EXTENDED
+from drone_bridge.simulator.device.requests import NO_EXTENDED, Context, answer
 from drone_bridge.simulator.device.world import Client, Item, RefusedError, RunControl, World
 from drone_bridge.simulator.server.scene import STEERED_ATTRIBUTES, MirroredEntity, MirroredScene
+from drone_bridge.simulator.server.steering import VelocityCommands
 from drone_bridge.simulator.topics import Axes, wire_value
 from drone_bridge.simulator.topics import services as translate
 from drone_bridge.simulator.topics.plans import EntityPlan
@@ -159,22 +160,61 @@ def _default_name(entity: int) -> str:
 
 @dataclass(slots=True)
 class Forwarder:
-    """Asks the bridge's services. For the link's loop."""
+    """Answers clients' requests: by the bridge's services, or from topics. For the link's loop."""
 
     services: BridgeServices
     axes: Axes
-    world: World
+    device: Context  # whose control follows the bridge's simulator
     scene: MirroredScene
     vehicle: int  # the ID of the entity that cmd_vel steers
+    commands: VelocityCommands
     mirror: Callable[[EntityPlan], None]  # subscribes to the topics of another entity
-    answer_locally: Callable[[Client, Request], Response]
-    note_steering: Callable[[Client], None]  # called when a client steers the vehicle by a service
     forget_entity: Callable[[int], None]  # called when the bridge has an entity no longer
-    control: RunControl  # which follows the bridge's simulator
+    is_clock_stopped: Callable[[], bool]  # returns whether simulated time stands still, so that the world is paused
+    #: Whether there is a bridge, whose simulator runs and pauses, and does not heed our own state.
+    has_bridge: bool = False
     #: Whether clients have been told since that the world runs, or is paused, without the simulator knowing.
     is_run_untold: bool = False
     _names: dict[int, str] = field(default_factory=dict)  # of entities, as the bridge calls them
     _trigger_numbers: Iterator[int] = field(default_factory=lambda: count(1))
+
+    @property
+    def world(self) -> World:
+        return self.device.world
+
+    @property
+    def control(self) -> RunControl:
+        return self.device.control
+
+    def answer(self, client: Client, request: Request) -> Response | Coroutine[Any, Any, Response]:
+        """Return the answer, or what awaits that of a service."""
+        return self.forward(client, request) or self.answer_locally(client, request)
+
+    def answer_locally(self, client: Client, request: Request) -> Response:
+        """Answer without calling a service."""
+        if self.is_clock_stopped():  # which this node can't change
+            if isinstance(request, sim.Run):
+                return Error(0, "The time on /clock stands still, and can't be advanced from here.")
+            if isinstance(request, sim.Pause):
+                return Error(0, "The simulator is not running.")
+        self.commands.client = client
+        response = answer(self.device, client, request)
+        if isinstance(request, (sim.Run, sim.Pause)) and isinstance(response, sim.Ok):
+            self.is_run_untold = True
+        self.stop_if_paused()
+        return response
+
+    @property
+    def is_paused(self) -> bool:
+        """Whether our own world is paused. A simulator behind a bridge takes velocities while paused."""
+        return not self.control.is_running and not self.has_bridge
+
+    def stop_if_paused(self) -> None:
+        """Stop the vehicle when our own world is paused."""
+        is_paused = self.is_paused
+        if is_paused and not self.commands.is_paused:
+            self.commands.stop()
+        self.commands.is_paused = is_paused
 
     def forward(self, client: Client, request: Request) -> Coroutine[Any, Any, Response] | Response | None:
         """Return what awaits the answer of a service, an error, or None for what is answered locally.
@@ -325,7 +365,7 @@ class Forwarder:
 
     async def _set_entity(self, client: Client, request: sim.SetEntity) -> Response:
         if request.id == self.vehicle and request.attribute in STEERED_ATTRIBUTES:
-            self.note_steering(client)  # else nobody stops it
+            self.commands.note_steering(client)  # else nobody stops it
         state = self.scene.state(request.id)
         if state is None and request.attribute == Attribute.VELOCITY:
             state = translate.state_from_response(await self._call("get_entity_state", id=request.id))

@@ -21,8 +21,8 @@ from drone_bridge.ros.time import is_time_simulated
 from drone_bridge.ros.topics import Topic
 from drone_bridge.simulator import codec as sim
 from drone_bridge.simulator.codec import ItemType
-from drone_bridge.simulator.device.requests import Context, Quirks, answer
-from drone_bridge.simulator.device.world import Client, RefusedError, RunControl, Timing, World
+from drone_bridge.simulator.device.requests import Context, Quirks
+from drone_bridge.simulator.device.world import Client, RunControl, Timing, World
 from drone_bridge.simulator.server.clients import ENDS, ClientSession, LoopQueue
 from drone_bridge.simulator.server.forwarding import BridgeServices, ForwardedItem, Forwarder, ServiceError
 from drone_bridge.simulator.server.parameters import PARAMETERS
@@ -74,26 +74,24 @@ class SimulatorServer(LinkNode):
         world = self._world = World(self._scene)
         self._control = RunControl()
         self._control.run(0)
-        self._device = Context(world, self._control, Timing(get("frequency")), self._quirks is Quirks.REAL)
-        self._commands = VelocityCommands(self, self._axes, lambda: self._scene.state(self._vehicle))
-        self._scene.steer = lambda attribute, value: self._commands.set(attribute, value, time.monotonic())
+        device = Context(world, self._control, Timing(get("frequency")), self._quirks is Quirks.REAL)
+        self._commands = VelocityCommands(self, self._axes, lambda: self._scene.state(self._vehicle), time.monotonic)
+        self._scene.steer = self._commands.set
         self._sources = Sources(self, self._translation, partial(self._queue.put, self._moved))
         self.cleanup.callback(self._sources.close)
         self.bridge = BridgeServices(self, get("bridge"))
         self.forwarder = Forwarder(
             self.bridge,
             self._axes,
-            world,
+            device,
             self._scene,
             self._vehicle,
+            self._commands,
             self._mirror,
-            self.answer_locally,
-            lambda client: self._commands.note_steering(client, time.monotonic()),
             self._forget_entity,
-            self._control,
+            lambda: self._is_clock_stopped,
         )
         self._tell_s = -math.inf  # when to try again
-        self._has_bridge = False  # whose simulator runs and pauses, and does not heed our own state
         self._for_executor: deque[tuple[Callable[[Any], None], Any]] = deque()
         self._executor_guard = self.make_guard_condition(self._run_in_executor)
         if self._vehicle not in (plan.number for plan in plans):
@@ -228,35 +226,22 @@ class SimulatorServer(LinkNode):
 
     def flush(self) -> None:
         """Send all queued commands and messages, to all clients."""
-        self._commands.tick(time.monotonic())  # after anybody's turn: not when all have had theirs
+        self._commands.tick()  # after anybody's turn: not when all have had theirs
         self._commands.flush()
         for session in tuple(self._sessions):
             session.send_queued()
 
     def answer(self, client: Client, request: sim.Request) -> sim.Response | Coroutine[Any, Any, sim.Response]:
         """Return the answer, or what awaits that of a service."""
-        return self.forwarder.forward(client, request) or self.answer_locally(client, request)
-
-    def answer_locally(self, client: Client, request: sim.Request) -> sim.Response:
-        """Answer without calling a service."""
         self.statistics.counts["requests"] += 1
-        try:
-            self._check_clock(request)
-        except RefusedError as error:
-            return error.answer
-        self._commands.client = client
-        response = answer(self._device, client, request)
-        if isinstance(request, (sim.Run, sim.Pause)) and isinstance(response, sim.Ok):
-            self.forwarder.is_run_untold = True
-        self._stop_if_paused()
-        return response
+        return self.forwarder.answer(client, request)
 
     def _follow_bridge(self) -> None:
         """Have the bridge's simulator run or pause as clients were told while there was no bridge."""
-        self._has_bridge = self.bridge.offers("run") and self.bridge.offers("pause")
-        self._stop_if_paused()
+        self.forwarder.has_bridge = self.bridge.offers("run") and self.bridge.offers("pause")
+        self.forwarder.stop_if_paused()
         now_s = time.monotonic()
-        if not self._has_bridge or not self.forwarder.is_run_untold or now_s < self._tell_s:
+        if not self.forwarder.has_bridge or not self.forwarder.is_run_untold or now_s < self._tell_s:
             return
         self.forwarder.is_run_untold, self._tell_s = False, now_s + TELL_AGAIN_S
         self._begin(self._tell_bridge())
@@ -267,29 +252,9 @@ class SimulatorServer(LinkNode):
         except ServiceError as error:  # it does so already; or the bridge is gone again, or has no simulator
             self.forwarder.is_run_untold = not error.is_simulators
 
-    def _check_clock(self, request: sim.Request) -> None:
-        """Raise RefusedError for RUN and PAUSE while /clock stands still, which this node can't change."""
-        if not self._is_clock_stopped:
-            return
-        if isinstance(request, sim.Run):
-            raise RefusedError(0, "The time on /clock stands still, and can't be advanced from here.")
-        if isinstance(request, sim.Pause):
-            raise RefusedError(0, "The simulator is not running.")
-
     @property
     def _is_clock_stopped(self) -> bool:
         return is_time_simulated(self) and time.monotonic() - self._clock_moved_s > CLOCK_STOPPED_AFTER_S
-
-    def _stop_if_paused(self) -> None:
-        """Stop the vehicle while the world is paused. A simulator behind a bridge takes velocities while paused."""
-        is_paused = self._is_paused
-        if is_paused and not self._commands.is_paused:
-            self._commands.stop()
-        self._commands.is_paused = is_paused
-
-    @property
-    def _is_paused(self) -> bool:
-        return not self._control.is_running and not self._has_bridge
 
     def _tick(self) -> None:
         now_s = time.monotonic()
@@ -297,7 +262,7 @@ class SimulatorServer(LinkNode):
         self._follow_bridge()
         if (clock_s := self._now_s()) != self._clock_s:
             self._clock_s, self._clock_moved_s = clock_s, now_s
-        self._commands.tick(now_s)
+        self._commands.tick()
         is_unknown = bool(self._sessions) and not self._scene.is_current(self._vehicle)
         self.reports.update_condition(
             "vehicle", _SILENT_VEHICLE if is_unknown else None, "clients get no state; check that odom is published"
@@ -322,13 +287,13 @@ class SimulatorServer(LinkNode):
     def _moved(self, entity: int, state: EntityState) -> None:
         self._scene.update(entity, state)
         self.statistics.counts["states"] += 1
-        if self._is_paused:
+        if self.forwarder.is_paused:
             return
         is_last = entity == self._vehicle and self._control.count_step()
         self._world.notify_step((entity,))
         if is_last:
             self._send_completed()
-            self._stop_if_paused()
+            self.forwarder.stop_if_paused()
 
     def _event(self, row: Topic, message: Any) -> None:
         """Tell clients what the bridge's simulator has told it."""

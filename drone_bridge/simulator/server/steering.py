@@ -24,11 +24,14 @@ STANDING: Vector = (0.0, 0.0, 0.0)
 class VelocityCommands:
     """Publishes each change, and zero when the client that made it is silent or has disconnected."""
 
-    def __init__(self, node: LinkNode, axes: Axes, state: Callable[[], EntityState | None]) -> None:
-        """`state` returns the vehicle's, None while it is unknown."""
+    def __init__(
+        self, node: LinkNode, axes: Axes, state: Callable[[], EntityState | None], now_s: Callable[[], float]
+    ) -> None:
+        """`state` returns the vehicle's, None while it is unknown; `now_s` is the time, monotonic."""
         self._node = node
         self._axes = axes
         self._state = state
+        self._now_s = now_s
         self._publisher = node.make_publisher(cmd_vel_type(node.parameters), "cmd_vel", 1)
         self._last_word = LastWord(node, (self._publisher,), lambda: (self._publisher, Twist()))
         self._velocity: dict[int, Vector] = {}  # v and w as they were set
@@ -47,7 +50,7 @@ class VelocityCommands:
     def due_s(self) -> float:
         return math.inf if self._set_s is None else self._set_s + float(self._node.parameters["command_timeout"])
 
-    def set(self, attribute: int, value: Vector, now_s: float) -> None:
+    def set(self, attribute: int, value: Vector) -> None:
         """Take v or w. Raises RefusedError."""
         if not all(map(math.isfinite, value)):
             self._node.count_and_warn(
@@ -65,11 +68,11 @@ class VelocityCommands:
         if self._set_s is None:
             self._velocity = {Attribute.VELOCITY: STANDING, Attribute.ANGULAR_VELOCITY: STANDING}
         self._velocity[attribute] = value
-        self._set_s, self._steering_client, self._is_due = now_s, self.client, True
+        self._set_s, self._steering_client, self._is_due = self._now_s(), self.client, True
 
-    def note_steering(self, client: object, now_s: float) -> None:
+    def note_steering(self, client: object) -> None:
         """Note that a client steers by a service call, so that `tick` and `leave` stop the vehicle."""
-        self._set_s, self._steering_client = now_s, client
+        self._set_s, self._steering_client = self._now_s(), client
 
     def flush(self) -> None:
         """Publish a change."""
@@ -91,9 +94,9 @@ class VelocityCommands:
         self._node.statistics.counts["commands"] += 1
         self._last_word.publish(self._publisher, twist_from_velocity(allowed), self._decided_s)
 
-    def tick(self, now_s: float) -> None:
+    def tick(self) -> None:
         """Stop the vehicle if the client is silent."""
-        if now_s >= self.due_s:
+        if self._now_s() >= self.due_s:
             self._node.inform("No client has steered for a while: the vehicle is stopped.")
             self.stop()
 

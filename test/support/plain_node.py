@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: Apache-2.0
+"""PlainNode: what parts of a node ask of it, without ROS: it keeps what is published, and calls what tests say."""
+
+import contextlib
+from collections import Counter
+from types import SimpleNamespace
+
+from drone_bridge.ros.common_parameters import STAMPED_CMD_VEL
+
+
+class PlainHold:
+    """Whether the vehicle is held, as Hold has it."""
+
+    def __init__(self):
+        self.is_held = False
+        self.refused = 0
+        self._on_hold = []
+
+    def when_set(self, call):
+        self._on_hold.append(call)
+
+    def admits(self, topic, *, is_helm=False):
+        self.refused += self.is_held
+        return not self.is_held
+
+    def set(self, is_held):
+        """What the service does, in the executor."""
+        self.is_held = is_held
+        for call in tuple(self._on_hold):
+            call()
+
+
+class PlainGuard:
+    """A guard condition; `node.spin` calls it back."""
+
+    def __init__(self, call):
+        self._call = call
+        self.is_triggered = False
+
+    def trigger(self):
+        self.is_triggered = True
+
+    def run(self):
+        if self.is_triggered:
+            self.is_triggered = False
+            self._call()
+
+
+class PlainNode:
+    """Publishes into `published`, pairs of a topic and a message; calls of services go to `answer_call`."""
+
+    def __init__(self, **parameters):
+        self.parameters = {
+            STAMPED_CMD_VEL.name: False,
+            "command_timeout": 0.5,
+            "neutral_time": 60.0,
+            "request_timeout": 2.0,
+            "max_linear_speed": 1e9,
+            "max_angular_speed": 1e9,
+            **parameters,
+        }
+        self.hold = PlainHold()
+        self.published = []
+        self.cleanup = contextlib.ExitStack()
+        self.statistics = SimpleNamespace(counts=Counter(), facts={})
+        self.reports = SimpleNamespace(
+            count_and_warn_ongoing=self.count_and_warn, end_ongoing=self._do_nothing, update_condition=self._do_nothing
+        )
+        self.warned = []
+        self._guards = []
+
+    def _do_nothing(self, *_, **__):
+        return None
+
+    inform = end_subscriptions = keep_subscription = create_subscription = make_timer = _do_nothing
+
+    def count_and_warn(self, count, sentence):
+        self.statistics.counts[count] += 1
+        self.warned.append(sentence)
+
+    def takes_commands(self):
+        return True
+
+    # Topics.
+
+    def resolve_topic_name(self, topic):
+        return f"/{topic}"
+
+    def make_publisher(self, message_type, topic, qos):
+        return SimpleNamespace(topic_name=f"/{topic}", msg_type=message_type, wait_for_all_acked=self._do_nothing)
+
+    def publish(self, publisher, message, decided_s=0.0):
+        self.published.append((publisher.topic_name, message))
+
+    # The executor.
+
+    def make_guard_condition(self, call):
+        self._guards.append(PlainGuard(call))
+        return self._guards[-1]
+
+    def spin(self):
+        """Do what the executor would do now."""
+        for guard in self._guards:
+            guard.run()
