@@ -18,11 +18,12 @@ from dataclasses import dataclass, field
 from functools import partial
 from itertools import count
 from textwrap import shorten
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 from rclpy.client import Client as ServiceClient
 from rclpy.task import Future
 
+from drone_bridge.motion.wxyz import Vector
 from drone_bridge.msg import ItemEvent
 from drone_bridge.ros.link_node import LinkNode
 from drone_bridge.ros.liveliness import LivelinessWatch
@@ -364,13 +365,16 @@ class Forwarder:
         return is_steered and self.scene.is_current(request.id)
 
     async def _set_entity(self, client: Client, request: sim.SetEntity) -> Response:
-        if request.id == self.vehicle and request.attribute in STEERED_ATTRIBUTES:
-            self.commands.note_steering(client)  # else nobody stops it
+        is_steered = request.id == self.vehicle and request.attribute in STEERED_ATTRIBUTES
+        if is_steered:
+            self.commands.hear(client)  # else nobody stops it
         state = self.scene.state(request.id)
         if state is None and request.attribute == Attribute.VELOCITY:
             state = translate.state_from_response(await self._call("get_entity_state", id=request.id))
         orientation = state.orientation if state else None
         await self._call("set_entity_state", translate.set_state(request, orientation, self.axes))
+        if is_steered:
+            self.commands.note(client, request.attribute, cast(Vector, request.value))
         return sim.Ok()
 
     def _gets_here(self, request: sim.GetEntity) -> bool:

@@ -22,7 +22,11 @@ STANDING: Vector = (0.0, 0.0, 0.0)
 
 
 class VelocityCommands:
-    """Publishes each change, and zero when the client that made it is silent or has disconnected."""
+    """Publishes each change of what clients set, and zero when one that steers is silent or has disconnected.
+
+    v and w are each what was set last, by whichever client and whether by a topic or by a service, and zero if nobody
+    who steers has set it. They end together: with the first client of them that ends, with a pause, and with hold.
+    """
 
     def __init__(
         self, node: LinkNode, axes: Axes, state: Callable[[], EntityState | None], now_s: Callable[[], float]
@@ -35,20 +39,21 @@ class VelocityCommands:
         self._publisher = node.make_publisher(cmd_vel_type(node.parameters), "cmd_vel", 1)
         self._last_word = LastWord(node, (self._publisher,), lambda: (self._publisher, Twist()))
         self._velocity: dict[int, Vector] = {}  # v and w as they were set
+        self._heard_s: dict[object, float] = {}  # when each client that steers did so last
         self._is_due = False
-        self._set_s: float | None = None  # None: nobody steers
+        self._is_hold_new = False  # whether hold has begun or ended; set in the executor
         self._decided_s = 0.0  # when what was set was found to be no older than this process's last stall
-        self._steering_client: object = None
         #: The client whose request is being handled.
         self.client: object = None
         #: Whether what clients say may have waited while this process stood still.
         self.is_settling: Callable[[], bool] = lambda: False
         #: Whether the world is paused, so that nothing is published.
         self.is_paused = False
+        node.hold.when_set(self._note_hold)
 
     @property
     def due_s(self) -> float:
-        return math.inf if self._set_s is None else self._set_s + float(self._node.parameters["command_timeout"])
+        return min(self._heard_s.values(), default=math.inf) + float(self._node.parameters["command_timeout"])
 
     def set(self, attribute: int, value: Vector) -> None:
         """Take v or w. Raises RefusedError."""
@@ -65,17 +70,22 @@ class VelocityCommands:
                 "unsteered commands", "The vehicle can't be steered, as its orientation is unknown."
             )
             raise RefusedError(0, UNKNOWN_STATE)
-        if self._set_s is None:
-            self._velocity = {Attribute.VELOCITY: STANDING, Attribute.ANGULAR_VELOCITY: STANDING}
-        self._velocity[attribute] = value
-        self._set_s, self._steering_client, self._is_due = self._now_s(), self.client, True
+        self.note(self.client, attribute, value)
+        self._is_due = True
 
-    def note_steering(self, client: object) -> None:
-        """Note that a client steers by a service call, so that `tick` and `leave` stop the vehicle."""
-        self._set_s, self._steering_client = self._now_s(), client
+    def hear(self, client: object) -> None:
+        """Note that a client steers by a service call, which may be carried out although nobody answers it."""
+        self._forget_if_held()
+        self._heard_s[client] = self._now_s()
+
+    def note(self, client: object, attribute: int, value: Vector) -> None:
+        """Note v or w as a client has set it."""
+        self.hear(client)
+        self._velocity[attribute] = value
 
     def flush(self) -> None:
         """Publish a change."""
+        self._forget_if_held()
         if not self._is_due:
             return
         self._is_due = False
@@ -83,7 +93,7 @@ class VelocityCommands:
             return
         get = self._node.parameters.__getitem__
         state = self._state()
-        v, w = self._velocity[Attribute.VELOCITY], self._velocity[Attribute.ANGULAR_VELOCITY]
+        v, w = (self._velocity.get(each, STANDING) for each in (Attribute.VELOCITY, Attribute.ANGULAR_VELOCITY))
         if state is None and any(v):
             self.stop()
             return
@@ -95,24 +105,38 @@ class VelocityCommands:
         self._last_word.publish(self._publisher, twist_from_velocity(allowed), self._decided_s)
 
     def tick(self) -> None:
-        """Stop the vehicle if the client is silent."""
+        """Stop the vehicle if a client that steers is silent."""
+        self._forget_if_held()
         if self._now_s() >= self.due_s:
-            self._node.inform("No client has steered for a while: the vehicle is stopped.")
+            self._node.inform("A client that steered has been silent for a while: the vehicle is stopped.")
             self.stop()
 
     def leave(self, client: object) -> None:
         """Stop the vehicle if this client steers it."""
-        if client is self._steering_client:
+        if client in self._heard_s:
             self.stop()
 
     def end(self) -> None:
         """Stop a vehicle that is steered, and wait for the message to be delivered before the node is destroyed."""
-        if self._set_s is not None:
+        if self._heard_s:
             self.stop()
             wait_for_delivery(self._publisher)
 
     def stop(self) -> None:
         """Publish zero if a client steers."""
-        if self._set_s is not None:
-            self._set_s, self._steering_client, self._is_due = None, None, False
+        if self._heard_s:
+            self._forget()
             self._last_word.say()
+
+    def _note_hold(self) -> None:
+        self._is_hold_new = True  # zero is published by LastWord
+
+    def _forget_if_held(self) -> None:
+        if self._is_hold_new:
+            self._is_hold_new = False
+            self._forget()
+
+    def _forget(self) -> None:
+        self._velocity.clear()
+        self._heard_s.clear()
+        self._is_due = False
