@@ -7,7 +7,6 @@ import math
 
 import pytest
 from geometry_msgs.msg import PointStamped, TwistWithCovarianceStamped
-from landing_messages import ReceivedMessages
 from processes import Process
 from rclpy.qos import DurabilityPolicy, QoSProfile
 from sensor_msgs.msg import CameraInfo, Image, Imu
@@ -29,6 +28,7 @@ from drone_bridge.telemetry.topics import (
     LandingFrameNames,
     TelemetryCommandSigns,
     TelemetrySigns,
+    Translation,
     command_from_shares,
 )
 
@@ -57,7 +57,7 @@ class Bridge:
 
     def __init__(self, ros, pattern="stationary", seed=1, **setup):
         self.vehicle = LandingFlight(Setup(seed, Pattern(pattern), **setup))
-        self._messages = ReceivedMessages(LandingFrameNames(), TelemetrySigns(), 60.0, is_levelled=True)
+        self._messages = Translation(LandingFrameNames(), TelemetrySigns(), 60.0, is_levelled=True)
         self._decoder = JpegDecoder("camera_optical_frame")
         self.commands = ros.subscribe(CommandAxes, "cmd_axes")
         self.states = ros.subscribe(ControllerState, STATES)
@@ -83,7 +83,7 @@ class Bridge:
             messages["camera/image_raw"] = self._decoder.image(image, stamp)
             messages["camera/camera_info"] = make.camera_info(telemetry, stamp)
         if change:
-            messages = copy.deepcopy(messages)  # as the image is made only once, and refilled
+            messages = copy.deepcopy(messages)  # as they are made only once, and refilled
             change(messages)
         for topic, message in messages.items():
             if topic not in without:
@@ -246,7 +246,7 @@ SPOILERS = {
 def test_unusable_messages_are_refused_with_a_sentence(sentence):
     telemetry = LandingFlight(Setup(images=False)).advance()
     stamp = time_from_seconds(1.0)
-    make = ReceivedMessages(LandingFrameNames(), TelemetrySigns(), 60.0, is_levelled=True)
+    make = Translation(LandingFrameNames(), TelemetrySigns(), 60.0, is_levelled=True)
     pad = LandingPad(detected=True, offset_x=1.0, offset_y=0.0, distance=3.0, confidence=0.9)
     pad.header.frame_id = "base_link"
     messages = {

@@ -8,8 +8,6 @@ from builtin_interfaces.msg import Time
 from geometry_msgs.msg import Point, Pose, Quaternion, Twist, Vector3, Wrench
 from hypothesis import given
 from hypothesis import strategies as st
-from rclpy.serialization import deserialize_message
-from sensor_msgs.msg import Imu
 
 from drone_bridge.motion import quaternions
 from drone_bridge.motion.quaternions import IDENTITY, euler_from_quaternion, rotated
@@ -29,6 +27,7 @@ NORTH = (1.0, 0.0, 0.0, 0.0)  # on the wire: no rotation, the nose north and the
 EAST = (QUARTER, 0.0, 0.0, QUARTER)  # turned to the right by a quarter
 NOSE_DOWN = (QUARTER, 0.0, -QUARTER, 0.0)
 STILL = (0.0, 0.0, 0.0)
+STAMP = Time(sec=7, nanosec=8)
 
 
 def state(x=STILL, v=STILL, a=STILL, q=NORTH, w=STILL, axes=ROS, body_to_model=NO_ROTATION):
@@ -42,6 +41,10 @@ def near(*values):
 
 def xyz(message):
     return message.x, message.y, message.z
+
+
+def of_message(rotation):
+    return quaternions.Quaternion(rotation.x, rotation.y, rotation.z, rotation.w)
 
 
 def forward(q):
@@ -114,13 +117,41 @@ def test_non_finite_numbers_are_no_state(field, bad):
 def test_odometry_has_the_position_in_the_world_and_velocities_in_the_body():
     # Looking east and moving east: that is forward.
     moving = state(x=(1, 2, 3), v=(0, 5, 0), q=EAST, w=(0, 0, 1))
-    assert moving.pose == (2, 1, -3, *moving.orientation)
-    assert moving.twist == near(5, 0, 0, 0, 0, -1)
+    translation = Translation(FrameNames(), ROS, Labels())
+    odometry, transform = translation.odometry(moving, STAMP), translation.transform(moving, STAMP)
+    assert (odometry.header.frame_id, odometry.child_frame_id) == ("odom", "base_link")
+    assert (transform.header.frame_id, transform.child_frame_id) == ("odom", "base_link")
+    assert odometry.header.stamp == transform.header.stamp == STAMP
+    assert xyz(odometry.pose.pose.position) == xyz(transform.transform.translation) == (2, 1, -3)
+    assert odometry.pose.pose.orientation == transform.transform.rotation
+    assert forward(of_message(odometry.pose.pose.orientation)) == near(1, 0, 0)
+    assert xyz(odometry.twist.twist.linear) == near(5, 0, 0)
+    assert xyz(odometry.twist.twist.angular) == near(0, 0, -1)
+
+
+def test_others_have_the_same_in_poses_and_twists():
+    moving = state(x=(1, 2, 3), v=(0, 5, 0), q=EAST, w=(0, 0, 1))
+    translation = Translation(FrameNames(), ROS, Labels(), frame="buoy")
+    pose, twist = translation.pose(moving, STAMP), translation.twist(moving, STAMP)
+    assert (pose.header.frame_id, twist.header.frame_id) == ("odom", "buoy")
+    assert pose.header.stamp == twist.header.stamp == STAMP
+    assert xyz(pose.pose.position) == (2, 1, -3)
+    assert forward(of_message(pose.pose.orientation)) == near(1, 0, 0)
+    assert (xyz(twist.twist.linear), xyz(twist.twist.angular)) == (near(5, 0, 0), near(0, 0, -1))
+
+
+def test_an_imu_without_a_known_heading_says_so_until_that_is_known():
+    translation = Translation(FrameNames(), ROS, Labels())
+    for is_known, first in ((False, -1.0), (True, 0.0)):
+        translation.is_attitude_known = is_known
+        imu = translation.imu(state(w=(0, 0, 1)), STAMP)
+        assert (imu.orientation_covariance[0], imu.linear_acceleration_covariance[0]) == (first, first)
+        assert (imu.header.frame_id, imu.header.stamp) == ("base_link", STAMP)
+        assert xyz(imu.angular_velocity) == near(0, 0, -1)
 
 
 def felt(axes=ROS, **parts):
-    imu = Translation(FrameNames(), axes, Labels()).imu(state(axes=axes, **parts), Time())
-    return xyz(deserialize_message(imu, Imu).linear_acceleration)
+    return xyz(Translation(FrameNames(), axes, Labels()).imu(state(axes=axes, **parts), STAMP).linear_acceleration)
 
 
 def test_an_imu_at_rest_feels_gravity_upwards_and_in_free_fall_nothing():

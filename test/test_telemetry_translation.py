@@ -10,7 +10,6 @@ import pytest
 from builtin_interfaces.msg import Time
 from hypothesis import given
 from hypothesis import strategies as st
-from landing_messages import ReceivedMessages
 from rclpy.serialization import serialize_message
 from rotations import matrix, turned
 from std_msgs.msg import Bool
@@ -38,6 +37,7 @@ from drone_bridge.telemetry.topics import (
     LandingFrameNames,
     TelemetryCommandSigns,
     TelemetrySigns,
+    Translation,
     command_from_shares,
 )
 
@@ -57,7 +57,7 @@ REVERSED = TelemetrySigns(*[-1] * 5)
 
 
 def messages(signs=None, is_levelled=True):
-    return ReceivedMessages(NAMES, signs or TelemetrySigns(), default_fov=90.0, is_levelled=is_levelled)
+    return Translation(NAMES, signs or TelemetrySigns(), default_fov=90.0, is_levelled=is_levelled)
 
 
 def imu(signs=None, **orientation):
@@ -95,6 +95,7 @@ def test_rates_go_with_their_angles():
 
 def test_an_acceleration_that_is_not_on_the_wire_is_marked():
     made = messages()
+    assert made.imu(TELEMETRY, STAMP).linear_acceleration.z == 9.81
     without = replace(TELEMETRY, imu=replace(TELEMETRY.imu, linear_acceleration=None))
     assert made.imu(without, STAMP).linear_acceleration_covariance[0] == -1.0
     assert made.imu(without, STAMP).linear_acceleration.z == 0.0
@@ -208,13 +209,13 @@ NUMBERS = st.floats(-MAX_MAGNITUDE, MAX_MAGNITUDE)
 VECTORS = st.builds(Vector, NUMBERS, NUMBERS, NUMBERS)
 MESSAGES = [
     *(
-        ReceivedMessages.imu,
-        ReceivedMessages.height,
-        ReceivedMessages.vertical_velocity,
-        ReceivedMessages.velocity,
+        Translation.imu,
+        Translation.height,
+        Translation.vertical_velocity,
+        Translation.velocity,
     ),
-    *(ReceivedMessages.landing_pad, ReceivedMessages.transforms, ReceivedMessages.clock),
-    *(ReceivedMessages.compressed_image, ReceivedMessages.camera_info),
+    *(Translation.landing_pad, Translation.transforms, Translation.clock),
+    *(Translation.compressed_image, Translation.camera_info),
 ]
 
 

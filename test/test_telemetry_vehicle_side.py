@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 from builtin_interfaces.msg import Time
 from geometry_msgs.msg import Twist, Vector3
-from landing_messages import ReceivedMessages
 from nav_msgs.msg import Odometry
 from sensor_msgs.msg import Image, Imu
 from telemetry_peer import DRONE, ROVER
@@ -56,7 +55,7 @@ def test_telemetry_at_its_rate_is_all_forwarded(jitters_s):
 def through_ros(document, signs=REP_103):
     """Return telemetry, and what comes back of its messages: the Imu, the velocity and the pad."""
     telemetry = read(document)
-    messages = ReceivedMessages(NAMES, signs, 60.0, is_levelled=True)
+    messages = Translation(NAMES, signs, 60.0, is_levelled=True)
     imu = messages.wire_imu(messages.imu(telemetry, STAMP))
     pad = messages.wire_pad(messages.landing_pad(telemetry, STAMP))
     return telemetry, imu, pad

@@ -4,18 +4,17 @@
 import math
 
 import pytest
+from builtin_interfaces.msg import Time
 from hypothesis import example, given
 from hypothesis import strategies as st
 from nav_msgs.msg import Odometry
-from rclpy.serialization import deserialize_message
 from sensor_msgs.msg import CameraInfo, Imu
 from testbed_bytes import float32
 
 from drone_bridge.msg import DroneProperties
-from drone_bridge.ros.message_template import MessageTemplate
 from drone_bridge.testbed import topics as translate
 from drone_bridge.testbed.codec import AngleUnit, SensorFrame
-from drone_bridge.testbed.topics import StereoFrameNames
+from drone_bridge.testbed.topics import StereoFrameNames, Translation
 
 DEGREES = AngleUnit.DEGREES
 NAMES = StereoFrameNames()
@@ -36,10 +35,8 @@ coordinates = st.floats(-1e6, 1e6, width=32)
 
 def through_ros(frame, unit=DEGREES):
     """A frame as the bridge publishes it, and the server reads it."""
-    message = translate.imu(frame, unit, 0.001, NAMES)
-    if pose := translate.pose_numbers(frame, unit):
-        message = deserialize_message(MessageTemplate(Odometry(), "pose.pose").filled(pose), Odometry)
-    return translate.sensed(message, unit)
+    translation = Translation(unit, NAMES)
+    return translate.sensed(translation.odometry(frame, Time()) or translation.imu(frame, Time()), unit)
 
 
 def on_the_wire(*values):

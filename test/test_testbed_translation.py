@@ -10,7 +10,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rotations import about, matrix, turned
 
-from drone_bridge.motion.quaternions import Quaternion
 from drone_bridge.ros.time import time_from_seconds
 from drone_bridge.testbed import topics as translate
 from drone_bridge.testbed.codec import AngleUnit, Constants, MotionParameters, SensorFrame
@@ -180,9 +179,9 @@ def test_the_emulated_camera_sees_a_target_where_tf_and_camera_info_say(side, he
     rows, columns = np.nonzero((images[side == "right"] == RED).all(axis=2))
 
     frame = replace(FRAME, pitch=pitch, roll=roll, yaw=heading, position=tuple(state.position))
-    *place, x, y, z, w = translate.pose_numbers(frame, DEGREES)
+    place, attitude = translate.pose(frame, DEGREES)
     in_enu = np.array([target[0], -target[2], target[1]])
-    in_body = matrix(Quaternion(x, y, z, w)).T @ (in_enu - place)
+    in_body = matrix(attitude).T @ (in_enu - place)
     shift, camera = camera_pose(side)
     in_camera = camera.T @ (in_body - shift)
     intrinsics = np.array(translate.camera_info(CONSTANTS, DEGREES, NAMES, side).k).reshape(3, 3)

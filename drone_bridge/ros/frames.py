@@ -2,11 +2,11 @@
 """The names of tf frames (REP 105)."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from geometry_msgs.msg import Point, TransformStamped, TwistWithCovarianceStamped, Vector3
 from geometry_msgs.msg import Quaternion as QuaternionMessage
-from geometry_msgs.msg import TransformStamped, TwistWithCovarianceStamped
 from nav_msgs.msg import Odometry
 
 from drone_bridge.motion.quaternions import IDENTITY, Quaternion
@@ -98,10 +98,14 @@ def transform(
     """Return the pose of the child in the parent, without a stamp; translation in m."""
     message = TransformStamped(child_frame_id=child)
     message.header.frame_id = parent
-    vector = message.transform.translation
-    vector.x, vector.y, vector.z = translation
+    set_vector(message.transform.translation, translation)
     set_quaternion(message.transform.rotation, rotation)
     return message
+
+
+def set_vector(message: Point | Vector3, value: Iterable[float]) -> None:
+    """Write x, y and z into a message."""
+    message.x, message.y, message.z = value
 
 
 def set_quaternion(message: QuaternionMessage, value: Quaternion) -> None:

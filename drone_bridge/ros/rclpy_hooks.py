@@ -133,17 +133,6 @@ class _Error(ctypes.Structure):
     _fields_ = (("text", ctypes.c_char * 1024),)
 
 
-class _Serialized(ctypes.Structure):
-    """rcl_serialized_message_t, of bytes that nobody changes or frees."""
-
-    _fields_ = (
-        ("buffer", ctypes.c_char_p),
-        ("length", ctypes.c_size_t),
-        ("capacity", ctypes.c_size_t),
-        ("allocator", _Address * 5),
-    )
-
-
 class _Location(ctypes.Structure):
     """rcutils_log_location_t."""
 
@@ -158,13 +147,12 @@ def _function(library: ctypes.CDLL | None, name: str, *arguments: Any, result: A
 
 
 _publish = _function(_RCL, "rcl_publish", _Address, _Address, _Address)
-_publish_serialized = _function(_RCL, "rcl_publish_serialized_message", _Address, _Address, _Address)
 _assert_liveliness = _function(_RCL, "rcl_publisher_assert_liveliness", _Address)
 _send_response = _function(_RCL, "rcl_send_response", _Address, _Address, _Address)
 _error = _function(_RCUTILS, "rcutils_get_error_string", result=_Error)
 _reset_error = _function(_RCUTILS, "rcutils_reset_error", result=None)
 _log = _function(_RCUTILS, "rcutils_log", _Address, ctypes.c_int, *[ctypes.c_char_p] * 3, result=None)
-_HAS_ALL = all((_publish, _publish_serialized, _assert_liveliness, _send_response, _error, _reset_error))
+_HAS_ALL = all((_publish, _assert_liveliness, _send_response, _error, _reset_error))
 
 
 class _Functions(NamedTuple):
@@ -231,25 +219,18 @@ class UnlockedPublisher(_Publisher):
         self._address: int = getattr(self.handle, "pointer", 0)
 
     def publish(self, msg: Any) -> None:
-        """Publish a message or the bytes of one. Raises TypeError, RCLError and InvalidHandle."""
+        """Publish a message. Raises TypeError, RCLError and InvalidHandle."""
         self.prepared(msg)()
 
     def prepared(self, msg: Any) -> Call:
         """Return what publishes the message as it is now. Raises TypeError."""
-        if self._functions and self._address:
-            if isinstance(msg, self.msg_type):
-                return partial(self._send, _MessageOfC(self._functions, msg))
-            if isinstance(msg, bytes):
-                return partial(self._send_bytes, _Serialized(msg, len(msg), len(msg)))
+        if self._functions and self._address and isinstance(msg, self.msg_type):
+            return partial(self._send, _MessageOfC(self._functions, msg))
         return partial(super().publish, msg)
 
     def _send(self, message: _MessageOfC) -> None:
         with self.handle:
             _check(_publish(self._address, message.address, None), "Failed to publish")
-
-    def _send_bytes(self, message: _Serialized) -> None:
-        with self.handle:
-            _check(_publish_serialized(self._address, ctypes.byref(message), None), "Failed to publish")
 
     def assert_liveliness(self) -> None:
         """Tell subscribers that it is alive. Raises RCLError and InvalidHandle."""

@@ -21,7 +21,7 @@ NANOSECONDS = 1_000_000_000
 
 
 def stamp_numbers(stamp: Time) -> tuple[int, int]:
-    """Return seconds and nanoseconds, to compare stamps by and to fill message templates with."""
+    """Return seconds and nanoseconds, to compare stamps by."""
     return stamp.sec, stamp.nanosec
 
 

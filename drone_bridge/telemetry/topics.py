@@ -38,12 +38,13 @@ from drone_bridge.ros.frames import (
     covariance_from_diagonal,
     is_measured,
     odometry_transform,
+    set_quaternion,
+    set_vector,
     transform,
 )
 from drone_bridge.ros.images import JpegDecoder, pinhole_camera_info, set_data
-from drone_bridge.ros.message_template import STAMP, MessageTemplate
 from drone_bridge.ros.parameters import ParameterDeclaration
-from drone_bridge.ros.time import seconds_of, stamp_numbers, time_from_seconds
+from drone_bridge.ros.time import seconds_of, time_from_seconds
 from drone_bridge.ros.topics import MissingTopicError, Topic, TopicTable, latched, newest
 from drone_bridge.telemetry.codec import (
     MAX_FOV,
@@ -219,7 +220,10 @@ def static_transforms(names: LandingFrameNames) -> list[TransformStamped]:
 
 
 class Translation:
-    """Telemetry of a drone and a rover to messages, most of them serialized, and back."""
+    """Telemetry of a drone and a rover to messages and back.
+
+    A message is valid until the next one of its kind is made.
+    """
 
     def __init__(
         self,
@@ -246,59 +250,58 @@ class Translation:
         self._is_levelled = is_levelled
         self._default_fov = default_fov
         self._optical = names.optical
-        measured_in = Header(frame_id=names.stabilized if is_levelled else names.base_link)
-        imu = Imu(header=Header(frame_id=names.base_link))
+        measured_in = names.stabilized if is_levelled else names.base_link
+        self._imu = Imu(header=Header(frame_id=names.base_link))
         for name, variances in IMU_VARIANCES.items():
-            getattr(imu, f"{name}_covariance")[:: len(variances) + 1] = variances
-        self._imu = MessageTemplate(
-            imu,
-            *(STAMP, "orientation", "angular_velocity", "linear_acceleration", "linear_acceleration_covariance[0]"),
+            getattr(self._imu, f"{name}_covariance")[:: len(variances) + 1] = variances
+        self._velocity = TwistWithCovarianceStamped(header=Header(frame_id=measured_in))
+        self._velocity.twist.covariance = covariance_from_diagonal(VELOCITY_VARIANCES)
+        self._height = PointStamped(header=Header(frame_id=names.footprint))
+        self._vertical_velocity = TwistWithCovarianceStamped(header=Header(frame_id=names.footprint))
+        self._vertical_velocity.twist.covariance = covariance_from_diagonal(CLIMB_VARIANCES)
+        self._pad = LandingPadMessage(header=Header(frame_id=measured_in))
+        self._level, self._ground, self._way_to_pad = (
+            transform(names.base_link, names.stabilized),
+            transform(names.stabilized, names.footprint),
+            transform(measured_in, names.landing_pad),
         )
-        velocity = TwistWithCovarianceStamped(header=measured_in)
-        velocity.twist.covariance = covariance_from_diagonal(VELOCITY_VARIANCES)
-        self._velocity = MessageTemplate(velocity, STAMP, "twist.twist")
-        self._height = MessageTemplate(PointStamped(header=Header(frame_id=names.footprint)), STAMP, "point.z")
-        climb = TwistWithCovarianceStamped(header=Header(frame_id=names.footprint))
-        climb.twist.covariance = covariance_from_diagonal(CLIMB_VARIANCES)
-        self._vertical_velocity = MessageTemplate(climb, STAMP, "twist.twist.linear.z")
-        self._pad = MessageTemplate(
-            LandingPadMessage(header=measured_in), STAMP, "detected", "offset_x", "offset_y", "distance", "confidence"
-        )
-        level = [transform(names.base_link, names.stabilized), transform(names.stabilized, names.footprint)]
-        pad = transform(measured_in.frame_id, names.landing_pad)
-        rotation, height = "transforms[0].transform.rotation", "transforms[1].transform.translation.z"
-        place, stamps = "transforms[2].transform.translation", [f"transforms[{n}].{STAMP}" for n in range(3)]
-        self._level_tf = MessageTemplate(TFMessage(transforms=level), rotation, height, *stamps[:2])
-        self._tf = MessageTemplate(TFMessage(transforms=[*level, pad]), rotation, height, place, *stamps)
         self._compressed = CompressedImage(header=Header(frame_id=names.optical), format="jpeg")
         self._camera: tuple[int, int, float] | None = None  # what the CameraInfo is of
-        self._camera_info = MessageTemplate(CameraInfo())
+        self._camera_info = CameraInfo()
 
-    def imu(self, telemetry: DroneTelemetry, stamp: Time) -> bytes:
-        """Return an Imu of attitude, rates and acceleration; a covariance of -1 marks a missing acceleration."""
-        imu = telemetry.imu
-        return self._imu.filled(
-            stamp_numbers(stamp),
-            quaternion_from_euler(*self._signs.turned(*imu.orientation)),
-            self._signs.turned(*imu.angular_velocity),
-            imu.linear_acceleration or (0.0, 0.0, 0.0),
-            (IMU_VARIANCES["linear_acceleration"][0] if imu.linear_acceleration else -1.0,),
-        )
+    def imu(self, telemetry: DroneTelemetry, stamp: Time) -> Imu:
+        """Return attitude, rates and acceleration; a covariance of -1 marks a missing acceleration."""
+        imu, message = telemetry.imu, self._imu
+        message.header.stamp = stamp
+        set_quaternion(message.orientation, quaternion_from_euler(*self._signs.turned(*imu.orientation)))
+        set_vector(message.angular_velocity, self._signs.turned(*imu.angular_velocity))
+        set_vector(message.linear_acceleration, imu.linear_acceleration or (0.0, 0.0, 0.0))
+        variance = IMU_VARIANCES["linear_acceleration"][0] if imu.linear_acceleration else -1.0
+        message.linear_acceleration_covariance[0] = variance
+        return message
 
-    def height(self, telemetry: DroneTelemetry, stamp: Time) -> bytes:
-        """Return the drone's position above the ground below it, a PointStamped."""
-        return self._height.filled(stamp_numbers(stamp), (telemetry.altimeter.altitude,))
+    def height(self, telemetry: DroneTelemetry, stamp: Time) -> PointStamped:
+        """Return the drone's position above the ground below it."""
+        message = self._height
+        message.header.stamp, message.point.z = stamp, telemetry.altimeter.altitude
+        return message
 
-    def vertical_velocity(self, telemetry: DroneTelemetry, stamp: Time) -> bytes:
-        """Return a TwistWithCovarianceStamped of which the vertical part is known, by the altimeter, m/s."""
-        return self._vertical_velocity.filled(stamp_numbers(stamp), (telemetry.altimeter.vertical_velocity,))
+    def vertical_velocity(self, telemetry: DroneTelemetry, stamp: Time) -> TwistWithCovarianceStamped:
+        """Return a velocity of which the vertical part is known, by the altimeter, m/s."""
+        message = self._vertical_velocity
+        message.header.stamp, message.twist.twist.linear.z = stamp, telemetry.altimeter.vertical_velocity
+        return message
 
-    def velocity(self, telemetry: DroneTelemetry, stamp: Time) -> bytes:
+    def velocity(self, telemetry: DroneTelemetry, stamp: Time) -> TwistWithCovarianceStamped:
         """Return the body's velocity and rates along the axes that the velocity is measured in, with covariance."""
         rates = self._signs.turned(*telemetry.imu.angular_velocity)
         if self._is_levelled:
             rates = rotated_back(self._level_in_body(telemetry.imu), *rates)
-        return self._velocity.filled(stamp_numbers(stamp), (*telemetry.velocity, *rates))
+        message = self._velocity
+        message.header.stamp = stamp
+        set_vector(message.twist.twist.linear, telemetry.velocity)
+        set_vector(message.twist.twist.angular, rates)
+        return message
 
     def yaw_and_velocity(self, telemetry: DroneTelemetry) -> tuple[float, tuple[float, float, float]]:
         """Return the drone's yaw, rad, and its velocity in the world's axes, m/s."""
@@ -306,35 +309,39 @@ class Translation:
         axes = (0.0, 0.0, yaw) if self._is_levelled else (roll, pitch, yaw)
         return yaw, rotated(quaternion_from_euler(*axes), *telemetry.velocity)
 
-    def landing_pad(self, telemetry: DroneTelemetry, stamp: Time) -> bytes:
-        """Return a LandingPad: the pad's position, or that it is not visible."""
-        pad = telemetry.landing_pad
+    def landing_pad(self, telemetry: DroneTelemetry, stamp: Time) -> LandingPadMessage:
+        """Return the pad's position, or that it is not visible."""
+        pad, message = telemetry.landing_pad, self._pad
         x = y = distance = confidence = math.nan
         if pad:
             x, y = self._signs.placed(pad.relative_x, pad.relative_y)
             distance, confidence = pad.distance, pad.confidence
-        return self._pad.filled(stamp_numbers(stamp), (pad is not None,), (x,), (y,), (distance,), (confidence,))
+        message.header.stamp, message.detected = stamp, pad is not None
+        message.offset_x, message.offset_y, message.distance, message.confidence = x, y, distance, confidence
+        return message
 
-    def transforms(self, telemetry: DroneTelemetry, stamp: Time) -> bytes:
-        """Return a TFMessage: base_link to its level axes, those to the ground, and the way to a pad in sight."""
-        now = stamp_numbers(stamp)
-        level = self._level_in_body(telemetry.imu)
-        ground = (-telemetry.altimeter.altitude,)
-        pad = telemetry.landing_pad
-        if pad is None:
-            return self._level_tf.filled(level, ground, now, now)
-        place = (*self._signs.placed(pad.relative_x, pad.relative_y), -pad.distance)
-        return self._tf.filled(level, ground, place, now, now, now)
+    def transforms(self, telemetry: DroneTelemetry, stamp: Time) -> TFMessage:
+        """Return base_link to its level axes, those to the ground, and the way to a pad in sight."""
+        set_quaternion(self._level.transform.rotation, self._level_in_body(telemetry.imu))
+        self._ground.transform.translation.z = -telemetry.altimeter.altitude
+        moved = [self._level, self._ground]
+        if pad := telemetry.landing_pad:
+            place = (*self._signs.placed(pad.relative_x, pad.relative_y), -pad.distance)
+            set_vector(self._way_to_pad.transform.translation, place)
+            moved.append(self._way_to_pad)
+        for each in moved:
+            each.header.stamp = stamp
+        return TFMessage(transforms=moved)
 
     def compressed_image(self, telemetry: DroneTelemetry, stamp: Time) -> CompressedImage | None:
-        """Return the JPEG unchanged, if there is one; the next call changes it."""
+        """Return the JPEG unchanged, if there is one."""
         if telemetry.camera.jpeg is None:
             return None
         self._compressed.header.stamp = stamp
         set_data(self._compressed, telemetry.camera.jpeg)
         return self._compressed
 
-    def camera_info(self, telemetry: DroneTelemetry, stamp: Time) -> bytes | None:
+    def camera_info(self, telemetry: DroneTelemetry, stamp: Time) -> CameraInfo | None:
         """Return the CameraInfo of the image, if there is one; pixels are square.
 
         It has the size of the image itself, whatever telemetry says.
@@ -347,9 +354,9 @@ class Translation:
         if self._camera != (width, height, fov):
             self._camera = (width, height, fov)
             focal = width / 2 / math.tan(math.radians(fov) / 2)
-            info = pinhole_camera_info(width, height, focal_x=focal, focal_y=focal, frame_id=self._optical)
-            self._camera_info = MessageTemplate(info, STAMP)
-        return self._camera_info.filled(stamp_numbers(stamp))
+            self._camera_info = pinhole_camera_info(width, height, focal_x=focal, focal_y=focal, frame_id=self._optical)
+        self._camera_info.header.stamp = stamp
+        return self._camera_info
 
     def clock(self, telemetry: DroneTelemetry, _: Time) -> Clock | None:
         """Return the drone's time, if it has one."""
@@ -364,7 +371,7 @@ class Translation:
         return None if telemetry.landed is None else Bool(data=not telemetry.landed)
 
     def image(self, telemetry: DroneTelemetry, stamp: Time) -> Image | None:
-        """Return the decoded image, if there is one; the next call changes it."""
+        """Return the decoded image, if there is one."""
         if telemetry.camera.jpeg is None:
             return None
         try:

@@ -28,11 +28,10 @@ from drone_bridge.motion.quaternions import (
 )
 from drone_bridge.msg import CommandRates, DroneProperties
 from drone_bridge.ros import frames
-from drone_bridge.ros.frames import FrameNames, OdometryCovariances, set_quaternion, transform
+from drone_bridge.ros.frames import FrameNames, OdometryCovariances, set_quaternion, set_vector, transform
 from drone_bridge.ros.images import JpegEncoder, Rgb8Image, pinhole_camera_info, rgb8_pixels
-from drone_bridge.ros.message_template import STAMP, MessageTemplate
 from drone_bridge.ros.parameters import ParameterDeclaration
-from drone_bridge.ros.time import seconds_of, stamp_numbers, time_from_seconds
+from drone_bridge.ros.time import seconds_of, time_from_seconds
 from drone_bridge.ros.topics import Topic, TopicTable, latched, newest
 from drone_bridge.testbed.codec import (
     AngleUnit,
@@ -360,10 +359,10 @@ def imu(frame: SensorFrame, unit: AngleUnit, standard_deviation: float, names: F
     return message
 
 
-def pose_numbers(frame: SensorFrame, unit: AngleUnit) -> tuple[float, ...] | None:
-    """Return position (m) and orientation in odom, as a Pose or a Transform has them; None without a position."""
+def pose(frame: SensorFrame, unit: AngleUnit) -> tuple[tuple[float, float, float], Quaternion] | None:
+    """Return position (m) and orientation in odom; None without a position."""
     position = measured_position(frame)
-    return (*position, *orientation(frame, unit)) if position else None
+    return (position, orientation(frame, unit)) if position else None
 
 
 def orientation(frame: SensorFrame, unit: AngleUnit) -> Quaternion:
@@ -417,7 +416,7 @@ def _clamp(value: float, low: float, high: float) -> float:
 
 
 class Translation:
-    """A testbed's messages to those of ROS, most of them prepared or serialized, and back."""
+    """A testbed's messages to those of ROS and back. A message is valid until the next one of its kind is made."""
 
     def __init__(
         self,
@@ -441,22 +440,22 @@ class Translation:
         """
         self._unit, self._names, self._refuse_image = unit, names, refuse_image
         self._standard_deviation, self._jpeg_quality = attitude_standard_deviation, jpeg_quality
-        odometry = Odometry(header=Header(frame_id=names.odom), child_frame_id=names.base_link)
+        self._odometry = Odometry(header=Header(frame_id=names.odom), child_frame_id=names.base_link)
         if covariances:
-            covariances.fill(odometry)
-        self._odometry = MessageTemplate(odometry, STAMP, "pose.pose")
-        moved = TFMessage(transforms=[transform(names.odom, names.base_link)])
-        self._tf = MessageTemplate(moved, f"transforms[0].{STAMP}", "transforms[0].transform")
-        self._pose: tuple[Time | None, tuple[float, ...] | None] = None, None  # of the frame with this stamp
+            covariances.fill(self._odometry)
+        self._transform = transform(names.odom, names.base_link)
+        self._tf = TFMessage(transforms=[self._transform])
+        #: Of the frame with this stamp.
+        self._pose: tuple[Time | None, tuple[tuple[float, float, float], Quaternion] | None] = None, None
         self.forget()
 
     def forget(self) -> None:
         """Give up what belongs to one drone: its messages keep the memory of the images."""
         self._constants: Constants | None = None
-        self._infos: dict[str, MessageTemplate] = {}
+        self._infos: dict[str, CameraInfo] = {}
         self._images: dict[str, Rgb8Image] = {}
         self._encoders: dict[str, JpegEncoder] = {}
-        self._imu: MessageTemplate | None = None  # its covariances are those of all frames of this drone
+        self._imu: Imu | None = None  # its covariances are those of all frames of this drone
 
     def drone_properties(self, constants: Constants, stamp: Time) -> DroneProperties:
         """Return the announced drone. The frames from now on are its own."""
@@ -465,7 +464,7 @@ class Translation:
             self._constants, size = constants, (constants.width, constants.height)
             for side in SIDES:
                 optical = self._names.optical(side)
-                self._infos[side] = MessageTemplate(camera_info(constants, self._unit, self._names, side), STAMP)
+                self._infos[side] = camera_info(constants, self._unit, self._names, side)
                 self._images[side] = Rgb8Image(*size, optical)
                 self._encoders[side] = JpegEncoder(*size, optical, self._jpeg_quality)
         properties = drone_properties(constants, self._unit)
@@ -475,23 +474,40 @@ class Translation:
     def clock(self, frame: SensorFrame, _: Time) -> Clock:
         return Clock(clock=time_from_seconds(frame.time))
 
-    def camera_info(self, _: SensorFrame, stamp: Time, side: str) -> bytes:
-        return self._infos[side].filled(stamp_numbers(stamp))
+    def camera_info(self, _: SensorFrame, stamp: Time, side: str) -> CameraInfo:
+        info = self._infos[side]
+        info.header.stamp = stamp
+        return info
 
-    def imu(self, frame: SensorFrame, stamp: Time) -> bytes:
+    def imu(self, frame: SensorFrame, stamp: Time) -> Imu:
         """Return an Imu of the attitude alone."""
         if self._imu is None:
-            self._imu = MessageTemplate(
-                imu(frame, self._unit, self._standard_deviation, self._names), STAMP, "orientation"
-            )
-        return self._imu.filled(stamp_numbers(stamp), orientation(frame, self._unit))
+            self._imu = imu(frame, self._unit, self._standard_deviation, self._names)
+        self._imu.header.stamp = stamp
+        set_quaternion(self._imu.orientation, orientation(frame, self._unit))
+        return self._imu
 
-    def odometry(self, frame: SensorFrame, stamp: Time) -> bytes | None:
-        return self._posed(self._odometry, frame, stamp)
+    def odometry(self, frame: SensorFrame, stamp: Time) -> Odometry | None:
+        """Return the pose in odom, where the wire has positions."""
+        found = self._pose_of(frame, stamp)
+        if found is None:
+            return None
+        message, pose_message = self._odometry, self._odometry.pose.pose
+        message.header.stamp = stamp
+        set_vector(pose_message.position, found[0])
+        set_quaternion(pose_message.orientation, found[1])
+        return message
 
-    def transforms(self, frame: SensorFrame, stamp: Time) -> bytes | None:
+    def transforms(self, frame: SensorFrame, stamp: Time) -> TFMessage | None:
         """Return odom to base_link, where the wire has positions."""
-        return self._posed(self._tf, frame, stamp)
+        found = self._pose_of(frame, stamp)
+        if found is None:
+            return None
+        moved = self._transform
+        moved.header.stamp = stamp
+        set_vector(moved.transform.translation, found[0])
+        set_quaternion(moved.transform.rotation, found[1])
+        return self._tf
 
     def image(self, frame: SensorFrame, stamp: Time, side: str) -> Image:
         """Return the very memory that was received, in a message that is valid until the next one."""
@@ -504,12 +520,12 @@ class Translation:
             self._refuse_image(f"{side}/image_raw/compressed {error}.")
             return None
 
-    def _posed(self, template: MessageTemplate, frame: SensorFrame, stamp: Time) -> bytes | None:
-        posed_at, numbers = self._pose
+    def _pose_of(self, frame: SensorFrame, stamp: Time) -> tuple[tuple[float, float, float], Quaternion] | None:
+        posed_at, found = self._pose
         if stamp is not posed_at:  # else this frame's pose was published on the other of odom and tf
-            numbers = pose_numbers(frame, self._unit)
-            self._pose = stamp, numbers
-        return template.filled(stamp_numbers(stamp), numbers) if numbers else None
+            found = pose(frame, self._unit)
+            self._pose = stamp, found
+        return found
 
     # The way back.
 

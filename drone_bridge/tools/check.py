@@ -20,7 +20,6 @@ from rcl_interfaces.srv import GetParameters
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy, QoSCompatibility, QoSProfile, ReliabilityPolicy, qos_check_compatible
-from rclpy.serialization import deserialize_message
 from rclpy.topic_endpoint_info import TopicEndpointInfo
 
 from drone_bridge.kind import ProtocolKind, kinds, load
@@ -211,8 +210,6 @@ def expected_frames(kind: ProtocolKind) -> dict[str, str]:
             if not isinstance(wire, row.of) or row.to_ros is None or "{" in row.name or row.is_slow:
                 continue
             message = row.to_ros(translation, wire, Time())
-            if isinstance(message, bytes):
-                message = deserialize_message(message, row.message)
             if header := getattr(message, "header", None):
                 frames[row.name] = str(header.frame_id)
     return frames

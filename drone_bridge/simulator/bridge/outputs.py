@@ -6,7 +6,6 @@ Under the lock of the session, as the streams' thread publishes what it reads, a
 
 import math
 import time
-from collections.abc import Iterable
 from functools import partial
 from typing import Any
 
@@ -20,8 +19,7 @@ from drone_bridge.motion.quaternions import Quaternion, euler_from_quaternion
 from drone_bridge.ros.common_parameters import frame_names, odometry_covariances
 from drone_bridge.ros.frames import FrameNames, transform
 from drone_bridge.ros.link_node import LinkNode
-from drone_bridge.ros.message_template import TransformTemplate, serialized_transforms
-from drone_bridge.ros.time import NANOSECONDS, Stamps, stamp_numbers
+from drone_bridge.ros.time import NANOSECONDS, Stamps
 from drone_bridge.ros.topic_names import topic_token
 from drone_bridge.ros.topics import NO_EVENTS, Output, Outputs, latched
 from drone_bridge.simulator.bridge.desired_items import CameraStream, DesiredItems, ExtendedStream, Trigger
@@ -158,9 +156,6 @@ class EntityTopics:
         """`name` is None for the vehicle."""
         self._node = node
         self.translation = translation
-        self.transform = TransformTemplate(translation.names.odom, translation.frame)
-        #: The newest state as a transform has it.
-        self.moved: tuple[tuple[int, int], tuple[float, ...]] = ((0, 0), ())
         self._made: list[Publisher[Any]] = []
         outputs: list[Output] = []
         for row in VEHICLE_STATES if name is None else ENTITY_STATES:
@@ -172,12 +167,8 @@ class EntityTopics:
                 self._made.append(publisher)
             assert row.to_ros
             outputs.append(Output(publisher, partial(row.to_ros, translation)))
-        self._outputs: Outputs[EntityState] = Outputs(node, outputs)
-
-    def made(self, state: EntityState, stamp: Time) -> "list[tuple[Publisher[Any], Any]]":
-        """Return the messages about a state that have subscribers, each with its publisher."""
-        self.moved = stamp_numbers(stamp), state.pose
-        return self._outputs.made(state, stamp)
+        #: The messages about a state.
+        self.outputs: Outputs[EntityState] = Outputs(node, outputs)
 
     def close(self) -> None:
         for publisher in self._made:
@@ -238,12 +229,12 @@ class SimulatorOutputs:
                 publishers[row.name] = node.make_publisher(row.message, row.name, row.qos())
             self._events[row.of] = publishers[row.name], row.to_ros
         tf = Output(node.make_publisher(TFMessage, "/tf", TF_DEPTH), self._make_tf)
-        self._tf: Outputs[Iterable[EntityTopics]] = Outputs(node, [tf])
+        self._tf: Outputs[dict[EntityTopics, tuple[EntityState, Time]]] = Outputs(node, [tf])
         self._static_tf = node.make_publisher(TFMessage, "/tf_static", latched())
         #: What was made of what came together: publishing it one by one would wake other threads as often.
         self._made: list[tuple[Publisher[Any], Any]] = []
-        #: Whose transforms have yet to be published, in order; a list would be searched with every state.
-        self._waiting: dict[EntityTopics, None] = {}
+        #: The states of this step, each with its stamp, that have yet to be published.
+        self._waiting: dict[EntityTopics, tuple[EntityState, Time]] = {}
         self._static_transforms: dict[str, TransformStamped] = {}
 
     def _translation(self, frame: str = "") -> Translation:
@@ -356,22 +347,22 @@ class SimulatorOutputs:
             self.attitude = state.orientation if self.is_body_to_model_known else None
             yaw = euler_from_quaternion(self.attitude)[2] if self.attitude else None
             self._node.observed.measured(yaw, state.position, state.velocity)
-        if topics in self._waiting:  # a new step has begun
+        if topics in self._waiting:  # a new step has begun, and its messages are those of the last one
             self.flush()
-        self._made += topics.made(state, self.keeper.stamp())
-        if self._publishes_tf and self._tf.wanted():
-            self._waiting[topics] = None
+        stamp = self.keeper.stamp()
+        self._made += topics.outputs.made(state, stamp)
+        self._waiting[topics] = state, stamp
 
     def flush(self) -> None:
         """Publish the states that have come, and the transforms of all these entities in one message."""
-        if self._waiting:
+        if self._waiting and self._publishes_tf:
             self._made += self._tf.made(self._waiting, self.keeper.stamp())
-            self._waiting.clear()
+        self._waiting.clear()
         if self._made:
             self._publish_made()
 
-    def _make_tf(self, entities: Iterable[EntityTopics], _: Time) -> bytes:
-        return serialized_transforms((topics.transform, *topics.moved) for topics in entities)
+    def _make_tf(self, states: dict[EntityTopics, tuple[EntityState, Time]], _: Time) -> TFMessage:
+        return TFMessage(transforms=[topics.translation.transform(*state) for topics, state in states.items()])
 
     # Frames.
 

@@ -14,7 +14,7 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 from builtin_interfaces.msg import Time
-from geometry_msgs.msg import Pose, PoseStamped, Twist, TwistStamped
+from geometry_msgs.msg import Pose, PoseStamped, TransformStamped, Twist, TwistStamped
 from nav_msgs.msg import Odometry
 from rclpy.qos import QoSProfile
 from sensor_msgs.msg import Imu
@@ -25,10 +25,8 @@ from drone_bridge.motion.wxyz import IDENTITY as UPRIGHT
 from drone_bridge.motion.wxyz import Vector, WxyzQuaternion, conjugate, multiply, rotate
 from drone_bridge.msg import CameraView, ExtendedAttribute, ExtendedAttributes, ItemEvent, TriggerEvent
 from drone_bridge.ros import frames
-from drone_bridge.ros.frames import AXES, EXACT_VARIANCE, FrameNames, OdometryCovariances
+from drone_bridge.ros.frames import AXES, EXACT_VARIANCE, FrameNames, OdometryCovariances, set_quaternion, set_vector
 from drone_bridge.ros.liveliness import with_liveliness
-from drone_bridge.ros.message_template import STAMP, MessageTemplate
-from drone_bridge.ros.time import stamp_numbers
 from drone_bridge.ros.topic_names import topic_token
 from drone_bridge.ros.topics import Topic, TopicTable
 from drone_bridge.simulator import codec as sim
@@ -202,14 +200,20 @@ class EntityState(NamedTuple):
     angular_velocity: Vector  # rad/s, body
 
     @property
-    def pose(self) -> tuple[float, ...]:
-        """The numbers of a Pose or a Transform, in the order of their fields."""
-        return (*self.position, *self.orientation)
+    def own_velocity(self) -> Vector:
+        """m/s, in the entity's own frame."""
+        return rotated_back(self.orientation, *self.velocity)
 
-    @property
-    def twist(self) -> tuple[float, ...]:
-        """The numbers of a Twist in the entity's own frame."""
-        return (*rotated_back(self.orientation, *self.velocity), *self.angular_velocity)
+
+def _fill_pose(message: Pose, state: EntityState) -> None:
+    set_vector(message.position, state.position)
+    set_quaternion(message.orientation, state.orientation)
+
+
+def _fill_twist(message: Twist, state: EntityState) -> None:
+    """Write the velocities into a message, in the entity's own frame."""
+    set_vector(message.linear, state.own_velocity)
+    set_vector(message.angular, state.angular_velocity)
 
 
 def entity_state(values: Sequence[Any], axes: Axes, body_to_model: BodyToModel) -> EntityState:
@@ -356,7 +360,10 @@ class Labels:
 
 
 class Translation:
-    """The simulator's messages about one entity, or of any other kind, to messages of ROS and back."""
+    """The simulator's messages about one entity, or of any other kind, to messages of ROS and back.
+
+    A message about a state is valid until the next one of its kind is made.
+    """
 
     def __init__(
         self,
@@ -383,45 +390,69 @@ class Translation:
         #: Whether the entity's heading is known, and with it what depends on that.
         self.is_attitude_known = True
         self._covariances = covariances
-        self._world, self._body = Header(frame_id=names.odom), Header(frame_id=self.frame)
 
-    # States: what is streamed a hundred times a second is written into messages that were serialized once.
+    # States: what is streamed a hundred times a second is written into messages that were made once.
 
     @cached_property
-    def _odometry(self) -> MessageTemplate:
-        message = Odometry(header=self._world, child_frame_id=self.frame)
+    def _odometry(self) -> Odometry:
+        message = Odometry(header=Header(frame_id=self.names.odom), child_frame_id=self.frame)
         self._covariances.fill(message)
-        return MessageTemplate(message, STAMP, "pose.pose", "twist.twist")
+        return message
 
     @cached_property
-    def _imu(self) -> MessageTemplate:
-        gaps = ("orientation", "orientation_covariance[0]", "angular_velocity", "linear_acceleration")
-        return MessageTemplate(Imu(header=self._body), STAMP, *gaps, "linear_acceleration_covariance[0]")
+    def _imu(self) -> Imu:
+        return Imu(header=Header(frame_id=self.frame))
 
     @cached_property
-    def _pose(self) -> MessageTemplate:
-        return MessageTemplate(PoseStamped(header=self._world), STAMP, "pose")
+    def _pose(self) -> PoseStamped:
+        return PoseStamped(header=Header(frame_id=self.names.odom))
 
     @cached_property
-    def _twist(self) -> MessageTemplate:
-        return MessageTemplate(TwistStamped(header=self._body), STAMP, "twist")
+    def _twist(self) -> TwistStamped:
+        return TwistStamped(header=Header(frame_id=self.frame))
 
-    def odometry(self, state: EntityState, stamp: Time) -> bytes:
-        return self._odometry.filled(stamp_numbers(stamp), state.pose, state.twist)
+    @cached_property
+    def _transform(self) -> TransformStamped:
+        return frames.transform(self.names.odom, self.frame)
 
-    def imu(self, state: EntityState, stamp: Time) -> bytes:
+    def odometry(self, state: EntityState, stamp: Time) -> Odometry:
+        message = self._odometry
+        message.header.stamp = stamp
+        _fill_pose(message.pose.pose, state)
+        _fill_twist(message.twist.twist, state)
+        return message
+
+    def imu(self, state: EntityState, stamp: Time) -> Imu:
         """Return an Imu, with what an accelerometer in the body would read: + gravity upwards at rest."""
         (ax, ay, az), (gx, gy, gz) = state.acceleration, self.against_gravity
-        force = rotated_back(state.orientation, ax + gx, ay + gy, az + gz)
-        unknown = (0.0 if self.is_attitude_known else _NOT_MEASURED,)
-        now = stamp_numbers(stamp)
-        return self._imu.filled(now, state.orientation, unknown, state.angular_velocity, force, unknown)
+        message = self._imu
+        message.header.stamp = stamp
+        set_quaternion(message.orientation, state.orientation)
+        set_vector(message.angular_velocity, state.angular_velocity)
+        set_vector(message.linear_acceleration, rotated_back(state.orientation, ax + gx, ay + gy, az + gz))
+        unknown = 0.0 if self.is_attitude_known else _NOT_MEASURED
+        message.orientation_covariance[0] = message.linear_acceleration_covariance[0] = unknown
+        return message
 
-    def pose(self, state: EntityState, stamp: Time) -> bytes:
-        return self._pose.filled(stamp_numbers(stamp), state.pose)
+    def pose(self, state: EntityState, stamp: Time) -> PoseStamped:
+        message = self._pose
+        message.header.stamp = stamp
+        _fill_pose(message.pose, state)
+        return message
 
-    def twist(self, state: EntityState, stamp: Time) -> bytes:
-        return self._twist.filled(stamp_numbers(stamp), state.twist)
+    def twist(self, state: EntityState, stamp: Time) -> TwistStamped:
+        message = self._twist
+        message.header.stamp = stamp
+        _fill_twist(message.twist, state)
+        return message
+
+    def transform(self, state: EntityState, stamp: Time) -> TransformStamped:
+        """Return odom to the entity."""
+        message = self._transform
+        message.header.stamp = stamp
+        set_vector(message.transform.translation, state.position)
+        set_quaternion(message.transform.rotation, state.orientation)
+        return message
 
     def wire_odometry(self, message: Odometry) -> EntityState:
         """Return the state; velocities are in the body's own frame there."""

@@ -114,10 +114,9 @@ def wire_set_entity(request: SetState.Request, orientation: Quaternion | None, a
 
 def state_fields(state: EntityState, corporeal: bool) -> dict[str, Any]:
     """Return the fields of a response of get_entity_state."""
-    vx, vy, vz, wx, wy, wz = state.twist
     return {
         "pose": _pose(state.position, state.orientation),
-        "twist": Twist(linear=_vector3((vx, vy, vz)), angular=_vector3((wx, wy, wz))),
+        "twist": Twist(linear=_vector3(state.own_velocity), angular=_vector3(state.angular_velocity)),
         "acceleration": _vector3(state.acceleration),
         "corporeal": corporeal,
     }
