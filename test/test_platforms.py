@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Codecs, emulators and operators need nothing that only Linux or only Unix has: docs/platforms.md."""
+"""Codecs, emulators and operators need nothing that only Linux has: docs/platforms.md."""
 
 import sys
 from pathlib import Path
@@ -13,8 +13,8 @@ PLAN = ("--plan", "0.5s up 0.3, 0.5s forward 0.2")
 
 
 def run(*words):
-    """Start `drone-bridge` on a system that lacks what Windows and macOS lack."""
-    return Process(sys.executable, ROOT / "test" / "support" / "without_unix.py", *words)
+    """Start `drone-bridge` on a system that lacks what macOS lacks."""
+    return Process(sys.executable, ROOT / "test" / "support" / "without_linux.py", *words)
 
 
 @pytest.mark.parametrize(

@@ -450,9 +450,8 @@ def serve(options: argparse.Namespace, cancellation: Cancellation, stack: contex
     stack.callback(listener.close)
     navdata_socket = open_navdata_socket(options, cancellation, stack)
     gui = GuiProgram(flight, dialect, navdata_socket)
-    for signal_name, action in (("SIGUSR1", gui.start_navdata), ("SIGUSR2", gui.land)):
-        if hasattr(signal, signal_name):  # Windows has neither
-            signal.signal(getattr(signal, signal_name), action)
+    signal.signal(signal.SIGUSR1, gui.start_navdata)
+    signal.signal(signal.SIGUSR2, gui.land)
     say(f"listening on {options.host}:{listener.port}")
     with contextlib.suppress(LinkCancelledError):
         fly(flight, gui, listener, options, trajectory)

@@ -11,18 +11,14 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 from drone_bridge.net.connector import (
-    POLLIN,
-    POLLOUT,
     Cancellation,
     Connector,
     LinkCancelledError,
     LinkError,
     LinkTimeoutError,
-    Poll,
     Selectable,
     Watch,
     address_name,
-    make_poll,
     reason,
 )
 
@@ -132,7 +128,7 @@ class TcpStream:
             raise
         self._log = wire_log.open("tcp", address_name(own_host, own_port), self.peer) if wire_log else None
         self._socket = connected
-        self._polls: dict[int, Poll] = {}  # by event
+        self._polls: dict[int, select.poll] = {}  # by event
         self._wakeup: Selectable | None = None  # of `_watch`
         self._watch = Watch([])
         self._cancellation = cancellation
@@ -186,12 +182,12 @@ class TcpStream:
         Raises LinkCancelledError, LinkTimeoutError, and LinkError when the connection is lost.
         """
         if timeout_s is None:  # between messages, that is: the socket would say in vain that there is nothing yet
-            self._wait(POLLIN, None, "sent nothing")
+            self._wait(select.POLLIN, None, "sent nothing")
         while not self._cancellation.is_set:
             if self._removal:
                 raise LinkError(self._removal)
             try:
-                count = self._receive(buffers)
+                count = self._socket.recvmsg_into(buffers)[0]
                 if self._removal:
                     raise LinkError(self._removal)
                 self._heard_s, self.has_heard = time.monotonic(), True
@@ -201,7 +197,7 @@ class TcpStream:
                     self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_QUICKACK, 1)
                 return count
             except BlockingIOError:
-                self._wait(POLLIN, timeout_s, "sent nothing")
+                self._wait(select.POLLIN, timeout_s, "sent nothing")
             except OSError as error:
                 raise LinkError(f"The connection to {self.peer} was lost: {reason(error)}.") from error
         raise LinkCancelledError("Receiving was cancelled.")
@@ -238,7 +234,7 @@ class TcpStream:
             count = self._send_some(piece, is_pixels=is_pixels)
             rest = rest[count:]
             if count < len(piece):
-                self._wait(POLLOUT, timeout_s, "took no data")
+                self._wait(select.POLLOUT, timeout_s, "took no data")
 
     def leave(self, last_words: bytes | Sequence[bytes], timeout_s: float) -> None:
         """Send the last messages, even if cancelled, and close without discarding them.
@@ -268,8 +264,8 @@ class TcpStream:
                 left_s = deadline - time.monotonic()
                 if left_s <= 0:
                     break
-                poll = make_poll()
-                poll.register(self._socket, POLLIN if is_said else POLLIN | POLLOUT)
+                poll = select.poll()
+                poll.register(self._socket, select.POLLIN if is_said else select.POLLIN | select.POLLOUT)
                 poll.poll(left_s * 1000)
                 with contextlib.suppress(BlockingIOError):
                     count = self._socket.recv_into(scratch)
@@ -292,14 +288,9 @@ class TcpStream:
         with self._closing:
             if self._socket.fileno() < 0:
                 return True
-            poll = make_poll()
+            poll = select.poll()
             poll.register(self._socket, _PEER_END)  # a lost connection is reported in any case
             return bool(poll.poll(0))
-
-    def _receive(self, buffers: Sequence[memoryview]) -> int:
-        if hasattr(self._socket, "recvmsg_into"):
-            return self._socket.recvmsg_into(buffers)[0]
-        return self._socket.recv_into(next((buffer for buffer in buffers if buffer), bytearray()))  # Windows
 
     def _send_some(self, data: memoryview, *, is_pixels: bool = False) -> int:
         try:
@@ -315,9 +306,9 @@ class TcpStream:
     def _wait(self, event: int, timeout_s: float | None, failing: str) -> None:
         poll = self._polls.get(event)
         if poll is None:  # made once: this is done for every frame
-            poll = self._polls[event] = make_poll()
+            poll = self._polls[event] = select.poll()
             poll.register(self._socket, event)
-            poll.register(self._cancellation, POLLIN)
+            poll.register(self._cancellation, select.POLLIN)
         if not poll.poll(None if timeout_s is None else timeout_s * 1000):
             raise LinkTimeoutError(f"{self.peer} {failing} for {timeout_s:g} s.")
 
@@ -334,9 +325,9 @@ class TcpConnector(Connector[TcpStream]):
         connecting.setblocking(False)
         with contextlib.suppress(BlockingIOError):
             connecting.connect(address)
-        poll = make_poll()
-        poll.register(connecting, POLLOUT)
-        poll.register(self._cancellation, POLLIN)
+        poll = select.poll()
+        poll.register(connecting, select.POLLOUT)
+        poll.register(self._cancellation, select.POLLIN)
         ready = poll.poll(CONNECT_TIMEOUT_S * 1000)
         if self._cancellation.is_set:
             raise LinkCancelledError("Connecting was cancelled.")

@@ -4,15 +4,14 @@
 import contextlib
 import ipaddress
 import math
+import select
 import socket
 import struct
-import sys
 import time
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from drone_bridge.net.connector import (
-    POLLIN,
     Backoff,
     Cancellation,
     Connector,
@@ -21,7 +20,6 @@ from drone_bridge.net.connector import (
     LinkRefusedError,
     LinkTimeoutError,
     address_name,
-    make_poll,
     reason,
 )
 
@@ -65,10 +63,11 @@ MAX_DATAGRAM_BYTES = 65535  # no datagram is larger, so none is ever cut off
 # Opening a UDP link sends nothing and so storms nobody, while a vehicle may be waiting for its next command.
 LONGEST_DELAY_S = 1.0
 
-#: Has the kernel stamp each datagram by the wall clock; of Linux, and without a name in Python.
-_STAMP_OPTION = 35 if sys.platform == "linux" else None
+#: SO_TIMESTAMPNS, which has no name in Python: the kernel of Linux stamps each datagram by the wall clock.
+_STAMP_OPTION = 35
 _STAMP = struct.Struct("@ll")  # s and ns
-_CLOCK = getattr(time, "CLOCK_BOOTTIME", None)  # of Linux: goes on while the machine is suspended
+#: Goes on while the machine is suspended, on macOS by its plain name.
+_CLOCK: int = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
 
 
 class Datagram(NamedTuple):
@@ -90,9 +89,8 @@ ANY_AGE = Freshness(lambda: math.inf, lambda age_s: None)
 
 def stamp_datagrams(opened: socket.socket) -> None:
     """Have the ages of datagrams measured. To be called before binding: what is queued by then gets no stamp."""
-    if _STAMP_OPTION is not None:
-        with contextlib.suppress(OSError):
-            opened.setsockopt(socket.SOL_SOCKET, _STAMP_OPTION, 1)
+    with contextlib.suppress(OSError):  # of a system without stamps
+        opened.setsockopt(socket.SOL_SOCKET, _STAMP_OPTION, 1)
 
 
 class DatagramReader:
@@ -102,7 +100,7 @@ class DatagramReader:
         """The rest of a datagram that is longer is cut off."""
         self.buffer = memoryview(bytearray(longest_bytes))
         self._socket = opened
-        self._stamp_bytes = socket.CMSG_SPACE(_STAMP.size) if _STAMP_OPTION is not None else 0
+        self._stamp_bytes = socket.CMSG_SPACE(_STAMP.size)
         self._emptied_s = _elapsed_s()  # when there was nothing to read
 
     def read(self) -> tuple[int, Any, float]:
@@ -111,11 +109,7 @@ class DatagramReader:
         Raises OSError, of which BlockingIOError says that there is none.
         """
         try:
-            if self._stamp_bytes:
-                size, ancillary, _, source = self._socket.recvmsg_into([self.buffer], self._stamp_bytes)
-            else:
-                size, source = self._socket.recvfrom_into(self.buffer)
-                ancillary = []
+            size, ancillary, _, source = self._socket.recvmsg_into([self.buffer], self._stamp_bytes)
         except BlockingIOError:
             self._emptied_s = _elapsed_s()
             raise
@@ -148,9 +142,9 @@ class _UdpSocket:
         self._freshness = freshness
         self.log = wire_log.open("udp", name(opened.getsockname()), peer) if wire_log else None
         self._cancellation = cancellation
-        self._poll = make_poll()
-        self._poll.register(opened, POLLIN)
-        self._poll.register(cancellation, POLLIN)
+        self._poll = select.poll()
+        self._poll.register(opened, select.POLLIN)
+        self._poll.register(cancellation, select.POLLIN)
 
     def receive(self, timeout_s: float | None, who: str) -> Datagram:
         """Wait for a datagram that is fresh. Raises LinkError and its subclasses."""
@@ -396,9 +390,9 @@ def wait_for_any(
 ) -> "list[UdpStream | UdpListener]":
     """Wait until one of several sources has a datagram; return those that have. Raises LinkCancelledError."""
     by_number = {source._socket.socket.fileno(): source for source in sources}
-    poll = make_poll()
+    poll = select.poll()
     for number in (*by_number, cancellation.fileno()):
-        poll.register(number, POLLIN)
+        poll.register(number, select.POLLIN)
     ready = [] if cancellation.is_set else poll.poll(timeout_s * 1000)
     if cancellation.is_set:
         raise LinkCancelledError("Receiving was cancelled.")
@@ -419,7 +413,7 @@ def open_preferred(
 
 
 def _elapsed_s() -> float:
-    return time.monotonic() if _CLOCK is None else time.clock_gettime(_CLOCK)
+    return time.clock_gettime(_CLOCK)
 
 
 def _is_ipv6(found: Any) -> bool:

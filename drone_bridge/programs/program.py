@@ -13,8 +13,8 @@ import shutil
 import signal
 import sys
 import time
-from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
-from typing import Any, TextIO
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import TextIO
 
 from drone_bridge.net.connector import Cancellation, LinkError
 from drone_bridge.wire.events import ProtocolError
@@ -52,15 +52,6 @@ def _remedy(error: Exception) -> str:
     if isinstance(cause, OSError) and cause.errno == errno.EADDRINUSE:
         return " Another port is chosen by --port, or by the ..._port:= of the launch file."
     return ""
-
-
-def run_asynchronously(program: Coroutine[Any, Any, None]) -> None:
-    """Run on an event loop that can wait for any socket, as the default one of Windows can't."""
-    if sys.version_info >= (3, 11):
-        with asyncio.Runner(loop_factory=asyncio.SelectorEventLoop) as runner:
-            runner.run(program)
-    else:
-        asyncio.run(program)
 
 
 async def cancelled_or_after(cancellation: Cancellation, duration_s: float | None) -> None:

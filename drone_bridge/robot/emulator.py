@@ -31,7 +31,7 @@ from drone_bridge.programs.options import (
     positive,
     probability,
 )
-from drone_bridge.programs.program import TrajectoryFile, cancelled_or_after, run_asynchronously, run_program, say
+from drone_bridge.programs.program import TrajectoryFile, cancelled_or_after, run_program, say
 from drone_bridge.robot import codec
 from drone_bridge.robot.device import (
     HEADLIGHT,
@@ -379,7 +379,7 @@ SENSOR_PERIOD_S = 1.0  # between readings, where the dialect has no period of it
 def serve(options: argparse.Namespace, cancellation: Cancellation, stack: contextlib.ExitStack) -> int:
     """Serve until the end. Raises LinkError, OSError and ValueError."""
     trajectory = TrajectoryFile.wanted(options.trajectory, COLUMNS, stack)
-    run_asynchronously(_serve(options, cancellation, trajectory))
+    asyncio.run(_serve(options, cancellation, trajectory))
     return 0
 
 

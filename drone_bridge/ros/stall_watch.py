@@ -31,12 +31,13 @@ LATE_TURN_S = 2.0  # after a stall, until each thread of a process on a busy mac
 #: How fast the least delay of a topic's messages is forgotten, in s per s: a sender's clock may be set.
 _FORGETTING = 0.01
 
-_CLOCK = getattr(time, "CLOCK_BOOTTIME", None)  # of Linux; elsewhere some systems' monotonic clocks count suspension
+#: Goes on while the machine is suspended, on macOS by its plain name.
+_CLOCK: int = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
 
 
 def elapsed_s() -> float:
     """Return the time of a clock that is never set, and that goes on while the machine is suspended."""
-    return time.monotonic() if _CLOCK is None else time.clock_gettime(_CLOCK)
+    return time.clock_gettime(_CLOCK)
 
 
 class StallWatch:

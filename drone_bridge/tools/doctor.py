@@ -152,7 +152,7 @@ def reach() -> Iterator[Finding]:
 
 def memory() -> Iterator[Finding]:
     """Tell the size of the shared memory, and what killed processes have left in it."""
-    if not environment.SHARED_MEMORY.is_dir() or not hasattr(os, "statvfs"):
+    if not environment.SHARED_MEMORY.is_dir():
         yield Finding(
             "shared memory", f"there is no {environment.SHARED_MEMORY}: images go by UDP, at most 0.5 MB each"
         )

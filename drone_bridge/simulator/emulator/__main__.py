@@ -20,7 +20,7 @@ from drone_bridge.motion.wxyz import IDENTITY, WxyzQuaternion, unit
 from drone_bridge.net.connector import Cancellation
 from drone_bridge.programs.faults import fault_of
 from drone_bridge.programs.options import ProgramParser, add_address, add_choice, add_run, positive, read_by
-from drone_bridge.programs.program import TrajectoryFile, cancelled_or_after, run_asynchronously, run_program, say
+from drone_bridge.programs.program import TrajectoryFile, cancelled_or_after, run_program, say
 from drone_bridge.simulator.codec import TCP_PORT, VEHICLE
 from drone_bridge.simulator.device.requests import Context, Quirks
 from drone_bridge.simulator.device.world import RunControl, Timing, World
@@ -31,7 +31,7 @@ from drone_bridge.simulator.emulator.server import COLUMNS, FaultKind, Server
 def serve(options: argparse.Namespace, cancellation: Cancellation, stack: contextlib.ExitStack) -> int:
     """Serve until the end. Raises OSError."""
     trajectory = TrajectoryFile.wanted(options.trajectory, COLUMNS, stack)
-    run_asynchronously(_serve(options, cancellation, trajectory))
+    asyncio.run(_serve(options, cancellation, trajectory))
     return 0
 
 
