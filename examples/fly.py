@@ -1,0 +1,10 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Fly around a corner and land, on any drone that has odometry and takes goals: see docs/goals.md."""
+
+import drone_bridge
+
+with drone_bridge.Vehicle() as drone:
+    drone.take_off(1.0)
+    drone.go_to(2.0, 0.0, 1.0)
+    drone.go_to(2.0, 2.0, 1.5)
+    drone.land()
