@@ -61,7 +61,6 @@ setup(
         "fast": ["orjson>=3.9.15", "pybase64"],  # without them, telemetry is read by Python's own modules
         "wire-log": ["mcap>=1.5", "lz4", "dpkt"],  # to write wire logs, and to read captures of tcpdump
         "bags": ["rosbags", "mcap>=1.5", "rich", "plotly"],  # for the recorder, `drone-bridge info` and `report`
-        "learn": ["gymnasium>=1.0", "opencv-python-headless"],  # for drone_bridge.learn
         "ros": [
             *(f"{name}=={text('version')}" for name in ("drone_bridge_msgs", "drone_bridge_tf2_msgs")),
             *pinned("# ROS 2 Kilted", "# what the nodes use"),

@@ -22,7 +22,7 @@ TABS = {
     "Robot": ("robot",),
     "Simulator": ("simulator",),
     "Landing": ("telemetry", "landing"),
-    "Flying": ("waypoints", "land_on_pad", "goals", "learn", "fleet"),
+    "Flying": ("waypoints", "land_on_pad", "goals", "fleet"),
     "Operation": ("deploy", "network", "bags", "wire_log", "reliability", "benchmark"),
     "Development": ("contributing", "architecture", "new_protocol", "protocols", "api"),
     "More": ("",),
@@ -35,8 +35,10 @@ MODULES = {
         f"drone_bridge.protocols.{name}": f"drone_bridge.{name}.codec"
         for name in ("testbed", "dronegui", "robot", "simulator", "telemetry")
     },
-    **{name: name for name in ("drone_bridge.learn", "drone_bridge.kind")},
-    **{name: name for name in ("drone_bridge.ros.datagram_bridge", "drone_bridge.ros.datagram_server")},
+    **{
+        name: name
+        for name in ("drone_bridge.kind", "drone_bridge.ros.datagram_bridge", "drone_bridge.ros.datagram_server")
+    },
 }
 _LINK = re.compile(r"(?<=\]\()(?!\w+:|#)([^)#\s]+)")
 _log = logging.getLogger("mkdocs.plugins.site_hooks")

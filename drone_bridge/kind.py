@@ -156,10 +156,6 @@ class ProtocolKind:
     """What reads a recorded conversation"""
     demonstration: str = ""
     """What `drone-bridge demo` has to know, a programs.demonstration.Demonstration; without it, it leaves this out."""
-    environment: str = ""
-    """A class of gymnasium.Env, `drone_bridge/<name of the emulator>-v0`; without it nobody can learn on it"""
-    episode_steps: int = 1000
-    """After which an episode of it is cut off"""
     model: str = "drone"
     """What the vehicle looks like: a model of `vehicle_model`."""
     package: str = "drone_bridge"

@@ -23,7 +23,6 @@ ROSDEP_KEYS = {
     "cv2": "python3-opencv",
     "dpkt": None,
     "foxglove": None,
-    "gymnasium": None,
     "hypothesis": "python3-hypothesis",
     "lz4": None,
     "matplotlib": "python3-matplotlib",

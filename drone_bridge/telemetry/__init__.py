@@ -28,8 +28,6 @@ KIND = ProtocolKind(
         agreed={"host": "host", "port": "port"},
     ),
     launch_file="landing.launch.xml",
-    environment="drone_bridge.telemetry.environment:LandingEnv",
-    episode_steps=1500,
     demonstration="drone_bridge.telemetry.demonstration:DEMONSTRATION",
     controller=NodeKind("drone_bridge.controllers.drone_controller:DroneController"),
     control={"behaviour": "land_on_pad"},

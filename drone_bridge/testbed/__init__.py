@@ -41,8 +41,6 @@ KIND = ProtocolKind(
         agreed={"host": "host", "port": "port"},
     ),
     launch_file="testbed.launch.xml",
-    environment="drone_bridge.testbed.environment:TestbedEnv",
-    episode_steps=2400,
     demonstration="drone_bridge.testbed.demonstration:DEMONSTRATION",
     controller=NodeKind("drone_bridge.controllers.drone_controller:DroneController"),
     control={"behaviour": "seek_target"},

@@ -42,9 +42,6 @@ COMMANDS = {
     ),
     "export": Command("drone_bridge.tools.bags.export", "write a bag's topics as tables", False, ("rosbags",)),
     "flights": Command("drone_bridge.tools.bags.flights", "list the last flights", False, ("rosbags",)),
-    "grade": Command(
-        "drone_bridge.tools.grading.command", "fly a submission and mark it", packages=("plotly", "rosbags")
-    ),
     "recover": Command(
         "drone_bridge.tools.bags.recover", "complete an .mcap file of a killed recorder", False, ("mcap",)
     ),
@@ -53,6 +50,11 @@ COMMANDS = {
     "doctor": Command("drone_bridge.tools.doctor", "say what is installed here and whether it works", needs_ros=False),
     "wire": Command("drone_bridge.tools.wire.command", "inspect and replay wire logs", needs_ros=False),
     "view": Command("drone_bridge.tools.view", "view and steer the running vehicles in a browser"),
+}
+#: Commands that there were, and what there is instead.
+REMOVED = {
+    "grade": "an emulator judges its flight: with --until-reached or --until-landed it ends with status 0 or 1, and "
+    "--trajectory writes where it went",
 }
 WITHOUT_ROS = """
 ROS 2 is not available here. Besides the commands above, Python programs can use drone_bridge.protocols (the five wire
@@ -65,9 +67,13 @@ WITH_SUBCOMMANDS = ("emulate", "operate", "demo")
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command named first in `argv` with the rest of it; returns its exit status."""
+    words = list(sys.argv[1:] if argv is None else argv)
+    if words and words[0] in REMOVED:
+        print(f"drone-bridge {words[0]} was removed: {REMOVED[words[0]]}.", file=sys.stderr)
+        return REFUSED
     try:
         try:
-            return _run(_parse(argv))
+            return _run(_parse(words))
         finally:
             sys.stdout.flush()
     except KeyboardInterrupt:  # during the import, which takes a moment
@@ -77,7 +83,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 128 + signal.SIGPIPE
 
 
-def _parse(argv: Sequence[str] | None) -> argparse.Namespace:
+def _parse(words: Sequence[str]) -> argparse.Namespace:
     has_ros = _has_ros()
     here = {name: command for name, command in COMMANDS.items() if has_ros or not command.needs_ros}
     lines = [f"  {name:10} {command.summary}{_lacking(command)}" for name, command in here.items()]
@@ -92,7 +98,7 @@ def _parse(argv: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--version", action=_PrintVersion, nargs=0, help="show the version and exit")
     parser.add_argument("command", choices=COMMANDS, metavar="command", help="'drone-bridge <command> --help' explains")
     parser.add_argument("arguments", nargs=argparse.REMAINDER, metavar="...", help="arguments of the command")
-    return parser.parse_args((sys.argv[1:] if argv is None else argv) or ["--help"])
+    return parser.parse_args(words or ["--help"])
 
 
 class _PrintVersion(argparse.Action):

@@ -1,0 +1,18 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Names that there were: each is refused in one sentence that says what there is instead."""
+
+import pytest
+
+from drone_bridge.tools.cli import COMMANDS, REFUSED, REMOVED, main
+
+
+@pytest.mark.parametrize("name", ["grade"])
+def test_a_command_that_was_removed_is_refused_in_one_sentence(name, capsys):
+    assert main([name, "some", "--arguments"]) == REFUSED
+    printed = capsys.readouterr()
+    assert printed.err == f"drone-bridge {name} was removed: {REMOVED[name]}.\n"
+    assert not printed.out
+
+
+def test_no_command_is_both_there_and_removed():
+    assert not COMMANDS.keys() & REMOVED.keys()
