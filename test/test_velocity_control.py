@@ -6,7 +6,7 @@ import math
 import numpy as np
 import pytest
 from examples import examples
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from rotations import of_testbed_angles
 from testbed_velocity_flights import LAYOUTS, LEG_S, LEGS, STEP_S, WINDS, fly, speed_error
@@ -118,6 +118,7 @@ def test_a_new_simulation_starts_over():
         max_size=12,
     )
 )
+@example(steps=[(step_s, 3 * (0.0,), 3 * (0.0,), 4 * (0.0,)) for step_s in (0.0, 1e-170, 1e-10, 1e-9)])
 def test_any_measurements_give_commands_that_can_be_flown(steps):
     control = VelocityControl(DRONE, VelocityParameters())
     time_s = 0.0

@@ -22,6 +22,7 @@ from drone_bridge.motion.flight_control import Command, DroneModel, FlightContro
 from drone_bridge.motion.quaternions import rotated
 
 LONGEST_STEP_S = 1.0  # between measurements; after a longer one everything is estimated afresh
+_SHORTEST_STEP_S = 1e-9  # which is what stamps resolve; nothing has happened within a shorter one
 _MEMORY_S = 0.2  # of the filter that positions correct the estimate by
 _MAX_DISTURBANCE = 10.0  # m/s^2; more can't be wind
 #: How far the drone may be from where a perfect one would be, before that waits for it.
@@ -88,11 +89,11 @@ class VelocityControl:
         `position` is in m, in the frame that the measured yaw refers to.
         """
         step_s = -1.0 if self._time_s is None else time_s - self._time_s
-        self._time_s = time_s
-        if not 0 <= step_s <= LONGEST_STEP_S:
-            self._begin(attitude, position)
+        if 0 <= step_s < _SHORTEST_STEP_S:
             return
-        if not step_s:
+        self._time_s = time_s
+        if not 0 < step_s <= LONGEST_STEP_S:
+            self._begin(attitude, position)
             return
         self._step_s = step_s
         self._predict(step_s, attitude)
