@@ -6,6 +6,7 @@ import math
 import sys
 
 import pytest
+from builtin_interfaces.msg import Time
 from controller_pilot import BASELINE, HEIGHT, TARGET, TARGET_M, WIDTH, Pilot, messages, properties, stamp_of
 from geometry_msgs.msg import Twist
 from nav_msgs.msg import Odometry
@@ -18,6 +19,7 @@ from drone_bridge.controllers.seek_target.behaviour import PARAMETERS, StereoFra
 from drone_bridge.controllers.seek_target.pilot import SeekParameters, SeekTarget
 from drone_bridge.motion.flight_control import DroneModel
 from drone_bridge.msg import ControllerState
+from drone_bridge.ros.time import seconds_of
 
 #: drone_controller with a NumPy like that of humble, whose LinAlgError is no ValueError, and a matrix that can't be
 #: inverted in every frame but those that are all black.
@@ -142,6 +144,7 @@ def test_it_says_what_it_waits_for(ros):
             "for drone_properties, or the parameter seek_target.drone.mass, left/image_raw, right/image_raw, "
             "left/camera_info, right/camera_info, imu/data"
         )
+        assert state.header.stamp == Time(), "frames may carry another clock than this machine's"
         process.wait_for_line("waiting: for drone_properties, or")
 
 
@@ -165,6 +168,7 @@ def test_a_drone_that_holds_velocities_gets_them_and_zero_at_the_end(ros):
         velocities.wait(lambda twist: twist == Twist())  # no more frames
         state = pilot.states.wait(lambda state: state.state == "waiting")
         assert state.reason.startswith("for left/image_raw")
+        assert 1000.0 < seconds_of(state.header.stamp) <= pilot.time_s + 1e-6, "of the last frame that was answered"
     assert not len(pilot.commands), "nothing on cmd_rates"
 
 

@@ -132,13 +132,15 @@ class StatePublisher:
         self._logged = ""
         #: The vehicle's body, as its own messages name it.
         self.frame_id = "base_link"
+        #: Of the newest measurements that were answered, whose clock need not be this node's; None stands for ROS time.
+        self.stamp: Time | None = None
 
-    def publish(self, state: str, reason: str, distance: float | None = None, stamp: Time | None = None) -> None:
-        """Publish a state, with the distance to its goal in m, stamped now unless told otherwise."""
+    def publish(self, state: str, reason: str, distance: float | None = None) -> None:
+        """Publish a state, with the distance to its goal in m."""
         message = ControllerState(
             behaviour=self._behaviour, state=state, reason=reason, distance=math.nan if distance is None else distance
         )
-        message.header.stamp = stamp or self._node.get_clock().now().to_msg()
+        message.header.stamp = self.stamp or self._node.get_clock().now().to_msg()
         message.header.frame_id = self.frame_id
         self._publisher.publish(message)
         line = f"{state}: {reason}"

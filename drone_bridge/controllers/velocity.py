@@ -67,6 +67,7 @@ class VelocityBehaviour(Behaviour):
         self._frames = VelocityFrames("base_link", (), lambda: None)  # until there is odometry
         self._commands = node.create_publisher(CommandRates, "cmd_rates", 1)
         self._state_publisher = StatePublisher(node, NAME, logs_reasons=True)
+        self._state_publisher.stamp = self._odometry_stamp
         subscribe(node, DroneProperties, "drone_properties", self._on_properties, latched())
         subscribe(node, Odometry, "odom", self._on_odometry, 1)
         is_wire_time = parameters[f"{NAME}.stamp_source"] == "wire"
@@ -130,7 +131,7 @@ class VelocityBehaviour(Behaviour):
         except ValueError as error:
             self._errors.say(f"Odometry can't be used: {error}")
             return
-        stamp = self._odometry_stamp = message.header.stamp
+        stamp = self._odometry_stamp = self._state_publisher.stamp = message.header.stamp
         self._frames = VelocityFrames(message.child_frame_id, {message.header.frame_id}, lambda: yaw)
         wanted, expires_s = self._wanted
         is_fresh = elapsed_s() <= expires_s

@@ -10,6 +10,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from builtin_interfaces.msg import Time
 from geometry_msgs.msg import PointStamped, TwistWithCovarianceStamped
 from rclpy.node import Node
 from sensor_msgs.msg import CameraInfo, Imu
@@ -174,6 +175,7 @@ class LandOnPadBehaviour(Behaviour):
         self._measured_s = -math.inf  # when all of them were, with one stamp
         self._commands = AxesCommands(node)
         self._state_publisher = StatePublisher(node, NAME)
+        self._state_publisher.stamp = Time()
         use_camera = parameters[f"{NAME}.use_camera"]
         self._needed = (IMU, VELOCITY, HEIGHT) if use_camera else (IMU, VELOCITY, HEIGHT, LANDING_PAD)
         sets = [StampedSets(self._needed, self._on_measured)]
@@ -219,8 +221,10 @@ class LandOnPadBehaviour(Behaviour):
     def _on_measured(self, messages: dict[str, Any]) -> None:
         """Answer the measurements of one moment."""
         self._measured_s = time.monotonic()
+        header = messages[IMU].header
         if self._land is None:
-            self._state_publisher.publish(WAITING, f"for a call of {NAME}", stamp=messages[IMU].header.stamp)
+            self._state_publisher.stamp = header.stamp
+            self._state_publisher.publish(WAITING, f"for a call of {NAME}")
             return
         try:
             measured = read_measured(messages, self._landed)
@@ -231,10 +235,9 @@ class LandOnPadBehaviour(Behaviour):
             self._errors.say(f"A measurement can't be used: {error}")
             return
         command = decision.command
-        header = messages[IMU].header
-        self._state_publisher.frame_id = header.frame_id
+        self._state_publisher.frame_id, self._state_publisher.stamp = header.frame_id, header.stamp
         self._commands.publish(Shares(command.up, command.forward, 0.0 - command.left, command.turn), header)
-        self._state_publisher.publish(decision.state.value, decision.reason, decision.distance, header.stamp)
+        self._state_publisher.publish(decision.state.value, decision.reason, decision.distance)
 
     def _decide(self, land: LandOnPad, measured: Measured) -> Decision:
         """Return the answer. Raises ValueError if there is none, and then starts over."""

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+from builtin_interfaces.msg import Time
 from nav_msgs.msg import Odometry
 from rclpy.node import Node
 from sensor_msgs.msg import CameraInfo, Imu
@@ -167,6 +168,7 @@ class SeekTargetBehaviour(Behaviour):
         self._seek: SeekTarget | None = None
         self._seen_by: tuple[Pinhole, float] | None = None
         self._state_publisher = StatePublisher(node, NAME)
+        self._state_publisher.stamp = Time()
         if self._velocities is None:
             self._rates = node.create_publisher(CommandRates, "cmd_rates", 1)
             subscribe(node, DroneProperties, PROPERTIES, self._on_properties, latched())
@@ -212,9 +214,9 @@ class SeekTargetBehaviour(Behaviour):
             return
         self._answered_s = time.monotonic()
         header = messages["imu/data"].header
-        self._state_publisher.frame_id = header.frame_id
+        self._state_publisher.frame_id, self._state_publisher.stamp = header.frame_id, header.stamp
         self._publish(decision.command, header)
-        self._state_publisher.publish(decision.state.value, decision.reason, decision.distance, header.stamp)
+        self._state_publisher.publish(decision.state.value, decision.reason, decision.distance)
 
     def _publish(self, command: Command | VelocityCommand, header: Header) -> None:
         if isinstance(command, Command):
