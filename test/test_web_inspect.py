@@ -88,20 +88,36 @@ def test_a_topic_opens_to_its_values_and_a_number_of_it_is_plotted(page):
 def test_a_form_publishes_once_and_what_moves_the_vehicle_needs_its_helm(page, ros):
     heard = ros.subscribe(PointStamped, "/place")
     open_tab(page, 2)
+    takers = "fetch('takers.json' + location.search).then(answer => answer.json())"
+    page.wait(f"{takers}.then(takers => takers.some(taker => taker.topic === '/place'))")
     choose = """(() => {{
       const topic = document.querySelector('.publisher select');
-      if (![...topic.options].some(option => option.value === '{0}')) return false;
       topic.value = '{0}';
       topic.dispatchEvent(new Event('change'));
-      return true;
+      return topic.value === '{0}';
     }})()"""
     button = ".publisher .primary"
-    for _ in range(20):
-        page.click(".publish")
-        page.wait("!document.querySelector('.publisher').hidden")
-        if page.evaluate(choose.format("/place")):
-            break
-    page.evaluate("document.querySelectorAll('.publisher .field input')[2].value = '1.5'")
+    number = "document.querySelectorAll('.publisher .field input')[2].value"
+    page.click(".publish")
+    page.wait("!document.querySelector('.publisher').hidden")
+    # Pressed a second time, with a slow answer: what is filled in meanwhile stays.
+    page.evaluate(
+        """(() => {
+          const get = window.fetch;
+          window.fetch = async (address) => {
+            window.fetch = get;
+            const answer = await (await get(address)).json();
+            await new Promise((goOn) => { window.goOn = goOn; });
+            return { json: async () => answer };
+          };
+        })()"""
+    )
+    page.click(".publish")
+    page.wait("window.goOn !== undefined")
+    assert page.evaluate(choose.format("/place"))
+    page.evaluate(f"{number} = '1.5'")
+    page.evaluate("window.goOn()")
+    assert page.evaluate(number) == "1.5"
     page.click(button)
     message = heard.wait(lambda message: message.point.x == 1.5)
     assert message.header.stamp.sec > 1_700_000_000  # now

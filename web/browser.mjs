@@ -23,6 +23,19 @@ const drawSeldom = (frameMs) => {
   window.cancelAnimationFrame = (id) => window.clearTimeout(id);
 };
 
+/** What an element is like that could not be clicked: whether it is enabled, where it is, twice, and what is above it there. */
+const whatKeeps = async (selector) => {
+  const place = () => {
+    const element = document.querySelector(selector);
+    const box = element?.getBoundingClientRect();
+    const above = box && document.elementFromPoint(box.x + box.width / 2, box.y + box.height / 2);
+    return JSON.stringify({ isDisabled: element?.disabled, box, above: above?.outerHTML.slice(0, 100) });
+  };
+  const before = place();
+  await new Promise((goOn) => { setTimeout(goOn, 500); });
+  return `${before}, then ${place()} in ${innerWidth} x ${innerHeight}`;
+};
+
 const does = {
   async open({ url, timeout, width = 1400, height = 900, scheme = "dark", frameMs = FRAME_MS }) {
     await page?.close();
@@ -41,7 +54,9 @@ const does = {
   evaluate: ({ code }) => page.evaluate(code),
   wait: ({ code, timeout }) => page.waitForFunction(code, { timeout, polling: 50 }).then(() => true),
   // Once it stands still: what comes into the page meanwhile moves it.
-  click: ({ selector }) => page.locator(selector).click(),
+  click: ({ selector }) => page.locator(selector).click().catch(async (error) => {
+    throw new Error(`${error}; ${selector}: ${await page.evaluate(whatKeeps, selector)}`);
+  }),
   key: ({ code, down }) => (down ? page.keyboard.down(code) : page.keyboard.up(code)),
   async grab({ selector, right, up }) {
     const box = await (await page.$(selector)).boundingBox();

@@ -34,6 +34,7 @@ export class Publisher {
   #form?: Form;
   #timer = 0;
   #count = 0;
+  #opening = 0;
   /** Of the helm, m/s and rad/s. */
   #limits: [number, number] = [1, 1];
 
@@ -50,23 +51,24 @@ export class Publisher {
     this.#show();
   }
 
-  /** Show the form for a topic, or for any that somebody listens to. */
+  /** Show the form for a topic, or for any that somebody listens to: that which is filled in, if there is one. */
   async open(topic: string): Promise<void> {
-    try {
-      const takers = (await (await fetch(documentAddress("takers.json"))).json()) as Taker[];
-      this.#takers = new Map(takers.map((taker) => [taker.topic, taker]));
-    } catch {
-      this.#takers.clear();
-    }
+    const opening = ++this.#opening;
+    const takers = await fetch(documentAddress("takers.json")).then((answer) => answer.json()).catch(() => []) as Taker[];
+    if (opening !== this.#opening) return; // pressed again meanwhile
+    const chosen = this.element.hidden ? "" : this.#topic.value;
+    this.#takers = new Map(takers.map((taker) => [taker.topic, taker]));
     const channel = this.stream.topics.get(topic);
     if (channel && !this.#takers.has(topic)) this.#takers.set(topic, { topic, type: channel.schemaName, schema: channel.schema });
     const names = [...this.#takers.keys()].sort();
     this.#topic.replaceChildren(...names.map((name) => h("option", { value: name }, name)));
-    if (topic) this.#topic.value = topic;
+    const isKept = chosen !== "" && (topic || chosen) === chosen && this.#takers.has(chosen);
+    if (isKept || topic) this.#topic.value = isKept ? chosen : topic;
     void this.#readLimits();
     this.element.hidden = false;
     this.element.scrollIntoView({ block: "nearest" });
-    this.#fill();
+    if (isKept) this.#show();
+    else this.#fill();
   }
 
   async #readLimits(): Promise<void> {
@@ -75,6 +77,7 @@ export class Publisher {
   }
 
   #close(): void {
+    this.#opening += 1;
     this.#stop();
     this.element.hidden = true;
   }
