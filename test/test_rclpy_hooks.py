@@ -13,8 +13,8 @@ from rclpy.impl.implementation_singleton import rclpy_implementation
 from rclpy.publisher import Publisher
 from std_srvs.srv import Trigger
 
-from drone_bridge.ros import rclpy_hooks
-from drone_bridge.ros.rclpy_hooks import PATIENCE_S, BoundedCalls, UnlockedPublisher, resend_if_lost
+from drone_bridge.ros import rclpy_hooks, topics
+from drone_bridge.ros.rclpy_hooks import PATIENCE_S, PUBLISHING, BoundedCalls, UnlockedPublisher, resend_if_lost
 
 OURS, RCLPYS = "ours", "rclpy's"
 
@@ -85,6 +85,29 @@ def test_while_a_call_hangs_nobody_waits_and_the_newest_is_kept():
     assert called == [("a", 2), ("b", 2)]
     calls.call([("a", lambda: called.append("again"))])
     assert called[-1] == "again"
+
+
+def test_what_was_put_off_has_been_called_after_waiting_for_it():
+    calls, called, going_on = BoundedCalls("test"), [], threading.Event()
+    assert calls.wait(TIMEOUT_S), "nothing to wait for"
+    calls.call([("hangs", going_on.wait)])
+    calls.call([("later", lambda: called.append("later"))])
+    assert not calls.wait(0.01)
+    going_on.set()
+    assert calls.wait(TIMEOUT_S)
+    assert called == ["later"]
+
+
+def test_the_last_message_is_sent_before_its_delivery_is_waited_for(ros, monkeypatch):
+    monkeypatch.setattr(topics, "DELIVERY_TIMEOUT_S", TIMEOUT_S)
+    inbox = ros.subscribe(Twist, "last")
+    publisher, going_on = ros.publisher(Twist, "last"), threading.Event()
+    slow = lambda: (going_on.wait(TIMEOUT_S), publisher.publish(Twist()))  # noqa: E731
+    PUBLISHING.call([(publisher, slow)])  # returns after PATIENCE_S
+    threading.Timer(PATIENCE_S, going_on.set).start()
+    topics.wait_for_delivery(publisher)
+    ros.node.destroy_publisher(publisher)
+    assert inbox.wait() == Twist()
 
 
 def test_a_call_that_fails_ends_nothing(capfd):

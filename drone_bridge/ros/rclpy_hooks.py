@@ -83,6 +83,15 @@ class BoundedCalls:
                 self._hangs = not made.is_over
         return 0
 
+    def wait(self, timeout_s: float) -> bool:
+        """Wait until all that was to be called has been, for so long at most; return whether it has."""
+        with self._lock:
+            if self._thread is None or not self._thread.is_alive():
+                return True
+            made = _Calls(())
+            self._queue.put(made)
+        return made.done.acquire(timeout=timeout_s)
+
     def _put_off(self, key: Any, function: Call) -> bool:
         replaced = self._later.pop(key, None)
         self._later[key] = function
