@@ -65,7 +65,7 @@ def imported(part):
             elif isinstance(node, ast.ImportFrom) and node.module:
                 names.add(node.module.split(".")[0])
     # What lies beside a file: what tests share, benchmarks, examples, and the package that a test installs.
-    folders = ("test/support", "benchmark", "examples")
+    folders = ("test/support", "test/runner", "benchmark", "campaign", "examples")
     beside = [file for folder in folders for file in (ROOT / folder).glob("*.py")]
     own = (
         {"drone_bridge"} | {path.stem for path in beside} | {path.name for path in (ROOT / "test" / "plugin").iterdir()}

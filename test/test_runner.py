@@ -27,7 +27,7 @@ Thread 0x00007f51f0ff96c0 (most recent call first):
 
 Current thread 0x00007f5262b3a080 (most recent call first):
   File "{path}", line 77 in {function}
-  File "/home/somebody/test/test_hold.py", line 20 in test_hold
+  File "test/test_hold.py", line 20 in test_hold
 """
 
 
@@ -38,7 +38,7 @@ Current thread 0x00007f5262b3a080 (most recent call first):
         ("/opt/ros/kilted/lib/python3.12/site-packages/rclpy/node.py", "destroy_node", True),
         ("/opt/ros/kilted/lib/python3.12/site-packages/rclpy/context.py", "shutdown", True),
         ("/opt/ros/kilted/lib/python3.12/site-packages/rclpy/executors.py", "_wait_for_ready_callbacks", False),
-        ("/home/somebody/drone_bridge/net/tcp.py", "destroy", False),
+        ("/opt/ros/kilted/drone_bridge/net/tcp.py", "destroy", False),
     ],
 )
 def test_a_lock_up_is_known_by_the_innermost_frame(path, function, is_one):
