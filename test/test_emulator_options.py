@@ -42,7 +42,7 @@ REFUSED = {
     ],
     "robot": [
         (["--port", "70000"], "must be at most 65535"),
-        (["--fault", "smoke@1"], "must be truncate@N, garbage@N or silence@N"),
+        (["--fault", "smoke@1"], "must be truncate@N, garbage@N, silence@N or stall@N"),
         (["--charge", "2"], "must be"),
         (["--subsystems", "arm"], "must be tracks and headlight, each at most once, not 'arm'"),
         (["--discovery-interface", "lo"], "has to be an IPv4 address"),
