@@ -1,20 +1,84 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The unit of docs/deploy.md: systemd understands it, and where systemd runs it runs a fleet and ends it well."""
+"""The unit of docs/deploy.md: what its end means for a vehicle, and where systemd runs, that it starts and ends."""
 
+import contextlib
+import json
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
+from configparser import ConfigParser
 from pathlib import Path
 
 import pytest
-from processes import Process, executable
+from geometry_msgs.msg import Twist
+from processes import TIMEOUT_S, Process, executable
+from robot_peer import RobotPeer
+from ros_session import wait_until
+
+from drone_bridge.robot.codec import ConnectionClosed, SkidSteerUpdate
 
 ROOT = Path(__file__).parent.parent
 UNIT = ROOT / "config" / "systemd" / "drone_bridge@.service"
 INSTALLED = Path("/run/systemd/system", UNIT.name)  # a restart of the machine removes it
 AS_ROOT = [] if os.geteuid() == 0 else ["sudo", "-n"]
+#: `ros2 launch` by its source (launch_service.py, execute_local.py): SIGINT is passed on, and nodes are waited for; at
+#: SIGTERM it ends alone.
+ROS2 = f"""#!{sys.executable}
+import json, os, signal, subprocess, sys
+assert sys.argv[1:3] == ["launch", "--noninteractive"], sys.argv
+node = subprocess.Popen(json.loads(os.environ["NODE"]))
+signal.signal(signal.SIGINT, lambda *_: node.send_signal(signal.SIGINT))
+signal.signal(signal.SIGTERM, lambda *_: os._exit(0))
+print("launched", flush=True)
+node.wait()
+"""
+
+
+def service():
+    """The unit's [Service], of settings that are there twice the last one."""
+    unit = ConfigParser(strict=False, interpolation=None, delimiters=("=",))
+    unit.optionxform = str
+    unit.read(UNIT)
+    return unit["Service"]
+
+
+def test_what_is_kept_for_a_restart_is_gone_after_the_next_boot():
+    """As /run is: systemd.exec(5), RuntimeDirectory."""
+    assert (service()["RuntimeDirectory"], service()["RuntimeDirectoryPreserve"]) == ("drone_bridge", "yes")
+    assert "ROS_HOME=/run/drone_bridge" in service()["Environment"].split()
+
+
+@pytest.mark.parametrize("number", [None, signal.SIGTERM], ids=["the unit's signal", "SIGTERM"])
+def test_a_vehicle_gets_neutral_before_systemd_kills_what_is_left(ros, tmp_path, number):
+    """By the unit's signal; that SIGTERM would not do shows that this can fail."""
+    assert service()["KillMode"] == "mixed"  # the signal to the first process alone, and at its end SIGKILL to the rest
+    (tmp_path / "ros2").write_text(ROS2)
+    (tmp_path / "ros2").chmod(0o755)
+    words = service()["ExecStart"].replace("$$", "$").replace("%i", "rover")
+    command, set_ups = re.subn(r"\. /opt/\S+", "true", re.fullmatch(r"/bin/bash -c '(.*)'", words)[1])
+    assert set_ups == 2
+    with contextlib.closing(RobotPeer()) as robot:
+        parameters = {"host": "127.0.0.1", "port": robot.port, "command_timeout": TIMEOUT_S}
+        given = [word for name, value in parameters.items() for word in ("-p", f"{name}:={value}")]
+        node = json.dumps([executable("robot_bridge"), "--ros-args", *given])
+        path = f"{tmp_path}{os.pathsep}{os.environ['PATH']}"
+        unit = Process("/bin/bash", "-c", command, env={"PATH": path, "NODE": node})
+        try:
+            unit.wait_for_line("launched")
+            forward = Twist()
+            forward.linear.x = 0.3
+            ros.publisher(Twist, "cmd_vel").publish(forward)
+            robot.wait_for(SkidSteerUpdate, lambda packet: packet.left > 0)
+            unit.send(number or getattr(signal, service()["KillSignal"]))
+            wait_until(lambda: not unit.is_running, "the end of the first process")
+        finally:
+            unit.end()  # which kills what is left of its group
+        robot.wait_for(ConnectionClosed)
+        speeds = [packet.left for packet in robot.packets if isinstance(packet, SkidSteerUpdate)]
+    assert (speeds[-1] == 0) == (number is None)
 
 
 def system(*command, text=None):
@@ -37,19 +101,18 @@ def test_systemd_understands_the_unit(tmp_path):
 
 @pytest.fixture
 def unit(domain):
-    """unit(fleet) installs the unit for the text of a fleet file, with this environment, and returns its name."""
+    """unit(text) installs the unit for a launch file of this text, with this environment, and returns its name."""
     name, made = f"test_{os.getpid()}", []
 
-    def install(fleet):
-        program = Path(sys.prefix, "lib", "drone_bridge", "fleet")
-        ours = f"'. {ROOT}/env/activate && exec {program}"
-        text, changes = re.subn(r"'\. /opt/.*?/lib/drone_bridge/fleet", ours, UNIT.read_text())
+    def install(launch_file):
+        ours = f"'. {ROOT}/env/activate && exec drone-bridge launch"
+        text, changes = re.subn(r"'\. /opt/.* exec ros2 launch --noninteractive", ours, UNIT.read_text())
         assert changes == 1
         # Whoever owns the clone, which may lie below /home.
         text = text.replace("User=drone_bridge", f"User={ROOT.owner()}").replace("ProtectHome=true", "")
         text = text.replace("[Service]", f"[Service]\nEnvironment=ROS_DOMAIN_ID={os.environ['ROS_DOMAIN_ID']}")
         system("mkdir", "--parents", "/etc/drone_bridge")
-        for path, content in ((INSTALLED, text), (f"/etc/drone_bridge/{name}.yaml", fleet)):
+        for path, content in ((INSTALLED, text), (f"/etc/drone_bridge/{name}.launch.xml", launch_file)):
             system("tee", path, text=content)
             made.append(path)
         system("systemctl", "daemon-reload")
@@ -72,19 +135,20 @@ def told(unit):
 def test_the_unit_steers_comes_back_when_killed_and_releases_the_vehicle_when_stopped(unit):
     with Process(executable("robot_emulator"), "--port", "0", "--no-discovery") as robot:
         port = robot.wait_for_line(r"listening on .*:(\d+)")[1]
-        parameters = f"{{host: 127.0.0.1, port: {port}}}"
-        name = unit(f"vehicles: {{rover: {{protocol: robot, parameters: {parameters}}}}}")
+        file = "$(find-pkg-share drone_bridge)/launch/robot.launch.xml"
+        argument = f'<arg name="robot_port" value="{port}"/>'
+        name = unit(f'<launch><include file="{file}">{argument}</include></launch>')
         system("systemctl", "start", name)
         robot.wait_for_count(r"\] bound subsystem 0", 1)
         system("systemctl", "kill", "--kill-whom=main", "--signal=KILL", name)
         robot.wait_for_count(r"\] bound subsystem 0", 2)
         system("systemctl", "stop", name)
         robot.wait_for_line("unbound subsystem 0")
-    assert told(name) == {"Result": "success", "ExecMainStatus": "0"}
+    assert told(name) == {"Result": "success", "ExecMainStatus": "130"}
 
 
 @pytest.mark.skipif(not can_start_units(), reason="systemd does not run here, or nobody may start its units")
 def test_the_unit_is_not_started_again_with_a_file_that_is_invalid(unit):
-    name = unit("vehicles: {rover: {protocol: none}}")
+    name = unit("<launch><unknown/></launch>")
     system("systemctl", "start", "--wait", name)  # until it has ended
     assert told(name) == {"Result": "exit-code", "ExecMainStatus": "2"}
