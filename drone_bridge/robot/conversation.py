@@ -79,13 +79,3 @@ class RecordedRobot(Recorded):
     def __init__(self, kind: ProtocolKind, parameters: Mapping[str, Any]) -> None:
         super().__init__(kind, parameters)
         self.readers[Side.OPERATOR] = codec.RobotConnection([])
-
-    def answer_to(self, question: Any) -> Callable[[Any], bool] | None:
-        for asked, answers in (
-            (codec.KeepAlive, codec.KeepAlive),
-            (codec.QuerySubsystems, codec.FirmwareInfo),
-            (codec.BindSubsystem, codec.BindSuccess | codec.BindFailure),
-        ):
-            if isinstance(question, asked):
-                return lambda event, answers=answers: isinstance(event, answers)  # type: ignore[misc]
-        return None

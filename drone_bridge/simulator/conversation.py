@@ -103,6 +103,3 @@ class RecordedSimulator(Recorded):
 
     def heard(self, sender: Side, event: Any) -> None:
         super().heard(sender, event.response if isinstance(event, sim.Answer) else event)
-
-    def answer_to(self, question: Any) -> Callable[[Any], bool] | None:
-        return (lambda event: isinstance(event, sim.Answer)) if question else None

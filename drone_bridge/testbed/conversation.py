@@ -55,19 +55,17 @@ def commands() -> Callable[[bytes], Iterator[bool]]:
 
 
 class RecordedTestbed(Recorded):
-    """A testbed whose layout shows where its frames end, and whose frames begin again after an answer."""
+    """A testbed whose layout shows where its frames end."""
 
     def __init__(self, kind: ProtocolKind, parameters: Mapping[str, Any]) -> None:
         layout = parameters.get("attitude_layout", AttitudeLayout.PITCH_YAW.value)
         self._unit = AngleUnit(parameters.get("angle_unit", AngleUnit.DEGREES.value))
         self._limits = Limits(1 << 16, 1 << 16, 1 << 32)
-        self._is_layout_given = layout in [known.value for known in AttitudeLayout]
-        given = AttitudeLayout(layout) if self._is_layout_given else None
+        given = AttitudeLayout(layout) if layout in [known.value for known in AttitudeLayout] else None
         self._autopilot = AutopilotConnection(given, self._unit, self._limits)
         self._constants: Constants | None = None
         self._has_constants = False  # the testbed's end, which sent them itself
         self._has_answers = False  # the bytes of some, at least
-        self._has_gap = self._is_answered = False  # with an answer since the gap
         self._replace_bed()
 
     def _replace_bed(self) -> None:
@@ -75,29 +73,6 @@ class RecordedTestbed(Recorded):
         self._bed = TestbedConnection(layout, self._unit, self._limits)
         self._has_constants = False
         self.readers = {Side.VEHICLE: self._autopilot, Side.OPERATOR: self._bed}
-
-    @property
-    def found(self) -> dict[str, Any]:
-        layout = self._autopilot.layout
-        return {} if self._is_layout_given or layout is None else {"attitude_layout": layout.value}
-
-    def lose(self) -> None:
-        self._has_gap, self._is_answered = self._constants is not None, False
-
-    def resumes(self, sender: Side) -> bool:
-        """After an answer, what the testbed sends begins a frame."""
-        if not self._has_gap:
-            return False
-        if sender is Side.OPERATOR or not self._is_answered:
-            self._is_answered = sender is Side.OPERATOR
-            return False
-        assert self._constants
-        self._has_gap = False
-        self._autopilot = AutopilotConnection(self._autopilot.layout, self._unit, self._limits)
-        self._autopilot.receive_data(TestbedConnection(limits=self._limits).send(self._constants))
-        self._autopilot.next_event()
-        self._replace_bed()
-        return True
 
     def before(self, sender: Side) -> None:
         if sender is Side.OPERATOR:  # an answer: so the frame before it has ended
@@ -122,6 +97,3 @@ class RecordedTestbed(Recorded):
             self._bed.send(self._constants)
             self._has_constants = True
         self._bed.send(frame)
-
-    def answer_to(self, question: Any) -> Callable[[Any], bool] | None:
-        return lambda event: isinstance(event, SensorFrame)

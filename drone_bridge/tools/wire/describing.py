@@ -4,25 +4,13 @@
 import zlib
 from array import array
 from collections.abc import Iterator, Mapping
-from dataclasses import fields, is_dataclass, replace
+from dataclasses import fields, is_dataclass
 from enum import Enum
 from typing import Any
 
 _SHORT_BYTES = 16
 _LINE_BYTES = 16
 _BINARY = (bytes, bytearray, memoryview, array)
-
-
-class PixelsNotLogged(int):
-    """In place of pixels, how many bytes of them there were."""
-
-    def __str__(self) -> str:
-        return f"<{int(self)} bytes, pixels not logged>"
-
-
-def without_pixels(event: Any) -> Any:
-    """Return a message with PixelsNotLogged in place of its images."""
-    return replace(event, **{field.name: _counted(getattr(event, field.name)) for field in fields(event)})
 
 
 def describe(event: Any) -> str:
@@ -56,23 +44,6 @@ def _checksum(data: bytes) -> str:
     if len(data) > _SHORT_BYTES:
         return f"<{len(data)} bytes, crc32 {zlib.crc32(data):08x}>"
     return data.hex() or "empty"
-
-
-def differences(then: Any, now: Any) -> list[str]:
-    """Return which fields of two messages of one type differ, and how."""
-    found = []
-    for field in fields(then):
-        before, after = getattr(then, field.name), getattr(now, field.name)
-        if isinstance(before, PixelsNotLogged):
-            after = _counted(after)
-        if text_of(before) != text_of(after):
-            found.append(f"{field.name} {text_of(before)}, now {text_of(after)}")
-    return found
-
-
-def _counted(value: Any) -> Any:
-    """Return a value as PixelsNotLogged, if it is binary."""
-    return PixelsNotLogged(len(value)) if isinstance(value, _BINARY) else value
 
 
 def hex_lines(data: bytes | memoryview, offset: int = 0) -> Iterator[str]:
