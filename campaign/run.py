@@ -29,11 +29,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+sys.path.append(str(Path(__file__).resolve().parent.parent / "test" / "support"))
+from programs import repair_shared_memory
 from step import CRASHED, DOMAINS, MOVED, NOT_HERE, OK, NotHereError
 
 ROOT = Path(__file__).resolve().parent.parent
 LIMIT_S = {True: 420.0, False: 3 * 3600.0}  # of a step, by whether it is the short form
 GRACE_S = 10.0  # from SIGTERM to SIGKILL, and for a step to say where it hung
+PERIOD_S = 0.2
 INTERRUPTED = 130  # the exit status, as shells have it
 _PR_SET_CHILD_SUBREAPER = 36
 _VERDICTS = {OK: "ok", NOT_HERE: "not here"}
@@ -96,9 +99,11 @@ def run_step(folder: Path, name: str, *, short: bool, limit_s: float) -> Result:
         reader.start()
         status = CRASHED
         try:
-            status = process.wait(limit_s + GRACE_S)
-        except subprocess.TimeoutExpired:
-            print(f"{name} is still running after {limit_s:g} s, and is ended.", file=sys.stderr)
+            while process.poll() is None and time.monotonic() < began_s + limit_s + GRACE_S:
+                time.sleep(PERIOD_S)
+                if repaired := repair_shared_memory():
+                    print(f"a process was killed while it made {', '.join(repaired)}: removed", flush=True)
+            status = CRASHED if process.returncode is None else process.returncode
         finally:
             left = end_descendants()
             process.wait()

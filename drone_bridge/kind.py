@@ -4,7 +4,7 @@
 A protocol is a folder: codec, device, emulator, operator, topics, bridge, server. Its `__init__` holds one
 ProtocolKind, `KIND`, which names these parts as text, `module:attribute`, so that asking which protocols there are
 takes milliseconds and imports no part, no NumPy and no rclpy. Everything that does something for each protocol goes by
-`kinds()`: `emulate`, `operate`, `fleet`, `wire`, the launch files' common parts, the page, fuzzing, the conformance
+`kinds()`: `emulate`, `operate`, `wire`, the launch files' common parts, the page, fuzzing, the conformance
 tests and the generated reference.
 
 A package of somebody else adds a protocol by an entry point, with no edit here:
@@ -107,20 +107,26 @@ class NodeKind:
     """A class of nodes and its parameters, imported only when somebody wants one."""
 
     node: str
-    remappings: tuple[str, ...] = ()
-    """As on the command line: old:=new"""
 
     @property
     def make(self) -> Any:
         """The class: takes rclpy's options of a node, such as `namespace`."""
-        made = load(self.node)
-        arguments = [word for remapping in self.remappings for word in ("-r", remapping)]
-        return functools.partial(made, cli_args=["--ros-args", *arguments]) if arguments else made
+        return load(self.node)
 
     @property
     def declarations(self) -> Mapping[str, Any]:
         """The declarations of its parameters by name: PARAMETERS of its module."""
         return {each.name: each for each in load(f"{self.node.partition(':')[0]}:PARAMETERS")}
+
+
+@dataclass(frozen=True, slots=True)
+class Emergency:
+    """A service, without a request, that ends a flight there and then. Only people call it, and they are warned."""
+
+    action: str
+    """In few words, as on a button: cut motors"""
+    effect: str
+    """What happens in flight, as the end of a sentence."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,8 +151,6 @@ class ProtocolKind:
     operator: Program
     launch_file: str  # with the bridge, the emulator and a controller
     controller: NodeKind
-    control: Mapping[str, Value]
-    """The controller's parameters, unless somebody has others."""
     emulated: Mapping[str, Value] = field(default_factory=dict)
     """The bridge's parameters when its vehicle is emulated, unless somebody has others."""
     commands: str = ""
@@ -154,8 +158,8 @@ class ProtocolKind:
     yields for each command whether it is neutral. Without it nobody can judge what a vehicle was told."""
     recorded: str = "drone_bridge.kind:Recorded"
     """What reads a recorded conversation"""
-    demonstration: str = ""
-    """What `drone-bridge demo` has to know, a programs.demonstration.Demonstration; without it, it leaves this out."""
+    emergencies: Mapping[str, Emergency] = field(default_factory=dict)
+    """Such services of the bridge, by name."""
     model: str = "drone"
     """What the vehicle looks like: a model of `vehicle_model`."""
     package: str = "drone_bridge"
@@ -180,28 +184,12 @@ class Recorded:
         """`parameters`: of the node that recorded it, as far as they are known."""
         self.readers = {side: kind.connect(side.other) for side in Side}
 
-    @property
-    def found(self) -> dict[str, Any]:
-        """What the messages have shown of parameters that were not known."""
-        return {}
-
     def heard(self, sender: Side, event: Any) -> None:
         """Note what a side has sent. Raises LocalProtocolError where that has no meaning for its connection."""
         self.readers[sender.other].send(event)
 
     def before(self, sender: Side) -> None:
         """Note that a side is about to send."""
-
-    def lose(self) -> None:
-        """Note that bytes are missing here."""
-
-    def resumes(self, sender: Side) -> bool:
-        """Return whether messages can be told again, with new readers, after bytes were missing."""
-        return False
-
-    def answer_to(self, question: Any) -> Callable[[Any], bool] | None:
-        """Return what tells the last message of the vehicle's answer, or of what it says by itself (to None)."""
-        return None
 
 
 def load(part: str) -> Any:

@@ -1,43 +1,50 @@
 # SPDX-License-Identifier: Apache-2.0
-"""drone-bridge demo: demonstrations that need no hardware."""
+"""drone-bridge demo: an emulated flight through its launch file, recorded, with a report and a picture."""
 
 import argparse
+import shutil
 import sys
-from collections.abc import Callable, Sequence
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
-from drone_bridge.kind import ProtocolKind, kinds, load
-from drone_bridge.programs.demonstration import Flights
+import yaml
+
 from drone_bridge.tools.cli import REFUSED
+from drone_bridge.tools.launch.substitutions import package_prefix
+
+STATUS_PERIOD_S = 0.2
+#: Of wall time, after the end of the flight.
+LINGER_S = 3.0
+TIMEOUT_S = 180.0
+
+
+@dataclass(frozen=True, slots=True)
+class Demonstration:
+    """A flight: a file of config/demo."""
+
+    story: str
+    folder: str
+    launch_file: str
+    arguments: Mapping[str, object]
+    ended: str
+    """A pattern of what the emulator prints at the end; with a group `bad`, if that is matched it went badly"""
 
 
 def main(argv: Sequence[str]) -> int:
-    """Run the demonstration named in `argv`; return the exit status."""
-    flying = {kind.name: (kind, flights) for kind in kinds().values() if (flights := _flights_of(kind))}
-    shown = {
-        **{kind.emulator.name: f"one of the {kind.name}'s flights, with a picture" for kind, _ in flying.values()},
-        **{flights.series: f"a table of many {flights.series}" for _, flights in flying.values()},
-        "fleet": "flights at once, bridged in one process, with a picture",
-        "any": "legacy operators steer vehicles of other protocols, and a table of how well",
-        "all": "all bridges at once, and how often their topics are published",
-    }
+    """Fly the demonstration named in `argv`; return the exit status."""
+    shared = package_prefix("drone_bridge") / "share" / "drone_bridge" / "config" / "demo"
+    flights = {path.stem: path for path in sorted(shared.glob("*.yaml"))}
     parser = argparse.ArgumentParser(prog="drone-bridge demo", description=__doc__)
-    parser.add_argument("what", choices=shown, help=", ".join(f"{name}: {what}" for name, what in shown.items()))
+    parser.add_argument("flight", choices=flights, help=f"one of {', '.join(flights)}")
     parser.add_argument(
-        "--folder", type=Path, default=Path("demo"), help="folder for bag and picture, which is emptied first (demo)"
+        "--folder", type=Path, help="for bag, report, picture and log, emptied first (demo, or demo/ and the name)"
     )
-    for _, flights in flying.values():
-        of = f"how many {flights.series} per condition the table has (20)"
-        parser.add_argument(f"--{flights.series}", type=_at_least_one, default=20, help=of)
-    parser.add_argument("--drones", type=_at_least_one, default=8, help="how many drones the fleet has (8)")
-    parser.add_argument("--at-once", type=_at_least_one, help="how many conditions of a table are flown at a time")
-    parser.add_argument("--operators", nargs="+", metavar="NAME", help="which of them the table of any compares (all)")
-    parser.add_argument("--vehicles", nargs="+", metavar="NAME", help="which of them the table of any compares (all)")
-    parser.add_argument("--use-camera", action="store_true", help="land by the camera's images alone")
-    parser.add_argument("--duration", type=float, default=60.0, help="how many seconds all are observed (60)")
     chosen = parser.parse_args(argv)
+    demonstration = Demonstration(**yaml.safe_load(flights[chosen.flight].read_text()))
     try:
-        return _show(chosen, list(flying.values()))
+        return show(demonstration, chosen.folder or Path(demonstration.folder))
     except OSError as error:
         if error.filename is None:  # it is about no file
             raise
@@ -45,36 +52,41 @@ def main(argv: Sequence[str]) -> int:
         return REFUSED
 
 
-def _show(chosen: argparse.Namespace, flying: Sequence[tuple[ProtocolKind, Flights]]) -> int:
-    """Import what shows it, only now, and show it."""
-    what, folder = chosen.what, chosen.folder
-    if what == "any":
-        return _call("any_vehicle:show", chosen.operators, chosen.vehicles, folder / what)
-    if what == "all":
-        return _call("all_bridges:show", folder, chosen.duration)
-    if what == "fleet":
-        kind = next(kind for kind, flights in flying if flights.fleet)
-        return _call("flights:show_fleet", kind, folder / what, chosen.drones)
-    for number, (kind, flights) in enumerate(flying):
-        if what == kind.emulator.name:  # the first one's bag is the one that the documents play
-            return _call("flights:show_flight", kind, folder / what if number else folder)
-        if what == flights.series:
-            arguments = {"use_camera": True} if chosen.use_camera else {}
-            return _call("series:show_series", kind, getattr(chosen, what), chosen.at_once, arguments)
-    raise AssertionError(what)
+def show(demonstration: Demonstration, folder: Path) -> int:
+    """Fly, and write into the folder; return 0 if it went well. Raises OSError where the folder can't be written."""
+    from drone_bridge.tools.demo.composition import Composition, free_port, isolate_ros_graph, ports_of
+    from drone_bridge.tools.demo.picture import draw
+    from drone_bridge.tools.reporting.command import write_report
 
-
-def _call(function: str, *arguments: object) -> int:
-    show: Callable[..., int] = load(f"drone_bridge.tools.demo.{function}")
-    return show(*arguments)
-
-
-def _flights_of(kind: ProtocolKind) -> Flights | None:
-    flights: Flights | None = load(kind.demonstration).flights if kind.demonstration else None
-    return flights
-
-
-def _at_least_one(text: str) -> int:
-    if not text.isdecimal() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"must be a whole number of at least 1, not {text}")
-    return int(text)
+    isolate_ros_graph()
+    if folder.exists():
+        shutil.rmtree(folder)
+    folder.mkdir(parents=True)
+    bag, log = folder / "bag", folder / "log.txt"
+    print(f"{demonstration.story}\nIt takes about half a minute; {log} says what happens.", flush=True)
+    composition = Composition(
+        demonstration.launch_file,
+        log,
+        **dict.fromkeys(("emulate", "control", "record"), True),
+        **{"bag": bag, "compression": "zstd", "stamp_source": "wire"},
+        **{port: free_port() for port in ports_of(demonstration.launch_file)},
+        **demonstration.arguments,
+    )
+    end_s = time.monotonic() + TIMEOUT_S
+    ended = None
+    try:
+        while time.monotonic() < end_s and not composition.has_failed:
+            if ended is None and (matches := composition.matches(demonstration.ended)):
+                ended, end_s = matches[0], time.monotonic() + LINGER_S
+            time.sleep(STATUS_PERIOD_S)
+    finally:
+        ended_well = composition.stop()
+    if ended is None or not ended_well:
+        what = "not every process exited cleanly" if ended else "it did not get to its target"
+        print(f"{composition.tail()}\nThe flight failed: {what}; the complete output is in {log}.", file=sys.stderr)
+        return 1
+    picture = folder / "flight.png"
+    draw(picture, bag)
+    report = write_report(bag, folder / "report.html")
+    print(f"{ended[0]}\n  picture   {picture}\n  recorded  {bag}\n  report    {report}")
+    return int(bool(ended.groupdict().get("bad")))

@@ -16,7 +16,6 @@ SIGHUP; and otherwise 1 when any process failed or had to be killed.
 import asyncio
 import contextlib
 import ctypes
-import json
 import os
 import signal
 import subprocess
@@ -31,7 +30,6 @@ _IN_TURN = 2.0  # s for all processes to stop one after the other
 _AFTER_SIGINT = 1.0  # s more until those that are left get SIGTERM
 _AFTER_SIGTERM = 1.0  # s more until SIGKILL
 _AFTER_SIGKILL = 0.5  # s for the kernel to clear up
-LONGEST_STOP_S = _IN_TURN + _AFTER_SIGINT + _AFTER_SIGTERM + _AFTER_SIGKILL
 _CANNOT_START = 126  # exit status, as in a shell
 _INTERRUPTED_STATUSES = (128 + signal.SIGINT, 128 + signal.SIGTERM)  # of many programs that were told to end
 
@@ -144,7 +142,7 @@ class _Supervisor:
                 stderr=subprocess.PIPE,
                 bufsize=0,
                 start_new_session=True,
-                preexec_fn=end_with_parent,  # noqa: PLW1509 - safe, the runner has one thread
+                preexec_fn=_end_with_parent,  # noqa: PLW1509 - safe, the runner has one thread
             )
         except OSError as error:
             self._say(f"{process.label} cannot be started: {error}")
@@ -264,7 +262,7 @@ def _name(number: int) -> str:
     return signal.Signals(number).name if number in set(signal.Signals) else f"signal {number}"
 
 
-def end_with_parent() -> None:
+def _end_with_parent() -> None:
     """Ask, in a process that is about to start, for SIGTERM when the one that starts it dies."""
     _LIBC.prctl(_PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
 
@@ -287,16 +285,3 @@ def _has_children(group: int) -> bool:
     except ChildProcessError:
         return False
     return True
-
-
-def main() -> int:
-    """Run the commands on standard input, in JSON by their labels, with this environment; return the exit status."""
-    commands = json.load(sys.stdin)
-    return supervise(
-        Process(label, tuple(command), os.environ, None, is_required=False, respawn_delay=None)
-        for label, command in commands.items()
-    )
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -24,24 +24,6 @@ def read(text: str) -> Any:
         loader.dispose()
 
 
-def compose(text: str) -> yaml.Node | None:
-    """Return the nodes of a YAML text, which know their lines, or None of an empty one. Raises yaml.YAMLError."""
-    loader = _Loader(text)
-    try:
-        node: yaml.Node | None = loader.get_single_node()
-        return node
-    finally:
-        loader.dispose()
-
-
-def scalar(node: yaml.Node) -> Any:
-    """Return what a scalar node stands for. Raises yaml.YAMLError."""
-    try:
-        return _Loader("").construct_document(node)
-    except ValueError as error:
-        raise yaml.YAMLError(str(error)) from error
-
-
 def refusal(path: Path | str, error: yaml.YAMLError, when: str = "") -> str:
     """Return the sentence about a file that is not YAML, with its line where that is known."""
     mark = getattr(error, "problem_mark", None)

@@ -1,23 +1,31 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What emulators write of the way of their vehicle, read while they write it."""
+"""Trajectory: what an emulator writes of the way of its vehicle, read while it is written."""
 
 import csv
 import itertools
 import math
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TextIO
+
+Row = Mapping[str, str]
+Place = tuple[float, float, float]  # x and y, m, and yaw, rad, in ENU
+State = tuple[float, float, float, float]  # the time, s, and the place
 
 
 class Trajectory:
-    """Time, x, y and yaw of each state that an emulator has written so far, in ENU."""
+    """The states that an emulator has written so far."""
 
-    def __init__(self, path, place):
+    def __init__(self, path: Path, place: Callable[[Row], Place]) -> None:
+        """`place` reads a row."""
         self._path = path
         self._place = place
-        self._file = None
-        self._names = []
+        self._file: TextIO | None = None
+        self._names: list[str] = []
         self._rest = ""
-        self.states = []
+        self.states: list[State] = []
 
-    def read(self):
+    def read(self) -> float:
         """Read what has been written since the last time, and return the time of the last state."""
         if self._file is None:
             self._file = self._path.open()
@@ -30,15 +38,17 @@ class Trajectory:
             self.states.append((float(row["time"]), *self._place(row)))
         return self.states[-1][0] if self.states else 0.0
 
-    def between(self, began_s, ended_s):
+    def between(self, began_s: float, ended_s: float) -> list[State]:
+        """Return the states from one time to another."""
         return [state for state in self.states if began_s <= state[0] <= ended_s]
 
-    def close(self):
+    def close(self) -> None:
+        """Close the file."""
         if self._file:
             self._file.close()
 
 
-def mean_motion(states):
+def mean_motion(states: Sequence[State]) -> tuple[float, float]:
     """Return the speed forward, m/s, and the turning, rad/s."""
     forward = turned = 0.0
     for (_, x, y, yaw), (_, next_x, next_y, next_yaw) in itertools.pairwise(states):

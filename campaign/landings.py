@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Landings on a rover that drives each of its patterns, 20 by seed: how many are good, and how near the middle.
+
+python campaign/landings.py [--short] [--use-camera]
+"""
+
+import re
+import sys
+
+from seeded_flights import Condition, Flights, fly
+
+PATTERNS = ("stationary", "linear", "circular", "square", "random")
+#: In turn: 5 m up, often with the rover in view, or on the ground, where it has to be searched for.
+STARTS = ("air", "ground")
+
+
+def landings(*, use_camera: bool) -> Flights:
+    """Return what is flown; `use_camera`: by the images alone, without what the vehicle says of the pad."""
+
+    def condition(pattern: str) -> Condition:
+        return Condition(
+            lambda seed: f"--rover {pattern} --seed {seed} --start {STARTS[seed % 2]} --duration 60 --until-landed",
+            {"use_camera": use_camera},
+        )
+
+    return Flights(
+        launch_file="landing.launch.xml",
+        emulator="landing",
+        conditions={pattern: condition(pattern) for pattern in PATTERNS},
+        ended=re.compile(
+            r"touchdown on the (?P<where>rover|ground) at t=(?P<time>[\d.]+) s: position error (?P<error>[\d.]+) m, "
+            r"vertical speed (?P<vertical>[\d.]+) m/s, relative speed (?P<relative>[\d.]+) m/s, (?P<verdict>good|bad)"
+        ),
+        columns={
+            "error": "off centre (m)",
+            "relative": "across (m/s)",
+            "vertical": "downwards (m/s)",
+            "time": "touchdown after (s)",
+        },
+        ready=("Waiting for telemetry", "land_on_pad is ready"),
+        at_once=3,
+    )
+
+
+def main(short: bool, *, use_camera: bool = False) -> int:
+    """Fly; return 1 where a drone did not come down within a minute."""
+    return fly(landings(use_camera=use_camera), 2 if short else 20)
+
+
+if __name__ == "__main__":
+    sys.exit(main("--short" in sys.argv, use_camera="--use-camera" in sys.argv))

@@ -1,0 +1,40 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Flights to a red sphere 4 to 12 m away in 20 worlds by seed, answered at once and in lockstep: how many reach it.
+
+python campaign/targets.py [--short]
+"""
+
+import re
+import sys
+
+from seeded_flights import Condition, Flights, fly
+
+#: In lockstep each frame waits for its command, so the testbed need not keep to wall time.
+PACES = {"latest": "--realtime", "lockstep": "--fast"}
+
+
+def _condition(mode: str, pace: str) -> Condition:
+    return Condition(
+        lambda seed: f"--role connect --seed {seed} {pace} --once --until-reached --duration 40",
+        {"testbed_bridge_role": "listen", "testbed_sync": mode, "stamp_source": "wire"},
+    )
+
+
+TARGETS = Flights(
+    launch_file="testbed.launch.xml",
+    emulator="testbed",
+    conditions={mode: _condition(mode, pace) for mode, pace in PACES.items()},
+    ended=re.compile(r"target reached at t=(?P<time>[\d.]+) s"),
+    columns={"time": "reached after (s)"},
+    ready=("Waiting for a peer",),
+    at_once=1,
+)
+
+
+def main(short: bool) -> int:
+    """Fly; return 1 where a drone did not get to its target within 40 s of the testbed's time."""
+    return fly(TARGETS, 2 if short else 20)
+
+
+if __name__ == "__main__":
+    sys.exit(main("--short" in sys.argv))
