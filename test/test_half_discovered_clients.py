@@ -12,8 +12,8 @@ from rcl_interfaces.srv import ListParameters
 from rclpy.impl.implementation_singleton import rclpy_implementation
 from std_srvs.srv import Trigger
 
-from drone_bridge.ros import rclpy_hooks as responses
-from drone_bridge.ros.rclpy_hooks import resend_if_lost
+from drone_bridge.ros import service_responses as responses
+from drone_bridge.ros.service_responses import resend_if_lost
 
 
 def warn():

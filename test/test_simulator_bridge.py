@@ -73,9 +73,9 @@ def seen_after_steps(peer, inbox, values=None, stream=VEHICLE, wanted=lambda mes
 
 def test_requests_and_streams_have_connections_of_their_own(peer):
     wait_until(lambda: peer.requests_.asked_for(sim.AddCamera), "the camera")
-    first = [type(request) for request in peer.requests_.requests[:10]]
-    whole = [sim.GetConfig, *[sim.GetExtended] * 2, *[sim.GetEntity] * 5, sim.ListEntities, sim.GetExtended]
-    assert first == whole
+    first = [type(request) for request in peer.requests_.requests[:11]]
+    neutral, told = [sim.SetEntity] * 2, [*[sim.GetExtended] * 2, *[sim.GetEntity] * 5]
+    assert first == [*neutral, sim.GetConfig, *told, sim.ListEntities]
     assert peer.requests_.asked_for(sim.AddCamera) == [sim.AddCamera(0, UPRIGHT, (0.3, 0.0, 0.0), 1.0)]
     asked = [request for request in peer.streams.requests if not isinstance(request, sim.StreamCamera)]
     assert asked == [
@@ -413,8 +413,7 @@ def test_deactivating_stops_the_vehicle_and_activating_asks_again(ros, peer):
     ros.transition("simulator_bridge", "deactivate")
     wait_until(lambda: not peer.clients, "the end of the connections")
     assert velocities(peer)[-1] == (STOPPED, STOPPED)
-    assert requests.requests[-2].attribute == Attribute.ANGULAR_VELOCITY
-    assert requests.requests[-1] == sim.SetExtended(VEHICLE, "drone_bridge.steered", b"0")
+    assert requests.requests[-1] == sim.SetEntity(VEHICLE, Attribute.ANGULAR_VELOCITY, STOPPED)
     old = PARAMETERS["command_timeout"]
     assert ros.set_parameters("simulator_bridge", command_timeout=old)[0].successful
     ros.transition("simulator_bridge", "activate")

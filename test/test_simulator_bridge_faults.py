@@ -5,9 +5,11 @@ import contextlib
 import time
 
 import pytest
+from builtin_interfaces.msg import Time
 from diagnostics import status, wait_for_count
 from nav_msgs.msg import Odometry
 from processes import Process
+from rclpy.qos import DurabilityPolicy, QoSProfile
 from ros_session import module_ros, wait_until
 from simulator_fixtures import (
     ANSWER_TIMEOUT_S,
@@ -21,11 +23,13 @@ from simulator_fixtures import (
     shared_bridge,
     two_entities,
 )
-from simulator_peer import SILENCE, byte_by_byte
+from simulator_peer import SILENCE, STREAMED, byte_by_byte
 
 from drone_bridge import srv
 from drone_bridge.msg import ExtendedAttribute, TriggerEvent
 from drone_bridge.simulator import codec as sim
+
+LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 
 ros = module_ros()
 shared, peer = shared_bridge()
@@ -106,15 +110,14 @@ EMPTY_KEY = ExtendedAttribute(text="a note")
         ("get_attribute", srv.GetAttribute, {}),
         ("spawn", srv.Spawn, {"attributes": [EMPTY_VALUE]}),
         ("spawn", srv.Spawn, {"attributes": [EMPTY_KEY]}),
-        ("add_object", srv.AddObject, {"data": [1]}),
     ],
 )
 def test_requests_on_which_real_simulators_hang_up_are_not_sent(ros, peer, name, service, fields):
     response = call(ros, name, service, **fields)
     assert (response.success, response.code) == (False, -1)
-    assert response.message.startswith("The CUAUV server closes the connection on an empty key, value or class name.")
+    assert response.message.startswith("The CUAUV server closes the connection on an empty key or value.")
     assert {peer.requests_, peer.streams} <= set(peer.clients)
-    assert peer.requests(sim.AddEntity) + peer.requests(sim.AddObject) == []
+    assert peer.requests(sim.AddEntity) == []
     assert not {getattr(request, "key", None) for request in peer.requests_.requests} & {"", "note"}
 
 
@@ -132,36 +135,53 @@ def test_an_item_whose_request_timed_out_is_not_restored(ros, peer):
 # Going and coming back.
 
 
-def test_streams_cameras_and_triggers_are_restored_in_a_new_world(ros, peer):
+@pytest.fixture
+def simulations(ros, peer):
+    """When simulations began, from the present one on."""
+    inbox = ros.subscribe(Time, "simulation_started", LATCHED)
+    inbox.wait()
+    inbox.clear()
+    return inbox
+
+
+def test_in_a_new_simulation_there_is_what_parameters_name_and_nothing_that_services_added(ros, peer, simulations):
+    ball = call(ros, "spawn", srv.Spawn, name="ball")
     added = call(ros, "add_camera", srv.AddCamera, name="down", entity_id=1, targets=[0])
-    assert added.success, added.message
     trigger = call(ros, "add_trigger", srv.AddTrigger, name="gate", type=3, distance=1.0)
-    assert trigger.success, trigger.message
+    assert [each.success for each in (ball, added, trigger)] == [True] * 3
+    wait_until(lambda: sim.StreamEntity(2, 1, STREAMED) in peer.streams.requests, "the stream of the ball")
     requests, streams = peer.restart(entities=two_entities())
-    wait_until(lambda: len(streams.asked_for(sim.StreamCamera)) == 2, "the streams of cameras")
-    assert [request.entity for request in requests.asked_for(sim.AddCamera)] == [0, 1]
+    wait_until(lambda: streams.asked_for(sim.StreamCamera), "the stream of the camera")
+    assert [request.entity for request in requests.asked_for(sim.AddCamera)] == [0]
     assert [request.id for request in streams.asked_for(sim.StreamEntity)] == [VEHICLE, BUOY]
-    assert [type(request.trigger) for request in streams.asked_for(sim.AddTrigger)] == [
-        sim.CollisionTrigger,
-        sim.PathTrigger,
-    ]
+    assert [type(request.trigger) for request in streams.asked_for(sim.AddTrigger)] == [sim.CollisionTrigger]
+    assert streams.asked_for(sim.StreamCamera) == [sim.StreamCamera(FRONT, 2, BUOY)]
+    assert list(call(ros, "list_entities", srv.ListEntities).names) == ["vehicle", "buoy"]
+    assert simulations.wait().sec > 0
     events = ros.subscribe(TriggerEvent, "trigger_events")
-    wait_until(lambda: peer.send(streams, sim.PathStarted(1)) or len(events), "an event")
-    assert events.wait().name == "gate"
-    assert call(ros, "remove", srv.RemoveItem, type=3, id=1).success
+    wait_until(lambda: peer.send(streams, sim.Triggered(NEAR)) or len(events), "an event")
+    assert events.wait().name == "near"
+    assert call(ros, "add_camera", srv.AddCamera, name="down", entity_id=1).success  # which is there no longer
     assert call(ros, "remove", srv.RemoveItem, type=2, id=1).success
 
 
-def test_in_the_same_world_cameras_are_not_added_again(ros, peer):
-    wait_until(lambda: (VEHICLE, "drone_bridge.world") in peer.extended, "the world's mark")
-    assert len(peer.requests_.asked_for(sim.AddCamera)) == 1
+def test_the_same_simulation_goes_on_after_a_reconnect(ros, peer, simulations):
+    wait_until(lambda: (VEHICLE, "drone_bridge.world") in peer.extended, "the simulation's mark")
+    wait_until(lambda: peer.requests_.asked_for(sim.AddCamera), "the camera")
+    assert call(ros, "add_trigger", srv.AddTrigger, name="gate", type=3, distance=1.0).success
     peer.hang_up()
     requests, streams = peer.wait_until_settled()
     assert requests.asked_for(sim.AddCamera) == []
     wait_until(lambda: streams.asked_for(sim.StreamCamera), "the stream of the camera")
     assert streams.asked_for(sim.StreamCamera) == [sim.StreamCamera(FRONT, 2, BUOY)]
     assert [request.id for request in streams.asked_for(sim.StreamEntity)] == [VEHICLE, BUOY]
-    assert len(streams.asked_for(sim.AddTrigger)) == 1
+    assert [type(request.trigger) for request in streams.asked_for(sim.AddTrigger)] == [
+        sim.CollisionTrigger,
+        sim.PathTrigger,
+    ]
+    peer.restart(entities=two_entities())
+    simulations.wait()
+    assert not len(simulations)  # of the one that went on nothing was said
 
 
 def test_removed_items_are_not_restored(ros, peer):

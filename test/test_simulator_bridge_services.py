@@ -4,11 +4,12 @@
 import pytest
 from geometry_msgs.msg import Point, Pose, PoseStamped, Twist, Vector3
 from ros_session import module_ros, wait_until
-from simulator_fixtures import ANSWER_TIMEOUT_S, FRONT, VEHICLE, call, shared_bridge
+from simulator_fixtures import ANSWER_TIMEOUT_S, BUOY, VEHICLE, call, shared_bridge
 from simulator_peer import UPRIGHT
+from std_srvs.srv import SetBool
 
 from drone_bridge import srv
-from drone_bridge.msg import CameraView, ExtendedAttribute, ExtendedAttributes
+from drone_bridge.msg import CameraView, ExtendedAttribute
 from drone_bridge.simulator import codec as sim
 from drone_bridge.simulator.codec import Attribute, CameraAttribute, ItemType
 
@@ -79,15 +80,6 @@ SIMPLE = [
         sim.Added(ItemType.CAMERA_STREAM, 8),
         {"stream_id": 8},
     ),
-    ("list_cameras", srv.ListItems, {}, sim.ListCameras(), sim.CamerasListed((0, 5)), {"ids": [0, 5]}),
-    (
-        "broadcast_camera",
-        srv.BroadcastCamera,
-        {"camera_id": 5},
-        sim.BroadcastCamera(5),
-        sim.Added(ItemType.CAMERA_BROADCAST, 2),
-        {"broadcast_id": 2},
-    ),
     (
         "add_trigger",
         srv.AddTrigger,
@@ -104,32 +96,6 @@ SIMPLE = [
         sim.Added(ItemType.OBJECT, 3),
         {"id": 4},  # under which the CUAUV server removes it
     ),
-    (
-        "add_object",
-        srv.AddObject,
-        {"class_name": "wind", "data": [1, 2]},
-        sim.AddObject("wind", b"\1\2"),
-        sim.Added(ItemType.OBJECT, 3),
-        {"id": 4},
-    ),
-    (
-        "list_object_classes",
-        srv.ListObjectClasses,
-        {},
-        sim.ListObjectClasses(),
-        sim.ObjectClassesListed(("turbulence", "w\x1bnd")),
-        {"names": ["turbulence", "w\\x1bnd"]},
-    ),
-    ("list_objects", srv.ListItems, {}, sim.ListObjects(), sim.ObjectsListed((4,)), {"ids": [4]}),
-    (
-        "get_object",
-        srv.GetObject,
-        {"id": 4, "attribute": 1},
-        sim.GetObject(4, 1),
-        sim.ObjectGot(1, b"\3"),
-        {"data": [3]},
-    ),
-    ("set_object", srv.SetObject, {"id": 4, "attribute": 1, "data": [3]}, sim.SetObject(4, 1, b"\3"), sim.Ok(), {}),
 ]
 
 
@@ -146,8 +112,6 @@ def test_a_service_becomes_its_request_and_gets_its_answer(
         got = getattr(response, field)
         assert (list(got) if isinstance(value, list) else got) == value
     assert request_ in peer.requests(type(request_))
-    if isinstance(answer, sim.Added):  # or it would be asked for again
-        call(ros, "remove", srv.RemoveItem, type=answer.type, id=answer.id)
 
 
 @pytest.mark.parametrize(
@@ -158,6 +122,38 @@ def test_an_error_has_its_code_and_text(ros, peer, name, service, fields, reques
     response = call(ros, name, service, **fields)
     assert (response.success, response.code) == (False, 5)
     assert response.message == f"The simulator refused {request_.NAME} with code 5: Not today."
+
+
+@pytest.fixture
+def held(ros, peer):
+    assert call(ros, "hold", SetBool, data=True).success
+    yield
+    assert call(ros, "hold", SetBool, data=False).success
+
+
+def setting(attribute, value, **fields):
+    return "set_entity_state", srv.SetState, {"id": VEHICLE, **fields}, sim.SetEntity(VEHICLE, attribute, value)
+
+
+MOVING = [
+    setting(Attribute.POSITION, (2.0, 1.0, -3.0), set_position=True, pose=NORTH),
+    setting(Attribute.VELOCITY, near(0, 1, 0), set_velocity=True, twist=Twist(linear=Vector3(x=1.0))),
+    setting(Attribute.ANGULAR_VELOCITY, near(0, 0, -1), set_angular_velocity=True, twist=Twist(angular=Vector3(z=1.0))),
+    setting(Attribute.ACCELERATION, (0.0, 1.0, 0.0), set_acceleration=True, acceleration=Vector3(x=1.0)),
+    setting(Attribute.ORIENTATION, near(*UPRIGHT), set_orientation=True, pose=NORTH),
+    setting(Attribute.CORPOREAL, False, set_corporeal=True),
+    ("remove", srv.RemoveItem, {"type": 0, "id": VEHICLE}, sim.Remove(0, VEHICLE)),
+    ("remove", srv.RemoveItem, {"type": 1, "id": 0, "name": "gravity"}, sim.Remove(1, 0)),
+]
+
+
+@pytest.mark.parametrize(("name", "service", "fields", "request_"), [*MOVING, *(case[:4] for case in SIMPLE)])
+def test_on_hold_a_service_does_all_but_move_the_vehicle(ros, peer, held, name, service, fields, request_):
+    response = call(ros, name, service, **fields)
+    if request_.moves(VEHICLE):
+        assert not response.success
+        assert "is refused while the vehicle is held (the service hold was called)" in response.message
+    assert (request_ in peer.requests(type(request_))) == (not request_.moves(VEHICLE))
 
 
 def test_a_spawned_entity_is_published_and_can_be_removed(ros, peer):
@@ -191,8 +187,9 @@ def test_invalid_requests_are_refused_here(ros, peer):
         False,
         "An endless run can't be waited for: set steps, or wait to false.",
     )
-    assert call(ros, "set_entity_state", srv.SetState).message == "The request sets nothing."
-    assert peer.requests(sim.AddEntity) + peer.requests(sim.Run) + peer.requests(sim.SetEntity) == []
+    assert call(ros, "set_entity_state", srv.SetState, id=BUOY).message == "The request sets nothing."
+    assert not any(request.id == BUOY for request in peer.requests(sim.SetEntity))
+    assert peer.requests(sim.AddEntity) + peer.requests(sim.Run) == []
 
 
 def test_an_object_has_the_id_that_a_simulator_by_the_document_gives_it(ros, peer):
@@ -213,9 +210,10 @@ def test_gravity_is_removed_only_by_its_name(ros, peer):
 
 
 def test_requests_on_which_the_simulator_would_hang_up_are_refused_here(ros, peer):
-    response = call(ros, "add_object", srv.AddObject, class_name="wind", data=[0] * 1020)
+    data = ExtendedAttribute(key="k", data=[0] * 1020)
+    response = call(ros, "set_attribute", srv.SetAttribute, id=BUOY, attribute=data)
     assert (response.success, response.code) == (False, -1)
-    assert response.message == "AddObject has 1028 bytes, and the simulator takes 1024."
+    assert response.message == "SetExtended has 1030 bytes, and the simulator takes 1024."
     assert call(ros, "reassure", srv.SimulatorRequest).success
     response = call(ros, "get_attribute", srv.GetAttribute, key="k" * 256)
     assert response.message == "The key of GetExtended has 256 bytes, and 255 are allowed."
@@ -235,7 +233,8 @@ def test_the_state_can_be_set_in_parts(ros, peer):
     fields = {"set_position": True, "set_velocity": True, "set_angular_velocity": True, "set_corporeal": True}
     response = call(ros, "set_entity_state", srv.SetState, id=1, pose=NORTH, twist=velocity, corporeal=False, **fields)
     assert response.success, response.message
-    assert [(request.attribute, request.value) for request in peer.requests_.asked_for(sim.SetEntity)] == [
+    told = [request for request in peer.requests_.asked_for(sim.SetEntity) if request.id == BUOY]
+    assert [(request.attribute, request.value) for request in told] == [
         (Attribute.POSITION, (2.0, 1.0, -3.0)),
         (Attribute.VELOCITY, near(1, 0, 0)),  # in its own frame, and it looks north
         (Attribute.ANGULAR_VELOCITY, (0.0, 0.0, -1.0)),
@@ -269,25 +268,6 @@ def test_a_camera_streams_whom_it_looks_for(ros, peer):
     call(ros, "remove", srv.RemoveItem, type=2, id=1)
     assert call(ros, "add_camera", srv.AddCamera, name="down").success
     call(ros, "remove", srv.RemoveItem, type=2, id=2)
-
-
-def test_a_single_view_can_be_requested(ros, peer):
-    peer.answers[sim.ViewCamera] = sim.CameraGot(0.5, -0.5, 0.25, 2.0)
-    response = call(ros, "view_camera", srv.ViewCamera, camera_id=FRONT, target_id=1)
-    assert response.success, response.message
-    assert (response.view.camera, response.view.target, response.view.x) == ("front", "buoy", 0.5)
-
-
-def test_extended_attributes_are_streamed(ros, peer):
-    response = call(ros, "stream_attributes", srv.StreamAttributes, id=1, period=2, keys=["a", "b"])
-    assert response.success, response.message
-    assert peer.streams.asked_for(sim.StreamExtended) == [sim.StreamExtended(1, 2, ("a", "b"))]
-    attributes = ros.subscribe(ExtendedAttributes, "attributes")
-    data = sim.ExtendedData(response.stream_id, (sim.ExtendedAttribute("a", b"x"), sim.ExtendedAttribute("b", b"\xff")))
-    wait_until(lambda: peer.send(peer.streams, data) or len(attributes), "attributes")
-    message = attributes.wait()
-    assert (message.entity, [(a.key, a.text) for a in message.attributes]) == ("buoy", [("a", "x"), ("b", "")])
-    call(ros, "remove", srv.RemoveItem, type=7, id=response.stream_id)
 
 
 @pytest.mark.parametrize("order", ["completed first", "answer first"])

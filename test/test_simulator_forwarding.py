@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """What simulator_server asks of simulator_bridge, and what it makes of the answers: without nodes."""
 
-from types import SimpleNamespace
-
 import pytest
 from served_world import VEHICLE, ServedWorld
 
 from drone_bridge import srv
+from drone_bridge.motion.quaternions import IDENTITY
 from drone_bridge.simulator import codec as sim
 from drone_bridge.simulator.codec import Attribute
+from drone_bridge.simulator.topics import state_at
 
 BUOY, MISSING = 3, 99
 LEVEL = (1.0, 0.0, 0.0, 0.0)
@@ -134,9 +134,70 @@ def test_an_error_of_the_bridge_is_no_longer_than_what_visualizers_read(server, 
 
 
 def test_what_a_service_says_and_the_wire_can_not_carry_is_an_error(server):
-    view = SimpleNamespace(x=1e300, y=0.0, radius=0.0, depth=1.0)
-    server.bridge.responses = {"view_camera": {"success": True, "view": view}}
-    assert server.ask(sim.ViewCamera(4, BUOY)).code == 0
+    server.bridge.responses = {"get_attribute": {"success": False, "code": 1 << 40, "message": "Not today."}}
+    assert server.ask(sim.GetExtended(VEHICLE, "render")) == sim.Error(0, "The answer can't be encoded.")
+
+
+def test_what_clients_added_is_gone_with_the_simulation_and_what_is_the_servers_own_stays(server):
+    server.bridge.responses = {
+        "add_camera": {"success": True, "id": 4},
+        "add_trigger": {"success": True, "id": 5},
+        "stream_camera": {"success": True, "stream_id": 6},
+        "list_entities": {"success": True, "ids": [BUOY, VEHICLE], "names": ["buoy", ""]},
+    }
+    camera = sim.AddCamera(VEHICLE, LEVEL, (0.0, 0.0, 0.0), 1.0, True)
+    requests = [
+        sim.ListEntities(),
+        camera,
+        sim.StreamCamera(4, 1, BUOY),
+        sim.AddTrigger(sim.SweepCollisionTrigger(0, 3)),
+    ]
+    assert not any(isinstance(server.ask(request), sim.Error) for request in requests)
+    own = server.ask(sim.StreamEntity(VEHICLE, 1, (Attribute.POSITION,)))
+    server.forwarder.begin_anew()
+    server.bridge.responses = {"remove": {"success": True}}
+    assert server.scene.entities == [VEHICLE]
+    assert server.ask(sim.ListCameras()) == sim.CamerasListed(())
+    gone = ((sim.ItemType.TRIGGER, 5), (sim.ItemType.CAMERA_STREAM, 6))
+    assert [server.ask(sim.Remove(*each)).code for each in gone] == [0, 0]
+    assert server.ask(sim.Remove(own.type, own.id)) == sim.Ok()
+
+
+CURRENT = sim.Turbulence((-1.0, 0.0, 0.5), (1.0, 0.0, 2.0), -3.0, 4.0, (0.0,) * 3, (0.0,) * 3, 0.0, 0.5)
+
+
+def test_a_current_is_added_by_the_bridge_and_nothing_else_is_an_object(server):
+    server.bridge.responses = {"add_turbulence": {"success": True, "id": 7}}
+    assert server.ask(sim.AddObject("turbulence", CURRENT.encode())) == sim.Added(sim.ItemType.OBJECT, 7)
+    ((_, asked),) = server.bridge.asked
+    force = asked.minimum.force, asked.maximum.force  # in east, north and up
+    assert [(each.x, each.y, each.z) for each in force] == [(0.0, -1.0, -2.0), (0.0, 1.0, -0.5)]
+    assert (asked.minimum_force_rate, asked.maximum_force_rate) == (-3.0, 4.0)
+    for class_name, data in (("wind", b""), ("turbulence", b"short")):
+        assert server.ask(sim.AddObject(class_name, data)).code == 0
+    assert server.ask(sim.ListObjects()) == sim.ObjectsListed(())
+    assert server.ask(sim.GetObject(7, 0)).code == 0
+    assert len(server.bridge.asked) == 1
+
+
+def test_of_a_camera_in_the_simulator_there_are_streams_only(server):
+    server.bridge.responses = {"add_camera": {"success": True, "id": 4}}
+    assert server.ask(sim.AddCamera(VEHICLE, LEVEL, (0.0, 0.0, 0.0), 1.0, True)) == sim.Added(sim.ItemType.CAMERA, 4)
+    refused = sim.Error(0, "A camera of the simulator behind the bridge has streams only.")
+    assert server.ask(sim.ViewCamera(4, BUOY)) == refused
+    assert server.ask(sim.ListCameras()) == sim.CamerasListed((4,))
+    assert server.ask(sim.BroadcastCamera(4)) == sim.Added(sim.ItemType.CAMERA_BROADCAST, 0)
+
+
+def test_attributes_that_clients_set_are_streamed_by_the_server(server):
+    server.bridge.responses = {"set_attribute": {"success": True}}
+    stream = server.ask(sim.StreamExtended(VEHICLE, 1, ("note",)))
+    assert stream == sim.Added(sim.ItemType.EXTENDED_STREAM, 0)
+    assert server.ask(sim.SetExtended(VEHICLE, "note", b"hi")) == sim.Ok()
+    server.scene.update(VEHICLE, state_at((0.0, 0.0, 0.0), IDENTITY))
+    server.world.notify_step((VEHICLE,))
+    server.flush()
+    assert server.news() == [sim.ExtendedData(0, (sim.ExtendedAttribute("note", b"hi"),))]
 
 
 def test_what_is_streamed_and_the_wire_can_not_carry_is_left_out(server):

@@ -1,10 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The connections to a simulator: requests and answers on a real socket, in time, and all of them or none."""
 
-import contextlib
 import math
 import socket
-import statistics
 import threading
 import time
 from types import SimpleNamespace
@@ -111,29 +109,6 @@ def test_unsendable_requests_are_not_waited_for(pair):
     assert channel.outstanding == 0
 
 
-def test_a_simulator_that_sends_in_two_pieces_is_not_kept_waiting(pair):
-    channel, theirs = pair  # with Nagle's algorithm, as the CUAUV server leaves it
-
-    def answer():
-        with contextlib.suppress(OSError):
-            for _ in range(20):
-                theirs.recv(4096)
-                theirs.send(b"\3\0\0\0\x08")
-                theirs.send(b"\0\0\0\1\0\0\0\0")
-
-    thread = threading.Thread(target=answer)
-    thread.start()
-    taken_s = []
-    for _ in range(20):
-        began_s = time.monotonic()
-        pending = sent(channel, sim.ListEntities())
-        while pending[0].answer is None:
-            read(channel)
-        taken_s.append(time.monotonic() - began_s)
-    thread.join()
-    assert statistics.median(taken_s) < 0.02  # 0.04 s otherwise
-
-
 # All connections, or none.
 
 
@@ -181,7 +156,7 @@ def test_as_many_connections_are_opened_as_are_asked_for(cancellation, simulator
 
 def desired(*configured):
     items = DesiredItems()
-    items.configure(configured)
+    items.begin_anew(configured)
     return items
 
 
@@ -233,12 +208,13 @@ def test_only_cameras_survive_a_new_connection():
     items = desired(camera, stream)
     items.mark_added(camera, 7)
     items.mark_added(stream, 8)
-    items.start_over()
+    items.reconnect()
     assert (camera.id, stream.id) == (7, None)
     assert items.find(sim.ItemType.CAMERA, 7) is camera
     assert items.find(sim.ItemType.ENTITY_STREAM, 8) is None
-    items.forget_cameras()
-    assert camera.id is None
+    items.begin_anew([])
+    assert not list(items)
+    assert items.find(sim.ItemType.CAMERA, 7) is None
 
 
 # The end.

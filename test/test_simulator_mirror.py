@@ -183,6 +183,13 @@ def test_cameras_and_triggers_come_out_of_the_bridge_as_they_went_into_the_serve
         sim.PathTrigger(1, (1.0, 2.0, 3.0), (4.0, 5.0, 6.0), 0.5),
     ):
         assert services.trigger_plan(services.add_trigger(trigger, "name", axes), axes).trigger == trigger
+    current = sim.Turbulence(
+        (-1.0, 2.0, 3.0), (1.0, 2.0, 4.0), -0.5, 0.25, (-3.0, 0.0, -1.0), (3.0, 0.5, 0.0), 0.0, 1.0
+    )
+    assert services.wire_turbulence(services.add_turbulence(current, axes), axes) == current
+    disordered = sim.Turbulence((0.0, 0.0, 1.0), (0.0, 0.0, -1.0), 0.0, 0.0, *((0.0,) * 3,) * 2, 0.0, 0.0)
+    with pytest.raises(ValueError, match="has to be nowhere above"):
+        services.wire_turbulence(services.add_turbulence(disordered, axes), axes)
     assert services.wire_set_attribute(services.set_attribute(sim.SetExtended(1, "key", b"text"))).data == b"text"
 
 

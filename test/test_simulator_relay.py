@@ -287,6 +287,22 @@ def test_a_pause_while_the_bridge_is_away_is_the_simulator_s_when_it_comes_back(
         relay.close()
 
 
+def test_what_an_operator_added_is_gone_with_the_simulation():
+    relay = Relay("anew")
+    try:
+        operator = relay.operator()
+        camera = operator.add(sim.AddCamera(VEHICLE, LEVEL, (0.1, 0.2, 0.3), 1.5))
+        near = operator.add(sim.AddTrigger(sim.CollisionTrigger(VEHICLE, BUOY, 0.5)))
+        assert operator.get(sim.ListCameras()).ids == (camera,)
+        relay.simulator.end()
+        relay.simulator = emulator("--port", relay.simulator.port)
+        wait_until(lambda: operator.get(sim.ListCameras()).ids == (), "the end of the camera", period_s=0.1)
+        assert operator.code(sim.Remove(ItemType.TRIGGER, near)) == 0
+        assert operator.add(sim.AddCamera(VEHICLE, LEVEL, (0.1, 0.2, 0.3), 1.5)) == 0  # the new one's first
+    finally:
+        relay.close()
+
+
 def test_operator_bridge_and_server_may_vanish_and_the_bridge_come_back():
     timeouts = {"source_timeout": 2.0, "request_timeout": 5.0, "command_timeout": 1.0}
     relay = Relay("faults", simulator_options=("--running",), **timeouts)

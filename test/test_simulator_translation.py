@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from drone_bridge.motion import quaternions
 from drone_bridge.motion.quaternions import IDENTITY, euler_from_quaternion, rotated
-from drone_bridge.msg import CameraView, ExtendedAttribute
+from drone_bridge.msg import ExtendedAttribute
 from drone_bridge.ros.frames import FrameNames
 from drone_bridge.simulator import codec as sim
 from drone_bridge.simulator import topics
@@ -263,11 +263,10 @@ def test_cameras_are_placed_about_the_principal_axes_for_a_simulator_that_has_th
 
 
 def test_what_is_behind_a_camera_is_not_visible():
-    message = CameraView()
-    topics.fill_view(message, sim.CameraData(1, 0.5, -0.5, 0.0, -2.0))
+    translation = Translation(FrameNames(), ROS, Labels())
+    message = translation.camera_view(sim.CameraData(1, 0.5, -0.5, 0.0, -2.0), Time())
     assert (message.visible, message.x, message.y, message.depth) == (False, 0.5, -0.5, -2.0)
-    topics.fill_view(message, sim.CameraGot(0.5, -0.5, 0.1, 2.0))
-    assert message.visible
+    assert translation.camera_view(sim.CameraData(1, 0.5, -0.5, 0.25, 2.0), Time()).visible
 
 
 def test_triggers_are_placed_in_the_world():

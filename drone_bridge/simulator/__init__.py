@@ -29,9 +29,7 @@ KIND = ProtocolKind(
         agreed={"host": "host", "port": "port"},
     ),
     launch_file="simulator.launch.xml",
-    demonstration="drone_bridge.simulator.demonstration:DEMONSTRATION",
     controller=NodeKind("drone_bridge.controllers.drone_controller:DroneController"),
-    control={"behaviour": "waypoints"},
     emulated={"run_on_connect": True},
     model="submarine",
 )

@@ -256,6 +256,10 @@ class Request(Message):
         """Its keys, values and names. The CUAUV server closes the connection if any of them is empty."""
         return ()
 
+    def moves(self, entity: int) -> bool:
+        """Return whether it moves or removes an entity, or changes what pushes it along with all others."""
+        return False
+
     def is_answered_by(self, response: Response) -> bool:
         """Return whether a response of the expected type, other than Error, can be the answer to this request."""
         return self.ADDS is None or getattr(response, "type", None) == self.ADDS
@@ -312,6 +316,9 @@ class Remove(Request, id=0, name="REMOVE", answer=Ok):
     )
     type: UInt8  # an ItemType
     id: UInt32
+
+    def moves(self, entity: int) -> bool:
+        return self.type == ItemType.OBJECT or (self.type, self.id) == (ItemType.ENTITY, entity)
 
 
 @dataclass(frozen=True, slots=True)
@@ -520,6 +527,9 @@ class SetEntity(Request, id=3, name="ESET", answer=Ok):
     id: UInt32
     attribute: UInt8  # an Attribute
     value: _Value
+
+    def moves(self, entity: int) -> bool:
+        return self.id == entity
 
 
 @dataclass(frozen=True, slots=True)
@@ -957,6 +967,9 @@ class AddObject(Request, id=7, name="OADD", answer=Added, adds=ItemType.OBJECT):
     def texts(self) -> tuple[str | bytes, ...]:
         return (self.class_name,)
 
+    def moves(self, entity: int) -> bool:
+        return True
+
 
 @dataclass(frozen=True, slots=True)
 class SetObject(Request, id=8, name="OSET", answer=Ok, is_in_cuauv=False):
@@ -965,6 +978,9 @@ class SetObject(Request, id=8, name="OSET", answer=Ok, is_in_cuauv=False):
     id: UInt32
     attribute: UInt8
     data: RestOfBody
+
+    def moves(self, entity: int) -> bool:
+        return True
 
 
 @dataclass(frozen=True, slots=True)

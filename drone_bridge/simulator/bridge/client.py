@@ -13,7 +13,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from drone_bridge.net.connector import (
     FIRST_DELAY_S,
@@ -22,6 +22,7 @@ from drone_bridge.net.connector import (
     LinkCancelledError,
     LinkError,
     LinkTimeoutError,
+    MakeTap,
     Selectable,
     Watch,
 )
@@ -44,20 +45,17 @@ from drone_bridge.simulator.codec import (
 from drone_bridge.simulator.topics.services import explanation
 from drone_bridge.wire.events import RemoteProtocolError
 
-if TYPE_CHECKING:
-    from drone_bridge.net.wire_log import WireLog
-
 RECEIVE_BYTES = 65536
 NO_ANSWER = -1  # code of a refusal that no Error of the simulator stands behind
-STREAM_TYPES = (ItemType.ENTITY_STREAM, ItemType.CAMERA_STREAM, ItemType.EXTENDED_STREAM)
+STREAM_TYPES = (ItemType.ENTITY_STREAM, ItemType.CAMERA_STREAM)
 _STREAMS_ITEMS = (*STREAM_TYPES, ItemType.TRIGGER, ItemType.SPY)
-_STREAMS_REQUESTS = (sim.StreamEntity, sim.StreamCamera, sim.StreamExtended, sim.AddTrigger, Spy)
+_STREAMS_REQUESTS = (sim.StreamEntity, sim.StreamCamera, sim.AddTrigger, Spy)
 _UNIMPLEMENTED = (
     "The CUAUV server does not implement this request: it closes the connection, or gives an undefined answer. For a "
     "server that does implement it, set the parameter unimplemented_requests to send."
 )
 _EMPTY = (
-    "The CUAUV server closes the connection on an empty key, value or class name. For a server that takes it, set the "
+    "The CUAUV server closes the connection on an empty key or value. For a server that takes it, set the "
     "parameter unimplemented_requests to send."
 )
 
@@ -193,6 +191,8 @@ class Client:
         self.handle: Callable[[Response, Channel], None] = lambda event, channel: None
         #: Whether to send requests on which the CUAUV server closes the connection.
         self.sends_unimplemented: Callable[[], bool] = lambda: False
+        #: Raises ValueError for a request that moves a vehicle that is held.
+        self.check_hold: Callable[[Request], None] = lambda request: None
         #: Whether something has come since this was last set to False: whoever looks for work has to look again.
         self.is_stirred = False
         self._statistics = statistics
@@ -264,11 +264,15 @@ class Client:
     def request_all(self, requests: Sequence[Request]) -> list[Any]:
         """Send requests together, and return their answers.
 
-        Raises RefusedError for an Error, ValueError for what the CUAUV server closes the connection on unless it is to
-        be sent, LocalProtocolError for what can't be sent, and LinkError.
+        Raises RefusedError for an Error, ValueError as `check` does, LocalProtocolError for what can't be sent, and
+        LinkError.
         """
         for request in requests:
             self.check(request)
+        return self.answers_to(requests)
+
+    def answers_to(self, requests: Sequence[Request]) -> list[Any]:
+        """Send requests of our own together, and return their answers. Raises RefusedError for an Error."""
         answers = self.exchange(*requests)
         for request, answer in zip(requests, answers, strict=True):
             if isinstance(answer, Error):
@@ -276,7 +280,11 @@ class Client:
         return answers
 
     def check(self, request: Request) -> None:
-        """Raise ValueError for a request on which the CUAUV server closes the connection, unless it is to be sent."""
+        """Raise ValueError for a request that somebody asked for, and that is not to be sent.
+
+        It moves a vehicle that is held, or the CUAUV server closes the connection on it.
+        """
+        self.check_hold(request)
         if self.sends_unimplemented():
             return
         if not request.is_implemented:
@@ -414,7 +422,7 @@ class SimulatorEndpoint:
         cancellation: Cancellation,
         on_failure: Callable[[str, float], None],
         *,
-        wire_log: "WireLog | None" = None,
+        wire_log: MakeTap | None = None,
         is_single: bool,
         has_probe: bool,
     ) -> None:

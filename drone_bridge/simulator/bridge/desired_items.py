@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Desired items: the streams, cameras and triggers to add on every connection."""
+"""DesiredItems: the streams, cameras and triggers of parameters and services that a simulation is to have.
+
+What services have added is gone with the simulation; what parameters name is there in every one.
+"""
 
 from collections.abc import Iterable, Iterator
 
@@ -18,7 +21,7 @@ class DesiredItem:
     def __init__(self, kind: ItemType, name: str, entities: set[int]) -> None:
         """`name` is for diagnostics and logs; `entities` are those that it depends on."""
         self.kind, self.name, self.entities = kind, name, entities
-        self.is_configured = False  # by a parameter: in every world, whatever was removed
+        self.is_configured = False  # by a parameter: in every simulation, whatever was removed
         self.id: int | None = None  # the simulator's; None while it has not added it
         self.messages = 0  # that have come of it
 
@@ -93,17 +96,6 @@ class Trigger(DesiredItem):
         return sim.AddTrigger(self.plan.trigger)
 
 
-class ExtendedStream(DesiredItem):
-    """Extended attributes of an entity."""
-
-    def __init__(self, entity: int, period: int, keys: tuple[str, ...]) -> None:
-        super().__init__(ItemType.EXTENDED_STREAM, f"attributes of entity {entity}", {entity})
-        self.entity, self.period, self.keys = entity, period, keys
-
-    def request(self, axes: Axes) -> sim.Request:
-        return sim.StreamExtended(self.entity, self.period, self.keys)
-
-
 class DesiredItems:
     """All desired items in order of creation, and which of them the simulator has added."""
 
@@ -111,9 +103,11 @@ class DesiredItems:
         self._all: list[DesiredItem] = []
         self._added: dict[tuple[int, int], DesiredItem] = {}  # by the simulator's type and ID
 
-    def configure(self, items: Iterable[DesiredItem]) -> None:
-        """Add those given by parameters. Raises ValueError if there are too many."""
-        for item in items:
+    def begin_anew(self, configured: Iterable[DesiredItem]) -> None:
+        """Have those that parameters name, in a new simulation, and no others. Raises ValueError if too many are."""
+        self._all.clear()
+        self._added.clear()
+        for item in configured:
             item.is_configured = True
             self.add(item)
 
@@ -137,8 +131,8 @@ class DesiredItems:
         """Return the tf frames of cameras, without prefix."""
         return {item.plan.frame for item in self._all if isinstance(item, Camera)}
 
-    def start_over(self) -> None:
-        """Prepare for a new connection. Cameras keep their IDs until this proves to be another world."""
+    def reconnect(self) -> None:
+        """Prepare for a new connection to the same simulation, in which cameras stay."""
         self._added.clear()
         for item in self._all:
             if isinstance(item, CameraStream):
@@ -147,12 +141,6 @@ class DesiredItems:
                 self._added[item.kind, item.id] = item
             else:
                 item.id = None
-
-    def forget_cameras(self) -> None:
-        """Note that this world has none of our cameras."""
-        for item in self._all:
-            if isinstance(item, Camera):
-                self.mark_missing(item)
 
     def mark_added(self, item: DesiredItem, number: int) -> None:
         """Note that the simulator has added an item."""
@@ -186,4 +174,4 @@ class DesiredItems:
             needs_it |= isinstance(other, CameraStream) and item is not None and other.camera is item
             needs_it |= kind == ItemType.CAMERA and isinstance(other, CameraStream) and other.camera == number
             if needs_it:
-                (self.mark_missing if other.is_configured else self.drop)(other)  # another world has it again
+                (self.mark_missing if other.is_configured else self.drop)(other)  # the entity may come again

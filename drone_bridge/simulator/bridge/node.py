@@ -26,7 +26,7 @@ from drone_bridge.simulator.bridge.outputs import SimulatorOutputs, TimeKeeper
 from drone_bridge.simulator.bridge.parameters import AUTO, PARAMETERS
 from drone_bridge.simulator.bridge.services import Call, Result, SimulatorServices, do
 from drone_bridge.simulator.bridge.session import AwaitedRun, SimulatorSession
-from drone_bridge.simulator.bridge.steering import Steering, SteeringMark, make_owner
+from drone_bridge.simulator.bridge.steering import Ask, Steering
 from drone_bridge.simulator.codec import Attribute
 from drone_bridge.simulator.topics import Axes, BodyToModel, Velocity, velocity_from_twist
 from drone_bridge.simulator.topics.plans import read_cameras, read_entities, read_triggers
@@ -54,7 +54,6 @@ class SimulatorBridge(LinkNode):
 
     def __init__(self, **options: Any) -> None:
         super().__init__("simulator_bridge", PARAMETERS, **options)
-        self._owner = make_owner()
         self._wakeup = Wakeup()
         self._simulator_services = SimulatorServices(self, self._wakeup.wake)
 
@@ -69,32 +68,37 @@ class SimulatorBridge(LinkNode):
             if len(get("body_to_model")) != 4:
                 raise ValueError("body_to_model has to have 4 numbers.")
             BodyToModel(get("body_to_model"))
-        entities = read_entities(get("entities"))
-        if self._vehicle in entities:
+        self._entities = read_entities(get("entities"))
+        if self._vehicle in self._entities:
             raise ValueError(f"entities names {self._vehicle}, which is the vehicle.")
         keeper = TimeKeeper(self)
         self._items = DesiredItems()
         self._outputs = SimulatorOutputs(self, self._axes, keeper, self._vehicle, self._items)
         self.cleanup.callback(self._outputs.close)
-        for entity, name in entities.items():
-            self._outputs.name_entity(entity, name)
-            self._outputs.open_entity(entity)
-        self._items.configure(self._read_items(entities))
+        self._take_parameters()
         self._commands: CommandIntake[Velocity] = CommandIntake(
             self, now=keeper.clock.message if keeper.stamps_are_simulated else None, on_command=self._wakeup.wake
         )
         self._commands.take_limited_velocities(self._read)
-        mark = SteeringMark(self, self._owner, self._axes, self._vehicle)
-        self._steering = Steering(self, self._commands, self._axes, mark)
-        self._world: bytes | None = None  # the mark of the world with our cameras
+        self._steering = Steering(self, self._commands, self._axes, self._vehicle)
+        self._simulation: bytes | None = None  # the mark of the one that the bridge was connected to last
 
-    def _read_items(self, entities: dict[int, str]) -> list[DesiredItem]:
+    def _take_parameters(self) -> None:
+        """Have the entities and items that parameters name, and no others. Raises ValueError."""
+        self._outputs.forget_entities_but({self._vehicle, *self._entities})
+        for entity, name in self._entities.items():
+            self._outputs.name_entity(entity, name)
+            self._outputs.open_entity(entity)
+        self._items.begin_anew(self._read_items())
+        self._outputs.keep_cameras(self._items.camera_frames())
+
+    def _read_items(self) -> list[DesiredItem]:
         """Return the items given by parameters. Raises ValueError."""
         get = self.parameters.__getitem__
         period = get("stream_period")
         # The clock counts the steps in the vehicle's stream.
         items: list[DesiredItem] = [] if period == 1 else [EntityStream(self._vehicle, 1, (Attribute.CORPOREAL,))]
-        items += [EntityStream(entity, period) for entity in (self._vehicle, *entities)]
+        items += [EntityStream(entity, period) for entity in (self._vehicle, *self._entities)]
         taken = self._outputs.entity_frames()
         for plan in read_cameras(get("cameras")):
             if plan.frame in taken:
@@ -130,12 +134,18 @@ class SimulatorBridge(LinkNode):
         """Publish and steer until the connection ends, and stop a vehicle that is being steered."""
         client = Client(link, self._timeout_s, self.statistics, self._link_cancellation, self._wakeup)
         client.sends_unimplemented = lambda: self.parameters["unimplemented_requests"] == "send"
-        client.steer = lambda now_s: self._steer(client, now_s)
-        session = SimulatorSession(self, client, self._items, self._outputs, self._world)
-        self._steering.start_over()
+
+        def ask(request: sim.Request, on_answer: OnAnswer) -> None:
+            self.encode(lambda each: client.send(each, on_answer), request)
+
+        client.steer = lambda now_s: self._steer(now_s, ask)
+        client.check_hold = self._check_hold
+        session = SimulatorSession(self, client, self._items, self._outputs, self._simulation)
+        session.begin_anew = self._begin_anew
         link_requests = self._simulator_services.link_requests
         reason = "The connection to the simulator ended."
         try:
+            self._steering.start_over(ask)
             session.start()
             while True:
                 client.is_stirred = False
@@ -150,16 +160,22 @@ class SimulatorBridge(LinkNode):
         finally:
             session.stop()
             link.leave(self._steering.last_requests(), LEAVE_TIMEOUT_S)
-            self._world = session.world
+            self._simulation = session.simulation
             link_requests.close(reason)
             self.statistics.facts["outstanding requests"] = "0"
 
-    def _steer(self, client: Client, now_s: float) -> float:
-        def ask(request: sim.Request, on_answer: OnAnswer) -> None:
-            self.encode(lambda each: client.send(each, on_answer), request)
+    def _begin_anew(self) -> None:
+        """Forget what services have added to a former simulation, and say that another one began."""
+        self._take_parameters()
+        self._outputs.announce_simulation()
 
+    def _steer(self, now_s: float, ask: Ask) -> float:
         self._steering.tick(now_s, self._outputs.attitude, ask)
         return self._steering.due_s
+
+    def _check_hold(self, request: sim.Request) -> None:
+        if request.moves(self._vehicle):
+            self.hold.check(request.NAME)
 
     def _do(self, link_request: LinkRequest[Call], session: SimulatorSession) -> None:
         def finish(result: Result) -> None:

@@ -19,14 +19,15 @@ from drone_bridge.motion.quaternions import Quaternion, euler_from_quaternion
 from drone_bridge.ros.common_parameters import frame_names, odometry_covariances
 from drone_bridge.ros.frames import FrameNames, transform
 from drone_bridge.ros.link_node import LinkNode
-from drone_bridge.ros.time import NANOSECONDS, Stamps
+from drone_bridge.ros.time import NANOSECONDS, Stamps, time_from_nanoseconds
 from drone_bridge.ros.topic_names import topic_token
 from drone_bridge.ros.topics import NO_EVENTS, Output, Outputs, latched
-from drone_bridge.simulator.bridge.desired_items import CameraStream, DesiredItems, ExtendedStream, Trigger
+from drone_bridge.simulator.bridge.desired_items import CameraStream, DesiredItems, Trigger
 from drone_bridge.simulator.codec import Configured, ItemType
 from drone_bridge.simulator.topics import (
     ENTITY_STATES,
     EVENTS,
+    SIMULATION_STARTED,
     VEHICLE_STATES,
     Axes,
     BodyToModel,
@@ -192,10 +193,6 @@ class ItemLabels(Labels):
         item = self._items.find(ItemType.CAMERA_STREAM, stream)
         return (item.camera_id or 0, item.camera_name, item.target) if isinstance(item, CameraStream) else (0, "", 0)
 
-    def attribute_stream(self, stream: int) -> int:
-        item = self._items.find(ItemType.EXTENDED_STREAM, stream)
-        return item.entity if isinstance(item, ExtendedStream) else 0
-
     def trigger(self, trigger: int) -> str:
         item = self._items.find(ItemType.TRIGGER, trigger)
         return item.plan.name if isinstance(item, Trigger) else ""
@@ -231,6 +228,7 @@ class SimulatorOutputs:
         tf = Output(node.make_publisher(TFMessage, "/tf", TF_DEPTH), self._make_tf)
         self._tf: Outputs[dict[EntityTopics, tuple[EntityState, Time]]] = Outputs(node, [tf])
         self._static_tf = node.make_publisher(TFMessage, "/tf_static", latched())
+        self._simulation_started = node.make_publisher(Time, SIMULATION_STARTED, latched())
         #: What was made of what came together: publishing it one by one would wake other threads as often.
         self._made: list[tuple[Publisher[Any], Any]] = []
         #: The states of this step, each with its stamp, that have yet to be published.
@@ -295,6 +293,16 @@ class SimulatorOutputs:
         if topics := self._topics.pop(entity, None):
             self.flush()
             topics.close()
+
+    def forget_entities_but(self, kept: set[int]) -> None:
+        """Forget the names of all other entities, and destroy their topics."""
+        for entity in (self.names.keys() | self._topics.keys()) - kept:
+            self.forget_entity(entity)
+        self.former_names.clear()
+
+    def announce_simulation(self) -> None:
+        """Publish when a simulation was first met, by the clock on the wall."""
+        self._node.publish(self._simulation_started, time_from_nanoseconds(time.time_ns()))
 
     def close(self) -> None:
         """Destroy the topics of entities."""

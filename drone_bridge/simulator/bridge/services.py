@@ -17,14 +17,13 @@ from drone_bridge.ros.link_node import LinkNode
 from drone_bridge.ros.link_requests import LinkRequests, ServiceResult
 from drone_bridge.simulator import codec as sim
 from drone_bridge.simulator.bridge.client import NO_ANSWER, RefusedError
-from drone_bridge.simulator.bridge.desired_items import Camera, CameraStream, EntityStream, ExtendedStream, Trigger
+from drone_bridge.simulator.bridge.desired_items import Camera, CameraStream, EntityStream, Trigger
 from drone_bridge.simulator.bridge.outputs import UNKNOWN_HEADING
 from drone_bridge.simulator.bridge.session import REFUSALS, SimulatorSession
 from drone_bridge.simulator.codec import Attribute, ItemType
 from drone_bridge.simulator.topics import STREAMED, BodyToModel, attribute_message
 from drone_bridge.simulator.topics import services as translate
 from drone_bridge.simulator.topics.services import GRAVITY, GRAVITY_ID, SERVICES
-from drone_bridge.wire.layouts import printable
 
 #: How long an answer is waited for on the spot: a simulator on this machine takes a tenth of that.
 PATIENCE_S = 0.003
@@ -162,12 +161,6 @@ def _stream_of(session: SimulatorSession, entity: int) -> EntityStream | None:
     return next((stream for stream in streams if stream.entity == entity), None)
 
 
-def stream_attributes(session: SimulatorSession, request: srv.StreamAttributes.Request) -> Fields:
-    """Publish extended attributes of an entity."""
-    added = session.add(ExtendedStream(request.id, request.period or 1, tuple(request.keys)))
-    return {"stream_id": added.id}
-
-
 def get_state(session: SimulatorSession, request: srv.GetState.Request) -> Result:
     """Get all attributes."""
     answers = session.client.request_all(
@@ -188,7 +181,7 @@ def set_state(session: SimulatorSession, request: srv.SetState.Request) -> None:
     set_all(session, translate.wire_set_entity(request, orientation, session.outputs.axes))
 
 
-# Triggers and objects.
+# Triggers and turbulence.
 
 
 def add_trigger(session: SimulatorSession, request: srv.AddTrigger.Request) -> Fields:
@@ -198,19 +191,12 @@ def add_trigger(session: SimulatorSession, request: srv.AddTrigger.Request) -> F
 
 
 def add_turbulence(session: SimulatorSession, request: srv.AddTurbulence.Request) -> Fields:
-    """Add turbulence."""
+    """Add turbulence.
+
+    Its ID is the one by which it is removed: the CUAUV server returns a count from 0, and its force 0 is gravity.
+    """
     data = translate.wire_turbulence(request, session.outputs.axes).encode()
-    return _add_object(session, sim.AddObject(sim.Turbulence.CLASS, data))
-
-
-def add_object(session: SimulatorSession, request: srv.AddObject.Request) -> Fields:
-    """Add an object."""
-    return _add_object(session, sim.AddObject(request.class_name, bytes(request.data)))
-
-
-def _add_object(session: SimulatorSession, add: sim.AddObject) -> Fields:
-    """Return the ID by which it is removed: the CUAUV server returns a count from 0, and its force 0 is gravity."""
-    number = session.client.request(add).id
+    number = session.client.request(sim.AddObject(sim.Turbulence.CLASS, data)).id
     return {"id": number + 1 if is_cuauv_server(session) else number}
 
 
@@ -307,16 +293,6 @@ def stream_camera(session: SimulatorSession, request: srv.StreamCamera.Request) 
     return {"stream_id": added.id}
 
 
-def view_camera(session: SimulatorSession, request: srv.ViewCamera.Request) -> Fields:
-    """Return where an entity appears."""
-    got = session.client.request(sim.ViewCamera(request.camera_id, request.target_id))
-    ours = session.items.find(ItemType.CAMERA, request.camera_id)
-    name = ours.plan.name if isinstance(ours, Camera) else ""
-    with session.lock:
-        outputs, seen = session.outputs, (request.camera_id, name, request.target_id)
-        return {"view": outputs.translation.camera_view(got, outputs.keeper.stamp(), seen)}
-
-
 # What is offered.
 
 
@@ -346,24 +322,12 @@ _WORK: dict[str, Work] = {
         lambda q: sim.GetExtended(q.id, q.key), lambda got: {"attribute": attribute_message(got.key, got.data)}
     ),
     "set_attribute": ask(translate.wire_set_attribute),
-    "stream_attributes": stream_attributes,
     # Cameras and triggers.
     "add_camera": add_camera,
     "set_camera": set_camera,
     "stream_camera": stream_camera,
-    "view_camera": view_camera,
-    "list_cameras": ask(lambda _: sim.ListCameras(), lambda got: {"ids": got.ids}),
-    "broadcast_camera": ask(lambda q: sim.BroadcastCamera(q.camera_id), lambda got: {"broadcast_id": got.id}),
     "add_trigger": add_trigger,
-    # Objects.
     "add_turbulence": add_turbulence,
-    "add_object": add_object,
-    "list_object_classes": ask(
-        lambda _: sim.ListObjectClasses(), lambda got: {"names": [printable(name) for name in got.names]}
-    ),
-    "list_objects": ask(lambda _: sim.ListObjects(), lambda got: {"ids": got.ids}),
-    "get_object": ask(lambda q: sim.GetObject(q.id, q.attribute), lambda got: {"data": got.data}),
-    "set_object": ask(lambda q: sim.SetObject(q.id, q.attribute, bytes(q.data))),
 }
 
 
@@ -400,13 +364,6 @@ class SimulatorServices:
 
     def _server(self, name: str) -> Callable[[Any, Any], Any]:
         async def serve(request: Any, response: Any) -> Any:
-            if (
-                name == "set_entity_state"
-                and request.id == self._node.parameters["vehicle"]
-                and self._node.hold.is_held
-            ):
-                response.message = "The vehicle is held, and its state is not set."
-                return response
             result = await self._run(Call(_WORK[name], request))
             response.success, response.message, response.code = result.success, result.message, result.code
             for field, value in result.fields.items():

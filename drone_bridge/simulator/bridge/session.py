@@ -50,9 +50,9 @@ PROBE_AFTER_S = 1.0
 #: How long the streams' thread has to end, before the last velocities are sent.
 STOP_TIMEOUT_S = 0.1
 
-#: Extended attributes of the vehicle. The first is a world's mark, which tells after a reconnect whether it is still
-#: the one with our cameras; the second keeps what can be learned only while the simulation is paused.
-WORLD_KEY = "drone_bridge.world"
+#: Extended attributes of the vehicle. The first is a mark, which tells after a reconnect whether the simulation is the
+#: same one; the second keeps what can be learned only while it is paused.
+SIMULATION_KEY = "drone_bridge.world"
 BODY_TO_MODEL_KEY = "drone_bridge.btom"
 TOKEN_BYTES = 16
 #: What the vehicle is asked for at first.
@@ -114,9 +114,9 @@ class SimulatorSession:
     """One conversation. For the link's thread, but for what is said to be the streams'."""
 
     def __init__(
-        self, node: LinkNode, client: Client, items: DesiredItems, outputs: SimulatorOutputs, world: bytes | None
+        self, node: LinkNode, client: Client, items: DesiredItems, outputs: SimulatorOutputs, simulation: bytes | None
     ) -> None:
-        """`world` is the mark of the world that the previous conversation was about, if it had one."""
+        """`simulation` is the mark of the one that the previous conversation was about, if it had one."""
         get = node.parameters.__getitem__
         self._node = node
         self._counts = node.statistics.counts
@@ -127,8 +127,10 @@ class SimulatorSession:
         self.vehicle: int = get("vehicle")
         self.stream_period: int = get("stream_period")
         self.configured: sim.Configured | None = None
-        #: The mark of this world, if it has one or that is not known yet.
-        self.world = world
+        #: The mark of this simulation, and until that is known of the last one.
+        self.simulation = simulation
+        #: Called when this proves to be another simulation than the last one.
+        self.begin_anew: Callable[[], None] = lambda: None
         self._camera_moves = 0  # how often cameras have come or gone
         self._timeout_s: float = get("request_timeout")
 
@@ -153,8 +155,8 @@ class SimulatorSession:
         self._spied: deque[sim.Spied] = deque()
         self._handlers: dict[type, Callable[[Any], None]] = {
             sim.EntityData: self._handle_entity_data,
-            sim.CameraData: self._handle_data,
-            sim.ExtendedData: self._handle_data,
+            sim.CameraData: self._handle_camera_data,
+            sim.ExtendedData: self._count_unknown,
             sim.Spied: self._spied.append,
         }
         client.handle = self._handle
@@ -167,18 +169,17 @@ class SimulatorSession:
 
     def start(self) -> None:
         """Send the first requests, and ask for all desired items. Raises LinkError."""
-        self.items.start_over()
         first = [
             sim.GetConfig(),
-            sim.GetExtended(self.vehicle, WORLD_KEY),
+            sim.GetExtended(self.vehicle, SIMULATION_KEY),
             sim.GetExtended(self.vehicle, BODY_TO_MODEL_KEY),
             *(sim.GetEntity(self.vehicle, attribute) for attribute in FIRST_ATTRIBUTES),
         ]
         *pending, listing = [self.client.send(request) for request in (*first, sim.ListEntities())]
-        configured, world, rotation, *state = [self.client.wait_for(each) for each in pending]
+        configured, mark, rotation, *state = [self.client.wait_for(each) for each in pending]
         with self.lock:
             self._take_configuration(configured)
-            self._recognize(world)
+            self._recognize(mark)
             self._take_vehicle(rotation, state)
             self.outputs.announce()
         self.client.read_requests(streams_too=False)
@@ -214,11 +215,15 @@ class SimulatorSession:
             self._node.count_and_warn("bad numbers", str(error))
 
     def _recognize(self, answer: sim.Response) -> None:
-        held = answer.data if isinstance(answer, sim.ExtendedGot) else None
-        if held is None or held != self.world:
-            self.items.forget_cameras()
-        # Also if another bridge has marked this world: two marks would make each forget its cameras.
-        self.world = held if held is not None and len(held) == TOKEN_BYTES else None
+        mark = answer.data if isinstance(answer, sim.ExtendedGot) and len(answer.data) == TOKEN_BYTES else None
+        if mark is not None and mark == self.simulation:
+            self.items.reconnect()
+            return
+        if mark is None:  # else another bridge has marked it: with two marks each would take it for a new one
+            mark = uuid.uuid4().bytes
+            self.client.send(sim.SetExtended(self.vehicle, SIMULATION_KEY, mark))
+        self.simulation = mark
+        self.begin_anew()
 
     def _take_vehicle(self, rotation: sim.Response, state: list[sim.Response]) -> None:
         stored = None
@@ -364,9 +369,6 @@ class SimulatorSession:
                 stream.camera_moves = None
         with self.lock:
             self.outputs.announce_camera(camera.plan)
-        if self.world is None:  # mark the world as one that has our cameras
-            self.world = uuid.uuid4().bytes
-            self.client.send(sim.SetExtended(self.vehicle, WORLD_KEY, self.world))
 
     def _send_missing(self, entity: int | None = None) -> list[tuple[DesiredItem, Pending]]:
         """Ask for all missing items but streams of cameras, or those that depend on an entity."""
@@ -543,10 +545,10 @@ class SimulatorSession:
         if isinstance(held, sim.ExtendedGot):  # another bridge may have learned it meanwhile
             return decode_rotation(held.data), self.client.request(ask).value
         before = self.client.request(ask).value
-        turned = self.client.request_all([sim.SetEntity(self.vehicle, Attribute.ORIENTATION, before), ask])[1].value
+        turned = self.client.answers_to([sim.SetEntity(self.vehicle, Attribute.ORIENTATION, before), ask])[1].value
         learned = BodyToModel.between(before, turned)
         restoring = sim.SetEntity(self.vehicle, Attribute.ORIENTATION, learned.model(before))
-        after = self.client.request_all([restoring, ask])[1].value
+        after = self.client.answers_to([restoring, ask])[1].value
         if 1.0 - abs(sum(a * b for a, b in zip(before, after, strict=True))) > _LARGEST_TURN:
             raise ValueError("The vehicle was turned by others meanwhile.")
         return learned, before
@@ -610,14 +612,18 @@ class SimulatorSession:
         """Return whether an item is the stream that reports every step."""
         return isinstance(item, EntityStream) and item.entity == self.vehicle and item.period == 1
 
-    def _handle_data(self, data: Any) -> None:
-        """Publish what a camera sees, or extended attributes."""
+    def _count_unknown(self, data: Any) -> None:
+        """Count a message of a stream that nobody asked for."""
         self._counts["stream messages"] += 1
-        kind = ItemType.CAMERA_STREAM if isinstance(data, sim.CameraData) else ItemType.EXTENDED_STREAM
-        stream = self.items.find(kind, data.id)
+        self._counts["unknown streams"] += 1
+
+    def _handle_camera_data(self, data: sim.CameraData) -> None:
+        """Publish what a camera sees."""
+        stream = self.items.find(ItemType.CAMERA_STREAM, data.id)
         if stream is None:
-            self._counts["unknown streams"] += 1
+            self._count_unknown(data)
             return
+        self._counts["stream messages"] += 1
         stream.messages += 1
         self.outputs.publish(data)
 

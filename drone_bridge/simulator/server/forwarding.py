@@ -32,11 +32,12 @@ from drone_bridge.simulator.codec import Attribute, Error, ItemType, Request, Re
 from drone_bridge.simulator.device.requests import NO_EXTENDED, Context, answer
 from drone_bridge.simulator.device.world import Client, Item, RefusedError, RunControl, World
 from drone_bridge.simulator.server.scene import STEERED_ATTRIBUTES, MirroredEntity, MirroredScene
-from drone_bridge.simulator.server.steering import VelocityCommands
+from drone_bridge.simulator.server.steering import HELD, VelocityCommands
 from drone_bridge.simulator.topics import Axes, wire_value
 from drone_bridge.simulator.topics import services as translate
 from drone_bridge.simulator.topics.plans import EntityPlan
 from drone_bridge.simulator.topics.services import SERVICES, simulators_own_text
+from drone_bridge.wire.layouts import MisfitError
 
 # The bridge's services.
 
@@ -44,6 +45,7 @@ from drone_bridge.simulator.topics.services import SERVICES, simulators_own_text
 #: How long a bridge that has left a call unanswered is not called, unless it answers late, or its liveliness changes.
 #: DDS itself takes 20 s to find that a node was killed, if that happened right after it was discovered.
 SILENT_S = 5.0
+NO_ERROR = -1  # code of a response that no Error of the simulator stands behind
 #: Bytes of an error's text that visualizers have room for: they read 90 of an answer, and take the rest for the next.
 LONGEST_TEXT = 77
 
@@ -78,8 +80,8 @@ class BridgeServices:
         self._clients: dict[str, ServiceClient[Any, Any]] = {}
         if bridge:
             self._clients = {name: node.make_client(kind, f"{bridge}/{name}") for name, kind in SERVICES.items()}
-        #: What to call, and what gets the response; at most one per client.
-        self._waiting: deque[tuple[str, Any, Callable[[Any], None]]] = deque()
+        #: What to call, whether it moves the vehicle, and what gets the response; at most one per client.
+        self._waiting: deque[tuple[str, Any, bool, Callable[[Any], None]]] = deque()
         self._guard = node.make_guard_condition(self._make_calls)
 
     @property
@@ -94,8 +96,11 @@ class BridgeServices:
         self._were_offered |= is_offered
         return is_offered and time.monotonic() > self._silent_until_s
 
-    async def call(self, service: str, request: Any) -> Any:
-        """Return the response. Raises ServiceError if the service fails, or does not answer in time."""
+    async def call(self, service: str, request: Any, *, moves_vehicle: bool = False) -> Any:
+        """Return the response. Raises ServiceError if the service fails, or does not answer in time.
+
+        A call that moves the vehicle is not made while that is held.
+        """
         loop = asyncio.get_running_loop()
         responded = loop.create_future()
 
@@ -108,7 +113,7 @@ class BridgeServices:
                 loop.call_soon_threadsafe(settle, response)
 
         self._unanswered.add(respond)
-        self._waiting.append((service, request, respond))
+        self._waiting.append((service, request, moves_vehicle, respond))
         self._guard.trigger()
         try:
             response = await asyncio.wait_for(responded, self._node.parameters["request_timeout"])
@@ -124,7 +129,10 @@ class BridgeServices:
 
     def _make_calls(self) -> None:
         while self._waiting:
-            service, request, respond = self._waiting.popleft()
+            service, request, moves_vehicle, respond = self._waiting.popleft()
+            if moves_vehicle and not self._node.hold.admits(f"the service {service}"):
+                respond(SERVICES[service].Response(success=False, code=NO_ERROR, message=HELD))
+                continue
             future = self._clients[service].call_async(request)
             future.add_done_callback(partial(self._responded, respond))
 
@@ -145,7 +153,7 @@ class BridgeServices:
 
 
 LOST_BRIDGE = "The bridge behind this server does not answer."
-_CAMERA_REQUESTS = (sim.SetCamera, sim.StreamCamera, sim.ViewCamera, sim.BroadcastCamera)
+_CAMERA_REQUESTS = (sim.SetCamera, sim.StreamCamera)
 _ATTRIBUTES = frozenset(Attribute)
 
 
@@ -222,6 +230,8 @@ class Forwarder:
 
         The coroutine raises RefusedError and ValueError.
         """
+        if isinstance(request, sim.ViewCamera) and self._is_simulators(request.id):
+            return Error(0, "A camera of the simulator behind the bridge has streams only.")
         forwarded = _FORWARDED.get(type(request))
         if forwarded is None or forwarded.is_local(self, request):
             return None
@@ -237,16 +247,23 @@ class Forwarder:
             return Error(0, LOST_BRIDGE) if request.attribute in STEERED_ATTRIBUTES else None
         if isinstance(request, sim.GetExtended) and self.scene.is_silent(request.id):
             return Error(0, NO_EXTENDED)  # visualizers ask for this first, and draw nothing if there is none
-        cameras = self.world.items.of(ItemType.CAMERA)
         is_there = isinstance(request, sim.AddEntity)
-        is_there |= isinstance(request, _CAMERA_REQUESTS) and isinstance(cameras.get(request.id), ForwardedItem)
+        is_there |= isinstance(request, _CAMERA_REQUESTS) and self._is_simulators(request.id)
         if isinstance(request, sim.Remove):
             is_there |= request.type == ItemType.ENTITY and self.scene.has_entity(request.id)
         return Error(0, f"No node offers the service {service}.") if is_there else None
 
-    async def _call(self, service: str, request: Any = None, **fields: Any) -> Any:
-        """Return the response to a request, or to one of these fields. Raises ServiceError."""
-        response = await self.services.call(service, request or SERVICES[service].Request(**fields))
+    def _is_simulators(self, camera: int) -> bool:
+        """Return whether a camera is in the simulator behind the bridge."""
+        return isinstance(self.world.items.of(ItemType.CAMERA).get(camera), ForwardedItem)
+
+    async def _call(self, service: str, request: Any = None, *, why: Request | None = None, **fields: Any) -> Any:
+        """Return the response to a request, or to one of these fields. Raises ServiceError.
+
+        `why` is the client's request, where the call carries out what that may do to the vehicle.
+        """
+        made, moves = request or SERVICES[service].Request(**fields), why is not None and why.moves(self.vehicle)
+        response = await self.services.call(service, made, moves_vehicle=moves)
         self.scene.update_time()
         return response
 
@@ -294,7 +311,7 @@ class Forwarder:
         return not isinstance(item, ForwardedItem) and not is_unknown_camera
 
     async def _remove(self, client: Client, request: sim.Remove) -> Response:
-        await self._call("remove", translate.remove(request))
+        await self._call("remove", translate.remove(request), why=request)
         kind = ItemType(request.type)
         if kind is ItemType.ENTITY:
             self.forget_name(request.id)
@@ -332,6 +349,17 @@ class Forwarder:
 
     def _learn_names(self, response: Any) -> None:
         self._names.update((number, name) for number, name in zip(response.ids, response.names, strict=False) if name)
+
+    def begin_anew(self) -> None:
+        """Forget what the bridge's simulation had, as another one began."""
+        for kind in (ItemType.CAMERA, ItemType.CAMERA_STREAM, ItemType.TRIGGER):
+            for number, item in tuple(self.world.items.of(kind).items()):
+                if isinstance(item, ForwardedItem) and self.world.has(kind, number):
+                    self.world.remove((kind, number))
+        for entity in tuple(self.scene.entities):
+            if not self.scene.is_configured(entity):
+                self.forget_entity(entity)
+        self._names.clear()
 
     def add_entity(self, entity: int) -> None:
         """Add an entity that the bridge has, unless it is known."""
@@ -372,7 +400,7 @@ class Forwarder:
         if state is None and request.attribute == Attribute.VELOCITY:
             state = translate.state_from_response(await self._call("get_entity_state", id=request.id))
         orientation = state.orientation if state else None
-        await self._call("set_entity_state", translate.set_state(request, orientation, self.axes))
+        await self._call("set_entity_state", translate.set_state(request, orientation, self.axes), why=request)
         if is_steered:
             self.commands.note(client, request.attribute, cast(Vector, request.value))
         return sim.Ok()
@@ -414,12 +442,10 @@ class Forwarder:
 
     async def _set_extended(self, client: Client, request: sim.SetExtended) -> Response:
         await self._call("set_attribute", translate.set_attribute(request))
+        if self.scene.has_entity(request.id):  # for streams, which the bridge has none of
+            with contextlib.suppress(RefusedError):  # there are too many
+                self.world.extended_attributes.set(request.id, request.key, request.data)
         return sim.Ok()
-
-    async def _stream_extended(self, client: Client, request: sim.StreamExtended) -> Response:
-        fields = {"id": request.id, "period": request.period, "keys": list(request.keys)}
-        response = await self._call("stream_attributes", **fields)
-        return self._added(ItemType.EXTENDED_STREAM, response.stream_id, client)
 
     def _added(self, kind: ItemType, number: int, client: Client | None) -> Response:
         self.world.add(kind, ForwardedItem(client=client), number)
@@ -442,17 +468,9 @@ class Forwarder:
         return sim.Ok()
 
     async def _stream_camera(self, client: Client, request: sim.StreamCamera) -> Response:
-        fields = {"camera_id": request.id, "target_id": request.target, "period": request.period}
+        fields: dict[str, Any] = {"camera_id": request.id, "target_id": request.target, "period": request.period}
         response = await self._call("stream_camera", **fields)
         return self._added(ItemType.CAMERA_STREAM, response.stream_id, client)
-
-    async def _view_camera(self, client: Client, request: sim.ViewCamera) -> Response:
-        view = (await self._call("view_camera", camera_id=request.id, target_id=request.target)).view
-        return sim.CameraGot(view.x, view.y, view.radius, view.depth)
-
-    async def _broadcast_camera(self, client: Client, request: sim.BroadcastCamera) -> Response:
-        response = await self._call("broadcast_camera", camera_id=request.id)
-        return self._added(ItemType.CAMERA_BROADCAST, response.broadcast_id, client)
 
     def _has_no_such_trigger(self, request: sim.AddTrigger) -> bool:
         return isinstance(request.trigger, sim.UnknownTrigger)
@@ -465,23 +483,16 @@ class Forwarder:
 
     # Objects.
 
-    async def _list_object_classes(self, client: Client, request: sim.ListObjectClasses) -> Response:
-        return sim.ObjectClassesListed(tuple((await self._call("list_object_classes")).names))
-
-    async def _list_objects(self, client: Client, request: sim.ListObjects) -> Response:
-        return sim.ObjectsListed(tuple((await self._call("list_objects")).ids))
+    def _has_no_such_class(self, request: sim.AddObject) -> bool:
+        return request.class_name != sim.Turbulence.CLASS
 
     async def _add_object(self, client: Client, request: sim.AddObject) -> Response:
-        response = await self._call("add_object", class_name=request.class_name, data=list(request.data))
+        try:
+            turbulence = sim.Turbulence.decode(request.data)
+        except MisfitError as error:
+            raise RefusedError(0, f"The data are not a turbulence: {error}.") from error
+        response = await self._call("add_turbulence", translate.add_turbulence(turbulence, self.axes), why=request)
         return sim.Added(ItemType.OBJECT, response.id)
-
-    async def _get_object(self, client: Client, request: sim.GetObject) -> Response:
-        response = await self._call("get_object", id=request.id, attribute=request.attribute)
-        return sim.ObjectGot(request.attribute, bytes(response.data))
-
-    async def _set_object(self, client: Client, request: sim.SetObject) -> Response:
-        await self._call("set_object", id=request.id, attribute=request.attribute, data=list(request.data))
-        return sim.Ok()
 
 
 class Forwarded(NamedTuple):
@@ -505,16 +516,9 @@ _FORWARDED: dict[type[Request], Forwarded] = {
     sim.StreamEntity: Forwarded("stream_entity", Forwarder._stream_entity, Forwarder._streams_here),
     sim.GetExtended: Forwarded("get_attribute", Forwarder._get_extended),
     sim.SetExtended: Forwarded("set_attribute", Forwarder._set_extended),
-    sim.StreamExtended: Forwarded("stream_attributes", Forwarder._stream_extended),
     sim.AddCamera: Forwarded("add_camera", Forwarder._add_camera),
     sim.SetCamera: Forwarded("set_camera", Forwarder._set_camera, Forwarder._has_camera),
     sim.StreamCamera: Forwarded("stream_camera", Forwarder._stream_camera, Forwarder._has_camera),
-    sim.ViewCamera: Forwarded("view_camera", Forwarder._view_camera, Forwarder._has_camera),
-    sim.BroadcastCamera: Forwarded("broadcast_camera", Forwarder._broadcast_camera, Forwarder._has_camera),
     sim.AddTrigger: Forwarded("add_trigger", Forwarder._add_trigger, Forwarder._has_no_such_trigger),
-    sim.ListObjectClasses: Forwarded("list_object_classes", Forwarder._list_object_classes),
-    sim.ListObjects: Forwarded("list_objects", Forwarder._list_objects),
-    sim.AddObject: Forwarded("add_object", Forwarder._add_object),
-    sim.GetObject: Forwarded("get_object", Forwarder._get_object),
-    sim.SetObject: Forwarded("set_object", Forwarder._set_object),
+    sim.AddObject: Forwarded("add_turbulence", Forwarder._add_object, Forwarder._has_no_such_class),
 }

@@ -11,6 +11,8 @@ from collections.abc import Callable, Coroutine
 from functools import partial
 from typing import Any
 
+from builtin_interfaces.msg import Time
+
 from drone_bridge.net.connector import Cancellation, LinkCancelledError
 from drone_bridge.net.tcp_clients import CLOSED_BY_PEER, Connection, Listening, ListeningEndpoint, TcpClients
 from drone_bridge.ros.frames import FrameNames
@@ -18,7 +20,7 @@ from drone_bridge.ros.link_node import Endpoint, LinkNode
 from drone_bridge.ros.program import run
 from drone_bridge.ros.stall_watch import LoopSettling
 from drone_bridge.ros.time import is_time_simulated
-from drone_bridge.ros.topics import Topic
+from drone_bridge.ros.topics import Topic, latched
 from drone_bridge.simulator import codec as sim
 from drone_bridge.simulator.codec import ItemType
 from drone_bridge.simulator.device.requests import Context, Quirks
@@ -29,7 +31,7 @@ from drone_bridge.simulator.server.parameters import PARAMETERS
 from drone_bridge.simulator.server.scene import MirroredEntity, MirroredScene
 from drone_bridge.simulator.server.sources import Sources
 from drone_bridge.simulator.server.steering import VelocityCommands
-from drone_bridge.simulator.topics import EVENTS, Axes, EntityState, Labels, Translation
+from drone_bridge.simulator.topics import EVENTS, SIMULATION_STARTED, Axes, EntityState, Labels, Translation
 from drone_bridge.simulator.topics.plans import EntityPlan, read_entity_plans
 
 RENDER = "render"
@@ -39,8 +41,6 @@ TELL_AGAIN_S = 1.0
 #: /clock counts as stopped after this time without a change.
 CLOCK_STOPPED_AFTER_S = 0.5
 ENDED = "the server has ended"
-#: The kinds of items that send what is not sent by triggers.
-_SENT_BY = {sim.CameraData: ItemType.CAMERA_STREAM, sim.ExtendedData: ItemType.EXTENDED_STREAM}
 _SILENT_VEHICLE = "the vehicle's position is unknown"
 
 
@@ -100,6 +100,9 @@ class SimulatorServer(LinkNode):
         for plan in plans:
             self._add_entity(plan)
             self._sources.open(plan)
+        self._simulation: Time | None = None  # when that of the bridge began
+        begun = partial(self._queue.put, self._simulation_started)
+        self.make_subscription(Time, SIMULATION_STARTED, begun, latched())
         for row in {row.name: row for row in EVENTS}.values():
             self.make_subscription(row.message, row.name, partial(self._queue.put, self._event, row), row.requested())
 
@@ -295,6 +298,11 @@ class SimulatorServer(LinkNode):
             self._send_completed()
             self.forwarder.stop_if_paused()
 
+    def _simulation_started(self, began: Time) -> None:
+        if self._simulation not in (None, began):
+            self.forwarder.begin_anew()
+        self._simulation = began
+
     def _event(self, row: Topic, message: Any) -> None:
         """Tell clients what the bridge's simulator has told it."""
         assert row.from_ros
@@ -305,7 +313,7 @@ class SimulatorServer(LinkNode):
         elif isinstance(event, sim.Spied):
             self._item_event(event)
         elif event is not None:
-            kind = _SENT_BY.get(type(event), ItemType.TRIGGER)
+            kind = ItemType.CAMERA_STREAM if isinstance(event, sim.CameraData) else ItemType.TRIGGER
             item = self._world.items.of(kind).get(event.id)
             if isinstance(item, ForwardedItem) and item.client:
                 item.client.post(event)

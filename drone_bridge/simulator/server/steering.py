@@ -19,6 +19,7 @@ from drone_bridge.simulator.server.scene import UNKNOWN_STATE
 from drone_bridge.simulator.topics import Axes, EntityState, twist_from_velocity, velocity_from_wire
 
 STANDING: Vector = (0.0, 0.0, 0.0)
+HELD = "The vehicle is held."
 
 
 class VelocityCommands:
@@ -62,6 +63,8 @@ class VelocityCommands:
                 "refused commands", f"A client requested a velocity of {value}, which was refused."
             )
             raise RefusedError(INVALID, f"The numbers must be finite, not {value}.")
+        if any(value) and not self._node.hold.admits("the operator's topics"):
+            raise RefusedError(0, HELD)
         self._decided_s = elapsed_s()
         if any(value) and (self.is_settling() or not self._node.takes_commands()):
             raise RefusedError(INVALID, "The server has just stood still, and the request may be old: send it again.")

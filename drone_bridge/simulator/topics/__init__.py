@@ -23,7 +23,7 @@ from std_msgs.msg import Empty, Header
 from drone_bridge.motion.quaternions import IDENTITY, Quaternion, inverse, rotated, rotated_back
 from drone_bridge.motion.wxyz import IDENTITY as UPRIGHT
 from drone_bridge.motion.wxyz import Vector, WxyzQuaternion, conjugate, multiply, rotate
-from drone_bridge.msg import CameraView, ExtendedAttribute, ExtendedAttributes, ItemEvent, TriggerEvent
+from drone_bridge.msg import CameraView, ExtendedAttribute, ItemEvent, TriggerEvent
 from drone_bridge.ros import frames
 from drone_bridge.ros.frames import AXES, EXACT_VARIANCE, FrameNames, OdometryCovariances, set_quaternion, set_vector
 from drone_bridge.ros.liveliness import with_liveliness
@@ -179,12 +179,6 @@ def attribute_message(key: str, data: bytes) -> ExtendedAttribute:
         text = ""
     # Invalid UTF-8 has become surrogates, which a ROS string can't hold.
     return ExtendedAttribute(key=key.encode(errors="surrogateescape").decode(errors="replace"), text=text, data=data)
-
-
-def fill_view(message: CameraView, view: sim.CameraData | sim.CameraGot) -> None:
-    """Fill in where an entity appears."""
-    message.x, message.y, message.radius, message.depth = view.x, view.y, view.radius, view.depth
-    message.visible = view.radius > 0.0
 
 
 # States of entities.
@@ -350,10 +344,6 @@ class Labels:
         """Return the ID and name of the camera, and the ID of the target."""
         return 0, "", 0
 
-    def attribute_stream(self, stream: int) -> int:
-        """Return the ID of the entity."""
-        return 0
-
     def trigger(self, trigger: int) -> str:
         """Return the name of a trigger."""
         return ""
@@ -477,16 +467,14 @@ class Translation:
 
     # What else the simulator tells unasked.
 
-    def camera_view(
-        self, view: sim.CameraData | sim.CameraGot, stamp: Time, seen: tuple[int, str, int] | None = None
-    ) -> CameraView:
-        """Return where an entity appears; `seen` is as of `Labels.camera_stream`, if it is not of a stream."""
-        stream = view.id if isinstance(view, sim.CameraData) else 0
-        camera, name, target = seen or self.labels.camera_stream(stream)
+    def camera_view(self, view: sim.CameraData, stamp: Time) -> CameraView:
+        """Return where an entity appears."""
+        camera, name, target = self.labels.camera_stream(view.id)
         message = CameraView(camera=name, camera_id=camera, target=self.labels.entity(target))
-        message.target_id, message.stream_id = target, stream
+        message.target_id, message.stream_id = target, view.id
         message.header.stamp, message.header.frame_id = stamp, self.camera_frame(name) if name else ""
-        fill_view(message, view)
+        message.x, message.y, message.radius, message.depth = view.x, view.y, view.radius, view.depth
+        message.visible = view.radius > 0.0
         return message
 
     def camera_frame(self, name: str) -> str:
@@ -512,17 +500,6 @@ class Translation:
 
     def wire_item_event(self, message: ItemEvent) -> sim.Spied:
         return sim.Spied(message.added, message.type, message.id, 1 if message.id < 256 else 4)
-
-    def attributes(self, data: sim.ExtendedData, stamp: Time) -> ExtendedAttributes:
-        entity = self.labels.attribute_stream(data.id)
-        message = ExtendedAttributes(entity=self.labels.entity(entity), entity_id=entity, stream_id=data.id)
-        message.header.stamp = stamp
-        message.attributes = [attribute_message(each.key, each.data) for each in data.attributes]
-        return message
-
-    def wire_attributes(self, message: ExtendedAttributes) -> sim.ExtendedData:
-        attributes = tuple(sim.ExtendedAttribute(each.key, bytes(each.data)) for each in message.attributes)
-        return sim.ExtendedData(message.stream_id, attributes)
 
     def completed(self, event: sim.Completed, stamp: Time) -> Empty:
         return Empty()
@@ -597,6 +574,8 @@ ENTITY_STATES = (
     ),
 )
 STATES = (*VEHICLE_STATES, *ENTITY_STATES)
+#: The topic on which the bridge says, latched, when it first met the simulation: a new time says that a new one began.
+SIMULATION_STARTED = "simulation_started"
 #: What the simulator tells unasked, each message of which counts.
 EVENTS = (
     Topic(
@@ -630,15 +609,6 @@ EVENTS = (
         qos=lambda: with_liveliness(_events()),
         requested=_events,
         meaning="what was added and removed, by whomever",
-    ),
-    Topic(
-        "attributes",
-        ExtendedAttributes,
-        of=sim.ExtendedData,
-        to_ros=Translation.attributes,
-        from_ros=Translation.wire_attributes,
-        requested=_events,
-        meaning="streamed extended attributes of an entity",
     ),
     Topic(
         "completed",

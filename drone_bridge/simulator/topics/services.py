@@ -45,20 +45,11 @@ SERVICES = {
     "stream_entity": srv.StreamEntity,
     "get_attribute": srv.GetAttribute,
     "set_attribute": srv.SetAttribute,
-    "stream_attributes": srv.StreamAttributes,
     "add_camera": srv.AddCamera,
     "set_camera": srv.SetCamera,
     "stream_camera": srv.StreamCamera,
-    "view_camera": srv.ViewCamera,
-    "list_cameras": srv.ListItems,
-    "broadcast_camera": srv.BroadcastCamera,
     "add_trigger": srv.AddTrigger,
     "add_turbulence": srv.AddTurbulence,
-    "add_object": srv.AddObject,
-    "list_object_classes": srv.ListObjectClasses,
-    "list_objects": srv.ListItems,
-    "get_object": srv.GetObject,
-    "set_object": srv.SetObject,
 }
 
 
@@ -347,6 +338,23 @@ def add_trigger(trigger: sim.Trigger, name: str, axes: Axes) -> srv.AddTrigger.R
         asked.entity_a, asked.entity_b = trigger.a, trigger.b
         asked.distance = getattr(trigger, "distance", -1.0)
     return asked
+
+
+def add_turbulence(turbulence: sim.Turbulence, axes: Axes) -> srv.AddTurbulence.Request:
+    """OADD of turbulence."""
+    asked = srv.AddTurbulence.Request()
+    asked.minimum.force, asked.maximum.force = _ros_bounds(turbulence.force_a, turbulence.force_b, axes)
+    asked.minimum.torque, asked.maximum.torque = _ros_bounds(turbulence.torque_a, turbulence.torque_b, axes)
+    asked.minimum_force_rate, asked.maximum_force_rate = turbulence.force_rate_a, turbulence.force_rate_b
+    asked.minimum_torque_rate, asked.maximum_torque_rate = turbulence.torque_rate_a, turbulence.torque_rate_b
+    return asked
+
+
+def _ros_bounds(lowest: sim.Vector, highest: sim.Vector, axes: Axes) -> tuple[Vector3, Vector3]:
+    """Exchange the bounds of what points the other way in ROS; those that are in no order stay so."""
+    low, high, signs = axes.world(*lowest), axes.world(*highest), axes.world(1.0, 1.0, 1.0)
+    pairs = [(a, b) if sign > 0 else (b, a) for a, b, sign in zip(low, high, signs, strict=True)]
+    return _vector3([low for low, _ in pairs]), _vector3([high for _, high in pairs])
 
 
 def _vector3(vector: Any) -> Vector3:

@@ -1,0 +1,123 @@
+# SPDX-License-Identifier: Apache-2.0
+"""simulator_server on hold: whatever its clients ask for, none of it moves the vehicle, and all else is done."""
+
+import pytest
+from examples import examples
+from geometry_msgs.msg import Twist
+from hypothesis import given
+from hypothesis import strategies as st
+from offline_simulator import OfflineSimulator
+from served_world import VEHICLE, ServedWorld
+from simulator_requests import requests_of
+
+from drone_bridge.motion.quaternions import IDENTITY
+from drone_bridge.simulator import codec as sim
+from drone_bridge.simulator.codec import Attribute, ItemType
+from drone_bridge.simulator.server.forwarding import BridgeServices
+from drone_bridge.simulator.topics import EntityState
+
+NOWHERE, AHEAD, PUSH = (0.0, 0.0, 0.0), (1.0, 0.0, 0.0), (5.0, 0.0, 0.0)
+TURNED = (0.5, 0.5, 0.5, 0.5)
+CURRENT = sim.Turbulence(PUSH, PUSH, 1.0, 1.0, NOWHERE, NOWHERE, 1.0, 1.0)
+HELD = sim.Error(0, "The vehicle is held.")
+EACH_KIND = pytest.mark.parametrize("kind", sim.REQUESTS.values(), ids=lambda kind: kind.NAME)
+
+#: One request of each way by which a client moves the vehicle of a simulator.
+MOVING = [
+    *(sim.SetEntity(VEHICLE, attribute, AHEAD) for attribute in (0, 1, 2, 4)),
+    sim.SetEntity(VEHICLE, Attribute.ORIENTATION, TURNED),
+    sim.SetEntity(VEHICLE, Attribute.CORPOREAL, False),
+    sim.Remove(ItemType.ENTITY, VEHICLE),
+    sim.Remove(ItemType.OBJECT, 0),  # gravity
+    sim.AddObject(sim.Turbulence.CLASS, CURRENT.encode()),
+]
+
+
+def decoded(kind):
+    """Requests of a kind as a server reads them."""
+    return requests_of(kind).map(lambda request: kind.decode(request.encode()))
+
+
+def moves(request):
+    """Return whether the vehicle of the emulated simulator goes another way after a request."""
+    ways = []
+    for asked in ((), (request,)):
+        simulator = OfflineSimulator()
+        simulator.scene.set_attribute(VEHICLE, Attribute.VELOCITY, (0.0, 0.5, 0.0))
+        for each in asked:
+            simulator.ask(each)
+        simulator.step(5)
+        is_there = simulator.scene.has_entity(VEHICLE)
+        ways.append([simulator.scene.attribute(VEHICLE, each) for each in Attribute] if is_there else None)
+    return ways[0] != ways[1]
+
+
+@pytest.mark.parametrize("request_", MOVING, ids=repr)
+def test_these_move_the_vehicle(request_):
+    assert moves(request_)
+    assert request_.moves(VEHICLE)
+
+
+@EACH_KIND
+@examples(30)
+@given(st.data())
+def test_what_moves_the_emulated_vehicle_is_known_to(kind, data):
+    request = data.draw(decoded(kind))
+    assert request.moves(VEHICLE) or not moves(request)
+
+
+class Server(ServedWorld):
+    """With a bridge that carries out whatever its services are called for."""
+
+    def __init__(self, *, is_held, is_heard):
+        super().__init__(make_bridge=lambda node: BridgeServices(node, "bridge"))
+        self.control.run(0)
+        if is_heard:
+            self.scene.update(VEHICLE, EntityState(NOWHERE, NOWHERE, NOWHERE, IDENTITY, NOWHERE))
+        self.node.hold.set(is_held)
+        self.node.published.clear()
+
+    @property
+    def calls(self):
+        return [(name.removeprefix("bridge/"), request) for name, request in self.node.called]
+
+
+@EACH_KIND
+@pytest.mark.parametrize("is_heard", [False, True])
+@examples(20)
+@given(st.data())
+def test_a_held_vehicle_gets_nothing_of_any_request(kind, is_heard, data):
+    request = data.draw(decoded(kind))
+    held = Server(is_held=True, is_heard=is_heard)
+    answer = held.ask(request)
+    if request.moves(VEHICLE):
+        assert {name for name, _ in held.calls} <= {"get_entity_state"}
+        assert all(message == Twist() for _, message in held.node.published)
+    else:
+        free = Server(is_held=False, is_heard=is_heard)
+        assert (repr(free.ask(request)), repr(free.calls)) == (repr(answer), repr(held.calls))  # where NaN is NaN
+
+
+@pytest.mark.parametrize("is_heard", [False, True])
+@pytest.mark.parametrize("request_", MOVING, ids=repr)
+def test_a_client_learns_that_the_vehicle_is_held(request_, is_heard):
+    held = Server(is_held=True, is_heard=is_heard)
+    assert held.ask(request_) == HELD
+    assert held.node.hold.refused == 1
+    held.node.hold.set(False)
+    assert not isinstance(held.ask(request_), sim.Error)
+
+
+def test_a_call_that_waits_when_hold_begins_is_not_made():
+    """v of a vehicle that is not heard takes two calls: how it is turned, and the velocity."""
+    server = Server(is_held=False, is_heard=False)
+    spin = server.node.spin
+
+    def spin_and_hold():
+        spin()
+        if server.calls:
+            server.node.hold.set(True)
+
+    server.node.spin = spin_and_hold
+    assert server.ask(sim.SetEntity(VEHICLE, Attribute.VELOCITY, AHEAD)) == HELD
+    assert [name for name, _ in server.calls] == ["get_entity_state"]
