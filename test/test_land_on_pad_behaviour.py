@@ -14,7 +14,8 @@ from sensor_msgs.msg import CameraInfo, Image, Imu
 from std_msgs.msg import Bool
 from std_srvs.srv import Trigger
 
-from drone_bridge.controllers.land_on_pad.behaviour import pad_message, read_measured
+from drone_bridge.controllers.land_on_pad.behaviour import read_measured
+from drone_bridge.controllers.land_on_pad.images import attitude, pad_message
 from drone_bridge.controllers.land_on_pad.pilot import LandParameters
 from drone_bridge.motion.quaternions import quaternion_from_euler
 from drone_bridge.motion.tilt_control import Shares
@@ -293,6 +294,6 @@ def test_measurements_are_in_axes_that_tilt_with_the_drone_or_do_not(is_levelled
     assert measured.sighting.offset == pytest.approx((0.0, 1.0, -3.0))
     assert measured.velocity == pytest.approx((0.0, 1.0, -3.0))
     if not is_levelled:
-        message = pad_message(measured.sighting, imu)
+        message = pad_message(measured.sighting, attitude(imu), "d1/base_link", imu.header.stamp)
         assert message.header.frame_id == "d1/base_link"
         assert (message.offset_x, message.offset_y, message.distance) == pytest.approx((north, 0.0, down))

@@ -1,101 +1,170 @@
 # SPDX-License-Identifier: Apache-2.0
-"""telemetry_server's own search for the pad in the images that it serves, between a test's images and Imus."""
+"""pad_finder: when it searches, which image with which attitude, and what it says about the pad."""
 
 import math
-import queue
-import sys
+from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
+from ament_index_python.packages import get_package_share_directory
+from builtin_interfaces.msg import Time
 from markers import photograph_of_pad
 from sensor_msgs.msg import CameraInfo, Imu
 from telemetry_peer import jpeg
 
+from drone_bridge.controllers.land_on_pad.images import PadImages, attitude, heading, pad_message
+from drone_bridge.controllers.pad_finder import ATTITUDES_KEPT, NearestAttitude, Way, camera_of
 from drone_bridge.motion.matrices import rotation_from_angles
 from drone_bridge.motion.quaternions import quaternion_from_euler
 from drone_bridge.ros.frames import set_quaternion
+from drone_bridge.ros.images import JpegDecoder
 from drone_bridge.ros.time import time_from_seconds
-from drone_bridge.telemetry.server.pad import PadFinder, Photo, pinhole
 from drone_bridge.telemetry.topics import LandingFrameNames, TelemetrySigns, Translation
+from drone_bridge.tools.launch.evaluate import evaluate
 from drone_bridge.vision.markers import MarkerParameters
 
-TIMEOUT_S = 60.0
 SIZE = (320, 240)
 FOCAL = 160 / math.tan(math.radians(30.0))  # of 60 degrees
-PINHOLE = pinhole(None, *SIZE, 60.0)
-GROUND = jpeg(*SIZE)
+STAMP = time_from_seconds(1.0)
 
 
-class Finder:
-    """A PadFinder, and what it says."""
-
-    def __init__(self, is_levelled=True, markers=MarkerParameters()):  # noqa: B008 # frozen
-        self.sightings, self.refusals, self.failures = queue.Queue(), queue.Queue(), []
-        self._finder = PadFinder(
-            markers,
-            "base_stabilized" if is_levelled else "base_link",
-            is_levelled=is_levelled,
-            longest_s=lambda: 1.0,
-            refuse=self.refusals.put,
-            fail=self.failures.append,
-            found=lambda sighting, _: self.sightings.put(sighting),
-        )
-        self._finder.start()
-
-    def take(self, jpeg, stamp_s=1.0, size=SIZE):
-        self._finder.take_image(Photo(jpeg, size, time_from_seconds(stamp_s), PINHOLE, 5.0))
-
-    def feel(self, stamp_s=1.0, roll=0.0, pitch=0.0, yaw=0.0):
-        imu = Imu()
-        imu.header.stamp = time_from_seconds(stamp_s)
-        set_quaternion(imu.orientation, quaternion_from_euler(roll, pitch, yaw))
-        self._finder.take_imu(imu)
-
-    def pad(self):
-        """Return what was found next."""
-        return self.sightings.get(timeout=TIMEOUT_S).pad
-
-    def close(self):
-        self._finder.stop()
-        assert self.failures == []
+def image(stamp_s):
+    return SimpleNamespace(header=SimpleNamespace(stamp=time_from_seconds(stamp_s)))
 
 
-@pytest.fixture
-def finder(closing):
-    return closing(Finder())
+def felt(stamp_s=1.0, roll=0.0, pitch=0.0, yaw=0.0):
+    imu = Imu()
+    imu.header.stamp, imu.header.frame_id = time_from_seconds(stamp_s), "base_link"
+    set_quaternion(imu.orientation, quaternion_from_euler(roll, pitch, yaw))
+    return imu
 
 
-def test_the_pad_has_the_meaning_and_the_signs_of_landing_pad(finder):
-    finder.take(photograph_of_pad(3.0, ahead=0.4, left=0.2, focal=FOCAL))
-    finder.feel()
-    pad = finder.pad()
+# Whether another node says where the pad is.
+
+
+def test_another_node_is_given_way_to_until_it_has_been_silent_for_a_while():
+    way = Way(now_s=10.0)
+    assert not way.is_free(11.0, timeout_s=1.0)  # nothing is known at the beginning
+    assert way.is_free(11.1, timeout_s=1.0)
+    way.hear(Time(sec=5), now_s=12.0)
+    assert not way.is_free(13.0, timeout_s=1.0)
+    assert way.is_free(13.1, timeout_s=1.0)
+
+
+def test_our_own_messages_are_no_other_node_s():
+    way = Way(now_s=0.0)
+    for second in range(100):
+        way.publish(Time(sec=second))
+        way.hear(Time(sec=second), now_s=10.0 + second)
+        assert way.is_free(10.0 + second, timeout_s=1.0)
+
+
+def test_another_node_with_the_stamps_of_the_images_is_noticed():
+    way = Way(now_s=0.0)
+    way.publish(Time(sec=7))
+    way.hear(Time(sec=7), now_s=10.0)
+    way.hear(Time(sec=7), now_s=10.0)
+    assert not way.is_free(10.0, timeout_s=1.0)
+
+
+def test_messages_of_ours_that_nobody_heard_do_not_pile_up():
+    way = Way(now_s=0.0)
+    for second in range(1000):
+        way.publish(Time(sec=second))
+    way.hear(Time(sec=0), now_s=10.0)
+    assert not way.is_free(10.0, timeout_s=1.0)
+
+
+# Which attitude an image is searched with.
+
+
+def test_an_image_waits_for_an_attitude_that_is_not_older_and_gets_the_nearest():
+    pairs, photo = NearestAttitude(), image(1.0)
+    assert pairs.take_imu(felt(0.5)) is None
+    nearest = felt(0.9)
+    assert pairs.take_imu(nearest) is None
+    assert pairs.take_image(photo) is None
+    assert pairs.take_imu(felt(1.5)) == (photo, nearest)
+    assert pairs.take_imu(felt(2.0)) is None  # each image once
+
+
+def test_an_image_that_comes_after_its_attitude_is_searched_at_once():
+    pairs, photo, nearest = NearestAttitude(), image(1.0), felt(1.01)
+    pairs.take_imu(nearest)
+    assert pairs.take_image(photo) == (photo, nearest)
+
+
+def test_a_newer_image_replaces_the_one_that_waits_which_takes_what_there_is():
+    pairs, first, second, imu = NearestAttitude(), image(9.0), image(9.5), felt(1.0)
+    assert pairs.take_image(first) is None
+    assert pairs.take_image(first) is None  # no attitude at all
+    pairs.take_imu(imu)
+    assert pairs.take_image(second) == (first, imu)
+    assert pairs.take_imu(felt(9.3)) is None
+    newest = felt(9.6)
+    assert pairs.take_imu(newest) == (second, newest)
+
+
+def test_attitudes_from_before_time_ran_back_do_not_count():
+    pairs, photo, imu = NearestAttitude(), image(1.0), felt(2.0)
+    pairs.take_imu(felt(100.0))
+    pairs.take_imu(imu)
+    assert pairs.take_image(photo) == (photo, imu)
+
+
+def test_attitudes_do_not_pile_up():
+    pairs = NearestAttitude()
+    for number in range(10 * ATTITUDES_KEPT):
+        pairs.take_imu(felt(number))
+    assert pairs.take_image(image(0.0)).imu.header.stamp.sec == 9 * ATTITUDES_KEPT  # the oldest
+
+
+# What an image shows.
+
+
+def test_the_camera_without_a_calibration_has_square_pixels():
+    info = CameraInfo(width=320, height=240)
+    info.k = [250.0, 0.0, 164.5, 0.0, 255.0, 119.5, 0.0, 0.0, 1.0]
+    camera = camera_of(info, *SIZE, 60.0)
+    assert (camera.fx, camera.fy, camera.cx, camera.cy) == (250.0, 255.0, 164.5, 119.5)
+    for unknown in (None, CameraInfo(width=320, height=240)):
+        camera = camera_of(unknown, *SIZE, 60.0)
+        assert (camera.fx, camera.fy, camera.cx, camera.cy) == pytest.approx((FOCAL, FOCAL, 159.5, 119.5))
+    info.k[0] = -1.0
+    with pytest.raises(ValueError, match="fx is -1"):
+        camera_of(info, *SIZE, 60.0)
+
+
+def pad_of(data, imu, *, is_levelled=True):
+    image, camera = JpegDecoder("camera").image(data, STAMP), camera_of(None, *SIZE, 60.0)
+    found = PadImages(MarkerParameters()).sighting(image, camera, imu)
+    if is_levelled:
+        return pad_message(found, heading(imu), "base_stabilized", STAMP)
+    return pad_message(found, attitude(imu), "base_link", STAMP)
+
+
+def test_the_pad_has_the_meaning_and_the_signs_of_landing_pad():
+    pad = pad_of(photograph_of_pad(3.0, ahead=0.4, left=0.2, focal=FOCAL), felt(yaw=2.0))
     assert pad.detected
     assert (pad.offset_x, pad.offset_y, pad.distance) == pytest.approx((0.4, 0.2, 3.0), abs=0.06)
-    assert pad.header.frame_id == "base_stabilized"
-    assert pad.header.stamp == time_from_seconds(1.0)
+    assert (pad.header.frame_id, pad.header.stamp) == ("base_stabilized", STAMP)
     wire = Translation(LandingFrameNames(), TelemetrySigns(relative_y=-1)).wire_pad(pad)
     assert (wire.relative_x, wire.relative_y, wire.distance) == pytest.approx((0.4, -0.2, 3.0), abs=0.06)
     assert 0.8 < wire.confidence <= 1.0
 
 
-def test_an_image_without_the_pad_says_that_it_is_out_of_sight(finder):
-    finder.take(GROUND)
-    finder.feel()
-    pad = finder.pad()
+def test_an_image_without_the_pad_says_that_it_is_out_of_sight():
+    pad = pad_of(jpeg(*SIZE), felt())
     assert not pad.detected
     assert math.isnan(pad.offset_x)
     assert Translation(LandingFrameNames(), TelemetrySigns()).wire_pad(pad) is None
 
 
 @pytest.mark.parametrize("is_levelled", [True, False])
-def test_the_tilt_at_the_time_of_the_image_is_removed_for_level_axes(is_levelled, closing):
+def test_the_tilt_at_the_time_of_the_image_is_removed_for_level_axes(is_levelled):
     """The image is of a level drone. One whose nose is raised sees it so where the pad is farther ahead."""
     tilt = -0.1
-    finder = closing(Finder(is_levelled))
-    finder.feel(stamp_s=0.5, pitch=1.0)
-    finder.feel(stamp_s=0.9, pitch=tilt, yaw=2.0)  # the nearest
-    finder.take(photograph_of_pad(2.0, focal=FOCAL))
-    finder.feel(stamp_s=1.5, pitch=1.0)
-    pad = finder.pad()
+    pad = pad_of(photograph_of_pad(2.0, focal=FOCAL), felt(pitch=tilt, yaw=2.0), is_levelled=is_levelled)
     found = (pad.offset_x, pad.offset_y, -pad.distance)
     in_the_body = (0.0, 0.0, -2.0)
     level = rotation_from_angles(0.0, tilt, 0.0) @ in_the_body
@@ -103,36 +172,21 @@ def test_the_tilt_at_the_time_of_the_image_is_removed_for_level_axes(is_levelled
     assert level[0] > 0.15
 
 
-def test_an_unusable_image_is_reported_and_the_next_one_searched(finder):
-    finder.take(b"\xff\xd8 no image")
-    finder.feel()
-    assert "it begins with ff d8 20 6e, and not as a JPEG" in finder.refusals.get(timeout=TIMEOUT_S)
-    finder.take(GROUND, size=(5000, 10))
-    assert "has 5000 x 10 pixels, and 4096 are allowed" in finder.refusals.get(timeout=TIMEOUT_S)
-    finder.take(GROUND, stamp_s=9.0)
-    finder.take(GROUND, stamp_s=0.7)  # the one before has not got an attitude, and does not get one any more
-    assert "8 s away from the nearest of imu/data" in finder.refusals.get(timeout=TIMEOUT_S)
-    assert not finder.pad().detected
+def test_without_an_orientation_there_is_a_sentence():
+    imu = felt()
+    imu.orientation_covariance[0] = -1.0
+    with pytest.raises(ValueError, match="imu/data has no orientation"):
+        pad_of(jpeg(*SIZE), imu)
 
 
-def test_without_opencv_there_is_a_sentence_and_no_pad(finder, monkeypatch):
-    monkeypatch.setitem(sys.modules, "cv2", None)
-    finder.take(GROUND)
-    finder.feel()
-    assert "Images are not searched for the pad: that needs OpenCV" in finder.refusals.get(timeout=TIMEOUT_S)
+# Where it is started.
 
 
-def test_a_dictionary_that_opencv_lacks_is_reported(closing):
-    finder = closing(Finder(markers=MarkerParameters(marker_dictionary="DICT_9X9")))
-    finder.take(GROUND)
-    finder.feel()
-    assert "marker_dictionary has to be one" in finder.refusals.get(timeout=TIMEOUT_S)
-
-
-def test_the_camera_of_an_image_that_was_made_smaller():
-    info = CameraInfo(width=640, height=480)
-    info.k = [500.0, 0.0, 329.5, 0.0, 510.0, 239.5, 0.0, 0.0, 1.0]
-    camera = pinhole(info, 320, 240, 60.0)
-    assert (camera.fx, camera.fy, camera.cx, camera.cy) == (250.0, 255.0, 164.5, 119.5)
-    assert pinhole(CameraInfo(width=640, height=480), *SIZE, 60.0) == PINHOLE  # not calibrated
-    assert (PINHOLE.fx, PINHOLE.cx) == pytest.approx((FOCAL, 159.5))
+@pytest.mark.parametrize(
+    ("given", "is_started"), [({}, True), ({"find_pad": "false"}, False), ({"relay": "true"}, False)]
+)
+def test_the_server_s_launch_file_starts_it_for_a_drone_that_may_need_it(tmp_path, given, is_started):
+    path = Path(get_package_share_directory("drone_bridge"), "launch", "telemetry_server.launch.xml")
+    started = [Path(process.command[0]).name for process in evaluate(path, given, tmp_path, lambda warning: None)]
+    assert "telemetry_server" in started
+    assert ("pad_finder" in started) == is_started

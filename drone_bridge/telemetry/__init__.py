@@ -14,7 +14,7 @@ KIND = ProtocolKind(
     commands="drone_bridge.telemetry.conversation:commands",
     topics="drone_bridge.telemetry.topics:TABLE",
     bridge=NodeKind("drone_bridge.telemetry.bridge:TelemetryBridge"),
-    server=NodeKind("drone_bridge.telemetry.server.node:TelemetryServer"),
+    server=NodeKind("drone_bridge.telemetry.server:TelemetryServer"),
     emulator=Program(
         "landing",
         "a drone without GPS above a rover, and its telemetry",
@@ -28,8 +28,6 @@ KIND = ProtocolKind(
         agreed={"host": "host", "port": "port"},
     ),
     launch_file="landing.launch.xml",
-    demonstration="drone_bridge.telemetry.demonstration:DEMONSTRATION",
     controller=NodeKind("drone_bridge.controllers.drone_controller:DroneController"),
-    control={"behaviour": "land_on_pad"},
     emulated={"transport": "udp"},
 )

@@ -19,7 +19,17 @@ from std_msgs.msg import Bool
 from std_srvs.srv import Trigger
 
 from drone_bridge.controllers.behaviour import Behaviour
-from drone_bridge.controllers.camera_messages import read_pinhole, read_pixels
+from drone_bridge.controllers.camera_messages import read_pinhole
+from drone_bridge.controllers.land_on_pad.images import (
+    CAMERA_INFO,
+    IMAGE,
+    IMU,
+    LANDING_PAD,
+    PadImages,
+    attitude,
+    axes,
+    pad_message,
+)
 from drone_bridge.controllers.land_on_pad.pilot import Decision, LandOnPad, LandParameters, Measured, PadSighting
 from drone_bridge.controllers.messages import (
     AxesCommands,
@@ -27,21 +37,16 @@ from drone_bridge.controllers.messages import (
     StampedSets,
     StatePublisher,
     make_steady_timer,
-    read_angles,
 )
-from drone_bridge.motion.matrices import NOT_COMPUTABLE, Matrix, Vector, rotation_from_angles
+from drone_bridge.motion.matrices import NOT_COMPUTABLE, Vector
 from drone_bridge.motion.tilt_control import Shares
 from drone_bridge.msg import LandingPad
 from drone_bridge.ros.parameters import DeclaredParameters, ParameterDeclaration, declarations, read
 from drone_bridge.ros.time import seconds_of
 from drone_bridge.ros.topics import latched, subscribe
-from drone_bridge.vision.marker_detector import MarkerDetector
-from drone_bridge.vision.markers import MarkerParameters, confidence
+from drone_bridge.vision.markers import MarkerParameters
 
-IMU, VELOCITY, HEIGHT, LANDING_PAD = "imu/data", "velocity", "height", "landing_pad"
-IMAGE, CAMERA_INFO = "camera/image_raw", "camera/camera_info"
-#: The frame, without its prefix, of what is measured along axes that do not tilt with the drone.
-LEVEL_FRAME = "base_stabilized"
+VELOCITY, HEIGHT = "velocity", "height"
 #: The topics that are read here, and their types.
 TYPES: dict[str, type] = {
     IMU: Imu,
@@ -65,7 +70,7 @@ def read_measured(messages: Mapping[str, Any], landed: bool) -> Measured:
     what can't be used.
     """
     imu = messages[IMU]
-    rotation = _attitude(imu)
+    rotation = attitude(imu)
     linear = messages[VELOCITY].twist.twist.linear
     height = messages[HEIGHT].point.z
     _check_finite(VELOCITY, linear.x, linear.y, linear.z)
@@ -76,61 +81,12 @@ def read_measured(messages: Mapping[str, Any], landed: bool) -> Measured:
     if pad is not None and pad.detected:
         _check_finite(LANDING_PAD, pad.offset_x, pad.offset_y, pad.distance, pad.confidence)
         if pad.confidence >= LEAST_CONFIDENCE:
-            offset = _axes(imu, LANDING_PAD, pad.header.frame_id) @ np.array(
-                [pad.offset_x, pad.offset_y, -pad.distance]
-            )
+            offset = axes(imu, LANDING_PAD, pad.header.frame_id) @ np.array([pad.offset_x, pad.offset_y, -pad.distance])
             deviation = (PAD_DEVIATION + PAD_DEVIATION_PER_METRE * abs(pad.distance)) / min(pad.confidence, 1.0)
             sighting = PadSighting(stamp, offset, deviation, deviation)
-    axes = _axes(imu, VELOCITY, messages[VELOCITY].header.frame_id)
-    velocity: Vector = axes @ np.array([linear.x, linear.y, linear.z])
+    turned = axes(imu, VELOCITY, messages[VELOCITY].header.frame_id)
+    velocity: Vector = turned @ np.array([linear.x, linear.y, linear.z])
     return Measured(stamp, rotation, velocity, float(height), sighting, landed)
-
-
-def read_sighting(messages: Mapping[str, Any], detector: MarkerDetector) -> PadSighting | None:
-    """Return the pad's position in the image, with the camera info and attitude of its stamp, if it is visible.
-
-    Raises ValueError with a sentence for what can't be used.
-    """
-    pinhole = read_pinhole(messages[CAMERA_INFO], CAMERA_INFO)
-    pixels = read_pixels(messages[IMAGE], IMAGE, pinhole, CAMERA_INFO)
-    view = detector.locate(detector.detect(pixels), pinhole, _attitude(messages[IMU]))
-    if view is None:
-        return None
-    return PadSighting(seconds_of(messages[IMAGE].header.stamp), view.offset, view.deviation, view.vertical_deviation)
-
-
-def pad_message(sighting: PadSighting | None, imu: Imu) -> LandingPad:
-    """Return a sighting, or none, as a landing_pad message in body axes."""
-    message = LandingPad(header=imu.header, detected=sighting is not None)
-    message.offset_x = message.offset_y = message.distance = message.confidence = math.nan
-    if sighting:
-        message.offset_x, message.offset_y, up = (_attitude(imu).T @ sighting.offset).tolist()
-        message.distance = -up
-        message.confidence = confidence(sighting.deviation)
-    return message
-
-
-def _attitude(imu: Imu) -> Matrix:
-    """Return the rotation from body axes to world axes."""
-    return rotation_from_angles(*_angles(imu))
-
-
-def _axes(imu: Imu, topic: str, frame_id: str) -> Matrix:
-    """Return the rotation from the axes of a frame to world axes."""
-    if frame_id == imu.header.frame_id:
-        return _attitude(imu)
-    if frame_id.rpartition("/")[2] == LEVEL_FRAME:
-        return rotation_from_angles(0.0, 0.0, _angles(imu)[2])
-    raise ValueError(
-        f"{topic} is in the frame {frame_id!r}, and has to be in {LEVEL_FRAME!r} or, as {IMU}, in "
-        f"{imu.header.frame_id!r}."
-    )
-
-
-def _angles(imu: Imu) -> tuple[float, float, float]:
-    if (angles := read_angles(imu, IMU)) is None:
-        raise ValueError(f"{IMU} has no orientation, which is required.")
-    return angles
 
 
 def _check_finite(topic: str, *values: float) -> None:
@@ -165,7 +121,7 @@ class LandOnPadBehaviour(Behaviour):
         """Raises ValueError with a sentence for inconsistent parameters."""
         self._node = node
         self._land_parameters = read(LandParameters, NAME, parameters)
-        self._detector = MarkerDetector(read(MarkerParameters, NAME, parameters))
+        self._pad_images = PadImages(read(MarkerParameters, NAME, parameters))
         self._timeout_s = parameters[f"{NAME}.telemetry_timeout"]
         self._land = None if parameters[f"{NAME}.on_request"] else LandOnPad(self._land_parameters)
         self._errors = ErrorLog(node)
@@ -210,13 +166,15 @@ class LandOnPadBehaviour(Behaviour):
         self._landed = message.data
 
     def _on_image(self, messages: dict[str, Any]) -> None:
+        imu = messages[IMU]
         try:
-            sighting = read_sighting(messages, self._detector)
+            pinhole = read_pinhole(messages[CAMERA_INFO], CAMERA_INFO)
+            sighting = self._pad_images.sighting(messages[IMAGE], pinhole, imu)
         except NOT_COMPUTABLE as error:
             self._errors.say(f"An image can't be used: {error}")
             return
         self._sighting = sighting or self._sighting
-        self._pad_publisher.publish(pad_message(sighting, messages[IMU]))
+        self._pad_publisher.publish(pad_message(sighting, attitude(imu), imu.header.frame_id, imu.header.stamp))
 
     def _on_measured(self, messages: dict[str, Any]) -> None:
         """Answer the measurements of one moment."""

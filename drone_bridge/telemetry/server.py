@@ -39,7 +39,7 @@ from drone_bridge.ros.common_parameters import (
 from drone_bridge.ros.images import encoded
 from drone_bridge.ros.last_word import OPERATORS_LOST, VelocityOutput
 from drone_bridge.ros.link_node import AFTER_STALLS, STALE_DATAGRAMS, Endpoint, LinkNode
-from drone_bridge.ros.parameters import ParameterDeclaration, declarations
+from drone_bridge.ros.parameters import ParameterDeclaration
 from drone_bridge.ros.program import run
 from drone_bridge.ros.time import seconds_of
 from drone_bridge.ros.topics import MissingTopicError, TopicSubscriptions
@@ -55,7 +55,6 @@ from drone_bridge.telemetry.codec import (
     RoverConnection,
     RoverTelemetry,
 )
-from drone_bridge.telemetry.server.pad import AUTO, BAD_IMAGES, CAMERA, LANDING_PAD, PAD, PadSource
 from drone_bridge.telemetry.topics import (
     COMMAND_TOPIC,
     DEFAULT_FOV,
@@ -71,7 +70,6 @@ from drone_bridge.telemetry.topics import (
     shares_from_command,
     twist_from_command,
 )
-from drone_bridge.vision.markers import MarkerParameters
 from drone_bridge.wire.events import RemoteProtocolError
 from drone_bridge.wire.jpeg import read_size
 from drone_bridge.wire.rate_limit import RateLimit
@@ -120,14 +118,6 @@ PARAMETERS = (
     ),
     ParameterDeclaration("jpeg_quality", 70, "With raw images, the JPEG quality, of 100.", range=(1, 100), live=True),
     DEFAULT_FOV,
-    ParameterDeclaration(
-        "pad_from",
-        AUTO,
-        "The source of the pad's position: the topic landing_pad; camera, for the pad's markers in the images; or "
-        "auto, for the camera while landing_pad is silent.",
-        choices=(AUTO, LANDING_PAD, CAMERA),
-    ),
-    *declarations(MarkerParameters, PAD),
     ParameterDeclaration(
         "rover_pattern", "unknown", "The name of its pattern in the rover's documents; no topic carries it."
     ),
@@ -181,10 +171,7 @@ class DroneSources:
     """Subscribes to the drone's topics, and reports when the messages of one moment are complete."""
 
     def __init__(self, node: LinkNode, translation: Translation, on_telemetry: Callable[[], None]) -> None:
-        """Create the subscriptions. `on_telemetry` is called, in the executor, when a moment is complete.
-
-        Raises ValueError with a sentence for parameters that contradict each other.
-        """
+        """Create the subscriptions. `on_telemetry` is called, in the executor, when a moment is complete."""
         get = node.parameters.__getitem__
         self._node = node
         self._on_telemetry = on_telemetry
@@ -198,11 +185,8 @@ class DroneSources:
             node.make_subscription(CompressedImage, IMAGES, self._take_jpeg, sensor)
         elif get("images_from") == "raw":
             node.make_subscription(Image, "camera/image_raw", self._take_raw, sensor)
-        # A pad that is to be found by our own search of the images is taken from no topic.
-        left_out = {IMAGES, ROVER, *([LANDING_PAD] if get("pad_from") == CAMERA else [])}
-        table = [row for row in TOPICS if row.name not in left_out]
+        table = [row for row in TOPICS if row.name not in (IMAGES, ROVER)]
         self._topics = TopicSubscriptions(node, table, self._translation, self._take)
-        self._pad = PadSource(node, self._topics, translation.names)
 
     @property
     def missing(self) -> str | None:
@@ -210,7 +194,7 @@ class DroneSources:
         if self._topics.message("imu/data") is None:
             return "imu/data"
         try:
-            self._telemetry(Camera(*self._size), None)
+            self._translation.telemetry(self._topics.value, Camera(*self._size), None)
         except MissingTopicError as missing:
             return str(missing)
         return None
@@ -221,7 +205,8 @@ class DroneSources:
         if message is None:
             return None
         try:
-            telemetry = self._telemetry(Camera(*self._size), seconds_of(message.header.stamp))
+            stamp_s = seconds_of(message.header.stamp)
+            telemetry = self._translation.telemetry(self._topics.value, Camera(*self._size), stamp_s)
         except MissingTopicError:
             return None
         return replace(telemetry, camera=self._camera(takes_image))
@@ -229,21 +214,6 @@ class DroneSources:
     def begin(self) -> None:
         """Start for a new operator: discard the image that was not sent yet."""
         self._image = None
-        self._pad.begin()
-
-    def end(self) -> None:
-        """Stop until `begin`."""
-        self._pad.end()
-
-    def _telemetry(self, camera: Camera, timestamp: float | None) -> DroneTelemetry:
-        pad = self._pad.newest()
-
-        def value(topic: str) -> Any:
-            if topic == LANDING_PAD:
-                return self._translation.wire_pad(pad) if pad else None
-            return self._topics.value(topic)
-
-        return self._translation.telemetry(value, camera, timestamp)
 
     def _camera(self, takes_image: bool) -> Camera:
         fov = self._topics.value("camera/camera_info") or self._node.parameters["default_fov"]
@@ -255,7 +225,6 @@ class DroneSources:
 
     def _take(self, topic: str, message: Any) -> None:
         if topic == "imu/data":
-            self._pad.take_imu(message)
             if self._pending is not None:
                 self._complete()  # the rest of the previous moment is missing
             self._pending = message.header.stamp
@@ -274,26 +243,25 @@ class DroneSources:
 
     def _take_jpeg(self, message: CompressedImage) -> None:
         try:
-            self._take_image(bytes(message.data), message.header.stamp)
+            self._take_image(bytes(message.data))
         except ValueError as error:
             self._node.count_and_warn(BAD_IMAGES, f"An image on camera/image_raw/compressed {error}.")
 
     def _take_raw(self, message: Image) -> None:
         get = self._node.parameters.__getitem__
         try:
-            self._take_image(encoded(message, get("image_width"), get("jpeg_quality")), message.header.stamp)
+            self._take_image(encoded(message, get("image_width"), get("jpeg_quality")))
         except ValueError as error:
             self._node.count_and_warn(BAD_IMAGES, f"An image on camera/image_raw {error}.")
 
-    def _take_image(self, jpeg: bytes, stamp: Time) -> None:
-        size = read_size(jpeg)
-        self._image = jpeg, size
-        self._pad.take_image(jpeg, size, stamp)
+    def _take_image(self, jpeg: bytes) -> None:
+        self._image = jpeg, read_size(jpeg)
 
 
 # The node.
 
 
+BAD_IMAGES = "unusable images"
 UNHEARD = "undelivered documents"
 UNSENT = "unsent documents"
 TOO_LARGE = "images too large"
@@ -391,7 +359,6 @@ class TelemetryServer(LinkNode):
             self._stream = None
             with self._taking:
                 self._velocities.finish()
-            self._sources.end()
 
     def _note_refusal(self, error: LinkRefusedError) -> None:
         self._refused_s = time.monotonic()

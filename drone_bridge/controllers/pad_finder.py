@@ -1,0 +1,239 @@
+# SPDX-License-Identifier: Apache-2.0
+"""pad_finder: says on landing_pad where a drone's images show the landing pad, while no other node does."""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import time
+from collections import deque
+from typing import Any, NamedTuple
+
+from builtin_interfaces.msg import Time
+from rclpy.node import Node
+from rclpy.qos import QoSProfile, ReliabilityPolicy, qos_profile_sensor_data
+from sensor_msgs.msg import CameraInfo, CompressedImage, Image, Imu
+
+from drone_bridge.controllers.camera_messages import read_pinhole
+from drone_bridge.controllers.land_on_pad.images import (
+    CAMERA_INFO,
+    IMAGE,
+    IMU,
+    LANDING_PAD,
+    LEVEL_FRAME,
+    PadImages,
+    attitude,
+    heading,
+    pad_message,
+)
+from drone_bridge.controllers.messages import ErrorLog
+from drone_bridge.motion.matrices import NOT_COMPUTABLE
+from drone_bridge.msg import LandingPad
+from drone_bridge.ros.images import JpegDecoder
+from drone_bridge.ros.parameters import DeclaredParameters, ParameterDeclaration, declarations, read
+from drone_bridge.ros.program import run
+from drone_bridge.ros.time import nanoseconds_of, seconds_between
+from drone_bridge.ros.topics import PUBLISHER_ERRORS, subscribe
+from drone_bridge.vision.markers import MarkerParameters
+from drone_bridge.vision.pinhole import Pinhole
+from drone_bridge.wire.jpeg import read_size
+
+COMPRESSED, RAW = "compressed", "raw"
+PAD = "pad"
+PARAMETERS = (
+    ParameterDeclaration(
+        "images_from",
+        COMPRESSED,
+        "The source of images: camera/image_raw/compressed, or camera/image_raw.",
+        choices=(COMPRESSED, RAW),
+    ),
+    ParameterDeclaration(
+        "source_timeout",
+        1.0,
+        "Seconds without landing_pad of another node after which images are searched, and how many seconds the stamps "
+        "of an image and its attitude may be apart.",
+        range=(0.05, 60.0),
+    ),
+    ParameterDeclaration(
+        "default_fov",
+        60.0,
+        "The camera's horizontal field of view in degrees, while camera/camera_info is not calibrated.",
+        range=(1.0, 179.0),
+    ),
+    ParameterDeclaration(
+        "is_levelled", True, "Whether landing_pad is along level axes (base_stabilized), or those of the tilted body."
+    ),
+    ParameterDeclaration("frame_prefix", "", "Prefix of base_stabilized, for instance drone1/."),
+    *declarations(MarkerParameters, PAD),
+)
+#: Larger images are not searched.
+MAX_SIDE_PIXELS = 4096
+#: Attitudes that are kept to find the nearest one to an image among.
+ATTITUDES_KEPT = 200
+#: Our own messages that have not come back yet.
+_PUBLISHED_KEPT = 16
+
+
+class Way:
+    """Whether another node says where the pad is, and this one has to be silent. Times are of a steady clock, s."""
+
+    def __init__(self, now_s: float) -> None:
+        """Nothing is known at the beginning: another node counts as heard now."""
+        self._heard_s = now_s
+        self._published: deque[tuple[int, int]] = deque(maxlen=_PUBLISHED_KEPT)
+
+    def publish(self, stamp: Time) -> None:
+        """Note a message of our own, which is going to be heard as well."""
+        self._published.append((stamp.sec, stamp.nanosec))
+
+    def hear(self, stamp: Time, now_s: float) -> None:
+        """Note a message on the topic, of ours or of another node."""
+        if (stamp.sec, stamp.nanosec) in self._published:
+            self._published.remove((stamp.sec, stamp.nanosec))
+        else:
+            self._heard_s = now_s
+
+    def is_free(self, now_s: float, timeout_s: float) -> bool:
+        """Return whether no other node has been heard for so long."""
+        return now_s - self._heard_s > timeout_s
+
+
+class Photo(NamedTuple):
+    """An image with the attitude nearest to it in time."""
+
+    image: Any  # an Image or CompressedImage
+    imu: Imu
+
+
+class NearestAttitude:
+    """Pairs images with the attitudes nearest to them: the newest image waits for one that is not older.
+
+    A newer image replaces the one that waits, which is paired with what there is by then.
+    """
+
+    def __init__(self) -> None:
+        self._attitudes: deque[tuple[int, Imu]] = deque(maxlen=ATTITUDES_KEPT)
+        self._waiting: Any = None
+
+    def take_image(self, image: Any) -> Photo | None:
+        """Return what can be searched now: this image, or the one that has waited in vain."""
+        before, self._waiting = self._waiting, image
+        if self._attitudes and self._attitudes[-1][0] >= nanoseconds_of(image.header.stamp):
+            return self._paired()
+        return self._nearest(before) if before else None
+
+    def take_imu(self, imu: Imu) -> Photo | None:
+        """Keep the attitude of one moment; return the image that has waited for it."""
+        stamp_ns = nanoseconds_of(imu.header.stamp)
+        if self._attitudes and stamp_ns < self._attitudes[-1][0]:  # time has run back
+            self._attitudes.clear()
+        self._attitudes.append((stamp_ns, imu))
+        is_due = self._waiting and stamp_ns >= nanoseconds_of(self._waiting.header.stamp)
+        return self._paired() if is_due else None
+
+    def _paired(self) -> Photo | None:
+        image, self._waiting = self._waiting, None
+        return self._nearest(image)
+
+    def _nearest(self, image: Any) -> Photo | None:
+        if not self._attitudes:
+            return None
+        stamp_ns = nanoseconds_of(image.header.stamp)
+        return Photo(image, min(self._attitudes, key=lambda each: abs(each[0] - stamp_ns))[1])
+
+
+def camera_of(info: CameraInfo | None, width: int, height: int, default_fov: float) -> Pinhole:
+    """Return the camera of an image of this size.
+
+    Without a calibrated CameraInfo, pixels are square, the optical axis is in the image's centre, and `default_fov` is
+    the horizontal field of view, degrees. Raises ValueError with a sentence for a CameraInfo that no camera has.
+    """
+    if info and info.k[0]:
+        return read_pinhole(info, CAMERA_INFO)
+    focal = width / 2 / math.tan(math.radians(default_fov) / 2)
+    return Pinhole(width, height, focal, focal, (width - 1) / 2, (height - 1) / 2)
+
+
+class PadFinder(Node):
+    """Searches the newest image, for at most half of the time."""
+
+    def __init__(self, **options: Any) -> None:
+        """Raises ValueError with a sentence for markers that there are not."""
+        super().__init__("pad_finder", **options)
+        self._declared = DeclaredParameters(self, PARAMETERS)
+        self._pad_images = PadImages(read(MarkerParameters, PAD, self._declared))
+        self._errors = ErrorLog(self)
+        self._way = Way(time.monotonic())
+        self._pairs = NearestAttitude()
+        self._info: CameraInfo | None = None
+        self._decoder = JpegDecoder("")
+        self._resting_until_s = -math.inf
+
+    def start(self) -> bool:
+        self._declared.freeze_because("when the node starts, and it is running: restart it with the new value")
+        self._publisher = self.create_publisher(LandingPad, LANDING_PAD, 10)
+        is_raw = self._declared["images_from"] == RAW
+        kind, topic = (Image, IMAGE) if is_raw else (CompressedImage, f"{IMAGE}/compressed")
+        attitudes = QoSProfile(depth=ATTITUDES_KEPT, reliability=ReliabilityPolicy.BEST_EFFORT)
+        # In the order in which the executor takes what has come meanwhile.
+        subscribe(self, LandingPad, LANDING_PAD, self._hear, qos_profile_sensor_data)
+        subscribe(self, CameraInfo, CAMERA_INFO, self._take_info, qos_profile_sensor_data)
+        subscribe(self, kind, topic, lambda image: self._search(self._pairs.take_image(image)), 1)
+        subscribe(self, Imu, IMU, lambda imu: self._search(self._pairs.take_imu(imu)), attitudes)
+        return True
+
+    def leave(self) -> None:
+        """Do nothing: landing_pad ends, and who takes it notices that."""
+
+    def _hear(self, message: LandingPad) -> None:
+        self._way.hear(message.header.stamp, time.monotonic())
+
+    def _take_info(self, info: CameraInfo) -> None:
+        self._info = info
+
+    def _search(self, photo: Photo | None) -> None:
+        """Say what an image shows, unless another node does."""
+        began_s = time.monotonic()
+        is_free = self._way.is_free(began_s, self._declared["source_timeout"])
+        if photo is None or not is_free or began_s < self._resting_until_s:
+            return
+        try:
+            message = self._pad(photo)
+        except NOT_COMPUTABLE as error:
+            self._errors.say(f"An image was not searched for the pad: {error}")
+            return
+        finally:
+            self._resting_until_s = 2 * time.monotonic() - began_s
+        self._way.publish(message.header.stamp)
+        with contextlib.suppress(*PUBLISHER_ERRORS):
+            self._publisher.publish(message)
+
+    def _pad(self, photo: Photo) -> LandingPad:
+        """Return what an image shows. Raises ValueError with a sentence for what can't be used."""
+        get, imu, stamp = self._declared.__getitem__, photo.imu, photo.image.header.stamp
+        away_s = abs(seconds_between(imu.header.stamp, stamp))
+        if away_s > get("source_timeout"):
+            raise ValueError(f"its stamp is {away_s:.3g} s away from the nearest of {IMU}.")
+        image = photo.image if isinstance(photo.image, Image) else self._decoded(photo.image)
+        if max(image.width, image.height) > MAX_SIDE_PIXELS:
+            raise ValueError(f"it has {image.width} x {image.height} pixels, and {MAX_SIDE_PIXELS} are allowed.")
+        pinhole = camera_of(self._info, image.width, image.height, get("default_fov"))
+        sighting = self._pad_images.sighting(image, pinhole, imu)
+        if get("is_levelled"):
+            return pad_message(sighting, heading(imu), f"{get('frame_prefix')}{LEVEL_FRAME}", stamp)
+        return pad_message(sighting, attitude(imu), imu.header.frame_id, stamp)
+
+    def _decoded(self, message: CompressedImage) -> Image:
+        """Return a JPEG as a raw image. Raises ValueError with a sentence."""
+        data = bytes(message.data)
+        try:
+            if max(size := read_size(data)) <= MAX_SIDE_PIXELS:
+                return self._decoder.image(data, message.header.stamp)
+        except ValueError as error:
+            raise ValueError(f"it {error}.") from error
+        raise ValueError(f"it has {size[0]} x {size[1]} pixels, and {MAX_SIDE_PIXELS} are allowed.")
+
+
+def main() -> int:
+    """Run the node."""
+    return run(PadFinder)
