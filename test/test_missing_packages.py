@@ -20,6 +20,7 @@ OPTIONAL = ("cv2", "cv_bridge", "orjson", "pybase64", "rosbags", "mcap", "matplo
 #: What each of these can't do without; all other executables start.
 NEEDED = {
     "drone_controller": {"cv2": "opencv-python-headless", "cv_bridge": "cv-bridge"},
+    "pad_finder": {"cv2": "opencv-python-headless", "cv_bridge": "cv-bridge"},
     "recorder": {"rosbags": "rosbags", "mcap": "mcap"},
     "web_bridge": dict.fromkeys(("foxglove", "websockets"), "pip install foxglove-sdk 'websockets>=15' segno"),
     "landing_emulator": {"cv2": "opencv-python-headless"},
@@ -27,6 +28,7 @@ NEEDED = {
     "drone-bridge launch testbed.launch.xml": {"yaml": "PyYAML"},
     "drone-bridge demo testbed": {"matplotlib": "matplotlib", "rosbags": "rosbags"},
     "drone-bridge info bag": {"rosbags": "rosbags"},
+    "drone-bridge wire bag": {"mcap": "mcap", "lz4": "lz4"},
     "drone-bridge play bag": {"rosbags": "rosbags"},
     "drone-bridge report bag": {"rosbags": "rosbags"},
     "-m drone_bridge.telemetry.emulator": {"cv2": "opencv-python-headless"},

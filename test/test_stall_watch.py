@@ -207,7 +207,7 @@ def test_an_operators_command_that_was_read_before_a_stall_is_not_in_force_after
         return stands_still == "after"
 
     node = SimpleNamespace(
-        hold=SimpleNamespace(when_set=lambda call: None, admits=lambda what: True),
+        hold=SimpleNamespace(when_set=lambda call: None, admits=lambda what: True, is_held=False),
         make_publisher=lambda kind, topic, qos: SimpleNamespace(topic_name=f"/{topic}", msg_type=kind),
         make_timer=lambda period_s, call: None,
         resolve_topic_name=lambda name: name,

@@ -235,12 +235,12 @@ def common_parameters(
         ParameterDeclaration(
             "wire_log",
             "",
-            "Folder in which the bytes of every connection are logged, see docs/wire_log.md; empty for no log.",
+            "Folder for a log of the bytes of every connection, see docs/wire_log.md; empty for no log.",
         ),
         ParameterDeclaration(
             "wire_log_mebibytes",
             1024,
-            "Disk space for the files in wire_log, MiB; the oldest are removed first.",
+            "Disk space for the files in wire_log, MiB: one ends at half of it, and the oldest are removed.",
             range=(16, 1_048_576),
         ),
         ParameterDeclaration(

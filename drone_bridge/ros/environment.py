@@ -4,7 +4,6 @@
 `env/activate` sets it for a shell. Executables that are started without a shell's help set it themselves.
 """
 
-import contextlib
 import os
 import re
 import sys
@@ -35,9 +34,9 @@ def complete_environment(*, may_start_again: bool = True) -> None:
 
     Without it, Fast DDS would open its sockets to everybody on the network. An environment of ROS that is there stays
     as it is: that of a shell that was activated, or of an installation. Raises SystemExit, with a sentence, where it is
-    of another ROS than the one that the messages were compiled for.
+    of another ROS than the one that the messages were compiled for, or names a middleware that is not installed.
     """
-    if problem := foreign_ros():
+    if problem := foreign_ros() or missing_middleware():
         raise SystemExit(f"drone_bridge: {problem}")
     if may_start_again:
         _put_libraries_first()
@@ -71,6 +70,21 @@ def foreign_ros() -> str | None:
         other = others[0].parents[4]
         return f"its messages are compiled for the ROS 2 in {prefix}, and AMENT_PREFIX_PATH has {other}. {remedy}"
     return None
+
+
+def missing_middleware() -> str | None:
+    """Return that RMW_IMPLEMENTATION names a middleware that is not installed, at which rclpy ends the process."""
+    name = os.environ.get("RMW_IMPLEMENTATION")
+    prefixes = [*os.environ.get("AMENT_PREFIX_PATH", "").split(os.pathsep), sys.prefix]
+    installed = {
+        file.name[3:-3] for prefix in prefixes if prefix for file in Path(prefix, "lib").glob("librmw_*_cpp.so")
+    }
+    if not name or not installed or name in installed:
+        return None
+    return (
+        f"RMW_IMPLEMENTATION is {name}, which is not installed here; there is {' and '.join(sorted(installed))}. "
+        "Unset the variable, or install that middleware."
+    )
 
 
 def _misplaced(prefix: Path) -> str | None:
@@ -142,7 +156,7 @@ def undiscovered() -> str | None:
     domain = os.environ.get("ROS_DOMAIN_ID") or "0"
     return (
         f"This is process {number + 1} in ROS domain {domain} on this machine, and only the first {most} are "
-        "discovered by others. Use another ROS_DOMAIN_ID, or fewer processes: a fleet has many vehicles in one."
+        "discovered by others. Use another ROS_DOMAIN_ID, or fewer processes."
     )
 
 
@@ -171,45 +185,3 @@ def _own_udp_ports() -> list[int]:
     except OSError:
         pass
     return ports
-
-
-# Its shared memory: what that lacks, and what this process has there.
-
-
-SHARED_MEMORY = Path("/dev/shm")
-#: How the names of its files begin: in Fast DDS 3, and in 2 of Humble and Jazzy.
-SEGMENT_PREFIXES = ("fastdds_", "fastrtps_")
-_MEGABYTE = 1_000_000
-_DEFAULT_SEGMENT_BYTES = 512 * 1024
-_BOOKKEEPING = 1.05  # of a segment's size
-_QUEUES_BYTES = 150_000  # of one participant
-
-
-def own_segments() -> list[Path]:
-    """Return the files of this process's segments."""
-    found = []
-    for descriptor in Path("/proc/self/fd").iterdir():
-        with contextlib.suppress(OSError):
-            lock = Path(os.readlink(descriptor))
-            if lock.parent == SHARED_MEMORY and re.fullmatch(r"fast(dds|rtps)_[0-9a-f]+_el", lock.name):
-                found += [lock, lock.with_name(lock.name.removesuffix("_el"))]
-    return found
-
-
-def shared_memory_shortage(folder: Path = SHARED_MEMORY) -> str | None:
-    """Return what a process that is about to start DDS will lack, or None."""
-    try:
-        has = os.statvfs(folder)
-    except OSError:
-        return None
-    segment_bytes = profile_number("segment_size") or _DEFAULT_SEGMENT_BYTES
-    needed = int(segment_bytes * _BOOKKEEPING) + _QUEUES_BYTES
-    free, size = has.f_bavail * has.f_frsize, has.f_blocks * has.f_frsize
-    if free >= needed:
-        return None
-    return (
-        f"{folder} is full: of its {size / _MEGABYTE:.0f} MB {free / _MEGABYTE:.0f} MB are free, and a process of ROS "
-        f"needs {needed / _MEGABYTE:.0f} MB there. Without them it may lose large images, or not start. "
-        "'drone-bridge clean' frees what killed processes have left there, and a container gets more by "
-        "'docker run --shm-size=256m'."
-    )

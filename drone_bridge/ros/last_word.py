@@ -104,6 +104,8 @@ class LastWord:
             self.say(publisher, message)
         elif self._node.hold.admits("the operator's topics"):
             with self._lock:
+                if self._node.hold.is_held:
+                    return  # since just now: what says neutral waits for this lock, or had it before
                 self._since_s = None
                 self._publish(publisher, message, decided_s)
 

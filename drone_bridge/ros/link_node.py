@@ -41,7 +41,6 @@ from drone_bridge.net.udp import Freshness
 from drone_bridge.ros.diagnostics import CLOCKS, SILENCES, LinkStatistics, Reports, Ticker
 from drone_bridge.ros.hold import Hold
 from drone_bridge.ros.parameters import UNCONFIGURED, DeclaredParameters, ParameterDeclaration, has_value
-from drone_bridge.ros.rclpy_hooks import PUBLISHING, Call, UnlockedPublisher, before_end, free_name
 from drone_bridge.ros.stall_watch import PROCESS, STALL_S, elapsed_s
 from drone_bridge.ros.time import clock_conflict, is_time_simulated, time_from_nanoseconds
 from drone_bridge.ros.topics import NO_EVENTS, PUBLISHER_ERRORS, subscribe
@@ -236,10 +235,6 @@ class EntityOwner(LifecycleNode):
         """Tell the user why a transition failed."""
         self.get_logger().error(str(error))
 
-    def create_publisher(self, *arguments: Any, **options: Any) -> Any:
-        """Create a publisher as rclpy does, one that lets other threads run while the middleware sends."""
-        return super().create_publisher(*arguments, **options, publisher_class=UnlockedPublisher)
-
     def make_publisher(self, message_type: type, topic: str, qos: QoSProfile | int) -> "Publisher[Any]":
         """Create a publisher whose QoS can be overridden by parameters."""
         options = QoSOverridingOptions.with_default_policies()
@@ -315,7 +310,6 @@ class EntityOwner(LifecycleNode):
     def destroy_node(self) -> None:
         self.cleanup.close()
         super().destroy_node()
-        free_name(self)
 
 
 # The base of bridges and servers: a lifecycle, a link with its own thread, diagnostics.
@@ -384,7 +378,6 @@ class LinkNode(EntityOwner):
         self._start_failure: Exception | None = None  # of the last attempt to start by itself
         self._is_starting = False
         self._next_start_s = 0.0  # by time.monotonic()
-        before_end(self, self.leave)
 
     # What a bridge has to provide.
 
@@ -420,30 +413,22 @@ class LinkNode(EntityOwner):
         """Publish from any thread; failures are counted.
 
         An operator's command has the time (`elapsed_s`) at which it was decided to follow it: it is left out if this
-        process stands still between that and the call that sends it, which another thread makes.
-        """
-        self.publish_all([(publisher, message)], decided_s)
-
-    def publish_all(self, messages: Iterable[tuple[Any, Any]], decided_s: float = math.inf) -> None:
-        """Publish messages with their publishers, as `publish` does.
-
-        A thread that a vehicle waits for does not wait for the middleware: while that hangs, the newest message of each
-        publisher is kept for afterwards.
+        process has stood still since.
         """
         if not self._is_publishing:  # a LifecyclePublisher checks that too, but in two more calls per message
             return
-        calls = [(each, partial(self._publish_now, each.prepared(message), decided_s)) for each, message in messages]
-        if dropped := PUBLISHING.call(calls):
-            self.statistics.counts["dropped messages"] += dropped
-
-    def _publish_now(self, publish: Call, decided_s: float) -> None:
         if elapsed_s() - decided_s > STALL_S:
             self.statistics.counts[AFTER_STALLS] += 1
             return
         try:
-            publish()
+            publisher.publish(message)
         except PUBLISHER_ERRORS:
             self.statistics.counts["dropped messages"] += 1
+
+    def publish_all(self, messages: Iterable[tuple[Any, Any]]) -> None:
+        """Publish messages with their publishers, as `publish` does."""
+        for publisher, message in messages:
+            self.publish(publisher, message)
 
     def is_wanted(self, publisher: "Publisher[Any]") -> bool:
         """Return whether the topic has subscribers."""
@@ -634,7 +619,6 @@ class LinkNode(EntityOwner):
             facts_of(self._protocol_name, "vehicle" if self.is_server else "operator", name, self.parameters.values()),
             self.parameters["wire_log_mebibytes"] * _MEBIBYTE,
             self._say_error,
-            has_pixels="wire_log_images" not in self.parameters or self.parameters["wire_log_images"],
         )
         self.get_logger().info(f"The bytes of every connection are logged to {path}.")
         return log

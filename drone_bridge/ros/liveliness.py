@@ -22,7 +22,6 @@ except ImportError:  # Humble
     from rclpy.qos_event import SubscriptionEventCallbacks, UnsupportedEventTypeError
 
 from drone_bridge.ros.link_node import LinkNode
-from drone_bridge.ros.rclpy_hooks import PUBLISHING
 from drone_bridge.ros.topics import PUBLISHER_ERRORS
 
 #: What a publisher promises; its middleware asserts it every two thirds of this.
@@ -59,11 +58,8 @@ class VehicleLiveliness:
         """Note that the vehicle was heard just now, by time.monotonic."""
         if now_s - self._asserted_s >= ASSERTION_PERIOD_S:
             self._asserted_s = now_s
-            PUBLISHING.call([(self, self._assert)])
-
-    def _assert(self) -> None:
-        with contextlib.suppress(*PUBLISHER_ERRORS):
-            self._publisher.assert_liveliness()
+            with contextlib.suppress(*PUBLISHER_ERRORS):
+                self._publisher.assert_liveliness()
 
 
 class LivelinessWatch:

@@ -1,27 +1,34 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs nodes as a program, from ROS's start to an orderly end, and says what DDS lacks."""
+"""Runs a node as a program, from ROS's start to an orderly end: `run`, and `run_work`, whose `Work` may be many nodes.
 
-import contextlib
-import functools
+The main thread serves the node's callbacks. Signals are handled by a thread of its own, which sends the neutral command
+and shuts ROS down, so that neither waits for a callback. A process that stands still is ended by the kernel
+(`watchdog`), once its node is active and while it shuts down.
+"""
+
 import os
+import re
 import signal
 import socket
-import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable
 from typing import Protocol
 
 import rclpy
 from rclpy.clock import Clock, ClockType  # type: ignore[attr-defined] # where humble has it, too
-from rclpy.exceptions import ParameterException
+from rclpy.exceptions import NameValidationException, ParameterException
 from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
+from rclpy.impl.implementation_singleton import rclpy_implementation
 from rclpy.logging import get_logger
 from rclpy.node import Node
 from rclpy.signals import SignalHandlerOptions
 
-from drone_bridge.ros.environment import complete_environment, own_segments, shared_memory_shortage, undiscovered
-from drone_bridge.ros.rclpy_hooks import resend_lost_responses
+from drone_bridge.ros import watchdog
+from drone_bridge.ros.environment import complete_environment, undiscovered
+from drone_bridge.ros.service_responses import resend_lost_responses
+from drone_bridge.ros.shared_memory import make_room
 
 # A Fast DDS discovery server: seeing all topics behind it, and noticing that it is gone.
 
@@ -65,10 +72,11 @@ def tell_if_alone(node: Node) -> None:
 
 
 STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM)
-#: How long the middleware has to shut down after the last word to the vehicle, until the process ends without that, and
-#: until it is killed.
-ENDING_S = 3.0
-KILLED_S = 4.0
+#: A program that can't start ends no sooner than this after it began, as a launch file starts it again at once.
+REFUSED_S = 10.0
+_BEGAN_S = time.monotonic()
+#: What may be wrong with what a program was given: parameters and their files, names, a log level.
+START_ERRORS = (ParameterException, NameValidationException, ValueError, rclpy_implementation.RCLError)
 
 
 class Stoppable(Protocol):
@@ -110,11 +118,10 @@ def run_work(make_work: Callable[[threading.Event], Work]) -> int:
 
     Signals are handled in a thread of its own, so that neutral commands go out at once, while ROS still works, however
     busy the executors are. Then ROS is shut down properly: a process that just exits leaves its shared memory behind.
-    Work that takes long to create or start checks the event that it is created with, which a signal sets. Once it has
-    been left, the process has to end, and does so within KILLED_S, however long the middleware takes.
+    Work that takes long to create or start checks the event that it is created with, which a signal sets. A process
+    that stands still while the work is active, or takes long to shut down after it, is ended (`watchdog`).
     """
     signalled = _signal_socket()
-    initialize_ros()
     stopping = threading.Event()
     starting = threading.Lock()
     work: Work | None = None
@@ -127,7 +134,7 @@ def run_work(make_work: Callable[[threading.Event], Work]) -> int:
                 if work:
                     work.leave()
             finally:
-                end_in_time(0)
+                watchdog.limit_shutdown()
                 rclpy.try_shutdown()
 
     stopper = threading.Thread(target=stop_on_signal, name="signals", daemon=True)
@@ -135,17 +142,16 @@ def run_work(make_work: Callable[[threading.Event], Work]) -> int:
         with starting:
             stopper.start()
             try:
+                initialize_ros()
                 work = make_work(stopping)
-                if not stopping.is_set() and not work.start():
-                    return 1
-            except (ParameterException, ValueError) as error:  # of whoever started it; later ones are our own
-                print(error, file=sys.stderr)
-                return 1
-            work.prepare()
-        if problem := undiscovered():
-            get_logger("drone_bridge").warning(problem)
-        work.spin()
-        return 0
+                has_started = stopping.is_set() or work.start()
+            except START_ERRORS as error:  # of what it was given; later ones are our own
+                print(f"{sys.argv[0].rpartition('/')[2]}: {_sentence(error)}", file=sys.stderr, flush=True)
+                has_started = False
+            if work and has_started:
+                work.prepare()
+                watchdog.start()
+        return _serve(work) if work and has_started else _refuse(stopping)
     except ExternalShutdownException:
         return 0
     except Exception:
@@ -158,7 +164,7 @@ def run_work(make_work: Callable[[threading.Event], Work]) -> int:
             stopper.join()
         if work:
             work.leave()
-            end_in_time(0 if stopping.is_set() else 1)
+            watchdog.limit_shutdown()
             try:
                 work.destroy()
             except Exception:
@@ -178,7 +184,7 @@ def initialize_ros(args: list[str] | None = None) -> None:
     `args` are the command line, sys.argv by default.
     """
     complete_environment()
-    shortage = shared_memory_shortage()
+    shortage = make_room()
     rclpy.init(args=args, signal_handler_options=SignalHandlerOptions.NO)
     if shortage:
         get_logger("drone_bridge").warning(shortage)
@@ -220,35 +226,22 @@ def executor_of(node: Stoppable) -> SingleThreadedExecutor:
     return executor
 
 
-@functools.cache  # once for each process
-def end_in_time(status: int) -> "subprocess.Popen[bytes]":
-    """Have this process end without the middleware's shutdown if that takes long, with an exit status, or killed.
-
-    To destroy the nodes of a hundred vehicles takes up to half a minute. And Fast DDS may hang (seen in
-    unregister_timer, one process in 30 that were interrupted at once) while rclpy holds Python's lock, so that no
-    thread of this process could end it. Return what would.
-    """
-    ending = threading.Timer(ENDING_S, _end_now, [status])
-    ending.daemon = True
-    ending.start()
-    # The input ends with this process. If it has not by then, timeout(1) exits with 124.
-    script = f"""timeout {KILLED_S} cat
-        [ $? = 124 ] && echo "$1" >&2 && kill -KILL {os.getpid()} && shift && rm -f "$@"
-    """
-    sentence = f"The middleware did not shut down within {KILLED_S:g} s. The process is killed."
-    return subprocess.Popen(
-        ["sh", "-c", script, "sh", sentence, *map(str, own_segments())],
-        stdin=subprocess.PIPE,
-        start_new_session=True,  # a Ctrl-C is not for it
-    )
+def _serve(work: Work) -> int:
+    if problem := undiscovered():
+        get_logger("drone_bridge").warning(problem)
+    work.spin()
+    return 0
 
 
-def _end_now(status: int) -> None:
-    for file in own_segments():
-        file.unlink(missing_ok=True)
-    with contextlib.suppress(OSError, ValueError):
-        sys.stdout.flush()
-    os._exit(status)
+def _refuse(stopping: threading.Event) -> int:
+    stopping.wait(max(0.0, REFUSED_S - (time.monotonic() - _BEGAN_S)))
+    return 1
+
+
+def _sentence(error: Exception) -> str:
+    """Return what an error says, without the places in rcl's sources that it names."""
+    text = re.sub(r", at /\S+?:\d+", "", str(error)).removeprefix("failed to initialize rcl: ")
+    return f"{text}: debug, info, warn, error or fatal." if "severity level" in text else text
 
 
 def _signal_socket() -> socket.socket:

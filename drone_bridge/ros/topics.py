@@ -21,8 +21,6 @@ from rclpy.publisher import Publisher
 from rclpy.qos import DurabilityPolicy, QoSPolicyKind, QoSProfile, ReliabilityPolicy, qos_profile_sensor_data
 from tf2_msgs.msg import TFMessage
 
-from drone_bridge.ros.rclpy_hooks import PUBLISHING
-
 try:
     from rclpy.event_handler import SubscriptionEventCallbacks, UnsupportedEventTypeError
 except ImportError:  # Humble
@@ -54,15 +52,13 @@ def newest() -> QoSProfile:
 # What publishing can raise, and waiting until the last message of a publisher is delivered.
 
 
-#: Of each of the two waits.
-DELIVERY_TIMEOUT_S = 0.5
+DELIVERY_TIMEOUT_S = 0.3
 #: A writer of reliable messages was overrun, or ROS is already shutting down.
 PUBLISHER_ERRORS = (rclpy_implementation.RCLError, InvalidHandle)
 
 
 def wait_for_delivery(publisher: Publisher[Any]) -> None:
-    """Wait until the last message is sent and subscribers have acknowledged it, as ROS may be shut down next."""
-    PUBLISHING.wait(DELIVERY_TIMEOUT_S)  # on a busy machine its caller may not have waited long enough
+    """Wait for subscribers to acknowledge the last message, as ROS may be shut down next."""
     with contextlib.suppress(*PUBLISHER_ERRORS):
         publisher.wait_for_all_acked(Duration(seconds=DELIVERY_TIMEOUT_S))
 

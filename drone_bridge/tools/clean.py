@@ -1,22 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`drone-bridge clean`: remove the shared memory that killed processes have left behind.
-
-A participant has a segment, and a queue for each port that it receives on. Beside each lies an empty file that its
-owner keeps locked (flock) for as long as it lives, in any container that shares the folder: `_el`, and for those who
-write into a queue `_sl`. A process that is killed removes nothing, but its locks are gone.
-"""
+"""`drone-bridge clean`: remove the shared memory that killed processes have left behind."""
 
 import argparse
-import fcntl
-import os
 import sys
-import time
-from collections.abc import Iterator, Sequence
-from pathlib import Path
+from collections.abc import Sequence
 
-from drone_bridge.ros.environment import SEGMENT_PREFIXES, SHARED_MEMORY
-
-_YOUNG_S = 2.0  # its owner may be about to lock it
+from drone_bridge.ros.shared_memory import SHARED_MEMORY, abandoned, remove_abandoned
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -40,42 +29,3 @@ def main(argv: Sequence[str] | None = None) -> int:
     finally:
         print(f"{files} files removed from {SHARED_MEMORY}, {total_bytes / 1e6:.1f} MB.")
     return 0
-
-
-def abandoned(folder: Path = SHARED_MEMORY) -> list[Path]:
-    """Return the files that no living process owns."""
-    files: list[Path] = []
-    for lock in sorted(lock for prefix in SEGMENT_PREFIXES for lock in folder.glob(f"{prefix}*_el")):
-        name = lock.name.removesuffix("_el")
-        writers = lock.with_name(f"{name}_sl")
-        if _is_free(lock) and _is_free(writers):
-            candidates = (lock, writers, lock.with_name(name), lock.with_name(f"sem.{name}_mutex"))
-            files += [file for file in candidates if file.exists()]
-    return files
-
-
-def _is_free(lock: Path) -> bool:
-    """Return whether nobody has locked a file. One that is not there is locked by nobody."""
-    try:
-        descriptor = os.open(lock, os.O_RDONLY | os.O_CLOEXEC)
-    except FileNotFoundError:
-        return True
-    except OSError:  # another user's
-        return False
-    try:
-        if time.time() - os.fstat(descriptor).st_ctime < _YOUNG_S:
-            return False
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    finally:
-        os.close(descriptor)
-    return True
-
-
-def remove_abandoned(folder: Path = SHARED_MEMORY) -> Iterator[tuple[Path, int]]:
-    """Remove what no living process owns, and yield each file with the bytes that it had. Raises OSError."""
-    for file in abandoned(folder):
-        size_bytes = file.stat().st_blocks * 512
-        file.unlink()
-        yield file, size_bytes

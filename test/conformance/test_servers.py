@@ -9,7 +9,9 @@ import time
 
 import pytest
 from flooder import flooding
+from processes import TIMEOUT_S
 from ros_session import repeating
+from std_srvs.srv import SetBool
 from vanishing import kill
 from vehicle_pair import (
     COMMAND_TIMEOUT_S,
@@ -30,6 +32,21 @@ kind, pair = each_kind(), shared(ServerPair)
 def test_an_operator_that_is_killed(pair):
     pair.drive()
     assert_neutral_after(pair.commands, pair.stop())
+    pair.drive()
+
+
+def test_a_server_on_hold(pair):
+    """The operator goes on all the while."""
+    pair.drive()
+    hold = f"/{pair.name}/{pair.name}/hold"
+    assert pair.session.call(SetBool, hold, SetBool.Request(data=True)).success
+    assert_neutral_after(pair.commands, time.monotonic())
+    held_s = time.monotonic()
+    pair.program.wait_for_line("Commands on the operator's topics do not move the vehicle: it is held")
+    for _ in range(2):  # it is repeated
+        assert pair.commands.wait(True, time.monotonic(), TIMEOUT_S)
+    assert_nothing_moved(pair.commands, held_s)
+    assert pair.session.call(SetBool, hold, SetBool.Request(data=False)).success
     pair.drive()
 
 
@@ -91,9 +108,9 @@ def test_a_server_that_is_killed(pair):
 
 def test_a_server_that_is_deactivated(pair):
     pair.drive()
+    asked_s = time.monotonic()
     pair.session.transition(f"/{pair.name}/{pair.name}", "deactivate")
-    inactive_s = time.monotonic()
-    assert_neutral_after(pair.commands, inactive_s - WATCHED_S)
+    assert_neutral_after(pair.commands, asked_s)
     settled_s = time.monotonic()
     time.sleep(WATCHED_S)
     assert_nothing_moved(pair.commands, settled_s)

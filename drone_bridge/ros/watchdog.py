@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Ends this process where it stands still, so that it can be started again.
+
+Fast DDS can lock up for good while an endpoint is destroyed (its issue 6502), and rclpy keeps Python's lock meanwhile:
+no thread written in Python runs any more, and a vehicle keeps the last command that it got. So a timer of the kernel is
+set to LIMIT_S, and a thread sets it anew every PERIOD_S for as long as Python's lock goes round. Once the timer runs
+out, SIGALRM has every thread's traceback written by C (faulthandler), and then does what it does by default: it ends
+the process, with status -14. A process that was stopped or suspended for longer ends when it goes on; setting the
+machine's clock does nothing.
+
+The same timer, set once, bounds a shutdown. Such an end leaves the process's shared memory behind, as SIGKILL does:
+see `shared_memory`.
+"""
+
+import faulthandler
+import os
+import signal
+import threading
+
+#: How long a process may stand still.
+LIMIT_S = 5.0
+PERIOD_S = 1.0
+#: How long a shutdown may take once the vehicle has its neutral command.
+SHUTDOWN_LIMIT_S = 4.0
+#: With the value 0, for debuggers: nothing is ended.
+VARIABLE = "DRONE_BRIDGE_WATCHDOG"
+
+_setting = threading.Lock()
+_ends = threading.Event()
+
+
+def start() -> None:
+    """End this process if it stands still from now on. To be called once, in the main thread."""
+    if _prepare():
+        signal.setitimer(signal.ITIMER_REAL, LIMIT_S)
+        threading.Thread(target=_set_anew, name="watchdog", daemon=True).start()
+
+
+def limit_shutdown() -> None:
+    """End this process if it has not ended within SHUTDOWN_LIMIT_S; later calls change nothing."""
+    with _setting:
+        if not _ends.is_set() and _prepare():
+            _ends.set()
+            signal.setitimer(signal.ITIMER_REAL, SHUTDOWN_LIMIT_S)
+
+
+def _prepare() -> bool:
+    if os.environ.get(VARIABLE) == "0":
+        return False
+    # SIGALRM is at its default, which ends the process, unless somebody else uses it.
+    faulthandler.register(signal.SIGALRM, all_threads=True, chain=True)
+    return True
+
+
+def _set_anew() -> None:
+    while not _ends.wait(PERIOD_S):
+        with _setting:
+            if not _ends.is_set():
+                signal.setitimer(signal.ITIMER_REAL, LIMIT_S)

@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Questions to each bridge under its launch file: what becomes of its vehicle when the bridge's process stands still?
+
+It is ended by the kernel, with the tracebacks of its threads, and started again; the new one says neutral first.
+"""
+
+import json
+import os
+import re
+import signal
+import time
+
+import pytest
+from composition import launch
+from processes import TIMEOUT_S
+from ros_session import wait_until
+from vanishing import removing_shared_memory
+from vehicle_pair import BridgePair, assert_nothing_moved, each_kind, shared
+
+from drone_bridge.ros import watchdog
+
+#: On SIGUSR1 a C call that never returns keeps Python's lock, as Fast DDS's lock-up in rclpy's destructors does.
+HELD_ON_SIGNAL = "import ctypes, signal\nsignal.signal(signal.SIGUSR1, lambda *_: ctypes.PyDLL(None).sleep(600))\n"
+
+kind, pair = each_kind(), shared(BridgePair)
+
+
+@pytest.fixture
+def launched(pair, tmp_path, monkeypatch):
+    """The bridge under its launch file, driving its vehicle."""
+    if pair.program.is_running:
+        pair.program.stop()
+    (tmp_path / "sitecustomize.py").write_text(HELD_ON_SIGNAL)
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path), prepend=os.pathsep)
+    parameters = tmp_path / "parameters.yaml"
+    parameters.write_text(json.dumps({"/**": {"ros__parameters": pair.vehicles[0].parameters}}))
+    pair.command()
+    with launch(pair.kind.launch_file, namespace=pair.name, params_file=parameters) as pair.program:
+        pair.works_after(time.monotonic(), TIMEOUT_S)
+        yield pair
+
+
+def bridges(pair):
+    """Return the processes of the bridge that were started so far."""
+    pattern = rf"{pair.kind.name}_bridge-\d+ started \(pid (\d+)\)"
+    return [int(match[1]) for line in tuple(pair.program.lines) if (match := re.search(pattern, line))]
+
+
+def ends_and_comes_back(pair, stand_still):
+    """Have the bridge stand still; return when the new one said neutral."""
+    (*_, pid) = started = bridges(pair)
+    with removing_shared_memory(pid):
+        stand_still(pid)
+        wait_until(lambda: len(bridges(pair)) > len(started), "the bridge to be started again")
+        restarted_s = time.monotonic()
+        neutral_s = pair.commands.wait(True, restarted_s, TIMEOUT_S)
+    assert neutral_s, pair.program.output
+    assert pair.program.count_lines(r"\(most recent call first\)") > 0
+    return neutral_s
+
+
+def test_a_bridge_whose_interpreter_is_held_ends_and_comes_back_with_neutral(launched):
+    def hold(pid):
+        os.kill(pid, signal.SIGUSR1)
+        launched.stop()
+
+    neutral_s = ends_and_comes_back(launched, hold)
+    assert_nothing_moved(launched.commands, neutral_s)
+
+
+def test_a_bridge_that_was_stopped_for_longer_ends_and_carries_out_nothing_old(launched):
+    def stop(pid):
+        os.kill(pid, signal.SIGSTOP)
+        time.sleep(watchdog.LIMIT_S + 1.0)
+        launched.stop()
+        time.sleep(2.0)
+        stop.continued_s = time.monotonic()
+        os.kill(pid, signal.SIGCONT)
+
+    ends_and_comes_back(launched, stop)
+    assert_nothing_moved(launched.commands, stop.continued_s)
