@@ -47,13 +47,27 @@ def test_a_press_that_begins_while_a_packet_is_sent_comes_with_the_next_one():
     assert press.was_sent
 
 
+def test_a_press_that_nobody_hears_is_given_up_at_once():
+    """A GUI that is started while the button is down would take the rest of it for a press of its own."""
+    panel = ButtonPanel()
+    panel.is_open = True
+    press = panel.press(BUTTON, hold_s=10.0)
+    assert panel.down(0.0)
+    panel.sent(panel.down(0.0), 0.0, was_refused=True)  # the packet before, which said nothing of it
+    assert not press.is_over
+    panel.sent(panel.down(0.1), 0.1, was_refused=True)
+    assert (press.is_over, press.was_refused) == (True, True)
+    assert not panel.down(0.2)
+
+
 class Presser:
     """A bridge without a link, whose executor is the test."""
 
     def __init__(self):
         node = SimpleNamespace(executor=None, parameters=PARAMETERS, create_timer=self._make_timer)
         self.panel, waits = ButtonPanel(), Waits(node, None)
-        flight = FlightCommands(node, self.panel, FlightWatch(), waits, lambda _: None, expects_link=lambda: True)
+        watch = FlightWatch(lambda: 1.0)
+        flight = FlightCommands(node, self.panel, watch, waits, lambda _: None, expects_link=lambda: True)
         self._reset = flight.reset()
         assert not self.run()
 

@@ -140,8 +140,8 @@ def test_a_bridge_that_was_killed_in_flight_leaves_the_drone_to_its_successors_u
     assert drone.count_lines("emergency|reset:") == 0
 
 
-def test_what_navdata_said_of_a_drone_on_the_ground_ends_with_it(ros, peer, navdata, navdata_port):
-    """Others may have taken off meanwhile: by hand, at the GUI."""
+def test_what_navdata_said_of_a_drone_ends_with_it(ros, peer, navdata, navdata_port):
+    """Others may have taken off meanwhile, or landed: by hand, at the GUI."""
     flying, reports = ros.subscribe(Bool, "flying", LATCHED), ros.subscribe(DiagnosticArray, "/diagnostics")
     with bridge(peer, navdata_port, navdata_timeout=0.2):
         wait_until(lambda: navdata.send(LANDED) or len(flying), "navdata", period_s=0.05)
@@ -150,7 +150,9 @@ def test_what_navdata_said_of_a_drone_on_the_ground_ends_with_it(ros, peer, navd
         assert "not known whether the drone flies" in press(ros, "takeoff").message
         navdata.send({**LANDED, "ctrl_state": 3 << 16})
         flying.wait(lambda message: message.data)
-        wait_until(lambda: "assumed to fly" in press(ros, "takeoff").message, "the end of navdata")
+        wait_until(lambda: "not known whether" in press(ros, "takeoff").message, "the end of navdata")
+        refused = press(ros, "land")
+        assert (refused.success, '"Land" in the GUI lands it' in refused.message) == (False, True)
         assert not any(packet.presses("reset") or packet.presses("take_off") for packet in peer.packets)
 
 
@@ -210,6 +212,32 @@ def test_a_person_can_land_it_at_the_gui(ros, gui, navdata_port):
         drone.send(signal.SIGUSR2)  # "Land"
         drone.wait_for_line("^landing -> landed")
         flying.wait(lambda message: not message.data)
+
+
+@pytest.mark.parametrize("options", [("--bootstrapped",), ("--bootstrapped", "--no-navdata")])
+def test_a_gui_that_was_started_again_in_flight_is_not_asked_to_land_a_drone_that_stands(
+    ros, gui, navdata_port, options
+):
+    """It does not know that the drone flew, and its own Land has landed it: the press of land would be a take-off."""
+    drone, has_navdata = gui(*options), "--no-navdata" not in options
+    with bridge(drone, navdata_port, receive_navdata=has_navdata, bootstrap=False, initially="landed") as process:
+        assert press(ros, "takeoff").success
+        drone.wait_for_line("^taking off -> flying")
+        drone.send(signal.SIGURG)
+        process.wait_for_line("Whether the drone flies is not known any more: ")
+        drone.send(signal.SIGURG)
+        drone.wait_for_line("^the GUI is started again")
+        drone.send(signal.SIGUSR2)  # "Land"
+        drone.wait_for_line("^landing -> landed")
+        for name in ("land", "takeoff", "reset"):
+            refused = press(ros, name)
+            assert (refused.success, '"Land" in the GUI lands it' in refused.message) == (False, True)
+        if has_navdata:
+            drone.send(signal.SIGUSR1)  # "Start navdata"
+        else:
+            assert ros.call(SetBool, "dronegui_bridge/assume_flying", SetBool.Request(data=False)).success
+        wait_until(lambda: press(ros, "takeoff").success, "what makes it known")
+    assert drone.count_lines("landed -> taking off") == 2
 
 
 def test_an_emergency_stop_that_nothing_confirms_leaves_the_drone_unknown(ros, peer, navdata_port):

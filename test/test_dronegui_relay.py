@@ -3,6 +3,7 @@
 
 import json
 import math
+import signal
 import socket
 from pathlib import Path
 
@@ -194,6 +195,36 @@ def test_a_flight_through_ros(operator, domain, start_child):
         operator.press("take_off")
         operator.state(LANDED)
         emulator.wait_for_line("^landing -> landed")
+    finally:
+        relay.close()
+        emulator.end()
+
+
+def test_an_operator_s_press_does_not_make_a_drone_that_was_landed_at_the_gui_take_off(operator, domain, start_child):
+    """The server still takes it for flying, as the operator does, and the GUI that was started again does not know."""
+    port = free_port()
+    relay = Relay(operator, port, domain)
+    ports = ("--port", port, "--navdata-port", relay.navdata_port, "--navdata-source-port", "0")
+    emulator = Process.module("drone_bridge.dronegui.emulator", *ports, "--bootstrapped")
+    try:
+        emulator.wait_for_line("listening on")
+        relay.start()
+        operator.keep_sending()
+        operator.state(LANDED)
+        operator.press("take_off")
+        operator.state(HOVERING)
+        for line in ("the GUI is closed", "the GUI is started again"):
+            emulator.send(signal.SIGURG)
+            emulator.wait_for_line(f"^{line}")
+        emulator.send(signal.SIGUSR2)  # "Land"
+        emulator.wait_for_line("^landing -> landed")
+        operator.press("take_off")
+        relay.server.wait_for_line("land was refused: It is not known whether the drone flies: ")
+        operator.press("reset")
+        relay.server.wait_for_line("reset was refused: It is not known whether the drone flies: ")
+        operator.stop()
+        assert emulator.count_lines("landed -> taking off") == 1
+        assert emulator.count_lines("^reset:") == 0
     finally:
         relay.close()
         emulator.end()

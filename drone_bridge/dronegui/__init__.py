@@ -1,9 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The control GUI of an AR.Drone: JSON datagrams, controls to the GUI and navdata back."""
 
-from drone_bridge.kind import NodeKind, Port, Program, ProtocolKind, Role, Side
-
-_SERVICES = ("takeoff", "land", "hover")
+from drone_bridge.kind import Emergency, NodeKind, Port, Program, ProtocolKind, Role, Side
 
 KIND = ProtocolKind(
     name="dronegui",
@@ -32,11 +30,7 @@ KIND = ProtocolKind(
         agreed={"host": "host", "port": "port", "navdata_port": "navdata-port"},
         at_once={"in-the-air": True},
     ),
+    emergencies={"reset": Emergency("cut motors", "the motors stop at once, and the drone falls")},
     launch_file="dronegui.launch.xml",
-    demonstration="drone_bridge.dronegui.demonstration:DEMONSTRATION",
-    controller=NodeKind(
-        "drone_bridge.controllers.drone_controller:DroneController",
-        tuple(f"{name}:=dronegui_bridge/{name}" for name in _SERVICES),
-    ),
-    control={"behaviour": "flight_plan"},
+    controller=NodeKind("drone_bridge.controllers.drone_controller:DroneController"),
 )

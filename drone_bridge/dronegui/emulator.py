@@ -4,9 +4,9 @@
     python3 -m drone_bridge.dronegui.emulator --trajectory flight.csv
 
 As in the original, no packet is answered, everybody may send, and the last command stays in force forever. Once reset
-has been pressed, the drone's navdata goes to whoever sends packets. The GUI's user has two actions more: "Start
-navdata" (SIGUSR1) and "Land" (SIGUSR2). The program reports on standard output: a line for each change and, once a
-second, where the drone is.
+has been pressed, the drone's navdata goes to whoever sends packets. The GUI's user has more actions: "Start navdata"
+(SIGUSR1), "Land" (SIGUSR2), and to close the GUI and, the next time, to start it again (SIGURG), while the drone flies.
+The program reports on standard output: a line for each change and, once a second, where the drone is.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import signal
 import sys
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Any
 
@@ -332,13 +332,31 @@ class GuiProgram:
     def __init__(self, flight: Flight, dialect: Dialect, navdata_socket: UdpListener | None) -> None:
         """`navdata_socket` sends navdata; without one, controllers get none."""
         self.packets = self.late = self.refused = 0
+        #: Whether it runs, and so listens.
+        self.is_open = True
         self._flight = flight
-        self._gui = Gui(flight, dialect, navdata_socket.loopback_host) if navdata_socket else Gui(flight, dialect)
+        self._dialect = dialect
         self._navdata_socket = navdata_socket
+        self._gui = self._started()
         self._navdata_number = 0
         self._sender = ""
         self._reports = LimitedReports()
         self._was_hearing = self._was_reset = False
+
+    def _started(self) -> Gui:
+        socket = self._navdata_socket
+        return Gui(self._flight, self._dialect, socket.loopback_host) if socket else Gui(self._flight, self._dialect)
+
+    def close_or_start(self, *_: object) -> None:
+        """Do what the GUI's user does by closing its window, and by starting it again: it knows nothing then."""
+        self.is_open = not self.is_open
+        if not self.is_open:
+            say("the GUI is closed: the drone hovers")
+            self._flight.steer(Controls())  # as a drone does that hears nothing
+            return
+        say("the GUI is started again")
+        self._dialect = replace(self._dialect, is_bootstrapped=False)
+        self._gui, self._was_hearing, self._was_reset = self._started(), False, False
 
     def receive(self, datagram: bytes, source: Any) -> None:
         """Handle a datagram. `source` is a socket address."""
@@ -372,6 +390,8 @@ class GuiProgram:
 
     def send_navdata(self) -> None:
         """Send navdata that is due to all controllers."""
+        if not self.is_open:
+            return
         is_hearing = self._gui.hears_drone(self._flight.time)
         if self._was_hearing and not is_hearing:
             say("the drone takes the GUI for gone, and sends no more navdata")
@@ -396,10 +416,37 @@ CSV_COLUMNS = (*COLUMNS, *(f"control_{key}" for key in (*BUTTONS, *AXES)))
 LONGEST_CATCH_UP_S = 0.25
 
 
+class GuiPort:
+    """The port for packets, closed while the GUI is. Whoever sends there then is refused."""
+
+    def __init__(self, host: str, port: int, cancellation: Cancellation) -> None:
+        """Listen. Raises LinkError."""
+        self._host, self._cancellation = host, cancellation
+        self._listener: UdpListener | None = UdpListener(host, port, cancellation)
+        self.number = self._listener.port
+
+    def receive(self, timeout_s: float, is_open: bool) -> Datagram:
+        """Wait for a packet. Raises LinkError, LinkTimeoutError and LinkCancelledError."""
+        if is_open and self._listener is None:
+            self._listener = UdpListener(self._host, self.number, self._cancellation)
+        elif not is_open:
+            self.close()
+        if self._listener:
+            return self._listener.receive(timeout_s)
+        if self._cancellation.wait(timeout_s):
+            raise LinkCancelledError("Waiting was cancelled.")
+        raise LinkTimeoutError("The GUI is closed.")
+
+    def close(self) -> None:
+        if self._listener:
+            self._listener.close()
+            self._listener = None
+
+
 def fly(
     flight: Flight,
     gui: GuiProgram,
-    listener: UdpListener,
+    listener: GuiPort,
     options: argparse.Namespace,
     trajectory: TrajectoryFile | None,
 ) -> None:
@@ -418,7 +465,7 @@ def fly(
         due = max(due + step, time.monotonic() - LONGEST_CATCH_UP_S)
         with contextlib.suppress(LinkTimeoutError):
             while (left_s := due - time.monotonic()) > 0:
-                for datagram in network.carry(listener.receive(left_s)):
+                for datagram in network.carry(listener.receive(left_s, gui.is_open)):
                     gui.receive(datagram.data, datagram.source)
         if flight.phase is not phase:
             say(f"{phase.value} -> {flight.phase.value}: {flight.describe()}")
@@ -446,13 +493,14 @@ def serve(options: argparse.Namespace, cancellation: Cancellation, stack: contex
         drone_patience_s=options.drone_patience,
     )
     trajectory = TrajectoryFile.wanted(options.trajectory, CSV_COLUMNS, stack)
-    listener = UdpListener(options.host, options.port, cancellation)
+    listener = GuiPort(options.host, options.port, cancellation)
     stack.callback(listener.close)
     navdata_socket = open_navdata_socket(options, cancellation, stack)
     gui = GuiProgram(flight, dialect, navdata_socket)
     signal.signal(signal.SIGUSR1, gui.start_navdata)
     signal.signal(signal.SIGUSR2, gui.land)
-    say(f"listening on {options.host}:{listener.port}")
+    signal.signal(signal.SIGURG, gui.close_or_start)
+    say(f"listening on {options.host}:{listener.number}")
     with contextlib.suppress(LinkCancelledError):
         fly(flight, gui, listener, options, trajectory)
     say(f"ended: {flight.describe()}; {gui.packets} packets, {gui.late} late, {gui.refused} refused")

@@ -89,7 +89,8 @@ class Press:
 
     def sent(self, was_down: bool, now_s: float, was_refused: bool) -> None:
         """Note a sent packet; `was_refused`: nobody listened to the one before."""
-        self.was_refused |= was_refused and self._packets_down > 0
+        if was_refused and self._packets_down > 0:
+            self.was_refused = self.is_over = True  # a GUI that starts now does not get the rest of it
         if not was_down:
             # One that was on its way already when the press began says nothing about it.
             self._packets_up += self._packets_down > 0
@@ -152,6 +153,9 @@ class ButtonPanel:
 
 # Whether the drone flies: from navdata, from a person, or assumed from presses; unknown until one of them says so.
 
+#: For so long without a refused packet there is a GUI: some machines tell of a refusal once a second at most.
+LISTENING_S = 2.0
+
 
 class Source(Enum):
     """What says whether the drone flies."""
@@ -162,51 +166,98 @@ class Source(Enum):
 
 
 class FlightWatch:
-    """The newest state of the drone, and whether it is assumed to fly. Written by both threads, each value at once."""
+    """What is known of the drone, and for how long. Written by both threads, each value at once.
 
-    def __init__(self) -> None:
+    A press of take_off lands a drone that flies and has any other take off, so what is known has to be true of now:
+
+    - What navdata says holds for as long as navdata says it. Then others may land the drone, or fly it.
+    - What a person says, and what a press is expected to bring about, holds until the GUI is gone: while it is, nobody
+      knows what others do, and the next GUI does not know that the drone flies.
+    """
+
+    def __init__(self, navdata_timeout_s: Callable[[], float], clock: Callable[[], float] = time.monotonic) -> None:
+        """`navdata_timeout_s` returns for how long navdata says how it is now."""
+        self._navdata_timeout_s = navdata_timeout_s
+        self._clock = clock
         self._known: tuple[bool | None, Source | None] = None, None
         self._listening_since_s = -math.inf
-        #: When there was navdata last, and navdata with a known state, by time.monotonic.
+        self._unheard_s = -math.inf  # when a packet was refused last, or the first one sent
+        #: Whether the GUI is gone, or was, since anything was known.
+        self.was_gui_gone = False
+        #: Whether reset was pressed since there was navdata last.
+        self.was_reset_pressed = False
+        #: When there was navdata last, and navdata with a known state, by the clock.
         self.heard_s = self.state_s = -math.inf
         #: The last known state in navdata, however old.
         self.state: FlightState | None = None
 
     @property
+    def sees_drone(self) -> bool:
+        """Whether navdata gives the drone's state at present."""
+        return self._clock() - self.state_s <= self._navdata_timeout_s()
+
+    @property
+    def hears_gui(self) -> bool:
+        """Whether navdata arrives at present, whatever its content."""
+        return self._clock() - self.heard_s <= self._navdata_timeout_s()
+
+    @property
     def is_flying(self) -> bool | None:
-        """Whether the drone flies, as far as known; None without a source, or after a press with an unknown effect."""
-        return self._known[0]
+        """Whether the drone flies; None where that is not known, or not any more."""
+        is_outdated = self.source is Source.NAVDATA and not self.sees_drone
+        return None if is_outdated else self._known[0]
+
+    @property
+    def is_lost(self) -> bool:
+        """Whether it was known, and is not any more."""
+        return self.was_gui_gone or (self.source is Source.NAVDATA and not self.sees_drone)
 
     @property
     def source(self) -> Source | None:
-        """What `is_flying` is known from."""
+        """What it is known from; None without a source."""
         return self._known[1]
 
     @property
     def listened_s(self) -> float:
         """How long navdata has been listened for, since this process last stood still."""
-        return min(time.monotonic() - self._listening_since_s, PROCESS.running_s())
+        return min(self._clock() - self._listening_since_s, PROCESS.running_s())
 
     def listen(self) -> None:
-        """Start over, as the GUI may be another one; whether the drone flies is kept."""
+        """Start over, as the GUI may be another one; what a person has said, or a press has done, is kept."""
         self.state, self.heard_s, self.state_s = None, -math.inf, -math.inf
-        self._listening_since_s = time.monotonic()
+        self.was_reset_pressed = False
+        self._listening_since_s = self._unheard_s = self._clock()
 
     def note(self, state: FlightState | None) -> None:
         """Handle a state in navdata, None if missing or unknown."""
+        now_s = self._clock()
+        self.was_reset_pressed = False  # if the GUI falls silent after this, it may be a new one
         if state is not None:
-            self._known = state.is_airborne, Source.NAVDATA
-            self.state, self.state_s = state, time.monotonic()
-        self.heard_s = time.monotonic()
+            self.state, self.state_s = state, now_s
+            self.assume(state.is_airborne, Source.NAVDATA)
+        self.heard_s = now_s
 
     def assume(self, is_flying: bool | None, source: Source) -> None:
         """Set whether the drone flies; None: it is not known any more."""
-        self._known = is_flying, source
+        self._known, self.was_gui_gone = (is_flying, source), False
 
     def begin(self, is_flying: bool) -> None:
         """Set what a person says of the start of the process; no effect once anything else was known or assumed."""
-        if self.source is None:
-            self._known = is_flying, Source.PERSON
+        if self.source is None and not self.was_gui_gone:
+            self.assume(is_flying, Source.PERSON)
+
+    def refused(self) -> bool:
+        """Note that nobody listened to a packet; return whether that ends what was known.
+
+        What a person said while there was no GUI yet holds for the one that is started then.
+        """
+        was_listening, self._unheard_s = self._clock() - self._unheard_s > LISTENING_S, self._clock()
+        if self.source is None or (self.source is Source.PERSON and not was_listening):
+            return False
+        was_known = self.is_flying is not None
+        self._known, self.was_gui_gone, self.was_reset_pressed = (None, None), True, False
+        self.state, self.heard_s, self.state_s = None, -math.inf, -math.inf
+        return was_known
 
 
 # The commands.
@@ -221,6 +272,8 @@ LANDING_OR_LANDED = frozenset({FlightState.LANDING, FlightState.LANDED, FlightSt
 #: What a press of take_off, or the reset before it, would do to a drone that is not where it is believed to be.
 HARM_IN_THE_AIR = "The take_off button would land a drone that flies, and reset would stop its motors."
 HARM_ON_GROUND = "The take_off button would make a drone on the ground fly."
+HARM_OF_RESET = "reset would stop the motors of a drone that flies."
+ALL_THE_SAME = "If its motors are to stop all the same, call assume_flying with true, and reset again."
 
 
 class Opened(Protocol):
@@ -262,27 +315,6 @@ class FlightCommands:
         self._is_taking_off = False
         self.receives_navdata = True
         self.navdata_port: Opened | None = None  # while there is a link, and navdata is received
-        self.was_reset_pressed = False  # since there was navdata last
-
-    @property
-    def sees_drone(self) -> bool:
-        """Whether navdata gives the drone's state at present."""
-        return bool(time.monotonic() - self._watch.state_s <= self._node.parameters["navdata_timeout"])
-
-    @property
-    def hears_gui(self) -> bool:
-        """Whether navdata arrives at present, whatever its content."""
-        return bool(time.monotonic() - self._watch.heard_s <= self._node.parameters["navdata_timeout"])
-
-    @property
-    def is_flying(self) -> bool | None:
-        """Whether the drone flies; None where it is unknown.
-
-        That it is on the ground is known for as long as navdata says so: once navdata has ended, others may fly it.
-        """
-        is_flying = self._watch.is_flying
-        is_outdated = self._watch.source is Source.NAVDATA and not self.sees_drone
-        return None if is_outdated and not is_flying else is_flying
 
     @property
     def advice(self) -> str:
@@ -298,9 +330,9 @@ class FlightCommands:
         port = self._node.parameters["navdata_port"]
         if self.navdata_port and not self.navdata_port.is_open:
             return f"port {port} can't be listened on"
-        if self.hears_gui:
+        if self._watch.hears_gui:
             return "navdata has no known state"
-        if self.was_reset_pressed:
+        if self._watch.was_reset_pressed:
             return f"the GUI sends none to port {port}, although reset was pressed"
         return f"the GUI sends none to port {port}"
 
@@ -326,14 +358,12 @@ class FlightCommands:
         self._buttons.check_released("take_off")  # what it does shows only afterwards
         await self._wait_for_link()
         await self._wait_for_first_navdata()
-        if self.sees_drone and self._watch.state is FlightState.LANDING:
+        if self._watch.sees_drone and self._watch.state is FlightState.LANDING:
             return "The drone is landing already."
         self._check_in_the_air()
-        if self.sees_drone:
+        if self._watch.sees_drone:
             if await self._press_and_wait_for("take_off", LANDING_OR_LANDED):
                 return "take_off was pressed and released, and the drone lands."
-            if not self.sees_drone:
-                self._watch.assume(None, Source.PRESS)
             raise ValueError(
                 f"take_off was pressed and released, but the drone does not land: {self._reported_state} "
                 'If it still flies, choose "Land" in the GUI.'
@@ -350,10 +380,14 @@ class FlightCommands:
         )
 
     async def reset(self) -> str:
-        """Press reset in any state; in the air it is an emergency stop."""
+        """Press reset; in the air it is an emergency stop, so not where the state was known and is not any more."""
         await self._wait_for_link()
+        if self._watch.is_lost:
+            await self._wait_for_first_navdata()
+        if self._watch.is_lost:
+            raise ValueError(f"{self._unknown} {HARM_OF_RESET} {self._advice_sentence} {ALL_THE_SAME}")
         message = await self._press("reset")
-        if self._watch.is_flying and not self.sees_drone:
+        if self._watch.is_flying and not self._watch.sees_drone:
             if self.receives_navdata:
                 self._watch.assume(None, Source.PRESS)
             else:
@@ -361,11 +395,11 @@ class FlightCommands:
         return message
 
     def _check_on_ground(self) -> None:
-        if self.is_flying is None:
+        if self._watch.is_flying is None:
             raise ValueError(f"{self._unknown} {HARM_IN_THE_AIR} {self._advice_sentence}")
-        if not self.is_flying:
+        if not self._watch.is_flying:
             return
-        if self.sees_drone:
+        if self._watch.sees_drone:
             raise ValueError("The drone flies, as its navdata says, and the take_off button would land it.")
         raise ValueError(
             "The drone is assumed to fly, and the take_off button would land it. If it is on the ground, "
@@ -373,12 +407,11 @@ class FlightCommands:
         )
 
     def _check_in_the_air(self) -> None:
-        if self.is_flying is None:
-            land = 'If it flies, "Land" in the GUI lands it.'
-            raise ValueError(f"{self._unknown} {HARM_ON_GROUND} {self._advice_sentence} {land}")
-        if self.is_flying:
+        if self._watch.is_flying is None:
+            raise ValueError(f"{self._unknown} {HARM_ON_GROUND} {self._advice_sentence}")
+        if self._watch.is_flying:
             return
-        if self.sees_drone:
+        if self._watch.sees_drone:
             raise ValueError(
                 "The drone is on the ground, as its navdata says, and the take_off button would make it fly."
             )
@@ -389,11 +422,14 @@ class FlightCommands:
 
     @property
     def _unknown(self) -> str:
-        return f"It is not known whether the drone flies: {self.blind_reason}."
+        gone = "nobody listened at the GUI's port, so that it may be another GUI by now, and "
+        return (
+            f"It is not known whether the drone flies: {gone if self._watch.was_gui_gone else ''}{self.blind_reason}."
+        )
 
     @property
     def _advice_sentence(self) -> str:
-        return f"{self.advice[0].upper()}{self.advice[1:]}."
+        return f'{self.advice[0].upper()}{self.advice[1:]}. If it flies, "Land" in the GUI lands it.'
 
     async def _wait_for_link(self) -> None:
         """Give a link, which opens in its own thread after activation, the time to open."""
@@ -417,13 +453,13 @@ class FlightCommands:
     async def _wait_for_first_navdata(self) -> None:
         """Wait for navdata, which may show that the drone is flying."""
         left_s = self._node.parameters["navdata_timeout"] - self._watch.listened_s
-        if self.navdata_port and not self.hears_gui and left_s > 0:
+        if self.navdata_port and not self._watch.hears_gui and left_s > 0:
             await self._wait_for_navdata(None, left_s)
 
     @property
     def needs_bootstrap(self) -> bool:
         """Whether a take-off begins by pressing reset, which in the air would stop the motors."""
-        if not self._node.parameters["bootstrap"] or self.hears_gui or self.was_reset_pressed:
+        if not self._node.parameters["bootstrap"] or self._watch.hears_gui or self._watch.was_reset_pressed:
             return False
         return self._watch.source is Source.PERSON and not self._watch.is_flying
 
@@ -442,7 +478,7 @@ class FlightCommands:
 
     async def _press_take_off(self) -> str:
         """Press take_off for a drone on the ground."""
-        if not self.sees_drone:
+        if not self._watch.sees_drone:
             await self._press("take_off")
             self._assume_flying(True)
             way_down = ' Choose "Start navdata" in the GUI, so that land works.' if self.receives_navdata else ""
@@ -460,7 +496,7 @@ class FlightCommands:
 
     @property
     def _reported_state(self) -> str:
-        if not self.sees_drone:
+        if not self._watch.sees_drone:
             return "navdata has ended."
         return f"its navdata says {self._node.statistics.facts['flight state']}."
 
@@ -474,7 +510,7 @@ class FlightCommands:
         if not press.was_sent:
             raise ValueError(f"{button} was not pressed: nothing could be sent any more.")
         if button == "reset":
-            self.was_reset_pressed = True
+            self._watch.was_reset_pressed = True
         if not press.was_released:
             raise ValueError(f"{button} was pressed, and then nothing could be sent any more.")
         return f"{button} was pressed and released."

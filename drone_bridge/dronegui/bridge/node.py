@@ -296,7 +296,8 @@ class DroneGuiBridge(LinkNode):
         self._was_refused = False  # the previous packet
         # Reentrant, as presses take time. Services always exist, and return an error until connected.
         self._group = ReentrantCallbackGroup()
-        self._buttons, self._watch = ButtonPanel(), FlightWatch()
+        self._buttons = ButtonPanel()
+        self._watch = FlightWatch(lambda: float(self.parameters["navdata_timeout"]))
         waits = Waits(self, self._group)
         self._flight = FlightCommands(
             self, self._buttons, self._watch, waits, self._assume_flying, expects_link=self._expects_link
@@ -335,7 +336,6 @@ class DroneGuiBridge(LinkNode):
         """Send to one peer, with sequence numbers that start at 1 when the node is activated."""
         self._cancelled = cancellation
         self._connection = ControllerConnection()
-        self._flight.was_reset_pressed = False
         self._watch.listen()
         self._is_flying = None
         if self._flight.receives_navdata:
@@ -356,7 +356,7 @@ class DroneGuiBridge(LinkNode):
         port = NavdataPort(self, stream, self._connection, self._cancelled, self._take_navdata)
         self._flight.navdata_port = port if self._flight.receives_navdata else None
         self._buttons.is_open = True
-        if (is_flying := self._flight.is_flying) is not None:
+        if (is_flying := self._watch.is_flying) is not None:
             self._publish_flying(is_flying)
         elif not self._flight.receives_navdata:
             self.inform(f"Whether the drone flies is unknown: {self._flight.advice}.")
@@ -404,6 +404,8 @@ class DroneGuiBridge(LinkNode):
             was_refused = True
             if not self._cancelled.is_set:  # the GUI may have closed before us
                 self.reports.count_and_warn_ongoing(UNHEARD, f"{error} Packets are still sent.")
+                if self._watch.refused():
+                    self.warn(f"Whether the drone flies is not known any more: {self._flight.advice}.")
         if not was_refused and self._was_refused and not self._cancelled.is_set:
             self.reports.end_ongoing(UNHEARD)
         self._was_refused = was_refused
@@ -427,7 +429,6 @@ class DroneGuiBridge(LinkNode):
         self.statistics.liveness.heard()
         if isinstance(block, Demo):
             self._watch.note(block.flight_state)
-            self._flight.was_reset_pressed = False  # if the GUI falls silent after this, it may be a new one
             if self._watch.is_flying is not None and self._watch.is_flying != self._is_flying:
                 self._publish_flying(self._watch.is_flying)
             self.statistics.facts |= navdata_facts(block)
@@ -447,14 +448,14 @@ class DroneGuiBridge(LinkNode):
 
     def _report_navdata(self) -> None:
         """Report in diagnostics whether navdata arrives, and an emergency."""
-        if self._flight.hears_gui:
+        if self._watch.hears_gui:
             self.statistics.end_condition(NO_NAVDATA)
         elif self._watch.listened_s > self.parameters["navdata_timeout"]:
             sentence = f"no navdata: {self._flight.blind_reason}"
-            if self._flight.is_flying is None:
+            if self._watch.is_flying is None:
                 sentence += f", and whether the drone flies is unknown: {self._flight.advice}"
             self._begin_condition(NO_NAVDATA, sentence, DiagnosticStatus.WARN)
-        if self._flight.sees_drone and self._watch.state is FlightState.DEFAULT:
+        if self._watch.sees_drone and self._watch.state is FlightState.DEFAULT:
             sentence = "the drone's motors are off, as after an emergency: call reset when it is on the ground"
             self._begin_condition(EMERGENCY, sentence, DiagnosticStatus.ERROR)
         else:
@@ -534,7 +535,7 @@ class DroneGuiBridge(LinkNode):
         return response
 
     def _serve_assume_flying(self, request: SetBool.Request, response: SetBool.Response) -> SetBool.Response:
-        if self._flight.sees_drone:
+        if self._watch.sees_drone:
             response.message = f"Nothing needs to be assumed: navdata says {self.statistics.facts['flight state']}."
             return response
         self._assume_flying(request.data, Source.PERSON)

@@ -69,7 +69,11 @@ class ServiceButtons:
         self._request(name, Trigger.Request())
 
     def hold_hover(self, is_held: bool) -> None:
-        """Call the service when the state changes; without one, the operator's zero cmd_vel has to do."""
+        """Call the service when the state changes; without one, the operator's zero cmd_vel has to do.
+
+        A vehicle on hold hovers, whatever the operator wants.
+        """
+        is_held = is_held or self._node.hold.is_held
         if is_held == self._is_hover_held:
             return
         self._is_hover_held = is_held
@@ -139,6 +143,9 @@ class ServiceButtons:
         client = self._clients[name]
         if name == "hover" and request.data != self._is_hover_held:
             return  # outdated: the operator has released hover or is gone
+        if name not in ("hover", "land") and self._node.hold.is_held:  # since it was pressed
+            self._node.count_and_warn(REFUSED, f"{name} was pressed, and is refused while the vehicle is held.")
+            return
         if not self._is_offered(name):
             if name == "hover":
                 self._is_hover_held = None  # so that the next packet requests it again
