@@ -6,6 +6,8 @@ import math
 import random
 import re
 import signal
+import socket
+import struct
 import sys
 import time
 from pathlib import Path
@@ -379,6 +381,22 @@ def test_a_robotd_that_a_driver_has_left_is_an_error_and_commands_are_counted(ro
         wait_until(command, "undelivered commands to be counted")
         process.wait_for_line("Commands on cmd_vel reach no vehicle: Subsystem 0 .* restart robotd")
         assert not emulator.count_lines("^motors")
+
+
+class ResettingPeer(RobotPeer):
+    """Resets the connection when a subsystem is bound, as a robot's system does that closes with bytes unread."""
+
+    def _answer(self, packet):
+        if isinstance(packet, codec.BindSubsystem):
+            self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+            self._socket.close()
+        else:
+            super()._answer(packet)
+
+
+def test_a_connection_that_is_reset_during_a_bind_is_explained_like_one_that_is_closed(closing):
+    with bridge(closing(ResettingPeer()), remap=["__ns:=/own"]) as process:
+        process.wait_for_line(r"The robot closed the connection while subsystem 0 \(drive\).* was being bound: ")
 
 
 def test_a_robot_of_protocol_1_is_driven_and_its_battery_read(ros, start_child):

@@ -30,8 +30,6 @@ KIND = ProtocolKind(
         agreed={"host": "host", "port": "port"},
     ),
     launch_file="robot.launch.xml",
-    demonstration="drone_bridge.robot.demonstration:DEMONSTRATION",
     controller=NodeKind("drone_bridge.controllers.rover_controller:RoverController"),
-    control={"pattern": "square"},
     model="rover",
 )

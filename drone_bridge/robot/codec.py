@@ -21,7 +21,7 @@ to 65535 bytes. A string is a length (uint16) and that many bytes, read as UTF-8
 
 | to the robot | payload | |
 | --- | --- | --- |
-| 0x01 keep-alive | time in ms (int64) | every 0.5 s, with the time of day; comes back as it was |
+| 0x01 keep-alive | time in ms (int64) | every 0.1 s, with the time of day; comes back as it was |
 | 0x02 query | | answered by 0x07, 0x02 and 0x09, in any order |
 | 0x03 register | name | before any bind |
 | 0x04 bind | id (uint16) | answered by 0x04 or 0x03 |

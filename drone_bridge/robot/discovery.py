@@ -13,15 +13,12 @@ import struct
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from drone_bridge.net.connector import Cancellation, LinkCancelledError, LinkError, wait_readable
+from drone_bridge.net.connector import Cancellation, LinkCancelledError, LinkError, MakeTap, wait_readable
 from drone_bridge.net.tcp import TcpConnector
 from drone_bridge.net.udp import DatagramReader, stamp_datagrams
 from drone_bridge.robot.codec import DISCOVERY_GROUP, DISCOVERY_PORT, DISCOVERY_QUERY
-
-if TYPE_CHECKING:
-    from drone_bridge.net.wire_log import WireLog
 
 ANY_INTERFACE = "0.0.0.0"
 MAX_NAME_BYTES = 255  # of a host; a longer answer is none
@@ -148,7 +145,7 @@ class DiscoveryConnector(TcpConnector):
         *,
         route: DiscoveryRoute,
         timeout_s: float,
-        wire_log: "WireLog | None" = None,
+        wire_log: MakeTap | None = None,
     ) -> None:
         """`port` is the robot's TCP port, `timeout_s` how long to wait for its answer."""
         super().__init__(name, port, cancellation, on_failure, wire_log=wire_log)

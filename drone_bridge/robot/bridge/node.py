@@ -19,7 +19,7 @@ from std_msgs.msg import Bool
 from std_srvs.srv import SetBool
 
 from drone_bridge.msg import Robot
-from drone_bridge.net.connector import Cancellation, LinkError
+from drone_bridge.net.connector import Cancellation, LinkCancelledError, LinkError, LinkTimeoutError
 from drone_bridge.net.tcp import TcpStream, Wakeup
 from drone_bridge.robot import codec
 from drone_bridge.robot.bridge.session import (
@@ -510,8 +510,8 @@ class RobotBridge(TcpLinkNode):
         try:
             self._exchange(stream, connection, session)
         except LinkError as error:
-            reason = str(error)
-            raise
+            reason = self._explain(error, session)
+            raise type(error)(reason) from error
         finally:
             last_words = (self._encoded(connection, packet) for packet in session.farewell())
             stream.leave([session.unsent, *codec.in_pieces(last_words)], LEAVE_TIMEOUT_S)
@@ -540,7 +540,7 @@ class RobotBridge(TcpLinkNode):
                 connection.receive_eof()
             while (event := connection.next_event()) is not codec.NEED_DATA:
                 if isinstance(event, codec.ConnectionClosed):
-                    raise LinkError(self._explain_closing(session))
+                    raise LinkError("The robot closed the connection.")
                 self.statistics.counts["packets"] += 1
                 if not isinstance(event, codec.UnknownPacket):  # which may mean anything
                     self.statistics.liveness.heard()
@@ -626,13 +626,12 @@ class RobotBridge(TcpLinkNode):
         """Return why no command can move the robot now; None when one can. For the executor."""
         return super().undeliverable() or self._undrivable_reason
 
-    def _explain_closing(self, session: RobotSession) -> str:
-        """Return why the robot has closed the connection, as a sentence."""
-        if attempts := session.bindings.attempts:
-            return (
-                f"The robot closed the connection while {attempts} was being bound: {self._others.closing_explanation}."
-            )
-        return "The robot closed the connection."
+    def _explain(self, error: LinkError, session: RobotSession) -> str:
+        """Return why the connection has ended, as a sentence. Sending may be what notices that the robot closed it."""
+        attempts = session.bindings.attempts
+        if not attempts or isinstance(error, (LinkCancelledError, LinkTimeoutError)):
+            return str(error)
+        return f"The robot closed the connection while {attempts} was being bound: {self._others.closing_explanation}."
 
     def _next_update_s(self) -> float:
         return self._updated_s + 1 / float(self.parameters["max_update_rate"])
