@@ -6,7 +6,7 @@ import math
 import pytest
 
 from drone_bridge.tools.web.helm import ASK_S, LEASE_S, MAX_AGE_S, NEUTRAL, Helm, RefusedError
-from drone_bridge.tools.web.vehicles import Vehicle
+from drone_bridge.tools.web.vehicles import Vehicle, emergencies_of
 
 FORWARD = (1.0, 0.0, 0.0, 0.0)
 ANNE, BOB = 1, 2
@@ -154,3 +154,15 @@ def test_a_rover_has_fewer_axes_than_a_drone():
     assert Vehicle("/a/b/cmd_vel_stamped", "dronegui_bridge").axes == ("x", "y", "z", "yaw")
     assert Vehicle("/a/b/cmd_vel_stamped", "any").name == "a/b"
     assert Vehicle("/cmd_vel_stamped", "robot_bridge").name == "robot"
+
+
+def test_what_ends_a_flight_is_known_by_the_bridge_that_offers_it_and_only_while_it_does():
+    nodes = {"/a/dronegui_bridge": "dronegui_bridge", "/a/testbed_bridge": "testbed_bridge", "/a/any": "any"}
+    offered = {f"{node}/{name}" for node in nodes for name in ("reset", "land", "takeoff")}
+    found = emergencies_of(nodes, offered)
+    assert list(found) == ["/a/dronegui_bridge/reset"]
+    assert (found["/a/dronegui_bridge/reset"].action, found["/a/dronegui_bridge/reset"].effect) == (
+        "cut motors",
+        "the motors stop at once, and the drone falls",
+    )
+    assert emergencies_of(nodes, offered - {"/a/dronegui_bridge/reset"}) == {}

@@ -231,6 +231,59 @@ def test_take_off_needs_two_presses_and_hover_is_a_switch_and_what_is_said_cover
     page.wait(f"document.querySelector({hover!r}).ariaChecked === 'false'")
 
 
+RESET = '[data-call="/dronegui_bridge/reset"]'
+FALLS = "the motors stop at once, and the drone falls"
+
+
+def says(text):
+    return f"document.querySelector({RESET!r})?.textContent === {text!r}"
+
+
+def test_an_emergency_is_called_so_unless_the_drone_is_on_the_ground_and_says_what_happens(page, ros, peer):
+    """By its button beside the sticks, and by the form of its service."""
+
+    def assume(is_flying):
+        assert ros.call(SetBool, "dronegui_bridge/assume_flying", SetBool.Request(data=is_flying)).success
+
+    assume(False)
+    page.wait(says("reset"))
+    page.click(RESET)
+    page.wait(says(f"reset: press again (in flight: {FALLS})"))
+    assume(True)
+    page.wait(says("Emergency: cut motors"))  # as it was pressed before for something else, it asks again
+    peer.forget()
+    page.click(RESET)
+    page.wait(says(f"Press again: {FALLS}"))
+    page.wait(says("Emergency: cut motors"))  # too late
+    form = "[data-service='/dronegui_bridge/reset'] button"
+    page.click("#details [role=tab]:nth-child(3)")
+    page.evaluate("document.querySelector('[data-service=\"/dronegui_bridge/reset\"]').open = true")
+    page.wait(f"document.querySelector({form!r})?.innerText === 'Emergency: cut motors'")
+    page.evaluate(f"document.querySelector({form!r}).click()")
+    page.wait(f"document.querySelector({form!r}).innerText === 'Press again: {FALLS}'")
+    page.wait(f"document.querySelector({form!r}).innerText === 'Emergency: cut motors'")
+    assert not any(packet.presses("reset") for packet in peer.packets)
+    press_twice(page, RESET)
+    peer.wait(lambda packet: packet.presses("reset"))
+
+
+@pytest.mark.parametrize(("width", "height"), [(1400, 900), (844, 390), (390, 844)], ids=str)
+def test_an_emergency_stands_apart_and_looks_like_no_other_button(page, ros, server, width, height):
+    assert ros.call(SetBool, "dronegui_bridge/assume_flying", SetBool.Request(data=True)).success
+    page.open(server.address, width=width, height=height)
+    page.wait(says("Emergency: cut motors"))
+    if width < height:
+        page.click(".sections [data-section=steer]")
+    [[_, left, top, right, bottom]] = boxes(page, RESET)
+    others = boxes(page, f".quick button:not({RESET})")
+    assert len(others) >= 3
+    for _, its_left, its_top, its_right, its_bottom in others:
+        assert max(left - its_right, its_left - right, top - its_bottom, its_top - bottom) >= 20
+    colour = "getComputedStyle(document.querySelector({!r})).color"
+    land = '[data-call="/dronegui_bridge/land"]'
+    assert page.evaluate(colour.format(RESET)) != page.evaluate(colour.format(land))
+
+
 # A camera, and how the drone lies: the bridge of this drone knows neither.
 
 

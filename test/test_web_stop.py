@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """STOP on the page, in a real browser: on the vehicle's wire, by whom and with which keys, and where it is seen."""
 
+import contextlib
 import signal
 
 import browser as chromium
@@ -8,7 +9,9 @@ import pytest
 from dronegui_peer import module_peer
 from geometry_msgs.msg import Twist, TwistStamped
 from processes import Process
+from rclpy.task import Future
 from ros_session import module_ros, repeating, wait_until
+from std_srvs.srv import SetBool
 from twists import twist
 from web_boxes import faults
 from web_viewer import Network, Pilot, web_bridge
@@ -155,6 +158,40 @@ def test_stop_of_a_page_that_has_lost_its_server_is_sent_as_soon_as_there_is_one
         moves_again(peer)
 
 
+NOT_ANSWERED = "document.querySelector('.banner.error')?.innerText.includes('NOT STOPPED YET: it has not answered yet')"
+
+
+def test_stop_says_so_when_the_bridge_does_not_answer_and_holds_once_it_does(page, strangers, peer):
+    strangers.send(signal.SIGSTOP)
+    try:
+        page.click(".stop")
+        page.wait(NOT_ANSWERED)
+    finally:
+        strangers.send(signal.SIGCONT)
+    page.wait(HOLDS)
+    nothing_moves(peer)
+
+
+def test_stop_says_so_when_the_vehicle_goes_without_an_answer(page, ros, peer):
+    async def never(request, response):
+        await Future()
+
+    followed = ros.node.create_subscription(TwistStamped, "/vehicle_1/cmd_vel_stamped", print, 1)
+    hold = ros.node.create_service(SetBool, f"{ros.node.get_fully_qualified_name()}/hold", never)
+    try:
+        page.wait("document.querySelector('[data-vehicle=vehicle_1]')")
+        page.evaluate("document.querySelector('[data-vehicle=vehicle_1]').click()")
+        page.click(".stop:not(.all)")
+        page.wait(NOT_ANSWERED)
+    finally:
+        ros.node.destroy_service(hold)
+        ros.node.destroy_subscription(followed)
+    page.wait("document.querySelector('.banner').innerText.includes('NOT STOPPED: vehicle_1 is gone')")
+    moves_again(peer)  # the drone was not meant
+    page.click(".resume")
+    page.wait(MOVES_ON)
+
+
 def test_a_link_without_its_secret_or_with_an_old_one_says_so(browser):
     banner = "document.querySelector('.banner').innerText"
     with web_bridge(host="0.0.0.0", secret="old") as first:
@@ -174,6 +211,16 @@ SIZES = [(1400, 900), (820, 1180), (768, 1024), (844, 390), (932, 430), (390, 84
 SECTIONS = ("look", "steer", "plots", "more")
 
 
+def resume(browser):
+    """Press Resume, again where the vehicle holds once more: as STOP's last zero on the helm ends a second later."""
+    for _ in range(10):
+        browser.click(".resume")
+        with contextlib.suppress(AssertionError):
+            browser.wait("document.querySelector('.banner').hidden", 5.0)
+            return
+    raise AssertionError(f"Resume moves nothing on: {browser.text('body')}")
+
+
 @pytest.mark.parametrize(("width", "height"), SIZES, ids=str)
 @pytest.mark.parametrize("vehicles", [1, 5])
 def test_stop_is_always_seen_and_nothing_lies_over_anything_else(browser, ros, server, width, height, vehicles):
@@ -190,8 +237,7 @@ def test_stop_is_always_seen_and_nothing_lies_over_anything_else(browser, ros, s
             browser.click(".stop")
             browser.wait("!document.querySelector('.banner').hidden")
             assert faults(browser, width, height) == []
-            browser.click(".resume")
-            browser.wait("document.querySelector('.banner').hidden")
+            resume(browser)
         if vehicles > 1:
             browser.click(".overview-button")
             assert faults(browser, width, height) == []

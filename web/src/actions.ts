@@ -3,33 +3,69 @@
 
 import { h, twoPresses } from "./dom";
 import type { Fleet } from "./fleet";
+import type { Emergency } from "./helm";
 import type { Stream } from "./stream";
 
 /** Services without a request that become buttons, in this order. */
 const BUTTONS = ["takeoff", "land", "land_on_pad", "reset", "run", "pause", "bind", "unbind"];
-/** What can't be undone; a drone's reset is an emergency stop, and drops it. */
+/** What can't be undone. */
 const GRAVE = new Set(["takeoff", "land on pad", "reset"]);
+const FLYING_TYPE = "std_msgs/msg/Bool";
 const WITHOUT_REQUEST = new Set(["std_srvs/srv/Trigger", "std_srvs/srv/Empty"]);
 export const SWITCH = "std_srvs/srv/SetBool";
 /** STOP and Resume are for that. */
 const HOLD = "hold";
 
 export class Actions {
-  readonly element = h("div.quick");
+  #emergencies = h("div.emergencies");
+  #buttons = h("div.buttons");
+  readonly element = h("div.quick", {}, this.#buttons, this.#emergencies);
   #shown = "";
+  #flyingTopic = "";
+  #endFlying?: () => void;
+  /** As the vehicle says; undefined where it does not. */
+  #isFlying?: boolean;
 
   constructor(private stream: Stream, private fleet: Fleet, private say: (text: string) => void) {
     stream.addEventListener("graph", () => this.#show());
     fleet.addEventListener("change", () => this.#show());
   }
 
+  /** What was known of a flight is unknown once its publisher goes. */
+  #followFlight(): void {
+    const { prefix } = this.fleet.subject;
+    const channel = this.stream.topics.get(`${prefix}flying`);
+    const topic = channel?.schemaName === FLYING_TYPE ? `${channel.id} ${channel.topic}` : "";
+    if (topic === this.#flyingTopic) return;
+    this.#flyingTopic = topic;
+    this.#endFlying?.();
+    this.#isFlying = undefined;
+    this.#endFlying = topic && channel ? this.stream.subscribe(channel.topic, ({ value }) => {
+      this.#isFlying = Boolean(value.data);
+      this.#show();
+    }) : undefined;
+  }
+
   #show(): void {
+    this.#followFlight();
     const buttons = BUTTONS.flatMap((name) => this.#servicesOf((last, type) => last === name && WITHOUT_REQUEST.has(type))[0] ?? []);
     const switches = this.#servicesOf((last, type) => last !== HOLD && type === SWITCH);
-    const shown = [...buttons, ...switches].join();
+    const known = this.fleet.subject.vehicle?.emergencies ?? {};
+    const emergencies = buttons.filter((service) => service in known);
+    const shown = [...buttons, ...switches, "emergencies", ...emergencies, this.#isFlying].join();
     if (shown === this.#shown) return;
     this.#shown = shown;
-    this.element.replaceChildren(...buttons.map((service) => this.#button(service)), ...switches.map((service) => this.#switch(service)));
+    const usual = buttons.filter((service) => !(service in known));
+    this.#buttons.replaceChildren(...usual.map((service) => this.#button(service)), ...switches.map((service) => this.#switch(service)));
+    this.#emergencies.replaceChildren(...emergencies.map((service) => this.#emergency(service, known[service]!)));
+  }
+
+  /** Apart from the others; it has its own name only where the vehicle is known to stand. */
+  #emergency(service: string, emergency: Emergency): HTMLElement {
+    const attributes = { "data-call": service };
+    const act = (): void => void this.#call(service, {});
+    if (this.#isFlying === false) return twoPresses(lastOf(service), act, attributes, `${lastOf(service)}: press again (in flight: ${emergency.effect})`);
+    return twoPresses(nameOf(emergency), act, { ...attributes, class: "emergency" }, questionOf(emergency));
   }
 
   #button(service: string): HTMLElement {
@@ -68,6 +104,15 @@ export class Actions {
       return false;
     }
   }
+}
+
+/** What the button of an emergency says, and asks between two presses. */
+export function nameOf({ action }: Emergency): string {
+  return `Emergency: ${action}`;
+}
+
+export function questionOf({ effect }: Emergency): string {
+  return `Press again: ${effect}`;
 }
 
 function lastOf(service: string): string {

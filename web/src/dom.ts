@@ -37,8 +37,8 @@ export function panel(name: string, title: string, tools: Child[], ...children: 
     ...children);
 }
 
-/** A button that acts on the second of two presses, for what can't be undone. */
-export function twoPresses(label: string, act: () => void, attributes: Attributes = {}): HTMLButtonElement {
+/** A button that acts on the second of two presses, for what can't be undone; `question` is what it says between them. */
+export function twoPresses(label: string, act: () => void, attributes: Attributes = {}, question = `${label}: press again`): HTMLButtonElement {
   const button = h("button", attributes, label);
   let timer = 0;
   const disarm = (): void => {
@@ -54,7 +54,7 @@ export function twoPresses(label: string, act: () => void, attributes: Attribute
     }
     timer = window.setTimeout(disarm, ARMED_MS);
     button.classList.add("armed");
-    setText(button, `${label}: press again`);
+    setText(button, question);
   });
   return button;
 }

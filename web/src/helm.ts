@@ -22,6 +22,8 @@ export interface Vehicle {
   held: Held | null;
   /** The nodes that publish commands for it. */
   commanders: string[];
+  /** What ends its flight there and then, by service. */
+  emergencies: Record<string, Emergency>;
   takes_goals: boolean;
   goal: Goal | null;
 }
@@ -31,6 +33,13 @@ export interface Asking {
   name: string;
   is_you: boolean;
   left_s: number;
+}
+
+export interface Emergency {
+  /** In few words: cut motors. */
+  action: string;
+  /** What happens in flight, as the end of a sentence. */
+  effect: string;
 }
 
 /** Why a vehicle stands still, whatever is commanded. */
@@ -76,6 +85,8 @@ export function isStill(motion: Motion): boolean {
 /** Sends "change", "open" and "stop" events, "refused" with the reason as detail, and "lost" when a connection is given up as dead. */
 export class Helm extends EventTarget {
   vehicles: Vehicle[] = [];
+  /** The vehicles that have gone without an answer to STOP. */
+  unanswered: { topic: string; name: string }[] = [];
   maySteer = false;
   isOpen = false;
   #socket?: WebSocket;
@@ -117,6 +128,7 @@ export class Helm extends EventTarget {
     socket.onclose = () => {
       this.isOpen = false;
       this.vehicles = [];
+      this.unanswered = [];
       this.#token = undefined;
       this.#changed();
       setTimeout(() => this.connect(), this.#pauseMs);
@@ -127,6 +139,15 @@ export class Helm extends EventTarget {
   /** The vehicle that is steered from this page. */
   get mine(): Vehicle | undefined {
     return this.vehicles.find((vehicle) => vehicle.pilot === "you");
+  }
+
+  /** What a topic does that has the name of an emergency's service, beside a vehicle's other topics. */
+  emergencyOn(topic: string): Emergency | undefined {
+    for (const vehicle of this.vehicles) {
+      const prefix = vehicle.topic.slice(0, vehicle.topic.lastIndexOf("/") + 1);
+      for (const [service, emergency] of Object.entries(vehicle.emergencies)) if (prefix + service.slice(service.lastIndexOf("/") + 1) === topic) return emergency;
+    }
+    return undefined;
   }
 
   take(topic: string): void {
@@ -214,13 +235,14 @@ export class Helm extends EventTarget {
     this.dispatchEvent(new Event("lost"));
   }
 
-  #receive(message: { op: string; token: number; vehicles: Vehicle[]; may_steer: boolean; reason: string }): void {
+  #receive(message: { op: string; token: number; vehicles: Vehicle[]; unanswered: { topic: string; name: string }[]; may_steer: boolean; reason: string }): void {
     this.#silentPeriods = 0;
     if (message.op === "token") {
       this.#token = message.token;
       this.#steer();
     } else if (message.op === "vehicles") {
       this.vehicles = message.vehicles;
+      this.unanswered = message.unanswered;
       this.maySteer = message.may_steer;
       this.#insist();
       this.#changed();

@@ -124,7 +124,7 @@ const feel = new Feel(helm, fleet);
 const details = tabs("details", [
   ["Log", new Log(stream).element],
   ["Topics", new Topics(stream, new Publisher(stream, helm), (topic, path) => plots.add(topic, path)).element],
-  ["Services", new Services(stream).element],
+  ["Services", new Services(stream, helm).element],
   ["Parameters", new Parameters(stream).element],
   ["Sticks", feel.element],
 ]);

@@ -98,6 +98,8 @@ export class Publisher {
   get #refusal(): string {
     const taker = this.#taker;
     if (!taker) return "Choose a topic.";
+    const emergency = this.helm.emergencyOn(taker.topic);
+    if (emergency) return `In flight ${emergency.effect}: press its button beside the sticks.`;
     if (!COMMAND.test(taker.topic)) return "";
     const mine = this.helm.mine?.topic;
     const isHelms = mine !== undefined && TWIST.test(taker.type) && taker.topic.startsWith(mine.slice(0, mine.lastIndexOf("/") + 1));

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Services, called with a form that is made from their type.
 
-import { SWITCH } from "./actions";
-import { h } from "./dom";
+import { SWITCH, nameOf, questionOf } from "./actions";
+import { h, twoPresses } from "./dom";
 import { formFor } from "./forms";
+import type { Helm } from "./helm";
 import type { Stream } from "./stream";
 
 /** Those that every node has: parameters and lifecycle, which have a tab of their own or are for tools. */
@@ -16,7 +17,7 @@ export class Services {
   #all: HTMLInputElement;
   #known = new Map<string, { element: HTMLElement; id: number }>();
 
-  constructor(private stream: Stream) {
+  constructor(private stream: Stream, private helm: Helm) {
     this.#filter = h("input", { type: "search", placeholder: "Filter services", "aria-label": "Filter services", oninput: () => this.#arrange() });
     this.#all = h("input", { type: "checkbox", onchange: () => this.#arrange() });
     this.element = h("div.tab-body", {},
@@ -58,11 +59,14 @@ export class Services {
     if (service.type === SWITCH) return this.#fillSwitch(name, body);
     const form = formFor(this.stream.definitions(service.request.schema));
     const answer = h("pre.answer", { hidden: true });
-    const call = h("button.primary", { type: "submit" }, "Call");
+    const emergency = this.helm.vehicles.map(({ emergencies }) => emergencies[name]).find(Boolean);
+    const act = (): void => void this.#call(name, form.read, call, answer);
+    const call: HTMLButtonElement = emergency ? twoPresses(nameOf(emergency), act, { type: "button", class: "emergency" }, questionOf(emergency))
+      : h("button.primary", { type: "submit" }, "Call");
     const element = h("form", {
       onsubmit: (event) => {
         event.preventDefault();
-        void this.#call(name, form.read, call, answer);
+        if (!emergency) act();
       },
     }, form.element, call, answer);
     body.append(element);

@@ -16,7 +16,7 @@ export class Stop {
   #all = h("button.stop.all", { title: "Stop all vehicles", onclick: () => this.helm.stop() }, "STOP all");
   #text = h("strong");
   #why = h("span.why");
-  #resume = h("button.primary.resume", { onclick: () => this.#vehicle && this.helm.resume(this.#vehicle.topic) }, "Resume");
+  #resume = h("button.primary.resume", { onclick: () => this.#resumable && this.helm.resume(this.#resumable) }, "Resume");
 
   constructor(private stream: Stream, private helm: Helm, private fleet: Fleet) {
     this.element = h("div.stops", { role: "group", "aria-label": "Stop" }, this.#stop, this.#all);
@@ -38,6 +38,11 @@ export class Stop {
 
   get #vehicle(): Vehicle | undefined {
     return this.fleet.subject.vehicle;
+  }
+
+  /** The topic of what Resume is for: the vehicle that is shown, or else one that has gone without an answer. */
+  get #resumable(): string | undefined {
+    return this.#vehicle?.held ? this.#vehicle.topic : this.helm.unanswered[0]?.topic;
   }
 
   /** Whether a key means STOP: a recording's timeline has Space, and whoever types has both. */
@@ -73,9 +78,10 @@ export class Stop {
     const held = vehicle?.held;
     const isWaiting = this.helm.isStopUnanswered;
     const { refusal } = this.stream;
-    this.banner.hidden = !refusal && (this.stream.isRecording || (!held && !isWaiting));
-    this.#resume.hidden = !held || !this.helm.maySteer;
-    this.banner.classList.toggle("error", isWaiting || Boolean(refusal || held?.problem));
+    const gone = this.helm.unanswered.map(({ name }) => name).join(", ");
+    this.banner.hidden = !refusal && (this.stream.isRecording || (!held && !gone && !isWaiting));
+    this.#resume.hidden = !this.#resumable || !this.helm.maySteer;
+    this.banner.classList.toggle("error", isWaiting || Boolean(refusal || held?.problem || gone));
     if (this.banner.hidden) {
       setText(this.#text, "");
       setText(this.#why, "");
@@ -91,8 +97,11 @@ export class Stop {
       setText(this.#text, name + (held.problem ? `NOT STOPPED YET: ${held.problem}` : !held.is_sure ? "Stopping …"
         : vehicle.holds.length === 0 ? `Stopped since ${since}, and told to stand still again and again`
           : `Holding since ${since}, ${vehicle.commanders.length > 0 ? "the autopilot is paused" : "no command moves it"}`));
-      setText(this.#why, [held.why, vehicle.holds.length === 0 ? "it has no hold, and may follow others" : "", this.helm.maySteer ? "" : "only who may steer can resume it"]
-        .filter(Boolean).join("; "));
+      setText(this.#why, [held.why, vehicle.holds.length === 0 ? "it has no hold, and may follow others" : "", this.helm.maySteer ? "" : "only who may steer can resume it",
+        gone && `${gone} is gone, and has not answered STOP`].filter(Boolean).join("; "));
+    } else {
+      setText(this.#text, `NOT STOPPED: ${gone} is gone, and has not answered`);
+      setText(this.#why, "STOP is sent to it as soon as it is back.");
     }
   }
 }

@@ -27,6 +27,7 @@ from drone_bridge.tools.web.vehicles import (
     HOLD_SERVICE,
     HOLD_TYPE,
     Vehicle,
+    emergencies_of,
 )
 
 MAX_VEHICLES = 64
@@ -149,6 +150,7 @@ class Fleet:
             held=held,
             commanders=self._commanders(topic, topics),
             goal=goal_of(topic.rpartition("/")[0], services, self._node),
+            emergencies=emergencies_of(full_names, services),
         )
 
     def _commanders(self, topic: str, topics: Mapping[str, Sequence[str]]) -> tuple[str, ...]:

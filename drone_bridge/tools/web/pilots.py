@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """The conversation with pilots, on a socket of its own: a command never waits behind an image.
 
-JSON both ways. To the page: {"op": "token", "token": 17} ten times per second, {"op": "vehicles", "vehicles": [...]}
-whenever they change, {"op": "refused", "reason": "..."}. From it: {"op": "hello", "name": "Anne"}, {"op": "take",
-"vehicle": "..."}, {"op": "steer", "token": 17, "motion": {"x": 0.5}}, {"op": "release"}. Everybody may {"op": "stop",
-"vehicle": "..."}, or without a vehicle stop all; who may steer, {"op": "resume", "vehicle": "..."}. Between two people
-there are {"op": "ask", "vehicle": "..."}, {"op": "keep"} and {"op": "hand_over", "to": 2}.
+JSON both ways. To the page: {"op": "token", "token": 17} ten times per second, {"op": "vehicles", "vehicles": [...],
+"unanswered": [...]} whenever they change, the latter being those that are gone and have not answered STOP,
+{"op": "refused", "reason": "..."}. From it: {"op": "hello", "name": "Anne"}, {"op": "take", "vehicle": "..."},
+{"op": "steer", "token": 17, "motion": {"x": 0.5}}, {"op": "release"}. Everybody may {"op": "stop", "vehicle": "..."},
+or without a vehicle stop all; who may steer, {"op": "resume", "vehicle": "..."}. Between two people there are
+{"op": "ask", "vehicle": "..."}, {"op": "keep"} and {"op": "hand_over", "to": 2}.
 """
 
 import asyncio
@@ -16,7 +17,7 @@ import json
 import math
 import time
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from builtin_interfaces.msg import Time
@@ -73,6 +74,8 @@ class Stop:
     """A vehicle that somebody has stopped, until somebody resumes it."""
 
     by: str
+    vehicle: Vehicle
+    """As it was last seen: it may go before it answers."""
     pressed_s: float
     """By the clock of the helm."""
     since: float
@@ -219,7 +222,7 @@ class Pilots:
         elif operation == "hand_over":
             self._hand_over(pilot, request.get("to"))
         else:
-            self._resume(pilot, self._known(topic))
+            self._resume(pilot, topic if topic in self._stops else self._known(topic))
 
     def _follow_goal(self, pilot: Pilot, topic: str, request: dict[str, Any]) -> None:
         if not pilot.may_steer:
@@ -233,8 +236,8 @@ class Pilots:
             raise RefusedError(str(error)) from None
         if self._helm.pilot_of(topic) is not None:
             raise RefusedError("Somebody is at the helm: a goal is followed when it has been released.")
-        asdict = {"frame": place.frame, "x": place.x, "y": place.y, "z": place.z, "by": pilot.name}
-        self._goals[topic] = {**asdict, "state": "asked", "text": "Asked for."}
+        wanted = {"frame": place.frame, "x": place.x, "y": place.y, "z": place.z, "by": pilot.name}
+        self._goals[topic] = {**wanted, "state": "asked", "text": "Asked for."}
         self._announce()
         self.set_goal(topic, place)
 
@@ -289,7 +292,7 @@ class Pilots:
             self._send_command(topic, NEUTRAL, self._now())
             self._helm.halt(topic)
             if topic not in self._stops:
-                self._stops[topic] = Stop(pilot.name, elapsed_s(), time.time())
+                self._stops[topic] = Stop(pilot.name, self._vehicles[topic], elapsed_s(), time.time())
         self._insist(elapsed_s())
         self._announce()
 
@@ -299,6 +302,7 @@ class Pilots:
             vehicle = self._vehicles.get(topic)
             if vehicle is None or stop.is_confirmed:
                 continue
+            stop.vehicle = vehicle
             self._send_command(topic, NEUTRAL, self._now())
             if vehicle.holds and now_s - stop.asked_s >= STOP_PERIOD_S:
                 stop.asked_s = now_s
@@ -322,7 +326,7 @@ class Pilots:
                     self._stops.setdefault(topic, stop)
             self._announce()
 
-        if self._vehicles[topic].holds:
+        if topic in self._vehicles and self._vehicles[topic].holds:
             self._ask_to_hold(topic, False, answer)
         self._announce()
 
@@ -389,12 +393,19 @@ class Pilots:
                 "holds": vehicle.holds,
                 "held": self._hold_of(vehicle, pilot),
                 "commanders": vehicle.commanders,
+                "emergencies": {service: asdict(each) for service, each in vehicle.emergencies.items()},
                 "takes_goals": bool(vehicle.goal),
                 "goal": self._goals.get(vehicle.topic),
             }
             for vehicle in sorted(self._vehicles.values(), key=lambda each: each.topic)
         ]
-        return json.dumps({"op": "vehicles", "may_steer": pilot.may_steer, "you": pilot.name, "vehicles": vehicles})
+        unanswered = [
+            {"topic": topic, "name": stop.vehicle.name}
+            for topic, stop in self._stops.items()
+            if topic not in self._vehicles and stop.vehicle.holds and not stop.is_confirmed
+        ]
+        description = {"may_steer": pilot.may_steer, "you": pilot.name, "vehicles": vehicles, "unanswered": unanswered}
+        return json.dumps({"op": "vehicles", **description})
 
     def _asked(self, topic: str, pilot: Pilot) -> list[dict[str, Any]]:
         """Return who asks for the helm of a vehicle, and when each may take it."""

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Which vehicles can be steered, and along which axes."""
 
-from dataclasses import dataclass
+from collections.abc import Container, Mapping
+from dataclasses import dataclass, field
 
-from drone_bridge.kind import kinds
+from drone_bridge.kind import Emergency, ProtocolKind, kinds
 
 COMMAND_TOPIC = "cmd_vel_stamped"
 COMMAND_TYPE = "geometry_msgs/msg/TwistStamped"
@@ -36,6 +37,8 @@ class Vehicle:
     """The nodes that publish commands for it, but for this one."""
     goal: str = ""
     """The action or topic that takes goals for it, where somebody does."""
+    emergencies: Mapping[str, Emergency] = field(default_factory=dict)
+    """What ends its flight there and then, by service."""
 
     @property
     def name(self) -> str:
@@ -45,5 +48,20 @@ class Vehicle:
     @property
     def axes(self) -> tuple[str, ...]:
         """Those that it has, of AXES: forward, left, up, turning left."""
-        kind = kinds().get(self.node.removesuffix("_bridge"))
+        kind = _kind_of(self.node)
         return AXES_OF.get(kind.model, AXES) if kind else AXES
+
+
+def emergencies_of(nodes: Mapping[str, str], services: Container[str]) -> dict[str, Emergency]:
+    """Return what ends the flight of a vehicle whose nodes have these full names: names, of the services that exist."""
+    found: dict[str, Emergency] = {}
+    for full_name, name in sorted(nodes.items()):
+        kind = _kind_of(name)
+        emergencies = kind.emergencies if kind else {}
+        found.update((f"{full_name}/{service}", each) for service, each in emergencies.items())
+    return {service: each for service, each in found.items() if service in services}
+
+
+def _kind_of(node: str) -> ProtocolKind | None:
+    """Return the protocol that a node bridges, by its name."""
+    return kinds().get(node.removesuffix("_bridge"))

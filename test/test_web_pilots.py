@@ -1,0 +1,183 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What pages are told of a STOP that nobody answers. No socket, no ROS, and a clock of its own."""
+
+import asyncio
+import contextlib
+import json
+from types import SimpleNamespace
+
+import pytest
+from builtin_interfaces.msg import Time
+
+pytest.importorskip("websockets.asyncio.server", reason="Ubuntu's websockets may be older")
+
+from websockets.exceptions import ConnectionClosedOK
+
+from drone_bridge.tools.web import pilots
+from drone_bridge.tools.web.vehicles import Vehicle
+
+TOPIC = "/dronegui/cmd_vel_stamped"
+DRONE = Vehicle(TOPIC, "dronegui_bridge", holds=("/dronegui/dronegui_bridge/hold",))
+OF_ANOTHER_MAKE = Vehicle(TOPIC, "somebodys_bridge")
+GONE = [{"topic": TOPIC, "name": "dronegui"}]
+
+
+class Page:
+    """A page on a connection that takes everything at once."""
+
+    def __init__(self):
+        self.told = {}
+        self.transport = SimpleNamespace(get_write_buffer_size=lambda: 0, abort=lambda: None)
+        self._requests = asyncio.Queue()
+
+    def ask(self, **request):
+        self._requests.put_nowait(json.dumps(request))
+
+    def leave(self):
+        self._requests.put_nowait("")
+
+    async def send(self, text):
+        message = json.loads(text)
+        if message["op"] == "vehicles":
+            self.told = message
+
+    async def recv_streaming(self):
+        request = await self._requests.get()
+        if not request:
+            raise ConnectionClosedOK(None, None)
+        yield request
+
+
+class Server:
+    """The conversation with one page, and what it has asked vehicles."""
+
+    def __init__(self):
+        self.page = Page()
+        self.asked = []
+        self.pilots = pilots.Pilots(lambda *_: None, lambda *asked: self.asked.append(asked), Time)
+        self.pilots.set_vehicles([DRONE])
+
+    async def settle(self):
+        """Let all that was sent arrive."""
+        for _ in range(20):
+            await asyncio.sleep(0)
+
+    async def ask(self, **request):
+        self.page.ask(**request)
+        await self.settle()
+
+    async def see(self, *vehicles):
+        self.pilots.set_vehicles(vehicles)
+        await self.settle()
+
+    async def answer(self, problem):
+        self.asked[-1][2](problem)
+        await self.settle()
+
+    @property
+    def problem(self):
+        return self.page.told["vehicles"][0]["held"]["problem"]
+
+    @property
+    def unanswered(self):
+        return self.page.told["unanswered"]
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    """The clock of the helm: clock[0] is the time in s."""
+    now_s = [100.0]
+    monkeypatch.setattr(pilots, "elapsed_s", lambda: now_s[0])
+    return now_s
+
+
+def conversation(run):
+    """Run a coroutine function with a server whose page is connected, and disconnect it."""
+
+    async def converse():
+        server = Server()
+        talking = asyncio.ensure_future(server.pilots(server.page, True))
+        await server.settle()
+        await run(server)
+        server.page.leave()
+        await talking
+
+    asyncio.run(converse())
+
+
+@pytest.mark.parametrize("request_of_stop", [{"op": "stop"}, {"op": "stop", "vehicle": TOPIC}])
+def test_a_stop_that_is_not_answered_within_a_second_is_a_problem_until_it_is(clock, request_of_stop):
+    async def run(server):
+        await server.ask(**request_of_stop)
+        assert server.asked[-1][:2] == (TOPIC, True)
+        assert server.problem == ""
+        clock[0] += 1.1
+        await server.see(DRONE)
+        assert server.problem == "it has not answered yet"
+        await server.answer("")
+        assert server.problem == ""
+
+    conversation(run)
+
+
+def test_a_stop_that_is_refused_is_a_problem_of_the_vehicle_s_own_words(clock):
+    async def run(server):
+        await server.ask(op="stop")
+        clock[0] += 1.1
+        await server.answer("the link is down")
+        assert server.problem == "the link is down"
+
+    conversation(run)
+
+
+def test_a_vehicle_that_goes_without_an_answer_is_named_until_it_is_back_and_is_then_stopped(clock):
+    async def run(server):
+        await server.ask(op="stop")
+        assert server.unanswered == []
+        await server.see()
+        assert server.unanswered == GONE
+        clock[0] += 60.0
+        await server.see(DRONE)
+        assert server.unanswered == []
+        assert server.problem == "it has not answered yet"
+        watching = asyncio.ensure_future(server.pilots.watch())
+        while len(server.asked) < 2:
+            await asyncio.sleep(0)
+        watching.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await watching
+        assert server.asked[-1][:2] == (TOPIC, True)
+
+    conversation(run)
+
+
+def test_a_vehicle_that_has_answered_may_go(clock):
+    async def run(server):
+        await server.ask(op="stop")
+        await server.answer("")
+        await server.see()
+        assert server.unanswered == []
+
+    conversation(run)
+
+
+def test_a_vehicle_that_has_no_hold_is_not_waited_for(clock):
+    async def run(server):
+        await server.see(OF_ANOTHER_MAKE)
+        await server.ask(op="stop")
+        await server.see()
+        assert server.unanswered == []
+
+    conversation(run)
+
+
+def test_resume_ends_the_stop_of_a_vehicle_that_is_gone(clock):
+    async def run(server):
+        await server.ask(op="stop")
+        await server.see()
+        await server.ask(op="resume", vehicle=TOPIC)
+        assert server.unanswered == []
+        await server.see(DRONE)
+        assert server.page.told["vehicles"][0]["held"] is None
+
+    conversation(run)
