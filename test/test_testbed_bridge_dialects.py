@@ -9,7 +9,7 @@ from diagnostic_msgs.msg import DiagnosticArray
 from diagnostics import values_of
 from geometry_msgs.msg import Twist
 from nav_msgs.msg import Odometry
-from processes import Process, Stopwatch
+from processes import Process
 from rclpy.qos import DurabilityPolicy, QoSProfile
 from ros_session import wait_until
 from sensor_msgs.msg import Imu
@@ -134,21 +134,6 @@ def test_an_emulated_testbed_starts_new_simulations(ros):
         testbed.wait_for_line(rf"ended: 140 steps, {40 / 60:.2f} simulated s")
         process.wait_for_line("The testbed ended the conversation")
         assert process.count_lines("started a new simulation on the same connection: its time is 0 after 0.8") == 2
-
-
-# Default sockets.
-
-
-def test_a_testbed_with_default_sockets_is_acknowledged_at_once():
-    """Without it a step takes the 40 ms of a delayed acknowledgement."""
-    steps = 100
-    with (
-        emulator("--default-sockets", "--fast", "--once", "--steps", str(steps), "--wind", "0 0 0") as testbed,
-        Process.node("testbed_bridge", port=port_of(testbed), attitude_layout="pitch_yaw") as process,
-    ):
-        stepping = Stopwatch(testbed.pid, process.pid)
-        ended = testbed.wait_for_line(rf"ended: {steps} steps, .*, (\d+\.\d+) wall s")
-        assert 1000 * (float(ended[1]) - stepping.waited_s) / steps < 25
 
 
 # Lockstep.

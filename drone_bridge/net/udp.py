@@ -9,9 +9,11 @@ import socket
 import struct
 import time
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from drone_bridge.net.connector import (
+    RECEIVED,
+    SENT,
     Backoff,
     Cancellation,
     Connector,
@@ -19,13 +21,10 @@ from drone_bridge.net.connector import (
     LinkError,
     LinkRefusedError,
     LinkTimeoutError,
+    MakeTap,
     address_name,
     reason,
 )
-
-if TYPE_CHECKING:
-    from drone_bridge.net.wire_log import WireLog
-
 
 ANY = "any"
 
@@ -132,7 +131,7 @@ class _UdpSocket:
         opened: socket.socket,
         cancellation: Cancellation,
         peer: str = "",
-        wire_log: "WireLog | None" = None,
+        wire_log: MakeTap | None = None,
         *,
         freshness: Freshness,
     ) -> None:
@@ -140,7 +139,7 @@ class _UdpSocket:
         self.socket = opened
         self._reader = DatagramReader(opened)
         self._freshness = freshness
-        self.log = wire_log.open("udp", name(opened.getsockname()), peer) if wire_log else None
+        self.tap = wire_log("udp", name(opened.getsockname()), peer) if wire_log else None
         self._cancellation = cancellation
         self._poll = select.poll()
         self._poll.register(opened, select.POLLIN)
@@ -163,8 +162,8 @@ class _UdpSocket:
             except OSError as error:
                 raise LinkError(f"Nothing can be received from {who}: {error.strerror}.") from error
             buffer = self._reader.buffer
-            if self.log:
-                self.log.received([buffer], size, name(source))
+            if self.tap:
+                self.tap(RECEIVED, buffer[:size], name(source))
             if age_s <= self._freshness.max_age_s():
                 return Datagram(bytes(buffer[:size]), source)
             self._freshness.on_stale(age_s)
@@ -174,8 +173,6 @@ class _UdpSocket:
     def close(self) -> None:
         """Close at once. May be called twice."""
         self.socket.close()
-        if self.log:
-            self.log.close()
 
     def pause(self, seconds: float) -> None:
         """Wait for the cancellation only."""
@@ -198,7 +195,7 @@ class UdpStream:
         self,
         connected: socket.socket,
         cancellation: Cancellation,
-        wire_log: "WireLog | None" = None,
+        wire_log: MakeTap | None = None,
         *,
         freshness: Freshness = ANY_AGE,
     ) -> None:
@@ -242,8 +239,8 @@ class UdpStream:
     def _send(self, datagram: bytes) -> None:
         try:
             self._socket.socket.send(datagram)
-            if self._socket.log:
-                self._socket.log.sent(datagram)
+            if self._socket.tap:
+                self._socket.tap(SENT, datagram, self.peer)
         except ConnectionRefusedError:
             raise
         except OSError as error:
@@ -261,7 +258,7 @@ class UdpConnector(Connector[UdpStream]):
         port: int,
         cancellation: Cancellation,
         on_failure: Callable[[str, float], None],
-        wire_log: "WireLog | None" = None,
+        wire_log: MakeTap | None = None,
         *,
         freshness: Freshness = ANY_AGE,
     ) -> None:
@@ -289,7 +286,7 @@ class UdpListener:
         host: str,
         port: int,
         cancellation: Cancellation,
-        wire_log: "WireLog | None" = None,
+        wire_log: MakeTap | None = None,
         *,
         freshness: Freshness = ANY_AGE,
     ) -> None:
@@ -333,8 +330,8 @@ class UdpListener:
         """
         try:
             self._socket.socket.sendto(datagram, address)
-            if self._socket.log:
-                self._socket.log.sent(datagram, name(address))
+            if self._socket.tap:
+                self._socket.tap(SENT, datagram, name(address))
         except OSError as error:
             raise LinkError(f"Nothing can be sent to {name(address)}: {error.strerror}.") from error
 
@@ -400,7 +397,7 @@ def wait_for_any(
 
 
 def open_preferred(
-    host: str, port: int, cancellation: Cancellation, wire_log: "WireLog | None" = None
+    host: str, port: int, cancellation: Cancellation, wire_log: MakeTap | None = None
 ) -> tuple[UdpListener, str | None]:
     """Listen on a port or, if it is not available, on any other one; return also a sentence on why.
 

@@ -41,7 +41,5 @@ KIND = ProtocolKind(
         agreed={"host": "host", "port": "port"},
     ),
     launch_file="testbed.launch.xml",
-    demonstration="drone_bridge.testbed.demonstration:DEMONSTRATION",
     controller=NodeKind("drone_bridge.controllers.drone_controller:DroneController"),
-    control={"behaviour": "seek_target"},
 )

@@ -47,7 +47,6 @@ from drone_bridge.testbed.topics import (
     ANGLE_UNIT,
     AUTO,
     TOPICS,
-    WIRE_LOG_IMAGES,
     BodyRates,
     Command,
     StereoFrameNames,
@@ -67,7 +66,6 @@ PARAMETERS = (
     *common_parameters(8000, "The testbed's port; when listening, 0 picks a free one."),
     attitude_layout(is_detectable=True),
     ANGLE_UNIT,
-    WIRE_LOG_IMAGES,
     ParameterDeclaration(
         "sync",
         "latest",
@@ -326,14 +324,12 @@ class TestbedBridge(TcpLinkNode):
     def _receive(self, stream: TcpStream, deadline: MessageDeadline, connection: AutopilotConnection) -> None:
         """Receive data. Raises LinkError, with advice if the layout may be wrong."""
         buffers = connection.get_buffers()
-        pixel_bytes = connection.pixel_bytes_ahead if self.wire_log else 0
         is_undecided = connection.silence_decides
         try:
             if is_undecided:
-                count = stream.receive_into(*buffers, timeout_s=FRAME_END_SILENCE_S, pixel_bytes=pixel_bytes)
+                count = stream.receive_into(*buffers, timeout_s=FRAME_END_SILENCE_S)
             else:
-                is_inside = connection.inside_message
-                count = deadline.receive_into(*buffers, is_inside_message=is_inside, pixel_bytes=pixel_bytes)
+                count = deadline.receive_into(*buffers, is_inside_message=connection.inside_message)
         except LinkTimeoutError as error:
             if is_undecided:
                 connection.peer_waits()

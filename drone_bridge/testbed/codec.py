@@ -433,11 +433,6 @@ class AutopilotConnection(EventSource[Constants | SimulationRestarted | SensorFr
                 surplus = surplus[count:]
         return self._buffers
 
-    @property
-    def pixel_bytes_ahead(self) -> int:
-        """How many of the bytes that belong into what `get_buffers` returned are pixels; they come first."""
-        return 0 if self._constants is None else max(0, self._missing - len(self._scalars))
-
     def get_buffer(self) -> memoryview:
         """Return the first piece, at least one byte, of what `get_buffers` returns. Raises as that does."""
         return self.get_buffers()[0]

@@ -64,12 +64,6 @@ ANGLE_UNIT = ParameterDeclaration(
     choices=tuple(unit.value for unit in AngleUnit),
 )
 
-WIRE_LOG_IMAGES = ParameterDeclaration(
-    "wire_log_images",
-    True,
-    "Whether the log in wire_log has the pixels of the images; if not, it is small, and has everything else.",
-)
-
 
 def attitude_layout(*, is_detectable: bool) -> ParameterDeclaration:
     """Return the declaration of attitude_layout; AUTO is the default where the layout can be detected."""

@@ -32,7 +32,7 @@ from drone_bridge.testbed import topics as translate
 from drone_bridge.testbed.codec import NEED_DATA, AngleUnit, AttitudeLayout, ConnectionClosed
 from drone_bridge.testbed.device import Dialect, FlightLimits, LevelVelocity, LockstepExchange, ModelledFlight
 from drone_bridge.testbed.server.drone import ATTITUDE_TIMEOUT_S, FrameSynchronizer, RosDrone
-from drone_bridge.testbed.topics import ANGLE_UNIT, SIDES, WIRE_LOG_IMAGES, Command, attitude_layout
+from drone_bridge.testbed.topics import ANGLE_UNIT, SIDES, Command, attitude_layout
 from drone_bridge.wire.events import LocalProtocolError
 
 # Parameters.
@@ -70,7 +70,6 @@ PARAMETERS = (
     NEUTRAL_TIME,
     attitude_layout(is_detectable=False),
     ANGLE_UNIT,
-    WIRE_LOG_IMAGES,
     ParameterDeclaration(
         "sync",
         "latest",
@@ -574,7 +573,7 @@ class TestbedServer(TcpLinkNode):
         self._watchdog.ask(now_s)
         for piece in pieces:
             # Longer than command_timeout: as with a testbed, a slow reader keeps its connection.
-            stream.send_all(piece, self._silence_warning_s, is_pixels=piece is not pieces[-1])
+            stream.send_all(piece, self._silence_warning_s)
         assert self._drone.frame
         self.statistics.counts["frames"] += 1
         self.statistics.counts["dropped frames"] = self._synchronizer.dropped
