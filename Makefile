@@ -8,7 +8,7 @@ ACTIVATE := . env/activate
 # pytest rewrites the test files; unless bytecode is cached, each of its workers would do so again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: setup view demo demo-all demo-landings demo-worlds demo-fleet demo-any check test coverage lint reference docs wheels
+.PHONY: setup view demo check test coverage lint reference docs wheels
 .PHONY: shots bench campaign clean
 
 setup:
@@ -21,22 +21,6 @@ view: setup
 demo: setup
 	@$(ACTIVATE) && drone-bridge demo testbed && drone-bridge demo landing
 	@echo 'To watch a landing live in a browser: make view'
-
-demo-all: setup
-	@$(ACTIVATE) && drone-bridge demo all
-
-# Legacy operators steer vehicles of other protocols through standard topics.
-demo-any: setup
-	@$(ACTIVATE) && drone-bridge demo any
-
-demo-landings: setup
-	@$(ACTIVATE) && drone-bridge demo landings
-
-demo-worlds: setup
-	@$(ACTIVATE) && drone-bridge demo worlds
-
-demo-fleet: setup
-	@$(ACTIVATE) && drone-bridge demo fleet
 
 # Types are those of Kilted's rclpy.
 lint: setup
@@ -78,7 +62,6 @@ coverage: setup
 # What the bridges cost; takes about a quarter of an hour.
 bench: setup
 	@$(ACTIVATE) && for name in testbed simulator telemetry footprint web; do python benchmark/$$name.py || exit; done
-	@$(ACTIVATE) && python benchmark/fleet.py --drones 1 10 --robots 1 20 --seconds 5
 
 # Kills, stalls, broken peers, several machines, flights by the clock, throughput, memory: prints figures, and fails only
 # where a vehicle moved that should not have or did not stop. Half an hour at most: make campaign SHORT=1

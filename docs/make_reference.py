@@ -16,6 +16,7 @@ from rclpy.parameter import Parameter
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 
 from drone_bridge.controllers.drone_controller import BEHAVIOURS, DroneController
+from drone_bridge.controllers.pad_finder import PadFinder
 from drone_bridge.controllers.rover_controller import RoverController
 from drone_bridge.kind import NodeKind, ProtocolKind, kinds, load
 from drone_bridge.ros.parameters import ParameterDeclaration
@@ -41,7 +42,7 @@ OF_RCLPY = re.compile(r"/rosout|/parameter_events|.*/transition_event")
 def pages() -> dict[str, str]:
     """Return the text of each page by its name. ROS has to be initialized."""
     texts = {kind.name: _page_of(kind) for kind in kinds().values() if kind.package == "drone_bridge"}
-    others = [_parameters_of(make) for make in (DroneController, RoverController, VehicleModel)]
+    others = [_parameters_of(make) for make in (DroneController, RoverController, PadFinder, VehicleModel)]
     others[1:1] = map(_behaviour, BEHAVIOURS)
     others.append("## web_bridge\n\n" + _table(_PARAMETER_HEADS, map(_parameter, WEB_BRIDGE)))
     texts["controllers"] = f"{HEAD}# Controllers, models and the page: reference\n\n" + "\n".join(others)

@@ -22,7 +22,7 @@ TABS = {
     "Robot": ("robot",),
     "Simulator": ("simulator",),
     "Landing": ("telemetry", "landing"),
-    "Flying": ("waypoints", "land_on_pad", "goals", "fleet"),
+    "Flying": ("waypoints", "land_on_pad", "goals"),
     "Operation": ("deploy", "network", "bags", "wire_log", "reliability", "benchmark"),
     "Development": ("contributing", "architecture", "new_protocol", "protocols", "api"),
     "More": ("",),

@@ -14,6 +14,7 @@ from pathlib import Path
 import hypothesis
 import pytest
 
+from drone_bridge.ros import shared_memory
 from drone_bridge.ros.environment import name_profile_for_fast_dds_2
 
 # What tests share. pytest's own way is unknown to that of humble.
@@ -40,6 +41,8 @@ os.environ["DRONE_BRIDGE_FLIGHTS"] = "false"  # one process less for each launch
 CONFIG = TESTS.parent / "config"
 os.environ["FASTDDS_DEFAULT_PROFILES_FILE"] = str(CONFIG / "fastdds_loopback.xml")
 name_profile_for_fast_dds_2(os.environ)
+
+shared_memory.make_room()  # as nodes do at their start
 
 # A shell has programs in the background ignore SIGINT, and so would all that tests start and then interrupt.
 signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -46,7 +46,6 @@ PARTS = {
     "emulator": ({"wire", "net", "motion", "vision", "programs"}, ("codec", "device", "discovery")),
     "operator": ({"wire", "net", "motion", "vision", "programs"}, ("codec", "device", "discovery")),
     "topics": ({"wire", "motion", "ros", "msg", "srv"}, ("codec",)),
-    "demonstration": ({"motion", "programs", "ros"}, ("emulator", "topics")),
     "bridge": (ALL_KITS - {"programs"}, ("codec", "device", "discovery", "topics")),
     "server": (ALL_KITS - {"programs"}, ("codec", "device", "discovery", "topics")),
 }

@@ -2,7 +2,6 @@
 """Tables of a bag, as pandas and evo read them."""
 
 import csv
-import time
 
 import numpy as np
 import pytest
@@ -99,20 +98,3 @@ def test_what_can_t_be_exported_is_said_in_a_sentence(tmp_path, capsys):
     (tmp_path / "file").touch()
     assert main(["export", str(bag), "--csv", "-o", str(tmp_path / "file")]) == 1
     assert f"'{tmp_path / 'file'}' can't be written: File exists." in capsys.readouterr().err
-
-
-@pytest.mark.slow
-def test_ten_minutes_of_flight_take_less_than_ten_seconds(tmp_path):
-    """As one of a testbed: at 30 Hz the odometry, tf, and four more; in processor time, on a busy machine too."""
-    messages = []
-    for n in range(600 * 30):
-        at = START + n * SECOND // 30
-        messages += [("/odom", at, odometry(0)), ("/tf", at, TFMessage(transforms=[transform("base_link", 1.0)]))]
-        messages += [(f"/imu/{name}", at, Imu()) for name in ("data", "raw", "left", "right")]
-    bag = write_bag(tmp_path / "flight", messages)
-    for suffix in ("csv", "tum"):
-        began_s = time.process_time()
-        assert main(["export", str(bag), f"--{suffix}"]) == 0
-        spent_s = time.process_time() - began_s
-        print(f"{suffix}: {spent_s:.1f} s")
-        assert spent_s < 10.0

@@ -21,7 +21,6 @@ WITHOUT_ROS = (
 PIP_NAMES = {"cv2": "opencv-python-headless"}
 ROSDEP_KEYS = {
     "cv2": "python3-opencv",
-    "dpkt": None,
     "foxglove": None,
     "hypothesis": "python3-hypothesis",
     "lz4": None,

@@ -14,7 +14,6 @@ from pathlib import Path
 
 import pytest
 import rclpy
-from processes import Stopwatch
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
@@ -335,28 +334,30 @@ def test_further_signals_do_no_harm(node, tmp_path):
     assert len(recorded(tmp_path / "flight", "/image")) == 50
 
 
-@pytest.mark.parametrize("killed_after_s", [1.5, 2.1, 2.9, 3.6])
-def test_a_kill_costs_a_second_at_most(node, tmp_path, killed_after_s):
+def test_what_was_written_before_a_kill_is_recovered(node, tmp_path):
+    """It is written once a second or so; how much a kill costs is measured in the campaign."""
     publisher = node.create_publisher(String, "text", RELIABLE)
-    published_s = []
+    file, sizes, count = tmp_path / "flight/flight.mcap", set(), 0
     with Recording(tmp_path / "flight") as recording:
         wait_for_subscription(node, publisher)
-        recorded_for = Stopwatch(recording.process.pid)
-        while recorded_for.wall_s < killed_after_s:
-            published_s.append(time.monotonic())
-            publisher.publish(String(data=f"{len(published_s):06}"))
-            time.sleep(0.01)
-        waited_s = recorded_for.waited_s
+
+        def is_written_twice():
+            nonlocal count
+            count += 1
+            publisher.publish(String(data=f"{count:06}"))
+            sizes.add(file.stat().st_size)
+            return len(sizes) > 2
+
+        wait_until(node, is_written_twice)
         recording.process.kill()
-        killed_s = time.monotonic()
     saved = tmp_path / "saved.mcap"
     with (tmp_path / "flight/flight.mcap").open("rb") as damaged, saved.open("xb") as complete:
         recover(damaged, complete)
     with AnyReader([saved]) as reader:
         connections = [each for each in reader.connections if each.topic == "/text"]
         texts = [reader.deserialize(data, each.msgtype).data for each, _, data in reader.messages(connections)]
+    assert 0 < len(texts) <= count
     assert texts == [f"{number + 1:06}" for number in range(len(texts))]
-    assert killed_s - [*published_s, killed_s][len(texts)] < 1.0 + waited_s
 
 
 def test_a_full_disk_ends_the_recording_with_one_error(node, tmp_path):

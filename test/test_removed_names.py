@@ -5,10 +5,12 @@ import pytest
 
 from drone_bridge.tools.cli import COMMANDS, REFUSED, REMOVED, main
 
+DEMONSTRATIONS = ("demo all", "demo any", "demo fleet", "demo landings", "demo worlds")
 
-@pytest.mark.parametrize("name", ["grade"])
+
+@pytest.mark.parametrize("name", ["fleet", "grade", *DEMONSTRATIONS])
 def test_a_command_that_was_removed_is_refused_in_one_sentence(name, capsys):
-    assert main([name, "some", "--arguments"]) == REFUSED
+    assert main([*name.split(), "some", "--arguments"]) == REFUSED
     printed = capsys.readouterr()
     assert printed.err == f"drone-bridge {name} was removed: {REMOVED[name]}.\n"
     assert not printed.out

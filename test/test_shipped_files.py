@@ -84,8 +84,8 @@ def executables():
     return {section: {line.split("=")[0].strip() for line in lines.strip().split("\n")} for section, lines in sections}
 
 
-NODES = executables()["drone_bridge.nodes"] - {"fleet"}
-EXECUTABLES = NODES | {"fleet"} | executables()["drone_bridge.programs"]
+NODES = executables()["drone_bridge.nodes"]
+EXECUTABLES = NODES | executables()["drone_bridge.programs"]
 # What nodes are told here so that they do nothing, and what they would have been told by nobody.
 IDLE = {"bridge": {"autostart": False}, "server": {"autostart": False}, "recorder": {"topics": "['/none']"}}
 IDLE_BY_NAME = {"web_bridge": {"port": 0}}  # whoever else has the usual one
@@ -180,7 +180,7 @@ def test_a_launch_file_gives_all_its_nodes_the_user_s_parameters_last(path, tmp_
         files = [file for word, file in pairwise(process.command) if word == "--params-file"]
         assert files[-1:] == [str(mine)] * ("--ros-args" in process.command)
         # An entry for every node that comes before would take theirs in, and those of the launch file would win.
-        assert "-p" not in process.command or "fleet" in process.label
+        assert "-p" not in process.command
 
 
 @by_name(LAUNCH_FILES)
@@ -218,11 +218,11 @@ def test_bridges_and_servers_come_back_and_emulators_and_operators_end_the_launc
             continue
         name = element.get("exec") or element.get("cmd").split()[1]
         comes_back = (element.get("respawn"), element.get("respawn_delay")) == ("true", "0.5")
-        assert comes_back == bool(re.fullmatch(r"(\w+_(bridge|server))|fleet", name)), name
+        assert comes_back == bool(re.fullmatch(r"\w+_(bridge|server)", name)), name
         assert (f" {ENDS_LAUNCH} " in element.get("cmd", "")) == bool(re.fullmatch(r"\w+_(emulator|operator)", name))
 
 
-@by_name([path for path in LAUNCH_FILES if path.name != "fleet.launch.xml"])  # whose models are in its process
+@by_name(LAUNCH_FILES)
 def test_a_launch_file_that_shows_a_vehicle_tells_what_it_looks_like(path, tmp_path):
     for view in ("true", "false"):
         names = {Path(process.command[0]).name for process in started(path, tmp_path, view=view)}

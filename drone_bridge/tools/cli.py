@@ -33,8 +33,7 @@ COMMANDS = {
         "drone_bridge.tools.emulate:operate", "steer a vehicle as a legacy operator program", needs_ros=False
     ),
     "launch": Command("drone_bridge.tools.launch.command", "run an XML launch file without launch_ros"),
-    "fleet": Command("drone_bridge.tools.fleet.command", "bridge many vehicles in one process"),
-    "demo": Command("drone_bridge.tools.demo.command", "run a demonstration that needs no hardware"),
+    "demo": Command("drone_bridge.tools.demo.command", "fly without hardware, record it, and write a report"),
     "info": Command("drone_bridge.tools.bags.info", "summarize the contents of a bag", False, ("rosbags", "rich")),
     "play": Command("drone_bridge.tools.playing.command", "play back a bag"),
     "report": Command(
@@ -48,11 +47,17 @@ COMMANDS = {
     "clean": Command("drone_bridge.tools.clean", "remove shared memory that killed processes left behind", False),
     "check": Command("drone_bridge.tools.check", "say what a vehicle lacks for a server, topic by topic"),
     "doctor": Command("drone_bridge.tools.doctor", "say what is installed here and whether it works", needs_ros=False),
-    "wire": Command("drone_bridge.tools.wire.command", "inspect and replay wire logs", needs_ros=False),
+    "wire": Command("drone_bridge.tools.wire.show", "show wire logs", False, ("mcap", "lz4")),
     "view": Command("drone_bridge.tools.view", "view and steer the running vehicles in a browser"),
 }
 #: Commands that there were, and what there is instead.
 REMOVED = {
+    "demo all": "'drone-bridge launch all.launch.xml record:=true' runs all, and 'drone-bridge info' lists what came",
+    "demo any": "campaign/any_operator.py in the sources flies each operator with each vehicle",
+    "demo fleet": "several vehicles are several includes in one launch file (docs/launch.md)",
+    "fleet": "several vehicles are several includes in one launch file (docs/launch.md)",
+    "demo landings": "campaign/landings.py in the sources flies them",
+    "demo worlds": "campaign/targets.py in the sources flies them",
     "grade": "an emulator judges its flight: with --until-reached or --until-landed it ends with status 0 or 1, and "
     "--trajectory writes where it went",
 }
@@ -68,9 +73,10 @@ WITH_SUBCOMMANDS = ("emulate", "operate", "demo")
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command named first in `argv` with the rest of it; returns its exit status."""
     words = list(sys.argv[1:] if argv is None else argv)
-    if words and words[0] in REMOVED:
-        print(f"drone-bridge {words[0]} was removed: {REMOVED[words[0]]}.", file=sys.stderr)
-        return REFUSED
+    for name in (" ".join(words[:1]), " ".join(words[:2])):
+        if name in REMOVED:
+            print(f"drone-bridge {name} was removed: {REMOVED[name]}.", file=sys.stderr)
+            return REFUSED
     try:
         try:
             return _run(_parse(words))

@@ -20,6 +20,7 @@ from pathlib import Path
 from drone_bridge.kind import kinds
 from drone_bridge.programs.missing_package import DISTRIBUTIONS
 from drone_bridge.ros import environment
+from drone_bridge.ros.shared_memory import SHARED_MEMORY, abandoned, shortage
 
 #: Modules that a part of the package needs, and what is not there without them.
 OPTIONAL = {
@@ -34,7 +35,6 @@ OPTIONAL = {
     "plotly": "report",
     "matplotlib": "pictures of demonstrations",
     "orjson": "fast reading of telemetry",
-    "dpkt": "captures of tcpdump",
     "launch_ros": "ros2 launch",
     "ros2cli": "the ros2 command",
 }
@@ -78,7 +78,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Print what was found; returns 1 if something does not work."""
     parser = argparse.ArgumentParser(prog="drone-bridge doctor", description=__doc__)
     parser.parse_args(argv)
-    if environment.foreign_ros() is None:
+    if not (environment.foreign_ros() or environment.missing_middleware()):
         environment.complete_environment()
     fatal = False
     for examine in EXAMINATIONS:
@@ -114,7 +114,7 @@ def ros() -> Iterator[Finding]:
         return
     middleware = os.environ.get("RMW_IMPLEMENTATION") or "rmw_fastrtps_cpp"
     where = f"{_distribution()}, {middleware}, in {Path(spec.origin).parents[1]}"
-    if problem := environment.foreign_ros():
+    if problem := environment.foreign_ros() or environment.missing_middleware():
         yield Finding("ROS 2", where, problem, is_fatal=True)
         return
     try:
@@ -152,17 +152,13 @@ def reach() -> Iterator[Finding]:
 
 def memory() -> Iterator[Finding]:
     """Tell the size of the shared memory, and what killed processes have left in it."""
-    if not environment.SHARED_MEMORY.is_dir():
-        yield Finding(
-            "shared memory", f"there is no {environment.SHARED_MEMORY}: images go by UDP, at most 0.5 MB each"
-        )
+    if not SHARED_MEMORY.is_dir():
+        yield Finding("shared memory", f"there is no {SHARED_MEMORY}: images go by UDP, at most 0.5 MB each")
         return
-    from drone_bridge.tools.clean import abandoned  # of systems with such a folder
-
-    has = os.statvfs(environment.SHARED_MEMORY)
+    has = os.statvfs(SHARED_MEMORY)
     sizes = f"{has.f_bavail * has.f_frsize / 1e6:.0f} of {has.f_blocks * has.f_frsize / 1e6:.0f} MB free"
     left = abandoned()
-    remedy = environment.shared_memory_shortage() or (left and "'drone-bridge clean' removes them") or ""
+    remedy = shortage() or (left and "'drone-bridge clean' removes them") or ""
     yield Finding("shared memory", f"{sizes}, {len(left)} files of killed processes", remedy)
 
 
@@ -183,7 +179,7 @@ def ports() -> Iterator[Finding]:
 
 def discovery() -> Iterator[Finding]:
     """Measure how long another process takes from its start until it is heard."""
-    if find_spec("rclpy") is None or environment.foreign_ros():
+    if find_spec("rclpy") is None or environment.foreign_ros() or environment.missing_middleware():
         return
     try:
         took_s, problem = _hear_another_process()

@@ -46,7 +46,8 @@ def main(args: list[str] | None = None) -> int:
     import rclpy
     from rclpy.utilities import remove_ros_args
 
-    from drone_bridge.ros.program import ask_for_all_topics, end_in_time, initialize_ros
+    from drone_bridge.ros import watchdog
+    from drone_bridge.ros.program import ask_for_all_topics, initialize_ros
 
     arguments = sys.argv if args is None else [sys.argv[0], *args]
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -59,12 +60,10 @@ def main(args: list[str] | None = None) -> int:
         from drone_bridge.tools.recording.node import Recorder
 
         node = Recorder()
-        status = 1
         try:
-            status = record(node, stop)
-            return status
+            return record(node, stop)
         finally:
-            end_in_time(status)
+            watchdog.limit_shutdown()
             node.destroy_node()
     finally:
         rclpy.try_shutdown()

@@ -5,6 +5,8 @@ import contextlib
 from collections import Counter
 from types import SimpleNamespace
 
+from rclpy.task import Future
+
 from drone_bridge.ros.common_parameters import STAMPED_CMD_VEL
 
 
@@ -46,8 +48,24 @@ class PlainGuard:
             self._call()
 
 
+class PlainService:
+    """A client of a service that answers at once: with success."""
+
+    def __init__(self, node, kind, name):
+        self._node, self._kind, self._name = node, kind, name
+
+    def service_is_ready(self):
+        return True
+
+    def call_async(self, request):
+        self._node.called.append((self._name, request))
+        answered = Future()
+        answered.set_result(self._kind.Response(success=True))
+        return answered
+
+
 class PlainNode:
-    """Publishes into `published`, pairs of a topic and a message; calls of services go to `answer_call`."""
+    """Publishes into `published`, pairs of a topic and a message; what services are called with is in `called`."""
 
     def __init__(self, **parameters):
         self.parameters = {
@@ -60,7 +78,7 @@ class PlainNode:
             **parameters,
         }
         self.hold = PlainHold()
-        self.published = []
+        self.published, self.called = [], []
         self.cleanup = contextlib.ExitStack()
         self.statistics = SimpleNamespace(counts=Counter(), facts={})
         self.reports = SimpleNamespace(
@@ -102,3 +120,8 @@ class PlainNode:
         """Do what the executor would do now."""
         for guard in self._guards:
             guard.run()
+
+    # Services.
+
+    def make_client(self, kind, name):
+        return PlainService(self, kind, name)

@@ -2,7 +2,9 @@
 """A ROS node for tests: spins in a thread, and lets a test wait for messages instead of sleeping."""
 
 import contextlib
+import faulthandler
 import itertools
+import sys
 import threading
 import time
 from collections import deque
@@ -25,6 +27,10 @@ LEADS_TO = {
     "deactivate": State.PRIMARY_STATE_INACTIVE,
     "cleanup": State.PRIMARY_STATE_UNCONFIGURED,
 }
+
+
+#: What a node says of a request that may have waited while its process stood still.
+CALL_AGAIN = "call it again"
 
 
 class Inbox:
@@ -87,7 +93,9 @@ class RosSession:
         closing = threading.Thread(target=self._close, daemon=True)
         closing.start()
         closing.join(TIMEOUT_S)
-        assert not closing.is_alive(), "the middleware has locked up while the session was closed"
+        if closing.is_alive():
+            faulthandler.dump_traceback(sys.__stderr__)  # by which the entry's runner knows a lock-up
+            raise AssertionError("the session was not closed in time")
 
     def _close(self):
         for node in self._others:
@@ -163,15 +171,18 @@ class RosSession:
         return self.call(GetState, f"{node}/get_state", GetState.Request()).current_state.id
 
     def call_successor(self, service_type, name, request):
-        """Call until one call is answered, as the services of a node that was killed stay in the graph for a while."""
+        """Call until one call is answered, as the services of a node that was killed stay in the graph for a while.
+
+        Again where the node was held up at its start, and says so.
+        """
         client, calls = self.node.create_client(service_type, name), []
 
-        def is_answered():
+        def answers():
             calls.append(client.call_async(request))
-            return any(call.done() for call in calls)
+            done = [call.result() for call in calls if call.done()]
+            return [answer for answer in done if CALL_AGAIN not in answer.message]
 
-        wait_until(is_answered, f"an answer of {name}", period_s=1.0)
-        return next(call for call in calls if call.done()).result()
+        return wait_until(answers, f"an answer of {name}", period_s=1.0)[0]
 
     def call(self, service_type, name, request, timeout_s=TIMEOUT_S):
         client = self.node.create_client(service_type, name)
@@ -194,7 +205,7 @@ class RosSession:
         until_s = time.monotonic() + TIMEOUT_S
         while True:
             answer = self.call(Trigger, name, Trigger.Request())
-            if "call it again" not in answer.message or time.monotonic() > until_s:
+            if CALL_AGAIN not in answer.message or time.monotonic() > until_s:
                 return answer
 
 

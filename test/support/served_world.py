@@ -31,7 +31,7 @@ class PlainBridge:
     def offers(self, service):
         return service in self.responses
 
-    async def call(self, service, request):
+    async def call(self, service, request, *, moves_vehicle=False):
         self.asked.append((service, request))
         fields = self.responses[service]
         response = None if fields is None else SimpleNamespace(**{"code": -1, "message": "", **fields})
@@ -43,11 +43,11 @@ class PlainBridge:
 class ServedWorld:
     """What sessions share, and one of them. `now_s` is the time; `bridge` what is behind it."""
 
-    def __init__(self, axes=None, bridge=None, source_timeout_s=1.0):
+    def __init__(self, axes=None, make_bridge=lambda node: PlainBridge(), source_timeout_s=1.0):
         axes = axes or Axes()
         self.now_s = 0.0
         self.node = PlainNode()
-        self.bridge = bridge or PlainBridge()
+        self.bridge = make_bridge(self.node)
         self.scene = MirroredScene(axes, VEHICLE, lambda: self.now_s, lambda: source_timeout_s)
         self.scene.add(VEHICLE, MirroredEntity(has_source=True, is_configured=True))
         self.world = World(self.scene)
@@ -108,7 +108,17 @@ class ServedWorld:
         self.session.receive_data(client.send(request))
         self.proceed()
         while not self.sent:
+            if (pending := self.session._pending) and pending.done():
+                pending.result()  # raises what ended it without an answer
+            self.node.spin()
             await asyncio.sleep(0)
         client.receive_data(bytes(self.sent))
         self.sent.clear()
         return client.next_event().response
+
+    def news(self):
+        """Return what was sent that answers nothing."""
+        client = sim.ClientConnection()
+        client.receive_data(bytes(self.sent))
+        self.sent.clear()
+        return list(client.events())

@@ -9,7 +9,7 @@ import cv2
 MIN_SIDE_PX = 44
 #: What is used or read; one that contains another is no overlap.
 USED = (
-    *(".stop", ".banner", ".stick", ".stick-value", ".take", ".refusal", ".speed", ".quick > *", ".asking"),
+    *(".stop", ".banner", ".stick", ".stick-value", ".take", ".refusal", ".speed", ".quick button", ".asking"),
     *(
         ".top nav",
         ".top .tools > *",

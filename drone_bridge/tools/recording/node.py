@@ -18,7 +18,7 @@ try:
 except ImportError:  # Humble
     from rclpy.qos_event import SubscriptionEventCallbacks
 
-from drone_bridge.ros.rclpy_hooks import resend_lost_responses
+from drone_bridge.ros.service_responses import resend_lost_responses
 from drone_bridge.ros.topics import arrived
 from drone_bridge.tools.bags.flights import BULKY_TYPES
 from drone_bridge.tools.interfaces import UnknownTypeError, import_interface

@@ -22,10 +22,6 @@ KIND = ProtocolKind(
     ),
     operator=Program("kestrel", "a client of the made-up drone", "kestrel_bridge.operator:main"),
     launch_file="kestrel.launch.xml",
-    controller=NodeKind(
-        "drone_bridge.controllers.drone_controller:DroneController",
-        ("takeoff:=kestrel_bridge/takeoff", "land:=kestrel_bridge/land"),
-    ),
-    control={"behaviour": "flight_plan"},
+    controller=NodeKind("drone_bridge.controllers.drone_controller:DroneController"),
     package="kestrel_bridge",
 )
