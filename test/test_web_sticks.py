@@ -265,6 +265,7 @@ def test_an_emergency_is_called_so_unless_the_drone_is_on_the_ground_and_says_wh
     assert not any(packet.presses("reset") for packet in peer.packets)
     press_twice(page, RESET)
     peer.wait(lambda packet: packet.presses("reset"))
+    page.wait(says("reset"))  # after the reset it lies on the ground
 
 
 @pytest.mark.parametrize(("width", "height"), [(1400, 900), (844, 390), (390, 844)], ids=str)
