@@ -11,7 +11,7 @@ import time
 
 import pytest
 from composition import launch
-from processes import TIMEOUT_S, Stopwatch
+from processes import TIMEOUT_S
 from vanishing import kill, removing_shared_memory
 from vehicle_pair import (
     COMMAND_TIMEOUT_S,
@@ -25,7 +25,6 @@ from vehicle_pair import (
 )
 
 WATCHED_S = 0.5
-NEUTRAL_AFTER_DEATH_S = 2.0
 
 kind, pair = each_kind(), shared(BridgePair)
 
@@ -91,12 +90,9 @@ def test_a_bridge_that_is_killed_under_its_launch_file_leaves_a_neutral_vehicle(
         pair.works_after(time.monotonic(), TIMEOUT_S)
         started = rf"{pair.kind.name}_bridge-\d+ started \(pid (\d+)\)"
         pid = int(pair.program.wait_for_line(started)[1])
-        watch = Stopwatch(pair.emulator.pid, pair.program.pid)
         with removing_shared_memory(pid):
             os.kill(pid, signal.SIGKILL)
             killed_s = pair.stop()
             neutral_s = pair.commands.wait(True, killed_s, TIMEOUT_S)
             assert neutral_s, pair.program.output
-        watch.join(pair.program.pids()[-1])
-        assert watch.own_s < NEUTRAL_AFTER_DEATH_S
         assert_nothing_moved(pair.commands, neutral_s)  # what the killed one had sent may be read only now
