@@ -59,6 +59,26 @@ class _Polled(CallbackGroup):
         pass
 
 
+class ArrivalTimes:
+    """The times at which the messages of one topic arrived, each not before the one that was taken before it.
+
+    What a reliable publisher sends again arrives after messages that were published later, and is taken before them;
+    by the middleware's times, readers of the bag would get it after them.
+    """
+
+    #: Who sends again does so within seconds; a clock that goes back by more has been set.
+    _LATEST_NS = 10_000_000_000
+
+    def __init__(self) -> None:
+        self._last_ns = 0
+
+    def in_order_ns(self, received_ns: int) -> int:
+        """Return the time of the message that is taken next, where the middleware says that it came then."""
+        was_resent = self._last_ns - self._LATEST_NS < received_ns < self._last_ns
+        self._last_ns = self._last_ns if was_resent else received_ns
+        return self._last_ns
+
+
 @dataclass(slots=True)
 class RecordedTopic:
     """A topic with the subscription that feeds it."""
@@ -189,11 +209,13 @@ class Recorder(Node):
             self.get_logger().warning(f"Not recording '{name}' as '{type_name}': {reason}".rstrip(".") + ".")
 
     def _subscribe(self, topic: Topic, message_class: Any, request: QoSProfile) -> Any:
-        sink, newest = self._sink, topic.newest
+        sink, newest, times = self._sink, topic.newest, ArrivalTimes()
         clock = self.get_clock() if self._simulated else None
 
         def on_message(data: Any, info: Any) -> None:
-            log_ns = clock.now().nanoseconds if clock else info["received_timestamp"] or time.time_ns()
+            log_ns = (
+                clock.now().nanoseconds if clock else times.in_order_ns(info["received_timestamp"] or time.time_ns())
+            )
             # The publisher's clock can have any value.
             publish_ns = info["source_timestamp"]
             topic.lost += lost_before(info, newest)
