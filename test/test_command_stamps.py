@@ -2,7 +2,7 @@
 """Commands with stamps of another machine's clock, on topics: what is followed, refused, and told of it."""
 
 import pytest
-from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
+from diagnostic_msgs.msg import DiagnosticArray
 from diagnostics import values_of
 from geometry_msgs.msg import TwistStamped
 from processes import Process
@@ -26,24 +26,24 @@ class Reports:
         return int(values_of(self.newest()).get(name, 0)) if self.newest() else 0
 
 
-@pytest.mark.parametrize(("behind_s", "where"), [(5.0, "behind"), (-5.0, "ahead of")])
-def test_commands_of_a_clock_that_differs_are_refused_and_the_clock_is_named(ros, free_port, behind_s, where):
+@pytest.mark.parametrize(
+    ("behind_s", "why"),
+    [
+        (5.0, r"it is 5\.\d+ s old, and 0\.5 s \(command_timeout\) are allowed"),
+        (-5.0, r"[45]\.\d+ s ahead of this machine's"),
+    ],
+)
+def test_commands_of_a_clock_that_differs_are_refused(ros, free_port, behind_s, why):
     reports = Reports(ros)
     with Process.node("robot_bridge", port=free_port, command_timeout=0.5) as node:
         commander = Commander(ros, behind_s)
-        line = rf"WARN.*{TOPIC} is stamped by a clock [45]\.\d\d s {where} this machine's: run chrony"
-        commander.give_until(lambda: node.count_lines(line), "the clock in the log")
-        named = f"s {where} this machine's"
-        commander.give_until(lambda: named in reports.newest().status[0].message, "the clock in diagnostics")
-        assert reports.newest().status[0].level == DiagnosticStatus.WARN
-        assert reports.count("refused commands") > 10
+        commander.give_until(lambda: reports.count("refused commands") > 10, "refusals")
+        node.wait_for_line(why)
         assert reports.count("commands") == 0
-        assert node.count_lines(line) == 1
 
         commander.leave()  # and somebody else commands, whose clock agrees with ours
         other = Commander(ros, 0.0)
         other.give_until(lambda: reports.count("commands") > 20, "commands of somebody else")
-        other.give_until(lambda: named not in reports.newest().status[0].message, "an end of the report")
 
 
 def test_commands_that_waited_are_refused(ros, free_port):
@@ -72,12 +72,3 @@ def test_a_stamp_of_zero_counts_as_none_and_is_told_of_once(ros, free_port):
             )
         assert reports.count("refused commands") == 0
         assert node.count_lines(rf"WARN.*{TOPIC} have a stamp of zero, which counts as none") == 1
-
-
-def test_commands_can_be_judged_by_their_arrival(ros, free_port):
-    reports = Reports(ros)
-    with Process.node("robot_bridge", port=free_port, command_age="arrival"):
-        for behind_s in (5.0, -5.0):
-            commander, before = Commander(ros, behind_s), reports.count("commands")
-            commander.give_until(lambda before=before: reports.count("commands") > before + 20, "commands")
-        assert reports.count("refused commands") == 0

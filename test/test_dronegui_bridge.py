@@ -10,7 +10,6 @@ from diagnostics import values_of
 from dronegui_peer import HOVER, DroneGuiPeer
 from geometry_msgs.msg import Twist, TwistStamped
 from processes import Process, Stopwatch
-from rclpy.duration import Duration
 from rclpy.qos import DurabilityPolicy, QoSProfile
 from ros_session import TIMEOUT_S, RosSession, repeating, wait_until
 from std_msgs.msg import Bool, Empty
@@ -196,27 +195,6 @@ def test_packets_are_published_as_they_were_sent(ros, peer):
         packet = peer.wait(lambda packet: packet.seq == state.seq)
     assert {name: getattr(state, name) for name in HOVER} == packet.state
     assert state.header.frame_id == "d1/base_link"
-
-
-def test_a_command_is_followed_for_no_longer_than_its_publisher_s_lifespan(ros, peer):
-    ros.set_parameters("dronegui_bridge", command_timeout=60.0)
-    publisher = ros.node.create_publisher(
-        TwistStamped, "cmd_vel_stamped", QoSProfile(depth=1, lifespan=Duration(seconds=0.2))
-    )
-    message = TwistStamped(twist=twist(forward=1.0))
-
-    def fly():
-        message.header.stamp = ros.node.get_clock().now().to_msg()
-        publisher.publish(message)
-        return any(packet.state["pitch"] < 0 for packet in peer.packets)
-
-    wait_until(fly, "the command")
-    peer.wait_for_next(lambda packet: packet.is_hover)
-    # The last stamped command sets for how long others are overruled, which is not to be a minute.
-    ros.set_parameters("dronegui_bridge", command_timeout=DEFAULTS["command_timeout"])
-    peer.forget()
-    wait_until(fly, "a command again")
-    ros.node.destroy_publisher(publisher)
 
 
 def test_invalid_commands_are_refused_and_counted(ros, peer, process):

@@ -85,7 +85,7 @@ def test_a_silent_peer_is_a_warning_although_it_is_connected(clock):
     clock[0] += 20.0
     status = statistics.report("a link", "", (), ())
     assert (status.level, status.message) == (DiagnosticStatus.WARN, "connected, silent for 25 s")
-    assert values_of(status)["silent for (s)"] == "25.0"
+    assert values_of(status)["peer_silent_s"] == "25.0"
     statistics.liveness.heard()
     assert statistics.report("a link", "", (), ()).message == "connected"
 

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Steering through web_bridge by a pilot who is no browser: what is published, and what stops a vehicle."""
 
-import math
 import threading
 import time
 
@@ -10,8 +9,6 @@ from geometry_msgs.msg import TwistStamped
 from processes import Stopwatch
 from ros_session import TIMEOUT_S, module_ros, wait_until
 from web_viewer import Network, Pilot, web_bridge
-
-from drone_bridge.ros.commands import Arrival, Lifespan
 
 TOPIC = "/rover/cmd_vel_stamped"
 STOP_S = 0.5  # within which a vehicle has to be told to stop
@@ -101,14 +98,6 @@ def test_a_command_is_published_with_a_stamp_and_in_the_units_of_ros(pilot, comm
 
     wait_until(is_followed, "the new maximum")
     ros.set_parameters("web_bridge", max_speed=1.0)
-
-
-def test_a_vehicle_follows_a_command_of_a_server_that_has_ended_for_less_than_command_timeout(pilot, commands, ros):
-    lifespan = Lifespan(ros.node, TOPIC)
-    assert wait_until(lambda: lifespan.seconds() < math.inf and lifespan.seconds(), "the offer") <= 0.4
-    held = Arrival(command=None, arrived_s=10.0, lifespan_s=lifespan.seconds())
-    assert held.expires_s(COMMAND_TIMEOUT_S) < 10.4
-    assert held.expires_s(0.1) == pytest.approx(10.1)
 
 
 @pytest.mark.parametrize("way", ["neutral", "release", "leave", "silence"])

@@ -19,13 +19,12 @@ from drone_bridge.motion.attitude_estimator import MeasuredAttitude
 from drone_bridge.motion.flight_control import DroneModel
 from drone_bridge.motion.velocity_control import HOVER, VelocityCommand, VelocityControl, VelocityParameters
 from drone_bridge.msg import CommandRates, DroneProperties
-from drone_bridge.ros.commands import CommandAges, Lifespan
-from drone_bridge.ros.common_parameters import command_age_parameter
+from drone_bridge.ros.commands import CommandAges
 from drone_bridge.ros.diagnostics import ConditionLogLimiter
 from drone_bridge.ros.parameters import DeclaredParameters, ParameterDeclaration, declarations, read
 from drone_bridge.ros.stall_watch import PROCESS, Arrivals, elapsed_s, with_sending_time
 from drone_bridge.ros.time import seconds_of
-from drone_bridge.ros.topics import latched, subscribe
+from drone_bridge.ros.topics import command_stream, latched, subscribe
 from drone_bridge.ros.velocity_messages import OtherTypes, VelocityFrames, cmd_vel_type
 
 NAME = "velocity"
@@ -38,7 +37,6 @@ PARAMETERS = (
         "Seconds without a velocity after which the drone hovers; a stamped velocity that is older is refused.",
         (0.05, 60.0),
     ),
-    command_age_parameter(f"{NAME}."),
     ParameterDeclaration(
         f"{NAME}.stamp_source",
         "ros",
@@ -75,14 +73,13 @@ class VelocityBehaviour(Behaviour):
             node,
             STAMPED,
             parameters,
-            self._update_condition,
             now=(lambda: self._odometry_stamp) if is_wire_time else None,
             prefix=f"{NAME}.",
         )
         cmd_vel = cmd_vel_type(parameters)
         for topic, message_type in (("cmd_vel", cmd_vel), (STAMPED, TwistStamped)):
-            take = partial(self._on_twist, topic, Lifespan(node, topic), Arrivals())
-            subscribe(node, message_type, topic, with_sending_time(take), 1)
+            take = partial(self._on_twist, topic, Arrivals())
+            subscribe(node, message_type, topic, with_sending_time(take), command_stream())
         other_types = OtherTypes(node, "cmd_vel", cmd_vel)
         make_steady_timer(node, 1.0, other_types.tell_of_publishers)
         self._publish_state("waiting", "for drone_properties and odom")
@@ -100,14 +97,7 @@ class VelocityBehaviour(Behaviour):
             return
         self._control = VelocityControl(drone, self._velocity_parameters)
 
-    def _on_twist(
-        self,
-        topic: str,
-        lifespan: Lifespan,
-        arrivals: Arrivals,
-        message: Twist | TwistStamped,
-        sent_s: float | None,
-    ) -> None:
+    def _on_twist(self, topic: str, arrivals: Arrivals, message: Twist | TwistStamped, sent_s: float | None) -> None:
         ages = self._ages
         try:
             if refusal := arrivals.refusal(sent_s) or ages.refusal(ages.stamp_of(message)):
@@ -121,7 +111,7 @@ class VelocityBehaviour(Behaviour):
             self._errors.say(f"A velocity was refused: {tuple(wanted)} is not finite.")
             return
         self._condition_limiter.end(REFUSED)
-        self._wanted = wanted, elapsed_s() + min(self._timeout_s, lifespan.seconds())
+        self._wanted = wanted, elapsed_s() + self._timeout_s
 
     def _on_odometry(self, message: Odometry) -> None:
         if self._control is None:
@@ -153,12 +143,6 @@ class VelocityBehaviour(Behaviour):
         if (state, reason) != self._published:
             self._published = (state, reason)
             self._state_publisher.publish(state, reason)
-
-    def _update_condition(self, condition: str, problem: str | None, advice: str) -> None:
-        if problem:
-            self._warn_ongoing(condition, f"{problem}: {advice}.")
-        else:
-            self._condition_limiter.end(condition)
 
     def _warn_ongoing(self, condition: str, sentence: str) -> None:
         """Log an ongoing condition when it begins, then at growing intervals."""

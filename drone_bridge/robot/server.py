@@ -59,11 +59,11 @@ from drone_bridge.robot.topics import (
     Speeds,
     Translation,
 )
+from drone_bridge.ros.bridge_watch import BridgeWatch, publishing_nodes
 from drone_bridge.ros.common_parameters import NEUTRAL_TIME, common_parameters
 from drone_bridge.ros.diagnostics import LogLimiter
 from drone_bridge.ros.last_word import LastWord
 from drone_bridge.ros.link_node import AFTER_STALLS, UNENCODABLE, LinkNode, repeat_farewell
-from drone_bridge.ros.liveliness import LivelinessWatch, with_vehicle_liveliness
 from drone_bridge.ros.parameters import ParameterDeclaration
 from drone_bridge.ros.program import run
 from drone_bridge.ros.stall_watch import PROCESS, LoopSettling, elapsed_s
@@ -316,26 +316,20 @@ class ListedSources:
         sensors, subsystems = map(TABLE.row, ("sensors", "subsystems"))
         node.make_subscription(sensors.message, sensors.name, self._on_sensors, sensors.requested())
         node.make_subscription(subsystems.message, subsystems.name, self._on_subsystems, subsystems.requested())
-        self._liveliness = LivelinessWatch(node, subsystems.message, subsystems.name, wake)
-        self._robot_liveliness = LivelinessWatch(node, sensors.message, sensors.name, wake, with_vehicle_liveliness)
+        self._bridge = BridgeWatch(node, partial(publishing_nodes, node, subsystems.name), wake)
         node.make_timer(BRIDGE_WATCH_PERIOD_S, self._watch_bridge)
 
     def newest(self) -> Listing | None:
         """Return the robot's lists, None while it is not connected. For the link's thread."""
         with self._lock:
-            if (
-                not self._is_connected
-                or self._liveliness.is_expired
-                or self._subsystems is None
-                or self._sources is None
-            ):
+            if not self._is_connected or self._bridge.is_gone or self._subsystems is None or self._sources is None:
                 return None
             return Listing(self._subsystems, self._sources)
 
     @property
     def is_silent(self) -> bool:
         """Whether the robot is connected to the bridge, but has been silent for a second. For any thread."""
-        return self._is_connected and self._robot_liveliness.is_expired
+        return self._is_connected and self._bridge.is_vehicle_silent
 
     def _on_sensors(self, message: SensorArray) -> None:
         sources = self._translation.wire_sensors(message)
@@ -352,7 +346,7 @@ class ListedSources:
         self._wake()
 
     def _watch_bridge(self) -> None:
-        """Notice that a bridge without a liveliness is gone."""
+        """Notice that a bridge that reports nothing is gone."""
         if self._is_connected and not self._node.count_publishers(self._node.resolve_topic_name("subsystems")):
             with self._lock:
                 self._is_connected = False

@@ -23,7 +23,6 @@ from drone_bridge.msg import SensorArray, SensorValue, SubsystemArray
 from drone_bridge.msg import Subsystem as SubsystemMessage
 from drone_bridge.robot import codec
 from drone_bridge.ros.frames import FrameNames, OdometryCovariances, odometry_transform
-from drone_bridge.ros.liveliness import with_liveliness, with_vehicle_liveliness
 from drone_bridge.ros.parameters import ParameterDeclaration
 from drone_bridge.ros.topic_names import topic_token, unique_names
 from drone_bridge.ros.topics import MissingTopicError, Topic, TopicTable, latched
@@ -259,7 +258,7 @@ TOPICS = (
         of=codec.SensorInfo,
         to_ros=Translation.sensors,
         from_ros=Translation.wire_sensors,
-        qos=lambda: with_vehicle_liveliness(latched()),
+        qos=latched,
         requested=latched,
         meaning="the robot's list, with the topic of each",
     ),
@@ -269,7 +268,7 @@ TOPICS = (
         of=codec.SubsystemInfo,
         to_ros=Translation.subsystems,
         from_ros=Translation.wire_subsystems,
-        qos=lambda: with_liveliness(latched()),
+        qos=latched,
         requested=latched,
         meaning="the robot's list, with who drives what",
     ),

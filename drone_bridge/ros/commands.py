@@ -9,7 +9,7 @@ import threading
 import time
 from collections.abc import Awaitable, Callable, Collection, Iterable
 from dataclasses import dataclass, field, replace
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Generic, TypeVar
 
 from builtin_interfaces.msg import Time
 from geometry_msgs.msg import Point32, Polygon, PolygonStamped, Twist, TwistStamped, Vector3
@@ -26,7 +26,7 @@ from drone_bridge.ros.link_node import LinkNode
 from drone_bridge.ros.parameters import DeclaredParameters, ParameterDeclaration, declarations, read
 from drone_bridge.ros.stall_watch import Arrivals, elapsed_s, with_sending_time
 from drone_bridge.ros.time import is_time_simulated, seconds_between, stamp_numbers
-from drone_bridge.ros.topics import NO_EVENTS, PUBLISHER_ERRORS, latched
+from drone_bridge.ros.topics import NO_EVENTS, PUBLISHER_ERRORS, command_stream, latched
 from drone_bridge.ros.velocity_messages import OtherTypes, cmd_vel_type, velocity_frames
 
 # How old a stamped command is. See docs/network.md, "Hosts whose clocks differ".
@@ -34,17 +34,6 @@ from drone_bridge.ros.velocity_messages import OtherTypes, cmd_vel_type, velocit
 
 #: How far clocks may differ that are synchronized, s: a stamp that far ahead of our time counts as current.
 CLOCK_TOLERANCE_S = 0.1
-#: A clock is blamed when all commands have been too old, or early, for so long, s, by the same within STEADY_S:
-#: those of a queue that drains get younger, and those of a link that comes and goes differ.
-BLAME_S = 3.0
-STEADY_S = 0.25
-
-
-class UpdateCondition(Protocol):
-    """Reports a problem under a name while there is one, and what to do about it in the log."""
-
-    def __call__(self, condition: str, problem: str | None, advice: str) -> None:
-        """Neither the problem nor the advice has a full stop."""
 
 
 class CommandAges:
@@ -58,7 +47,6 @@ class CommandAges:
         node: Node,
         topic: str,
         parameters: DeclaredParameters,
-        update_condition: UpdateCondition,
         *,
         now: Callable[[], Time] | None = None,
         prefix: str = "",
@@ -68,21 +56,18 @@ class CommandAges:
         Args:
             node: which has subscribed to the topic.
             topic: of the commands.
-            parameters: the node's, `command_timeout` and `command_age` among them.
-            update_condition: reports that clocks differ, for as long as they do.
+            parameters: the node's, `command_timeout` among them.
             now: the clock of the stamps if it is not the node's; all publishers then get it from the vehicle.
             prefix: of those parameters' names.
         """
         self._logger = node.get_logger()
         self._topic = topic
         self._parameters = parameters
-        self._update_condition = update_condition
-        self._timeout_name, self._age_name = f"{prefix}command_timeout", f"{prefix}command_age"
+        self._timeout_name = f"{prefix}command_timeout"
         self._now = now or (lambda: node.get_clock().now().to_msg())
         #: Whether stamps come from the clock of a machine, and not from one that all share.
         self._are_by_machines = now is None and not is_time_simulated(node)
-        self._wrong_by_s = self._wrong_since_s = 0.0
-        self._is_clock_blamed = self._has_told_of_zero = False
+        self._has_told_of_zero = False
 
     def stamp_of(self, message: Any) -> Time | None:
         """Return when a command was given, None if it does not say that: zero is none, as in ros2_controllers.
@@ -107,69 +92,15 @@ class CommandAges:
         """Return why a command that has just arrived is refused, or None; `stamp` is from `stamp_of`."""
         if stamp is None:
             return None
-        if self._parameters[self._age_name] == "arrival":
-            self._compare_clocks(0.0, is_refused=False)
-            return None
         allowed_s = self._parameters[self._timeout_name]
         age_s = seconds_between(self._now(), stamp)
-        is_early = self._are_by_machines and age_s < -CLOCK_TOLERANCE_S
-        is_refused = is_early or age_s > allowed_s
-        if self._are_by_machines:
-            self._compare_clocks(age_s, is_refused)
-        if is_early:
+        if self._are_by_machines and age_s < -CLOCK_TOLERANCE_S:
             return f"it is stamped {-age_s:.3f} s ahead of this machine's clock, so that its age can't be known."
         return (
-            f"it is {age_s:.3f} s old, and {allowed_s:g} s ({self._timeout_name}) are allowed." if is_refused else None
+            f"it is {age_s:.3f} s old, and {allowed_s:g} s ({self._timeout_name}) are allowed."
+            if age_s > allowed_s
+            else None
         )
-
-    def _compare_clocks(self, age_s: float, is_refused: bool) -> None:
-        """Report that the sender's clock differs when that begins, and when it ends."""
-        now_s = time.monotonic()
-        if not is_refused or abs(age_s - self._wrong_by_s) > STEADY_S:
-            self._wrong_by_s, self._wrong_since_s = age_s, now_s
-        is_clock_blamed = is_refused and now_s - self._wrong_since_s >= BLAME_S
-        if is_clock_blamed == self._is_clock_blamed:
-            return
-        self._is_clock_blamed = is_clock_blamed
-        side = "behind" if age_s > 0 else "ahead of"
-        problem = f"{self._topic} is stamped by a clock {abs(age_s):.2f} s {side} this machine's"
-        advice = f"run chrony on both machines, or set {self._age_name} to arrival"
-        self._update_condition(f"clock of {self._topic}", problem if is_clock_blamed else None, advice)
-
-
-# For how long a command holds: no longer than its publisher wants, by the QoS policy LIFESPAN that it offers.
-# DDS itself only discards messages that were not read by then.
-
-
-_INFINITE_NS = 2**63 - 1
-#: Asking takes some tenths of a millisecond, and publishers seldom change.
-_REFRESH_S = 0.5
-
-
-class Lifespan:
-    """The shortest lifespan on a topic, looked up when a message arrives."""
-
-    def __init__(self, node: Node, topic: str) -> None:
-        self._node = node
-        self._topic = node.resolve_topic_name(topic)
-        self._shortest_s = math.inf
-        self._looked_up_s = -math.inf
-
-    def seconds(self) -> float:
-        """Return the lifespan; infinite where no publisher offers one."""
-        now_s = time.monotonic()
-        if now_s - self._looked_up_s > _REFRESH_S:
-            self._looked_up_s = now_s
-            offers = self._node.get_publishers_info_by_topic(self._topic)
-            self._shortest_s = min(
-                (_seconds(each.qos_profile.lifespan.nanoseconds) for each in offers), default=math.inf
-            )
-        return self._shortest_s
-
-
-def _seconds(nanoseconds: int) -> float:
-    # Zero is what a middleware says of a publisher that named none.
-    return nanoseconds / 1e9 if 0 < nanoseconds < _INFINITE_NS else math.inf
 
 
 # Passes the newest command from the executor to the link's thread.
@@ -184,18 +115,16 @@ class Arrival(Generic[CommandT]):
 
     command: CommandT
     arrived_s: float
-    lifespan_s: float = math.inf
-    """For how long it holds at most, from then on."""
     taken_s: float = field(default_factory=elapsed_s)
     """When it arrived, by a clock that counts suspension."""
 
     def is_fresh(self, timeout_s: float) -> bool:
         """Return whether it still holds, where none does for longer than `timeout_s`."""
-        return elapsed_s() - self.taken_s <= min(timeout_s, self.lifespan_s)
+        return elapsed_s() - self.taken_s <= timeout_s
 
     def expires_s(self, timeout_s: float) -> float:
         """Return until when it holds, by time.monotonic, where none does for longer than `timeout_s`."""
-        return self.arrived_s + min(timeout_s, self.lifespan_s)
+        return self.arrived_s + timeout_s
 
 
 class Mailbox(Generic[CommandT]):
@@ -209,10 +138,10 @@ class Mailbox(Generic[CommandT]):
         self._answer: tuple[CommandT | None, tuple[int, int] | None] = (None, None)
         self._is_closed = False
 
-    def put(self, command: CommandT, stamp: tuple[int, int] | None = None, lifespan_s: float = math.inf) -> None:
+    def put(self, command: CommandT, stamp: tuple[int, int] | None = None) -> None:
         """Replace the command. `stamp` is the (sec, nanosec) of the frame that it answers."""
         with self._changed:
-            self._latest = Arrival(command, time.monotonic(), lifespan_s)
+            self._latest = Arrival(command, time.monotonic())
             if stamp is not None:
                 self._answer = command, stamp
             self._changed.notify_all()
@@ -456,7 +385,7 @@ class CommandIntake(Generic[CommandT]):
         command = self.ruler.settled(arrival.command) if arrival else None
         if arrival is None or command is None:
             return None
-        return Arrival(command, arrival.arrived_s, arrival.lifespan_s, arrival.taken_s)
+        return Arrival(command, arrival.arrived_s, arrival.taken_s)
 
     def wait_for(self, stamp: tuple[int, int], timeout_s: float) -> CommandT | None:
         """Wait for the command that answers the frame of this stamp, see `Mailbox`; return what is sent of it."""
@@ -563,8 +492,7 @@ class CommandIntake(Generic[CommandT]):
         a sentence. After a command on a topic that `overrules`, those on other topics are ignored for
         `command_timeout`. `Hold` decides whose are followed.
         """
-        ages = CommandAges(self._node, topic, self._node.parameters, self._node.reports.update_condition, now=self._now)
-        lifespan = Lifespan(self._node, topic)
+        ages = CommandAges(self._node, topic, self._node.parameters, now=self._now)
         arrivals = Arrivals()
 
         def receive(message: Any, sent_s: float | None) -> None:
@@ -595,10 +523,10 @@ class CommandIntake(Generic[CommandT]):
             if is_helm and not self._holds_zero and not any(value for _, value in _floats(message)):
                 self._forget()  # a stick in its middle asks for whatever holds this vehicle best
                 return
-            self.mailbox.put(read(message), stamp_numbers(stamp) if stamp else None, lifespan.seconds())
+            self.mailbox.put(read(message), stamp_numbers(stamp) if stamp else None)
             self._on_command()
 
-        self._node.make_subscription(message_type, topic, with_sending_time(receive), depth=1)
+        self._node.make_subscription(message_type, topic, with_sending_time(receive), command_stream())
 
     def _forget(self) -> None:
         self.mailbox.forget()

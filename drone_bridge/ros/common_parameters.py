@@ -181,18 +181,6 @@ def read_group(parameters: DeclaredParameters, prefix: str, kind: type[GroupT]) 
     return kind._make(parameters[f"{prefix}.{field}"] for field in kind._fields)
 
 
-def command_age_parameter(prefix: str = "") -> ParameterDeclaration:
-    """Return the parameter that says by what the age of stamped commands is judged."""
-    return ParameterDeclaration(
-        f"{prefix}command_age",
-        "stamp",
-        "By what the age of a stamped command is judged: by its stamp, which takes clocks that agree, or by its "
-        "arrival, which does not notice commands that were held up on their way.",
-        choices=("stamp", "arrival"),
-        live=True,
-    )
-
-
 def common_parameters(
     port: int,
     port_meaning: str,
@@ -219,7 +207,6 @@ def common_parameters(
             range=(0.01, 60.0),
             live=True,
         ),
-        command_age_parameter(),
         STAMPED_CMD_VEL,
         ParameterDeclaration(
             "silence_warning",

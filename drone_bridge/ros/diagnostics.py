@@ -151,6 +151,10 @@ class Liveness:
 # The statistics of a link, for /diagnostics.
 
 
+#: The value of a status that says for how long the connected peer has been silent.
+PEER_SILENT = "peer_silent_s"
+
+
 class Condition(NamedTuple):
     """A problem that is reported while it lasts, unlike a count, which is a warning while it grows."""
 
@@ -258,7 +262,7 @@ class LinkStatistics:
         """Return what the status shows, in this order."""
         counts = period.counts
         values = {"state": self.state, "peer": self.peer, "last error": self.last_error}
-        values["silent for (s)"] = f"{silence_s:.1f}" if self.liveness.is_open else ""
+        values[PEER_SILENT] = f"{silence_s:.1f}" if self.liveness.is_open else ""
         values |= {name: condition.sentence for name, condition in conditions.items()}
         values |= self.facts.copy()
         values |= {key: str(counts.get(key, 0)) for key in (*rates, *problems)}

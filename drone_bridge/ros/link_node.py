@@ -316,6 +316,8 @@ class EntityOwner(LifecycleNode):
 
 
 DIAGNOSTICS_PERIOD_S = 1.0
+#: What the name of a node's status on /diagnostics ends with, after the node's full name.
+LINK_STATUS = ": link"
 #: How often a node whose port is taken tries to start.
 START_PERIOD_S = 2.0
 #: The count of commands that no vehicle can have followed.
@@ -362,7 +364,7 @@ class LinkNode(EntityOwner):
         """Make the node; the options are rclpy's, such as `namespace` and `parameter_overrides`."""
         super().__init__(name, declarations, **options)
         # Several vehicles report on the one topic.
-        self._status_name = f"{self.get_fully_qualified_name().lstrip('/')}: link"
+        self._status_name = f"{self.get_fully_qualified_name().lstrip('/')}{LINK_STATUS}"
         self.reports = Reports(self.get_logger(), self.open_state)
         self._protocol_name = name.rpartition("_")[0]  # of testbed_bridge, for instance
         # A server and a bridge may have the same namespace, and their vehicles are not the same one.

@@ -63,7 +63,7 @@ def test_a_vehicle_that_hangs_for_the_third_time_is_an_error(pair, ros):
                 return False
             # A link that ends before the bridge has noticed the silence did not end because of it.
             has_noticed = report.status[0].level != DiagnosticStatus.OK
-            is_long = float(values["silent for (s)"]) > SILENCE_S
+            is_long = float(values["peer_silent_s"]) > SILENCE_S
             return is_long and has_noticed if is_silent else not is_long
 
         return reports.wait(is_wanted).status[0]

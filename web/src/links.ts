@@ -93,7 +93,7 @@ export class Links extends EventTarget {
 /** The last link, as the bridge reports it. Its own warnings, of dropped input say, are no reason not to steer. */
 function vehicle({ level, message, values }: Report, ageS: number): Link {
   const state = values.get("state");
-  const silentS = Number(values.get("silent for (s)") || 0);
+  const silentS = Number(values.get("peer_silent_s") || 0);
   const name = "vehicle";
   if (state === undefined) return { name, level, text: message };
   if (!WORKING.has(state)) return { name, level: "error", text: values.get("last error") ? `${state}: ${values.get("last error")}` : state };

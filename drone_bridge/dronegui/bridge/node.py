@@ -64,7 +64,6 @@ from drone_bridge.ros.common_parameters import (
 )
 from drone_bridge.ros.frames import DroneFrameNames
 from drone_bridge.ros.link_node import STALE_DATAGRAMS, LinkNode, repeat_farewell
-from drone_bridge.ros.liveliness import with_liveliness
 from drone_bridge.ros.parameters import ParameterDeclaration
 from drone_bridge.ros.program import run
 from drone_bridge.ros.tilt_flight import TiltFlight, drone_parameters
@@ -314,7 +313,7 @@ class DroneGuiBridge(LinkNode):
     # The lifecycle.
 
     def set_up(self) -> None:
-        self._flying_publisher = self.make_publisher(Bool, "flying", with_liveliness(latched()))
+        self._flying_publisher = self.make_publisher(Bool, "flying", latched())
         self._state_publisher = self.make_publisher(DroneGuiState, "dronegui/state", 10)
         names = frame_names(self.parameters, DroneFrameNames)
         self._frame_id = names.base_link

@@ -45,6 +45,7 @@ from drone_bridge.msg import DetectionArray
 from drone_bridge.net.connector import Cancellation, LinkError, LinkTimeoutError, address_name
 from drone_bridge.net.udp import Datagram, Operators, OperatorsPort, UdpListener, open_preferred
 from drone_bridge.net.udp import name as name_of
+from drone_bridge.ros.bridge_watch import BridgeWatch
 from drone_bridge.ros.common_parameters import (
     ALLOWED_PEERS,
     CMD_VEL,
@@ -60,7 +61,6 @@ from drone_bridge.ros.common_parameters import (
 from drone_bridge.ros.frames import DroneFrameNames
 from drone_bridge.ros.last_word import OPERATORS_LOST, VelocityOutput
 from drone_bridge.ros.link_node import AFTER_STALLS, STALE_DATAGRAMS, LinkNode
-from drone_bridge.ros.liveliness import LivelinessWatch
 from drone_bridge.ros.parameters import ParameterDeclaration
 from drone_bridge.ros.program import run
 from drone_bridge.ros.topics import TopicSubscriptions, latched
@@ -369,12 +369,13 @@ class DroneGuiServer(LinkNode):
             return
         # The services of a bridge that was killed stay in the ROS graph for as long as DDS believes in it.
         of_bridge = {name for name in TARGETS if not get(f"target.{name}")}
-        liveliness = LivelinessWatch(self, Bool, "flying", lambda: None) if of_bridge else None
+        node = self.resolve_service_name(default.partition("/")[0])
+        bridge = BridgeWatch(self, lambda: {node}, lambda: None) if of_bridge else None
         self.buttons = ServiceButtons(
             self,
             targets,
             self.navdata.flying.done,
-            lambda name: liveliness is not None and liveliness.is_expired and name in of_bridge,
+            lambda name: bridge is not None and bridge.is_gone and name in of_bridge,
         )
 
     def make_endpoint(self, cancellation: Cancellation) -> OperatorsPort:

@@ -56,7 +56,6 @@ from drone_bridge.ros.diagnostics import LogLimiter
 from drone_bridge.ros.frames import FrameNames
 from drone_bridge.ros.link_node import Endpoint, LinkNode
 from drone_bridge.ros.link_requests import LinkRequest, LinkRequests, ServiceResult, complete
-from drone_bridge.ros.liveliness import VehicleLiveliness
 from drone_bridge.ros.parameters import ParameterDeclaration
 from drone_bridge.ros.program import run
 from drone_bridge.ros.stall_watch import STALL_S
@@ -456,7 +455,6 @@ class RobotBridge(TcpLinkNode):
         self._sensors_publisher, self._subsystems_publisher = (
             self.make_publisher(row.message, row.name, row.qos()) for row in map(table.row, ("sensors", "subsystems"))
         )
-        self._robot_liveliness = VehicleLiveliness(self._sensors_publisher)
         self._sensor_topics = SensorTopics(self, table, self._translation, self._topic_budget)
         self.cleanup.callback(self._sensor_topics.close)
         self._dead_reckoning = DeadReckoning(self, self._translation, self._skid_steer)
@@ -544,7 +542,6 @@ class RobotBridge(TcpLinkNode):
                 self.statistics.counts["packets"] += 1
                 if not isinstance(event, codec.UnknownPacket):  # which may mean anything
                     self.statistics.liveness.heard()
-                    self._robot_liveliness.renew(time.monotonic())
                 session.handle(event, time.monotonic())
 
     def _encoded(self, connection: codec.DriverConnection, packet: codec.FromDriver) -> bytes:

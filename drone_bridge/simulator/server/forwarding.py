@@ -24,9 +24,8 @@ from rclpy.client import Client as ServiceClient
 from rclpy.task import Future
 
 from drone_bridge.motion.wxyz import Vector
-from drone_bridge.msg import ItemEvent
+from drone_bridge.ros.bridge_watch import BridgeWatch
 from drone_bridge.ros.link_node import LinkNode
-from drone_bridge.ros.liveliness import LivelinessWatch
 from drone_bridge.simulator import codec as sim
 from drone_bridge.simulator.codec import Attribute, Error, ItemType, Request, Response
 from drone_bridge.simulator.device.requests import NO_EXTENDED, Context, answer
@@ -42,7 +41,7 @@ from drone_bridge.wire.layouts import MisfitError
 # The bridge's services.
 
 
-#: How long a bridge that has left a call unanswered is not called, unless it answers late, or its liveliness changes.
+#: How long a bridge that has left a call unanswered is not called, unless it answers late, or goes or comes back.
 #: DDS itself takes 20 s to find that a node was killed, if that happened right after it was discovered.
 SILENT_S = 5.0
 NO_ERROR = -1  # code of a response that no Error of the simulator stands behind
@@ -74,8 +73,9 @@ class BridgeServices:
         self._node = node
         self._silent_until_s = -math.inf
         self._unanswered: set[Callable[[Any], None]] = set()  # what gets the responses, None for none
-        #: On one of the bridge's topics: the services of a killed node stay in DDS's graph for much longer.
-        self._liveliness = LivelinessWatch(node, ItemEvent, "item_events", self._liveliness_changed)
+        #: As the services of a killed node stay in DDS's graph for much longer.
+        bridges = {node.resolve_service_name(bridge)} if bridge else set()
+        self._bridge = BridgeWatch(node, lambda: bridges, self._bridge_changed)
         self._were_offered = False
         self._clients: dict[str, ServiceClient[Any, Any]] = {}
         if bridge:
@@ -92,7 +92,7 @@ class BridgeServices:
     def offers(self, service: str) -> bool:
         """Return whether a service is available."""
         client = self._clients.get(service)
-        is_offered = client is not None and not self._liveliness.is_expired and client.service_is_ready()
+        is_offered = client is not None and not self._bridge.is_gone and client.service_is_ready()
         self._were_offered |= is_offered
         return is_offered and time.monotonic() > self._silent_until_s
 
@@ -142,9 +142,9 @@ class BridgeServices:
             self._silent_until_s = -math.inf
         respond(response)
 
-    def _liveliness_changed(self) -> None:
+    def _bridge_changed(self) -> None:
         self._silent_until_s = -math.inf
-        if self._liveliness.is_expired:  # a killed bridge answers nothing that it was asked before
+        if self._bridge.is_gone:  # a killed bridge answers nothing that it was asked before
             for respond in tuple(self._unanswered):
                 respond(None)
 

@@ -26,7 +26,6 @@ from drone_bridge.motion.wxyz import Vector, WxyzQuaternion, conjugate, multiply
 from drone_bridge.msg import CameraView, ExtendedAttribute, ItemEvent, TriggerEvent
 from drone_bridge.ros import frames
 from drone_bridge.ros.frames import AXES, EXACT_VARIANCE, FrameNames, OdometryCovariances, set_quaternion, set_vector
-from drone_bridge.ros.liveliness import with_liveliness
 from drone_bridge.ros.topic_names import topic_token
 from drone_bridge.ros.topics import Topic, TopicTable
 from drone_bridge.simulator import codec as sim
@@ -606,7 +605,7 @@ EVENTS = (
         of=sim.Spied,
         to_ros=Translation.item_event,
         from_ros=Translation.wire_item_event,
-        qos=lambda: with_liveliness(_events()),
+        qos=_events,
         requested=_events,
         meaning="what was added and removed, by whomever",
     ),

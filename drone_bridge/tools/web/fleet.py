@@ -6,7 +6,6 @@ from typing import Any
 
 from builtin_interfaces.msg import Time
 from geometry_msgs.msg import TwistStamped
-from rclpy.duration import Duration
 from rclpy.node import Node
 from rclpy.qos import QoSProfile
 from std_msgs.msg import Bool
@@ -15,7 +14,7 @@ from std_srvs.srv import SetBool
 from drone_bridge.ros.topics import latched
 from drone_bridge.tools.web.goals import goal_of
 from drone_bridge.tools.web.graph import HAS_MESSAGE_INFO
-from drone_bridge.tools.web.helm import COMMAND_LIFESPAN_S, Motion
+from drone_bridge.tools.web.helm import Motion
 from drone_bridge.tools.web.vehicles import (
     AXES,
     COMMAND_TOPIC,
@@ -67,7 +66,7 @@ class Fleet:
 
     def _connect(self, vehicles: list[Vehicle]) -> None:
         """Have the endpoints for these vehicles, and no others."""
-        node, qos = self._node, QoSProfile(depth=1, lifespan=Duration(seconds=COMMAND_LIFESPAN_S))
+        node, qos = self._node, QoSProfile(depth=1)
         targets = {target for vehicle in vehicles for target in vehicle.targets}
         _match(
             self._publishers, targets, lambda it: node.create_publisher(TwistStamped, it, qos), node.destroy_publisher

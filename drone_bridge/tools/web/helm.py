@@ -18,8 +18,6 @@ from drone_bridge.tools.web.vehicles import AXES
 TOKEN_PERIOD_S = 0.1
 MAX_AGE_S = 0.3
 """Of a token in a command, and of the last command of a vehicle that moves."""
-COMMAND_LIFESPAN_S = MAX_AGE_S + TOKEN_PERIOD_S / 2
-"""For how long a vehicle may follow a command without another one: by then it would have been stopped from here."""
 LEASE_S = 5.0
 """A pilot who is silent for longer than this has left."""
 ASK_S = 10.0

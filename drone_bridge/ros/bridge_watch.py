@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Whether the bridge behind a server's topics still runs, and hears its vehicle, by its reports on /diagnostics.
+
+For topics and services that have no rate, as DDS itself takes 20 s, with Fast DDS, to give up a participant that
+vanished. A bridge reports once a second.
+"""
+
+import math
+import time
+from collections.abc import Callable, Collection
+
+from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
+
+from drone_bridge.ros.diagnostics import PEER_SILENT
+from drone_bridge.ros.link_node import LINK_STATUS, LinkNode
+from drone_bridge.ros.stall_watch import PROCESS
+
+#: A bridge that has reported nothing for so long is gone.
+GONE_AFTER_S = 3.0
+#: A vehicle is silent of which its bridge reports that it has heard nothing for so long.
+SILENT_AFTER_S = 1.0
+_PERIOD_S = 0.5
+_DEPTH = 10
+
+
+class BridgeWatch:
+    """Follows the reports of a bridge. Written in the executor, read by any thread.
+
+    One that has never reported, as a node of somebody else, counts as there.
+    """
+
+    def __init__(self, node: LinkNode, bridges: Callable[[], Collection[str]], on_change: Callable[[], None]) -> None:
+        """Begin; `bridges` returns the full names of the nodes that may be it.
+
+        `on_change` is called when `is_gone` or `is_vehicle_silent` has changed.
+        """
+        #: Whether it has reported, and does no longer.
+        self.is_gone = False
+        #: Whether it is connected to a vehicle, and has not heard it for SILENT_AFTER_S.
+        self.is_vehicle_silent = False
+        self._bridges, self._on_change = bridges, on_change
+        self._heard_s: float | None = None  # by time.monotonic
+        node.make_subscription(DiagnosticArray, "/diagnostics", self._take, _DEPTH)
+        node.make_timer(_PERIOD_S, self._look)
+
+    def _take(self, message: DiagnosticArray) -> None:
+        names: Collection[str] | None = None
+        for status in message.status:
+            if not status.name.endswith(LINK_STATUS):
+                continue
+            names = self._bridges() if names is None else names
+            if f"/{status.name.removesuffix(LINK_STATUS)}" in names:
+                self._heard_s = time.monotonic()
+                self._update(is_gone=False, is_vehicle_silent=_silence_s(status) >= SILENT_AFTER_S)
+
+    def _look(self) -> None:
+        if self._heard_s is not None and PROCESS.silent_s(self._heard_s) > GONE_AFTER_S:
+            self._update(is_gone=True, is_vehicle_silent=False)
+
+    def _update(self, *, is_gone: bool, is_vehicle_silent: bool) -> None:
+        if (is_gone, is_vehicle_silent) != (self.is_gone, self.is_vehicle_silent):
+            self.is_gone, self.is_vehicle_silent = is_gone, is_vehicle_silent
+            self._on_change()
+
+
+def publishing_nodes(node: LinkNode, topic: str) -> set[str]:
+    """Return the full names of the nodes that publish a topic."""
+    publishers = node.get_publishers_info_by_topic(node.resolve_topic_name(topic))
+    return {f"{each.node_namespace.rstrip('/')}/{each.node_name}" for each in publishers}
+
+
+def _silence_s(status: DiagnosticStatus) -> float:
+    """Return for how long a bridge has not heard the vehicle that it is connected to; NaN if that is not reported."""
+    text = next((each.value for each in status.values if each.key == PEER_SILENT), "")
+    try:
+        return float(text)
+    except ValueError:
+        return math.nan

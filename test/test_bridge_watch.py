@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What servers conclude from a bridge's reports on /diagnostics. No process, no waiting: a clock of its own."""
+
+import pytest
+from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
+from plain_node import PlainNode
+
+from drone_bridge.ros.bridge_watch import GONE_AFTER_S, SILENT_AFTER_S, BridgeWatch
+from drone_bridge.ros.diagnostics import PEER_SILENT
+from drone_bridge.ros.link_node import LINK_STATUS
+
+BRIDGE = "/field/robot_bridge"
+
+
+class Subscriber(PlainNode):
+    """Keeps the callbacks, for tests to call."""
+
+    def make_subscription(self, kind, topic, callback, depth):
+        self.take = callback
+
+    def make_timer(self, period_s, callback):
+        self.look = callback
+
+
+class Watched:
+    """A watch, and what it noticed: whether the bridge is gone, and whether its vehicle is silent."""
+
+    def __init__(self, bridges=(BRIDGE,)):
+        self.node = Subscriber()
+        self.noticed = []
+        self.watch = BridgeWatch(self.node, lambda: set(bridges), self._note)
+
+    def _note(self):
+        self.noticed.append((self.watch.is_gone, self.watch.is_vehicle_silent))
+
+    def report(self, name=BRIDGE, silent="0.1", ending=LINK_STATUS):
+        values = [] if silent is None else [KeyValue(key=PEER_SILENT, value=silent)]
+        self.node.take(DiagnosticArray(status=[DiagnosticStatus(name=f"{name.lstrip('/')}{ending}", values=values)]))
+
+
+@pytest.fixture
+def watched(clock):
+    return Watched()
+
+
+def test_a_bridge_that_reports_once_a_second_is_there(watched, clock):
+    for _ in range(10):
+        watched.report()
+        clock[0] += 1.0
+        watched.node.look()
+    assert watched.noticed == []
+
+
+def test_a_bridge_that_reports_no_more_is_gone_until_it_reports_again(watched, clock):
+    watched.report()
+    clock[0] += GONE_AFTER_S
+    watched.node.look()
+    assert watched.noticed == []
+    clock[0] += 0.1
+    watched.node.look()
+    watched.node.look()
+    assert watched.noticed == [(True, False)]
+    watched.report()
+    assert watched.noticed == [(True, False), (False, False)]
+
+
+@pytest.mark.parametrize("other", ["/other/robot_bridge", "/field/robot_server"])
+def test_a_node_that_never_reported_counts_as_there(watched, clock, other):
+    watched.report(name=other)
+    watched.report(ending=": battery")
+    clock[0] += 60.0
+    watched.node.look()
+    assert watched.noticed == []
+
+
+def test_a_bridge_says_whether_it_hears_its_vehicle(watched):
+    for silent in ("0.1", str(SILENT_AFTER_S), "2.5", "", None, "many", "0.0", "nan"):
+        watched.report(silent=silent)
+    assert watched.noticed == [(False, True), (False, False)]
+
+
+def test_of_a_bridge_that_is_gone_nothing_is_known_about_its_vehicle(watched, clock):
+    watched.report(silent="5.0")
+    clock[0] += GONE_AFTER_S + 0.1
+    watched.node.look()
+    assert watched.noticed == [(False, True), (True, False)]
