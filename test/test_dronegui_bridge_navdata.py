@@ -22,7 +22,7 @@ from processes import Process
 from rclpy.qos import DurabilityPolicy, QoSProfile
 from ros_session import repeating, wait_until
 from sensor_msgs.msg import Imu, Range
-from std_msgs.msg import Bool
+from std_msgs.msg import Bool, Empty
 from std_srvs.srv import SetBool, Trigger
 from tf2_msgs.msg import TFMessage
 from twists import twist
@@ -413,6 +413,17 @@ def test_a_hung_gui_counts_as_silent_until_it_resumes(ros, gui, navdata_port):
         report_of(reports, lambda status, _: status.level == DiagnosticStatus.OK)
 
 
+@contextlib.contextmanager
+def stopped(process):
+    """Have a process stand still for longer than navdata and a call are believed to be new, and go on."""
+    process.send(signal.SIGSTOP)
+    try:
+        yield
+        time.sleep(1.0)
+    finally:
+        process.send(signal.SIGCONT)
+
+
 def test_a_bridge_that_stood_still_blames_nobody_and_takes_off_for_no_old_call(ros, gui, navdata_port):
     drone = gui("--bootstrapped")
     flying = ros.subscribe(Bool, "flying", LATCHED)
@@ -420,16 +431,32 @@ def test_a_bridge_that_stood_still_blames_nobody_and_takes_off_for_no_old_call(r
         assert not flying.wait().data
         takeoff = ros.node.create_client(Trigger, "dronegui_bridge/takeoff")
         assert takeoff.wait_for_service(60)
-        process.send(signal.SIGSTOP)
-        try:
+        with stopped(process):
             called = takeoff.call_async(Trigger.Request())
-            time.sleep(1.0)  # longer than navdata and a call are believed to be new
-        finally:
-            process.send(signal.SIGCONT)
         wait_until(called.done, "an answer")
         assert (called.result().success, "has just stood still" in called.result().message) == (False, True)
         wait_until(lambda: press(ros, "takeoff").success, "a call that is new")
         assert process.count_lines("No navdata") == 0
+
+
+def test_a_reset_from_before_the_bridge_stood_still_stops_no_motors(ros, gui, navdata_port):
+    """Neither by the service nor by the topic; and a drone that is still known to fly lands when it is called anew."""
+    drone = gui("--bootstrapped")
+    with bridge(drone, navdata_port) as process:
+        assert press(ros, "takeoff").success
+        drone.wait_for_line("^taking off -> flying")
+        reset = ros.node.create_client(Trigger, "dronegui_bridge/reset")
+        topic = ros.publisher(Empty, "reset")
+        assert reset.wait_for_service(60)
+        with stopped(process):
+            called = reset.call_async(Trigger.Request())
+            topic.publish(Empty())
+        wait_until(called.done, "an answer")
+        assert (called.result().success, "has just stood still" in called.result().message) == (False, True)
+        process.wait_for_line("A message on reset was refused: This process has just stood still")
+        wait_until(lambda: press(ros, "land").success, "a landing")
+        drone.wait_for_line("^landing -> landed")
+        assert drone.count_lines("emergency") == 0
 
 
 # What a GUI must not send, and who must not send at all.

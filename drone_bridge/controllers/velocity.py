@@ -22,7 +22,7 @@ from drone_bridge.msg import CommandRates, DroneProperties
 from drone_bridge.ros.commands import CommandAges
 from drone_bridge.ros.diagnostics import ConditionLogLimiter
 from drone_bridge.ros.parameters import DeclaredParameters, ParameterDeclaration, declarations, read
-from drone_bridge.ros.stall_watch import PROCESS, Arrivals, elapsed_s, with_sending_time
+from drone_bridge.ros.stall_watch import Arrivals, elapsed_s, with_sending_time
 from drone_bridge.ros.time import seconds_of
 from drone_bridge.ros.topics import command_stream, latched, subscribe
 from drone_bridge.ros.velocity_messages import OtherTypes, VelocityFrames, cmd_vel_type
@@ -56,7 +56,6 @@ class VelocityBehaviour(Behaviour):
         self._velocity_parameters = read(VelocityParameters, NAME, parameters)
         self._timeout_s = parameters[f"{NAME}.command_timeout"]
         self._control: VelocityControl | None = None
-        PROCESS.start()
         self._wanted: tuple[VelocityCommand, float] = HOVER, 0.0  # and until when it holds
         self._published = ("", "")  # state and reason
         self._errors = ErrorLog(node)

@@ -250,8 +250,7 @@ class DatagramBridge(LinkNode):
         try:
             if name != "land":
                 self.hold.check(name)
-                if not self.takes_commands():
-                    raise ValueError(f"This process has just stood still, and {name} may have waited: call it again.")
+                self.check_age(name)
             if reason := self.undeliverable():
                 raise ValueError(f"{name} can't be asked: {reason}")
             executor = self.executor

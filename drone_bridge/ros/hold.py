@@ -111,6 +111,12 @@ class Hold:
             return not self._is_held
 
     def _serve(self, request: SetBool.Request, response: SetBool.Response) -> SetBool.Response:
+        if not request.data:
+            try:
+                self._node.check_age("hold with false")
+            except ValueError as error:
+                response.message = str(error)
+                return response
         with self._lock:
             if request.data:
                 self._set(CALLED)

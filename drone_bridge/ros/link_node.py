@@ -229,7 +229,6 @@ class EntityOwner(LifecycleNode):
         self.cleanup = contextlib.ExitStack()
         super().__init__(name, **options)
         self.parameters = DeclaredParameters(self, declarations, keep_refused=True)
-        PROCESS.start()
 
     def transition_failed(self, error: Exception) -> None:
         """Tell the user why a transition failed."""
@@ -454,6 +453,14 @@ class LinkNode(EntityOwner):
         sentence = "A command was refused, as this process has just stood still, and it may have waited meanwhile."
         self.count_and_warn(AFTER_STALLS, sentence)
         return False
+
+    def check_age(self, name: str) -> None:
+        """Raise ValueError with a sentence for what may have been asked for before this process stood still.
+
+        Of what is asked for only hold, neutral and, where its effect depends on no state, landing are carried out then.
+        """
+        if not self.takes_commands():
+            raise ValueError(f"This process has just stood still, and {name} may have waited meanwhile: call it again.")
 
     def encode(
         self, send: Callable[[MessageT], EncodedT], message: MessageT, neutral: MessageT | None = None

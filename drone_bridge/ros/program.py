@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs a node as a program, from ROS's start to an orderly end: `run`, and `run_work`, whose `Work` may be many nodes.
+"""Runs a node as a program, from ROS's start to an orderly end: `run`.
 
 The main thread serves the node's callbacks. Signals are handled by a thread of its own, which sends the neutral command
 and shuts ROS down, so that neither waits for a callback. A process that stands still is ended by the kernel
@@ -29,6 +29,18 @@ from drone_bridge.ros import watchdog
 from drone_bridge.ros.environment import complete_environment, undiscovered
 from drone_bridge.ros.service_responses import resend_lost_responses
 from drone_bridge.ros.shared_memory import make_room
+from drone_bridge.ros.stall_watch import PROCESS
+
+
+class Stoppable(Protocol):
+    """The interface of a Node that can be run here."""
+
+    def start(self) -> bool:
+        """Start working; return whether that worked. Failures are logged."""
+
+    def leave(self) -> None:
+        """Stop working: send the neutral command, close connections. Thread-safe."""
+
 
 # A Fast DDS discovery server: seeing all topics behind it, and noticing that it is gone.
 
@@ -47,7 +59,7 @@ def ask_for_all_topics() -> None:
         os.environ.setdefault("ROS_SUPER_CLIENT", "TRUE")
 
 
-def tell_if_alone(node: Node) -> None:
+def tell_if_alone(node: Stoppable) -> None:
     """Have a node say so, once, if its discovery server has told it of no other. Call it before the node spins.
 
     Fast DDS itself says nothing about a server that does not answer.
@@ -55,6 +67,7 @@ def tell_if_alone(node: Node) -> None:
     server = os.environ.get("ROS_DISCOVERY_SERVER")
     if not server:
         return
+    assert isinstance(node, Node)
 
     def look() -> None:
         timer.cancel()
@@ -79,103 +92,110 @@ _BEGAN_S = time.monotonic()
 START_ERRORS = (ParameterException, NameValidationException, ValueError, rclpy_implementation.RCLError)
 
 
-class Stoppable(Protocol):
-    """The interface of a Node that can be run here."""
-
-    def start(self) -> bool:
-        """Start working; return whether that worked. Failures are logged."""
-
-    def leave(self) -> None:
-        """Stop working: send the neutral command, close connections. Thread-safe."""
-
-
-class Work(Protocol):
-    """What a program runs: one node, or many."""
-
-    def start(self) -> bool:
-        """Start working; return whether that worked. Failures are logged. Raises ValueError and ParameterException."""
-
-    def prepare(self) -> None:
-        """Create what `spin` needs."""
-
-    def spin(self) -> None:
-        """Serve callbacks until ROS is shut down."""
-
-    def leave(self) -> None:
-        """Send neutral commands and close connections. Thread-safe, and may be called twice."""
-
-    def destroy(self) -> None:
-        """Release all resources, after `leave`."""
-
-
 def run(make_node: Callable[[], Stoppable]) -> int:
-    """Run one node until SIGINT, SIGTERM or the end of the context, and return the exit status."""
-    return run_work(lambda _: _NodeAtWork(make_node()))
-
-
-def run_work(make_work: Callable[[threading.Event], Work]) -> int:
-    """Initialize ROS and run until SIGINT, SIGTERM or the end of the context; return the exit status.
+    """Initialize ROS and run one node until SIGINT, SIGTERM or the end of the context; return the exit status.
 
     Signals are handled in a thread of its own, so that neutral commands go out at once, while ROS still works, however
-    busy the executors are. Then ROS is shut down properly: a process that just exits leaves its shared memory behind.
-    Work that takes long to create or start checks the event that it is created with, which a signal sets. A process
-    that stands still while the work is active, or takes long to shut down after it, is ended (`watchdog`).
+    busy the executor is. Then ROS is shut down properly: a process that just exits leaves its shared memory behind. A
+    process that stands still while the node is active, or takes long to shut down after it, is ended (`watchdog`).
     """
-    signalled = _signal_socket()
-    stopping = threading.Event()
-    starting = threading.Lock()
-    work: Work | None = None
-
-    def stop_on_signal() -> None:
-        signalled.recv(1)
-        stopping.set()
-        with starting:  # ROS can't be taken away from a node or an executor that is being made without complaints
-            try:
-                if work:
-                    work.leave()
-            finally:
-                watchdog.limit_shutdown()
-                rclpy.try_shutdown()
-
-    stopper = threading.Thread(target=stop_on_signal, name="signals", daemon=True)
+    running = _Run(make_node)
     try:
-        with starting:
-            stopper.start()
-            try:
-                initialize_ros()
-                work = make_work(stopping)
-                has_started = stopping.is_set() or work.start()
-            except START_ERRORS as error:  # of what it was given; later ones are our own
-                print(f"{sys.argv[0].rpartition('/')[2]}: {_sentence(error)}", file=sys.stderr, flush=True)
-                has_started = False
-            if work and has_started:
-                work.prepare()
-                watchdog.start()
-        return _serve(work) if work and has_started else _refuse(stopping)
+        return running.serve() if running.has_started() else running.refuse()
     except ExternalShutdownException:
         return 0
     except Exception:
         # Whatever was under way when ROS was shut down may complain about it.
-        if not stopping.is_set():
+        if not running.stopping.is_set():
             raise
         return 0
     finally:
-        if stopping.is_set():
-            stopper.join()
-        if work:
-            work.leave()
-            watchdog.limit_shutdown()
-            try:
-                work.destroy()
-            except Exception:
-                if not stopping.is_set():  # else ROS has been shut down, which takes with it what was to be destroyed
-                    raise
-            work = None  # or the thread, if it still waits for a signal, keeps it, and with it ROS's shared memory
-        rclpy.try_shutdown()
+        running.end()
         # The interpreter, on its way out, gives handled signals back their deadly default, but leaves ignored ones
         # alone: so the second Ctrl-C of an impatient user, or of ros2 launch, does not change the exit status.
         for number in STOP_SIGNALS:
             signal.signal(number, signal.SIG_IGN)
+
+
+class _Run:
+    """A node with its executor, for the main thread, and the thread that waits for a signal."""
+
+    def __init__(self, make_node: Callable[[], Stoppable]) -> None:
+        self._make_node = make_node
+        self._signalled = _signal_socket()
+        #: Set once there was a signal.
+        self.stopping = threading.Event()
+        self._starting = threading.Lock()
+        self._node: Stoppable | None = None
+        self._executor: SingleThreadedExecutor | None = None
+        self._stopper = threading.Thread(target=self._stop_on_signal, name="signals", daemon=True)
+
+    def has_started(self) -> bool:
+        """Make the node and start it; return whether that worked."""
+        with self._starting:
+            self._stopper.start()
+            try:
+                initialize_ros()
+                PROCESS.start()
+                self._node = self._make_node()
+                if not self.stopping.is_set() and not self._node.start():
+                    return False
+            except START_ERRORS as error:  # of what it was given; later ones are our own
+                print(f"{sys.argv[0].rpartition('/')[2]}: {_sentence(error)}", file=sys.stderr, flush=True)
+                return False
+            tell_if_alone(self._node)
+            self._executor = executor_of(self._node)
+            watchdog.start()
+            return True
+
+    def serve(self) -> int:
+        """Serve callbacks until ROS is shut down."""
+        assert self._executor
+        if problem := undiscovered():
+            get_logger("drone_bridge").warning(problem)
+        self._executor.spin()
+        return 0
+
+    def refuse(self) -> int:
+        """Wait until a program that can't start may end."""
+        self.stopping.wait(max(0.0, REFUSED_S - (time.monotonic() - _BEGAN_S)))
+        return 1
+
+    def _stop_on_signal(self) -> None:
+        self._signalled.recv(1)
+        self.stopping.set()
+        with self._starting:  # ROS can't be taken from a node or an executor that is being made without complaints
+            try:
+                if self._node:
+                    self._node.leave()
+            finally:
+                watchdog.limit_shutdown()
+                rclpy.try_shutdown()
+
+    def end(self) -> None:
+        """Have the node leave, and release everything."""
+        if self.stopping.is_set():
+            self._stopper.join()
+        if self._node:
+            self._node.leave()
+            watchdog.limit_shutdown()
+            try:
+                self._destroy(self._node)
+            except Exception:
+                if not self.stopping.is_set():  # else ROS has been shut down, and with it what was to be destroyed
+                    raise
+            # Or the thread, if it still waits for a signal, keeps them, and with them ROS's shared memory.
+            self._node = self._executor = None
+        rclpy.try_shutdown()
+
+    def _destroy(self, node: Stoppable) -> None:
+        assert isinstance(node, Node)
+        try:
+            if self._executor:
+                # Or its finalizer does, with a traceback if the garbage collector has taken the executor's parts first.
+                self._executor.shutdown()
+        finally:
+            node.destroy_node()
 
 
 def initialize_ros(args: list[str] | None = None) -> None:
@@ -190,33 +210,6 @@ def initialize_ros(args: list[str] | None = None) -> None:
         get_logger("drone_bridge").warning(shortage)
 
 
-class _NodeAtWork:
-    """One node, served by the main thread."""
-
-    def __init__(self, node: Stoppable) -> None:
-        self._node = node
-        self._executor: SingleThreadedExecutor | None = None
-        self.start, self.leave = node.start, node.leave
-
-    def prepare(self) -> None:
-        assert isinstance(self._node, Node)
-        tell_if_alone(self._node)
-        self._executor = executor_of(self._node)
-
-    def spin(self) -> None:
-        assert self._executor
-        self._executor.spin()
-
-    def destroy(self) -> None:
-        assert isinstance(self._node, Node)
-        try:
-            if self._executor:
-                # Or its finalizer does, with a traceback if the garbage collector has taken the executor's parts first.
-                self._executor.shutdown()
-        finally:
-            self._node.destroy_node()
-
-
 def executor_of(node: Stoppable) -> SingleThreadedExecutor:
     """Return a single-threaded executor for the node that loses no service responses."""
     assert isinstance(node, Node)
@@ -224,18 +217,6 @@ def executor_of(node: Stoppable) -> SingleThreadedExecutor:
     executor = SingleThreadedExecutor()
     executor.add_node(node)
     return executor
-
-
-def _serve(work: Work) -> int:
-    if problem := undiscovered():
-        get_logger("drone_bridge").warning(problem)
-    work.spin()
-    return 0
-
-
-def _refuse(stopping: threading.Event) -> int:
-    stopping.wait(max(0.0, REFUSED_S - (time.monotonic() - _BEGAN_S)))
-    return 1
 
 
 def _sentence(error: Exception) -> str:

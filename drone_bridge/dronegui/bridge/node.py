@@ -495,26 +495,25 @@ class DroneGuiBridge(LinkNode):
 
         async def receive(_: Empty) -> None:
             try:
-                self._check_hold(topic)
+                self._check_allowed(topic)
                 self.inform(await command())
             except ValueError as error:
                 self.count_and_warn("refused commands", f"A message on {topic} was refused: {error}")
 
         return receive
 
-    def _check_hold(self, name: str) -> None:
+    def _check_allowed(self, name: str) -> None:
         """Raise ValueError for a command that is refused while the drone is held, or that may have waited for long."""
-        if name != "land":
+        if name != "land":  # which does nothing unless the drone has been seen flying since
             self.hold.check(name)
-        if name == "takeoff" and not self.takes_commands():
-            raise ValueError("This process has just stood still, and takeoff may have waited meanwhile: call it again.")
+            self.check_age(name)
 
     def _on_call(self, name: str, command: Callable[[], Coroutine[Any, Any, str]]) -> Callable[[Any, Any], Any]:
         """Return a callback that runs a command for a service call."""
 
         async def serve(_: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
             try:
-                self._check_hold(name)
+                self._check_allowed(name)
                 response.message, response.success = await command(), True
             except ValueError as error:
                 response.message, response.success = str(error), False
@@ -524,6 +523,9 @@ class DroneGuiBridge(LinkNode):
         return serve
 
     def _serve_hover(self, request: SetBool.Request, response: SetBool.Response) -> SetBool.Response:
+        if not request.data and not self.takes_commands():
+            response.message = "The drone hovers on: the request may have waited while this process stood still."
+            return response
         if self._is_hover_held and not request.data and self._expects_link():
             self._tilt_flight.intake.mailbox.forget()  # it hovers on until it is told something new
         self._is_hover_held = request.data
@@ -534,6 +536,11 @@ class DroneGuiBridge(LinkNode):
         return response
 
     def _serve_assume_flying(self, request: SetBool.Request, response: SetBool.Response) -> SetBool.Response:
+        try:
+            self.check_age("assume_flying")
+        except ValueError as error:
+            response.message = str(error)
+            return response
         if self._watch.sees_drone:
             response.message = f"Nothing needs to be assumed: navdata says {self.statistics.facts['flight state']}."
             return response

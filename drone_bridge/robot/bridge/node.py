@@ -341,6 +341,7 @@ class RobotServices:
     def switch_light(self, message: Bool) -> None:
         """Switch the light as the service does, without a response."""
         try:
+            self._node.check_age("light")
             link_request = self.link_requests.submit(Task(LIGHT, int(message.data)))
         except ValueError as error:
             self._refuse_light(str(error))
@@ -360,6 +361,7 @@ class RobotServices:
         """Run a task on the link's thread, and fill the response."""
         number = int(request.data) if task == LIGHT else request.id
         try:
+            self._node.check_age(task)
             link_request = self.link_requests.submit(Task(task, number))
         except ValueError as error:
             response.success, response.message = False, str(error)

@@ -364,7 +364,7 @@ class SimulatorServices:
 
     def _server(self, name: str) -> Callable[[Any, Any], Any]:
         async def serve(request: Any, response: Any) -> Any:
-            result = await self._run(Call(_WORK[name], request))
+            result = await self._run(name, Call(_WORK[name], request))
             response.success, response.message, response.code = result.success, result.message, result.code
             for field, value in result.fields.items():
                 setattr(response, field, value)
@@ -372,8 +372,9 @@ class SimulatorServices:
 
         return serve
 
-    async def _run(self, call: Call) -> Result:
+    async def _run(self, name: str, call: Call) -> Result:
         try:
+            self._node.check_age(name)
             result = await self.link_requests.run(call, self._wake, PATIENCE_S)
         except ValueError as error:
             return Result(False, str(error))
