@@ -66,6 +66,7 @@ from drone_bridge.wire.events import (
     NeedData,
     RemoteProtocolError,
 )
+from drone_bridge.wire.json_numbers import is_number, whole_number
 from drone_bridge.wire.outgoing import Range
 
 try:
@@ -447,8 +448,7 @@ def _number(fields: Object, name: str, where: str, low: float = -MAX_MAGNITUDE, 
     if type(value) is float and low <= value <= high:
         return value
     value = _value(fields, name, where)
-    # A bool is an int in Python, and no number in JSON.
-    if isinstance(value, (float, int)) and not isinstance(value, bool) and low <= value <= high:
+    if is_number(value) and low <= value <= high:
         return float(value)
     raise RemoteProtocolError(f"{where}{name} is {_shown(value)}, and has to be a number from {low:g} to {high:g}.")
 
@@ -468,13 +468,12 @@ def _numbers(fields: Object, name: str, names: Iterable[str], where: str = "") -
 
 def _pixels(camera: Object, name: str, limit: int) -> int:
     value = _value(camera, name, "camera.")
-    if type(value) is float and value.is_integer():  # JSON has one kind of number, and some libraries write 320.0
-        value = int(value)
-    if not isinstance(value, int) or isinstance(value, bool) or not 1 <= value <= limit:
+    pixels = whole_number(value)
+    if pixels is None or not 1 <= pixels <= limit:
         raise RemoteProtocolError(
             f"camera.{name} is {_shown(value)}, and has to be a whole number from 1 to {limit} pixels."
         )
-    return value
+    return pixels
 
 
 def _landed(document: Object) -> bool | None:
