@@ -31,7 +31,7 @@ One JSON object per datagram (UDP, port 5555), or per message on a topic. There 
 | | `landing_pad.relative_x`, `.relative_y`, `.distance`, `.confidence` | m, m, m, 0 … 1 | `landing_pad` is null when no pad is seen |
 | | `camera.width`, `.height` | pixels | |
 | | `camera.fov` | degrees, horizontal, 1 … 179 | may be missing |
-| | `camera.image` | base64 of a JPEG | null in four of five documents |
+| | `camera.image` | base64 of a JPEG, in lines or in one | null in four of five documents |
 | | `landed` | `true`, `false` | may be missing |
 | | `timestamp` | s, from 0 on | may be missing |
 | telemetry of the rover | `position.x`, `.y`, `.z` | m | |
@@ -256,8 +256,15 @@ def to_json(value: Any) -> bytes:
 
 
 def from_base64(text: str) -> bytes:
-    """Return the bytes that base64 stands for. Raises ValueError for any letter that does not belong there."""
-    return pybase64.b64decode(text, validate=True) if HAS_PYBASE64 else _from_base64(text)
+    """Return the bytes that base64 stands for; line ends, which many encoders write, and blanks are skipped.
+
+    Raises ValueError for any other letter that does not belong there, and for padding that is missing or too much.
+    """
+    decode = _from_base64_fast if HAS_PYBASE64 else _from_base64
+    try:
+        return decode(text.encode("ascii"))
+    except ValueError:
+        return decode(text.encode("ascii").translate(None, b" \t\r\n\v\f"))
 
 
 def to_base64(data: bytes) -> str:
@@ -265,10 +272,14 @@ def to_base64(data: bytes) -> str:
     return pybase64.b64encode_as_string(data) if HAS_PYBASE64 else base64.b64encode(data).decode("ascii")
 
 
-def _from_base64(text: str) -> bytes:
-    if len(text) % 4 or text.endswith("==="):  # Python's own module takes any number of them at the end
+def _from_base64_fast(letters: bytes) -> bytes:
+    return pybase64.b64decode(letters, validate=True)
+
+
+def _from_base64(letters: bytes) -> bytes:
+    if len(letters) % 4 or letters.endswith(b"==="):  # Python's own module takes any number of them at the end
         raise ValueError("padding is missing, or there is too much")
-    return base64.b64decode(text, validate=True)
+    return base64.b64decode(letters, validate=True)
 
 
 def _from_json(text: Document) -> Any:
@@ -490,7 +501,9 @@ def _timestamp(document: Object) -> float | None:
 
 
 def _base64_letters(size: int) -> int:
-    return (size + 2) // 3 * 4
+    """Return how many letters so many bytes are in a document, in lines of 64 that end with an escaped CR and LF."""
+    letters = (size + 2) // 3 * 4
+    return letters + letters // 16
 
 
 def _shown(value: Any) -> str:
