@@ -146,6 +146,8 @@ def install_wheels() -> None:
         return
     if not is_current(made, of_python):
         say(f"creating {VENV.relative_to(ROOT)}")
+        if VENV.exists():  # of another Python or distribution, or of another folder, from which this one was copied
+            shutil.rmtree(ROOT / "build", ignore_errors=True)  # which CMake refuses then
         shutil.rmtree(VENV, ignore_errors=True)
         subprocess.run([base_python(), "-m", "venv", str(VENV)], check=True, timeout=STEP_TIMEOUT_S)
         made.write_text(of_python)

@@ -16,7 +16,6 @@ from drone_bridge.net.udp import AllowedPeers
         (["10.0.0.0/8"], "::ffff:10.9.8.7", True),  # as a socket for both versions shows it
         (["fe80::/64"], "fe80::1%eth0", True),
         (["fe80::/64"], "10.9.8.7", False),
-        ([], "127.0.0.1", False),
     ],
 )
 def test_addresses_and_networks_are_matched(names, host, expected):
@@ -27,3 +26,8 @@ def test_addresses_and_networks_are_matched(names, host, expected):
 def test_an_invalid_address_is_refused_with_a_sentence(name):
     with pytest.raises(ValueError, match="an address, or a network"):
         AllowedPeers([name])
+
+
+def test_nobody_allowed_is_refused_with_what_to_write():
+    with pytest.raises(ValueError, match=r"it names nobody, .* write 'any', addresses or networks"):
+        AllowedPeers([])

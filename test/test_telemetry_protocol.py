@@ -290,8 +290,29 @@ def test_a_large_document_is_not_of_many_small_values(kind):
 def test_an_image_has_to_be_base64():
     text = base64.b64encode(JPEG).decode()
     assert text.endswith("=")
-    for damaged in (text[:-1], text + "=", " " + text, text[:9] + "\n" + text[9:], text[:9] + "-" + text[10:], "é" * 8):
+    for damaged in (text[:-1], text + "=", text[:9] + "-" + text[10:], text[:9] + "\0" + text[9:], "é" * 8):
         assert refusal(changed(DRONE, "camera.image", damaged)).startswith("camera.image is not base64: ")
+
+
+def lines(length, end):
+    """Return what breaks a text into lines."""
+    return lambda text: "".join(text[start : start + length] + end for start in range(0, len(text), length))
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r", " ", "\t", "\v", "\f", " \n\t"])
+@pytest.mark.parametrize("length", [1, 64, 76, 1_000_000])
+def test_base64_may_be_in_lines(length, end):
+    text = base64.b64encode(JPEG).decode()
+    for broken in (lines(length, end)(text), end + text):
+        assert receive(ControllerConnection(), changed(DRONE, "camera.image", broken)) == DRONE_MESSAGE
+
+
+def test_base64_in_lines_may_be_as_large_as_in_one():
+    jpeg_of_the_limit = JPEG + bytes(200_000 - len(JPEG))
+    connection = ControllerConnection(Limits(image_bytes=200_000))
+    for encode in (base64.encodebytes, lambda data: lines(64, "\r\n")(base64.b64encode(data).decode()).encode()):
+        document = changed(DRONE, "camera.image", encode(jpeg_of_the_limit).decode())
+        assert receive(connection, document).camera.jpeg == jpeg_of_the_limit
 
 
 @pytest.mark.parametrize("image", [b"", b"\x89PNG\r\n\x1a\n", b"GIF89a", b"BM", b"\xff\xd8", b"\xd8\xff\xff"])
@@ -308,7 +329,7 @@ def test_a_jpeg_that_is_too_large_is_refused_by_its_header(size):
 def test_the_size_of_an_image_is_checked_before_it_is_decoded():
     # No base64 at all, and yet the error is about the size.
     connection = ControllerConnection(Limits(image_bytes=30))
-    assert "41 letters of base64" in refusal(changed(DRONE, "camera.image", "?" * 41), connection=connection)
+    assert "43 letters of base64" in refusal(changed(DRONE, "camera.image", "?" * 43), connection=connection)
     assert "has 31 bytes" not in refusal(with_image(JPEG[:30]), connection=ControllerConnection(Limits(image_bytes=30)))
     assert "has 30 bytes, and 29" in refusal(with_image(JPEG[:30]), connection=ControllerConnection(Limits(29)))
 

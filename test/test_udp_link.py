@@ -233,6 +233,7 @@ def test_an_address_of_another_machine_is_reported(cancellation, host):
 def test_an_address_shows_where_its_port_begins():
     assert link_name(("127.0.0.1", 5)) == "127.0.0.1:5"
     assert link_name(("::1", 5, 0, 0)) == "[::1]:5"
+    assert link_name(("::ffff:127.0.0.1", 5, 0, 0)) == "127.0.0.1:5"
 
 
 # What waited too long, as the process stood still meanwhile.

@@ -424,7 +424,7 @@ def test_a_port_in_use_is_reported_in_a_sentence():
         port = taken.getsockname()[1]
         process = Process.node("web_bridge", port=port)
         assert process.wait() == 1
-        assert process.wait_for_line(rf"127.0.0.1:{port} can't be listened on: .*Another port")
+        assert process.wait_for_line(rf"Can't listen on 127.0.0.1:{port}: Address already in use. Another port")
         process.end()
 
 

@@ -54,7 +54,9 @@ class Server:
     def __init__(self):
         self.page = Page()
         self.asked = []
-        self.pilots = pilots.Pilots(lambda *_: None, lambda *asked: self.asked.append(asked), Time)
+        self.commands = []
+        commands, asked = self.commands, self.asked
+        self.pilots = pilots.Pilots(lambda *sent: commands.append(sent), lambda *held: asked.append(held), Time)
         self.pilots.set_vehicles([DRONE])
 
     async def settle(self):
@@ -179,5 +181,34 @@ def test_resume_ends_the_stop_of_a_vehicle_that_is_gone(clock):
         assert server.unanswered == []
         await server.see(DRONE)
         assert server.page.told["vehicles"][0]["held"] is None
+
+    conversation(run)
+
+
+@pytest.mark.parametrize(("token", "moves"), [(1, True), (1.0, True), (True, False), (1.5, False), ("1", False)])
+def test_a_token_is_a_number_without_a_fraction_however_it_is_written(clock, token, moves):
+    async def run(server):
+        assert server.pilots._helm.token(clock[0]) == 1
+        await server.ask(op="take", vehicle=TOPIC)
+        server.commands.clear()
+        await server.ask(op="steer", token=token, motion={"x": 1})
+        assert [command[1] for command in server.commands] == [(1.0, 0.0, 0.0, 0.0)] * moves
+
+    conversation(run)
+
+
+def test_the_helm_is_handed_to_a_number_with_a_point(clock):
+    async def run(server):
+        other = Page()
+        talking = asyncio.ensure_future(server.pilots(other, True))
+        await server.settle()
+        await server.ask(op="take", vehicle=TOPIC)
+        other.ask(op="ask", vehicle=TOPIC)
+        await server.settle()
+        [asking] = server.page.told["vehicles"][0]["asked"]
+        await server.ask(op="hand_over", to=float(asking["number"]))
+        assert other.told["vehicles"][0]["pilot"] == "you"
+        other.leave()
+        await talking
 
     conversation(run)

@@ -24,7 +24,7 @@ HERE = Access.of("127.0.0.1", steer=False)
 BEYOND = Access.of("0.0.0.0", steer=False, secret="s3cret")
 
 
-@pytest.mark.parametrize("host", ["127.0.0.1", "127.1.2.3", "localhost", "::1"])
+@pytest.mark.parametrize("host", ["127.0.0.1", "127.1.2.3", "localhost", "::1", "::ffff:127.0.0.1"])
 def test_on_this_machine_all_is_allowed_without_a_secret(host):
     assert is_loopback(host)
     access = Access.of(host, steer=False)
@@ -43,10 +43,12 @@ def test_beyond_this_machine_viewing_needs_a_secret_and_steering_has_to_be_allow
     assert Access.of(host, steer=True).secret != access.secret
 
 
-@pytest.mark.parametrize("address", ["127.0.0.1", "::1", "192.0.2.7", "::ffff:192.0.2.7"])
+@pytest.mark.parametrize("address", ["127.0.0.1", "::1", "::ffff:127.0.0.1", "192.0.2.7", "::ffff:192.0.2.7"])
 def test_who_is_on_this_machine_may_steer_but_not_who_comes_through_its_proxy(address):
     assert BEYOND.may_change(address, address, None)
     assert BEYOND.may_change("192.0.2.7", "127.0.0.1", None)
+    assert BEYOND.may_change("192.0.2.7", "::ffff:127.0.0.1", None)
+    assert not BEYOND.may_change("192.0.2.7", "::ffff:192.0.2.9", None)
     assert not BEYOND.may_change(address, address, "192.0.2.9")
 
 
@@ -84,6 +86,11 @@ def test_links_hold_the_secret():
     assert links(HERE, 8765) == ["http://127.0.0.1:8765/"]
     assert all(link.endswith(":8765/?secret=s3cret") for link in links(BEYOND, 8765))
     assert links(Access.of("::1", steer=False), 1)[0] == "http://[::1]:1/"
+
+
+@pytest.mark.parametrize("host", ["::", "::0", "0:0:0:0:0:0:0:0", "0.0.0.0", ""])
+def test_links_to_all_interfaces_name_this_machine(host):
+    assert links(Access.of(host, steer=False), 1)[0].startswith(links(BEYOND, 1)[0].partition("?")[0])
 
 
 def test_the_first_link_is_a_picture():

@@ -82,6 +82,7 @@ from drone_bridge.wire.events import (
     NeedData,
     RemoteProtocolError,
 )
+from drone_bridge.wire.json_numbers import is_number, whole_number
 from drone_bridge.wire.outgoing import Range
 
 __all__ = [
@@ -302,11 +303,6 @@ def shown(value: Any) -> str:
     return reprlib.repr(value)
 
 
-def is_number(value: Any) -> bool:
-    """Return whether a value is a number, which true and false are not."""
-    return isinstance(value, (int, float)) and not isinstance(value, bool)
-
-
 def _check_nesting(text: str) -> None:
     """Refuse nesting that a recursive parser might not handle, which depends on the interpreter."""
     depth = 0
@@ -375,9 +371,10 @@ def _value(name: str, value: Any) -> Any:
         return None  # the GUI hands on whatever the drone has in its floats
     if name not in _WHOLE:
         return _number(name, value)
-    if type(value) is not int or not 0 <= value <= MAX_CTRL_STATE:
+    whole = whole_number(value)
+    if whole is None or not 0 <= whole <= MAX_CTRL_STATE:
         raise RemoteProtocolError(f"{name} is {shown(value)}, and has to be a whole number from 0 to 2^32 - 1.")
-    return value
+    return whole
 
 
 def _number(name: str, value: Any) -> float:
@@ -545,11 +542,13 @@ def _seq(document: dict[str, Any], may_be_fractional: bool) -> float:
     if "seq" not in document:
         raise RemoteProtocolError("The packet has no seq.")
     seq = document["seq"]
-    is_of_type = is_number(seq) if may_be_fractional else type(seq) is int
-    if not is_of_type or not 0 <= seq <= MAX_SEQ:
+    number = whole_number(seq)
+    if number is None and may_be_fractional and is_number(seq):
+        number = seq
+    if number is None or not 0 <= number <= MAX_SEQ:
         kind = "number" if may_be_fractional else "whole number"
         raise RemoteProtocolError(f"seq is {shown(seq)}, and has to be a {kind} from 0 to 2^63 - 1.")
-    return seq  # type: ignore[no-any-return] # which was just checked
+    return number
 
 
 def _tightened(name: str, value: Any) -> Any:

@@ -45,7 +45,7 @@ from drone_bridge.dronegui.device import Dialect, Gui
 from drone_bridge.motion.matrices import Triple
 from drone_bridge.motion.quaternions import inverse, quaternion_from_euler, rotated
 from drone_bridge.motion.wind import Wind
-from drone_bridge.net.connector import Cancellation, LinkCancelledError, LinkError, LinkTimeoutError
+from drone_bridge.net.connector import Cancellation, LinkCancelledError, LinkError, LinkTimeoutError, address_name
 from drone_bridge.net.udp import Datagram, UdpListener, name, open_preferred
 from drone_bridge.programs.bad_network import BadNetwork
 from drone_bridge.programs.options import (
@@ -500,7 +500,7 @@ def serve(options: argparse.Namespace, cancellation: Cancellation, stack: contex
     signal.signal(signal.SIGUSR1, gui.start_navdata)
     signal.signal(signal.SIGUSR2, gui.land)
     signal.signal(signal.SIGURG, gui.close_or_start)
-    say(f"listening on {options.host}:{listener.number}")
+    say(f"listening on {address_name(options.host, listener.number)}")
     with contextlib.suppress(LinkCancelledError):
         fly(flight, gui, listener, options, trajectory)
     say(f"ended: {flight.describe()}; {gui.packets} packets, {gui.late} late, {gui.refused} refused")

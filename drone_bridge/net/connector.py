@@ -280,5 +280,7 @@ def _is_own(family: int, address: Any) -> bool:
 
 
 def address_name(host: str, port: int) -> str:
-    """Return a human-readable address."""
+    """Return a human-readable address; an IPv4 one without the prefix that a socket for both versions gives it."""
+    if "." in host:
+        host = host.removeprefix("::ffff:")
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"

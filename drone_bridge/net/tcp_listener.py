@@ -27,14 +27,20 @@ _OUT_OF_RESOURCES = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
 
 
 def listening_socket(host: str, port: int, backlog: int) -> socket.socket:
-    """Return a listening socket; port 0 picks a free one. Raises LinkError if the address is not available."""
+    """Return a listening socket; port 0 picks a free one. Raises LinkError if the address is not available.
+
+    :: stands for all interfaces with IPv4 as well, whatever the system's default.
+    """
     if not host:  # which sockets take for all interfaces
         raise LinkError("Can't listen on no host: to listen on all interfaces, name 0.0.0.0.")
     if not 0 <= port <= 65535:
         raise LinkError(f"Can't listen on port {port}: it has to be from 0 to 65535.")
     try:
-        family = socket.AF_INET6 if ":" in host else socket.AF_INET
-        return socket.create_server((host, port), family=family, backlog=backlog)
+        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+        is_ipv6, address = min((family == socket.AF_INET6, address) for family, *_, address in found)
+        family = socket.AF_INET6 if is_ipv6 else socket.AF_INET
+        takes_both = is_ipv6 and socket.has_dualstack_ipv6()
+        return socket.create_server(address, family=family, backlog=backlog, dualstack_ipv6=takes_both)
     except (OSError, ValueError) as error:
         raise LinkError(f"Can't listen on {address_name(host, port)}: {reason(error)}.") from error
 

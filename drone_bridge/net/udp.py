@@ -33,7 +33,7 @@ class AllowedPeers:
     """Addresses and networks, such as 10.0.7.1, 192.168.1.0/24 or fd00::/8; ANY allows all."""
 
     def __init__(self, names: Iterable[str]) -> None:
-        """Raise ValueError with a sentence for anything that is neither an address nor a network."""
+        """Raise ValueError with a sentence for no names, and for what is neither an address nor a network."""
         self._networks: list[ipaddress.IPv4Network | ipaddress.IPv6Network] = []
         self._allows_all = False
         for name in names:
@@ -44,6 +44,8 @@ class AllowedPeers:
                 self._networks.append(ipaddress.ip_network(name))
             except ValueError as error:
                 raise ValueError(f"{name!r} is not {ANY!r}, an address, or a network: {error}.") from None
+        if not self._networks and not self._allows_all:
+            raise ValueError(f"it names nobody, and nothing would be received: write {ANY!r}, addresses or networks.")
 
     def allows(self, host: str) -> bool:
         """Return whether a host is allowed, by its numeric address."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import argparse
 
-from drone_bridge.net.connector import Cancellation
+from drone_bridge.net.connector import Cancellation, address_name
 from drone_bridge.net.tcp import TcpConnector
 from drone_bridge.net.tcp_listener import TcpListener
 from drone_bridge.programs.program import say, say_retry
@@ -18,6 +18,6 @@ def make_link(options: argparse.Namespace, cancellation: Cancellation) -> TcpLis
     """
     if options.role == "listen":
         link = TcpListener(options.host, options.port, cancellation, lambda peer: say(f"refused {peer}: one at a time"))
-        say(f"listening on {options.host}:{link.port}")
+        say(f"listening on {address_name(options.host, link.port)}")
         return link
     return TcpConnector(options.host, options.port, cancellation, say_retry)

@@ -18,7 +18,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 
-from drone_bridge.net.connector import Cancellation
+from drone_bridge.net.connector import Cancellation, address_name
 from drone_bridge.net.tcp_clients import Connection, TcpClients
 from drone_bridge.programs.faults import Fault, fault_of
 from drone_bridge.programs.options import (
@@ -410,7 +410,7 @@ async def _serve(options: argparse.Namespace, cancellation: Cancellation, trajec
         await server.clients.start()
         if not options.no_discovery:
             _respond(options, loop, stack)
-        say(f"listening on {options.host}:{server.clients.port}")
+        say(f"listening on {address_name(options.host, server.clients.port)}")
         tasks = [
             asyncio.create_task(server.move(1 / options.rate, trajectory)),
             asyncio.create_task(server.measure(options.sensor_period or control.readings_period_s or SENSOR_PERIOD_S)),

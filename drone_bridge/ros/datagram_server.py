@@ -17,7 +17,7 @@ from geometry_msgs.msg import Twist
 from rclpy.exceptions import InvalidHandle
 from std_srvs.srv import Trigger
 
-from drone_bridge.net.connector import Cancellation, LinkError, LinkTimeoutError
+from drone_bridge.net.connector import Cancellation, LinkError, LinkTimeoutError, address_name
 from drone_bridge.net.udp import Datagram, Operators, OperatorsPort, UdpListener
 from drone_bridge.net.udp import name as name_of
 from drone_bridge.ros.common_parameters import ALLOWED_PEERS, NEUTRAL_TIME, SOURCE_TIMEOUT, read_allowed_peers
@@ -151,7 +151,7 @@ class DatagramServer(LinkNode):
         host, port = self.parameters["host"], self.parameters["port"]
         listener = UdpListener(host, port, cancellation, self.wire_log, freshness=freshness)
         self._port = OperatorsPort(listener, cancellation, partial(self.count_and_warn, "lost connections"))
-        self.get_logger().info(f"Waiting for operators on {host}:{listener.port}.")
+        self.get_logger().info(f"Waiting for operators on {address_name(host, listener.port)}.")
         return self._port
 
     # The conversation, on the link's thread.

@@ -3,6 +3,7 @@
 
 import json
 import math
+from array import array
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, fields
 from typing import Any, TypeVar
@@ -33,6 +34,20 @@ class ParameterDeclaration:
     read_only: bool = False
     at_start: bool = False  # it is read when the node starts, and can be given only then
     check: Callable[[Any], str | None] | None = None  # says in a sentence what is wrong with a value, if anything is
+
+    def typed(self, parameter: "Parameter[Any]") -> "Parameter[Any]":
+        """Return a parameter as it is, but an empty list as one of this parameter's type.
+
+        YAML does not say of what an empty list is: from a command line or a file rcl gives a parameter that is not set,
+        and `ros2 param set` an empty list of bool.
+        """
+        if isinstance(self.default, list) and _is_empty_list(parameter.value):
+            return self.empty()
+        return parameter
+
+    def empty(self) -> "Parameter[Any]":
+        """Return an empty list of the type that this parameter, a list, has."""
+        return Parameter(self.name, Parameter.Type.from_parameter_value(self.default), [])
 
     def descriptor(self) -> ParameterDescriptor:
         """Return the descriptor for `ros2 param describe`."""
@@ -86,11 +101,17 @@ class DeclaredParameters:
                     node.undeclare_parameter(declaration.name)
                 self._declare(declaration, ignore_override=True)
         node.add_on_set_parameters_callback(self._check)
+        if hasattr(node, "add_pre_set_parameters_callback"):  # since Iron
+            node.add_pre_set_parameters_callback(self._typed)
 
     def _declare(self, declaration: ParameterDeclaration, *, ignore_override: bool) -> None:
-        self._node.declare_parameter(
+        declared = self._node.declare_parameter(
             declaration.name, declaration.default, declaration.descriptor(), ignore_override=ignore_override
         )
+        if declared.type_ == Parameter.Type.NOT_SET:
+            if not isinstance(declaration.default, list):
+                raise ValueError(f"{declaration.name} is [], and has to be one value, as {declaration.default!r}.")
+            self._node.set_parameters([declaration.empty()])
         if problem := declaration.problem_with(self[declaration.name], self._frozen):
             raise ValueError(problem)
 
@@ -130,6 +151,10 @@ class DeclaredParameters:
         if not result.successful:
             raise RuntimeError(f"{name} could not be set to {value}: {result.reason}")
 
+    def _typed(self, parameters: "list[Parameter[Any]]") -> "list[Parameter[Any]]":
+        declared = self._declarations
+        return [declared[each.name].typed(each) if each.name in declared else each for each in parameters]
+
     def _check(self, parameters: "list[Parameter[Any]]") -> SetParametersResult:
         for parameter in parameters:
             declaration = self._declarations.get(parameter.name)
@@ -145,11 +170,17 @@ def has_value(node: Node, parameter: "Parameter[Any]") -> bool:
     if not node.has_parameter(parameter.name):
         return False
     present = node.get_parameter(parameter.name)
+    if _is_empty_list(present.value) and _is_empty_list(parameter.value):  # of whatever type: see `typed`
+        return True
     if present.type_ != parameter.type_:
         return False
     if isinstance(present.value, Iterable):  # arrays come as lists and as arrays
         return list(present.value) == list(parameter.value)
     return bool(present.value == parameter.value)
+
+
+def _is_empty_list(value: Any) -> bool:
+    return isinstance(value, (list, tuple, array)) and not len(value)
 
 
 # Dataclasses of described fields as ROS parameters.

@@ -18,7 +18,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from drone_bridge.motion.wxyz import Vector, WxyzQuaternion, rotate
-from drone_bridge.net.connector import Cancellation, LinkCancelledError, LinkError, LinkTimeoutError
+from drone_bridge.net.connector import Cancellation, LinkCancelledError, LinkError, LinkTimeoutError, address_name
 from drone_bridge.net.tcp import TcpConnector, TcpStream
 from drone_bridge.programs.operator_options import OperatorParser
 from drone_bridge.programs.options import positive
@@ -164,7 +164,7 @@ def operate(options: argparse.Namespace, cancellation: Cancellation, stack: cont
     connector = TcpConnector(options.host, options.port, cancellation, say_retry)
     with contextlib.suppress(LinkCancelledError):
         requests, streams = Client(connector.open()), Client(connector.open_once())
-        say(f"connected to {options.host}:{options.port}")
+        say(f"connected to {address_name(options.host, options.port)}")
         operator = Operator(requests, streams, options.vehicle)
         stack.callback(streams.leave)
         stack.callback(lambda: requests.leave(*operator.requests_for(REST)))

@@ -31,7 +31,7 @@ One JSON object per datagram (UDP, port 5555), or per message on a topic. There 
 | | `landing_pad.relative_x`, `.relative_y`, `.distance`, `.confidence` | m, m, m, 0 … 1 | `landing_pad` is null when no pad is seen |
 | | `camera.width`, `.height` | pixels | |
 | | `camera.fov` | degrees, horizontal, 1 … 179 | may be missing |
-| | `camera.image` | base64 of a JPEG | null in four of five documents |
+| | `camera.image` | base64 of a JPEG, in lines or in one | null in four of five documents |
 | | `landed` | `true`, `false` | may be missing |
 | | `timestamp` | s, from 0 on | may be missing |
 | telemetry of the rover | `position.x`, `.y`, `.z` | m | |
@@ -66,6 +66,7 @@ from drone_bridge.wire.events import (
     NeedData,
     RemoteProtocolError,
 )
+from drone_bridge.wire.json_numbers import is_number, whole_number
 from drone_bridge.wire.outgoing import Range
 
 try:
@@ -255,8 +256,15 @@ def to_json(value: Any) -> bytes:
 
 
 def from_base64(text: str) -> bytes:
-    """Return the bytes that base64 stands for. Raises ValueError for any letter that does not belong there."""
-    return pybase64.b64decode(text, validate=True) if HAS_PYBASE64 else _from_base64(text)
+    """Return the bytes that base64 stands for; line ends, which many encoders write, and blanks are skipped.
+
+    Raises ValueError for any other letter that does not belong there, and for padding that is missing or too much.
+    """
+    decode = _from_base64_fast if HAS_PYBASE64 else _from_base64
+    try:
+        return decode(text.encode("ascii"))
+    except ValueError:
+        return decode(text.encode("ascii").translate(None, b" \t\r\n\v\f"))
 
 
 def to_base64(data: bytes) -> str:
@@ -264,10 +272,14 @@ def to_base64(data: bytes) -> str:
     return pybase64.b64encode_as_string(data) if HAS_PYBASE64 else base64.b64encode(data).decode("ascii")
 
 
-def _from_base64(text: str) -> bytes:
-    if len(text) % 4 or text.endswith("==="):  # Python's own module takes any number of them at the end
+def _from_base64_fast(letters: bytes) -> bytes:
+    return pybase64.b64decode(letters, validate=True)
+
+
+def _from_base64(letters: bytes) -> bytes:
+    if len(letters) % 4 or letters.endswith(b"==="):  # Python's own module takes any number of them at the end
         raise ValueError("padding is missing, or there is too much")
-    return base64.b64decode(text, validate=True)
+    return base64.b64decode(letters, validate=True)
 
 
 def _from_json(text: Document) -> Any:
@@ -447,8 +459,7 @@ def _number(fields: Object, name: str, where: str, low: float = -MAX_MAGNITUDE, 
     if type(value) is float and low <= value <= high:
         return value
     value = _value(fields, name, where)
-    # A bool is an int in Python, and no number in JSON.
-    if isinstance(value, (float, int)) and not isinstance(value, bool) and low <= value <= high:
+    if is_number(value) and low <= value <= high:
         return float(value)
     raise RemoteProtocolError(f"{where}{name} is {_shown(value)}, and has to be a number from {low:g} to {high:g}.")
 
@@ -468,13 +479,12 @@ def _numbers(fields: Object, name: str, names: Iterable[str], where: str = "") -
 
 def _pixels(camera: Object, name: str, limit: int) -> int:
     value = _value(camera, name, "camera.")
-    if type(value) is float and value.is_integer():  # JSON has one kind of number, and some libraries write 320.0
-        value = int(value)
-    if not isinstance(value, int) or isinstance(value, bool) or not 1 <= value <= limit:
+    pixels = whole_number(value)
+    if pixels is None or not 1 <= pixels <= limit:
         raise RemoteProtocolError(
             f"camera.{name} is {_shown(value)}, and has to be a whole number from 1 to {limit} pixels."
         )
-    return value
+    return pixels
 
 
 def _landed(document: Object) -> bool | None:
@@ -491,7 +501,9 @@ def _timestamp(document: Object) -> float | None:
 
 
 def _base64_letters(size: int) -> int:
-    return (size + 2) // 3 * 4
+    """Return how many letters so many bytes are in a document, in lines of 64 that end with an escaped CR and LF."""
+    letters = (size + 2) // 3 * 4
+    return letters + letters // 16
 
 
 def _shown(value: Any) -> str:

@@ -16,7 +16,7 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
-from drone_bridge.net.connector import Cancellation, LinkCancelledError, LinkError
+from drone_bridge.net.connector import Cancellation, LinkCancelledError, LinkError, address_name
 from drone_bridge.net.udp import UdpListener, name
 from drone_bridge.programs.operator_options import OperatorParser
 from drone_bridge.programs.options import positive
@@ -144,7 +144,7 @@ def operate(options: argparse.Namespace, cancellation: Cancellation, stack: cont
     """Fly until the plan is over, and leave the drone hovering in any case. Raises LinkError."""
     listener = UdpListener(options.host, options.port, cancellation)
     stack.callback(listener.close)
-    say(f"waits for telemetry on {options.host}:{listener.port}")
+    say(f"waits for telemetry on {address_name(options.host, listener.port)}")
     pilot = Pilot(listener, options)
     try:
         with contextlib.suppress(LinkCancelledError):

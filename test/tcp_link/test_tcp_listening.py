@@ -8,7 +8,7 @@ import threading
 import time
 
 import pytest
-from tcp_peer import LONG_S, NO_LEAKS, connect, receive, reset
+from tcp_peer import LONG_S, LOOPBACK, NO_LEAKS, connect, receive, reset
 
 from drone_bridge.net import tcp_listener
 from drone_bridge.net.connector import LinkError, wait_readable
@@ -195,6 +195,27 @@ def test_a_port_in_use_is_reported(cancellation, peer_listener):
 def test_an_address_of_another_machine_is_reported(cancellation, host):
     with pytest.raises(LinkError, match=r"Can't listen on \[?" + host + r"\]?:0: .*\.$"):
         TcpListener(host, 0, cancellation, pytest.fail)
+
+
+@pytest.mark.skipif("::1" not in LOOPBACK, reason="there is no IPv6 here")
+@pytest.mark.parametrize("host", ["::", "0::0", "0:0:0:0:0:0:0:0"])
+def test_all_interfaces_of_ipv6_are_those_of_ipv4_as_well(cancellation, closing, host):
+    listener = closing(TcpListener(host, 0, cancellation, pytest.fail))
+    for peer_host, shown in (("127.0.0.1", "127.0.0.1"), ("::1", "[::1]")):
+        with connect(listener.port, peer_host) as peer:
+            stream = closing(listener.open())
+            assert stream.peer == f"{shown}:{peer.getsockname()[1]}"
+            peer.sendall(b"hello")
+            assert receive(stream) == b"hello"
+
+
+@pytest.mark.skipif("::1" not in LOOPBACK, reason="there is no IPv6 here")
+@pytest.mark.parametrize(("host", "others"), [("::1", "127.0.0.1"), ("127.0.0.1", "::1"), ("localhost", "::1")])
+def test_one_address_is_that_of_one_version(cancellation, closing, host, others):
+    listener = closing(TcpListener(host, 0, cancellation, pytest.fail))
+    connect(listener.port, host).close()
+    with pytest.raises(ConnectionRefusedError):
+        connect(listener.port, others)
 
 
 @pytest.mark.parametrize("port", [-1, 65536])

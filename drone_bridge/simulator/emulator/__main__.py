@@ -17,7 +17,8 @@ import sys
 from collections.abc import Sequence
 
 from drone_bridge.motion.wxyz import IDENTITY, WxyzQuaternion, unit
-from drone_bridge.net.connector import Cancellation
+from drone_bridge.net.connector import Cancellation, address_name
+from drone_bridge.net.tcp_listener import listening_socket
 from drone_bridge.programs.faults import fault_of
 from drone_bridge.programs.options import ProgramParser, add_address, add_choice, add_run, positive, read_by
 from drone_bridge.programs.program import TrajectoryFile, cancelled_or_after, run_program, say
@@ -27,9 +28,11 @@ from drone_bridge.simulator.device.world import RunControl, Timing, World
 from drone_bridge.simulator.emulator.scene import SCENES, SimulatedScene, add_default_environment
 from drone_bridge.simulator.emulator.server import COLUMNS, FaultKind, Server
 
+BACKLOG = 100
+
 
 def serve(options: argparse.Namespace, cancellation: Cancellation, stack: contextlib.ExitStack) -> int:
-    """Serve until the end. Raises OSError."""
+    """Serve until the end. Raises OSError, and LinkError where the address can't be listened on."""
     trajectory = TrajectoryFile.wanted(options.trajectory, COLUMNS, stack)
     asyncio.run(_serve(options, cancellation, trajectory))
     return 0
@@ -55,9 +58,10 @@ async def _serve(options: argparse.Namespace, cancellation: Cancellation, trajec
     if options.running:
         context.control.run(0)
     with contextlib.ExitStack() as stack:
-        listener = await asyncio.start_server(server.serve, options.host, options.port)
+        listening = listening_socket(options.host, options.port, BACKLOG)
+        listener = await asyncio.start_server(server.serve, sock=listening)
         stack.callback(listener.close)
-        say(f"listening on {options.host}:{listener.sockets[0].getsockname()[1]}")
+        say(f"listening on {address_name(options.host, listening.getsockname()[1])}")
         time = asyncio.create_task(server.keep_time())
         await cancelled_or_after(cancellation, options.duration)
         time.cancel()

@@ -9,6 +9,7 @@ import signal
 import socket
 from enum import Enum
 
+from drone_bridge.net.connector import address_name
 from drone_bridge.programs.faults import Fault
 from drone_bridge.programs.program import TrajectoryFile, say
 from drone_bridge.simulator import codec as wire
@@ -175,7 +176,7 @@ class Server:
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """Serve one client until either side ends the connection."""
-        peer = "{}:{}".format(*writer.get_extra_info("peername")[:2])
+        peer = address_name(*writer.get_extra_info("peername")[:2])
         task = asyncio.current_task()
         assert task
         if self._is_leaving or len(self._connections) >= MAX_CLIENTS:

@@ -49,7 +49,10 @@ def read_settings(node: Node) -> Settings:
 
     def declare(name: str, default: str | int, description: str, **more: Any) -> Any:
         descriptor = ParameterDescriptor(description=description, read_only=True, **more)
-        return node.declare_parameter(name, default, descriptor).value
+        value: Any = node.declare_parameter(name, default, descriptor).value
+        if value is None and not descriptor.dynamic_typing:  # as rcl has an empty list
+            raise SettingsError(f"{name} is [], and has to be one value, as {default!r}.")
+        return value
 
     which = "Topics to record, as a list or separated by blanks; empty: all."
     waiting = "MiB that may wait for the disk; what does not fit is dropped and counted."

@@ -14,12 +14,22 @@ SECRET_BYTES = 16
 VIEW_ONLY = "On another machine this link is view-only. Steering can be allowed at start with steer:=true."
 
 
+def is_any(host: str) -> bool:
+    """Return whether an address stands for all of this machine's."""
+    try:
+        return not host or ipaddress.ip_address(host).is_unspecified
+    except ValueError:
+        return False
+
+
 def is_loopback(host: str) -> bool:
     """Return whether only this machine can reach an address of this name."""
     if host == "localhost":
         return True
     try:
-        return ipaddress.ip_address(host).is_loopback
+        address = ipaddress.ip_address(host)
+        # As a socket for both versions shows an IPv4 address; Python does not look into it before 3.13.
+        return (getattr(address, "ipv4_mapped", None) or address).is_loopback
     except ValueError:
         return False
 

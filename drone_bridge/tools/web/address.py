@@ -9,18 +9,16 @@ import socket
 import struct
 from collections.abc import Iterator
 
-from drone_bridge.tools.web.access import Access
+from drone_bridge.tools.web.access import Access, is_any
 
 # From <linux/sockios.h>, and where an ifreq has the address.
 _SIOCGIFADDR = 0x8915
 _ADDRESS = slice(20, 24)
 
-ANY = ("", "0.0.0.0", "::")
-
 
 def links(access: Access, port: int) -> list[str]:
     """Return the links to the page, the most useful one first."""
-    hosts = [_outward_address(), socket.gethostname()] if access.host in ANY else [access.host]
+    hosts = [_outward_address(), socket.gethostname()] if is_any(access.host) else [access.host]
     query = f"/?secret={access.secret}" if access.secret else "/"
     return [f"http://{f'[{host}]' if ':' in host else host}:{port}{query}" for host in dict.fromkeys(hosts)]
 
@@ -42,7 +40,7 @@ def qr_code(link: str) -> str:
 
 
 def _outward_address() -> str:
-    """Return this machine's address in the network, by its routing table; nothing is sent."""
+    """Return this machine's IPv4 address in the network, by its routing table; nothing is sent."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
         try:
             probe.connect(("192.0.2.1", 9))  # of the block for documentation, RFC 5737

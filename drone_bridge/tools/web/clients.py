@@ -6,7 +6,7 @@ bounded number of messages at a time.
 """
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -25,6 +25,7 @@ from drone_bridge.tools.interfaces import UnknownTypeError, import_interface
 from drone_bridge.tools.web.calls import Calls
 from drone_bridge.tools.web.inbox import Inbox
 from drone_bridge.tools.web.vehicles import HELM_TOPIC
+from drone_bridge.wire.json_numbers import is_number, whole_number
 
 MAX_CHANNELS = 64
 """Topics on which all viewers together may publish."""
@@ -227,11 +228,27 @@ def _parameter(node: str, name: str, value: ParameterValue) -> Parameter:
 
 
 def _value_like(before: ParameterValue, value: Any) -> ParameterValue:
-    """Return a value of the type that a parameter has: JSON does not tell 1 from 1.0."""
+    """Return a value of the type that a parameter has: JSON does not tell 1 from 1.0, nor of what an empty list is."""
     from rclpy.parameter import Parameter as RclpyParameter
 
-    if before.type == RosType.PARAMETER_DOUBLE and isinstance(value, int) and not isinstance(value, bool):
-        value = float(value)
-    elif before.type == RosType.PARAMETER_DOUBLE_ARRAY and isinstance(value, list):
-        value = [float(each) for each in value]
-    return RclpyParameter("value", value=value).get_parameter_value()
+    write = _WRITTEN.get(before.type, lambda each: each)
+    value = [write(each) for each in value] if isinstance(value, list) else write(value)
+    kind = RclpyParameter.Type(before.type) if value == [] else None
+    return RclpyParameter("value", kind, value).get_parameter_value()
+
+
+def _as_double(value: Any) -> Any:
+    return float(value) if is_number(value) else value
+
+
+def _as_integer(value: Any) -> Any:
+    whole = whole_number(value)
+    return value if whole is None else whole
+
+
+_WRITTEN: dict[int, Callable[[Any], Any]] = {
+    RosType.PARAMETER_DOUBLE: _as_double,
+    RosType.PARAMETER_DOUBLE_ARRAY: _as_double,
+    RosType.PARAMETER_INTEGER: _as_integer,
+    RosType.PARAMETER_INTEGER_ARRAY: _as_integer,
+}

@@ -21,6 +21,8 @@ from websockets.http11 import Request, Response
 from websockets.protocol import State
 from websockets.typing import Subprotocol
 
+from drone_bridge.net.connector import LinkError
+from drone_bridge.net.tcp_listener import listening_socket
 from drone_bridge.tools.web import page
 from drone_bridge.tools.web.access import Access
 
@@ -28,6 +30,8 @@ FOXGLOVE_SUBPROTOCOL = Subprotocol("foxglove.sdk.v1")
 #: What older clients, and Lichtblick, offer: the same protocol by its name of before.
 OLDER_SUBPROTOCOL = Subprotocol("foxglove.websocket.v1")
 HELM_SUBPROTOCOL = Subprotocol("drone_bridge.helm.v1")
+ANY_INTERFACE = "0.0.0.0"
+BACKLOG = 100
 MAX_CONNECTIONS = 64
 """At a time, of all kinds: a page takes two, and some more for a moment."""
 MAX_MESSAGE_BYTES = 2**20
@@ -147,7 +151,7 @@ class FrontDoor:
         self._loop = asyncio.new_event_loop()
         self._stopping = asyncio.Event()
         self._ready = threading.Event()
-        self._failure: OSError | None = None
+        self._failure: LinkError | None = None
         self._background: list[Callable[[], Coroutine[Any, Any, None]]] = []
         self._thread = threading.Thread(target=self._run, name="front door", daemon=True)
         self._logger = logging.getLogger("drone_bridge.web")
@@ -176,10 +180,9 @@ class FrontDoor:
         self._thread.start()
         self._ready.wait()
         if self._failure:
-            reason = self._failure.strerror or str(self._failure)
             raise CannotListenError(
-                f"{self._access.host}:{self._port} can't be listened on: {reason}. Another port can be named "
-                "(port, or view_port of a launch file), and 0 takes a free one."
+                f"{self._failure} Another port can be named (port, or view_port of a launch file), and 0 takes a free "
+                "one."
             )
         return self._port
 
@@ -200,7 +203,7 @@ class FrontDoor:
     async def _serve(self) -> None:
         try:
             server = await self._listen()
-        except OSError as error:
+        except LinkError as error:
             self._failure = error
             self._ready.set()
             return
@@ -220,8 +223,7 @@ class FrontDoor:
     async def _listen(self) -> Server:
         server: Server = await serve(
             self._dispatch,
-            self._access.host,
-            self._port,
+            sock=listening_socket(self._access.host or ANY_INTERFACE, self._port, BACKLOG),
             process_request=self._answer,
             select_subprotocol=self._select,
             compression=None,  # pictures do not get smaller, and it takes memory for each viewer

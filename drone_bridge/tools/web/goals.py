@@ -13,6 +13,8 @@ from geometry_msgs.msg import PoseStamped
 from rclpy.action import ActionClient  # type: ignore[attr-defined]
 from rclpy.node import Node
 
+from drone_bridge.wire.json_numbers import is_number
+
 ACTION, ACTION_TYPE = "go_to", "drone_bridge/action/GoTo_SendGoal"
 TOPIC, TOPIC_TYPE = "goal_pose", "geometry_msgs/msg/PoseStamped"
 FEEDBACK_PERIOD_S = 0.5
@@ -39,10 +41,10 @@ class Place:
         if not isinstance(frame, str) or len(frame) > 200:
             raise ValueError("A goal needs the name of its frame.")
         for name in ("x", "y", "z", "yaw"):
-            value = request.get(name)
+            value: Any = request.get(name)
             if name == "yaw" and value is None:
                 numbers.append(None)
-            elif isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) < 1e6:
+            elif not is_number(value) or not abs(value) < 1e6:
                 raise ValueError(f"{name} of a goal is {value!r:.40}, and has to be a number of metres or radians.")
             else:
                 numbers.append(float(value))

@@ -14,6 +14,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from drone_bridge.tools.web.vehicles import AXES
+from drone_bridge.wire.json_numbers import is_number
 
 TOKEN_PERIOD_S = 0.1
 MAX_AGE_S = 0.3
@@ -220,7 +221,7 @@ def _read(motion: Mapping[str, float]) -> Motion:
     values = []
     for axis in AXES:
         value = motion.get(axis, 0.0)
-        if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) <= _LARGEST:
+        if not is_number(value) or not abs(value) <= _LARGEST:
             raise RefusedError(f"{axis} is {value!r:.40}, and has to be a number from -1 to 1.")
         values.append(min(1.0, max(-1.0, float(value))))
     return (values[0], values[1], values[2], values[3])

@@ -31,6 +31,7 @@ from drone_bridge.tools.web.front_door import make_room, messages_from
 from drone_bridge.tools.web.goals import Place
 from drone_bridge.tools.web.helm import LEASE_S, NEUTRAL, TOKEN_PERIOD_S, Helm, Motion, RefusedError
 from drone_bridge.tools.web.vehicles import AXES, Vehicle
+from drone_bridge.wire.json_numbers import whole_number
 
 MAX_PILOTS = 32
 MAX_COMMANDS_PER_TOKEN = 20
@@ -265,7 +266,8 @@ class Pilots:
         self._begin(pilot, topic)
 
     def _hand_over(self, pilot: Pilot, to: object) -> None:
-        other = self._pilots.get(to) if isinstance(to, int) else None
+        number = whole_number(to)
+        other = None if number is None else self._pilots.get(number)
         if other is None:
             raise RefusedError("Whoever asked for the helm has gone.")
         topic = pilot.vehicle
@@ -341,8 +343,8 @@ class Pilots:
         pilot.commands += 1
         if pilot.commands > MAX_COMMANDS_PER_TOKEN:
             return
-        token, motion = request.get("token"), request.get("motion")
-        if not isinstance(token, int) or not isinstance(motion, dict):
+        token, motion = whole_number(request.get("token")), request.get("motion")
+        if token is None or not isinstance(motion, dict):
             raise RefusedError("A command has a token and a motion.")
         try:
             held = self._is_held(pilot.vehicle)

@@ -20,6 +20,7 @@ from websockets.frames import CloseCode
 from drone_bridge.tools.web.access import VIEW_ONLY
 from drone_bridge.tools.web.front_door import FOXGLOVE_SUBPROTOCOL, make_room, messages_from
 from drone_bridge.tools.web.outbox import Backlog, Message, Outbox, OverflowingError
+from drone_bridge.wire.json_numbers import whole_number
 
 _WARNING, _ERROR = 1, 2  # levels of a status message in Foxglove's protocol
 _MAX_ID = 2**32 - 1
@@ -218,9 +219,10 @@ def _only_looks(frame: str | bytes) -> bool:
 
 
 def _id(value: object) -> int:
-    if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value <= _MAX_ID:
+    number = whole_number(value)
+    if number is None or not 0 <= number <= _MAX_ID:
         raise ValueError
-    return value
+    return number
 
 
 def _status(level: int, text: str) -> str:

@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: Apache-2.0
+"""JSON has one kind of number: 320 and 320.0 are the same in every protocol of documents, and true is neither."""
+
+import json
+
+import pytest
+
+from drone_bridge.dronegui.codec import Demo, ReceiverConnection
+from drone_bridge.kind import kinds, load
+from drone_bridge.wire import RemoteProtocolError
+from drone_bridge.wire.json_numbers import is_number, whole_number
+
+DOCUMENTS = [kind for kind in kinds().values() if not kind.is_stream and kind.package == "drone_bridge"]
+
+
+def rewritten(value, write):
+    """Return a document with each of its numbers as `write` has it."""
+    if isinstance(value, dict):
+        return {name: rewritten(each, write) for name, each in value.items()}
+    if isinstance(value, list):
+        return [rewritten(each, write) for each in value]
+    return write(value) if is_number(value) else value
+
+
+def as_float(value):
+    return float(value)
+
+
+def as_integer(value):
+    return int(value) if float(value).is_integer() else value
+
+
+@pytest.mark.parametrize("write", [as_float, as_integer])
+@pytest.mark.parametrize("kind", DOCUMENTS, ids=lambda kind: kind.name)
+def test_every_number_of_a_document_may_be_written_either_way(kind, write):
+    for sent in load(kind.conversation)():
+        data = kind.connect(sent.side).send(sent.message)
+        reader, other_reader = kind.connect(sent.side.other), kind.connect(sent.side.other)
+        reader.receive_data(data)
+        other_reader.receive_data(json.dumps(rewritten(json.loads(data), write)).encode())
+        assert repr(other_reader.next_event()).replace("12345.0", "12345") == repr(reader.next_event())
+
+
+@pytest.mark.parametrize("kind", DOCUMENTS, ids=lambda kind: kind.name)
+def test_true_is_no_number_of_a_document(kind):
+    for sent in load(kind.conversation)():
+        document = json.loads(kind.connect(sent.side).send(sent.message))
+        if document == rewritten(document, lambda value: True) or document.get("type") == "checksum":
+            continue  # it has no number, or none that anybody reads
+        reader = kind.connect(sent.side.other)
+        reader.receive_data(json.dumps(rewritten(document, lambda value: True)).encode())
+        with pytest.raises(RemoteProtocolError, match=r"is True, and has to be a (whole )?number"):
+            reader.next_event()
+
+
+@pytest.mark.parametrize("seq", ["7.0", "7e0", "0.7e1"])
+def test_a_packet_is_numbered_by_a_float(seq):
+    receiver = ReceiverConnection()
+    receiver.receive_data(b'{"seq": %s}' % seq.encode())
+    assert repr(receiver.next_event().seq) == "7"
+    receiver.receive_data(b'{"seq": 7.5}')
+    with pytest.raises(RemoteProtocolError, match=r"seq is 7\.5, and has to be a whole number"):
+        receiver.next_event()
+
+
+def test_the_flight_state_is_known_from_a_float():
+    assert Demo(ctrl_state=whole_number(131072.0)).flight_state.name == "LANDED"
+
+
+@pytest.mark.parametrize("value", [0.5, float("inf"), float("nan"), True, False, None, "1", [], {}, -1e-300])
+def test_what_is_no_whole_number_is_none(value):
+    assert whole_number(value) is None
+
+
+@pytest.mark.parametrize("value", [0, -3, 2**70, -3.0, 1e300])
+def test_a_whole_number_is_an_integer(value):
+    assert type(whole_number(value)) is int
+    assert whole_number(value) == value

@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Empty lists as parameters of every node: from a command line, from a file, and from `ros2 param set`."""
+
+import pytest
+import rclpy
+from rclpy.node import Node
+from rclpy.parameter import Parameter
+
+from drone_bridge.controllers import pad_finder
+from drone_bridge.kind import kinds
+from drone_bridge.ros.parameters import DeclaredParameters, ParameterDeclaration, has_value
+from drone_bridge.tools import vehicle_model
+from drone_bridge.tools.recording.settings import SettingsError, read_settings
+from drone_bridge.tools.web.node import PARAMETERS as WEB_BRIDGE
+
+NODES = {
+    f"{kind.name} {part}": tuple(getattr(kind, part).declarations.values())
+    for kind in kinds().values()
+    for part in ("bridge", "server", "controller")
+}
+NODES |= {"pad_finder": pad_finder.PARAMETERS, "vehicle_model": vehicle_model.PARAMETERS, "web_bridge": WEB_BRIDGE}
+
+
+@pytest.fixture(scope="module")
+def context():
+    context = rclpy.Context()
+    rclpy.init(context=context)
+    yield context
+    rclpy.shutdown(context=context)
+
+
+@pytest.fixture
+def make(context):
+    """make(*words) gives a node with these words of a command line; it is destroyed with the test."""
+    made = []
+
+    def make_node(*words):
+        made.append(Node("node", context=context, cli_args=["--ros-args", *words], enable_rosout=False))
+        return made[-1]
+
+    yield make_node
+    for node in made:
+        node.destroy_node()
+
+
+def on_a_command_line(names, _):
+    return [word for name in names for word in ("-p", f"{name}:=[]")]
+
+
+def in_a_file(names, folder):
+    file = folder / "parameters.yaml"
+    file.write_text("node:\n  ros__parameters:\n" + "".join(f"    {name}: []\n" for name in names))
+    return ["--params-file", str(file)]
+
+
+@pytest.mark.parametrize("give", [on_a_command_line, in_a_file])
+@pytest.mark.parametrize("declarations", NODES.values(), ids=NODES)
+def test_an_empty_list_is_taken_or_refused_with_a_sentence(make, declarations, give, tmp_path):
+    given = [each for each in declarations if not each.read_only]
+    node = make(*give([each.name for each in given], tmp_path))
+    parameters = DeclaredParameters(node, declarations, keep_refused=True)
+    for each in given:
+        refused = parameters.refused.get(each.name)
+        if not isinstance(each.default, list):
+            assert refused == f"{each.name} is [], and has to be one value, as {each.default!r}."
+        elif each.check and each.check([]):
+            assert refused == f"{each.name} {each.check([])}"
+        else:
+            assert refused is None
+            assert list(parameters[each.name]) == []
+            kind = Parameter.Type.from_parameter_value(each.default)
+            assert node.get_parameter(each.name).type_ == kind
+
+
+def test_no_list_is_empty_by_default_as_its_type_would_not_be_known():
+    assert not [each for declarations in NODES.values() for each in declarations if each.default == []]
+
+
+@pytest.mark.parametrize("kind", [Parameter.Type.BOOL_ARRAY, Parameter.Type.BYTE_ARRAY, Parameter.Type.STRING_ARRAY])
+def test_an_empty_list_of_any_type_can_be_set(make, kind):
+    node = make()
+    parameters = DeclaredParameters(node, [ParameterDeclaration("names", ["a"], "Names.", live=True)])
+    if not hasattr(node, "add_pre_set_parameters_callback"):
+        pytest.skip("Humble has nothing that could give the list its type")
+    empty = Parameter("names", kind, [])
+    assert not has_value(node, empty)
+    assert node.set_parameters_atomically([empty]).successful
+    assert parameters["names"] == []
+    assert node.get_parameter("names").type_ == Parameter.Type.STRING_ARRAY
+    assert has_value(node, empty)
+
+
+def test_an_empty_list_of_topics_records_all_and_no_size_is_a_list(make):
+    assert read_settings(make("-p", "topics:=[]")).topics == frozenset()
+    with pytest.raises(SettingsError, match=r"queue_size is \[\], and has to be one value, as 100"):
+        read_settings(make("-p", "queue_size:=[]"))

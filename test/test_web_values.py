@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Numbers and lists in what viewers send as JSON, which tells neither 1 from 1.0 nor of what an empty list is."""
+
+import json
+
+import pytest
+from rclpy.parameter import Parameter, parameter_value_to_python
+
+pytest.importorskip("foxglove", reason="rosdep has no key for it")
+
+from drone_bridge.tools.web.clients import _value_like
+from drone_bridge.tools.web.outbox import Backlog, Outbox
+from drone_bridge.tools.web.relay import Relay
+
+KIND = Parameter.Type
+
+
+@pytest.mark.parametrize(
+    ("kind", "before", "value", "after"),
+    [
+        (KIND.INTEGER, 1, 8765.0, 8765),
+        (KIND.INTEGER, 1, 2, 2),
+        (KIND.DOUBLE, 1.0, 2, 2.0),
+        (KIND.INTEGER_ARRAY, [1], [2.0, 3], [2, 3]),
+        (KIND.DOUBLE_ARRAY, [1.0], [2, 3.5], [2.0, 3.5]),
+        *((kind, before, [], []) for kind, before in ((KIND.STRING_ARRAY, ["a"]), (KIND.BOOL_ARRAY, [True]))),
+        *((kind, before, [], []) for kind, before in ((KIND.DOUBLE_ARRAY, [1.0]), (KIND.INTEGER_ARRAY, [1]))),
+    ],
+)
+def test_a_parameter_is_set_with_the_type_that_it_has(kind, before, value, after):
+    wanted = _value_like(Parameter("name", kind, before).get_parameter_value(), value)
+    assert (wanted.type, repr(parameter_value_to_python(wanted))) == (
+        kind.value,
+        repr(parameter_value_to_python(Parameter("name", kind, after).get_parameter_value())),
+    )
+
+
+@pytest.mark.parametrize(
+    ("kind", "before", "value", "sent"),
+    [(KIND.INTEGER, 1, 1.5, KIND.DOUBLE), (KIND.INTEGER, 1, True, KIND.BOOL), (KIND.DOUBLE, 1.0, True, KIND.BOOL)],
+)
+def test_what_does_not_fit_goes_as_it_is_for_the_node_to_refuse(kind, before, value, sent):
+    assert _value_like(Parameter("name", kind, before).get_parameter_value(), value).type == sent.value
+
+
+@pytest.mark.parametrize(("number", "is_taken"), [(3, True), (3.0, True), (True, False), (3.5, False), (-1, False)])
+def test_a_viewer_subscribes_by_numbers_without_a_fraction(number, is_taken):
+    subscribed = []
+    relay = Relay("127.0.0.1", 1, 1, 2**20, lambda *told: subscribed.append(told))
+    outbox = Outbox(Backlog(2**20), wake=lambda: None, on_overflow=lambda: None)
+    request = {"op": "subscribe", "subscriptions": [{"id": number, "channelId": number}]}
+    assert relay._subscribe(json.dumps(request), 1, outbox) == is_taken
+    assert repr(subscribed) == repr([(1, 3, True)] * is_taken)
