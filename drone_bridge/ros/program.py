@@ -136,7 +136,6 @@ class _Run:
             self._stopper.start()
             try:
                 initialize_ros()
-                PROCESS.start()
                 self._node = self._make_node()
                 if not self.stopping.is_set() and not self._node.start():
                     return False
@@ -145,6 +144,7 @@ class _Run:
                 return False
             tell_if_alone(self._node)
             self._executor = executor_of(self._node)
+            PROCESS.start()  # what is slow before it is no stall: nobody's commands wait meanwhile
             watchdog.start()
             return True
 

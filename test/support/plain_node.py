@@ -90,11 +90,14 @@ class PlainNode:
     def _do_nothing(self, *_, **__):
         return None
 
-    inform = end_subscriptions = keep_subscription = create_subscription = make_timer = _do_nothing
+    inform = end_subscriptions = keep_subscription = create_subscription = make_subscription = make_timer = _do_nothing
 
     def count_and_warn(self, count, sentence):
         self.statistics.counts[count] += 1
         self.warned.append(sentence)
+
+    def resolve_service_name(self, name):
+        return f"/{name}"
 
     def takes_commands(self):
         return True
