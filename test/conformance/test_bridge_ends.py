@@ -8,21 +8,20 @@ import pytest
 from ros_session import wait_until
 from vehicle_pair import BridgePair, assert_nothing_moved, each_kind, shared
 
-WATCHED_S = 0.5
-
 kind, pair = each_kind(), shared(BridgePair)
 
 
 def test_a_bridge_that_is_deactivated_while_commanded(pair, ros):
-    node = f"/{pair.name}/{pair.kind.name}_bridge"
+    """The commands go on all the while."""
     pair.drive()
-    ros.transition(node, "deactivate")
+    ros.transition(pair.node, "deactivate")
+    pair.catch_up()
+    assert not pair.commands.is_moving
     inactive_s = time.monotonic()
-    assert pair.commands.is_asked or not pair.commands.is_moving
-    time.sleep(WATCHED_S)
+    pair.watch()
     assert_nothing_moved(pair.commands, inactive_s)
     pair.stop()
-    ros.transition(node, "cleanup", "configure", "activate")
+    ros.transition(pair.node, "cleanup", "configure", "activate")
     pair.drive()
 
 
@@ -35,23 +34,24 @@ def test_a_bridge_that_is_deactivated_while_commanded(pair, ros):
         ("active", signal.SIGINT),
     ],
 )
-def test_a_bridge_that_is_told_to_end(pair, ros, state, number):
+def test_a_bridge_that_gets_a_signal(pair, ros, state, number):
     """At last, as it is another one each time."""
     pair.stop()
     if pair.program.is_running:
         assert pair.program.stop() == 0
+        pair.catch_up()
     pair.start_program(() if state == "active" else ("-p", "autostart:=false"))
     started_s = time.monotonic()
-    node = f"/{pair.name}/{pair.kind.name}_bridge"
     if state == "inactive":
-        ros.transition(node, "configure")
+        ros.transition(pair.node, "configure")
     elif state == "unconfigured":
-        wait_until(lambda: node.rpartition("/")[2] in ros.node.get_node_names(), "the node")
+        wait_until(lambda: pair.name in ros.node.get_node_names(), "the node")
     else:
         pair.drive()
     status = pair.program.stop(number)
     assert status == 0, pair.program.output
     assert "Traceback" not in pair.program.output
+    pair.catch_up()
     if state == "active":
         assert not pair.commands.is_moving
     else:

@@ -12,19 +12,17 @@ import time
 import pytest
 from composition import launch
 from processes import TIMEOUT_S
+from ros_session import wait_until
 from vanishing import kill, removing_shared_memory
 from vehicle_pair import (
     COMMAND_TIMEOUT_S,
     LEFT_ALONE,
-    STALL_S,
     BridgePair,
-    assert_neutral_after,
+    assert_neutral,
     assert_nothing_moved,
     each_kind,
     shared,
 )
-
-WATCHED_S = 0.5
 
 kind, pair = each_kind(), shared(BridgePair)
 
@@ -37,7 +35,8 @@ def test_a_vehicle_that_is_killed(pair):
     pair.settle()
     started_s = time.monotonic()
     pair.start_emulator()
-    time.sleep(WATCHED_S)
+    pair.wait_until_connected()
+    pair.watch()
     assert_nothing_moved(pair.commands, started_s)
     pair.drive()
 
@@ -48,16 +47,18 @@ def test_who_stands_still(pair, who):
     process = pair.emulator if who == "vehicle" else pair.program
     process.send(signal.SIGSTOP)
     try:
-        time.sleep(STALL_S - COMMAND_TIMEOUT_S)
-        stopped_s = pair.stop()
-        time.sleep(COMMAND_TIMEOUT_S)
+        wait_until(process.is_stopped, "the process to stand still")
+        pair.queue_commands()
+        pair.stop()
+        time.sleep(COMMAND_TIMEOUT_S)  # it stands still for longer than the last command is in force
+        pair.catch_up()
     finally:
         resumed_s = time.monotonic()
         process.send(signal.SIGCONT)
     if who == "bridge":
-        time.sleep(2 * WATCHED_S)  # for what DDS sends again after 3 s: `make stalls`
+        pair.watch()  # for what DDS sends again after 3 s: `make stalls`
         assert_nothing_moved(pair.commands, resumed_s)
-    assert_neutral_after(pair.commands, stopped_s)
+    assert_neutral(pair.commands)
     pair.drive()
 
 
@@ -65,13 +66,14 @@ def test_a_bridge_that_is_killed(pair):
     pair.drive()
     kill(pair.program)
     pair.stop()
-    pair.settle()
+    pair.catch_up()
     started_s = time.monotonic()
     pair.start_program()
     if pair.kind.name in LEFT_ALONE:
         pair.program.wait_for_line("Connected to")
     else:
         assert pair.commands.wait(True, started_s, TIMEOUT_S), "no neutral command"
+    pair.watch()
     assert_nothing_moved(pair.commands, started_s)
     pair.drive()
 
@@ -95,4 +97,5 @@ def test_a_bridge_that_is_killed_under_its_launch_file_leaves_a_neutral_vehicle(
             killed_s = pair.stop()
             neutral_s = pair.commands.wait(True, killed_s, TIMEOUT_S)
             assert neutral_s, pair.program.output
+        pair.watch()
         assert_nothing_moved(pair.commands, neutral_s)  # what the killed one had sent may be read only now

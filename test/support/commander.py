@@ -3,8 +3,10 @@
 
 import contextlib
 import threading
+import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from functools import partial
 
 import rclpy
 from diagnostic_msgs.msg import DiagnosticArray
@@ -13,6 +15,8 @@ from rclpy.exceptions import InvalidHandle
 from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
 from relay import CommandLog
 
+from drone_bridge.ros.stall_watch import with_sending_time
+
 PERIOD_S = 0.05
 
 
@@ -20,20 +24,28 @@ class Commander:
     """Commands the vehicles of these topics while `is_commanding`, until it is closed."""
 
     def __init__(self, domain: int, topics: Sequence[str], heard: Mapping[str, CommandLog] | None = None) -> None:
-        """`heard`: notes what others command, by topic."""
+        """`heard`: notes what others command, by topic, with the time at which it was published."""
         self.is_commanding = False
+        #: How many commands were published on each topic.
+        self.published = 0
         #: Of the last report of each node, all nodes together.
         self.counts: Counter[str] = Counter()
+        #: How many reports there were of each status.
+        self.reports: Counter[str] = Counter()
+        #: The state of each link by its last report, by the status's name.
+        self.states: dict[str, str] = {}
         self._context = rclpy.Context()
         rclpy.init(context=self._context, domain_id=domain)
         self._node = rclpy.create_node(f"commander_{domain}", context=self._context)
         self._executor = SingleThreadedExecutor(context=self._context)
         self._executor.add_node(self._node)
-        self._reports: dict[str, Counter[str]] = {}
+        self._last_reports: dict[str, Counter[str]] = {}
+        # From the system's time to that of time.monotonic; the least delay between the two questions is the best.
+        self._offset_s = max(time.monotonic() - time.time() for _ in range(10))
         self._node.create_subscription(DiagnosticArray, "/diagnostics", self._take_report, 10)
         self._publishers = [self._node.create_publisher(Twist, topic, 1) for topic in topics]
         for topic, log in (heard or {}).items():
-            self._node.create_subscription(Twist, topic, lambda twist, log=log: log.note(_is_zero(twist)), 10)
+            self._node.create_subscription(Twist, topic, with_sending_time(partial(self._hear, log)), 10)
         self._node.create_timer(PERIOD_S, self._command)
         self._thread = threading.Thread(target=self._spin, name="commander")
         self._thread.start()
@@ -52,12 +64,18 @@ class Commander:
         twist.linear.x, twist.angular.z = 0.2, 0.1
         for publisher in self._publishers:
             publisher.publish(twist)
+        self.published += 1
+
+    def _hear(self, log: CommandLog, twist: Twist, sent_s: float | None) -> None:
+        log.note(_is_zero(twist), None if sent_s is None else sent_s + self._offset_s)
 
     def _take_report(self, report: DiagnosticArray) -> None:
         for status in report.status:
             whole = {pair.key: int(pair.value) for pair in status.values if pair.value.isdigit()}
-            self._reports[status.name] = Counter(whole)
-        self.counts = sum(self._reports.values(), Counter())
+            self._last_reports[status.name] = Counter(whole)
+            self.reports[status.name] += 1
+            self.states[status.name] = next((pair.value for pair in status.values if pair.key == "state"), "")
+        self.counts = sum(self._last_reports.values(), Counter())
 
     def _spin(self) -> None:
         with contextlib.suppress(ExternalShutdownException, InvalidHandle):  # as it is closed

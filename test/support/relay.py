@@ -26,6 +26,10 @@ CUT = "cut"
 UNREACHABLE = "unreachable"
 STREAM_FAULTS = (GARBAGE, TRUNCATED, HALF_OPEN, FLOOD, TRICKLE, CUT, UNREACHABLE)
 DATAGRAM_FAULTS = (GARBAGE, TRUNCATED, HALF_OPEN, FLOOD)
+#: How many commands a log keeps.
+MAX_COMMANDS = 3000
+#: Within which what was sent has to be read.
+CATCHING_UP_S = 60.0
 _PIECE_BYTES = 65536
 _TICK_S = 0.1
 _RESET = struct.pack("ii", 1, 0)  # SO_LINGER: closes with a reset
@@ -42,10 +46,11 @@ class CommandLog:
         self._commands: list[tuple[float, bool]] = []
         self._changed = threading.Condition()
 
-    def note(self, is_neutral: bool) -> None:
+    def note(self, is_neutral: bool, when_s: float | None = None) -> None:
+        """Note a command that came then, by default now."""
         with self._changed:
-            self._commands.append((time.monotonic(), is_neutral))
-            del self._commands[:-1000]
+            self._commands.append((time.monotonic() if when_s is None else when_s, is_neutral))
+            del self._commands[:-MAX_COMMANDS]
             self._changed.notify_all()
 
     def wait(self, is_neutral: bool | None, since_s: float, timeout_s: float) -> float | None:
@@ -101,12 +106,18 @@ class Relay:
     ) -> None:
         self.port = 0
         self.fault = ""
+        #: Set once the fault has had an effect.
+        self.has_spoiled = threading.Event()
         self._far = ("127.0.0.1", far_port)
         self._make_reader = make_reader
         self._commands = commands
         self._vehicle_begins = vehicle_begins
         self._random = random.Random(1)
         self._closing = threading.Event()
+        # Each thread that reads from the bridge, and the last call of catch_up that it had nothing left to read for.
+        self._read: dict[object, int] = {}
+        self._calls = 0
+        self._has_read = threading.Condition()
 
     @abstractmethod
     def _serve(self) -> None: ...
@@ -115,7 +126,16 @@ class Relay:
         self._thread = threading.Thread(target=self._serve, name="relay")
         self._thread.start()
 
+    def catch_up(self) -> None:
+        """Wait until all has been read that the bridge has sent by now."""
+        with self._has_read:
+            self._calls += 1
+            call = self._calls
+            has_read = self._has_read.wait_for(lambda: min(self._read.values(), default=call) >= call, CATCHING_UP_S)
+        assert has_read, f"the relay is behind after {CATCHING_UP_S:g} s"
+
     def spoil(self, fault: str) -> None:
+        self.has_spoiled.clear()
         self.fault = fault
 
     def heal(self) -> None:
@@ -125,8 +145,25 @@ class Relay:
         self._closing.set()
         self._thread.join()
 
+    def _patience_s(self, reader: object) -> float:
+        """Return for how long a thread may wait for something to read: not at all while catch_up waits for it."""
+        return 0.0 if self._read[reader] < self._calls else _TICK_S
+
+    def _read_all(self, reader: object, call: int) -> None:
+        """Note that a thread has found nothing to read since that call of catch_up."""
+        with self._has_read:
+            self._read[reader] = call
+            self._has_read.notify_all()
+
+    def _ends_reading(self, reader: object) -> None:
+        with self._has_read:
+            self._read.pop(reader, None)
+            self._has_read.notify_all()
+
     def _spoiled(self, data: bytes) -> bytes:
         """Return the vehicle's data with the fault applied."""
+        if self.fault:
+            self.has_spoiled.set()
         if self.fault == GARBAGE:
             return self._random.randbytes(len(data))
         if self.fault == TRUNCATED:
@@ -151,21 +188,28 @@ class StreamRelay(Relay):
         self._conversations: list[threading.Thread] = []
 
     def _serve(self) -> None:
+        self._read_all(self, 0)
         with self._listener:
             while not self._closing.is_set():
-                if not _is_readable(self._listener):
+                call = self._calls
+                if not select.select([self._listener], [], [], self._patience_s(self))[0]:
+                    self._read_all(self, call)
                     continue
                 near, _ = self._listener.accept()
+                self._read_all(near, 0)
                 self._conversations = [thread for thread in self._conversations if thread.is_alive()]
                 self._conversations.append(threading.Thread(target=self._converse, args=(near,)))
                 self._conversations[-1].start()
+        self._ends_reading(self)
         for conversation in self._conversations:
             conversation.join()
 
     def _converse(self, near: socket.socket) -> None:
-        with near:
+        with near, contextlib.ExitStack() as stack:
+            stack.callback(self._ends_reading, near)
             near.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET)
             if self.fault == UNREACHABLE:
+                self.has_spoiled.set()
                 return
             with contextlib.suppress(OSError), socket.create_connection(self._far, 5.0) as far:
                 for end in (near, far):
@@ -176,9 +220,13 @@ class StreamRelay(Relay):
     def _pass_on(self, near: socket.socket, far: socket.socket) -> None:
         reader, was_spoiled = self._make_reader(), False
         while not self._closing.is_set():
-            readable, _, _ = select.select([near, far], [], [], _TICK_S)
+            call = self._calls
+            readable, _, _ = select.select([near, far], [], [], self._patience_s(near))
             # Looked at afterwards, as a fault may end meanwhile: then nothing more is passed on.
-            if self.fault in (CUT, UNREACHABLE) or (was_spoiled and not self.fault):
+            if self.fault in (CUT, UNREACHABLE):
+                self.has_spoiled.set()
+                return
+            if was_spoiled and not self.fault:
                 return
             was_spoiled = was_spoiled or bool(self.fault)
             if near in readable:
@@ -189,6 +237,8 @@ class StreamRelay(Relay):
                 self._record(reader, data)
                 if self.fault != HALF_OPEN:
                     far.sendall(data)
+            else:
+                self._read_all(near, call)
             if far in readable:
                 data = far.recv(_PIECE_BYTES)
                 if not data:
@@ -197,9 +247,11 @@ class StreamRelay(Relay):
                 if self.fault == TRUNCATED:
                     return
             if self.fault == TRICKLE:
+                self.has_spoiled.set()
                 near.sendall(self._random.randbytes(1))
                 self._closing.wait(1.0)
             elif self.fault == FLOOD:
+                self.has_spoiled.set()
                 near.sendall(self._random.randbytes(_PIECE_BYTES))
 
 
@@ -219,9 +271,16 @@ class DatagramRelay(Relay):
 
     def _serve(self) -> None:
         reader, beginner = self._make_reader(), None
-        with self._near, self._far_socket:
+        bridge_end = self._far_socket if self._vehicle_begins else self._near
+        self._read_all(self, 0)
+        with self._near, self._far_socket, contextlib.ExitStack() as stack:
+            stack.callback(self._ends_reading, self)
             while not self._closing.is_set():
-                for end in select.select([self._near, self._far_socket], [], [], _TICK_S)[0]:
+                call = self._calls
+                readable = select.select([self._near, self._far_socket], [], [], self._patience_s(self))[0]
+                if bridge_end not in readable:
+                    self._read_all(self, call)
+                for end in readable:
                     with contextlib.suppress(ConnectionRefusedError):
                         data, source = end.recvfrom(_PIECE_BYTES)
                         if end is self._near:
@@ -233,12 +292,11 @@ class DatagramRelay(Relay):
                         target = self._far if end is self._near else beginner
                         if target and data and self.fault != HALF_OPEN:
                             (self._far_socket if end is self._near else self._near).sendto(data, target)
+                if self.fault == HALF_OPEN:  # the bridge's data are held back as well
+                    self.has_spoiled.set()
                 if self.fault in (FLOOD, GARBAGE):
+                    self.has_spoiled.set()
                     for _ in range(100 if self.fault == FLOOD else 1):
                         size = self._random.choice((0, 1, 40, 1400, 9000))
                         with contextlib.suppress(OSError):
                             self._near.sendto(self._random.randbytes(size), ("127.0.0.1", self.flooded_port))
-
-
-def _is_readable(end: socket.socket) -> bool:
-    return bool(select.select([end], [], [], _TICK_S)[0])

@@ -13,15 +13,22 @@ from drone_bridge.kind import kinds
 
 COMMAND_TIMEOUT_S = subjects.COMMAND_TIMEOUT_S
 LEFT_ALONE = subjects.LEFT_ALONE
-NEUTRAL_S = COMMAND_TIMEOUT_S + 2.0  # as the campaign has it: the rest is a busy machine
-STALL_S = 2.0
+QUEUED_COMMANDS = 30
 DOMAIN = int(os.environ["ROS_DOMAIN_ID"])
 
 
+def assert_neutral(commands):
+    """Assert that a neutral command is the last word, or comes to be.
+
+    It may have been said before whatever it was to follow, where the machine kept who commands waiting.
+    """
+    wait_until(lambda: not commands.is_moving, "a neutral last word")
+
+
 def assert_neutral_after(commands, since_s):
-    """Assert that a neutral command has come after a moment or comes in time, and is the last word."""
-    assert commands.wait(True, since_s, NEUTRAL_S) is not None, "no neutral command"
-    wait_until(lambda: not commands.is_moving, "a neutral last word", NEUTRAL_S)
+    """Assert that a neutral command that is repeated comes after a moment, and is the last word."""
+    assert commands.wait(True, since_s, TIMEOUT_S) is not None, "no neutral command"
+    assert_neutral(commands)
 
 
 def assert_nothing_moved(commands, since_s):
@@ -62,6 +69,15 @@ class Tested:
     def commands(self):
         return self.logs[0]
 
+    @property
+    def node(self):
+        return f"/{self.name}/{self.name}"
+
+    @property
+    def status(self):
+        """The name of its link's status in diagnostics."""
+        return f"{self.node[1:]}: link"
+
     def _run(self, role, command):
         return Process(*command)
 
@@ -78,14 +94,36 @@ class Tested:
         self.is_driving = False
         return self.let_go()
 
-    def settle(self):
-        """Wait until nothing has moved the vehicle for a while.
+    def watch(self, reports=2):
+        """Wait until the program has reported so many times more, once per second, and all that it sent is read."""
+        counts = self._commander.reports
+        enough = counts[self.status] + reports
+        wait_until(lambda: counts[self.status] >= enough, f"{reports} reports of {self.status}")
+        self.catch_up()
 
-        A busy machine may be late with a last command, and the relay with reading what was sent.
-        """
-        quiet_s = 2 * COMMAND_TIMEOUT_S
-        is_quiet = lambda: all(neutral for _, neutral in self.commands.since(time.monotonic() - quiet_s))  # noqa: E731
+    def wait_until_connected(self):
+        """Wait until the program says that it is connected; datagrams have no connection."""
+        states = self._commander.states
+        if self.kind.is_stream:
+            wait_until(lambda: states.get(self.status) == "connected", "a connection")
+
+    def settle(self):
+        """Wait until nothing has moved the vehicle for longer than a command is in force, by the program's own time."""
+
+        def is_quiet():
+            since_s = time.monotonic()
+            self.watch()
+            return all(is_neutral for _, is_neutral in self.commands.since(since_s))
+
         wait_until(is_quiet, "the end of the commands")
+
+    def queue_commands(self):
+        """Have commands sent that wait for a program that stands still."""
+        enough = self._commander.published + QUEUED_COMMANDS
+        wait_until(lambda: self._commander.published >= enough, "commands to be sent")
+
+    def catch_up(self):
+        """Wait until all has been read that was sent to the vehicle by now."""
 
     is_driving = False
 
@@ -105,9 +143,12 @@ class BridgePair(Tested, subjects.BridgeSubject):
     def faults(self):
         return self.vehicles[0].faults
 
+    def catch_up(self):
+        self.relay.catch_up()
+
 
 class ServerPair(Tested, subjects.ServerSubject):
-    """A server, its operator, and a vehicle whose topics it has."""
+    """A server, its operator, and a vehicle whose topics it has. Its commands have the times of their publication."""
 
     def start(self):
         self.session = RosSession()
