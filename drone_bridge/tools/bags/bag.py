@@ -16,6 +16,8 @@ from rosbags.typesys import Stores, get_typestore
 from drone_bridge.tools.bags.bounds import check_index
 
 NANOSECONDS_PER_SECOND = 10**9
+#: The encoding of messages in ROS 2.
+CDR = "cdr"
 _MAGIC = b"\x89MCAP0\r\n"  # with which an MCAP file begins and ends
 
 
@@ -67,10 +69,17 @@ class Bag:
             raise BagError(f"'{path}' can't be opened as a bag: {' '.join(str(error).split())}") from error
         except Exception as error:  # a damaged file can raise anything from the library that reads its parts
             raise BagError(f"'{path}' is damaged: {type(error).__name__}: {error}") from error
+        self._connections = [each for each in self._reader.connections if _encoding(each) == CDR]
+        others = [each for each in self._reader.connections if _encoding(each) != CDR]
+        #: The topics that are not in CDR, which are left out, each with its encoding.
+        self.left_out = {each.topic: _encoding(each) for each in others}
+        if self.left_out and not self._connections:
+            raise BagError(f"'{path}' has no topic in {CDR}, the encoding of ROS 2: {self.describe_left_out()}.")
         merged: dict[tuple[str, str], list[Connection]] = {}
-        for connection in self._reader.connections:
+        for connection in self._connections:
             merged.setdefault((connection.topic, connection.msgtype), []).append(connection)
         self.topics = tuple(_topic(merged[key]) for key in sorted(merged))
+        self._count = self._reader.message_count - sum(each.msgcount for each in others)
 
     def __enter__(self) -> "Bag":
         return self
@@ -83,7 +92,7 @@ class Bag:
 
     @property
     def count(self) -> int:
-        return int(self._reader.message_count)
+        return int(self._count)
 
     @property
     def start_ns(self) -> int:
@@ -101,9 +110,13 @@ class Bag:
         files = [path] if path.is_file() else [file for file in path.iterdir() if file.suffix != ".html"]  # its report
         return sum(file.stat().st_size for file in files)
 
+    def describe_left_out(self) -> str:
+        """Return the topics that are left out, as a clause."""
+        return ", ".join(f"'{name}' is {encoding or 'of no encoding'}" for name, encoding in self.left_out.items())
+
     def definition(self, topic: BagTopic) -> tuple[str, str]:
         """Return how the bag defines a topic's type, and the format: ros2msg or ros2idl; empty if it doesn't."""
-        for connection in self._reader.connections:
+        for connection in self._connections:
             if (connection.topic, connection.msgtype) == (topic.name, topic.type_name) and connection.msgdef.data:
                 return connection.msgdef.data, "ros2idl" if connection.msgdef.format.name == "IDL" else "ros2msg"
         return "", ""
@@ -113,7 +126,7 @@ class Bag:
     ) -> Iterator[BagMessage]:
         """Yield the messages of these topics, or of all, from `start_ns` until before `stop_ns`. Raises BagError."""
         wanted = {(topic.name, topic.type_name): topic for topic in (self.topics if topics is None else topics)}
-        connections = [c for c in self._reader.connections if (c.topic, c.msgtype) in wanted]
+        connections = [c for c in self._connections if (c.topic, c.msgtype) in wanted]
         if not connections:
             return
         try:
@@ -142,6 +155,8 @@ def run_on_bag(command: str, path: Path, work: Callable[[Bag], int]) -> int:
     """Do some work with a bag; return the exit status: what the work returns, or 1 when a file can't be used."""
     try:
         with Bag(path) as bag:
+            if bag.left_out:
+                print(f"Left out, as only {CDR} is read: {bag.describe_left_out()}.", file=sys.stderr)
             return work(bag)
     except BagError as error:
         print(f"drone-bridge {command}: {error}", file=sys.stderr)
@@ -202,6 +217,11 @@ def _topic(connections: Sequence[Connection]) -> BagTopic:
     first = connections[0]
     offers = tuple(offer for connection in connections for offer in _offers(connection))
     return BagTopic(first.topic, first.msgtype, first.digest, offers, sum(each.msgcount for each in connections))
+
+
+def _encoding(connection: Connection) -> str:
+    """Return how a topic's messages are encoded; bags that do not say so are in CDR."""
+    return getattr(connection.ext, "serialization_format", CDR)
 
 
 def _offers(connection: Connection) -> Sequence[Qos]:

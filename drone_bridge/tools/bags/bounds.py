@@ -1,15 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """Bounds for MCAP files of strangers: 33 kB can unpack to 1 GiB, claim any size, or name one chunk a thousand times.
 
-rosbags asks a table for the function that unpacks a chunk, and has no public way to bound it. The entries are replaced
-here, once, for the whole process.
+Or they have topics of other encodings beside those of ROS 2, as Foxglove's tools write them. rosbags asks a table for
+the function that unpacks a chunk, and has no public way to bound it, nor to pass over a schema that it does not know.
+The entries are replaced here, once, for the whole process.
 """
 
 import struct
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import Any, BinaryIO
 
 from lz4.frame import LZ4FrameDecompressor
+from rosbags.interfaces import MessageDefinition, MessageDefinitionFormat
 from rosbags.rosbag2 import ReaderError, storage_mcap
 
 # The standard library's from Python 3.14 on, else a package that rosbags needs.
@@ -65,3 +67,24 @@ storage_mcap.DECOMPRESSORS["zstd"] = _bounded(lambda packed, most: zstd.ZstdDeco
 storage_mcap.DECOMPRESSORS["lz4"] = _bounded(
     lambda packed, most: bytes(LZ4FrameDecompressor().decompress(packed, max_length=most))
 )
+
+
+_get_definition = storage_mcap.get_msgdef
+#: Of schemas, those that rosbags knows.
+_KNOWN_SCHEMAS = ("ros2msg", "ros2idl", "omgidl", "")
+
+
+def _definition(schema: Any) -> MessageDefinition:
+    if schema is not None and schema.encoding not in _KNOWN_SCHEMAS:
+        return MessageDefinition(MessageDefinitionFormat.NONE, "")
+    return _get_definition(schema)
+
+
+def _read_string(bio: BinaryIO) -> str:
+    """Return the next text, also where it is none, as the schemas of protobuf."""
+    (size,) = struct.unpack("<I", storage_mcap.read_exact(bio, 4))
+    return storage_mcap.read_exact(bio, size).decode(errors="replace")
+
+
+storage_mcap.get_msgdef = _definition
+storage_mcap.read_string = _read_string

@@ -93,7 +93,7 @@ def print_info(bag: "Bag") -> int:
         measured = by_topic.get(topic, TopicRate())
         rate = "-" if measured.rate_hz is None else f"{measured.rate_hz:.1f}"
         began_s = (measured.gap_began_ns - bag.start_ns) / _NANOSECONDS
-        gap = f"{measured.longest_gap_ns / _NANOSECONDS:.3f} s at {began_s:.1f} s" if measured.count > 1 else "-"
+        gap = f"{measured.longest_gap_ns / _NANOSECONDS:.3f} s at {began_s:.1f} s" if measured.longest_gap_ns else "-"
         table.add_row(topic.name, topic.type_name, str(topic.count), rate, gap)
     console.print(table)
     return 0

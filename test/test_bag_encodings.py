@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: Apache-2.0
+"""MCAP files that have topics beside those of ROS 2, and messages of one time, as other tools write them."""
+
+import struct
+
+import pytest
+from mcap.writer import Writer
+
+from drone_bridge.tools.bags.bag import Bag, BagError
+from drone_bridge.tools.bags.export import export
+from drone_bridge.tools.bags.info import print_info, topic_rates
+
+NUMBER = ("std_msgs/msg/Float64", "ros2msg", b"float64 data")
+START_NS = 1_700_000_000_000_000_000
+OTHERS = {
+    "json": ("note", "jsonschema", b"{}"),
+    "protobuf": ("foxglove.Log", "protobuf", b"\n\xff\xfe\x00binary"),
+    "ros1": ("std_msgs/String", "ros1msg", b"string data"),
+    "flatbuffer": ("foxglove.Log", "flatbuffer", b"\xf0\x00"),
+    "cbor": None,
+}
+
+
+def write(path, channels, *, count=5, period_ns=100_000_000):
+    with path.open("wb") as file:
+        bag = Writer(file)
+        bag.start("ros2", "a test")
+        ids = {
+            bag.register_channel(topic, encoding, bag.register_schema(*schema) if schema else 0): encoding
+            for topic, encoding, schema in channels
+        }
+        for number in range(count):
+            for channel, encoding in ids.items():
+                data = b"\0\1\0\0" + struct.pack("<d", number) if encoding == "cdr" else b"{}"
+                bag.add_message(channel, START_NS + number * period_ns, data, 0)
+        bag.finish()
+    return path
+
+
+@pytest.mark.parametrize("encoding", OTHERS)
+def test_topics_of_other_encodings_are_left_out_by_name(tmp_path, encoding, capsys):
+    path = write(tmp_path / "mixed.mcap", [("/x", "cdr", NUMBER), ("/note", encoding, OTHERS[encoding])])
+    with Bag(path) as bag:
+        assert [(topic.name, topic.count) for topic in bag.topics] == [("/x", 5)]
+        assert bag.left_out == {"/note": encoding}
+        assert bag.count == 5
+        assert [message.data for message in bag.deserialized("/x")] == [0.0, 1.0, 2.0, 3.0, 4.0]
+        assert export(bag, tmp_path / "csv", "csv") == {tmp_path / "csv/x.csv": 5}
+        assert print_info(bag) == 0
+    assert "/note" not in capsys.readouterr().out
+
+
+def test_a_bag_of_nothing_else_is_refused_with_its_topics_and_encodings(tmp_path):
+    path = write(tmp_path / "other.mcap", [("/note", "json", OTHERS["json"]), ("/log", "ros1", OTHERS["ros1"])])
+    with pytest.raises(BagError, match=r"has no topic in cdr, .*: '/note' is json, '/log' is ros1\.$"):
+        Bag(path)
+
+
+@pytest.mark.parametrize(("count", "period_ns"), [(5, 0), (1, 0), (0, 0)])
+def test_messages_of_one_time_have_no_gap_and_no_rate(tmp_path, capsys, count, period_ns):
+    path = write(tmp_path / "same.mcap", [("/x", "cdr", NUMBER)], count=count, period_ns=period_ns)
+    with Bag(path) as bag:
+        assert print_info(bag) == 0
+        assert all(each.rate_hz is None and not each.longest_gap_ns for each in topic_rates(bag.messages()).values())
+    [row] = [line.split() for line in capsys.readouterr().out.splitlines() if line.strip().startswith("/x")]
+    assert row == ["/x", NUMBER[0], str(count), "-", "-"]
