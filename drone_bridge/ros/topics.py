@@ -49,16 +49,6 @@ def newest() -> QoSProfile:
     return QoSProfile(depth=1, reliability=ReliabilityPolicy.RELIABLE)
 
 
-def command_stream() -> QoSProfile:
-    """Return the QoS of a subscription to a stream of commands, which moves the vehicle.
-
-    What a reliable writer sends again comes up to seconds later: in a node that had been stopped for 2 s under a live
-    commander, 7 of 17 vehicles carried out an old command, and with best effort none. A command that is lost is
-    followed by the next one.
-    """
-    return QoSProfile(depth=1, reliability=ReliabilityPolicy.BEST_EFFORT)
-
-
 # What publishing can raise, and waiting until the last message of a publisher is delivered.
 
 
