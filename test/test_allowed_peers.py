@@ -3,7 +3,7 @@
 
 import pytest
 
-from drone_bridge.net.udp import AllowedPeers
+from drone_bridge.wire.addresses import AllowedPeers
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from processes import TIMEOUT_S
 from drone_bridge.net import udp
 from drone_bridge.net.connector import LinkCancelledError, LinkError, LinkRefusedError, LinkTimeoutError
 from drone_bridge.net.udp import UdpConnector, UdpListener
-from drone_bridge.net.udp import name as link_name
+from drone_bridge.wire.addresses import peer_name
 
 pytestmark = pytest.mark.filterwarnings("error::ResourceWarning", "error::pytest.PytestUnraisableExceptionWarning")
 
@@ -231,9 +231,9 @@ def test_an_address_of_another_machine_is_reported(cancellation, host):
 
 
 def test_an_address_shows_where_its_port_begins():
-    assert link_name(("127.0.0.1", 5)) == "127.0.0.1:5"
-    assert link_name(("::1", 5, 0, 0)) == "[::1]:5"
-    assert link_name(("::ffff:127.0.0.1", 5, 0, 0)) == "127.0.0.1:5"
+    assert peer_name(("127.0.0.1", 5)) == "127.0.0.1:5"
+    assert peer_name(("::1", 5, 0, 0)) == "[::1]:5"
+    assert peer_name(("::ffff:127.0.0.1", 5, 0, 0)) == "127.0.0.1:5"
 
 
 # What waited too long, as the process stood still meanwhile.

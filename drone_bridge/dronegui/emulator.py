@@ -45,8 +45,8 @@ from drone_bridge.dronegui.device import Dialect, Gui
 from drone_bridge.motion.matrices import Triple
 from drone_bridge.motion.quaternions import inverse, quaternion_from_euler, rotated
 from drone_bridge.motion.wind import Wind
-from drone_bridge.net.connector import Cancellation, LinkCancelledError, LinkError, LinkTimeoutError, address_name
-from drone_bridge.net.udp import Datagram, UdpListener, name, open_preferred
+from drone_bridge.net.connector import Cancellation, LinkCancelledError, LinkError, LinkTimeoutError
+from drone_bridge.net.udp import Datagram, UdpListener, open_preferred
 from drone_bridge.programs.bad_network import BadNetwork
 from drone_bridge.programs.options import (
     ProgramParser,
@@ -59,6 +59,7 @@ from drone_bridge.programs.options import (
     positive,
 )
 from drone_bridge.programs.program import LimitedReports, TrajectoryFile, run_program, say, say_status
+from drone_bridge.wire.addresses import address_name, peer_name
 from drone_bridge.wire.events import RemoteProtocolError
 
 # How it flies. World and body have the axes of REP 103: x forward (at the start), y left, z up, yaw + to the left.
@@ -360,7 +361,7 @@ class GuiProgram:
 
     def receive(self, datagram: bytes, source: Any) -> None:
         """Handle a datagram. `source` is a socket address."""
-        sender = name(source)
+        sender = peer_name(source)
         try:
             event = self._gui.receive(datagram, source, self._flight.time)
         except RemoteProtocolError as error:

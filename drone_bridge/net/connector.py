@@ -11,6 +11,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
+from drone_bridge.wire.addresses import address_name
+
 
 class LinkError(Exception):
     """The link is no longer usable; the text is a human-readable sentence."""
@@ -277,10 +279,3 @@ def _is_own(family: int, address: Any) -> bool:
     except OSError:
         return False
     return True
-
-
-def address_name(host: str, port: int) -> str:
-    """Return a human-readable address; an IPv4 one without the prefix that a socket for both versions gives it."""
-    if "." in host:
-        host = host.removeprefix("::ffff:")
-    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"

@@ -21,9 +21,9 @@ from drone_bridge.net.connector import (
     MakeTap,
     Selectable,
     Watch,
-    address_name,
     reason,
 )
+from drone_bridge.wire.addresses import address_name
 
 KEEPALIVE_IDLE_S = 5
 KEEPALIVE_INTERVAL_S = 2

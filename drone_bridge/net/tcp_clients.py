@@ -23,10 +23,10 @@ from drone_bridge.net.connector import (
     LinkCancelledError,
     MakeTap,
     Tap,
-    address_name,
     reason,
 )
 from drone_bridge.net.tcp_listener import listening_socket
+from drone_bridge.wire.addresses import address_name
 
 MAX_UNREAD_BYTES = 256 * 1024  # of what a client does not take; one that lets more pile up is given up
 SEND_BUFFER_BYTES = 64 * 1024

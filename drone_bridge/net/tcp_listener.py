@@ -14,11 +14,11 @@ from drone_bridge.net.connector import (
     LinkCancelledError,
     LinkError,
     MakeTap,
-    address_name,
     reason,
     wait_readable,
 )
 from drone_bridge.net.tcp import TcpStream, peer_name
+from drone_bridge.wire.addresses import address_name
 
 ACCEPT_RETRY_S = 0.5
 #: A peer that has said nothing at all for so long loses its place to the next one, however silent others may be.

@@ -1,14 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which addresses a listener accepts."""
+"""UdpStream and UdpListener: UDP links to one peer, and ports for any sender, for a thread that can be cancelled."""
 
 import contextlib
-import ipaddress
 import math
 import select
 import socket
 import struct
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from drone_bridge.net.connector import (
@@ -22,43 +21,9 @@ from drone_bridge.net.connector import (
     LinkRefusedError,
     LinkTimeoutError,
     MakeTap,
-    address_name,
     reason,
 )
-
-ANY = "any"
-
-
-class AllowedPeers:
-    """Addresses and networks, such as 10.0.7.1, 192.168.1.0/24 or fd00::/8; ANY allows all."""
-
-    def __init__(self, names: Iterable[str]) -> None:
-        """Raise ValueError with a sentence for no names, and for what is neither an address nor a network."""
-        self._networks: list[ipaddress.IPv4Network | ipaddress.IPv6Network] = []
-        self._allows_all = False
-        for name in names:
-            if name == ANY:
-                self._allows_all = True
-                continue
-            try:
-                self._networks.append(ipaddress.ip_network(name))
-            except ValueError as error:
-                raise ValueError(f"{name!r} is not {ANY!r}, an address, or a network: {error}.") from None
-        if not self._networks and not self._allows_all:
-            raise ValueError(f"it names nobody, and nothing would be received: write {ANY!r}, addresses or networks.")
-
-    def allows(self, host: str) -> bool:
-        """Return whether a host is allowed, by its numeric address."""
-        if self._allows_all:
-            return True
-        address = ipaddress.ip_address(host.partition("%")[0])  # a link-local one has its interface behind it
-        if isinstance(address, ipaddress.IPv6Address) and address.ipv4_mapped:
-            address = address.ipv4_mapped
-        return any(address in network for network in self._networks)
-
-
-# UDP links to one peer, and ports for any sender, for a thread that can be cancelled.
-
+from drone_bridge.wire.addresses import address_name, peer_name
 
 MAX_DATAGRAM_BYTES = 65535  # no datagram is larger, so none is ever cut off
 # Opening a UDP link sends nothing and so storms nobody, while a vehicle may be waiting for its next command.
@@ -141,7 +106,7 @@ class _UdpSocket:
         self.socket = opened
         self._reader = DatagramReader(opened)
         self._freshness = freshness
-        self.tap = wire_log("udp", name(opened.getsockname()), peer) if wire_log else None
+        self.tap = wire_log("udp", peer_name(opened.getsockname()), peer) if wire_log else None
         self._cancellation = cancellation
         self._poll = select.poll()
         self._poll.register(opened, select.POLLIN)
@@ -165,7 +130,7 @@ class _UdpSocket:
                 raise LinkError(f"Nothing can be received from {who}: {error.strerror}.") from error
             buffer = self._reader.buffer
             if self.tap:
-                self.tap(RECEIVED, buffer[:size], name(source))
+                self.tap(RECEIVED, buffer[:size], peer_name(source))
             if age_s <= self._freshness.max_age_s():
                 return Datagram(bytes(buffer[:size]), source)
             self._freshness.on_stale(age_s)
@@ -202,7 +167,7 @@ class UdpStream:
         freshness: Freshness = ANY_AGE,
     ) -> None:
         """Take over a connected socket. Raises OSError when it is not connected."""
-        self.peer = name(connected.getpeername())
+        self.peer = peer_name(connected.getpeername())
         self._socket = _UdpSocket(connected, cancellation, self.peer, wire_log, freshness=freshness)
         #: The addresses of both hosts, as sockets have them.
         self.peer_host: str = connected.getpeername()[0]
@@ -333,9 +298,9 @@ class UdpListener:
         try:
             self._socket.socket.sendto(datagram, address)
             if self._socket.tap:
-                self._socket.tap(SENT, datagram, name(address))
+                self._socket.tap(SENT, datagram, peer_name(address))
         except OSError as error:
-            raise LinkError(f"Nothing can be sent to {name(address)}: {error.strerror}.") from error
+            raise LinkError(f"Nothing can be sent to {peer_name(address)}: {error.strerror}.") from error
 
     def close(self) -> None:
         """Stop listening."""
@@ -349,7 +314,7 @@ class Operators(NamedTuple):
 
     @property
     def peer(self) -> str:
-        return name(self.first.source)
+        return peer_name(self.first.source)
 
     def close(self) -> None:
         """Keep the port open while the node is active."""
@@ -417,8 +382,3 @@ def _elapsed_s() -> float:
 
 def _is_ipv6(found: Any) -> bool:
     return bool(found[0] == socket.AF_INET6)
-
-
-def name(address: Any) -> str:
-    """Return a human-readable address."""
-    return address_name(*address[:2])

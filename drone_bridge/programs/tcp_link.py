@@ -5,10 +5,11 @@ from __future__ import annotations
 
 import argparse
 
-from drone_bridge.net.connector import Cancellation, address_name
+from drone_bridge.net.connector import Cancellation
 from drone_bridge.net.tcp import TcpConnector
 from drone_bridge.net.tcp_listener import TcpListener
 from drone_bridge.programs.program import say, say_retry
+from drone_bridge.wire.addresses import address_name
 
 
 def make_link(options: argparse.Namespace, cancellation: Cancellation) -> TcpListener | TcpConnector:

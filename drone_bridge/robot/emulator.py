@@ -18,7 +18,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 
-from drone_bridge.net.connector import Cancellation, address_name
+from drone_bridge.net.connector import Cancellation
 from drone_bridge.net.tcp_clients import Connection, TcpClients
 from drone_bridge.programs.faults import Fault, fault_of
 from drone_bridge.programs.options import (
@@ -47,6 +47,7 @@ from drone_bridge.robot.device import (
     RobotConversation,
 )
 from drone_bridge.robot.discovery import DiscoveryResponder, DiscoveryRoute
+from drone_bridge.wire.addresses import address_name
 from drone_bridge.wire.events import RemoteProtocolError
 
 # The physics: two motors with their drivers, a battery and a light.

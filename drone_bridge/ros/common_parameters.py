@@ -5,9 +5,9 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple, TypeVar
 
-from drone_bridge.net.udp import ANY, AllowedPeers
 from drone_bridge.ros.frames import AXES, FrameNames, OdometryCovariances
 from drone_bridge.ros.parameters import DeclaredParameters, ParameterDeclaration
+from drone_bridge.wire.addresses import ANY, AllowedPeers
 
 FrameNamesT = TypeVar("FrameNamesT", bound=FrameNames)
 GroupT = TypeVar("GroupT", bound=NamedTuple)

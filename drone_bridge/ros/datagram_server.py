@@ -17,14 +17,14 @@ from geometry_msgs.msg import Twist
 from rclpy.exceptions import InvalidHandle
 from std_srvs.srv import Trigger
 
-from drone_bridge.net.connector import Cancellation, LinkError, LinkTimeoutError, address_name
+from drone_bridge.net.connector import Cancellation, LinkError, LinkTimeoutError
 from drone_bridge.net.udp import Datagram, Operators, OperatorsPort, UdpListener
-from drone_bridge.net.udp import name as name_of
 from drone_bridge.ros.common_parameters import ALLOWED_PEERS, NEUTRAL_TIME, SOURCE_TIMEOUT, read_allowed_peers
 from drone_bridge.ros.last_word import OPERATORS_LOST, VelocityOutput
 from drone_bridge.ros.link_node import AFTER_STALLS, STALE_DATAGRAMS, UNENCODABLE, LinkNode
 from drone_bridge.ros.parameters import ParameterDeclaration
 from drone_bridge.ros.topics import MissingTopicError, TopicSubscriptions
+from drone_bridge.wire.addresses import address_name, peer_name
 from drone_bridge.wire.events import LocalProtocolError, RemoteProtocolError
 
 UNSENT = "unsent datagrams"
@@ -176,7 +176,7 @@ class DatagramServer(LinkNode):
             self.drone.velocities.finish()
 
     def _take(self, datagram: Datagram) -> None:
-        sender = name_of(datagram.source)
+        sender = peer_name(datagram.source)
         if not self._allowed_peers.allows(datagram.source[0]):
             self.count_and_warn("refused peers", f"{sender} was refused: it is not in allowed_peers.")
             return

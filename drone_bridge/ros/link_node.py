@@ -35,7 +35,6 @@ from drone_bridge.net.connector import (
     LinkCancelledError,
     LinkError,
     LinkTimeoutError,
-    address_name,
 )
 from drone_bridge.net.udp import Freshness
 from drone_bridge.ros.diagnostics import CLOCKS, SILENCES, LinkStatistics, Reports, Ticker
@@ -44,6 +43,7 @@ from drone_bridge.ros.parameters import UNCONFIGURED, DeclaredParameters, Parame
 from drone_bridge.ros.stall_watch import PROCESS, STALL_S, elapsed_s
 from drone_bridge.ros.time import clock_conflict, is_time_simulated, time_from_nanoseconds
 from drone_bridge.ros.topics import NO_EVENTS, PUBLISHER_ERRORS, subscribe
+from drone_bridge.wire.addresses import address_name
 from drone_bridge.wire.events import RemoteProtocolError
 from drone_bridge.wire.outgoing import encoded
 

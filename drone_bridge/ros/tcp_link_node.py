@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """The base of bridges and servers that have one TCP connection: they open it, or listen for it, as `role` says."""
 
-from drone_bridge.net.connector import Cancellation, address_name
+from drone_bridge.net.connector import Cancellation
 from drone_bridge.net.tcp import TcpConnector
 from drone_bridge.net.tcp_listener import TcpListener
 from drone_bridge.ros.link_node import Endpoint, LinkNode
+from drone_bridge.wire.addresses import address_name
 
 
 class TcpLinkNode(LinkNode):

@@ -18,7 +18,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from drone_bridge.motion.wxyz import Vector, WxyzQuaternion, rotate
-from drone_bridge.net.connector import Cancellation, LinkCancelledError, LinkError, LinkTimeoutError, address_name
+from drone_bridge.net.connector import Cancellation, LinkCancelledError, LinkError, LinkTimeoutError
 from drone_bridge.net.tcp import TcpConnector, TcpStream
 from drone_bridge.programs.operator_options import OperatorParser
 from drone_bridge.programs.options import positive
@@ -26,6 +26,7 @@ from drone_bridge.programs.plan import REST, Leg
 from drone_bridge.programs.program import run_program, say, say_retry
 from drone_bridge.simulator import codec as sim
 from drone_bridge.simulator.codec import NEED_DATA, VEHICLE, Attribute
+from drone_bridge.wire.addresses import address_name
 
 SEND_PERIOD_S = 0.05
 ANSWER_TIMEOUT_S = 10.0

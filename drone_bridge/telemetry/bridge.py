@@ -18,10 +18,8 @@ from drone_bridge.net.connector import (
     LinkCancelledError,
     LinkError,
     LinkTimeoutError,
-    address_name,
 )
-from drone_bridge.net.udp import Datagram, UdpListener, name
-from drone_bridge.net.udp import name as name_of
+from drone_bridge.net.udp import Datagram, UdpListener
 from drone_bridge.ros.commands import limit_parameters
 from drone_bridge.ros.common_parameters import (
     ALLOWED_PEERS,
@@ -69,6 +67,7 @@ from drone_bridge.telemetry.topics import (
     command_from_shares,
     static_transforms,
 )
+from drone_bridge.wire.addresses import address_name, peer_name
 from drone_bridge.wire.events import RemoteProtocolError
 
 MEBIBYTE = 1024 * 1024
@@ -181,7 +180,7 @@ class UdpTransport:
         """Wait for a drone's telemetry. Raises LinkCancelledError."""
         while self.drone is None:
             self._receive(None)
-        return Drone(name(self.drone))
+        return Drone(peer_name(self.drone))
 
     def receive_until(self, due_s: float) -> None:
         """Receive until a time of time.monotonic. Raises LinkCancelledError."""
@@ -403,10 +402,10 @@ class TelemetryBridge(LinkNode):
 
     def _adopt(self, source: Any) -> bool:
         """Command the sender of telemetry, unless there is another drone; return whether it is commanded."""
-        peer = name_of(source)
+        peer = peer_name(source)
         if self._udp.drone is not None:
             silent_s = PROCESS.silent_s(self._heard_s)
-            present = name_of(self._udp.drone)
+            present = peer_name(self._udp.drone)
             if silent_s <= self.parameters["telemetry_timeout"]:
                 self._peer_refused(peer)
                 return False
@@ -428,7 +427,7 @@ class TelemetryBridge(LinkNode):
         return True
 
     def _refuse(self, source: Any, reason: str) -> None:
-        self.count_and_warn("refused peers", f"{name_of(source)} was refused: {reason}")
+        self.count_and_warn("refused peers", f"{peer_name(source)} was refused: {reason}")
 
     def _take_drone_text(self, message: String) -> None:
         if not self._is_active:
@@ -461,7 +460,7 @@ class TelemetryBridge(LinkNode):
         try:
             event = connection.next_event()
         except RemoteProtocolError as error:
-            where = source if isinstance(source, str) else name_of(source)
+            where = source if isinstance(source, str) else peer_name(source)
             self.count_and_warn("rejected input", f"A document from {where} was refused: {error}")
             return None
         if isinstance(event, LateTelemetry):

@@ -16,8 +16,8 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
-from drone_bridge.net.connector import Cancellation, LinkCancelledError, LinkError, address_name
-from drone_bridge.net.udp import UdpListener, name
+from drone_bridge.net.connector import Cancellation, LinkCancelledError, LinkError
+from drone_bridge.net.udp import UdpListener
 from drone_bridge.programs.operator_options import OperatorParser
 from drone_bridge.programs.options import positive
 from drone_bridge.programs.plan import Leg
@@ -31,6 +31,7 @@ from drone_bridge.telemetry.codec import (
     DroneTelemetry,
     RoverTelemetry,
 )
+from drone_bridge.wire.addresses import address_name, peer_name
 from drone_bridge.wire.events import RemoteProtocolError
 
 REPORT_PERIOD_S = 1.0
@@ -120,7 +121,7 @@ class Pilot:
     def _answer(self, telemetry: DroneTelemetry, source: Any) -> None:
         now_s = time.monotonic()
         if self._drone is None:
-            say(f"receives a drone at {name(source)}")
+            say(f"receives a drone at {peer_name(source)}")
             if telemetry.timestamp is not None:
                 say("the plan's seconds are those of the drone's timestamps")
         self._clock.update(now_s, telemetry.timestamp)

@@ -50,10 +50,8 @@ from drone_bridge.net.connector import (
     LinkError,
     LinkRefusedError,
     LinkTimeoutError,
-    address_name,
 )
 from drone_bridge.net.udp import Datagram, UdpConnector, UdpListener, UdpStream
-from drone_bridge.net.udp import name as name_of
 from drone_bridge.ros.commands import limit_parameters
 from drone_bridge.ros.common_parameters import (
     common_parameters,
@@ -68,6 +66,7 @@ from drone_bridge.ros.parameters import ParameterDeclaration
 from drone_bridge.ros.program import run
 from drone_bridge.ros.tilt_flight import TiltFlight, drone_parameters
 from drone_bridge.ros.topics import TopicPublishers, latched
+from drone_bridge.wire.addresses import address_name, peer_name
 from drone_bridge.wire.events import RemoteProtocolError
 
 #: States in which the drone follows commands, and in which its height and heading are to be held.
@@ -229,7 +228,7 @@ class NavdataPort:
         if datagram.source[0] != self._gui_host:
             self._node.reports.count_and_warn_ongoing(
                 FOREIGN_NAVDATA,
-                f"Navdata of {name_of(datagram.source)} was refused: the GUI is at {self._gui_host}.",
+                f"Navdata of {peer_name(datagram.source)} was refused: the GUI is at {self._gui_host}.",
             )
             return
         self._connection.receive_data(datagram.data)
@@ -237,14 +236,14 @@ class NavdataPort:
             block = self._connection.next_event()
         except RemoteProtocolError as error:
             self._node.count_and_warn(
-                "rejected input", f"A datagram of navdata from {name_of(datagram.source)} was refused: {error}"
+                "rejected input", f"A datagram of navdata from {peer_name(datagram.source)} was refused: {error}"
             )
             return
         if block is NEED_DATA:
             return
         if isinstance(block, Demo):
             counts["navdata"] += 1
-            self._node.statistics.facts["navdata source"] = name_of(datagram.source)
+            self._node.statistics.facts["navdata source"] = peer_name(datagram.source)
         elif isinstance(block, VisionDetect):
             counts["detections"] += 1
         else:

@@ -42,9 +42,8 @@ from drone_bridge.dronegui.topics import (
     twist_from_controls,
 )
 from drone_bridge.msg import DetectionArray
-from drone_bridge.net.connector import Cancellation, LinkError, LinkTimeoutError, address_name
+from drone_bridge.net.connector import Cancellation, LinkError, LinkTimeoutError
 from drone_bridge.net.udp import Datagram, Operators, OperatorsPort, UdpListener, open_preferred
-from drone_bridge.net.udp import name as name_of
 from drone_bridge.ros.bridge_watch import BridgeWatch
 from drone_bridge.ros.common_parameters import (
     ALLOWED_PEERS,
@@ -64,6 +63,7 @@ from drone_bridge.ros.link_node import AFTER_STALLS, STALE_DATAGRAMS, LinkNode
 from drone_bridge.ros.parameters import ParameterDeclaration
 from drone_bridge.ros.program import run
 from drone_bridge.ros.topics import TopicSubscriptions, latched
+from drone_bridge.wire.addresses import address_name, peer_name
 from drone_bridge.wire.events import RemoteProtocolError
 
 #: The buttons that operators press, by the names of the bridge's services.
@@ -420,7 +420,7 @@ class DroneGuiServer(LinkNode):
             self._stop()
 
     def _take(self, datagram: Datagram) -> None:
-        sender = name_of(datagram.source)
+        sender = peer_name(datagram.source)
         if not self._allowed_peers.allows(datagram.source[0]):
             self.count_and_warn("refused peers", f"{sender} was refused: it is not in allowed_peers.")
             return

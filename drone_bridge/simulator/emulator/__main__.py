@@ -17,7 +17,7 @@ import sys
 from collections.abc import Sequence
 
 from drone_bridge.motion.wxyz import IDENTITY, WxyzQuaternion, unit
-from drone_bridge.net.connector import Cancellation, address_name
+from drone_bridge.net.connector import Cancellation
 from drone_bridge.net.tcp_listener import listening_socket
 from drone_bridge.programs.faults import fault_of
 from drone_bridge.programs.options import ProgramParser, add_address, add_choice, add_run, positive, read_by
@@ -27,6 +27,7 @@ from drone_bridge.simulator.device.requests import Context, Quirks
 from drone_bridge.simulator.device.world import RunControl, Timing, World
 from drone_bridge.simulator.emulator.scene import SCENES, SimulatedScene, add_default_environment
 from drone_bridge.simulator.emulator.server import COLUMNS, FaultKind, Server
+from drone_bridge.wire.addresses import address_name
 
 BACKLOG = 100
 

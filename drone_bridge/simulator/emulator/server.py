@@ -9,7 +9,6 @@ import signal
 import socket
 from enum import Enum
 
-from drone_bridge.net.connector import address_name
 from drone_bridge.programs.faults import Fault
 from drone_bridge.programs.program import TrajectoryFile, say
 from drone_bridge.simulator import codec as wire
@@ -23,6 +22,7 @@ from drone_bridge.simulator.codec import (
 )
 from drone_bridge.simulator.device.requests import Context, HangUpError, Quirks, ServedClient, answer
 from drone_bridge.simulator.emulator.scene import SimulatedScene
+from drone_bridge.wire.addresses import address_name
 from drone_bridge.wire.events import RemoteProtocolError
 
 _BEHIND_BYTES = 256 * 1024  # unread, when there is reason to wait for a client if time does not press
