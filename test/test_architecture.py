@@ -18,11 +18,12 @@ MODULES = sorted(PACKAGE.rglob("*.py"))
 # What each kit may import beside itself. None of them knows a protocol.
 KITS = {
     "wire": set(),
-    "net": {"wire"},
+    "session": {"wire", "motion"},
+    "net": {"wire", "session"},
     "motion": {"wire", "described"},
     "vision": {"wire", "motion", "described"},
     "programs": {"wire", "net", "motion"},
-    "ros": {"wire", "net", "motion", "vision", "described", "msg", "srv"},
+    "ros": {"wire", "net", "session", "motion", "vision", "described", "msg", "srv"},
 }
 ALL_KITS = {*KITS, "action", "described", "kind", "msg", "srv"}
 ALLOWED = {
@@ -46,8 +47,9 @@ PARTS = {
     "emulator": ({"wire", "net", "motion", "vision", "programs"}, ("codec", "device", "discovery")),
     "operator": ({"wire", "net", "motion", "vision", "programs"}, ("codec", "device", "discovery")),
     "topics": ({"wire", "motion", "ros", "msg", "srv"}, ("codec",)),
-    "bridge": (ALL_KITS - {"programs"}, ("codec", "device", "discovery", "topics")),
-    "server": (ALL_KITS - {"programs"}, ("codec", "device", "discovery", "topics")),
+    "session": ({"wire", "motion", "session"}, ("codec",)),
+    "bridge": (ALL_KITS - {"programs"}, ("codec", "device", "discovery", "session", "topics")),
+    "server": (ALL_KITS - {"programs"}, ("codec", "device", "discovery", "session", "topics")),
 }
 # What may know protocols.
 KNOWN = {
@@ -56,7 +58,7 @@ KNOWN = {
 # A protocol has no socket, no thread and no clock; its caller has.
 FORBIDDEN_IN_PROTOCOLS = {"asyncio", "datetime", "select", "selectors", "socket", "subprocess", "threading", "time"}
 WITHOUT_ROS = {"kind", "described", *KITS} - {"ros"}
-PARTS_WITHOUT_ROS = {"__init__", "conversation", "codec", "device", "discovery", "emulator", "operator"}
+PARTS_WITHOUT_ROS = {"__init__", "conversation", "codec", "device", "discovery", "emulator", "operator", "session"}
 
 SOURCE_FOLDERS = (
     ".ci",
@@ -141,11 +143,11 @@ def test_imports_point_one_way(path):
     assert not {name for name in ours if not f"{name}.".startswith(allowed_prefixes(path))}
 
 
-def test_protocols_have_no_socket_no_thread_no_clock():
+def test_codecs_and_sessions_have_no_socket_no_thread_no_clock():
     found = {
         (path.name, name)
         for path in MODULES
-        if part_of(path) in ("wire", "codec")
+        if part_of(path) in ("wire", "codec", "session")
         for name in imported_names(path)
         if name.split(".")[0] in FORBIDDEN_IN_PROTOCOLS
     }
@@ -203,12 +205,14 @@ def private_attributes(path, *classes):
 
 
 def test_no_node_assigns_a_private_attribute_of_its_base():
-    of_bases = private_attributes(PACKAGE / "ros" / "link_node.py", "LinkNode", "EntityOwner")
+    bases = {"entity_owner": "EntityOwner", "vehicle_node": "VehicleNode", "link_node": "LinkNode"}
+    bases["protocol_node"] = "ProtocolNode"
+    of_bases = set().union(*(private_attributes(PACKAGE / "ros" / f"{file}.py", name) for file, name in bases.items()))
     assert "_is_publishing" in of_bases
     nodes = {
         path: match[1]
         for path in MODULES
-        if (match := re.search(r"^class (\w+)\(\w*LinkNode\):$", path.read_text(), re.MULTILINE))
+        if (match := re.search(r"^class (\w+)\(\w*(?:Link|Protocol)Node\):$", path.read_text(), re.MULTILINE))
     }
     assert len(nodes) >= 10
     assert not {name: names for path, name in nodes.items() if (names := private_attributes(path, name) & of_bases)}

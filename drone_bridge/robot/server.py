@@ -63,15 +63,17 @@ from drone_bridge.ros.bridge_watch import BridgeWatch, publishing_nodes
 from drone_bridge.ros.common_parameters import NEUTRAL_TIME, common_parameters
 from drone_bridge.ros.diagnostics import LogLimiter
 from drone_bridge.ros.last_word import LastWord
-from drone_bridge.ros.link_node import AFTER_STALLS, UNENCODABLE, LinkNode, repeat_farewell
+from drone_bridge.ros.link_node import LinkNode, repeat_farewell
 from drone_bridge.ros.parameters import ParameterDeclaration
 from drone_bridge.ros.program import run
 from drone_bridge.ros.stall_watch import PROCESS, LoopSettling, elapsed_s
 from drone_bridge.ros.topic_names import topic_token
 from drone_bridge.ros.topics import Topic, TopicTable
 from drone_bridge.ros.velocity_messages import cmd_vel_type
+from drone_bridge.session.session import AFTER_STALLS
 from drone_bridge.wire.events import ProtocolError
 from drone_bridge.wire.layouts import printable
+from drone_bridge.wire.outgoing import UNENCODABLE
 
 NONE = "none"
 LIGHT_TOPIC = "light"

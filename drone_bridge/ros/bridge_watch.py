@@ -12,8 +12,8 @@ from collections.abc import Callable, Collection
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 
 from drone_bridge.ros.diagnostics import PEER_SILENT
-from drone_bridge.ros.link_node import LINK_STATUS, LinkNode
 from drone_bridge.ros.stall_watch import PROCESS
+from drone_bridge.ros.vehicle_node import LINK_STATUS, VehicleNode
 
 #: A bridge that has reported nothing for so long is gone.
 GONE_AFTER_S = 3.0
@@ -29,7 +29,9 @@ class BridgeWatch:
     One that has never reported, as a node of somebody else, counts as there.
     """
 
-    def __init__(self, node: LinkNode, bridges: Callable[[], Collection[str]], on_change: Callable[[], None]) -> None:
+    def __init__(
+        self, node: VehicleNode, bridges: Callable[[], Collection[str]], on_change: Callable[[], None]
+    ) -> None:
         """Begin; `bridges` returns the full names of the nodes that may be it.
 
         `on_change` is called when `is_gone` or `is_vehicle_silent` has changed.
@@ -63,7 +65,7 @@ class BridgeWatch:
             self._on_change()
 
 
-def publishing_nodes(node: LinkNode, topic: str) -> set[str]:
+def publishing_nodes(node: VehicleNode, topic: str) -> set[str]:
     """Return the full names of the nodes that publish a topic."""
     publishers = node.get_publishers_info_by_topic(node.resolve_topic_name(topic))
     return {f"{each.node_namespace.rstrip('/')}/{each.node_name}" for each in publishers}

@@ -22,11 +22,11 @@ from drone_bridge.motion.tilt_control import Shares
 from drone_bridge.msg import CommandAxes
 from drone_bridge.ros.common_parameters import frame_names
 from drone_bridge.ros.frames import FrameNames
-from drone_bridge.ros.link_node import LinkNode
 from drone_bridge.ros.parameters import DeclaredParameters, ParameterDeclaration, declarations, read
 from drone_bridge.ros.stall_watch import Arrivals, elapsed_s, with_sending_time
 from drone_bridge.ros.time import is_time_simulated, seconds_between, stamp_numbers
 from drone_bridge.ros.topics import NO_EVENTS, PUBLISHER_ERRORS, latched
+from drone_bridge.ros.vehicle_node import VehicleNode
 from drone_bridge.ros.velocity_messages import OtherTypes, cmd_vel_type, velocity_frames
 
 # How old a stamped command is. See docs/network.md, "Hosts whose clocks differ".
@@ -221,7 +221,7 @@ class Asked(Generic[CommandT]):
 class Ruler(Generic[CommandT]):
     """Decides for the link's thread what of the newest command is sent, by `Rank`."""
 
-    def __init__(self, node: LinkNode) -> None:
+    def __init__(self, node: VehicleNode) -> None:
         """Read the parameters; a node without those of `limit_parameters` has no limits."""
         has_limits = f"{_LIMITS}.max_speed" in node.parameters
         self._node = node
@@ -341,7 +341,7 @@ class CommandIntake(Generic[CommandT]):
 
     def __init__(
         self,
-        node: LinkNode,
+        node: VehicleNode,
         now: Callable[[], Time] | None = None,
         on_command: Callable[[], None] = lambda: None,
         *,

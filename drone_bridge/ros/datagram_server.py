@@ -20,12 +20,15 @@ from std_srvs.srv import Trigger
 from drone_bridge.net.connector import Cancellation, LinkError, LinkTimeoutError
 from drone_bridge.net.udp import Datagram, Operators, OperatorsPort, UdpListener
 from drone_bridge.ros.common_parameters import ALLOWED_PEERS, NEUTRAL_TIME, SOURCE_TIMEOUT, read_allowed_peers
-from drone_bridge.ros.last_word import OPERATORS_LOST, VelocityOutput
-from drone_bridge.ros.link_node import AFTER_STALLS, STALE_DATAGRAMS, UNENCODABLE, LinkNode
+from drone_bridge.ros.last_word import VelocityOutput
+from drone_bridge.ros.link_node import STALE_DATAGRAMS, LinkNode
 from drone_bridge.ros.parameters import ParameterDeclaration
 from drone_bridge.ros.topics import MissingTopicError, TopicSubscriptions
+from drone_bridge.session.operator_command import OPERATORS_LOST
+from drone_bridge.session.session import AFTER_STALLS
 from drone_bridge.wire.addresses import address_name, peer_name
 from drone_bridge.wire.events import LocalProtocolError, RemoteProtocolError
+from drone_bridge.wire.outgoing import UNENCODABLE
 
 UNSENT = "unsent datagrams"
 SOURCES = "sources"

@@ -325,7 +325,7 @@ class Reports:
         """`open_state` names the state of a working link."""
         self._logger = logger
         self._open_state = open_state
-        self._warnings = LogLimiter()
+        self._warnings: defaultdict[str, LogLimiter] = defaultdict(LogLimiter)  # by count: one must not hide another
         self._information = LogLimiter()  # a peer that comes and goes must not keep a warning from the log
         self._condition_limiter = ConditionLogLimiter()
         self._was_silent = False
@@ -344,16 +344,16 @@ class Reports:
         if line := self._information.admit(sentence):
             self._logger.info(line)
 
-    def warn(self, sentence: str) -> None:
-        """Log a warning about a peer or a command, rate-limited."""
+    def warn(self, sentence: str, count: str = "") -> None:
+        """Log a warning about a peer or a command, rate-limited by what is counted of it."""
         self.statistics.last_error = sentence
-        if line := self._warnings.admit(sentence):
+        if line := self._warnings[count].admit(sentence):
             self._logger.warning(line)
 
     def count_and_warn(self, count: str, sentence: str) -> None:
         """Count a problem and log a warning about it, rate-limited."""
         self.statistics.counts[count] += 1
-        self.warn(sentence)
+        self.warn(sentence, count)
 
     def warn_ongoing(self, condition: str, sentence: str) -> None:
         """Log an ongoing condition when it begins, then at growing intervals."""

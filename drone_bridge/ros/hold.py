@@ -23,7 +23,7 @@ from std_srvs.srv import SetBool
 from drone_bridge.ros.topics import NO_EVENTS, PUBLISHER_ERRORS, latched
 
 if TYPE_CHECKING:
-    from drone_bridge.ros.link_node import LinkNode
+    from drone_bridge.ros.vehicle_node import VehicleNode
 
 #: A helm that is silent for longer has ended. Until then it locks out others all the same, so this may be generous.
 HELM_ENDS_AFTER_S = 1.0
@@ -38,7 +38,7 @@ _ADVICE = "call the service hold with false, or press Resume on the page, to let
 class Hold:
     """Whether a node's vehicle is held. Changed in the executor, read by any thread without a lock."""
 
-    def __init__(self, node: "LinkNode", topic: str) -> None:
+    def __init__(self, node: "VehicleNode", topic: str) -> None:
         """Find out whether the node was holding when it ended; `topic` is where it says so."""
         self._node = node
         self._file = _runtime_directory() / _file_name(node)
@@ -191,6 +191,6 @@ def _runtime_directory() -> Path:
     return Path(tempfile.gettempdir()) / f"drone_bridge-{os.getuid()}" / "held"
 
 
-def _file_name(node: "LinkNode") -> str:
+def _file_name(node: "VehicleNode") -> str:
     """Return a name that no other node on this machine has: names of ROS have no dots."""
     return f"{node.context.get_domain_id()}{node.get_fully_qualified_name().replace('/', '.')}"

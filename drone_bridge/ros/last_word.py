@@ -15,10 +15,11 @@ from rclpy.qos import qos_profile_sensor_data
 from drone_bridge.motion.tilt_control import Shares
 from drone_bridge.msg import CommandAxes, CommandRates
 from drone_bridge.ros.commands import axes_from_shares, shares_from_axes
-from drone_bridge.ros.link_node import LinkNode
 from drone_bridge.ros.stall_watch import elapsed_s
 from drone_bridge.ros.topics import wait_for_delivery
+from drone_bridge.ros.vehicle_node import VehicleNode
 from drone_bridge.ros.velocity_messages import OtherTypes, as_published, cmd_vel_type
+from drone_bridge.session.operator_command import OPERATORS_LOST
 
 #: Longer than the usual command_timeout: in between, a vehicle with a watchdog of its own gets its own neutral.
 PERIOD_S = 1.0
@@ -35,7 +36,7 @@ OBSERVERS = frozenset({"recorder", "flight_recorder", "rosbag2_recorder", "web_b
 UNKNOWN_NODE = "_NODE_NAME_UNKNOWN_"
 
 
-def has_followers(node: LinkNode, topic: str) -> bool:
+def has_followers(node: VehicleNode, topic: str) -> bool:
     """Return whether somebody subscribes to a topic who does not only observe."""
     subscriptions = node.get_subscriptions_info_by_topic(node.resolve_topic_name(topic))
     names = {subscription.node_name for subscription in subscriptions} - OBSERVERS
@@ -59,7 +60,7 @@ class LastWord:
 
     def __init__(
         self,
-        node: LinkNode,
+        node: VehicleNode,
         publishers: "tuple[Publisher[Any], ...]",
         neutral: "Callable[[], tuple[Publisher[Any], Any] | None]",
     ) -> None:
@@ -97,7 +98,7 @@ class LastWord:
     def publish(self, publisher: "Publisher[Any]", message: Any, decided_s: float) -> None:
         """Publish an operator's command, unless the vehicle is held.
 
-        If this process has stood still since `decided_s` (see `LinkNode.publish`), it is left out: the caller's
+        If this process has stood still since `decided_s` (see `VehicleNode.publish`), it is left out: the caller's
         watchdog says the neutral command then.
         """
         if is_neutral(message):
@@ -176,24 +177,22 @@ class LastWord:
         self._heard.clear()
 
 
-# An operator's velocities on cmd_vel, or its shares on cmd_axes, and zero when the operator is silent.
+# What an operator commands, on cmd_vel or cmd_axes.
 
 
-#: The count of operators that fell silent while commanding a motion.
-OPERATORS_LOST = "operators gone"
 _DEPTH = 10
 #: How often is looked who takes cmd_axes.
 _LOOK_PERIOD_S = 0.2
 
 
-class VelocityOutput:
-    """Publishes commands at once, and again with each `repeat` until they time out. For the link's thread.
+class VelocityPublisher:
+    """Publishes what an operator commands, and repeats a neutral command while it is the last one. For one thread.
 
     An operator that commands shares gives them as well: where somebody takes cmd_axes they are published there, as they
     are, and otherwise the velocities that they stand for on cmd_vel.
     """
 
-    def __init__(self, node: LinkNode, axes_frame_id: str | None = None) -> None:
+    def __init__(self, node: VehicleNode, axes_frame_id: str | None = None) -> None:
         """`axes_frame_id` is the frame of shares, None where there are none."""
         self._node = node
         self._axes_frame_id = axes_frame_id
@@ -202,19 +201,59 @@ class VelocityOutput:
         if axes_frame_id is not None:
             self._publishers += (node.make_publisher(CommandAxes, "cmd_axes", _DEPTH),)
         self._last_word = LastWord(node, self._publishers, lambda: self._message(Twist(), Shares()))
-        self._command: tuple[Twist, Shares] | None = None
-        self._commanded_s = self._looked_s = -math.inf
+        self._moves = False  # the last command
+        self._looked_s = -math.inf
         self._are_shares_taken = False
-
-    @property
-    def is_active(self) -> bool:
-        """Whether a command is in force."""
-        return self._command is not None
 
     @property
     def is_last_word(self) -> bool:
         """Whether zero is the last that anybody told the vehicle, as far as is known."""
         return self._last_word.age_s is not None
+
+    def publish(self, twist: Twist, shares: Shares = Shares(), decided_s: float | None = None) -> None:  # noqa: B008
+        """Publish a command; `decided_s` is when it was decided to follow it, see `VehicleNode.publish`."""
+        if self._axes_frame_id is not None:
+            self._look()
+        self._moves = twist != Twist() or shares != Shares()
+        self._last_word.publish(*self._message(twist, shares), elapsed_s() if decided_s is None else decided_s)
+        self._node.statistics.counts["commands"] += 1
+
+    def wait_for_delivery(self) -> None:
+        """Wait until the last command has arrived, as ROS may be shut down next."""
+        for publisher in self._publishers:
+            wait_for_delivery(publisher)
+
+    def _look(self) -> None:
+        """Find out on which topic the vehicle listens; the topic that is left is told zero."""
+        now_s = time.monotonic()
+        if self._moves and now_s - self._looked_s < _LOOK_PERIOD_S:
+            return
+        self._looked_s = now_s
+        are_taken = has_followers(self._node, "cmd_axes")
+        if are_taken != self._are_shares_taken:
+            if self._moves:
+                self._last_word.publish(*self._message(Twist(), Shares()), elapsed_s())
+            self._are_shares_taken = are_taken
+
+    def _message(self, twist: Twist, shares: Shares) -> "tuple[Publisher[Any], Any]":
+        if not self._are_shares_taken or self._axes_frame_id is None:
+            return self._publisher, twist
+        stamp = self._node.get_clock().now().to_msg()
+        return self._publishers[-1], axes_from_shares(shares, stamp, self._axes_frame_id)
+
+
+class VelocityOutput(VelocityPublisher):
+    """Publishes commands at once, and again with each `repeat` until they time out. For the link's thread."""
+
+    def __init__(self, node: VehicleNode, axes_frame_id: str | None = None) -> None:
+        super().__init__(node, axes_frame_id)
+        self._command: tuple[Twist, Shares] | None = None
+        self._commanded_s = -math.inf
+
+    @property
+    def is_active(self) -> bool:
+        """Whether a command is in force."""
+        return self._command is not None
 
     def command(self, twist: Twist, shares: Shares = Shares()) -> None:  # noqa: B008 # which is a tuple
         """Publish a command; `shares` are the operator's own, where it has some."""
@@ -223,11 +262,9 @@ class VelocityOutput:
         commanded_s = elapsed_s()
         if not self._node.takes_commands():
             return
-        if self._axes_frame_id is not None:
-            self._look()
         self._command, self._commanded_s = (twist, shares), commanded_s
         self._node.reports.end_ongoing(OPERATORS_LOST)
-        self._publish(twist, shares, commanded_s)
+        self.publish(twist, shares, commanded_s)
 
     def repeat(self, operator: str) -> bool:
         """Publish the command again, or zero after `command_timeout`; return whether it is still in force."""
@@ -236,7 +273,7 @@ class VelocityOutput:
         now_s = elapsed_s()
         silent_s = now_s - self._commanded_s
         if silent_s <= self._node.parameters["command_timeout"]:
-            self._publish(*self._command, now_s)
+            self.publish(*self._command, now_s)
             return True
         if self._command[0] != Twist():
             sentence = f"{operator} was silent for {silent_s:.1f} s: zero was commanded."
@@ -248,33 +285,10 @@ class VelocityOutput:
         """Publish zero, if a command is in force."""
         if self._command is not None:
             self._command = None
-            self._publish(Twist(), Shares(), elapsed_s())
+            self.publish(Twist(), Shares(), elapsed_s())
 
     def finish(self) -> None:
         """Publish zero, if a command is in force, and wait for its delivery."""
-        if not self.is_active:
-            return
-        self.stop()
-        for publisher in self._publishers:
-            wait_for_delivery(publisher)
-
-    def _look(self) -> None:
-        """Find out on which topic the vehicle listens; one that is left with a command in force is told zero."""
-        now_s = time.monotonic()
-        if self._command is not None and now_s - self._looked_s < _LOOK_PERIOD_S:
-            return
-        self._looked_s = now_s
-        are_taken = has_followers(self._node, "cmd_axes")
-        if are_taken != self._are_shares_taken:
+        if self.is_active:
             self.stop()
-            self._are_shares_taken = are_taken
-
-    def _message(self, twist: Twist, shares: Shares) -> "tuple[Publisher[Any], Any]":
-        if not self._are_shares_taken or self._axes_frame_id is None:
-            return self._publisher, twist
-        stamp = self._node.get_clock().now().to_msg()
-        return self._publishers[-1], axes_from_shares(shares, stamp, self._axes_frame_id)
-
-    def _publish(self, twist: Twist, shares: Shares, decided_s: float) -> None:
-        self._last_word.publish(*self._message(twist, shares), decided_s)
-        self._node.statistics.counts["commands"] += 1
+            self.wait_for_delivery()

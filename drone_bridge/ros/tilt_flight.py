@@ -12,8 +12,8 @@ from geometry_msgs.msg import Twist
 
 from drone_bridge.motion.tilt_control import Motion, Shares, TiltControl, TiltedDrone, Velocity
 from drone_bridge.ros.commands import CommandIntake
-from drone_bridge.ros.link_node import LinkNode
 from drone_bridge.ros.parameters import DeclaredParameters, ParameterDeclaration
+from drone_bridge.ros.vehicle_node import VehicleNode
 
 #: What was measured before that is not flown by.
 FEEDBACK_TIMEOUT_S = 0.2
@@ -45,7 +45,7 @@ def read_drone(parameters: DeclaredParameters) -> TiltedDrone:
 class TiltFlight:
     """Turns the newest command into shares. `measured` and `stands` are for any one thread, the rest for the link's."""
 
-    def __init__(self, node: LinkNode, *, hovers: bool, now: Callable[[], Time] | None = None) -> None:
+    def __init__(self, node: VehicleNode, *, hovers: bool, now: Callable[[], Time] | None = None) -> None:
         """Subscribe to the command topics.
 
         Args:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from rclpy.node import Node
     from rclpy.publisher import Publisher
 
-    from drone_bridge.ros.link_node import LinkNode
+    from drone_bridge.ros.vehicle_node import VehicleNode
 
 
 NANOSECONDS = 1_000_000_000
@@ -100,7 +100,7 @@ def time_parameters(whose: str) -> tuple[ParameterDeclaration, ...]:
 class Stamps:
     """Stamps incoming data, and publishes /clock, according to `time_parameters`."""
 
-    def __init__(self, node: "LinkNode") -> None:
+    def __init__(self, node: "VehicleNode") -> None:
         self._node = node
         #: The publisher of /clock; None unless this node is configured to publish it.
         self.clock_publisher: Publisher[Any] | None = None

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from rclpy.publisher import Publisher
     from rclpy.qos_overriding_options import QoSOverridingOptions
 
-    from drone_bridge.ros.link_node import LinkNode
+    from drone_bridge.ros.vehicle_node import VehicleNode
 
 
 # QoS profiles: a new one each time, because overrides change them.
@@ -175,7 +175,9 @@ class Outputs(Generic[SourceT]):
     DDS is queried for subscribers only now and then: a query can take longer than anything but publishing.
     """
 
-    def __init__(self, node: LinkNode, outputs: Iterable[Output], period_s: float = SUBSCRIBER_CHECK_PERIOD_S) -> None:
+    def __init__(
+        self, node: VehicleNode, outputs: Iterable[Output], period_s: float = SUBSCRIBER_CHECK_PERIOD_S
+    ) -> None:
         """`period_s` is how long a new subscriber may go unnoticed."""
         self._node = node
         self._outputs = tuple(outputs)
@@ -282,7 +284,7 @@ class TopicPublishers:
 
     def __init__(
         self,
-        node: LinkNode,
+        node: VehicleNode,
         table: Sequence[Topic],
         translation: Any,
         static_transforms: Iterable[TransformStamped] = (),
@@ -374,7 +376,7 @@ class TopicSubscriptions:
 
     def __init__(
         self,
-        node: LinkNode,
+        node: VehicleNode,
         table: Sequence[Topic],
         translation: Any,
         take: Callable[[str, Any], None] | None = None,

@@ -84,7 +84,10 @@ except ImportError:
     HAS_PYBASE64 = False
 
 __all__ = [
+    "COMMAND_TOPIC",
     "DEFAULT_PORT",
+    "DRONE_TOPIC",
+    "HOVER",
     "IMAGE_EVERY",
     "MAX_FOV",
     "MAX_MAGNITUDE",
@@ -97,6 +100,7 @@ __all__ = [
     "PERIOD_S",
     "RESTART_S",
     "ROVER_EVERY",
+    "ROVER_TOPIC",
     "Altimeter",
     "Camera",
     "ControllerConnection",
@@ -119,6 +123,10 @@ __all__ = [
 # Messages, in the units of the wire. None is what a document may leave out, and does.
 
 DEFAULT_PORT = 5555
+#: The topics of documents as text.
+DRONE_TOPIC = "/drone/telemetry"
+ROVER_TOPIC = "/rover/telemetry"
+COMMAND_TOPIC = "/drone/command"
 #: A drone sends with this period; one of IMAGE_EVERY documents has an image, one of ROVER_EVERY goes with a rover's.
 PERIOD_S = 0.04
 IMAGE_EVERY = 5
@@ -153,6 +161,10 @@ class DroneCommand:
     pitch: Annotated[float, TILT] = 0.0
     roll: Annotated[float, TILT] = 0.0
     yaw: Annotated[float, TILT] = 0.0
+
+
+#: The command that is always safe: level, neither up nor down.
+HOVER = DroneCommand()
 
 
 class Orientation(NamedTuple):

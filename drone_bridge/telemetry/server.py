@@ -2,14 +2,13 @@
 """telemetry_server: stands in for the drone and rover of the landing challenge, for programs written to land it.
 
 The mirror of telemetry_bridge, see docs/telemetry_server.md: topics of a drone in ROS are sent as documents, and
-commands become cmd_vel.
+commands become cmd_vel. What is said when is in `session.drone`.
 """
 
 import math
-import threading
-import time
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from builtin_interfaces.msg import Time
@@ -18,15 +17,8 @@ from rclpy.qos import qos_profile_sensor_data
 from sensor_msgs.msg import CompressedImage, Image
 from std_msgs.msg import String
 
-from drone_bridge.net.connector import (
-    Backoff,
-    Cancellation,
-    LinkCancelledError,
-    LinkError,
-    LinkRefusedError,
-    LinkTimeoutError,
-)
-from drone_bridge.net.udp import UdpConnector, UdpStream
+from drone_bridge.net.datagram_link import DatagramPeer
+from drone_bridge.net.link_loop import Link
 from drone_bridge.ros.common_parameters import (
     CMD_VEL,
     COMMAND_OUTPUT,
@@ -37,29 +29,32 @@ from drone_bridge.ros.common_parameters import (
     read_group,
 )
 from drone_bridge.ros.images import encoded
-from drone_bridge.ros.last_word import OPERATORS_LOST, VelocityOutput
-from drone_bridge.ros.link_node import AFTER_STALLS, STALE_DATAGRAMS, Endpoint, LinkNode
+from drone_bridge.ros.last_word import VelocityPublisher
 from drone_bridge.ros.parameters import ParameterDeclaration
 from drone_bridge.ros.program import run
+from drone_bridge.ros.protocol_node import ProtocolNode
+from drone_bridge.ros.text_link import TextLink
 from drone_bridge.ros.time import seconds_of
 from drone_bridge.ros.topics import MissingTopicError, TopicSubscriptions
+from drone_bridge.ros.vehicle_node import VehicleNode
+from drone_bridge.session.operator_command import OPERATORS_LOST
+from drone_bridge.session.session import AFTER_STALLS
 from drone_bridge.telemetry.codec import (
+    COMMAND_TOPIC,
     DEFAULT_PORT,
+    DRONE_TOPIC,
     IMAGE_EVERY,
     PERIOD_S,
-    ROVER_EVERY,
+    ROVER_TOPIC,
     Camera,
     DroneCommand,
-    DroneConnection,
     DroneTelemetry,
     RoverConnection,
     RoverTelemetry,
 )
+from drone_bridge.telemetry.session.drone import TALKING, TOO_LARGE, UNHEARD, UNSENT, DroneSession
 from drone_bridge.telemetry.topics import (
-    COMMAND_TOPIC,
     DEFAULT_FOV,
-    DRONE_TOPIC,
-    ROVER_TOPIC,
     SIGNS,
     TOPICS,
     FullScale,
@@ -70,9 +65,8 @@ from drone_bridge.telemetry.topics import (
     shares_from_command,
     twist_from_command,
 )
-from drone_bridge.wire.events import RemoteProtocolError
+from drone_bridge.wire.addresses import address_name
 from drone_bridge.wire.jpeg import read_size
-from drone_bridge.wire.rate_limit import RateLimit
 
 PARAMETERS = (
     *common_parameters(DEFAULT_PORT, "With udp, the operator's port for telemetry.", roles=("connect",)),
@@ -124,39 +118,6 @@ PARAMETERS = (
 )
 
 
-# The transport of documents to and from an operator that is not UDP: text on topics.
-
-
-class TopicStream:
-    """Documents as text on topics, for as long as the node is active; commands arrive by subscriptions."""
-
-    peer = COMMAND_TOPIC
-    port = 0
-
-    def __init__(self, cancellation: Cancellation, publish: Callable[[str, String], None]) -> None:
-        """`publish` publishes a document on a topic."""
-        self.backoff = Backoff()
-        self._cancellation = cancellation
-        self._publish = publish
-
-    def open(self) -> "TopicStream":
-        return self
-
-    def send(self, document: bytes) -> None:
-        """Publish: a document with an imu is the drone's."""
-        text = document.decode()
-        self._publish(DRONE_TOPIC if '"imu"' in text[:64] else ROVER_TOPIC, String(data=text))
-
-    def receive(self, timeout_s: float | None = None) -> bytes:
-        """Wait for cancellation, as commands arrive by subscriptions."""
-        if self._cancellation.wait(timeout_s):
-            raise LinkCancelledError("Waiting was cancelled.")
-        raise LinkTimeoutError("Nothing comes by topics here.")
-
-    def close(self) -> None:
-        """Do nothing."""
-
-
 # The drone's telemetry from ROS: what belongs to one moment, and the images.
 
 
@@ -170,15 +131,15 @@ STAMPED = ("height", "altitude", "velocity", "vertical_velocity", "landing_pad")
 class DroneSources:
     """Subscribes to the drone's topics, and reports when the messages of one moment are complete."""
 
-    def __init__(self, node: LinkNode, translation: Translation, on_telemetry: Callable[[], None]) -> None:
+    def __init__(self, node: VehicleNode, translation: Translation, on_telemetry: Callable[[], None]) -> None:
         """Create the subscriptions. `on_telemetry` is called, in the executor, when a moment is complete."""
         get = node.parameters.__getitem__
         self._node = node
         self._on_telemetry = on_telemetry
         self._translation = translation
         self._pending: Time | None = None  # the stamp of a moment that is not complete yet
-        self._image: tuple[bytes, tuple[int, int]] | None = None  # the next one to send, and its size
-        self._size = DOCUMENTED_SIZE
+        self._image: bytes | None = None  # a JPEG that was not handed on yet
+        self._size = DOCUMENTED_SIZE  # of the newest image, pixels
         # Images first, as the executor handles subscriptions in this order.
         sensor = qos_profile_sensor_data
         if get("images_from") == "compressed":
@@ -199,7 +160,7 @@ class DroneSources:
             return str(missing)
         return None
 
-    def telemetry(self, takes_image: bool) -> DroneTelemetry | None:
+    def telemetry(self) -> DroneTelemetry | None:
         """Return the drone's state, None while a mandatory value is missing. Each image is returned once."""
         message = self._topics.message("imu/data")
         if message is None:
@@ -209,18 +170,11 @@ class DroneSources:
             telemetry = self._translation.telemetry(self._topics.value, Camera(*self._size), stamp_s)
         except MissingTopicError:
             return None
-        return replace(telemetry, camera=self._camera(takes_image))
+        return replace(telemetry, camera=self._camera())
 
-    def begin(self) -> None:
-        """Start for a new operator: discard the image that was not sent yet."""
-        self._image = None
-
-    def _camera(self, takes_image: bool) -> Camera:
+    def _camera(self) -> Camera:
         fov = self._topics.value("camera/camera_info") or self._node.parameters["default_fov"]
-        jpeg = None
-        if takes_image and self._image:
-            jpeg, self._size = self._image
-            self._image = None
+        jpeg, self._image = self._image, None
         return Camera(*self._size, fov, jpeg)
 
     def _take(self, topic: str, message: Any) -> None:
@@ -255,202 +209,92 @@ class DroneSources:
             self._node.count_and_warn(BAD_IMAGES, f"An image on camera/image_raw {error}.")
 
     def _take_image(self, jpeg: bytes) -> None:
-        self._image = jpeg, read_size(jpeg)
+        self._size, self._image = read_size(jpeg), jpeg
 
 
 # The node.
 
 
 BAD_IMAGES = "unusable images"
-UNHEARD = "undelivered documents"
-UNSENT = "unsent documents"
-TOO_LARGE = "images too large"
 INCOMPLETE = "sources"
 #: The largest payload of a UDP datagram.
 MAX_DATAGRAM_BYTES = 65507
 DEPTH = 10
-#: The state while the operator's port is closed.
-NOBODY_LISTENS = "nobody listens"
-#: For how long that holds after a machine said so; some say so once a second at most.
-NOBODY_LISTENS_S = 2.0
 
 
-class TelemetryServer(LinkNode):
-    """Sends documents from the executor; takes commands on the link's thread (UDP) or in the executor (topics).
-
-    After `command_timeout` without a command, zero is published once.
-    """
+class TelemetryServer(ProtocolNode):
+    """Sends documents about a drone in ROS, and publishes the operator's commands."""
 
     is_server = True
-    open_state = "talking"
-    peer_may_be_silent = True
+    open_state = TALKING
     rates = ("documents", "rover documents", "images", "commands")
-    problems = (
-        *LinkNode.problems,
-        UNHEARD,
-        UNSENT,
-        TOO_LARGE,
-        BAD_IMAGES,
-        OPERATORS_LOST,
-        STALE_DATAGRAMS,
-        AFTER_STALLS,
-        "dropped messages",
-    )
+    problems = (*ProtocolNode.problems, UNHEARD, UNSENT, TOO_LARGE, BAD_IMAGES, OPERATORS_LOST, AFTER_STALLS)
 
     def __init__(self, **options: Any) -> None:
         super().__init__("telemetry_server", PARAMETERS, **options)
-        self._stream: UdpStream | TopicStream | None = None  # while there is a link
-        self._refused_s = -math.inf  # when the operator's machine last said that nobody listens
-
-    # The lifecycle.
 
     def set_up(self) -> None:
         get = self.parameters.__getitem__
         self._command_signs = read_group(self.parameters, "command_sign", TelemetryCommandSigns)
         signs = read_group(self.parameters, "telemetry_sign", TelemetrySigns)
         names = LandingFrameNames(get("frame_prefix"))
-        self._velocities = VelocityOutput(self, names.base_link if get("command_output") != CMD_VEL else None)
-        self._taking = threading.Lock()  # commands on topics arrive in the executor
+        self._velocities = VelocityPublisher(self, names.base_link if get("command_output") != CMD_VEL else None)
         self._translation = Translation(names, signs, is_levelled=get("is_levelled"))
         self._sources = DroneSources(self, self._translation, self._send_telemetry)
         self.make_subscription(Odometry, "rover/odom", self._send_rover, qos_profile_sensor_data)
         self._is_udp = get("transport") == "udp"
-        if self._is_udp:
-            self._texts = {ROVER_TOPIC: self.make_publisher(String, ROVER_TOPIC, DEPTH)}  # of the operator's rover
-        else:
-            self._texts = {topic: self.make_publisher(String, topic, DEPTH) for topic in (DRONE_TOPIC, ROVER_TOPIC)}
+        topics = (ROVER_TOPIC,) if self._is_udp else (DRONE_TOPIC, ROVER_TOPIC)
+        self._texts = {topic: self.make_publisher(String, topic, DEPTH) for topic in topics}
+        if not self._is_udp:
             self.make_subscription(String, COMMAND_TOPIC, self._take_text, DEPTH)
 
-    def make_endpoint(self, cancellation: Cancellation) -> Endpoint:
-        self._connection = DroneConnection()
-        self._drone_rate_limit, self._rover_rate_limit = RateLimit(), RateLimit()
-        self._since_image: int = self.parameters["image_every"]  # documents; the first one may have an image
+    def make_transport(self) -> Link:
+        """Send to the operator's port, or publish on topics."""
         if not self._is_udp:
-            return TopicStream(cancellation, self._publish_text)
+            return TextLink(self.publish, self._texts)
         host, port = self.parameters["host"], self.parameters["port"]
-        freshness = self.fresh_within("command_timeout")
-        return UdpConnector(host, port, cancellation, self._connecting_failed, self.wire_log, freshness=freshness)
+        return DatagramPeer(host, port, self._connecting_failed, self.wire_log)
 
-    def stop_waiting(self) -> None:
-        self._stream = None
+    def make_session(self) -> DroneSession:
+        get = self.parameters.__getitem__
+        operator = address_name(get("host"), get("port")) if self._is_udp else COMMAND_TOPIC
+        self._session = DroneSession(operator, get, MAX_DATAGRAM_BYTES if self._is_udp else math.inf)
+        return self._session
 
-    # The conversation, on the link's thread.
+    def link_ended(self) -> None:
+        """Wait until the last command has arrived."""
+        super().link_ended()
+        self._velocities.wait_for_delivery()
 
-    def converse(self, stream: UdpStream | TopicStream) -> None:
-        """Handle commands until cancelled; publish zero at the end."""
-        self._sources.begin()
-        self._stream = stream
-        due_s = time.monotonic()
-        try:
-            while True:
-                try:
-                    self._take(stream.receive(max(0.0, due_s - time.monotonic())), stream.peer)
-                except LinkRefusedError as error:
-                    self._note_refusal(error)
-                except LinkTimeoutError:
-                    pass
-                self._follow_operator()
-                if time.monotonic() >= due_s:
-                    with self._taking:
-                        self._velocities.repeat(stream.peer)
-                    self._report_sources()
-                    due_s = max(due_s + 1 / self.parameters["repeat_rate"], time.monotonic())
-        finally:
-            self._stream = None
-            with self._taking:
-                self._velocities.finish()
+    # The operator's, on the loop's thread.
 
-    def _note_refusal(self, error: LinkRefusedError) -> None:
-        self._refused_s = time.monotonic()
-        self.reports.count_and_warn_ongoing(UNHEARD, f"{error} Documents are still sent.")
-
-    def _follow_operator(self) -> None:
-        """Say that an operator is gone, and not that it is connected but silent."""
-        is_gone = time.monotonic() - self._refused_s < NOBODY_LISTENS_S
-        liveness = self.statistics.liveness
-        if is_gone and liveness.is_open:
-            liveness.closed()
-        elif not is_gone and not liveness.is_open:
-            liveness.opened()
-            self.reports.end_ongoing(UNHEARD)
-        self.statistics.state = NOBODY_LISTENS if is_gone else self.open_state
-
-    def _take(self, document: bytes | str, source: str) -> None:
-        if not self.takes_commands():
-            return
-        with self._taking:
-            self._connection.receive_data(document)
-            try:
-                event = self._connection.next_event()
-            except RemoteProtocolError as error:
-                self.count_and_warn("rejected input", f"A document from {source} was refused: {error}")
-                return
-            if isinstance(event, DroneCommand):
-                full_scale = read_group(self.parameters, "full_scale", FullScale)
-                twist = twist_from_command(event, full_scale, self._command_signs)
-                self._velocities.command(twist, shares_from_command(event, self._command_signs))
-            elif isinstance(event, RoverTelemetry) and (relayed := self.encode(RoverConnection().send, event)):
-                self._publish_text(ROVER_TOPIC, String(data=relayed.decode()))
-        self.opened()
-        self._refused_s = -math.inf
-        self.statistics.liveness.heard()
-
-    def _report_sources(self) -> None:
-        missing = self._sources.missing
-        problem = f"no topic gives {missing}, so no telemetry is sent" if missing else None
-        self.reports.update_condition(INCOMPLETE, problem, "outdated values are not sent")
+    def publish_event(self, message: DroneCommand | RoverTelemetry) -> None:
+        """Publish a command, or what the operator says of its rover."""
+        if isinstance(message, DroneCommand):
+            full_scale = read_group(self.parameters, "full_scale", FullScale)
+            twist = twist_from_command(message, full_scale, self._command_signs)
+            self._velocities.publish(twist, shares_from_command(message, self._command_signs))
+        elif relayed := self.encode(RoverConnection().send, message):
+            self.publish(self._texts[ROVER_TOPIC], String(data=relayed.decode()))
 
     # What the executor does.
 
     def _take_text(self, message: String) -> None:
-        if self._stream:
-            self._take(message.data, COMMAND_TOPIC)
+        self.post(partial(self._session.receive, message.data, COMMAND_TOPIC))
 
     def _send_telemetry(self) -> None:
-        if self._stream is None or not self._drone_rate_limit.is_due(time.monotonic(), self.parameters["rate"]):
-            return
-        self._since_image += 1
-        telemetry = self._sources.telemetry(takes_image=self._since_image >= self.parameters["image_every"])
-        if telemetry is None:
-            return
-        document = self.encode(self._connection.send, telemetry)
-        if document and self._is_udp and len(document) > MAX_DATAGRAM_BYTES:
-            sentence = f"An image makes a document of {len(document)} bytes, and a datagram holds"
-            self.reports.count_and_warn_ongoing(TOO_LARGE, f"{sentence} {MAX_DATAGRAM_BYTES}: it was left out.")
-            telemetry = replace(telemetry, camera=replace(telemetry.camera, jpeg=None))
-            document = self.encode(self._connection.send, telemetry)
-        if document is None:
-            return
-        if telemetry.camera.jpeg is not None:
-            self._since_image = 0
-        if self._send(document):
-            self.statistics.counts["documents"] += 1
-            self.statistics.counts["images"] += telemetry.camera.jpeg is not None
+        if telemetry := self._sources.telemetry():
+            self.post(partial(self._session.tell, telemetry))
 
     def _send_rover(self, message: Odometry) -> None:
-        rate = self.parameters["rate"] / ROVER_EVERY
-        if self._stream is None or not self._rover_rate_limit.is_due(time.monotonic(), rate):
-            return
         rover = self._translation.wire_rover(message, self.parameters["rover_pattern"])
-        if document := self.encode(RoverConnection().send, rover):
-            self.statistics.counts["rover documents"] += self._send(document)
+        self.post(partial(self._session.tell_rover, rover))
 
-    def _send(self, document: bytes) -> bool:
-        """Send a document; return whether that worked."""
-        stream = self._stream
-        if stream is None:
-            return False
-        try:
-            stream.send(document)
-        except LinkRefusedError as error:
-            self._note_refusal(error)
-        except LinkError as error:
-            self.count_and_warn(UNSENT, str(error))
-            return False
-        return True
-
-    def _publish_text(self, topic: str, message: String) -> None:
-        self.publish(self._texts[topic], message)
+    def report(self) -> None:
+        """Say which topics are missing."""
+        missing = self._sources.missing if self._loop else None
+        problem = f"no topic gives {missing}, so no telemetry is sent" if missing else None
+        self.reports.update_condition(INCOMPLETE, problem, "outdated values are not sent")
 
 
 def main() -> int:

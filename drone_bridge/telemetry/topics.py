@@ -96,11 +96,6 @@ class TelemetryCommandSigns(NamedTuple):
 
 # What bridge and server share.
 
-# Of documents as text.
-DRONE_TOPIC = "/drone/telemetry"
-ROVER_TOPIC = "/rover/telemetry"
-COMMAND_TOPIC = "/drone/command"
-
 #: Of commands and of telemetry, for peers whose axes differ from those assumed in ros/frames.py.
 SIGNS = tuple(
     ParameterDeclaration(
@@ -138,8 +133,6 @@ ROVER_COVARIANCES = OdometryCovariances(ROVER_VARIANCES, ROVER_VARIANCES)
 
 #: How far from 1 the length of an orientation may be.
 QUATERNION_TOLERANCE = 0.5
-#: The command that is always safe: level, neither up nor down.
-HOVER = DroneCommand()
 
 
 class LandingFrameNames(DroneFrameNames):

@@ -58,11 +58,13 @@ from drone_bridge.ros.common_parameters import (
     read_group,
 )
 from drone_bridge.ros.frames import DroneFrameNames
-from drone_bridge.ros.last_word import OPERATORS_LOST, VelocityOutput
-from drone_bridge.ros.link_node import AFTER_STALLS, STALE_DATAGRAMS, LinkNode
+from drone_bridge.ros.last_word import VelocityOutput
+from drone_bridge.ros.link_node import STALE_DATAGRAMS, LinkNode
 from drone_bridge.ros.parameters import ParameterDeclaration
 from drone_bridge.ros.program import run
 from drone_bridge.ros.topics import TopicSubscriptions, latched
+from drone_bridge.session.operator_command import OPERATORS_LOST
+from drone_bridge.session.session import AFTER_STALLS
 from drone_bridge.wire.addresses import address_name, peer_name
 from drone_bridge.wire.events import RemoteProtocolError
 

@@ -1,0 +1,169 @@
+# SPDX-License-Identifier: Apache-2.0
+"""DatagramPort and DatagramPeer: UDP as a link for a LinkLoop, from anybody to a port, and with one peer."""
+
+import contextlib
+import socket
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from drone_bridge.net.connector import (
+    RECEIVED,
+    SENT,
+    Backoff,
+    Cancellation,
+    Connector,
+    LinkError,
+    LinkRefusedError,
+    MakeTap,
+    Selectable,
+    Tap,
+    reason,
+)
+from drone_bridge.net.link_loop import Received
+from drone_bridge.wire.addresses import address_name, peer_name
+
+MAX_DATAGRAM_BYTES = 65535  # no datagram is larger, so none is ever cut off
+#: Opening sends nothing and so storms nobody, while a vehicle may be waiting for its next command.
+LONGEST_DELAY_S = 1.0
+
+
+class _Reader:
+    """Reads a socket that does not block."""
+
+    def __init__(self) -> None:
+        self._buffer = memoryview(bytearray(MAX_DATAGRAM_BYTES))
+
+    def read(self, opened: socket.socket, who: str, tap: Tap | None) -> Received | None:
+        """Return the next datagram, None if there is none. Raises LinkRefusedError and LinkError."""
+        try:
+            size, source = opened.recvfrom_into(self._buffer)
+        except BlockingIOError:
+            return None
+        except ConnectionRefusedError as error:
+            raise LinkRefusedError(f"Nobody listens at {who}.") from error
+        except OSError as error:
+            raise LinkError(f"Nothing can be received from {who}: {error.strerror}.") from error
+        if tap:
+            tap(RECEIVED, self._buffer[:size], peer_name(source))
+        return Received(bytes(self._buffer[:size]), source)
+
+
+class DatagramPort:
+    """One port of this machine, for datagrams from and to anybody; peers are addresses as sockets have them."""
+
+    def __init__(self, host: str, port: int, wire_log: MakeTap | None = None) -> None:
+        """Bind; port 0 takes a free one. Raises LinkError when the address is not available."""
+        try:
+            found = socket.getaddrinfo(host, port, type=socket.SOCK_DGRAM, flags=socket.AI_PASSIVE)
+            family, kind, protocol, _, address = min(found, key=_is_ipv6)
+            self._socket = socket.socket(family, kind, protocol)
+            try:
+                self._socket.bind(address)
+            except OSError:
+                self._socket.close()
+                raise
+        except (OSError, ValueError) as error:
+            raise LinkError(f"Can't listen on {address_name(host, port)}: {reason(error)}.") from error
+        self._socket.setblocking(False)
+        self._reader = _Reader()
+        self._tap = wire_log("udp", peer_name(self._socket.getsockname()), "") if wire_log else None
+
+    @property
+    def port(self) -> int:
+        return int(self._socket.getsockname()[1])
+
+    def open(self) -> None:
+        """Do nothing: it is open from the beginning."""
+
+    def cancel(self) -> None:
+        """Do nothing: nothing waits."""
+
+    def files(self) -> Sequence[Selectable]:
+        return (self._socket,)
+
+    def receive(self) -> Received | None:
+        return self._reader.read(self._socket, "anybody", self._tap)
+
+    def send(self, data: bytes, to: Any) -> None:
+        """Send to an address. Whether anybody listens there is not known."""
+        try:
+            self._socket.sendto(data, to)
+        except OSError as error:
+            raise LinkError(f"Nothing can be sent to {peer_name(to)}: {error.strerror}.") from error
+        if self._tap:
+            self._tap(SENT, data, peer_name(to))
+
+    def close(self) -> None:
+        self._socket.close()
+
+
+class DatagramPeer(Connector[socket.socket]):
+    """Datagrams to and from one host and port. Whether anybody is there is known only after sending."""
+
+    kind = socket.SOCK_DGRAM
+
+    def __init__(
+        self, host: str, port: int, on_failure: Callable[[str, float], None], wire_log: MakeTap | None = None
+    ) -> None:
+        """`on_failure` gets a sentence about each attempt to open that failed, and the seconds until the next one."""
+        super().__init__(host, port, Cancellation(), on_failure, Backoff(longest_s=LONGEST_DELAY_S), wire_log=wire_log)
+        self._name = address_name(host, port)
+        self._socket: socket.socket | None = None
+        self._reader = _Reader()
+        self._tap: Tap | None = None
+
+    def open(self) -> None:  # type: ignore[override] # it is its own stream
+        """Look the host up, and connect; retry until that works. Raises LinkCancelledError."""
+        if self._socket:
+            self._socket.close()
+        self._socket = super().open()
+        self._socket.setblocking(False)
+        self._name = peer_name(self._socket.getpeername())
+        if self._wire_log:
+            self._tap = self._wire_log("udp", peer_name(self._socket.getsockname()), self._name)
+
+    def cancel(self) -> None:
+        self._cancellation.cancel()
+
+    def files(self) -> Sequence[Selectable]:
+        return (self._socket,) if self._socket else ()
+
+    def receive(self) -> Received | None:
+        return self._reader.read(self._socket, self._name, self._tap) if self._socket else None
+
+    def send(self, data: bytes, to: Any) -> None:
+        """Send to the peer. Raises LinkRefusedError about an earlier one: this one is sent all the same."""
+        if not self._socket:
+            raise LinkError(f"Nothing can be sent to {self._name}: there is no link.")
+        try:
+            self._send(self._socket, data)
+        except ConnectionRefusedError as error:
+            with contextlib.suppress(OSError):  # once more, as this was the earlier one's failure
+                self._send(self._socket, data)
+            raise LinkRefusedError(f"Nobody listens at {self._name}.") from error
+        except OSError as error:
+            raise LinkError(f"Nothing can be sent to {self._name}: {error.strerror}.") from error
+
+    def close(self) -> None:
+        if self._socket:
+            self._socket.close()
+        self._cancellation.close()
+
+    def _send(self, opened: socket.socket, data: bytes) -> None:
+        opened.send(data)
+        if self._tap:
+            self._tap(SENT, data, self._name)
+
+    def _connect_to(self, connecting: socket.socket, address: Any) -> None:
+        connecting.connect(address)
+
+    def _stream(self, connected: socket.socket) -> socket.socket:
+        return connected
+
+    def _resolve(self) -> list[Any]:
+        """See Connector. IPv4 comes first, as legacy programs listen on it and an unused address can't be noticed."""
+        return sorted(super()._resolve(), key=_is_ipv6)
+
+
+def _is_ipv6(found: Any) -> bool:
+    return bool(found[0] == socket.AF_INET6)

@@ -1,0 +1,281 @@
+# SPDX-License-Identifier: Apache-2.0
+"""LinkLoop: the one thread that runs a session on a link.
+
+Each turn: has the process stood still? Then what waited on the link and in the loop is dropped, and the session
+resumes. Otherwise work that other threads have posted, what has arrived on the link, and the session's tick when it is
+due. The actions that the session returns are done at once, by the same thread: `Send` by the link, the others by a
+`Stage`. Other threads only append to a deque and wake the thread by a pipe, whose end is
+the one thing that is locked.
+
+A turn begins when something arrives or is posted, when the session is due, and at least every StallWatch.PERIOD_S. A
+peer that floods the link delays a tick by one datagram at most.
+"""
+
+import contextlib
+import os
+import select
+import threading
+import traceback
+from collections import deque
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple, Protocol
+
+from drone_bridge.net.clock import Clock
+from drone_bridge.net.connector import Backoff, LinkCancelledError, LinkError, LinkRefusedError, Selectable
+from drone_bridge.session.session import Action, Actions, Note, Publish, Send, Session, StallWatch
+
+#: Work that waits for the thread; of more, the oldest is dropped.
+MAX_POSTED = 64
+#: Datagrams that are read in a turn, until posted work is looked at again.
+MAX_READ = 32
+#: More than that can't wait in a socket.
+MAX_DRAINED = 1000
+#: How long a session may take to leave.
+END_S = 1.0
+STOP_TIMEOUT_S = 2.0
+#: While the whole process is held up, only one of so many shares of that time goes by.
+_STOP_SHARES = 20
+#: Counters of what the loop itself notices.
+INTERNAL_ERRORS, LOST_LINKS, DROPPED_WORK, DROPPED_BY_STALL = (
+    "internal errors",
+    "lost connections",
+    "dropped work",
+    "dropped after a stall",
+)
+
+
+class Received(NamedTuple):
+    """What has arrived."""
+
+    data: bytes
+    source: Any  # as the session gets it
+
+
+class Link(Protocol):
+    """A transport. All but `cancel` are for the loop's thread; nothing blocks but `open`."""
+
+    @property
+    def port(self) -> int:
+        """The port in use, 0 if there is none."""
+
+    def open(self) -> None:
+        """Open, or open again, however long that takes. Raises LinkCancelledError."""
+
+    def cancel(self) -> None:
+        """End `open`, now and later."""
+
+    def files(self) -> Sequence[Selectable]:
+        """Return what becomes readable when something has arrived."""
+
+    def receive(self) -> Received | None:
+        """Return what has arrived first, None if nothing has.
+
+        Raises LinkRefusedError if nobody listened to what was sent, LinkError if the link has to be opened again.
+        """
+
+    def send(self, data: bytes, to: Any) -> None:
+        """Send. Raises LinkRefusedError about what was sent before, and LinkError."""
+
+    def close(self) -> None:
+        """Close at once."""
+
+
+class Stage(Protocol):
+    """What does a session's actions beside sending, in the loop's thread."""
+
+    def publish(self, message: Any) -> None:
+        """Publish a wire message on its topics."""
+
+    def note(self, note: Note) -> None:
+        """Count and log."""
+
+    def opened(self) -> None:
+        """Note that the link has been opened."""
+
+    def turned(self) -> None:
+        """Look at what has changed in the session."""
+
+
+class LinkLoop:
+    """Runs a session on a link until it is stopped; the session is left with its last action done."""
+
+    def __init__(self, name: str, link: Link, session: Session, stage: Stage, clock: Clock | None = None) -> None:
+        """`name` is the thread's, and `clock` has the time that the session is given."""
+        self.link, self.session = link, session
+        self._stage, self._clock = stage, clock or Clock()
+        self._watch = StallWatch()
+        self._backoff = Backoff()
+        self._posted: deque[Callable[[float], Actions]] = deque()
+        self._is_stopping = self._is_closed = False
+        self._closing = threading.Lock()  # of the pipe, while others may wake
+        self._woken, self._waking = os.pipe()
+        os.set_blocking(self._woken, False)
+        os.set_blocking(self._waking, False)
+        # It is waited for, but must not keep a process alive should it ever hang.
+        self._thread = threading.Thread(target=self._run, name=name, daemon=True)
+
+    @property
+    def port(self) -> int:
+        return self.link.port
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def post(self, work: Callable[[float], Actions]) -> None:
+        """Have the thread call a function with the time, and do the actions that it returns. Thread-safe."""
+        if len(self._posted) >= MAX_POSTED:
+            self._posted.popleft()
+            self._stage.note(Note(DROPPED_WORK))
+        self._posted.append(work)
+        self._wake()
+
+    def stop(self) -> bool:
+        """Have the session end, and wait for that; return whether it came in time. For any other thread."""
+        self._is_stopping = True
+        self.link.cancel()
+        self._wake()
+        for _ in range(_STOP_SHARES):
+            if self._thread.is_alive():
+                self._thread.join(STOP_TIMEOUT_S / _STOP_SHARES)
+        if self._thread.is_alive():
+            return False
+        with self._closing:
+            self._is_closed = True
+            os.close(self._waking)
+            os.close(self._woken)
+        return True
+
+    # The thread.
+
+    def _run(self) -> None:
+        try:
+            while not self._is_stopping:
+                try:
+                    self.link.open()
+                    self._stage.opened()
+                    self._act(self.session.opened(self._clock.now_s()))
+                    self._stage.turned()
+                    self._serve()
+                except LinkCancelledError:
+                    break
+                except LinkError as error:
+                    self._stage.note(Note(LOST_LINKS, str(error)))
+                    self._pause()
+                except Exception:
+                    self._stage.note(Note(INTERNAL_ERRORS, traceback.format_exc()))
+                    self._pause()
+            self.end()
+        except Exception:
+            self._stage.note(Note(INTERNAL_ERRORS, traceback.format_exc()))
+        finally:
+            self.link.close()
+
+    def _serve(self) -> None:
+        """Run the session until it is to end. Raises LinkError when the link has to be opened again."""
+        poll = select.poll()
+        for number in (self._woken, *(file.fileno() for file in self.link.files())):
+            poll.register(number, select.POLLIN)
+        while not self._is_stopping:
+            wait_s = 0.0 if self._posted else min(self.session.due_s - self._clock.now_s(), StallWatch.PERIOD_S)
+            poll.poll(max(0.0, wait_s) * 1000)
+            with contextlib.suppress(BlockingIOError):
+                os.read(self._woken, 4096)
+            if not self._is_stopping:
+                self.turn()
+
+    def turn(self) -> None:
+        """Do what there is to do now. Raises LinkError when the link has to be opened again."""
+        self._now()
+        self._do_posted()
+        self._read()
+        self._tick()
+        self._stage.turned()
+
+    def _do_posted(self) -> None:
+        for _ in range(len(self._posted)):
+            if (now_s := self._now()) is None:
+                return
+            self._act(self._posted.popleft()(now_s))
+
+    def _read(self) -> None:
+        for _ in range(MAX_READ):
+            try:
+                received = self.link.receive()
+            except LinkRefusedError as error:
+                self._act(self.session.refused(str(error), self._clock.now_s()))
+                continue
+            if received is None or (now_s := self._now()) is None:
+                return  # after a stall what was just read is as old as what still waits
+            self._act(self.session.receive(received.data, received.source, now_s))
+            self._backoff.reset()
+            self._tick()
+
+    def _tick(self) -> None:
+        if (now_s := self._now()) is not None and now_s >= self.session.due_s:
+            self._act(self.session.tick(now_s))
+
+    def _now(self) -> float | None:
+        """Return the time; None if the process has stood still just now, and the session has resumed."""
+        now_s = self._clock.now_s()
+        if not self._watch.has_stalled(now_s):
+            return now_s
+        self._resume(now_s)
+        return None
+
+    def _resume(self, now_s: float) -> None:
+        """Drop what waited and have the session go on, in one step, whatever the link says meanwhile."""
+        dropped = len(self._posted)
+        self._posted.clear()
+        for _ in range(MAX_DRAINED):
+            try:
+                if self.link.receive() is None:
+                    break
+                dropped += 1
+            except LinkRefusedError:
+                continue
+            except LinkError:
+                break  # which the next reading raises again
+        if dropped:
+            sentence = f"This process has stood still, and what waited meanwhile was dropped: {dropped} messages."
+            self._stage.note(Note(DROPPED_BY_STALL, sentence))
+        self._act(self.session.resume(now_s))
+
+    def end(self) -> None:
+        """Have the session say its last, which may take some repeats."""
+        now_s = self._clock.now_s()
+        until_s = now_s + END_S
+        self._act(self.session.end(now_s))
+        while not self.session.is_over and now_s < until_s:
+            self._clock.sleep(min(max(1e-3, self.session.due_s - now_s), END_S))
+            now_s = self._clock.now_s()
+            self._act(self.session.tick(now_s))
+        self._stage.turned()
+
+    def _act(self, actions: Actions) -> None:
+        for action in actions:
+            self._do(action)
+
+    def _do(self, action: Action) -> None:
+        if isinstance(action, Publish):
+            self._stage.publish(action.message)
+        elif isinstance(action, Note):
+            self._stage.note(action)
+        else:
+            self._send(action)
+
+    def _send(self, action: Send) -> None:
+        try:
+            self.link.send(action.data, action.to)
+        except LinkRefusedError as error:
+            self._act(self.session.refused(str(error), self._clock.now_s()))
+        except LinkError as error:
+            self._stage.note(Note(action.if_lost, str(error)))
+
+    def _pause(self) -> None:
+        """Wait before the link is opened again, but not for longer than until it is to end."""
+        select.select([self._woken], [], [], self._backoff.next_delay_s())
+
+    def _wake(self) -> None:
+        with self._closing, contextlib.suppress(BlockingIOError):  # a full pipe wakes as well
+            if not self._is_closed:
+                os.write(self._waking, b"w")

@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: Apache-2.0
+"""ProtocolNode: a node whose conversation is a session, run on a link by a LinkLoop.
+
+Three threads: the executor's, in which subscriptions and services are served and which hands work to the session by
+`post`; the loop's, which alone touches link and session and calls `publish_event`; and that of the reports. What the
+session counts and says goes to logs and /diagnostics.
+"""
+
+from abc import abstractmethod
+from collections.abc import Callable
+from typing import Any
+
+from drone_bridge.net.clock import Clock
+from drone_bridge.net.link_loop import DROPPED_BY_STALL, DROPPED_WORK, Link, LinkLoop
+from drone_bridge.ros.diagnostics import Liveness
+from drone_bridge.ros.vehicle_node import UNREACHABLE, VehicleNode
+from drone_bridge.session.session import Actions, Note, Session
+
+
+class SessionLiveness(Liveness):
+    """For how long a session's peer has been silent, for reports."""
+
+    def __init__(self, session: Session, clock: Clock) -> None:
+        super().__init__()
+        self._session, self._clock = session, clock
+
+    @property
+    def is_open(self) -> bool:
+        return self._session.is_open
+
+    @property
+    def silence_s(self) -> float:
+        return self._session.silent_s(self._clock.now_s()) if self._session.is_open else 0.0
+
+
+class ProtocolNode(VehicleNode):
+    """A bridge or server: it gives its topics and parameters, its link, its session, and how a message is published."""
+
+    problems = (*VehicleNode.problems, DROPPED_WORK, DROPPED_BY_STALL, "dropped messages")
+
+    _loop: LinkLoop | None = None
+
+    # What a node has to provide.
+
+    @abstractmethod
+    def make_transport(self) -> Link:
+        """Return the link, by the parameters as they are now. Raises LinkError."""
+
+    @abstractmethod
+    def make_session(self) -> Session:
+        """Return a session that has not begun."""
+
+    @abstractmethod
+    def publish_event(self, message: Any) -> None:
+        """Publish a wire message on its topics. For the loop's thread."""
+
+    # What a node can use.
+
+    def post(self, work: Callable[[float], Actions]) -> None:
+        """Have the loop's thread call a function with the time, and do the actions that it returns; while active."""
+        if loop := self._loop:
+            loop.post(work)
+
+    # The lifecycle.
+
+    def make_link(self) -> LinkLoop:
+        transport, session, clock = self.make_transport(), self.make_session(), Clock()
+        self.statistics.liveness = SessionLiveness(session, clock)
+        self._loop = LinkLoop(f"{self.get_name()} link", transport, session, _Stage(self, session), clock)
+        return self._loop
+
+    def link_ended(self) -> None:
+        self._loop = None
+
+
+class _Stage:
+    """What the loop does with actions."""
+
+    def __init__(self, node: ProtocolNode, session: Session) -> None:
+        self._node, self._session = node, session
+
+    def publish(self, message: Any) -> None:
+        self._node.publish_event(message)
+
+    def note(self, note: Note) -> None:
+        if not note.sentence:
+            self._node.statistics.counts[note.counter] += 1
+        elif note.is_expected:
+            self._node.statistics.counts[note.counter] += 1
+            self._node.inform(note.sentence)
+        else:
+            self._node.count_and_warn(note.counter, note.sentence)
+
+    def opened(self) -> None:
+        self._node.reports.end_ongoing(UNREACHABLE)
+
+    def turned(self) -> None:
+        statistics = self._node.statistics
+        statistics.state, statistics.peer = self._session.state, self._session.peer

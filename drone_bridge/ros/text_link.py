@@ -1,0 +1,41 @@
+# SPDX-License-Identifier: Apache-2.0
+"""TextLink: documents as std_msgs/String on topics, as a link for a LinkLoop. What arrives there is posted to it."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from rclpy.publisher import Publisher
+from std_msgs.msg import String
+
+from drone_bridge.net.connector import Selectable
+from drone_bridge.net.link_loop import Received
+
+
+class TextLink:
+    """Publishes each document on the topic that it is sent to."""
+
+    port = 0
+
+    def __init__(
+        self, publish: "Callable[[Publisher[Any], String], None]", publishers: "Mapping[str, Publisher[Any]]"
+    ) -> None:
+        """`publish` never raises; `publishers` are by topic."""
+        self._publish, self._publishers = publish, publishers
+
+    def open(self) -> None:
+        """Do nothing, as topics need no opening."""
+
+    def cancel(self) -> None:
+        """Do nothing: nothing waits."""
+
+    def files(self) -> Sequence[Selectable]:
+        return ()
+
+    def receive(self) -> Received | None:
+        return None
+
+    def send(self, data: bytes, to: str) -> None:
+        self._publish(self._publishers[to], String(data=data.decode()))
+
+    def close(self) -> None:
+        """Do nothing."""

@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: Apache-2.0
+"""OperatorCommand: an operator's command for as long as it is in force, for the sessions of servers."""
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+from drone_bridge.session.session import Actions, Note, Publish, next_due
+
+#: The counter of operators that fell silent while commanding a motion.
+OPERATORS_LOST = "operators gone"
+#: How soon after its time-out a command ends.
+_AFTER_S = 1e-3
+
+
+class OperatorCommand:
+    """Publishes each command at once, repeats it while it is in force, and then publishes the neutral one.
+
+    A command is in force for `timeout_s` after it arrived. The neutral one that follows is repeated by the publisher of
+    velocities, for as long as nobody else commands the vehicle.
+    """
+
+    def __init__(self, neutral: Any, timeout_s: Callable[[], float], rate: Callable[[], float]) -> None:
+        """`neutral` is the message that moves nothing; `timeout_s` and `rate` (Hz) may change while it runs."""
+        self._neutral, self._timeout_s, self._rate = neutral, timeout_s, rate
+        self._command: Any = None
+        self._commanded_s = -math.inf
+        #: When `tick` is wanted.
+        self.due_s = math.inf
+
+    @property
+    def is_in_force(self) -> bool:
+        return self._command is not None
+
+    def command(self, command: Any, now_s: float) -> Actions:
+        """Take a command that has just arrived."""
+        self._command, self._commanded_s = command, now_s
+        self.due_s = now_s + 1 / self._rate()
+        return [Publish(command)]
+
+    def tick(self, operator: str, now_s: float) -> Actions:
+        """Repeat the command, or end it when `operator` has been silent for too long."""
+        if self._command is None or now_s < self.due_s:
+            return []
+        silent_s = now_s - self._commanded_s
+        if silent_s <= self._timeout_s():
+            self.due_s = min(
+                next_due(self.due_s, 1 / self._rate(), now_s), self._commanded_s + self._timeout_s() + 1e-3
+            )
+            return [Publish(self._command)]
+        sentence = f"{operator} was silent for {silent_s:.1f} s: zero was commanded."
+        lost = [] if self._command == self._neutral else [Note(OPERATORS_LOST, sentence)]
+        return [*self.end(), *lost]
+
+    def end(self) -> Actions:
+        """Publish the neutral command if another one is in force."""
+        if self._command is None:
+            return []
+        self._command, self.due_s = None, math.inf
+        return [Publish(self._neutral)]

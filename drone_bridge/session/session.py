@@ -1,0 +1,146 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Session: what is said when in one direction of a protocol, without socket, thread or clock.
+
+Theory of operation, as in h11, with time as one more input:
+
+- A session is given what has happened, each with the time at which it happened: the link was `opened`, `receive` a
+  datagram or document, `tick` when `due_s` has come, `refused` when nobody listens at the other end, `resume` after
+  this process stood still, `end` when it has to leave. Each returns a list of actions, in the order in which they are
+  to be done: `Send`, `Publish`, `Note`. What a protocol adds, as the state that a server has to send, is a method of
+  the same kind.
+- All of it happens in one thread, that of `net.link_loop.LinkLoop`, which waits on the link, hands over the time, and
+  does the actions. No lock is needed, and none is between the neutral command and the wire.
+- `due_s` is when `tick` is wanted at the latest; an earlier tick does nothing that is not due. Repeats, pauses between
+  two last packets, silence: all of them are states and times in here, never a sleep.
+- After a stall whatever waited, on the link and in the loop, has been dropped before `resume` is called. What is heard
+  from then on is new, and the silence before was this process's own.
+- After `end` nothing is received any more; the session goes on being ticked until it `is_over`.
+
+Attributes are written by that thread and read by any: each is replaced as a whole.
+"""
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from drone_bridge.wire.outgoing import UNENCODABLE, encoded
+
+#: How often a last packet is sent, as datagrams get lost, and how far apart, so that they don't share one fate.
+FINAL_REPEATS = 3
+FINAL_GAP_S = 0.02
+#: For how long after a stall of this process commands are refused: what had waited elsewhere is read by then.
+SETTLING_S = 0.2
+#: The counter of those commands.
+AFTER_STALLS = "commands after a stall"
+
+MessageT = TypeVar("MessageT")
+
+
+@dataclass(frozen=True, slots=True)
+class Send:
+    """Bytes for the wire."""
+
+    data: bytes
+    to: Any = None
+    """Where, as the link names its peers; None where there is only one."""
+    if_lost: str = "unsent datagrams"
+    """The counter of those that could not be sent."""
+
+
+@dataclass(frozen=True, slots=True)
+class Publish:
+    """A wire message whose topics are to be published."""
+
+    message: Any
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """Something to count and, with a sentence, to log."""
+
+    counter: str
+    sentence: str = ""
+    is_expected: bool = False
+    """Whether the sentence is no warning."""
+
+
+Action = Send | Publish | Note
+Actions = Sequence[Action]
+
+
+class Session(ABC):
+    """One direction of a protocol, with one peer at a time. Times are seconds of one clock that goes on in suspension.
+
+    `state` is for people, in logs and diagnostics.
+    """
+
+    state: str = ""
+    peer: str = ""
+    #: Whether what is sent can reach a peer.
+    is_open: bool = False
+    #: When `tick` is wanted at the latest.
+    due_s: float = math.inf
+    #: When the peer was last heard, and since when it is to be heard; None without a peer.
+    heard_s: float | None = None
+    since_s: float | None = None
+    is_over: bool = False
+
+    def opened(self, now_s: float) -> Actions:
+        """Begin on a link that has just been opened, perhaps again."""
+        return []
+
+    @abstractmethod
+    def receive(self, data: bytes | str, source: Any, now_s: float) -> Actions:
+        """Take a whole datagram or document; `source` is an address as sockets have it, or a topic."""
+
+    @abstractmethod
+    def tick(self, now_s: float) -> Actions:
+        """Do what is due."""
+
+    @abstractmethod
+    def resume(self, now_s: float) -> Actions:
+        """Go on after this process stood still."""
+
+    @abstractmethod
+    def end(self, now_s: float) -> Actions:
+        """Begin to leave, with the neutral command first."""
+
+    def refused(self, sentence: str, now_s: float) -> Actions:
+        """Take that nobody listened to what was sent; `sentence` says where."""
+        return [Note("refused datagrams", sentence)]
+
+    def silent_s(self, now_s: float) -> float:
+        """Return for how long the peer has said nothing; 0 without one."""
+        since_s = self.heard_s if self.heard_s is not None else self.since_s
+        return 0.0 if since_s is None else max(0.0, now_s - since_s)
+
+
+def encode(
+    send: Callable[[MessageT], bytes], message: MessageT, neutral: MessageT | None, notes: list[Action]
+) -> bytes | None:
+    """Return what `send` makes of a message, or of the neutral one, see `encoded`; append what is wrong to `notes`."""
+    return encoded(send, message, neutral, lambda sentence: notes.append(Note(UNENCODABLE, sentence)))
+
+
+def next_due(due_s: float, period_s: float, now_s: float) -> float:
+    """Return when something periodic is due again; after a delay it goes on from now, without catching up."""
+    return max(due_s + period_s, now_s)
+
+
+class StallWatch:
+    """Recognizes that the process that looks stood still, by a gap between two looks."""
+
+    #: A longer gap is a stall: a busy machine delays a thread by a few hundredths of a second, seldom by two tenths.
+    STALL_S = 0.3
+    #: It has to look at least that often.
+    PERIOD_S = 0.1
+
+    def __init__(self) -> None:
+        self._looked_s: float | None = None  # None: the first look says nothing, whenever it comes
+
+    def has_stalled(self, now_s: float) -> bool:
+        """Return whether the process stood still since the last look."""
+        before_s, self._looked_s = self._looked_s, now_s
+        return before_s is not None and now_s - before_s > self.STALL_S

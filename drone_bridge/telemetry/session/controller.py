@@ -1,0 +1,236 @@
+# SPDX-License-Identifier: Apache-2.0
+"""ControllerSession: what the controller says to the drone, and when, for telemetry_bridge. Pure.
+
+Theory of operation, by the document "Communication Protocol (GPS-Denied)" and by what real drones do:
+
+The drone talks first: its telemetry says where it is to be commanded. From then on it gets a command `rate` times per
+second, the neutral one first, and while nobody commands it. The document knows no time-out, so a drone keeps its last
+command for ever: what is sent last is the neutral one, FINAL_REPEATS times.
+
+| state | what is sent | ends |
+|---|---|---|
+| WAITING | nothing | TALKING, by telemetry |
+| TALKING | a command, at `rate` | SILENT, after `telemetry_timeout` without telemetry |
+| SILENT | the neutral command FINAL_REPEATS times, then nothing | TALKING, by telemetry of the drone; of another one \
+only after `takeover_timeout` |
+| CLOSED, by `end` | the neutral command FINAL_REPEATS times | |
+
+The source of a datagram may be forged: so nothing is sent that nobody asks for any more, and a drone that talks is not
+replaced by another sender. Documents on topics have no such source: TALKING begins with the link, and commands go on
+while the drone is SILENT.
+
+A rover's telemetry comes from any sender, as nobody is commanded by it. One that comes on the topic is sent on to the
+drone, whose simulation may follow that rover.
+"""
+
+import math
+from collections.abc import Callable
+from typing import Any, Protocol
+
+from drone_bridge.session.session import (
+    FINAL_GAP_S,
+    FINAL_REPEATS,
+    Action,
+    Actions,
+    Note,
+    Publish,
+    Send,
+    Session,
+    encode,
+    next_due,
+)
+from drone_bridge.telemetry.codec import (
+    COMMAND_TOPIC,
+    DRONE_TOPIC,
+    HOVER,
+    ROVER_TOPIC,
+    ControllerConnection,
+    DroneCommand,
+    DroneTelemetry,
+    LateTelemetry,
+    Limits,
+    RoverTelemetry,
+    Sender,
+)
+from drone_bridge.wire.addresses import AllowedPeers, peer_name
+from drone_bridge.wire.events import NEED_DATA, RemoteProtocolError
+
+WAITING, TALKING, SILENT, CLOSED = "waiting for a peer", "talking", "no telemetry", "closed"
+# Counters.
+LOST_COMMANDS, LOST_ROVERS = "undelivered commands", "undelivered rover documents"
+#: Who sends the documents of a topic.
+_SENDERS: dict[Any, Sender] = {DRONE_TOPIC: "drone", ROVER_TOPIC: "rover"}
+
+
+class Steering(Protocol):
+    """What decides where the drone is steered."""
+
+    def decide(self, now_s: float) -> DroneCommand | None:
+        """Return the command to send now, None for the neutral one."""
+
+    def restart(self) -> None:
+        """Forget the drone, and the commands for it: it is another one now."""
+
+
+class ControllerSession(Session):
+    """A controller's conversation with one drone."""
+
+    def __init__(
+        self,
+        steering: Steering,
+        parameter: Callable[[str], Any],
+        allowed_peers: AllowedPeers,
+        limits: Limits,
+        *,
+        by_topics: bool = False,
+        relays_rover: bool = False,
+    ) -> None:
+        """`parameter` returns the present value of `rate`, `telemetry_timeout` and `takeover_timeout`."""
+        self.state = WAITING
+        self._steering, self._parameter, self._allowed, self._limits = steering, parameter, allowed_peers, limits
+        self._by_topics, self._relays_rover = by_topics, relays_rover
+        self._drone: Any = None  # where it is commanded
+        self._final_left = 0  # neutral commands that are to be sent before nothing is
+        # Timestamps are the sender's own: of the drone, of other senders to the same port, of the rover's topic.
+        self._from_drone, self._from_others, self._from_rover = (ControllerConnection(limits) for _ in range(3))
+
+    def opened(self, now_s: float) -> Actions:
+        return self._begin(COMMAND_TOPIC, COMMAND_TOPIC, now_s) if self._by_topics and self.state == WAITING else []
+
+    def receive(self, data: bytes | str, source: Any, now_s: float) -> Actions:
+        """Take a document, of a datagram's source or of a topic."""
+        if self.state == CLOSED:
+            return []
+        name = source if source in _SENDERS else peer_name(source)
+        if source not in _SENDERS and not self._allowed.allows(source[0]):
+            return [_refusal(name, "it is not in allowed_peers.")]
+        is_drones = source in (self._drone, DRONE_TOPIC)
+        connection = self._from_rover if source == ROVER_TOPIC else self._from_drone if is_drones else self._from_others
+        connection.receive_data(data, _SENDERS.get(source))
+        try:
+            event = connection.next_event()
+        except RemoteProtocolError as error:
+            return [Note("rejected input", f"A document from {name} was refused: {error}")]
+        assert event is not NEED_DATA
+        if isinstance(event, LateTelemetry):
+            return [Note("late documents")]
+        if isinstance(event, RoverTelemetry):
+            return [Publish(event), *(self._relayed(data) if source == ROVER_TOPIC else [])]
+        return [Publish(event), *self._heard(now_s)] if is_drones else self._telemetry_of(event, source, name, now_s)
+
+    def tick(self, now_s: float) -> Actions:
+        """Send the command that is due, or find that the drone is silent."""
+        if now_s < self.due_s:
+            return []
+        if self._final_left:
+            return self._final(now_s)
+        actions: list[Action] = []
+        timeout_s = self._parameter("telemetry_timeout")
+        if self.state == TALKING and self.silent_s(now_s) > timeout_s:
+            self.state = SILENT
+            self._from_drone.forget("drone")  # which may have been restarted, so none of its timestamps are late
+            after = "Commands are still sent."
+            if not self._by_topics:
+                after = "The drone was commanded to hover, and gets no commands until it is heard."
+                self._final_left = FINAL_REPEATS
+                actions += self._final(now_s)
+            said = f"No telemetry was received for {timeout_s:g} s. {after}"
+            actions.append(Note("silences", said if self.heard_s is not None else ""))
+        if self._final_left or (self.state == SILENT and not self._by_topics):
+            return actions
+        self.due_s = next_due(self.due_s, 1 / self._parameter("rate"), now_s)
+        command = self._steering.decide(now_s)
+        if command is None:
+            actions.append(Note("hover commands"))
+        return [*actions, *self._sent(command or HOVER)]
+
+    def resume(self, now_s: float) -> Actions:
+        """Listen and speak before the drone is judged: the silence was our own."""
+        if self.heard_s is not None:
+            self.heard_s = now_s
+        if self.since_s is not None:
+            self.since_s = now_s
+        self.due_s = min(self.due_s, now_s) if self.state == TALKING else self.due_s
+        return []
+
+    def end(self, now_s: float) -> Actions:
+        """Leave the drone hovering."""
+        self.state, self.is_open = CLOSED, False
+        if self._drone is None:
+            self.is_over = True
+            return []
+        self._final_left = FINAL_REPEATS
+        return self._final(now_s)
+
+    # The drone.
+
+    def _telemetry_of(self, telemetry: DroneTelemetry, source: Any, name: str, now_s: float) -> Actions:
+        """Take telemetry of a sender that is not the drone yet: command it, unless there is another drone."""
+        if self._drone is None:
+            self._from_drone = self._from_others
+            self._from_others = ControllerConnection(self._limits)
+            return [*self._begin(source, name, now_s), *self._heard(now_s), Publish(telemetry)]
+        silent_s, present = self.silent_s(now_s), self.peer
+        if silent_s <= self._parameter("telemetry_timeout"):
+            return [_refusal(name, f"{present} is connected, and only one peer is served.")]
+        allowed_s = self._parameter("takeover_timeout")
+        if silent_s <= allowed_s:
+            return [
+                _refusal(
+                    name,
+                    f"{present} keeps its place for {allowed_s:g} s of silence (takeover_timeout), and has been silent "
+                    f"for {silent_s:.1f} s.",
+                )
+            ]
+        self._steering.restart()
+        self._from_drone = ControllerConnection(self._limits)
+        takeover = f"{name} takes the place of {present}, which has been silent for {silent_s:.1f} s."
+        return [
+            Note("takeovers", takeover, is_expected=True),
+            *self._begin(source, name, now_s),
+            *self._heard(now_s),
+            Publish(telemetry),
+        ]
+
+    def _begin(self, drone: Any, name: str, now_s: float) -> Actions:
+        """Command a drone from now on, the neutral command first."""
+        self._drone, self.peer, self._final_left = drone, name, 0
+        self.state, self.is_open = TALKING, True
+        self.heard_s, self.since_s = None, now_s
+        self.due_s = now_s + 1 / self._parameter("rate")
+        return [Note("connections", f"Talking to {name}.", is_expected=True), *self._sent(HOVER)]
+
+    def _heard(self, now_s: float) -> Actions:
+        """Note that the drone talks."""
+        self.heard_s = now_s
+        if self.state == SILENT:
+            self.state, self._final_left = TALKING, 0
+            self.due_s = min(self.due_s, now_s)
+        return []
+
+    # What is sent.
+
+    def _final(self, now_s: float) -> Actions:
+        """Send one of the last commands, and have the others follow."""
+        self._final_left -= 1
+        self.due_s = now_s + FINAL_GAP_S if self._final_left else math.inf
+        self.is_over = self.state == CLOSED and not self._final_left
+        return self._sent(HOVER)
+
+    def _sent(self, command: DroneCommand) -> Actions:
+        notes: list[Action] = []
+        document = encode(self._from_drone.send, command, HOVER, notes)
+        assert document  # hover can always be encoded
+        return [*notes, Send(document, self._drone, LOST_COMMANDS), Note("sent commands")]
+
+    def _relayed(self, document: bytes | str) -> Actions:
+        """Send a rover's document on to the drone."""
+        if not self._relays_rover or self._drone is None:
+            return []
+        if self.state != TALKING:
+            return [Note(LOST_ROVERS)]
+        return [Send(document.encode() if isinstance(document, str) else document, self._drone, LOST_ROVERS)]
+
+
+def _refusal(name: str, reason: str) -> Note:
+    return Note("refused peers", f"{name} was refused: {reason}")

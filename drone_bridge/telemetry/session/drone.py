@@ -1,0 +1,176 @@
+# SPDX-License-Identifier: Apache-2.0
+"""DroneSession: what the drone says to its operator, and what of the operator's commands is followed. Pure.
+
+Theory of operation, by the document "Communication Protocol (GPS-Denied)":
+
+The drone talks whether or not anybody answers: a document whenever its state is known anew, at most `rate` per second,
+one of `image_every` with an image. The operator's commands come when it likes. One is followed at once and repeated at
+`repeat_rate`; `command_timeout` after the last one, the neutral command follows, once.
+
+| state | ends |
+|---|---|
+| CLOSED, also by `end` | TALKING, when there is a link |
+| TALKING | NOBODY_LISTENS, when the operator's machine says that its port is closed |
+| NOBODY_LISTENS, in which documents are still sent | TALKING, by a command, or REFUSAL_HOLDS_S after it last said so |
+
+Right after this process stood still no command is followed, as it may have waited meanwhile.
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+from drone_bridge.session.operator_command import OperatorCommand
+from drone_bridge.session.session import AFTER_STALLS, SETTLING_S, Action, Actions, Note, Publish, Send, Session, encode
+from drone_bridge.telemetry.codec import (
+    DRONE_TOPIC,
+    HOVER,
+    ROVER_EVERY,
+    ROVER_TOPIC,
+    Camera,
+    DroneCommand,
+    DroneConnection,
+    DroneTelemetry,
+    RoverConnection,
+    RoverTelemetry,
+)
+from drone_bridge.wire.events import RemoteProtocolError
+from drone_bridge.wire.rate_limit import RateLimit
+
+CLOSED, TALKING, NOBODY_LISTENS = "closed", "talking", "nobody listens"
+#: For how long a refusal holds; some machines say so once a second at most.
+REFUSAL_HOLDS_S = 2.0
+# Counters.
+UNHEARD, UNSENT, TOO_LARGE = "undelivered documents", "unsent documents", "images too large"
+
+
+class DroneSession(Session):
+    """A drone's conversation with one operator."""
+
+    def __init__(self, operator: str, parameter: Callable[[str], Any], max_document_bytes: float = math.inf) -> None:
+        """Begin.
+
+        Args:
+            operator: its name for logs.
+            parameter: returns the present value of `rate`, `repeat_rate`, `command_timeout` and `image_every`.
+            max_document_bytes: what the link can carry; an image that makes more is left out.
+        """
+        self.state, self.peer = CLOSED, operator
+        self._parameter, self._max_document_bytes = parameter, max_document_bytes
+        self._connection = DroneConnection()
+        self._command = OperatorCommand(HOVER, lambda: parameter("command_timeout"), lambda: parameter("repeat_rate"))
+        self._drone_rate, self._rover_rate = RateLimit(), RateLimit()
+        self._since_image: int = parameter("image_every")  # documents; the first one may have an image
+        self._image: Camera | None = None  # which was not sent yet
+        self._size: tuple[int, int] | None = None  # of the last one that was, pixels
+        self._refused_until_s = -math.inf
+        self._settled_s = -math.inf
+        self._has_link = False
+
+    def opened(self, now_s: float) -> Actions:
+        self._has_link, self._image = True, None
+        self._look(now_s)
+        return [Note("connections", f"Talking to {self.peer}.", is_expected=True)]
+
+    # The operator.
+
+    def receive(self, data: bytes | str, source: Any, now_s: float) -> Actions:
+        """Take a document of the operator: a command, or telemetry of a rover."""
+        self._connection.receive_data(data)
+        try:
+            event = self._connection.next_event()
+        except RemoteProtocolError as error:
+            return [Note("rejected input", f"A document from {self.peer} was refused: {error}")]
+        if now_s < self._settled_s:
+            sentence = "A command was refused, as this process has just stood still, and it may have waited meanwhile."
+            return [Note(AFTER_STALLS, sentence)]
+        self.heard_s, self._refused_until_s = now_s, -math.inf
+        self._look(now_s)
+        if isinstance(event, RoverTelemetry):
+            return [Publish(event)]
+        assert isinstance(event, DroneCommand)
+        actions = self._command.command(event, now_s)
+        self._set_due()
+        return actions
+
+    def refused(self, sentence: str, now_s: float) -> Actions:
+        """Take that the operator's port is closed; documents are still sent."""
+        is_new = self.state != NOBODY_LISTENS
+        self._refused_until_s = now_s + REFUSAL_HOLDS_S
+        self._look(now_s)
+        return [Note(UNHEARD, f"{sentence} Documents are still sent." if is_new else "")]
+
+    def tick(self, now_s: float) -> Actions:
+        """Repeat the operator's command, or end it."""
+        self._look(now_s)
+        actions = self._command.tick(self.peer, now_s)
+        self._set_due()
+        return actions
+
+    def resume(self, now_s: float) -> Actions:
+        """Follow no command until what waited is read; how long the command in force has been so counts on."""
+        self._settled_s = now_s + SETTLING_S
+        if self.heard_s is not None:
+            self.heard_s = now_s
+        return []
+
+    def end(self, now_s: float) -> Actions:
+        self._has_link, self.is_open, self.is_over, self.state = False, False, True, CLOSED
+        return self._command.end()
+
+    # The drone.
+
+    def tell(self, telemetry: DroneTelemetry, now_s: float) -> Actions:
+        """Send the drone's state, if a document is due; an image waits for the document that may have one."""
+        if not self._has_link:
+            return []
+        if telemetry.camera.jpeg is not None:
+            self._image = telemetry.camera
+        if not self._drone_rate.is_due(now_s, self._parameter("rate")):
+            return []
+        self._since_image += 1
+        has_image = self._image is not None and self._since_image >= self._parameter("image_every")
+        notes: list[Action] = []
+        document = self._encoded(self._with_camera(telemetry, has_image=has_image), notes)
+        if document and has_image and len(document) > self._max_document_bytes:
+            sentence = f"An image makes a document of {len(document)} bytes, and a datagram holds"
+            notes.append(Note(TOO_LARGE, f"{sentence} {self._max_document_bytes:.0f}: it was left out."))
+            has_image = False
+            document = self._encoded(self._with_camera(telemetry, has_image=False), notes)
+            self._image = None
+        if document is None:
+            return notes
+        if has_image and (sent := self._image):
+            self._since_image, self._image, self._size = 0, None, (sent.width, sent.height)
+            notes.append(Note("images"))
+        return [Send(document, DRONE_TOPIC, UNSENT), Note("documents"), *notes]
+
+    def tell_rover(self, rover: RoverTelemetry, now_s: float) -> Actions:
+        """Send the rover's state, if a document is due."""
+        if not self._has_link or not self._rover_rate.is_due(now_s, self._parameter("rate") / ROVER_EVERY):
+            return []
+        notes: list[Action] = []
+        document = encode(RoverConnection().send, rover, None, notes)
+        return [Send(document, ROVER_TOPIC, UNSENT), Note("rover documents"), *notes] if document else notes
+
+    def _with_camera(self, telemetry: DroneTelemetry, *, has_image: bool) -> DroneTelemetry:
+        if has_image and self._image:
+            return replace(telemetry, camera=self._image)
+        camera = replace(telemetry.camera, jpeg=None)
+        if self._size:
+            camera = replace(camera, width=self._size[0], height=self._size[1])
+        return replace(telemetry, camera=camera)
+
+    def _encoded(self, telemetry: DroneTelemetry, notes: list[Action]) -> bytes | None:
+        return encode(self._connection.send, telemetry, None, notes)
+
+    def _look(self, now_s: float) -> None:
+        """Say that an operator is gone, and not that it is connected but silent."""
+        self.is_open = self._has_link and now_s >= self._refused_until_s
+        if self._has_link:
+            self.state = TALKING if self.is_open else NOBODY_LISTENS
+        self._set_due()
+
+    def _set_due(self) -> None:
+        self.due_s = min(self._command.due_s, self._refused_until_s if self.state == NOBODY_LISTENS else math.inf)

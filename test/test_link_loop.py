@@ -1,0 +1,327 @@
+# SPDX-License-Identifier: Apache-2.0
+"""LinkLoop with a link, a session and a clock of the tests' own: what is done in which order, and what is dropped."""
+
+import os
+from collections import Counter
+
+import pytest
+
+from drone_bridge.net import link_loop
+from drone_bridge.net.connector import LinkError, LinkRefusedError
+from drone_bridge.net.link_loop import DROPPED_BY_STALL, DROPPED_WORK, MAX_POSTED, LinkLoop, Received
+from drone_bridge.session.session import Note, Publish, Send, Session, StallWatch
+
+STALL_S = StallWatch.STALL_S + 0.1
+
+
+class OwnClock:
+    def __init__(self):
+        self.time_s = 100.0
+
+    def now_s(self):
+        return self.time_s
+
+    def sleep(self, duration_s):
+        self.time_s += duration_s
+
+
+class FakeLink:
+    """What waits on it is received in order; exceptions are raised."""
+
+    port = 0
+
+    def __init__(self):
+        self.waiting = []
+        self.sent = []
+        self.fails = None
+
+    def open(self):
+        pass
+
+    def cancel(self):
+        pass
+
+    def files(self):
+        return ()
+
+    def receive(self):
+        if not self.waiting:
+            return None
+        item = self.waiting.pop(0)
+        if callable(item):
+            item = item()
+        if isinstance(item, Exception):
+            raise item
+        return Received(item, "peer")
+
+    def send(self, data, to):
+        if self.fails:
+            raise self.fails
+        self.sent.append((data, to))
+
+    def close(self):
+        pass
+
+
+class Recorder(Session):
+    """Writes down what it is given; `answers` are its actions by the name of the call."""
+
+    def __init__(self):
+        self.calls = []
+        self.answers = {}
+
+    def _called(self, name, *given):
+        self.calls.append((name, *given))
+        return self.answers.get(name, [])
+
+    def opened(self, now_s):
+        return self._called("opened")
+
+    def receive(self, data, source, now_s):
+        return self._called("receive", data)
+
+    def tick(self, now_s):
+        self.due_s = now_s + 0.05
+        return self._called("tick")
+
+    def resume(self, now_s):
+        return self._called("resume")
+
+    def end(self, now_s):
+        self.is_over = True
+        return self._called("end")
+
+    def refused(self, sentence, now_s):
+        return self._called("refused", sentence)
+
+
+class FakeStage:
+    def __init__(self):
+        self.published, self.counts, self.sentences = [], Counter(), []
+
+    def publish(self, message):
+        self.published.append(message)
+
+    def note(self, note):
+        self.counts[note.counter] += 1
+        self.sentences.append(note.sentence)
+
+    def opened(self):
+        pass
+
+    def turned(self):
+        pass
+
+
+@pytest.fixture
+def link():
+    return FakeLink()
+
+
+@pytest.fixture
+def session():
+    return Recorder()
+
+
+@pytest.fixture
+def stage():
+    return FakeStage()
+
+
+@pytest.fixture
+def clock():
+    return OwnClock()
+
+
+@pytest.fixture
+def loop(link, session, stage, clock):
+    made = LinkLoop("test", link, session, stage, clock)
+    made.turn()  # the first look, which says nothing of a stall
+    session.calls.clear()
+    return made
+
+
+def names(session):
+    return [call[0] for call in session.calls]
+
+
+def test_what_arrives_is_received_in_order_after_what_was_posted(loop, link, session):
+    link.waiting = [b"1", b"2"]
+    loop.post(lambda now_s: session._called("posted", now_s))
+    loop.turn()
+    assert session.calls == [("posted", 100.0), ("receive", b"1"), ("receive", b"2")]
+
+
+def test_actions_are_done_in_order(loop, link, session, stage):
+    session.answers["receive"] = [Send(b"neutral", "there"), Publish("message"), Note("documents")]
+    link.waiting = [b"1"]
+    loop.turn()
+    assert link.sent == [(b"neutral", "there")]
+    assert stage.published == ["message"]
+    assert stage.counts == {"documents": 1}
+
+
+def test_a_tick_comes_when_it_is_due_and_not_before(loop, session, clock):
+    session.due_s = 100.1
+    loop.turn()
+    assert session.calls == []
+    clock.time_s = 100.1
+    loop.turn()
+    assert names(session) == ["tick"]
+
+
+def test_a_flood_delays_a_tick_by_one_datagram(loop, link, session, clock):
+    def slow():
+        clock.time_s += 0.02
+        return b"x"
+
+    session.due_s = 100.03
+    link.waiting = [slow] * 10
+    loop.turn()
+    assert names(session)[:4] == ["receive", "receive", "tick", "receive"]
+
+
+def test_what_waited_while_the_process_stood_still_is_dropped_before_the_session_resumes(
+    loop, link, session, stage, clock
+):
+    loop.post(lambda now_s: session._called("posted"))
+    link.waiting = [b"old", b"older"]
+    clock.time_s += STALL_S
+    loop.turn()
+    assert names(session) == ["resume"]
+    assert stage.counts[DROPPED_BY_STALL] == 1
+    assert stage.sentences == ["This process has stood still, and what waited meanwhile was dropped: 3 messages."]
+    link.waiting = [b"new"]
+    loop.turn()
+    assert session.calls[1:] == [("receive", b"new")]
+
+
+def test_a_datagram_that_was_read_just_before_a_stall_was_noticed_is_dropped(loop, link, session, clock):
+    def read_then_stopped():
+        clock.time_s += STALL_S
+        return b"old"
+
+    link.waiting = [b"new", read_then_stopped, b"old"]
+    loop.turn()
+    assert session.calls == [("receive", b"new"), ("resume",)]
+
+
+def test_a_refusal_while_what_waited_is_dropped_keeps_no_session_from_resuming(loop, link, session, clock):
+    link.waiting = [b"old", LinkRefusedError("Nobody listens."), b"older"]
+    clock.time_s += STALL_S
+    loop.turn()
+    assert names(session) == ["resume"]
+    assert link.waiting == []
+
+
+def test_a_broken_link_while_what_waited_is_dropped_does_not_either(loop, link, session, clock):
+    link.waiting = [LinkError("broken"), LinkError("broken")]
+    clock.time_s += STALL_S
+    with pytest.raises(LinkError):
+        loop.turn()
+    assert names(session) == ["resume"]
+
+
+def test_a_pause_below_a_stall_drops_nothing(loop, link, session, clock):
+    link.waiting = [b"1"]
+    clock.time_s += StallWatch.STALL_S
+    loop.turn()
+    assert names(session) == ["receive"]
+
+
+def test_the_time_before_the_first_turn_is_no_stall(link, session, stage, clock):
+    loop = LinkLoop("test", link, session, stage, clock)
+    clock.time_s += 10.0
+    link.waiting = [b"1"]
+    loop.turn()
+    assert names(session) == ["receive"]
+
+
+def test_refusals_go_to_the_session_whether_read_or_met_while_sending(loop, link, session):
+    link.waiting = [LinkRefusedError("Nobody listens at a."), b"1"]
+    session.answers["receive"] = [Send(b"answer")]
+    link.fails = LinkRefusedError("Nobody listens at b.")
+    loop.turn()
+    assert session.calls == [
+        ("refused", "Nobody listens at a."),
+        ("receive", b"1"),
+        ("refused", "Nobody listens at b."),
+    ]
+
+
+def test_what_can_not_be_sent_is_counted_by_its_kind(loop, link, session, stage):
+    session.answers["receive"] = [Send(b"answer", None, "undelivered commands"), Note("sent commands")]
+    link.waiting, link.fails = [b"1"], LinkError("The network is down.")
+    loop.turn()
+    assert stage.counts == {"undelivered commands": 1, "sent commands": 1}
+    assert "The network is down." in stage.sentences
+
+
+def test_of_too_much_posted_work_the_oldest_is_dropped(loop, session, stage):
+    for number in range(MAX_POSTED + 2):
+        loop.post(lambda now_s, number=number: session._called(number))
+    loop.turn()
+    assert names(session) == list(range(2, MAX_POSTED + 2))
+    assert stage.counts[DROPPED_WORK] == 2
+
+
+class Leaving(Recorder):
+    """Says three last things, 20 ms apart."""
+
+    def end(self, now_s):
+        self.left = 3
+        return self._final(now_s)
+
+    def tick(self, now_s):
+        return self._final(now_s) if now_s >= self.due_s else []
+
+    def _final(self, now_s):
+        self.left -= 1
+        self.due_s, self.is_over = now_s + 0.02, not self.left
+        return [Send(b"neutral")]
+
+
+def test_the_end_is_waited_for(link, stage, clock):
+    loop = LinkLoop("test", link, Leaving(), stage, clock)
+    loop.end()
+    assert [data for data, _ in link.sent] == [b"neutral"] * 3
+    assert clock.time_s == pytest.approx(100.04)
+
+
+def test_a_session_that_never_ends_is_left(link, session, stage, clock):
+    session.end = lambda now_s: []
+    LinkLoop("test", link, session, stage, clock).end()
+    assert clock.time_s >= 100.0 + link_loop.END_S
+
+
+def test_a_thread_runs_until_it_is_stopped_and_leaves_with_the_last_action_done(link, stage):
+    session = Leaving()
+    loop = LinkLoop("test", link, session, stage)
+    began = os.pipe()
+    loop.post(lambda now_s: os.write(began[1], b"x") and [])
+    loop.start()
+    assert os.read(began[0], 1) == b"x"
+    assert loop.stop()
+    assert [data for data, _ in link.sent] == [b"neutral"] * 3
+    loop.post(lambda now_s: [])  # who posts too late is no problem
+    for end in began:
+        os.close(end)
+
+
+def test_a_fault_of_a_session_ends_nothing(link, stage):
+    session = Recorder()
+    loop = LinkLoop("test", link, session, stage)
+
+    def fail(now_s):
+        raise KeyError("fault")
+
+    again = os.pipe()
+    loop.post(fail)
+    loop.post(lambda now_s: os.write(again[1], b"x") and [])
+    loop.start()
+    assert os.read(again[0], 1) == b"x"
+    assert loop.stop()
+    assert stage.counts["internal errors"] == 1
+    assert names(session)[-1] == "end"
+    for end in again:
+        os.close(end)
