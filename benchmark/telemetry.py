@@ -10,7 +10,8 @@ from statistics import median, quantiles
 from rounds import make_parser, run, systems, take_turns
 from system import READY_TIMEOUT_S, Measurement, Place, System, bridge_command, script_command, ticks
 from table import BRIDGE, Metric, Samples
-from telemetry_peer import HEIGHT, WIDTH, Peer
+from telemetry_documents import HEIGHT, WIDTH
+from telemetry_peer import Peer
 
 RATE_HZ = 250.0
 CPU = Metric("CPU per document (ms)", 2, at_most=1.15)

@@ -11,7 +11,8 @@ from rclpy.qos import DurabilityPolicy, QoSProfile
 from ros_session import repeating
 from std_msgs.msg import Bool
 from std_srvs.srv import SetBool
-from telemetry_peer import Clock, drone, start_with_peer
+from telemetry_documents import Clock, drone
+from telemetry_peer import start_with_peer
 from twists import twist
 
 LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)

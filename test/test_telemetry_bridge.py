@@ -15,17 +15,8 @@ from nav_msgs.msg import Odometry
 from ros_session import RosSession, wait_until
 from sensor_msgs.msg import CameraInfo, CompressedImage, Image, Imu
 from std_msgs.msg import String
-from telemetry_peer import (
-    HOVER,
-    ROVER,
-    Clock,
-    TelemetryPeer,
-    changed,
-    drone,
-    jpeg,
-    send_until,
-    start_with_peer,
-)
+from telemetry_documents import HOVER, ROVER, Clock, changed, drone
+from telemetry_peer import TelemetryPeer, jpeg, send_until, start_with_peer
 from tf2_msgs.msg import TFMessage
 from twists import twist
 

@@ -9,17 +9,8 @@ from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 from diagnostics import values_of
 from ros_session import wait_until
 from sensor_msgs.msg import CompressedImage, Image, Imu
-from telemetry_peer import (
-    HOVER,
-    Clock,
-    TelemetryPeer,
-    drone,
-    jpeg,
-    send_until,
-    send_until_reported,
-    start_with_peer,
-    without,
-)
+from telemetry_documents import HOVER, Clock, drone, without
+from telemetry_peer import TelemetryPeer, jpeg, send_until, send_until_reported, start_with_peer
 
 from drone_bridge.msg import CommandAxes
 

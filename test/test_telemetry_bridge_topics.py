@@ -9,7 +9,8 @@ from processes import Process
 from ros_session import RosSession
 from sensor_msgs.msg import CompressedImage, Imu
 from std_msgs.msg import String
-from telemetry_peer import HOVER, ROVER, Clock, changed, drone, jpeg, send_until
+from telemetry_documents import HOVER, ROVER, Clock, changed, drone
+from telemetry_peer import jpeg, send_until
 
 from drone_bridge.msg import CommandAxes
 

@@ -6,8 +6,9 @@ import base64
 import pytest
 from processes import Process
 from ros_session import wait_until
+from telemetry_documents import DRONE, HOVER, ROVER, drone
 from telemetry_operator import TelemetryOperator
-from telemetry_peer import DRONE, HOVER, ROVER, TelemetryPeer, drone, jpeg
+from telemetry_peer import TelemetryPeer, jpeg
 
 COMMAND = {"thrust": 0.1234567890123456, "pitch": -0.3, "roll": 1 / 3, "yaw": 0.5}
 STEP_S = 0.04

@@ -13,8 +13,9 @@ from processes import Process
 from ros_session import wait_until
 from sensor_msgs.msg import CompressedImage, Image, Imu
 from std_msgs.msg import String
+from telemetry_documents import HOVER, ROVER
 from telemetry_operator import TelemetryOperator
-from telemetry_peer import HOVER, ROVER, jpeg
+from telemetry_peer import jpeg
 
 from drone_bridge.msg import LandingPad
 from drone_bridge.wire.jpeg import read_size

@@ -11,7 +11,7 @@ from builtin_interfaces.msg import Time
 from geometry_msgs.msg import Twist, Vector3
 from nav_msgs.msg import Odometry
 from sensor_msgs.msg import Image, Imu
-from telemetry_peer import DRONE, ROVER
+from telemetry_documents import DRONE, ROVER
 
 from drone_bridge.ros.images import encoded
 from drone_bridge.ros.time import time_from_seconds

@@ -125,8 +125,9 @@ def encode(
 
 
 def next_due(due_s: float, period_s: float, now_s: float) -> float:
-    """Return when something periodic is due again; after a delay it goes on from now, without catching up."""
-    return max(due_s + period_s, now_s)
+    """Return when something periodic that was due is due again; what a delay has cost is not made up for."""
+    next_s = due_s + period_s
+    return next_s if next_s > now_s else now_s + period_s
 
 
 class StallWatch:

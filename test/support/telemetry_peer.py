@@ -1,38 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """A drone or rover for tests, which decide on every document, on a UDP port of this machine."""
 
-import base64
-import copy
 import json
 
 import cv2
 import numpy as np
 from processes import Process
 from ros_session import wait_until
+from telemetry_documents import HEIGHT, WIDTH
 from udp_peer import UdpPeer
-
-HOVER = {"thrust": 0.0, "pitch": 0.0, "roll": 0.0, "yaw": 0.0}
-WIDTH, HEIGHT = 32, 24
-
-DRONE = {
-    "imu": {
-        "orientation": {"roll": 0.1, "pitch": -0.2, "yaw": 0.3},
-        "angular_velocity": {"x": 0.01, "y": 0.02, "z": 0.03},
-        "linear_acceleration": {"x": 0.5, "y": -0.5, "z": 9.81},
-    },
-    "altimeter": {"altitude": 5.0, "vertical_velocity": -0.1},
-    "velocity": {"x": 1.0, "y": -0.5, "z": -0.1},
-    "landing_pad": {"relative_x": 0.5, "relative_y": -0.2, "distance": 4.5, "confidence": 0.85},
-    "camera": {"width": WIDTH, "height": HEIGHT, "fov": 60.0, "image": None},
-    "landed": False,
-    "timestamp": 1.234,
-}
-ROVER = {
-    "position": {"x": 1.5, "y": 0.8, "z": 0.15},
-    "velocity": {"x": 0.3, "y": 0.4, "z": 0.0},
-    "pattern": "circular",
-    "timestamp": 1.234,
-}
 
 
 def jpeg(width=WIDTH, height=HEIGHT):
@@ -41,28 +17,6 @@ def jpeg(width=WIDTH, height=HEIGHT):
     pixels[: height // 2, :, 2] = 255
     pixels[height // 2 :, :, 0] = 255
     return cv2.imencode(".jpg", pixels)[1].tobytes()
-
-
-def changed(document, **values):
-    """Return a copy with other values at paths, whose dots are written as double underscores."""
-    document = copy.deepcopy(document)
-    for path, value in values.items():
-        *parents, name = path.split("__")
-        inner = document
-        for parent in parents:
-            inner = inner[parent]
-        inner[name] = value
-    return document
-
-
-def drone(image=None, **values):
-    """Return a drone's document, perhaps with an image."""
-    text = None if image is None else base64.b64encode(image).decode()
-    return changed(DRONE, camera__image=text, **values)
-
-
-def without(document, *names):
-    return {name: value for name, value in document.items() if name not in names}
 
 
 class TelemetryPeer(UdpPeer):
@@ -93,17 +47,6 @@ def start_with_peer(**parameters):
         process.end()
         raise
     return process, TelemetryPeer(int(port))
-
-
-class Clock:
-    """Timestamps that only go forward, for documents that are sent again and again."""
-
-    def __init__(self, start=100.0):
-        self.time = start
-
-    def next(self):
-        self.time = round(self.time + 0.04, 6)
-        return self.time
 
 
 def send_until(send, condition, what):

@@ -1,0 +1,369 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What telemetry_bridge says to a drone, and when: the session alone, in no time."""
+
+import json
+import math
+
+import pytest
+from telemetry_documents import DRONE, HOVER, ROVER, Clock, changed, drone, without
+
+from drone_bridge.session.session import FINAL_GAP_S, FINAL_REPEATS, Note, Publish, Send
+from drone_bridge.telemetry.codec import (
+    COMMAND_TOPIC,
+    DRONE_TOPIC,
+    ROVER_TOPIC,
+    DroneCommand,
+    DroneTelemetry,
+    Limits,
+    RoverTelemetry,
+)
+from drone_bridge.telemetry.session.controller import ControllerSession
+from drone_bridge.wire.addresses import AllowedPeers
+
+A, B, ELSEWHERE = ("127.0.0.1", 5000), ("127.0.0.1", 6000), ("192.0.2.1", 5000)
+FORWARD = DroneCommand(pitch=0.25)
+PERIOD_S = 0.04
+
+
+class Steering:
+    """What is commanded, and how often it was forgotten."""
+
+    def __init__(self):
+        self.command = None
+        self.restarts = 0
+
+    def decide(self, now_s):
+        return self.command
+
+    def restart(self):
+        self.restarts += 1
+        self.command = None
+
+
+class Talk:
+    """A session at a time of the test's own, and what came of it."""
+
+    def __init__(self, allowed=("any",), **options):
+        self.parameters = {"rate": 25.0, "telemetry_timeout": 1.0, "takeover_timeout": 5.0}
+        self.steering = Steering()
+        self.session = ControllerSession(
+            self.steering, self.parameters.__getitem__, AllowedPeers(allowed), Limits(), **options
+        )
+        self.now_s = 100.0
+        self.clock = Clock()
+        self.actions = []
+
+    def do(self, actions):
+        self.actions += actions
+        return list(actions)
+
+    def hear(self, source=A, document=None, **values):
+        if document is None:
+            document = drone(timestamp=self.clock.next(), **values)
+        data = document if isinstance(document, (bytes, str)) else json.dumps(document).encode()
+        return self.do(self.session.receive(data, source, self.now_s))
+
+    def run(self, seconds, *, telemetry=None):
+        """Let time pass, in which ticks come when they are due, and telemetry from a source if one is given."""
+        actions, end_s = [], self.now_s + seconds
+        heard_s = self.now_s
+        while True:
+            due_s = min(self.session.due_s, heard_s + PERIOD_S if telemetry else math.inf)
+            if due_s > end_s:
+                break
+            self.now_s = max(self.now_s, due_s)
+            if telemetry and self.now_s >= heard_s + PERIOD_S:
+                heard_s = self.now_s
+                actions += self.hear(telemetry)
+            actions += self.do(self.session.tick(self.now_s))
+        self.now_s = end_s
+        return actions
+
+
+def sent(actions, to=A):
+    return [json.loads(action.data) for action in actions if isinstance(action, Send) and action.to == to]
+
+
+def notes(actions, counter):
+    return [action.sentence for action in actions if isinstance(action, Note) and action.counter == counter]
+
+
+def published(actions):
+    return [type(action.message) for action in actions if isinstance(action, Publish)]
+
+
+@pytest.fixture
+def talk():
+    """A drone that talks."""
+    talk = Talk()
+    talk.hear()
+    return talk
+
+
+# A drone begins to talk.
+
+
+def test_nothing_is_sent_before_a_drone_talks():
+    talk = Talk()
+    assert talk.run(10.0) == []
+    assert (talk.session.state, talk.session.is_open) == ("waiting for a peer", False)
+
+
+def test_a_drone_is_commanded_where_it_talks_from_and_the_neutral_command_comes_first():
+    talk = Talk()
+    talk.steering.command = FORWARD
+    actions = talk.hear()
+    assert sent(actions) == [HOVER]
+    assert published(actions) == [DroneTelemetry]
+    assert notes(actions, "connections") == ["Talking to 127.0.0.1:5000."]
+    assert (talk.session.state, talk.session.peer, talk.session.is_open) == ("talking", "127.0.0.1:5000", True)
+
+
+def test_commands_come_at_their_rate_which_may_change(talk):
+    talk.steering.command = FORWARD
+    forward = HOVER | {"pitch": 0.25}
+    assert sent(talk.run(0.5, telemetry=A)) == [forward] * 12
+    talk.parameters["rate"] = 100.0
+    talk.run(0.04, telemetry=A)
+    assert 99 <= len(sent(talk.run(1.0, telemetry=A))) <= 101
+
+
+def test_nobody_who_commands_is_a_hover(talk):
+    actions = talk.run(0.2, telemetry=A)
+    assert sent(actions) == [HOVER] * len(notes(actions, "hover commands"))
+
+
+def test_after_a_delay_no_command_is_made_up_for(talk):
+    talk.now_s += 0.9
+    assert len(sent(talk.do(talk.session.tick(talk.now_s)))) == 1
+    assert talk.session.due_s == pytest.approx(talk.now_s + PERIOD_S)
+
+
+def test_what_no_wire_carries_is_a_hover_and_is_counted(talk):
+    talk.steering.command = DroneCommand(pitch=math.nan)
+    actions = talk.run(0.05)
+    assert sent(actions) == [HOVER]
+    assert "pitch" in notes(actions, "unencodable messages")[0]
+
+
+def test_a_rounding_error_beyond_full_tilt_is_full_tilt(talk):
+    talk.steering.command = DroneCommand(pitch=0.5 + 1e-12)
+    assert sent(talk.run(0.05)) == [HOVER | {"pitch": 0.5}]
+
+
+# Documents.
+
+
+def test_a_document_that_is_refused_changes_nothing(talk):
+    for data in (b"{", b'{"imu": 1}', json.dumps(changed(DRONE, velocity__x="fast"))):
+        actions = talk.hear(document=data)
+        assert len(notes(actions, "rejected input")) == len(actions) == 1
+    assert published(talk.hear()) == [DroneTelemetry]
+
+
+def test_late_documents_are_counted_only(talk):
+    talk.clock.time -= 0.1
+    assert talk.hear() == [Note("late documents")]
+
+
+def test_a_restarted_drone_is_followed(talk):
+    talk.clock.time = 0.0
+    assert published(talk.hear()) == [DroneTelemetry]
+
+
+def test_after_silence_no_timestamp_is_late(talk):
+    talk.run(1.5)
+    talk.clock.time -= 0.5
+    assert published(talk.hear()) == [DroneTelemetry]
+
+
+def test_no_timestamp_is_none_too_late(talk):
+    assert published(talk.hear(document=without(drone(), "timestamp"))) == [DroneTelemetry]
+
+
+# Silence.
+
+
+def test_a_silent_drone_hovers_and_gets_no_more(talk):
+    """Whoever a forged datagram names as its source must not be sent commands forever."""
+    talk.steering.command = FORWARD
+    actions = talk.run(60.0)
+    commands = sent(actions)
+    assert commands[-FINAL_REPEATS:] == [HOVER] * FINAL_REPEATS
+    assert HOVER not in commands[:-FINAL_REPEATS]
+    assert len(commands) <= 25 + FINAL_REPEATS
+    assert notes(actions, "silences") == [
+        "No telemetry was received for 1 s. The drone was commanded to hover, and gets no commands until it is heard."
+    ]
+    assert talk.session.state == "no telemetry"
+    assert talk.session.silent_s(talk.now_s) == 60.0
+    assert talk.session.due_s == math.inf
+
+
+def test_a_drone_that_is_heard_again_is_commanded_at_once(talk):
+    talk.run(3.0)
+    talk.steering.command = FORWARD
+    assert sent([*talk.hear(), *talk.run(0.0)]) == [HOVER | {"pitch": 0.25}]
+    assert talk.session.state == "talking"
+
+
+def test_a_drone_that_is_heard_between_its_last_commands_is_commanded(talk):
+    while talk.session.state == "talking":
+        talk.run(0.01)
+    talk.steering.command = FORWARD
+    assert sent([*talk.hear(), *talk.run(FINAL_GAP_S)]) == [HOVER | {"pitch": 0.25}]
+
+
+def test_silence_is_no_silence_while_this_process_stood_still(talk):
+    talk.now_s += 30.0
+    assert talk.do(talk.session.resume(talk.now_s)) == []
+    actions = talk.run(0.9)
+    assert notes(actions, "silences") == []
+    assert len(sent(actions)) == 23
+    assert len(notes(talk.run(0.2), "silences")) == 1
+
+
+def test_a_drone_that_was_silent_before_a_stall_gets_nothing_after_it(talk):
+    talk.run(3.0)
+    talk.now_s += 30.0
+    talk.do(talk.session.resume(talk.now_s))
+    assert sent(talk.run(10.0)) == []
+
+
+# Other senders.
+
+
+def test_a_drone_that_talks_is_not_replaced(talk):
+    actions = talk.hear(B)
+    assert published(actions) == []
+    assert notes(actions, "refused peers") == [
+        "127.0.0.1:6000 was refused: 127.0.0.1:5000 is connected, and only one peer is served."
+    ]
+    assert sent(talk.run(1.0, telemetry=A), to=B) == []
+
+
+def test_a_silent_drone_keeps_its_place_until_the_takeover_timeout(talk):
+    talk.run(5.0)
+    assert "keeps its place for 5 s of silence" in notes(talk.hear(B), "refused peers")[0]
+    talk.run(0.1)
+    actions = talk.hear(B)
+    assert notes(actions, "takeovers") == [
+        "127.0.0.1:6000 takes the place of 127.0.0.1:5000, which has been silent for 5.1 s."
+    ]
+    assert published(actions) == [DroneTelemetry]
+    assert sent(talk.run(0.5, telemetry=B)) == []
+
+
+def test_a_command_to_one_drone_is_not_for_the_one_that_takes_its_place(talk):
+    talk.steering.command = FORWARD
+    talk.run(6.0)
+    talk.clock.time = 0.0  # of the other one, and no timestamp of it is late
+    assert sent(talk.hear(B), to=B) == [HOVER]
+    assert talk.steering.restarts == 1
+    assert set(map(str, sent(talk.run(0.3, telemetry=B), to=B))) == {str(HOVER)}
+
+
+@pytest.mark.parametrize(("allowed", "is_taken"), [(["192.0.2.0/24"], False), (["192.0.2.7", "127.0.0.0/8"], True)])
+def test_documents_of_peers_that_are_not_allowed_are_ignored(allowed, is_taken):
+    talk = Talk(allowed)
+    actions = talk.hear()
+    assert bool(sent(actions)) == bool(published(actions)) == is_taken
+    refusals = [] if is_taken else ["127.0.0.1:5000 was refused: it is not in allowed_peers."]
+    assert notes(actions, "refused peers") == refusals
+    assert bool(published(talk.hear(A, ROVER))) == is_taken
+
+
+def test_a_rover_is_published_from_anybody_and_never_commanded(talk):
+    actions = talk.hear(ELSEWHERE, ROVER)
+    assert published(actions) == [RoverTelemetry]
+    assert {action.to for action in talk.run(1.0, telemetry=A) if isinstance(action, Send)} == {A}
+
+
+def test_a_rover_alone_is_no_drone():
+    talk = Talk()
+    assert published(talk.hear(A, ROVER)) == [RoverTelemetry]
+    assert (talk.session.state, talk.run(1.0)) == ("waiting for a peer", [])
+
+
+# A rover on the topic.
+
+
+def test_a_rover_on_the_topic_is_sent_on_to_a_drone_that_talks():
+    talk = Talk(relays_rover=True)
+    text = json.dumps(ROVER)
+    assert sent(talk.hear(ROVER_TOPIC, text)) == []
+    talk.hear()
+    rover = changed(ROVER, timestamp=2.0)
+    actions = talk.hear(ROVER_TOPIC, json.dumps(rover))
+    assert published(actions) == [RoverTelemetry]
+    assert sent(actions) == [rover]
+    talk.run(3.0)
+    actions = talk.hear(ROVER_TOPIC, json.dumps(changed(ROVER, timestamp=3.0)))
+    assert sent(actions) == []
+    assert notes(actions, "undelivered rover documents") == [""]
+
+
+def test_it_is_not_where_that_is_not_wanted(talk):
+    assert sent(talk.hear(ROVER_TOPIC, json.dumps(ROVER))) == []
+
+
+def test_a_drone_on_the_rovers_topic_is_refused(talk):
+    assert "pattern is missing" in notes(talk.hear(ROVER_TOPIC), "rejected input")[0]
+
+
+# Documents on topics.
+
+
+@pytest.fixture
+def on_topics():
+    talk = Talk(by_topics=True)
+    talk.actions += talk.session.opened(talk.now_s)
+    return talk
+
+
+def test_on_topics_commands_begin_with_the_link(on_topics):
+    assert sent(on_topics.actions, COMMAND_TOPIC) == [HOVER]
+    on_topics.steering.command = FORWARD
+    assert sent(on_topics.run(0.05), COMMAND_TOPIC) == [HOVER | {"pitch": 0.25}]
+    assert published(on_topics.hear(DRONE_TOPIC)) == [DroneTelemetry]
+
+
+def test_on_topics_commands_go_on_in_silence(on_topics):
+    on_topics.hear(DRONE_TOPIC)
+    actions = on_topics.run(10.0)
+    assert 249 <= len(sent(actions, COMMAND_TOPIC)) <= 250
+    assert notes(actions, "silences") == ["No telemetry was received for 1 s. Commands are still sent."]
+    assert on_topics.session.state == "no telemetry"
+    on_topics.hear(DRONE_TOPIC)
+    assert on_topics.session.state == "talking"
+
+
+def test_a_drone_that_was_never_heard_on_topics_is_counted_as_silent_without_a_word(on_topics):
+    assert notes(on_topics.run(2.0), "silences") == [""]
+
+
+# The end.
+
+
+def test_a_drone_is_left_hovering(talk):
+    talk.steering.command = FORWARD
+    talk.run(0.1, telemetry=A)
+    actions = talk.do(talk.session.end(talk.now_s))
+    assert not talk.session.is_over
+    assert talk.hear() == []
+    actions += talk.run(1.0)
+    assert sent(actions) == [HOVER] * FINAL_REPEATS
+    assert talk.session.is_over
+    assert not talk.session.is_open
+
+
+def test_who_never_heard_a_drone_leaves_at_once():
+    talk = Talk()
+    assert talk.do(talk.session.end(talk.now_s)) == []
+    assert talk.session.is_over
+
+
+def test_a_silent_drone_is_left_hovering_too(talk):
+    talk.run(10.0)
+    actions = [*talk.do(talk.session.end(talk.now_s)), *talk.run(1.0)]
+    assert sent(actions) == [HOVER] * FINAL_REPEATS

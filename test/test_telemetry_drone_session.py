@@ -1,0 +1,250 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What telemetry_server says to an operator, and which commands it follows: the session alone, in no time."""
+
+import base64
+import json
+from dataclasses import replace
+
+import pytest
+from telemetry_documents import HOVER, ROVER
+
+from drone_bridge.session.operator_command import OPERATORS_LOST
+from drone_bridge.session.session import AFTER_STALLS, SETTLING_S, Note, Publish, Send
+from drone_bridge.telemetry.codec import (
+    DRONE_TOPIC,
+    ROVER_TOPIC,
+    Altimeter,
+    Camera,
+    DroneCommand,
+    DroneTelemetry,
+    Imu,
+    Orientation,
+    RoverTelemetry,
+    Vector,
+)
+from drone_bridge.telemetry.conversation import JPEG
+from drone_bridge.telemetry.session.drone import REFUSAL_HOLDS_S, TOO_LARGE, UNHEARD, DroneSession
+
+PERIOD_S = 0.04
+FORWARD = DroneCommand(0.25, 0.5, 0.0, -0.25)
+IMU = Imu(Orientation(0.0, 0.0, 0.1), Vector(0.0, 0.0, 0.0))
+TELEMETRY = DroneTelemetry(IMU, Altimeter(2.0, 0.0), Vector(0.5, 0.0, 0.0), None, Camera(320, 240))
+WITH_IMAGE = replace(TELEMETRY, camera=Camera(1, 1, 60.0, JPEG))
+SEEN_ROVER = RoverTelemetry(Vector(1.0, 2.0, 0.0), Vector(0.3, 0.0, 0.0), "circular", 2.0)
+
+
+class Talk:
+    """A session at a time of the test's own."""
+
+    def __init__(self, max_document_bytes=65507):
+        self.parameters = {"rate": 25.0, "repeat_rate": 20.0, "command_timeout": 0.5, "image_every": 5}
+        self.session = DroneSession("127.0.0.1:5555", self.parameters.__getitem__, max_document_bytes)
+        self.now_s = 100.0
+
+    def hear(self, command=FORWARD):
+        data = command if isinstance(command, bytes) else json.dumps(command).encode()
+        return list(self.session.receive(data, "operator", self.now_s))
+
+    def run(self, seconds):
+        actions, end_s = [], self.now_s + seconds
+        while self.session.due_s <= end_s:
+            self.now_s = max(self.now_s, self.session.due_s)
+            actions += self.session.tick(self.now_s)
+        self.now_s = end_s
+        return actions
+
+    def tell(self, telemetry=TELEMETRY):
+        self.now_s += PERIOD_S
+        return list(self.session.tell(telemetry, self.now_s))
+
+
+def command(thrust, pitch=0.0, roll=0.0, yaw=0.0):
+    return {"thrust": thrust, "pitch": pitch, "roll": roll, "yaw": yaw}
+
+
+def published(actions):
+    return [action.message for action in actions if isinstance(action, Publish)]
+
+
+def documents(actions, to=DRONE_TOPIC):
+    return [json.loads(action.data) for action in actions if isinstance(action, Send) and action.to == to]
+
+
+def notes(actions, counter):
+    return [action.sentence for action in actions if isinstance(action, Note) and action.counter == counter]
+
+
+@pytest.fixture
+def talk():
+    talk = Talk()
+    opened = talk.session.opened(talk.now_s)
+    assert notes(opened, "connections") == ["Talking to 127.0.0.1:5555."]
+    return talk
+
+
+# Commands.
+
+FORWARD_DOCUMENT = command(0.25, 0.5, 0.0, -0.25)
+
+
+def test_a_command_is_published_at_once_then_repeated_and_ends_in_one_neutral_one(talk):
+    assert published(talk.hear(FORWARD_DOCUMENT)) == [FORWARD]
+    actions = talk.run(0.5)
+    assert published(actions) == [FORWARD] * 10
+    actions = talk.run(60.0)
+    assert published(actions) == [DroneCommand()]
+    assert notes(actions, OPERATORS_LOST) == ["127.0.0.1:5555 was silent for 0.5 s: zero was commanded."]
+
+
+def test_an_operator_that_leaves_its_vehicle_neutral_is_no_loss(talk):
+    talk.hear(HOVER)
+    actions = talk.run(60.0)
+    assert published(actions)[-1] == DroneCommand()
+    assert notes(actions, OPERATORS_LOST) == []
+
+
+def test_each_command_counts_anew(talk):
+    for _ in range(20):
+        talk.hear(FORWARD_DOCUMENT)
+        assert DroneCommand() not in published(talk.run(0.4))
+    assert published(talk.run(0.2))[-1] == DroneCommand()
+
+
+def test_the_rate_may_be_below_the_time_out(talk):
+    talk.parameters["repeat_rate"] = 1.0
+    talk.hear(FORWARD_DOCUMENT)
+    assert published(talk.run(1.1)) == [DroneCommand()]
+
+
+def test_a_document_that_is_refused_keeps_no_command_in_force(talk):
+    talk.hear(FORWARD_DOCUMENT)
+    talk.now_s += 0.4
+    assert "thrust is 7" in notes(talk.hear(command(7)), "rejected input")[0]
+    assert published(talk.run(0.2))[-1] == DroneCommand()
+
+
+def test_the_operators_rover_is_published(talk):
+    actions = talk.hear(ROVER)
+    assert [type(message) for message in published(actions)] == [RoverTelemetry]
+
+
+def test_the_end_is_neutral_and_once(talk):
+    talk.hear(FORWARD_DOCUMENT)
+    assert published(talk.session.end(talk.now_s)) == [DroneCommand()]
+    assert talk.session.is_over
+
+
+def test_who_never_commanded_leaves_without_a_command(talk):
+    assert talk.session.end(talk.now_s) == []
+    assert talk.session.is_over
+
+
+# A process that stands still.
+
+
+def test_after_a_stall_no_command_is_followed_until_what_waited_is_read(talk):
+    talk.now_s += 3.0
+    talk.session.resume(talk.now_s)
+    actions = talk.hear(FORWARD_DOCUMENT)
+    assert published(actions) == []
+    assert len(notes(actions, AFTER_STALLS)) == 1
+    talk.now_s += SETTLING_S
+    assert published(talk.hear(FORWARD_DOCUMENT)) == [FORWARD]
+
+
+def test_a_command_from_before_a_stall_ends_with_it(talk):
+    talk.hear(FORWARD_DOCUMENT)
+    talk.now_s += 3.0
+    actions = [*talk.session.resume(talk.now_s), *talk.run(0.0)]
+    assert published(actions) == [DroneCommand()]
+
+
+# An operator that is gone.
+
+
+def test_an_operator_that_has_left_is_gone_and_not_silent(talk):
+    talk.hear(FORWARD_DOCUMENT)
+    actions = talk.session.refused("Nobody listens at 127.0.0.1:5555.", talk.now_s)
+    assert notes(actions, UNHEARD) == ["Nobody listens at 127.0.0.1:5555. Documents are still sent."]
+    assert (talk.session.state, talk.session.is_open) == ("nobody listens", False)
+    again = talk.session.refused("Nobody listens at 127.0.0.1:5555.", talk.now_s)
+    assert notes(again, UNHEARD) == [""]
+    assert documents(talk.tell())
+    talk.run(REFUSAL_HOLDS_S)
+    assert (talk.session.state, talk.session.is_open) == ("talking", True)
+
+
+def test_it_is_back_with_its_first_command(talk):
+    talk.session.refused("Nobody listens.", talk.now_s)
+    assert published(talk.hear(FORWARD_DOCUMENT)) == [FORWARD]
+    assert talk.session.state == "talking"
+
+
+def test_an_operator_that_never_commands_is_not_silent(talk):
+    talk.now_s += 100.0
+    assert talk.session.silent_s(talk.now_s) == 0.0
+    talk.hear(HOVER)
+    talk.now_s += 7.0
+    assert talk.session.silent_s(talk.now_s) == 7.0
+
+
+# Documents.
+
+
+def test_nothing_is_sent_without_a_link():
+    talk = Talk()
+    assert talk.tell() == []
+    assert talk.session.tell_rover(SEEN_ROVER, talk.now_s) == []
+
+
+def test_documents_are_no_more_than_their_rate(talk):
+    sent = 0
+    for _ in range(400):
+        talk.now_s += 0.0025
+        sent += len(documents(talk.session.tell(TELEMETRY, talk.now_s)))
+    assert 25 <= sent <= 26
+
+
+def test_one_of_five_documents_has_an_image_the_first_one_too(talk):
+    images = [bool(documents(talk.tell(WITH_IMAGE))[0]["camera"]["image"]) for _ in range(11)]
+    assert images == [number % 5 == 0 for number in range(11)]
+
+
+def test_an_image_waits_for_its_document_and_the_newest_one_goes(talk):
+    assert documents(talk.tell(WITH_IMAGE))[0]["camera"]["image"]
+    other = JPEG[:-2] + b"\x00" + JPEG[-2:]
+    talk.tell(replace(TELEMETRY, camera=Camera(1, 1, 60.0, other)))
+    sent = [documents(talk.tell())[0]["camera"]["image"] for _ in range(8)]
+    assert [base64.b64decode(image) for image in sent if image] == [other]
+    assert sent.index(base64.b64encode(other).decode()) == 3
+
+
+def test_the_size_is_that_of_the_last_image_that_was_sent(talk):
+    assert documents(talk.tell())[0]["camera"] == {"width": 320, "height": 240, "image": None}
+    talk.tell(WITH_IMAGE)
+    assert (documents(talk.tell())[0]["camera"]["width"], documents(talk.tell())[0]["camera"]["height"]) == (1, 1)
+
+
+def test_an_image_too_large_for_the_link_is_left_out():
+    talk = Talk(max_document_bytes=200)
+    talk.session.opened(talk.now_s)
+    actions = talk.tell(WITH_IMAGE)
+    assert "a datagram holds 200: it was left out." in notes(actions, TOO_LARGE)[0]
+    assert documents(actions)[0]["camera"]["image"] is None
+    assert notes(talk.tell(), TOO_LARGE) == []
+
+
+def test_a_rover_goes_with_every_other_document(talk):
+    sent = []
+    for _ in range(10):
+        talk.now_s += PERIOD_S
+        sent += documents(talk.session.tell_rover(SEEN_ROVER, talk.now_s), ROVER_TOPIC)
+    assert 5 <= len(sent) <= 6
+    assert sent[0]["position"] == {"x": 1.0, "y": 2.0, "z": 0.0}
+
+
+def test_what_no_document_carries_is_counted(talk):
+    nowhere = RoverTelemetry(Vector(float("nan"), 0.0, 0.0), Vector(0.0, 0.0, 0.0), "circular")
+    actions = talk.session.tell_rover(nowhere, talk.now_s)
+    assert documents(actions, ROVER_TOPIC) == []
+    assert len(notes(actions, "unencodable messages")) == 1
