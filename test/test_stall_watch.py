@@ -15,12 +15,14 @@ from types import SimpleNamespace
 
 import pytest
 from geometry_msgs.msg import Twist, Vector3
+from plain_node import PlainNode
 from processes import TIMEOUT_S
 
 from drone_bridge.ros import commands, last_word, stall_watch
 from drone_bridge.ros.commands import Mailbox
 from drone_bridge.ros.diagnostics import Liveness
-from drone_bridge.ros.last_word import VelocityOutput
+from drone_bridge.ros.last_word import OPERATORS_LOST, VelocityOutput
+from drone_bridge.ros.link_node import AFTER_STALLS
 from drone_bridge.ros.stall_watch import (
     LATE_TURN_S,
     PROCESS,
@@ -29,10 +31,12 @@ from drone_bridge.ros.stall_watch import (
     STALL_S,
     Arrivals,
     LoopSettling,
+    Resumptions,
     StallWatch,
     elapsed_s,
 )
 
+FORWARD = Twist(linear=Vector3(x=1.0))
 LOOKS = """
 import sys
 from drone_bridge.ros.stall_watch import PROCESS
@@ -197,6 +201,48 @@ def test_a_peer_is_not_silent_while_this_process_stood_still(monkeypatch):
     assert liveness.silence_s == 0.5
 
 
+def test_a_thread_notices_a_stall_once_wherever_it_was_between_two_looks(clock):
+    watch = StallWatch(clock)
+    resumptions = Resumptions(watch, clock)
+    for _ in range(3):  # a thread that is just slow
+        for _ in range(5):
+            clock.now_s += 0.9 * STALL_S
+            watch.running_s()
+        assert not resumptions.look()
+    clock.now_s += 5.0
+    watch.running_s()  # the thread that ticks
+    for _ in range(5):
+        clock.now_s += 0.9 * STALL_S
+        watch.running_s()
+    assert resumptions.look()
+    clock.now_s += 0.1
+    assert not resumptions.look()
+
+
+class CommandingServer(PlainNode):
+    """What VelocityOutput needs; `commanded` is what the vehicle was told."""
+
+    @property
+    def commanded(self):
+        return [message for _, message in self.published]
+
+
+def test_an_operator_is_not_blamed_for_the_time_in_which_this_process_stood_still(monkeypatch, clock):
+    monkeypatch.setattr(last_word, "elapsed_s", clock)
+    node = CommandingServer()
+    velocities = VelocityOutput(node)
+    for ran_s, count in ((0.02, AFTER_STALLS), (math.inf, OPERATORS_LOST)):
+        monkeypatch.setattr(PROCESS, "running_s", lambda ran_s=ran_s: ran_s)
+        velocities.command(FORWARD)
+        clock.now_s += 6.1
+        assert not velocities.repeat("operator")
+        assert node.commanded[-2:] == [FORWARD, Twist()]
+        assert node.statistics.counts[count] == 1
+    stood_still, was_silent = node.warned
+    assert "operator was silent for 6.1 s" not in stood_still
+    assert "operator was silent for 6.1 s" in was_silent
+
+
 @pytest.mark.parametrize("stands_still", ["before it is looked at", "after"])
 def test_an_operators_command_that_was_read_before_a_stall_is_not_in_force_after_it(monkeypatch, clock, stands_still):
     """In servers whose thread was between reading and publishing."""
@@ -219,7 +265,7 @@ def test_an_operators_command_that_was_read_before_a_stall_is_not_in_force_after
     )
     monkeypatch.setattr(last_word, "elapsed_s", clock)
     velocities = VelocityOutput(node)
-    velocities.command(Twist(linear=Vector3(x=1.0)))
+    velocities.command(FORWARD)
     velocities.repeat("operator")
     assert told[-1:] == ([Twist()] if stands_still == "after" else [])
 

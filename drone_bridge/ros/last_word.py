@@ -15,8 +15,8 @@ from rclpy.qos import qos_profile_sensor_data
 from drone_bridge.motion.tilt_control import Shares
 from drone_bridge.msg import CommandAxes, CommandRates
 from drone_bridge.ros.commands import axes_from_shares, shares_from_axes
-from drone_bridge.ros.link_node import LinkNode
-from drone_bridge.ros.stall_watch import elapsed_s
+from drone_bridge.ros.link_node import AFTER_STALLS, LinkNode
+from drone_bridge.ros.stall_watch import PROCESS, elapsed_s
 from drone_bridge.ros.topics import wait_for_delivery
 from drone_bridge.ros.velocity_messages import OtherTypes, as_published, cmd_vel_type
 
@@ -239,8 +239,12 @@ class VelocityOutput:
             self._publish(*self._command, now_s)
             return True
         if self._command[0] != Twist():
-            sentence = f"{operator} was silent for {silent_s:.1f} s: zero was commanded."
-            self._node.reports.count_and_warn_ongoing(OPERATORS_LOST, sentence)
+            if PROCESS.running_s() < silent_s:
+                sentence = f"This process stood still: zero was commanded instead of what {operator} wanted before."
+                self._node.count_and_warn(AFTER_STALLS, sentence)
+            else:
+                sentence = f"{operator} was silent for {silent_s:.1f} s: zero was commanded."
+                self._node.reports.count_and_warn_ongoing(OPERATORS_LOST, sentence)
         self.stop()
         return False
 

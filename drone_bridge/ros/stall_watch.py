@@ -110,6 +110,19 @@ class StallWatch:
 PROCESS = StallWatch()
 
 
+class Resumptions:
+    """Whether this process has stood still since a thread last looked. For that thread."""
+
+    def __init__(self, watch: StallWatch = PROCESS, clock: Callable[[], float] = time.monotonic) -> None:
+        self._watch, self._clock = watch, clock
+        self._looked_s = clock()
+
+    def look(self) -> bool:
+        """Return whether it has; wherever between two looks that was, in a wait or at work."""
+        before_s, self._looked_s = self._looked_s, self._clock()
+        return self._watch.running_s() <= self._looked_s - before_s
+
+
 class LoopSettling:
     """Whether what an asyncio loop reads may have waited while this process stood still. For the loop's thread.
 

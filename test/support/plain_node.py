@@ -53,6 +53,7 @@ class PlainService:
 
     def __init__(self, node, kind, name):
         self._node, self._kind, self._name = node, kind, name
+        self.srv_name = name
 
     def service_is_ready(self):
         return True

@@ -5,7 +5,7 @@ import contextlib
 import threading
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, Protocol
 
@@ -97,13 +97,11 @@ class ServiceButtons:
 
     def _check_services(self) -> None:
         """Report services that are not available, except hover, which is optional."""
-        missing = [
-            self._node.resolve_service_name(client.srv_name)
-            for name, client in self._clients.items()
-            if name != "hover" and not self._is_offered(name)
-        ]
-        problem = f"no node offers {', '.join(missing)}" if missing else None
-        self._node.reports.update_condition(MISSING, problem, "set target.* to the drone's own")
+        missing = [name for name in self._clients if name != "hover" and not self._is_offered(name)]
+        # A service that is known has a node that hangs, or has ended.
+        are_known = all(self._clients[name].service_is_ready() for name in missing)
+        advice = "its launch file starts it again" if are_known else "set target.* to the drone's own"
+        self._node.reports.update_condition(MISSING, self._absence(missing) if missing else None, advice)
         if not missing and not self._are_all_available:
             self._node.inform("The drone's services are available.")
         self._are_all_available = not missing
@@ -113,6 +111,13 @@ class ServiceButtons:
 
     def _is_offered(self, name: str) -> bool:
         return self._clients[name].service_is_ready() and not self._has_gone(name)
+
+    def _absence(self, names: Sequence[str]) -> str:
+        """Return, without a full stop, why services that are not offered are not."""
+        services = ", ".join(self._node.resolve_service_name(self._clients[name].srv_name) for name in names)
+        if all(self._clients[name].service_is_ready() for name in names):
+            return f"the node that offers {services} hangs or has ended, as it reports nothing any more"
+        return f"no node offers {services}"
 
     def _give_up_overdue(self, now_s: float) -> None:
         """Report presses that have timed out.
@@ -150,8 +155,7 @@ class ServiceButtons:
             if name == "hover":
                 self._is_hover_held = None  # so that the next packet requests it again
             else:
-                service = self._node.resolve_service_name(client.srv_name)
-                self._node.count_and_warn(REFUSED, f"{name} was pressed, but no node offers {service}.")
+                self._node.count_and_warn(REFUSED, f"{name} was pressed, but {self._absence([name])}.")
             return
         pending = self._pending[name]
         while len(pending) >= MAX_PENDING:
