@@ -27,6 +27,7 @@ from drone_bridge.ros.stall_watch import (
     LATE_TURN_S,
     PROCESS,
     RESENDING_S,
+    SETTLING_ROUNDS,
     SETTLING_S,
     STALL_S,
     Arrivals,
@@ -144,6 +145,9 @@ class Watch:
     def running_s(self):
         return self.ran_s
 
+    def stood_still_since(self, moment_s):
+        return self.ran_s <= elapsed_s() - moment_s
+
 
 @pytest.fixture
 def watch():
@@ -161,6 +165,28 @@ def test_right_after_a_stall_no_command_is_taken(watch, arrivals):
     assert "stood still until 0.10 s ago" in arrivals.refusal(time.time())
     assert arrivals.refusal(None)
     watch.ran_s = SETTLING_S
+    assert arrivals.refusal(None) is None
+
+
+def test_a_stream_counts_again_two_rounds_of_the_executor_after_a_stall(clock, monkeypatch):
+    """One message waited, and another one may have taken its place, where the executor gets its turn late."""
+    watch = StallWatch(clock)
+    monkeypatch.setattr(stall_watch, "elapsed_s", clock)
+    arrivals = Arrivals(watch)
+
+    def run(seconds):
+        for _ in range(round(seconds / 0.1)):
+            clock.now_s += 0.1
+            watch.running_s()
+
+    run(0.5)
+    assert arrivals.refusal(None) is None
+    for _ in range(2):
+        clock.now_s += 2.0
+        run(SETTLING_S + 0.2)
+        assert [arrivals.refusal(None) is None for _ in range(SETTLING_ROUNDS + 2)] == [False, False, True, True]
+    clock.now_s += 2.0
+    run(LATE_TURN_S + 0.2)  # nothing waits for so long
     assert arrivals.refusal(None) is None
 
 
@@ -201,9 +227,10 @@ def test_a_peer_is_not_silent_while_this_process_stood_still(monkeypatch):
     assert liveness.silence_s == 0.5
 
 
-def test_a_thread_notices_a_stall_once_wherever_it_was_between_two_looks(clock):
+def test_a_thread_notices_a_stall_once_wherever_it_was_between_two_looks(clock, monkeypatch):
     watch = StallWatch(clock)
-    resumptions = Resumptions(watch, clock)
+    monkeypatch.setattr(stall_watch, "elapsed_s", clock)
+    resumptions = Resumptions(watch)
     for _ in range(3):  # a thread that is just slow
         for _ in range(5):
             clock.now_s += 0.9 * STALL_S
