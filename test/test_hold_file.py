@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where hold is kept: who finds it again, and what hold says where it can't be kept."""
+"""Hold without ROS: where it is kept, who finds it again, what it says where it can't be kept, and what is too old."""
 
 import platform
 from types import SimpleNamespace
@@ -87,6 +87,7 @@ class Node:
     """What Hold needs of its node."""
 
     context = SimpleNamespace(get_domain_id=lambda: 7)
+    has_just_stood_still = False
 
     def __init__(self):
         self.warned, self.serve, self.published = [], None, []
@@ -107,11 +108,12 @@ class Node:
         self.serve = serve
 
     def check_age(self, what):
-        return None
+        if self.has_just_stood_still:
+            raise ValueError(f"{what} is too old")
 
-    def call(self, data):
+    def call(self, data, is_followed=True):
         answer = self.serve(SetBool.Request(data=data), SetBool.Response())
-        assert answer.success
+        assert answer.success == is_followed
         return answer.message
 
 
@@ -153,4 +155,16 @@ def test_where_the_file_can_t_be_removed_the_answer_says_so_and_the_vehicle_foll
     file.mkdir()  # which unlink refuses
     answer = node.call(False)
     assert "it will hold again" in answer
+    assert not node.hold.is_held
+
+
+def test_what_was_asked_for_before_a_stall_holds_and_does_not_release():
+    node = Node()
+    node.has_just_stood_still = True
+    node.call(True)
+    assert node.hold.is_held
+    assert node.call(False, is_followed=False) == "hold with false is too old"
+    assert node.hold.is_held
+    node.has_just_stood_still = False
+    node.call(False)
     assert not node.hold.is_held

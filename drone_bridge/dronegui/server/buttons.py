@@ -14,6 +14,7 @@ from std_msgs.msg import Empty
 from std_srvs.srv import SetBool, Trigger
 
 from drone_bridge.ros.link_node import LinkNode
+from drone_bridge.ros.stall_watch import PROCESS, elapsed_s
 
 REFUSED = "refused presses"
 MISSING = "missing services"
@@ -57,7 +58,7 @@ class ServiceButtons:
         self._has_gone = has_gone
         kinds: dict[str, type] = {name: SetBool if name == "hover" else Trigger for name in targets}
         self._clients = {name: node.make_client(kinds[name], target) for name, target in targets.items()}
-        self._requested: deque[tuple[str, Any]] = deque(maxlen=16)
+        self._requested: deque[tuple[str, Any, float]] = deque(maxlen=16)  # with the time, by `elapsed_s`
         self._pending: dict[str, dict[Any, float]] = {name: {} for name in targets}  # calls, and when they were made
         self._is_hover_held: bool | None = False
         self._calling = threading.Lock()  # so that no earlier call overtakes the release of hover
@@ -89,7 +90,7 @@ class ServiceButtons:
                 client.call_async(SetBool.Request(data=False))  # in this thread, as the executor may be shutting down
 
     def _request(self, name: str, request: Any) -> None:
-        self._requested.append((name, request))
+        self._requested.append((name, request, elapsed_s()))
         try:
             self._guard.trigger()
         except InvalidHandle:
@@ -144,12 +145,15 @@ class ServiceButtons:
             with self._calling:
                 self._call(*self._requested.popleft())
 
-    def _call(self, name: str, request: Any) -> None:
+    def _call(self, name: str, request: Any, asked_s: float) -> None:
         client = self._clients[name]
         if name == "hover" and request.data != self._is_hover_held:
             return  # outdated: the operator has released hover or is gone
         if name not in ("hover", "land") and self._node.hold.is_held:  # since it was pressed
             self._node.count_and_warn(REFUSED, f"{name} was pressed, and is refused while the vehicle is held.")
+            return
+        if name not in ("hover", "land") and PROCESS.stood_still_since(asked_s):
+            self._node.count_and_warn(REFUSED, f"{name} was pressed before this process stood still, and is refused.")
             return
         if not self._is_offered(name):
             if name == "hover":
