@@ -254,8 +254,8 @@ def run_trial(plan: Plan) -> Trial:
     with contextlib.ExitStack() as stack:
         robot, laptop, link = stack.enter_context(two_machines_far_apart(plan.impairment))
         programs = Programs(stack)
-        reliability = {"qos_overrides./cmd_rates.subscription.reliability": "best_effort"}
-        vehicle = programs.start_vehicle(robot, **(reliability if plan.is_best_effort else {}))
+        reliability = {"qos_overrides./cmd_rates.subscription.reliability": "reliable"}
+        vehicle = programs.start_vehicle(robot, **({} if plan.is_best_effort else reliability))
         words = ("--depth", plan.depth, *(["--raw"] if plan.is_raw else []))
         operator = programs.start_operator(laptop, robot, *words)
         wait_for_answer(vehicle, lambda answer: answer.command is not None, "a command to be followed")

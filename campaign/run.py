@@ -133,7 +133,7 @@ def environment(folder: Path, scratch: Path) -> Mapping[str, str]:
         "PYTHONPATH": os.pathsep.join(map(str, (folder, Path(__file__).parent, ROOT / "test" / "support"))),
         "PYTHONUNBUFFERED": "1",
         "ROS_DOMAIN_ID": str(random.SystemRandom().choice(DOMAINS)),
-        **dict.fromkeys(("ROS_HOME", "ROS_LOG_DIR", "TMPDIR", "XDG_RUNTIME_DIR"), str(scratch)),
+        **dict.fromkeys(("ROS_HOME", "ROS_LOG_DIR", "TMPDIR"), str(scratch)),
     }
     variables.pop("PYTHONDONTWRITEBYTECODE", None)  # modules are compiled once, as in an installed package
     if os.environ.get("ROS_DISTRO") == "humble":  # which has another name for LOCALHOST

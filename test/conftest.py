@@ -35,7 +35,6 @@ if os.environ.get("ROS_DISTRO") == "humble":  # which has another name for it; l
 os.environ["ROS_PYTHON_CHECK_FIELDS"] = "1"
 # Where nodes keep what is to outlive them: with us it must not.
 RUNTIME = tempfile.TemporaryDirectory()
-os.environ["XDG_RUNTIME_DIR"] = RUNTIME.name
 os.environ["ROS_HOME"] = RUNTIME.name
 os.environ["DRONE_BRIDGE_FLIGHTS"] = "false"  # one process less for each launch file
 CONFIG = TESTS.parent / "config"

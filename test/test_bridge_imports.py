@@ -7,8 +7,8 @@ import sys
 import pytest
 
 PROTOCOLS = ("testbed", "dronegui", "simulator", "robot", "telemetry")
-#: What is loaded by whatever needs it first: a picture to be decoded, a log to be written, a figure to be drawn.
-LATER = {"cv2", "matplotlib", "PIL", "scipy", "lz4", "mcap", "rich", "plotly"}
+#: What is loaded by whatever needs it first: a log to be written, a figure to be drawn.
+LATER = {"matplotlib", "PIL", "scipy", "lz4", "mcap", "rich", "plotly"}
 CONFIGURE = """
 import sys
 import rclpy
@@ -58,6 +58,12 @@ def test_optional_modules_are_not_loaded_at_startup(loaded):
     _, modules = loaded
     assert "drone_bridge.ros.vehicle_node" in modules
     assert not LATER & {module.partition(".")[0] for module in modules}
+
+
+def test_opencv_is_loaded_where_images_are_offered_and_before_a_vehicle_is_steered(loaded):
+    """Its import may hold Python's lock for seconds."""
+    protocol, modules = loaded
+    assert ("cv2" in modules) == (protocol in ("testbed", "telemetry"))
     assert "yaml" not in modules  # but by rclpy
     assert "drone_bridge.net.wire_log" not in modules
 

@@ -162,7 +162,7 @@ def test_a_failure_looks_to_the_other_end_as_without_the_relay(relay, operator, 
     kill(relay.bridge)  # the drone's side is gone: so is navdata
     relay.send_navdata(CAPTURE[0])
     assert operator.hears_nothing_for(0.3)
-    relay.server.wait_for_line("no node offers /dronegui_bridge/takeoff", timeout_s=LEAST_LEASE_OF_DDS_S)
+    relay.server.wait_for_line("the node that offers /dronegui_bridge/takeoff", timeout_s=LEAST_LEASE_OF_DDS_S)
     relay.start_bridge()
     gui.wait_for_next(lambda packet: packet.is_following(pitch=-0.25))
     relay.carry_navdata()

@@ -7,7 +7,7 @@ import time
 import pytest
 from dronegui_peer import DroneGuiPeer
 from geometry_msgs.msg import Twist, TwistStamped
-from processes import Process
+from processes import TIMEOUT_S, Process
 from rclpy.qos import DurabilityPolicy, QoSProfile
 from ros_session import repeating, wait_until
 from std_msgs.msg import Bool
@@ -16,6 +16,7 @@ from twists import twist
 from web_viewer import Network, Pilot, web_bridge
 
 from drone_bridge.msg import CommandAxes
+from drone_bridge.ros import watchdog
 
 LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 PERIOD_S = 0.05
@@ -25,7 +26,7 @@ FORWARD = twist(forward=1.0)
 @pytest.fixture(autouse=True)
 def runtime_directory(tmp_path, monkeypatch):
     """Where hold is kept, for one test."""
-    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
+    monkeypatch.setenv("ROS_HOME", str(tmp_path))
 
 
 @pytest.fixture
@@ -128,6 +129,42 @@ def test_hold_survives_the_death_of_the_bridge(ros, peer):
     with start(peer) as process, stranger(ros):
         peer.wait(is_moving)
         assert not process.count_lines("still holds")
+
+
+def call_while_stopped(ros, process, seconds):
+    """Have a bridge stand still for so long; return the call of hold that was made at the beginning."""
+    client = ros.node.create_client(SetBool, "dronegui_bridge/hold")
+    assert client.wait_for_service(TIMEOUT_S)
+    process.send(signal.SIGSTOP)
+    wait_until(process.is_stopped, "the bridge to stand still")
+    called = client.call_async(SetBool.Request(data=True))
+    time.sleep(seconds)
+    process.send(signal.SIGCONT)
+    return called
+
+
+@pytest.mark.parametrize("stopped_s", [1.0, 3.0])
+def test_hold_that_was_called_while_the_bridge_stood_still_is_carried_out(ros, peer, bridge, stopped_s):
+    with stranger(ros):
+        peer.wait(is_moving)
+        called = call_while_stopped(ros, bridge, stopped_s)
+        wait_until(called.done, "an answer")
+        assert called.result().success
+        peer.forget()
+        peer.wait(lambda packet: not is_moving(packet))  # after what was on its way
+        nothing_moves(peer)
+
+
+def test_hold_that_was_called_of_a_bridge_that_stood_still_for_long_has_no_answer(ros, peer):
+    """It has ended, and its successor knows nothing of the call."""
+    with start(peer) as process:
+        peer.wait()
+        called = call_while_stopped(ros, process, watchdog.LIMIT_S + 1.0)
+        assert process.wait() == -signal.SIGALRM
+    held = ros.subscribe(Bool, "held", LATCHED)
+    with start(peer):
+        assert not held.wait().data
+        assert not called.done()
 
 
 @pytest.mark.parametrize("way", ["release", "leave", "killed browser", "killed server"])

@@ -26,7 +26,7 @@ LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 @pytest.fixture(autouse=True)
 def runtime_directory(tmp_path, monkeypatch):
     """Where hold is kept, for one test."""
-    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
+    monkeypatch.setenv("ROS_HOME", str(tmp_path))
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ from geometry_msgs.msg import PolygonStamped, Twist
 from ports import free_port
 from processes import Process
 from rclpy.qos import DurabilityPolicy, QoSProfile
-from ros_session import repeating
+from ros_session import repeating, wait_until
 from std_msgs.msg import Bool
 from std_srvs.srv import SetBool
 from telemetry_documents import Clock, drone
@@ -28,8 +28,11 @@ def test_a_drone_whose_telemetry_is_lost_stands_and_then_lands_unless_it_is_held
         fences = ros.subscribe(PolygonStamped, "fence", LATCHED)
         with repeating(lambda _: peer.send(drone(timestamp=clock.next(), velocity=STANDING)), 0.05):
             process.wait_for_line("Talking to")  # a command for no vehicle would be dropped
-            publisher.publish(twist(forward=0.5))
-            peer.wait_for_next(lambda command: command["pitch"] != 0.0)
+            wait_until(
+                lambda: publisher.publish(twist(forward=0.5)) or any(found["pitch"] for found in peer.commands),
+                "a command that is followed",
+                period_s=0.05,
+            )
             fence = fences.wait()
         assert fence.header.frame_id == "odom"
         assert all(math.hypot(corner.x, corner.y) == pytest.approx(FENCE_M) for corner in fence.polygon.points)

@@ -168,7 +168,7 @@ def command_of(tmp_path):
         os.chown(home, USERS[whom], -1)
         identity = f"--reuid={USERS[whom]}", f"--regid={USERS[whom]}", "--clear-groups"
         reading = "--inh-caps=+dac_read_search", "--ambient-caps=+dac_read_search"
-        return "setpriv", *identity, *reading, "env", f"HOME={home}", f"ROS_HOME={home}", f"XDG_RUNTIME_DIR={home}"
+        return "setpriv", *identity, *reading, "env", f"HOME={home}", f"ROS_HOME={home}"
 
     yield command
     for file in Path("/dev/shm").iterdir():  # names of ports stay there for ever

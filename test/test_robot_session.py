@@ -449,6 +449,20 @@ def test_after_its_own_stall_it_speaks_and_listens_before_it_judges(bound):
         bound.wait(TIMEOUT_S / 2)
 
 
+def test_a_robot_is_not_blamed_for_an_answer_that_waited_while_this_program_stood_still(bound):
+    (asked,) = bound.keep_alive()
+    bound.now_s += 3 * TIMEOUT_S
+    bound.session.resume(bound.now_s)
+    bound.hear(asked)
+    assert bound.counts() == []
+    assert bound.session._keep_alives.usual_s == 0.0  # how long it takes is not known from it
+    (asked,) = bound.keep_alive()
+    bound.now_s += 0.2
+    bound.hear(asked)
+    assert bound.session._keep_alives.usual_s == pytest.approx(0.2)
+    assert bound.session.standstill_reason(bound.now_s) is None
+
+
 def test_binds_are_waited_for_anew_after_a_stall(scene):
     scene.hear(ROBOT)
     scene.now_s += 3 * TIMEOUT_S

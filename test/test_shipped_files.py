@@ -17,6 +17,7 @@ from rclpy.parameter import parameter_value_to_python
 from ros_session import RosSession
 
 from drone_bridge.programs.options import ENDS_LAUNCH
+from drone_bridge.ros.hold_file import SCOPE_VARIABLE
 from drone_bridge.ros.last_word import OBSERVERS
 from drone_bridge.tools.launch.arguments import declared_in
 from drone_bridge.tools.launch.evaluate import evaluate
@@ -56,7 +57,9 @@ KNOWN_TO_HUMBLE = {
     "param": {"name", "value", "type", "from", "allow_substs"},
     "remap": {"from", "to"},
 }
-SUBSTITUTIONS_OF_HUMBLE = {"var", "env", "dirname", "find-pkg-share", "find-pkg-prefix", "find-exec", "exec-in-pkg"}
+SUBSTITUTIONS_OF_HUMBLE = {
+    *("var", "env", "anon", "dirname", "find-pkg-share", "find-pkg-prefix", "find-exec", "exec-in-pkg"),
+}
 TYPES = {
     "bool": ParameterType.PARAMETER_BOOL,
     "int": ParameterType.PARAMETER_INTEGER,
@@ -192,6 +195,18 @@ def test_a_launch_file_leaves_the_environment_of_others_alone(path, tmp_path, mo
     profiles = {process.environment["FASTDDS_DEFAULT_PROFILES_FILE"].rpartition("/")[2] for process in ours}
     assert profiles == {"fastdds.xml"}
     assert "FASTDDS_DEFAULT_PROFILES_FILE" not in other.environment
+
+
+@by_name(LAUNCH_FILES)
+def test_the_hold_of_an_emulated_vehicle_has_a_scope_of_its_launch(path, tmp_path):
+    def scopes(emulate):
+        return {process.environment.get(SCOPE_VARIABLE) for process in started(path, tmp_path, emulate=emulate)}
+
+    assert scopes("false") == {None}
+    first, second = scopes("true"), scopes("true")
+    assert len(first) == len(second) == 1
+    assert None not in first | second
+    assert first != second
 
 
 @by_name(LAUNCH_FILES)

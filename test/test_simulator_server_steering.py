@@ -160,6 +160,20 @@ def test_the_order_of_a_client_that_is_silent_ends_though_another_steers():
     assert world.commands_since(0) == [(v, STANDING), (v, w), (STANDING, STANDING), (STANDING, w)]
 
 
+@pytest.mark.parametrize("stood_still", [False, True])
+def test_a_client_is_not_blamed_for_the_time_in_which_the_server_stood_still(stood_still):
+    world = Steered()
+    world.hear_state()
+    world.order(0, V)
+    world.commands.is_settling = lambda: stood_still
+    said = []
+    world.node.inform = said.append
+    world.now_s += 6.0
+    world.commands.tick()
+    cause = "This process stood still" if stood_still else "A client that steered has been silent for a while"
+    assert said == [f"{cause}: the vehicle is stopped."]
+
+
 @pytest.mark.parametrize("response", [HELD, None])
 def test_what_a_service_refused_or_did_not_answer_is_not_sent_later(response):
     world = Steered()

@@ -15,24 +15,29 @@ from types import SimpleNamespace
 
 import pytest
 from geometry_msgs.msg import Twist, Vector3
+from plain_node import PlainNode
 from processes import TIMEOUT_S
 
 from drone_bridge.ros import commands, last_word, stall_watch
 from drone_bridge.ros.commands import Mailbox
 from drone_bridge.ros.diagnostics import Liveness
-from drone_bridge.ros.last_word import VelocityOutput
+from drone_bridge.ros.last_word import OPERATORS_LOST, VelocityOutput
+from drone_bridge.session.session import AFTER_STALLS
 from drone_bridge.ros.stall_watch import (
     LATE_TURN_S,
     PROCESS,
     RESENDING_S,
+    SETTLING_ROUNDS,
     SETTLING_S,
     STALL_S,
     Arrivals,
     LoopSettling,
+    Resumptions,
     StallWatch,
     elapsed_s,
 )
 
+FORWARD = Twist(linear=Vector3(x=1.0))
 LOOKS = """
 import sys
 from drone_bridge.ros.stall_watch import PROCESS
@@ -140,6 +145,9 @@ class Watch:
     def running_s(self):
         return self.ran_s
 
+    def stood_still_since(self, moment_s):
+        return self.ran_s <= elapsed_s() - moment_s
+
 
 @pytest.fixture
 def watch():
@@ -157,6 +165,28 @@ def test_right_after_a_stall_no_command_is_taken(watch, arrivals):
     assert "stood still until 0.10 s ago" in arrivals.refusal(time.time())
     assert arrivals.refusal(None)
     watch.ran_s = SETTLING_S
+    assert arrivals.refusal(None) is None
+
+
+def test_a_stream_counts_again_two_rounds_of_the_executor_after_a_stall(clock, monkeypatch):
+    """One message waited, and another one may have taken its place, where the executor gets its turn late."""
+    watch = StallWatch(clock)
+    monkeypatch.setattr(stall_watch, "elapsed_s", clock)
+    arrivals = Arrivals(watch)
+
+    def run(seconds):
+        for _ in range(round(seconds / 0.1)):
+            clock.now_s += 0.1
+            watch.running_s()
+
+    run(0.5)
+    assert arrivals.refusal(None) is None
+    for _ in range(2):
+        clock.now_s += 2.0
+        run(SETTLING_S + 0.2)
+        assert [arrivals.refusal(None) is None for _ in range(SETTLING_ROUNDS + 2)] == [False, False, True, True]
+    clock.now_s += 2.0
+    run(LATE_TURN_S + 0.2)  # nothing waits for so long
     assert arrivals.refusal(None) is None
 
 
@@ -197,6 +227,49 @@ def test_a_peer_is_not_silent_while_this_process_stood_still(monkeypatch):
     assert liveness.silence_s == 0.5
 
 
+def test_a_thread_notices_a_stall_once_wherever_it_was_between_two_looks(clock, monkeypatch):
+    watch = StallWatch(clock)
+    monkeypatch.setattr(stall_watch, "elapsed_s", clock)
+    resumptions = Resumptions(watch)
+    for _ in range(3):  # a thread that is just slow
+        for _ in range(5):
+            clock.now_s += 0.9 * STALL_S
+            watch.running_s()
+        assert not resumptions.look()
+    clock.now_s += 5.0
+    watch.running_s()  # the thread that ticks
+    for _ in range(5):
+        clock.now_s += 0.9 * STALL_S
+        watch.running_s()
+    assert resumptions.look()
+    clock.now_s += 0.1
+    assert not resumptions.look()
+
+
+class CommandingServer(PlainNode):
+    """What VelocityOutput needs; `commanded` is what the vehicle was told."""
+
+    @property
+    def commanded(self):
+        return [message for _, message in self.published]
+
+
+def test_an_operator_is_not_blamed_for_the_time_in_which_this_process_stood_still(monkeypatch, clock):
+    monkeypatch.setattr(last_word, "elapsed_s", clock)
+    node = CommandingServer()
+    velocities = VelocityOutput(node)
+    for ran_s, count in ((0.02, AFTER_STALLS), (math.inf, OPERATORS_LOST)):
+        monkeypatch.setattr(PROCESS, "running_s", lambda ran_s=ran_s: ran_s)
+        velocities.command(FORWARD)
+        clock.now_s += 6.1
+        assert not velocities.repeat("operator")
+        assert node.commanded[-2:] == [FORWARD, Twist()]
+        assert node.statistics.counts[count] == 1
+    stood_still, was_silent = node.warned
+    assert "operator was silent for 6.1 s" not in stood_still
+    assert "operator was silent for 6.1 s" in was_silent
+
+
 @pytest.mark.parametrize("stands_still", ["before it is looked at", "after"])
 def test_an_operators_command_that_was_read_before_a_stall_is_not_in_force_after_it(monkeypatch, clock, stands_still):
     """In servers whose thread was between reading and publishing."""
@@ -219,7 +292,7 @@ def test_an_operators_command_that_was_read_before_a_stall_is_not_in_force_after
     )
     monkeypatch.setattr(last_word, "elapsed_s", clock)
     velocities = VelocityOutput(node)
-    velocities.command(Twist(linear=Vector3(x=1.0)))
+    velocities.command(FORWARD)
     velocities.repeat("operator")
     assert told[-1:] == ([Twist()] if stands_still == "after" else [])
 

@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a link has done, as it is told on /diagnostics once a second."""
 
+from types import SimpleNamespace
+
 import pytest
 from diagnostic_msgs.msg import DiagnosticStatus
 
-from drone_bridge.ros.diagnostics import LinkStatistics, Liveness
+from drone_bridge.ros.diagnostics import HANGING, LinkStatistics, Liveness, Reports
 
 
 def values_of(status):
@@ -114,3 +116,39 @@ def test_a_peer_that_may_stay_mute_counts_as_silent_once_it_has_spoken(clock):
     liveness.heard()
     clock[0] += 2.0
     assert liveness.silence_s == pytest.approx(2.0)
+
+
+class TestHangs:
+    """A peer that is given up for its silence, again and again."""
+
+    @pytest.fixture
+    def reports(self):
+        logger = SimpleNamespace(**dict.fromkeys(("info", "warning", "error"), lambda line: None))
+        reports = Reports(logger, "connected")
+        reports.start_over(silence_limit_s=2.0, may_be_silent=False)
+        return reports
+
+    def hang(self, reports, clock, *, is_heard):
+        """One connection: it is opened, perhaps something is heard, and it is given up."""
+        liveness = reports.statistics.liveness
+        liveness.opened()
+        if is_heard:
+            liveness.heard()
+        clock[0] += 3.0
+        reports.notice_silence()
+        reports.note_end(is_timeout=True)
+
+    def test_one_hang_is_one_however_many_connections_it_lasts(self, reports, clock):
+        self.hang(reports, clock, is_heard=True)
+        for _ in range(5):
+            self.hang(reports, clock, is_heard=False)
+        assert reports.statistics.hangs == 1
+        assert HANGING not in reports.statistics.conditions
+
+    def test_the_third_one_is_an_error(self, reports, clock):
+        for _ in range(2):
+            self.hang(reports, clock, is_heard=True)
+            self.hang(reports, clock, is_heard=False)
+            assert HANGING not in reports.statistics.conditions
+        self.hang(reports, clock, is_heard=True)
+        assert "has hung 3 times" in reports.statistics.conditions[HANGING].sentence

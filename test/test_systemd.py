@@ -70,8 +70,13 @@ def test_a_vehicle_gets_neutral_before_systemd_kills_what_is_left(ros, tmp_path,
             unit.wait_for_line("launched")
             forward = Twist()
             forward.linear.x = 0.3
-            ros.publisher(Twist, "cmd_vel").publish(forward)
-            robot.wait_for(SkidSteerUpdate, lambda packet: packet.left > 0)
+            publisher = ros.publisher(Twist, "cmd_vel")
+
+            def is_driven():
+                publisher.publish(forward)
+                return any(isinstance(packet, SkidSteerUpdate) and packet.left > 0 for packet in robot.packets)
+
+            wait_until(is_driven, "a robot that drives", period_s=0.05)
             unit.send(number or getattr(signal, service()["KillSignal"]))
             wait_until(lambda: not unit.is_running, "the end of the first process")
         finally:

@@ -8,7 +8,7 @@ from diagnostic_msgs.msg import DiagnosticArray
 from diagnostics import values_of
 from geometry_msgs.msg import Twist, TwistStamped
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
-from ros_session import wait_until
+from ros_session import repeating, wait_until
 from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import CameraInfo, Image, Imu
 from testbed_peer import HOVER, TestbedPeer, bridge, pixels
@@ -198,12 +198,16 @@ def test_lockstep_waits_for_the_command_of_the_frame(ros, peer):
         ros.set_parameters("testbed_bridge", command_timeout=10.0)
         for index in range(5):
             stamp = peer.send_frame_to(images)
-            # A command for another frame is no answer to this one.
-            publisher.publish(command_rates(time_from_seconds(stamp.sec + 1), thrust=1.0))
-            publisher.publish(command_rates(stamp, thrust=2.0 + index))
-            # And one that is for no frame at all does not keep the answer from it.
-            velocities.publish(twist(thrust=1.0))
-            assert peer.reply().thrust == 2.0 + index
+
+            def command(_, stamp=stamp, index=index):
+                # A command for another frame is no answer to this one.
+                publisher.publish(command_rates(time_from_seconds(stamp.sec + 1), thrust=1.0))
+                publisher.publish(command_rates(stamp, thrust=2.0 + index))
+                # And one that is for no frame at all does not keep the answer from it.
+                velocities.publish(twist(thrust=1.0))
+
+            with repeating(command):
+                assert peer.reply().thrust == 2.0 + index
 
 
 def test_lockstep_goes_on_without_a_controller(ros, peer):

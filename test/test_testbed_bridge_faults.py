@@ -10,7 +10,7 @@ import pytest
 from diagnostic_msgs.msg import DiagnosticArray
 from diagnostics import values_of
 from processes import TIMEOUT_S, Process
-from ros_session import wait_until
+from ros_session import repeating, wait_until
 from sensor_msgs.msg import Image
 from testbed_peer import HOVER, REPLY, TestbedPeer, bridge
 
@@ -203,5 +203,5 @@ def test_lockstep_waits_for_commands_after_activating_again(ros, peer):
         assert ros.set_parameters("testbed_bridge", command_timeout=10.0)[0].successful
         command = CommandRates(thrust=NOT_HOVER.thrust)
         command.header.stamp = peer.send_frame_to(images)
-        publisher.publish(command)
-        assert peer.reply() == NOT_HOVER
+        with repeating(lambda _: publisher.publish(command)):
+            assert peer.reply() == NOT_HOVER

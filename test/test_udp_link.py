@@ -71,6 +71,17 @@ def name(peer):
     return "{}:{}".format(*peer.getsockname())
 
 
+def test_what_another_thread_sends_after_the_end_goes_nowhere_and_is_no_error(stream, listener, peer):
+    """As an executor that is about to send state while the node leaves."""
+    stream.close()
+    listener.close()
+    stream.send(b"late")
+    listener.send(b"late", peer.getsockname())
+    peer.setblocking(False)
+    with pytest.raises(BlockingIOError):
+        peer.recv(10)
+
+
 # To one peer.
 
 

@@ -24,7 +24,7 @@ from drone_bridge.ros.diagnostics import ConditionLogLimiter
 from drone_bridge.ros.parameters import DeclaredParameters, ParameterDeclaration, declarations, read
 from drone_bridge.ros.stall_watch import Arrivals, elapsed_s, with_sending_time
 from drone_bridge.ros.time import seconds_of
-from drone_bridge.ros.topics import latched, subscribe
+from drone_bridge.ros.topics import command_stream, latched, subscribe
 from drone_bridge.ros.velocity_messages import OtherTypes, VelocityFrames, cmd_vel_type
 
 NAME = "velocity"
@@ -78,7 +78,7 @@ class VelocityBehaviour(Behaviour):
         cmd_vel = cmd_vel_type(parameters)
         for topic, message_type in (("cmd_vel", cmd_vel), (STAMPED, TwistStamped)):
             take = partial(self._on_twist, topic, Arrivals())
-            subscribe(node, message_type, topic, with_sending_time(take), 1)
+            subscribe(node, message_type, topic, with_sending_time(take), command_stream())
         other_types = OtherTypes(node, "cmd_vel", cmd_vel)
         make_steady_timer(node, 1.0, other_types.tell_of_publishers)
         self._publish_state("waiting", "for drone_properties and odom")

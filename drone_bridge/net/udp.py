@@ -141,6 +141,11 @@ class _UdpSocket:
         """Close at once. May be called twice."""
         self.socket.close()
 
+    def check_sending(self, error: OSError, peer: str) -> None:
+        """Raise LinkError for a datagram that could not be sent, unless another thread has closed the socket."""
+        if self.socket.fileno() >= 0:
+            raise LinkError(f"Nothing can be sent to {peer}: {error.strerror}.") from error
+
     def pause(self, seconds: float) -> None:
         """Wait for the cancellation only."""
         if self._cancellation.wait(seconds):
@@ -174,7 +179,7 @@ class UdpStream:
         self.own_host: str = connected.getsockname()[0]
 
     def send(self, datagram: bytes) -> None:
-        """Send without blocking, even if cancelled.
+        """Send without blocking, even if cancelled; nothing once it is closed.
 
         Raises:
             LinkRefusedError: nobody listened to an earlier datagram. This one has been sent all the same.
@@ -211,7 +216,7 @@ class UdpStream:
         except ConnectionRefusedError:
             raise
         except OSError as error:
-            raise LinkError(f"Nothing can be sent to {self.peer}: {error.strerror}.") from error
+            self._socket.check_sending(error, self.peer)
 
 
 class UdpConnector(Connector[UdpStream]):
@@ -291,7 +296,7 @@ class UdpListener:
         return self._socket.receive(timeout_s, "anybody")
 
     def send(self, datagram: bytes, address: Any) -> None:
-        """Send to a socket address without blocking, even if cancelled. Thread-safe.
+        """Send to a socket address without blocking, even if cancelled; nothing once it is closed. Thread-safe.
 
         Raises LinkError when it could not be sent. Whether anybody listens there is not known.
         """
@@ -300,7 +305,7 @@ class UdpListener:
             if self._socket.tap:
                 self._socket.tap(SENT, datagram, peer_name(address))
         except OSError as error:
-            raise LinkError(f"Nothing can be sent to {peer_name(address)}: {error.strerror}.") from error
+            self._socket.check_sending(error, peer_name(address))
 
     def close(self) -> None:
         """Stop listening."""

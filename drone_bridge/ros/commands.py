@@ -25,7 +25,7 @@ from drone_bridge.ros.frames import FrameNames
 from drone_bridge.ros.parameters import DeclaredParameters, ParameterDeclaration, declarations, read
 from drone_bridge.ros.stall_watch import Arrivals, elapsed_s, with_sending_time
 from drone_bridge.ros.time import is_time_simulated, seconds_between, stamp_numbers
-from drone_bridge.ros.topics import NO_EVENTS, PUBLISHER_ERRORS, latched
+from drone_bridge.ros.topics import NO_EVENTS, PUBLISHER_ERRORS, command_stream, latched
 from drone_bridge.ros.vehicle_node import VehicleNode
 from drone_bridge.ros.velocity_messages import OtherTypes, cmd_vel_type, velocity_frames
 
@@ -526,7 +526,7 @@ class CommandIntake(Generic[CommandT]):
             self.mailbox.put(read(message), stamp_numbers(stamp) if stamp else None)
             self._on_command()
 
-        self._node.make_subscription(message_type, topic, with_sending_time(receive), depth=1)
+        self._node.make_subscription(message_type, topic, with_sending_time(receive), command_stream())
 
     def _forget(self) -> None:
         self.mailbox.forget()

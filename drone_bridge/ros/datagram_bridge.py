@@ -26,6 +26,7 @@ from drone_bridge.net.udp import UdpConnector, UdpListener, UdpStream, wait_for_
 from drone_bridge.ros.commands import CommandIntake, limit_parameters
 from drone_bridge.ros.link_node import STALE_DATAGRAMS, LinkNode, repeat_farewell
 from drone_bridge.ros.parameters import ParameterDeclaration
+from drone_bridge.ros.stall_watch import Resumptions
 from drone_bridge.ros.topics import TopicPublishers
 from drone_bridge.wire.events import NEED_DATA, LocalProtocolError, RemoteProtocolError
 from drone_bridge.wire.requests import RequestsInTurn
@@ -158,8 +159,11 @@ class DatagramBridge(LinkNode):
         self._requests = requests
         self._heard_s = -math.inf
         due_s = time.monotonic()
+        resumptions = Resumptions()
         try:
             while True:
+                if resumptions.look():
+                    self._forget_old(requests)
                 self._ask(stream, requests)
                 self._send(stream, self._commanded(), self.neutral)
                 # After a delay, continue from now without catching up.
@@ -177,6 +181,13 @@ class DatagramBridge(LinkNode):
     def _commanded(self) -> Any:
         command = self._commands.follow()
         return self.neutral if command is None else command
+
+    def _forget_old(self, requests: RequestsInTurn[_Request]) -> None:
+        """Refuse what was to be asked before this process stood still, but for landing."""
+        with self._asking:
+            forgotten = requests.forget(lambda each: each.message is not self.flights.get("land"))
+        for request in forgotten:
+            request.finish(False, "This process has just stood still, and the request is old: call it again.")
 
     def _ask(self, stream: UdpStream, requests: RequestsInTurn[_Request]) -> None:
         """Send the request whose turn it is, and give up the one whose answer has not come."""

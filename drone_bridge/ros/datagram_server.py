@@ -23,6 +23,7 @@ from drone_bridge.ros.common_parameters import ALLOWED_PEERS, NEUTRAL_TIME, SOUR
 from drone_bridge.ros.last_word import VelocityOutput
 from drone_bridge.ros.link_node import STALE_DATAGRAMS, LinkNode
 from drone_bridge.ros.parameters import ParameterDeclaration
+from drone_bridge.ros.stall_watch import PROCESS, elapsed_s
 from drone_bridge.ros.topics import MissingTopicError, TopicSubscriptions
 from drone_bridge.session.operator_command import OPERATORS_LOST
 from drone_bridge.session.session import AFTER_STALLS
@@ -55,7 +56,8 @@ class RosDrone:
         self.velocities = VelocityOutput(node)
         self._node = node
         self._clients = {name: node.make_client(Trigger, service) for name, service in services.items()}
-        self._requested: deque[tuple[str, Callable[[bool, str], None]]] = deque(maxlen=8)
+        # With the time, by `elapsed_s`.
+        self._requested: deque[tuple[str, Callable[[bool, str], None], float]] = deque(maxlen=8)
         self._pending: dict[Any, tuple[str, float, Callable[[bool, str], None]]] = {}
         self._guard = node.make_guard_condition(self._make_calls)
         node.make_timer(CHECK_PERIOD_S, self._give_up_overdue)
@@ -66,15 +68,17 @@ class RosDrone:
 
     def ask(self, name: str, finish: Callable[[bool, str], None]) -> None:
         """Call a service; `finish` gets success and sentence, in the executor. For any thread."""
-        self._requested.append((name, finish))
+        self._requested.append((name, finish, elapsed_s()))
         with contextlib.suppress(InvalidHandle):  # the node is gone, and nobody waits any more
             self._guard.trigger()
 
     def _make_calls(self) -> None:
         while self._requested:
-            name, finish = self._requested.popleft()
+            name, finish, asked_s = self._requested.popleft()
             if name != "land" and self._node.hold.is_held:
                 finish(False, "the vehicle is held")
+            elif name != "land" and PROCESS.stood_still_since(asked_s):
+                finish(False, "the server has just stood still")
             elif not self._clients[name].service_is_ready():
                 service = self._node.resolve_service_name(self._clients[name].srv_name)
                 finish(False, f"no node offers {service}")

@@ -117,6 +117,8 @@ class Liveness:
         self._counts = not may_be_silent
         self._since_s: float | None = None  # of the silence on the open link; None: there is none
         self._before_s = 0.0  # silence on the links before
+        #: Whether the peer was heard since it hung last. For the link's thread to set.
+        self.may_hang_anew = True
         self._opened_s: float | None = None
 
     def opened(self) -> None:
@@ -125,6 +127,7 @@ class Liveness:
     def heard(self) -> None:
         """Note that a valid message was received."""
         self._since_s, self._before_s, self._counts = time.monotonic(), 0.0, True
+        self.may_hang_anew = True
 
     def closed(self) -> None:
         if self._since_s is not None and self._counts:
@@ -190,7 +193,7 @@ class LinkStatistics:
     peer: str = ""
     last_error: str = ""
     liveness: Liveness = field(default_factory=Liveness)
-    hangs: int = 0  # links that ended because the peer was silent, since it was last heard for HEARD_WELL_S
+    hangs: int = 0  # silences in which the peer was given up, since it was last heard for HEARD_WELL_S
     counts: Counter[str] = field(default_factory=Counter)
     durations_s: dict[str, tuple[float, int]] = field(default_factory=dict)
     facts: dict[str, str] = field(default_factory=dict)
@@ -388,15 +391,18 @@ class Reports:
 
     def note_end(self, *, is_timeout: bool) -> None:
         """Note that a link has ended; `is_timeout`: because the peer was silent. For the link's thread."""
-        statistics = self.statistics
-        statistics.hangs += is_timeout or statistics.is_silent
-        statistics.liveness.closed()
+        statistics, liveness = self.statistics, self.statistics.liveness
+        if (is_timeout or statistics.is_silent) and liveness.may_hang_anew:
+            statistics.hangs += 1
+            liveness.may_hang_anew = False  # on the next links it hangs still, unless it is heard
+        liveness.closed()
 
     def _notice_hangs(self, is_silent: bool) -> None:
         """Report a peer that hangs again and again, although it is connected in between."""
         statistics = self.statistics
-        if statistics.hangs + is_silent >= HANGS_OF_AN_ERROR:
-            sentence = f"{statistics.peer} has hung {statistics.hangs + is_silent} times"
+        hangs = statistics.hangs + (is_silent and statistics.liveness.may_hang_anew)
+        if hangs >= HANGS_OF_AN_ERROR:
+            sentence = f"{statistics.peer} has hung {hangs} times"
             if HANGING not in statistics.conditions:
                 self._logger.error(f"{sentence}, and was given up each time before: restart it.")
             statistics.begin_condition(HANGING, sentence, DiagnosticStatus.ERROR)

@@ -4,22 +4,20 @@
 It is set by the service `~/hold`, and by the end of a person's helm: commands on `~/helm` are those of somebody at a
 stick, and lock all others out; when they end, however they end, nothing has to be said any more for the vehicle to be
 held. Somebody may be at the helm again then, but after the service was called only that service helps. A file keeps it
-for a node that is killed and comes back.
+for a node that is killed and comes back, see `hold_file`.
 """
 
 import contextlib
-import os
-import tempfile
 import threading
 import time
 from collections.abc import Callable
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rclpy.publisher import Publisher
 from std_msgs.msg import Bool
 from std_srvs.srv import SetBool
 
+from drone_bridge.ros.hold_file import HoldFile
 from drone_bridge.ros.topics import NO_EVENTS, PUBLISHER_ERRORS, latched
 
 if TYPE_CHECKING:
@@ -41,7 +39,8 @@ class Hold:
     def __init__(self, node: "VehicleNode", topic: str) -> None:
         """Find out whether the node was holding when it ended; `topic` is where it says so."""
         self._node = node
-        self._file = _runtime_directory() / _file_name(node)
+        self._file = HoldFile(node.context.get_domain_id(), node.get_fully_qualified_name())
+        self._unkept = ""  # why the file does not say what is so
         self._lock = threading.Lock()  # between the executor and the reports; never taken by the link's thread
         self._helm_heard_s: float | None = None  # None: nobody is at the helm
         self._on_hold: list[Callable[[], None]] = []
@@ -120,21 +119,23 @@ class Hold:
         with self._lock:
             if request.data:
                 self._set(CALLED)
-                response.message = f"The vehicle is held: {_ADVICE}."
+                response.message = f"The vehicle is held: {_ADVICE}. {self._unkept or f'{self._file.path} keeps that.'}"
             else:
                 self._release()
-                response.message = "The vehicle follows commands."
+                response.message = f"The vehicle follows commands. {self._unkept}".rstrip()
         response.success = True
         self.report()
         return response
 
     def _set(self, reason: str) -> None:
         if self._is_held and self._reason == CALLED:
+            if self._unkept:
+                self._write(reason)
             return
         self._reason, self._is_held, self._helm_heard_s = reason, True, None  # in this order, for other threads
         self._forget_commands()
-        self._write(reason)
         self._publish()
+        self._write(reason)
 
     def _release(self) -> None:
         if not self.is_held:
@@ -160,37 +161,27 @@ class Hold:
     def _read(self) -> str:
         """Return why the node was holding, or an empty string."""
         try:
-            return self._file.read_text(errors="replace").strip()[:200] or "the reason is unknown"
-        except FileNotFoundError:
-            return ""
+            return self._file.read()
         except OSError as error:
-            self._node.get_logger().warning(f"Whether the vehicle was held can't be read from {self._file}: {error}.")
+            self._node.get_logger().warning(
+                f"Whether the vehicle was held can't be read from {self._file.path}: {error}."
+            )
             return ""
 
     def _write(self, reason: str) -> None:
         """Keep the reason for a node that comes back; an empty one ends it."""
         try:
-            if not reason:
-                self._file.unlink(missing_ok=True)
-                return
-            self._file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            new = self._file.with_name(f"{self._file.name}.new")
-            new.write_text(f"{reason}\n")
-            new.replace(self._file)  # whole, or not at all
+            if reason:
+                self._file.write(reason)
+            else:
+                self._file.remove()
         except OSError as error:
-            self._node.get_logger().warning(
-                f"If this node is killed, it will not know that its vehicle was held: {self._file} can't be written "
-                f"({error})."
+            self._unkept = (
+                f"If this node is killed, it will not know that its vehicle was held: {self._file.path} can't be "
+                f"written ({error})."
+                if reason
+                else f"If this node is killed, it will hold again: {self._file.path} can't be removed ({error})."
             )
-
-
-def _runtime_directory() -> Path:
-    """Return where files live as long as the machine runs."""
-    if directory := os.environ.get("XDG_RUNTIME_DIR"):
-        return Path(directory) / "drone_bridge" / "held"
-    return Path(tempfile.gettempdir()) / f"drone_bridge-{os.getuid()}" / "held"
-
-
-def _file_name(node: "VehicleNode") -> str:
-    """Return a name that no other node on this machine has: names of ROS have no dots."""
-    return f"{node.context.get_domain_id()}{node.get_fully_qualified_name().replace('/', '.')}"
+            self._node.get_logger().warning(self._unkept)
+        else:
+            self._unkept = ""

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Imports OpenCV lazily, as its import takes longer and more memory than a bridge."""
+"""Images: messages around memory that a link has read, JPEGs decoded and encoded, and when OpenCV is imported."""
 
+import contextlib
 import importlib
 from array import array
 from typing import Any, Union
@@ -21,6 +22,15 @@ def opencv() -> Any:
         raise ValueError(
             f"needs OpenCV, which can't be imported ({error}): install python3-opencv, or opencv-python-headless by pip"
         ) from error
+
+
+def load_opencv() -> None:
+    """Import OpenCV, if it is installed. For nodes that offer images, while they are configured.
+
+    On a slow disk the import takes seconds, with Python's lock: no thread of a node that is active would run meanwhile.
+    """
+    with contextlib.suppress(ValueError):  # which the first image says
+        opencv()
 
 
 # Image messages around memory that a socket has been read into.
@@ -111,7 +121,7 @@ def pinhole_camera_info(
     return info
 
 
-# JPEGs as raw images. OpenCV is imported lazily.
+# JPEGs as raw images.
 
 
 _SCAN = b"\xff\xda"
@@ -124,6 +134,8 @@ class JpegDecoder:
     """Decodes JPEGs into an rgb8 message, reusing its memory."""
 
     def __init__(self, frame_id: str) -> None:
+        """Prepare, which may take long; to be called while a node is configured."""
+        load_opencv()
         self._frame_id = frame_id
         self._size = (0, 0)  # width and height of the last one, pixels
         self._image: Rgb8Image
@@ -189,7 +201,7 @@ def encoded(message: Image, max_width: int, quality: int) -> bytes:
     return bytes(jpeg_data)
 
 
-# Raw images as JPEGs. OpenCV is imported lazily.
+# Raw images as JPEGs.
 
 
 #: What image_transport calls a JPEG of an rgb8 image.

@@ -15,11 +15,12 @@ from rclpy.qos import qos_profile_sensor_data
 from drone_bridge.motion.tilt_control import Shares
 from drone_bridge.msg import CommandAxes, CommandRates
 from drone_bridge.ros.commands import axes_from_shares, shares_from_axes
-from drone_bridge.ros.stall_watch import elapsed_s
+from drone_bridge.ros.stall_watch import PROCESS, elapsed_s
 from drone_bridge.ros.topics import wait_for_delivery
 from drone_bridge.ros.vehicle_node import VehicleNode
 from drone_bridge.ros.velocity_messages import OtherTypes, as_published, cmd_vel_type
 from drone_bridge.session.operator_command import OPERATORS_LOST
+from drone_bridge.session.session import AFTER_STALLS
 
 #: Longer than the usual command_timeout: in between, a vehicle with a watchdog of its own gets its own neutral.
 PERIOD_S = 1.0
@@ -276,8 +277,12 @@ class VelocityOutput(VelocityPublisher):
             self.publish(*self._command, now_s)
             return True
         if self._command[0] != Twist():
-            sentence = f"{operator} was silent for {silent_s:.1f} s: zero was commanded."
-            self._node.reports.count_and_warn_ongoing(OPERATORS_LOST, sentence)
+            if PROCESS.running_s() < silent_s:
+                sentence = f"This process stood still: zero was commanded instead of what {operator} wanted before."
+                self._node.count_and_warn(AFTER_STALLS, sentence)
+            else:
+                sentence = f"{operator} was silent for {silent_s:.1f} s: zero was commanded."
+                self._node.reports.count_and_warn_ongoing(OPERATORS_LOST, sentence)
         self.stop()
         return False
 

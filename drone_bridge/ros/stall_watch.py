@@ -24,6 +24,9 @@ TICK_S = 0.1
 STALL_S = 0.3
 #: For how long after a stall no command is taken. What had queued up is read within some milliseconds.
 SETTLING_S = 0.2
+#: How many commands of a stream are refused at least. The executor takes one of a topic per round: the one that waited,
+#: and one that the middleware, which gets its turn late as well, may have put in its place meanwhile.
+SETTLING_ROUNDS = 2
 #: For how long after a stall messages are judged by when they were sent: writers send again what was lost every 3 s
 #: (Fast DDS) to 8 s (Cyclone DDS).
 RESENDING_S = 10.0
@@ -72,6 +75,10 @@ class StallWatch:
             self._ticked_s = now_s
             return now_s - self._resumed_s
 
+    def stood_still_since(self, moment_s: float) -> bool:
+        """Return whether the process has stood still since a time of `elapsed_s`."""
+        return self.running_s() <= self._clock() - moment_s
+
     def silent_s(self, heard_s: float) -> float:
         """Return for how long a peer has been silent that was heard then (time.monotonic), while this process ran."""
         return min(time.monotonic() - heard_s, self.running_s())
@@ -110,6 +117,19 @@ class StallWatch:
 PROCESS = StallWatch()
 
 
+class Resumptions:
+    """Whether this process has stood still since a thread last looked. For that thread."""
+
+    def __init__(self, watch: StallWatch = PROCESS) -> None:
+        self._watch = watch
+        self._looked_s = elapsed_s()
+
+    def look(self) -> bool:
+        """Return whether it has; wherever between two looks that was, in a wait or at work."""
+        before_s, self._looked_s = self._looked_s, elapsed_s()
+        return self._watch.stood_still_since(before_s)
+
+
 class LoopSettling:
     """Whether what an asyncio loop reads may have waited while this process stood still. For the loop's thread.
 
@@ -138,10 +158,15 @@ class LoopSettling:
 
 
 class Arrivals:
-    """Recognizes, after a stall, messages of one topic that were sent before or during it. For one thread."""
+    """Recognizes, after a stall, messages of one topic that were sent before or during it. For one thread.
+
+    The stream counts again SETTLING_S and SETTLING_ROUNDS of the executor after the stall.
+    """
 
     def __init__(self, watch: StallWatch = PROCESS) -> None:
         self._watch = watch
+        self._resumptions = Resumptions(watch)
+        self._rounds_left = 0
         self._arrived_s = elapsed_s()
         self._least_s: float | None = None  # of the differences between our clock, elapsed_s, and the senders'
 
@@ -152,7 +177,10 @@ class Arrivals:
             sent_s: when it was sent by its sender's clock, which may differ from ours; None if that is not known.
         """
         running_s = self._watch.running_s()
-        if running_s < SETTLING_S:
+        if self._resumptions.look():
+            self._rounds_left = SETTLING_ROUNDS
+        if running_s < SETTLING_S or (self._rounds_left and running_s < LATE_TURN_S):
+            self._rounds_left = max(0, self._rounds_left - 1)
             return f"this process stood still until {running_s:.2f} s ago, and it may have waited meanwhile."
         if sent_s is None:
             return None

@@ -25,6 +25,7 @@ from drone_bridge.ros.common_parameters import (
     odometry_covariances,
 )
 from drone_bridge.ros.frames import AXES, EXACT_VARIANCE, UNKNOWN_VARIANCE
+from drone_bridge.ros.images import load_opencv
 from drone_bridge.ros.parameters import ParameterDeclaration, declarations, read
 from drone_bridge.ros.program import run
 from drone_bridge.ros.tcp_link_node import TcpLinkNode
@@ -235,6 +236,7 @@ class TestbedBridge(TcpLinkNode):
         self._has_warned_of_unstamped = False
         self._stamps = Stamps(self)
         self._names = frame_names(self.parameters, StereoFrameNames)
+        load_opencv()
         self._translation = translate.Translation(
             self._unit,
             self._names,

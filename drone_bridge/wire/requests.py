@@ -6,6 +6,7 @@ for that of the next request: after a timeout the next one waits until the late 
 """
 
 from collections import deque
+from collections.abc import Callable
 from typing import Generic, TypeVar
 
 from drone_bridge.wire.events import LocalProtocolError
@@ -58,6 +59,12 @@ class RequestsInTurn(Generic[RequestT]):
         request, self._asked = self._asked, None
         self._free_from_s = now_s + self._late_answer_s
         return request
+
+    def forget(self, is_outdated: Callable[[RequestT], bool]) -> list[RequestT]:
+        """Forget those of the requests that wait for their turn that are outdated, and return them."""
+        forgotten = [request for request, _ in self._waiting if is_outdated(request)]
+        self._waiting = deque(each for each in self._waiting if each[0] not in forgotten)
+        return forgotten
 
     def end(self) -> list[RequestT]:
         """Return all requests without an answer, and forget them."""

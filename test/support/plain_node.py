@@ -14,7 +14,7 @@ class PlainHold:
     """Whether the vehicle is held, as Hold has it."""
 
     def __init__(self):
-        self.is_held = False
+        self.is_held = self.is_at_helm = False
         self.refused = 0
         self._on_hold = []
 
@@ -53,6 +53,7 @@ class PlainService:
 
     def __init__(self, node, kind, name):
         self._node, self._kind, self._name = node, kind, name
+        self.srv_name = name
 
     def service_is_ready(self):
         return True

@@ -25,7 +25,7 @@ class Program:
     def __init__(self, name: str, command: list[str], scratch: Path, domain: int) -> None:
         self.output_file = scratch / f"{name}.{time.monotonic_ns()}.txt"
         environment = {**os.environ, "ROS_DOMAIN_ID": str(domain), "ROS_LOG_DIR": str(scratch), "PYTHONUNBUFFERED": "1"}
-        environment |= dict.fromkeys(("XDG_RUNTIME_DIR", "ROS_HOME"), str(scratch))  # where hold is kept
+        environment["ROS_HOME"] = str(scratch)  # where hold is kept
         with self.output_file.open("wb") as output:
             # In a session of its own, so that Ctrl-C does not reach it.
             self._process = subprocess.Popen(

@@ -42,8 +42,6 @@ LIGHT: Mapping[str, tuple[Mapping[str, Value], Mapping[str, Value]]] = {
 }
 #: Whose vehicles ask for each step of their motion, so that nothing moves them until they have asked again.
 ASKING = ("testbed",)
-#: Who may be steered by others as well, so that its bridge says nothing until it is commanded.
-LEFT_ALONE = ("simulator",)
 COMMAND_TOPICS = ("cmd_vel", "cmd_vel_stamped", "cmd_rates", "cmd_axes")
 PLAN = "600s forward 0.3 turn 0.3"
 MAX_LOST_S = 1.0  # of a recording whose recorder was killed
@@ -465,12 +463,10 @@ def executable(name: str) -> str:
 
 
 def _first_words(vehicles: Sequence[Vehicle], program: Any, since_s: float) -> float:
-    """Wait for neutral commands, or for the connection where none is due; return after how long they came."""
+    """Wait for neutral commands; return after how long they came."""
     for vehicle in vehicles:
         limit_s = since_s + START_TIMEOUT_S
         while not vehicle.commands.wait(True, since_s, 0.05):
-            if vehicle.kind.name in LEFT_ALONE and "Connected to" in program.output:
-                break
             if vehicle.commands.is_closed or time.monotonic() > limit_s:
                 raise MovedError(f"the next one sent no neutral command: {program.output[-500:]}")
     return time.monotonic() - since_s

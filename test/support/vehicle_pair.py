@@ -12,7 +12,6 @@ from ros_session import RosSession, wait_until
 from drone_bridge.kind import kinds
 
 COMMAND_TIMEOUT_S = subjects.COMMAND_TIMEOUT_S
-LEFT_ALONE = subjects.LEFT_ALONE
 QUEUED_COMMANDS = 30
 DOMAIN = int(os.environ["ROS_DOMAIN_ID"])
 

@@ -17,7 +17,7 @@ from rclpy.task import Future
 
 from drone_bridge.dronegui.codec import FlightState
 from drone_bridge.ros.link_node import LinkNode
-from drone_bridge.ros.stall_watch import PROCESS
+from drone_bridge.ros.stall_watch import PROCESS, Resumptions, elapsed_s
 
 # Waiting in a coroutine.
 
@@ -71,6 +71,8 @@ class Press:
         self.is_over = False
         #: Whether nobody listened to one of the packets.
         self.was_refused = False
+        #: Whether this process stood still before the first packet.
+        self.is_outdated = False
 
     @property
     def was_sent(self) -> bool:
@@ -107,6 +109,7 @@ class ButtonPanel:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._presses: dict[str, Press] = {}
+        self._resumptions = Resumptions()
         #: Whether there is a link, so that buttons can be pressed.
         self.is_open = False
 
@@ -140,8 +143,15 @@ class ButtonPanel:
             del self._presses[button]
 
     def down(self, now_s: float) -> frozenset[str]:
-        """Return the buttons that are pressed in the next packet."""
+        """Return the buttons that are pressed in the next packet.
+
+        None is whose press was to begin before this process stood still: it may mean the opposite by now.
+        """
+        stood_still = self._resumptions.look()
         with self._lock:
+            for press in self._presses.values():
+                if stood_still and not press.was_sent:
+                    press.is_outdated = press.is_over = True
             return frozenset(button for button, press in self._presses.items() if press.is_down(now_s))
 
     def sent(self, down: frozenset[str], now_s: float, was_refused: bool) -> None:
@@ -273,6 +283,7 @@ LANDING_OR_LANDED = frozenset({FlightState.LANDING, FlightState.LANDED, FlightSt
 HARM_IN_THE_AIR = "The take_off button would land a drone that flies, and reset would stop its motors."
 HARM_ON_GROUND = "The take_off button would make a drone on the ground fly."
 HARM_OF_RESET = "reset would stop the motors of a drone that flies."
+STOOD_STILL = "This process has stood still since it was called: call it again."
 ALL_THE_SAME = "If its motors are to stop all the same, call assume_flying with true, and reset again."
 
 
@@ -341,13 +352,15 @@ class FlightCommands:
         self._buttons.check_released("take_off")  # what it does shows only afterwards
         if self._is_taking_off:
             raise ValueError("takeoff is under way.")
-        self._is_taking_off = True
+        self._is_taking_off, asked_s = True, elapsed_s()
         try:
             await self._wait_for_link()
             await self._wait_for_first_navdata()
+            self._check_age(asked_s)
             self._check_on_ground()
             if self.needs_bootstrap:
                 await self._bootstrap()
+                self._check_age(asked_s)
                 self._check_on_ground()
             return await self._press_take_off()
         finally:
@@ -356,8 +369,10 @@ class FlightCommands:
     async def land(self) -> str:
         """Land, and return the outcome. Only a landing that navdata confirms is a success."""
         self._buttons.check_released("take_off")  # what it does shows only afterwards
+        asked_s = elapsed_s()
         await self._wait_for_link()
         await self._wait_for_first_navdata()
+        self._check_age(asked_s)
         if self._watch.sees_drone and self._watch.state is FlightState.LANDING:
             return "The drone is landing already."
         self._check_in_the_air()
@@ -381,9 +396,11 @@ class FlightCommands:
 
     async def reset(self) -> str:
         """Press reset; in the air it is an emergency stop, so not where the state was known and is not any more."""
+        asked_s = elapsed_s()
         await self._wait_for_link()
         if self._watch.is_lost:
             await self._wait_for_first_navdata()
+        self._check_age(asked_s)
         if self._watch.is_lost:
             raise ValueError(f"{self._unknown} {HARM_OF_RESET} {self._advice_sentence} {ALL_THE_SAME}")
         message = await self._press("reset")
@@ -393,6 +410,11 @@ class FlightCommands:
             else:
                 self._assume_flying(False)
         return message
+
+    def _check_age(self, asked_s: float) -> None:
+        """Raise ValueError if this process has stood still since then: a press may mean the opposite by now."""
+        if PROCESS.stood_still_since(asked_s):
+            raise ValueError(STOOD_STILL)
 
     def _check_on_ground(self) -> None:
         if self._watch.is_flying is None:
@@ -507,6 +529,8 @@ class FlightCommands:
         self._buttons.forget(button)
         if press.was_refused:
             raise ValueError(f"{button} was not pressed: nobody listens at {self._node.statistics.peer}.")
+        if press.is_outdated:
+            raise ValueError(f"{button} was not pressed: {STOOD_STILL}")
         if not press.was_sent:
             raise ValueError(f"{button} was not pressed: nothing could be sent any more.")
         if button == "reset":

@@ -5,7 +5,7 @@ import contextlib
 import threading
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, Protocol
 
@@ -14,6 +14,7 @@ from std_msgs.msg import Empty
 from std_srvs.srv import SetBool, Trigger
 
 from drone_bridge.ros.link_node import LinkNode
+from drone_bridge.ros.stall_watch import PROCESS, elapsed_s
 
 REFUSED = "refused presses"
 MISSING = "missing services"
@@ -57,7 +58,7 @@ class ServiceButtons:
         self._has_gone = has_gone
         kinds: dict[str, type] = {name: SetBool if name == "hover" else Trigger for name in targets}
         self._clients = {name: node.make_client(kinds[name], target) for name, target in targets.items()}
-        self._requested: deque[tuple[str, Any]] = deque(maxlen=16)
+        self._requested: deque[tuple[str, Any, float]] = deque(maxlen=16)  # with the time, by `elapsed_s`
         self._pending: dict[str, dict[Any, float]] = {name: {} for name in targets}  # calls, and when they were made
         self._is_hover_held: bool | None = False
         self._calling = threading.Lock()  # so that no earlier call overtakes the release of hover
@@ -89,7 +90,7 @@ class ServiceButtons:
                 client.call_async(SetBool.Request(data=False))  # in this thread, as the executor may be shutting down
 
     def _request(self, name: str, request: Any) -> None:
-        self._requested.append((name, request))
+        self._requested.append((name, request, elapsed_s()))
         try:
             self._guard.trigger()
         except InvalidHandle:
@@ -97,13 +98,11 @@ class ServiceButtons:
 
     def _check_services(self) -> None:
         """Report services that are not available, except hover, which is optional."""
-        missing = [
-            self._node.resolve_service_name(client.srv_name)
-            for name, client in self._clients.items()
-            if name != "hover" and not self._is_offered(name)
-        ]
-        problem = f"no node offers {', '.join(missing)}" if missing else None
-        self._node.reports.update_condition(MISSING, problem, "set target.* to the drone's own")
+        missing = [name for name in self._clients if name != "hover" and not self._is_offered(name)]
+        # A service that is known has a node that hangs, or has ended.
+        are_known = all(self._clients[name].service_is_ready() for name in missing)
+        advice = "its launch file starts it again" if are_known else "set target.* to the drone's own"
+        self._node.reports.update_condition(MISSING, self._absence(missing) if missing else None, advice)
         if not missing and not self._are_all_available:
             self._node.inform("The drone's services are available.")
         self._are_all_available = not missing
@@ -113,6 +112,13 @@ class ServiceButtons:
 
     def _is_offered(self, name: str) -> bool:
         return self._clients[name].service_is_ready() and not self._has_gone(name)
+
+    def _absence(self, names: Sequence[str]) -> str:
+        """Return, without a full stop, why services that are not offered are not."""
+        services = ", ".join(self._node.resolve_service_name(self._clients[name].srv_name) for name in names)
+        if all(self._clients[name].service_is_ready() for name in names):
+            return f"the node that offers {services} hangs or has ended, as it reports nothing any more"
+        return f"no node offers {services}"
 
     def _give_up_overdue(self, now_s: float) -> None:
         """Report presses that have timed out.
@@ -139,19 +145,21 @@ class ServiceButtons:
             with self._calling:
                 self._call(*self._requested.popleft())
 
-    def _call(self, name: str, request: Any) -> None:
+    def _call(self, name: str, request: Any, asked_s: float) -> None:
         client = self._clients[name]
         if name == "hover" and request.data != self._is_hover_held:
             return  # outdated: the operator has released hover or is gone
         if name not in ("hover", "land") and self._node.hold.is_held:  # since it was pressed
             self._node.count_and_warn(REFUSED, f"{name} was pressed, and is refused while the vehicle is held.")
             return
+        if name not in ("hover", "land") and PROCESS.stood_still_since(asked_s):
+            self._node.count_and_warn(REFUSED, f"{name} was pressed before this process stood still, and is refused.")
+            return
         if not self._is_offered(name):
             if name == "hover":
                 self._is_hover_held = None  # so that the next packet requests it again
             else:
-                service = self._node.resolve_service_name(client.srv_name)
-                self._node.count_and_warn(REFUSED, f"{name} was pressed, but no node offers {service}.")
+                self._node.count_and_warn(REFUSED, f"{name} was pressed, but {self._absence([name])}.")
             return
         pending = self._pending[name]
         while len(pending) >= MAX_PENDING:

@@ -58,7 +58,7 @@ from drone_bridge.ros.link_node import Endpoint, LinkNode
 from drone_bridge.ros.link_requests import LinkRequest, LinkRequests, ServiceResult, complete
 from drone_bridge.ros.parameters import ParameterDeclaration
 from drone_bridge.ros.program import run
-from drone_bridge.ros.stall_watch import STALL_S
+from drone_bridge.ros.stall_watch import Resumptions
 from drone_bridge.ros.tcp_link_node import TcpLinkNode
 from drone_bridge.ros.topics import NO_EVENTS, Topic, TopicPublishers, TopicTable
 from drone_bridge.ros.wheel_odometry import POSE_VARIANCES, TWIST_VARIANCES, WheelOdometry
@@ -523,15 +523,19 @@ class RobotBridge(TcpLinkNode):
     def _exchange(self, stream: TcpStream, connection: codec.DriverConnection, session: RobotSession) -> None:
         buffer = memoryview(bytearray(_RECEIVE_BYTES))
         send = partial(stream.send_all, timeout_s=self._link_timeout_s, head_bytes=codec.HEADER_BYTES)
-        awake_s = time.monotonic()  # when this turn has to begin at the latest
+        resumptions = Resumptions()
+
+        def notice_stall() -> None:
+            if resumptions.look():
+                session.resume(time.monotonic())
+
         while True:
-            if (now_s := time.monotonic()) > awake_s + STALL_S:
-                session.resume(now_s)
+            notice_stall()  # before silence is judged, and before what has waited is
             self._do_what_is_due(session)
             session.flush(partial(self._encoded, connection), send, time.monotonic())
-            now_s = time.monotonic()
-            awake_s = max(now_s, self._due_s(session))
-            if not stream.wait(self._wakeup, awake_s - now_s):
+            is_readable = stream.wait(self._wakeup, max(0.0, self._due_s(session) - time.monotonic()))
+            notice_stall()
+            if not is_readable:
                 self._wakeup.clear()
                 continue
             if count := stream.receive_into(buffer, timeout_s=0.0):

@@ -563,7 +563,8 @@ class KeepAlives:
             return None
         self._answered_s = max(self._answered_s, times.begun_s)
         round_trip_s = now_s - max(min(times.sent_s, now_s), self._resumed_s)
-        self._fastest_s = min(self._fastest_s, round_trip_s)
+        if times.sent_s >= self._resumed_s:  # else it may have waited here already
+            self._fastest_s = min(self._fastest_s, round_trip_s)
         return round_trip_s
 
     def resume(self, now_s: float) -> None:

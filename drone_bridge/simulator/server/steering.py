@@ -111,7 +111,9 @@ class VelocityCommands:
         """Stop the vehicle if a client that steers is silent."""
         self._forget_if_held()
         if self._now_s() >= self.due_s:
-            self._node.inform("A client that steered has been silent for a while: the vehicle is stopped.")
+            is_own = self.is_settling()
+            cause = "This process stood still" if is_own else "A client that steered has been silent for a while"
+            self._node.inform(f"{cause}: the vehicle is stopped.")
             self.stop()
 
     def leave(self, client: object) -> None:

@@ -3,6 +3,7 @@
 
 import shlex
 import shutil
+import uuid
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -203,6 +204,12 @@ def _env(scope: Scope, arguments: tuple[Template, ...]) -> str:
     return default[0]
 
 
+def _anonymous(scope: Scope, arguments: tuple[Template, ...]) -> str:
+    """Return a name that no other launch has; below where it is first used, the same for the same argument."""
+    name = perform(arguments[0], scope)
+    return scope.configurations.setdefault(f"anon{name}", f"{name}_{uuid.uuid4().hex}")  # as upstream keeps it
+
+
 def _find_package_prefix(scope: Scope, arguments: tuple[Template, ...]) -> str:
     return str(package_prefix(perform(arguments[0], scope)))
 
@@ -255,6 +262,7 @@ def _boolean(combine: Callable[..., bool]) -> Callable[[Scope, tuple[Template, .
 KNOWN = {
     "var": _Kind(1, 2, _var),
     "env": _Kind(1, 2, _env),
+    "anon": _Kind(1, 1, _anonymous),
     "dirname": _Kind(0, 0, lambda scope, _: str(scope.directory)),
     "find-pkg-prefix": _Kind(1, 1, _find_package_prefix),
     "find-pkg-share": _Kind(1, 1, _find_package_share),
