@@ -40,7 +40,6 @@ COMMANDS = {
         "drone_bridge.tools.reporting.command", "write a report of a bag as one HTML page", False, ("rosbags", "plotly")
     ),
     "export": Command("drone_bridge.tools.bags.export", "write a bag's topics as tables", False, ("rosbags",)),
-    "flights": Command("drone_bridge.tools.bags.flights", "list the last flights", False, ("rosbags",)),
     "recover": Command(
         "drone_bridge.tools.bags.recover", "complete an .mcap file of a killed recorder", False, ("mcap",)
     ),
@@ -58,6 +57,7 @@ REMOVED = {
     "fleet": "several vehicles are several includes in one launch file (docs/launch.md)",
     "demo landings": "campaign/landings.py in the sources flies them",
     "demo worlds": "campaign/targets.py in the sources flies them",
+    "flights": "record:=true of a launch file records a bag, and 'drone-bridge info' describes one",
     "grade": "an emulator judges its flight: with --until-reached or --until-landed it ends with status 0 or 1, and "
     "--trajectory writes where it went",
 }

@@ -73,16 +73,11 @@ def record(node: "Recorder", stop: StopRequest) -> int:
     """Record with the node until asked to stop, and return the exit status."""
     from drone_bridge.tools.recording.background import BackgroundWriter
     from drone_bridge.tools.recording.bag import Bag, BagError
-    from drone_bridge.tools.recording.ring import RingBag
     from drone_bridge.tools.recording.settings import SettingsError, read_settings
 
-    bag: Bag | RingBag
     try:
         settings = read_settings(node)
-        if settings.is_flight_log:
-            bag = RingBag(settings.bag, settings.ring_bytes, compress=settings.compress)
-        else:
-            bag = Bag(settings.bag, compress=settings.compress)
+        bag = Bag(settings.bag, compress=settings.compress)
     except (SettingsError, BagError) as error:
         node.get_logger().error(str(error))
         return 1
@@ -98,7 +93,7 @@ def record(node: "Recorder", stop: StopRequest) -> int:
         except BagError as error:
             node.get_logger().error(str(error))
             status = 1
-        if bag.path.exists() and isinstance(bag, Bag):
+        if bag.path.exists():
             print(summary(bag, node.topics), flush=True)
     missing = settings.topics - node.recorded.keys()
     if missing:

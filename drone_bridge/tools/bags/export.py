@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from drone_bridge.tools.bags.bag import NANOSECONDS_PER_SECOND, Bag, BagError, BagMessage, field_names, run_on_bag
-from drone_bridge.tools.bags.flights import BULKY_TYPES
+from drone_bridge.tools.interfaces import BULKY_TYPES
 
 MAX_ARRAY = 36  # numbers, as many as a covariance has; longer arrays are pictures and the like, and left out
 MAX_FILES = 500  # of one bag: frames of tf can be called anything

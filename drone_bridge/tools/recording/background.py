@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterable
 from contextlib import suppress
 
 from drone_bridge.tools.recording.bag import Bag, Topic
-from drone_bridge.tools.recording.ring import RingBag
 
 MESSAGE_OVERHEAD = 200  # bytes that a queued message takes beside its data, roughly
 #: What a recorder that is killed has not written yet: at most this, and what one write to the disk takes.
@@ -22,7 +21,7 @@ class BackgroundWriter:
     moment come in any order.
     """
 
-    def __init__(self, bag: Bag | RingBag, queue_bytes: int, on_failure: Callable[[], None]) -> None:
+    def __init__(self, bag: Bag, queue_bytes: int, on_failure: Callable[[], None]) -> None:
         """Start the thread. `on_failure` is called in it, once, when nothing more can be written."""
         self._bag = bag
         self._room = queue_bytes

@@ -20,8 +20,7 @@ except ImportError:  # Humble
 
 from drone_bridge.ros.service_responses import resend_lost_responses
 from drone_bridge.ros.topics import arrived
-from drone_bridge.tools.bags.flights import BULKY_TYPES
-from drone_bridge.tools.interfaces import UnknownTypeError, import_interface
+from drone_bridge.tools.interfaces import BULKY_TYPES, UnknownTypeError, import_interface
 from drone_bridge.tools.recording.bag import Topic
 from drone_bridge.tools.recording.definitions import find_definition
 from drone_bridge.tools.recording.settings import Settings
@@ -31,7 +30,6 @@ DISCOVERY_PERIOD_S = 0.2
 REVIEW_PERIOD_S = 1.0
 # Nothing waits for messages: all that have arrived are taken at once.
 TAKING_PERIOD_S = 0.05
-FLIGHT_LOG_PERIOD_S = 0.5  # costs less processor time
 MAX_TOPICS = 4096
 # Of one topic within a period, and while the process is held up.
 SUBSCRIPTION_DEPTH = 1000
@@ -109,10 +107,9 @@ class Recorder(Node):
         steady = Clock(clock_type=ClockType.STEADY_TIME)
         self._polled = _Polled()
         self._reviewed_s = time.monotonic()
-        is_log = settings.is_flight_log
-        self._timer = self.create_timer(REVIEW_PERIOD_S if is_log else DISCOVERY_PERIOD_S, self._discover, clock=steady)
+        self._timer = self.create_timer(DISCOVERY_PERIOD_S, self._discover, clock=steady)
         take: Any = self.take_all
-        self.create_timer(FLIGHT_LOG_PERIOD_S if is_log else TAKING_PERIOD_S, take, clock=steady)
+        self.create_timer(TAKING_PERIOD_S, take, clock=steady)
 
     def stop(self) -> None:
         """Stop looking for topics; those that are recorded are still received."""
@@ -166,8 +163,6 @@ class Recorder(Node):
             self._refuse(name, publishers[0].topic_type, f"there are {MAX_TOPICS} already")
             return
         for type_name in dict.fromkeys(publisher.topic_type for publisher in publishers):
-            if self._settings.is_flight_log and type_name in BULKY_TYPES:
-                continue
             try:
                 definition = find_definition(type_name)
                 message_class = import_interface(type_name)
@@ -188,7 +183,7 @@ class Recorder(Node):
         topic = recorded.topic
         recorded_type = topic.definition.type_name
         for publisher in publishers:
-            if publisher.topic_type != recorded_type and not self._settings.is_flight_log:
+            if publisher.topic_type != recorded_type:
                 self._refuse(topic.name, publisher.topic_type, f"the topic is recorded as '{recorded_type}'")
         before = recorded.request
         request = request_for([before, *offers_of(publishers, recorded_type)], before.depth)
@@ -221,9 +216,6 @@ class Recorder(Node):
             topic.lost += lost_before(info, newest)
             sink(topic, log_ns, publish_ns if 0 < publish_ns < 2**63 else log_ns, data)
 
-        is_volatile = request.durability == DurabilityPolicy.VOLATILE
-        if self._settings.is_flight_log and is_volatile:  # acknowledging them would cost as much as all the rest
-            request = QoSProfile(depth=request.depth, reliability=ReliabilityPolicy.BEST_EFFORT)
         return self.create_subscription(
             message_class,
             topic.name,
