@@ -57,6 +57,7 @@ REMOVED = {
     "fleet": "several vehicles are several includes in one launch file (docs/launch.md)",
     "demo landings": "campaign/landings.py in the sources flies them",
     "demo worlds": "campaign/targets.py in the sources flies them",
+    "export --tum": "the tables of --csv have the poses, with their times",
     "flights": "record:=true of a launch file records a bag, and 'drone-bridge info' describes one",
     "grade": "an emulator judges its flight: with --until-reached or --until-landed it ends with status 0 or 1, and "
     "--trajectory writes where it went",
@@ -73,7 +74,8 @@ WITH_SUBCOMMANDS = ("emulate", "operate", "demo")
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command named first in `argv` with the rest of it; returns its exit status."""
     words = list(sys.argv[1:] if argv is None else argv)
-    for name in (" ".join(words[:1]), " ".join(words[:2])):
+    options = (f"{words[0]} {word}" for word in words[1:] if word.startswith("--"))
+    for name in (" ".join(words[:1]), " ".join(words[:2]), *options):
         if name in REMOVED:
             print(f"drone-bridge {name} was removed: {REMOVED[name]}.", file=sys.stderr)
             return REFUSED

@@ -178,7 +178,6 @@ class Player:
         self._timeline = Timeline(span.start_ns, rate)
         self._changed = threading.Condition()
         self._jump_to_ns: int | None = span.start_ns
-        self._steps = 0
         self._is_stopped = False
 
     # For other threads.
@@ -186,26 +185,6 @@ class Player:
     def stop(self) -> None:
         """End `play` and `wait`. Takes no lock, and so may come from a signal handler."""
         self._is_stopped = True
-
-    def toggle_pause(self) -> None:
-        """Pause, or resume."""
-        with self._changed:
-            (self._timeline.run if self._timeline.is_paused else self._timeline.pause)(time.monotonic())
-            self._changed.notify_all()
-
-    def step(self) -> None:
-        """Publish the next message, and pause."""
-        with self._changed:
-            self._timeline.pause(time.monotonic())
-            self._steps += 1
-            self._changed.notify_all()
-
-    def jump_by(self, seconds: float) -> None:
-        """Jump forward or back within the span."""
-        with self._changed:
-            target_ns = self._position_ns() + round(seconds * NANOSECONDS_PER_SECOND)
-            self._jump_to_ns = min(max(target_ns, self._span.start_ns), self._span.stop_ns)
-            self._changed.notify_all()
 
     def control(self, *, is_paused: bool, rate: float, position_ns: int | None = None) -> None:
         """Pause or go on, at a rate, and from another time of the bag if one is given."""
@@ -303,10 +282,6 @@ class Player:
                 if wait_s <= 0:
                     if counted:
                         self.punctuality.note(-wait_s)
-                    return True
-                if self._steps:
-                    self._steps -= 1
-                    self._timeline.jump(time_ns, now_s)
                     return True
                 longest_s = self._clock_due_s - now_s if self._clock else _LONGEST_WAIT_S
                 self._changed.wait(max(0.0, min(wait_s, longest_s, _LONGEST_WAIT_S)))
