@@ -90,11 +90,10 @@ def record(node: "Recorder", stop: StopRequest) -> int:
         try:
             writer.close(WRITE_LIMIT_S, node.topics)
             status = 0
+            print(summary(bag, node.topics), flush=True)
         except BagError as error:
             node.get_logger().error(str(error))
             status = 1
-        if bag.path.exists():
-            print(summary(bag, node.topics), flush=True)
     missing = settings.topics - node.recorded.keys()
     if missing:
         node.get_logger().warning(f"Never published, or not recordable: {', '.join(sorted(missing))}.")
@@ -151,9 +150,9 @@ def spin(node: "Recorder", stop: StopRequest) -> None:
 
 def summary(bag: "Bag", topics: Iterable["Topic"]) -> str:
     """Return a table of the messages in the bag and of those it lacks."""
-    rows, counts = [("topic", "type", "messages", "dropped")], bag.counts()
+    rows = [("topic", "type", "messages", "dropped")]
     for topic in topics:
-        count = counts[topic.name]
+        count = bag.count(topic)
         rows.append((topic.name, topic.definition.type_name, str(count), str(topic.received - count + topic.lost)))
     name_width, type_width, *_ = (max(len(row[column]) for row in rows) for column in range(len(rows[0])))
     lines = [f"{row[0]:{name_width}}  {row[1]:{type_width}}  {row[2]:>9}  {row[3]:>8}" for row in rows]
