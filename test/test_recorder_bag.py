@@ -24,7 +24,6 @@ from drone_bridge.tools.cli import main
 from drone_bridge.tools.recording.background import FLUSH_INTERVAL_S, MESSAGE_OVERHEAD, BackgroundWriter
 from drone_bridge.tools.recording.bag import Bag, BagError, Topic
 from drone_bridge.tools.recording.definitions import find_definition
-from drone_bridge.tools.recording.node import ArrivalTimes
 
 OFFER = QoSProfile(
     depth=5,
@@ -341,20 +340,3 @@ def test_little_data_reaches_the_disk_soon(tmp_path, monkeypatch):
     assert flushed.wait(TIMEOUT_S)
     assert b"soon" in (tmp_path / "flight/flight.mcap").read_bytes()
     writer.close(5)
-
-
-def test_what_was_sent_again_keeps_its_place_in_the_bag(tmp_path):
-    """The middleware notes when each one came, and gives them in the order in which they were published."""
-    bag, topic, times = Bag(tmp_path / "flight"), make_topic(), ArrivalTimes()
-    texts = ["first", "sent again", "came before it", "last"]
-    for text, received_ns in zip(texts, (10**12, 10**12 + 9, 10**12 + 5, 10**12 + 20), strict=True):
-        bag.write(topic, times.in_order_ns(received_ns), 500, string_cdr(text))
-    bag.close()
-    assert [data for *_, data in messages_in(tmp_path / "flight")] == [string_cdr(text) for text in texts]
-
-
-def test_the_time_of_a_clock_that_was_set_back_is_kept():
-    times = ArrivalTimes()
-    hour_ns = 3600 * 10**9
-    received = (2 * hour_ns, 2 * hour_ns - 5, 2 * hour_ns + 5, hour_ns, hour_ns + 1)
-    assert [times.in_order_ns(each) for each in received] == [received[0], received[0], *received[2:]]

@@ -61,6 +61,7 @@ def _play(bag: "Bag", options: argparse.Namespace) -> int:
             span,
             rate=options.rate,
             clock=_clock(node, options),
+            on_gap=_say_gap,
         )
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, lambda *_: player.stop())
@@ -69,6 +70,8 @@ def _play(bag: "Bag", options: argparse.Namespace) -> int:
         if options.clock and (problem := clock_conflict(node)):
             _say(f"{problem}: time will jump back and forth.")
         topics_text = "1 topic" if len(publishers) == 1 else f"{len(publishers)} topics"
+        for sentence in bag.clock_steps:
+            _say(sentence)
         _say(f"Playing {topics_text}, {span.seconds:.1f} s, at {options.rate:g} times the recorded speed.")
         with _progress_bar(player, span):
             player.play(options.loop)
@@ -136,6 +139,10 @@ def _progress_bar(player: "Player", span: "Span") -> Iterator[None]:
 
     with Live(get_renderable=draw, refresh_per_second=_BAR_HZ, transient=True):
         yield
+
+
+def _say_gap(position_s: float, gap_s: float) -> None:
+    _say(f"Left out: {gap_s:.1f} s without a message, from {position_s:.1f} s on.")
 
 
 def _say(sentence: str) -> None:

@@ -21,6 +21,7 @@ except ImportError:  # Humble
 from drone_bridge.ros.service_responses import resend_lost_responses
 from drone_bridge.ros.topics import arrived
 from drone_bridge.tools.interfaces import BULKY_TYPES, UnknownTypeError, import_interface
+from drone_bridge.tools.recording.arrival import ArrivalClock, ArrivalTimes, steady_ns
 from drone_bridge.tools.recording.bag import Topic
 from drone_bridge.tools.recording.definitions import find_definition
 from drone_bridge.tools.recording.settings import Settings
@@ -57,26 +58,6 @@ class _Polled(CallbackGroup):
         pass
 
 
-class ArrivalTimes:
-    """The times at which the messages of one topic arrived, each not before the one that was taken before it.
-
-    What a reliable publisher sends again arrives after messages that were published later, and is taken before them;
-    by the middleware's times, readers of the bag would get it after them.
-    """
-
-    #: Who sends again does so within seconds; a clock that goes back by more has been set.
-    _LATEST_NS = 10_000_000_000
-
-    def __init__(self) -> None:
-        self._last_ns = 0
-
-    def in_order_ns(self, received_ns: int) -> int:
-        """Return the time of the message that is taken next, where the middleware says that it came then."""
-        was_resent = self._last_ns - self._LATEST_NS < received_ns < self._last_ns
-        self._last_ns = self._last_ns if was_resent else received_ns
-        return self._last_ns
-
-
 @dataclass(slots=True)
 class RecordedTopic:
     """A topic with the subscription that feeds it."""
@@ -107,6 +88,7 @@ class Recorder(Node):
         steady = Clock(clock_type=ClockType.STEADY_TIME)
         self._polled = _Polled()
         self._reviewed_s = time.monotonic()
+        self.arrival = ArrivalClock(*self._clocks())
         self._timer = self.create_timer(DISCOVERY_PERIOD_S, self._discover, clock=steady)
         take: Any = self.take_all
         self.create_timer(TAKING_PERIOD_S, take, clock=steady)
@@ -117,6 +99,8 @@ class Recorder(Node):
 
     def take_all(self) -> int:
         """Pass on what has arrived; return how many messages that was."""
+        if step := self.arrival.look(*self._clocks()):
+            self.get_logger().warning(step)
         count = 0
         for recorded in self.recorded.values():
             for taken in arrived(recorded.subscription, SUBSCRIPTION_DEPTH):
@@ -128,6 +112,12 @@ class Recorder(Node):
     def topics(self) -> list[Topic]:
         """The topics that are recorded, by name."""
         return [self.recorded[name].topic for name in sorted(self.recorded)]
+
+    def _clocks(self) -> tuple[int, int | None]:
+        """Return the time that messages get, ns, and that of a steady clock where it is this machine's."""
+        if self._simulated:
+            return self.get_clock().now().nanoseconds, None
+        return time.time_ns(), steady_ns()
 
     def _discover(self) -> None:
         if self._simulated and self.get_clock().now().nanoseconds == 0:
@@ -204,13 +194,12 @@ class Recorder(Node):
             self.get_logger().warning(f"Not recording '{name}' as '{type_name}': {reason}".rstrip(".") + ".")
 
     def _subscribe(self, topic: Topic, message_class: Any, request: QoSProfile) -> Any:
-        sink, newest, times = self._sink, topic.newest, ArrivalTimes()
-        clock = self.get_clock() if self._simulated else None
+        sink, newest, times = self._sink, topic.newest, ArrivalTimes(self.arrival)
 
         def on_message(data: Any, info: Any) -> None:
-            log_ns = (
-                clock.now().nanoseconds if clock else times.in_order_ns(info["received_timestamp"] or time.time_ns())
-            )
+            now_ns, _ = self._clocks()
+            received_ns = 0 if self._simulated else info["received_timestamp"]
+            log_ns = times.in_order_ns(received_ns or now_ns, now_ns)
             # The publisher's clock can have any value.
             publish_ns = info["source_timestamp"]
             topic.lost += lost_before(info, newest)
