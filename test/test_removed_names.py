@@ -9,7 +9,7 @@ from drone_bridge.tools.launch.arguments import REMOVED as REMOVED_ARGUMENTS
 DEMONSTRATIONS = ("demo all", "demo any", "demo fleet", "demo landings", "demo worlds")
 
 
-@pytest.mark.parametrize("name", ["export --tum", "fleet", "flights", "grade", *DEMONSTRATIONS])
+@pytest.mark.parametrize("name", ["check", "export --tum", "fleet", "flights", "grade", *DEMONSTRATIONS])
 def test_a_command_that_was_removed_is_refused_in_one_sentence(name, capsys):
     assert main([*name.split(), "some", "--arguments"]) == REFUSED
     printed = capsys.readouterr()

@@ -44,13 +44,13 @@ COMMANDS = {
         "drone_bridge.tools.bags.recover", "complete an .mcap file of a killed recorder", False, ("mcap",)
     ),
     "clean": Command("drone_bridge.tools.clean", "remove shared memory that killed processes left behind", False),
-    "check": Command("drone_bridge.tools.check", "say what a vehicle lacks for a server, topic by topic"),
-    "doctor": Command("drone_bridge.tools.doctor", "say what is installed here and whether it works", needs_ros=False),
+    "doctor": Command("drone_bridge.tools.doctor", "say what is installed and running, and whether it works", False),
     "wire": Command("drone_bridge.tools.wire.show", "show wire logs", False, ("mcap", "lz4")),
     "view": Command("drone_bridge.tools.view", "view and steer the running vehicles in a browser"),
 }
 #: Commands that there were, and what there is instead.
 REMOVED = {
+    "check": "'drone-bridge doctor' says what does not fit on the topics of the bridges and servers that run",
     "demo all": "'drone-bridge launch all.launch.xml record:=true' runs all, and 'drone-bridge info' lists what came",
     "demo any": "campaign/any_operator.py in the sources flies each operator with each vehicle",
     "demo fleet": "several vehicles are several includes in one launch file (docs/launch.md)",
