@@ -47,13 +47,17 @@ def main(args: list[str] | None = None) -> int:
     from rclpy.utilities import remove_ros_args
 
     from drone_bridge.ros import watchdog
-    from drone_bridge.ros.program import ask_for_all_topics, initialize_ros
+    from drone_bridge.ros.program import START_ERRORS, ask_for_all_topics, initialize_ros, print_start_error
 
     arguments = sys.argv if args is None else [sys.argv[0], *args]
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.parse_args(remove_ros_args(arguments)[1:])
-    ask_for_all_topics()
-    initialize_ros(arguments)
+    try:
+        parser.parse_args(remove_ros_args(arguments)[1:])
+        ask_for_all_topics()
+        initialize_ros(arguments)
+    except START_ERRORS as error:  # of what it was given
+        print_start_error(error)
+        return 1
     if (find_spec("mcap") is None or find_spec("rosbags") is None) and shutil.which("ros2"):
         return record_with_ros2(stop)
     try:
