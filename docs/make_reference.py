@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import rclpy
+from builtin_interfaces.msg import Time
 from rclpy.parameter import Parameter
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 
@@ -21,7 +22,6 @@ from drone_bridge.controllers.rover_controller import RoverController
 from drone_bridge.kind import NodeKind, ProtocolKind, kinds, load
 from drone_bridge.ros.parameters import ParameterDeclaration
 from drone_bridge.ros.topics import Topic
-from drone_bridge.tools.check import expected_frames
 from drone_bridge.tools.launch.arguments import declared_in
 from drone_bridge.tools.launch.parse import load as load_launch_file
 from drone_bridge.tools.vehicle_model import VehicleModel
@@ -80,6 +80,20 @@ def _taken_by(kind: ProtocolKind) -> Iterator[tuple[str, ...]]:
             without += ", unless there is " + " or ".join(f"`{name}`" for name in row.instead)
         frame, qos = frames.get(row.name, ""), _qos(row.requested())
         yield kind.name, f"`{row.name}`", f"`{_type(row.message)}`", frame, qos, without
+
+
+def expected_frames(kind: ProtocolKind) -> dict[str, str]:
+    """Return the frame of each topic with a header, as the bridge publishes it by default."""
+    table = load(kind.topics)
+    translation, frames = table.make_translation(), {}
+    for wire in (sent.message if sent.read is None else sent.read for sent in load(kind.conversation)()):
+        for row in table.rows:
+            if not isinstance(wire, row.of) or row.to_ros is None or "{" in row.name or row.is_slow:
+                continue
+            message = row.to_ros(translation, wire, Time())
+            if header := getattr(message, "header", None):
+                frames[row.name] = str(header.frame_id)
+    return frames
 
 
 def _published_by(kind: NodeKind) -> Iterator[tuple[str, ...]]:

@@ -36,7 +36,6 @@ os.environ["ROS_PYTHON_CHECK_FIELDS"] = "1"
 # Where nodes keep what is to outlive them: with us it must not.
 RUNTIME = tempfile.TemporaryDirectory()
 os.environ["ROS_HOME"] = RUNTIME.name
-os.environ["DRONE_BRIDGE_FLIGHTS"] = "false"  # one process less for each launch file
 CONFIG = TESTS.parent / "config"
 os.environ["FASTDDS_DEFAULT_PROFILES_FILE"] = str(CONFIG / "fastdds_loopback.xml")
 name_profile_for_fast_dds_2(os.environ)

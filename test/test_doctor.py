@@ -8,7 +8,10 @@ import sys
 from pathlib import Path
 
 import pytest
+from composition import launch
+from diagnostic_msgs.msg import DiagnosticArray
 from processes import executable
+from std_msgs.msg import String
 
 from drone_bridge.kind import kinds
 
@@ -38,7 +41,25 @@ def test_where_all_is_well_two_processes_hear_each_other(domain):
     status, findings = examine()
     assert status == 0, findings
     assert findings["discovery"].startswith("ok discovery      another process was heard")
+    assert findings["running"] == "ok running        no bridge or server in this domain\n"
     assert findings["topics"].startswith("ok") == bool(os.environ.get("FASTDDS_DEFAULT_PROFILES_FILE"))
+
+
+def test_a_launch_file_that_is_well_is_said_to_be_and_who_speaks_otherwise_is_named(ros, free_port):
+    ready = ros.subscribe(DiagnosticArray, "/diagnostics")
+    with launch("robot.launch.xml", emulate=True, control=True, robot_port=free_port):
+        ready.wait(
+            lambda report: any(each.name == "robot_bridge: link" and each.level == b"\0" for each in report.status)
+        )
+        status, findings = examine()
+        assert status == 0, findings
+        assert findings["running"] == "ok running        /robot_bridge, connected\n"
+        assert "robot_bridge" not in findings[""]
+        ros.node.create_publisher(String, "cmd_vel", 1)
+        status, findings = examine()
+    assert status == 1
+    assert "/cmd_vel of /robot_bridge" in findings[""]
+    assert "/test_session publishes std_msgs/msg/String, and it has to be geometry_msgs/msg/Twist" in findings[""]
 
 
 def test_a_profile_that_is_not_there_is_fatal(domain):

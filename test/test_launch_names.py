@@ -32,7 +32,7 @@ SHARED = {
         "origins",
         "namespace",
     ),
-    *("flights", "goals", "view_port", "view_host", "frame_prefix", "params_file", "log_level", "use_sim_time"),
+    *("goals", "view_port", "view_host", "frame_prefix", "params_file", "log_level", "use_sim_time"),
 }
 # Words that nobody has for anything else.
 OURS_ALONE = {"gusts", "obstacles", "rover", "dialect", "subsystems", "quirks"}

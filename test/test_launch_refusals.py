@@ -151,6 +151,9 @@ def test_a_launch_file_that_is_endless_or_too_large_is_refused(folder, capfd):
         ("a:\n  b: [1\n", ":3: this is not YAML: expected ',' or ']', but got '<stream end>'"),
         ("a: *b", "aliases"),
         ("just text", "holds no parameters"),
+        ("/**:\n  port: 1\n  ros__parameters: {rate: 2.0}\n", ": 'port' stands above ros__parameters: write 'node: "),
+        ("robot:\n  robot_bridge:\n    ros__parameter: {rate: 2.0}\n", ": 'rate' stands above ros__parameters"),
+        ("[port]", "holds no parameters"),
     ],
 )
 def test_a_parameter_file_that_no_node_could_read_is_refused(folder, capfd, text, sentence):

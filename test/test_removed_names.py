@@ -4,11 +4,12 @@
 import pytest
 
 from drone_bridge.tools.cli import COMMANDS, REFUSED, REMOVED, main
+from drone_bridge.tools.launch.arguments import REMOVED as REMOVED_ARGUMENTS
 
 DEMONSTRATIONS = ("demo all", "demo any", "demo fleet", "demo landings", "demo worlds")
 
 
-@pytest.mark.parametrize("name", ["fleet", "grade", *DEMONSTRATIONS])
+@pytest.mark.parametrize("name", ["check", "export --tum", "fleet", "flights", "grade", *DEMONSTRATIONS])
 def test_a_command_that_was_removed_is_refused_in_one_sentence(name, capsys):
     assert main([*name.split(), "some", "--arguments"]) == REFUSED
     printed = capsys.readouterr()
@@ -16,5 +17,17 @@ def test_a_command_that_was_removed_is_refused_in_one_sentence(name, capsys):
     assert not printed.out
 
 
+def test_an_option_that_was_removed_is_refused_wherever_it_stands(capsys):
+    assert main(["export", "flight", "-o", "poses", "--tum"]) == REFUSED
+    assert capsys.readouterr().err.startswith("drone-bridge export --tum was removed: ")
+
+
 def test_no_command_is_both_there_and_removed():
     assert not COMMANDS.keys() & REMOVED.keys()
+
+
+@pytest.mark.parametrize("name", REMOVED_ARGUMENTS)
+def test_a_launch_argument_that_was_removed_is_refused_in_one_sentence(name, capsys):
+    assert main(["launch", "landing.launch.xml", f"{name}:=false"]) == REFUSED
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.endswith(f"landing.launch.xml: the launch argument '{name}' was removed: {REMOVED_ARGUMENTS[name]}")

@@ -373,7 +373,6 @@ def looked(is_flying=False, times=2, outputs=None, **takers):
         ({"cmd_vel": ["robot_bridge"]}, "cmd_vel"),
         ({"cmd_vel": ["testbed_bridge"], "cmd_rates": ["testbed_bridge"]}, "cmd_rates"),
         ({"cmd_vel": ["robot_bridge", "recorder"], "cmd_rates": ["recorder", "_ros2cli_7"]}, "cmd_vel"),
-        ({"cmd_vel": ["robot_bridge"], "cmd_rates": ["flight_recorder"]}, "cmd_vel"),
         ({"cmd_vel": ["robot_bridge"], "cmd_rates": ["_NODE_NAME_UNKNOWN_"]}, "cmd_rates"),
         ({"cmd_vel": ["robot_bridge"], "choice": "cmd_rates"}, "cmd_rates"),
         ({"cmd_rates": ["testbed_bridge"], "choice": "cmd_vel"}, "cmd_vel"),

@@ -76,9 +76,11 @@ def missing_middleware() -> str | None:
     """Return that RMW_IMPLEMENTATION names a middleware that is not installed, at which rclpy ends the process."""
     name = os.environ.get("RMW_IMPLEMENTATION")
     prefixes = [*os.environ.get("AMENT_PREFIX_PATH", "").split(os.pathsep), sys.prefix]
-    installed = {
+    libraries = (
         file.name[3:-3] for prefix in prefixes if prefix for file in Path(prefix, "lib").glob("librmw_*_cpp.so")
-    }
+    )
+    # Beside those of middleware lie what several share, and the type support of their own messages.
+    installed = {each for each in libraries if "__" not in each and "_shared_" not in each}
     if not name or not installed or name in installed:
         return None
     return (

@@ -32,7 +32,7 @@ COMMAND_TOPICS = {
     "cmd_axes": CommandAxes,
 }
 #: Nodes that only observe, as do those with hidden names, such as that of ros2 topic echo.
-OBSERVERS = frozenset({"recorder", "flight_recorder", "rosbag2_recorder", "web_bridge", "foxglove_bridge"})
+OBSERVERS = frozenset({"recorder", "rosbag2_recorder", "web_bridge", "foxglove_bridge"})
 #: The node name of an endpoint whose participant has not been discovered yet.
 UNKNOWN_NODE = "_NODE_NAME_UNKNOWN_"
 

@@ -140,7 +140,7 @@ class _Run:
                 if not self.stopping.is_set() and not self._node.start():
                     return False
             except START_ERRORS as error:  # of what it was given; later ones are our own
-                print(f"{sys.argv[0].rpartition('/')[2]}: {_sentence(error)}", file=sys.stderr, flush=True)
+                print_start_error(error)
                 return False
             tell_if_alone(self._node)
             self._executor = executor_of(self._node)
@@ -217,6 +217,11 @@ def executor_of(node: Stoppable) -> SingleThreadedExecutor:
     executor = SingleThreadedExecutor()
     executor.add_node(node)
     return executor
+
+
+def print_start_error(error: Exception) -> None:
+    """Print in a sentence which of START_ERRORS it was, after the program's name."""
+    print(f"{sys.argv[0].rpartition('/')[2]}: {_sentence(error)}", file=sys.stderr, flush=True)
 
 
 def _sentence(error: Exception) -> str:

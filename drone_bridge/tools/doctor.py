@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`drone-bridge doctor`: what is installed here and whether it works, on one screen, to be put into a report.
+"""`drone-bridge doctor`: what is installed and running here and whether it works, to be put into a report.
 
 A line begins with ok, `!` (something works less well, and the line says what mends it) or `x` (it does not work).
 """
@@ -16,11 +16,15 @@ from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from drone_bridge.kind import kinds
 from drone_bridge.programs.missing_package import DISTRIBUTIONS
 from drone_bridge.ros import environment
 from drone_bridge.ros.shared_memory import SHARED_MEMORY, abandoned, shortage
+
+if TYPE_CHECKING:
+    from drone_bridge.tools.running import RunningNode
 
 #: Modules that a part of the package needs, and what is not there without them.
 OPTIONAL = {
@@ -218,6 +222,42 @@ def _hear_another_process() -> tuple[float, str | None]:
     return took_s, None if heard else (errors.strip().splitlines() or ["see docs/network.md"])[-1]
 
 
+def running() -> Iterator[Finding]:
+    """Tell what the bridges and servers that run here report, and what does not fit on their topics."""
+    if find_spec("rclpy") is None or environment.foreign_ros() or environment.missing_middleware():
+        return
+    import rclpy
+
+    from drone_bridge.tools.running import look_around
+
+    rclpy.init()
+    try:
+        found = look_around()
+    except Exception as error:  # whatever the middleware says
+        yield Finding("running", f"it could not be looked at: {error}", "see docs/network.md", is_fatal=True)
+        return
+    finally:
+        rclpy.try_shutdown()
+    yield from judge(found)
+
+
+def judge(found: "Sequence[RunningNode]") -> Iterator[Finding]:
+    """Tell the state of each node, and what does not fit on its topics."""
+    from drone_bridge.tools.running import problems
+
+    if not found:
+        yield Finding("running", "no bridge or server in this domain")
+    for node in found:
+        if node.status is None:
+            yield Finding("running", node.name, "it reports nothing on /diagnostics: is it active?")
+        elif level := node.status.level[0]:
+            yield Finding("running", node.name, f"its link: {node.status.message}", is_fatal=level > 1)
+        else:
+            yield Finding("running", f"{node.name}, {node.status.message}")
+        for topic, sentence in problems(node.looks):
+            yield Finding("", f"{topic} of {node.name}", sentence, is_fatal=True)
+
+
 def clock() -> Iterator[Finding]:
     """Tell the time, and whether something keeps it."""
     now = time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime())
@@ -253,5 +293,5 @@ def optional() -> Iterator[Finding]:
 
 
 EXAMINATIONS: tuple[Callable[[], Iterator[Finding]], ...] = (
-    *(installation, ros, reach, memory, ports, discovery, clock, page, optional),
+    *(installation, ros, reach, memory, ports, discovery, running, clock, page, optional),
 )

@@ -22,6 +22,8 @@ INTEGERS = (
     *("int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64"),
 )
 PRIMITIVE_TYPES = frozenset((*FLOATS_AND_TEXT, *INTEGERS))
+#: Pictures and the like, which have no place in a table.
+BULKY_TYPES = ("sensor_msgs/msg/Image", "sensor_msgs/msg/CompressedImage", "sensor_msgs/msg/PointCloud2")
 
 
 class UnknownTypeError(Exception):

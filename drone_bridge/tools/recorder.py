@@ -47,13 +47,17 @@ def main(args: list[str] | None = None) -> int:
     from rclpy.utilities import remove_ros_args
 
     from drone_bridge.ros import watchdog
-    from drone_bridge.ros.program import ask_for_all_topics, initialize_ros
+    from drone_bridge.ros.program import START_ERRORS, ask_for_all_topics, initialize_ros, print_start_error
 
     arguments = sys.argv if args is None else [sys.argv[0], *args]
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.parse_args(remove_ros_args(arguments)[1:])
-    ask_for_all_topics()
-    initialize_ros(arguments)
+    try:
+        parser.parse_args(remove_ros_args(arguments)[1:])
+        ask_for_all_topics()
+        initialize_ros(arguments)
+    except START_ERRORS as error:  # of what it was given
+        print_start_error(error)
+        return 1
     if (find_spec("mcap") is None or find_spec("rosbags") is None) and shutil.which("ros2"):
         return record_with_ros2(stop)
     try:
@@ -71,18 +75,14 @@ def main(args: list[str] | None = None) -> int:
 
 def record(node: "Recorder", stop: StopRequest) -> int:
     """Record with the node until asked to stop, and return the exit status."""
+    from drone_bridge.tools.recording.arrival import CLOCK_NOTE
     from drone_bridge.tools.recording.background import BackgroundWriter
     from drone_bridge.tools.recording.bag import Bag, BagError
-    from drone_bridge.tools.recording.ring import RingBag
     from drone_bridge.tools.recording.settings import SettingsError, read_settings
 
-    bag: Bag | RingBag
     try:
         settings = read_settings(node)
-        if settings.is_flight_log:
-            bag = RingBag(settings.bag, settings.ring_bytes, compress=settings.compress)
-        else:
-            bag = Bag(settings.bag, compress=settings.compress)
+        bag = Bag(settings.bag, compress=settings.compress)
     except (SettingsError, BagError) as error:
         node.get_logger().error(str(error))
         return 1
@@ -93,13 +93,14 @@ def record(node: "Recorder", stop: StopRequest) -> int:
         spin(node, stop)
     finally:
         try:
+            if steps := node.arrival.describe_steps():
+                bag.notes[CLOCK_NOTE] = steps
             writer.close(WRITE_LIMIT_S, node.topics)
             status = 0
+            print(summary(bag, node.topics), flush=True)
         except BagError as error:
             node.get_logger().error(str(error))
             status = 1
-        if bag.path.exists() and isinstance(bag, Bag):
-            print(summary(bag, node.topics), flush=True)
     missing = settings.topics - node.recorded.keys()
     if missing:
         node.get_logger().warning(f"Never published, or not recordable: {', '.join(sorted(missing))}.")
@@ -156,9 +157,9 @@ def spin(node: "Recorder", stop: StopRequest) -> None:
 
 def summary(bag: "Bag", topics: Iterable["Topic"]) -> str:
     """Return a table of the messages in the bag and of those it lacks."""
-    rows, counts = [("topic", "type", "messages", "dropped")], bag.counts()
+    rows = [("topic", "type", "messages", "dropped")]
     for topic in topics:
-        count = counts[topic.name]
+        count = bag.count(topic)
         rows.append((topic.name, topic.definition.type_name, str(count), str(topic.received - count + topic.lost)))
     name_width, type_width, *_ = (max(len(row[column]) for row in rows) for column in range(len(rows[0])))
     lines = [f"{row[0]:{name_width}}  {row[1]:{type_width}}  {row[2]:>9}  {row[3]:>8}" for row in rows]

@@ -1,13 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""drone-bridge export: the topics of a bag as tables for pandas and spreadsheets, or its poses for evo.
-
-drone-bridge export flight --csv      # one table per topic: numbers, texts and times
-drone-bridge export flight --tum      # one file per topic or frame with poses: time x y z qx qy qz qw
-"""
+"""drone-bridge export: the topics of a bag as tables for pandas and spreadsheets, with numbers, texts and times."""
 
 import argparse
 import csv
-import math
 import re
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -18,70 +13,57 @@ from pathlib import Path
 from typing import Any
 
 from drone_bridge.tools.bags.bag import NANOSECONDS_PER_SECOND, Bag, BagError, BagMessage, field_names, run_on_bag
-from drone_bridge.tools.bags.flights import BULKY_TYPES
+from drone_bridge.tools.interfaces import BULKY_TYPES
 
 MAX_ARRAY = 36  # numbers, as many as a covariance has; longer arrays are pictures and the like, and left out
-MAX_FILES = 500  # of one bag: frames of tf can be called anything
-#: Where messages have a pose, and what its two parts are called.
-_POSE = ("position", "orientation")
-_POSES = {
-    "nav_msgs/msg/Odometry": ("pose.pose", *_POSE),
-    "geometry_msgs/msg/PoseStamped": ("pose", *_POSE),
-    "geometry_msgs/msg/PoseWithCovarianceStamped": ("pose.pose", *_POSE),
-    "geometry_msgs/msg/TransformStamped": ("transform", "translation", "rotation"),
-    "tf2_msgs/msg/TFMessage": ("transform", "translation", "rotation"),
-}
+MAX_FILES = 500  # of one bag
 
 
 def main(argv: Sequence[str]) -> int:
     """Write the tables; return the exit status."""
-    parser = argparse.ArgumentParser(
-        prog="drone-bridge export", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(prog="drone-bridge export", description=__doc__)
     parser.add_argument("bag", type=Path, help="a folder with metadata.yaml, or an .mcap file")
-    formats = parser.add_mutually_exclusive_group(required=True)
-    formats.add_argument("--csv", dest="suffix", action="store_const", const="csv", help="tables with a line of names")
-    formats.add_argument("--tum", dest="suffix", action="store_const", const="tum", help="poses as evo reads them")
-    parser.add_argument("--output", "-o", type=Path, help="the folder for the files (csv or tum in the bag's folder)")
+    parser.add_argument("--csv", action="store_true", help="comma-separated, with a line of names (as always)")
+    parser.add_argument("--output", "-o", type=Path, help="the folder for the files (csv in the bag's folder)")
     options = parser.parse_args(argv)
-    return run_on_bag("export", options.bag, lambda bag: _export(bag, options.output, options.suffix))
+    return run_on_bag("export", options.bag, lambda bag: _export(bag, options.output))
 
 
-def _export(bag: Bag, output: Path | None, suffix: str) -> int:
+def _export(bag: Bag, output: Path | None) -> int:
     beside = bag.path if bag.path.is_dir() else bag.path.parent
-    counts = export(bag, output or beside / suffix, suffix)
+    counts = export(bag, output or beside / "csv")
     for path, count in counts.items():
         print(f"{path}: {count} rows")
     if not counts:
-        raise BagError(f"'{bag.path}' has nothing that fits into such a table.")
+        raise BagError(f"'{bag.path}' has nothing that fits into a table.")
     return 0
 
 
-def export(bag: Bag, folder: Path, suffix: str) -> dict[Path, int]:
-    """Write the files, csv or tum, and return how many rows each has. Raises BagError and OSError."""
+def export(bag: Bag, folder: Path) -> dict[Path, int]:
+    """Write the files and return how many rows each has. Raises BagError and OSError."""
     folder.mkdir(parents=True, exist_ok=True)
     counts: dict[Path, int] = {}
     writers: dict[str, Any] = {}
     with ExitStack() as files:
-        for name, row in (_csv_rows if suffix == "csv" else _tum_rows)(bag):
+        for name, row in _rows(bag):
             if name not in writers:
                 if len(writers) == MAX_FILES:
                     raise BagError(f"'{bag.path}' needs more than {MAX_FILES} files.")
-                path = folder / (re.sub(r"[^\w-]+", ".", name).strip(".") + f".{suffix}")
+                path = folder / (re.sub(r"[^\w-]+", ".", name).strip(".") + ".csv")
                 file = files.enter_context(path.open("w", encoding="utf-8", newline=""))
-                writers[name] = path, csv.writer(file, delimiter="," if suffix == "csv" else " ", lineterminator="\n")
-                counts[path] = -1 if suffix == "csv" else 0  # the line of names is none
+                writers[name] = path, csv.writer(file, lineterminator="\n")
+                counts[path] = -1  # the line of names is none
             path, writer = writers[name]
             writer.writerow(row)
             counts[path] += 1
     return counts
 
 
-def _decoded(bag: Bag, is_wanted: Callable[[str], bool]) -> Iterator[tuple[str, BagMessage, Any]]:
-    """Yield the messages of types that are wanted, with what their table is called, and as objects."""
+def _decoded(bag: Bag) -> Iterator[tuple[str, BagMessage, Any]]:
+    """Yield the messages that have a table, with what that is called, and as objects."""
     names = [topic.name for topic in bag.topics]
     illegible = set()
-    for message in bag.messages([topic for topic in bag.topics if is_wanted(topic.type_name)]):
+    for message in bag.messages([topic for topic in bag.topics if topic.type_name not in BULKY_TYPES]):
         topic = message.topic
         if topic in illegible:
             continue
@@ -94,29 +76,9 @@ def _decoded(bag: Bag, is_wanted: Callable[[str], bool]) -> Iterator[tuple[str, 
         yield topic.name if names.count(topic.name) == 1 else f"{topic.name}.{topic.type_name}", message, decoded
 
 
-# Poses.
-
-
-def _tum_rows(bag: Bag) -> Iterator[tuple[str, list[Any]]]:
-    for name, message, decoded in _decoded(bag, _POSES.__contains__):
-        where, place, rotation = _POSES[message.topic.type_name]
-        for stamped in getattr(decoded, "transforms", [decoded]):
-            pose, stamp = attrgetter(where)(stamped), stamped.header.stamp
-            position, orientation = getattr(pose, place), getattr(pose, rotation)
-            numbers = [position.x, position.y, position.z, orientation.x, orientation.y, orientation.z, orientation.w]
-            if not all(map(math.isfinite, numbers)):  # it was not known then
-                continue
-            time = _seconds(stamp.sec, stamp.nanosec) if stamp.sec or stamp.nanosec else _received(message)
-            frames = f".{stamped.header.frame_id}.{stamped.child_frame_id}" if where == "transform" else ""
-            yield name + frames, [time, *numbers]
-
-
-# Everything.
-
-
-def _csv_rows(bag: Bag) -> Iterator[tuple[str, list[Any]]]:
+def _rows(bag: Bag) -> Iterator[tuple[str, list[Any]]]:
     tables: dict[str, tuple[str, _Columns]] = {}
-    for name, message, decoded in _decoded(bag, lambda type_name: type_name not in BULKY_TYPES):
+    for name, message, decoded in _decoded(bag):
         if name not in tables:
             parts = _list_in(decoded)
             sample = decoded if not parts else next(iter(getattr(decoded, parts)), None)

@@ -4,7 +4,7 @@
 import argparse
 import datetime
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -73,11 +73,19 @@ def beginning(bag: "Bag") -> str:
     return f"begins at {datetime.datetime.fromtimestamp(start_s).astimezone():%Y-%m-%d %H:%M:%S %Z} ({start_s:.3f})"
 
 
+def _noted(messages: "Iterable[BagMessage]", rate: TopicRate) -> "Iterator[BagMessage]":
+    for message in messages:
+        rate.note(message.time_ns)
+        yield message
+
+
 def print_info(bag: "Bag") -> int:
     """Print what a bag holds, with a table of its topics; return the exit status."""
     from rich.box import SIMPLE
     from rich.console import Console
     from rich.table import Table
+
+    from drone_bridge.tools.bags.bag import LONGEST_GAP_S
 
     console = Console(width=None if sys.stdout.isatty() else _FILE_COLUMNS, highlight=False)
     duration_s = (bag.end_ns - bag.start_ns) / _NANOSECONDS
@@ -85,10 +93,17 @@ def print_info(bag: "Bag") -> int:
         f"{bag.path}: {bag.count} messages in {duration_s:.1f} s, {bag.size_bytes / 1e6:.1f} MB", markup=False
     )
     console.print(beginning(bag), markup=False)
+    of_all = TopicRate()
+    by_topic = topic_rates(_noted(bag.messages(), of_all))
+    for sentence in bag.clock_steps:
+        console.print(sentence, markup=False)
+    if of_all.longest_gap_ns > LONGEST_GAP_S * _NANOSECONDS:
+        gap_s, began_s = of_all.longest_gap_ns / _NANOSECONDS, (of_all.gap_began_ns - bag.start_ns) / _NANOSECONDS
+        why = "nothing came, or the clock was set forward"
+        console.print(f"No topic has a message for {gap_s:.1f} s from {began_s:.1f} s on: {why}.", markup=False)
     table = Table("topic", "type", box=SIMPLE, pad_edge=False)
     for name in ("messages", "per second", "longest gap"):
         table.add_column(name, justify="right")
-    by_topic = topic_rates(bag.messages())
     for topic in bag.topics:
         measured = by_topic.get(topic, TopicRate())
         rate = "-" if measured.rate_hz is None else f"{measured.rate_hz:.1f}"

@@ -20,6 +20,8 @@ Scalar = bool | int | float | str
 Value = Scalar | list[Scalar]
 Scalars = type[str] | type[bool] | type[int] | type[float]
 
+#: What a parameter file has to look like.
+_FORM = "write 'node: {ros__parameters: {name: value}}'"
 _SCALARS = (str, bool, int, float)
 # What `type` may be: the type of the value or of its items (None for any), and whether it is a list.
 _TYPES: dict[str | None, tuple[Scalars | None, bool]] = {
@@ -122,7 +124,18 @@ def _check_text(text: str, path: Path, when: str = "") -> None:
     except yaml.YAMLError as error:
         raise SubstitutionError(yaml_text.refusal(path, error, when)) from error
     if nodes is not None and not isinstance(nodes, dict):
-        raise SubstitutionError(f"{path} holds no parameters: write 'node: {{ros__parameters: {{name: value}}}}'")
+        raise SubstitutionError(f"{path} holds no parameters: {_FORM}")
+    for name in _above_parameters(nodes):
+        raise SubstitutionError(f"{path}: '{name}' stands above ros__parameters: {_FORM}")
+
+
+def _above_parameters(content: object) -> Iterator[str]:
+    """Yield the names of values that belong to no node, which rcl refuses by their line alone."""
+    for name, value in content.items() if isinstance(content, Mapping) else ():
+        if isinstance(value, Mapping):
+            yield from _above_parameters(value) if name != "ros__parameters" else ()
+        elif value is not None:
+            yield str(name)
 
 
 def _flatten(element: Element, scope: Scope, prefix: str) -> Iterator[tuple[str, Value]]:

@@ -1,10 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """drone-bridge play: play back a bag, as it was recorded.
 
-  drone-bridge play demo/bag --rate 2 --loop
-  drone-bridge play flight --topics /odom /tf --remap /odom:=/recorded/odom --clock
-
-On a terminal: space pauses, s publishes the next message, the arrows go 5 s back or forward.
+drone-bridge play demo/bag --rate 2 --loop
+drone-bridge play flight --topics /odom /tf --remap /odom:=/recorded/odom --clock
 """
 
 import argparse
@@ -19,7 +17,6 @@ from typing import TYPE_CHECKING, Any
 
 from drone_bridge.programs.options import not_negative, positive
 from drone_bridge.ros.time import CLOCK_TOPIC, clock_conflict
-from drone_bridge.tools.playing.keyboard import ARROW_LEFT, ARROW_RIGHT, keys
 
 if TYPE_CHECKING:
     from rclpy.node import Node
@@ -27,7 +24,6 @@ if TYPE_CHECKING:
     from drone_bridge.tools.bags.bag import Bag, BagTopic
     from drone_bridge.tools.playing.player import Player, Span
 
-JUMP_S = 5.0
 CLOCK_HZ = 100.0
 #: How long to wait for reliable subscribers to take the last messages.
 _LAST_MESSAGES_S = 1.0
@@ -65,6 +61,7 @@ def _play(bag: "Bag", options: argparse.Namespace) -> int:
             span,
             rate=options.rate,
             clock=_clock(node, options),
+            on_gap=_say_gap,
         )
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, lambda *_: player.stop())
@@ -73,14 +70,10 @@ def _play(bag: "Bag", options: argparse.Namespace) -> int:
         if options.clock and (problem := clock_conflict(node)):
             _say(f"{problem}: time will jump back and forth.")
         topics_text = "1 topic" if len(publishers) == 1 else f"{len(publishers)} topics"
+        for sentence in bag.clock_steps:
+            _say(sentence)
         _say(f"Playing {topics_text}, {span.seconds:.1f} s, at {options.rate:g} times the recorded speed.")
-        actions = {
-            " ": player.toggle_pause,
-            "s": player.step,
-            ARROW_LEFT: lambda: player.jump_by(-JUMP_S),
-            ARROW_RIGHT: lambda: player.jump_by(JUMP_S),
-        }
-        with keys(actions) as has_keys, _progress_bar(player, span, has_keys):
+        with _progress_bar(player, span):
             player.play(options.loop)
         _wait_for_delivery(publishers.values())
         _say(player.punctuality.describe())
@@ -128,7 +121,7 @@ def _wait_for_delivery(publishers: Any) -> None:
 
 
 @contextlib.contextmanager
-def _progress_bar(player: "Player", span: "Span", has_keys: bool) -> Iterator[None]:
+def _progress_bar(player: "Player", span: "Span") -> Iterator[None]:
     """Show where the player is, on a terminal."""
     if not sys.stdout.isatty():
         yield
@@ -137,20 +130,19 @@ def _progress_bar(player: "Player", span: "Span", has_keys: bool) -> Iterator[No
     from rich.progress_bar import ProgressBar
     from rich.table import Table
 
-    hint = "space pause, s step, \u2190 \u2192 5 s" if has_keys else ""
-
     def draw() -> Table:
         row, position_s = Table.grid(expand=True, padding=(0, 1)), player.position_s
-        for ratio in (None, 1, None):  # the bar takes the room that the others leave
+        for ratio in (1, None):  # the bar takes the room that the text leaves
             row.add_column(ratio=ratio)
-        bar = ProgressBar(span.seconds, position_s)
-        row.add_row(
-            "paused" if player.is_paused else "playing", bar, f"{position_s:.1f} of {span.seconds:.1f} s  {hint}"
-        )
+        row.add_row(ProgressBar(span.seconds, position_s), f"{position_s:.1f} of {span.seconds:.1f} s")
         return row
 
     with Live(get_renderable=draw, refresh_per_second=_BAR_HZ, transient=True):
         yield
+
+
+def _say_gap(position_s: float, gap_s: float) -> None:
+    _say(f"Left out: {gap_s:.1f} s without a message, from {position_s:.1f} s on.")
 
 
 def _say(sentence: str) -> None:

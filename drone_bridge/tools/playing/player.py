@@ -12,7 +12,7 @@ from typing import Any, Protocol
 
 from rosgraph_msgs.msg import Clock
 
-from drone_bridge.tools.bags.bag import NANOSECONDS_PER_SECOND, Bag, BagError, BagMessage, BagTopic
+from drone_bridge.tools.bags.bag import LONGEST_GAP_S, NANOSECONDS_PER_SECOND, Bag, BagError, BagMessage, BagTopic
 
 ON_TIME_WITHIN_S = 0.001  # after a message was due
 #: How soon a stop from a signal handler is noticed, which can't wake the player.
@@ -154,6 +154,7 @@ class Player:
         rate: float,
         clock: tuple[Publisher, float] | None = None,
         on_jump: Callable[[int], None] = lambda position_ns: None,
+        on_gap: Callable[[float, float], None] = lambda position_s, gap_s: None,
     ) -> None:
         """Prepare to play.
 
@@ -165,6 +166,8 @@ class Player:
             rate: seconds of the bag per second.
             clock: where to publish the bag's time, and how often per second.
             on_jump: called with the new position after a jump, and at the beginning, before anything is published.
+            on_gap: called where a time without messages is left out, longer than LONGEST_GAP_S both in the bag and in
+                playing it, with its position in the span and its length, s.
         """
         self.punctuality = Punctuality()
         self._bag = bag
@@ -174,11 +177,10 @@ class Player:
         self._clock = clock[0] if clock else None
         self._clock_period_s = 1 / clock[1] if clock else 0.0
         self._clock_due_s = 0.0
-        self._on_jump = on_jump
+        self._on_jump, self._on_gap = on_jump, on_gap
         self._timeline = Timeline(span.start_ns, rate)
         self._changed = threading.Condition()
         self._jump_to_ns: int | None = span.start_ns
-        self._steps = 0
         self._is_stopped = False
 
     # For other threads.
@@ -186,26 +188,6 @@ class Player:
     def stop(self) -> None:
         """End `play` and `wait`. Takes no lock, and so may come from a signal handler."""
         self._is_stopped = True
-
-    def toggle_pause(self) -> None:
-        """Pause, or resume."""
-        with self._changed:
-            (self._timeline.run if self._timeline.is_paused else self._timeline.pause)(time.monotonic())
-            self._changed.notify_all()
-
-    def step(self) -> None:
-        """Publish the next message, and pause."""
-        with self._changed:
-            self._timeline.pause(time.monotonic())
-            self._steps += 1
-            self._changed.notify_all()
-
-    def jump_by(self, seconds: float) -> None:
-        """Jump forward or back within the span."""
-        with self._changed:
-            target_ns = self._position_ns() + round(seconds * NANOSECONDS_PER_SECOND)
-            self._jump_to_ns = min(max(target_ns, self._span.start_ns), self._span.stop_ns)
-            self._changed.notify_all()
 
     def control(self, *, is_paused: bool, rate: float, position_ns: int | None = None) -> None:
         """Pause or go on, at a rate, and from another time of the bag if one is given."""
@@ -299,17 +281,21 @@ class Player:
                     return False
                 now_s = time.monotonic()
                 self._publish_clock(now_s)
+                self._leave_out_gap(time_ns, now_s)
                 wait_s = self._timeline.wait_s(time_ns, now_s)
                 if wait_s <= 0:
                     if counted:
                         self.punctuality.note(-wait_s)
                     return True
-                if self._steps:
-                    self._steps -= 1
-                    self._timeline.jump(time_ns, now_s)
-                    return True
                 longest_s = self._clock_due_s - now_s if self._clock else _LONGEST_WAIT_S
                 self._changed.wait(max(0.0, min(wait_s, longest_s, _LONGEST_WAIT_S)))
+
+    def _leave_out_gap(self, time_ns: int, now_s: float) -> None:
+        """Go to a time of the bag at once if it is far away."""
+        gap_s = (time_ns - self._timeline.now_ns(now_s)) / NANOSECONDS_PER_SECOND
+        if gap_s > LONGEST_GAP_S * max(1.0, self._timeline.rate) and not self._timeline.is_paused:
+            self._on_gap(self.position_s, gap_s)
+            self._timeline.jump(time_ns, now_s)
 
     def _publish_clock(self, now_s: float) -> None:
         if self._clock and now_s >= self._clock_due_s:

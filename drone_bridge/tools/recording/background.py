@@ -5,10 +5,8 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterable
-from contextlib import suppress
 
 from drone_bridge.tools.recording.bag import Bag, Topic
-from drone_bridge.tools.recording.ring import RingBag
 
 MESSAGE_OVERHEAD = 200  # bytes that a queued message takes beside its data, roughly
 #: What a recorder that is killed has not written yet: at most this, and what one write to the disk takes.
@@ -22,7 +20,7 @@ class BackgroundWriter:
     moment come in any order.
     """
 
-    def __init__(self, bag: Bag | RingBag, queue_bytes: int, on_failure: Callable[[], None]) -> None:
+    def __init__(self, bag: Bag, queue_bytes: int, on_failure: Callable[[], None]) -> None:
         """Start the thread. `on_failure` is called in it, once, when nothing more can be written."""
         self._bag = bag
         self._room = queue_bytes
@@ -30,8 +28,7 @@ class BackgroundWriter:
         self._queue: deque[tuple[Topic, int, int, bytes]] = deque()
         self._changed = threading.Condition()
         self._deadline_s: float | None = None  # of time.monotonic(), once close() was called
-        self._failed = False
-        self._unexpected: Exception | None = None
+        self._failure: Exception | None = None
         self._thread = threading.Thread(target=self._run, name="bag writer")
         self._thread.start()
 
@@ -40,7 +37,7 @@ class BackgroundWriter:
         size = len(data) + MESSAGE_OVERHEAD
         with self._changed:
             topic.received += 1
-            if size > self._room or self._failed:
+            if size > self._room or self._failure:
                 return False
             self._room -= size
             self._queue.append((topic, log_ns, publish_ns, data))
@@ -51,34 +48,31 @@ class BackgroundWriter:
         """Write what is queued, for `timeout` seconds at most, and close the bag, with these topics listed.
 
         Raises:
-            BagError: as Bag.close() does.
+            BagError: the disk is full, or was earlier.
         """
         with self._changed:
             self._deadline_s = time.monotonic() + timeout
             self._changed.notify()
         self._thread.join()
+        if isinstance(self._failure, OSError):
+            raise self._bag.abandon(self._failure)
         for topic in topics:
             if not topic.channel:
                 self._bag.add(topic)
-        if self._unexpected:
-            with suppress(Exception):  # what comes of a broken bag says less than what broke it
-                self._bag.close()
-            raise self._unexpected
-        self._bag.close()
+        try:
+            self._bag.close()
+        finally:
+            if self._failure:
+                raise self._failure
 
     def _run(self) -> None:
         try:
             self._write_all()
-        except OSError:
-            pass  # the bag remembers it for close()
         except Exception as error:
-            self._unexpected = error
-        else:
-            return
-        with self._changed:
-            self._failed = True
-            self._queue.clear()
-        self._on_failure()
+            with self._changed:
+                self._failure = error
+                self._queue.clear()
+            self._on_failure()
 
     def _write_all(self) -> None:
         flush_s = float("inf")  # when what was written has to be on the disk

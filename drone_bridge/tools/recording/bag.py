@@ -1,9 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A bag on disk, as `ros2 bag` reads it, that stays readable when the disk fills up.
-
-Every reader takes an MCAP file without an index as well. So where there is no room for a chunk or for the index, the
-file is cut behind the last chunk that is whole, and ended there.
-"""
+"""A bag on disk, as `ros2 bag` reads it."""
 
 import os
 import shutil
@@ -12,20 +8,18 @@ from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import yaml
 from mcap.writer import CompressionType, Writer
 from rclpy.duration import Duration
 from rclpy.qos import QoSProfile
 
-from drone_bridge.tools.mcap_records import END
 from drone_bridge.tools.recording.definitions import MessageDefinition
 
 # Version 9 writes QoS with names, which Humble can't read; 8 is read by all.
 METADATA_VERSION = 8
 LIBRARY = "drone_bridge recorder"
-CHUNK_BYTES = 2**20  # a chunk is written when it has grown beyond
 MIB = 2**20
 
 
@@ -49,17 +43,6 @@ class Topic:
     """Its number in the file, from 1; 0 before it is listed there."""
 
 
-class _Chunk(NamedTuple):
-    """What is on the disk, from the chunk before to here."""
-
-    end: int
-    """Offset in the file, bytes."""
-    counts: Counter[str]
-    """Messages by topic."""
-    start_ns: int
-    stop_ns: int
-
-
 class Bag:
     """Writes <path>/metadata.yaml and <path>/<name>.mcap. Not for several threads at once."""
 
@@ -74,38 +57,34 @@ class Bag:
         self.path = path
         self._topics: list[Topic] = []
         self._schemas: dict[str, int] = {}
-        self._pending: Counter[str] = Counter()  # messages of the chunk that is not on the disk yet, by topic
-        self._pending_bytes = self._start_ns = self._stop_ns = 0
-        self._failure: OSError | None = None
+        self._counts: Counter[Topic] = Counter()
+        self._start_ns = self._stop_ns = 0
+        #: What is noted beside the messages, by name.
+        self.notes: dict[str, str] = {}
         try:
             path.mkdir(parents=True)
             self._file_path = path / f"{path.name}.mcap"
             self._file = self._file_path.open("xb")
             self._writer: Any = Writer(  # whose methods have no types
                 self._file,
-                chunk_size=2**62,  # chunks end where this class says, so that it knows what is on the disk
                 compression=CompressionType.ZSTD if compress else CompressionType.NONE,
                 enable_crcs=False,
             )
             self._writer.start(profile="ros2", library=LIBRARY)
             self._file.flush()
         except OSError as error:
-            self._abandon_file()
+            self._close_file()
             shutil.rmtree(path, ignore_errors=True)
             raise BagError(f"The bag '{path}' can't be created: {_reason(error, path)}.") from None
-        self._chunks = [_Chunk(self._file.tell(), Counter(), 0, 0)]  # the header
 
     @property
     def message_count(self) -> int:
-        """How many messages are in the bag; what is not on the disk yet does not count."""
-        return sum(chunk.counts.total() for chunk in self._chunks)
+        """How many messages were written."""
+        return self._counts.total()
 
-    def counts(self) -> Counter[str]:
-        """Return how many messages of each topic are in the bag, counted as in message_count."""
-        counts: Counter[str] = Counter()
-        for chunk in self._chunks:
-            counts.update(chunk.counts)
-        return counts
+    def count(self, topic: Topic) -> int:
+        """Return how many messages of a topic were written."""
+        return self._counts[topic]
 
     def add(self, topic: Topic) -> None:
         """Add a topic, so that it is listed. write() does this by itself."""
@@ -121,87 +100,54 @@ class Bag:
         """Write one serialized message (CDR with its header), with two times in ns since the epoch.
 
         Raises:
-            OSError: no room on the disk. Nothing more can be written then; close() saves what is there.
+            OSError: no room on the disk. Nothing more can be written then.
         """
         if not topic.channel:
             self.add(topic)
         self._writer.add_message(topic.channel, log_ns, data, publish_ns)
-        self._start_ns = min(log_ns, self._start_ns) if self._pending else log_ns
-        self._stop_ns = max(log_ns, self._stop_ns) if self._pending else log_ns
-        self._pending[topic.name] += 1
-        self._pending_bytes += len(data)
-        if self._pending_bytes > CHUNK_BYTES:
-            self.flush()
+        self._start_ns = min(log_ns, self._start_ns) if self._counts else log_ns
+        self._stop_ns = max(log_ns, self._stop_ns)
+        self._counts[topic] += 1
 
     def flush(self) -> None:
         """Put what was written so far on the disk. Raises OSError as write() does."""
-        if not self._pending:
-            return
-        counts, self._pending, self._pending_bytes = self._pending, Counter(), 0
-        try:
-            self._writer.flush()
-        except OSError as error:
-            self._failure = error
-            raise
-        self._chunks.append(_Chunk(self._file.tell(), counts, self._start_ns, self._stop_ns))
+        self._writer.flush()
 
     def close(self) -> None:
         """Write what is pending, index and metadata.
 
-        Where there is no room for them, the index is given up, then the last messages, until there is.
-
         Raises:
-            BagError: the disk was full, now or earlier. Says what became of the bag.
+            BagError: the disk is full. Says what saves the bag.
         """
-        if self._failure is None:
-            try:
-                self.flush()
-                self._writer.add_metadata("rosbag2", {"serialized_metadata": yaml.safe_dump(self._information())})
-                self._writer.finish()
-                self._file.close()
-                self._write_metadata()
-                return
-            except OSError as error:
-                self._failure = error
-        if self._end_without_index():
-            outcome = f"The bag ends there; it is closed and readable, with {self.message_count} messages."
-        else:
-            shutil.rmtree(self.path, ignore_errors=True)
-            outcome = "Nothing could be saved, and the bag is removed."
-        raise BagError(f"Writing the bag '{self.path}' failed: {_reason(self._failure, self.path)}. {outcome}")
+        try:
+            (self.path / "metadata.yaml").write_text(
+                yaml.safe_dump({"rosbag2_bagfile_information": self._information()})
+            )
+            self._writer.add_metadata("rosbag2", {"serialized_metadata": yaml.safe_dump(self._information())})
+            self._writer.finish()
+            self._file.close()
+        except OSError as error:
+            raise self.abandon(error) from None
 
-    def _end_without_index(self) -> bool:
-        """End the file behind its last chunk for which there is room. Return False if there is not even for none."""
-        self._abandon_file()
-        while self._chunks:
-            try:
-                with self._file_path.open("r+b") as file:
-                    file.truncate(self._chunks[-1].end)
-                    file.seek(0, os.SEEK_END)
-                    file.write(END)
-                self._write_metadata()
-                return True
-            except OSError:
-                (self.path / "metadata.yaml").unlink(missing_ok=True)
-                self._chunks.pop()
-        return False
+    def abandon(self, failure: OSError) -> BagError:
+        """Leave the file without an end, after the disk has failed; return what is to be said about it."""
+        self._close_file()
+        (self.path / "metadata.yaml").unlink(missing_ok=True)
+        return BagError(
+            f"Writing the bag '{self.path}' failed: {_reason(failure, self.path)}. "
+            f"'drone-bridge recover {self._file_path} <new file>' saves what is whole."
+        )
 
-    def _abandon_file(self) -> None:
-        """Close the file itself: closing the buffered one would try to write its rest again, and fail again."""
-        with suppress(OSError, AttributeError):  # that could not be opened, perhaps
-            self._file.raw.close()
-
-    def _write_metadata(self) -> None:
-        (self.path / "metadata.yaml").write_text(yaml.safe_dump({"rosbag2_bagfile_information": self._information()}))
+    def _close_file(self) -> None:
+        with suppress(OSError, AttributeError):  # that could not be opened, perhaps, or whose rest has no room either
+            self._file.close()
 
     def _information(self) -> dict[str, Any]:
         """Return what rosbag2 wants to know of a bag beside the messages."""
-        filled = [chunk for chunk in self._chunks if chunk.counts]
-        counts, start_ns = self.counts(), min((chunk.start_ns for chunk in filled), default=0)
         span = {
-            "starting_time": {"nanoseconds_since_epoch": start_ns},
-            "duration": {"nanoseconds": max((chunk.stop_ns for chunk in filled), default=0) - start_ns},
-            "message_count": counts.total(),
+            "starting_time": {"nanoseconds_since_epoch": self._start_ns},
+            "duration": {"nanoseconds": self._stop_ns - self._start_ns},
+            "message_count": self.message_count,
         }
         return {
             "version": METADATA_VERSION,
@@ -217,14 +163,14 @@ class Bag:
                         "offered_qos_profiles": _qos_text(topic.offers),
                         "type_description_hash": topic.definition.type_hash,
                     },
-                    "message_count": counts[topic.name],
+                    "message_count": self._counts[topic],
                 }
                 for topic in self._topics
             ],
             "compression_format": "",
             "compression_mode": "",
             "files": [{"path": self._file_path.name, **span}],
-            "custom_data": None,
+            "custom_data": self.notes or None,
             "ros_distro": os.environ.get("ROS_DISTRO", "unknown"),
         }
 

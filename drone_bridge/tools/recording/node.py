@@ -20,8 +20,8 @@ except ImportError:  # Humble
 
 from drone_bridge.ros.service_responses import resend_lost_responses
 from drone_bridge.ros.topics import arrived
-from drone_bridge.tools.bags.flights import BULKY_TYPES
-from drone_bridge.tools.interfaces import UnknownTypeError, import_interface
+from drone_bridge.tools.interfaces import BULKY_TYPES, UnknownTypeError, import_interface
+from drone_bridge.tools.recording.arrival import ArrivalClock, ArrivalTimes, steady_ns
 from drone_bridge.tools.recording.bag import Topic
 from drone_bridge.tools.recording.definitions import find_definition
 from drone_bridge.tools.recording.settings import Settings
@@ -31,7 +31,6 @@ DISCOVERY_PERIOD_S = 0.2
 REVIEW_PERIOD_S = 1.0
 # Nothing waits for messages: all that have arrived are taken at once.
 TAKING_PERIOD_S = 0.05
-FLIGHT_LOG_PERIOD_S = 0.5  # costs less processor time
 MAX_TOPICS = 4096
 # Of one topic within a period, and while the process is held up.
 SUBSCRIPTION_DEPTH = 1000
@@ -57,26 +56,6 @@ class _Polled(CallbackGroup):
 
     def ending_execution(self, entity: Any) -> None:
         pass
-
-
-class ArrivalTimes:
-    """The times at which the messages of one topic arrived, each not before the one that was taken before it.
-
-    What a reliable publisher sends again arrives after messages that were published later, and is taken before them;
-    by the middleware's times, readers of the bag would get it after them.
-    """
-
-    #: Who sends again does so within seconds; a clock that goes back by more has been set.
-    _LATEST_NS = 10_000_000_000
-
-    def __init__(self) -> None:
-        self._last_ns = 0
-
-    def in_order_ns(self, received_ns: int) -> int:
-        """Return the time of the message that is taken next, where the middleware says that it came then."""
-        was_resent = self._last_ns - self._LATEST_NS < received_ns < self._last_ns
-        self._last_ns = self._last_ns if was_resent else received_ns
-        return self._last_ns
 
 
 @dataclass(slots=True)
@@ -109,10 +88,10 @@ class Recorder(Node):
         steady = Clock(clock_type=ClockType.STEADY_TIME)
         self._polled = _Polled()
         self._reviewed_s = time.monotonic()
-        is_log = settings.is_flight_log
-        self._timer = self.create_timer(REVIEW_PERIOD_S if is_log else DISCOVERY_PERIOD_S, self._discover, clock=steady)
+        self.arrival = ArrivalClock(*self._clocks())
+        self._timer = self.create_timer(DISCOVERY_PERIOD_S, self._discover, clock=steady)
         take: Any = self.take_all
-        self.create_timer(FLIGHT_LOG_PERIOD_S if is_log else TAKING_PERIOD_S, take, clock=steady)
+        self.create_timer(TAKING_PERIOD_S, take, clock=steady)
 
     def stop(self) -> None:
         """Stop looking for topics; those that are recorded are still received."""
@@ -120,6 +99,8 @@ class Recorder(Node):
 
     def take_all(self) -> int:
         """Pass on what has arrived; return how many messages that was."""
+        if step := self.arrival.look(*self._clocks()):
+            self.get_logger().warning(step)
         count = 0
         for recorded in self.recorded.values():
             for taken in arrived(recorded.subscription, SUBSCRIPTION_DEPTH):
@@ -131,6 +112,12 @@ class Recorder(Node):
     def topics(self) -> list[Topic]:
         """The topics that are recorded, by name."""
         return [self.recorded[name].topic for name in sorted(self.recorded)]
+
+    def _clocks(self) -> tuple[int, int | None]:
+        """Return the time that messages get, ns, and that of a steady clock where it is this machine's."""
+        if self._simulated:
+            return self.get_clock().now().nanoseconds, None
+        return time.time_ns(), steady_ns()
 
     def _discover(self) -> None:
         if self._simulated and self.get_clock().now().nanoseconds == 0:
@@ -166,8 +153,6 @@ class Recorder(Node):
             self._refuse(name, publishers[0].topic_type, f"there are {MAX_TOPICS} already")
             return
         for type_name in dict.fromkeys(publisher.topic_type for publisher in publishers):
-            if self._settings.is_flight_log and type_name in BULKY_TYPES:
-                continue
             try:
                 definition = find_definition(type_name)
                 message_class = import_interface(type_name)
@@ -188,7 +173,7 @@ class Recorder(Node):
         topic = recorded.topic
         recorded_type = topic.definition.type_name
         for publisher in publishers:
-            if publisher.topic_type != recorded_type and not self._settings.is_flight_log:
+            if publisher.topic_type != recorded_type:
                 self._refuse(topic.name, publisher.topic_type, f"the topic is recorded as '{recorded_type}'")
         before = recorded.request
         request = request_for([before, *offers_of(publishers, recorded_type)], before.depth)
@@ -209,21 +194,17 @@ class Recorder(Node):
             self.get_logger().warning(f"Not recording '{name}' as '{type_name}': {reason}".rstrip(".") + ".")
 
     def _subscribe(self, topic: Topic, message_class: Any, request: QoSProfile) -> Any:
-        sink, newest, times = self._sink, topic.newest, ArrivalTimes()
-        clock = self.get_clock() if self._simulated else None
+        sink, newest, times = self._sink, topic.newest, ArrivalTimes(self.arrival)
 
         def on_message(data: Any, info: Any) -> None:
-            log_ns = (
-                clock.now().nanoseconds if clock else times.in_order_ns(info["received_timestamp"] or time.time_ns())
-            )
+            now_ns, _ = self._clocks()
+            received_ns = 0 if self._simulated else info["received_timestamp"]
+            log_ns = times.in_order_ns(received_ns or now_ns, now_ns)
             # The publisher's clock can have any value.
             publish_ns = info["source_timestamp"]
             topic.lost += lost_before(info, newest)
             sink(topic, log_ns, publish_ns if 0 < publish_ns < 2**63 else log_ns, data)
 
-        is_volatile = request.durability == DurabilityPolicy.VOLATILE
-        if self._settings.is_flight_log and is_volatile:  # acknowledging them would cost as much as all the rest
-            request = QoSProfile(depth=request.depth, reliability=ReliabilityPolicy.BEST_EFFORT)
         return self.create_subscription(
             message_class,
             topic.name,

@@ -11,8 +11,6 @@ from rcl_interfaces.msg import IntegerRange, ParameterDescriptor
 from rclpy.exceptions import ParameterException
 from rclpy.node import Node
 
-from drone_bridge.tools.bags.flights import flights_folder
-
 COMPRESSIONS = ("none", "zstd")
 MIB = 2**20
 
@@ -31,13 +29,6 @@ class Settings:
     exclude: re.Pattern[str] | None
     compress: bool
     queue_bytes: int
-    ring_bytes: int = 0
-    """0: one bag. Else `bag` is a folder of flights, of which the oldest are removed to keep it below this size."""
-
-    @property
-    def is_flight_log(self) -> bool:
-        """Whether it is the log in the background: without images, and taken in turns rather than as it comes."""
-        return self.ring_bytes > 0
 
 
 def read_settings(node: Node) -> Settings:
@@ -56,9 +47,6 @@ def read_settings(node: Node) -> Settings:
 
     which = "Topics to record, as a list or separated by blanks; empty: all."
     waiting = "MiB that may wait for the disk; what does not fit is dropped and counted."
-    kept = (
-        "MiB of flights to keep in the folder `bag` (default ~/.ros/flights), oldest out first, no images; 0: one bag."
-    )
     try:
         bag = declare("bag", "", "Directory to create; default bag_<date>_<time> here.", dynamic_typing=True)
         topics = declare("topics", "", which, dynamic_typing=True)
@@ -66,20 +54,17 @@ def read_settings(node: Node) -> Settings:
         compression = declare("compression", "none", f"One of {', '.join(COMPRESSIONS)}.")
         sizes = [IntegerRange(from_value=1, to_value=65536, step=1)]
         queue_mib = declare("queue_size", 100, waiting, integer_range=sizes)
-        rings = [IntegerRange(from_value=0, to_value=2**20, step=1)]
-        ring_mib = declare("ring", 0, kept, integer_range=rings)
     except ParameterException as error:
         raise SettingsError(str(error)) from None
     if compression not in COMPRESSIONS:
         raise SettingsError(f"compression is '{compression}'; allowed are {', '.join(COMPRESSIONS)}.")
-    default = flights_folder() if ring_mib else time.strftime("bag_%Y-%m-%d_%H-%M-%S")
+    default = time.strftime("bag_%Y-%m-%d_%H-%M-%S")
     return Settings(
         bag=Path(default if bag in ("", None) else str(bag)).expanduser(),
         topics=_topics(node, topics),
         exclude=_pattern(exclude),
         compress=compression != "none",
         queue_bytes=queue_mib * MIB,
-        ring_bytes=ring_mib * MIB,
     )
 
 

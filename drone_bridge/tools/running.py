@@ -1,0 +1,231 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A look at the bridges and servers that run here: what each reports of its link, and what does not fit on its topics.
+
+Only what certainly does not work is said of a topic: another type, QoS by which nothing arrives, a topic that a server
+needs and nobody publishes, commands that nobody takes.
+"""
+
+import time
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import rclpy
+from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
+from rclpy.executors import SingleThreadedExecutor
+from rclpy.node import Node
+from rclpy.qos import DurabilityPolicy, QoSCompatibility, QoSProfile, ReliabilityPolicy, qos_check_compatible
+from rclpy.topic_endpoint_info import TopicEndpointInfo
+
+from drone_bridge.kind import kinds, load
+from drone_bridge.ros.last_word import COMMAND_TOPICS, OBSERVERS
+from drone_bridge.ros.link_node import LINK_STATUS
+from drone_bridge.ros.topics import Topic
+
+DISCOVERY_S = 10.0
+#: Nothing new has been discovered for so long: all is there.
+_QUIET_S = 1.5
+#: Nodes report once a second; what a server needs comes more often.
+LISTEN_S = 5.0
+#: What every node has, and what is not about the vehicle.
+_OF_NODES = ("/rosout", "/parameter_events", "/diagnostics", "/clock", "/tf", "/tf_static")
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """A publisher or a subscription, with the full name of its node."""
+
+    node: str
+    type_name: str
+    """package/msg/Name"""
+    qos: QoSProfile
+
+
+@dataclass(slots=True)
+class Look:
+    """A topic of one of our nodes, and what was found there."""
+
+    topic: str
+    is_taken: bool
+    """By the node; else it publishes it."""
+    own: list[Endpoint]
+    others: list[Endpoint]
+    row: Topic | None = None
+    """Of a server's topics, that which says whether it is needed."""
+    is_silent: bool = False
+    """Whether nothing came while it was listened to, which is so with what is needed again and again."""
+
+    @property
+    def is_command(self) -> bool:
+        return self.topic.rpartition("/")[2] in COMMAND_TOPICS
+
+
+@dataclass(slots=True)
+class RunningNode:
+    """One of our nodes: what it has reported, if anything, and its topics."""
+
+    name: str
+    status: DiagnosticStatus | None
+    looks: list[Look]
+
+
+# What is said about it.
+
+
+def problems(looks: Collection[Look]) -> Iterator[tuple[str, str]]:
+    """Yield a topic of a node and a sentence about it, for each thing that does not fit."""
+    for look in looks:
+        types = sorted({each.type_name for each in look.own})
+        does = "publishes" if look.is_taken else "takes"
+        for other in look.others:
+            if other.type_name not in types:
+                expected = " or ".join(types)
+                yield (
+                    look.topic,
+                    f"{other.node} {does} {other.type_name}, and it has to be {expected}: nothing of that arrives.",
+                )
+            elif sentence := _qos_problem(look, other):
+                yield look.topic, sentence
+        if sentence := _missing(look, looks):
+            yield look.topic, sentence
+    commands = [look for look in looks if look.is_command and not look.is_taken]
+    takers = {each.node.rpartition("/")[2] for look in commands for each in look.others}
+    if commands and not takers - OBSERVERS:
+        yield commands[0].topic, "Nobody takes it, or another topic of commands: commands move no vehicle."
+
+
+def _missing(look: Look, looks: Collection[Look]) -> str:
+    if not look.is_taken or look.row is None or not look.row.needed:
+        return ""
+    taken = {each.row.name for each in looks if each.is_taken and each.row and each.others}
+    if taken & set(look.row.instead):
+        return ""
+    if not look.others:
+        return f"Nobody publishes it: {look.row.needed}."
+    return f"It has a publisher, and nothing comes: {look.row.needed}." if look.is_silent else ""
+
+
+def _qos_problem(look: Look, other: Endpoint) -> str:
+    """Compare with all that the node asks for or offers; servers ask for less where less is offered."""
+    pairs = [(other, own) if look.is_taken else (own, other) for own in look.own if own.type_name == other.type_name]
+    verdicts = [qos_check_compatible(offer.qos, request.qos) for offer, request in pairs]
+    if all(verdict == QoSCompatibility.ERROR for verdict, _ in verdicts):
+        return f"The QoS of {other.node} does not fit ({verdicts[0][1].strip().rstrip(';')}): nothing of that arrives."
+    asks_latched = any(own.qos.durability == DurabilityPolicy.TRANSIENT_LOCAL for own in look.own)
+    if look.is_taken and asks_latched and other.qos.durability == DurabilityPolicy.VOLATILE:
+        return (
+            f"{other.node} publishes it with durability volatile, and it should be transient_local: what was published "
+            "before the node came is not heard."
+        )
+    return ""
+
+
+# How it is found.
+
+
+def look_around() -> list[RunningNode]:
+    """Return our nodes that run in this domain, with what they report and have on their topics; takes some seconds."""
+    executor = SingleThreadedExecutor()
+    node = rclpy.create_node("_drone_bridge_doctor", start_parameter_services=False)
+    executor.add_node(node)
+    statuses: dict[str, DiagnosticStatus] = {}
+
+    def note(array: DiagnosticArray) -> None:
+        for status in array.status:
+            if status.name.endswith(LINK_STATUS):
+                statuses[f"/{status.name.removesuffix(LINK_STATUS)}"] = status
+
+    node.create_subscription(DiagnosticArray, "/diagnostics", note, 10)
+    _wait_for_discovery(node, executor)
+    found = {name: _looks(node, name, rows) for name, rows in _our_nodes(node).items()}
+    silent = [look for looks in found.values() for look in looks if _is_to_be_heard(look)]
+    for look in silent:
+        look.is_silent = True
+        _listen(node, look)
+    _spin(executor, LISTEN_S, lambda: statuses.keys() >= found.keys() and not any(look.is_silent for look in silent))
+    return [RunningNode(name, statuses.get(name), looks) for name, looks in found.items()]
+
+
+def _spin(executor: SingleThreadedExecutor, for_s: float, until: Callable[[], bool] = lambda: False) -> None:
+    end_s = time.monotonic() + for_s
+    while not until() and time.monotonic() < end_s:
+        executor.spin_once(timeout_sec=0.05)
+
+
+def _wait_for_discovery(node: Node, executor: SingleThreadedExecutor) -> None:
+    """Wait until no more nodes and endpoints come: they are discovered one by one."""
+    found: list[Any] = []
+    for _ in range(round(DISCOVERY_S / _QUIET_S)):
+        _spin(executor, _QUIET_S)
+        topics = [topic for topic, _ in node.get_topic_names_and_types()]
+        counts = sum(map(node.count_publishers, topics)), sum(map(node.count_subscribers, topics))
+        found.append((sorted(node.get_node_names_and_namespaces()), counts))
+        if found[-2:] == [found[-1]] * 2:
+            return
+
+
+def _our_nodes(node: Node) -> dict[str, Mapping[str, Topic]]:
+    """Return the full names of our nodes, each with the rows of what it takes that may be needed."""
+    found: dict[str, Mapping[str, Topic]] = {}
+    by_node = {
+        f"{kind.name}_{side}": (kind.topics if side == "server" else "")
+        for kind in kinds().values()
+        for side in ("bridge", "server")
+    }
+    for name, namespace in sorted(node.get_node_names_and_namespaces()):
+        if name in by_node:
+            table = by_node[name]
+            rows = load(table).rows if table else ()
+            found[f"{namespace.rstrip('/')}/{name}"] = {row.name: row for row in rows if row.from_ros}
+    return found
+
+
+def _looks(node: Node, name: str, rows: Mapping[str, Topic]) -> list[Look]:
+    namespace, _, short_name = name.rpartition("/")
+    looks = []
+    for is_taken, by_node in (
+        (True, node.get_subscriber_names_and_types_by_node),
+        (False, node.get_publisher_names_and_types_by_node),
+    ):
+        for topic, _ in sorted(by_node(short_name, namespace or "/")):
+            if topic in _OF_NODES or topic.startswith(f"{name}/"):
+                continue
+            published = list(map(_endpoint, node.get_publishers_info_by_topic(topic)))
+            taken = list(map(_endpoint, node.get_subscriptions_info_by_topic(topic)))
+            own, others = (taken, published) if is_taken else (published, taken)
+            looks.append(
+                Look(
+                    topic,
+                    is_taken,
+                    [each for each in own if each.node == name],
+                    [each for each in others if each.node != name and not each.node.rpartition("/")[2].startswith("_")],
+                    rows.get(topic.removeprefix(f"{namespace}/")) if is_taken else None,
+                )
+            )
+    return [look for look in looks if look.own]  # else it has gone meanwhile
+
+
+def _endpoint(info: TopicEndpointInfo) -> Endpoint:
+    return Endpoint(f"{info.node_namespace.rstrip('/')}/{info.node_name}", info.topic_type, info.qos_profile)
+
+
+def _is_to_be_heard(look: Look) -> bool:
+    """Return whether it is needed again and again, and has somebody who publishes it."""
+    row = look.row
+    return row is not None and bool(row.needed and look.others) and not (row.lasts or row.only_changes)
+
+
+def _listen(node: Node, look: Look) -> None:
+    """Note when something comes, by the QoS that all its publishers offer."""
+    assert look.row is not None
+    qos = QoSProfile(depth=1, reliability=_weakest_reliability(look.others))
+
+    def heard(_: bytes) -> None:
+        look.is_silent = False
+
+    node.create_subscription(look.row.message, look.topic, heard, qos, raw=True)
+
+
+def _weakest_reliability(offers: Iterable[Endpoint]) -> ReliabilityPolicy:
+    is_reliable = all(each.qos.reliability == ReliabilityPolicy.RELIABLE for each in offers)
+    return ReliabilityPolicy.RELIABLE if is_reliable else ReliabilityPolicy.BEST_EFFORT

@@ -1,0 +1,146 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What `drone-bridge doctor` says of bridges and servers that run: the judgement, without processes or a graph."""
+
+import pytest
+from diagnostic_msgs.msg import DiagnosticStatus
+from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
+
+from drone_bridge.kind import kinds, load
+from drone_bridge.tools.doctor import judge
+from drone_bridge.tools.running import Endpoint, Look, RunningNode, problems
+
+BEST_EFFORT = QoSProfile(depth=1, reliability=ReliabilityPolicy.BEST_EFFORT)
+RELIABLE = QoSProfile(depth=10)
+LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
+ROWS = {row.name: row for row in load(kinds()["testbed"].topics).rows if row.from_ros}
+IMU, IMAGE, ODOM = "sensor_msgs/msg/Imu", "sensor_msgs/msg/Image", "nav_msgs/msg/Odometry"
+PROPERTIES, RATES = "drone_bridge/msg/DroneProperties", "drone_bridge/msg/CommandRates"
+TWIST = "geometry_msgs/msg/Twist"
+BOTH = (LATCHED, BEST_EFFORT)  # as a node asks where not every publisher is latched
+
+
+def taken(topic, type_name, *others, requests=(BEST_EFFORT,)):
+    """A topic that testbed_server takes, and who publishes it."""
+    own = [Endpoint("/testbed_server", type_name, request) for request in requests]
+    return Look(f"/{topic}", True, own, list(others), ROWS.get(topic))
+
+
+def given(topic, type_name, *others, offer=RELIABLE):
+    return Look(f"/{topic}", False, [Endpoint("/testbed_server", type_name, offer)], list(others))
+
+
+def vehicle(type_name, qos=RELIABLE, node="/vehicle"):
+    return Endpoint(node, type_name, qos)
+
+
+def healthy():
+    """A drone with two cameras behind testbed_server, as its owner has written it."""
+    return {
+        "imu/data": taken("imu/data", IMU, vehicle(IMU)),
+        "left/image_raw": taken("left/image_raw", IMAGE, vehicle(IMAGE, BEST_EFFORT)),
+        "right/image_raw": taken("right/image_raw", IMAGE, vehicle(IMAGE)),
+        "odom": taken("odom", ODOM),
+        "drone_properties": taken("drone_properties", PROPERTIES, vehicle(PROPERTIES, LATCHED), requests=BOTH),
+        "cmd_rates": given("cmd_rates", RATES, vehicle(RATES)),
+        "cmd_vel": given("cmd_vel", TWIST),
+        "pressed": given("pressed", "std_msgs/msg/Empty"),
+    }
+
+
+def said(**changes):
+    looks = {**healthy(), **{look.topic.removeprefix("/"): look for look in changes.values()}}
+    return [f"{topic}: {sentence}" for topic, sentence in problems(looks.values())]
+
+
+def test_of_a_vehicle_that_fits_nothing_is_said():
+    assert said() == []
+
+
+@pytest.mark.parametrize(
+    ("look", "sentence"),
+    [
+        (
+            taken("imu/data", IMU, vehicle(ODOM)),
+            f"/imu/data: /vehicle publishes {ODOM}, and it has to be {IMU}: nothing of that arrives.",
+        ),
+        (
+            given("cmd_rates", RATES, vehicle(RATES), vehicle(TWIST, node="/joy")),
+            f"/cmd_rates: /joy takes {TWIST}, and it has to be {RATES}: nothing of that arrives.",
+        ),
+        (
+            taken("drone_properties", PROPERTIES, vehicle(PROPERTIES), requests=BOTH),
+            "/drone_properties: /vehicle publishes it with durability volatile, and it should be transient_local: what "
+            "was published before the node came is not heard.",
+        ),
+        (taken("imu/data", IMU), "/imu/data: Nobody publishes it: no frame is sent."),
+        (
+            given("cmd_rates", RATES),
+            "/cmd_rates: Nobody takes it, or another topic of commands: commands move no vehicle.",
+        ),
+        (
+            given("cmd_rates", RATES, vehicle(RATES, node="/d1/recorder")),
+            "/cmd_rates: Nobody takes it, or another topic of commands: commands move no vehicle.",
+        ),
+    ],
+)
+def test_each_thing_that_does_not_fit_is_said_in_one_sentence(look, sentence):
+    assert [each for each in said(changed=look) if each.startswith(f"{look.topic}: ")] == [sentence]
+
+
+def test_qos_by_which_nothing_arrives_is_said_with_what_differs():
+    (sentence,) = said(changed=given("pressed", "std_msgs/msg/Empty", vehicle("std_msgs/msg/Empty", LATCHED)))
+    assert sentence.startswith("/pressed: The QoS of /vehicle does not fit (")
+    assert "ransient" in sentence
+    assert sentence.endswith("): nothing of that arrives.")
+
+
+def test_a_needed_topic_with_a_silent_publisher_is_said_and_one_that_is_heard_is_not():
+    look = taken("imu/data", IMU, vehicle(IMU))
+    look.is_silent = True
+    assert said(changed=look) == ["/imu/data: It has a publisher, and nothing comes: no frame is sent."]
+    look.is_silent = False
+    assert said(changed=look) == []
+
+
+def test_commands_on_another_topic_are_enough():
+    assert said(rates=given("cmd_rates", RATES), velocity=given("cmd_vel", TWIST, vehicle(TWIST))) == []
+
+
+def node(level=DiagnosticStatus.OK, message="connected", looks=()):
+    return RunningNode("/testbed_server", DiagnosticStatus(level=level, message=message), list(looks))
+
+
+@pytest.mark.parametrize(
+    ("found", "lines", "is_fatal"),
+    [
+        ([], ["ok running        no bridge or server in this domain"], False),
+        ([node(looks=healthy().values())], ["ok running        /testbed_server, connected"], False),
+        (
+            [node(DiagnosticStatus.WARN, "waiting for a peer")],
+            ["!  running        /testbed_server", "-> its link: waiting for a peer"],
+            False,
+        ),
+        (
+            [node(DiagnosticStatus.ERROR, "unconfigured: port 1 is taken.")],
+            ["x  running        /testbed_server", "-> its link: unconfigured: port 1 is taken."],
+            True,
+        ),
+        (
+            [RunningNode("/testbed_server", None, [])],
+            ["!  running        /testbed_server", "-> it reports nothing on /diagnostics: is it active?"],
+            False,
+        ),
+        (
+            [node(looks=[taken("imu/data", IMU)])],
+            [
+                *("ok running        /testbed_server, connected", "x                 /imu/data of /testbed_server"),
+                "-> Nobody publishes it: no frame is sent.",
+            ],
+            True,
+        ),
+    ],
+)
+def test_the_doctor_has_a_line_for_each_node_and_for_each_thing_that_does_not_fit(found, lines, is_fatal):
+    findings = list(judge(found))
+    assert [line.strip() for finding in findings for line in str(finding).splitlines()] == lines
+    assert any(finding.is_fatal for finding in findings) == is_fatal
