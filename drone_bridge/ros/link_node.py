@@ -326,7 +326,6 @@ UNENCODABLE = "unencodable messages"
 #: Those of datagrams that waited too long, and of operators' commands that may have.
 STALE_DATAGRAMS = "stale datagrams"
 AFTER_STALLS = "commands after a stall"
-_MEBIBYTE = 1 << 20
 
 MessageT = TypeVar("MessageT")
 EncodedT = TypeVar("EncodedT")
@@ -626,7 +625,6 @@ class LinkNode(EntityOwner):
             path,
             name,
             facts_of(self._protocol_name, "vehicle" if self.is_server else "operator", name, self.parameters.values()),
-            self.parameters["wire_log_mebibytes"] * _MEBIBYTE,
             self._say_error,
         )
         self.get_logger().info(f"The bytes of every connection are logged to {path}.")
@@ -677,9 +675,9 @@ class LinkNode(EntityOwner):
         return None
 
     def hardware_id(self) -> str:
-        """Return the hardware_id for diagnostics: the user's, or the protocol and the configured address."""
+        """Return the hardware_id for diagnostics: the protocol and the configured address."""
         get = self.parameters.__getitem__
-        return get("hardware_id") or f"{self._protocol_name} {address_name(get('host'), get('port'))}"
+        return f"{self._protocol_name} {address_name(get('host'), get('port'))}"
 
     def _connecting_failed(self, sentence: str, delay_s: float) -> None:
         self.reports.warn_ongoing(UNREACHABLE, f"{sentence} Trying again in {delay_s:.1f} s.")

@@ -204,7 +204,7 @@ T = TypeVar("T")
 
 
 def declarations(parameters: type, prefix: str) -> tuple[ParameterDeclaration, ...]:
-    """Return the declaration of each field, named `prefix`.field."""
+    """Return the declaration of each described field, named `prefix`.field; the other fields are constants."""
     return tuple(
         ParameterDeclaration(
             f"{prefix}.{item.name}",
@@ -213,13 +213,21 @@ def declarations(parameters: type, prefix: str) -> tuple[ParameterDeclaration, .
             range=item.metadata[RANGE],
         )
         for item in fields(parameters)
+        if MEANING in item.metadata
     )
 
 
 def read(parameters: Callable[..., T], prefix: str, values: Any) -> T:
-    """Return the dataclass, each field with the value of its parameter; `values[name]` gives that."""
+    """Return the dataclass, each field with the value of its parameter, or with its default where there is none.
+
+    Args:
+        parameters: the dataclass.
+        prefix: of the parameters' names.
+        values: `values[name]` gives the value of a parameter, and `name in values` says whether there is one.
+    """
     read_values = {}
     for item in fields(parameters):  # type: ignore[arg-type]
-        value = values[f"{prefix}.{item.name}"]
-        read_values[item.name] = tuple(value) if isinstance(item.default, tuple) else value
+        if (name := f"{prefix}.{item.name}") in values:
+            value = values[name]
+            read_values[item.name] = tuple(value) if isinstance(item.default, tuple) else value
     return parameters(**read_values)

@@ -26,10 +26,8 @@ from drone_bridge.ros.commands import limit_parameters
 from drone_bridge.ros.common_parameters import (
     ALLOWED_PEERS,
     common_parameters,
-    covariance_parameters,
     frame_names,
     frame_parameters,
-    odometry_covariances,
     read_allowed_peers,
     read_group,
 )
@@ -59,7 +57,6 @@ from drone_bridge.telemetry.topics import (
     DRONE_TOPIC,
     HOVER,
     ROVER_TOPIC,
-    ROVER_VARIANCES,
     SIGNS,
     TOPICS,
     LandingFrameNames,
@@ -100,7 +97,6 @@ PARAMETERS = (
     *time_parameters("the drone's"),
     *frame_parameters("publish_map_to_odom", "odom_frame"),
     *limit_parameters(is_drone=True),
-    *covariance_parameters(ROVER_VARIANCES, ROVER_VARIANCES, "rover/odom"),
     ParameterDeclaration(
         "telemetry_timeout",
         1.0,
@@ -278,7 +274,6 @@ class TelemetryBridge(LinkNode):
             signs,
             get("default_fov"),
             get("is_levelled"),
-            covariances=odometry_covariances(self.parameters),
             refuse_image=partial(self.count_and_warn, "undecodable images"),
         )
         clock = self._stamps.clock_publisher

@@ -120,7 +120,7 @@ DEFAULT_FOV = ParameterDeclaration(
     range=(MIN_FOV, MAX_FOV),
 )
 
-# How far what is measured is to be trusted is not on the wire: variances, where no parameter gives them.
+# How far what is measured is to be trusted is not on the wire: variances.
 
 #: Of `imu/data`: 1 degree of tilt, 10 of a heading by gyroscopes that drift; 1 degree per second; 0.1 m/s^2.
 IMU_VARIANCES = {
@@ -232,7 +232,6 @@ class Translation:
         default_fov: float = 60.0,
         is_levelled: bool = True,
         *,
-        covariances: OdometryCovariances = ROVER_COVARIANCES,
         refuse_image: Callable[[str], None] = lambda sentence: None,
     ) -> None:
         """Prepare the messages.
@@ -242,10 +241,9 @@ class Translation:
             signs: of what the wire carries.
             default_fov: degrees of the horizontal field of view, where the wire carries none.
             is_levelled: whether velocity and pad are measured along level axes, instead of those of the tilted body.
-            covariances: of the rover's odometry.
             refuse_image: gets a sentence about each image that can't be decoded.
         """
-        self.names, self._signs, self._covariances, self._refuse_image = names, signs, covariances, refuse_image
+        self.names, self._signs, self._refuse_image = names, signs, refuse_image
         self._decoder = JpegDecoder(names.optical)
         self._is_levelled = is_levelled
         self._default_fov = default_fov
@@ -395,7 +393,7 @@ class Translation:
         position, velocity = message.pose.pose.position, message.twist.twist.linear
         position.x, position.y, position.z = rover.position
         velocity.x, velocity.y, velocity.z = rover.velocity
-        self._covariances.fill(message)
+        ROVER_COVARIANCES.fill(message)
         return message
 
     def rover_transforms(self, rover: RoverTelemetry, stamp: Time) -> TFMessage:

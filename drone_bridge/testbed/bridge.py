@@ -19,12 +19,9 @@ from drone_bridge.net.tcp import MessageDeadline, TcpStream
 from drone_bridge.ros.commands import CommandIntake, limit_parameters
 from drone_bridge.ros.common_parameters import (
     common_parameters,
-    covariance_parameters,
     frame_names,
     frame_parameters,
-    odometry_covariances,
 )
-from drone_bridge.ros.frames import AXES, EXACT_VARIANCE, UNKNOWN_VARIANCE
 from drone_bridge.ros.parameters import ParameterDeclaration, declarations, read
 from drone_bridge.ros.program import run
 from drone_bridge.ros.tcp_link_node import TcpLinkNode
@@ -74,7 +71,6 @@ PARAMETERS = (
     ),
     *time_parameters("the testbed's simulated"),
     *frame_parameters(),
-    *covariance_parameters([EXACT_VARIANCE] * AXES, [UNKNOWN_VARIANCE] * AXES, "odom"),
     ParameterDeclaration(
         "attitude_standard_deviation",
         0.001,
@@ -240,7 +236,6 @@ class TestbedBridge(TcpLinkNode):
             self._names,
             attitude_standard_deviation=get("attitude_standard_deviation"),
             jpeg_quality=get("jpeg_quality"),
-            covariances=odometry_covariances(self.parameters),
             refuse_image=partial(self.count_and_warn, "images not compressed"),
         )
         clock = self._stamps.clock_publisher

@@ -28,7 +28,16 @@ from drone_bridge.motion.quaternions import (
 )
 from drone_bridge.msg import CommandRates, DroneProperties
 from drone_bridge.ros import frames
-from drone_bridge.ros.frames import FrameNames, OdometryCovariances, set_quaternion, set_vector, transform
+from drone_bridge.ros.frames import (
+    AXES,
+    EXACT_VARIANCE,
+    UNKNOWN_VARIANCE,
+    FrameNames,
+    OdometryCovariances,
+    set_quaternion,
+    set_vector,
+    transform,
+)
 from drone_bridge.ros.images import JpegEncoder, Rgb8Image, pinhole_camera_info, rgb8_pixels
 from drone_bridge.ros.parameters import ParameterDeclaration
 from drone_bridge.ros.time import seconds_of, time_from_seconds
@@ -44,6 +53,8 @@ from drone_bridge.testbed.codec import (
 
 # An angle that can be anything: the variance of a uniform distribution over the whole circle.
 UNKNOWN_ANGLE_VARIANCE = math.pi**2 / 3  # rad^2
+#: Poses on the wire are exact; velocities are not on it.
+ODOMETRY_COVARIANCES = OdometryCovariances([EXACT_VARIANCE] * AXES, [UNKNOWN_VARIANCE] * AXES)
 #: How far from 1 the length of a quaternion may be that is meant to be a rotation.
 _LENGTH_TOLERANCE = 0.01
 #: Of radians. What is smaller is rounding, and the wire's floats would carry it.
@@ -419,7 +430,6 @@ class Translation:
         *,
         attitude_standard_deviation: float = 0.001,
         jpeg_quality: int = 80,
-        covariances: OdometryCovariances | None = None,
         refuse_image: Callable[[str], None] = lambda sentence: None,
     ) -> None:
         """Prepare the messages.
@@ -429,14 +439,12 @@ class Translation:
             names: of the frames.
             attitude_standard_deviation: rad, of angles that the wire carries.
             jpeg_quality: 1 to 100.
-            covariances: of the odometry.
             refuse_image: gets a sentence about each image that can't be compressed.
         """
         self._unit, self._names, self._refuse_image = unit, names, refuse_image
         self._standard_deviation, self._jpeg_quality = attitude_standard_deviation, jpeg_quality
         self._odometry = Odometry(header=Header(frame_id=names.odom), child_frame_id=names.base_link)
-        if covariances:
-            covariances.fill(self._odometry)
+        ODOMETRY_COVARIANCES.fill(self._odometry)
         self._transform = transform(names.odom, names.base_link)
         self._tf = TFMessage(transforms=[self._transform])
         #: Of the frame with this stamp.

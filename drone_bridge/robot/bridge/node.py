@@ -6,7 +6,7 @@ import getpass
 import math
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple
@@ -47,13 +47,11 @@ from drone_bridge.robot.topics import (
 from drone_bridge.ros.commands import Arrival, CommandIntake, limit_parameters
 from drone_bridge.ros.common_parameters import (
     common_parameters,
-    covariance_parameters,
     frame_names,
     frame_parameters,
-    odometry_covariances,
 )
 from drone_bridge.ros.diagnostics import LogLimiter
-from drone_bridge.ros.frames import FrameNames
+from drone_bridge.ros.frames import AXES, FrameNames, OdometryCovariances
 from drone_bridge.ros.link_node import Endpoint, LinkNode
 from drone_bridge.ros.link_requests import LinkRequest, LinkRequests, ServiceResult, complete
 from drone_bridge.ros.parameters import ParameterDeclaration
@@ -64,6 +62,13 @@ from drone_bridge.ros.topics import NO_EVENTS, Topic, TopicPublishers, TopicTabl
 from drone_bridge.ros.wheel_odometry import POSE_VARIANCES, TWIST_VARIANCES, WheelOdometry
 from drone_bridge.srv import Bind, Discover, Unbind
 from drone_bridge.wire.layouts import printable
+
+
+def _check_variances(values: Sequence[float]) -> str | None:
+    if len(values) != AXES or not all(math.isfinite(value) and value >= 0.0 for value in values):
+        return f"is {list(values)}, and must be {AXES} finite, non-negative numbers."
+    return None
+
 
 PARAMETERS = (
     *common_parameters(codec.TCP_PORT, "The robot's port.", roles=("connect",), silence_warning_s=1.5),
@@ -118,9 +123,14 @@ PARAMETERS = (
         "Publish odom by dead reckoning from the commands. Disable it where something measures odometry.",
     ),
     *frame_parameters("publish_map_to_odom", "map_frame"),
-    *limit_parameters(is_drone=False),
+    *limit_parameters(is_drone=False, can_climb=False),
     # Commanded, not measured: the pose drifts without limit, the velocity is known roughly.
-    *covariance_parameters(POSE_VARIANCES, TWIST_VARIANCES, "odom"),
+    ParameterDeclaration(
+        "twist_covariance_diagonal",
+        list(TWIST_VARIANCES),
+        "Variances of the twist on odom: x, y, z, then about x, y, z. Large values mean unknown.",
+        check=_check_variances,
+    ),
     ParameterDeclaration("odometry_rate", 20.0, "Messages on odom per second.", range=(1.0, 200.0)),
 )
 
@@ -449,7 +459,8 @@ class RobotBridge(TcpLinkNode):
             raise ValueError(f"driver_name has more than the {LONGEST_DRIVER_NAME} bytes that are allowed.")
         self._skid_steer = SkidSteer(get("wheel_separation"), get("max_wheel_speed"))
         self._link_timeout_s = get("link_timeout")
-        self._translation = Translation(frame_names(self.parameters, FrameNames), odometry_covariances(self.parameters))
+        covariances = OdometryCovariances(POSE_VARIANCES, get("twist_covariance_diagonal"))
+        self._translation = Translation(frame_names(self.parameters, FrameNames), covariances)
         self._route = self._read_route()
         self._robot_log = LogLimiter()
 
