@@ -29,7 +29,6 @@ from drone_bridge.ros.common_parameters import (
     frame_names,
     frame_parameters,
     read_allowed_peers,
-    read_group,
 )
 from drone_bridge.ros.link_node import STALE_DATAGRAMS, Endpoint, LinkNode, repeat_farewell
 from drone_bridge.ros.parameters import ParameterDeclaration
@@ -46,7 +45,6 @@ from drone_bridge.telemetry.codec import (
     DroneCommand,
     DroneTelemetry,
     LateTelemetry,
-    Limits,
     RoverConnection,
     RoverTelemetry,
     Sender,
@@ -56,22 +54,21 @@ from drone_bridge.telemetry.topics import (
     DEFAULT_FOV,
     DRONE_TOPIC,
     HOVER,
+    OPPOSITE_SIGNS,
     ROVER_TOPIC,
-    SIGNS,
     TOPICS,
     LandingFrameNames,
-    TelemetryCommandSigns,
-    TelemetrySigns,
     Translation,
     command_from_shares,
+    command_signs,
     static_transforms,
+    telemetry_signs,
 )
 from drone_bridge.wire.events import RemoteProtocolError
 
-MEBIBYTE = 1024 * 1024
-_LIMITS = Limits()
-#: Of a rover that has no telemetry of its own.
+#: Of a rover that has no telemetry of its own, and how far above that its documents put it, m.
 WHEEL_ODOMETRY = "rover/wheel_odom"
+ROVER_HEIGHT = 0.15
 
 #: What the document's shares of tilt and turn rate are, and the thrust of the emulated drone against its drag.
 LANDING_DRONE = TiltedDrone(max_tilt=MAX_TILT, max_climb=2.5, max_yaw_rate=MAX_TILT, climb_lag=0.5)
@@ -87,7 +84,7 @@ PARAMETERS = (
     ),
     ParameterDeclaration("rate", 25.0, "Commands per second.", (1.0, 500.0), live=True),
     *drone_parameters(LANDING_DRONE),
-    *SIGNS,
+    OPPOSITE_SIGNS,
     ParameterDeclaration(
         "is_levelled",
         True,
@@ -114,25 +111,12 @@ PARAMETERS = (
     ),
     ALLOWED_PEERS,
     ParameterDeclaration(
-        "relay_rover",
-        True,
-        "With udp, forward /rover/telemetry to the drone, whose simulation may follow the rover.",
-    ),
-    ParameterDeclaration(
         "rover_documents",
         False,
         f"Publish /rover/telemetry for a rover whose odometry comes on {WHEEL_ODOMETRY}.",
     ),
     ParameterDeclaration("rover_pattern", "unknown", "The name of its pattern in them; no topic carries it."),
-    ParameterDeclaration(
-        "rover_height", 0.15, "Of what those documents call its position, above its odometry, m.", range=(-1e4, 1e4)
-    ),
     DEFAULT_FOV,
-    ParameterDeclaration("max_width", _LIMITS.image_width, "Widest image accepted, pixels.", range=(1, 65535)),
-    ParameterDeclaration("max_height", _LIMITS.image_height, "Highest image accepted, pixels.", range=(1, 65535)),
-    ParameterDeclaration(
-        "max_image_mebibytes", _LIMITS.image_bytes // MEBIBYTE, "Largest JPEG accepted, MiB.", range=(1, 256)
-    ),
 )
 
 
@@ -264,14 +248,12 @@ class TelemetryBridge(LinkNode):
 
     def set_up(self) -> None:
         get = self.parameters.__getitem__
-        self._limits = Limits(get("max_image_mebibytes") * MEBIBYTE, get("max_width"), get("max_height"))
-        self._command_signs = read_group(self.parameters, "command_sign", TelemetryCommandSigns)
-        signs = read_group(self.parameters, "telemetry_sign", TelemetrySigns)
+        self._command_signs = command_signs(get("opposite_signs"))
         self._stamps = Stamps(self)
         names = frame_names(self.parameters, LandingFrameNames)
         self._translation = translation = Translation(
             names,
-            signs,
+            telemetry_signs(get("opposite_signs")),
             get("default_fov"),
             get("is_levelled"),
             refuse_image=partial(self.count_and_warn, "undecodable images"),
@@ -279,10 +261,9 @@ class TelemetryBridge(LinkNode):
         clock = self._stamps.clock_publisher
         more = [(DroneTelemetry, Output(clock, translation.clock))] if clock else []
         self._topics = TopicPublishers(self, TOPICS, translation, static_transforms(names), more)
-        self._tilt_flight = TiltFlight(self, hovers=False, now=self._stamps.command_clock)
+        self._tilt_flight = TiltFlight(self, LANDING_DRONE, hovers=False, now=self._stamps.command_clock)
         self._is_udp = get("transport") == "udp"
         self._allowed_peers = read_allowed_peers(self.parameters)
-        self._relays_rover = self._is_udp and get("relay_rover")
         if not self._is_udp:
             self._command_publisher = self.make_publisher(String, COMMAND_TOPIC, DEPTH)
             self.make_subscription(String, DRONE_TOPIC, self._take_drone_text, DEPTH)
@@ -296,7 +277,7 @@ class TelemetryBridge(LinkNode):
     def make_endpoint(self, cancellation: Cancellation) -> Endpoint:
         """Listen on a port, or publish on a topic."""
         # For the drone, other senders to the same port, and the rover's topic.
-        self._from_drone, self._from_others, self._from_rover = (ControllerConnection(self._limits) for _ in range(3))
+        self._from_drone, self._from_others, self._from_rover = (ControllerConnection() for _ in range(3))
         self._heard_s = -math.inf  # when the drone was last heard
         self._topics.restart()
         self._transport: UdpTransport | TopicTransport
@@ -418,7 +399,7 @@ class TelemetryBridge(LinkNode):
             self._tilt_flight.intake.mailbox.clear()  # commands for the previous one
             self._tilt_flight.restart()
         self._udp.drone = source
-        self._from_drone = ControllerConnection(self._limits)
+        self._from_drone = ControllerConnection()
         self.statistics.peer = peer
         return True
 
@@ -439,7 +420,7 @@ class TelemetryBridge(LinkNode):
         if not isinstance(event, RoverTelemetry):
             return
         self._publish_rover(event)
-        if self._relays_rover and self._udp.drone is not None:
+        if self._is_udp and self._udp.drone is not None:
             if self.statistics.state == SILENT:
                 self.statistics.counts["undelivered rover documents"] += 1
                 return
@@ -490,7 +471,7 @@ class TelemetryBridge(LinkNode):
     def _publish_rover_document(self, publisher: Any, translation: Translation, message: Odometry) -> None:
         """Say where the rover is, to this bridge as well, which goes on as with any rover's document."""
         get = self.parameters.__getitem__
-        rover = translation.wire_rover(message, get("rover_pattern"), get("rover_height"))
+        rover = translation.wire_rover(message, get("rover_pattern"), ROVER_HEIGHT)
         if document := self.encode(RoverConnection().send, rover):
             self.publish(publisher, String(data=document.decode()))
 

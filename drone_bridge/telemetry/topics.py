@@ -7,7 +7,7 @@ are measured along axes that stay level (`base_stabilized`) unless `is_levelled`
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Sequence
 from typing import Any, NamedTuple
 
 from builtin_interfaces.msg import Time
@@ -101,17 +101,43 @@ DRONE_TOPIC = "/drone/telemetry"
 ROVER_TOPIC = "/rover/telemetry"
 COMMAND_TOPIC = "/drone/command"
 
-#: Of commands and of telemetry, for peers whose axes differ from those assumed in ros/frames.py.
-SIGNS = tuple(
-    ParameterDeclaration(
-        f"{group}_sign.{name}", 1, f"-1 if the peer uses the opposite sign for {name} in {where}.", choices=(1, -1)
-    )
-    for group, where, kind in (
-        ("command", "commands", TelemetryCommandSigns),
-        ("telemetry", "telemetry", TelemetrySigns),
-    )
+_SIGNED = tuple(
+    f"{group}.{name}"
+    for group, kind in (("command", TelemetryCommandSigns), ("telemetry", TelemetrySigns))
     for name in kind._fields
 )
+_NONE = "none"
+
+
+def _check_signs(names: Sequence[str]) -> str | None:
+    for name in names:
+        if name not in (_NONE, *_SIGNED):
+            return f"has {name!r}, and may have {_NONE}, or any of {', '.join(_SIGNED)}."
+    return None
+
+
+#: Of commands and of telemetry, for peers whose axes differ from those assumed in ros/frames.py.
+OPPOSITE_SIGNS = ParameterDeclaration(
+    "opposite_signs",
+    [_NONE],
+    f"What the peer counts the other way round, or {_NONE}: any of {', '.join(_SIGNED)}.",
+    check=_check_signs,
+)
+
+
+def command_signs(opposite: Collection[str]) -> TelemetryCommandSigns:
+    """Return the signs of commands, where these are the opposite ones by name."""
+    return TelemetryCommandSigns._make(_sign("command", name, opposite) for name in TelemetryCommandSigns._fields)
+
+
+def telemetry_signs(opposite: Collection[str]) -> TelemetrySigns:
+    """Return the signs of telemetry, where these are the opposite ones by name."""
+    return TelemetrySigns._make(_sign("telemetry", name, opposite) for name in TelemetrySigns._fields)
+
+
+def _sign(group: str, name: str, opposite: Collection[str]) -> int:
+    return -1 if f"{group}.{name}" in opposite else 1
+
 
 DEFAULT_FOV = ParameterDeclaration(
     "default_fov",

@@ -321,7 +321,7 @@ class DroneGuiBridge(LinkNode):
             table = [row for row in TOPICS if has_odometry or row.of is not Pose]
             translation = Translation(names)
             self._topics = TopicPublishers(self, table, translation, static_transforms(names))
-        self._tilt_flight = TiltFlight(self, hovers=True)
+        self._tilt_flight = TiltFlight(self, AR_DRONE, hovers=True)
         self._tilt_flight.intake.ruler.land = self._flight.land
         for name, command in self._flight_commands():
             self.make_subscription(Empty, name, self._on_topic(name, command), 1, callback_group=self._group)
