@@ -21,7 +21,7 @@ from sensor_msgs.msg import CompressedImage, Image
 
 from drone_bridge.msg import CommandRates
 
-#: Numbers the commands, degrees/s. A neutral one never turns as fast: velocity.max_turn_rate is 4 rad/s.
+#: Numbers the commands, degrees/s. A neutral one never turns as fast: the bridge tilts by 4 rad/s at most.
 FIRST_ROLL_RATE = 1000
 
 

@@ -5,13 +5,13 @@ import pytest
 from builtin_interfaces.msg import Time
 from nav_msgs.msg import Odometry
 
-from drone_bridge.dronegui.bridge.node import PARAMETERS as DRONEGUI
+from drone_bridge.dronegui.topics import ODOMETRY_COVARIANCES as DRONEGUI
 from drone_bridge.robot.bridge.node import PARAMETERS as ROBOT
-from drone_bridge.ros.frames import AXES, FrameNames, OdometryCovariances, covariance_from_diagonal
+from drone_bridge.ros.frames import AXES, FrameNames, covariance_from_diagonal
 from drone_bridge.ros.wheel_odometry import WheelOdometry
-from drone_bridge.simulator.bridge.parameters import PARAMETERS as SIMULATOR
-from drone_bridge.telemetry.bridge import PARAMETERS as TELEMETRY
-from drone_bridge.testbed.bridge import PARAMETERS as TESTBED
+from drone_bridge.simulator.topics import EXACT_COVARIANCES as SIMULATOR
+from drone_bridge.telemetry.topics import ROVER_COVARIANCES as TELEMETRY
+from drone_bridge.testbed.topics import ODOMETRY_COVARIANCES as TESTBED
 
 WIDE = 1e3  # a standard deviation of 30 m, or of many turns: no weight beside anything that measures
 
@@ -24,11 +24,8 @@ def variances_read(covariance):
     return [max(abs(variance), 1e-9) for variance in covariance[:: AXES + 1]]
 
 
-def read(declarations):
-    """Return the variances of pose and twist that a filter reads from a bridge's odometry, by default."""
-    defaults = {declaration.name: declaration.default for declaration in declarations}
-    message = Odometry()
-    OdometryCovariances(defaults["pose_covariance_diagonal"], defaults["twist_covariance_diagonal"]).fill(message)
+def read(message):
+    """Return the variances of pose and twist that a filter reads from odometry."""
     return variances_read(message.pose.covariance), variances_read(message.twist.covariance)
 
 
@@ -42,30 +39,35 @@ def test_a_covariance_is_row_by_row():
 
 
 @pytest.mark.parametrize(
-    ("declarations", "pose", "twist"),  # which of x, y, z, roll, pitch, yaw the wire tells
+    ("covariances", "pose", "twist"),  # which of x, y, z, roll, pitch, yaw the wire tells
     [
         (TESTBED, [1, 1, 1, 1, 1, 1], [0, 0, 0, 0, 0, 0]),
         (DRONEGUI, [1, 1, 1, 1, 1, 1], [1, 1, 0, 0, 0, 0]),
         (SIMULATOR, [1, 1, 1, 1, 1, 1], [1, 1, 1, 1, 1, 1]),
-        (ROBOT, [0, 0, 0, 0, 0, 0], [1, 1, 0, 0, 0, 1]),
         (TELEMETRY, [1, 1, 1, 0, 0, 0], [1, 1, 1, 0, 0, 0]),
     ],
-    ids=["testbed", "dronegui", "simulator", "robot", "telemetry"],
+    ids=["testbed", "dronegui", "simulator", "telemetry"],
 )
-def test_a_filter_trusts_only_what_the_wire_carries(declarations, pose, twist):
-    for variances, told in zip(read(declarations), (pose, twist), strict=True):
+def test_a_filter_trusts_only_what_the_wire_carries(covariances, pose, twist):
+    message = Odometry()
+    covariances.fill(message)
+    assert_trusted(read(message), pose, twist)
+
+
+def test_of_dead_reckoning_only_velocities_are_trusted():
+    message = WheelOdometry().message(Time(), FrameNames())
+    assert_trusted(read(message), [0, 0, 0, 0, 0, 0], [1, 1, 0, 0, 0, 1])
+
+
+def assert_trusted(variances_of, pose, twist):
+    for variances, told in zip(variances_of, (pose, twist), strict=True):
         assert [variance <= 1.0 for variance in variances] == [bool(axis) for axis in told]
         assert all(variance >= WIDE for variance, axis in zip(variances, told, strict=True) if not axis)
 
 
-def test_dead_reckoning_is_not_trusted():
-    message = WheelOdometry().message(Time(), FrameNames())
-    assert min(variances_read(message.pose.covariance)) >= WIDE
-
-
 @pytest.mark.parametrize("value", [[1.0] * 5, [1.0] * 7, [-1.0, *[0.0] * 5], [float("nan")] * 6])
 def test_an_invalid_diagonal_is_refused(value):
-    (declaration,) = [one for one in ROBOT if one.name == "pose_covariance_diagonal"]
+    (declaration,) = [one for one in ROBOT if one.name == "twist_covariance_diagonal"]
     assert "must be 6 finite, non-negative numbers" in declaration.problem_with(value, "")
     assert declaration.problem_with([0.0] * 6, "") is None
 

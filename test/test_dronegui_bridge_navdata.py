@@ -28,6 +28,7 @@ from tf2_msgs.msg import TFMessage
 from twists import twist
 from vanishing import kill
 
+from drone_bridge.dronegui.topics import POSE_VARIANCES
 from drone_bridge.msg import DetectionArray
 
 LATCHED = QoSProfile(depth=10, durability=DurabilityPolicy.TRANSIENT_LOCAL)
@@ -369,7 +370,7 @@ def test_navdata_becomes_topics(ros, gui, navdata_port):
     inboxes = {topic: ros.subscribe(kind, topic) for topic, kind in topics.items()}
     static = ros.subscribe(TFMessage, "/tf_static", LATCHED)
     names = {"frame_prefix": "d1/", "odom_frame": "start"}
-    with bridge(drone, navdata_port, **names, pose_covariance_diagonal=[4.0] * 6):
+    with bridge(drone, navdata_port, **names):
         assert press(ros, "takeoff").success
         assert inboxes["altitude"].wait(lambda message: message.range > 0.9).header.frame_id == "d1/altimeter_link"
         assert len(inboxes["detections"].wait(lambda message: message.detections).detections) == 1
@@ -379,7 +380,7 @@ def test_navdata_becomes_topics(ros, gui, navdata_port):
         assert (odometry.header.frame_id, odometry.child_frame_id) == ("d1/start", "d1/base_link")
         assert odometry.pose.pose.position.x > 0.3
         assert odometry.pose.pose.position.z == pytest.approx(1.0, abs=0.2)
-        assert odometry.pose.covariance[0] > odometry.pose.covariance[14] == 4.0
+        assert odometry.pose.covariance[0] > POSE_VARIANCES[0]
         assert inboxes["imu/data"].wait(lambda message: message.orientation.y > 0.02)  # the nose is down
         moved = inboxes["/tf"].wait(lambda message: message.transforms[0].header.stamp == odometry.header.stamp)
         assert moved.transforms[0].transform.translation.x == odometry.pose.pose.position.x

@@ -20,21 +20,19 @@ from drone_bridge.dronegui.codec import (
     VisionDetect,
 )
 from drone_bridge.dronegui.topics import (
-    POSE_VARIANCES,
     TABLE,
-    TWIST_VARIANCES,
     DeadReckoning,
     Translation,
     assembled_demo,
     static_transforms,
 )
 from drone_bridge.motion.quaternions import Quaternion, euler_from_quaternion, rotated
-from drone_bridge.ros.frames import AXES, UNKNOWN_VARIANCE, DroneFrameNames, OdometryCovariances
+from drone_bridge.ros.frames import AXES, UNKNOWN_VARIANCE, DroneFrameNames
 
 CAPTURE = Path(__file__).parent / "captures" / "gui_to_controller_navdata.jsonl"
 STAMP = Time(sec=12, nanosec=34)
 NAMES = DroneFrameNames("d1/")
-TRANSLATION = Translation(NAMES, OdometryCovariances(POSE_VARIANCES, TWIST_VARIANCES))
+TRANSLATION = Translation(NAMES)
 LEVEL = {"phi": 0.0, "theta": 0.0, "psi": 0.0, "altitude": 1000.0, "vx": 0.0, "vy": 0.0, "vz": 0.0}
 
 

@@ -50,7 +50,6 @@ class Relay:
             "dronegui_server",
             port=0,
             navdata_port=self._operator.navdata_port,
-            navdata_source_port=0,
             remap=remap,
             **parameters,
         )
@@ -99,7 +98,7 @@ def test_recorded_navdata_arrives_byte_for_byte_and_in_order(relay, operator):
 
 def test_recorded_navdata_arrives_by_standard_topics_too(relay, operator):
     """As it would of any drone of ROS: all numbers to the wire's precision."""
-    relay.start(remap=("dronegui/navdata:=unheard",), navdata_rate=200.0)
+    relay.start(remap=("dronegui/navdata:=unheard",))
     operator.keep_sending()
     demos = [block for line in CAPTURE if (block := json.loads(line))["type"] == "demo"]
     seen = 0

@@ -32,9 +32,7 @@ def serve(start_child, operator):
     """Start a server that the operator calls, and return it."""
 
     def start(**parameters):
-        node = Process.node(
-            "dronegui_server", port=0, navdata_port=operator.navdata_port, navdata_source_port=0, **parameters
-        )
+        node = Process.node("dronegui_server", port=0, navdata_port=operator.navdata_port, **parameters)
         nodes.append(node)
         operator.call(int(node.wait_for_line(r"Waiting for control packets on 127\.0\.0\.1:(\d+)")[1]))
         return node

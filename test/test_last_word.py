@@ -36,7 +36,7 @@ def operator(closing):
 
 @pytest.fixture
 def server(operator):
-    options = {"port": 0, "navdata_port": operator.navdata_port, "navdata_source_port": 0}
+    options = {"port": 0, "navdata_port": operator.navdata_port}
     with Process.node("dronegui_server", command_timeout=0.3, **options) as process:
         operator.call(int(process.wait_for_line(r"Waiting for control packets on 127\.0\.0\.1:(\d+)")[1]))
         yield process

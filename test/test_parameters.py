@@ -8,6 +8,7 @@ from rclpy.parameter import Parameter
 
 from drone_bridge.controllers import pad_finder
 from drone_bridge.kind import kinds
+from drone_bridge.ros.parameter_files import unknown
 from drone_bridge.ros.parameters import DeclaredParameters, ParameterDeclaration, has_value
 from drone_bridge.tools import vehicle_model
 from drone_bridge.tools.recording.settings import SettingsError, read_settings
@@ -94,3 +95,48 @@ def test_an_empty_list_of_topics_records_all_and_no_size_is_a_list(make):
     assert read_settings(make("-p", "topics:=[]")).topics == frozenset()
     with pytest.raises(SettingsError, match=r"queue_size is \[\], and has to be one value, as 100"):
         read_settings(make("-p", "queue_size:=[]"))
+
+
+# Parameters that a node does not have.
+
+
+FILE = """
+/**:
+  ros__parameters: {pattern: square, limits.fence_x: 3.0, use_sim_time: false}
+/**/node:
+  ros__parameters: {limits: {max_speed: 1.0, max_acceleration: 2.0}, qos_overrides: {/tf: {publisher: {depth: 9}}}}
+elsewhere:
+  node:
+    ros__parameters: {hardware_id: mine}
+/alpha/*:
+  ros__parameters: {limits.fence_y: 3.0}
+"""
+DECLARED = ("limits.max_speed", "rate")
+
+
+@pytest.mark.parametrize(
+    ("words", "names"),
+    [
+        (["--ros-args", "-p", "rate:=5.0", "-p", "raet:=5.0"], ["raet"]),
+        (["--ros-args", "-p", "node:raet:=5.0", "-p", "other:raet:=5.0", "--param", "tear:=1"], ["raet", "tear"]),
+        (["-p", "raet:=5.0", "--ros-args", "--", "-p", "raet:=5.0"], []),
+        (["--ros-args", "--params-file", "{file}"], ["limits.fence_x", "limits.max_acceleration", "limits.fence_y"]),
+        (["--ros-args", "--params-file", "{file}.missing"], []),
+    ],
+)
+def test_what_a_node_is_given_and_does_not_have_is_found(tmp_path, words, names):
+    file = tmp_path / "parameters.yaml"
+    file.write_text(FILE)
+    given = ["program", *(word.format(file=file) for word in words)]
+    assert list(unknown(given, "/alpha/node", DECLARED)) == names
+
+
+def test_a_node_warns_once_of_all_parameters_that_it_does_not_have(make, monkeypatch):
+    warned = []
+    node = make()
+    monkeypatch.setattr("sys.argv", ["node", "--ros-args", "-p", "limits.fence_x:=1.0", "-p", "raet:=1.0"])
+    monkeypatch.setattr(node, "get_logger", lambda: type("Logger", (), {"warning": warned.append}))
+    DeclaredParameters(node, [ParameterDeclaration("rate", 5.0, "Per second.")])
+    assert warned == [
+        "There is no parameter limits.fence_x, raet (did you mean rate?) here, and what is given for it has no effect."
+    ]

@@ -33,7 +33,7 @@ from drone_bridge.msg import SensorArray, SensorValue, SubsystemArray
 from drone_bridge.robot import codec
 from drone_bridge.robot.bridge.node import MAX_NAMES_EVER, MAX_RETURNS, SensorTopics, TopicBudget
 from drone_bridge.robot.bridge.session import MAY_MOVE
-from drone_bridge.robot.topics import TABLE, Translation
+from drone_bridge.robot.topics import Translation
 from drone_bridge.srv import Bind, Discover, Unbind
 
 CAPTURES = Path(__file__).parent / "captures"
@@ -51,7 +51,7 @@ def shared():
     """A robot and its bridge. To start a process for each test would take ten times as long as the tests."""
     peer = RobotPeer()
     parameters = {"wheel_separation": 0.4, "max_wheel_speed": 2.0, "frame_prefix": "r1/"}
-    parameters |= {"publish_odometry": True, "odometry_rate": 20.0}
+    parameters |= {"publish_odometry": True}
     with bridge(peer, **parameters) as peer.bridge:
         peer.wait_for(codec.BindSubsystem, lambda packet: packet.id == LAMP)
         yield peer
@@ -523,7 +523,7 @@ def thermometers(*names):
 
 def test_readings_before_the_list_are_no_reason_to_warn():
     node = TopicNode()
-    topics = SensorTopics(node, TABLE, Translation(), TopicBudget())
+    topics = SensorTopics(node, Translation(), TopicBudget())
     readings = codec.SensorUpdate((codec.SensorReading(0, 5),))
     topics.read(readings)
     assert not node.warnings
@@ -537,7 +537,7 @@ def test_renaming_sensors_does_not_make_topics_without_limit():
     node = TopicNode()
     budget = TopicBudget()
     for connection in range(2):
-        topics = SensorTopics(node, TABLE, Translation(), budget)
+        topics = SensorTopics(node, Translation(), budget)
         for number in range(200):
             topics.update(thermometers("same", *(f"sensor {connection} {number} {i}" for i in range(10))))
             topics.read(codec.SensorUpdate(tuple(codec.SensorReading(i, 7) for i in range(11))))
@@ -551,7 +551,7 @@ def test_renaming_sensors_does_not_make_topics_without_limit():
 
 def test_renaming_sensors_back_and_forth_is_limited_too():
     node = TopicNode()
-    topics = SensorTopics(node, TABLE, Translation(), TopicBudget())
+    topics = SensorTopics(node, Translation(), TopicBudget())
     for number in range(1000):
         topics.update(thermometers("a", "b") if number % 2 else thermometers("c", "d"))
     assert node.made <= 4 + MAX_RETURNS + 1

@@ -61,7 +61,7 @@ def test_the_rover_controller_tells_where_the_rover_is_and_the_bridge_makes_docu
     told = ros.subscribe(Odometry, "rover_controller/odom", 1000)
     settings = {"pattern": "circular", "amplitude": 0.5, "frame_prefix": "r1/"}
     remap = ["rover/wheel_odom:=rover_controller/odom"]
-    of_bridge = {"rover_documents": True, "rover_pattern": "circular", "rover_height": 0.2}
+    of_bridge = {"rover_documents": True, "rover_pattern": "circular"}
     with (
         Process.node("telemetry_bridge", remap=remap, **of_bridge),
         Process.node("rover_controller", publish_odometry=True, **settings) as process,
@@ -72,7 +72,7 @@ def test_the_rover_controller_tells_where_the_rover_is_and_the_bridge_makes_docu
             rover = connection.next_event()
             assert math.hypot(rover.position.x, rover.position.y - 0.5) == pytest.approx(0.5, abs=0.02)
             assert math.hypot(rover.velocity.x, rover.velocity.y) == pytest.approx(0.5, abs=0.02)
-            assert (rover.position.z, rover.pattern) == (0.2, "circular")
+            assert (rover.position.z, rover.pattern) == (0.15, "circular")
         last = time_from_seconds(rover.timestamp)
         same = told.wait(lambda odometry: abs(seconds_between(odometry.header.stamp, last)) < 1e-3)
         assert (same.header.frame_id, same.child_frame_id) == ("r1/odom", "r1/base_link")

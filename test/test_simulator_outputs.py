@@ -16,7 +16,6 @@ PARAMETERS = {
     **{"publish_clock": False, "clock_rate": 100.0, "stamp_source": "ros"},
     **{"publish_tf": True, "publish_map_to_odom": True, "gravity": 9.81, "frame_prefix": ""},
     **{"map_frame": "map", "odom_frame": "odom", "base_frame": "base_link"},
-    **{"pose_covariance_diagonal": [1e-4] * 6, "twist_covariance_diagonal": [1e-4] * 6},
 }
 
 

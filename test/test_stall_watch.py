@@ -22,7 +22,6 @@ from drone_bridge.ros import commands, last_word, stall_watch
 from drone_bridge.ros.commands import Mailbox
 from drone_bridge.ros.diagnostics import Liveness
 from drone_bridge.ros.last_word import OPERATORS_LOST, VelocityOutput
-from drone_bridge.session.session import AFTER_STALLS
 from drone_bridge.ros.stall_watch import (
     LATE_TURN_S,
     PROCESS,
@@ -36,6 +35,7 @@ from drone_bridge.ros.stall_watch import (
     StallWatch,
     elapsed_s,
 )
+from drone_bridge.session.session import AFTER_STALLS
 
 FORWARD = Twist(linear=Vector3(x=1.0))
 LOOKS = """

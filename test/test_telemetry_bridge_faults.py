@@ -76,14 +76,6 @@ def fly(ros, running):
 # Documents that are refused.
 
 
-def test_limits_of_images_can_be_set():
-    process, peer = start_with_peer(max_width=16, max_image_mebibytes=1)
-    with process:
-        peer.send(drone(PICTURE, camera__width=16))
-        process.wait_for_line(r"camera\.image has 32 x 24 pixels, and from 1 x 1 to 16 x 4096 are allowed")
-    peer.close()
-
-
 def test_an_image_that_cannot_be_decoded_costs_only_itself(ros, running, reports):
     broken = PICTURE[: PICTURE.index(b"\xff\xda") + 20]
     raw = ros.subscribe(Image, "camera/image_raw")

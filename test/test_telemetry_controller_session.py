@@ -14,7 +14,6 @@ from drone_bridge.telemetry.codec import (
     ROVER_TOPIC,
     DroneCommand,
     DroneTelemetry,
-    Limits,
     RoverTelemetry,
 )
 from drone_bridge.telemetry.session.controller import ControllerSession
@@ -46,9 +45,8 @@ class Talk:
     def __init__(self, allowed=("any",), **options):
         self.parameters = {"rate": 25.0, "telemetry_timeout": 1.0, "takeover_timeout": 5.0}
         self.steering = Steering()
-        self.session = ControllerSession(
-            self.steering, self.parameters.__getitem__, AllowedPeers(allowed), Limits(), **options
-        )
+        parameter = self.parameters.__getitem__
+        self.session = ControllerSession(self.steering, parameter, AllowedPeers(allowed), **options)
         self.now_s = 100.0
         self.clock = Clock()
         self.actions = []
@@ -289,7 +287,7 @@ def test_a_rover_alone_is_no_drone():
 
 
 def test_a_rover_on_the_topic_is_sent_on_to_a_drone_that_talks():
-    talk = Talk(relays_rover=True)
+    talk = Talk()
     text = json.dumps(ROVER)
     assert sent(talk.hear(ROVER_TOPIC, text)) == []
     talk.hear()
@@ -301,10 +299,6 @@ def test_a_rover_on_the_topic_is_sent_on_to_a_drone_that_talks():
     actions = talk.hear(ROVER_TOPIC, json.dumps(changed(ROVER, timestamp=3.0)))
     assert sent(actions) == []
     assert notes(actions, "undelivered rover documents") == [""]
-
-
-def test_it_is_not_where_that_is_not_wanted(talk):
-    assert sent(talk.hear(ROVER_TOPIC, json.dumps(ROVER))) == []
 
 
 def test_a_drone_on_the_rovers_topic_is_refused(talk):
@@ -336,6 +330,12 @@ def test_on_topics_commands_go_on_in_silence(on_topics):
     assert on_topics.session.state == "no telemetry"
     on_topics.hear(DRONE_TOPIC)
     assert on_topics.session.state == "talking"
+
+
+def test_on_topics_a_rover_needs_nobody_to_send_it_on(on_topics):
+    actions = on_topics.hear(ROVER_TOPIC, json.dumps(ROVER))
+    assert published(actions) == [RoverTelemetry]
+    assert sent(actions, COMMAND_TOPIC) == []
 
 
 def test_a_drone_that_was_never_heard_on_topics_is_counted_as_silent_without_a_word(on_topics):

@@ -37,7 +37,7 @@ class Talk:
     """A session at a time of the test's own."""
 
     def __init__(self, max_document_bytes=65507):
-        self.parameters = {"rate": 25.0, "repeat_rate": 20.0, "command_timeout": 0.5, "image_every": 5}
+        self.parameters = {"rate": 25.0, "command_timeout": 0.5, "image_every": 5}
         self.session = DroneSession("127.0.0.1:5555", self.parameters.__getitem__, max_document_bytes)
         self.now_s = 100.0
 
@@ -110,12 +110,6 @@ def test_each_command_counts_anew(talk):
     assert published(talk.run(0.2))[-1] == DroneCommand()
 
 
-def test_the_rate_may_be_below_the_time_out(talk):
-    talk.parameters["repeat_rate"] = 1.0
-    talk.hear(FORWARD_DOCUMENT)
-    assert published(talk.run(1.1)) == [DroneCommand()]
-
-
 def test_a_document_that_is_refused_keeps_no_command_in_force(talk):
     talk.hear(FORWARD_DOCUMENT)
     talk.now_s += 0.4
@@ -155,8 +149,19 @@ def test_after_a_stall_no_command_is_followed_until_what_waited_is_read(talk):
 def test_a_command_from_before_a_stall_ends_with_it(talk):
     talk.hear(FORWARD_DOCUMENT)
     talk.now_s += 3.0
-    actions = [*talk.session.resume(talk.now_s), *talk.run(0.0)]
+    actions = [*talk.session.resume(talk.now_s), *talk.run(1.0)]
     assert published(actions) == [DroneCommand()]
+    assert notes(actions, OPERATORS_LOST) == []
+    assert notes(actions, AFTER_STALLS) == [
+        "This process stood still: zero was commanded instead of what 127.0.0.1:5555 wanted before."
+    ]
+
+
+def test_a_command_that_is_not_too_old_outlives_a_short_stall(talk):
+    talk.hear(FORWARD_DOCUMENT)
+    talk.now_s += 0.35
+    assert published(talk.session.resume(talk.now_s)) == []
+    assert published(talk.run(0.05)) == [FORWARD]
 
 
 # An operator that is gone.

@@ -34,11 +34,14 @@ from drone_bridge.telemetry.codec import (
     Vector,
 )
 from drone_bridge.telemetry.topics import (
+    OPPOSITE_SIGNS,
     LandingFrameNames,
     TelemetryCommandSigns,
     TelemetrySigns,
     Translation,
     command_from_shares,
+    command_signs,
+    telemetry_signs,
 )
 
 FORWARD, LEFT, UP = np.eye(3)  # body, REP 103
@@ -338,3 +341,14 @@ def test_a_drone_with_inverted_signs():
     signs = TelemetryCommandSigns(pitch=-1, roll=-1, yaw=-1)
     made = command_from_shares(Shares(0.5, 0.5, -0.5, 0.5), signs)
     assert made == DroneCommand(thrust=0.5, pitch=-0.25, roll=0.25, yaw=-0.25)
+
+
+def test_opposite_signs_are_named():
+    assert telemetry_signs(["command.yaw", "telemetry.pitch"]) == TelemetrySigns(pitch=-1)
+    assert command_signs(["command.yaw", "telemetry.pitch"]) == TelemetryCommandSigns(yaw=-1)
+    assert OPPOSITE_SIGNS.problem_with(["none"], "") is None
+    assert OPPOSITE_SIGNS.problem_with([*OPPOSITE_SIGNS.default, "telemetry.relative_x"], "") is None
+    assert OPPOSITE_SIGNS.problem_with(["telemetry.thrust"], "") == (
+        "opposite_signs has 'telemetry.thrust', and may have none, or any of command.pitch, command.roll, command.yaw, "
+        "telemetry.roll, telemetry.pitch, telemetry.yaw, telemetry.relative_x, telemetry.relative_y."
+    )

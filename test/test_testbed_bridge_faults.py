@@ -71,10 +71,10 @@ def test_the_regular_end_is_no_problem(ros, peer):
 
 
 def test_an_image_too_large_is_refused_before_memory_is_taken(peer):
-    with bridge(peer, max_width=640, max_height=480) as process:
+    with bridge(peer) as process:
         peer.accept()
-        peer.socket.sendall(struct.pack(">ffiiffffffff", 90, 90, 641, 480, 0.25, 1, 9.81, 0.2, 25, 1, 1, 1))
-        process.wait_for_line("width is 641, and has to be from 1 to 640 pixels")
+        peer.socket.sendall(struct.pack(">ffiiffffffff", 90, 90, 4097, 480, 0.25, 1, 9.81, 0.2, 25, 1, 1, 1))
+        process.wait_for_line("width is 4097, and has to be from 1 to 4096 pixels")
 
 
 def test_a_testbed_silent_inside_a_frame_is_given_up_and_between_frames_it_is_not(peer):

@@ -35,7 +35,7 @@ def exchange(peer):
 
 def test_a_subscriber_gets_jpegs_of_both_sides(ros, peer):
     inboxes = {side: ros.subscribe(CompressedImage, f"{side}/image_raw/compressed") for side in COLOURS}
-    with Process.node("testbed_bridge", port=peer.port, attitude_layout="pitch_yaw", jpeg_quality=95):
+    with Process.node("testbed_bridge", port=peer.port, attitude_layout="pitch_yaw"):
         peer.open(SIZE)
         wait_until(lambda: exchange(peer) and all(map(len, inboxes.values())), "JPEGs")
         for side, inbox in inboxes.items():

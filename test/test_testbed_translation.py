@@ -20,10 +20,10 @@ from drone_bridge.testbed.topics import BodyRates, Command, StereoFrameNames
 DEGREES, RADIANS = AngleUnit.DEGREES, AngleUnit.RADIANS
 CONSTANTS = Constants(120.0, 90.0, 320, 240, 0.25, 1.5, 9.81, 0.2, 25.0, 720.0, 360.0, 180.0)
 NAMES = StereoFrameNames()
-DEVIATION = 0.01
 FRAME = SensorFrame(b"", b"", time=1, pitch=10)
 FORWARD, LEFT, UP = np.eye(3)
 EAST, NORTH, _ = np.eye(3)
+VARIANCE = translate.ANGLE_DEVIATION**2
 
 
 def command(roll=0.0, pitch=0.0, yaw=0.0, thrust=9.81):
@@ -31,7 +31,7 @@ def command(roll=0.0, pitch=0.0, yaw=0.0, thrust=9.81):
 
 
 def imu(unit=DEGREES, **fields):
-    return translate.imu(replace(FRAME, **fields), unit, DEVIATION, NAMES)
+    return translate.imu(replace(FRAME, **fields), unit, NAMES)
 
 
 # Commands.
@@ -113,17 +113,17 @@ def test_an_unknown_heading_is_zero_yaw_with_the_variance_of_a_full_circle():
     message = imu(pitch=30, roll=10)
     assert turned(message.orientation, FORWARD)[1] == pytest.approx(0)
     covariance = np.array(message.orientation_covariance).reshape(3, 3)
-    assert np.allclose(covariance, np.diag([DEVIATION**2, DEVIATION**2, math.pi**2 / 3]))
+    assert np.allclose(covariance, np.diag([VARIANCE, VARIANCE, math.pi**2 / 3]))
 
 
 def test_an_unknown_roll_is_zero_with_the_variance_of_a_full_circle():
     covariance = np.array(imu(pitch=30, yaw=10).orientation_covariance).reshape(3, 3)
-    assert np.allclose(covariance, np.diag([math.pi**2 / 3, DEVIATION**2, DEVIATION**2]))
+    assert np.allclose(covariance, np.diag([math.pi**2 / 3, VARIANCE, VARIANCE]))
 
 
 def test_a_full_attitude_is_as_exact_as_was_said():
     covariance = np.array(imu(pitch=30, yaw=10, roll=5).orientation_covariance).reshape(3, 3)
-    assert np.allclose(covariance, DEVIATION**2 * np.eye(3))
+    assert np.allclose(covariance, VARIANCE * np.eye(3))
 
 
 def test_rates_and_accelerations_are_marked_as_not_measured():

@@ -34,7 +34,7 @@ def make_log(tmp_path):
     made, ends = [], []
 
     def make(total_bytes=64 * MEBIBYTE, folder=tmp_path / "log"):
-        made.append(WireLog(folder, "robot_bridge", FACTS, total_bytes, ends.append))
+        made.append(WireLog(folder, "robot_bridge", FACTS, ends.append, total_bytes))
         made[-1].ends, made[-1].folder = ends, folder
         return made[-1]
 
@@ -210,7 +210,7 @@ WRITER = """
 import sys, time
 from pathlib import Path
 from drone_bridge.net.wire_log import WireLog, facts_of
-log = WireLog(Path(sys.argv[1]), "killed", facts_of("robot", "operator", "killed", {}), 1 << 26, print)
+log = WireLog(Path(sys.argv[1]), "killed", facts_of("robot", "operator", "killed", {}), print)
 tap = log("tcp", "127.0.0.1:1", "127.0.0.1:2")
 for number in range(10**9):
     tap("sent", number.to_bytes(4, "big"))
@@ -267,7 +267,7 @@ def test_a_log_ends_at_its_size_with_a_sentence_and_the_oldest_files_go(make_log
     assert all(8 * MEBIBYTE <= size < 10 * MEBIBYTE for size in sizes)
     assert sum(path.stat().st_size for path in files_of(log)) <= 18 * MEBIBYTE
     assert [entries_of(path)[0].data for path in files_of(log)] == [b"3"]  # as two of them are more than is allowed
-    assert log.ends[-1] == (f"The wire log {files_of(log)[0]} ends here. It has 8 MiB, half of wire_log_mebibytes.")
+    assert log.ends[-1] == (f"The wire log {files_of(log)[0]} ends here. It has 8 MiB, half of what a node may keep.")
 
 
 def test_short_logs_are_kept_until_there_are_too_many_bytes(make_log):

@@ -64,7 +64,7 @@ def write(tmp_path):
     def written(protocol, *connections, **parameters):
         ended = []
         folder = tmp_path / f"{len(list(tmp_path.iterdir()))}"
-        log = WireLog(folder, "a_bridge", facts_of(protocol, "operator", "a_bridge", parameters), 1 << 26, ended.append)
+        log = WireLog(folder, "a_bridge", facts_of(protocol, "operator", "a_bridge", parameters), ended.append)
         for number, (transport, pieces) in enumerate(connections):
             tap = log(transport, f"127.0.0.1:{1000 + number}", "127.0.0.1:2000")
             for direction, data in pieces:
@@ -215,7 +215,7 @@ def test_a_log_that_is_small_and_unpacks_to_much_is_refused_with_a_sentence(writ
     ],
 )
 def test_a_log_of_others_is_refused_with_a_sentence(tmp_path, capsys, change, sentence):
-    log = WireLog(tmp_path, "other", {**facts_of("robot", "operator", "other", {}), **change}, 1 << 26, print)
+    log = WireLog(tmp_path, "other", {**facts_of("robot", "operator", "other", {}), **change}, print)
     log.close()
     status, _, errors = show(capsys, *tmp_path.iterdir())
     assert status == 2
@@ -237,7 +237,7 @@ def test_what_is_no_log_is_refused_with_a_sentence(path, sentence, capsys):
 
 
 def test_a_log_that_is_being_written_is_followed(tmp_path):
-    log = WireLog(tmp_path, "robot_bridge", facts_of("robot", "operator", "robot_bridge", {}), 1 << 26, print)
+    log = WireLog(tmp_path, "robot_bridge", facts_of("robot", "operator", "robot_bridge", {}), print)
     tap, driver = log(*ENDS), robot.DriverConnection()
     with LogFile(*tmp_path.iterdir(), follow=True) as file:
         entries = file.entries()

@@ -116,9 +116,10 @@ FARTHEST_RANGE_M = 6.0
 DRIFT = 0.1  # of the way so far: velocities come from a camera that looks down
 TILT_DEVIATION = math.radians(1.0)
 YAW_DEVIATION = math.radians(10.0)  # of a gyroscope that drifts
-# Of odometry, unless the user says otherwise. That of x and y is where it begins: how it drifts is added.
+# Of odometry. That of x and y is where it begins: how it drifts is added.
 POSE_VARIANCES = (1e-4, 1e-4, 1e-2, 3e-4, 3e-4, 3e-2)  # 1 cm, 10 cm, 1 and 10 degrees
 TWIST_VARIANCES = (1e-2, 1e-2, *[UNKNOWN_VARIANCE] * 4)  # vertical speed is on the wire, but left at zero
+ODOMETRY_COVARIANCES = OdometryCovariances(POSE_VARIANCES, TWIST_VARIANCES)
 #: Of a vertical speed that is on the wire, (m/s)^2: an AR.Drone leaves it at zero while it climbs at up to 1 m/s.
 CLIMB_VARIANCE = 1.0
 
@@ -202,8 +203,8 @@ def static_transforms(names: DroneFrameNames) -> list[TransformStamped]:
 class Translation:
     """Navdata to messages, and back: `wire_*` give the fields of `demo` that a message knows."""
 
-    def __init__(self, names: DroneFrameNames, covariances: OdometryCovariances) -> None:
-        self._names, self._covariances = names, covariances
+    def __init__(self, names: DroneFrameNames) -> None:
+        self._names = names
 
     def imu(self, demo: Demo, stamp: Time) -> Imu | None:
         """Return the attitude; the covariances mark rates and accelerations as unknown."""
@@ -267,7 +268,7 @@ class Translation:
         position.x, position.y, position.z = pose.x, pose.y, pose.z
         set_quaternion(message.pose.pose.orientation, pose.orientation)
         linear.x, linear.y, linear.z = pose.velocity
-        self._covariances.fill(message)
+        ODOMETRY_COVARIANCES.fill(message)
         for diagonal in (0, frames.AXES + 1):
             message.pose.covariance[diagonal] += pose.variance
         return message
@@ -473,7 +474,7 @@ TOPICS = (
 
 TABLE = TopicTable(
     TOPICS,
-    lambda: Translation(DroneFrameNames(), OdometryCovariances(POSE_VARIANCES, TWIST_VARIANCES)),
+    lambda: Translation(DroneFrameNames()),
     {
         Demo: lambda translation, value, stamp: assembled_demo(value),
         VisionDetect: lambda translation, value, stamp: value(DETECTIONS_TOPIC),

@@ -101,9 +101,6 @@ class LimitParameters:
     """What a vehicle may do; zero is no limit."""
 
     max_speed: float = described(0.0, "Maximum speed that cmd_vel may ask for, m/s; 0: no limit.", 0.0, 1000.0)
-    max_acceleration: float = described(
-        0.0, "How fast the speed on cmd_vel may grow, m/s^2; it may always fall at once. 0: no limit.", 0.0, 1000.0
-    )
     max_height: float = described(
         0.0, "Height above the ground, or the start where that is not known, at which climbing ends, m; 0: no limit.",
         0.0, 1000.0,
@@ -111,11 +108,6 @@ class LimitParameters:
     fence_radius: float = described(
         0.0, "Radius of a cylinder about the start that cmd_vel does not leave, m; 0: none.", 0.0, 100000.0
     )
-    fence_x: float = described(
-        0.0, "Half the length along the world's x of a box about the start that cmd_vel does not leave, m; 0: none.",
-        0.0, 100000.0,
-    )  # fmt: skip
-    fence_y: float = described(0.0, "The same along the world's y.", 0.0, 100000.0)
     odometry_timeout: float = described(
         0.5, "Seconds without odometry after which a vehicle with a fence or a maximum height gets the neutral "
         "command.", 0.1, 60.0,
@@ -127,7 +119,7 @@ class LimitParameters:
     @property
     def need_odometry(self) -> bool:
         """Whether there is a limit of places."""
-        return max(self.max_height, self.fence_radius, self.fence_x, self.fence_y) > 0.0
+        return max(self.max_height, self.fence_radius) > 0.0
 
 
 #: What a vehicle brakes with at least, m/s², and how long it takes to begin, s.
@@ -135,11 +127,8 @@ BRAKING = 1.0
 REACTION_S = 0.8
 #: How fast a vehicle that is outside is turned back while it is told to move, m/s.
 RETURN_SPEED = 1.0
-#: After a longer gap between two commands the vehicle is taken to stand.
-_GAP_S = 0.5
 _STILL = (0.0, 0.0, 0.0)
 _FENCE_CORNERS = 72
-_FAR_M = 1e6  # where there is no edge
 
 
 class Edge(NamedTuple):
@@ -155,8 +144,7 @@ class Limits:
     def __init__(self, parameters: LimitParameters, observed: ObservedMotion) -> None:
         self.parameters = parameters
         self._observed = observed
-        self._allowed: Triple = _STILL  # m/s, as of `_allowed_s`
-        self._allowed_s = -math.inf
+        self._allowed: Triple = _STILL  # m/s
 
     def is_blind(self, now_s: float) -> bool:
         """Return whether a limit needs odometry that is missing or old."""
@@ -170,18 +158,11 @@ class Limits:
     @property
     def fence(self) -> list[tuple[float, float]]:
         """The corners of the fence in the world, m, counterclockwise; none without one, or before the first place."""
-        parameters, start = self.parameters, self._observed.start
-        if start is None or not max(parameters.fence_radius, parameters.fence_x, parameters.fence_y):
+        radius, start = self.parameters.fence_radius, self._observed.start
+        if start is None or not radius:
             return []
-        far = parameters.fence_radius or _FAR_M
-        x_most, y_most = (edge or _FAR_M for edge in (parameters.fence_x, parameters.fence_y))
-        corners = []
-        for number in range(_FENCE_CORNERS):  # of a circle, cut by the box
-            x, y = (far * of(math.tau * number / _FENCE_CORNERS) for of in (math.cos, math.sin))
-            corner = start[0] + max(-x_most, min(x_most, x)), start[1] + max(-y_most, min(y_most, y))
-            if corner not in corners:
-                corners.append(corner)
-        return corners
+        angles = [math.tau * number / _FENCE_CORNERS for number in range(_FENCE_CORNERS)]
+        return [(start[0] + radius * math.cos(angle), start[1] + radius * math.sin(angle)) for angle in angles]
 
     def must_land(self, now_s: float) -> bool:
         """Return whether a drone that can has to land; never before it has told where it is, or its battery."""
@@ -203,22 +184,11 @@ class Limits:
 
         Limits of places count only where the vehicle is not blind.
         """
-        before, step_s = self._allowed, now_s - self._allowed_s
-        if step_s > _GAP_S:
-            before, step_s = _STILL, 0.0
         allowed = _shortened(velocity, self.parameters.max_speed)
-        allowed = self._accelerated(before, allowed, step_s)
         if self.parameters.need_odometry and any(velocity) and not self.is_blind(now_s):
             allowed = self._inside(allowed, now_s)
-        self._allowed, self._allowed_s = allowed, now_s
+        self._allowed = allowed
         return allowed
-
-    def _accelerated(self, before: Triple, wanted: Triple, step_s: float) -> Triple:
-        """Return the velocity that is wanted, or on the way to it where it is faster than before."""
-        most = self.parameters.max_acceleration
-        if not most or math.hypot(*wanted) <= math.hypot(*before):
-            return wanted
-        return _sum(before, _shortened(_difference(wanted, before), max(most * step_s, 1e-9)))
 
     def _inside(self, velocity: Triple, now_s: float) -> Triple:
         """Return the velocity without what would leave the fence or the height."""
@@ -242,10 +212,6 @@ class Limits:
         edges = []
         if parameters.fence_radius and (way := math.hypot(x, y)):
             edges.append(Edge(parameters.fence_radius - way, (x / way, y / way, 0.0)))
-        if parameters.fence_x:
-            edges.append(Edge(parameters.fence_x - abs(x), (math.copysign(1.0, x), 0.0, 0.0)))
-        if parameters.fence_y:
-            edges.append(Edge(parameters.fence_y - abs(y), (0.0, math.copysign(1.0, y), 0.0)))
         if parameters.max_height:
             edges.append(Edge(parameters.max_height - (z - ground), (0.0, 0.0, 1.0)))
         return edges

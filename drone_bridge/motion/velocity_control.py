@@ -40,11 +40,11 @@ class VelocityParameters:
     max_climb_speed: float = described(2.5, "Maximum climb and sink rate, m/s.", 0.1, 50.0)
     max_acceleration: float = described(4.0, "Maximum acceleration, horizontal and vertical, m/s^2.", 0.1, 50.0)
     max_tilt: float = described(0.5, "Maximum tilt, rad.", 0.05, 1.2)
-    max_turn_rate: float = described(4.0, "Maximum roll and pitch rate, rad/s.", 0.1, 20.0)
-    velocity_gain: float = described(3.0, "Gain of the velocity controller, 1/s.", 0.01, 20.0)
-    position_gain: float = described(1.0, "Gain on the lag behind the commanded path, 1/s.", 0.0, 20.0)
-    attitude_gain: float = described(8.0, "Gain of the attitude controller, 1/s.", 0.1, 50.0)
-    yaw_gain: float = described(3.0, "Gain of the yaw controller, 1/s.", 0.1, 50.0)
+    max_turn_rate: float = 4.0  # rad/s, roll and pitch
+    velocity_gain: float = 3.0  # 1/s
+    position_gain: float = 1.0  # 1/s, on the lag behind the commanded path
+    attitude_gain: float = 8.0  # 1/s
+    yaw_gain: float = 3.0  # 1/s
 
 
 class VelocityCommand(NamedTuple):

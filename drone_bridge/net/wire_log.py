@@ -30,6 +30,8 @@ OTHERS = "others"
 MAX_PEERS = 64
 
 FLUSH_PERIOD_S = 0.75
+#: Of all files of one node.
+TOTAL_BYTES = 1 << 30
 #: By which a disk may lag behind.
 QUEUED_BYTES = 32 << 20
 #: After so many, the thread writes before the period is over.
@@ -51,7 +53,12 @@ class WireLog:
     """The log of one node, from one activation to the end of it. It and its taps are thread-safe."""
 
     def __init__(
-        self, folder: Path, name: str, facts: Mapping[str, str], total_bytes: int, on_end: Callable[[str], None]
+        self,
+        folder: Path,
+        name: str,
+        facts: Mapping[str, str],
+        on_end: Callable[[str], None],
+        total_bytes: int = TOTAL_BYTES,
     ) -> None:
         """Begin a file in `folder`, which is created if necessary.
 
@@ -59,8 +66,8 @@ class WireLog:
             folder: where the files go.
             name: what their names begin with.
             facts: what the file says of itself, see `facts_of`.
-            total_bytes: of all files of this name. The file ends at half of it, and the oldest others are removed.
             on_end: gets a sentence when the log ends before it is closed. Called in the log's thread.
+            total_bytes: of all files of this name. The file ends at half of it, and the oldest others are removed.
 
         Raises:
             LinkError: there is no mcap, or the folder can't be written to.
@@ -160,7 +167,7 @@ class WireLog:
         for entry in entries:
             if self._file.tell() >= self._most_bytes:
                 with self._lock:
-                    self._end(f"It has {self._most_bytes >> 20} MiB, half of wire_log_mebibytes.")
+                    self._end(f"It has {self._most_bytes >> 20} MiB, half of what a node may keep.")
                 return False
             self._writer.add_message(
                 self._channels[entry.topic], entry.time_ns, entry.data, entry.time_ns, entry.connection

@@ -44,7 +44,6 @@ from drone_bridge.robot.device import (
 )
 from drone_bridge.robot.discovery import MAX_NAME_BYTES, DiscoveryResponder, DiscoveryRoute
 from drone_bridge.robot.topics import (
-    BARE_TABLE,
     DISCOVERY_UDP_PORT,
     LONGEST_NAME,
     MAX_SENSORS,
@@ -68,7 +67,7 @@ from drone_bridge.ros.parameters import ParameterDeclaration
 from drone_bridge.ros.program import run
 from drone_bridge.ros.stall_watch import PROCESS, LoopSettling, elapsed_s
 from drone_bridge.ros.topic_names import topic_token
-from drone_bridge.ros.topics import Topic, TopicTable
+from drone_bridge.ros.topics import Topic
 from drone_bridge.ros.velocity_messages import cmd_vel_type
 from drone_bridge.session.session import AFTER_STALLS
 from drone_bridge.wire.events import ProtocolError
@@ -261,13 +260,12 @@ class SensorSubscriptions:
     def __init__(
         self,
         node: LinkNode,
-        table: TopicTable,
         translation: Translation,
         values: SensorValues,
         wake: Callable[[], None],
     ) -> None:
         """`wake` wakes the link's thread to send `values`."""
-        self._node, self._table, self._translation, self._values, self._wake = node, table, translation, values, wake
+        self._node, self._translation, self._values, self._wake = node, translation, values, wake
         self._subscriptions: list[Any] = []
 
     def follow(self, sources: tuple[SensorSource, ...], *, is_reliable: bool) -> None:
@@ -280,7 +278,7 @@ class SensorSubscriptions:
         qos = QoSProfile(depth=QUEUE_DEPTH, reliability=reliability)
         for number, source in enumerate(sources[:MAX_SENSORS]):
             if source.topic:
-                row = self._table.row(f"{TOPIC_OF_TYPE[source.sensor.type]}/{number}")
+                row = TABLE.row(f"{TOPIC_OF_TYPE[source.sensor.type]}/{number}")
                 receive = self._receiver(number, row)
                 self._subscriptions.append(self._node.create_subscription(row.message, source.topic, receive, qos))
 
@@ -472,12 +470,6 @@ PARAMETERS = (
     ),
     *SKID_STEER,
     ParameterDeclaration(
-        "command_rate",
-        20.0,
-        "Rate of cmd_vel while the robot is driven, Hz; drivers send changes only.",
-        range=(1.0, 200.0),
-    ),
-    ParameterDeclaration(
         "lists_from",
         ListsFrom.PARAMETERS.value,
         "The source of the lists of subsystems and sensors: the parameters below, or the topics subsystems and sensors "
@@ -500,9 +492,6 @@ PARAMETERS = (
     ),
     ParameterDeclaration(
         "full_voltage", 12.6, "Voltage of a full battery as reported to drivers, V.", range=(0.1, 1000.0)
-    ),
-    ParameterDeclaration(
-        "bare_floats", False, "Expect currents and PWM as std_msgs/Float32, as robot_bridge can publish them."
     ),
     NEUTRAL_TIME,
     ParameterDeclaration(
@@ -553,6 +542,10 @@ PARAMETERS = (
 STOPS = 3
 #: Minimum time between published changes of speed; stopping is never delayed.
 LEAST_GAP_S = 0.01
+
+
+#: Of cmd_vel while the robot moves, Hz.
+COMMAND_RATE = 20.0
 
 
 class DriveCommands:
@@ -691,8 +684,8 @@ class RobotServer(LinkNode):
         is_listed = get("lists_from") == ListsFrom.TOPICS.value
         log_nodes = [name for name in get("log_nodes") if name != NONE]
         self._log_lines = LogLines(self, log_nodes, self._wakeup.wake, behind_bridge=is_listed)
-        table, translation = BARE_TABLE if get("bare_floats") else TABLE, Translation()
-        subscriptions = SensorSubscriptions(self, table, translation, self._values, self._wakeup.wake)
+        translation = Translation()
+        subscriptions = SensorSubscriptions(self, translation, self._values, self._wakeup.wake)
         self.cleanup.callback(subscriptions.close)
         if is_listed:
             self._listed: ListedSources | None = ListedSources(self, translation, subscriptions, self._wakeup.wake)
@@ -746,7 +739,7 @@ class RobotServer(LinkNode):
 
     def converse(self, listening: Listening) -> None:
         """Serve drivers until the link is cancelled, and stop the robot at the end."""
-        self._commands = DriveCommands(1 / self.parameters["command_rate"], self._publish_speeds)
+        self._commands = DriveCommands(1 / COMMAND_RATE, self._publish_speeds)
         self._vehicle = RosVehicle(
             self._configured,
             self._values,

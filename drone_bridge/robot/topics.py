@@ -15,7 +15,7 @@ from geometry_msgs.msg import Twist
 from nav_msgs.msg import Odometry
 from rclpy.qos import QoSProfile
 from sensor_msgs.msg import BatteryState, Temperature
-from std_msgs.msg import Float32, Header
+from std_msgs.msg import Header
 from tf2_msgs.msg import TFMessage
 
 from drone_bridge.msg import Sensor as SensorMessage
@@ -156,21 +156,15 @@ class Translation:
     def current(self, sensor: codec.Sensor, stamp: Time) -> SensorValue | None:
         return self._sensor_value(sensor, 1000, "A", stamp)
 
-    def wire_current(self, message: SensorValue | Float32) -> int | None:
-        return _wire_value(_bare_value(message), 1000)
+    def wire_current(self, message: SensorValue) -> int | None:
+        return _wire_value(message.value, 1000)
 
     def motor_pwm(self, sensor: codec.Sensor, stamp: Time) -> SensorValue | None:
         """Return a motor's duty cycle as a share of full speed, from -1 for full reverse to 1."""
         return self._sensor_value(sensor, codec.FULL_SPEED, "1", stamp)
 
-    def wire_motor_pwm(self, message: SensorValue | Float32) -> int | None:
-        return _wire_value(_bare_value(message), codec.FULL_SPEED)
-
-    def bare_current(self, sensor: codec.Sensor, stamp: Time) -> Float32 | None:
-        return None if (message := self.current(sensor, stamp)) is None else Float32(data=message.value)
-
-    def bare_motor_pwm(self, sensor: codec.Sensor, stamp: Time) -> Float32 | None:
-        return None if (message := self.motor_pwm(sensor, stamp)) is None else Float32(data=message.value)
+    def wire_motor_pwm(self, message: SensorValue) -> int | None:
+        return _wire_value(message.value, codec.FULL_SPEED)
 
     def _sensor_value(self, sensor: codec.Sensor, one: int, unit: str, stamp: Time) -> SensorValue | None:
         if sensor.value is None:
@@ -330,18 +324,12 @@ TOPICS = (
         if_parameter="publish_tf",
     ),
 )
-#: With `bare_floats`: without headers, which is what some plotting tools want.
-_BARE = {"current/{name}": Translation.bare_current, "motor_pwm/{name}": Translation.bare_motor_pwm}
-BARE_TOPICS = tuple(
-    replace(row, message=Float32, to_ros=_BARE[row.name]) if row.name in _BARE else row for row in TOPICS
-)
 TABLE = TopicTable(
     TOPICS,
     Translation,
     {codec.SensorInfo: Translation.assemble_sensors, codec.SubsystemInfo: Translation.assemble_subsystems},
     parts=Translation.parts,
 )
-BARE_TABLE = replace(TABLE, rows=BARE_TOPICS)
 #: The first level of the topics of each type of sensor.
 TOPIC_OF_TYPE: dict[int, str] = {
     codec.SensorType.BATTERY: "battery_state",
@@ -410,10 +398,6 @@ def _wire_subsystem(message: SubsystemMessage) -> codec.Subsystem:
             for side in ("left", "right")
         )
     return codec.Subsystem(kind, message.name, message.driver, left, right)
-
-
-def _bare_value(message: SensorValue | Float32) -> float:
-    return float(message.value if isinstance(message, SensorValue) else message.data)
 
 
 def _wire_value(value: float, one: int) -> int | None:

@@ -200,12 +200,23 @@ LANDING_SPEED = 0.5
 _REPORT_PERIOD_S = 1.0
 
 
-def limit_parameters(*, is_drone: bool) -> tuple[ParameterDeclaration, ...]:
-    """Return the parameters of the limits, with the defaults of a drone or of another vehicle."""
-    drones = {f"{_LIMITS}.max_speed": DRONE_MAX_SPEED, f"{_LIMITS}.land_after": _DRONE_LANDS_AFTER_S}
+def limit_parameters(
+    *, is_drone: bool, can_climb: bool = True, tells_battery: bool = False
+) -> tuple[ParameterDeclaration, ...]:
+    """Return the parameters of the limits that a vehicle can have, with the defaults of a drone or of another one.
+
+    Args:
+        is_drone: whether it flies, and so can land.
+        can_climb: whether it follows a vertical speed.
+        tells_battery: whether its charge is known (`ObservedMotion.battery`).
+    """
+    drones = {"max_speed": DRONE_MAX_SPEED, "land_after": _DRONE_LANDS_AFTER_S} if is_drone else {}
+    has = {"max_height": can_climb, "land_after": is_drone, "low_battery": tells_battery}
+    has["land_on_low_battery"] = is_drone and tells_battery
     return tuple(
-        replace(each, default=drones.get(each.name, each.default) if is_drone else each.default)
+        replace(each, default=drones.get(each.name.removeprefix(f"{_LIMITS}."), each.default))
         for each in declarations(LimitParameters, _LIMITS)
+        if has.get(each.name.removeprefix(f"{_LIMITS}."), True)
     )
 
 
@@ -236,7 +247,7 @@ class Ruler(Generic[CommandT]):
         self._is_landing = False
         self._fence: Any = None  # its publisher, until the fence is told
         if has_limits:
-            if max(parameters.fence_radius, parameters.fence_x, parameters.fence_y):
+            if parameters.fence_radius:
                 self._fence = node.create_publisher(PolygonStamped, FENCE, latched(), event_callbacks=NO_EVENTS)
                 node.cleanup.callback(node.destroy_publisher, self._fence)
             timer = node.create_timer(

@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Parameters shared by bridges and servers. See docs/bridges.md."""
 
-import math
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple, TypeVar
 
-from drone_bridge.ros.frames import AXES, FrameNames, OdometryCovariances
+from drone_bridge.ros.frames import FrameNames
 from drone_bridge.ros.parameters import DeclaredParameters, ParameterDeclaration
 from drone_bridge.wire.addresses import ANY, AllowedPeers
 
@@ -21,12 +20,6 @@ def _check_frame(name: str) -> str | None:
     if not name:
         return "is empty, and must name a frame."
     return _check_prefix(name)
-
-
-def _check_variances(values: Sequence[float]) -> str | None:
-    if len(values) != AXES or not all(math.isfinite(value) and value >= 0.0 for value in values):
-        return f"is {list(values)}, and must be {AXES} finite, non-negative numbers."
-    return None
 
 
 #: The parameters of tf by name; a bridge has those that apply to its frames.
@@ -63,32 +56,6 @@ def frame_names(parameters: DeclaredParameters, kind: type[FrameNamesT]) -> Fram
         return parameters[parameter] if parameter in parameters else default  # noqa: SIM401
 
     return kind(parameters["frame_prefix"], name("map_frame"), name("odom_frame"), name("base_frame"))
-
-
-def covariance_parameters(
-    pose: Sequence[float], twist: Sequence[float], topic: str
-) -> tuple[ParameterDeclaration, ...]:
-    """Return the parameters that give the uncertainty of odometry, which none of the protocols carries.
-
-    Args:
-        pose: the variances of x, y, z (m^2) and of the rotations about them (rad^2).
-        twist: those of the velocities along and about the axes, (m/s)^2 and (rad/s)^2.
-        topic: of the odometry.
-    """
-    return tuple(
-        ParameterDeclaration(
-            f"{what}_covariance_diagonal",
-            list(variances),
-            f"Variances of the {what} on {topic}: x, y, z, then about x, y, z. Large values mean unknown.",
-            check=_check_variances,
-        )
-        for what, variances in (("pose", pose), ("twist", twist))
-    )
-
-
-def odometry_covariances(parameters: DeclaredParameters) -> OdometryCovariances:
-    """Return the covariances given by the parameters."""
-    return OdometryCovariances(*(parameters[f"{what}_covariance_diagonal"] for what in ("pose", "twist")))
 
 
 #: Of servers whose operators command shares of tilt.
@@ -217,18 +184,9 @@ def common_parameters(
             live=True,
         ),
         ParameterDeclaration(
-            "hardware_id", "", "The vehicle's name in diagnostics; if empty, the protocol and the configured address."
-        ),
-        ParameterDeclaration(
             "wire_log",
             "",
-            "Folder for a log of the bytes of every connection, see docs/wire_log.md; empty for no log.",
-        ),
-        ParameterDeclaration(
-            "wire_log_mebibytes",
-            1024,
-            "Disk space for the files in wire_log, MiB: one ends at half of it, and the oldest are removed.",
-            range=(16, 1_048_576),
+            "Folder for a log of the bytes of every connection, see docs/wire_log.md; empty: no log.",
         ),
         ParameterDeclaration(
             "frame_prefix",

@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Self-describing parameters that refuse invalid values with a sentence."""
 
+import difflib
 import json
 import math
+import sys
 from array import array
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, fields
@@ -14,6 +16,7 @@ from rclpy.node import Node
 from rclpy.parameter import Parameter
 
 from drone_bridge.described import MEANING, RANGE
+from drone_bridge.ros.parameter_files import unknown
 
 UNCONFIGURED = "unconfigured"
 
@@ -81,9 +84,10 @@ class DeclaredParameters:
     """The declared parameters of a node."""
 
     def __init__(self, node: Node, declarations: Iterable[ParameterDeclaration], *, keep_refused: bool = False) -> None:
-        """Declare all parameters. Raises ValueError and rclpy's exceptions for values that are refused.
+        """Declare all parameters, and warn of others that the process was given for this node.
 
-        With `keep_refused` these are kept in `refused` instead, and such a parameter has its default until it is set.
+        Raises ValueError and rclpy's exceptions for values that are refused. With `keep_refused` these are kept in
+        `refused` instead, and such a parameter has its default until it is set.
         """
         self._node = node
         self._declarations = {declaration.name: declaration for declaration in declarations}
@@ -103,6 +107,16 @@ class DeclaredParameters:
         node.add_on_set_parameters_callback(self._check)
         if hasattr(node, "add_pre_set_parameters_callback"):  # since Iron
             node.add_pre_set_parameters_callback(self._typed)
+        if names := sorted({*unknown(sys.argv, node.get_fully_qualified_name(), self._declarations)}):
+            node.get_logger().warning(self._unknown(names))
+
+    def _unknown(self, names: Iterable[str]) -> str:
+        """Return the sentence about parameters that were given and do not exist."""
+        said = []
+        for name in names:
+            close = difflib.get_close_matches(name, self._declarations, n=1)
+            said.append(f"{name} (did you mean {close[0]}?)" if close else name)
+        return f"There is no parameter {', '.join(said)} here, and what is given for it has no effect."
 
     def _declare(self, declaration: ParameterDeclaration, *, ignore_override: bool) -> None:
         declared = self._node.declare_parameter(
@@ -190,7 +204,7 @@ T = TypeVar("T")
 
 
 def declarations(parameters: type, prefix: str) -> tuple[ParameterDeclaration, ...]:
-    """Return the declaration of each field, named `prefix`.field."""
+    """Return the declaration of each described field, named `prefix`.field; the other fields are constants."""
     return tuple(
         ParameterDeclaration(
             f"{prefix}.{item.name}",
@@ -199,13 +213,21 @@ def declarations(parameters: type, prefix: str) -> tuple[ParameterDeclaration, .
             range=item.metadata[RANGE],
         )
         for item in fields(parameters)
+        if MEANING in item.metadata
     )
 
 
 def read(parameters: Callable[..., T], prefix: str, values: Any) -> T:
-    """Return the dataclass, each field with the value of its parameter; `values[name]` gives that."""
+    """Return the dataclass, each field with the value of its parameter, or with its default where there is none.
+
+    Args:
+        parameters: the dataclass.
+        prefix: of the parameters' names.
+        values: `values[name]` gives the value of a parameter, and `name in values` says whether there is one.
+    """
     read_values = {}
     for item in fields(parameters):  # type: ignore[arg-type]
-        value = values[f"{prefix}.{item.name}"]
-        read_values[item.name] = tuple(value) if isinstance(item.default, tuple) else value
+        if (name := f"{prefix}.{item.name}") in values:
+            value = values[name]
+            read_values[item.name] = tuple(value) if isinstance(item.default, tuple) else value
     return parameters(**read_values)

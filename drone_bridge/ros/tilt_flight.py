@@ -6,6 +6,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable
+from dataclasses import replace
 
 from builtin_interfaces.msg import Time
 from geometry_msgs.msg import Twist
@@ -23,39 +24,40 @@ FOLLOWED_AXES = ("linear.x", "linear.y", "linear.z", "angular.z")
 
 
 def drone_parameters(drone: TiltedDrone) -> tuple[ParameterDeclaration, ...]:
-    """Return the parameters of a drone's full deflections, and of what they lead to; `drone` has the defaults."""
+    """Return the parameters of a drone's full deflections; `drone` has the defaults."""
     return tuple(
         ParameterDeclaration(f"drone.{name}", getattr(drone, name), meaning, range=(least, most))
         for name, meaning, least, most in (
             ("max_tilt", "Tilt at full deflection, rad.", 0.01, 1.2),
             ("max_climb", "Climb at full deflection, m/s.", 0.01, 20.0),
             ("max_yaw_rate", "Turn rate at full deflection, rad/s.", 0.01, 20.0),
-            ("drag", "Deceleration by drag, per speed, 1/s.", 0.0, 10.0),
-            ("tilt_lag", "From a command to its tilt, the link's delay included, s.", 0.01, 2.0),
-            ("climb_lag", "From a command to its climb, s.", 0.01, 2.0),
         )
     )
 
 
-def read_drone(parameters: DeclaredParameters) -> TiltedDrone:
-    """Return the drone of these parameters."""
-    return TiltedDrone(**{name: parameters[f"drone.{name}"] for name in TiltedDrone.__slots__})
+def read_drone(parameters: DeclaredParameters, drone: TiltedDrone) -> TiltedDrone:
+    """Return a drone with the full deflections of these parameters."""
+    deflections = {name: parameters[f"drone.{name}"] for name in ("max_tilt", "max_climb", "max_yaw_rate")}
+    return replace(drone, **deflections)
 
 
 class TiltFlight:
     """Turns the newest command into shares. `measured` and `stands` are for any one thread, the rest for the link's."""
 
-    def __init__(self, node: VehicleNode, *, hovers: bool, now: Callable[[], Time] | None = None) -> None:
+    def __init__(
+        self, node: VehicleNode, drone: TiltedDrone, *, hovers: bool, now: Callable[[], Time] | None = None
+    ) -> None:
         """Subscribe to the command topics.
 
         Args:
             node: with the parameters of `drone_parameters`.
+            drone: how it comes to its full deflections.
             hovers: whether the drone stops by itself when it gets its neutral command.
             now: the clock of stamps, if that is not a machine's clock.
         """
         self._node = node
         self._hovers = hovers
-        self._drone = read_drone(node.parameters)
+        self._drone = read_drone(node.parameters, drone)
         self._control = TiltControl(self._drone)
         self._has_told_of_units = self._has_told_of_turns = False
         self.restart()

@@ -43,7 +43,6 @@ LINK_STATUS = ": link"
 START_PERIOD_S = 2.0
 #: The count of commands that no vehicle can have followed.
 UNDELIVERED = "undelivered commands"
-_MEBIBYTE = 1 << 20
 
 #: The condition of a peer that can't be reached.
 UNREACHABLE = "unreachable peer"
@@ -345,7 +344,6 @@ class VehicleNode(EntityOwner):
             path,
             name,
             facts_of(self._protocol_name, "vehicle" if self.is_server else "operator", name, self.parameters.values()),
-            self.parameters["wire_log_mebibytes"] * _MEBIBYTE,
             self._say_error,
         )
         self.get_logger().info(f"The bytes of every connection are logged to {path}.")
@@ -396,9 +394,9 @@ class VehicleNode(EntityOwner):
         return None
 
     def hardware_id(self) -> str:
-        """Return the hardware_id for diagnostics: the user's, or the protocol and the configured address."""
+        """Return the hardware_id for diagnostics: the protocol and the configured address."""
         get = self.parameters.__getitem__
-        return get("hardware_id") or f"{self._protocol_name} {address_name(get('host'), get('port'))}"
+        return f"{self._protocol_name} {address_name(get('host'), get('port'))}"
 
     def _connecting_failed(self, sentence: str, delay_s: float) -> None:
         self.reports.warn_ongoing(UNREACHABLE, f"{sentence} Trying again in {delay_s:.1f} s.")

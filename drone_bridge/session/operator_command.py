@@ -5,7 +5,7 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from drone_bridge.session.session import Actions, Note, Publish, next_due
+from drone_bridge.session.session import AFTER_STALLS, Actions, Note, Publish, next_due
 
 #: The counter of operators that fell silent while commanding a motion.
 OPERATORS_LOST = "operators gone"
@@ -20,9 +20,9 @@ class OperatorCommand:
     velocities, for as long as nobody else commands the vehicle.
     """
 
-    def __init__(self, neutral: Any, timeout_s: Callable[[], float], rate: Callable[[], float]) -> None:
-        """`neutral` is the message that moves nothing; `timeout_s` and `rate` (Hz) may change while it runs."""
-        self._neutral, self._timeout_s, self._rate = neutral, timeout_s, rate
+    def __init__(self, neutral: Any, timeout_s: Callable[[], float], rate: float) -> None:
+        """`neutral` is the message that moves nothing, and `rate` that of repeats, Hz; `timeout_s` may change."""
+        self._neutral, self._timeout_s, self._period_s = neutral, timeout_s, 1 / rate
         self._command: Any = None
         self._commanded_s = -math.inf
         #: When `tick` is wanted.
@@ -35,7 +35,7 @@ class OperatorCommand:
     def command(self, command: Any, now_s: float) -> Actions:
         """Take a command that has just arrived."""
         self._command, self._commanded_s = command, now_s
-        self.due_s = now_s + 1 / self._rate()
+        self.due_s = now_s + self._period_s
         return [Publish(command)]
 
     def tick(self, operator: str, now_s: float) -> Actions:
@@ -44,12 +44,18 @@ class OperatorCommand:
             return []
         silent_s = now_s - self._commanded_s
         if silent_s <= self._timeout_s():
-            self.due_s = min(
-                next_due(self.due_s, 1 / self._rate(), now_s), self._commanded_s + self._timeout_s() + 1e-3
-            )
+            self.due_s = min(next_due(self.due_s, self._period_s, now_s), self._commanded_s + self._timeout_s() + 1e-3)
             return [Publish(self._command)]
         sentence = f"{operator} was silent for {silent_s:.1f} s: zero was commanded."
         lost = [] if self._command == self._neutral else [Note(OPERATORS_LOST, sentence)]
+        return [*self.end(), *lost]
+
+    def resume(self, operator: str, now_s: float) -> Actions:
+        """End a command that is too old after this process stood still, which is no silence of `operator`."""
+        if self._command is None or now_s - self._commanded_s <= self._timeout_s():
+            return []
+        sentence = f"This process stood still: zero was commanded instead of what {operator} wanted before."
+        lost = [] if self._command == self._neutral else [Note(AFTER_STALLS, sentence)]
         return [*self.end(), *lost]
 
     def end(self) -> Actions:

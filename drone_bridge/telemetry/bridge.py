@@ -20,12 +20,9 @@ from drone_bridge.ros.commands import limit_parameters
 from drone_bridge.ros.common_parameters import (
     ALLOWED_PEERS,
     common_parameters,
-    covariance_parameters,
     frame_names,
     frame_parameters,
-    odometry_covariances,
     read_allowed_peers,
-    read_group,
 )
 from drone_bridge.ros.parameters import ParameterDeclaration
 from drone_bridge.ros.program import run
@@ -42,29 +39,26 @@ from drone_bridge.telemetry.codec import (
     ROVER_TOPIC,
     DroneCommand,
     DroneTelemetry,
-    Limits,
     RoverConnection,
     RoverTelemetry,
 )
 from drone_bridge.telemetry.session.controller import LOST_COMMANDS, LOST_ROVERS, TALKING, ControllerSession
 from drone_bridge.telemetry.topics import (
     DEFAULT_FOV,
-    ROVER_VARIANCES,
-    SIGNS,
+    OPPOSITE_SIGNS,
     TOPICS,
     LandingFrameNames,
-    TelemetryCommandSigns,
-    TelemetrySigns,
     Translation,
     command_from_shares,
+    command_signs,
     static_transforms,
+    telemetry_signs,
 )
 from drone_bridge.wire.addresses import address_name
 
-MEBIBYTE = 1024 * 1024
-_LIMITS = Limits()
-#: Of a rover that has no telemetry of its own.
+#: Of a rover that has no telemetry of its own, and how far above that its documents put it, m.
 WHEEL_ODOMETRY = "rover/wheel_odom"
+ROVER_HEIGHT = 0.15
 
 #: What the document's shares of tilt and turn rate are, and the thrust of the emulated drone against its drag.
 LANDING_DRONE = TiltedDrone(max_tilt=MAX_TILT, max_climb=2.5, max_yaw_rate=MAX_TILT, climb_lag=0.5)
@@ -80,7 +74,7 @@ PARAMETERS = (
     ),
     ParameterDeclaration("rate", 25.0, "Commands per second.", (1.0, 500.0), live=True),
     *drone_parameters(LANDING_DRONE),
-    *SIGNS,
+    OPPOSITE_SIGNS,
     ParameterDeclaration(
         "is_levelled",
         True,
@@ -90,7 +84,6 @@ PARAMETERS = (
     *time_parameters("the drone's"),
     *frame_parameters("publish_map_to_odom", "odom_frame"),
     *limit_parameters(is_drone=True),
-    *covariance_parameters(ROVER_VARIANCES, ROVER_VARIANCES, "rover/odom"),
     ParameterDeclaration(
         "telemetry_timeout",
         1.0,
@@ -108,25 +101,12 @@ PARAMETERS = (
     ),
     ALLOWED_PEERS,
     ParameterDeclaration(
-        "relay_rover",
-        True,
-        "With udp, forward /rover/telemetry to the drone, whose simulation may follow the rover.",
-    ),
-    ParameterDeclaration(
         "rover_documents",
         False,
         f"Publish /rover/telemetry for a rover whose odometry comes on {WHEEL_ODOMETRY}.",
     ),
     ParameterDeclaration("rover_pattern", "unknown", "The name of its pattern in them; no topic carries it."),
-    ParameterDeclaration(
-        "rover_height", 0.15, "Of what those documents call its position, above its odometry, m.", range=(-1e4, 1e4)
-    ),
     DEFAULT_FOV,
-    ParameterDeclaration("max_width", _LIMITS.image_width, "Widest image accepted, pixels.", range=(1, 65535)),
-    ParameterDeclaration("max_height", _LIMITS.image_height, "Highest image accepted, pixels.", range=(1, 65535)),
-    ParameterDeclaration(
-        "max_image_mebibytes", _LIMITS.image_bytes // MEBIBYTE, "Largest JPEG accepted, MiB.", range=(1, 256)
-    ),
 )
 
 DEPTH = 10  # of documents that wait for the executor
@@ -146,21 +126,20 @@ class TelemetryBridge(ProtocolNode):
 
     def set_up(self) -> None:
         get = self.parameters.__getitem__
-        self._command_signs = read_group(self.parameters, "command_sign", TelemetryCommandSigns)
+        self._command_signs = command_signs(get("opposite_signs"))
         self._stamps = Stamps(self)
         names = frame_names(self.parameters, LandingFrameNames)
         self._translation = translation = Translation(
             names,
-            read_group(self.parameters, "telemetry_sign", TelemetrySigns),
+            telemetry_signs(get("opposite_signs")),
             get("default_fov"),
             get("is_levelled"),
-            covariances=odometry_covariances(self.parameters),
             refuse_image=partial(self.count_and_warn, "undecodable images"),
         )
         clock = self._stamps.clock_publisher
         more = [(DroneTelemetry, Output(clock, translation.clock))] if clock else []
         self._topics = TopicPublishers(self, TOPICS, translation, static_transforms(names), more)
-        self._tilt_flight = TiltFlight(self, hovers=False, now=self._stamps.command_clock)
+        self._tilt_flight = TiltFlight(self, LANDING_DRONE, hovers=False, now=self._stamps.command_clock)
         self._allowed_peers = read_allowed_peers(self.parameters)
         self._is_udp = get("transport") == "udp"
         if not self._is_udp:
@@ -188,9 +167,7 @@ class TelemetryBridge(ProtocolNode):
             self,
             get,
             self._allowed_peers,
-            Limits(get("max_image_mebibytes") * MEBIBYTE, get("max_width"), get("max_height")),
             by_topics=not self._is_udp,
-            relays_rover=self._is_udp and get("relay_rover"),
         )
         return self._session
 
@@ -236,8 +213,7 @@ class TelemetryBridge(ProtocolNode):
 
     def _publish_rover_document(self, publisher: Any, message: Odometry) -> None:
         """Say where the rover is, to this bridge as well, which goes on as with any rover's document."""
-        get = self.parameters.__getitem__
-        rover = self._translation.wire_rover(message, get("rover_pattern"), get("rover_height"))
+        rover = self._translation.wire_rover(message, self.parameters["rover_pattern"], ROVER_HEIGHT)
         if document := self.encode(RoverConnection().send, rover):
             self.publish(publisher, String(data=document.decode()))
 

@@ -55,14 +55,14 @@ from drone_bridge.telemetry.codec import (
 from drone_bridge.telemetry.session.drone import TALKING, TOO_LARGE, UNHEARD, UNSENT, DroneSession
 from drone_bridge.telemetry.topics import (
     DEFAULT_FOV,
-    SIGNS,
+    OPPOSITE_SIGNS,
     TOPICS,
     FullScale,
     LandingFrameNames,
-    TelemetryCommandSigns,
-    TelemetrySigns,
     Translation,
+    command_signs,
     shares_from_command,
+    telemetry_signs,
     twist_from_command,
 )
 from drone_bridge.wire.addresses import address_name
@@ -82,16 +82,9 @@ PARAMETERS = (
     ParameterDeclaration(
         "rate", 1 / PERIOD_S, "The maximum rate of the drone's documents, Hz.", range=(1.0, 500.0), live=True
     ),
-    ParameterDeclaration(
-        "repeat_rate",
-        20.0,
-        "The minimum rate of cmd_vel while the operator is heard, Hz; every command is also published at once.",
-        range=(1.0, 200.0),
-        live=True,
-    ),
     COMMAND_OUTPUT,
     *full_scale_parameters(FullScale._fields),
-    *SIGNS,
+    OPPOSITE_SIGNS,
     ParameterDeclaration(
         "is_levelled",
         True,
@@ -107,10 +100,6 @@ PARAMETERS = (
     ParameterDeclaration(
         "image_every", IMAGE_EVERY, "At most one in so many documents carries an image.", range=(1, 1000)
     ),
-    ParameterDeclaration(
-        "image_width", 320, "With raw images, the maximum width of those sent, pixels.", range=(16, 4096)
-    ),
-    ParameterDeclaration("jpeg_quality", 70, "With raw images, the JPEG quality, of 100.", range=(1, 100), live=True),
     DEFAULT_FOV,
     ParameterDeclaration(
         "rover_pattern", "unknown", "The name of its pattern in the rover's documents; no topic carries it."
@@ -122,8 +111,8 @@ PARAMETERS = (
 
 
 IMAGES, ROVER = "camera/image_raw/compressed", "rover/odom"
-#: Before the first image: the size in the protocol's document.
-DOCUMENTED_SIZE = (320, 240)
+#: Before the first image, and of raw ones at most: the size in the protocol's document, and the quality there.
+DOCUMENTED_SIZE, JPEG_QUALITY = (320, 240), 70
 #: Messages that belong to one document if their stamps are equal; the Imu comes first.
 STAMPED = ("height", "altitude", "velocity", "vertical_velocity", "landing_pad")
 
@@ -202,9 +191,8 @@ class DroneSources:
             self._node.count_and_warn(BAD_IMAGES, f"An image on camera/image_raw/compressed {error}.")
 
     def _take_raw(self, message: Image) -> None:
-        get = self._node.parameters.__getitem__
         try:
-            self._take_image(encoded(message, get("image_width"), get("jpeg_quality")))
+            self._take_image(encoded(message, DOCUMENTED_SIZE[0], JPEG_QUALITY))
         except ValueError as error:
             self._node.count_and_warn(BAD_IMAGES, f"An image on camera/image_raw {error}.")
 
@@ -235,8 +223,8 @@ class TelemetryServer(ProtocolNode):
 
     def set_up(self) -> None:
         get = self.parameters.__getitem__
-        self._command_signs = read_group(self.parameters, "command_sign", TelemetryCommandSigns)
-        signs = read_group(self.parameters, "telemetry_sign", TelemetrySigns)
+        self._command_signs = command_signs(get("opposite_signs"))
+        signs = telemetry_signs(get("opposite_signs"))
         names = LandingFrameNames(get("frame_prefix"))
         self._velocities = VelocityPublisher(self, names.base_link if get("command_output") != CMD_VEL else None)
         self._translation = Translation(names, signs, is_levelled=get("is_levelled"))

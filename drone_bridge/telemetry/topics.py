@@ -7,7 +7,7 @@ are measured along axes that stay level (`base_stabilized`) unless `is_levelled`
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Sequence
 from typing import Any, NamedTuple
 
 from builtin_interfaces.msg import Time
@@ -96,17 +96,43 @@ class TelemetryCommandSigns(NamedTuple):
 
 # What bridge and server share.
 
-#: Of commands and of telemetry, for peers whose axes differ from those assumed in ros/frames.py.
-SIGNS = tuple(
-    ParameterDeclaration(
-        f"{group}_sign.{name}", 1, f"-1 if the peer uses the opposite sign for {name} in {where}.", choices=(1, -1)
-    )
-    for group, where, kind in (
-        ("command", "commands", TelemetryCommandSigns),
-        ("telemetry", "telemetry", TelemetrySigns),
-    )
+_SIGNED = tuple(
+    f"{group}.{name}"
+    for group, kind in (("command", TelemetryCommandSigns), ("telemetry", TelemetrySigns))
     for name in kind._fields
 )
+_NONE = "none"
+
+
+def _check_signs(names: Sequence[str]) -> str | None:
+    for name in names:
+        if name not in (_NONE, *_SIGNED):
+            return f"has {name!r}, and may have {_NONE}, or any of {', '.join(_SIGNED)}."
+    return None
+
+
+#: Of commands and of telemetry, for peers whose axes differ from those assumed in ros/frames.py.
+OPPOSITE_SIGNS = ParameterDeclaration(
+    "opposite_signs",
+    [_NONE],
+    f"What the peer counts the other way round, or {_NONE}: any of {', '.join(_SIGNED)}.",
+    check=_check_signs,
+)
+
+
+def command_signs(opposite: Collection[str]) -> TelemetryCommandSigns:
+    """Return the signs of commands, where these are the opposite ones by name."""
+    return TelemetryCommandSigns._make(_sign("command", name, opposite) for name in TelemetryCommandSigns._fields)
+
+
+def telemetry_signs(opposite: Collection[str]) -> TelemetrySigns:
+    """Return the signs of telemetry, where these are the opposite ones by name."""
+    return TelemetrySigns._make(_sign("telemetry", name, opposite) for name in TelemetrySigns._fields)
+
+
+def _sign(group: str, name: str, opposite: Collection[str]) -> int:
+    return -1 if f"{group}.{name}" in opposite else 1
+
 
 DEFAULT_FOV = ParameterDeclaration(
     "default_fov",
@@ -115,7 +141,7 @@ DEFAULT_FOV = ParameterDeclaration(
     range=(MIN_FOV, MAX_FOV),
 )
 
-# How far what is measured is to be trusted is not on the wire: variances, where no parameter gives them.
+# How far what is measured is to be trusted is not on the wire: variances.
 
 #: Of `imu/data`: 1 degree of tilt, 10 of a heading by gyroscopes that drift; 1 degree per second; 0.1 m/s^2.
 IMU_VARIANCES = {
@@ -225,7 +251,6 @@ class Translation:
         default_fov: float = 60.0,
         is_levelled: bool = True,
         *,
-        covariances: OdometryCovariances = ROVER_COVARIANCES,
         refuse_image: Callable[[str], None] = lambda sentence: None,
     ) -> None:
         """Prepare the messages.
@@ -235,10 +260,9 @@ class Translation:
             signs: of what the wire carries.
             default_fov: degrees of the horizontal field of view, where the wire carries none.
             is_levelled: whether velocity and pad are measured along level axes, instead of those of the tilted body.
-            covariances: of the rover's odometry.
             refuse_image: gets a sentence about each image that can't be decoded.
         """
-        self.names, self._signs, self._covariances, self._refuse_image = names, signs, covariances, refuse_image
+        self.names, self._signs, self._refuse_image = names, signs, refuse_image
         self._decoder = JpegDecoder(names.optical)
         self._is_levelled = is_levelled
         self._default_fov = default_fov
@@ -388,7 +412,7 @@ class Translation:
         position, velocity = message.pose.pose.position, message.twist.twist.linear
         position.x, position.y, position.z = rover.position
         velocity.x, velocity.y, velocity.z = rover.velocity
-        self._covariances.fill(message)
+        ROVER_COVARIANCES.fill(message)
         return message
 
     def rover_transforms(self, rover: RoverTelemetry, stamp: Time) -> TFMessage:

@@ -19,12 +19,9 @@ from drone_bridge.net.tcp import MessageDeadline, TcpStream
 from drone_bridge.ros.commands import CommandIntake, limit_parameters
 from drone_bridge.ros.common_parameters import (
     common_parameters,
-    covariance_parameters,
     frame_names,
     frame_parameters,
-    odometry_covariances,
 )
-from drone_bridge.ros.frames import AXES, EXACT_VARIANCE, UNKNOWN_VARIANCE
 from drone_bridge.ros.images import load_opencv
 from drone_bridge.ros.parameters import ParameterDeclaration, declarations, read
 from drone_bridge.ros.program import run
@@ -39,7 +36,6 @@ from drone_bridge.testbed.codec import (
     AutopilotConnection,
     ConnectionClosed,
     Constants,
-    Limits,
     MotionParameters,
     SensorFrame,
     SimulationRestarted,
@@ -60,8 +56,6 @@ from drone_bridge.wire.events import RemoteProtocolError
 #: The values of cmd_vel_mode.
 VELOCITY = "velocity"
 RATES_AND_THRUST = "rates_and_thrust"
-MEBIBYTE = 1024 * 1024
-_LIMITS = Limits()
 
 PARAMETERS = (
     *common_parameters(8000, "The testbed's port; when listening, 0 picks a free one."),
@@ -75,13 +69,6 @@ PARAMETERS = (
     ),
     *time_parameters("the testbed's simulated"),
     *frame_parameters(),
-    *covariance_parameters([EXACT_VARIANCE] * AXES, [UNKNOWN_VARIANCE] * AXES, "odom"),
-    ParameterDeclaration(
-        "attitude_standard_deviation",
-        0.001,
-        "Standard deviation of the attitude, rad, for the covariance on imu/data.",
-        range=(0.0, 3.2),
-    ),
     ParameterDeclaration(
         "silence_timeout",
         5.0,
@@ -97,22 +84,6 @@ PARAMETERS = (
     ),
     *declarations(VelocityParameters, VELOCITY),
     *limit_parameters(is_drone=True),
-    ParameterDeclaration(
-        "jpeg_quality",
-        80,
-        "JPEG quality of image_raw/compressed, which is encoded only while it has subscribers.",
-        range=(1, 100),
-    ),
-    ParameterDeclaration("max_width", _LIMITS.width, "Maximum width of an accepted image, pixels.", range=(1, 65536)),
-    ParameterDeclaration(
-        "max_height", _LIMITS.height, "Maximum height of an accepted image, pixels.", range=(1, 65536)
-    ),
-    ParameterDeclaration(
-        "max_frame_mebibytes",
-        _LIMITS.frame_bytes // MEBIBYTE,
-        "Maximum size of an accepted frame (two images and their floats), MiB.",
-        range=(1, 4096),
-    ),
 )
 
 # How commands become answers.
@@ -230,7 +201,6 @@ class TestbedBridge(TcpLinkNode):
         get = self.parameters.__getitem__
         self._unit = AngleUnit(get("angle_unit"))
         self._layout = None if get("attitude_layout") == AUTO else AttitudeLayout(get("attitude_layout"))
-        self._limits = Limits(get("max_width"), get("max_height"), get("max_frame_mebibytes") * MEBIBYTE)
         self._is_lockstep = get("sync") == "lockstep"
         self._silence_timeout_s = get("silence_timeout")
         self._has_warned_of_unstamped = False
@@ -240,9 +210,6 @@ class TestbedBridge(TcpLinkNode):
         self._translation = translate.Translation(
             self._unit,
             self._names,
-            attitude_standard_deviation=get("attitude_standard_deviation"),
-            jpeg_quality=get("jpeg_quality"),
-            covariances=odometry_covariances(self.parameters),
             refuse_image=partial(self.count_and_warn, "images not compressed"),
         )
         clock = self._stamps.clock_publisher
@@ -281,7 +248,7 @@ class TestbedBridge(TcpLinkNode):
     def converse(self, stream: TcpStream) -> None:
         """Read frames, publish them and answer them."""
         # A frame is published before the next one is read, and publish() has finished with an array when it returns.
-        connection = AutopilotConnection(self._layout, self._unit, self._limits, reuses_images=True)
+        connection = AutopilotConnection(self._layout, self._unit, reuses_images=True)
         deadline = MessageDeadline(stream, self._silence_timeout_s)
         self._constants: Constants | None = None  # of this conversation
         self._is_layout_reported = self._has_served = False

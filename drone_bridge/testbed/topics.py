@@ -28,7 +28,16 @@ from drone_bridge.motion.quaternions import (
 )
 from drone_bridge.msg import CommandRates, DroneProperties
 from drone_bridge.ros import frames
-from drone_bridge.ros.frames import FrameNames, OdometryCovariances, set_quaternion, set_vector, transform
+from drone_bridge.ros.frames import (
+    AXES,
+    EXACT_VARIANCE,
+    UNKNOWN_VARIANCE,
+    FrameNames,
+    OdometryCovariances,
+    set_quaternion,
+    set_vector,
+    transform,
+)
 from drone_bridge.ros.images import JpegEncoder, Rgb8Image, pinhole_camera_info, rgb8_pixels
 from drone_bridge.ros.parameters import ParameterDeclaration
 from drone_bridge.ros.time import seconds_of, time_from_seconds
@@ -44,6 +53,12 @@ from drone_bridge.testbed.codec import (
 
 # An angle that can be anything: the variance of a uniform distribution over the whole circle.
 UNKNOWN_ANGLE_VARIANCE = math.pi**2 / 3  # rad^2
+#: Of an angle that the wire carries, rad: testbeds round it.
+ANGLE_DEVIATION = 0.001
+#: Of images that are compressed here, 1 to 100.
+JPEG_QUALITY = 80
+#: Poses on the wire are exact; velocities are not on it.
+ODOMETRY_COVARIANCES = OdometryCovariances([EXACT_VARIANCE] * AXES, [UNKNOWN_VARIANCE] * AXES)
 #: How far from 1 the length of a quaternion may be that is meant to be a rotation.
 _LENGTH_TOLERANCE = 0.01
 #: Of radians. What is smaller is rounding, and the wire's floats would carry it.
@@ -336,15 +351,15 @@ def measured_position(frame: SensorFrame) -> tuple[float, float, float] | None:
     return None if frame.position is None else enu_from_testbed(*frame.position)
 
 
-def imu(frame: SensorFrame, unit: AngleUnit, standard_deviation: float, names: FrameNames) -> Imu:
+def imu(frame: SensorFrame, unit: AngleUnit, names: FrameNames) -> Imu:
     """Return the attitude, without a stamp; an angle that the wire does not carry is 0 with a full circle's variance.
 
-    Rates and accelerations are not on the wire: their covariances say so. `standard_deviation` is in rad.
+    Rates and accelerations are not on the wire: their covariances say so.
     """
     message = Imu()
     message.header.frame_id = names.base_link
     set_quaternion(message.orientation, orientation(frame, unit))
-    known = standard_deviation**2
+    known = ANGLE_DEVIATION**2
     roll_variance = UNKNOWN_ANGLE_VARIANCE if frame.roll is None else known
     yaw_variance = UNKNOWN_ANGLE_VARIANCE if frame.yaw is None else known
     message.orientation_covariance = [roll_variance, 0.0, 0.0, 0.0, known, 0.0, 0.0, 0.0, yaw_variance]
@@ -417,9 +432,6 @@ class Translation:
         unit: AngleUnit,
         names: StereoFrameNames,
         *,
-        attitude_standard_deviation: float = 0.001,
-        jpeg_quality: int = 80,
-        covariances: OdometryCovariances | None = None,
         refuse_image: Callable[[str], None] = lambda sentence: None,
     ) -> None:
         """Prepare the messages.
@@ -427,16 +439,11 @@ class Translation:
         Args:
             unit: of angles on the wire.
             names: of the frames.
-            attitude_standard_deviation: rad, of angles that the wire carries.
-            jpeg_quality: 1 to 100.
-            covariances: of the odometry.
             refuse_image: gets a sentence about each image that can't be compressed.
         """
         self._unit, self._names, self._refuse_image = unit, names, refuse_image
-        self._standard_deviation, self._jpeg_quality = attitude_standard_deviation, jpeg_quality
         self._odometry = Odometry(header=Header(frame_id=names.odom), child_frame_id=names.base_link)
-        if covariances:
-            covariances.fill(self._odometry)
+        ODOMETRY_COVARIANCES.fill(self._odometry)
         self._transform = transform(names.odom, names.base_link)
         self._tf = TFMessage(transforms=[self._transform])
         #: Of the frame with this stamp.
@@ -460,7 +467,7 @@ class Translation:
                 optical = self._names.optical(side)
                 self._infos[side] = camera_info(constants, self._unit, self._names, side)
                 self._images[side] = Rgb8Image(*size, optical)
-                self._encoders[side] = JpegEncoder(*size, optical, self._jpeg_quality)
+                self._encoders[side] = JpegEncoder(*size, optical, JPEG_QUALITY)
         properties = drone_properties(constants, self._unit)
         properties.header = Header(stamp=stamp, frame_id=self._names.base_link)
         return properties
@@ -476,7 +483,7 @@ class Translation:
     def imu(self, frame: SensorFrame, stamp: Time) -> Imu:
         """Return an Imu of the attitude alone."""
         if self._imu is None:
-            self._imu = imu(frame, self._unit, self._standard_deviation, self._names)
+            self._imu = imu(frame, self._unit, self._names)
         self._imu.header.stamp = stamp
         set_quaternion(self._imu.orientation, orientation(frame, self._unit))
         return self._imu

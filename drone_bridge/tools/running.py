@@ -19,8 +19,8 @@ from rclpy.topic_endpoint_info import TopicEndpointInfo
 
 from drone_bridge.kind import kinds, load
 from drone_bridge.ros.last_word import COMMAND_TOPICS, OBSERVERS
-from drone_bridge.ros.link_node import LINK_STATUS
 from drone_bridge.ros.topics import Topic
+from drone_bridge.ros.vehicle_node import LINK_STATUS
 
 DISCOVERY_S = 10.0
 #: Nothing new has been discovered for so long: all is there.

@@ -29,9 +29,7 @@ from drone_bridge.dronegui.codec import (
 )
 from drone_bridge.dronegui.topics import (
     HOVER,
-    POSE_VARIANCES,
     TOPICS,
-    TWIST_VARIANCES,
     DeadReckoning,
     Pose,
     Translation,
@@ -55,10 +53,8 @@ from drone_bridge.net.udp import Datagram, UdpConnector, UdpListener, UdpStream
 from drone_bridge.ros.commands import limit_parameters
 from drone_bridge.ros.common_parameters import (
     common_parameters,
-    covariance_parameters,
     frame_names,
     frame_parameters,
-    odometry_covariances,
 )
 from drone_bridge.ros.frames import DroneFrameNames
 from drone_bridge.ros.link_node import STALE_DATAGRAMS, LinkNode, repeat_farewell
@@ -130,8 +126,7 @@ PARAMETERS = (
         "publish_odometry", True, "Publish odom: integrated velocities, with the measured height and attitude."
     ),
     *frame_parameters("publish_map_to_odom", "map_frame"),
-    *limit_parameters(is_drone=True),
-    *covariance_parameters(POSE_VARIANCES, TWIST_VARIANCES, "odom"),
+    *limit_parameters(is_drone=True, tells_battery=True),
 )
 
 
@@ -323,9 +318,9 @@ class DroneGuiBridge(LinkNode):
         if self._flight.receives_navdata:
             has_odometry = self.parameters["publish_odometry"]
             table = [row for row in TOPICS if has_odometry or row.of is not Pose]
-            translation = Translation(names, odometry_covariances(self.parameters))
+            translation = Translation(names)
             self._topics = TopicPublishers(self, table, translation, static_transforms(names))
-        self._tilt_flight = TiltFlight(self, hovers=True)
+        self._tilt_flight = TiltFlight(self, AR_DRONE, hovers=True)
         self._tilt_flight.intake.ruler.land = self._flight.land
         for name, command in self._flight_commands():
             self.make_subscription(Empty, name, self._on_topic(name, command), 1, callback_group=self._group)

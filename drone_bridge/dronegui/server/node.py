@@ -106,26 +106,12 @@ PARAMETERS = (
         "Accept True, False and None, which appear in the protocol's document but are not JSON.",
     ),
     ParameterDeclaration(
-        "loose_values",
-        True,
-        "Accept 0 and 1 for buttons, axes beyond 1, and any seq, as the real GUI does.",
-    ),
-    ParameterDeclaration(
         "bootstrapped",
         True,
         "Send navdata, and track whether the drone is flying, from the start. If false, only after the first reset, "
         "as the real GUI does; until then take_off cannot land the drone.",
     ),
     ParameterDeclaration("navdata_port", DEFAULT_NAVDATA_PORT, "The operators' port for navdata.", range=(1, 65535)),
-    ParameterDeclaration(
-        "navdata_source_port",
-        DEFAULT_NAVDATA_SOURCE_PORT,
-        "The local port from which navdata is sent, if it is free; 0 picks any.",
-        range=(0, 65535),
-    ),
-    ParameterDeclaration(
-        "navdata_rate", 15.0, "The maximum rate of the drone's state in navdata, Hz.", range=(0.1, 200.0)
-    ),
 )
 
 
@@ -354,10 +340,9 @@ class DroneGuiServer(LinkNode):
         self._allowed_peers = read_allowed_peers(self.parameters)
         self._dialect = Dialect(
             python_literals=get("python_literals"),
-            loose_values=get("loose_values"),
+            loose_values=True,
             is_bootstrapped=get("bootstrapped"),
             navdata_port=get("navdata_port"),
-            navdata_rate=get("navdata_rate"),
         )
         self._velocities = VelocityOutput(
             self, frame_names(self.parameters, DroneFrameNames).base_link if get("command_output") != CMD_VEL else None
@@ -386,8 +371,7 @@ class DroneGuiServer(LinkNode):
         freshness = self.fresh_within("command_timeout")
         listener = UdpListener(host, self.parameters["port"], cancellation, self.wire_log, freshness=freshness)
         try:
-            source_port = self.parameters["navdata_source_port"]
-            socket, problem = open_preferred(host, source_port, cancellation, self.wire_log)
+            socket, problem = open_preferred(host, DEFAULT_NAVDATA_SOURCE_PORT, cancellation, self.wire_log)
         except LinkError:
             listener.close()
             raise

@@ -6,7 +6,7 @@ import getpass
 import math
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple
@@ -32,7 +32,6 @@ from drone_bridge.robot.bridge.session import (
 )
 from drone_bridge.robot.discovery import DiscoveryConnector, DiscoveryRoute, find_robots
 from drone_bridge.robot.topics import (
-    BARE_TABLE,
     DISCOVERY_UDP_PORT,
     MAX_SENSORS,
     ROBOT_SAYS,
@@ -47,23 +46,28 @@ from drone_bridge.robot.topics import (
 from drone_bridge.ros.commands import Arrival, CommandIntake, limit_parameters
 from drone_bridge.ros.common_parameters import (
     common_parameters,
-    covariance_parameters,
     frame_names,
     frame_parameters,
-    odometry_covariances,
 )
 from drone_bridge.ros.diagnostics import LogLimiter
-from drone_bridge.ros.frames import FrameNames
+from drone_bridge.ros.frames import AXES, FrameNames, OdometryCovariances
 from drone_bridge.ros.link_node import Endpoint, LinkNode
 from drone_bridge.ros.link_requests import LinkRequest, LinkRequests, ServiceResult, complete
 from drone_bridge.ros.parameters import ParameterDeclaration
 from drone_bridge.ros.program import run
 from drone_bridge.ros.stall_watch import Resumptions
 from drone_bridge.ros.tcp_link_node import TcpLinkNode
-from drone_bridge.ros.topics import NO_EVENTS, Topic, TopicPublishers, TopicTable
+from drone_bridge.ros.topics import NO_EVENTS, Topic, TopicPublishers
 from drone_bridge.ros.wheel_odometry import POSE_VARIANCES, TWIST_VARIANCES, WheelOdometry
 from drone_bridge.srv import Bind, Discover, Unbind
 from drone_bridge.wire.layouts import printable
+
+
+def _check_variances(values: Sequence[float]) -> str | None:
+    if len(values) != AXES or not all(math.isfinite(value) and value >= 0.0 for value in values):
+        return f"is {list(values)}, and must be {AXES} finite, non-negative numbers."
+    return None
+
 
 PARAMETERS = (
     *common_parameters(codec.TCP_PORT, "The robot's port.", roles=("connect",), silence_warning_s=1.5),
@@ -108,24 +112,25 @@ PARAMETERS = (
         "discovery_timeout", 1.0, "Seconds to collect discovery replies.", range=(0.05, 60.0), live=True
     ),
     ParameterDeclaration(
-        "bare_floats",
-        False,
-        "Publish currents and PWM as std_msgs/Float32, without header, name and unit.",
-    ),
-    ParameterDeclaration(
         "publish_odometry",
         True,
         "Publish odom by dead reckoning from the commands. Disable it where something measures odometry.",
     ),
     *frame_parameters("publish_map_to_odom", "map_frame"),
-    *limit_parameters(is_drone=False),
+    *limit_parameters(is_drone=False, can_climb=False),
     # Commanded, not measured: the pose drifts without limit, the velocity is known roughly.
-    *covariance_parameters(POSE_VARIANCES, TWIST_VARIANCES, "odom"),
-    ParameterDeclaration("odometry_rate", 20.0, "Messages on odom per second.", range=(1.0, 200.0)),
+    ParameterDeclaration(
+        "twist_covariance_diagonal",
+        list(TWIST_VARIANCES),
+        "Variances of the twist on odom: x, y, z, then about x, y, z. Large values mean unknown.",
+        check=_check_variances,
+    ),
 )
 
 
 # Odometry from the speeds that a robot was sent, as it reports none of its own.
+
+ODOMETRY_RATE = 20.0  # messages per second
 
 
 class DeadReckoning:
@@ -134,7 +139,7 @@ class DeadReckoning:
     def __init__(self, node: LinkNode, translation: Translation, skid_steer: SkidSteer) -> None:
         self._node, self._skid_steer = node, skid_steer
         is_wanted = node.parameters["publish_odometry"]
-        self._period_s = 1 / node.parameters["odometry_rate"] if is_wanted else math.inf
+        self._period_s = 1 / ODOMETRY_RATE if is_wanted else math.inf
         rows = [row for row in TABLE.rows if is_wanted and row.of is WheelOdometry]
         self._publishers = TopicPublishers(node, rows, translation)
 
@@ -200,8 +205,8 @@ class TopicBudget:
 class SensorTopics:
     """Publishers by topic, kept while the robot lists the sensor. For the link's thread."""
 
-    def __init__(self, node: LinkNode, table: TopicTable, translation: Translation, budget: TopicBudget) -> None:
-        self._node, self._table, self._translation, self._budget = node, table, translation, budget
+    def __init__(self, node: LinkNode, translation: Translation, budget: TopicBudget) -> None:
+        self._node, self._translation, self._budget = node, translation, budget
         self._publishers: dict[str, tuple[type, Publisher[Any]]] = {}
         self._forget()
 
@@ -216,7 +221,7 @@ class SensorTopics:
         """Create and destroy topics for a new list, and offer its values."""
         self.info, self._is_listed = info, True
         self._translation.withheld = ()
-        wanted = {topic: self._table.row(topic) for topic in self._translation.sensor_topics(info) if topic}
+        wanted = {topic: TABLE.row(topic) for topic in self._translation.sensor_topics(info) if topic}
         withheld = self._translation.withheld = self._make_topics(wanted)
         left_out = sum(sensor.type in TOPIC_OF_TYPE for sensor in info.sensors) - len(wanted)
         for number, reason in (
@@ -296,7 +301,7 @@ class SensorTopics:
     def _message(self, number: int, sensor: codec.Sensor) -> Any:
         """Return what a sensor says on its topic; None for nothing, and without a topic."""
         topic = self._topics[number]
-        to_ros = self._table.row(topic).to_ros if topic else None
+        to_ros = TABLE.row(topic).to_ros if topic else None
         return to_ros(self._translation, sensor, self._node.now()) if to_ros else None
 
     def _destroy(self, topic: str) -> None:
@@ -449,15 +454,15 @@ class RobotBridge(TcpLinkNode):
             raise ValueError(f"driver_name has more than the {LONGEST_DRIVER_NAME} bytes that are allowed.")
         self._skid_steer = SkidSteer(get("wheel_separation"), get("max_wheel_speed"))
         self._link_timeout_s = get("link_timeout")
-        self._translation = Translation(frame_names(self.parameters, FrameNames), odometry_covariances(self.parameters))
+        covariances = OdometryCovariances(POSE_VARIANCES, get("twist_covariance_diagonal"))
+        self._translation = Translation(frame_names(self.parameters, FrameNames), covariances)
         self._route = self._read_route()
         self._robot_log = LogLimiter()
 
-        table = BARE_TABLE if get("bare_floats") else TABLE
         self._sensors_publisher, self._subsystems_publisher = (
-            self.make_publisher(row.message, row.name, row.qos()) for row in map(table.row, ("sensors", "subsystems"))
+            self.make_publisher(row.message, row.name, row.qos()) for row in map(TABLE.row, ("sensors", "subsystems"))
         )
-        self._sensor_topics = SensorTopics(self, table, self._translation, self._topic_budget)
+        self._sensor_topics = SensorTopics(self, self._translation, self._topic_budget)
         self.cleanup.callback(self._sensor_topics.close)
         self._dead_reckoning = DeadReckoning(self, self._translation, self._skid_steer)
         self._commands: CommandIntake[Speeds] = CommandIntake(self, on_command=self._wakeup.wake)

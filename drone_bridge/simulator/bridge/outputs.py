@@ -16,7 +16,7 @@ from rosgraph_msgs.msg import Clock
 from tf2_msgs.msg import TFMessage
 
 from drone_bridge.motion.quaternions import Quaternion, euler_from_quaternion
-from drone_bridge.ros.common_parameters import frame_names, odometry_covariances
+from drone_bridge.ros.common_parameters import frame_names
 from drone_bridge.ros.frames import FrameNames, transform
 from drone_bridge.ros.link_node import LinkNode
 from drone_bridge.ros.time import NANOSECONDS, Stamps, time_from_nanoseconds
@@ -243,7 +243,6 @@ class SimulatorOutputs:
             self._labels,
             frame=frame,
             gravity=parameters["gravity"],
-            covariances=odometry_covariances(parameters),
         )
 
     def publish(self, event: Any) -> None:

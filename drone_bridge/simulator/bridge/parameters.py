@@ -5,10 +5,8 @@ from drone_bridge.ros.commands import limit_parameters
 from drone_bridge.ros.common_parameters import (
     SPEED_LIMITS,
     common_parameters,
-    covariance_parameters,
     frame_parameters,
 )
-from drone_bridge.ros.frames import AXES, EXACT_VARIANCE
 from drone_bridge.ros.parameters import ParameterDeclaration
 from drone_bridge.ros.time import time_parameters
 from drone_bridge.simulator.codec import TCP_PORT
@@ -74,7 +72,6 @@ PARAMETERS = (
     ParameterDeclaration("clock_rate", 100.0, "Maximum rate of /clock, Hz.", range=(1.0, 10000.0)),
     *frame_parameters(),
     *limit_parameters(is_drone=False),
-    *covariance_parameters([EXACT_VARIANCE] * AXES, [EXACT_VARIANCE] * AXES, "odom"),
     ParameterDeclaration(
         "unimplemented_requests",
         "refuse",

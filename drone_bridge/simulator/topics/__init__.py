@@ -362,7 +362,6 @@ class Translation:
         *,
         frame: str = "",
         gravity: float = GRAVITY,
-        covariances: OdometryCovariances = EXACT_COVARIANCES,
     ) -> None:
         """Prepare.
 
@@ -372,20 +371,18 @@ class Translation:
             labels: what IDs stand for.
             frame: of the entity, if that is not the vehicle.
             gravity: what an IMU at rest reads, m/s².
-            covariances: of odometry.
         """
         self.names, self.axes, self.labels, self.frame = names, axes, labels, frame or names.base_link
         self.against_gravity = axes.against_gravity(gravity)
         #: Whether the entity's heading is known, and with it what depends on that.
         self.is_attitude_known = True
-        self._covariances = covariances
 
     # States: what is streamed a hundred times a second is written into messages that were made once.
 
     @cached_property
     def _odometry(self) -> Odometry:
         message = Odometry(header=Header(frame_id=self.names.odom), child_frame_id=self.frame)
-        self._covariances.fill(message)
+        EXACT_COVARIANCES.fill(message)
         return message
 
     @cached_property

@@ -48,7 +48,6 @@ from drone_bridge.telemetry.codec import (
     DroneCommand,
     DroneTelemetry,
     LateTelemetry,
-    Limits,
     RoverTelemetry,
     Sender,
 )
@@ -80,19 +79,17 @@ class ControllerSession(Session):
         steering: Steering,
         parameter: Callable[[str], Any],
         allowed_peers: AllowedPeers,
-        limits: Limits,
         *,
         by_topics: bool = False,
-        relays_rover: bool = False,
     ) -> None:
         """`parameter` returns the present value of `rate`, `telemetry_timeout` and `takeover_timeout`."""
         self.state = WAITING
-        self._steering, self._parameter, self._allowed, self._limits = steering, parameter, allowed_peers, limits
-        self._by_topics, self._relays_rover = by_topics, relays_rover
+        self._steering, self._parameter, self._allowed = steering, parameter, allowed_peers
+        self._by_topics = by_topics
         self._drone: Any = None  # where it is commanded
         self._final_left = 0  # neutral commands that are to be sent before nothing is
         # Timestamps are the sender's own: of the drone, of other senders to the same port, of the rover's topic.
-        self._from_drone, self._from_others, self._from_rover = (ControllerConnection(limits) for _ in range(3))
+        self._from_drone, self._from_others, self._from_rover = (ControllerConnection() for _ in range(3))
 
     def opened(self, now_s: float) -> Actions:
         return self._begin(COMMAND_TOPIC, COMMAND_TOPIC, now_s) if self._by_topics and self.state == WAITING else []
@@ -168,7 +165,7 @@ class ControllerSession(Session):
         """Take telemetry of a sender that is not the drone yet: command it, unless there is another drone."""
         if self._drone is None:
             self._from_drone = self._from_others
-            self._from_others = ControllerConnection(self._limits)
+            self._from_others = ControllerConnection()
             return [*self._begin(source, name, now_s), *self._heard(now_s), Publish(telemetry)]
         silent_s, present = self.silent_s(now_s), self.peer
         if silent_s <= self._parameter("telemetry_timeout"):
@@ -183,7 +180,7 @@ class ControllerSession(Session):
                 )
             ]
         self._steering.restart()
-        self._from_drone = ControllerConnection(self._limits)
+        self._from_drone = ControllerConnection()
         takeover = f"{name} takes the place of {present}, which has been silent for {silent_s:.1f} s."
         return [
             Note("takeovers", takeover, is_expected=True),
@@ -225,7 +222,7 @@ class ControllerSession(Session):
 
     def _relayed(self, document: bytes | str) -> Actions:
         """Send a rover's document on to the drone."""
-        if not self._relays_rover or self._drone is None:
+        if self._by_topics or self._drone is None:
             return []
         if self.state != TALKING:
             return [Note(LOST_ROVERS)]

@@ -4,8 +4,8 @@
 Theory of operation, by the document "Communication Protocol (GPS-Denied)":
 
 The drone talks whether or not anybody answers: a document whenever its state is known anew, at most `rate` per second,
-one of `image_every` with an image. The operator's commands come when it likes. One is followed at once and repeated at
-`repeat_rate`; `command_timeout` after the last one, the neutral command follows, once.
+one of `image_every` with an image. The operator's commands come when it likes. One is followed at once and repeated;
+`command_timeout` after the last one, the neutral command follows, once.
 
 | state | ends |
 |---|---|
@@ -41,6 +41,8 @@ from drone_bridge.wire.rate_limit import RateLimit
 CLOSED, TALKING, NOBODY_LISTENS = "closed", "talking", "nobody listens"
 #: For how long a refusal holds; some machines say so once a second at most.
 REFUSAL_HOLDS_S = 2.0
+#: How often a command is published while it is in force, Hz.
+REPEAT_RATE = 20.0
 # Counters.
 UNHEARD, UNSENT, TOO_LARGE = "undelivered documents", "unsent documents", "images too large"
 
@@ -53,13 +55,13 @@ class DroneSession(Session):
 
         Args:
             operator: its name for logs.
-            parameter: returns the present value of `rate`, `repeat_rate`, `command_timeout` and `image_every`.
+            parameter: returns the present value of `rate`, `command_timeout` and `image_every`.
             max_document_bytes: what the link can carry; an image that makes more is left out.
         """
         self.state, self.peer = CLOSED, operator
         self._parameter, self._max_document_bytes = parameter, max_document_bytes
         self._connection = DroneConnection()
-        self._command = OperatorCommand(HOVER, lambda: parameter("command_timeout"), lambda: parameter("repeat_rate"))
+        self._command = OperatorCommand(HOVER, lambda: parameter("command_timeout"), REPEAT_RATE)
         self._drone_rate, self._rover_rate = RateLimit(), RateLimit()
         self._since_image: int = parameter("image_every")  # documents; the first one may have an image
         self._image: Camera | None = None  # which was not sent yet
@@ -109,11 +111,13 @@ class DroneSession(Session):
         return actions
 
     def resume(self, now_s: float) -> Actions:
-        """Follow no command until what waited is read; how long the command in force has been so counts on."""
+        """Follow no command until what waited is read, and end one that has got too old."""
         self._settled_s = now_s + SETTLING_S
         if self.heard_s is not None:
             self.heard_s = now_s
-        return []
+        actions = self._command.resume(self.peer, now_s)
+        self._set_due()
+        return actions
 
     def end(self, now_s: float) -> Actions:
         self._has_link, self.is_open, self.is_over, self.state = False, False, True, CLOSED

@@ -49,19 +49,19 @@ SIDES_OF = {"stereo": SIDES, "mono": SIDES[:1], "none": ()}
 ATTITUDE_TOPICS = {"imu/data": Imu, "odom": Odometry}
 #: Prefix of the assumed properties, which are named as in DroneProperties.
 DRONE = "drone"
+GRAVITY = 9.81  # m/s^2
 _VELOCITY = "velocity"
+#: How far the modelled drone may be from the vehicle, m, and how fast its position converges to the vehicle's, 1/s.
+MAX_LEAD, CORRECTION_GAIN = 1.0, 0.8
 _ASSUMED = {
     "image_width": (200, "pixels", 1, 4096),
     "image_height": (200, "pixels", 1, 4096),
     "horizontal_angle_of_view": (math.radians(120.0), "rad, edge to edge", 0.01, 3.1),
     "vertical_angle_of_view": (math.radians(120.0), "rad, edge to edge", 0.01, 3.1),
     "mass": (1.0, "kg", 1e-3, 1e4),
-    "gravity": (9.81, "m/s^2", 0.01, 100.0),
     "drag": (0.2, "kg/s, force per air speed", 0.0, 1e4),
     "max_thrust": (25.0, "N", 1e-3, 1e6),
-    "max_roll_rate": (4 * math.pi, "rad/s", 0.0, 100.0),
-    "max_pitch_rate": (4 * math.pi, "rad/s", 0.0, 100.0),
-    "max_yaw_rate": (4 * math.pi, "rad/s", 0.0, 100.0),
+    "max_rate": (4 * math.pi, "rad/s, of roll, pitch and yaw", 0.0, 100.0),
 }
 
 PARAMETERS = (
@@ -118,14 +118,6 @@ PARAMETERS = (
             ("max_climb_speed", 2.5, "Maximum vertical speed on cmd_vel, m/s.", 0.01, 50.0),
             ("max_yaw_rate", 4.0, "Maximum yaw rate on cmd_vel, rad/s.", 0.01, 100.0),
             ("max_tilt", 1.0, "Maximum tilt of the modelled drone, rad.", 0.05, 1.4),
-            ("max_lead", 1.0, "Maximum distance between the modelled drone and the vehicle, m.", 0.0, 100.0),
-            (
-                "correction_gain",
-                0.8,
-                "Rate at which the model's position converges to the vehicle's, 1/s.",
-                0.0,
-                20.0,
-            ),
         )
     ),
     ParameterDeclaration(
@@ -142,12 +134,15 @@ PARAMETERS = (
 
 def assumed_drone(parameters: DeclaredParameters) -> dict[str, float]:
     """Return the assumed properties of the drone by their names in DroneProperties."""
-    return {name: parameters[f"{DRONE}.{name}"] for name in _ASSUMED}
+    drone = {name: parameters[f"{DRONE}.{name}"] for name in _ASSUMED}
+    rate = drone.pop("max_rate")
+    return {**drone, "gravity": GRAVITY, "max_roll_rate": rate, "max_pitch_rate": rate, "max_yaw_rate": rate}
 
 
 def flight_limits(parameters: DeclaredParameters) -> FlightLimits:
     """Return the limits that apply while velocities are published."""
-    return FlightLimits(**{name: parameters[f"{_VELOCITY}.{name}"] for name in FlightLimits.__slots__})
+    limits = ("max_speed", "max_climb_speed", "max_tilt", "max_yaw_rate")
+    return FlightLimits(**{name: parameters[f"{_VELOCITY}.{name}"] for name in limits}, max_lead=MAX_LEAD)
 
 
 # What the drone is: from drone_properties, or from camera_info and parameters.
@@ -643,12 +638,11 @@ class TestbedServer(TcpLinkNode):
                 "the images show what the vehicle sees: an autopilot that steers by the images needs a vehicle that "
                 "takes cmd_rates (command_output)."
             )
-        gain = self.parameters["velocity.correction_gain"]
-        heading_gain = gain if self._dialect.layout is AttitudeLayout.PITCH_YAW else math.inf
+        heading_gain = CORRECTION_GAIN if self._dialect.layout is AttitudeLayout.PITCH_YAW else math.inf
         limits, unit = flight_limits(self.parameters), self._dialect.angle_unit
         tells_position = self._dialect.layout is AttitudeLayout.POSE
         self._drone.flight = ModelledFlight(
-            self._drone.constants, unit, limits, gain, heading_gain, tells_position=tells_position
+            self._drone.constants, unit, limits, CORRECTION_GAIN, heading_gain, tells_position=tells_position
         )
 
     def _command_rates(self, command: Command, stamp: Time) -> None:

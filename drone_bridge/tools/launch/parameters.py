@@ -5,13 +5,13 @@ A value is read as YAML. Where it, or an item of a list, has substitutions, they
 read as YAML once more, so that value="$(var rate)" is a number when the argument is one. `type` asks for a type.
 """
 
-import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import yaml
 
 from drone_bridge.kind import kinds
+from drone_bridge.ros.parameter_files import is_of_every_node, sections
 from drone_bridge.tools.launch import substitutions, yaml_text
 from drone_bridge.tools.launch.parse import Element, read_file
 from drone_bridge.tools.launch.substitutions import Scope, SubstitutionError, suggestion
@@ -58,17 +58,23 @@ def check_file(path: Path) -> None:
 def unused(path: Path, nodes: Mapping[str, Collection[str] | None]) -> Iterator[str]:
     """Yield a sentence for each entry of a parameter file, which has been checked, that none of these nodes takes.
 
-    `nodes` are the parameters of each node by its full name, or None where they are not known.
+    What is given to one node by its name is that node's to complain about.
+
+    Args:
+        path: the file.
+        nodes: the parameters of each node by its full name, or None where they are not known.
     """
-    for pattern, names in _sections(yaml_text.read(_text_of(path)) or {}):
-        addressed = [declared for node, declared in nodes.items() if re.fullmatch(_expression(pattern), node)]
+    for section in sections(yaml_text.read(_text_of(path)) or {}):
+        addressed = [declared for node, declared in nodes.items() if section.is_for(node)]
         if not addressed:
-            yield f"{path}: '{pattern}' names no node of this launch; there are {', '.join(nodes)}"
+            yield f"{path}: '{section.pattern}' names no node of this launch; there are {', '.join(nodes)}"
             continue
         known = {name for declared in addressed for name in declared or ()}
-        for name in names if None not in addressed else ():
-            if name not in known and not _of_every_node(name):
-                yield f"{path}: no node that '{pattern}' names has a parameter '{name}'{suggestion(name, known)}"
+        for name in section.names if section.is_for_several and None not in addressed else ():
+            if name not in known and not is_of_every_node(name):
+                yield (
+                    f"{path}: no node that '{section.pattern}' names has a parameter '{name}'{suggestion(name, known)}"
+                )
 
 
 def declared_by(executable: str) -> Collection[str] | None:
@@ -82,33 +88,6 @@ def declared_by(executable: str) -> Collection[str] | None:
             except ImportError:  # the node says so itself
                 return None
     return None
-
-
-def _sections(content: object, prefix: str = "") -> Iterator[tuple[str, list[str]]]:
-    """Yield the nodes that a parameter file names, and the names of the parameters for each."""
-    for key, value in content.items() if isinstance(content, Mapping) else ():
-        if key == "ros__parameters":
-            yield prefix or "/", list(_names(value))
-        else:
-            yield from _sections(value, f"{prefix}/{str(key).strip('/')}")
-
-
-def _names(parameters: object, prefix: str = "") -> Iterator[str]:
-    for key, value in parameters.items() if isinstance(parameters, Mapping) else ():
-        if isinstance(value, Mapping):
-            yield from _names(value, f"{prefix}{key}.")
-        else:
-            yield f"{prefix}{key}"
-
-
-def _expression(pattern: str) -> str:
-    """Return the regular expression for the full names that rcl matches: * is one part of a name, ** any number."""
-    parts = {"**": "(/[^/]+)*", "*": "/[^/]+"}
-    return "".join(parts.get(part, f"/{re.escape(part)}") for part in pattern.strip("/").split("/"))
-
-
-def _of_every_node(name: str) -> bool:
-    return name in ("use_sim_time", "start_type_description_service") or name.startswith("qos_overrides.")
 
 
 def _text_of(path: Path) -> str:
