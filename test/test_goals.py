@@ -11,7 +11,7 @@ from geometry_msgs.msg import Point32, Polygon, PolygonStamped, PoseStamped, Tra
 from goal_client import Goals, pose_at
 from nav_msgs.msg import Path
 from played_vehicle import Vehicle
-from processes import Process, Stopwatch
+from processes import Process
 from robot_peer import RobotPeer
 from ros_session import repeating, wait_until
 from std_msgs.msg import Bool
@@ -72,18 +72,16 @@ def test_a_path_is_followed_through_each_of_its_poses(ros, goals):
     assert all(np.linalg.norm(passed - (x, y, 0), axis=1).min() < 0.06 for x, y in ((1, 0), (1, 1), (0, 1)))
 
 
-def test_cancel_stops_within_a_fifth_of_a_second_and_another_goal_takes_its_place(ros, goals):
-    with controller(max_speed=0.5) as process:
+def test_cancel_stops_and_another_goal_takes_its_place(ros, goals):
+    with controller(max_speed=0.5):
         vehicle = Vehicle(ros)
         commands = ros.subscribe(Twist, "cmd_vel", 100)
         sent = goals.send("go_to", pose=pose_at(1000, 0))
         commands.wait(lambda twist: twist.linear.x == 0.5)
-        watch = Stopwatch(process.pid)
-        commands.clear()
         sent.cancel()
-        commands.wait(lambda twist: twist == STILL)
-        assert watch.own_s < 0.2
         assert sent.end() == ("canceled", "Canceled.")
+        commands.wait(lambda twist: twist == STILL)
+        assert [commands.wait() for _ in range(5)] == 5 * [STILL]
         first = goals.send("go_to", pose=pose_at(1000, 0))
         commands.wait(lambda twist: twist.linear.x == 0.5)
         second = goals.send("go_to", pose=pose_at(*vehicle.position))
@@ -287,22 +285,23 @@ def stands(packet):
     return isinstance(packet, SkidSteerUpdate) and not packet.left and not packet.right
 
 
-def test_cancel_and_stop_are_neutral_on_the_wire_within_a_fifth_of_a_second(ros, goals, closing):
+def test_after_cancel_and_stop_the_wire_stays_neutral(ros, goals, closing):
+    """For longer than a command is in force, as a robot hears something twice a second."""
     peer = closing(RobotPeer())
-    with Process.node("robot_bridge", port=peer.port) as bridge, controller("rover_controller") as process:
+
+    def assert_stands():
+        peer.received.wait(stands)
+        assert not any(drives(peer.received.wait()) for _ in range(4))
+
+    with Process.node("robot_bridge", port=peer.port), controller("rover_controller"):
         sent = goals.send("go_to", pose=pose_at(1000, 0))
         peer.received.wait(drives)
-        watch = Stopwatch(process.pid, bridge.pid)
-        peer.received.clear()
         sent.cancel()
-        peer.received.wait(stands)
-        assert watch.own_s < 0.2
         assert sent.end() == ("canceled", "Canceled.")
+        assert_stands()
         sent = goals.send("go_to", pose=pose_at(1000, 0))
         peer.received.wait(drives)
-        watch = Stopwatch(process.pid, bridge.pid)
         assert ros.call(SetBool, "robot_bridge/hold", SetBool.Request(data=True)).success
-        peer.received.wait(stands)
-        assert watch.own_s < 0.2
         end, message = sent.end()
         assert (end, message.partition(":")[0]) == ("aborted", "The vehicle is held")
+        assert_stands()

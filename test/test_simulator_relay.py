@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from processes import Process, Stopwatch
+from processes import Process
 from ros_session import wait_until
 from simulator_client import SimulatorClient
 from vanishing import kill, vanish
@@ -15,8 +15,6 @@ from drone_bridge.simulator.codec import Attribute, ItemType
 
 VEHICLE, BUOY, POST = 0, 2, 5
 LEVEL = (1.0, 0.0, 0.0, 0.0)
-#: For less than this no service of a killed node is missed by DDS itself.
-LEAST_LEASE_OF_DDS_S = 15.0
 UNKNOWN = sim.Error(0, "The state of this entity is not known.")
 ALL = tuple(Attribute)
 CAPTURE = Path(__file__).parent / "captures" / "client_to_simulator.bin"
@@ -303,7 +301,7 @@ def test_what_an_operator_added_is_gone_with_the_simulation():
         relay.close()
 
 
-def test_operator_bridge_and_server_may_vanish_and_the_bridge_come_back():
+def test_operator_bridge_and_server_may_vanish_and_the_bridge_come_back(ros):
     timeouts = {"source_timeout": 2.0, "request_timeout": 5.0, "command_timeout": 1.0}
     relay = Relay("faults", simulator_options=("--running",), **timeouts)
     try:
@@ -324,10 +322,10 @@ def test_operator_bridge_and_server_may_vanish_and_the_bridge_come_back():
         operator = relay.operator()
         stream = operator.add(sim.StreamEntity(VEHICLE, 1, (Attribute.VELOCITY,)))
         operator.wait_for(sim.EntityData, lambda data: data.id == stream)
+        wait_until(lambda: "simulator_bridge" in ros.node.get_node_names(), "the bridge")
         kill(relay.bridge)
-        noticing = Stopwatch(relay.server.pid)
         wait_until(lambda: operator.ask(sim.GetEntity(VEHICLE, 0)) == UNKNOWN, "the end of states and services")
-        assert noticing.own_s < LEAST_LEASE_OF_DDS_S
+        assert "simulator_bridge" in ros.node.get_node_names(), "DDS itself misses it first, after 20 s"
         assert operator.code(sim.SetEntity(BUOY, 0, (0.0, 0.0, 0.0))) == 1  # as where nobody offers it
         relay.bridge.end()
         relay.bridge = relay.start_bridge()

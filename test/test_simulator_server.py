@@ -31,6 +31,7 @@ VEHICLE, BUOY, GATE = 0, 3, 4
 LEVEL = (1.0, 0.0, 0.0, 0.0)
 UNKNOWN = sim.Error(0, "The state of this entity is not known.")
 TIMEOUT_S = 0.5  # of commands, and of sources
+LISTED_COUNT = 8  # fewer than the requests that a service keeps
 
 
 class Server:
@@ -247,7 +248,10 @@ def test_a_bridge_that_has_left_a_call_unanswered_is_not_waited_for_again_until_
     server = Server(ros, "silent", bridge="nobody", request_timeout=timeout_s)
     bridge, executor = ros.idle_node(), SingleThreadedExecutor(context=ros.context)
 
-    def list_entities(_, response):
+    asked = []
+
+    def list_entities(request, response):
+        asked.append(request)
         response.success, response.ids, response.names = True, [VEHICLE, BUOY], ["", ""]
         return response
 
@@ -260,10 +264,12 @@ def test_a_bridge_that_has_left_a_call_unanswered_is_not_waited_for_again_until_
         client = server.connect()
         bridge.create_service(srv.ListEntities, "/silent/nobody/list_entities", list_entities)
         wait_until(lambda: listed_in_s() >= timeout_s, "a call without an answer")
-        assert listed_in_s() < timeout_s / 2
+        for _ in range(LISTED_COUNT):
+            listed_in_s()
         executor.add_node(bridge)
         threading.Thread(target=executor.spin, daemon=True).start()
         wait_until(lambda: client.get(sim.ListEntities()).ids == (VEHICLE, BUOY), "the answer")
+        assert len(asked) < LISTED_COUNT / 2  # some, where the machine was busy for longer than it is left alone
     finally:
         executor.shutdown()
         server.close()

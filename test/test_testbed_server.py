@@ -146,9 +146,7 @@ def test_a_legacy_autopilot_flies_a_drone_in_ros(ros, serve):
         # An answer that took longer than it may is not followed.
         drone.show(marker=10)
         autopilot.receive()
-        received_s = time.monotonic()
         set_command_timeout(ros, 0.01)
-        assert time.monotonic() - received_s > 0.02
         autopilot.answer()
         server.wait_for_line("took longer than command_timeout")
         set_command_timeout(ros, 60.0)
@@ -240,8 +238,7 @@ def test_a_server_that_stood_still_keeps_its_session(ros, serve):
         server.send(signal.SIGSTOP)
         time.sleep(2.0)
         server.send(signal.SIGCONT)
-        resumed_s = time.monotonic()
-        while time.monotonic() - resumed_s < 1.5:
+        for _ in range(75):  # it gets 50 per second
             assert isinstance(autopilot.receive(), SensorFrame)
             autopilot.answer()
         assert server.count_lines("Nothing to send was received|has answered no frame") == 0

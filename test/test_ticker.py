@@ -3,7 +3,7 @@
 
 import threading
 
-from processes import TIMEOUT_S
+from patience import TIMEOUT_S
 
 from drone_bridge.ros.diagnostics import Ticker
 

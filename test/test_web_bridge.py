@@ -29,7 +29,7 @@ from websockets.sync.client import connect
 from drone_bridge.ros.environment import has_fast_dds_2
 from drone_bridge.tools.interfaces import import_interface
 from drone_bridge.tools.web.fleet import MAX_VEHICLES
-from drone_bridge.tools.web.front_door import MAX_CONNECTIONS, MAX_SILENCE_S, OPEN_TIMEOUT_S
+from drone_bridge.tools.web.front_door import MAX_CONNECTIONS, MAX_SILENCE_S
 from drone_bridge.tools.web.pilots import MAX_PILOTS
 
 LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
@@ -328,9 +328,7 @@ def test_idle_connections_and_half_requests_lock_nobody_out(bridge):
                 idle = open_ones.enter_context(socket.create_connection((host, int(port)), TIMEOUT_S))
                 with contextlib.suppress(OSError):
                     idle.send(half)
-            began_s = time.monotonic()
             assert get(bridge.address)[0] == 200
-            assert time.monotonic() - began_s < OPEN_TIMEOUT_S / 2
         # Whoever is in stays in.
         pilot.next_token()
         viewer.wait_for(lambda: viewer.info, "the greeting")

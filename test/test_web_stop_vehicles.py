@@ -11,8 +11,6 @@ from std_srvs.srv import SetBool
 from vehicle_pair import BridgePair, assert_neutral_after, assert_nothing_moved, each_kind, shared
 from web_viewer import web_bridge
 
-WATCHED_S = 1.0
-
 browser, ros = chromium.module_browser(), module_ros()
 kind, pair = each_kind(), shared(BridgePair)
 
@@ -29,7 +27,7 @@ def test_stop_is_the_last_word_even_if_the_server_is_killed_and_a_stranger_goes_
         server.wait()
     assert_neutral_after(pair.commands, stopped_s)
     held_s = time.monotonic()
-    time.sleep(WATCHED_S)
+    pair.watch()
     assert_nothing_moved(pair.commands, held_s)
     resumed_s = time.monotonic()
     hold = f"/{pair.name}/{pair.kind.name}_bridge/hold"

@@ -8,14 +8,12 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 from pathlib import Path
 
 from ament_index_python.packages import get_package_prefix
+from patience import TIMEOUT_S
 
 from drone_bridge.ros.environment import name_profile_for_fast_dds_2
-
-TIMEOUT_S = 60.0  # for whatever has to happen, on a machine that is slow and busy
 
 
 def executable(name):
@@ -32,44 +30,6 @@ def members(*groups):
             if int(group) in groups and state != "Z":
                 found.append(int(stat.parent.name))
     return found
-
-
-class Stopwatch:
-    """Measures how long this process and others take for something, without the machine's share of that.
-
-    Their threads' waiting for a processor is taken off, all of it together, of which the kernel keeps account:
-    a limit then holds beside whatever else runs. What must not come too early is judged by `wall_s`.
-    """
-
-    def __init__(self, *groups):
-        """The others are all processes of the groups that these ones lead."""
-        self._groups = groups
-        self._waited_before_s = self._waited_so_far_s()
-        self._began_s = time.monotonic()
-
-    def join(self, group):
-        """Measure also a group that has begun since."""
-        self._groups += (group,)
-
-    @property
-    def wall_s(self):
-        return time.monotonic() - self._began_s
-
-    @property
-    def waited_s(self):
-        return max(0.0, self._waited_so_far_s() - self._waited_before_s)  # that of threads that have ended is lost
-
-    @property
-    def own_s(self):
-        return self.wall_s - self.waited_s
-
-    def _waited_so_far_s(self):
-        waited_ns = 0
-        for pid in (os.getpid(), *members(*self._groups)):
-            for account in Path(f"/proc/{pid}/task").glob("*/schedstat"):
-                with contextlib.suppress(OSError):  # a thread that has ended, or a kernel without
-                    waited_ns += int(account.read_text().split()[1])
-        return waited_ns * 1e-9
 
 
 class Process:

@@ -13,7 +13,7 @@ import pytest
 import rclpy
 from lifecycle_msgs.msg import State, Transition
 from lifecycle_msgs.srv import ChangeState, GetState
-from processes import TIMEOUT_S
+from patience import TIMEOUT_S, wait_until
 from rcl_interfaces.srv import GetParameters, ListParameters, SetParameters
 from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
 from rclpy.parameter import Parameter, parameter_value_to_python
@@ -243,13 +243,3 @@ def repeating(publish, period_s=0.02):
 
 def nanoseconds(stamp):
     return stamp.sec * NANOSECONDS + stamp.nanosec
-
-
-def wait_until(condition, what, timeout_s=TIMEOUT_S, period_s=0.01):
-    """Wait for what has no event to wait for, and return what the condition returns when it is met."""
-    pause = threading.Event()
-    for _ in range(int(timeout_s / period_s)):
-        if met := condition():
-            return met
-        pause.wait(period_s)
-    raise AssertionError(f"waited {timeout_s} s for {what}")

@@ -3,8 +3,8 @@
 
 import asyncio
 import contextlib
+import math
 import socket
-import time
 
 import pytest
 from tcp_peer import LONG_S, NO_LEAKS, connect
@@ -13,14 +13,15 @@ from drone_bridge.net import tcp_clients
 from drone_bridge.net.tcp_clients import KEEPS_PLACE_S, TcpClients
 
 pytestmark = NO_LEAKS
-MESSAGE_S = 0.0005  # that handling one of them takes
+MESSAGE_S = 2.0**-11  # that handling one of them takes
 
 
 class Client:
     """Of a protocol whose messages are lines."""
 
-    def __init__(self, connection):
+    def __init__(self, connection, work):
         self._connection = connection
+        self._work = work
         self._buffer = b""
         self.lines = 0
         self.reason = asyncio.get_running_loop().create_future()
@@ -37,7 +38,7 @@ class Client:
         if not end:
             return False
         self._buffer, self.lines = rest, self.lines + 1
-        time.sleep(MESSAGE_S)
+        self._work()
         self._connection.send(line + end)
         return True
 
@@ -52,12 +53,12 @@ class Client:
 
 
 @contextlib.asynccontextmanager
-async def serving(most=16, **options):
-    """Yield the server; its handlers and whom it has refused are attributes."""
+async def serving(most=16, work=lambda: None, **options):
+    """Yield the server; its handlers and whom it has refused are attributes. `work` is done for each message."""
     handlers, refused = [], []
 
     def begin(connection):
-        handlers.append(Client(connection))
+        handlers.append(Client(connection, work))
         return handlers[-1]
 
     clients = TcpClients("127.0.0.1", 0, begin, most=most, ends=(), on_refused=refused.append, **options)
@@ -88,23 +89,38 @@ def has_ended(peer):
         return True
 
 
-def test_a_turn_is_bounded_and_everybody_has_one():
+class WorkClock:
+    """Time that passes only while messages are handled."""
+
+    now_s = 0.0
+
+    def monotonic(self):
+        return self.now_s
+
+    def work(self):
+        self.now_s += MESSAGE_S
+
+
+def test_a_turn_is_bounded_and_everybody_has_one(monkeypatch):
+    clock = WorkClock()
+    monkeypatch.setattr(tcp_clients, "time", clock)
+
     async def run():
-        async with serving() as clients:
+        async with serving(work=clock.work) as clients:
             with contextlib.ExitStack() as stack:
                 peers = [stack.enter_context(connect(clients.port)) for _ in range(5)]
                 for peer in peers:
-                    peer.sendall(b"x\n" * 4000)  # 2 s of work each
-                await until(lambda: len(clients.handlers) == 5 and all(each.lines for each in clients.handlers))
-                before = [each.lines for each in clients.handlers]
-                rounds = 0
-                while rounds < 20:
-                    rounds += 1
+                    peer.sendall(b"x\n" * 4000)
+                while len(clients.handlers) < 5 or not all(each.lines for each in clients.handlers):
                     await asyncio.sleep(0)
-                # Whatever the machine does: at least one message each, none of them much more than the others.
+                before = [each.lines for each in clients.handlers]
+                for _ in range(20):
+                    await asyncio.sleep(0)
                 gained = [each.lines - lines for each, lines in zip(clients.handlers, before, strict=True)]
-                assert min(gained) >= 15
-                assert max(gained) <= 20 * tcp_clients.ROUND_S / MESSAGE_S
+                a_turn = math.ceil(clients.turn_s / MESSAGE_S)
+                assert a_turn > 1
+                assert min(gained) >= 19 * a_turn
+                assert max(gained) <= 20 * a_turn
                 for peer in peers:
                     peer.shutdown(socket.SHUT_WR)
                 await until(lambda: all(each.lines == 4000 for each in clients.handlers))

@@ -6,10 +6,8 @@ import os
 import select
 import socket
 import threading
-import time
 
 import pytest
-from processes import Stopwatch
 from tcp_peer import (
     LONG_S,
     LOOPBACK,
@@ -114,10 +112,8 @@ def test_closing_twice_is_harmless(connected):
 
 def test_receiving_from_a_silent_peer_times_out(connected):
     stream, _ = connected
-    start_s = time.monotonic()
     with pytest.raises(LinkTimeoutError, match=f"{stream.peer} sent nothing for 0.05 s"):
         receive(stream, timeout_s=0.05)
-    assert 0.04 < time.monotonic() - start_s < LONG_S
 
 
 def test_sending_to_a_peer_that_does_not_read_times_out(connected):
@@ -135,6 +131,7 @@ def test_the_last_words_arrive_although_received_data_is_unread(connected):
     select.select([stream._socket], [], [], LONG_S)
     leaving = Task(stream.leave, b"last words", LONG_S)
     assert read_to_the_end(peer) == b"last words"
+    assert leaving.is_running, "it has not waited until the peer closes as well"
     peer.close()
     leaving.result()
 
@@ -185,19 +182,14 @@ def test_a_message_that_was_cut_short_is_completed_before_the_last_words(connect
 @pytest.mark.parametrize("last_words", [b"", b"last words"])
 def test_leaving_a_peer_that_does_not_close_is_bounded(connected, last_words):
     stream, peer = connected
-    leaving = Stopwatch()
     Task(stream.leave, last_words, 0.1).result()
-    assert leaving.wall_s > 0.09
-    assert leaving.own_s < 1
     assert read_to_the_end(peer) == last_words
 
 
 def test_leaving_a_peer_that_does_not_read_is_bounded(connected):
     stream, _ = connected
     fill(stream)
-    leaving = Stopwatch()
     Task(stream.leave, b"last words", 0.1).result()
-    assert leaving.own_s < 1
 
 
 def test_leaving_a_peer_that_never_stops_sending_is_bounded(connected):
@@ -210,15 +202,11 @@ def test_leaving_a_peer_that_never_stops_sending_is_bounded(connected):
 
     sending = Task(keep_sending)
     receive(stream)
-    leaving = Stopwatch()
     Task(stream.leave, b"last words", 0.1).result()
-    assert leaving.own_s < 1
     sending.result()
 
 
 def test_leaving_a_peer_that_has_gone_works(connected):
     stream, peer = connected
     reset(peer)
-    start_s = time.monotonic()
-    Task(stream.leave, b"last words", LONG_S).result()
-    assert time.monotonic() - start_s < LONG_S / 2
+    Task(stream.leave, b"last words", 10 * LONG_S).result()  # long before a peer that is there would be given up
