@@ -161,7 +161,7 @@ def test_a_command_that_is_not_too_old_outlives_a_short_stall(talk):
     talk.hear(FORWARD_DOCUMENT)
     talk.now_s += 0.35
     assert published(talk.session.resume(talk.now_s)) == []
-    assert published(talk.run(0.05)) == [FORWARD]
+    assert published(talk.run(0.04)) == [FORWARD]
 
 
 # An operator that is gone.
