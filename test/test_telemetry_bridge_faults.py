@@ -1,9 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """telemetry_bridge over UDP when something goes wrong, and how it leaves the drone behind."""
 
-import itertools
-import random
-
 import pytest
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 from diagnostics import values_of
@@ -87,62 +84,6 @@ def test_an_image_that_cannot_be_decoded_costs_only_itself(ros, running, reports
     reports.wait(lambda report: int(values_of(report)["undecodable images"]) > 0)
 
 
-# Loss and reordering.
-
-
-def test_lost_and_overtaken_documents(ros, running, reports):
-    imus = ros.subscribe(Imu, "imu/data", 1000)
-    send_until(running.send, lambda: len(imus), "telemetry")
-    chance = random.Random(2)
-    sent = [running.clock.next() for _ in range(200)]
-    arriving = [timestamp for timestamp in sent if chance.random() > 0.2]
-    for index in range(0, len(arriving) - 1, 7):
-        arriving[index], arriving[index + 1] = arriving[index + 1], arriving[index]
-    in_order = [
-        time for time, newest in zip(arriving, itertools.accumulate(arriving, max), strict=True) if time == newest
-    ]
-    imus.clear()
-    for number, timestamp in enumerate(arriving):
-        running.peer.send(drone(timestamp=timestamp))
-        if number % 10 == 0:  # no faster than the bridge can follow
-            running.peer.wait_for_next()
-
-    found = []
-
-    def all_have_come():  # among what had been on its way before
-        found.extend(time for time in stamps(imus) if time >= sent[0])
-        return len(found) >= len(in_order)
-
-    wait_until(all_have_come, "all that was in order")
-    assert found == in_order
-    late = len(arriving) - len(in_order)
-    assert late > 10
-    reports.wait(lambda report: values_of(report)["late documents"] == str(late))
-
-
-def test_a_restarted_drone_is_followed(ros, running):
-    imus = ros.subscribe(Imu, "imu/data")
-    send_until(running.send, lambda: len(imus), "telemetry")
-    running.clock.time = 0.0
-    seen = []
-    send_until(running.send, lambda: seen.extend(stamps(imus)) or min(seen) < 1.0, "telemetry with earlier stamps")
-    running.peer.wait_for_next()
-
-
-def test_after_silence_no_timestamp_is_late(ros):
-    running = Running(telemetry_timeout=0.2)
-    try:
-        with running.process:
-            imus = ros.subscribe(Imu, "imu/data")
-            send_until(running.send, lambda: len(imus), "telemetry")
-            running.process.wait_for_line("No telemetry was received for 0.2 s")
-            earlier = round(running.clock.time - 0.5, 6)  # between two that were sent
-            # Again and again: that was perhaps said of a pause before, and what is late does not end the silence.
-            send_until(lambda: running.peer.send(drone(timestamp=earlier)), lambda: earlier in stamps(imus), "it")
-    finally:
-        running.peer.close()
-
-
 def test_telemetry_without_timestamps_is_stamped_with_the_time_it_came(ros, running):
     imus = ros.subscribe(Imu, "imu/data")
     send_until(lambda: running.peer.send(without(drone(), "timestamp")), lambda: len(imus), "telemetry")
@@ -176,59 +117,6 @@ def test_answers_stop_when_documents_stop_and_the_last_of_them_hover(ros, forget
     assert len(running.peer.commands) > count
 
 
-def test_answers_per_document_are_limited():
-    running = Running(telemetry_timeout=0.4)
-    with running.process:
-        running.process.wait_for_line("No telemetry was received")
-        assert len(running.peer.commands) <= 25 * 0.4 + 5
-    running.peer.close()
-
-
-def test_a_silent_drone_keeps_its_place_until_the_takeover_timeout(ros, forgetful):
-    running = forgetful
-    ros.set_parameters("telemetry_bridge", takeover_timeout=3000.0)
-    running.process.wait_for_line("No telemetry was received")
-    other = TelemetryPeer(running.peer.bridge_port)
-    try:
-        other.send(drone())
-        running.process.wait_for_line(
-            rf"127\.0\.0\.1:{other.port} was refused: 127\.0\.0\.1:{running.peer.port} keeps its place for 3000 s"
-        )
-        send_until(running.send, lambda: running.peer.commands[-1:], "the first drone's answers")
-        assert other.commands == []
-    finally:
-        other.close()
-
-
-@pytest.mark.parametrize(("allowed", "is_taken"), [("['192.0.2.0/24']", False), ("['192.0.2.7', '127.0.0.0/8']", True)])
-def test_documents_of_peers_that_are_not_allowed_are_ignored(allowed, is_taken):
-    process, peer = start_with_peer(allowed_peers=allowed)
-    with process:
-        if is_taken:
-            send_until(lambda: peer.send(drone()), lambda: peer.commands, "commands")
-        else:
-            peer.send(drone())
-            process.wait_for_line(rf"127\.0\.0\.1:{peer.port} was refused: it is not in allowed_peers\.")
-            assert peer.commands == []
-    peer.close()
-
-
-def test_a_drone_that_comes_back_from_another_port_is_commanded_there(ros, forgetful):
-    running = forgetful
-    fly(ros, running)
-    running.peer.close()
-    again = TelemetryPeer(running.peer.bridge_port)
-    imus = ros.subscribe(Imu, "imu/data")
-    clock = Clock(start=0.0)
-    try:
-        send_until(lambda: again.send(drone(timestamp=clock.next())), lambda: again.commands, "commands")
-        running.process.wait_for_line(rf"127\.0\.0\.1:{again.port} takes the place of 127\.0\.0\.1:{running.peer.port}")
-        send_until(lambda: again.send(drone(timestamp=clock.next())), lambda: len(imus), "telemetry")
-        assert stamps(imus)[-1] < 10.0
-    finally:
-        again.close()
-
-
 def test_a_command_to_one_drone_is_not_for_the_one_that_takes_its_place(ros):
     running = Running(command_timeout=60.0, takeover_timeout=1.0)
     again = TelemetryPeer(running.peer.bridge_port)
@@ -242,6 +130,3 @@ def test_a_command_to_one_drone_is_not_for_the_one_that_takes_its_place(ros):
     finally:
         again.close()
         running.peer.close()
-
-
-# How the drone is left.

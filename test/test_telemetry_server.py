@@ -123,16 +123,6 @@ def test_a_jpeg_goes_out_as_it_is_and_so_does_the_pad_and_a_raw_image_as_a_small
     drone.stop()
 
 
-def test_an_image_too_large_for_a_datagram_is_left_out_and_reported(ros, serve, operator):
-    server = serve(image_every=1)
-    noise = jpeg() + bytes(60_000)  # what comes after the end of a JPEG is not looked at
-    publisher = ros.node.create_publisher(CompressedImage, "camera/image_raw/compressed", 1)
-    drone = Drone(ros, image=(publisher, CompressedImage(format="jpeg", data=noise)))
-    server.wait_for_line("An image makes a document of .* and a datagram holds 65507: it was left out")
-    assert operator.receive()["camera"]["image"] is None
-    drone.stop()
-
-
 def test_commands_become_velocities_and_silence_zero_and_then_nothing(ros, serve, operator):
     server = serve(**{"full_scale.pitch": 2.0})
     drone = Drone(ros)

@@ -96,8 +96,6 @@ class ControllerSession(Session):
 
     def receive(self, data: bytes | str, source: Any, now_s: float) -> Actions:
         """Take a document, of a datagram's source or of a topic."""
-        if self.state == CLOSED:
-            return []
         name = source if source in _SENDERS else peer_name(source)
         if source not in _SENDERS and not self._allowed.allows(source[0]):
             return [_refusal(name, "it is not in allowed_peers.")]
@@ -113,7 +111,10 @@ class ControllerSession(Session):
             return [Note("late documents")]
         if isinstance(event, RoverTelemetry):
             return [Publish(event), *(self._relayed(data) if source == ROVER_TOPIC else [])]
-        return [Publish(event), *self._heard(now_s)] if is_drones else self._telemetry_of(event, source, name, now_s)
+        if not is_drones:
+            return self._adopted(event, source, name, now_s)
+        self._heard(now_s)
+        return [Publish(event)]
 
     def tick(self, now_s: float) -> Actions:
         """Send the command that is due, or find that the drone is silent."""
@@ -121,7 +122,7 @@ class ControllerSession(Session):
             return []
         if self._final_left:
             return self._final(now_s)
-        actions: list[Action] = []
+        silences: list[Action] = []
         timeout_s = self._parameter("telemetry_timeout")
         if self.state == TALKING and self.silent_s(now_s) > timeout_s:
             self.state = SILENT
@@ -130,16 +131,14 @@ class ControllerSession(Session):
             if not self._by_topics:
                 after = "The drone was commanded to hover, and gets no commands until it is heard."
                 self._final_left = FINAL_REPEATS
-                actions += self._final(now_s)
-            said = f"No telemetry was received for {timeout_s:g} s. {after}"
-            actions.append(Note("silences", said if self.heard_s is not None else ""))
-        if self._final_left or (self.state == SILENT and not self._by_topics):
-            return actions
+            sentence = f"No telemetry was received for {timeout_s:g} s. {after}"
+            silences.append(Note("silences", sentence if self.heard_s is not None else ""))
+        if self._final_left:
+            return [*self._final(now_s), *silences]
         self.due_s = next_due(self.due_s, 1 / self._parameter("rate"), now_s)
         command = self._steering.decide(now_s)
-        if command is None:
-            actions.append(Note("hover commands"))
-        return [*actions, *self._sent(command or HOVER)]
+        hovers = [Note("hover commands")] if command is None else []
+        return [*self._sent(command or HOVER), *hovers, *silences]
 
     def resume(self, now_s: float) -> Actions:
         """Listen and speak before the drone is judged: the silence was our own."""
@@ -147,7 +146,6 @@ class ControllerSession(Session):
             self.heard_s = now_s
         if self.since_s is not None:
             self.since_s = now_s
-        self.due_s = min(self.due_s, now_s) if self.state == TALKING else self.due_s
         return []
 
     def end(self, now_s: float) -> Actions:
@@ -161,33 +159,23 @@ class ControllerSession(Session):
 
     # The drone.
 
-    def _telemetry_of(self, telemetry: DroneTelemetry, source: Any, name: str, now_s: float) -> Actions:
-        """Take telemetry of a sender that is not the drone yet: command it, unless there is another drone."""
-        if self._drone is None:
-            self._from_drone = self._from_others
-            self._from_others = ControllerConnection()
-            return [*self._begin(source, name, now_s), *self._heard(now_s), Publish(telemetry)]
-        silent_s, present = self.silent_s(now_s), self.peer
-        if silent_s <= self._parameter("telemetry_timeout"):
-            return [_refusal(name, f"{present} is connected, and only one peer is served.")]
-        allowed_s = self._parameter("takeover_timeout")
-        if silent_s <= allowed_s:
-            return [
-                _refusal(
-                    name,
-                    f"{present} keeps its place for {allowed_s:g} s of silence (takeover_timeout), and has been silent "
-                    f"for {silent_s:.1f} s.",
-                )
-            ]
-        self._steering.restart()
-        self._from_drone = ControllerConnection()
-        takeover = f"{name} takes the place of {present}, which has been silent for {silent_s:.1f} s."
-        return [
-            Note("takeovers", takeover, is_expected=True),
-            *self._begin(source, name, now_s),
-            *self._heard(now_s),
-            Publish(telemetry),
-        ]
+    def _adopted(self, telemetry: DroneTelemetry, source: Any, name: str, now_s: float) -> Actions:
+        """Command who has sent telemetry and is not the drone yet, unless there is another drone."""
+        silent_s, present, takeovers = self.silent_s(now_s), self.peer, []
+        if self._drone is not None:
+            allowed_s = self._parameter("takeover_timeout")
+            if silent_s <= self._parameter("telemetry_timeout"):
+                return [_refusal(name, f"{present} is connected, and only one peer is served.")]
+            if silent_s <= allowed_s:
+                keeps = f"{present} keeps its place for {allowed_s:g} s of silence (takeover_timeout)"
+                return [_refusal(name, f"{keeps}, and has been silent for {silent_s:.1f} s.")]
+            self._steering.restart()
+            sentence = f"{name} takes the place of {present}, which has been silent for {silent_s:.1f} s."
+            takeovers = [Note("takeovers", sentence, is_expected=True)]
+        self._from_drone, self._from_others = self._from_others, ControllerConnection()
+        begun = self._begin(source, name, now_s)
+        self._heard(now_s)
+        return [*begun, Publish(telemetry), *takeovers]
 
     def _begin(self, drone: Any, name: str, now_s: float) -> Actions:
         """Command a drone from now on, the neutral command first."""
@@ -197,13 +185,12 @@ class ControllerSession(Session):
         self.due_s = now_s + 1 / self._parameter("rate")
         return [Note("connections", f"Talking to {name}.", is_expected=True), *self._sent(HOVER)]
 
-    def _heard(self, now_s: float) -> Actions:
+    def _heard(self, now_s: float) -> None:
         """Note that the drone talks."""
         self.heard_s = now_s
         if self.state == SILENT:
             self.state, self._final_left = TALKING, 0
             self.due_s = min(self.due_s, now_s)
-        return []
 
     # What is sent.
 
