@@ -165,6 +165,14 @@ def test_a_document_that_is_refused_changes_nothing(talk):
     assert published(talk.hear()) == [DroneTelemetry]
 
 
+def test_an_image_that_cannot_be_read_costs_only_itself(talk):
+    actions = talk.hear(image=b"no picture")
+    assert published(actions) == [DroneTelemetry]
+    assert notes(actions, "undecodable images") == [
+        "camera.image begins with 6e 6f 20 70, and not as a JPEG. The rest of its document was published."
+    ]
+
+
 def test_late_documents_are_counted_only(talk):
     talk.clock.time -= 0.1
     assert talk.hear() == [Note("late documents")]
@@ -317,7 +325,7 @@ def test_a_rover_on_the_topic_is_sent_on_to_a_drone_that_talks():
 
 
 def test_a_drone_on_the_rovers_topic_is_refused(talk):
-    assert "pattern is missing" in notes(talk.hear(ROVER_TOPIC), "rejected input")[0]
+    assert "position is missing" in notes(talk.hear(ROVER_TOPIC), "rejected input")[0]
 
 
 # Documents on topics.

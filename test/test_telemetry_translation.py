@@ -258,7 +258,7 @@ def test_the_field_of_view_has_a_default():
 
 
 def test_the_size_is_that_of_the_image():
-    info = messages().camera_info(with_camera(jpeg_size=(64, 48)), STAMP)
+    info = messages().camera_info(with_camera(jpeg=encoded(64, 48)), STAMP)
     assert (info.width, info.height) == (64, 48)
     assert info.k[0] == pytest.approx(32.0)
 

@@ -42,7 +42,7 @@ from drone_bridge.telemetry.codec import (
     RoverConnection,
     RoverTelemetry,
 )
-from drone_bridge.telemetry.session.controller import LOST_COMMANDS, LOST_ROVERS, TALKING, ControllerSession
+from drone_bridge.telemetry.session.controller import BAD_IMAGES, LOST_COMMANDS, LOST_ROVERS, TALKING, ControllerSession
 from drone_bridge.telemetry.topics import (
     DEFAULT_FOV,
     OPPOSITE_SIGNS,
@@ -119,7 +119,7 @@ class TelemetryBridge(ProtocolNode):
     silence_parameter = "telemetry_timeout"
     says_silence = True
     rates = ("documents", "rover documents", "late documents", "images", "images decoded", "sent commands")
-    problems = (*ProtocolNode.problems, "undecodable images", LOST_COMMANDS, LOST_ROVERS, "refused commands")
+    problems = (*ProtocolNode.problems, BAD_IMAGES, LOST_COMMANDS, LOST_ROVERS, "refused commands")
 
     def __init__(self, **options: Any) -> None:
         super().__init__("telemetry_bridge", PARAMETERS, **options)
@@ -134,7 +134,7 @@ class TelemetryBridge(ProtocolNode):
             telemetry_signs(get("opposite_signs")),
             get("default_fov"),
             get("is_levelled"),
-            refuse_image=partial(self.count_and_warn, "undecodable images"),
+            refuse_image=partial(self.count_and_warn, BAD_IMAGES),
         )
         clock = self._stamps.clock_publisher
         more = [(DroneTelemetry, Output(clock, translation.clock))] if clock else []

@@ -13,7 +13,7 @@ Theory of operation, by the document "Communication Protocol (GPS-Denied)":
 - **Late** is a document with a timestamp before the newest one's. One that is a second back is a sender that has
   restarted.
 - **Refusal**: a document that can't be read is refused as a whole, by the name of the field, such as
-  `imu.orientation.roll`, and changes nothing. Sizes and numbers are bounded before anything is decoded.
+  `imu.orientation.roll`, and changes nothing; an image that can't be read is left out of it. Sizes and numbers are bounded before anything is decoded.
 
 Signs and units are those of the wire; see docs/telemetry.md.
 
@@ -31,7 +31,7 @@ One JSON object per datagram (UDP, port 5555), or per message on a topic. There 
 | | `landing_pad.relative_x`, `.relative_y`, `.distance`, `.confidence` | m, m, m, 0 … 1 | `landing_pad` is null when no pad is seen |
 | | `camera.width`, `.height` | pixels | |
 | | `camera.fov` | degrees, horizontal, 1 … 179 | may be missing |
-| | `camera.image` | base64 of a JPEG, in lines or in one | null in four of five documents |
+| | `camera.image` | base64 of a JPEG, in lines or in one | null in four of five documents; one that can't be read costs only itself |
 | | `landed` | `true`, `false` | may be missing |
 | | `timestamp` | s, from 0 on | may be missing |
 | telemetry of the rover | `position.x`, `.y`, `.z` | m | |
@@ -52,9 +52,7 @@ measurement, and is refused.
 import base64
 import json
 import math
-import reprlib
-from collections.abc import Iterable
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Annotated, Any, Literal, NamedTuple
 
 from drone_bridge.wire import jpeg
@@ -66,7 +64,17 @@ from drone_bridge.wire.events import (
     NeedData,
     RemoteProtocolError,
 )
-from drone_bridge.wire.json_numbers import is_number, whole_number
+from drone_bridge.wire.json_fields import (
+    MAX_MAGNITUDE,
+    NOT_SENT,
+    NULL,
+    JsonObject,
+    Number,
+    Object,
+    RefusedValueError,
+    shown,
+)
+from drone_bridge.wire.json_numbers import whole_number
 from drone_bridge.wire.outgoing import Range
 
 try:
@@ -136,114 +144,13 @@ RESTART_S = 1.0
 MAX_THRUST = 1.0  # shares of what the drone can do
 MAX_TILT = 0.5
 THRUST, TILT = Range(-MAX_THRUST, MAX_THRUST), Range(-MAX_TILT, MAX_TILT)
-#: No vehicle is that far away, that fast or that much accelerated: m, m/s, m/s^2, rad, rad/s.
-MAX_MAGNITUDE = 1e6
 MAX_TIMESTAMP_S = 2**31 - 1
 MAX_PATTERN_LETTERS = 64
 #: Beyond these a pinhole's focal length is useless: degrees.
 MIN_FOV = 1.0
 MAX_FOV = 179.0
-
-
-class Vector(NamedTuple):
-    """Along or about the axes: x forward, y left, z up."""
-
-    x: float
-    y: float
-    z: float
-
-
-@dataclass(frozen=True, slots=True)
-class DroneCommand:
-    """What a drone is to do. The document calls pitch forward/backward tilt, and roll left/right tilt."""
-
-    thrust: Annotated[float, THRUST] = 0.0  # positive up
-    pitch: Annotated[float, TILT] = 0.0
-    roll: Annotated[float, TILT] = 0.0
-    yaw: Annotated[float, TILT] = 0.0
-
-
-#: The command that is always safe: level, neither up nor down.
-HOVER = DroneCommand()
-
-
-class Orientation(NamedTuple):
-    """Euler angles, rad."""
-
-    roll: float
-    pitch: float
-    yaw: float
-
-
-@dataclass(frozen=True, slots=True)
-class Imu:
-    """Attitude and motion of the body."""
-
-    orientation: Orientation
-    angular_velocity: Vector  # rad/s
-    linear_acceleration: Vector | None = None  # m/s^2; at rest 9.81 upwards
-
-
-@dataclass(frozen=True, slots=True)
-class Altimeter:
-    """Height above ground and how it changes."""
-
-    altitude: float  # m
-    vertical_velocity: float  # m/s, positive up
-
-
-@dataclass(frozen=True, slots=True)
-class LandingPad:
-    """A landing pad in sight, as seen from the body."""
-
-    relative_x: float  # m, positive forward
-    relative_y: float  # m, positive to the left
-    distance: float  # m, vertical
-    confidence: float  # from 0 to 1
-
-
-@dataclass(frozen=True, slots=True)
-class Camera:
-    """The camera, which looks down, and its picture if the document carries one."""
-
-    width: int  # pixels
-    height: int  # pixels
-    fov: float | None = None  # horizontal field of view, degrees
-    jpeg: bytes | None = None
-    #: Width and height as the JPEG has them itself, pixels; known when it was read from a document.
-    jpeg_size: tuple[int, int] | None = field(default=None, compare=False)
-
-
-@dataclass(frozen=True, slots=True)
-class DroneTelemetry:
-    """What a drone senses, without a position."""
-
-    imu: Imu
-    altimeter: Altimeter
-    velocity: Vector  # m/s, of the body, from optical flow
-    landing_pad: LandingPad | None  # None when out of sight
-    camera: Camera
-    landed: bool | None = None
-    timestamp: float | None = None  # s
-
-
-@dataclass(frozen=True, slots=True)
-class RoverTelemetry:
-    """Where a rover is in the world, whose z is up, and how it moves there."""
-
-    position: Vector  # m
-    velocity: Vector  # m/s
-    pattern: str  # for instance circular
-    timestamp: float | None = None  # s
-
-
-@dataclass(frozen=True, slots=True)
-class Limits:
-    """How large a camera image may be; what is larger is refused before it is decoded."""
-
-    image_bytes: int = 4 * 1024 * 1024
-    image_width: int = 4096  # pixels
-    image_height: int = 4096  # pixels
+# What is measured out of its range means nothing, and is refused.
+SHARE, FIELD_OF_VIEW, TIME = Number(0.0, 1.0), Number(MIN_FOV, MAX_FOV), Number(0.0, MAX_TIMESTAMP_S)
 
 
 # JSON and base64, by orjson and pybase64 where they are installed, and by Python's own modules where they are not. Both
@@ -340,13 +247,221 @@ def _number_of_numpy(value: Any) -> Any:
     return value.tolist()
 
 
-# Messages of documents.
+# What the fields of documents hold.
 
-Object = dict[str, Any]
-_AXES = ("x", "y", "z")
-Message = DroneCommand | DroneTelemetry | RoverTelemetry
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """How large a camera image may be; what is larger is refused before it is decoded."""
+
+    image_bytes: int = 4 * 1024 * 1024
+    image_width: int = 4096  # pixels
+    image_height: int = 4096  # pixels
+
 
 DEFAULT_LIMITS = Limits()
+
+
+class Reading(NamedTuple):
+    """What a document is read with: how large its image may be, and where is noted why that can't be read."""
+
+    limits: Limits = DEFAULT_LIMITS
+    image_problems: list[str] = []  # noqa: RUF012 -- of a reading that nobody asks
+
+
+class Pixels:
+    """The width or height of an image."""
+
+    name = ""
+
+    def __init__(self, limit: str) -> None:
+        """`limit` is the field of Limits that says how large it may be."""
+        self._limit = limit
+
+    def read(self, value: Any, context: Reading) -> int:
+        most, pixels = getattr(context.limits, self._limit), whole_number(value)
+        if pixels is None or not 1 <= pixels <= most:
+            raise RefusedValueError(f" is {shown(value)}, and has to be a whole number from 1 to {most} pixels.")
+        return pixels
+
+    def write(self, value: Any) -> int:
+        return self.read(value, Reading())
+
+
+class Name:
+    """The name of a rover's pattern."""
+
+    name = ""
+
+    def read(self, value: Any, context: Any = None) -> str:
+        if not isinstance(value, str) or len(value) > MAX_PATTERN_LETTERS:
+            sentence = f"and has to be a name of at most {MAX_PATTERN_LETTERS} letters."
+            raise RefusedValueError(f" is {shown(value)}, {sentence}")
+        return value
+
+    write = read
+
+
+class Jpeg:
+    """A JPEG in base64. One that can't be read costs no more than itself: it counts as none."""
+
+    name = "image"
+
+    def read(self, value: Any, context: Reading) -> bytes | None:
+        try:
+            return self._read(value, context.limits)
+        except RefusedValueError as error:
+            context.image_problems.append(f"camera.image{error}")
+            return None
+
+    def write(self, value: Any) -> str:
+        self._check(value, DEFAULT_LIMITS)
+        return to_base64(value)
+
+    def _read(self, value: Any, limits: Limits) -> bytes:
+        if not isinstance(value, str):
+            raise RefusedValueError(f" is {shown(value)}, and has to be base64 text or null.")
+        if len(value) > _base64_letters(limits.image_bytes):
+            raise RefusedValueError(
+                f" has {len(value)} letters of base64, which is more than the {limits.image_bytes} bytes that are "
+                "allowed."
+            )
+        try:
+            data = from_base64(value)
+        except ValueError as error:
+            raise RefusedValueError(" is not base64: it has invalid characters, or some are missing.") from error
+        self._check(data, limits)
+        return data
+
+    def _check(self, data: bytes, limits: Limits) -> None:
+        if len(data) > limits.image_bytes:
+            raise RefusedValueError(f" has {len(data)} bytes, and {limits.image_bytes} are allowed.")
+        try:
+            width, height = jpeg.read_size(data)
+        except ValueError as error:
+            raise RefusedValueError(f" {error}.") from error
+        if not (1 <= width <= limits.image_width and 1 <= height <= limits.image_height):
+            raise RefusedValueError(
+                f" has {width} x {height} pixels, and from 1 x 1 to {limits.image_width} x {limits.image_height} are "
+                "allowed."
+            )
+
+
+def _base64_letters(size: int) -> int:
+    """Return how many letters so many bytes are in a document, in lines of 64 that end with an escaped CR and LF."""
+    letters = (size + 2) // 3 * 4
+    return letters + letters // 16
+
+
+# Messages.
+
+
+class Vector(NamedTuple):
+    """Along or about the axes: x forward, y left, z up."""
+
+    x: float
+    y: float
+    z: float
+
+
+@dataclass(frozen=True, slots=True)
+class DroneCommand:
+    """What a drone is to do. The document calls pitch forward/backward tilt, and roll left/right tilt."""
+
+    thrust: Annotated[float, THRUST] = 0.0  # positive up
+    pitch: Annotated[float, TILT] = 0.0
+    roll: Annotated[float, TILT] = 0.0
+    yaw: Annotated[float, TILT] = 0.0
+
+
+#: The command that is always safe: level, neither up nor down.
+HOVER = DroneCommand()
+
+
+class Orientation(NamedTuple):
+    """Euler angles, rad."""
+
+    roll: float
+    pitch: float
+    yaw: float
+
+
+@dataclass(frozen=True, slots=True)
+class Imu:
+    """Attitude and motion of the body."""
+
+    orientation: Orientation
+    angular_velocity: Vector  # rad/s
+    linear_acceleration: Vector | None = None  # m/s^2; at rest 9.81 upwards
+
+
+@dataclass(frozen=True, slots=True)
+class Altimeter:
+    """Height above ground and how it changes."""
+
+    altitude: float  # m
+    vertical_velocity: float  # m/s, positive up
+
+
+@dataclass(frozen=True, slots=True)
+class LandingPad:
+    """A landing pad in sight, as seen from the body."""
+
+    relative_x: float  # m, positive forward
+    relative_y: float  # m, positive to the left
+    distance: float  # m, vertical
+    confidence: Annotated[float, SHARE]
+
+
+@dataclass(frozen=True, slots=True)
+class Camera:
+    """The camera, which looks down, and its picture if the document carries one."""
+
+    width: Annotated[int, Pixels("image_width")]
+    height: Annotated[int, Pixels("image_height")]
+    fov: Annotated[float | None, FIELD_OF_VIEW] = None  # horizontal field of view, degrees
+    jpeg: Annotated[bytes | None, NULL, Jpeg()] = None
+    #: Why the picture of a document that was received could not be read.
+    problem: Annotated[str, NOT_SENT] = field(default="", compare=False)
+
+    @property
+    def jpeg_size(self) -> tuple[int, int] | None:
+        """Width and height as the JPEG has them itself, pixels; None without one that says so."""
+        try:
+            return None if self.jpeg is None else jpeg.read_size(self.jpeg)
+        except ValueError:
+            return None
+
+
+@dataclass(frozen=True, slots=True)
+class DroneTelemetry:
+    """What a drone senses, without a position."""
+
+    imu: Imu
+    altimeter: Altimeter
+    velocity: Vector  # m/s, of the body, from optical flow
+    landing_pad: Annotated[LandingPad | None, NULL]  # None when out of sight
+    camera: Camera
+    landed: bool | None = None
+    timestamp: Annotated[float | None, TIME] = None  # s
+
+
+@dataclass(frozen=True, slots=True)
+class RoverTelemetry:
+    """Where a rover is in the world, whose z is up, and how it moves there."""
+
+    position: Vector  # m
+    velocity: Vector  # m/s
+    pattern: Annotated[str, Name()]  # for instance circular
+    timestamp: Annotated[float | None, TIME] = None  # s
+
+
+# Documents.
+
+Message = DroneCommand | DroneTelemetry | RoverTelemetry
+
+_COMMAND, _DRONE, _ROVER = JsonObject(DroneCommand), JsonObject(DroneTelemetry), JsonObject(RoverTelemetry)
+_OBJECTS: dict[type, JsonObject[Any]] = {DroneCommand: _COMMAND, DroneTelemetry: _DRONE, RoverTelemetry: _ROVER}
 _BYTES_WITHOUT_IMAGE = 65536
 #: Of a document too large for a datagram: each value takes ten times its size in memory.
 _MAX_VALUES = 20_000
@@ -362,7 +477,7 @@ def parse(document: Document, limits: Limits = DEFAULT_LIMITS) -> Object:
     except json.JSONDecodeError as error:
         raise RemoteProtocolError(f"The document is not JSON: {error.msg} at character {error.pos}.") from error
     if not isinstance(parsed, dict):
-        raise RemoteProtocolError(f"The document is {_shown(parsed)}, and has to be an object.")
+        raise RemoteProtocolError(f"The document is {shown(parsed)}, and has to be an object.")
     return parsed
 
 
@@ -375,205 +490,14 @@ def _check_large(document: Document, limits: Limits) -> None:
         raise RemoteProtocolError(f"The document has more than {_MAX_VALUES} values.")
 
 
-def read_command(document: Object) -> DroneCommand:
-    """Return the command. Raises RemoteProtocolError."""
-    return DroneCommand(
-        _number(document, "thrust", "", *THRUST),
-        *(_number(document, name, "", *TILT) for name in ("pitch", "roll", "yaw")),
-    )
-
-
-def read_drone(document: Object, limits: Limits = DEFAULT_LIMITS) -> DroneTelemetry:
-    """Return the drone's telemetry. Raises RemoteProtocolError."""
-    imu = _object(document, "imu", "")
-    has_acceleration = imu.get("linear_acceleration") is not None
-    return DroneTelemetry(
-        Imu(
-            Orientation(*_numbers(imu, "orientation", ("roll", "pitch", "yaw"), "imu.")),
-            Vector(*_numbers(imu, "angular_velocity", _AXES, "imu.")),
-            Vector(*_numbers(imu, "linear_acceleration", _AXES, "imu.")) if has_acceleration else None,
-        ),
-        Altimeter(*_numbers(document, "altimeter", ("altitude", "vertical_velocity"))),
-        Vector(*_numbers(document, "velocity", _AXES)),
-        _landing_pad(document),
-        _camera(_object(document, "camera", ""), limits),
-        _landed(document),
-        _timestamp(document),
-    )
-
-
-def read_rover(document: Object) -> RoverTelemetry:
-    """Return the rover's telemetry. Raises RemoteProtocolError."""
-    pattern = _value(document, "pattern", "")
-    if not isinstance(pattern, str) or len(pattern) > MAX_PATTERN_LETTERS:
-        raise RemoteProtocolError(
-            f"pattern is {_shown(pattern)}, and has to be a name of at most {MAX_PATTERN_LETTERS} letters."
-        )
-    position, velocity = (Vector(*_numbers(document, name, _AXES)) for name in ("position", "velocity"))
-    return RoverTelemetry(position, velocity, pattern, _timestamp(document))
-
-
-def _landing_pad(document: Object) -> LandingPad | None:
-    if _value(document, "landing_pad", "") is None:
-        return None
-    x, y, distance = _numbers(document, "landing_pad", ("relative_x", "relative_y", "distance"))
-    return LandingPad(x, y, distance, _number(document["landing_pad"], "confidence", "landing_pad.", 0.0, 1.0))
-
-
-def _camera(camera: Object, limits: Limits) -> Camera:
-    width = _pixels(camera, "width", limits.image_width)
-    height = _pixels(camera, "height", limits.image_height)
-    fov = None if camera.get("fov") is None else _number(camera, "fov", "camera.", MIN_FOV, MAX_FOV)
-    image = _value(camera, "image", "camera.")
-    return Camera(width, height, fov, *((None, None) if image is None else _jpeg(image, limits)))
-
-
-def _jpeg(image: Any, limits: Limits) -> tuple[bytes, tuple[int, int]]:
-    if not isinstance(image, str):
-        raise RemoteProtocolError(f"camera.image is {_shown(image)}, and has to be base64 text or null.")
-    if len(image) > _base64_letters(limits.image_bytes):
-        raise RemoteProtocolError(
-            f"camera.image has {len(image)} letters of base64, which is more than the {limits.image_bytes} bytes "
-            "that are allowed."
-        )
-    try:
-        data = from_base64(image)
-    except ValueError as error:
-        sentence = "camera.image is not base64: it has invalid characters, or some are missing."
-        raise RemoteProtocolError(sentence) from error
-    if len(data) > limits.image_bytes:
-        raise RemoteProtocolError(f"camera.image has {len(data)} bytes, and {limits.image_bytes} are allowed.")
-    try:
-        width, height = jpeg.read_size(data)
-    except ValueError as error:
-        raise RemoteProtocolError(f"camera.image {error}.") from error
-    if not (1 <= width <= limits.image_width and 1 <= height <= limits.image_height):
-        raise RemoteProtocolError(
-            f"camera.image has {width} x {height} pixels, and from 1 x 1 to {limits.image_width} x "
-            f"{limits.image_height} are allowed."
-        )
-    return data, (width, height)
-
-
-# Fields. `where` is the path of the object, with a dot at its end, or nothing.
-
-
-def _value(fields: Object, name: str, where: str) -> Any:
-    try:
-        return fields[name]
-    except KeyError:
-        raise RemoteProtocolError(f"{where}{name} is missing.") from None
-
-
-def _number(fields: Object, name: str, where: str, low: float = -MAX_MAGNITUDE, high: float = MAX_MAGNITUDE) -> float:
-    # Twenty numbers make a document, nearly all of them floats. NaN is not between anything.
-    value = fields.get(name)
-    if type(value) is float and low <= value <= high:
-        return value
-    value = _value(fields, name, where)
-    if is_number(value) and low <= value <= high:
-        return float(value)
-    raise RemoteProtocolError(f"{where}{name} is {_shown(value)}, and has to be a number from {low:g} to {high:g}.")
-
-
-def _object(fields: Object, name: str, where: str) -> Object:
-    value = _value(fields, name, where)
-    if not isinstance(value, dict):
-        raise RemoteProtocolError(f"{where}{name} is {_shown(value)}, and has to be an object.")
-    return value
-
-
-def _numbers(fields: Object, name: str, names: Iterable[str], where: str = "") -> list[float]:
-    """Return these numbers of the object of that name."""
-    inner, path = _object(fields, name, where), f"{where}{name}."
-    return [_number(inner, each, path) for each in names]
-
-
-def _pixels(camera: Object, name: str, limit: int) -> int:
-    value = _value(camera, name, "camera.")
-    pixels = whole_number(value)
-    if pixels is None or not 1 <= pixels <= limit:
-        raise RemoteProtocolError(
-            f"camera.{name} is {_shown(value)}, and has to be a whole number from 1 to {limit} pixels."
-        )
-    return pixels
-
-
-def _landed(document: Object) -> bool | None:
-    landed = document.get("landed")
-    if landed is not None and not isinstance(landed, bool):
-        raise RemoteProtocolError(f"landed is {_shown(landed)}, and has to be true or false.")
-    return landed
-
-
-def _timestamp(document: Object) -> float | None:
-    if document.get("timestamp") is None:
-        return None
-    return _number(document, "timestamp", "", 0.0, MAX_TIMESTAMP_S)
-
-
-def _base64_letters(size: int) -> int:
-    """Return how many letters so many bytes are in a document, in lines of 64 that end with an escaped CR and LF."""
-    letters = (size + 2) // 3 * 4
-    return letters + letters // 16
-
-
-def _shown(value: Any) -> str:
-    """Return a value for a sentence, shortened."""
-    return reprlib.repr(value)
-
-
-# Documents of messages.
-
-
 def write(message: Message) -> bytes:
     """Return the message as a document. Raises LocalProtocolError for what no receiver would take."""
     try:
-        if isinstance(message, DroneTelemetry):
-            document = _drone_object(message)
-            read_drone(document)
-        elif isinstance(message, RoverTelemetry):
-            document = _rover_object(message)
-            read_rover(document)
-        else:
-            document = asdict(message)
-            read_command(document)
-        return to_json(document)
-    except (RemoteProtocolError, ValueError) as error:
-        raise LocalProtocolError(str(error)) from error
-    except (AttributeError, TypeError) as error:
-        raise LocalProtocolError(f"{_shown(message)} can't be sent: {error}.") from error
-
-
-def _drone_object(telemetry: DroneTelemetry) -> Object:
-    imu, altimeter, pad, camera = telemetry.imu, telemetry.altimeter, telemetry.landing_pad, telemetry.camera
-    image = None if camera.jpeg is None else to_base64(camera.jpeg)
-    return {
-        "imu": {
-            "orientation": imu.orientation._asdict(),
-            "angular_velocity": imu.angular_velocity._asdict(),
-            **_optional(linear_acceleration=imu.linear_acceleration and imu.linear_acceleration._asdict()),
-        },
-        "altimeter": asdict(altimeter),
-        "velocity": telemetry.velocity._asdict(),
-        "landing_pad": pad and asdict(pad),
-        "camera": {"width": camera.width, "height": camera.height, **_optional(fov=camera.fov), "image": image},
-        **_optional(landed=telemetry.landed, timestamp=telemetry.timestamp),
-    }
-
-
-def _rover_object(telemetry: RoverTelemetry) -> Object:
-    return {
-        "position": telemetry.position._asdict(),
-        "velocity": telemetry.velocity._asdict(),
-        "pattern": telemetry.pattern,
-        **_optional(timestamp=telemetry.timestamp),
-    }
-
-
-def _optional(**fields: Any) -> Object:
-    """Return the fields that there are."""
-    return {name: value for name, value in fields.items() if value is not None}
+        return to_json(_OBJECTS[type(message)].write(message))
+    except RefusedValueError as error:
+        raise LocalProtocolError(str(error).removeprefix(".")) from error
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        raise LocalProtocolError(f"{shown(message)} can't be sent: {error}.") from error
 
 
 # The three roles.
@@ -625,7 +549,7 @@ class ControllerConnection(EventSource[DroneTelemetry | RoverTelemetry | LateTel
         fields = parse(document, self._limits)
         if sender is None:
             sender = _sender(fields)
-        telemetry = read_drone(fields, self._limits) if sender == "drone" else read_rover(fields)
+        telemetry = self._read_drone(fields) if sender == "drone" else _ROVER.read_document(fields)
         timestamp = telemetry.timestamp
         if timestamp is not None:
             newest = self._newest.get(sender, timestamp)
@@ -633,6 +557,13 @@ class ControllerConnection(EventSource[DroneTelemetry | RoverTelemetry | LateTel
                 return LateTelemetry(sender, timestamp, newest)
             self._newest[sender] = timestamp
         return telemetry
+
+    def _read_drone(self, fields: Object) -> DroneTelemetry:
+        reading = Reading(self._limits, [])
+        telemetry = _DRONE.read_document(fields, reading)
+        if not reading.image_problems:
+            return telemetry
+        return replace(telemetry, camera=replace(telemetry.camera, problem=reading.image_problems[0]))
 
 
 class DroneConnection(EventSource[DroneCommand | RoverTelemetry]):
@@ -646,7 +577,7 @@ class DroneConnection(EventSource[DroneCommand | RoverTelemetry]):
         try:
             fields = parse(document)
             is_rovers = "thrust" not in fields and "position" in fields
-            self._queue.put(read_rover(fields) if is_rovers else read_command(fields))
+            self._queue.put((_ROVER if is_rovers else _COMMAND).read_document(fields))
         except RemoteProtocolError as error:
             self._queue.put(error)
 

@@ -57,6 +57,7 @@ from drone_bridge.wire.events import NEED_DATA, RemoteProtocolError
 WAITING, TALKING, SILENT, CLOSED = "waiting for a peer", "talking", "no telemetry", "closed"
 # Counters.
 LOST_COMMANDS, LOST_ROVERS = "undelivered commands", "undelivered rover documents"
+BAD_IMAGES = "undecodable images"
 #: Who sends the documents of a topic.
 _SENDERS: dict[Any, Sender] = {DRONE_TOPIC: "drone", ROVER_TOPIC: "rover"}
 
@@ -111,10 +112,12 @@ class ControllerSession(Session):
             return [Note("late documents")]
         if isinstance(event, RoverTelemetry):
             return [Publish(event), *(self._relayed(data) if source == ROVER_TOPIC else [])]
+        problem = event.camera.problem
+        noted = [Note(BAD_IMAGES, f"{problem} The rest of its document was published.")] if problem else []
         if not is_drones:
-            return self._adopted(event, source, name, now_s)
+            return [*self._adopted(event, source, name, now_s), *noted]
         self._heard(now_s)
-        return [Publish(event)]
+        return [Publish(event), *noted]
 
     def tick(self, now_s: float) -> Actions:
         """Send the command that is due, or find that the drone is silent."""
