@@ -16,6 +16,8 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
+from drone_bridge.tools.columns import in_columns
+
 if TYPE_CHECKING:
     from drone_bridge.tools.recording.bag import Bag, Topic
     from drone_bridge.tools.recording.node import Recorder
@@ -161,6 +163,4 @@ def summary(bag: "Bag", topics: Iterable["Topic"]) -> str:
     for topic in topics:
         count = bag.count(topic)
         rows.append((topic.name, topic.definition.type_name, str(count), str(topic.received - count + topic.lost)))
-    name_width, type_width, *_ = (max(len(row[column]) for row in rows) for column in range(len(rows[0])))
-    lines = [f"{row[0]:{name_width}}  {row[1]:{type_width}}  {row[2]:>9}  {row[3]:>8}" for row in rows]
-    return "\n".join([*lines, f"{bag.message_count} messages in {bag.path}"])
+    return f"{in_columns(rows, texts=2)}\n{bag.message_count} messages in {bag.path}"
