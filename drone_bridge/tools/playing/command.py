@@ -73,7 +73,6 @@ def _play(bag: "Bag", options: argparse.Namespace) -> int:
         _say(f"Playing {topics_text}, {span.seconds:.1f} s, at {options.rate:g} times the recorded speed.")
         player.play(options.loop)
         _wait_for_delivery(publishers.values())
-        _say(player.punctuality.describe())
         return 0
     finally:
         rclpy.try_shutdown()
