@@ -20,7 +20,7 @@ OPTIONAL = ("cv2", "cv_bridge", "orjson", "pybase64", "rosbags", "mcap", "matplo
 NEEDED = {
     "drone_controller": {"cv2": "opencv-python-headless", "cv_bridge": "cv-bridge"},
     "pad_finder": {"cv2": "opencv-python-headless", "cv_bridge": "cv-bridge"},
-    "recorder": {"rosbags": "rosbags", "mcap": "mcap"},
+    "recorder": {"mcap": "mcap"},
     "web_bridge": dict.fromkeys(("foxglove", "websockets"), "pip install foxglove-sdk 'websockets>=15' segno"),
     "landing_emulator": {"cv2": "opencv-python-headless"},
     "drone-bridge emulate landing": {"cv2": "opencv-python-headless"},

@@ -60,7 +60,7 @@ def main(args: list[str] | None = None) -> int:
     except START_ERRORS as error:  # of what it was given
         print_start_error(error)
         return 1
-    if (find_spec("mcap") is None or find_spec("rosbags") is None) and shutil.which("ros2"):
+    if find_spec("mcap") is None and shutil.which("ros2"):
         return record_with_ros2(stop)
     try:
         from drone_bridge.tools.recording.node import Recorder
@@ -119,7 +119,7 @@ def record_with_ros2(stop: StopRequest) -> int:
     try:
         settings = read_settings(node)
         words = ros2_command(settings, bool(node.get_parameter("use_sim_time").value))
-        node.get_logger().info(f"The Python packages mcap and rosbags are not both here. Running: {' '.join(words)}")
+        node.get_logger().info(f"The Python package mcap is not here. Running: {' '.join(words)}")
     except SettingsError as error:
         node.get_logger().error(str(error))
         return 1
