@@ -89,7 +89,7 @@ def record(node: "Recorder", stop: StopRequest) -> int:
         node.get_logger().error(str(error))
         return 1
     node.get_logger().info(f"Recording into '{bag.path}'.")
-    writer = BackgroundWriter(bag, settings.queue_bytes, on_failure=stop.set)
+    writer = BackgroundWriter(bag, on_failure=stop.set)
     try:
         node.record(settings, writer.put)
         spin(node, stop)
@@ -137,7 +137,7 @@ def ros2_command(settings: "Settings", is_simulated: bool) -> list[str]:
     excluded = f"(?!.*(?:{settings.exclude.pattern}))" if settings.exclude else ""
     wanted = "|".join(map(re.escape, sorted(settings.topics))) or ".*"
     words = ["ros2", "bag", "record", "--storage", "mcap", "--output", str(settings.bag)]
-    words += ["--regex", f"^{excluded}(?:{wanted})$", "--max-cache-size", str(settings.queue_bytes)]
+    words += ["--regex", f"^{excluded}(?:{wanted})$"]
     words += ["--compression-mode", "file", "--compression-format", "zstd"] if settings.compress else []
     return [*words, "--use-sim-time"] if is_simulated else words
 
