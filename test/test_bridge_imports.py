@@ -8,7 +8,7 @@ import pytest
 
 PROTOCOLS = ("testbed", "dronegui", "simulator", "robot", "telemetry")
 #: What is loaded by whatever needs it first: a log to be written, a figure to be drawn.
-LATER = {"matplotlib", "PIL", "scipy", "lz4", "mcap", "rich", "plotly"}
+LATER = {"matplotlib", "PIL", "scipy", "lz4", "mcap", "plotly"}
 CONFIGURE = """
 import sys
 import rclpy

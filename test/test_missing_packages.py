@@ -4,7 +4,6 @@
 import array
 import configparser
 import os
-import pty
 import subprocess
 import sys
 from pathlib import Path
@@ -16,12 +15,12 @@ from written_bags import write_bag
 from drone_bridge.programs import missing_package
 
 ROOT = Path(__file__).parent.parent
-OPTIONAL = ("cv2", "cv_bridge", "orjson", "pybase64", "rosbags", "mcap", "matplotlib", "rich", "plotly", "foxglove")
+OPTIONAL = ("cv2", "cv_bridge", "orjson", "pybase64", "rosbags", "mcap", "matplotlib", "plotly", "foxglove")
 #: What each of these can't do without; all other executables start.
 NEEDED = {
     "drone_controller": {"cv2": "opencv-python-headless", "cv_bridge": "cv-bridge"},
     "pad_finder": {"cv2": "opencv-python-headless", "cv_bridge": "cv-bridge"},
-    "recorder": {"rosbags": "rosbags", "mcap": "mcap"},
+    "recorder": {"mcap": "mcap"},
     "web_bridge": dict.fromkeys(("foxglove", "websockets"), "pip install foxglove-sdk 'websockets>=15' segno"),
     "landing_emulator": {"cv2": "opencv-python-headless"},
     "drone-bridge emulate landing": {"cv2": "opencv-python-headless"},
@@ -35,8 +34,6 @@ NEEDED = {
 }
 #: What these can't do without when they have read a bag with an image.
 NEEDED_FOR_A_BAG = {
-    "drone-bridge info": {"rich": "rich"},
-    "drone-bridge play": {"rich": "rich"},
     "drone-bridge report": {"plotly": "plotly", "cv2": "opencv-python-headless"},
 }
 HIDE = "import os, sys; sys.modules.update(dict.fromkeys(os.environ['HIDDEN'].split()))"
@@ -59,14 +56,7 @@ def run_without(tmp_path, executables):
     def run(modules, command, *arguments):
         environment = os.environ | {"PYTHONPATH": path, "HIDDEN": " ".join(modules)}
         command = [sys.executable, command if command in ("-c", "-m") else executables / command, *arguments]
-        terminal, screen = pty.openpty()  # on which a progress bar is drawn
-        try:
-            return subprocess.run(
-                command, env=environment, stdout=screen, stderr=subprocess.PIPE, text=True, timeout=60, check=False
-            )
-        finally:
-            os.close(screen)
-            os.close(terminal)
+        return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60, check=False)
 
     return run
 
@@ -92,8 +82,7 @@ def test_a_package_missing_for_bags_is_reported_in_one_sentence(run_without, tmp
         pytest.importorskip(other, reason="rosdep has no key for plotly")
     image = Image(width=4, height=2, encoding="rgb8", step=12, data=array.array("B", range(24)))
     bag = write_bag(tmp_path / "bag", [("/image_raw", number, image) for number in range(1, 3)])
-    options = ["--delay", "0"] if command.endswith("play") else []
-    done = run_without([module], *command.split(), bag, *options)
+    done = run_without([module], *command.split(), bag)
     assert done.returncode == 2
     assert done.stderr == (
         f"{command}: this needs the Python package '{module}'. To install it: python3 -m pip install {package}\n"

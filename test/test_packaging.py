@@ -33,7 +33,6 @@ ROSDEP_KEYS = {
     "plotly": None,
     "pybase64": None,
     "pytest": "python3-pytest",
-    "rich": "python3-rich",
     "rosbags": "python3-rosbags-pip",
     "segno": None,
     "setuptools": "python3-setuptools",
@@ -49,7 +48,6 @@ OPTIONAL = (
     "python3-matplotlib",
     "python3-opencv",
     "python3-orjson",
-    "python3-rich",
     "python3-rosbags-pip",
 )
 

@@ -93,8 +93,8 @@ def test_an_empty_list_of_any_type_can_be_set(make, kind):
 
 def test_an_empty_list_of_topics_records_all_and_no_size_is_a_list(make):
     assert read_settings(make("-p", "topics:=[]")).topics == frozenset()
-    with pytest.raises(SettingsError, match=r"queue_size is \[\], and has to be one value, as 100"):
-        read_settings(make("-p", "queue_size:=[]"))
+    with pytest.raises(SettingsError, match=r"exclude is \[\], and has to be one value, as ''"):
+        read_settings(make("-p", "exclude:=[]"))
 
 
 # Parameters that a node does not have.

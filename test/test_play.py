@@ -214,16 +214,11 @@ class TestBag:
         end_ns = START + 2 * SECOND
         lost = struct.pack("<BQQQ", 0x06, 1000, end_ns, end_ns + 1500 * MILLISECOND)  # a chunk that is cut off
         path.write_bytes(whole[:data_end] + lost)
-        os.utime(path, ns=(end_ns, end_ns + 3600 * SECOND))  # as if it were copied later
         saved.unlink()
         assert main(["recover", str(path), str(saved)]) == 0
         printed = capsys.readouterr().out
         assert "2.0 s of messages, until 20" in printed
-        assert f"Missing: 1.5 s with the last {len(lost)} bytes, and what the recorder" in printed
-        os.utime(path, ns=(end_ns, end_ns + 1700 * MILLISECOND))
-        saved.unlink()
-        assert main(["recover", str(path), str(saved)]) == 0
-        assert "Missing: 1.7 s" in capsys.readouterr().out
+        assert f"Missing: the last {len(lost)} bytes, and what the recorder" in printed
         path.write_bytes(whole[:data_end])
         os.truncate(path, 2**34)  # zeros, as a power failure leaves them
         saved.unlink()
@@ -292,4 +287,3 @@ class TestCommand:
         assert "'/odd' is skipped" in player.output
         assert "'/cmd_vel' was recorded with another type as well, 'std_msgs/msg/String'" in player.output
         assert "/clock is published by /test_session, too: time will jump back and forth." in player.output
-        assert "5 messages" in player.output

@@ -381,7 +381,6 @@ def test_bad_parameters_are_refused_with_a_sentence(domain, tmp_path):
         "compression:=lz4": "allowed are none, zstd",
         "exclude:=(": "not a regular expression",
         "topics:=/a b!": "a name that no topic can have",
-        "queue_size:=0": "out of range",
     }
     with ExitStack() as stack:
         recordings = {
@@ -409,9 +408,8 @@ def test_a_parameter_file_that_ros_refuses_is_named_in_a_sentence(domain, tmp_pa
     assert "ros__parameters at line" in line
 
 
-@pytest.mark.parametrize("missing", ["mcap", "rosbags"])
-def test_without_its_packages_ros2_bag_records_the_same(domain, tmp_path, missing):
-    (tmp_path / "sitecustomize.py").write_text(f"import sys; sys.modules[{missing!r}] = None")
+def test_without_mcap_ros2_bag_records_the_same(domain, tmp_path):
+    (tmp_path / "sitecustomize.py").write_text("import sys; sys.modules['mcap'] = None")
     (tmp_path / "ros2").write_text('#!/bin/sh\nprintf "%s\\n" "$@"\n')
     (tmp_path / "ros2").chmod(0o755)
     path = {name: os.pathsep.join([str(tmp_path), os.environ.get(name, "")]) for name in ("PATH", "PYTHONPATH")}
@@ -421,7 +419,7 @@ def test_without_its_packages_ros2_bag_records_the_same(domain, tmp_path, missin
     assert status == 0, errors
     assert output.splitlines() == [
         *("bag", "record", "--storage", "mcap", "--output", str(tmp_path / "flight")),
-        *("--regex", "^(?!.*(?:image|depth))(?:/odom|/tf)$", "--max-cache-size", str(100 * 2**20)),
+        *("--regex", "^(?!.*(?:image|depth))(?:/odom|/tf)$"),
         *("--compression-mode", "file", "--compression-format", "zstd", "--use-sim-time"),
     ]
     assert "Running: ros2 bag record" in errors

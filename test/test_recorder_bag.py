@@ -246,7 +246,7 @@ def test_a_slow_disk_costs_the_newest_messages_and_they_are_counted(tmp_path):
     bag = SlowBag(tmp_path / "flight")
     topic = make_topic()
     data = string_cdr("x" * 1000)
-    writer = BackgroundWriter(bag, 5 * (len(data) + MESSAGE_OVERHEAD), on_failure=pytest.fail)
+    writer = BackgroundWriter(bag, pytest.fail, 5 * (len(data) + MESSAGE_OVERHEAD))
     taken = [writer.put(topic, number, number, data) for number in range(8)]
     bag.go_on.set()
     writer.close(5)
@@ -259,7 +259,7 @@ def test_room_is_given_back_when_a_message_is_written(tmp_path):
     bag = Bag(tmp_path / "flight")
     topic = make_topic()
     data = string_cdr("x" * 1000)
-    writer = BackgroundWriter(bag, len(data) + MESSAGE_OVERHEAD, on_failure=pytest.fail)
+    writer = BackgroundWriter(bag, pytest.fail, len(data) + MESSAGE_OVERHEAD)
     written = 0
     while written < 20:
         written += writer.put(topic, written, written, data)
@@ -270,7 +270,7 @@ def test_room_is_given_back_when_a_message_is_written(tmp_path):
 def test_closing_does_not_wait_for_a_disk_that_is_too_slow(tmp_path):
     bag = SlowBag(tmp_path / "flight")
     topic = make_topic()
-    writer = BackgroundWriter(bag, 10**6, on_failure=pytest.fail)
+    writer = BackgroundWriter(bag, pytest.fail, 10**6)
     for number in range(10):
         writer.put(topic, number, number, string_cdr("x"))
     assert bag.entered.wait(TIMEOUT_S)
@@ -297,7 +297,7 @@ def test_a_full_disk_is_reported_once_and_later_messages_are_dropped(tmp_path):
         failures.append(threading.current_thread().name)
         failed.set()
 
-    writer = BackgroundWriter(bag, 10**8, on_failure)
+    writer = BackgroundWriter(bag, on_failure, 10**8)
     with file_size_limit(2_500_000):
         for number, data in enumerate(MESSAGES):
             writer.put(topic, number, number, data)
@@ -316,7 +316,7 @@ def test_errors_other_than_the_disks_are_raised_at_the_end(tmp_path, monkeypatch
 
     monkeypatch.setattr(bag, "write", broken)
     failed = threading.Event()
-    writer = BackgroundWriter(bag, 10**6, failed.set)
+    writer = BackgroundWriter(bag, failed.set, 10**6)
     writer.put(make_topic(), 1, 1, string_cdr("x"))
     assert failed.wait(TIMEOUT_S)
     with pytest.raises(ZeroDivisionError):
@@ -335,7 +335,7 @@ def test_little_data_reaches_the_disk_soon(tmp_path, monkeypatch):
         flushed.set()
 
     monkeypatch.setattr(bag, "flush", watched)
-    writer = BackgroundWriter(bag, 10**6, on_failure=pytest.fail)
+    writer = BackgroundWriter(bag, pytest.fail, 10**6)
     writer.put(make_topic(), 1, 1, string_cdr("soon"))
     assert flushed.wait(TIMEOUT_S)
     assert b"soon" in (tmp_path / "flight/flight.mcap").read_bytes()

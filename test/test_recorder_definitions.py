@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Message definitions and type hashes, found in the installed interfaces."""
 
+import os
 import sys
 from pathlib import Path
 
@@ -10,7 +11,6 @@ from ament_index_python.resources import get_resource, get_resources
 from rosbags.typesys import Stores, get_types_from_msg, get_typestore
 
 from drone_bridge.tools.interfaces import UnknownTypeError
-from drone_bridge.tools.recording import definitions
 from drone_bridge.tools.recording.definitions import find_definition
 
 pytestmark = pytest.mark.slow
@@ -32,11 +32,14 @@ def test_every_installed_type_has_a_definition_that_defines_it():
         assert store.generate_msgdef(type_name, ros_version=2)
 
 
-def test_hashes_are_those_of_the_build_and_can_be_computed_where_the_build_made_none(monkeypatch):
-    built = {type_name: find_definition(type_name).type_hash for type_name in INSTALLED}
-    monkeypatch.setattr(definitions, "_installed_hash", lambda type_name: "")
-    assert {type_name: find_definition(type_name).type_hash for type_name in INSTALLED} == built
-    assert all(type_hash.startswith("RIHS01_") for type_hash in built.values())
+def test_hashes_are_those_of_the_build_and_none_where_it_made_none():
+    if os.environ.get("ROS_DISTRO") == "humble":
+        assert {find_definition(type_name).type_hash for type_name in INSTALLED} == {""}
+        return
+    assert all(find_definition(type_name).type_hash.startswith("RIHS01_") for type_name in INSTALLED)
+    rosbags = get_typestore(Stores.LATEST)
+    for type_name in ("std_msgs/msg/String", "nav_msgs/msg/Odometry", "tf2_msgs/msg/TFMessage"):
+        assert find_definition(type_name).type_hash == rosbags.hash_rihs01(type_name)
 
 
 def test_a_definition_is_the_file_and_then_each_dependency_once_under_a_heading():
@@ -69,7 +72,7 @@ def test_where_there_is_no_msg_file_the_idl_is_taken(prefix):
     definition = find_definition("small/msg/Outer")
     line = "=" * 80
     assert definition.text == f"{line}\nIDL: small/msg/Outer\n{outer}\n{line}\nIDL: small/msg/Inner\n{inner}"
-    assert definition.type_hash.startswith("RIHS01_")
+    assert definition.type_hash == "", "nobody has computed it, as before Iron"
 
 
 def test_types_of_the_same_package_bounds_arrays_and_constants(prefix):
@@ -83,12 +86,6 @@ def test_a_dependency_that_is_missing_is_named(prefix):
     install(prefix, "small", {"Outer.msg": "gone/Inner inner\n", "Outer.idl": ""})
     with pytest.raises(UnknownTypeError, match="'gone' of 'gone/msg/Inner' is not installed"):
         find_definition("small/msg/Outer")
-
-
-def test_an_invalid_definition_is_an_unknown_type(prefix):
-    install(prefix, "small", {"Odd.msg": "bool what?\n", "Odd.idl": ""})
-    with pytest.raises(UnknownTypeError, match=r"'small/msg/Odd' can't be used"):
-        find_definition("small/msg/Odd")
 
 
 @pytest.mark.parametrize(

@@ -207,6 +207,14 @@ def test_angles_have_an_axis_of_their_own_beside_other_numbers():
     assert [trace.yaxis for trace in alone.data] == ["y"]
 
 
+@pytest.mark.parametrize(("type_name", "unit"), [("CommandRates", "N"), ("CommandAxes", "share")])
+def test_thrust_is_a_force_or_a_share_by_its_message(type_name, unit):
+    series = Series([0.0, 1.0], {"thrust": [0.0, 1.0]}, type_name=f"drone_bridge/msg/{type_name}")
+    figure = figures.lines(series)
+    assert [trace.name for trace in figure.data] == [f"thrust, {unit}"]
+    assert figure.layout.yaxis.title.text == unit
+
+
 def test_a_camera_is_shown_once_and_what_has_no_images_not_at_all(tmp_path):
     picture = CompressedImage(format="jpeg", data=b"\xff\xd8\xff\xd9")
     messages = [(f"/{side}/image_raw", START, image(1)) for side in ("left", "right", "down")]

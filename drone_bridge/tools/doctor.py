@@ -35,7 +35,6 @@ OPTIONAL = {
     "segno": "the QR code of the page",
     "mcap": "wire logs and the recorder",
     "rosbags": "info, report",
-    "rich": "info",
     "plotly": "report",
     "matplotlib": "pictures of demonstrations",
     "orjson": "fast reading of telemetry",

@@ -16,6 +16,8 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
+from drone_bridge.tools.columns import in_columns
+
 if TYPE_CHECKING:
     from drone_bridge.tools.recording.bag import Bag, Topic
     from drone_bridge.tools.recording.node import Recorder
@@ -58,7 +60,7 @@ def main(args: list[str] | None = None) -> int:
     except START_ERRORS as error:  # of what it was given
         print_start_error(error)
         return 1
-    if (find_spec("mcap") is None or find_spec("rosbags") is None) and shutil.which("ros2"):
+    if find_spec("mcap") is None and shutil.which("ros2"):
         return record_with_ros2(stop)
     try:
         from drone_bridge.tools.recording.node import Recorder
@@ -87,7 +89,7 @@ def record(node: "Recorder", stop: StopRequest) -> int:
         node.get_logger().error(str(error))
         return 1
     node.get_logger().info(f"Recording into '{bag.path}'.")
-    writer = BackgroundWriter(bag, settings.queue_bytes, on_failure=stop.set)
+    writer = BackgroundWriter(bag, on_failure=stop.set)
     try:
         node.record(settings, writer.put)
         spin(node, stop)
@@ -117,7 +119,7 @@ def record_with_ros2(stop: StopRequest) -> int:
     try:
         settings = read_settings(node)
         words = ros2_command(settings, bool(node.get_parameter("use_sim_time").value))
-        node.get_logger().info(f"The Python packages mcap and rosbags are not both here. Running: {' '.join(words)}")
+        node.get_logger().info(f"The Python package mcap is not here. Running: {' '.join(words)}")
     except SettingsError as error:
         node.get_logger().error(str(error))
         return 1
@@ -135,7 +137,7 @@ def ros2_command(settings: "Settings", is_simulated: bool) -> list[str]:
     excluded = f"(?!.*(?:{settings.exclude.pattern}))" if settings.exclude else ""
     wanted = "|".join(map(re.escape, sorted(settings.topics))) or ".*"
     words = ["ros2", "bag", "record", "--storage", "mcap", "--output", str(settings.bag)]
-    words += ["--regex", f"^{excluded}(?:{wanted})$", "--max-cache-size", str(settings.queue_bytes)]
+    words += ["--regex", f"^{excluded}(?:{wanted})$"]
     words += ["--compression-mode", "file", "--compression-format", "zstd"] if settings.compress else []
     return [*words, "--use-sim-time"] if is_simulated else words
 
@@ -161,6 +163,4 @@ def summary(bag: "Bag", topics: Iterable["Topic"]) -> str:
     for topic in topics:
         count = bag.count(topic)
         rows.append((topic.name, topic.definition.type_name, str(count), str(topic.received - count + topic.lost)))
-    name_width, type_width, *_ = (max(len(row[column]) for row in rows) for column in range(len(rows[0])))
-    lines = [f"{row[0]:{name_width}}  {row[1]:{type_width}}  {row[2]:>9}  {row[3]:>8}" for row in rows]
-    return "\n".join([*lines, f"{bag.message_count} messages in {bag.path}"])
+    return f"{in_columns(rows, texts=2)}\n{bag.message_count} messages in {bag.path}"

@@ -7,7 +7,7 @@ const NUMBERS = /^(u?int(8|16|32|64)|float(32|64)|byte|char|bool)$/;
 const DEEPEST = 8;
 const MOST = 200;
 
-/** By the end of a path, in this order; `types` narrows it to some types of message. */
+/** By the end of a path, in this order; the second expression narrows it to some topics. */
 const UNITS: [RegExp, string, RegExp?][] = [
   [/covariance/, ""],
   [/(^|\.)(stamp|time)\.sec$/, "s"],
@@ -24,6 +24,7 @@ const UNITS: [RegExp, string, RegExp?][] = [
   [/current$/, "A"],
   [/temperature$/, "°C"],
   [/charge$|capacity$/, "Ah"],
+  [/^(thrust|pitch|roll|yaw)$/, "share", /cmd_axes$/],
   [/thrust$|force\.[xyz]$/, "N"],
   [/torque\.[xyz]$/, "N m"],
   [/angle(_min|_max|_increment)?$/, "rad"],

@@ -3,17 +3,16 @@
 
 import argparse
 import datetime
-import sys
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from drone_bridge.tools.columns import in_columns
+
 if TYPE_CHECKING:
     from drone_bridge.tools.bags.bag import Bag, BagMessage, BagTopic
 
-#: When the output is not a terminal, its width is not limited.
-_FILE_COLUMNS = 160
 #: 2000-01-01, s since 1970. Earlier times are of a simulation, which begins at 0.
 _EARLIEST_DATE_S = 946_684_800
 _NANOSECONDS = 1e9
@@ -81,34 +80,25 @@ def _noted(messages: "Iterable[BagMessage]", rate: TopicRate) -> "Iterator[BagMe
 
 def print_info(bag: "Bag") -> int:
     """Print what a bag holds, with a table of its topics; return the exit status."""
-    from rich.box import SIMPLE
-    from rich.console import Console
-    from rich.table import Table
-
     from drone_bridge.tools.bags.bag import LONGEST_GAP_S
 
-    console = Console(width=None if sys.stdout.isatty() else _FILE_COLUMNS, highlight=False)
     duration_s = (bag.end_ns - bag.start_ns) / _NANOSECONDS
-    console.print(
-        f"{bag.path}: {bag.count} messages in {duration_s:.1f} s, {bag.size_bytes / 1e6:.1f} MB", markup=False
-    )
-    console.print(beginning(bag), markup=False)
+    print(f"{bag.path}: {bag.count} messages in {duration_s:.1f} s, {bag.size_bytes / 1e6:.1f} MB")
+    print(beginning(bag))
     of_all = TopicRate()
     by_topic = topic_rates(_noted(bag.messages(), of_all))
     for sentence in bag.clock_steps:
-        console.print(sentence, markup=False)
+        print(sentence)
     if of_all.longest_gap_ns > LONGEST_GAP_S * _NANOSECONDS:
         gap_s, began_s = of_all.longest_gap_ns / _NANOSECONDS, (of_all.gap_began_ns - bag.start_ns) / _NANOSECONDS
         why = "nothing came, or the clock was set forward"
-        console.print(f"No topic has a message for {gap_s:.1f} s from {began_s:.1f} s on: {why}.", markup=False)
-    table = Table("topic", "type", box=SIMPLE, pad_edge=False)
-    for name in ("messages", "per second", "longest gap"):
-        table.add_column(name, justify="right")
+        print(f"No topic has a message for {gap_s:.1f} s from {began_s:.1f} s on: {why}.")
+    rows = [("topic", "type", "messages", "per second", "longest gap")]
     for topic in bag.topics:
         measured = by_topic.get(topic, TopicRate())
         rate = "-" if measured.rate_hz is None else f"{measured.rate_hz:.1f}"
         began_s = (measured.gap_began_ns - bag.start_ns) / _NANOSECONDS
         gap = f"{measured.longest_gap_ns / _NANOSECONDS:.3f} s at {began_s:.1f} s" if measured.longest_gap_ns else "-"
-        table.add_row(topic.name, topic.type_name, str(topic.count), rate, gap)
-    console.print(table)
+        rows.append((topic.name, topic.type_name, str(topic.count), rate, gap))
+    print(f"\n{in_columns(rows, texts=2)}")
     return 0

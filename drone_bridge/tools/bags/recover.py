@@ -8,22 +8,18 @@ import argparse
 import contextlib
 import datetime
 import os
-import struct
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
-from mcap.opcode import Opcode
 from mcap.records import Chunk, DataEnd, Message
 
 from drone_bridge.tools.mcap_records import END, MAGIC, UNREADABLE, whole_records
 
-_PLAUSIBLE_NS = 60 * 10**9  # from the last message on the disk until the recorder wrote there for the last time
 _COPY_BYTES = 1 << 20
 _MOST_NS = 2**63  # later times are none
-_CHUNK_HEAD = struct.Struct("<BQQQ")  # kind, length, times (ns) of the first and the last message
 
 
 def main(argv: Sequence[str]) -> int:
@@ -37,7 +33,6 @@ def main(argv: Sequence[str]) -> int:
     try:
         with options.file.open("rb") as damaged, options.output.open("xb") as complete:
             saved = recover(damaged, complete)
-            written_ns = os.fstat(damaged.fileno()).st_mtime_ns
     except OSError as error:
         print(f"drone-bridge recover: {error.filename or options.output}: {error.strerror}.", file=sys.stderr)
         return 1
@@ -45,7 +40,7 @@ def main(argv: Sequence[str]) -> int:
         options.output.unlink()
         print(f"drone-bridge recover: '{options.file}' {error}.", file=sys.stderr)
         return 1
-    print(f"{options.output} ({options.output.stat().st_size / 1e6:.1f} MB): {saved.describe(written_ns)}")
+    print(f"{options.output} ({options.output.stat().st_size / 1e6:.1f} MB): {saved.describe()}")
     return 0
 
 
@@ -56,8 +51,6 @@ class Saved:
     lost_bytes: int = 0
     start_ns: int = 0
     end_ns: int = 0
-    lost_end_ns: int = 0
-    """Of the messages that are known to be left out."""
 
     def note(self, start_ns: int, end_ns: int) -> None:
         """Add the times of a chunk or message that is whole."""
@@ -65,18 +58,15 @@ class Saved:
             self.start_ns = min(self.start_ns, start_ns) if self.end_ns else start_ns
             self.end_ns = max(self.end_ns, end_ns)
 
-    def describe(self, written_ns: int) -> str:
-        """Say how much is there and how much is missing, of a file that was written to at `written_ns` at last."""
+    def describe(self) -> str:
+        """Say how much is there, and how much is missing."""
         if not self.end_ns:
             return f"no message is whole, and the last {self.lost_bytes} bytes are left out."
-        lost_end_ns = max(self.lost_end_ns, self.end_ns)
-        if 0 < written_ns - self.end_ns < _PLAUSIBLE_NS:  # else it was copied, or the times are simulated ones
-            lost_end_ns = max(lost_end_ns, written_ns)
         end = datetime.datetime.fromtimestamp(self.end_ns / 1e9).astimezone()
         return (
             f"{(self.end_ns - self.start_ns) / 1e9:.1f} s of messages, until {end:%Y-%m-%d %H:%M:%S}. Missing: "
-            f"{(lost_end_ns - self.end_ns) / 1e9:.1f} s with the last {self.lost_bytes} bytes, and what the recorder "
-            "had not written when it ended (that of drone_bridge: up to 1 s)."
+            f"the last {self.lost_bytes} bytes, and what the recorder had not written when it ended (that of "
+            "drone_bridge: up to 1 s)."
         )
 
 
@@ -103,10 +93,6 @@ def recover(damaged: IO[bytes], complete: IO[bytes]) -> Saved:
             elif isinstance(record, Message):
                 saved.note(record.log_time, record.log_time)
             end = damaged.tell()
-    damaged.seek(end)
-    cut = damaged.read(_CHUNK_HEAD.size)
-    if len(cut) == _CHUNK_HEAD.size and cut[0] == Opcode.CHUNK:
-        saved.lost_end_ns = _CHUNK_HEAD.unpack(cut)[-1]
     damaged.seek(0)
     for begin in range(0, end, _COPY_BYTES):
         complete.write(damaged.read(min(_COPY_BYTES, end - begin)))

@@ -6,12 +6,11 @@ drone-bridge play flight --topics /odom /tf --remap /odom:=/recorded/odom --cloc
 """
 
 import argparse
-import contextlib
 import math
 import signal
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,12 +21,11 @@ if TYPE_CHECKING:
     from rclpy.node import Node
 
     from drone_bridge.tools.bags.bag import Bag, BagTopic
-    from drone_bridge.tools.playing.player import Player, Span
+    from drone_bridge.tools.playing.player import Span
 
 CLOCK_HZ = 100.0
 #: How long to wait for reliable subscribers to take the last messages.
 _LAST_MESSAGES_S = 1.0
-_BAR_HZ = 10.0
 
 
 def main(argv: Sequence[str]) -> int:
@@ -73,10 +71,8 @@ def _play(bag: "Bag", options: argparse.Namespace) -> int:
         for sentence in bag.clock_steps:
             _say(sentence)
         _say(f"Playing {topics_text}, {span.seconds:.1f} s, at {options.rate:g} times the recorded speed.")
-        with _progress_bar(player, span):
-            player.play(options.loop)
+        player.play(options.loop)
         _wait_for_delivery(publishers.values())
-        _say(player.punctuality.describe())
         return 0
     finally:
         rclpy.try_shutdown()
@@ -118,27 +114,6 @@ def _wait_for_delivery(publishers: Any) -> None:
     deadline_s = time.monotonic() + _LAST_MESSAGES_S
     for publisher in publishers:
         publisher.wait_for_all_acked(Duration(seconds=max(0.0, deadline_s - time.monotonic())))
-
-
-@contextlib.contextmanager
-def _progress_bar(player: "Player", span: "Span") -> Iterator[None]:
-    """Show where the player is, on a terminal."""
-    if not sys.stdout.isatty():
-        yield
-        return
-    from rich.live import Live
-    from rich.progress_bar import ProgressBar
-    from rich.table import Table
-
-    def draw() -> Table:
-        row, position_s = Table.grid(expand=True, padding=(0, 1)), player.position_s
-        for ratio in (1, None):  # the bar takes the room that the text leaves
-            row.add_column(ratio=ratio)
-        row.add_row(ProgressBar(span.seconds, position_s), f"{position_s:.1f} of {span.seconds:.1f} s")
-        return row
-
-    with Live(get_renderable=draw, refresh_per_second=_BAR_HZ, transient=True):
-        yield
 
 
 def _say_gap(position_s: float, gap_s: float) -> None:

@@ -14,7 +14,6 @@ from rosgraph_msgs.msg import Clock
 
 from drone_bridge.tools.bags.bag import LONGEST_GAP_S, NANOSECONDS_PER_SECOND, Bag, BagError, BagMessage, BagTopic
 
-ON_TIME_WITHIN_S = 0.001  # after a message was due
 #: How soon a stop from a signal handler is noticed, which can't wake the player.
 _LONGEST_WAIT_S = 0.05
 _MAX_LATCHED = 1000  # messages of one topic that are repeated after a jump
@@ -28,29 +27,6 @@ class Publisher(Protocol):
 
     def publish(self, message: Any) -> None:
         """Publish a message, or the CDR of one."""
-
-
-@dataclass(slots=True)
-class Punctuality:
-    """How late messages were played."""
-
-    messages: int = 0
-    late: int = 0
-    worst_s: float = 0.0
-
-    def note(self, late_s: float) -> None:
-        """Count a message that was published so long after it was due."""
-        self.messages += 1
-        self.late += late_s > ON_TIME_WITHIN_S
-        self.worst_s = max(self.worst_s, late_s)
-
-    def describe(self) -> str:
-        if not self.late:
-            return f"{self.messages} messages, each within {ON_TIME_WITHIN_S * 1000:g} ms of its time."
-        return (
-            f"{self.messages} messages, {self.late} of them more than {ON_TIME_WITHIN_S * 1000:g} ms late, "
-            f"at worst {self.worst_s * 1000:.1f} ms: this machine could not keep up."
-        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,7 +145,6 @@ class Player:
             on_gap: called where a time without messages is left out, longer than LONGEST_GAP_S both in the bag and in
                 playing it, with its position in the span and its length, s.
         """
-        self.punctuality = Punctuality()
         self._bag = bag
         self._publishers = publishers
         self._latched = [topic for topic in publishers if topic in latched]
@@ -271,9 +246,9 @@ class Player:
                 return
             with contextlib.suppress(Exception) if self._is_stopped else contextlib.nullcontext():
                 self._publishers[message.topic].publish(message.data)
-        self._wait_until_due(self._span.stop_ns, counted=False)
+        self._wait_until_due(self._span.stop_ns)
 
-    def _wait_until_due(self, time_ns: int, counted: bool = True) -> bool:
+    def _wait_until_due(self, time_ns: int) -> bool:
         """Wait until a time of the bag is due; return False when a jump or a stop comes first."""
         with self._changed:
             while True:
@@ -284,8 +259,6 @@ class Player:
                 self._leave_out_gap(time_ns, now_s)
                 wait_s = self._timeline.wait_s(time_ns, now_s)
                 if wait_s <= 0:
-                    if counted:
-                        self.punctuality.note(-wait_s)
                     return True
                 longest_s = self._clock_due_s - now_s if self._clock else _LONGEST_WAIT_S
                 self._changed.wait(max(0.0, min(wait_s, longest_s, _LONGEST_WAIT_S)))

@@ -64,7 +64,7 @@ def make_publishers(
         except UnknownTypeError as error:
             skip(f"'{topic.name}' is skipped: {error}")
             continue
-        if topic.type_hash and topic.type_hash != installed:
+        if topic.type_hash and installed and topic.type_hash != installed:
             skip(f"'{topic.name}' is skipped: the '{topic.type_name}' that was recorded is not the one installed here.")
             continue
         name = remapped.get(topic.name, topic.name)

@@ -8,6 +8,8 @@ from collections.abc import Callable, Iterable
 
 from drone_bridge.tools.recording.bag import Bag, Topic
 
+#: What may wait for the disk; what does not fit is dropped and counted.
+QUEUE_BYTES = 100 * 2**20
 MESSAGE_OVERHEAD = 200  # bytes that a queued message takes beside its data, roughly
 #: What a recorder that is killed has not written yet: at most this, and what one write to the disk takes.
 FLUSH_INTERVAL_S = 0.6
@@ -20,7 +22,7 @@ class BackgroundWriter:
     moment come in any order.
     """
 
-    def __init__(self, bag: Bag, queue_bytes: int, on_failure: Callable[[], None]) -> None:
+    def __init__(self, bag: Bag, on_failure: Callable[[], None], queue_bytes: int = QUEUE_BYTES) -> None:
         """Start the thread. `on_failure` is called in it, once, when nothing more can be written."""
         self._bag = bag
         self._room = queue_bytes

@@ -7,12 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from rcl_interfaces.msg import IntegerRange, ParameterDescriptor
+from rcl_interfaces.msg import ParameterDescriptor
 from rclpy.exceptions import ParameterException
 from rclpy.node import Node
 
 COMPRESSIONS = ("none", "zstd")
-MIB = 2**20
 
 
 class SettingsError(Exception):
@@ -28,7 +27,6 @@ class Settings:
     """Fully qualified names; empty means all that are not hidden."""
     exclude: re.Pattern[str] | None
     compress: bool
-    queue_bytes: int
 
 
 def read_settings(node: Node) -> Settings:
@@ -38,22 +36,19 @@ def read_settings(node: Node) -> Settings:
         SettingsError: a value is not allowed.
     """
 
-    def declare(name: str, default: str | int, description: str, **more: Any) -> Any:
-        descriptor = ParameterDescriptor(description=description, read_only=True, **more)
+    def declare(name: str, default: str, description: str, *, dynamic_typing: bool = False) -> Any:
+        descriptor = ParameterDescriptor(description=description, read_only=True, dynamic_typing=dynamic_typing)
         value: Any = node.declare_parameter(name, default, descriptor).value
-        if value is None and not descriptor.dynamic_typing:  # as rcl has an empty list
+        if value is None and not dynamic_typing:  # as rcl has an empty list
             raise SettingsError(f"{name} is [], and has to be one value, as {default!r}.")
         return value
 
     which = "Topics to record, as a list or separated by blanks; empty: all."
-    waiting = "MiB that may wait for the disk; what does not fit is dropped and counted."
     try:
         bag = declare("bag", "", "Directory to create; default bag_<date>_<time> here.", dynamic_typing=True)
         topics = declare("topics", "", which, dynamic_typing=True)
         exclude = declare("exclude", "", "Regular expression; topics in whose name it is found are left out.")
         compression = declare("compression", "none", f"One of {', '.join(COMPRESSIONS)}.")
-        sizes = [IntegerRange(from_value=1, to_value=65536, step=1)]
-        queue_mib = declare("queue_size", 100, waiting, integer_range=sizes)
     except ParameterException as error:
         raise SettingsError(str(error)) from None
     if compression not in COMPRESSIONS:
@@ -64,7 +59,6 @@ def read_settings(node: Node) -> Settings:
         topics=_topics(node, topics),
         exclude=_pattern(exclude),
         compress=compression != "none",
-        queue_bytes=queue_mib * MIB,
     )
 
 

@@ -79,8 +79,14 @@ _UNITS = (
 )
 
 
-def unit_of(name: str) -> str:
-    """Return what a field is measured in, as far as its name tells; empty if it does not."""
+#: Messages whose numbers are shares of what the vehicle can do, -1 to 1, whatever their fields are called.
+_OF_SHARES = ("drone_bridge/msg/CommandAxes",)
+
+
+def unit_of(name: str, type_name: str) -> str:
+    """Return what a field of a type is measured in, as far as its name tells; empty if it does not."""
+    if type_name in _OF_SHARES:
+        return "share"
     return next((unit for end, unit in _UNITS if end.search(name)), "")
 
 
@@ -97,9 +103,9 @@ def lines(series: Series) -> go.Figure | None:
         shape = "hv" if name in series.flags else "linear"  # a flag has no values between two
         line = {"color": _COLOURS[number % len(_COLOURS)], "width": 1.5, "shape": shape}
         axis = "y2" if name in angles and others else "y"
-        label = ", ".join(filter(None, (name, unit_of(name))))
+        label = ", ".join(filter(None, (name, unit_of(name, series.type_name))))
         figure.add_trace(go.Scatter(x=t, y=values, mode="lines", name=label, line=line, yaxis=axis))
-    units = {unit_of(name) for name in others}
+    units = {unit_of(name, series.type_name) for name in others}
     if len(units) == 1:
         figure.update_yaxes(title=units.pop())
     if angles and others:

@@ -75,6 +75,8 @@ class Series:
     columns: dict[str, list[float]] = field(default_factory=dict)
     flags: set[str] = field(default_factory=set)
     """The columns that are booleans"""
+    type_name: str = ""
+    """Of the messages, package/msg/Name"""
 
     def add(self, time_s: float, message: Any) -> None:
         """Add a message; of one with other fields than the first only those in common are kept."""
@@ -198,7 +200,7 @@ def _note(story: Story, topic: str, type_name: str, time_s: float, message: Any)
             pose = message.pose.pose if hasattr(message.pose, "pose") else message.pose
             point = pose.position
             story.tracks.setdefault(topic, []).append((time_s, point.x, point.y, point.z))
-        story.series.setdefault(topic, Series()).add(time_s, message)
+        story.series.setdefault(topic, Series(type_name=type_name)).add(time_s, message)
 
 
 def _note_state(
