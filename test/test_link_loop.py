@@ -206,6 +206,24 @@ def test_a_datagram_that_was_read_just_before_a_stall_was_noticed_is_dropped(loo
     assert session.calls == [("receive", b"new"), ("resume",)]
 
 
+def test_what_was_decided_just_before_a_stall_is_not_done_after_it(loop, link, session, stage, clock):
+    def decide_then_stop(now_s):
+        clock.time_s += STALL_S
+        return [Publish("old"), Send(b"old")]
+
+    loop.post(decide_then_stop)
+    loop.turn()
+    assert (stage.published, link.sent, names(session)) == ([], [], ["resume"])
+
+
+def test_who_publishes_knows_when_it_was_decided(loop, stage):
+    decided = []
+    stage.publish = lambda message: decided.append(loop.decided_s)
+    loop.post(lambda now_s: [Publish("message")])
+    loop.turn()
+    assert decided == [100.0]
+
+
 def test_a_refusal_while_what_waited_is_dropped_keeps_no_session_from_resuming(loop, link, session, clock):
     link.waiting = [b"old", LinkRefusedError("Nobody listens."), b"older"]
     clock.time_s += STALL_S
@@ -286,6 +304,21 @@ def test_the_end_is_waited_for(link, stage, clock):
     loop.end()
     assert [data for data, _ in link.sent] == [b"neutral"] * 3
     assert clock.time_s == pytest.approx(100.04)
+
+
+def test_the_last_command_is_sent_however_late(link, stage, clock):
+    session = Leaving()
+    loop = LinkLoop("test", link, session, stage, clock)
+    loop._is_stopping = True
+    decide = session.end
+
+    def end(now_s):
+        clock.time_s += STALL_S
+        return decide(now_s)
+
+    session.end = end
+    loop.end()
+    assert len(link.sent) == 3
 
 
 def test_a_session_that_never_ends_is_left(link, session, stage, clock):

@@ -12,6 +12,7 @@ peer that floods the link delays a tick by one datagram at most.
 """
 
 import contextlib
+import math
 import os
 import select
 import threading
@@ -22,7 +23,7 @@ from typing import Any, NamedTuple, Protocol
 
 from drone_bridge.net.clock import Clock
 from drone_bridge.net.connector import Backoff, LinkCancelledError, LinkError, LinkRefusedError, Selectable
-from drone_bridge.session.session import Action, Actions, Note, Publish, Send, Session, StallWatch
+from drone_bridge.session.session import Actions, Note, Publish, Send, Session, StallWatch
 
 #: Work that waits for the thread; of more, the oldest is dropped.
 MAX_POSTED = 64
@@ -104,6 +105,8 @@ class LinkLoop:
         self.link, self.session = link, session
         self._stage, self._clock = stage, clock or Clock()
         self._watch = StallWatch()
+        #: When it was decided what is being done now, by the session's clock.
+        self.decided_s = -math.inf
         self._backoff = Backoff()
         self._posted: deque[Callable[[float], Actions]] = deque()
         self._is_stopping = self._is_closed = False
@@ -153,7 +156,8 @@ class LinkLoop:
                 try:
                     self.link.open()
                     self._stage.opened()
-                    self._act(self.session.opened(self._clock.now_s()))
+                    now_s = self._clock.now_s()
+                    self._act(self.session.opened(now_s), now_s)
                     self._stage.turned()
                     self._serve()
                 except LinkCancelledError:
@@ -195,24 +199,24 @@ class LinkLoop:
         for _ in range(len(self._posted)):
             if (now_s := self._now()) is None:
                 return
-            self._act(self._posted.popleft()(now_s))
+            self._act(self._posted.popleft()(now_s), now_s)
 
     def _read(self) -> None:
         for _ in range(MAX_READ):
             try:
                 received = self.link.receive()
             except LinkRefusedError as error:
-                self._act(self.session.refused(str(error), self._clock.now_s()))
+                self._refused(error)
                 continue
             if received is None or (now_s := self._now()) is None:
                 return  # after a stall what was just read is as old as what still waits
-            self._act(self.session.receive(received.data, received.source, now_s))
+            self._act(self.session.receive(received.data, received.source, now_s), now_s)
             self._backoff.reset()
             self._tick()
 
     def _tick(self) -> None:
         if (now_s := self._now()) is not None and now_s >= self.session.due_s:
-            self._act(self.session.tick(now_s))
+            self._act(self.session.tick(now_s), now_s)
 
     def _now(self) -> float | None:
         """Return the time; None if the process has stood still just now, and the session has resumed."""
@@ -238,36 +242,41 @@ class LinkLoop:
         if dropped:
             sentence = f"This process has stood still, and what waited meanwhile was dropped: {dropped} messages."
             self._stage.note(Note(DROPPED_BY_STALL, sentence))
-        self._act(self.session.resume(now_s))
+        self._act(self.session.resume(now_s), now_s)
 
     def end(self) -> None:
         """Have the session say its last, which may take some repeats."""
         now_s = self._clock.now_s()
         until_s = now_s + END_S
-        self._act(self.session.end(now_s))
+        self._act(self.session.end(now_s), now_s)
         while not self.session.is_over and now_s < until_s:
             self._clock.sleep(min(max(1e-3, self.session.due_s - now_s), END_S))
             now_s = self._clock.now_s()
-            self._act(self.session.tick(now_s))
+            self._act(self.session.tick(now_s), now_s)
         self._stage.turned()
 
-    def _act(self, actions: Actions) -> None:
-        for action in actions:
-            self._do(action)
+    def _refused(self, error: LinkRefusedError) -> None:
+        now_s = self._clock.now_s()
+        self._act(self.session.refused(str(error), now_s), now_s)
 
-    def _do(self, action: Action) -> None:
-        if isinstance(action, Publish):
-            self._stage.publish(action.message)
-        elif isinstance(action, Note):
-            self._stage.note(action)
-        else:
-            self._send(action)
+    def _act(self, actions: Actions, now_s: float) -> None:
+        """Do what was decided at a time; nothing more of it once the process has stood still since, but at the end."""
+        self.decided_s = now_s
+        for action in actions:
+            if self._clock.now_s() - now_s > StallWatch.STALL_S and not self._is_stopping:
+                return  # which the next look notices, too, and has the session resume
+            if isinstance(action, Publish):
+                self._stage.publish(action.message)
+            elif isinstance(action, Note):
+                self._stage.note(action)
+            else:
+                self._send(action)
 
     def _send(self, action: Send) -> None:
         try:
             self.link.send(action.data, action.to)
         except LinkRefusedError as error:
-            self._act(self.session.refused(str(error), self._clock.now_s()))
+            self._refused(error)
         except LinkError as error:
             self._stage.note(Note(action.if_lost, str(error)))
 

@@ -211,12 +211,12 @@ class VelocityPublisher:
         """Whether zero is the last that anybody told the vehicle, as far as is known."""
         return self._last_word.age_s is not None
 
-    def publish(self, twist: Twist, shares: Shares = Shares(), decided_s: float | None = None) -> None:  # noqa: B008
+    def publish(self, twist: Twist, shares: Shares, decided_s: float) -> None:
         """Publish a command; `decided_s` is when it was decided to follow it, see `VehicleNode.publish`."""
         if self._axes_frame_id is not None:
             self._look()
         self._moves = twist != Twist() or shares != Shares()
-        self._last_word.publish(*self._message(twist, shares), elapsed_s() if decided_s is None else decided_s)
+        self._last_word.publish(*self._message(twist, shares), decided_s)
         self._node.statistics.counts["commands"] += 1
 
     def wait_for_delivery(self) -> None:

@@ -6,6 +6,7 @@ Three threads: the executor's, in which subscriptions and services are served an
 session counts and says goes to logs and /diagnostics.
 """
 
+import math
 from abc import abstractmethod
 from collections.abc import Callable
 from typing import Any
@@ -60,6 +61,11 @@ class ProtocolNode(VehicleNode):
         """Have the loop's thread call a function with the time, and do the actions that it returns; while active."""
         if loop := self._loop:
             loop.post(work)
+
+    @property
+    def decided_s(self) -> float:
+        """When it was decided to publish what `publish_event` is given, see `VehicleNode.publish`."""
+        return self._loop.decided_s if self._loop else math.inf
 
     # The lifecycle.
 

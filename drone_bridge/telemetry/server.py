@@ -261,7 +261,7 @@ class TelemetryServer(ProtocolNode):
         if isinstance(message, DroneCommand):
             full_scale = read_group(self.parameters, "full_scale", FullScale)
             twist = twist_from_command(message, full_scale, self._command_signs)
-            self._velocities.publish(twist, shares_from_command(message, self._command_signs))
+            self._velocities.publish(twist, shares_from_command(message, self._command_signs), self.decided_s)
         elif relayed := self.encode(RoverConnection().send, message):
             self.publish(self._texts[ROVER_TOPIC], String(data=relayed.decode()))
 
