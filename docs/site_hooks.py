@@ -35,10 +35,7 @@ MODULES = {
         f"drone_bridge.protocols.{name}": f"drone_bridge.{name}.codec"
         for name in ("testbed", "dronegui", "robot", "simulator", "telemetry")
     },
-    **{
-        name: name
-        for name in ("drone_bridge.kind", "drone_bridge.ros.datagram_bridge", "drone_bridge.ros.datagram_server")
-    },
+    **{name: name for name in ("drone_bridge.kind", "drone_bridge.ros.protocol_node", "drone_bridge.session.session")},
 }
 _LINK = re.compile(r"(?<=\]\()(?!\w+:|#)([^)#\s]+)")
 _log = logging.getLogger("mkdocs.plugins.site_hooks")

@@ -18,9 +18,9 @@ from drone_bridge.motion.limits import ObservedMotion
 from drone_bridge.msg import CommandAxes, CommandRates
 from drone_bridge.ros import stall_watch
 from drone_bridge.ros.commands import CommandIntake
-from drone_bridge.ros.datagram_server import RosDrone
+from drone_bridge.ros.service_caller import ServiceCaller
 from drone_bridge.ros.stall_watch import PROCESS
-from drone_bridge.wire.requests import RequestsInTurn
+from drone_bridge.session.requests_in_turn import RequestsInTurn
 
 
 class Stalls:
@@ -70,9 +70,9 @@ def test_presses_of_an_operator(monkeypatch, stalls, stands_still):
 
 @pytest.mark.parametrize("stands_still", [False, True])
 def test_requests_of_an_operator(monkeypatch, stalls, stands_still):
-    monkeypatch.setattr("drone_bridge.ros.datagram_server.elapsed_s", time.monotonic)
+    monkeypatch.setattr("drone_bridge.ros.service_caller.elapsed_s", time.monotonic)
     node, answers = PlainNode(), []
-    drone = RosDrone(node, {"takeoff": "takeoff", "land": "land"})
+    drone = ServiceCaller(node, {"takeoff": "takeoff", "land": "land"}, 15.0)
     for name in ("takeoff", "land"):
         drone.ask(name, lambda is_success, sentence: answers.append((is_success, sentence)))
     if stands_still:

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""DatagramPort and DatagramPeer: UDP as a link for a LinkLoop, from anybody to a port, and with one peer."""
+"""DatagramPort and DatagramPeer: UDP as a link for a LinkLoop, from anybody to a port, and with one peer.
+
+PeerWithStatePort is a peer whose state comes to a port of its own.
+"""
 
 import contextlib
 import socket
@@ -163,6 +166,39 @@ class DatagramPeer(Connector[socket.socket]):
     def _resolve(self) -> list[Any]:
         """See Connector. IPv4 comes first, as legacy programs listen on it and an unused address can't be noticed."""
         return sorted(super()._resolve(), key=_is_ipv6)
+
+
+class PeerWithStatePort(DatagramPeer):
+    """A peer that is answered from its port, and that sends its state to another port of ours."""
+
+    def __init__(
+        self,
+        host: str,
+        port: int,
+        state_port: int,
+        on_failure: Callable[[str, float], None],
+        wire_log: MakeTap | None = None,
+    ) -> None:
+        """Bind the port for state. Raises LinkError when it is not available."""
+        super().__init__(host, port, on_failure, wire_log)
+        # Wherever the peer is; whether what comes is from there is for the session to look at.
+        local = "127.0.0.1" if host in ("127.0.0.1", "localhost") else "0.0.0.0"
+        self._state = DatagramPort(local, state_port, wire_log)
+
+    @property
+    def peer_host(self) -> str:
+        """The peer's address, without its port; empty before it is known."""
+        return str(self._socket.getpeername()[0]) if self._socket else ""
+
+    def files(self) -> Sequence[Selectable]:
+        return (*super().files(), *self._state.files())
+
+    def receive(self) -> Received | None:
+        return super().receive() or self._state.receive()
+
+    def close(self) -> None:
+        super().close()
+        self._state.close()
 
 
 def _is_ipv6(found: Any) -> bool:

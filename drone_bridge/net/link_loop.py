@@ -23,7 +23,7 @@ from typing import Any, NamedTuple, Protocol
 
 from drone_bridge.net.clock import Clock
 from drone_bridge.net.connector import Backoff, LinkCancelledError, LinkError, LinkRefusedError, Selectable
-from drone_bridge.session.session import Actions, Note, Publish, Send, Session, StallWatch
+from drone_bridge.session.session import Actions, Call, Note, Outcome, Publish, Send, Session, StallWatch
 
 #: Work that waits for the thread; of more, the oldest is dropped.
 MAX_POSTED = 64
@@ -43,6 +43,10 @@ INTERNAL_ERRORS, LOST_LINKS, DROPPED_WORK, DROPPED_BY_STALL = (
     "dropped work",
     "dropped after a stall",
 )
+
+
+#: What another thread wants done: gets the time, and returns actions.
+Work = Callable[[float], Actions]
 
 
 class Received(NamedTuple):
@@ -90,6 +94,12 @@ class Stage(Protocol):
     def note(self, note: Note) -> None:
         """Count and log."""
 
+    def call(self, call: Call) -> None:
+        """Have a service called."""
+
+    def settle(self, outcome: Outcome) -> None:
+        """Say what became of a request."""
+
     def opened(self) -> None:
         """Note that the link has been opened."""
 
@@ -108,7 +118,8 @@ class LinkLoop:
         #: When it was decided what is being done now, by the session's clock.
         self.decided_s = -math.inf
         self._backoff = Backoff()
-        self._posted: deque[Callable[[float], Actions]] = deque()
+        self._posted: deque[Work] = deque()
+        self._requests: deque[Work] = deque()
         self._is_stopping = self._is_closed = False
         self._closing = threading.Lock()  # of the pipe, while others may wake
         self._woken, self._waking = os.pipe()
@@ -124,12 +135,15 @@ class LinkLoop:
     def start(self) -> None:
         self._thread.start()
 
-    def post(self, work: Callable[[float], Actions]) -> None:
-        """Have the thread call a function with the time, and do the actions that it returns. Thread-safe."""
-        if len(self._posted) >= MAX_POSTED:
+    def post(self, work: Work, *, is_request: bool = False) -> None:
+        """Have the thread call a function with the time, and do the actions that it returns. Thread-safe.
+
+        Somebody waits for what becomes of a request: it is never dropped, and the session says whether it is too old.
+        """
+        if not is_request and len(self._posted) >= MAX_POSTED:
             self._posted.popleft()
             self._stage.note(Note(DROPPED_WORK))
-        self._posted.append(work)
+        (self._requests if is_request else self._posted).append(work)
         self._wake()
 
     def stop(self) -> bool:
@@ -180,7 +194,11 @@ class LinkLoop:
         for number in (self._woken, *(file.fileno() for file in self.link.files())):
             poll.register(number, select.POLLIN)
         while not self._is_stopping:
-            wait_s = 0.0 if self._posted else min(self.session.due_s - self._clock.now_s(), StallWatch.PERIOD_S)
+            wait_s = (
+                0.0
+                if self._posted or self._requests
+                else min(self.session.due_s - self._clock.now_s(), StallWatch.PERIOD_S)
+            )
             poll.poll(max(0.0, wait_s) * 1000)
             with contextlib.suppress(BlockingIOError):
                 os.read(self._woken, 4096)
@@ -196,10 +214,11 @@ class LinkLoop:
         self._stage.turned()
 
     def _do_posted(self) -> None:
-        for _ in range(len(self._posted)):
-            if (now_s := self._now()) is None:
-                return
-            self._act(self._posted.popleft()(now_s), now_s)
+        for posted in (self._requests, self._posted):
+            for _ in range(len(posted)):
+                if (now_s := self._now()) is None:
+                    return
+                self._act(posted.popleft()(now_s), now_s)
 
     def _read(self) -> None:
         for _ in range(MAX_READ):
@@ -254,6 +273,8 @@ class LinkLoop:
             now_s = self._clock.now_s()
             self._act(self.session.tick(now_s), now_s)
         self._stage.turned()
+        while self._requests:
+            self._act(self._requests.popleft()(now_s), now_s)
 
     def _refused(self, error: LinkRefusedError) -> None:
         now_s = self._clock.now_s()
@@ -269,8 +290,12 @@ class LinkLoop:
                 self._stage.publish(action.message)
             elif isinstance(action, Note):
                 self._stage.note(action)
-            else:
+            elif isinstance(action, Send):
                 self._send(action)
+            elif isinstance(action, Call):
+                self._stage.call(action)
+            else:
+                self._stage.settle(action)
 
     def _send(self, action: Send) -> None:
         try:

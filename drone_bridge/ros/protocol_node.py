@@ -15,7 +15,7 @@ from drone_bridge.net.clock import Clock
 from drone_bridge.net.link_loop import DROPPED_BY_STALL, DROPPED_WORK, Link, LinkLoop
 from drone_bridge.ros.diagnostics import Liveness
 from drone_bridge.ros.vehicle_node import UNREACHABLE, VehicleNode
-from drone_bridge.session.session import Actions, Note, Session
+from drone_bridge.session.session import Actions, Call, Note, Outcome, Session
 
 
 class SessionLiveness(Liveness):
@@ -55,12 +55,19 @@ class ProtocolNode(VehicleNode):
     def publish_event(self, message: Any) -> None:
         """Publish a wire message on its topics. For the loop's thread."""
 
+    def call_service(self, name: str, tag: Any) -> None:
+        """Call a service for the session, and post what comes of it. For the loop's thread."""
+        raise NotImplementedError(f"{type(self).__name__} calls no services.")
+
     # What a node can use.
 
-    def post(self, work: Callable[[float], Actions]) -> None:
-        """Have the loop's thread call a function with the time, and do the actions that it returns; while active."""
+    def post(self, work: Callable[[float], Actions], *, is_request: bool = False) -> None:
+        """Have the loop's thread call a function with the time, and do the actions that it returns; while active.
+
+        A request is not dropped, as somebody waits for its outcome.
+        """
         if loop := self._loop:
-            loop.post(work)
+            loop.post(work, is_request=is_request)
 
     @property
     def decided_s(self) -> float:
@@ -96,6 +103,12 @@ class _Stage:
             self._node.inform(note.sentence)
         else:
             self._node.count_and_warn(note.counter, note.sentence)
+
+    def call(self, call: Call) -> None:
+        self._node.call_service(call.name, call.tag)
+
+    def settle(self, outcome: Outcome) -> None:
+        outcome.request.finish(outcome.is_success, outcome.sentence)
 
     def opened(self) -> None:
         self._node.reports.end_ongoing(UNREACHABLE)

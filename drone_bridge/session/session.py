@@ -6,8 +6,8 @@ Theory of operation, as in h11, with time as one more input:
 - A session is given what has happened, each with the time at which it happened: the link was `opened`, `receive` a
   datagram or document, `tick` when `due_s` has come, `refused` when nobody listens at the other end, `resume` after
   this process stood still, `end` when it has to leave. Each returns a list of actions, in the order in which they are
-  to be done: `Send`, `Publish`, `Note`. What a protocol adds, as the state that a server has to send, is a method of
-  the same kind.
+  to be done: `Send`, `Publish`, `Note`, `Call`, `Outcome`. What a protocol adds, as the state that a server has to
+  send, is a method of the same kind.
 - All of it happens in one thread, that of `net.link_loop.LinkLoop`, which waits on the link, hands over the time, and
   does the actions. No lock is needed, and none is between the neutral command and the wire.
 - `due_s` is when `tick` is wanted at the latest; an earlier tick does nothing that is not due. Repeats, pauses between
@@ -66,7 +66,24 @@ class Note:
     """Whether the sentence is no warning."""
 
 
-Action = Send | Publish | Note
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A service of the vehicle in ROS that is to be called by its name here; what comes of it is posted with `tag`."""
+
+    name: str
+    tag: Any
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What became of a request that somebody here waits for."""
+
+    request: Any
+    is_success: bool
+    sentence: str
+
+
+Action = Send | Publish | Note | Call | Outcome
 Actions = Sequence[Action]
 
 

@@ -118,7 +118,7 @@ class TelemetryBridge(ProtocolNode):
     open_state = TALKING
     silence_parameter = "telemetry_timeout"
     says_silence = True
-    rates = ("documents", "rover documents", "late documents", "images", "images decoded", "sent commands")
+    rates = ("documents", "rover documents", "late documents", "images", "images decoded", "commands")
     problems = (*ProtocolNode.problems, BAD_IMAGES, LOST_COMMANDS, LOST_ROVERS, "refused commands")
 
     def __init__(self, **options: Any) -> None:

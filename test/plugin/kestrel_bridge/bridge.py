@@ -3,56 +3,70 @@
 
 import sys
 
+from drone_bridge.net.datagram_link import PeerWithStatePort
+from drone_bridge.ros.commands import CommandIntake, limit_parameters
 from drone_bridge.ros.common_parameters import common_parameters, frame_names, frame_parameters
-from drone_bridge.ros.datagram_bridge import DATAGRAM_PARAMETERS, DatagramBridge
 from drone_bridge.ros.frames import FrameNames
 from drone_bridge.ros.parameters import ParameterDeclaration
 from drone_bridge.ros.program import run
+from drone_bridge.ros.protocol_node import ProtocolNode
+from drone_bridge.ros.request_services import RequestServices
 from drone_bridge.ros.topics import TopicPublishers
-from kestrel_bridge.codec import (
-    DEFAULT_PORT,
-    DEFAULT_STATE_PORT,
-    Answer,
-    ClientConnection,
-    Hello,
-    Land,
-    Steer,
-    TakeOff,
-)
+from drone_bridge.wire.addresses import address_name
+from kestrel_bridge.codec import DEFAULT_PORT, DEFAULT_STATE_PORT
+from kestrel_bridge.session import REQUESTS, ClientSession
 from kestrel_bridge.topics import AXES, FULL_SCALE, TOPICS, Translation, steer_from_twist
 
 PARAMETERS = (
     *common_parameters(DEFAULT_PORT, "The drone's port for commands.", roles=("connect",)),
-    *DATAGRAM_PARAMETERS,
+    ParameterDeclaration("rate", 20.0, "How often the drone is steered, Hz.", range=(2.0, 200.0), live=True),
+    ParameterDeclaration("answer_timeout", 20.0, "Seconds within which a request is answered.", range=(0.1, 120.0)),
+    *limit_parameters(is_drone=True),
     ParameterDeclaration("state_port", DEFAULT_STATE_PORT, "Our port for the drone's state.", range=(1, 65535)),
     *FULL_SCALE,
     *frame_parameters("publish_tf", "publish_map_to_odom", "map_frame"),
 )
 
 
-class KestrelBridge(DatagramBridge):
-    """Everything but what the messages mean is in the base."""
+class KestrelBridge(ProtocolNode):
+    """Topics and parameters, the link, and the session of a client."""
 
-    connection = ClientConnection
-    neutral = Steer()
-    greeting = Hello()
-    flights = {"takeoff": TakeOff(), "land": Land()}  # noqa: RUF012
-    state_port_parameter = "state_port"
+    open_state = "sending"
+    rates = ("sent commands", "states")
 
     def __init__(self, **options) -> None:
         super().__init__("kestrel_bridge", PARAMETERS, **options)
 
-    def make_topics(self):
-        return TopicPublishers(self, TOPICS, Translation(frame_names(self.parameters, FrameNames)))
+    def set_up(self):
+        self._topics = TopicPublishers(self, TOPICS, Translation(frame_names(self.parameters, FrameNames)))
+        self._commands = CommandIntake(self)
+        self._commands.take_limited_velocities(self._steer_from_twist, AXES.values())
+        services = RequestServices(self, REQUESTS, self._ask)
+        self._commands.ruler.land = services.land
 
-    def command_from_twist(self, twist):
+    def make_transport(self):
+        get = self.parameters.__getitem__
+        self._peer = PeerWithStatePort(
+            get("host"), get("port"), get("state_port"), self._connecting_failed, self.wire_log
+        )
+        return self._peer
+
+    def make_session(self):
+        get = self.parameters.__getitem__
+        self._topics.restart()
+        self._commands.mailbox.clear()
+        name = address_name(get("host"), get("port"))
+        self._session = ClientSession(name, self._commands.follow, get, lambda: self._peer.peer_host)
+        return self._session
+
+    def publish_event(self, message):
+        self._topics.publish(message, self.now())
+
+    def _ask(self, request, now_s):
+        return self._session.ask(request, now_s)
+
+    def _steer_from_twist(self, twist):
         return steer_from_twist(twist, {axis: self.parameters[f"full_scale.{axis}"] for axis in AXES})
-
-    def take(self, event) -> None:
-        if isinstance(event, Answer):
-            self.answer(event.is_ok, event.reason or "ok")
-        else:
-            self.show(event)
 
 
 def main() -> int:

@@ -2,56 +2,89 @@
 """kestrel_server: a client of the kestrel steers a ROS drone."""
 
 import sys
+from functools import partial
 
-from drone_bridge.ros.common_parameters import common_parameters
-from drone_bridge.ros.datagram_server import DATAGRAM_SERVER_PARAMETERS, DatagramServer, RosDrone
+from drone_bridge.motion.tilt_control import Shares
+from drone_bridge.net.datagram_link import DatagramPort
+from drone_bridge.ros.common_parameters import (
+    ALLOWED_PEERS,
+    NEUTRAL_TIME,
+    SOURCE_TIMEOUT,
+    common_parameters,
+    read_allowed_peers,
+)
 from drone_bridge.ros.frames import FrameNames
+from drone_bridge.ros.last_word import VelocityPublisher
 from drone_bridge.ros.parameters import ParameterDeclaration
 from drone_bridge.ros.program import run
-from drone_bridge.ros.topics import TopicSubscriptions
+from drone_bridge.ros.protocol_node import ProtocolNode
+from drone_bridge.ros.service_caller import ServiceCaller
+from drone_bridge.ros.topics import MissingTopicError, TopicSubscriptions
 from kestrel_bridge.codec import DEFAULT_PORT, DEFAULT_STATE_PORT
-from kestrel_bridge.device import DroneSide
+from kestrel_bridge.session import DroneSession
 from kestrel_bridge.topics import AXES, FULL_SCALE, TOPICS, Translation, assemble, twist_from_steer
 
 FLIGHTS = ("takeoff", "land")
+ANSWER_TIMEOUT_S = 15.0
 PARAMETERS = (
     *common_parameters(DEFAULT_PORT, "The port for clients; 0 picks a free one.", roles=("listen",)),
-    *DATAGRAM_SERVER_PARAMETERS,
+    SOURCE_TIMEOUT,
+    NEUTRAL_TIME,
+    ALLOWED_PEERS,
     ParameterDeclaration("state_port", DEFAULT_STATE_PORT, "The clients' port for state.", range=(1, 65535)),
     *FULL_SCALE,
     *(ParameterDeclaration(f"target.{name}", f"kestrel_bridge/{name}", f"The service for {name}.") for name in FLIGHTS),
 )
 
 
-class KestrelServer(DatagramServer):
+class KestrelServer(ProtocolNode):
     """The kestrel that clients see."""
+
+    is_server = True
+    open_state = "serving"
+    rates = ("datagrams", "commands", "states")
 
     def __init__(self, **options) -> None:
         super().__init__("kestrel_server", PARAMETERS, **options)
 
-    def make_sources(self) -> None:
+    def set_up(self):
         get = self.parameters.__getitem__
-        self.drone = RosDrone(self, {name: get(f"target.{name}") for name in FLIGHTS})
+        self._allowed_peers = read_allowed_peers(self.parameters)
         self._translation = Translation(FrameNames(get("frame_prefix")))
-        self.sources = TopicSubscriptions(self, TOPICS, self._translation)
-        self._side = DroneSide(self, self.send, get("state_port"))
+        self._sources = TopicSubscriptions(self, TOPICS, self._translation)
+        self._velocities = VelocityPublisher(self)
+        self._caller = ServiceCaller(self, {name: get(f"target.{name}") for name in FLIGHTS}, ANSWER_TIMEOUT_S)
 
-    def receive(self, datagram) -> None:
-        self._side.receive(datagram.data, datagram.source)
+    def make_transport(self):
+        return DatagramPort(self.parameters["host"], self.parameters["port"], self.wire_log)
 
-    def state(self):
-        if self._side.client is None:
-            return None
-        return self._side.state(assemble(self._translation, self.sources.value, self.now())), self._side.client
+    def make_session(self):
+        self._session = DroneSession(self.parameters.__getitem__, self._allowed_peers, self._state)
+        return self._session
 
-    # The Drone of the conversation.
+    def link_ended(self):
+        super().link_ended()
+        self._velocities.wait_for_delivery()
 
-    def ask(self, name, finish) -> None:
-        self.drone.ask(name, finish)
-
-    def follow(self, steer) -> None:
+    def publish_event(self, message):
         full_scale = {axis: self.parameters[f"full_scale.{axis}"] for axis in AXES}
-        self.drone.steer(twist_from_steer(steer, full_scale))
+        self._velocities.publish(twist_from_steer(message, full_scale), Shares(), self.decided_s)
+
+    def call_service(self, name, tag):
+        def finish(is_success, sentence):
+            self.post(partial(self._session.answered, tag, is_success, sentence), is_request=True)
+
+        self._caller.ask(name, finish)
+
+    def _state(self):
+        try:
+            state = assemble(self._translation, self._sources.value, self.now())
+        except MissingTopicError as error:
+            state, missing = None, f"no topic gives {error}, so no state is sent"
+        else:
+            missing = None
+        self.reports.update_condition("sources", missing, "outdated values are not sent")
+        return state
 
 
 def main() -> int:

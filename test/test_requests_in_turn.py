@@ -3,8 +3,8 @@
 
 import pytest
 
+from drone_bridge.session.requests_in_turn import MAX_WAITING, RequestsInTurn
 from drone_bridge.wire import LocalProtocolError
-from drone_bridge.wire.requests import MAX_WAITING, RequestsInTurn
 
 
 def test_one_is_on_its_way_at_a_time_and_each_is_sent_once():

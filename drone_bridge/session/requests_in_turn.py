@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Requests whose answers carry no id.
+"""RequestsInTurn: requests whose answers carry no id, one after the other.
 
 Such an answer belongs to the last request, so only one may be on its way. An answer that comes too late would be taken
 for that of the next request: after a timeout the next one waits until the late answer has come, or will not come.

@@ -1,0 +1,132 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The sessions of the protocol in test/plugin, as whoever writes one would test them: without a process or a clock."""
+
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+sys.path.append(str(Path(__file__).parent / "plugin"))
+
+from kestrel_bridge.codec import Steer
+from kestrel_bridge.session import OLD, ClientSession, DroneSession
+
+from drone_bridge.session.session import FINAL_REPEATS, SETTLING_S, Call, Outcome, Publish, Send
+from drone_bridge.wire.addresses import AllowedPeers
+
+DRONE, OTHER, CLIENT = ("127.0.0.1", 7800), ("127.0.0.2", 7800), ("127.0.0.1", 9000)
+STATE = b"pitch:1;roll:2;yaw:3;vx:4;vy:5;vz:6;height:7;charge:8;"
+PARAMETERS = {"rate": 20.0, "answer_timeout": 5.0, "command_timeout": 0.5, "state_port": 7801}
+
+
+class Talk:
+    def __init__(self, session):
+        self.session, self.now_s = session, 100.0
+        self.opened = list(session.opened(self.now_s))
+
+    def hear(self, data, source=DRONE):
+        return list(self.session.receive(data, source, self.now_s))
+
+    def run(self, seconds):
+        actions, end_s = [], self.now_s + seconds
+        while self.session.due_s <= end_s:
+            self.now_s = max(self.now_s, self.session.due_s)
+            actions += self.session.tick(self.now_s)
+        self.now_s = end_s
+        return actions
+
+
+def sent(actions):
+    return [action.data.decode() for action in actions if isinstance(action, Send)]
+
+
+def of(actions, kind):
+    return [action for action in actions if isinstance(action, kind)]
+
+
+@pytest.fixture
+def steering():
+    return SimpleNamespace(command=None)
+
+
+@pytest.fixture
+def client(steering):
+    return Talk(ClientSession("a drone", lambda: steering.command, PARAMETERS.__getitem__, lambda: "127.0.0.1"))
+
+
+@pytest.fixture
+def drone():
+    return Talk(DroneSession(PARAMETERS.__getitem__, AllowedPeers(["127.0.0.0/8"]), lambda: None))
+
+
+def test_no_deflection_comes_first_and_last(client, steering):
+    steering.command = Steer(forward=50)
+    assert sent(client.opened) == ["rc 0 0 0 0"]
+    assert "rc 0 50 0 0" in sent(client.run(0.1))
+    actions = [*client.session.end(client.now_s), *client.run(1.0)]
+    assert sent(actions) == ["rc 0 0 0 0"] * FINAL_REPEATS
+    assert client.session.is_over
+
+
+def test_a_drone_is_greeted_and_again_when_it_is_silent(client):
+    assert sent(client.run(0.2)).count("hello") == 1
+    client.hear(b"ok")
+    client.hear(STATE)
+    assert "hello" not in sent(client.run(0.9))
+    assert "hello" in sent(client.run(0.5))
+
+
+def test_state_comes_from_the_drone_alone(client):
+    assert len(of(client.hear(STATE), Publish)) == 1
+    assert of(client.hear(STATE, OTHER), Publish) == []
+
+
+def test_requests_follow_one_another(client):
+    takeoff, land = SimpleNamespace(name="takeoff"), SimpleNamespace(name="land")
+    client.run(0.1)
+    client.hear(b"ok")  # to hello
+    client.hear(STATE)
+    for request in (takeoff, land):
+        assert client.session.ask(request, client.now_s) == []
+    words = [word for word in sent(client.run(0.5)) if not word.startswith("rc")]
+    assert words == ["takeoff"]
+    assert of(client.hear(b"error low battery"), Outcome) == [Outcome(takeoff, False, "low battery")]
+    client.hear(STATE)
+    assert "land" in sent(client.run(0.1))
+    assert of(client.run(6.0), Outcome) == [Outcome(land, False, "There was no answer.")]
+
+
+def test_after_a_stall_only_landing_is_still_asked_for(client):
+    takeoff, land = SimpleNamespace(name="takeoff"), SimpleNamespace(name="land")
+    client.run(0.1)
+    for request in (takeoff, land):
+        client.session.ask(request, client.now_s)
+    assert client.session.resume(client.now_s) == [Outcome(takeoff, False, OLD)]
+    unanswered = of(client.session.end(client.now_s), Outcome)
+    assert [outcome.request for outcome in unanswered] == [land]
+
+
+def test_a_client_steers_after_it_has_said_hello(drone):
+    assert of(drone.hear(b"rc 0 50 0 0", CLIENT), Publish) == []
+    assert sent(drone.hear(b"hello", CLIENT)) == ["ok"]
+    assert of(drone.hear(b"rc 0 50 0 0", CLIENT), Publish) == [Publish(Steer(forward=50))]
+    assert of(drone.run(1.0), Publish)[-1] == Publish(Steer())
+
+
+def test_what_it_asks_for_is_a_service_whose_outcome_is_the_answer(drone):
+    drone.hear(b"hello", CLIENT)
+    (call,) = of(drone.hear(b"takeoff", CLIENT), Call)
+    assert call.name == "takeoff"
+    assert sent(drone.hear(b"land", CLIENT)) == ["error busy"]
+    assert sent(drone.session.answered(call.tag, False, "no node offers takeoff", drone.now_s)) == [
+        "error no node offers takeoff"
+    ]
+
+
+def test_after_a_stall_no_client_is_followed(drone):
+    drone.hear(b"hello", CLIENT)
+    drone.session.resume(drone.now_s)
+    assert of(drone.hear(b"rc 0 50 0 0", CLIENT), Publish) == []
+    drone.now_s += SETTLING_S
+    assert len(of(drone.hear(b"rc 0 50 0 0", CLIENT), Publish)) == 1
