@@ -17,8 +17,6 @@ from drone_bridge.motion.velocity_control import HOVER, VelocityCommand, Velocit
 from drone_bridge.motion.wind import WindRotation
 from drone_bridge.testbed.device import DroneState
 
-pytestmark = pytest.mark.slow
-
 SPEED_TOLERANCE = 0.02  # m/s, in calm air
 GUSTY_TOLERANCE = 0.1  # m/s, where positions are measured
 FASTEST = math.radians(720)
