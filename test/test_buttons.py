@@ -8,13 +8,7 @@ import pytest
 from patience import wait_until
 
 from drone_bridge.dronegui.bridge import flight
-from drone_bridge.dronegui.bridge.flight import (
-    PACKETS_PER_LEVEL,
-    ButtonPanel,
-    FlightCommands,
-    FlightWatch,
-    Waits,
-)
+from drone_bridge.dronegui.bridge.flight import PACKETS_PER_LEVEL, ButtonPanel, FlightCommands, FlightWatch, Waits
 
 BUTTON = "take_off"
 PARAMETERS = {"press_time": 0.0, "navdata_timeout": 1.0}

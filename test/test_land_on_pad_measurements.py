@@ -14,11 +14,7 @@ from drone_bridge.msg import LandingPad
 from drone_bridge.ros.frames import set_quaternion
 from drone_bridge.ros.time import time_from_seconds
 from drone_bridge.telemetry.emulator.world import LandingFlight, Setup
-from drone_bridge.telemetry.topics import (
-    LandingFrameNames,
-    TelemetrySigns,
-    Translation,
-)
+from drone_bridge.telemetry.topics import LandingFrameNames, TelemetrySigns, Translation
 
 
 def spoil(topic, spoiler):

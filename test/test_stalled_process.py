@@ -8,9 +8,7 @@ import time
 
 import pytest
 
-from drone_bridge.ros.stall_watch import (
-    STALL_S,
-)
+from drone_bridge.ros.stall_watch import STALL_S
 
 LOOKS = """
 import sys
