@@ -44,11 +44,11 @@ docs:
 shots: setup
 	@$(ACTIVATE) && python docs/make_shots.py shots
 
-# The quick tests that need neither DDS nor other processes, for use before each commit; or what is asked of one
-# protocol, of an installed package's too: make check P=testbed
-CHECKED := $(if $(P),test/conformance $(wildcard test/test_$(P)_protocol*.py test/test_$(P)_translation.py) -k $(P),--alone)
+# All tests that need neither DDS nor other processes, for use before each commit; or what is asked of one protocol, of
+# an installed package's too: make check P=testbed
+ASKED = test/conformance $(wildcard test/test_$(P)_protocol*.py test/test_$(P)_translation.py) -k $(P)
 check: lint
-	@$(ACTIVATE) && pytest $(CHECKED) -q
+	@$(ACTIVATE) && $(if $(P),pytest $(ASKED) -q,python test/runner/run.py '^unit_')
 
 # All tests, or those entries whose name matches: make test T=robot. `colcon test` runs the same ones.
 test: lint

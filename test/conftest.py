@@ -20,7 +20,6 @@ from drone_bridge.ros.environment import name_profile_for_fast_dds_2
 # What tests share. pytest's own way is unknown to that of humble.
 TESTS = Path(__file__).parent
 sys.path[:0] = [str(TESTS / "support"), str(TESTS / "runner")]
-import entries  # noqa: E402
 import place  # noqa: E402
 
 # Before anything imports rclpy: topics of our own, on this machine only.
@@ -46,11 +45,7 @@ shared_memory.make_room()  # as nodes do at their start
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 hypothesis.settings.register_profile("deterministic", derandomize=True, deadline=None, database=None)
-hypothesis.settings.register_profile("quick", parent=hypothesis.settings.get_profile("deterministic"), max_examples=20)
 hypothesis.settings.load_profile("deterministic")
-
-
-collect_ignore = []  # pytest looks here
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -61,23 +56,7 @@ def nothing_kept():
         shutil.rmtree(path) if path.is_dir() else path.unlink()
 
 
-def pytest_addoption(parser):
-    parser.addoption(
-        "--alone", action="store_true", help="run the quick tests that need neither DDS nor other processes"
-    )
-
-
-def pytest_collection_modifyitems(config, items):
-    if config.getoption("alone"):
-        slow = [item for item in items if item.get_closest_marker("slow")]
-        config.hook.pytest_deselected(items=slow)
-        items[:] = [item for item in items if item not in slow]
-
-
-def pytest_configure(config):
-    if config.getoption("alone"):  # a fifth of the examples; all of them are drawn by `make test`
-        collect_ignore.extend(str(path) for path in entries.test_files() if not entries.is_alone(path))
-        hypothesis.settings.load_profile("quick")
+def pytest_configure():
     try:
         importlib.import_module("drone_bridge.msg")
     except ImportError as error:

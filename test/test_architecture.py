@@ -1,30 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What holds for the whole tree: who may import whom, what works without ROS, and what every file has."""
+"""What holds for the whole tree: who may import whom, and what every file has."""
 
 import ast
 import re
-import subprocess
-import sys
-from pathlib import Path
 
 import pytest
+from architecture import KITS, MODULES, PACKAGE, PROTOCOLS, ROOT, part_of
 
 from drone_bridge.kind import OWN
 
-ROOT = Path(__file__).resolve().parent.parent
-PACKAGE = ROOT / "drone_bridge"
-MODULES = sorted(PACKAGE.rglob("*.py"))
-
-# What each kit may import beside itself. None of them knows a protocol.
-KITS = {
-    "wire": set(),
-    "session": {"wire", "motion"},
-    "net": {"wire", "session"},
-    "motion": {"wire", "described"},
-    "vision": {"wire", "motion", "described"},
-    "programs": {"wire", "net", "motion"},
-    "ros": {"wire", "net", "session", "motion", "vision", "described", "msg", "srv"},
-}
 ALL_KITS = {*KITS, "action", "described", "kind", "msg", "srv"}
 ALLOWED = {
     **KITS,
@@ -36,8 +20,6 @@ ALLOWED = {
     "tools": ALL_KITS,
     "vehicle": {"ros", "motion", "action"},
 }
-# What each part of a protocol's folder may import: kits, and other parts. Those of other protocols are out of reach.
-PROTOCOLS = OWN
 PARTS = {
     "__init__": ({"kind"}, ()),
     "conversation": ({"kind", "wire"}, ("codec",)),
@@ -57,8 +39,6 @@ KNOWN = {
 }
 # A protocol has no socket, no thread and no clock; its caller has.
 FORBIDDEN_IN_PROTOCOLS = {"asyncio", "datetime", "select", "selectors", "socket", "subprocess", "threading", "time"}
-WITHOUT_ROS = {"kind", "described", *KITS} - {"ros"}
-PARTS_WITHOUT_ROS = {"__init__", "conversation", "codec", "device", "discovery", "emulator", "operator", "session"}
 
 SOURCE_FOLDERS = (
     ".ci",
@@ -95,21 +75,6 @@ def allowed_prefixes(path):
     return tuple(f"drone_bridge.{name}." for name in {names[0]} | allowed)
 
 
-def part_of(path):
-    """Return the kit, or the part of a protocol's folder."""
-    names = path.relative_to(PACKAGE).with_suffix("").parts
-    return names[1] if names[0] in PROTOCOLS else names[0]
-
-
-def name_of(path):
-    return "drone_bridge." + ".".join(path.relative_to(PACKAGE).with_suffix("").parts).removesuffix(".__init__")
-
-
-def needs_no_ros(path):
-    is_protocols = path.relative_to(PACKAGE).parts[0] in PROTOCOLS
-    return part_of(path) in (PARTS_WITHOUT_ROS if is_protocols else WITHOUT_ROS)
-
-
 def imported_names(path):
     """Every module that a file imports anywhere in it; for `from a import b` both a and a.b."""
     for node in ast.walk(ast.parse(path.read_text())):
@@ -131,11 +96,6 @@ def source_files():
     )
 
 
-def import_without_ros(*names):
-    command = [sys.executable, "-c", IMPORT_WITHOUT_ROS, *names]
-    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=60, check=False)
-
-
 @pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(PACKAGE)))
 def test_imports_point_one_way(path):
     ours = {name for name in imported_names(path) if name.startswith("drone_bridge.")}
@@ -152,48 +112,6 @@ def test_codecs_and_sessions_have_no_socket_no_thread_no_clock():
         if name.split(".")[0] in FORBIDDEN_IN_PROTOCOLS
     }
     assert not found
-
-
-IMPORT_WITHOUT_ROS = r"""
-import importlib, re, sys
-
-ROS = re.compile(
-    r"(rclpy|rosidl_.*|.*_msgs|.*_interfaces|cv_bridge|ament_.*|launch|launch_.*|rpyutils|tf2_.*|rosbag2_.*)(\..*)?$"
-    r"|drone_bridge\.(msg|srv)(\..*)?$"
-)
-
-class NoRos:
-    def find_spec(self, name, path=None, target=None):
-        if ROS.match(name):
-            raise ModuleNotFoundError(f"No module named {name!r}: this machine has no ROS", name=name)
-
-sys.meta_path.insert(0, NoRos())
-for name in [name for name in sys.modules if ROS.match(name)]:
-    del sys.modules[name]
-try:
-    import rclpy
-except ModuleNotFoundError:
-    pass
-else:
-    sys.exit("rclpy could be imported")
-import drone_bridge
-for name in sys.argv[1:]:
-    importlib.import_module(name)
-"""
-
-
-def test_protocols_links_and_emulators_import_on_a_machine_without_ros():
-    names = [name_of(path) for path in MODULES if needs_no_ros(path)]
-    assert len(names) > 50
-    done = import_without_ros(*names)
-    assert done.returncode == 0, done.stderr
-
-
-def test_what_needs_ros_does_not_import_there():
-    """The test above can fail."""
-    done = import_without_ros("drone_bridge.telemetry.bridge")
-    assert done.returncode != 0
-    assert "this machine has no ROS" in done.stderr
 
 
 def private_attributes(path, *classes):

@@ -7,13 +7,8 @@ from types import SimpleNamespace
 import pytest
 from patience import wait_until
 
-from drone_bridge.dronegui.bridge.flight import (
-    PACKETS_PER_LEVEL,
-    ButtonPanel,
-    FlightCommands,
-    FlightWatch,
-    Waits,
-)
+from drone_bridge.dronegui.bridge import flight
+from drone_bridge.dronegui.bridge.flight import PACKETS_PER_LEVEL, ButtonPanel, FlightCommands, FlightWatch, Waits
 
 BUTTON = "take_off"
 PARAMETERS = {"press_time": 0.0, "navdata_timeout": 1.0}
@@ -107,7 +102,8 @@ def test_a_press_waits_for_the_link_of_a_bridge_that_has_just_been_activated():
 
 
 @pytest.mark.parametrize("is_closed", [False, True])
-def test_waiting_for_a_link_before_a_press_is_bounded(is_closed):
+def test_waiting_for_a_link_before_a_press_is_bounded(monkeypatch, is_closed):
+    monkeypatch.setattr(flight, "LINK_TIMEOUT_S", 0.05)
     presser = Presser()
     if is_closed:
         presser.panel.close()

@@ -1,25 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the campaign goes by: relays, logs of commands, what programs use; and run.py, which ends what steps leave."""
+"""The campaign: what programs use, and run.py, which ends what steps leave."""
 
 import re
 import signal
-import socket
 import sys
 import time
 from pathlib import Path
 
 import programs
 import pytest
-import relay
-from processes import TIMEOUT_S
-
-from drone_bridge.kind import kinds, load
-from drone_bridge.robot import codec as robot
 
 RUN = Path(__file__).parent.parent / "campaign" / "run.py"
-READERS = {name: load(kind.commands) for name, kind in kinds().items()}
-DRIVING = robot.DriverConnection().send(robot.SkidSteerUpdate(0, 5, 5))
-STOPPED = robot.DriverConnection().send(robot.SkidSteerUpdate(0, 0, 0))
 
 
 # That it would find something.
@@ -36,34 +27,6 @@ STOPPED = robot.DriverConnection().send(robot.SkidSteerUpdate(0, 0, 0))
 )
 def test_growth_is_found(last, found):
     assert programs.grown([(99_000, 20, 5), (100_000, 22, 9), (100_000, 20, 5), last]) == found
-
-
-def commands_of(*said, **options):
-    commands = relay.CommandLog(**options)
-    commands._commands = list(said)
-    return commands
-
-
-@pytest.mark.parametrize(
-    ("said", "moved_s"),
-    [
-        ([(0.0, False), (1.0, False), (1.4, False), (1.5, True)], 0.4),
-        ([(0.0, False), (1.5, True)], 0.0),
-        ([(0.0, True), (1.5, True), (1.6, False)], None),
-        ([(0.0, False)], None),
-    ],
-)
-def test_a_missing_neutral_command_is_found(said, moved_s):
-    became = commands_of(*said).becomes_neutral(1.0, 0.0, 0.0)
-    assert became == (moved_s if moved_s is None else pytest.approx(moved_s))
-
-
-@pytest.mark.parametrize(("is_neutral", "moved_s"), [(True, 0.5), (False, None)])
-def test_of_a_vehicle_that_has_not_asked_since_the_next_answer_counts(monkeypatch, is_neutral, moved_s):
-    """As one that the machine has held up: without an answer a testbed's drone does not move."""
-    commands = commands_of((1.0, False), (1.5, False), is_asked=True)
-    monkeypatch.setattr(commands, "wait", lambda *_: commands._commands.append((4.0, is_neutral)))
-    assert commands.becomes_neutral(1.0, 2.5, 0.0) == moved_s
 
 
 @pytest.mark.parametrize(
@@ -94,118 +57,6 @@ def test_a_queue_that_was_never_finished_is_given_up_and_removed(tmp_path, word,
         assert waiting.read(4)[0] == (3 if is_repaired else word)
     assert queue.exists() != is_repaired
     assert other.exists()
-
-
-# The relay.
-
-
-@pytest.fixture
-def far():
-    """The vehicle's listener."""
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        listener.settimeout(TIMEOUT_S)
-        yield listener
-
-
-@pytest.fixture
-def between(far):
-    """A relay in front of it, with what it hears."""
-    middle = relay.StreamRelay(far.getsockname()[1], READERS["robot"], relay.CommandLog())
-    middle.start()
-    yield middle
-    middle.close()
-
-
-def connected(far, between):
-    near = socket.create_connection(("127.0.0.1", between.port), TIMEOUT_S)
-    vehicle, _ = far.accept()
-    vehicle.settimeout(TIMEOUT_S)
-    return near, vehicle
-
-
-def closes(end):
-    try:
-        return not end.recv(1)
-    except ConnectionResetError:
-        return True
-
-
-def test_a_relay_passes_on_both_ways_and_hears_commands(far, between):
-    near, vehicle = connected(far, between)
-    with near, vehicle:
-        near.sendall(DRIVING + STOPPED)
-        assert vehicle.recv(100) == DRIVING + STOPPED
-        vehicle.sendall(b"hello")
-        assert near.recv(100) == b"hello"
-        assert [is_neutral for _, is_neutral in between._commands.since(0.0)] == [False, True]
-
-
-def test_invalid_output_is_found(far, between):
-    near, vehicle = connected(far, between)
-    with near, vehicle:
-        near.sendall(b"\x00\x01\x05\xff" * 10)
-        vehicle.recv(100)
-    assert between._commands.malformed
-
-
-@pytest.mark.parametrize("fault", [relay.GARBAGE, relay.TRUNCATED, relay.TRICKLE, relay.FLOOD])
-def test_faults_change_what_the_bridge_reads_and_end_the_connection(far, between, fault):
-    near, vehicle = connected(far, between)
-    with near, vehicle:
-        between.spoil(fault)
-        vehicle.sendall(b"hello, hello")
-        read = near.recv(12) + (near.recv(12) if fault == relay.FLOOD else b"")
-        assert read
-        assert read != b"hello, hello"
-        between.heal()
-        deadline_s = time.monotonic() + TIMEOUT_S
-        while not closes(near):
-            assert time.monotonic() < deadline_s
-    again = connected(far, between)
-    again[1].sendall(b"hello")
-    assert again[0].recv(100) == b"hello"
-    for end in again:
-        end.close()
-
-
-def test_a_half_open_connection_says_nothing_and_stays(far, between):
-    near, vehicle = connected(far, between)
-    with near, vehicle:
-        between.spoil(relay.HALF_OPEN)
-        vehicle.sendall(b"hello")
-        near.settimeout(0.3)
-        with pytest.raises(TimeoutError):
-            near.recv(1)
-
-
-@pytest.mark.parametrize("fault", [relay.CUT, relay.UNREACHABLE])
-def test_a_cut_ends_connections(far, between, fault):
-    near, vehicle = connected(far, between)
-    with near, vehicle:
-        between.spoil(fault)
-        assert closes(near)
-
-
-def test_datagrams_are_passed_on_spoiled_and_held_back():
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as bridge:
-        bridge.bind(("127.0.0.1", 0))
-        bridge.settimeout(TIMEOUT_S)
-        middle = relay.DatagramRelay(
-            bridge.getsockname()[1], READERS["telemetry"], relay.CommandLog(), vehicle_begins=True
-        )
-        middle.start()
-        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as vehicle:
-            vehicle.connect(("127.0.0.1", middle.port))
-            vehicle.send(b"hello")
-            data, source = bridge.recvfrom(100)
-            assert data == b"hello"
-            bridge.sendto(b'{"thrust":0.1,"pitch":0.0,"roll":0.0,"yaw":0.0}', source)
-            assert vehicle.recv(100).startswith(b'{"thrust"')
-            assert middle._commands.is_moving
-            middle.spoil(relay.TRUNCATED)
-            vehicle.send(b"hello")
-            assert bridge.recv(100) == b"he"
-        middle.close()
 
 
 # The runner.

@@ -10,6 +10,7 @@ import pytest
 from patience import TIMEOUT_S
 
 from drone_bridge.net.connector import Cancellation, LinkCancelledError, LinkError, wait_readable
+from drone_bridge.robot import discovery
 from drone_bridge.robot.discovery import (
     ANY_INTERFACE,
     DISCOVERY_GROUP,
@@ -24,7 +25,7 @@ from drone_bridge.robot.discovery import (
 
 LOOPBACK = "127.0.0.1"
 BRIEF_S = 0.3  # for nobody to answer
-ANSWER_S = 3.0  # for somebody to answer, be the machine busy; the second of three questions is asked after a second
+ANSWER_S = 3.0  # for somebody to answer, be the machine busy
 LONG_S = TIMEOUT_S
 
 
@@ -52,6 +53,12 @@ def respond():
     for thread in threads:
         thread.join()
     stop.close()
+
+
+@pytest.fixture
+def queries(monkeypatch):
+    """More questions, one soon after the other, in the time that there is for answers."""
+    monkeypatch.setattr(discovery, "QUERIES", 60)
 
 
 @pytest.fixture
@@ -108,7 +115,7 @@ def test_an_address_of_another_machine_can_t_be_listened_on():
 # The driver's side.
 
 
-def test_all_robots_of_a_group_are_found_once_each(respond, cancellation):
+def test_all_robots_of_a_group_are_found_once_each(respond, cancellation, queries):
     port = respond("saber")
     respond("rapier", port)
     answers = Counter()
@@ -140,7 +147,7 @@ def test_a_search_ends_with_the_robot_that_was_asked_for(respond, cancellation):
     assert found[-1].name == "saber"
 
 
-def test_a_lost_query_is_repeated(plain, cancellation):
+def test_a_lost_query_is_repeated(plain, cancellation, queries):
     """The first question stays without an answer, as if it had been lost."""
 
     def answer_the_second():
@@ -250,7 +257,7 @@ def test_a_robot_that_starts_later_is_found(respond, cancellation, free_port):
 
         route = DiscoveryRoute(port=free_port)
         port = server.getsockname()[1]
-        link = DiscoveryConnector("rapier", port, cancellation, fail, route=route, timeout_s=ANSWER_S)
+        link = DiscoveryConnector("rapier", port, cancellation, fail, route=route, timeout_s=1.0)
         link.open().close()
         assert "rapier" in failures[0][0]
         assert "no robot of this name answered at 238.160.102.2" in failures[0][0]

@@ -2,7 +2,6 @@
 """The emulator as its users meet it: a process, its output, its exit code and what it does about packets."""
 
 import csv
-import itertools
 import json
 import socket
 
@@ -10,7 +9,6 @@ import pytest
 from processes import Process, when_listening
 
 from drone_bridge.dronegui.codec import ControllerConnection, Controls
-from drone_bridge.programs.bad_network import BadNetwork
 
 MODULE = "drone_bridge.dronegui.emulator"
 
@@ -151,25 +149,3 @@ def test_navdata_is_sent_from_its_port_or_from_another_if_that_is_in_use(emulate
     taken.socket.close()
     emulate(*options)
     assert any(navdata.socket.recvfrom(65535)[1] == ("127.0.0.1", taken.number) for _ in range(300))
-
-
-def carried(seed, loss, reorder, count=1000):
-    network = BadNetwork(loss, reorder, seed)
-    return [arrived for number in range(count) for arrived in network.carry(number)]
-
-
-def test_packets_are_lost_at_the_configured_rate():
-    assert carried(1, 0.0, 0.0) == list(range(1000))
-    arrived = carried(1, 0.3, 0.0)
-    assert arrived == sorted(arrived)
-    assert len(arrived) == pytest.approx(700, abs=50)
-    assert carried(1, 1.0, 0.0) == []
-
-
-def test_a_bad_network_lets_packets_be_overtaken():
-    arrived = carried(1, 0.0, 0.3)
-    assert set(arrived) >= set(range(999))
-    assert len(arrived) == len(set(arrived))
-    overtaken = sum(later < earlier for earlier, later in itertools.pairwise(arrived))
-    assert overtaken == pytest.approx(230, abs=50)
-    assert arrived == carried(1, 0.0, 0.3) != carried(2, 0.0, 0.3)

@@ -14,8 +14,6 @@ from drone_bridge.controllers.land_on_pad.pilot import LandOnPad, LandParameters
 from drone_bridge.telemetry.codec import PERIOD_S
 from drone_bridge.telemetry.emulator.scene import PAD_HEIGHT
 
-pytestmark = pytest.mark.slow
-
 LEVEL = np.eye(3)
 
 

@@ -14,14 +14,10 @@ from sensor_msgs.msg import CameraInfo, Image, Imu
 from std_msgs.msg import Bool
 from std_srvs.srv import Trigger
 
-from drone_bridge.controllers.land_on_pad.behaviour import read_measured
-from drone_bridge.controllers.land_on_pad.images import attitude, pad_message
 from drone_bridge.controllers.land_on_pad.pilot import LandParameters
-from drone_bridge.motion.quaternions import quaternion_from_euler
 from drone_bridge.motion.tilt_control import Shares
 from drone_bridge.msg import CommandAxes, ControllerState, LandingPad
 from drone_bridge.ros.commands import shares_from_axes
-from drone_bridge.ros.frames import set_quaternion
 from drone_bridge.ros.images import JpegDecoder
 from drone_bridge.ros.time import time_from_seconds
 from drone_bridge.telemetry.emulator.rover import Pattern
@@ -213,87 +209,3 @@ def test_leaving_ends_with_hover(ros):
     bridge.commands.wait(lambda axes: shares_from_axes(axes) == Shares())
     while len(bridge.commands):
         assert shares_from_axes(bridge.commands.wait()) == Shares()
-
-
-def spoil(topic, spoiler):
-    def change(messages):
-        if topic in messages:
-            spoiler(messages[topic])
-
-    return change
-
-
-def set_nan(*path):
-    def spoiler(message):
-        for name in path[:-1]:
-            message = getattr(message, name)
-        setattr(message, path[-1], math.nan)
-
-    return spoiler
-
-
-def deny_orientation(imu):
-    imu.orientation_covariance[0] = -1.0
-
-
-SPOILERS = {
-    "velocity says nan": spoil("velocity", set_nan("twist", "twist", "linear", "x")),
-    "height says nan": spoil("height", set_nan("point", "z")),
-    r"the orientation in imu/data is \(nan": spoil("imu/data", set_nan("orientation", "x")),
-    "imu/data has no orientation": spoil("imu/data", deny_orientation),
-    "landing_pad says .*nan": spoil("landing_pad", set_nan("offset_x")),
-}
-
-
-@pytest.mark.parametrize("sentence", SPOILERS)
-def test_unusable_messages_are_refused_with_a_sentence(sentence):
-    telemetry = LandingFlight(Setup(images=False)).advance()
-    stamp = time_from_seconds(1.0)
-    make = Translation(LandingFrameNames(), TelemetrySigns(), 60.0, is_levelled=True)
-    pad = LandingPad(detected=True, offset_x=1.0, offset_y=0.0, distance=3.0, confidence=0.9)
-    pad.header.frame_id = "base_link"
-    messages = {
-        "imu/data": make.imu(telemetry, stamp),
-        "velocity": make.velocity(telemetry, stamp),
-        "height": make.height(telemetry, stamp),
-        "landing_pad": pad,
-    }
-    assert read_measured(messages, landed=False).sighting
-    pad.confidence = 0.01
-    assert not read_measured(messages, landed=False).sighting
-    pad.confidence = 0.9
-    SPOILERS[sentence](messages)
-    with pytest.raises(ValueError, match=sentence):
-        read_measured(messages, landed=False)
-
-
-@pytest.mark.parametrize("is_levelled", [True, False])
-def test_measurements_are_in_axes_that_tilt_with_the_drone_or_do_not(is_levelled):
-    """The pad is 3 m below and 1 m north of a drone that looks north and has its nose down."""
-    pitch = 0.3
-    imu = Imu()
-    set_quaternion(imu.orientation, quaternion_from_euler(0.0, pitch, math.pi / 2))
-    north, down = 1.0, 3.0
-    if not is_levelled:  # along the body's x, which points down by the pitch, and its z
-        north, down = (
-            math.cos(pitch) * north + math.sin(pitch) * down,
-            math.cos(pitch) * down - math.sin(pitch) * north,
-        )
-    messages = {
-        "imu/data": imu,
-        "velocity": TwistWithCovarianceStamped(),
-        "height": PointStamped(),
-        "landing_pad": LandingPad(detected=True, offset_x=north, offset_y=0.0, distance=down, confidence=1.0),
-    }
-    linear = messages["velocity"].twist.twist.linear
-    linear.x, linear.z = north, -down
-    imu.header.frame_id = "d1/base_link"
-    for topic in ("velocity", "landing_pad"):
-        messages[topic].header.frame_id = "d1/base_stabilized" if is_levelled else "d1/base_link"
-    measured = read_measured(messages, landed=False)
-    assert measured.sighting.offset == pytest.approx((0.0, 1.0, -3.0))
-    assert measured.velocity == pytest.approx((0.0, 1.0, -3.0))
-    if not is_levelled:
-        message = pad_message(measured.sighting, attitude(imu), "d1/base_link", imu.header.stamp)
-        assert message.header.frame_id == "d1/base_link"
-        assert (message.offset_x, message.offset_y, message.distance) == pytest.approx((north, 0.0, down))

@@ -5,8 +5,7 @@ import math
 
 import numpy as np
 import pytest
-from examples import examples
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from drone_bridge.telemetry.codec import DroneCommand
@@ -108,7 +107,7 @@ def test_motors_of_a_drone_that_stands_idle_until_told_to_climb():
 commands = st.builds(DroneCommand, st.floats(-1, 1), *[st.floats(-0.5, 0.5)] * 3)
 
 
-@examples(30)
+@settings(max_examples=30)
 @given(st.lists(st.tuples(commands, st.integers(1, 200)), max_size=10))
 def test_whatever_is_commanded_the_camera_looks_down(flown):
     """Attitude stays so far from the horizon that each corner of the image shows ground."""

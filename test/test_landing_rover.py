@@ -6,8 +6,6 @@ import pytest
 
 from drone_bridge.telemetry.emulator.rover import ACCELERATION, SILENCE_S, Pattern, Rover
 
-pytestmark = pytest.mark.slow
-
 STEP_S = 0.005
 SPEED = 0.5  # m/s
 AMPLITUDE = 2.0  # m

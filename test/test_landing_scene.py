@@ -26,8 +26,6 @@ from drone_bridge.telemetry.emulator.scene import (
     paint_ground,
 )
 
-pytestmark = pytest.mark.slow
-
 CAMERA = DownwardCamera()
 FAR_AWAY = np.array([100.0, 100.0])
 ORIGIN = np.zeros(2)

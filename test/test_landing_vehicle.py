@@ -24,8 +24,6 @@ from drone_bridge.telemetry.emulator.scene import PAD_HEIGHT
 from drone_bridge.telemetry.emulator.sensors import levelled
 from drone_bridge.telemetry.emulator.world import LANDING_GEAR, PERIOD_S, LandingFlight, Phase, Setup
 
-pytestmark = pytest.mark.slow
-
 BLIND = Setup(images=False)
 
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a server leaves behind for the vehicle in ROS when its operator is gone, over real DDS."""
 
-import math
-
 import pytest
 from dronegui_operator import DroneGuiOperator
 from geometry_msgs.msg import Twist
@@ -13,13 +11,7 @@ from std_msgs.msg import Bool
 from std_srvs.srv import SetBool
 from twists import twist
 
-from drone_bridge.motion.quaternions import euler_from_quaternion, multiplied, quaternion_from_euler
-from drone_bridge.motion.quaternions import quaternion_from_vector as rotation
-from drone_bridge.testbed.codec import Constants
-from drone_bridge.testbed.topics import levelling
-
 ZERO = Twist()
-CONSTANTS = Constants(120.0, 90.0, 2, 1, 0.25, 1.0, 9.8125, 0.25, 25.0, 720.0, 720.0, 720.0)
 LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 
 
@@ -101,15 +93,3 @@ def test_a_server_that_holds_refuses_its_operator_and_says_neutral(ros, operator
     assert ros.call(SetBool, "dronegui_server/hold", SetBool.Request(data=False)).success
     commands.wait(lambda message: message != ZERO)
     operator.stop()
-
-
-@pytest.mark.parametrize(("roll", "pitch"), [(0.0, 41.0), (-60.0, 0.0), (30.0, -30.0), (0.0, 0.0), (170.0, 0.0)])
-def test_a_tilted_drone_is_levelled_out(roll, pitch):
-    """In 3 s, by the rates for the attitude that it has by now, 50 times per second."""
-    attitude, period_s = quaternion_from_euler(math.radians(roll), math.radians(pitch), 1.0), 0.02
-    for _ in range(150):
-        rates, thrust = levelling(CONSTANTS, attitude)
-        assert 0.0 < thrust <= CONSTANTS.max_thrust
-        attitude = multiplied(attitude, rotation(*(rate * period_s for rate in rates)))
-    assert math.hypot(*euler_from_quaternion(attitude)[:2]) < math.radians(1.0)
-    assert euler_from_quaternion(attitude)[2] == pytest.approx(1.0, abs=0.6) or abs(roll) > 90

@@ -6,14 +6,12 @@ from pathlib import Path
 
 import pytest
 from ament_index_python.packages import get_package_share_directory
-from composition import launch
 
 from drone_bridge.tools.launch.evaluate import evaluate
 
 SHARE = Path(get_package_share_directory("drone_bridge"))
 LAUNCH_FILES = sorted((SHARE / "launch").glob("*.launch.xml"))
 PROFILE = "FASTDDS_DEFAULT_PROFILES_FILE"
-OF_USER = {"host": "127.0.0.77", "command_timeout": 0.75, "wheel_separation": 0.25}
 
 each_launch_file = pytest.mark.parametrize("path", LAUNCH_FILES, ids=lambda path: path.name)
 
@@ -26,19 +24,6 @@ def processes(path, tmp_path, **given):
 
 def nodes(path, tmp_path, **given):
     return [process for process in processes(path, tmp_path, **given) if "__node:=" in " ".join(process.command)]
-
-
-@pytest.mark.parametrize("namespace", ["", "r1"])
-@pytest.mark.parametrize("key", ["/**", "/**/robot_bridge", "/{namespace}robot_bridge"])
-def test_parameters_of_the_user_win_however_they_name_the_node(ros, tmp_path, key, namespace):
-    prefix = f"{namespace}/" if namespace else ""
-    file = tmp_path / "mine.yaml"
-    lines = [f"    {name}: {value}" for name, value in OF_USER.items()]
-    file.write_text("\n".join([f"{key.format(namespace=prefix)}:", "  ros__parameters:", *lines]))
-    arguments = {"namespace": namespace} if namespace else {}
-    with launch("robot.launch.xml", params_file=file, robot_host="127.0.0.9", wheel_separation=0.7, **arguments):
-        values = ros.parameters(f"/{prefix}robot_bridge")
-    assert OF_USER.items() <= values.items()
 
 
 @each_launch_file

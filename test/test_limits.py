@@ -10,7 +10,7 @@ import pytest
 
 from drone_bridge.motion.limits import LimitParameters, Limits, ObservedMotion, Rank, allowed_speed, ruling
 
-FLIGHTS, PER_TEST = 1000, 50
+FLIGHTS, PER_TEST = 400, 50
 FLIGHT_S, STEP_S = 40.0, 0.05
 MAX_SPEED = 2.0
 #: How far outside a fence, or above a height, a drone may be for a moment.

@@ -16,8 +16,6 @@ from drone_bridge.vision.marker_detector import MarkerDetector
 from drone_bridge.vision.markers import MarkerParameters
 from drone_bridge.vision.pinhole import Pinhole
 
-pytestmark = pytest.mark.slow
-
 CAMERA = DownwardCamera()
 PINHOLE = Pinhole(
     CAMERA.width,

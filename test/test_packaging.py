@@ -4,7 +4,6 @@
 import ast
 import re
 import runpy
-import subprocess
 import sys
 from pathlib import Path
 from xml.etree import ElementTree
@@ -138,11 +137,3 @@ def test_pip_and_cmake_install_the_same_files(distribution):
     assert shared == {
         str(path.relative_to(ROOT)) for folder in folders for path in (ROOT / folder).rglob("*.*") if path.is_file()
     }
-
-
-def test_no_file_of_the_repository_is_larger_than_a_megabyte():
-    listed = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=False).stdout.split(
-        "\n"
-    )
-    large = [name for name in listed if (ROOT / name).is_file() and (ROOT / name).stat().st_size > 1_000_000]
-    assert large == []

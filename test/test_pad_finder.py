@@ -5,12 +5,13 @@ import math
 from pathlib import Path
 from types import SimpleNamespace
 
+import cv2
+import numpy as np
 import pytest
 from ament_index_python.packages import get_package_share_directory
 from builtin_interfaces.msg import Time
 from markers import photograph_of_pad
 from sensor_msgs.msg import CameraInfo, Imu
-from telemetry_peer import jpeg
 
 from drone_bridge.controllers.land_on_pad.images import PadImages, attitude, heading, pad_message
 from drone_bridge.controllers.pad_finder import ATTITUDES_KEPT, NearestAttitude, Way, camera_of
@@ -24,6 +25,7 @@ from drone_bridge.tools.launch.evaluate import evaluate
 from drone_bridge.vision.markers import MarkerParameters
 
 SIZE = (320, 240)
+EMPTY = cv2.imencode(".jpg", np.zeros((*SIZE[::-1], 3), np.uint8))[1].tobytes()
 FOCAL = 160 / math.tan(math.radians(30.0))  # of 60 degrees
 STAMP = time_from_seconds(1.0)
 
@@ -154,7 +156,7 @@ def test_the_pad_has_the_meaning_and_the_signs_of_landing_pad():
 
 
 def test_an_image_without_the_pad_says_that_it_is_out_of_sight():
-    pad = pad_of(jpeg(*SIZE), felt())
+    pad = pad_of(EMPTY, felt())
     assert not pad.detected
     assert math.isnan(pad.offset_x)
     assert Translation(LandingFrameNames(), TelemetrySigns()).wire_pad(pad) is None
@@ -176,7 +178,7 @@ def test_without_an_orientation_there_is_a_sentence():
     imu = felt()
     imu.orientation_covariance[0] = -1.0
     with pytest.raises(ValueError, match="imu/data has no orientation"):
-        pad_of(jpeg(*SIZE), imu)
+        pad_of(EMPTY, imu)
 
 
 # Where it is started.

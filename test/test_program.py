@@ -282,31 +282,6 @@ def test_the_shared_memory_of_a_container_has_room_for_seven_processes_with_ster
     assert "not supported" not in output
 
 
-def test_a_program_removes_what_killed_ones_have_left_only_where_it_lacks_room(tmp_path, monkeypatch):
-    left = [tmp_path / "fastdds_0123456789abcdef", tmp_path / "fastdds_0123456789abcdef_el"]
-    for file in left:
-        file.touch()
-    monkeypatch.setattr(shared_memory, "_YOUNG_S", 0.0)
-    free = [2**40, 2**40, 0, 0]
-    monkeypatch.setattr(os, "statvfs", lambda _: os.statvfs_result((1, 1, 2**40, 2**40, free.pop(0), 0, 0, 0, 0, 255)))
-    assert shared_memory.make_room(tmp_path) is None
-    assert all(file.exists() for file in left)
-    assert "is full" in shared_memory.make_room(tmp_path)
-    assert not any(file.exists() for file in left)
-
-
-def test_a_program_removes_ports_that_are_half_made_as_all_would_wait_at_them(tmp_path, monkeypatch):
-    whole, half, lock = (tmp_path / f"fastdds_port{name}" for name in ("7000", "7015", "7015_el"))
-    whole.write_bytes((2).to_bytes(4, sys.byteorder) + bytes(60))
-    half.write_bytes(bytes(64))
-    lock.touch()
-    shared_memory.make_room(tmp_path)
-    assert half.exists()  # it may be in the making
-    monkeypatch.setattr(shared_memory, "_YOUNG_S", -1.0)
-    shared_memory.make_room(tmp_path)
-    assert sorted(tmp_path.iterdir()) == sorted([whole, lock])
-
-
 REFUSED = {
     "nothing below the parameters": "/**:\n  ros__parameters:\n#    command_timeout: 0.7\n",
     "a letter is missing": "vehicle_model:\n  ros__parameter:\n    command_timeout: 0.7\n",
@@ -515,24 +490,3 @@ def test_executables_of_nodes_import_rclpy_before_anything_else_and_others_do_no
     assert imported("testbed_bridge") == [environment, "import rclpy.node", ours]
     assert imported("testbed_emulator") == ["from drone_bridge.testbed.emulator.__main__ import main"]
     assert imported("drone-bridge") == ["from drone_bridge.tools.cli import main"]
-
-
-@pytest.mark.parametrize(
-    ("library", "given", "expected"),
-    [
-        ("libfastrtps.so", {}, ("/config/fastdds.xml", "/config/fastdds.xml")),
-        ("libfastrtps.so", {PROFILE_OF_2: "/config/fastdds_loopback.xml"}, ("/config/fastdds.xml",) * 2),
-        ("libfastrtps.so", {PROFILE_OF_2: "/mine.xml"}, ("/mine.xml", "/mine.xml")),
-        ("libfastrtps.so", {"ROS_LOCALHOST_ONLY": "1"}, ("/config/fastdds.xml", None)),
-        ("libfastdds.so", {}, ("/config/fastdds.xml", None)),
-    ],
-)
-def test_fast_dds_2_gets_the_profile_by_its_own_name_and_keeps_the_user_s(
-    monkeypatch, tmp_path, library, given, expected
-):
-    (tmp_path / "lib").mkdir()
-    (tmp_path / "lib" / library).touch()
-    monkeypatch.setenv("AMENT_PREFIX_PATH", os.pathsep.join(["/none", str(tmp_path)]))
-    variables = {environment.PROFILE: "/config/fastdds.xml", **given}
-    environment.name_profile_for_fast_dds_2(variables)
-    assert (variables[environment.PROFILE], variables.get(PROFILE_OF_2)) == expected

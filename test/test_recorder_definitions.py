@@ -13,8 +13,6 @@ from rosbags.typesys import Stores, get_types_from_msg, get_typestore
 from drone_bridge.tools.interfaces import UnknownTypeError
 from drone_bridge.tools.recording.definitions import find_definition
 
-pytestmark = pytest.mark.slow
-
 INSTALLED = sorted(
     f"{package}/{Path(line).parent}/{Path(line).stem}"
     for package in get_resources("rosidl_interfaces")

@@ -25,8 +25,6 @@ pytest.importorskip("plotly", reason="rosdep has no key for it")
 from drone_bridge.tools.reporting import figures
 from drone_bridge.tools.reporting.page import data_uri
 
-pytestmark = pytest.mark.slow
-
 SECOND = 10**9
 START = 1_700_000_000 * SECOND
 

@@ -28,8 +28,6 @@ from drone_bridge.testbed.device import Airframe, DroneState, Motion
 from drone_bridge.testbed.emulator.world import GREY, REACHED_WITHIN_M, RED, Flight, Sphere, StereoCamera, World
 from drone_bridge.vision.pinhole import Pinhole
 
-pytestmark = pytest.mark.slow
-
 BASELINE = 0.25  # m
 STEP = 1 / 60  # s
 RATE_LIMIT = math.radians(720)

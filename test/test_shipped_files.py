@@ -1,20 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Launch files, parameter files and pages say what is so: compared with the nodes that they speak of."""
+"""Launch files as they are shipped: what they take, start and include; and the links of pages."""
 
-import configparser
-import contextlib
 import re
 from itertools import pairwise
 from pathlib import Path
 from xml.etree import ElementTree
 
-import pytest
-import yaml
-from processes import Process
-from rcl_interfaces.msg import ParameterType
-from rcl_interfaces.srv import DescribeParameters, GetParameters, ListParameters
-from rclpy.parameter import parameter_value_to_python
-from ros_session import RosSession
+from shipped import EXECUTABLES, LAUNCH_FILES, PARTS, ROOT, by_name, parameters_in
 
 from drone_bridge.programs.options import ENDS_LAUNCH
 from drone_bridge.ros.hold_file import SCOPE_VARIABLE
@@ -23,18 +15,7 @@ from drone_bridge.tools.launch.arguments import declared_in
 from drone_bridge.tools.launch.evaluate import evaluate
 from drone_bridge.tools.launch.parse import load
 
-try:
-    from drone_bridge.tools.web.node import PARAMETERS as WEB_BRIDGE
-except ModuleNotFoundError:  # foxglove-sdk, for which rosdep has no key
-    WEB_BRIDGE = ()
-
-ROOT = Path(__file__).parent.parent
-LAUNCH_FILES = sorted((ROOT / "launch").glob("*.launch.xml"))
-PARTS = sorted((ROOT / "launch" / "parts").glob("*.launch.xml"))  # which launch files include
-PARAMETER_FILES = sorted(path for path in (ROOT / "config").glob("*.yaml") if path.name != "no_parameters.yaml")
 PAGES = sorted([*(ROOT / "docs").glob("*.md"), ROOT / "README.md"])
-# Parameters that rclpy gives to every node.
-OF_RCLPY = re.compile(r"use_sim_time|start_type_description_service|qos_overrides\..*")
 
 # What the XML front end of ROS 2 Humble, the oldest supported, knows: the attributes that launch 1.0 and launch_ros
 # 0.19 read from each tag; they refuse any other. Newer releases know all of these as well. Not in it: on_exit, and
@@ -60,86 +41,12 @@ KNOWN_TO_HUMBLE = {
 SUBSTITUTIONS_OF_HUMBLE = {
     *("var", "env", "anon", "dirname", "find-pkg-share", "find-pkg-prefix", "find-exec", "exec-in-pkg"),
 }
-TYPES = {
-    "bool": ParameterType.PARAMETER_BOOL,
-    "int": ParameterType.PARAMETER_INTEGER,
-    "float": ParameterType.PARAMETER_DOUBLE,
-    "str": ParameterType.PARAMETER_STRING,
-    "yaml": ParameterType.PARAMETER_STRING_ARRAY,
-}
 # The arguments that every launch file takes, beside the addresses and ports of its own.
 COMMON_ARGUMENTS = {
     *("emulate", "control", "record", "bag", "compression", "rviz", "namespace", "frame_prefix"),
     *("params_file", "log_level", "use_sim_time"),
     *("view", "view_port", "view_host", "steer", "origins"),
 }
-
-
-def by_name(paths):
-    return pytest.mark.parametrize("path", paths, ids=lambda path: path.name)
-
-
-def executables():
-    """The names in lib/drone_bridge, by section of setup.cfg."""
-    config = configparser.ConfigParser()
-    config.read(ROOT / "setup.cfg")
-    sections = config["options.entry_points"].items()
-    return {section: {line.split("=")[0].strip() for line in lines.strip().split("\n")} for section, lines in sections}
-
-
-NODES = executables()["drone_bridge.nodes"]
-EXECUTABLES = NODES | executables()["drone_bridge.programs"]
-# What nodes are told here so that they do nothing, and what they would have been told by nobody.
-IDLE = {"bridge": {"autostart": False}, "server": {"autostart": False}, "recorder": {"topics": "['/none']"}}
-IDLE_BY_NAME = {"web_bridge": {"port": 0}}  # whoever else has the usual one
-UNTOLD = {"autostart": True, "topics": []}
-UNTOLD_BY_NAME = {"web_bridge": {one.name: one.default for one in WEB_BRIDGE if one.name == "port"}}
-
-
-class Declared:
-    """The parameters of a node as it declares them: their values when nobody says otherwise, and their types."""
-
-    def __init__(self, ros, node):
-        names = ros.call(ListParameters, f"{node}/list_parameters", ListParameters.Request()).result.names
-        names = [name for name in names if not OF_RCLPY.fullmatch(name)]
-        values = ros.call(GetParameters, f"{node}/get_parameters", GetParameters.Request(names=names)).values
-        request = DescribeParameters.Request(names=names)
-        descriptors = ros.call(DescribeParameters, f"{node}/describe_parameters", request).descriptors
-        self.types = {descriptor.name: descriptor.type for descriptor in descriptors}
-        self.values = dict(zip(names, map(parameter_value_to_python, values), strict=True))
-        untold = UNTOLD | UNTOLD_BY_NAME.get(node, {})
-        self.values.update({name: value for name, value in untold.items() if name in names})
-
-
-@pytest.fixture(scope="module")
-def declared(tmp_path_factory):
-    """declared(node) is its Declared. All nodes are started at once, as finding them takes longest."""
-    known, children = {}, {}
-
-    def end_all():
-        for child in children.values():
-            child.send()
-        for child in children.values():
-            child.end()
-
-    def get(node):
-        if node not in known:
-            if node == "web_bridge" and not WEB_BRIDGE:
-                pytest.skip("web_bridge needs foxglove-sdk, for which rosdep has no key")
-            assert children[node].is_running, children[node].output
-            known[node] = Declared(ros, node)
-        return known[node]
-
-    with contextlib.ExitStack() as stack:
-        ros = RosSession("asks_for_parameters")
-        stack.callback(ros.close)
-        stack.callback(end_all)  # those that were started, also if one of them can't be
-        with pytest.MonkeyPatch.context() as patch:
-            patch.chdir(tmp_path_factory.mktemp("here"))  # where the recorder begins a bag
-            for node in NODES if WEB_BRIDGE else NODES - {"web_bridge"}:
-                idle = IDLE.get(node.rpartition("_")[2], {}) | IDLE_BY_NAME.get(node, {})
-                children[node] = Process.node(node, **idle)
-        yield get
 
 
 # Launch files.
@@ -273,29 +180,6 @@ def test_a_launch_file_begins_with_the_common_part(path):
     assert first.get("file", "").endswith("/parts/common.launch.xml")
 
 
-@by_name([*LAUNCH_FILES, *PARTS])
-def test_a_launch_file_sets_existing_parameters(path, declared):
-    for node in ElementTree.parse(path).iter("node"):
-        if node.get("pkg") != "drone_bridge":
-            continue
-        assert node.get("exec") in EXECUTABLES
-        types = declared(node.get("exec")).types
-        for parameter in node.findall("param"):
-            if OF_RCLPY.fullmatch(parameter.get("name", "")):
-                continue
-            if "name" in parameter.attrib:
-                name = parameter.get("name")
-                assert name in types, f"{node.get('exec')} has no parameter {name}"
-                # Without its type, text that looks like a number would become one.
-                assert TYPES[parameter.get("type")] == types[name], f"{name} of {node.get('exec')}"
-            else:
-                file = re.fullmatch(
-                    r"\$\(find-pkg-share drone_bridge\)/(config/\w+\.yaml)|\$\(var \w+\)", parameter.get("from")
-                )
-                assert file
-                assert file[1] is None or (ROOT / file[1]).is_file()
-
-
 @by_name(LAUNCH_FILES)
 def test_the_default_parameter_file_overrides_no_launch_argument(path):
     """params_file wins: an active value in its default would make an argument mean nothing."""
@@ -311,46 +195,6 @@ def test_the_default_parameter_file_overrides_no_launch_argument(path):
         }
         overruled = by_argument & active.get(node.get("exec"), {}).keys()
         assert not overruled, f"{path.name}: {node.get('exec')} would not heed {', '.join(sorted(overruled))}"
-
-
-# Parameter files.
-
-COMMENTED_OUT = re.compile(r"^(\s*)# (?=[a-z][\w.]*: )", re.MULTILINE)
-
-
-def parameters_in(text):
-    """The parameters in the text of a file: {node: {name: value}}."""
-    return {
-        pattern.removeprefix("/**/"): dict(flat(content["ros__parameters"]))
-        for pattern, content in (yaml.safe_load(text) or {}).items()
-    }
-
-
-def flat(parameters, prefix=""):
-    for name, value in parameters.items():
-        if isinstance(value, dict):
-            yield from flat(value, f"{prefix}{name}.")
-        else:
-            yield f"{prefix}{name}", value
-
-
-def plain(value):
-    return value if isinstance(value, str | bool | int | float) else list(value)
-
-
-@by_name(PARAMETER_FILES)
-def test_a_parameter_file_names_existing_parameters_and_their_defaults(path, declared):
-    text = path.read_text()
-    given = parameters_in(text)
-    for node, parameters in parameters_in(COMMENTED_OUT.sub(r"\1", text)).items():
-        defaults = declared(node).values
-        for name, value in parameters.items():
-            assert name in defaults, f"{node} has no parameter {name}"
-            default = plain(defaults[name])
-            if name in given[node]:
-                assert type(value) is type(default), f"{name}: {value!r} has another type than {default!r}"
-            else:
-                assert (value, type(value)) == (default, type(default)), f"{name} is commented out, so the default"
 
 
 # Pages.

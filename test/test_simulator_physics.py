@@ -21,8 +21,6 @@ from drone_bridge.simulator.emulator.physics import (
     check_turbulence,
 )
 
-pytestmark = pytest.mark.slow
-
 STEP_S = 0.01
 ZERO = (0.0, 0.0, 0.0)
 

@@ -325,7 +325,7 @@ def test_operator_bridge_and_server_may_vanish_and_the_bridge_come_back(ros):
         wait_until(lambda: "simulator_bridge" in ros.node.get_node_names(), "the bridge")
         kill(relay.bridge)
         wait_until(lambda: operator.ask(sim.GetEntity(VEHICLE, 0)) == UNKNOWN, "the end of states and services")
-        assert "simulator_bridge" in ros.node.get_node_names(), "DDS itself misses it first, after 20 s"
+        assert "simulator_bridge" in ros.node.get_node_names(), "DDS itself missed it first, after 20 s"
         assert operator.code(sim.SetEntity(BUOY, 0, (0.0, 0.0, 0.0))) == 1  # as where nobody offers it
         relay.bridge.end()
         relay.bridge = relay.start_bridge()

@@ -2,9 +2,8 @@
 """simulator_server on hold: whatever its clients ask for, none of it moves the vehicle, and all else is done."""
 
 import pytest
-from examples import examples
 from geometry_msgs.msg import Twist
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from offline_simulator import OfflineSimulator
 from served_world import VEHICLE, ServedWorld
@@ -59,7 +58,7 @@ def test_these_move_the_vehicle(request_):
 
 
 @EACH_KIND
-@examples(30)
+@settings(max_examples=30)
 @given(st.data())
 def test_what_moves_the_emulated_vehicle_is_known_to(kind, data):
     request = data.draw(decoded(kind))
@@ -84,7 +83,7 @@ class Server(ServedWorld):
 
 @EACH_KIND
 @pytest.mark.parametrize("is_heard", [False, True])
-@examples(20)
+@settings(max_examples=20)
 @given(st.data())
 def test_a_held_vehicle_gets_nothing_of_any_request(kind, is_heard, data):
     request = data.draw(decoded(kind))

@@ -4,9 +4,8 @@
 from itertools import count
 
 import pytest
-from examples import examples
 from geometry_msgs.msg import Twist
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from served_world import VEHICLE, ServedWorld
 
@@ -213,7 +212,7 @@ def do(world, what, *how):
         getattr(world, what)(*how)
 
 
-@examples(200)
+@settings(max_examples=200)
 @given(st.lists(STEPS, max_size=25), st.booleans())
 def test_whatever_clients_set_in_whatever_order_nothing_old_is_commanded(steps, has_bridge):
     world = Steered(has_bridge)

@@ -286,7 +286,6 @@ def test_a_spied_id_that_needs_more_than_a_byte_gets_four(simulator):
     assert (last.id, last.id_bytes) == (256, 4)
 
 
-@pytest.mark.slow
 def test_there_is_room_for_a_thousand_of_each(simulator):
     requests = [entity(), sim.StreamEntity(VEHICLE, 0, ()), sim.AddObject("turbulence", constant()), sim.Spy()]
     for request in requests:

@@ -2,14 +2,13 @@
 """Whatever clients ask of the emulated simulator: an answer that fits the request, and a world that goes on."""
 
 import numpy as np
-from examples import examples
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from offline_simulator import OfflineSimulator
 from simulator_requests import ANY_REQUEST
 
 
-@examples(400)
+@settings(max_examples=200)
 @given(st.lists(ANY_REQUEST, max_size=30))
 def test_any_requests_get_fitting_answers_and_the_world_goes_on(requests):
     simulator = OfflineSimulator()

@@ -3,10 +3,7 @@
 
 import asyncio
 import math
-import signal
 import socket
-import subprocess
-import sys
 import threading
 import time
 from collections import Counter
@@ -15,8 +12,8 @@ from types import SimpleNamespace
 
 import pytest
 from geometry_msgs.msg import Twist, Vector3
+from patience import TIMEOUT_S
 from plain_node import PlainNode
-from processes import TIMEOUT_S
 
 from drone_bridge.ros import commands, last_word, stall_watch
 from drone_bridge.ros.commands import Mailbox
@@ -38,16 +35,6 @@ from drone_bridge.ros.stall_watch import (
 from drone_bridge.session.session import AFTER_STALLS
 
 FORWARD = Twist(linear=Vector3(x=1.0))
-LOOKS = """
-import sys
-from drone_bridge.ros.stall_watch import PROCESS
-
-PROCESS.start()
-while True:
-    print("settling" if PROCESS.is_settling else "running")
-    if not sys.stdin.readline():
-        break
-"""
 
 
 class Clock:
@@ -110,20 +97,6 @@ def test_it_ticks_by_itself_while_nobody_asks():
     StallWatch(clock).start()
     for _ in range(5):
         assert ticks.acquire(timeout=TIMEOUT_S)
-
-
-@pytest.mark.parametrize("stopped_s", [2 * STALL_S, 2.0])
-def test_a_stopped_process_is_settling_when_it_goes_on(stopped_s):
-    """The first look after the stop comes before the first tick."""
-    with subprocess.Popen([sys.executable, "-uc", LOOKS], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as child:
-        assert child.stdout.readline() == b"running\n"
-        child.send_signal(signal.SIGSTOP)
-        time.sleep(stopped_s)
-        child.stdin.write(b"look\n")
-        child.stdin.flush()
-        child.send_signal(signal.SIGCONT)
-        assert child.stdout.readline() == b"settling\n"
-        child.stdin.close()
 
 
 def test_a_command_from_before_a_suspension_has_expired(monkeypatch):

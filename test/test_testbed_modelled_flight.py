@@ -193,7 +193,6 @@ def test_an_autopilot_that_is_tuned_for_testbeds_steers_a_vehicle_that_lags(vehi
     assert -flown.vehicle.heading == pytest.approx(1.0, abs=0.05)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("layout", ["pitch_yaw", "pitch_roll", "pose"])
 @pytest.mark.parametrize("rate_hz", [5, 8, 10, 20, 60])
 def test_a_quadrotor_that_is_located_flies_the_plan(layout, rate_hz):

@@ -7,8 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from examples import examples
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from testbed_bytes import (
     CONSTANTS,
@@ -84,7 +83,7 @@ def test_recorded_testbed_decodes_to_the_documented_pixels_and_floats(pieces, fe
     assert events == [RECORDED_CONSTANTS, *RECORDED_FRAMES, ConnectionClosed()]
 
 
-@examples(20)
+@settings(max_examples=20)
 @given(
     st.lists(st.integers(min_value=0), max_size=40), st.sampled_from([feed_by_copy, feed_by_buffer, feed_by_buffers])
 )

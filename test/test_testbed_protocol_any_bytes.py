@@ -3,8 +3,7 @@
 
 import struct
 
-from examples import examples
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from testbed_bytes import (
     CONSTANTS,
@@ -87,7 +86,7 @@ def stream_cases(draw):
     return layout, unit, data, draw(st.lists(st.integers(min_value=0), max_size=8))
 
 
-@examples(150)
+@settings(max_examples=150)
 @given(stream_cases())
 def test_any_bytes_in_any_split_give_the_autopilot_the_same_events_or_an_error(case):
     layout, unit, data, cuts = case

@@ -5,8 +5,7 @@ import math
 
 import numpy as np
 import pytest
-from examples import examples
-from hypothesis import example, given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from rotations import of_testbed_angles
 from testbed_velocity_flights import LAYOUTS, LEG_S, LEGS, STEP_S, WINDS, fly, speed_error
@@ -16,8 +15,6 @@ from drone_bridge.motion.flight_control import Command, DroneModel
 from drone_bridge.motion.velocity_control import HOVER, VelocityCommand, VelocityControl, VelocityParameters
 from drone_bridge.motion.wind import WindRotation
 from drone_bridge.testbed.device import DroneState
-
-pytestmark = pytest.mark.slow
 
 SPEED_TOLERANCE = 0.02  # m/s, in calm air
 GUSTY_TOLERANCE = 0.1  # m/s, where positions are measured
@@ -60,7 +57,7 @@ def test_wind_that_turns_the_drone_does_not_carry_it_away(layout, rotation, fart
     assert max(np.linalg.norm(moment.state.position) for moment in flight) < farthest
 
 
-@examples(40)
+@settings(max_examples=40)
 @given(
     layout=st.sampled_from(LAYOUTS),
     heading=st.floats(-180, 180),
@@ -106,7 +103,7 @@ def test_a_new_simulation_starts_over():
     assert control.command(HOVER) == Command(0.0, 0.0, 0.0, 9.81)
 
 
-@examples(60)
+@settings(max_examples=60)
 @given(
     steps=st.lists(
         st.tuples(

@@ -3,10 +3,7 @@
 
 import json
 import os
-import signal
 import socket
-import subprocess
-import sys
 import threading
 import time
 
@@ -204,32 +201,6 @@ def test_without_mcap_one_sentence_says_what_is_missing(make_log, monkeypatch):
     monkeypatch.setattr(wire_log, "Writer", None)
     with pytest.raises(LinkError, match=r"needs the Python package mcap, 1\.5 or later: pip install mcap\."):
         make_log()
-
-
-WRITER = """
-import sys, time
-from pathlib import Path
-from drone_bridge.net.wire_log import WireLog, facts_of
-log = WireLog(Path(sys.argv[1]), "killed", facts_of("robot", "operator", "killed", {}), print)
-tap = log("tcp", "127.0.0.1:1", "127.0.0.1:2")
-for number in range(10**9):
-    tap("sent", number.to_bytes(4, "big"))
-    print(flush=True)
-    time.sleep(0.001)
-"""
-
-
-def test_the_file_of_a_killed_process_is_whole_up_to_what_was_flushed(tmp_path):
-    command = [sys.executable, "-c", WRITER, tmp_path]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, start_new_session=True) as process:
-        for _ in process.stdout:
-            files = list(tmp_path.glob("*.mcap"))
-            if files and len(before := contents(files[0])) > 500:
-                process.send_signal(signal.SIGKILL)
-                break
-    numbers = [int.from_bytes(data, "big") for _, data in contents(files[0])]
-    assert numbers == list(range(len(numbers)))
-    assert len(numbers) >= len(before)
 
 
 def test_a_file_that_ends_anywhere_is_read_up_to_there(make_log, tmp_path):

@@ -11,7 +11,6 @@ from dataclasses import fields, is_dataclass, replace
 from decimal import Decimal
 
 import pytest
-from examples import examples
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
@@ -186,7 +185,7 @@ each_message = pytest.mark.parametrize(
 
 
 @each_message
-@settings(examples(40), suppress_health_check=list(HealthCheck), phases=[Phase.generate])
+@settings(max_examples=40, suppress_health_check=list(HealthCheck), phases=[Phase.generate])
 @given(data=st.data())
 def test_whatever_is_sent_is_read_as_it_was_sent(kind, number, data):
     sender, reader = until(kind, number)

@@ -5,7 +5,7 @@ import json
 import socket
 import time
 
-from processes import TIMEOUT_S
+from patience import TIMEOUT_S
 from udp_peer import KeepsSending
 
 from drone_bridge.dronegui.codec import ControllerConnection, Controls

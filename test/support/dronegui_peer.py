@@ -5,7 +5,7 @@ import json
 import time
 
 import pytest
-from processes import TIMEOUT_S
+from patience import TIMEOUT_S
 from udp_peer import UdpPeer
 
 MARK = b"mark"

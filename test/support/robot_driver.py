@@ -6,7 +6,7 @@ import socket
 import struct
 import time
 
-from processes import TIMEOUT_S
+from patience import TIMEOUT_S
 from vanishing import vanish
 
 from drone_bridge.robot.codec import (

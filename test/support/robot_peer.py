@@ -5,7 +5,7 @@ import contextlib
 import socket
 import threading
 
-from ros_session import Inbox
+from inbox import Inbox
 from vanishing import vanish
 
 from drone_bridge.robot.codec import (

@@ -7,10 +7,10 @@ import itertools
 import sys
 import threading
 import time
-from collections import deque
 
 import pytest
 import rclpy
+from inbox import Inbox
 from lifecycle_msgs.msg import State, Transition
 from lifecycle_msgs.srv import ChangeState, GetState
 from patience import TIMEOUT_S, wait_until
@@ -31,42 +31,6 @@ LEADS_TO = {
 
 #: What a node says of a request that may have waited while its process stood still.
 CALL_AGAIN = "call it again"
-
-
-class Inbox:
-    """The last messages of one topic."""
-
-    def __init__(self):
-        self._changed = threading.Condition()
-        self._messages = deque(maxlen=2000)
-
-    def put(self, message):
-        with self._changed:
-            self._messages.append(message)
-            self._changed.notify_all()
-
-    def wait(self, wanted=lambda message: True, timeout_s=TIMEOUT_S):
-        """Return the first message that is wanted, and forget it and those before it."""
-        found = []
-
-        def find():
-            while self._messages and not found:
-                message = self._messages.popleft()
-                if wanted(message):
-                    found.append(message)
-            return bool(found)
-
-        with self._changed:
-            assert self._changed.wait_for(find, timeout_s), f"nothing wanted came within {timeout_s} s"
-        return found[0]
-
-    def clear(self):
-        with self._changed:
-            self._messages.clear()
-
-    def __len__(self):
-        with self._changed:
-            return len(self._messages)
 
 
 class RosSession:

@@ -5,7 +5,7 @@ import contextlib
 import socket
 import time
 
-from processes import TIMEOUT_S
+from patience import TIMEOUT_S
 
 from drone_bridge.simulator.codec import (
     NEED_DATA,

@@ -5,7 +5,8 @@ import contextlib
 import socket
 import threading
 
-from ros_session import Inbox, wait_until
+from inbox import Inbox
+from patience import wait_until
 
 from drone_bridge.motion.wxyz import multiply
 from drone_bridge.simulator import codec as sim

@@ -3,7 +3,7 @@
 
 import socket
 
-from processes import TIMEOUT_S
+from patience import TIMEOUT_S
 
 from drone_bridge.testbed.codec import NEED_DATA, AttitudeLayout, AutopilotConnection, MotionParameters
 

@@ -4,7 +4,7 @@
 import socket
 import threading
 
-from processes import TIMEOUT_S
+from patience import TIMEOUT_S
 
 
 class UdpPeer:

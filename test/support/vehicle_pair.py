@@ -13,6 +13,7 @@ from drone_bridge.kind import kinds
 
 COMMAND_TIMEOUT_S = subjects.COMMAND_TIMEOUT_S
 QUEUED_COMMANDS = 30
+SETTLING_ROUNDS = 10  # in each of which a command ends several times over
 DOMAIN = int(os.environ["ROS_DOMAIN_ID"])
 
 
@@ -108,13 +109,12 @@ class Tested:
 
     def settle(self):
         """Wait until nothing has moved the vehicle for longer than a command is in force, by the program's own time."""
-
-        def is_quiet():
+        for _ in range(SETTLING_ROUNDS):
             since_s = time.monotonic()
             self.watch()
-            return all(is_neutral for _, is_neutral in self.commands.since(since_s))
-
-        wait_until(is_quiet, "the end of the commands")
+            if all(is_neutral for _, is_neutral in self.commands.since(since_s)):
+                return
+        raise AssertionError("the commands go on, although nobody gives them any more")
 
     def queue_commands(self):
         """Have commands sent that wait for a program that stands still."""

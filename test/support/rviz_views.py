@@ -1,0 +1,46 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The views of rviz2, as they are on disk."""
+
+from pathlib import Path
+
+import pytest
+import yaml
+from rclpy.qos import DurabilityPolicy, ReliabilityPolicy
+
+VIEWS = sorted((Path(__file__).parent.parent.parent / "rviz").glob("*.rviz"))
+
+# From plugins_description.xml of rviz_default_plugins and rviz_common, as far as Humble, Jazzy and Kilted all have it;
+# of the displays, which type of message each shows, None for those without a topic.
+DISPLAYS = {
+    "rviz_default_plugins/Axes": None,
+    "rviz_default_plugins/Camera": "sensor_msgs/msg/Image",
+    "rviz_default_plugins/Grid": None,
+    "rviz_default_plugins/Image": "sensor_msgs/msg/Image",
+    "rviz_default_plugins/Marker": "visualization_msgs/msg/Marker",
+    "rviz_default_plugins/MarkerArray": "visualization_msgs/msg/MarkerArray",
+    "rviz_default_plugins/Odometry": "nav_msgs/msg/Odometry",
+    "rviz_default_plugins/Path": "nav_msgs/msg/Path",
+    "rviz_default_plugins/PointCloud2": "sensor_msgs/msg/PointCloud2",
+    "rviz_default_plugins/Pose": "geometry_msgs/msg/PoseStamped",
+    "rviz_default_plugins/PoseWithCovariance": "geometry_msgs/msg/PoseWithCovarianceStamped",
+    "rviz_default_plugins/Range": "sensor_msgs/msg/Range",
+    "rviz_default_plugins/RobotModel": "std_msgs/msg/String",
+    "rviz_default_plugins/TF": None,
+    "rviz_default_plugins/TwistStamped": "geometry_msgs/msg/TwistStamped",
+}
+# Where a display says its topic, other than under Topic.
+TOPICS = {"rviz_default_plugins/RobotModel": "Description Topic"}
+RELIABILITIES = {"Reliable": ReliabilityPolicy.RELIABLE, "Best Effort": ReliabilityPolicy.BEST_EFFORT}
+DURABILITIES = {"Volatile": DurabilityPolicy.VOLATILE, "Transient Local": DurabilityPolicy.TRANSIENT_LOCAL}
+
+each_view = pytest.mark.parametrize("path", VIEWS, ids=lambda path: path.stem)
+
+
+def manager(path):
+    return yaml.safe_load(path.read_text())["Visualization Manager"]
+
+
+def with_topics(path):
+    """The displays that subscribe to something, each with how it says its topic."""
+    displays = [display for display in manager(path)["Displays"] if DISPLAYS[display["Class"]]]
+    return [(display, display[TOPICS.get(display["Class"], "Topic")]) for display in displays]

@@ -1,0 +1,22 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The plan of a simulator's client goes by simulated time, as a program."""
+
+import csv
+
+from processes import Process
+
+
+def test_a_client_of_a_fast_simulator_goes_by_simulated_time(tmp_path):
+    path = tmp_path / "swum.csv"
+    emulator = ("--port", "0", "--speed", "4", "--trajectory", str(path))
+    with Process.module("drone_bridge.simulator.emulator", *emulator) as simulator:
+        port = simulator.wait_for_line(r"listening on \S+:(\d+)")[1]
+        with Process.module(
+            "drone_bridge.simulator.operator", "--port", port, "--plan", "8s forward 0.5, 8s"
+        ) as operator:
+            operator.wait_for_line("the plan's seconds are simulated ones, of which 4 pass in one")
+            assert operator.wait() == 0
+        assert simulator.stop() == 0
+    *_, last = csv.DictReader(path.open())
+    swum = sum(float(last[axis]) ** 2 for axis in ("x", "y")) ** 0.5
+    assert 2.0 < swum < 8.0, "4 m, and not four times as far"

@@ -1,0 +1,43 @@
+# SPDX-License-Identifier: Apache-2.0
+"""vehicle_model as a node: what it publishes, and what it refuses."""
+
+from xml.etree import ElementTree
+
+from processes import Process, executable
+from rclpy.qos import DurabilityPolicy, QoSProfile
+from std_msgs.msg import String
+from tf2_msgs.msg import TFMessage
+
+LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
+
+
+def test_the_description_is_latched(ros):
+    with Process.node("vehicle_model", model="rover", frame_prefix="r1/") as process:
+        first = ros.subscribe(String, "robot_description", LATCHED).wait()
+        again = ros.subscribe(String, "robot_description", LATCHED).wait()
+        assert first == again
+        root = ElementTree.fromstring(first.data)
+        assert root.get("name") == "rover"
+        assert [link.get("name") for link in root.findall("link")] == ["r1/base_link", "r1/chassis"]
+        (transform,) = ros.subscribe(TFMessage, "/tf_static", LATCHED).wait().transforms
+        assert (transform.header.frame_id, transform.child_frame_id) == ("r1/base_link", "r1/chassis")
+        assert transform.transform.translation.z == 0.12
+        (refused,) = ros.set_parameters("vehicle_model", model="submarine")
+        assert not refused.successful
+        assert process.stop() == 0
+
+
+def test_a_vehicle_can_be_placed_in_a_world_that_it_shares(ros):
+    placed = {"world_frame": "world", "placed_frame": "map", "place_x": 4.0, "place_y": -2.0, "place_z": 0.5}
+    with Process.node("vehicle_model", frame_prefix="d1/", **placed):
+        airframe, place = ros.subscribe(TFMessage, "/tf_static", LATCHED).wait().transforms
+    assert airframe.child_frame_id == "d1/airframe"
+    assert (place.header.frame_id, place.child_frame_id) == ("world", "d1/map")
+    move = place.transform.translation
+    assert (move.x, move.y, move.z) == (4.0, -2.0, 0.5)
+
+
+def test_an_unknown_model_is_refused_with_a_sentence(start_child):
+    process = start_child(executable("vehicle_model"), "--ros-args", "-p", "model:=zeppelin")
+    assert process.wait() == 1
+    assert "model is 'zeppelin', and has to be one of drone, rover, submarine." in process.output
