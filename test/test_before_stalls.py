@@ -16,7 +16,6 @@ from drone_bridge.dronegui.codec import FlightState
 from drone_bridge.dronegui.server.buttons import ServiceButtons
 from drone_bridge.motion.limits import ObservedMotion
 from drone_bridge.msg import CommandAxes, CommandRates
-from drone_bridge.ros import stall_watch
 from drone_bridge.ros.commands import CommandIntake
 from drone_bridge.ros.datagram_server import RosDrone
 from drone_bridge.ros.stall_watch import PROCESS
@@ -45,8 +44,8 @@ def stalls(monkeypatch):
     stalls = Stalls()
     for name in ("running_s", "stood_still_since"):
         monkeypatch.setattr(PROCESS, name, getattr(stalls, name))
-    for module in (flight, stall_watch):
-        monkeypatch.setattr(module, "elapsed_s", time.monotonic)
+    monkeypatch.setattr(PROCESS, "clock", time.monotonic)
+    monkeypatch.setattr(flight, "elapsed_s", time.monotonic)
     return stalls
 
 
@@ -165,7 +164,7 @@ class Taking(PlainNode):
         self.observed, self.take = ObservedMotion(), {}
 
     def make_subscription(self, kind, topic, callback, qos):
-        self.take[topic] = lambda message: callback(message, {"source_timestamp": 0})
+        self.take[topic] = callback
 
     def get_logger(self):
         return None
