@@ -11,12 +11,11 @@ from plain_node import PlainNode
 from twists import twist
 
 from drone_bridge.dronegui.bridge import flight
-from drone_bridge.dronegui.bridge.flight import PACKETS_PER_LEVEL, ButtonPanel, FlightCommands, FlightWatch
+from drone_bridge.dronegui.bridge.flight import PACKETS_PER_LEVEL, ButtonPanel, FlightCommands, FlightWatch, Source
 from drone_bridge.dronegui.codec import FlightState
 from drone_bridge.dronegui.server.buttons import ServiceButtons
 from drone_bridge.motion.limits import ObservedMotion
 from drone_bridge.msg import CommandAxes, CommandRates
-from drone_bridge.ros import stall_watch
 from drone_bridge.ros.commands import CommandIntake
 from drone_bridge.ros.service_caller import ServiceCaller
 from drone_bridge.ros.stall_watch import PROCESS
@@ -45,8 +44,8 @@ def stalls(monkeypatch):
     stalls = Stalls()
     for name in ("running_s", "stood_still_since"):
         monkeypatch.setattr(PROCESS, name, getattr(stalls, name))
-    for module in (flight, stall_watch):
-        monkeypatch.setattr(module, "elapsed_s", time.monotonic)
+    monkeypatch.setattr(PROCESS, "clock", time.monotonic)
+    monkeypatch.setattr(flight, "elapsed_s", time.monotonic)
     return stalls
 
 
@@ -125,20 +124,30 @@ def test_a_press_that_has_begun_is_completed_and_released(stalls):
     assert press.was_released
 
 
-STATES = {"take_off": FlightState.LANDED, "land": FlightState.HOVERING, "reset": FlightState.HOVERING}
+#: Of which flight commands, and whether navdata has shown the drone in it since; else a person has said so before.
+STATES = [
+    ("take_off", FlightState.LANDED, True),
+    ("reset", FlightState.HOVERING, True),
+    ("land", FlightState.HOVERING, False),
+    ("land", FlightState.HOVERING, True),
+]
 
 
 @pytest.mark.parametrize("stands_still", [False, True])
-@pytest.mark.parametrize(("name", "state"), STATES.items())
-def test_a_flight_command_that_waits_for_the_link(stalls, name, state, stands_still):
+@pytest.mark.parametrize(("name", "state", "is_seen"), STATES)
+def test_a_flight_command_that_waits_for_the_link(stalls, name, state, is_seen, stands_still):
     """The button of a landing means a take-off by then, if somebody else has landed the drone."""
+    is_refused = stands_still and not (name == "land" and is_seen)
     panel, watch = ButtonPanel(), FlightWatch(lambda: 1.0)
 
     class Waits:
         async def until(self, condition, timeout_s):
             if not panel.is_open:
                 panel.is_open = True
-                watch.note(state)
+                if is_seen:
+                    watch.note(state)
+                else:
+                    watch.assume(state.is_airborne, Source.PERSON)
                 if stands_still:
                     stalls.happen()
                 return True
@@ -149,9 +158,9 @@ def test_a_flight_command_that_waits_for_the_link(stalls, name, state, stands_st
     )
     commands = FlightCommands(node, panel, watch, Waits(), lambda _: None, expects_link=lambda: True)
     command = getattr(commands, name)()
-    with pytest.raises(ValueError if stands_still else InterruptedError, match=r"stood still|it is pressed"):
+    with pytest.raises(ValueError if is_refused else InterruptedError, match=r"stood still|it is pressed"):
         command.send(None)
-    assert bool(down(panel)[0]) == (not stands_still)
+    assert bool(down(panel)[0]) == (not is_refused)
 
 
 # Streams of commands.
@@ -165,7 +174,7 @@ class Taking(PlainNode):
         self.observed, self.take = ObservedMotion(), {}
 
     def make_subscription(self, kind, topic, callback, qos):
-        self.take[topic] = lambda message: callback(message, {"source_timestamp": 0})
+        self.take[topic] = callback
 
     def get_logger(self):
         return None

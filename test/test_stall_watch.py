@@ -15,21 +15,20 @@ from geometry_msgs.msg import Twist, Vector3
 from patience import TIMEOUT_S
 from plain_node import PlainNode
 
-from drone_bridge.ros import commands, last_word, stall_watch
+from drone_bridge.ros import commands, last_word
 from drone_bridge.ros.commands import Mailbox
 from drone_bridge.ros.diagnostics import Liveness
 from drone_bridge.ros.last_word import OPERATORS_LOST, VelocityOutput
 from drone_bridge.ros.stall_watch import (
     LATE_TURN_S,
     PROCESS,
-    RESENDING_S,
     SETTLING_ROUNDS,
     SETTLING_S,
     STALL_S,
-    Arrivals,
     LoopSettling,
     Resumptions,
     StallWatch,
+    StreamSettling,
     elapsed_s,
 )
 from drone_bridge.session.session import AFTER_STALLS
@@ -112,6 +111,8 @@ def test_a_command_from_before_a_suspension_has_expired(monkeypatch):
 class Watch:
     """A process that has been running for so long since its last stall."""
 
+    clock = staticmethod(elapsed_s)
+
     def __init__(self):
         self.ran_s = math.inf
 
@@ -127,25 +128,20 @@ def watch():
     return Watch()
 
 
-@pytest.fixture
-def arrivals(watch):
-    return Arrivals(watch)
-
-
-def test_right_after_a_stall_no_command_is_taken(watch, arrivals):
-    assert arrivals.refusal(time.time()) is None
+def test_right_after_a_stall_no_command_is_taken(watch):
+    settling = StreamSettling(watch)
+    assert settling.refusal() is None
     watch.ran_s = 0.5 * SETTLING_S
-    assert "stood still until 0.10 s ago" in arrivals.refusal(time.time())
-    assert arrivals.refusal(None)
+    for _ in range(SETTLING_ROUNDS + 1):
+        assert "stood still until 0.10 s ago" in settling.refusal()
     watch.ran_s = SETTLING_S
-    assert arrivals.refusal(None) is None
+    assert settling.refusal() is None
 
 
-def test_a_stream_counts_again_two_rounds_of_the_executor_after_a_stall(clock, monkeypatch):
+def test_a_stream_counts_again_two_rounds_of_the_executor_after_a_stall(clock):
     """One message waited, and another one may have taken its place, where the executor gets its turn late."""
     watch = StallWatch(clock)
-    monkeypatch.setattr(stall_watch, "elapsed_s", clock)
-    arrivals = Arrivals(watch)
+    settling = StreamSettling(watch)
 
     def run(seconds):
         for _ in range(round(seconds / 0.1)):
@@ -153,40 +149,14 @@ def test_a_stream_counts_again_two_rounds_of_the_executor_after_a_stall(clock, m
             watch.running_s()
 
     run(0.5)
-    assert arrivals.refusal(None) is None
+    assert settling.refusal() is None
     for _ in range(2):
         clock.now_s += 2.0
         run(SETTLING_S + 0.2)
-        assert [arrivals.refusal(None) is None for _ in range(SETTLING_ROUNDS + 2)] == [False, False, True, True]
+        assert [settling.refusal() is None for _ in range(SETTLING_ROUNDS + 2)] == [False, False, True, True]
     clock.now_s += 2.0
     run(LATE_TURN_S + 0.2)  # nothing waits for so long
-    assert arrivals.refusal(None) is None
-
-
-@pytest.mark.parametrize("difference_s", [0.0, -3600.0, 3600.0])
-def test_what_is_sent_again_after_a_stall_is_refused(watch, arrivals, difference_s):
-    """A reliable writer sends its last message once more when it notices the loss, up to seconds later."""
-    for _ in range(3):
-        assert arrivals.refusal(time.time() + difference_s) is None
-    watch.ran_s = 2.0
-    assert "it was sent 2.0 s ago" in arrivals.refusal(time.time() + difference_s - 2.0)
-    assert arrivals.refusal(time.time() + difference_s - 0.1) is None
-    watch.ran_s = RESENDING_S
-    assert arrivals.refusal(time.time() + difference_s - 2.0) is None
-
-
-def test_the_first_message_after_a_stall_is_judged_by_this_machines_clock(watch, arrivals):
-    watch.ran_s = 1.0
-    assert arrivals.refusal(time.time() - 1.5)
-    assert arrivals.refusal(time.time()) is None
-
-
-def test_a_sender_whose_clock_was_set_back_is_obeyed_again(watch, arrivals, monkeypatch):
-    assert arrivals.refusal(time.time()) is None
-    now_s = elapsed_s() + 60.0
-    monkeypatch.setattr(stall_watch, "elapsed_s", lambda: now_s)
-    watch.ran_s = 1.0
-    assert arrivals.refusal(time.time() + 60.0 - 0.8) is None
+    assert settling.refusal() is None
 
 
 def test_a_peer_is_not_silent_while_this_process_stood_still(monkeypatch):
@@ -201,9 +171,8 @@ def test_a_peer_is_not_silent_while_this_process_stood_still(monkeypatch):
     assert liveness.silence_s == 0.5
 
 
-def test_a_thread_notices_a_stall_once_wherever_it_was_between_two_looks(clock, monkeypatch):
+def test_a_thread_notices_a_stall_once_wherever_it_was_between_two_looks(clock):
     watch = StallWatch(clock)
-    monkeypatch.setattr(stall_watch, "elapsed_s", clock)
     resumptions = Resumptions(watch)
     for _ in range(3):  # a thread that is just slow
         for _ in range(5):

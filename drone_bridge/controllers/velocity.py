@@ -22,7 +22,7 @@ from drone_bridge.msg import CommandRates, DroneProperties
 from drone_bridge.ros.commands import CommandAges
 from drone_bridge.ros.diagnostics import ConditionLogLimiter
 from drone_bridge.ros.parameters import DeclaredParameters, ParameterDeclaration, declarations, read
-from drone_bridge.ros.stall_watch import Arrivals, elapsed_s, with_sending_time
+from drone_bridge.ros.stall_watch import StreamSettling, elapsed_s
 from drone_bridge.ros.time import seconds_of
 from drone_bridge.ros.topics import command_stream, latched, subscribe
 from drone_bridge.ros.velocity_messages import OtherTypes, VelocityFrames, cmd_vel_type
@@ -77,8 +77,8 @@ class VelocityBehaviour(Behaviour):
         )
         cmd_vel = cmd_vel_type(parameters)
         for topic, message_type in (("cmd_vel", cmd_vel), (STAMPED, TwistStamped)):
-            take = partial(self._on_twist, topic, Arrivals())
-            subscribe(node, message_type, topic, with_sending_time(take), command_stream())
+            take = partial(self._on_twist, topic, StreamSettling())
+            subscribe(node, message_type, topic, take, command_stream())
         other_types = OtherTypes(node, "cmd_vel", cmd_vel)
         make_steady_timer(node, 1.0, other_types.tell_of_publishers)
         self._publish_state("waiting", "for drone_properties and odom")
@@ -96,10 +96,10 @@ class VelocityBehaviour(Behaviour):
             return
         self._control = VelocityControl(drone, self._velocity_parameters)
 
-    def _on_twist(self, topic: str, arrivals: Arrivals, message: Twist | TwistStamped, sent_s: float | None) -> None:
+    def _on_twist(self, topic: str, settling: StreamSettling, message: Twist | TwistStamped) -> None:
         ages = self._ages
         try:
-            if refusal := arrivals.refusal(sent_s) or ages.refusal(ages.stamp_of(message)):
+            if refusal := settling.refusal() or ages.refusal(ages.stamp_of(message)):
                 raise ValueError(refusal)
             twist = self._frames.in_body(message)
         except ValueError as error:

@@ -23,7 +23,7 @@ from drone_bridge.msg import CommandAxes
 from drone_bridge.ros.common_parameters import frame_names
 from drone_bridge.ros.frames import FrameNames
 from drone_bridge.ros.parameters import DeclaredParameters, ParameterDeclaration, declarations, read
-from drone_bridge.ros.stall_watch import Arrivals, elapsed_s, with_sending_time
+from drone_bridge.ros.stall_watch import StreamSettling, elapsed_s
 from drone_bridge.ros.time import is_time_simulated, seconds_between, stamp_numbers
 from drone_bridge.ros.topics import NO_EVENTS, PUBLISHER_ERRORS, command_stream, latched
 from drone_bridge.ros.vehicle_node import VehicleNode
@@ -504,11 +504,11 @@ class CommandIntake(Generic[CommandT]):
         `command_timeout`. `Hold` decides whose are followed.
         """
         ages = CommandAges(self._node, topic, self._node.parameters, now=self._now)
-        arrivals = Arrivals()
+        settling = StreamSettling()
 
-        def receive(message: Any, sent_s: float | None) -> None:
+        def receive(message: Any) -> None:
             stamp = ages.stamp_of(message)
-            refusal = _non_finite_field(message) or arrivals.refusal(sent_s) or ages.refusal(stamp)
+            refusal = _non_finite_field(message) or settling.refusal() or ages.refusal(stamp)
             if not refusal:
                 try:
                     message = turn(message)
@@ -537,7 +537,7 @@ class CommandIntake(Generic[CommandT]):
             self.mailbox.put(read(message), stamp_numbers(stamp) if stamp else None)
             self._on_command()
 
-        self._node.make_subscription(message_type, topic, with_sending_time(receive), command_stream())
+        self._node.make_subscription(message_type, topic, receive, command_stream())
 
     def _forget(self) -> None:
         self.mailbox.forget()

@@ -5,7 +5,7 @@ import contextlib
 import threading
 import time
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
 import rclpy
@@ -13,9 +13,8 @@ from diagnostic_msgs.msg import DiagnosticArray
 from geometry_msgs.msg import Twist
 from rclpy.exceptions import InvalidHandle
 from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
+from rclpy.subscription import Subscription
 from relay import CommandLog
-
-from drone_bridge.ros.stall_watch import with_sending_time
 
 PERIOD_S = 0.05
 
@@ -45,7 +44,7 @@ class Commander:
         self._node.create_subscription(DiagnosticArray, "/diagnostics", self._take_report, 10)
         self._publishers = [self._node.create_publisher(Twist, topic, 1) for topic in topics]
         for topic, log in (heard or {}).items():
-            self._node.create_subscription(Twist, topic, with_sending_time(partial(self._hear, log)), 10)
+            self._node.create_subscription(Twist, topic, _with_sending_time(partial(self._hear, log)), 10)
         self._node.create_timer(PERIOD_S, self._command)
         self._thread = threading.Thread(target=self._spin, name="commander")
         self._thread.start()
@@ -80,6 +79,13 @@ class Commander:
     def _spin(self) -> None:
         with contextlib.suppress(ExternalShutdownException, InvalidHandle):  # as it is closed
             self._executor.spin()
+
+
+def _with_sending_time(callback: Callable[[Twist, float | None], None]) -> Callable[..., None]:
+    """Return a callback for a subscription that passes a message on with the time at which it was sent, if known."""
+    if not hasattr(Subscription, "CallbackType"):  # Humble
+        return lambda message: callback(message, None)
+    return lambda message, info: callback(message, info["source_timestamp"] / 1e9 or None)
 
 
 def _is_zero(twist: Twist) -> bool:

@@ -17,7 +17,7 @@ from rclpy.task import Future
 
 from drone_bridge.dronegui.codec import FlightState
 from drone_bridge.ros.link_node import LinkNode
-from drone_bridge.ros.stall_watch import PROCESS, Resumptions, elapsed_s
+from drone_bridge.ros.stall_watch import PROCESS, elapsed_s
 
 # Waiting in a coroutine.
 
@@ -64,6 +64,7 @@ class Press:
 
     def __init__(self, hold_s: float) -> None:
         self._hold_s = hold_s
+        self._begun_s = elapsed_s()
         self._first_sent_s = 0.0
         self._packets_down = 0
         self._packets_up = 0
@@ -82,6 +83,11 @@ class Press:
     @property
     def was_released(self) -> bool:
         return self._packets_up >= PACKETS_PER_LEVEL
+
+    def give_up_outdated(self) -> None:
+        """End a press that was to begin before this process stood still."""
+        if not self.was_sent and not self.is_over and PROCESS.stood_still_since(self._begun_s):
+            self.is_outdated = self.is_over = True
 
     def is_down(self, now_s: float) -> bool:
         """Return whether the next packet has the button pressed."""
@@ -109,7 +115,6 @@ class ButtonPanel:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._presses: dict[str, Press] = {}
-        self._resumptions = Resumptions()
         #: Whether there is a link, so that buttons can be pressed.
         self.is_open = False
 
@@ -147,11 +152,9 @@ class ButtonPanel:
 
         None is whose press was to begin before this process stood still: it may mean the opposite by now.
         """
-        stood_still = self._resumptions.look()
         with self._lock:
             for press in self._presses.values():
-                if stood_still and not press.was_sent:
-                    press.is_outdated = press.is_over = True
+                press.give_up_outdated()
             return frozenset(button for button, press in self._presses.items() if press.is_down(now_s))
 
     def sent(self, down: frozenset[str], now_s: float, was_refused: bool) -> None:
@@ -372,7 +375,8 @@ class FlightCommands:
         asked_s = elapsed_s()
         await self._wait_for_link()
         await self._wait_for_first_navdata()
-        self._check_age(asked_s)
+        if not self._watch.sees_drone:  # else it is known whether the button lands it
+            self._check_age(asked_s)
         if self._watch.sees_drone and self._watch.state is FlightState.LANDING:
             return "The drone is landing already."
         self._check_in_the_air()

@@ -60,6 +60,7 @@ from drone_bridge.ros.frames import DroneFrameNames
 from drone_bridge.ros.link_node import STALE_DATAGRAMS, LinkNode, repeat_farewell
 from drone_bridge.ros.parameters import ParameterDeclaration
 from drone_bridge.ros.program import run
+from drone_bridge.ros.stall_watch import STALL_S, elapsed_s
 from drone_bridge.ros.tilt_flight import TiltFlight, drone_parameters
 from drone_bridge.ros.topics import TopicPublishers, latched
 from drone_bridge.wire.addresses import address_name, peer_name
@@ -358,7 +359,7 @@ class DroneGuiBridge(LinkNode):
             for number in itertools.count():
                 if number == HOVER_PACKETS:
                     self.opened()
-                self._send(stream, HOVER if number < HOVER_PACKETS else self._commanded())
+                self._send(stream, self._commanded if number >= HOVER_PACKETS else lambda: HOVER)
                 # After a delay, continue from now without catching up.
                 due_s = max(due_s + 1 / self.parameters["rate"], time.monotonic())
                 self._receive_until(port, due_s)
@@ -380,15 +381,17 @@ class DroneGuiBridge(LinkNode):
             return HOVER
         return controls_from_shares(shares)
 
-    def _send(self, stream: UdpStream, controls: Controls) -> None:
+    def _send(self, stream: UdpStream, decide: Callable[[], Controls]) -> None:
         """Send a packet with the pressed buttons, and publish it. Raises LinkError."""
-        now_s = time.monotonic()
-        down = self._buttons.down(now_s)
-        seq = self._connection.next_seq
-        pressed, neutral = with_buttons(controls, down), with_buttons(HOVER, down)
-        sent = self.encode(lambda each: (each, self._connection.send(each)), pressed, neutral)
-        assert sent  # hover can always be encoded
-        controls, datagram = sent
+        for _ in range(2):
+            decided_s, seq, now_s = elapsed_s(), self._connection.next_seq, time.monotonic()
+            down = self._buttons.down(now_s)
+            pressed, neutral = with_buttons(decide(), down), with_buttons(HOVER, down)
+            sent = self.encode(lambda each: (each, self._connection.send(each)), pressed, neutral)
+            assert sent  # hover can always be encoded
+            controls, datagram = sent
+            if seq == FIRST_SEQ or elapsed_s() - decided_s <= STALL_S:
+                break  # else this process stood still since, and what was decided is too old
         was_refused = False
         try:
             for _ in range(self._first_packet_copies if seq == FIRST_SEQ else 1):
@@ -465,7 +468,7 @@ class DroneGuiBridge(LinkNode):
 
         def send_hover() -> None:
             with contextlib.suppress(LinkError):
-                self._send(stream, HOVER)
+                self._send(stream, lambda: HOVER)
 
         self._buttons.close()
         repeat_farewell(send_hover)
