@@ -14,7 +14,7 @@ from drone_bridge.simulator import codec as sim
 from drone_bridge.simulator.codec import Attribute, CameraAttribute, ItemType
 
 ros = module_ros()
-shared, peer = shared_bridge({"closes_on": set()}, unimplemented_requests="send")
+shared, peer = shared_bridge({"closes_on": set()})
 
 
 def near(*values):
