@@ -83,8 +83,8 @@ SIMPLE = [
     (
         "add_trigger",
         srv.AddTrigger,
-        {"name": "code", "type": 2, "code": [1, 2]},
-        sim.AddTrigger(sim.BytecodeTrigger(b"\1\2")),
+        {"name": "touch", "type": 1, "entity_a": 0, "entity_b": 1},
+        sim.AddTrigger(sim.SweepCollisionTrigger(0, 1)),
         sim.Added(ItemType.TRIGGER, 6),
         {"id": 6},
     ),
