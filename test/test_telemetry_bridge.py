@@ -303,9 +303,9 @@ def test_commands_come_at_a_steady_rate(running, ros, peer):
 
 
 def test_signs_can_be_inverted(ros, alone):
-    commands = {f"command_sign.{axis}": -1 for axis in ("pitch", "roll", "yaw")}
-    telemetry = {f"telemetry_sign.{name}": -1 for name in ("roll", "pitch", "yaw", "relative_x", "relative_y")}
-    _, peer = alone(**commands, **telemetry)
+    commands = [f"command.{axis}" for axis in ("pitch", "roll", "yaw")]
+    telemetry = [f"telemetry.{name}" for name in ("roll", "pitch", "yaw", "relative_x", "relative_y")]
+    _, peer = alone(opposite_signs=commands + telemetry)
     clock = Clock()
     imus, pads = ros.subscribe(Imu, "/alone/imu/data"), ros.subscribe(LandingPad, "/alone/landing_pad")
     send_until(lambda: peer.send(drone(timestamp=clock.next())), lambda: len(imus) and len(pads), "telemetry")
