@@ -51,7 +51,7 @@ def emulate(start_child):
 
 def test_a_flight_from_take_off_to_landing(emulate, tmp_path):
     path = tmp_path / "flight.csv"
-    drone, controller = emulate("--trajectory", str(path), "--max-climb", "2", "--bootstrapped", "--no-navdata")
+    drone, controller = emulate("--trajectory", str(path), "--bootstrapped", "--no-navdata")
     controller.press("take_off")
     drone.wait_for_line(r"^controlled by 127\.0\.0\.1:\d+")
     drone.wait_for_line("^landed -> taking off: ")

@@ -24,7 +24,7 @@ from drone_bridge.ros.frames import transform
 from drone_bridge.ros.topics import latched
 
 STILL = Twist()
-FAST = {"max_speed": 3.0, "max_climb_speed": 3.0, "max_turn_rate": 3.0, "settle_time": 0.2}
+FAST = {"max_speed": 3.0, "max_climb_speed": 3.0, "max_turn_rate": 3.0}
 LEFT = quaternion_from_euler(0.0, 0.0, math.pi / 2)
 
 

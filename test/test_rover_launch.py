@@ -44,10 +44,10 @@ def test_the_rover_controller_follows_odometry_where_there_is_some_and_stops_whe
             commands.wait(lambda twist, moves=moves: (twist != Twist()) == moves)
         (refused,) = ros.set_parameters("rover_controller", pattern="spiral")
         assert "has to be one of stationary, linear, circular, random, square" in refused.reason
-        (refused,) = ros.set_parameters("rover_controller", rate=10.0)
+        (refused,) = ros.set_parameters("rover_controller", seed=10)
         # It has no lifecycle, so nothing but a restart helps.
         assert refused.reason == (
-            "rate can be changed only when the node starts, and it is running: restart it with the new value."
+            "seed can be changed only when the node starts, and it is running: restart it with the new value."
         )
         commands.clear()
         assert process.stop() == 0

@@ -106,6 +106,7 @@ EMPTY_KEY = ExtendedAttribute(text="a note")
     ("name", "service", "fields"),
     [
         ("set_attribute", srv.SetAttribute, {"attribute": EMPTY_VALUE}),
+        ("add_trigger", srv.AddTrigger, {"name": "code", "type": 2, "code": [1, 2]}),
         ("set_attribute", srv.SetAttribute, {"attribute": EMPTY_KEY}),
         ("get_attribute", srv.GetAttribute, {}),
         ("spawn", srv.Spawn, {"attributes": [EMPTY_VALUE]}),
@@ -115,9 +116,11 @@ EMPTY_KEY = ExtendedAttribute(text="a note")
 def test_requests_on_which_real_simulators_hang_up_are_not_sent(ros, peer, name, service, fields):
     response = call(ros, name, service, **fields)
     assert (response.success, response.code) == (False, -1)
-    assert response.message.startswith("The CUAUV server closes the connection on an empty key or value.")
+    does_not = "does not implement this request" if name == "add_trigger" else "closes the connection on an empty key"
+    assert response.message.startswith(f"The CUAUV server {does_not}")
     assert {peer.requests_, peer.streams} <= set(peer.clients)
     assert peer.requests(sim.AddEntity) == []
+    assert sim.AddTrigger(sim.BytecodeTrigger(b"\1\2")) not in peer.requests(sim.AddTrigger)
     assert not {getattr(request, "key", None) for request in peer.requests_.requests} & {"", "note"}
 
 

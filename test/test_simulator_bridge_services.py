@@ -14,7 +14,7 @@ from drone_bridge.simulator import codec as sim
 from drone_bridge.simulator.codec import Attribute, CameraAttribute, ItemType
 
 ros = module_ros()
-shared, peer = shared_bridge({"closes_on": set()}, unimplemented_requests="send")
+shared, peer = shared_bridge({"closes_on": set()})
 
 
 def near(*values):
@@ -83,8 +83,8 @@ SIMPLE = [
     (
         "add_trigger",
         srv.AddTrigger,
-        {"name": "code", "type": 2, "code": [1, 2]},
-        sim.AddTrigger(sim.BytecodeTrigger(b"\1\2")),
+        {"name": "touch", "type": 1, "entity_a": 0, "entity_b": 1},
+        sim.AddTrigger(sim.SweepCollisionTrigger(0, 1)),
         sim.Added(ItemType.TRIGGER, 6),
         {"id": 6},
     ),

@@ -135,17 +135,13 @@ def simulator(closing):
     return closing(Simulator())
 
 
-@pytest.mark.parametrize(
-    ("is_single", "has_probe", "count"), [(True, False, 1), (False, False, 2), (True, True, 2), (False, True, 3)]
-)
-def test_as_many_connections_are_opened_as_are_asked_for(cancellation, simulator, is_single, has_probe, count):
-    endpoint = SimulatorEndpoint(
-        "127.0.0.1", simulator.port, cancellation, print, is_single=is_single, has_probe=has_probe
-    )
+@pytest.mark.parametrize(("has_probe", "count"), [(False, 2), (True, 3)])
+def test_as_many_connections_are_opened_as_are_asked_for(cancellation, simulator, has_probe, count):
+    endpoint = SimulatorEndpoint("127.0.0.1", simulator.port, cancellation, print, has_probe=has_probe)
     link = endpoint.open()
     simulator.accept(count)
     assert len(link.all) == count
-    assert (link.streams is link.requests, link.probe is not None) == (is_single, has_probe)
+    assert (link.probe is not None) == has_probe
     link.close()
     for connected in simulator.accepted:
         assert connected.recv(1) == b""
@@ -227,12 +223,11 @@ def connected(listener, cancellation):
     return TcpStream(ours, cancellation), theirs
 
 
-@pytest.mark.parametrize("is_single", [False, True])
-def test_a_simulator_that_is_left_can_write_until_it_has_noticed(cancellation, is_single):
+def test_a_simulator_that_is_left_can_write_until_it_has_noticed(cancellation):
     with socket.create_server(("127.0.0.1", 0)) as listener:
-        pairs = [connected(listener, cancellation) for _ in range(1 if is_single else 2)]
+        pairs = [connected(listener, cancellation) for _ in range(2)]
     ours, theirs = zip(*pairs, strict=True)
-    link = SimulatorLink(ours[0], None if is_single else ours[1], None)
+    link = SimulatorLink(*ours, None)
     step = sim.frame(sim.EntityData(0, (5,), (True,)))
     for connection in theirs:
         connection.sendall(step)  # which nobody reads any more
@@ -247,7 +242,7 @@ def test_a_simulator_that_is_left_can_write_until_it_has_noticed(cancellation, i
                 connection.sendall(step)
     leaving.join(TIMEOUT_S)
     assert not leaving.is_alive()
-    assert heard == [b"".join(words), b""][: len(theirs)]
+    assert heard == [b"".join(words), b""]
 
 
 def test_a_simulator_that_does_not_notice_is_left_anyway(cancellation):

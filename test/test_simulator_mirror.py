@@ -35,7 +35,7 @@ from drone_bridge.simulator.topics import (
     with_twist,
 )
 
-AXES = [Axes(), Axes(convert=False)]
+AXES = Axes()
 
 
 def random_vector(source):
@@ -55,49 +55,46 @@ def random_values(seed):
     return x, v, a, q if q[0] >= 0.0 else tuple(-part for part in q), w
 
 
-def translation(axes):
-    return Translation(FrameNames(), axes, Labels())
+def translation():
+    return Translation(FrameNames(), AXES, Labels())
 
 
-def there_and_back(row, state, axes):
+def there_and_back(row, state):
     """Return what the server makes of the message that the bridge makes of a state."""
-    return row.from_ros(translation(axes), row.to_ros(translation(axes), state, Time()))
+    return row.from_ros(translation(), row.to_ros(translation(), state, Time()))
 
 
-@pytest.mark.parametrize("axes", AXES)
-def test_a_rotation_has_one_sign_on_the_wire_whichever_it_has_in_ros(axes):
+def test_a_rotation_has_one_sign_on_the_wire_whichever_it_has_in_ros():
     """Clients compute its angle as 2 acos(w)."""
     for q in ((1.0, 0.0, 0.0, 0.0), (0.5, 0.5, -0.5, 0.5)):
         for sign in (1.0, -1.0):
             values = (0.0,) * 3, (0.0,) * 3, (0.0,) * 3, tuple(sign * part for part in q), (0.0,) * 3
-            state = entity_state(values, axes, BodyToModel())
-            told = wire_value(state, True, Attribute.ORIENTATION, axes)
+            state = entity_state(values, AXES, BodyToModel())
+            told = wire_value(state, True, Attribute.ORIENTATION, AXES)
             assert told == pytest.approx(q)
             assert 2.0 * math.acos(told[0]) == pytest.approx(2.0 * math.acos(q[0]))
 
 
-@pytest.mark.parametrize("axes", AXES)
 @pytest.mark.parametrize("seed", range(5))
-def test_states_survive_topics(axes, seed):
+def test_states_survive_topics(seed):
     """Of odom and imu/data all attributes do, of pose and twist all but the acceleration."""
     values = random_values(seed)
-    state = entity_state(values, axes, BodyToModel())
-    odom, imu, pose, twist = (there_and_back(row, state, axes) for row in STATES)
+    state = entity_state(values, AXES, BodyToModel())
+    odom, imu, pose, twist = (there_and_back(row, state) for row in STATES)
     for whole in (
-        with_specific_force(odom, imu, axes.against_gravity(9.81)),
+        with_specific_force(odom, imu),
         with_twist(pose, twist)._replace(acceleration=state.acceleration),
     ):
         for attribute, there in zip(STREAMED, values, strict=True):
-            assert wire_value(whole, True, attribute, axes) == pytest.approx(there, abs=1e-12), attribute
+            assert wire_value(whole, True, attribute, AXES) == pytest.approx(there, abs=1e-12), attribute
 
 
-@pytest.mark.parametrize("axes", AXES)
 @pytest.mark.parametrize("seed", range(5))
-def test_v_and_w_come_out_of_the_bridge_as_they_went_into_the_server(axes, seed):
+def test_v_and_w_come_out_of_the_bridge_as_they_went_into_the_server(seed):
     _, v, _, q, w = random_values(seed)
-    orientation = axes.orientation(q)
-    twist = twist_from_velocity(velocity_from_wire(v, w, orientation, axes))
-    sent = set_velocity(0, velocity_from_twist(twist), orientation, axes)
+    orientation = AXES.orientation(q)
+    twist = twist_from_velocity(velocity_from_wire(v, w, orientation, AXES))
+    sent = set_velocity(0, velocity_from_twist(twist), orientation, AXES)
     assert [request.attribute for request in sent] == [Attribute.VELOCITY, Attribute.ANGULAR_VELOCITY]
     assert [request.value for request in sent] == [pytest.approx(v), pytest.approx(w)]
 
@@ -115,23 +112,22 @@ def test_non_finite_numbers_and_invalid_rotations_are_refused(bad):
     odometry = Odometry()
     odometry.pose.pose.position.x = bad
     with pytest.raises(ValueError, match="finite"):
-        translation(Axes()).wire_odometry(odometry)
+        translation().wire_odometry(odometry)
     odometry = Odometry()
     odometry.twist.twist.angular.z = bad
     with pytest.raises(ValueError, match="finite"):
-        translation(Axes()).wire_odometry(odometry)
+        translation().wire_odometry(odometry)
     pose = PoseStamped()
     pose.pose.orientation.w = bad
     with pytest.raises(ValueError, match="length"):
-        translation(Axes()).wire_pose(pose)
+        translation().wire_pose(pose)
 
 
 # Requests, through the service and back.
 
 
-@pytest.mark.parametrize("axes", AXES)
 @pytest.mark.parametrize("attribute", list(Attribute))
-def test_eset_comes_out_of_the_bridge_as_it_went_into_the_server(axes, attribute):
+def test_eset_comes_out_of_the_bridge_as_it_went_into_the_server(attribute):
     source = random.Random(attribute)
     value = (
         True
@@ -140,31 +136,29 @@ def test_eset_comes_out_of_the_bridge_as_it_went_into_the_server(axes, attribute
         if attribute == Attribute.ORIENTATION
         else random_vector(source)
     )
-    request, orientation = sim.SetEntity(3, attribute, value), axes.orientation(random_rotation(source))
-    (sent,) = services.wire_set_entity(services.set_state(request, orientation, axes), orientation, axes)
+    request, orientation = sim.SetEntity(3, attribute, value), AXES.orientation(random_rotation(source))
+    (sent,) = services.wire_set_entity(services.set_state(request, orientation, AXES), orientation, AXES)
     assert (sent.id, sent.attribute) == (3, attribute)
     assert sent.value == pytest.approx(value)
 
 
-@pytest.mark.parametrize("axes", AXES)
-def test_eadd_comes_out_of_the_bridge_as_it_went_into_the_server(axes):
+def test_eadd_comes_out_of_the_bridge_as_it_went_into_the_server():
     source = random.Random(1)
     attributes = (sim.ExtendedAttribute("render", b"ball"), sim.ExtendedAttribute("raw", b"\xff\0"))
     request = sim.AddEntity(
         2.0, 0.3, (1.0, 2.0, 3.0), random_rotation(source), (4.0, 5.0, 6.0), random_rotation(source), False, attributes
     )
-    sent, btom = services.wire_add_entity(services.spawn(request, axes), axes)
+    sent, btom = services.wire_add_entity(services.spawn(request, AXES), AXES)
     assert (sent.mass, sent.radius, sent.corporeal, sent.attributes) == (2.0, 0.3, False, attributes)
     for name in ("inertia", "body_to_model", "position", "orientation"):
         assert getattr(sent, name) == pytest.approx(getattr(request, name)), name
     assert btom.rotation == pytest.approx(request.body_to_model)
 
 
-@pytest.mark.parametrize("axes", AXES)
-def test_cameras_and_triggers_come_out_of_the_bridge_as_they_went_into_the_server(axes):
+def test_cameras_and_triggers_come_out_of_the_bridge_as_they_went_into_the_server():
     source = random.Random(2)
     camera = sim.AddCamera(0, random_rotation(source), (0.1, 0.2, 0.3), 1.5, False)
-    sent = services.wire_add_camera(services.camera_plan(services.add_camera(camera, axes)), axes)
+    sent = services.wire_add_camera(services.camera_plan(services.add_camera(camera, AXES)), AXES)
     assert (sent.entity, sent.focal_length, sent.enabled) == (0, 1.5, False)
     assert [sent.orientation, sent.position] == [pytest.approx(camera.orientation), pytest.approx(camera.position)]
     for attribute, value in (
@@ -173,8 +167,8 @@ def test_cameras_and_triggers_come_out_of_the_bridge_as_they_went_into_the_serve
         (CameraAttribute.FOCAL_LENGTH, 2.5),
         (CameraAttribute.ENABLED, True),
     ):
-        asked = services.set_camera(sim.SetCamera(4, attribute, value), axes)
-        (change,) = services.wire_set_camera(asked, axes, BodyToModel())
+        asked = services.set_camera(sim.SetCamera(4, attribute, value), AXES)
+        (change,) = services.wire_set_camera(asked, AXES, BodyToModel())
         assert (change.id, change.attribute, change.value) == (4, attribute, pytest.approx(value))
     for trigger in (
         sim.CollisionTrigger(1, 2, -1.0),
@@ -182,14 +176,14 @@ def test_cameras_and_triggers_come_out_of_the_bridge_as_they_went_into_the_serve
         sim.BytecodeTrigger(b"\1\2"),
         sim.PathTrigger(1, (1.0, 2.0, 3.0), (4.0, 5.0, 6.0), 0.5),
     ):
-        assert services.trigger_plan(services.add_trigger(trigger, "name", axes), axes).trigger == trigger
+        assert services.trigger_plan(services.add_trigger(trigger, "name", AXES), AXES).trigger == trigger
     current = sim.Turbulence(
         (-1.0, 2.0, 3.0), (1.0, 2.0, 4.0), -0.5, 0.25, (-3.0, 0.0, -1.0), (3.0, 0.5, 0.0), 0.0, 1.0
     )
-    assert services.wire_turbulence(services.add_turbulence(current, axes), axes) == current
+    assert services.wire_turbulence(services.add_turbulence(current, AXES), AXES) == current
     disordered = sim.Turbulence((0.0, 0.0, 1.0), (0.0, 0.0, -1.0), 0.0, 0.0, *((0.0,) * 3,) * 2, 0.0, 0.0)
     with pytest.raises(ValueError, match="has to be nowhere above"):
-        services.wire_turbulence(services.add_turbulence(disordered, axes), axes)
+        services.wire_turbulence(services.add_turbulence(disordered, AXES), AXES)
     assert services.wire_set_attribute(services.set_attribute(sim.SetExtended(1, "key", b"text"))).data == b"text"
 
 

@@ -13,8 +13,8 @@ from drone_bridge.simulator.topics import Axes
 
 VEHICLE, BUOY = 0, 1
 PARAMETERS = {
-    **{"publish_clock": False, "clock_rate": 100.0, "stamp_source": "ros"},
-    **{"publish_tf": True, "publish_map_to_odom": True, "gravity": 9.81, "frame_prefix": ""},
+    **{"publish_clock": False, "stamp_source": "ros"},
+    **{"publish_tf": True, "publish_map_to_odom": True, "frame_prefix": ""},
     **{"map_frame": "map", "odom_frame": "odom", "base_frame": "base_link"},
 }
 

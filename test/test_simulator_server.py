@@ -26,6 +26,7 @@ from drone_bridge import srv
 from drone_bridge.ros.time import NANOSECONDS
 from drone_bridge.simulator import codec as sim
 from drone_bridge.simulator.codec import Attribute, ItemType
+from drone_bridge.simulator.server.node import MAX_CLIENTS
 
 VEHICLE, BUOY, GATE = 0, 3, 4
 LEVEL = (1.0, 0.0, 0.0, 0.0)
@@ -390,21 +391,23 @@ def test_speaking_as_the_cuauv_server(ros):
 
 
 def test_a_full_house_drops_the_idle_and_not_who_is_heard(ros):
-    server = Server(ros, "few", max_clients=2)
+    server = Server(ros, "few")
     try:
         kept = server.connect()
         kept.settle()
         with contextlib.ExitStack() as stack:
-            for sent in (b"", b"\3", b"\3\0\0"):  # nothing, and parts of a header
-                idle = stack.enter_context(socket.create_connection(("127.0.0.1", server.port)))
-                idle.settimeout(PATIENCE_S)
-                idle.sendall(sent)
+            idle = []
+            for number in range(MAX_CLIENTS - 1):
+                idle.append(stack.enter_context(socket.create_connection(("127.0.0.1", server.port))))
+                idle[-1].sendall((b"", b"\3", b"\3\0\0")[number % 3])  # nothing, and parts of a header
             kept.settle()
             server.connect().settle()
+            idle[0].settimeout(PATIENCE_S)
             with contextlib.suppress(ConnectionResetError):  # as it has sent what nobody has read
-                assert idle.recv(1) == b""
+                assert idle[0].recv(1) == b""
             kept.settle()
-            assert status(ros, lambda values: values.get("lost connections") == "3")["clients"] == "2"
+            report = status(ros, lambda values: values.get("lost connections") == "1")
+            assert report["clients"] == str(MAX_CLIENTS)
     finally:
         server.close()
 

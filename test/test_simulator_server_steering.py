@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from served_world import VEHICLE, ServedWorld
 
-from drone_bridge.motion.quaternions import IDENTITY
+from drone_bridge.motion.quaternions import IDENTITY, Quaternion
 from drone_bridge.simulator import codec as sim
 from drone_bridge.simulator.codec import Attribute
 from drone_bridge.simulator.topics import Axes, EntityState
@@ -23,6 +23,24 @@ DONE = {"success": True}
 STATE = EntityState((0.0, 0.0, 0.0), (0.0, 0.0, 0.0), (0.0, 0.0, 0.0), IDENTITY, (0.0, 0.0, 0.0))
 
 
+class WireAxes(Axes):
+    """Leaves everything as it is on the wire."""
+
+    def world(self, x, y, z):
+        return x, y, z
+
+    body = world
+
+    def orientation(self, q):
+        w, x, y, z = q
+        return Quaternion(x, y, z, w)
+
+    def wire_orientation(self, q):
+        return q.w, q.x, q.y, q.z
+
+    rotation, wire_rotation = orientation, wire_orientation
+
+
 class Steered(ServedWorld):
     """With two clients, axes as on the wire, and what is wanted of the vehicle by what is known of its clients.
 
@@ -31,7 +49,7 @@ class Steered(ServedWorld):
     """
 
     def __init__(self, bridge=True):
-        super().__init__(Axes(convert=False))
+        super().__init__(WireAxes())
         self.clients = [self.session, self.connect()]
         self.wanted, self.heard_s = {}, {}
         self.numbers = count(1)

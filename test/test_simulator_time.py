@@ -17,7 +17,7 @@ RATE = 100.0
 def clock(monkeypatch):
     """A keeper with a rate of 100 Hz, `published` with what it publishes, and `now_s`, the time that it sees."""
     fake = SimpleNamespace(now_s=1000.0, published=[])
-    parameters = {"publish_clock": True, "clock_rate": RATE, "stamp_source": "wire"}
+    parameters = {"publish_clock": True, "stamp_source": "wire"}
     node = SimpleNamespace(
         parameters=parameters,
         make_publisher=lambda *_: "clock",

@@ -20,7 +20,7 @@ from drone_bridge.simulator.topics.plans import read_cameras, read_entities, rea
 from drone_bridge.simulator.topics.services import explanation
 from drone_bridge.srv import AddTrigger, AddTurbulence, SetCamera, SetState, Spawn
 
-ROS, WIRE = Axes(convert=True), Axes(convert=False)
+ROS = Axes()
 NO_ROTATION = BodyToModel()
 QUARTER = math.sqrt(0.5)
 NORTH = (1.0, 0.0, 0.0, 0.0)  # on the wire: no rotation, the nose north and the belly down
@@ -150,14 +150,13 @@ def test_an_imu_without_a_known_heading_says_so_until_that_is_known():
         assert xyz(imu.angular_velocity) == near(0, 0, -1)
 
 
-def felt(axes=ROS, **parts):
-    return xyz(Translation(FrameNames(), axes, Labels()).imu(state(axes=axes, **parts), STAMP).linear_acceleration)
+def felt(**parts):
+    return xyz(Translation(FrameNames(), ROS, Labels()).imu(state(**parts), STAMP).linear_acceleration)
 
 
 def test_an_imu_at_rest_feels_gravity_upwards_and_in_free_fall_nothing():
     assert felt() == near(0, 0, 9.81)
     assert felt(a=(0, 0, 9.81)) == near(0, 0, 0)
-    assert felt(axes=WIRE) == near(0, 0, -9.81)
 
 
 def test_an_imu_feels_what_pushes_it_forward_and_gravity_where_up_is():
@@ -179,13 +178,6 @@ def test_forward_goes_where_the_vehicle_looks_and_left_is_left():
     v, w = topics.set_velocity(4, velocity, state(q=EAST).orientation, ROS)
     assert (v.id, v.attribute, v.value) == (4, sim.Attribute.VELOCITY, near(0, 1, 0))
     assert (w.id, w.attribute, w.value) == (4, sim.Attribute.ANGULAR_VELOCITY, near(0, 0, -1))
-
-
-def test_without_conversion_commands_are_forward_right_down_too():
-    velocity = topics.velocity_from_twist(twist((1.0, 2.0, 3.0), (1.0, 2.0, 3.0)))
-    v, w = topics.set_velocity(0, velocity, state(axes=WIRE).orientation, WIRE)
-    assert v.value == near(1, 2, 3)
-    assert w.value == near(1, 2, 3)
 
 
 def test_clamped_velocities_keep_their_direction():

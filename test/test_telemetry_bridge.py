@@ -294,10 +294,9 @@ def test_commands_come_at_a_steady_rate(running, ros, peer):
 
 
 def test_signs_can_be_inverted(ros, alone):
-    axes = ("pitch", "roll", "yaw")
-    telemetry = (*axes, "relative_x", "relative_y")
-    opposite = [*(f"command.{name}" for name in axes), *(f"telemetry.{name}" for name in telemetry)]
-    _, peer = alone(opposite_signs=opposite)
+    commands = [f"command.{axis}" for axis in ("pitch", "roll", "yaw")]
+    telemetry = [f"telemetry.{name}" for name in ("roll", "pitch", "yaw", "relative_x", "relative_y")]
+    _, peer = alone(opposite_signs=commands + telemetry)
     clock = Clock()
     imus, pads = ros.subscribe(Imu, "/alone/imu/data"), ros.subscribe(LandingPad, "/alone/landing_pad")
     send_until(lambda: peer.send(drone(timestamp=clock.next())), lambda: len(imus) and len(pads), "telemetry")

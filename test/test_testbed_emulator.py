@@ -134,20 +134,20 @@ class Autopilot:
 
 
 def test_it_announces_its_options(emulate):
-    port = emulate("--mass", "1.5", "--hfov", "100", "--vfov", "50", "--negative-gravity", "--max-rate", "90").port()
+    port = emulate("--hfov", "100", "--vfov", "50", "--negative-gravity").port()
     assert Autopilot.connect(port).receive() == Constants(
         horizontal_angle_of_view=100,
         vertical_angle_of_view=50,
         width=20,
         height=10,
         camera_separation=0.25,
-        weight=1.5,
+        weight=1.0,
         gravity=pytest.approx(-9.81),
         drag=pytest.approx(0.2),
         max_thrust=25,
-        max_pitch_rate=90,
-        max_roll_rate=90,
-        max_yaw_rate=90,
+        max_pitch_rate=720,
+        max_roll_rate=720,
+        max_yaw_rate=720,
     )
 
 

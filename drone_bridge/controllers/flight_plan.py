@@ -10,9 +10,9 @@ from std_msgs.msg import Bool
 from std_srvs.srv import SetBool, Trigger
 
 from drone_bridge.controllers.behaviour import Behaviour
-from drone_bridge.controllers.messages import StatePublisher, make_steady_timer, plan_clock
+from drone_bridge.controllers.messages import COMMAND_RATE, StatePublisher, make_steady_timer, plan_clock
 from drone_bridge.described import described
-from drone_bridge.ros.parameters import DeclaredParameters, ParameterDeclaration, declarations, read
+from drone_bridge.ros.parameters import DeclaredParameters, declarations, read
 from drone_bridge.ros.topics import latched, subscribe
 from drone_bridge.ros.velocity_messages import as_published, cmd_vel_type
 
@@ -25,8 +25,8 @@ class PlanParameters:
     """Shape and timing of the flight."""
 
     take_off_time: float = described(5.0, "Seconds from the response of takeoff until the drone is up.", 0.1, 60.0)
-    take_off_patience: float = described(10.0, "Seconds for which a refused takeoff is retried.", 0.0, 600.0)
-    landing_patience: float = described(30.0, "Seconds within which a landing must be complete.", 0.1, 600.0)
+    take_off_patience: float = 10.0  # seconds for which a refused takeoff is retried
+    landing_patience: float = 30.0  # seconds within which a landing must be complete
     leg_time: float = described(2.0, "Seconds per side of the square.", 0.1, 60.0)
     pause_time: float = described(2.5, "Seconds of hovering after each side, to come to rest.", 0.1, 60.0)
     speed: float = described(0.3, "Speed along a side, m/s.", 0.001, 1000.0)
@@ -179,10 +179,7 @@ class FlightPlan:
 
 
 NAME = "flight_plan"
-PARAMETERS = (
-    ParameterDeclaration(f"{NAME}.rate", 20.0, "Commands per second.", range=(1.0, 200.0)),
-    *declarations(PlanParameters, NAME),
-)
+PARAMETERS = (*declarations(PlanParameters, NAME),)
 
 
 class FlightPlanBehaviour(Behaviour):
@@ -201,7 +198,7 @@ class FlightPlanBehaviour(Behaviour):
             "hover": node.create_client(SetBool, "hover"),
         }
         subscribe(node, Bool, "flying", self._on_flying, latched())
-        make_steady_timer(node, 1 / parameters[f"{NAME}.rate"], self._on_timer)
+        make_steady_timer(node, 1 / COMMAND_RATE, self._on_timer)
 
     def leave(self) -> None:
         self._is_left = True

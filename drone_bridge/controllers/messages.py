@@ -78,6 +78,10 @@ class ErrorLog:
             self._node.get_logger().error(line)
 
 
+#: Per second, of what flies or drives by odometry or by the clock.
+COMMAND_RATE = 20.0
+
+
 def make_steady_timer(node: Node, period_s: float, callback: Callable[[], None]) -> None:
     """Call back in this period by a steady clock: a paused simulation must not leave a vehicle on its last command."""
     node.create_timer(period_s, callback, clock=Clock(clock_type=ClockType.STEADY_TIME))

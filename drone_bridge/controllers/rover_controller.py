@@ -11,7 +11,7 @@ from rclpy.parameter import Parameter
 
 from drone_bridge.controllers.goals.guides import GoalParameters
 from drone_bridge.controllers.goals.server import GoalServer
-from drone_bridge.controllers.messages import ErrorLog, VelocityCommands, make_steady_timer, read_pose
+from drone_bridge.controllers.messages import COMMAND_RATE, ErrorLog, VelocityCommands, make_steady_timer, read_pose
 from drone_bridge.controllers.rover_patterns import PATTERNS, Limits, Pattern, PoseEstimate, Velocity
 from drone_bridge.ros.common_parameters import STAMPED_CMD_VEL
 from drone_bridge.ros.frames import FrameNames
@@ -27,7 +27,6 @@ PARAMETERS = (
     ParameterDeclaration("amplitude", 2.0, "Size of the pattern, m.", range=(0.1, 100.0), live=True),
     ParameterDeclaration("max_turn_rate", 1.5, "Radians per second.", range=(0.05, 20.0), live=True),
     ParameterDeclaration("seed", 0, "Seed of random patterns.", range=(0, 2**31 - 1)),
-    ParameterDeclaration("rate", 20.0, "Commands per second.", range=(1.0, 200.0)),
     ParameterDeclaration(
         "odometry_timeout",
         0.5,
@@ -63,7 +62,7 @@ class RoverController(Node):
         self._odometry_publisher = self.create_publisher(Odometry, "~/odom", 10) if publishes_odometry else None
 
     def start(self) -> bool:
-        make_steady_timer(self, 1 / self._declared["rate"], self._command)
+        make_steady_timer(self, 1 / COMMAND_RATE, self._command)
         self._declared.freeze_because("when the node starts, and it is running: restart it with the new value")
         return True
 

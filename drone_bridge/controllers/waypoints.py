@@ -13,7 +13,14 @@ from nav_msgs.msg import Odometry
 from rclpy.node import Node
 
 from drone_bridge.controllers.behaviour import Behaviour
-from drone_bridge.controllers.messages import ErrorLog, StatePublisher, VelocityCommands, make_steady_timer, read_pose
+from drone_bridge.controllers.messages import (
+    COMMAND_RATE,
+    ErrorLog,
+    StatePublisher,
+    VelocityCommands,
+    make_steady_timer,
+    read_pose,
+)
 from drone_bridge.described import described
 from drone_bridge.motion.matrices import Matrix, Vector, angles_from_rotation, limited, rotation_from_angles
 from drone_bridge.msg import DroneProperties
@@ -38,7 +45,7 @@ class WaypointParameters:
     max_climb_speed: float = described(0.5, "Maximum climb and sink rate, m/s.", 0.001, 100.0)
     max_turn_rate: float = described(0.5, "Radians per second.", 0.001, 20.0)
     position_gain: float = described(0.8, "Speed per distance left, 1/s.", 0.01, 20.0)
-    yaw_gain: float = described(1.0, "Turn rate per angle left, 1/s.", 0.01, 20.0)
+    yaw_gain: float = 1.0  # turn rate per angle left, 1/s
     loop: bool = described(False, "Continue with the first waypoint after the last one.")
 
 
@@ -207,7 +214,6 @@ PARAMETERS = (
         "The waypoints, in the frame of the odometry: for instance 'x=2 y=0 z=-1 yaw=1.57', in m "
         "and rad. Omitted axes are free.",
     ),
-    ParameterDeclaration(f"{NAME}.rate", 20.0, "Commands per second.", range=(1.0, 200.0)),
     ParameterDeclaration(
         f"{NAME}.odometry_timeout", 0.5, "Seconds without odometry after which the vehicle is stopped.", (0.05, 60.0)
     ),
@@ -237,7 +243,7 @@ class WaypointsBehaviour(Behaviour):
         subscribe(node, Odometry, "odom", self._on_odometry, 1)
         self._is_announced = False
         subscribe(node, DroneProperties, "drone_properties", self._on_properties, latched())
-        make_steady_timer(node, 1 / parameters[f"{NAME}.rate"], self._on_timer)
+        make_steady_timer(node, 1 / COMMAND_RATE, self._on_timer)
 
     def leave(self) -> None:
         self._is_left = True

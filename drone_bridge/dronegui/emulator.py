@@ -93,6 +93,10 @@ class Phase(str, Enum):
     EMERGENCY = "emergency"  # motors off until reset is pressed again on the ground
 
 
+#: Steps of the simulation per second.
+STEP_RATE = 100.0
+
+
 @dataclass(frozen=True, slots=True)
 class Airframe:
     """The drone's configuration: the scale and limits of controls."""
@@ -454,7 +458,7 @@ def fly(
     """Fly in real time until the duration is over. Raises LinkError and LinkCancelledError."""
     network: BadNetwork[Datagram] = BadNetwork(options.loss, options.reorder, options.seed)
     duration = math.inf if options.duration is None else options.duration
-    step = 1 / options.rate
+    step = 1 / STEP_RATE
     due = time.monotonic()
     report_due = REPORT_PERIOD_S
     while flight.time < duration:
@@ -477,20 +481,12 @@ def fly(
 
 def serve(options: argparse.Namespace, cancellation: Cancellation, stack: contextlib.ExitStack) -> int:
     """Listen and fly until the end. Raises LinkError and OSError."""
-    airframe = Airframe(
-        max_tilt=math.radians(options.max_tilt),
-        max_yaw_rate=math.radians(options.max_yaw_rate),
-        max_climb=options.max_climb,
-        ceiling=options.ceiling,
-    )
-    flight = Flight(airframe, options.gusts, options.seed)
+    flight = Flight(Airframe(), options.gusts, options.seed)
     dialect = Dialect(
-        python_literals=options.python_literals,
         complete_states_only=options.strict_real,
         loose_values=options.strict_real,
         is_bootstrapped=options.bootstrapped,
         navdata_port=options.navdata_port,
-        navdata_rate=options.navdata_rate,
         drone_patience_s=options.drone_patience,
     )
     trajectory = TrajectoryFile.wanted(options.trajectory, CSV_COLUMNS, stack)
@@ -536,7 +532,6 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
         action="store_true",
         help="read packets as the real receiver does: refuse incomplete states, take loose values",
     )
-    link.add_argument("--python-literals", action="store_true", help="accept True, False and None")
     add_bad_network(link)
     navdata = parser.add_argument_group("navdata: what the GUI sends to its controllers")
     navdata.add_argument(
@@ -548,7 +543,6 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
         default=DEFAULT_NAVDATA_SOURCE_PORT,
         help="where it is sent from, if that is free; 0 takes any (%(default)s)",
     )
-    add_number(navdata, "--navdata-rate", 15.0, "per second")
     navdata.add_argument(
         "--bootstrapped", action="store_true", help="ask the drone for navdata at the start, before reset is pressed"
     )
@@ -560,22 +554,10 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
         'or "Start navdata"; about 2 s with an AR.Drone (%(default)s)',
     )
     navdata.add_argument("--no-navdata", action="store_true", help="send none to the controllers")
-    drone = parser.add_argument_group("drone: its configuration")
-    add_number(drone, "--max-tilt", 12.0, "at full roll or pitch, degrees")
-    add_number(drone, "--max-yaw-rate", 100.0, "at full yaw, degrees/s")
-    add_number(drone, "--max-climb", 0.7, "at full gas, m/s")
-    add_number(drone, "--ceiling", 3.0, "maximum height, m")
+    drone = parser.add_argument_group("drone")
     add_number(drone, "--gusts", 0.0, "standard deviation, m/s", not_negative)
-    add_run(
-        parser,
-        seed_of="gusts, losses and reordering",
-        rate=(100.0, "steps of the simulation per second"),
-        duration="seconds",
-    )
-    options = parser.parse_args(arguments)
-    if options.max_tilt > 60:
-        parser.error(f"argument --max-tilt: must be at most 60, not {options.max_tilt:g}")
-    return options
+    add_run(parser, seed_of="gusts, losses and reordering", duration="seconds")
+    return parser.parse_args(arguments)
 
 
 if __name__ == "__main__":

@@ -29,7 +29,6 @@ from drone_bridge.programs.options import (
     not_negative,
     port,
     positive,
-    probability,
 )
 from drone_bridge.programs.program import TrajectoryFile, cancelled_or_after, run_program, say
 from drone_bridge.robot import codec
@@ -63,6 +62,10 @@ ACCELERATION_CURRENT_A = 6.0  # more, of a motor that stands still and should be
 BATTERY_RESISTANCE_OHM = 0.05
 HEATING_K_PER_A2_S = 0.02
 COOLING_PER_S = 0.02
+
+
+#: Steps of the physics per second.
+STEP_RATE = 50.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -385,8 +388,8 @@ def serve(options: argparse.Namespace, cancellation: Cancellation, stack: contex
 
 
 async def _serve(options: argparse.Namespace, cancellation: Cancellation, trajectory: TrajectoryFile | None) -> None:
-    chassis = Chassis(options.wheel_separation, options.max_wheel_speed, options.full_voltage, options.capacity)
-    vehicle = TrackedRobot(chassis, charge=options.charge)
+    chassis = Chassis(options.wheel_separation, options.max_wheel_speed, capacity=options.capacity)
+    vehicle = TrackedRobot(chassis)
     robot = SimulatedRobot(vehicle, options.subsystems, appears_s=options.appear_after, is_verbose=options.verbose)
     if options.dialect is Dialect.ROBOTD_1_2:
         control: Control = FaultyRobotdControl(robot, say)
@@ -413,7 +416,7 @@ async def _serve(options: argparse.Namespace, cancellation: Cancellation, trajec
             _respond(options, loop, stack)
         say(f"listening on {address_name(options.host, server.clients.port)}")
         tasks = [
-            asyncio.create_task(server.move(1 / options.rate, trajectory)),
+            asyncio.create_task(server.move(1 / STEP_RATE, trajectory)),
             asyncio.create_task(server.measure(options.sensor_period or control.readings_period_s or SENSOR_PERIOD_S)),
         ]
         await cancelled_or_after(cancellation, options.duration)
@@ -428,7 +431,7 @@ async def _serve(options: argparse.Namespace, cancellation: Cancellation, trajec
 
 
 def _respond(options: argparse.Namespace, loop: asyncio.AbstractEventLoop, stack: contextlib.ExitStack) -> None:
-    route = DiscoveryRoute(options.discovery_address, options.discovery_port, options.discovery_interface)
+    route = DiscoveryRoute(codec.DISCOVERY_GROUP, options.discovery_port, options.discovery_interface)
     responder = DiscoveryResponder(options.name, route)
     stack.callback(responder.close)
 
@@ -482,7 +485,6 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     discovery = parser.add_argument_group("discovery")
     discovery.add_argument("--name", default=socket.gethostname(), help="of the robot (%(default)s)")
     discovery.add_argument("--no-discovery", action="store_true", help="do not answer")
-    discovery.add_argument("--discovery-address", default=codec.DISCOVERY_GROUP, help="the group (%(default)s)")
     discovery.add_argument(
         "--discovery-port", type=port, default=codec.DISCOVERY_PORT, help="0 takes a free one (%(default)s)"
     )
@@ -513,12 +515,8 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     )
     robot.add_argument("--wheel-separation", type=positive, default=0.5, help="m (%(default)s)")
     robot.add_argument("--max-wheel-speed", type=positive, default=1.0, help="at 2048, m/s (%(default)s)")
-    robot.add_argument("--full-voltage", type=positive, default=12.6, help="V (%(default)s)")
     robot.add_argument("--capacity", type=positive, default=7.0, help="of the battery, Ah (%(default)s)")
-    robot.add_argument(
-        "--charge", type=probability, default=1.0, help="of the battery at the start, 0 to 1 (%(default)s)"
-    )
-    run_options = add_run(parser, rate=(50.0, "steps of the physics per second"), duration="seconds")
+    run_options = add_run(parser, duration="seconds")
     run_options.add_argument(
         "--sensor-period", type=positive, help=f"between readings, s ({SENSOR_PERIOD_S:g}; 0.25 with protocol-1)"
     )

@@ -178,7 +178,7 @@ def drive(options: argparse.Namespace, cancellation: Cancellation, stack: contex
 def _connector(options: argparse.Namespace, cancellation: Cancellation) -> TcpConnector:
     if not options.name:
         return TcpConnector(options.host, options.port, cancellation, say_retry)
-    route = DiscoveryRoute(options.discovery_address, options.discovery_port, options.discovery_interface)
+    route = DiscoveryRoute(codec.DISCOVERY_GROUP, options.discovery_port, options.discovery_interface)
     return DiscoveryConnector(
         options.name, options.port, cancellation, say_retry, route=route, timeout_s=DISCOVERY_TIMEOUT_S
     )
@@ -217,7 +217,6 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     """Read the command line. Exits with a message when it is wrong."""
     parser = OperatorParser("robot", "A scripted driver of tracked robots.", codec.TCP_PORT, "the robot")
     parser.link.add_argument("--name", default="", help="drive the robot of this name, found by discovery, not --host")
-    parser.link.add_argument("--discovery-address", default=codec.DISCOVERY_GROUP, help="where to look (%(default)s)")
     parser.link.add_argument("--discovery-port", type=port, default=codec.DISCOVERY_PORT, help="(%(default)s)")
     parser.link.add_argument(
         "--discovery-interface", default="127.0.0.1", help="its address; 0.0.0.0 for the system's choice (%(default)s)"

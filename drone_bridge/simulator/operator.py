@@ -21,7 +21,6 @@ from drone_bridge.motion.wxyz import Vector, WxyzQuaternion, rotate
 from drone_bridge.net.connector import Cancellation, LinkCancelledError, LinkError, LinkTimeoutError
 from drone_bridge.net.tcp import TcpConnector, TcpStream
 from drone_bridge.programs.operator_options import OperatorParser
-from drone_bridge.programs.options import positive
 from drone_bridge.programs.plan import REST, Leg
 from drone_bridge.programs.program import run_program, say, say_retry
 from drone_bridge.simulator import codec as sim
@@ -166,7 +165,7 @@ def operate(options: argparse.Namespace, cancellation: Cancellation, stack: cont
     with contextlib.suppress(LinkCancelledError):
         requests, streams = Client(connector.open()), Client(connector.open_once())
         say(f"connected to {address_name(options.host, options.port)}")
-        operator = Operator(requests, streams, options.vehicle)
+        operator = Operator(requests, streams, VEHICLE)
         stack.callback(streams.leave)
         stack.callback(lambda: requests.leave(*operator.requests_for(REST)))
         operator.begin()
@@ -186,7 +185,7 @@ def _follow(operator: Operator, options: argparse.Namespace) -> None:
             current = leg
             say(f"commands {leg}")
         operator.steer(leg)
-        operator.hear(time.monotonic() + 1 / options.rate)
+        operator.hear(time.monotonic() + SEND_PERIOD_S)
     operator.steer(REST)
 
 
@@ -198,10 +197,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     """Read the command line. Exits with a message when it is wrong."""
     parser = OperatorParser("simulator", "A client of the underwater simulator.", sim.TCP_PORT, "the simulator")
-    parser.link.add_argument("--vehicle", type=int, default=VEHICLE, help="the entity that is steered (%(default)s)")
-    parser.link.add_argument(
-        "--rate", type=positive, default=1 / SEND_PERIOD_S, help="velocities per second (%(default)s)"
-    )
     return parser.parse_args(arguments)
 
 

@@ -20,7 +20,6 @@ PARAMETERS = {
     "request_timeout": ANSWER_TIMEOUT_S,
     "poll_period": 0.1,
     "publish_clock": True,
-    "clock_rate": 1000.0,
     "stamp_source": "wire",
     "frame_prefix": "s1/",
 }

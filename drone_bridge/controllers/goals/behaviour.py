@@ -6,14 +6,11 @@ from rclpy.node import Node
 from drone_bridge.controllers.behaviour import Behaviour
 from drone_bridge.controllers.goals.guides import GoalParameters
 from drone_bridge.controllers.goals.server import GoalServer
-from drone_bridge.controllers.messages import StatePublisher, VelocityCommands, make_steady_timer
-from drone_bridge.ros.parameters import DeclaredParameters, ParameterDeclaration, declarations, read
+from drone_bridge.controllers.messages import COMMAND_RATE, StatePublisher, VelocityCommands, make_steady_timer
+from drone_bridge.ros.parameters import DeclaredParameters, declarations, read
 
 NAME = "goals"
-PARAMETERS = (
-    ParameterDeclaration(f"{NAME}.rate", 20.0, "Commands per second.", range=(1.0, 200.0)),
-    *declarations(GoalParameters, NAME),
-)
+PARAMETERS = (*declarations(GoalParameters, NAME),)
 
 
 class GoalsBehaviour(Behaviour):
@@ -25,7 +22,7 @@ class GoalsBehaviour(Behaviour):
         self._node, self._parameters = node, parameters
         self._commands: VelocityCommands | None = None  # until there is a goal: it is nobody's commander before
         self._state_publisher = StatePublisher(node, NAME, logs_reasons=True)
-        make_steady_timer(node, 1 / parameters[f"{NAME}.rate"], self._on_timer)
+        make_steady_timer(node, 1 / COMMAND_RATE, self._on_timer)
 
     def leave(self) -> None:
         self._is_left = True

@@ -38,52 +38,40 @@ class LandParameters:
     # Limits.
     max_tilt: float = described(0.35, "Tilt limit, rad.", 0.02, 1.2)
     max_speed: float = described(2.5, "Towards the pad, beyond the pad's own speed, m/s.", 0.1, 20.0)
-    max_deceleration: float = described(2.0, "Deceleration on which braking distances are based, m/s^2.", 0.1, 10.0)
-    max_climb_speed: float = described(2.0, "m/s.", 0.1, 10.0)
-    max_descent_speed: float = described(1.5, "Speed while searching, m/s.", 0.1, 10.0)
+    max_deceleration: float = 2.0  # deceleration on which braking distances are based, m/s^2
+    max_climb_speed: float = 2.0  # m/s
+    max_descent_speed: float = 1.5  # speed while searching, m/s
 
     # Search.
     search_height: float = described(7.0, "Height above ground while searching, m.", 0.5, 100.0)
     search_speed: float = described(1.5, "Speed while searching, m/s.", 0.1, 20.0)
-    search_spacing: float = described(4.0, "Distance between the lanes of the search pattern, m.", 0.2, 100.0)
+    search_spacing: float = 4.0  # distance between the lanes of the search pattern, m
     search_radius: float = described(10.0, "How far the search goes before it starts over, m.", 1.0, 1000.0)
-    lost_time: float = described(0.5, "Time without sight of the pad after which the drone climbs, s.", 0.05, 10.0)
-    coast_time: float = described(3.0, "Time without sight of the pad after which the search restarts, s.", 0.1, 60.0)
+    lost_time: float = 0.5  # time without sight of the pad after which the drone climbs, s
+    coast_time: float = 3.0  # time without sight of the pad after which the search restarts, s
 
     # Landing.
-    align_radius: float = described(0.2, "Maximum distance from the pad's centre for landing, m.", 0.01, 10.0)
-    align_slope: float = described(
-        0.2, "Additional distance allowed while descending, per m above commit_height.", 0.0, 2.0
-    )
-    align_speed: float = described(0.4, "Maximum speed relative to the pad for landing, m/s.", 0.02, 10.0)
-    commit_height: float = described(0.6, "Height above the pad below which the landing is not aborted, m.", 0.1, 10.0)
-    blind_deviation: float = described(
-        0.3,
-        "Standard deviation of the pad's position, while out of sight, above which a landing is aborted, m.",
-        0.01,
-        100.0,
-    )
-    touchdown_speed: float = described(0.5, "Sink rate at touchdown, m/s.", 0.05, 5.0)
-    touchdown_height: float = described(
-        0.2, "Upper bound of the height measured while standing on the pad, m.", 0.0, 2.0
-    )
-    descent_gain: float = described(1.0, "Additional sink rate per m above commit_height, 1/s.", 0.0, 10.0)
+    align_radius: float = 0.2  # maximum distance from the pad's centre for landing, m
+    align_slope: float = 0.2  # additional distance allowed while descending, per m above commit_height
+    align_speed: float = 0.4  # maximum speed relative to the pad for landing, m/s
+    commit_height: float = 0.6  # height above the pad below which the landing is not aborted, m
+    #: Standard deviation of the pad's position, while out of sight, above which a landing is aborted, m.
+    blind_deviation: float = 0.3
+    touchdown_speed: float = 0.5  # sink rate at touchdown, m/s
+    touchdown_height: float = 0.2  # upper bound of the height measured while standing on the pad, m
+    descent_gain: float = 1.0  # additional sink rate per m above commit_height, 1/s
     cut_time: float = described(2.0, "Time for which the motors are commanded to stop after touchdown, s.", 0.0, 60.0)
 
     # Control.
-    position_gain: float = described(1.8, "Position gain close to the pad, 1/s.", 0.01, 20.0)
-    velocity_gain: float = described(4.0, "Velocity gain, 1/s.", 0.01, 20.0)
-    climb_gain: float = described(3.0, "1/s.", 0.01, 20.0)
-    trim_gain: float = described(1.0, "Integral gain against wind, 1/s^2.", 0.0, 20.0)
-    yaw_gain: float = described(
-        0.7, "Fraction of the full turn rate per rad of heading error, while searching.", 0.0, 20.0
-    )
+    position_gain: float = 1.8  # position gain close to the pad, 1/s
+    velocity_gain: float = 4.0  # velocity gain, 1/s
+    climb_gain: float = 3.0  # 1/s
+    trim_gain: float = 1.0  # integral gain against wind, 1/s^2
+    yaw_gain: float = 0.7  # fraction of the full turn rate per rad of heading error, while searching
 
     def __post_init__(self) -> None:
         if self.max_tilt > self.full_tilt:
             raise ValueError(f"max_tilt has to be at most full_tilt, {self.full_tilt}, not {self.max_tilt}")
-        if self.lost_time > self.coast_time:
-            raise ValueError(f"lost_time has to be at most coast_time, {self.coast_time}, not {self.lost_time}")
 
 
 # Converts desired velocities to tilt and thrust, for a drone that is commanded in shares.

@@ -65,25 +65,21 @@ class SeekParameters:
         0.0,
         100.0,
     )
-    clearance: float = described(0.15, "Room to keep to the target's surface, m.", 0.0, 100.0)
+    clearance: float = 0.15  # room to keep to the target's surface, m
     max_speed: float = described(4.0, "Horizontal speed limit, m/s.", 0.1, 50.0)
     max_climb_speed: float = described(2.5, "Climb and sink rate limit, m/s.", 0.1, 50.0)
-    max_deceleration: float = described(3.0, "Deceleration on which braking distances are based, m/s^2.", 0.1, 50.0)
-    max_acceleration: float = described(5.0, "Sideways acceleration limit, m/s^2.", 0.1, 50.0)
+    max_deceleration: float = 3.0  # deceleration on which braking distances are based, m/s^2
+    max_acceleration: float = 5.0  # sideways acceleration limit, m/s^2
     max_tilt: float = described(math.radians(30), "Tilt limit, rad.", 0.05, 1.2)
-    max_turn_rate: float = described(4.0, "Roll and pitch rate limit, rad/s.", 0.1, 20.0)
-    search_yaw_rate: float = described(2.0, "Yaw rate while looking around, rad/s.", 0.1, 10.0)
-    search_height: float = described(3.0, "Change of height for each further turn of the search, m.", 0.1, 100.0)
-    coast_time: float = described(
-        2.0, "Time to continue by dead reckoning while the target is out of sight, s.", 0.0, 60.0
-    )
-    position_gain: float = described(1.4, "Position gain close to the holding point, 1/s.", 0.01, 20.0)
-    velocity_gain: float = described(2.5, "Velocity gain, 1/s.", 0.01, 20.0)
-    attitude_gain: float = described(8.0, "1/s.", 0.1, 50.0)
-    yaw_gain: float = described(3.0, "1/s.", 0.1, 50.0)
-    edge_margin: float = described(
-        math.radians(12), "Desired margin between the target's outline and the edge of the view, rad.", 0.0, 1.0
-    )
+    max_turn_rate: float = 4.0  # roll and pitch rate limit, rad/s
+    search_yaw_rate: float = 2.0  # yaw rate while looking around, rad/s
+    search_height: float = 3.0  # change of height for each further turn of the search, m
+    coast_time: float = 2.0  # time to continue by dead reckoning while the target is out of sight, s
+    position_gain: float = 1.4  # position gain close to the holding point, 1/s
+    velocity_gain: float = 2.5  # velocity gain, 1/s
+    attitude_gain: float = 8.0  # 1/s
+    yaw_gain: float = 3.0  # 1/s
+    edge_margin: float = math.radians(12)  # desired margin between the target's outline and the edge of the view, rad
 
     def __post_init__(self) -> None:
         nearest, farthest = self.target_radius, self.reach_distance or math.inf

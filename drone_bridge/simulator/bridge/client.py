@@ -51,13 +51,9 @@ STREAM_TYPES = (ItemType.ENTITY_STREAM, ItemType.CAMERA_STREAM)
 _STREAMS_ITEMS = (*STREAM_TYPES, ItemType.TRIGGER, ItemType.SPY)
 _STREAMS_REQUESTS = (sim.StreamEntity, sim.StreamCamera, sim.AddTrigger, Spy)
 _UNIMPLEMENTED = (
-    "The CUAUV server does not implement this request: it closes the connection, or gives an undefined answer. For a "
-    "server that does implement it, set the parameter unimplemented_requests to send."
+    "The CUAUV server does not implement this request: it closes the connection, or gives an undefined answer."
 )
-_EMPTY = (
-    "The CUAUV server closes the connection on an empty key or value. For a server that takes it, set the "
-    "parameter unimplemented_requests to send."
-)
+_EMPTY = "The CUAUV server closes the connection on an empty key or value."
 
 OnAnswer = Callable[[Response], None]
 
@@ -183,14 +179,12 @@ class Client:
     ) -> None:
         """`timeout_s` applies to each answer; `wakeup` ends a wait."""
         self.requests = Channel(link.requests, timeout_s)
-        self.streams = self.requests if link.streams is link.requests else Channel(link.streams, timeout_s)
+        self.streams = Channel(link.streams, timeout_s)
         self.probe = Channel(link.probe, timeout_s) if link.probe else None
         #: Sends the velocities that are due, and returns when the next ones are.
         self.steer: Callable[[float], float] = lambda _: math.inf
         #: Gets out-of-band messages, and the channel that they came on.
         self.handle: Callable[[Response, Channel], None] = lambda event, channel: None
-        #: Whether to send requests on which the CUAUV server closes the connection.
-        self.sends_unimplemented: Callable[[], bool] = lambda: False
         #: Raises ValueError for a request that moves a vehicle that is held.
         self.check_hold: Callable[[Request], None] = lambda request: None
         #: Whether something has come since this was last set to False: whoever looks for work has to look again.
@@ -206,10 +200,8 @@ class Client:
     def read_requests(self, *, streams_too: bool = True) -> None:
         """Read the answers to requests here, and the streams' connection unless another thread does so."""
         channels = [self.requests]
-        if self.streams is not self.requests:
+        if streams_too:
             channels.append(self.streams)
-        if not streams_too:
-            channels.remove(self.streams)
         if self.probe:
             channels.append(self.probe)
         self._read_by_us = channels
@@ -285,8 +277,6 @@ class Client:
         It moves a vehicle that is held, or the CUAUV server closes the connection on it.
         """
         self.check_hold(request)
-        if self.sends_unimplemented():
-            return
         if not request.is_implemented:
             raise ValueError(_UNIMPLEMENTED)
         if not all(request.texts):
@@ -300,7 +290,7 @@ class Client:
 
     @property
     def outstanding(self) -> int:
-        return self.requests.outstanding + (self.streams.outstanding if self.streams is not self.requests else 0)
+        return self.requests.outstanding + self.streams.outstanding
 
     # Waiting.
 
@@ -374,11 +364,8 @@ class Client:
 class SimulatorLink:
     """The open connections to one simulator."""
 
-    def __init__(self, requests: TcpStream, streams: TcpStream | None, probe: TcpStream | None) -> None:
-        """Without `streams`, the connection for requests is used for streams, too."""
-        self.requests = requests
-        self.streams = streams or requests
-        self.probe = probe
+    def __init__(self, requests: TcpStream, streams: TcpStream, probe: TcpStream | None) -> None:
+        self.requests, self.streams, self.probe = requests, streams, probe
         for stream in self.all:
             stream.acknowledge_at_once()
 
@@ -388,13 +375,8 @@ class SimulatorLink:
 
     @property
     def all(self) -> list[TcpStream]:
-        """The connections, each once."""
-        streams = [self.requests]
-        if self.streams is not self.requests:
-            streams.append(self.streams)
-        if self.probe:
-            streams.append(self.probe)
-        return streams
+        """The connections."""
+        return [self.requests, self.streams, *([self.probe] if self.probe else [])]
 
     def leave(self, last_requests: list[bytes], timeout_s: float) -> None:
         """Send the last requests, and close once the simulator has closed, or after `timeout_s`.
@@ -423,14 +405,12 @@ class SimulatorEndpoint:
         on_failure: Callable[[str, float], None],
         *,
         wire_log: MakeTap | None = None,
-        is_single: bool,
         has_probe: bool,
     ) -> None:
-        """`is_single`: use one connection. `has_probe`: open another one to try a request that may close it."""
+        """`has_probe`: open a further connection to try a request that may close it."""
         self._make_connector = partial(TcpConnector, host, port, cancellation, on_failure, wire_log=wire_log)
         self._on_failure = on_failure
         self._connector = self._make_connector()
-        self._is_single = is_single
         self._has_probe = has_probe
 
     @property
@@ -447,7 +427,7 @@ class SimulatorEndpoint:
         while True:
             opened = [self._connector.open()]
             try:
-                streams = None if self._is_single else self._open_further(opened)
+                streams = self._open_further(opened)
                 probe = self._open_further(opened) if self._has_probe else None
             except LinkError as error:
                 for stream in opened:

@@ -61,7 +61,7 @@ class SimulatorBridge(LinkNode):
 
     def set_up(self) -> None:
         get = self.parameters.__getitem__
-        self._axes = Axes(get("convert_frames"))
+        self._axes = Axes()
         self._vehicle: int = get("vehicle")
         self._timeout_s: float = get("request_timeout")
         if any(get("body_to_model")):
@@ -119,7 +119,6 @@ class SimulatorBridge(LinkNode):
             cancellation,
             self._connecting_failed,
             wire_log=self.wire_log,
-            is_single=get("single_connection"),
             has_probe=get("item_events") == AUTO,
         )
 
@@ -133,7 +132,6 @@ class SimulatorBridge(LinkNode):
     def converse(self, link: SimulatorLink) -> None:
         """Publish and steer until the connection ends, and stop a vehicle that is being steered."""
         client = Client(link, self._timeout_s, self.statistics, self._link_cancellation, self._wakeup)
-        client.sends_unimplemented = lambda: self.parameters["unimplemented_requests"] == "send"
 
         def ask(request: sim.Request, on_answer: OnAnswer) -> None:
             self.encode(lambda each: client.send(each, on_answer), request)

@@ -88,6 +88,10 @@ class SimulationClock:
 IDLE_PERIOD_S = 0.2
 
 
+#: Of /clock at most, Hz.
+CLOCK_RATE = 100.0
+
+
 class TimeKeeper:
     """Publishes simulation time at a limited rate, and stamps messages."""
 
@@ -96,7 +100,7 @@ class TimeKeeper:
         self.clock = SimulationClock()
         stamps = Stamps(node)
         self._publisher, self.stamps_are_simulated = stamps.clock_publisher, stamps.are_wire_time
-        self._period_s: float = 1.0 / node.parameters["clock_rate"]
+        self._period_s: float = 1.0 / CLOCK_RATE
         self._published_s = -math.inf
         self._next_s = -math.inf  # when the next message would be on time, if there are as many as there may be
         self._is_pending = False
@@ -236,13 +240,11 @@ class SimulatorOutputs:
         self._static_transforms: dict[str, TransformStamped] = {}
 
     def _translation(self, frame: str = "") -> Translation:
-        parameters = self._node.parameters
         return Translation(
             self._frames,
             self.axes,
             self._labels,
             frame=frame,
-            gravity=parameters["gravity"],
         )
 
     def publish(self, event: Any) -> None:

@@ -17,11 +17,6 @@ AUTO, SPY, POLL, NONE = "auto", "spy", "poll", "none"
 PARAMETERS = (
     *common_parameters(TCP_PORT, "The simulator's port.", roles=("connect",), silence_warning_s=2.5),
     ParameterDeclaration(
-        "single_connection",
-        False,
-        "Use one connection for requests and streams, which real servers may interleave wrongly.",
-    ),
-    ParameterDeclaration(
         "request_timeout",
         2.0,
         "Seconds to wait for an answer; then the call fails, and the connection is reopened.",
@@ -66,17 +61,7 @@ PARAMETERS = (
         live=True,
     ),
     *SPEED_LIMITS,
-    ParameterDeclaration("convert_frames", True, "Convert north-east-down and forward-right-down to ROS axes."),
-    ParameterDeclaration("gravity", 9.81, "Gravity added to accelerations on imu/data, m/s^2.", range=(0.0, 100.0)),
     *time_parameters("the simulation's"),
-    ParameterDeclaration("clock_rate", 100.0, "Maximum rate of /clock, Hz.", range=(1.0, 10000.0)),
     *frame_parameters(),
     *limit_parameters(is_drone=False),
-    ParameterDeclaration(
-        "unimplemented_requests",
-        "refuse",
-        "What services do for requests on which the CUAUV server, lacking them, closes the connection.",
-        choices=("refuse", "send"),
-        live=True,
-    ),
 )

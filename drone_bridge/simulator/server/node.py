@@ -35,6 +35,10 @@ from drone_bridge.simulator.topics import EVENTS, SIMULATION_STARTED, Axes, Enti
 from drone_bridge.simulator.topics.plans import EntityPlan, read_entity_plans
 
 RENDER = "render"
+#: In the answer to CONFIG where no service gives it, Hz.
+FREQUENCY = 100.0
+#: One more takes the place of who has been silent for longest.
+MAX_CLIENTS = 32
 TICK_S = 0.1
 #: Until a bridge that could not be told whether to run is told again.
 TELL_AGAIN_S = 1.0
@@ -63,8 +67,8 @@ class SimulatorServer(LinkNode):
     def set_up(self) -> None:
         """Read the parameters and create publishers, subscriptions and clients."""
         get = self.parameters.__getitem__
-        self._axes = Axes(get("convert_frames"))
-        self._translation = Translation(FrameNames(), self._axes, Labels(), gravity=get("gravity"))
+        self._axes = Axes()
+        self._translation = Translation(FrameNames(), self._axes, Labels())
         self._vehicle: int = get("vehicle")
         self._quirks = Quirks(get("quirks"))
         plans = read_entity_plans(get("entities"))
@@ -74,7 +78,7 @@ class SimulatorServer(LinkNode):
         world = self._world = World(self._scene)
         self._control = RunControl()
         self._control.run(0)
-        device = Context(world, self._control, Timing(get("frequency")), self._quirks is Quirks.REAL)
+        device = Context(world, self._control, Timing(FREQUENCY), self._quirks is Quirks.REAL)
         self._commands = VelocityCommands(self, self._axes, lambda: self._scene.state(self._vehicle), time.monotonic)
         self._scene.steer = self._commands.set
         self._sources = Sources(self, self._translation, partial(self._queue.put, self._moved))
@@ -120,7 +124,7 @@ class SimulatorServer(LinkNode):
                 get("host"),
                 get("port") if port is None else port,
                 self._accept,
-                most=get("max_clients"),
+                most=MAX_CLIENTS,
                 ends=ENDS,
                 on_refused=self._refused,
                 wire_log=self.wire_log,

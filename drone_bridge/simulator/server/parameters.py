@@ -38,16 +38,5 @@ PARAMETERS = (
         "none: behave as documented; real: send, and close connections, as the CUAUV server does.",
         choices=tuple(quirks.value for quirks in Quirks),
     ),
-    ParameterDeclaration(
-        "frequency", 100.0, "The simulation frequency in CONFIG if no service gives it, Hz.", range=(0.001, 100000.0)
-    ),
-    ParameterDeclaration(
-        "max_clients",
-        32,
-        "Maximum number of clients; one more takes the place of who has been silent for longest.",
-        range=(1, 1000),
-    ),
     *SPEED_LIMITS,
-    ParameterDeclaration("convert_frames", True, "Convert ROS axes to north-east-down and forward-right-down."),
-    ParameterDeclaration("gravity", 9.81, "Gravity contained in accelerations on imu/data, m/s^2.", range=(0.0, 100.0)),
 )

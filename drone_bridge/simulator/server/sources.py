@@ -148,7 +148,7 @@ class Sources:
 
         def complete(state: EntityState, imu: Imu) -> EntityState:
             force = self._translation.wire_imu(imu)
-            return with_specific_force(state, force, self._translation.against_gravity) if force else state
+            return with_specific_force(state, force) if force else state
 
         source = self._paired(complete, on_state, "imu/data")
         self._take(Odometry, "odom", lambda m: source.take_state(self._translation.wire_odometry(m), m.header.stamp))

@@ -39,7 +39,8 @@ STREAMED = (
     Attribute.ORIENTATION,
     Attribute.ANGULAR_VELOCITY,
 )
-GRAVITY = 9.81  # m/s²
+#: What an IMU at rest reads, m/s², in the world's axes of ROS.
+AGAINST_GRAVITY: Vector = (0.0, 0.0, 9.81)
 _LARGEST_NORM_ERROR = 0.01  # of a quaternion that still counts as a rotation
 _NOT_MEASURED = -1.0  # the covariance that says so
 EXACT_COVARIANCES = OdometryCovariances([EXACT_VARIANCE] * AXES, [EXACT_VARIANCE] * AXES)
@@ -67,44 +68,37 @@ def ned_frd_from_orientation(q: Quaternion) -> WxyzQuaternion:
     )
 
 
-def _unchanged(x: float, y: float, z: float) -> Vector:
-    return x, y, z
-
-
 class Axes:
-    """Converts between the simulator's axes (north-east-down, forward-right-down) and ROS's, unless disabled.
+    """Converts between the simulator's axes (north-east-down, forward-right-down) and ROS's.
 
     Every vector that is turned comes back when it is turned again.
     """
 
-    def __init__(self, convert: bool = True) -> None:
-        self.convert = convert
-        #: Turns a point or vector of the world, given as x, y, z, into the other axes.
-        self.world: Callable[[float, float, float], Vector] = frames.enu_from_ned if convert else _unchanged
-        #: Turns a vector of a body into the other axes.
-        self.body: Callable[[float, float, float], Vector] = frames.flu_from_frd if convert else _unchanged
+    def world(self, x: float, y: float, z: float) -> Vector:
+        """Turn a point or vector of the world into the other axes."""
+        return frames.enu_from_ned(x, y, z)
+
+    def body(self, x: float, y: float, z: float) -> Vector:
+        """Turn a vector of a body into the other axes."""
+        return frames.flu_from_frd(x, y, z)
 
     def orientation(self, q: Sequence[float]) -> Quaternion:
         """Convert an orientation of the simulator (w, x, y, z) to ROS's axes."""
         w, x, y, z = q
-        return orientation_from_ned_frd(w, x, y, z) if self.convert else Quaternion(x, y, z, w)
+        return orientation_from_ned_frd(w, x, y, z)
 
     def wire_orientation(self, q: Quaternion) -> WxyzQuaternion:
         """Convert an orientation to the simulator's axes: w, x, y, z."""
-        return ned_frd_from_orientation(q) if self.convert else (q.w, q.x, q.y, q.z)
+        return ned_frd_from_orientation(q)
 
     def rotation(self, q: Sequence[float]) -> Quaternion:
         """Convert a rotation between two frames of a body, of a camera on it say (w, x, y, z), to ROS's axes."""
         w, x, y, z = q
-        return Quaternion(x, -y, -z, w) if self.convert else Quaternion(x, y, z, w)
+        return Quaternion(x, -y, -z, w)
 
     def wire_rotation(self, q: Quaternion) -> WxyzQuaternion:
         """Convert a rotation between two frames of a body to the simulator's axes: w, x, y, z."""
-        return (q.w, q.x, -q.y, -q.z) if self.convert else (q.w, q.x, q.y, q.z)
-
-    def against_gravity(self, gravity: float) -> Vector:
-        """Return the specific force of a body at rest, m/s², in the world."""
-        return (0.0, 0.0, gravity if self.convert else -gravity)
+        return q.w, q.x, -q.y, -q.z
 
 
 class BodyToModel:
@@ -252,9 +246,9 @@ def with_twist(state: EntityState, twist: Twist) -> EntityState:
     return state._replace(velocity=velocity, angular_velocity=vector(twist.angular))
 
 
-def with_specific_force(state: EntityState, force: Vector, against_gravity: Vector) -> EntityState:
+def with_specific_force(state: EntityState, force: Vector) -> EntityState:
     """Return the state with the acceleration of the motion, of what an IMU on the entity reads."""
-    (ax, ay, az), (gx, gy, gz) = rotated(state.orientation, *force), against_gravity
+    (ax, ay, az), (gx, gy, gz) = rotated(state.orientation, *force), AGAINST_GRAVITY
     return state._replace(acceleration=(ax - gx, ay - gy, az - gz))
 
 
@@ -361,7 +355,6 @@ class Translation:
         labels: Labels,
         *,
         frame: str = "",
-        gravity: float = GRAVITY,
     ) -> None:
         """Prepare.
 
@@ -370,10 +363,8 @@ class Translation:
             axes: of the wire.
             labels: what IDs stand for.
             frame: of the entity, if that is not the vehicle.
-            gravity: what an IMU at rest reads, m/s².
         """
         self.names, self.axes, self.labels, self.frame = names, axes, labels, frame or names.base_link
-        self.against_gravity = axes.against_gravity(gravity)
         #: Whether the entity's heading is known, and with it what depends on that.
         self.is_attitude_known = True
 
@@ -410,7 +401,7 @@ class Translation:
 
     def imu(self, state: EntityState, stamp: Time) -> Imu:
         """Return an Imu, with what an accelerometer in the body would read: + gravity upwards at rest."""
-        (ax, ay, az), (gx, gy, gz) = state.acceleration, self.against_gravity
+        (ax, ay, az), (gx, gy, gz) = state.acceleration, AGAINST_GRAVITY
         message = self._imu
         message.header.stamp = stamp
         set_quaternion(message.orientation, state.orientation)
@@ -517,7 +508,7 @@ class Translation:
         state, force = value("odom"), value("imu/data")
         if state is None or force is None:
             return None
-        state = with_specific_force(state, force, self.against_gravity)
+        state = with_specific_force(state, force)
         values = tuple(wire_value(state, True, attribute, self.axes) for attribute in STREAMED)
         return sim.EntityData(0, STREAMED, values)
 

@@ -60,6 +60,9 @@ from drone_bridge.telemetry.emulator.scene import PAD_HEIGHT
 from drone_bridge.telemetry.emulator.world import COLUMNS, LANDING_GEAR, LandingFlight, Phase, Setup, Touchdown
 from drone_bridge.wire.events import RemoteProtocolError
 
+#: Where rover telemetry is listened for on a port of its own.
+ROVER_HOST = "127.0.0.1"
+
 # The wire: telemetry out, commands in, and injected faults.
 
 #: After the process was held up for longer than this, flight goes on from there instead of catching up.
@@ -256,9 +259,9 @@ def fly(options: argparse.Namespace, cancellation: Cancellation, stack: contextl
     trajectory = TrajectoryFile.wanted(options.trajectory, COLUMNS, stack)
     listener = None
     if options.rover_port is not None:
-        listener = UdpListener(options.rover_host, options.rover_port, cancellation)
+        listener = UdpListener(ROVER_HOST, options.rover_port, cancellation)
         stack.callback(listener.close)
-        say(f"rover telemetry on {options.rover_host}:{listener.port}")
+        say(f"rover telemetry on {ROVER_HOST}:{listener.port}")
     connector = UdpConnector(options.host, options.port, cancellation, say_retry)
     duration = math.inf if options.duration is None else options.duration
     watch = Watch(flight, duration, options.until_landed, trajectory)
@@ -318,7 +321,6 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     )
     rover.add_argument("--rover-speed", type=positive, default=0.5, help="m/s (%(default)s)")
     rover.add_argument("--rover-amplitude", type=positive, default=2.0, help="of its pattern, m (%(default)s)")
-    rover.add_argument("--rover-host", default="127.0.0.1", help="to listen on for rover telemetry (%(default)s)")
     rover.add_argument(
         "--rover-port",
         type=port,

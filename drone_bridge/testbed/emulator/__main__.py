@@ -49,6 +49,10 @@ from drone_bridge.wire.events import ProtocolError
 
 _NAN_FLOAT32 = b"\x7f\xc0\x00\x00"
 _RECEIVE_BYTES = 256
+#: What the testbeds that one meets announce: kg, m/s^2, N per m/s of air speed, and between the pinholes m.
+AIRFRAME, SEPARATION = Airframe(1.0, 9.81, 0.2), 0.25
+#: Announced, and not enforced: N, and degrees/s about each axis.
+MAX_THRUST, MAX_RATE = 25.0, 720.0
 
 
 class FixedRate:
@@ -226,21 +230,21 @@ def make_scenario(options: argparse.Namespace) -> Scenario:
         vertical_angle_of_view=options.vfov * unit,
         width=options.width,
         height=options.height,
-        camera_separation=options.separation,
-        weight=options.mass,
-        gravity=options.gravity,
-        drag=options.drag,
-        max_thrust=options.max_thrust,
-        max_pitch_rate=options.max_rate * unit,
-        max_roll_rate=options.max_rate * unit,
-        max_yaw_rate=options.max_rate * unit,
+        camera_separation=SEPARATION,
+        weight=AIRFRAME.mass,
+        gravity=AIRFRAME.gravity,
+        drag=AIRFRAME.drag,
+        max_thrust=MAX_THRUST,
+        max_pitch_rate=MAX_RATE * unit,
+        max_roll_rate=MAX_RATE * unit,
+        max_yaw_rate=MAX_RATE * unit,
     )
     TestbedConnection(options.layout, options.angle_unit).send(constants)  # complain now, not to each autopilot
     turned = options.wind_rotation
     return Scenario(
         World.random(options.seed, options.obstacles, target=options.target, wind=options.wind, wind_rotation=turned),
-        Airframe(options.mass, options.gravity, options.drag),
-        StereoCamera(options.width, options.height, options.hfov, options.vfov, options.separation),
+        AIRFRAME,
+        StereoCamera(options.width, options.height, options.hfov, options.vfov, SEPARATION),
         constants,
         options.angle_unit,
         step=1 / options.rate,
@@ -278,7 +282,7 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
         metavar="KIND@FRAME",
         help="truncate, stall or send garbage in this frame (from 0) of the first conversation",
     )
-    _add_drone(parser)
+    _add_camera(parser)
     _add_world(parser)
     run = add_run(
         parser,
@@ -302,19 +306,12 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     return parser.parse_args(arguments)
 
 
-def _add_drone(parser: ProgramParser) -> None:
+def _add_camera(parser: ProgramParser) -> None:
     camera = parser.add_argument_group("camera")
     camera.add_argument("--width", type=int, default=200, help="pixels (%(default)s)")
     camera.add_argument("--height", type=int, default=200, help="pixels (%(default)s)")
     add_number(camera, "--hfov", 120.0, "horizontal angle of view, degrees", float)
     add_number(camera, "--vfov", 120.0, "vertical angle of view, degrees", float)
-    add_number(camera, "--separation", 0.25, "of the pinholes, m", not_negative)
-    drone = parser.add_argument_group("drone")
-    add_number(drone, "--mass", 1.0, "kg")
-    add_number(drone, "--gravity", 9.81, "m/s^2, positive downwards", not_negative)
-    add_number(drone, "--drag", 0.2, "N per m/s of air speed", not_negative)
-    add_number(drone, "--max-thrust", 25.0, "announced, not enforced, N", not_negative)
-    add_number(drone, "--max-rate", 720.0, "announced, not enforced, degrees/s", not_negative)
 
 
 def _add_world(parser: ProgramParser) -> None:
