@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The least that a script between a testbed and ROS 2 can do: what the bridge is compared with.
 
-It reads frames into arrays, makes them the data of two images, publishes these and the attitude with the time, and
-answers. Nothing is checked, nothing is counted, nothing can fail. Without --wait it answers before it publishes, like
-`sync: latest`; with --wait it answers with the command that a controller sends it, like `sync: lockstep`.
+It reads frames into arrays, makes them the data of two images, publishes these and what else is wanted with the time,
+and answers. Nothing is checked, nothing is counted, nothing can fail. It answers before it publishes, like `sync:
+latest`; a CONTROLLED one answers with the command that a controller sends it, like `sync: lockstep`.
 """
 
 import argparse
@@ -19,21 +19,26 @@ from array import array
 from collections.abc import Callable
 
 import rclpy
+from geometry_msgs.msg import Quaternion, TransformStamped
+from nav_msgs.msg import Odometry
 from nodes import publish, ros, spin_in_a_thread
 from rclpy.node import Node
 from rclpy.qos import QoSProfile, ReliabilityPolicy
 from sensor_msgs.msg import CameraInfo, Image, Imu
 from std_msgs.msg import Header
+from testbed_loads import Load, load_named
 from testbed_marks import SIDES
 from testbed_peer import HOVER_THRUST
+from tf2_msgs.msg import TFMessage
 
 from drone_bridge.msg import CommandRates
 
 COMMAND_TIMEOUT_S = 0.5
 RECONNECT_S = 0.05
+FLOATS = struct.Struct(">fffffff")  # x, y, z, heading, pitch, roll, time
 
 
-def fill(testbed: socket.socket, buffer: memoryview) -> None:
+def receive(testbed: socket.socket, buffer: memoryview) -> None:
     """Read as many bytes as the buffer holds. Raises EOFError when the testbed has closed."""
     while buffer:
         count = testbed.recv_into(buffer)
@@ -42,24 +47,37 @@ def fill(testbed: socket.socket, buffer: memoryview) -> None:
         buffer = buffer[count:]
 
 
-def fill_orientation(imu: Imu, pitch: float, yaw: float) -> None:
-    """Set an attitude without roll from angles in degrees, yaw positive to the right."""
-    half_pitch, half_yaw = math.radians(pitch) / 2, -math.radians(yaw) / 2
-    q = imu.orientation
-    q.x = -math.sin(half_pitch) * math.sin(half_yaw)
-    q.y = math.sin(half_pitch) * math.cos(half_yaw)
-    q.z = math.cos(half_pitch) * math.sin(half_yaw)
-    q.w = math.cos(half_pitch) * math.cos(half_yaw)
+def orientation(heading: float, pitch: float, roll: float) -> tuple[float, float, float, float]:
+    """Return an attitude as x, y, z, w from angles in degrees, the heading positive to the right from north."""
+    half_roll, half_pitch, half_yaw = (math.radians(angle) / 2 for angle in (roll, pitch, 90 - heading))
+    cr, sr, cp, sp = math.cos(half_roll), math.sin(half_roll), math.cos(half_pitch), math.sin(half_pitch)
+    cy, sy = math.cos(half_yaw), math.sin(half_yaw)
+    return (
+        sr * cp * cy - cr * sp * sy,
+        cr * sp * cy + sr * cp * sy,
+        cr * cp * sy - sr * sp * cy,
+        cr * cp * cy + sr * sp * sy,
+    )
+
+
+def fill(q: Quaternion, rotation: tuple[float, float, float, float]) -> None:
+    """Write a rotation into a message."""
+    q.x, q.y, q.z, q.w = rotation
 
 
 class Publishers:
     """Publishes frames. Messages are made once and refilled each time."""
 
-    def __init__(self, node: Node) -> None:
+    def __init__(self, node: Node, load: Load) -> None:
+        self._has_images_only = load is Load.IMAGES
         qos = QoSProfile(depth=1, reliability=ReliabilityPolicy.RELIABLE)
         self._clock = node.get_clock()
         self._images = [node.create_publisher(Image, f"{side}/image_raw", qos) for side in SIDES]
+        if self._has_images_only:
+            return
         self._attitude = node.create_publisher(Imu, "imu/data", qos)
+        self._odometry = node.create_publisher(Odometry, "odom", qos)
+        self._tf = node.create_publisher(TFMessage, "/tf", qos)
         self._infos = [node.create_publisher(CameraInfo, f"{side}/camera_info", qos) for side in SIDES]
 
     def prepare(self, width: int, height: int, separation: float, angle_of_view: float) -> None:
@@ -70,6 +88,9 @@ class Publishers:
             Image(header=header, width=width, height=height, encoding="rgb8", step=row) for header in self._headers
         ]
         self._imu = Imu(header=Header(frame_id="base_link"))
+        self._pose = Odometry(header=Header(frame_id="odom"), child_frame_id="base_link")
+        self._transform = TransformStamped(header=self._pose.header, child_frame_id="base_link")
+        self._transforms = TFMessage(transforms=[self._transform])
         focal, x, y = width / 2 / math.tan(math.radians(angle_of_view) / 2), (width - 1) / 2, (height - 1) / 2
         self._info_messages = [
             CameraInfo(
@@ -85,15 +106,25 @@ class Publishers:
             for header, baseline in zip(self._headers, (0.0, separation), strict=True)
         ]
 
-    def publish(self, arrays: list["array[int]"], pitch: float, yaw: float) -> None:
+    def publish(self, arrays: list["array[int]"], floats: bytearray) -> None:
         """Publish a frame, small messages first."""
         stamp = self._clock.now().to_msg()
-        for header in (*self._headers, self._imu.header):
+        for header in self._headers:
             header.stamp = stamp
-        fill_orientation(self._imu, pitch, yaw)
-        publish(self._attitude, self._imu)
-        for info_publisher, info in zip(self._infos, self._info_messages, strict=True):
-            publish(info_publisher, info)
+        if not self._has_images_only:
+            self._imu.header.stamp = self._pose.header.stamp = stamp
+            x, y, z, *angles, _ = FLOATS.unpack(floats)
+            point, translation = self._pose.pose.pose.position, self._transform.transform.translation
+            point.x, point.y, point.z = translation.x, translation.y, translation.z = x, -z, y
+            rotation = orientation(*angles)
+            fill(self._imu.orientation, rotation)
+            fill(self._pose.pose.pose.orientation, rotation)
+            fill(self._transform.transform.rotation, rotation)
+            for info_publisher, info in zip(self._infos, self._info_messages, strict=True):
+                publish(info_publisher, info)
+            publish(self._attitude, self._imu)
+            publish(self._odometry, self._pose)
+            publish(self._tf, self._transforms)
         for image_publisher, image, pixels in zip(self._images, self._messages, arrays, strict=True):
             image._data = pixels
             publish(image_publisher, image)
@@ -102,26 +133,25 @@ class Publishers:
 def converse(testbed: socket.socket, publishers: Publishers, wait: Callable[[], CommandRates] | None) -> None:
     """Serve one testbed until it closes."""
     constants = bytearray(48)
-    fill(testbed, memoryview(constants))
+    receive(testbed, memoryview(constants))
     angle_of_view, _, width, height, separation = struct.unpack_from(">ffiif", constants)
     publishers.prepare(width, height, separation, angle_of_view)
     turns = itertools.cycle([[array("B", bytes(3 * width * height)) for _ in SIDES] for _ in range(2)])
-    floats = bytearray(12)
+    floats = bytearray(FLOATS.size)
     neutral = struct.pack(">ffff", 0.0, 0.0, 0.0, HOVER_THRUST)
     with contextlib.suppress(EOFError):
         for arrays in turns:
             for pixels in arrays:
-                fill(testbed, memoryview(pixels))
-            fill(testbed, memoryview(floats))
-            pitch, yaw, _ = struct.unpack(">fff", floats)
+                receive(testbed, memoryview(pixels))
+            receive(testbed, memoryview(floats))
             if wait:
-                publishers.publish(arrays, pitch, yaw)
+                publishers.publish(arrays, floats)
                 command = wait()
                 rates = (command.pitch_rate, command.roll_rate, -command.yaw_rate)
                 testbed.sendall(struct.pack(">ffff", *map(math.degrees, rates), command.thrust))
             else:
                 testbed.sendall(neutral)
-                publishers.publish(arrays, pitch, yaw)
+                publishers.publish(arrays, floats)
 
 
 def receive_commands(node: Node) -> Callable[[], CommandRates]:
@@ -149,12 +179,12 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("port", type=int)
     parser.add_argument("namespace")
-    parser.add_argument("--wait", action="store_true", help="answer with the command of a controller")
+    parser.add_argument("load", type=load_named)
     arguments = parser.parse_args()
     with ros(is_interrupted=True):
         node = rclpy.create_node("baseline", namespace=arguments.namespace)
-        publishers = Publishers(node)
-        wait = receive_commands(node) if arguments.wait else None
+        publishers = Publishers(node, arguments.load)
+        wait = receive_commands(node) if arguments.load is Load.CONTROLLED else None
         while True:
             with (
                 contextlib.suppress(ConnectionError),

@@ -6,45 +6,44 @@ import random
 import socket
 import struct
 import time
-from collections.abc import Callable
 
 import testbed_marks as marks
 from testbed_marks import Mark
 
 HOVER_THRUST = 9.81  # N, of the mass and the gravity below; what an autopilot without a controller answers
 TIMEOUT_S = 10.0
-SWAY_DEGREES = 3.0  # of a drone in flight
-_STILL = ((0.0, 0.0),)
+#: By how much a drone in flight sways, degrees, and moves, m; and by how much it does from frame to frame, about.
+SWAY_DEGREES, SWAY_STEP_DEGREES = 3.0, 0.4
+WAY_M, WAY_STEP_M = 1.0, 0.02
 _CONSTANTS = struct.Struct(">ffiiffffffff")
-_FLOATS = struct.Struct(">fff")  # pitch, yaw, time
+_FLOATS = struct.Struct(">fffffff")  # x, y, z, heading, pitch, roll, time
 _REPLY = struct.Struct(">ffff")  # pitch rate, roll rate, yaw rate, thrust
 
 
-def sway(seed: int, count: int = 1000) -> tuple[tuple[float, float], ...]:
-    """Return pitch and yaw, degrees, of a drone that moves at random from frame to frame."""
+def flight(seed: int, count: int = 1000) -> tuple[tuple[float, ...], ...]:
+    """Return x, y, z (m), heading, pitch and roll (degrees) of a drone that moves at random from frame to frame."""
     chance = random.Random(seed)
-    pitch = yaw = 0.0
-    angles = []
+    ways = [(WAY_M, WAY_STEP_M)] * 3 + [(SWAY_DEGREES, SWAY_STEP_DEGREES)] * 3
+    values = [0.0] * len(ways)
+    poses = []
     for _ in range(count):
-        pitch += chance.gauss(-0.1 * pitch, 0.4)
-        yaw += chance.gauss(-0.1 * yaw, 0.4)
-        angles.append(tuple(max(-SWAY_DEGREES, min(angle, SWAY_DEGREES)) for angle in (pitch, yaw)))
-    return tuple((pitch, yaw) for pitch, yaw in angles)
+        values = [value + chance.gauss(-0.1 * value, step) for value, (_, step) in zip(values, ways, strict=True)]
+        poses.append(tuple(max(-most, min(value, most)) for value, (most, _) in zip(values, ways, strict=True)))
+    return tuple(poses)
 
 
 class Conversation:
     """One connection to an autopilot, from the constants to the end."""
 
-    def __init__(self, connected: socket.socket, width: int, height: int, *, is_still: bool = False) -> None:
-        """`is_still`: the drone has never moved, and its time does not go on, which no real one does."""
+    def __init__(self, connected: socket.socket, width: int, height: int) -> None:
         connected.settimeout(TIMEOUT_S)
         connected.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self._socket = connected
         self._image_bytes = 3 * width * height
         left, right = (bytes([marks.FILL[side]]) * self._image_bytes for side in marks.SIDES)
-        self._frame = bytearray(left + right + _FLOATS.pack(0.0, 0.0, 0.0))
-        self._angles = itertools.cycle(_STILL if is_still else sway(random.randrange(1 << 30)))
-        self._began_ns = None if is_still else time.monotonic_ns()
+        self._frame = bytearray(left + right + _FLOATS.pack(*[0.0] * 7))
+        self._poses = itertools.cycle(flight(random.randrange(1 << 30)))
+        self._began_ns = time.monotonic_ns()
         angle_of_view, separation, weight, gravity, drag, max_thrust, max_rate = 90.0, 0.25, 1.0, 9.81, 0.2, 25.0, 720.0
         connected.sendall(
             _CONSTANTS.pack(
@@ -61,13 +60,6 @@ class Conversation:
             )
         )
 
-    def see(self, noise: Callable[[int], bytes]) -> None:
-        """Show this many bytes of noise around the middle of each image."""
-        half = self._image_bytes // 2
-        for start in (0, self._image_bytes):
-            self._frame[start : start + half] = noise(half)
-            self._frame[start + half + 1 : start + self._image_bytes] = noise(self._image_bytes - half - 1)
-
     def exchange(self, measurement: int, number: int) -> tuple[Mark, float, float]:
         """Send a frame, and wait for the answer.
 
@@ -75,8 +67,8 @@ class Conversation:
         the answer's last byte in.
         """
         mark = Mark(measurement, number, time.monotonic_ns())
-        flown_s = 0.0 if self._began_ns is None else (mark.sent_ns - self._began_ns) / 1e9
-        _FLOATS.pack_into(self._frame, 2 * self._image_bytes, *next(self._angles), flown_s)
+        flown_s = (mark.sent_ns - self._began_ns) / 1e9
+        _FLOATS.pack_into(self._frame, 2 * self._image_bytes, *next(self._poses), flown_s)
         marks.write(self._frame, self._image_bytes, mark)
         self._socket.sendall(self._frame)
         reply = self._socket.recv(_REPLY.size, socket.MSG_WAITALL)
@@ -97,14 +89,10 @@ class Peer:
         self._listener.settimeout(TIMEOUT_S)
         self.port = int(self._listener.getsockname()[1])
 
-    def wait_longer(self, timeout_s: float) -> None:
-        """Set how long to wait for the autopilot."""
-        self._listener.settimeout(timeout_s)
-
-    def meet(self, width: int, height: int, *, is_still: bool = False) -> Conversation:
+    def meet(self, width: int, height: int) -> Conversation:
         """Wait for the autopilot, and send it constants for cameras of this size."""
         connected, _ = self._listener.accept()
-        return Conversation(connected, width, height, is_still=is_still)
+        return Conversation(connected, width, height)
 
     def close(self) -> None:
         self._listener.close()

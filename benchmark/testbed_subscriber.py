@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Receives what a bridge publishes, checks the marks in the images, and measures their age.
 
-Prints `ready` when both images, their CameraInfo and the attitude have come, and on SIGINT one line of JSON: for each
-measurement how many images came, and for each frame of which both came how many seconds the second one came after the
-frame's first byte was sent. With --control it answers each whole frame, with the frame's stamp, on cmd_rates; with
---command it publishes a velocity on cmd_vel at 20 Hz.
+Prints `ready` when all topics of its load have come, and on SIGINT one line of JSON: for each measurement how many
+images came, and for each frame of which both came how many seconds the second one came after the frame's first byte
+was sent. CONTROLLED answers each whole frame, with the frame's stamp, on cmd_rates; COMMANDED publishes a velocity on
+cmd_vel at 20 Hz.
 """
 
 import argparse
@@ -13,14 +13,18 @@ import sys
 import time
 from collections import Counter, defaultdict
 from functools import partial
+from typing import Any
 
 import testbed_marks as marks
 from geometry_msgs.msg import Twist, Vector3
+from nav_msgs.msg import Odometry
 from nodes import ros, spin
 from rclpy.node import Node
 from rclpy.qos import QoSProfile, ReliabilityPolicy
 from sensor_msgs.msg import CameraInfo, Image, Imu
+from testbed_loads import Load, load_named
 from testbed_marks import SIDES, Mark
+from tf2_msgs.msg import TFMessage
 
 from drone_bridge.msg import CommandRates
 
@@ -29,18 +33,21 @@ COMMAND_PERIOD_S = 0.05
 
 
 class Subscriber(Node):
-    """Subscribes to both images, their CameraInfo and the attitude."""
+    """Subscribes to both images and, unless these are all, to what else a frame has on topics."""
 
-    def __init__(self, namespace: str, control: bool, command: bool) -> None:
+    def __init__(self, namespace: str, load: Load) -> None:
         super().__init__("benchmark_subscriber", namespace=namespace)
         qos = QoSProfile(depth=1, reliability=ReliabilityPolicy.RELIABLE)
         self._newest = dict.fromkeys(SIDES, NOTHING)
-        self._missing = {"imu/data": Imu, **{f"{side}/camera_info": CameraInfo for side in SIDES}}  # until ready
+        self._missing: dict[str, type[Any]] = {}  # until ready
+        if load is not Load.IMAGES:
+            self._missing = {"imu/data": Imu, "odom": Odometry, "/tf": TFMessage}
+            self._missing |= {f"{side}/camera_info": CameraInfo for side in SIDES}
         self._is_ready = False
         self._images: Counter[int] = Counter()
         self._latencies_s: dict[int, list[float]] = defaultdict(list)
-        self._answers = self.create_publisher(CommandRates, "cmd_rates", 1) if control else None
-        if command:
+        self._answers = self.create_publisher(CommandRates, "cmd_rates", 1) if load is Load.CONTROLLED else None
+        if load is Load.COMMANDED:
             velocity, twist = self.create_publisher(Twist, "cmd_vel", 1), Twist(linear=Vector3(x=0.5))
             self.create_timer(COMMAND_PERIOD_S, lambda: velocity.publish(twist))
         self.create_subscription(Image, "left/image_raw", self._on_left, qos)
@@ -61,7 +68,7 @@ class Subscriber(Node):
     def _on_right(self, image: Image) -> None:
         self._on_image("right", image)
 
-    def _on_other(self, topic: str, message: CameraInfo | Imu) -> None:
+    def _on_other(self, topic: str, message: Any) -> None:
         if isinstance(message, CameraInfo) and not (message.width and message.k[0]):
             raise ValueError(f"{topic} says nothing about the camera.")
         self._missing.pop(topic, None)
@@ -95,11 +102,10 @@ def main() -> int:
     """Run until SIGINT."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("namespace")
-    parser.add_argument("--control", action="store_true", help="answer each frame with a command")
-    parser.add_argument("--command", action="store_true", help="command a velocity")
+    parser.add_argument("load", type=load_named)
     arguments = parser.parse_args()
     with ros():
-        subscriber = Subscriber(arguments.namespace, arguments.control, arguments.command)
+        subscriber = Subscriber(arguments.namespace, arguments.load)
         spin(subscriber)
         print(json.dumps(subscriber.results()), flush=True)
     return 0

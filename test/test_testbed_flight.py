@@ -10,7 +10,7 @@ from drone_bridge.motion.velocity_control import VelocityCommand, VelocityParame
 from drone_bridge.testbed.bridge import TestbedFlight
 from drone_bridge.testbed.codec import AngleUnit, Constants, SensorFrame
 from drone_bridge.testbed.device import Airframe, DroneState, Motion
-from drone_bridge.testbed.topics import BodyRates, Command
+from drone_bridge.testbed.topics import BodyRates, Command, pose
 
 CONSTANTS = Constants(90.0, 90.0, 4, 4, 0.25, 1.0, 9.81, 0.2, 25.0, 720.0, 720.0, 720.0)
 STEP_S = 1 / 30
@@ -31,13 +31,17 @@ def frame(layout, state):
     )
 
 
+def observe(flight, frame):
+    flight.observe(frame.time, pose(frame, AngleUnit.DEGREES))
+
+
 def fly(layout, commands, airframe=None, flight=None):
     """Return the answers to the frames of a simulated drone, one for each command."""
     airframe = airframe or Airframe(1.0, 9.81, 0.2)
     flight = flight or TestbedFlight(CONSTANTS, AngleUnit.DEGREES, VelocityParameters())
     state, answers = DroneState.at_start(), []
     for command in commands:
-        flight.observe(frame(layout, state))
+        observe(flight, frame(layout, state))
         answer, _ = flight.answer(command)
         flight.answered()
         answers.append(answer)
@@ -77,7 +81,7 @@ def test_a_drone_that_moves_by_itself_is_righted(layout, changes, index):
     flight = TestbedFlight(CONSTANTS, AngleUnit.DEGREES, VelocityParameters())
     answers = []
     for seen in moved(frame(layout, DroneState.at_start()), index, **changes):
-        flight.observe(seen)
+        observe(flight, seen)
         answers.append(flight.answer(None)[0])
         flight.answered()
     assert any(answer != flight.neutral for answer in answers[index : index + 2])

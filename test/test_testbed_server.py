@@ -81,8 +81,7 @@ class Drone:
             image.encoding = encoding
             publisher.publish(image)
         attitude = SensorFrame(b"", b"", 0.0, pitch=-3.0, yaw=30.0)
-        imu = translate.imu(attitude, AngleUnit.DEGREES, StereoFrameNames())
-        imu.header.stamp = stamp
+        imu = translate.Translation(AngleUnit.DEGREES, StereoFrameNames()).imu(attitude, stamp)
         imu.orientation = orientation or imu.orientation
         self._imu.publish(imu)
         return stamp

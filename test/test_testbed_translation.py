@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from builtin_interfaces.msg import Time
 from hypothesis import given
 from hypothesis import strategies as st
 from rotations import about, matrix, turned
@@ -15,7 +16,7 @@ from drone_bridge.testbed import topics as translate
 from drone_bridge.testbed.codec import AngleUnit, Constants, MotionParameters, SensorFrame
 from drone_bridge.testbed.device import Airframe, DroneState, Motion
 from drone_bridge.testbed.emulator.world import RED, Sphere, StereoCamera
-from drone_bridge.testbed.topics import BodyRates, Command, StereoFrameNames
+from drone_bridge.testbed.topics import BodyRates, Command, StereoFrameNames, Translation
 
 DEGREES, RADIANS = AngleUnit.DEGREES, AngleUnit.RADIANS
 CONSTANTS = Constants(120.0, 90.0, 320, 240, 0.25, 1.5, 9.81, 0.2, 25.0, 720.0, 360.0, 180.0)
@@ -31,7 +32,7 @@ def command(roll=0.0, pitch=0.0, yaw=0.0, thrust=9.81):
 
 
 def imu(unit=DEGREES, **fields):
-    return translate.imu(replace(FRAME, **fields), unit, NAMES)
+    return Translation(unit, NAMES).imu(replace(FRAME, **fields), Time())
 
 
 # Commands.
@@ -101,7 +102,7 @@ def test_the_drone_follows_a_command_the_way_it_was_meant():
         state = DroneState.at_start().advance(Airframe(), motion, np.zeros(3), 0.1)
         heading, pitch, roll = state.angles
         frame = replace(FRAME, pitch=pitch, roll=roll, yaw=heading)
-        attitude = matrix(translate.orientation(frame, DEGREES))
+        attitude = matrix(translate.pose(frame, DEGREES).orientation)
         north = about(UP, math.pi / 2)
         assert np.allclose(attitude, north @ about(rates, 0.05), atol=1e-9)
 
@@ -179,7 +180,7 @@ def test_the_emulated_camera_sees_a_target_where_tf_and_camera_info_say(side, he
     rows, columns = np.nonzero((images[side == "right"] == RED).all(axis=2))
 
     frame = replace(FRAME, pitch=pitch, roll=roll, yaw=heading, position=tuple(state.position))
-    place, attitude = translate.pose(frame, DEGREES)
+    place, _, attitude = translate.pose(frame, DEGREES)
     in_enu = np.array([target[0], -target[2], target[1]])
     in_body = matrix(attitude).T @ (in_enu - place)
     shift, camera = camera_pose(side)

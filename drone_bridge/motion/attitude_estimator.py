@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -29,8 +29,7 @@ DRIFT_TIME = 1.0  # s over which is averaged how the drone turns without being t
 RATE_CHANGE_DEVIATION = 0.1  # share of a change of the commanded rates: it may have come a frame sooner or later
 
 
-@dataclass(frozen=True, slots=True)
-class MeasuredAttitude:
+class MeasuredAttitude(NamedTuple):
     """REP 103 angles in rad, about z, then y, then x; None is not measured."""
 
     roll: float | None = None  # positive banks right

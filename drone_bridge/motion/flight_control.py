@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, fields
+from typing import NamedTuple
 
 from drone_bridge.motion.matrices import Triple
 from drone_bridge.motion.quaternions import Quaternion, rotated_back
@@ -45,8 +46,7 @@ class DroneModel:
         return self.drag / self.mass
 
 
-@dataclass(frozen=True, slots=True)
-class Command:
+class Command(NamedTuple):
     """Body rates about REP 103 axes in rad/s, and thrust along body z in N."""
 
     roll_rate: float  # about x: positive banks right
@@ -61,7 +61,7 @@ class Command:
 
     @property
     def is_finite(self) -> bool:
-        return all(map(math.isfinite, (self.roll_rate, self.pitch_rate, self.yaw_rate, self.thrust)))
+        return all(map(math.isfinite, self))
 
 
 def hover(drone: DroneModel) -> Command:

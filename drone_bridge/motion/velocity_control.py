@@ -134,12 +134,7 @@ class VelocityControl:
         )
         turn = yaw_error + self._control.yaw_turn(yaw_rate, step_s)
         command = self._control.command(self._attitude.attitude, (x, y, z), turn, step_s, self._attitude.drift)
-        return Command(
-            round(command.roll_rate, _DECIMALS),
-            round(command.pitch_rate, _DECIMALS),
-            round(command.yaw_rate, _DECIMALS),
-            round(command.thrust, _DECIMALS),
-        )
+        return Command(*(round(value, _DECIMALS) for value in command))
 
     def limited(self, wanted: VelocityCommand) -> VelocityCommand:
         """Return the velocity within what may be flown."""

@@ -9,7 +9,6 @@ from builtin_interfaces.msg import Time
 from geometry_msgs.msg import Twist
 from tf2_msgs.msg import TFMessage
 
-from drone_bridge.motion.attitude_estimator import MeasuredAttitude
 from drone_bridge.motion.flight_control import Command as FlownCommand
 from drone_bridge.motion.flight_control import DroneModel
 from drone_bridge.motion.velocity_control import HOVER, VelocityCommand, VelocityControl, VelocityParameters
@@ -46,6 +45,7 @@ from drone_bridge.testbed.topics import (
     TOPICS,
     BodyRates,
     Command,
+    Pose,
     StereoFrameNames,
     attitude_layout,
 )
@@ -99,15 +99,6 @@ def velocity_from_twist(twist: Twist) -> VelocityCommand:
     return VelocityCommand(twist.linear.x, twist.linear.y, twist.linear.z, twist.angular.z)
 
 
-def measured_attitude(frame: SensorFrame, unit: AngleUnit) -> MeasuredAttitude:
-    """Return the angles that a frame carries, rad, REP 103."""
-    return MeasuredAttitude(
-        roll=None if frame.roll is None else translate.radians_from_wire(frame.roll, unit),
-        pitch=translate.radians_from_wire(frame.pitch, unit),
-        yaw=None if frame.yaw is None else translate.enu_yaw_from_heading(translate.radians_from_wire(frame.yaw, unit)),
-    )
-
-
 class TestbedFlight:
     """The flight of one conversation. For every frame, call `observe`, `answer` and `answered`, in this order."""
 
@@ -121,7 +112,7 @@ class TestbedFlight:
         #: Why velocities can't be flown, if so.
         self.problem = ""
         self._control: VelocityControl | None = None
-        self._unseen: SensorFrame | None = None
+        self._unseen: tuple[float, Pose] | None = None
         self._flown: tuple[FlownCommand, bool] | None = None  # until the next frame
         self._next: tuple[FlownCommand, bool] | None = None  # from then on
         try:
@@ -130,18 +121,19 @@ class TestbedFlight:
         except ValueError as error:
             self.problem = str(error)
 
-    def observe(self, frame: SensorFrame) -> None:
-        self._unseen = frame
+    def observe(self, time_s: float, pose: Pose) -> None:
+        """Take what the frame says of the drone, and its time."""
+        self._unseen = time_s, pose
 
     def estimate(self) -> None:
         """Update the estimate, unless it was updated for this frame: where the caller has time to spare."""
-        frame, self._unseen = self._unseen, None
-        if frame is None or self._control is None:
+        seen, self._unseen = self._unseen, None
+        if seen is None or self._control is None:
             return
         if self._flown:
             self._control.flown(*self._flown)
-        attitude = measured_attitude(frame, self._unit)
-        self._control.measured(frame.time, attitude, translate.measured_position(frame))
+        time_s, pose = seen
+        self._control.measured(time_s, pose.attitude, pose.position)
 
     def answer(self, command: Command | VelocityCommand | None) -> tuple[MotionParameters, bool]:
         """Return the answer to the frame, and whether the command was within the drone's limits.
@@ -150,6 +142,8 @@ class TestbedFlight:
         """
         if isinstance(command, Command):
             motion, was_within = translate.motion_parameters(command, self._constants, self._unit)
+            rates, thrust = translate.command_from_motion_parameters(motion, self._unit)
+            self._next = FlownCommand(*rates, thrust), False
         elif self._control is None:
             return self.neutral, command is None
         else:
@@ -159,17 +153,13 @@ class TestbedFlight:
             rates = BodyRates(flown.roll_rate, flown.pitch_rate, flown.yaw_rate)
             motion, _ = translate.motion_parameters(Command(rates, flown.thrust), self._constants, self._unit)
             was_within = self._control.limited(wanted) == wanted
-        self._next = self._flight_of(motion), not isinstance(command, Command)
+            self._next = flown, True  # which is within the drone's limits, but for rounding
         return motion, was_within
 
     def answered(self) -> None:
         """Note that the answer was sent."""
         self.estimate()
         self._flown = self._next
-
-    def _flight_of(self, motion: MotionParameters) -> FlownCommand:
-        rates, thrust = translate.command_from_motion_parameters(motion, self._unit)
-        return FlownCommand(rates.roll, rates.pitch, rates.yaw, thrust)
 
 
 # The node.
@@ -366,8 +356,9 @@ class TestbedBridge(TcpLinkNode):
     def _serve(self, stream: TcpStream, connection: AutopilotConnection, frame: SensorFrame) -> None:
         """Answer one frame and publish it, in the order that keeps the testbed waiting least."""
         received_s = time.monotonic()
-        self._flight.observe(frame)
-        self.observed.measured(measured_attitude(frame, self._unit).yaw, translate.measured_position(frame))
+        pose = self._translation.pose(frame)
+        self._flight.observe(frame.time, pose)
+        self.observed.measured(pose.attitude.yaw, pose.position)
         if not self._is_lockstep:
             self._answer(stream, connection, self._commands.newest())
         stamp = self._stamps.stamp(time_from_seconds(frame.time) if self._stamps.are_wire_time else None)

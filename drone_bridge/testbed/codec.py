@@ -202,17 +202,20 @@ def implausible_constants(constants: Constants, unit: AngleUnit, limits: Limits,
     return None
 
 
-def implausible_floats(floats: Mapping[str, float], unit: AngleUnit, time_before: float) -> str | None:
+def implausible_floats(
+    floats: tuple[float, ...], layout: AttitudeLayout, unit: AngleUnit, time_before: float
+) -> str | None:
     """Return a sentence about the first implausible float after the images.
 
     Time may advance, or restart from 0, which is a new simulation.
     """
-    if not math.isfinite(sum(floats.values())) and (problem := non_finite(floats.items())):
+    if not math.isfinite(sum(floats)) and (problem := non_finite(zip(layout.floats, floats, strict=True))):
         return problem
-    if abs(floats["pitch"]) > unit.half_turn * _HALF_TURN_TOLERANCE:
-        return f"pitch is {floats['pitch']:g}, and has to be within {unit.half_turn:g} {unit.value}."
-    if floats["time"] < time_before and floats["time"] != 0.0:
-        return f"time runs back from {time_before:.9g} s to {floats['time']:.9g} s."
+    *_, pitch, _, time = floats  # in every layout
+    if abs(pitch) > unit.half_turn * _HALF_TURN_TOLERANCE:
+        return f"pitch is {pitch:g}, and has to be within {unit.half_turn:g} {unit.value}."
+    if time < time_before and time != 0.0:
+        return f"time runs back from {time_before:.9g} s to {time:.9g} s."
     return None
 
 
@@ -365,7 +368,6 @@ class AutopilotConnection(EventSource[Constants | SimulationRestarted | SensorFr
         self._limits = limits or Limits()
         self._reuses_images = reuses_images
         self._floats = floats_of(layout or AttitudeLayout.POSE)
-        self._float_names = (layout or AttitudeLayout.POSE).floats
         self._floats_before = b""  # of the last frame
         self._surplus = b""  # what came of the second frame while the layout of the first was found out
         self._constants: Constants | None = None
@@ -540,7 +542,7 @@ class AutopilotConnection(EventSource[Constants | SimulationRestarted | SensorFr
             self._failure = str(error)
         if self.layout is None:
             return
-        self._floats, self._float_names = floats_of(self.layout), self.layout.floats
+        self._floats = floats_of(self.layout)
         size = self._floats.size
         self._scalars, self._surplus = bytearray(after_images[:size]), after_images[size:]
         self._views = []
@@ -582,20 +584,23 @@ class AutopilotConnection(EventSource[Constants | SimulationRestarted | SensorFr
         return constants
 
     def _read_frame(self) -> SensorFrame:
-        floats = dict(zip(self._float_names, self._floats.unpack(self._scalars), strict=True))
-        if problem := implausible_floats(floats, self._angle_unit, self._time):
+        assert self.layout  # which is decided by then
+        floats = self._floats.unpack(self._scalars)
+        if problem := implausible_floats(floats, self.layout, self._angle_unit, self._time):
             raise RemoteProtocolError(f"In the testbed's frame {self._frames}, {problem}")
         self._frames += 1
         self._unanswered += 1
-        time = floats["time"]
+        *place, pitch, angle, time = floats
         if time < self._time:
             self._events.append(SimulationRestarted(self._time))
         self._time = time
         self._floats_before = bytes(self._scalars)
-        if self.layout is not AttitudeLayout.POSE:
-            return SensorFrame(*self._images, position=None, **floats)
-        position = floats.pop("x"), floats.pop("y"), floats.pop("z")
-        return SensorFrame(*self._images, position=position, yaw=floats.pop("heading"), **floats)
+        if self.layout is AttitudeLayout.PITCH_YAW:
+            return SensorFrame(*self._images, time, pitch, yaw=angle)
+        if self.layout is AttitudeLayout.PITCH_ROLL:
+            return SensorFrame(*self._images, time, pitch, angle)
+        x, y, z, heading = place
+        return SensorFrame(*self._images, time, pitch, angle, heading, (x, y, z))
 
 
 class TestbedConnection(EventSource[MotionParameters | ConnectionClosed]):
@@ -651,10 +656,10 @@ class TestbedConnection(EventSource[MotionParameters | ConnectionClosed]):
                     f"pixels are {self._constants.image_bytes}."
                 )
         floats = pack(self._floats, self._layout.floats, self._values(frame))
-        read = dict(zip(self._layout.floats, self._floats.unpack(floats), strict=True))
-        if complaint := implausible_floats(read, self._angle_unit, self._time):
+        read = self._floats.unpack(floats)
+        if complaint := implausible_floats(read, self._layout, self._angle_unit, self._time):
             raise LocalProtocolError(complaint)
-        self._time = read["time"]
+        self._time = read[-1]
         self._awaits_reply = True
         return [*images, memoryview(floats)]
 

@@ -19,6 +19,7 @@ from sensor_msgs.msg import CameraInfo, CompressedImage, Image, Imu
 from std_msgs.msg import Header
 from tf2_msgs.msg import TFMessage
 
+from drone_bridge.motion.attitude_estimator import MeasuredAttitude
 from drone_bridge.motion.quaternions import (
     Quaternion,
     euler_from_quaternion,
@@ -141,14 +142,6 @@ def heading_from_enu_yaw(yaw: float) -> float:
     return math.remainder(math.pi / 2 - yaw, 2 * math.pi)
 
 
-def orientation_from_testbed(pitch: float, roll: float, heading: float) -> Quaternion:
-    """Return the body's orientation in ENU. Radians; pitch + looks down, roll + banks right, heading + turns right.
-
-    Pitch and roll have the signs of REP 103 already; only the heading turns the other way round.
-    """
-    return quaternion_from_euler(roll, pitch, enu_yaw_from_heading(heading))
-
-
 def testbed_from_orientation(q: Quaternion) -> tuple[float, float, float]:
     """Return pitch (within a quarter turn), roll and heading, rad, of the body's orientation in ENU."""
     roll, pitch, yaw = euler_from_quaternion(q)
@@ -234,7 +227,7 @@ def limited(motion: MotionParameters, constants: Constants) -> tuple[MotionParam
     )
     # Radians and back to degrees may miss a maximum by a rounding error.
     within = clamped == asked or all(math.isclose(a, b, rel_tol=1e-9) for a, b in zip(clamped, asked, strict=True))
-    return MotionParameters(*clamped), within
+    return motion if clamped == asked else MotionParameters(*clamped), within
 
 
 def command_from_motion_parameters(motion: MotionParameters, unit: AngleUnit) -> Command:
@@ -346,19 +339,38 @@ def map_transform(names: FrameNames) -> TransformStamped:
 # Frames.
 
 
-def measured_position(frame: SensorFrame) -> tuple[float, float, float] | None:
-    """Return the position that a frame carries, m, ENU."""
-    return None if frame.position is None else enu_from_testbed(*frame.position)
+class Pose(NamedTuple):
+    """What a frame says of where the drone is, ENU and REP 103."""
+
+    position: tuple[float, float, float] | None
+    """m, in odom."""
+    attitude: MeasuredAttitude
+    orientation: Quaternion
+    """The attitude; an angle that the wire does not carry is 0."""
 
 
-def imu(frame: SensorFrame, unit: AngleUnit, names: FrameNames) -> Imu:
-    """Return the attitude, without a stamp; an angle that the wire does not carry is 0 with a full circle's variance.
+def pose(frame: SensorFrame, unit: AngleUnit) -> Pose:
+    """Return the pose that a frame carries.
+
+    Pitch and roll have the signs of REP 103 already; only the heading turns the other way round.
+    """
+    roll = None if frame.roll is None else radians_from_wire(frame.roll, unit)
+    pitch = radians_from_wire(frame.pitch, unit)
+    yaw = None if frame.yaw is None else enu_yaw_from_heading(radians_from_wire(frame.yaw, unit))
+    return Pose(
+        None if frame.position is None else enu_from_testbed(*frame.position),
+        MeasuredAttitude(roll, pitch, yaw),
+        quaternion_from_euler(roll or 0.0, pitch, 0.0 if yaw is None else yaw),
+    )
+
+
+def imu(frame: SensorFrame, names: FrameNames) -> Imu:
+    """Return an Imu without stamp and orientation, in which an unknown angle has a full circle's variance.
 
     Rates and accelerations are not on the wire: their covariances say so.
     """
     message = Imu()
     message.header.frame_id = names.base_link
-    set_quaternion(message.orientation, orientation(frame, unit))
     known = ANGLE_DEVIATION**2
     roll_variance = UNKNOWN_ANGLE_VARIANCE if frame.roll is None else known
     yaw_variance = UNKNOWN_ANGLE_VARIANCE if frame.yaw is None else known
@@ -366,21 +378,6 @@ def imu(frame: SensorFrame, unit: AngleUnit, names: FrameNames) -> Imu:
     message.angular_velocity_covariance[0] = -1.0
     message.linear_acceleration_covariance[0] = -1.0
     return message
-
-
-def pose(frame: SensorFrame, unit: AngleUnit) -> tuple[tuple[float, float, float], Quaternion] | None:
-    """Return position (m) and orientation in odom; None without a position."""
-    position = measured_position(frame)
-    return (position, orientation(frame, unit)) if position else None
-
-
-def orientation(frame: SensorFrame, unit: AngleUnit) -> Quaternion:
-    """Return the attitude; an angle that the wire does not carry is 0."""
-    pitch = radians_from_wire(frame.pitch, unit)
-    roll = radians_from_wire(frame.roll or 0.0, unit)
-    if frame.yaw is None:
-        return quaternion_from_euler(roll, pitch, 0.0)
-    return orientation_from_testbed(pitch, roll, radians_from_wire(frame.yaw, unit))
 
 
 def sensed(message: Imu | Odometry, unit: AngleUnit) -> SensorFrame:
@@ -446,8 +443,6 @@ class Translation:
         ODOMETRY_COVARIANCES.fill(self._odometry)
         self._transform = transform(names.odom, names.base_link)
         self._tf = TFMessage(transforms=[self._transform])
-        #: Of the frame with this stamp.
-        self._pose: tuple[Time | None, tuple[tuple[float, float, float], Quaternion] | None] = None, None
         self.forget()
 
     def forget(self) -> None:
@@ -457,6 +452,7 @@ class Translation:
         self._images: dict[str, Rgb8Image] = {}
         self._encoders: dict[str, JpegEncoder] = {}
         self._imu: Imu | None = None  # its covariances are those of all frames of this drone
+        self._posed: SensorFrame | None = None  # the frame of `_pose`
 
     def drone_properties(self, constants: Constants, stamp: Time) -> DroneProperties:
         """Return the announced drone. The frames from now on are its own."""
@@ -483,31 +479,31 @@ class Translation:
     def imu(self, frame: SensorFrame, stamp: Time) -> Imu:
         """Return an Imu of the attitude alone."""
         if self._imu is None:
-            self._imu = imu(frame, self._unit, self._names)
+            self._imu = imu(frame, self._names)
         self._imu.header.stamp = stamp
-        set_quaternion(self._imu.orientation, orientation(frame, self._unit))
+        set_quaternion(self._imu.orientation, self.pose(frame).orientation)
         return self._imu
 
     def odometry(self, frame: SensorFrame, stamp: Time) -> Odometry | None:
         """Return the pose in odom, where the wire has positions."""
-        found = self._pose_of(frame, stamp)
-        if found is None:
+        position, _, rotation = self.pose(frame)
+        if position is None:
             return None
         message, pose_message = self._odometry, self._odometry.pose.pose
         message.header.stamp = stamp
-        set_vector(pose_message.position, found[0])
-        set_quaternion(pose_message.orientation, found[1])
+        set_vector(pose_message.position, position)
+        set_quaternion(pose_message.orientation, rotation)
         return message
 
     def transforms(self, frame: SensorFrame, stamp: Time) -> TFMessage | None:
         """Return odom to base_link, where the wire has positions."""
-        found = self._pose_of(frame, stamp)
-        if found is None:
+        position, _, rotation = self.pose(frame)
+        if position is None:
             return None
         moved = self._transform
         moved.header.stamp = stamp
-        set_vector(moved.transform.translation, found[0])
-        set_quaternion(moved.transform.rotation, found[1])
+        set_vector(moved.transform.translation, position)
+        set_quaternion(moved.transform.rotation, rotation)
         return self._tf
 
     def image(self, frame: SensorFrame, stamp: Time, side: str) -> Image:
@@ -521,12 +517,11 @@ class Translation:
             self._refuse_image(f"{side}/image_raw/compressed {error}.")
             return None
 
-    def _pose_of(self, frame: SensorFrame, stamp: Time) -> tuple[tuple[float, float, float], Quaternion] | None:
-        posed_at, found = self._pose
-        if stamp is not posed_at:  # else this frame's pose was published on the other of odom and tf
-            found = pose(frame, self._unit)
-            self._pose = stamp, found
-        return found
+    def pose(self, frame: SensorFrame) -> Pose:
+        """Return the pose that a frame carries, computed once."""
+        if frame is not self._posed:
+            self._posed, self._pose = frame, pose(frame, self._unit)
+        return self._pose
 
     # The way back.
 

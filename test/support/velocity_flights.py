@@ -44,6 +44,7 @@ from drone_bridge.testbed.device import Airframe
 from drone_bridge.testbed.device import Motion as TestbedMotion
 from drone_bridge.testbed.emulator.world import Flight as TestbedEmulator
 from drone_bridge.testbed.emulator.world import Sphere, World
+from drone_bridge.testbed.topics import pose
 from drone_bridge.wire.outgoing import encoded
 
 STEP_S = 0.01
@@ -186,7 +187,8 @@ class TestbedDrone:
         state = self._flight.state
         heading, pitch, roll = (float(np.float32(angle)) for angle in state.angles)
         x, y, z = (float(np.float32(value)) for value in state.position)
-        self._bridge.observe(SensorFrame(b"", b"", float(np.float32(state.time)), pitch, roll, heading, (x, y, z)))
+        frame = SensorFrame(b"", b"", float(np.float32(state.time)), pitch, roll, heading, (x, y, z))
+        self._bridge.observe(frame.time, pose(frame, AngleUnit.DEGREES))
         answer, _ = self._bridge.answer(VelocityCommand(*wanted))
         self._bridge.answered()
         motion = MotionParameters(*REPLY.unpack(encoded_command(pack_reply, answer)))
