@@ -4,7 +4,7 @@
     soak     the vehicle's side turns into a broken peer (garbage, silence, floods ...) or ends, commands pause
     kills    SIGKILL at random moments, of the program or of a vehicle
     signals  SIGINT and SIGTERM at random moments, from its start on
-    stalls   SIGSTOP for 2 to 6 s while vehicles are commanded; the commands end meanwhile
+    stalls   SIGSTOP for 2 to 4 s while vehicles are commanded; the commands end meanwhile
 
 Each is done to every program that it can be done to: bridges, servers, web_bridge and the recorder. After each round
 all vehicles have to be driven by the next commands, and to be neutral without. A round fails where a vehicle moved that
@@ -169,7 +169,7 @@ def stall(subject: Subject, chance: random.Random) -> float:
     time.sleep(chance.uniform(0.0, 0.5))
     subject.program.send(signal.SIGSTOP)
     try:
-        time.sleep(chance.uniform(2.0, 6.0) - COMMAND_TIMEOUT_S)
+        time.sleep(chance.uniform(2.0, 4.0) - COMMAND_TIMEOUT_S)
         subject.let_go()
         time.sleep(COMMAND_TIMEOUT_S)
         resumed_s = time.monotonic()
@@ -207,7 +207,7 @@ PAUSE = Disturbance("commands pause", pause, _has_logs)
 KILL_VEHICLE = Disturbance("a vehicle is killed, and another one comes", kill_vehicle, _has_relays)
 KILL = Disturbance("it is killed, and the next one starts", kill)
 SIGNAL = Disturbance("SIGINT or SIGTERM, once or twice, from its start on", interrupt)
-STALL = Disturbance("it is stopped for 2 to 6 s while it is commanded", stall)
+STALL = Disturbance("it is stopped for 2 to 4 s while it is commanded", stall)
 CAMPAIGNS = {
     "soak": (SPOIL, SPOIL, SPOIL, RESTART, PAUSE),
     "kills": (KILL_VEHICLE, KILL),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""SIGSTOP of every program for 2 to 6 s while it is commanded: nothing old moves a vehicle after it."""
+"""SIGSTOP of every program for 2 to 4 s while it is commanded: nothing old moves a vehicle after it."""
 
 from disturbing import Plan, run
 
