@@ -106,14 +106,14 @@ def test_a_new_process_knows_nothing_until_navdata_comes(ros, gui, navdata_port)
     drone = gui()
     flying = ros.subscribe(Bool, "flying", LATCHED)
     with bridge(drone, navdata_port) as process:
-        process.wait_for_line('whether the drone flies is unknown: choose "Start navdata" in the GUI, or look')
+        process.wait_for_line('whether the drone flies is unknown: choose "Stream Navdata" in the GUI, or look')
         for name, harm in (("takeoff", "reset would stop its motors"), ("land", '"Land" in the GUI lands it')):
             refused = press(ros, name)
             assert (refused.success, "It is not known whether the drone flies" in refused.message) == (False, True)
             assert harm in refused.message
-            assert 'Choose "Start navdata" in the GUI, or look at the drone and call assume_flying.' in refused.message
+            assert 'Choose "Stream Navdata" in the GUI, or look at the drone and call assume_flying.' in refused.message
         assert len(flying) == 0
-        drone.send(signal.SIGUSR1)  # "Start navdata"
+        drone.send(signal.SIGUSR1)  # "Stream Navdata"
         assert not flying.wait().data
         assert press(ros, "takeoff").success
         flying.wait(lambda message: message.data)
@@ -133,7 +133,7 @@ def test_a_bridge_that_was_killed_in_flight_leaves_the_drone_to_its_successors_u
         for name in ("takeoff", "land"):
             refused = ros.call_successor(Trigger, f"dronegui_bridge/{name}", Trigger.Request())
             assert (refused.success, "It is not known whether the drone flies" in refused.message) == (False, True)
-        drone.send(signal.SIGUSR1)  # "Start navdata"
+        drone.send(signal.SIGUSR1)  # "Stream Navdata"
         wait_until(lambda: press(ros, "land").success, "navdata")
         drone.wait_for_line("^landing -> landed")
     assert drone.count_lines("emergency|reset:") == 0
@@ -191,12 +191,12 @@ def test_without_bootstrap_no_landing_is_reported_and_the_gui_is_the_way_on(ros,
         drone.wait_for_line("^taking off -> flying")
         answer = press(ros, "land")
         assert (answer.success, "The landing is not confirmed" in answer.message) == (False, True)
-        assert 'choose "Land" in the GUI, or "Start navdata" and call land again' in answer.message
+        assert 'choose "Land" in the GUI, or "Stream Navdata" and call land again' in answer.message
         for name in ("land", "takeoff"):
             refused = press(ros, name)
             assert (refused.success, "call assume_flying" in refused.message) == (False, True)
         assert len(flying) == 0, "flying was published anew without anybody's having seen anything"
-        drone.send(signal.SIGUSR1)  # "Start navdata"
+        drone.send(signal.SIGUSR1)  # "Stream Navdata"
         wait_until(lambda: press(ros, "land").success, "navdata")
         drone.wait_for_line("^landing -> landed")
         flying.wait(lambda message: not message.data)
@@ -232,7 +232,7 @@ def test_a_gui_that_was_started_again_in_flight_is_not_asked_to_land_a_drone_tha
             refused = press(ros, name)
             assert (refused.success, '"Land" in the GUI lands it' in refused.message) == (False, True)
         if has_navdata:
-            drone.send(signal.SIGUSR1)  # "Start navdata"
+            drone.send(signal.SIGUSR1)  # "Stream Navdata"
         else:
             assert ros.call(SetBool, "dronegui_bridge/assume_flying", SetBool.Request(data=False)).success
         wait_until(lambda: press(ros, "takeoff").success, "what makes it known")

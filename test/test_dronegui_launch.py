@@ -56,7 +56,7 @@ def test_a_bridge_that_is_killed_in_flight_and_comes_back_does_not_touch_the_dro
         for name in ("takeoff", "land"):
             refused = ros.call_successor(Trigger, f"dronegui_bridge/{name}", Trigger.Request())
             assert (refused.success, "It is not known whether the drone flies" in refused.message) == (False, True)
-        drone.send(signal.SIGUSR1)  # "Start navdata"
+        drone.send(signal.SIGUSR1)  # "Stream Navdata"
         wait_until(lambda: ros.trigger("dronegui_bridge/land").success, "navdata")
         drone.wait_for_line("landing -> landed")
         assert drone.count_lines("emergency|reset:") == 0

@@ -45,7 +45,7 @@ def test_it_presses_nothing_that_could_bring_a_flying_drone_down(ports, is_known
         options = ("--port", port, "--navdata-port", navdata_port)
         with Process.module("drone_bridge.dronegui.operator", *options, "--plan", "1s forward 2") as operator:
             assert operator.wait() == 2
-            sentence = "take_off would land it" if is_known else 'Choose "Start navdata" in the GUI'
+            sentence = "take_off would land it" if is_known else 'Choose "Stream Navdata" in the GUI'
             operator.wait_for_line(sentence)
             assert operator.count_lines("^presses") == 0
 

@@ -21,6 +21,7 @@ def test_unsupported_axes_are_warned_of_once(ros, free_port, name):
     able, unable = Twist(), Twist()
     able.linear.x = able.angular.z = 0.1
     setattr(getattr(unable, part), axis, 0.5)
+    setattr(getattr(able, part), axis, 3.9e-14)  # a controller's rounding error
     sentence = f"cmd_vel asks for {said} The rest of the command is followed"
     with Process.node(name, port=free_port) as process:
         publisher = ros.publisher(Twist, "cmd_vel")

@@ -60,7 +60,7 @@ A field that is missing, or NaN, is unknown, and unknown fields and blocks are i
 are then told by their fields.
 
 **A fresh GUI has no navdata.** One that has just been started does not listen to its drone: it requests navdata when
-its user chooses "Start navdata", and in its bootstrap, which is what the `reset` button triggers on the ground (in
+its user chooses "Stream Navdata", and in its bootstrap, which is what the `reset` button triggers on the ground (in
 the air it stops the motors). Until then it does not know whether the drone flies: pressing `take_off` twice means two
 take-offs, and nothing but the action "Land" of its window lands the drone. See taking off and landing.
 """  # noqa: E501 -- tables

@@ -109,7 +109,7 @@ class Gui:
         return now_s >= self.hears_drone_from_s
 
     def start_navdata(self, now_s: float) -> None:
-        """Ask the drone for navdata, as the GUI's user does by "Start navdata", and as a press of reset does."""
+        """Ask the drone for navdata, as the GUI's user does by "Stream Navdata", and as a press of reset does."""
         self.heard_s = max(self.heard_s, now_s)
         self.hears_drone_from_s = min(self.hears_drone_from_s, now_s + BOOTSTRAP_S)
 

@@ -4,7 +4,7 @@
     python3 -m drone_bridge.dronegui.emulator --trajectory flight.csv
 
 As in the original, no packet is answered, everybody may send, and the last command stays in force forever. Once reset
-has been pressed, the drone's navdata goes to whoever sends packets. The GUI's user has more actions: "Start navdata"
+has been pressed, the drone's navdata goes to whoever sends packets. The GUI's user has more actions: "Stream Navdata"
 (SIGUSR1), "Land" (SIGUSR2), and to close the GUI and, the next time, to start it again (SIGURG), while the drone flies.
 The program reports on standard output: a line for each change and, once a second, where the drone is.
 """
@@ -386,7 +386,7 @@ class GuiProgram:
     def start_navdata(self, *_: object) -> None:
         """Do what the GUI's user does by this name."""
         self._gui.start_navdata(self._flight.time)
-        say("Start navdata: the GUI asks the drone for navdata")
+        say("Stream Navdata: the GUI asks the drone for navdata")
 
     def land(self, *_: object) -> None:
         """Do what the GUI's user does by this name."""
@@ -551,7 +551,7 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
         type=positive,
         default=math.inf,
         help="without packets for this long the drone takes the GUI for gone, and sends it no more navdata until reset "
-        'or "Start navdata"; about 2 s with an AR.Drone (%(default)s)',
+        'or "Stream Navdata"; about 2 s with an AR.Drone (%(default)s)',
     )
     navdata.add_argument("--no-navdata", action="store_true", help="send none to the controllers")
     drone = parser.add_argument_group("drone")

@@ -176,7 +176,7 @@ def take_off(client: Client, is_landed: bool) -> None:
         if not is_landed:
             raise ValueError(
                 "No navdata comes, so the drone may be flying, and reset or take_off could bring it down. Choose "
-                '"Start navdata" in the GUI; or, if you see the drone on the ground, start again with --landed.'
+                '"Stream Navdata" in the GUI; or, if you see the drone on the ground, start again with --landed.'
             )
         say("receives no navdata")
     if client.state is not None and client.state.is_airborne:

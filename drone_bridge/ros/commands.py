@@ -325,6 +325,8 @@ class Ruler(Generic[CommandT]):
 # Commands from topics: stale and non-finite ones are refused, the newest valid one is kept.
 
 
+#: Whatever a controller's rounding errors ask for, m/s or rad/s, is nothing that anybody wants.
+ROUNDING = 1e-6
 #: What a Twist can ask for, with its unit.
 TWIST_AXES = {
     **{f"linear.{axis}": "m/s" for axis in "xyz"},
@@ -466,7 +468,7 @@ class CommandIntake(Generic[CommandT]):
         self._node.each_second(OtherTypes(self._node, "cmd_vel", cmd_vel).tell_of_publishers)
 
     def _warn_of_unsupported_axes(self, twist: Twist, follows: Collection[str]) -> None:
-        asked = {axis: value for axis, value in _floats(twist) if value and axis not in follows}
+        asked = {axis: value for axis, value in _floats(twist) if abs(value) > ROUNDING and axis not in follows}
         if not asked:
             return
         self._node.statistics.counts["commands for axes that it lacks"] += 1

@@ -334,7 +334,7 @@ class FlightCommands:
     def advice(self) -> str:
         """How a person makes the drone's state known, as a clause."""
         look = "look at the drone and call assume_flying"
-        return f'choose "Start navdata" in the GUI, or {look}' if self.receives_navdata else look
+        return f'choose "Stream Navdata" in the GUI, or {look}' if self.receives_navdata else look
 
     @property
     def blind_reason(self) -> str:
@@ -394,7 +394,7 @@ class FlightCommands:
             return unseen
         self._watch.assume(None, Source.PRESS)
         raise ValueError(
-            f'{unseen} If the drone still flies, choose "Land" in the GUI, or "Start navdata" and call land again. '
+            f'{unseen} If the drone still flies, choose "Land" in the GUI, or "Stream Navdata" and call land again. '
             "If it is on the ground, call assume_flying with false."
         )
 
@@ -507,7 +507,7 @@ class FlightCommands:
         if not self._watch.sees_drone:
             await self._press("take_off")
             self._assume_flying(True)
-            way_down = ' Choose "Start navdata" in the GUI, so that land works.' if self.receives_navdata else ""
+            way_down = ' Choose "Stream Navdata" in the GUI, so that land works.' if self.receives_navdata else ""
             return f"take_off was pressed and released. The take-off is not confirmed: {self.blind_reason}.{way_down}"
         if await self._press_and_wait_for("take_off", TAKEN_OFF):
             return "take_off was pressed and released, and the drone takes off."
