@@ -18,6 +18,7 @@ from vanishing import kill
 CAPTURE = (Path(__file__).parent / "captures" / "gui_to_controller_navdata.jsonl").read_bytes().splitlines()
 AXES = {"roll": 0.1234567890123456, "pitch": -0.75, "yaw": 1 / 3, "gas": -1.0}
 AT_ONCE = 10  # blocks
+UNOFFERED = "no node offers /dronegui_bridge/takeoff"
 
 
 @pytest.fixture
@@ -156,10 +157,11 @@ def test_a_failure_looks_to_the_other_end_as_without_the_relay(relay, operator, 
     operator.keep_sending(hover=False, pitch=-0.25)
     gui.wait_for_next(lambda packet: packet.is_following(pitch=-0.25))
     relay.carry_navdata()
+    told = relay.server.count_lines(UNOFFERED)
     kill(relay.bridge)  # the drone's side is gone: so is navdata
     relay.send_navdata(CAPTURE[0])
     assert operator.hears_nothing_for(0.3)
-    relay.server.wait_for_line("the node that offers /dronegui_bridge/takeoff")
+    relay.server.wait_for_count(UNOFFERED, told + 1)
     assert "dronegui_bridge" in ros.node.get_node_names(), "DDS itself missed it first, after 20 s"
     relay.start_bridge()
     gui.wait_for_next(lambda packet: packet.is_following(pitch=-0.25))

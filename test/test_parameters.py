@@ -131,6 +131,21 @@ def test_what_a_node_is_given_and_does_not_have_is_found(tmp_path, words, names)
     assert list(unknown(given, "/alpha/node", DECLARED)) == names
 
 
+def test_what_another_parameter_has_replaced_is_refused(make, monkeypatch):
+    """A vehicle would move otherwise than its file says."""
+    radius = ParameterDeclaration("limits.fence_radius", 0.0, "Radius of the fence, m.", replaces=("limits.fence_x",))
+    signs = ParameterDeclaration("opposite_signs", ["none"], "Signs.", replaces=("command_sign.",))
+    given = ["limits.fence_x:=1.0", "command_sign.pitch:=-1"]
+    monkeypatch.setattr("sys.argv", ["node", "--ros-args", *(word for each in given for word in ("-p", each))])
+    parameters = DeclaredParameters(make(), [radius, signs], keep_refused=True)
+    assert parameters.refused == {
+        "limits.fence_x": "There is no limits.fence_x any more: set limits.fence_radius (Radius of the fence, m).",
+        "command_sign.pitch": "There is no command_sign.pitch any more: set opposite_signs (Signs).",
+    }
+    with pytest.raises(ValueError, match=r"no command_sign\.pitch any more.*no limits\.fence_x any more"):
+        DeclaredParameters(make(), [radius, signs])
+
+
 def test_a_node_warns_once_of_all_parameters_that_it_does_not_have(make, monkeypatch):
     warned = []
     node = make()

@@ -4,6 +4,7 @@
 import contextlib
 import itertools
 import math
+import select
 import signal
 import socket
 import time
@@ -226,20 +227,27 @@ def test_a_drone_that_falls_silent_ends_the_conversation_within_source_timeout(r
 
 def test_a_server_that_stood_still_keeps_its_session(ros, serve):
     """Stopped for longer than source_timeout, it finds nothing new of the drone: it was not listening."""
-    server, port = serve(source_timeout=1.0, command_timeout=0.5)
+    server, port = serve(source_timeout=2.0, command_timeout=0.5)
     drone = Drone(ros)
     drone.announce()
-    with AutopilotPeer(port) as autopilot, repeating(lambda _: drone.show()):
-        frame = autopilot.receive()
-        while not isinstance(frame, SensorFrame):
+    with AutopilotPeer(port) as autopilot:
+        with repeating(lambda _: drone.show()):
             frame = autopilot.receive()
+            while not isinstance(frame, SensorFrame):
+                frame = autopilot.receive()
         autopilot.answer()
+        while not server.count_lines("The drone has sent nothing new"):  # so that it waits for that, and no answer
+            if select.select([autopilot.socket], [], [], 0.05)[0]:
+                autopilot.receive()
+                autopilot.answer()
         server.send(signal.SIGSTOP)
-        time.sleep(2.0)
+        time.sleep(3.0)
         server.send(signal.SIGCONT)
-        for _ in range(75):  # it gets 50 per second
-            assert isinstance(autopilot.receive(), SensorFrame)
-            autopilot.answer()
+        time.sleep(0.3)  # in which it looks what came
+        with repeating(lambda _: drone.show()):
+            for _ in range(75):  # it gets 50 per second
+                assert isinstance(autopilot.receive(), SensorFrame)
+                autopilot.answer()
         assert server.count_lines("Nothing to send was received|has answered no frame") == 0
 
 

@@ -213,8 +213,13 @@ def limit_parameters(
     drones = {"max_speed": DRONE_MAX_SPEED, "land_after": _DRONE_LANDS_AFTER_S} if is_drone else {}
     has = {"max_height": can_climb, "land_after": is_drone, "low_battery": tells_battery}
     has["land_on_low_battery"] = is_drone and tells_battery
+    replaced = {"fence_radius": (f"{_LIMITS}.fence_x", f"{_LIMITS}.fence_y")}
     return tuple(
-        replace(each, default=drones.get(each.name.removeprefix(f"{_LIMITS}."), each.default))
+        replace(
+            each,
+            default=drones.get(each.name.removeprefix(f"{_LIMITS}."), each.default),
+            replaces=replaced.get(each.name.removeprefix(f"{_LIMITS}."), ()),
+        )
         for each in declarations(LimitParameters, _LIMITS)
         if has.get(each.name.removeprefix(f"{_LIMITS}."), True)
     )

@@ -37,6 +37,8 @@ class ParameterDeclaration:
     read_only: bool = False
     at_start: bool = False  # it is read when the node starts, and can be given only then
     check: Callable[[Any], str | None] | None = None  # says in a sentence what is wrong with a value, if anything is
+    replaces: tuple[str, ...] = ()
+    """Parameters of before, or groups that end in a dot, without which a vehicle would move otherwise: refused."""
 
     def typed(self, parameter: "Parameter[Any]") -> "Parameter[Any]":
         """Return a parameter as it is, but an empty list as one of this parameter's type.
@@ -107,8 +109,20 @@ class DeclaredParameters:
         node.add_on_set_parameters_callback(self._check)
         if hasattr(node, "add_pre_set_parameters_callback"):  # since Iron
             node.add_pre_set_parameters_callback(self._typed)
-        if names := sorted({*unknown(sys.argv, node.get_fully_qualified_name(), self._declarations)}):
-            node.get_logger().warning(self._unknown(names))
+        names = {*unknown(sys.argv, node.get_fully_qualified_name(), self._declarations)}
+        replaced = {name: sentence for name in sorted(names) if (sentence := self._replaced(name))}
+        if replaced and not keep_refused:
+            raise ValueError(" ".join(replaced.values()))
+        self.refused |= replaced
+        if names -= replaced.keys():
+            node.get_logger().warning(self._unknown(sorted(names)))
+
+    def _replaced(self, name: str) -> str | None:
+        """Return the sentence about a parameter that another one has replaced."""
+        for each in self._declarations.values():
+            if any(name == old or (old.endswith(".") and name.startswith(old)) for old in each.replaces):
+                return f"There is no {name} any more: set {each.name} ({each.meaning.rstrip('.')})."
+        return None
 
     def _unknown(self, names: Iterable[str]) -> str:
         """Return the sentence about parameters that were given and do not exist."""

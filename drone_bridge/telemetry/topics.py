@@ -117,6 +117,7 @@ OPPOSITE_SIGNS = ParameterDeclaration(
     [_NONE],
     f"What the peer counts the other way round, or {_NONE}: any of {', '.join(_SIGNED)}.",
     check=_check_signs,
+    replaces=("command_sign.", "telemetry_sign."),
 )
 
 
