@@ -114,7 +114,8 @@ class DeclaredParameters:
         if replaced and not keep_refused:
             raise ValueError(" ".join(replaced.values()))
         self.refused |= replaced
-        if names -= replaced.keys():
+        names -= replaced.keys()
+        if names:
             node.get_logger().warning(self._unknown(sorted(names)))
 
     def _replaced(self, name: str) -> str | None:
