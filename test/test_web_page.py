@@ -208,7 +208,7 @@ class Robot:
 
     def wait_until_stopped(self):
         """Wait until the server has commanded it, not only until the robot's bridge has missed commands."""
-        wait_until(lambda: not self.commands[-1].twist.linear.x, "a neutral command")
+        wait_until(lambda: self.commands and not self.commands[-1].twist.linear.x, "a neutral command")
         self.wait(moves=False)
 
     def wait(self, moves, timeout_s=TIMEOUT_S):
