@@ -5,11 +5,12 @@ import os
 from collections import Counter
 
 import pytest
+from patience import wait_until
 
 from drone_bridge.net import link_loop
 from drone_bridge.net.connector import LinkError, LinkRefusedError
 from drone_bridge.net.link_loop import DROPPED_BY_STALL, DROPPED_WORK, MAX_POSTED, LinkLoop, Received
-from drone_bridge.session.session import Note, Publish, Send, Session, StallWatch
+from drone_bridge.session.session import Call, Note, Outcome, Publish, Send, Session, StallWatch
 
 STALL_S = StallWatch.STALL_S + 0.1
 
@@ -87,6 +88,9 @@ class Recorder(Session):
     def resume(self, now_s):
         return self._called("resume")
 
+    def lost(self, now_s):
+        return self._called("lost")
+
     def end(self, now_s):
         self.is_over = True
         return self._called("end")
@@ -98,6 +102,8 @@ class Recorder(Session):
 class FakeStage:
     def __init__(self):
         self.published, self.counts, self.sentences = [], Counter(), []
+        self.called, self.settled = [], []
+        self.call, self.settle = self.called.append, self.settled.append
 
     def publish(self, message):
         self.published.append(message)
@@ -213,7 +219,62 @@ def test_what_was_decided_just_before_a_stall_is_not_done_after_it(loop, link, s
 
     loop.post(decide_then_stop)
     loop.turn()
-    assert (stage.published, link.sent, names(session)) == ([], [], ["resume"])
+    assert (link.sent, names(session)) == ([], ["resume"])
+    assert stage.published == ["old"]  # with the time at which that was decided, by which a command is left out
+
+
+def test_who_waits_for_an_outcome_gets_it_even_after_a_stall(loop, stage, clock):
+    def decide_then_stop(now_s):
+        clock.time_s += STALL_S
+        return [Send(b"old"), Outcome("request", False, "too late"), Call("land", "tag")]
+
+    loop.post(decide_then_stop)
+    loop.turn()
+    assert stage.settled == [Outcome("request", False, "too late")]
+    assert stage.called == [Call("land", "tag")]
+
+
+def test_what_is_kept_outlives_a_stall_and_the_session_knows_when_that_was(loop, session, clock):
+    loop.post(lambda now_s: session._called("kept"), is_kept=True)
+    clock.time_s += STALL_S
+    loop.turn()
+    loop.turn()
+    assert names(session) == ["resume", "kept"]
+    assert session.fresh_since_s == clock.time_s
+
+
+def test_an_action_that_fails_keeps_no_other_from_being_done(loop, link, stage):
+    def fail(message):
+        raise KeyError(message)
+
+    stage.publish = fail
+    loop.post(lambda now_s: [Publish("message"), Send(b"neutral"), Note("counted")])
+    with pytest.raises(KeyError):
+        loop.turn()
+    assert [data for data, _ in link.sent] == [b"neutral"]
+    assert stage.counts == {"counted": 1}
+
+
+def test_what_is_sent_is_counted_once_it_is(loop, link, stage):
+    loop.post(lambda now_s: [Send(b"1", if_sent=("documents", "images"))])
+    loop.turn()
+    assert stage.counts == {"documents": 1, "images": 1}
+    link.fails = LinkError("down")
+    loop.post(lambda now_s: [Send(b"2", if_sent=("documents",))])
+    loop.turn()
+    assert stage.counts == {"documents": 1, "images": 1, "unsent datagrams": 1}
+
+
+def test_posted_work_delays_a_tick_by_one_piece(loop, session, clock):
+    def slow(now_s):
+        clock.time_s += 0.02
+        return session._called("work")
+
+    session.due_s = 100.03
+    for _ in range(5):
+        loop.post(slow)
+    loop.turn()
+    assert names(session)[:4] == ["work", "work", "tick", "work"]
 
 
 def test_who_publishes_knows_when_it_was_decided(loop, stage):
@@ -331,7 +392,7 @@ def test_a_thread_runs_until_it_is_stopped_and_leaves_with_the_last_action_done(
     session = Leaving()
     loop = LinkLoop("test", link, session, stage)
     began = os.pipe()
-    loop.post(lambda now_s: os.write(began[1], b"x") and [])
+    loop.post(lambda now_s: os.write(began[1], b"x") and [], is_kept=True)
     loop.start()
     assert os.read(began[0], 1) == b"x"
     assert loop.stop()
@@ -341,20 +402,70 @@ def test_a_thread_runs_until_it_is_stopped_and_leaves_with_the_last_action_done(
         os.close(end)
 
 
-def test_a_fault_of_a_session_ends_nothing(link, stage):
-    session = Recorder()
+class Opening(FakeLink):
+    """Counts how often it is opened, and is watched by `seen`."""
+
+    def __init__(self):
+        super().__init__()
+        self.opened = 0
+
+    def open(self):
+        self.opened += 1
+
+
+def run_until(loop, condition):
+    """Run a loop's own thread until something is true, then stop it."""
+    loop.start()
+    try:
+        wait_until(condition, "what the loop does")
+    finally:
+        assert loop.stop()
+
+
+def test_a_fault_leaves_the_vehicle_neutral_and_the_session_goes_on(stage):
+    link, session = Opening(), Recorder()
+    session.answers["lost"] = [Send(b"neutral")]
     loop = LinkLoop("test", link, session, stage)
 
     def fail(now_s):
         raise KeyError("fault")
 
-    again = os.pipe()
-    loop.post(fail)
-    loop.post(lambda now_s: os.write(again[1], b"x") and [])
+    loop.post(lambda now_s: [])  # which is dropped, as the link opens
+    session.answers["opened"] = []
     loop.start()
-    assert os.read(again[0], 1) == b"x"
+    wait_until(lambda: link.opened, "an open link")
+    loop.post(fail, is_kept=True)
+    wait_until(lambda: link.opened == 2, "the link to be opened again")
     assert loop.stop()
     assert stage.counts["internal errors"] == 1
-    assert names(session)[-1] == "end"
-    for end in again:
-        os.close(end)
+    assert link.sent[0] == (b"neutral", None)
+    assert [name for name in names(session) if name in ("opened", "lost", "end")] == ["opened", "lost", "opened", "end"]
+
+
+def test_a_link_that_is_lost_leaves_the_vehicle_neutral_before_it_is_opened_again_and_that_is_no_stall(stage, clock):
+    link, session = Opening(), Recorder()
+    loop = LinkLoop("test", link, session, stage, clock)
+    asked = []
+    link.waiting = [b"1", LinkError("The network is down.")]
+    session.answers["lost"] = [Note("left neutral")]
+
+    def sleepy_open():
+        link.opened += 1
+        clock.time_s += 10.0 if link.opened == 2 else 0.0
+        if link.opened == 2:
+            loop.post(lambda now_s: asked.append("old") or [])
+            link.waiting = [b"2"]
+
+    link.open = sleepy_open
+    loop._pause = lambda: None
+    run_until(loop, lambda: ("receive", b"2") in session.calls)
+    assert [name for name in names(session) if name != "tick"] == [
+        "opened",
+        "receive",
+        "lost",
+        "opened",
+        "receive",
+        "end",
+    ]
+    assert stage.counts["lost connections"] == stage.counts["left neutral"] == 1
+    assert (asked, stage.counts[DROPPED_BY_STALL]) == ([], 0)

@@ -82,8 +82,12 @@ def test_state_comes_from_the_drone_alone(client):
     assert of(client.hear(STATE, OTHER), Publish) == []
 
 
+def asked(name, asked_s=100.0):
+    return SimpleNamespace(name=name, asked_s=asked_s)
+
+
 def test_requests_follow_one_another(client):
-    takeoff, land = SimpleNamespace(name="takeoff"), SimpleNamespace(name="land")
+    takeoff, land = asked("takeoff"), asked("land")
     client.run(0.1)
     client.hear(b"ok")  # to hello
     client.hear(STATE)
@@ -98,13 +102,24 @@ def test_requests_follow_one_another(client):
 
 
 def test_after_a_stall_only_landing_is_still_asked_for(client):
-    takeoff, land = SimpleNamespace(name="takeoff"), SimpleNamespace(name="land")
+    takeoff, land = asked("takeoff"), asked("land")
     client.run(0.1)
     for request in (takeoff, land):
         client.session.ask(request, client.now_s)
     assert client.session.resume(client.now_s) == [Outcome(takeoff, False, OLD)]
     unanswered = of(client.session.end(client.now_s), Outcome)
     assert [outcome.request for outcome in unanswered] == [land]
+
+
+def test_what_was_asked_for_before_a_stall_or_without_a_link_is_refused(client):
+    client.session.fresh_since_s = 200.0
+    assert client.session.ask(asked("takeoff", 199.0), 200.0) == [Outcome(asked("takeoff", 199.0), False, OLD)]
+    assert client.session.ask(asked("land", 199.0), 200.0) == []
+    lost = client.session.lost(200.0)
+    assert sent(lost) == ["rc 0 0 0 0"]
+    assert [outcome.request.name for outcome in of(lost, Outcome)] == ["land"]
+    (refused,) = client.session.ask(asked("takeoff", 201.0), 201.0)
+    assert refused.sentence == "There is no link."
 
 
 def test_a_client_steers_after_it_has_said_hello(drone):

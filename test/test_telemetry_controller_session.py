@@ -215,7 +215,9 @@ def test_a_silent_drone_hovers_and_gets_no_more(talk):
 def test_a_drone_that_is_heard_again_is_commanded_at_once(talk):
     talk.run(3.0)
     talk.steering.command = FORWARD
-    assert sent([*talk.hear(), *talk.run(0.0)]) == [HOVER | {"pitch": 0.25}]
+    actions = [*talk.hear(), *talk.run(0.0)]
+    assert sent(actions) == [HOVER | {"pitch": 0.25}]
+    assert "127.0.0.1:5000 is heard again." in notes(actions, "")
     assert talk.session.state == "talking"
 
 
@@ -280,7 +282,7 @@ def test_a_command_to_one_drone_is_not_for_the_one_that_takes_its_place(talk):
     talk.run(6.0)
     talk.clock.time = 0.0  # of the other one, and no timestamp of it is late
     assert sent(talk.hear(B), to=B) == [HOVER]
-    assert talk.steering.restarts == 1
+    assert talk.steering.restarts == 2  # one of each drone
     assert set(map(str, sent(talk.run(0.3, telemetry=B), to=B))) == {str(HOVER)}
 
 
@@ -384,6 +386,19 @@ def test_a_drone_is_left_hovering(talk):
     assert sent(actions) == [HOVER] * FINAL_REPEATS
     assert talk.session.is_over
     assert not talk.session.is_open
+
+
+def test_a_drone_hovers_when_something_fails_until_it_is_commanded_anew(talk):
+    talk.steering.command = FORWARD
+    actions = talk.do(talk.session.lost(talk.now_s))
+    assert sent(actions) == [HOVER]
+    assert set(map(str, sent(talk.run(0.3, telemetry=A)))) == {str(HOVER)}
+    assert talk.session.state == "talking"
+
+
+def test_without_a_drone_nobody_hovers_when_something_fails():
+    talk = Talk()
+    assert talk.do(talk.session.lost(talk.now_s)) == []
 
 
 def test_who_never_heard_a_drone_leaves_at_once():

@@ -128,6 +128,15 @@ def test_the_end_is_neutral_and_once(talk):
     assert talk.session.is_over
 
 
+def test_a_lost_link_ends_the_command_in_force_and_nothing_is_sent_until_there_is_one(talk):
+    talk.hear(FORWARD_DOCUMENT)
+    assert published(talk.session.lost(talk.now_s)) == [DroneCommand()]
+    assert (talk.session.state, talk.session.is_open) == ("waiting for a peer", False)
+    assert talk.tell() == []
+    talk.session.opened(talk.now_s)
+    assert documents(talk.tell())
+
+
 def test_who_never_commanded_leaves_without_a_command(talk):
     assert talk.session.end(talk.now_s) == []
     assert talk.session.is_over
@@ -237,6 +246,14 @@ def test_an_image_too_large_for_the_link_is_left_out():
     assert "a datagram holds 200: it was left out." in notes(actions, TOO_LARGE)[0]
     assert documents(actions)[0]["camera"]["image"] is None
     assert notes(talk.tell(), TOO_LARGE) == []
+
+
+def test_an_image_that_no_document_carries_costs_only_itself(talk):
+    large = JPEG + bytes(4 * 1024 * 1024)
+    actions = talk.tell(replace(TELEMETRY, camera=Camera(1, 1, 60.0, large)))
+    assert len(notes(actions, "unencodable messages")) == 1
+    assert documents(actions)[0]["camera"]["image"] is None
+    assert notes(talk.tell(), "unencodable messages") == []
 
 
 def test_a_rover_goes_with_every_other_document(talk):

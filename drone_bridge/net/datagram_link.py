@@ -117,9 +117,12 @@ class DatagramPeer(Connector[socket.socket]):
 
     def open(self) -> None:  # type: ignore[override] # it is its own stream
         """Look the host up, and connect; retry until that works. Raises LinkCancelledError."""
+        self._is_first = True  # who opens it again has waited already
+        opened = super().open()
+        self.backoff.reset()
         if self._socket:
-            self._socket.close()
-        self._socket = super().open()
+            self._socket.close()  # until now there was something to send the last command by
+        self._socket = opened
         self._socket.setblocking(False)
         self._name = peer_name(self._socket.getpeername())
         if self._wire_log:

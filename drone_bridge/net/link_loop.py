@@ -31,6 +31,8 @@ MAX_POSTED = 64
 MAX_READ = 32
 #: More than that can't wait in a socket.
 MAX_DRAINED = 1000
+#: Before a link that has failed is opened again: a vehicle may be waiting for its next command.
+LONGEST_PAUSE_S = 1.0
 #: How long a session may take to leave.
 END_S = 1.0
 STOP_TIMEOUT_S = 2.0
@@ -117,9 +119,9 @@ class LinkLoop:
         self._watch = StallWatch()
         #: When it was decided what is being done now, by the session's clock.
         self.decided_s = -math.inf
-        self._backoff = Backoff()
+        self._backoff = Backoff(longest_s=LONGEST_PAUSE_S)
         self._posted: deque[Work] = deque()
-        self._requests: deque[Work] = deque()
+        self._kept: deque[Work] = deque()
         self._is_stopping = self._is_closed = False
         self._closing = threading.Lock()  # of the pipe, while others may wake
         self._woken, self._waking = os.pipe()
@@ -135,15 +137,19 @@ class LinkLoop:
     def start(self) -> None:
         self._thread.start()
 
-    def post(self, work: Work, *, is_request: bool = False) -> None:
+    def post(self, work: Work, *, is_kept: bool = False) -> None:
         """Have the thread call a function with the time, and do the actions that it returns. Thread-safe.
 
-        Somebody waits for what becomes of a request: it is never dropped, and the session says whether it is too old.
+        Somebody waits for what is kept: it outlives stalls and lost links, and the session says whether it is too old.
         """
-        if not is_request and len(self._posted) >= MAX_POSTED:
-            self._posted.popleft()
-            self._stage.note(Note(DROPPED_WORK))
-        (self._requests if is_request else self._posted).append(work)
+        if is_kept:
+            self._kept.append(work)
+        else:
+            if len(self._posted) >= MAX_POSTED:
+                with contextlib.suppress(IndexError):  # the thread has just taken them
+                    self._posted.popleft()
+                    self._stage.note(Note(DROPPED_WORK))
+            self._posted.append(work)
         self._wake()
 
     def stop(self) -> bool:
@@ -166,47 +172,49 @@ class LinkLoop:
 
     def _run(self) -> None:
         try:
+            self._stage.turned()
             while not self._is_stopping:
                 try:
                     self.link.open()
-                    self._stage.opened()
-                    now_s = self._clock.now_s()
-                    self._act(self.session.opened(now_s), now_s)
-                    self._stage.turned()
+                    self._begin()
                     self._serve()
                 except LinkCancelledError:
                     break
                 except LinkError as error:
                     self._stage.note(Note(LOST_LINKS, str(error)))
+                    self._lose()
                     self._pause()
                 except Exception:
                     self._stage.note(Note(INTERNAL_ERRORS, traceback.format_exc()))
+                    self._lose()
                     self._pause()
-            self.end()
-        except Exception:
-            self._stage.note(Note(INTERNAL_ERRORS, traceback.format_exc()))
         finally:
-            self.link.close()
+            try:
+                self.end()
+            finally:
+                self.link.close()
+
+    def _begin(self) -> None:
+        """Begin on an open link: what was posted while there was none is old, and that time was no stall."""
+        self._watch = StallWatch()
+        self._posted.clear()
+        self._stage.opened()
+        now_s = self.session.fresh_since_s = self._clock.now_s()
+        self._act(self.session.opened(now_s), now_s)
+        self._stage.turned()
 
     def _serve(self) -> None:
         """Run the session until it is to end. Raises LinkError when the link has to be opened again."""
-        poll = select.poll()
-        for number in (self._woken, *(file.fileno() for file in self.link.files())):
-            poll.register(number, select.POLLIN)
+        poll = self._poll(*self.link.files())
         while not self._is_stopping:
-            wait_s = (
-                0.0
-                if self._posted or self._requests
-                else min(self.session.due_s - self._clock.now_s(), StallWatch.PERIOD_S)
-            )
-            poll.poll(max(0.0, wait_s) * 1000)
-            with contextlib.suppress(BlockingIOError):
-                os.read(self._woken, 4096)
+            wait_s = min(self.session.due_s - self._clock.now_s(), StallWatch.PERIOD_S)
+            poll.poll(0.0 if self._posted or self._kept else max(0.0, wait_s) * 1000)
+            self._forget_wakes()
             if not self._is_stopping:
                 self.turn()
 
     def turn(self) -> None:
-        """Do what there is to do now. Raises LinkError when the link has to be opened again."""
+        """Do what there is to do now. Raises LinkError, and whatever a fault raises: the link is opened again then."""
         self._now()
         self._do_posted()
         self._read()
@@ -214,11 +222,12 @@ class LinkLoop:
         self._stage.turned()
 
     def _do_posted(self) -> None:
-        for posted in (self._requests, self._posted):
+        for posted in (self._kept, self._posted):
             for _ in range(len(posted)):
                 if (now_s := self._now()) is None:
                     return
                 self._act(posted.popleft()(now_s), now_s)
+                self._tick()
 
     def _read(self) -> None:
         for _ in range(MAX_READ):
@@ -261,7 +270,19 @@ class LinkLoop:
         if dropped:
             sentence = f"This process has stood still, and what waited meanwhile was dropped: {dropped} messages."
             self._stage.note(Note(DROPPED_BY_STALL, sentence))
+        self.session.fresh_since_s = now_s
         self._act(self.session.resume(now_s), now_s)
+
+    def _lose(self) -> None:
+        """Have the session leave the vehicle neutral, and answer who waits; whatever goes wrong is only counted."""
+        now_s = self.session.fresh_since_s = self._clock.now_s()
+        try:
+            self._act(self.session.lost(now_s), now_s)
+            while self._kept:
+                self._act(self._kept.popleft()(now_s), now_s)
+        except Exception:
+            self._stage.note(Note(INTERNAL_ERRORS, traceback.format_exc()))
+        self._stage.turned()
 
     def end(self) -> None:
         """Have the session say its last, which may take some repeats."""
@@ -273,29 +294,38 @@ class LinkLoop:
             now_s = self._clock.now_s()
             self._act(self.session.tick(now_s), now_s)
         self._stage.turned()
-        while self._requests:
-            self._act(self._requests.popleft()(now_s), now_s)
+        while self._kept:
+            self._act(self._kept.popleft()(now_s), now_s)
 
     def _refused(self, error: LinkRefusedError) -> None:
         now_s = self._clock.now_s()
         self._act(self.session.refused(str(error), now_s), now_s)
 
     def _act(self, actions: Actions, now_s: float) -> None:
-        """Do what was decided at a time; nothing more of it once the process has stood still since, but at the end."""
+        """Do what was decided at a time; nothing of it is sent once the process has stood still since, but at the end.
+
+        What is published has the time at which it was decided with it, `decided_s`: an old command is left out there,
+        and a neutral one is not. Raises the first error after all actions were tried.
+        """
         self.decided_s = now_s
+        failure: Exception | None = None
         for action in actions:
-            if self._clock.now_s() - now_s > StallWatch.STALL_S and not self._is_stopping:
-                return  # which the next look notices, too, and has the session resume
-            if isinstance(action, Publish):
-                self._stage.publish(action.message)
-            elif isinstance(action, Note):
-                self._stage.note(action)
-            elif isinstance(action, Send):
-                self._send(action)
-            elif isinstance(action, Call):
-                self._stage.call(action)
-            else:
-                self._stage.settle(action)
+            try:
+                if isinstance(action, Send):
+                    if self._is_stopping or self._clock.now_s() - now_s <= StallWatch.STALL_S:
+                        self._send(action)
+                elif isinstance(action, Publish):
+                    self._stage.publish(action.message)
+                elif isinstance(action, Note):
+                    self._stage.note(action)
+                elif isinstance(action, Call):
+                    self._stage.call(action)
+                else:
+                    self._stage.settle(action)
+            except Exception as error:
+                failure = failure or error
+        if failure:
+            raise failure
 
     def _send(self, action: Send) -> None:
         try:
@@ -304,12 +334,29 @@ class LinkLoop:
             self._refused(error)
         except LinkError as error:
             self._stage.note(Note(action.if_lost, str(error)))
+            return
+        for counter in action.if_sent:
+            self._stage.note(Note(counter))
+
+    def _poll(self, *files: Selectable) -> select.poll:
+        poll = select.poll()
+        for number in (self._woken, *(file.fileno() for file in files)):
+            poll.register(number, select.POLLIN)
+        return poll
 
     def _pause(self) -> None:
         """Wait before the link is opened again, but not for longer than until it is to end."""
-        select.select([self._woken], [], [], self._backoff.next_delay_s())
+        end_s = self._clock.now_s() + self._backoff.next_delay_s()
+        poll = self._poll()
+        while not self._is_stopping and (left_s := end_s - self._clock.now_s()) > 0:
+            poll.poll(left_s * 1000)
+            self._forget_wakes()
 
     def _wake(self) -> None:
         with self._closing, contextlib.suppress(BlockingIOError):  # a full pipe wakes as well
             if not self._is_closed:
                 os.write(self._waking, b"w")
+
+    def _forget_wakes(self) -> None:
+        with contextlib.suppress(BlockingIOError):
+            os.read(self._woken, 4096)

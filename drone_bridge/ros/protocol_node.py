@@ -14,8 +14,9 @@ from typing import Any
 from drone_bridge.net.clock import Clock
 from drone_bridge.net.link_loop import DROPPED_BY_STALL, DROPPED_WORK, Link, LinkLoop
 from drone_bridge.ros.diagnostics import Liveness
+from drone_bridge.ros.stall_watch import PROCESS
 from drone_bridge.ros.vehicle_node import UNREACHABLE, VehicleNode
-from drone_bridge.session.session import Actions, Call, Note, Outcome, Session
+from drone_bridge.session.session import REFUSED_DATAGRAMS, Actions, Call, Note, Outcome, Session
 
 
 class SessionLiveness(Liveness):
@@ -31,13 +32,15 @@ class SessionLiveness(Liveness):
 
     @property
     def silence_s(self) -> float:
-        return self._session.silent_s(self._clock.now_s()) if self._session.is_open else 0.0
+        if not self._session.is_open:
+            return 0.0
+        return min(self._session.silent_s(self._clock.now_s()), PROCESS.running_s())  # the rest was our own
 
 
 class ProtocolNode(VehicleNode):
     """A bridge or server: it gives its topics and parameters, its link, its session, and how a message is published."""
 
-    problems = (*VehicleNode.problems, DROPPED_WORK, DROPPED_BY_STALL, "dropped messages")
+    problems = (*VehicleNode.problems, DROPPED_WORK, DROPPED_BY_STALL, REFUSED_DATAGRAMS, "dropped messages")
 
     _loop: LinkLoop | None = None
 
@@ -61,13 +64,13 @@ class ProtocolNode(VehicleNode):
 
     # What a node can use.
 
-    def post(self, work: Callable[[float], Actions], *, is_request: bool = False) -> None:
+    def post(self, work: Callable[[float], Actions], *, is_kept: bool = False) -> None:
         """Have the loop's thread call a function with the time, and do the actions that it returns; while active.
 
-        A request is not dropped, as somebody waits for its outcome.
+        What is kept is never dropped, as somebody waits for it.
         """
         if loop := self._loop:
-            loop.post(work, is_request=is_request)
+            loop.post(work, is_kept=is_kept)
 
     @property
     def decided_s(self) -> float:
@@ -96,13 +99,16 @@ class _Stage:
         self._node.publish_event(message)
 
     def note(self, note: Note) -> None:
+        if note.counter:
+            self._node.statistics.counts[note.counter] += 1
         if not note.sentence:
-            self._node.statistics.counts[note.counter] += 1
-        elif note.is_expected:
-            self._node.statistics.counts[note.counter] += 1
+            return
+        if note.is_expected:
             self._node.inform(note.sentence)
+        elif note.is_ongoing:
+            self._node.reports.warn_ongoing(note.counter, note.sentence)
         else:
-            self._node.count_and_warn(note.counter, note.sentence)
+            self._node.reports.warn(note.sentence, note.counter)
 
     def call(self, call: Call) -> None:
         self._node.call_service(call.name, call.tag)

@@ -9,6 +9,7 @@ from rclpy.callback_groups import ReentrantCallbackGroup
 from rclpy.task import Future
 from std_srvs.srv import Trigger
 
+from drone_bridge.net.clock import Clock
 from drone_bridge.ros.protocol_node import ProtocolNode
 from drone_bridge.session.session import Actions
 
@@ -21,6 +22,8 @@ class Request:
 
     def __init__(self, node: ProtocolNode, name: str) -> None:
         self.name = name
+        #: When it was asked for, by the clock of sessions.
+        self.asked_s = Clock().now_s()
         self._executor = node.executor
         self.future: Future[tuple[bool, str]] = Future(executor=self._executor)
 
@@ -57,7 +60,7 @@ class RequestServices:
             if reason := self._node.undeliverable():
                 raise ValueError(f"{name} can't be asked for: {reason}")
             request = Request(self._node, name)
-            self._node.post(partial(self._ask, request), is_request=True)
+            self._node.post(partial(self._ask, request), is_kept=True)
             response.success, response.message = await request.future  # type: ignore[misc] # annotated as an iterator
         except ValueError as error:
             response.success, response.message = False, str(error)

@@ -286,7 +286,13 @@ class VehicleNode(EntityOwner):
     def on_activate(self, state: LifecycleState) -> TransitionCallbackReturn:
         """Open the link, and keep it open."""
         self.wire_log = self._open_wire_log()
-        link = self.make_link()
+        try:
+            link = self.make_link()
+        except (LinkError, ValueError):
+            if self.wire_log:
+                self.wire_log.close()  # or each attempt to take the port leaves one behind
+                self.wire_log = None
+            raise
         self.parameters.publish("actual_port", link.port)
         result = super().on_activate(state)
         self._is_publishing = True  # before the thread publishes

@@ -12,6 +12,8 @@ Theory of operation, as in h11, with time as one more input:
   does the actions. No lock is needed, and none is between the neutral command and the wire.
 - `due_s` is when `tick` is wanted at the latest; an earlier tick does nothing that is not due. Repeats, pauses between
   two last packets, silence: all of them are states and times in here, never a sleep.
+- When the link fails, or a fault raises in here or in what publishes, the session is `lost`: it says neutral if it can,
+  forgets commands, and answers requests. Then the link is `opened` again.
 - After a stall whatever waited, on the link and in the loop, has been dropped before `resume` is called. What is heard
   from then on is new, and the silence before was this process's own.
 - After `end` nothing is received any more; the session goes on being ticked until it `is_over`.
@@ -32,7 +34,9 @@ FINAL_REPEATS = 3
 FINAL_GAP_S = 0.02
 #: For how long after a stall of this process commands are refused: what had waited elsewhere is read by then.
 SETTLING_S = 0.2
-#: The counter of those commands.
+#: The counter of datagrams that nobody listened to.
+REFUSED_DATAGRAMS = "refused datagrams"
+#: The counter of commands right after a stall.
 AFTER_STALLS = "commands after a stall"
 
 MessageT = TypeVar("MessageT")
@@ -47,6 +51,8 @@ class Send:
     """Where, as the link names its peers; None where there is only one."""
     if_lost: str = "unsent datagrams"
     """The counter of those that could not be sent."""
+    if_sent: tuple[str, ...] = ()
+    """The counters of those that were."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,12 +64,14 @@ class Publish:
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """Something to count and, with a sentence, to log."""
+    """Something to count, unless the counter is empty, and with a sentence to log."""
 
     counter: str
     sentence: str = ""
     is_expected: bool = False
     """Whether the sentence is no warning."""
+    is_ongoing: bool = False
+    """Whether it is logged ever less often while it goes on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +111,8 @@ class Session(ABC):
     heard_s: float | None = None
     since_s: float | None = None
     is_over: bool = False
+    #: What was asked for before is old: the process stood still then, or there was no link. Set by the loop.
+    fresh_since_s: float = -math.inf
 
     def opened(self, now_s: float) -> Actions:
         """Begin on a link that has just been opened, perhaps again."""
@@ -120,13 +130,17 @@ class Session(ABC):
     def resume(self, now_s: float) -> Actions:
         """Go on after this process stood still."""
 
+    def lost(self, now_s: float) -> Actions:
+        """Leave the vehicle neutral, as far as that can be, after the link or something here has failed."""
+        return []
+
     @abstractmethod
     def end(self, now_s: float) -> Actions:
         """Begin to leave, with the neutral command first."""
 
     def refused(self, sentence: str, now_s: float) -> Actions:
         """Take that nobody listened to what was sent; `sentence` says where."""
-        return [Note("refused datagrams", sentence)]
+        return [Note(REFUSED_DATAGRAMS, sentence, is_ongoing=True)]
 
     def silent_s(self, now_s: float) -> float:
         """Return for how long the peer has said nothing; 0 without one."""

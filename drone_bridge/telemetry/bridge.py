@@ -123,6 +123,7 @@ class TelemetryBridge(ProtocolNode):
 
     def __init__(self, **options: Any) -> None:
         super().__init__("telemetry_bridge", PARAMETERS, **options)
+        self._session: ControllerSession | None = None  # until the node is active
 
     def set_up(self) -> None:
         get = self.parameters.__getitem__
@@ -209,7 +210,8 @@ class TelemetryBridge(ProtocolNode):
     # What the executor does.
 
     def _take_text(self, topic: str, message: String) -> None:
-        self.post(partial(self._session.receive, message.data, topic))
+        if self._session:
+            self.post(partial(self._session.receive, message.data, topic))
 
     def _publish_rover_document(self, publisher: Any, message: Odometry) -> None:
         """Say where the rover is, to this bridge as well, which goes on as with any rover's document."""

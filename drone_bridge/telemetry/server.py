@@ -220,6 +220,7 @@ class TelemetryServer(ProtocolNode):
 
     def __init__(self, **options: Any) -> None:
         super().__init__("telemetry_server", PARAMETERS, **options)
+        self._session: DroneSession | None = None  # until the node is active
 
     def set_up(self) -> None:
         get = self.parameters.__getitem__
@@ -268,13 +269,16 @@ class TelemetryServer(ProtocolNode):
     # What the executor does.
 
     def _take_text(self, message: String) -> None:
-        self.post(partial(self._session.receive, message.data, COMMAND_TOPIC))
+        if self._session and self.takes_commands():
+            self.post(partial(self._session.receive, message.data, COMMAND_TOPIC))
 
     def _send_telemetry(self) -> None:
-        if telemetry := self._sources.telemetry():
+        if self._session and (telemetry := self._sources.telemetry()):
             self.post(partial(self._session.tell, telemetry))
 
     def _send_rover(self, message: Odometry) -> None:
+        if not self._session:
+            return
         rover = self._translation.wire_rover(message, self.parameters["rover_pattern"])
         self.post(partial(self._session.tell_rover, rover))
 

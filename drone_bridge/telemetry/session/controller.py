@@ -116,8 +116,7 @@ class ControllerSession(Session):
         noted = [Note(BAD_IMAGES, f"{problem} The rest of its document was published.")] if problem else []
         if not is_drones:
             return [*self._adopted(event, source, name, now_s), *noted]
-        self._heard(now_s)
-        return [Publish(event), *noted]
+        return [Publish(event), *self._heard(now_s), *noted]
 
     def tick(self, now_s: float) -> Actions:
         """Send the command that is due, or find that the drone is silent."""
@@ -151,6 +150,11 @@ class ControllerSession(Session):
             self.since_s = now_s
         return []
 
+    def lost(self, now_s: float) -> Actions:
+        """Have the drone hover until somebody commands it anew."""
+        self._steering.restart()
+        return [] if self._drone is None else self._sent(HOVER)
+
     def end(self, now_s: float) -> Actions:
         """Leave the drone hovering."""
         self.state, self.is_open = CLOSED, False
@@ -172,28 +176,29 @@ class ControllerSession(Session):
             if silent_s <= allowed_s:
                 keeps = f"{present} keeps its place for {allowed_s:g} s of silence (takeover_timeout)"
                 return [_refusal(name, f"{keeps}, and has been silent for {silent_s:.1f} s.")]
-            self._steering.restart()
             sentence = f"{name} takes the place of {present}, which has been silent for {silent_s:.1f} s."
             takeovers = [Note("takeovers", sentence, is_expected=True)]
         self._from_drone, self._from_others = self._from_others, ControllerConnection()
         begun = self._begin(source, name, now_s)
-        self._heard(now_s)
-        return [*begun, Publish(telemetry), *takeovers]
+        return [*begun, Publish(telemetry), *self._heard(now_s), *takeovers]
 
     def _begin(self, drone: Any, name: str, now_s: float) -> Actions:
         """Command a drone from now on, the neutral command first."""
+        self._steering.restart()
         self._drone, self.peer, self._final_left = drone, name, 0
         self.state, self.is_open = TALKING, True
         self.heard_s, self.since_s = None, now_s
         self.due_s = now_s + 1 / self._parameter("rate")
         return [Note("connections", f"Talking to {name}.", is_expected=True), *self._sent(HOVER)]
 
-    def _heard(self, now_s: float) -> None:
+    def _heard(self, now_s: float) -> Actions:
         """Note that the drone talks."""
         self.heard_s = now_s
-        if self.state == SILENT:
-            self.state, self._final_left = TALKING, 0
-            self.due_s = min(self.due_s, now_s)
+        if self.state != SILENT:
+            return []
+        self.state, self._final_left = TALKING, 0
+        self.due_s = min(self.due_s, now_s)
+        return [Note("", f"{self.peer} is heard again.", is_expected=True)]
 
     # What is sent.
 
@@ -208,7 +213,7 @@ class ControllerSession(Session):
         notes: list[Action] = []
         document = encode(self._from_drone.send, command, HOVER, notes)
         assert document  # hover can always be encoded
-        return [*notes, Send(document, self._drone, LOST_COMMANDS), Note("sent commands")]
+        return [*notes, Send(document, self._drone, LOST_COMMANDS, ("sent commands",))]
 
     def _relayed(self, document: bytes | str) -> Actions:
         """Send a rover's document on to the drone."""
@@ -220,4 +225,4 @@ class ControllerSession(Session):
 
 
 def _refusal(name: str, reason: str) -> Note:
-    return Note("refused peers", f"{name} was refused: {reason}")
+    return Note("refused peers", f"{name} was refused: {reason}", is_ongoing=True)

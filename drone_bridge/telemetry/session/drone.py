@@ -9,9 +9,10 @@ one of `image_every` with an image. The operator's commands come when it likes. 
 
 | state | ends |
 |---|---|
-| CLOSED, also by `end` | TALKING, when there is a link |
+| WAITING, also when the link is lost | TALKING, when there is a link |
 | TALKING | NOBODY_LISTENS, when the operator's machine says that its port is closed |
 | NOBODY_LISTENS, in which documents are still sent | TALKING, by a command, or REFUSAL_HOLDS_S after it last said so |
+| CLOSED, by `end` | |
 
 Right after this process stood still no command is followed, as it may have waited meanwhile.
 """
@@ -38,7 +39,7 @@ from drone_bridge.telemetry.codec import (
 from drone_bridge.wire.events import RemoteProtocolError
 from drone_bridge.wire.rate_limit import RateLimit
 
-CLOSED, TALKING, NOBODY_LISTENS = "closed", "talking", "nobody listens"
+WAITING, TALKING, NOBODY_LISTENS, CLOSED = "waiting for a peer", "talking", "nobody listens", "closed"
 #: For how long a refusal holds; some machines say so once a second at most.
 REFUSAL_HOLDS_S = 2.0
 #: How often a command is published while it is in force, Hz.
@@ -58,7 +59,7 @@ class DroneSession(Session):
             parameter: returns the present value of `rate`, `command_timeout` and `image_every`.
             max_document_bytes: what the link can carry; an image that makes more is left out.
         """
-        self.state, self.peer = CLOSED, operator
+        self.state, self.peer = WAITING, operator
         self._parameter, self._max_document_bytes = parameter, max_document_bytes
         self._connection = DroneConnection()
         self._command = OperatorCommand(HOVER, lambda: parameter("command_timeout"), REPEAT_RATE)
@@ -119,6 +120,11 @@ class DroneSession(Session):
         self._set_due()
         return actions
 
+    def lost(self, now_s: float) -> Actions:
+        """End the command in force, as nobody knows what the operator wants now."""
+        self._has_link, self.is_open, self.state = False, False, WAITING
+        return self._command.end()
+
     def end(self, now_s: float) -> Actions:
         self._has_link, self.is_open, self.is_over, self.state = False, False, True, CLOSED
         return self._command.end()
@@ -134,21 +140,22 @@ class DroneSession(Session):
         if not self._drone_rate.is_due(now_s, self._parameter("rate")):
             return []
         self._since_image += 1
-        has_image = self._image is not None and self._since_image >= self._parameter("image_every")
+        image = self._image if self._since_image >= self._parameter("image_every") else None
         notes: list[Action] = []
-        document = self._encoded(self._with_camera(telemetry, has_image=has_image), notes)
-        if document and has_image and len(document) > self._max_document_bytes:
-            sentence = f"An image makes a document of {len(document)} bytes, and a datagram holds"
-            notes.append(Note(TOO_LARGE, f"{sentence} {self._max_document_bytes:.0f}: it was left out."))
-            has_image = False
-            document = self._encoded(self._with_camera(telemetry, has_image=False), notes)
-            self._image = None
+        document = self._encoded(telemetry, image, notes)
+        if image and (document is None or len(document) > self._max_document_bytes):
+            if document:
+                sentence = f"An image makes a document of {len(document)} bytes, and a datagram holds"
+                left_out = f"{sentence} {self._max_document_bytes:.0f}: it was left out."
+                notes.append(Note(TOO_LARGE, left_out, is_ongoing=True))
+            image = self._image = None
+            document = self._encoded(telemetry, None, notes)
         if document is None:
             return notes
-        if has_image and (sent := self._image):
-            self._since_image, self._image, self._size = 0, None, (sent.width, sent.height)
-            notes.append(Note("images"))
-        return [Send(document, DRONE_TOPIC, UNSENT), Note("documents"), *notes]
+        if image:
+            self._since_image, self._image, self._size = 0, None, (image.width, image.height)
+        sent = ("documents", "images") if image else ("documents",)
+        return [Send(document, DRONE_TOPIC, UNSENT, sent), *notes]
 
     def tell_rover(self, rover: RoverTelemetry, now_s: float) -> Actions:
         """Send the rover's state, if a document is due."""
@@ -156,18 +163,14 @@ class DroneSession(Session):
             return []
         notes: list[Action] = []
         document = encode(RoverConnection().send, rover, None, notes)
-        return [Send(document, ROVER_TOPIC, UNSENT), Note("rover documents"), *notes] if document else notes
+        return [Send(document, ROVER_TOPIC, UNSENT, ("rover documents",)), *notes] if document else notes
 
-    def _with_camera(self, telemetry: DroneTelemetry, *, has_image: bool) -> DroneTelemetry:
-        if has_image and self._image:
-            return replace(telemetry, camera=self._image)
-        camera = replace(telemetry.camera, jpeg=None)
-        if self._size:
+    def _encoded(self, telemetry: DroneTelemetry, image: Camera | None, notes: list[Action]) -> bytes | None:
+        """Return a document with this image, or with none."""
+        camera = image or replace(telemetry.camera, jpeg=None)
+        if self._size and not image:
             camera = replace(camera, width=self._size[0], height=self._size[1])
-        return replace(telemetry, camera=camera)
-
-    def _encoded(self, telemetry: DroneTelemetry, notes: list[Action]) -> bytes | None:
-        return encode(self._connection.send, telemetry, None, notes)
+        return encode(self._connection.send, replace(telemetry, camera=camera), None, notes)
 
     def _look(self, now_s: float) -> None:
         """Say that an operator is gone, and not that it is connected but silent."""

@@ -33,6 +33,7 @@ class KestrelBridge(ProtocolNode):
 
     open_state = "sending"
     rates = ("sent commands", "states")
+    problems = (*ProtocolNode.problems, "undelivered datagrams", "unanswered requests", "refused commands")
 
     def __init__(self, **options) -> None:
         super().__init__("kestrel_bridge", PARAMETERS, **options)

@@ -20,6 +20,8 @@ from drone_bridge.ros.program import run
 from drone_bridge.ros.protocol_node import ProtocolNode
 from drone_bridge.ros.service_caller import ServiceCaller
 from drone_bridge.ros.topics import MissingTopicError, TopicSubscriptions
+from drone_bridge.session.operator_command import OPERATORS_LOST
+from drone_bridge.session.session import AFTER_STALLS
 from kestrel_bridge.codec import DEFAULT_PORT, DEFAULT_STATE_PORT
 from kestrel_bridge.session import DroneSession
 from kestrel_bridge.topics import AXES, FULL_SCALE, TOPICS, Translation, assemble, twist_from_steer
@@ -43,6 +45,7 @@ class KestrelServer(ProtocolNode):
     is_server = True
     open_state = "serving"
     rates = ("datagrams", "commands", "states")
+    problems = (*ProtocolNode.problems, AFTER_STALLS, OPERATORS_LOST, "unsent datagrams")
 
     def __init__(self, **options) -> None:
         super().__init__("kestrel_server", PARAMETERS, **options)
@@ -72,7 +75,7 @@ class KestrelServer(ProtocolNode):
 
     def call_service(self, name, tag):
         def finish(is_success, sentence):
-            self.post(partial(self._session.answered, tag, is_success, sentence), is_request=True)
+            self.post(partial(self._session.answered, tag, is_success, sentence), is_kept=True)
 
         self._caller.ask(name, finish)
 

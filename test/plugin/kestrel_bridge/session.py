@@ -70,8 +70,10 @@ class ClientSession(Session):
 
     def ask(self, request, now_s):
         """Take off or land, when the requests before are answered."""
-        if self._is_ending:
-            return [Outcome(request, False, "The link has ended.")]
+        if not self.is_open:
+            return [Outcome(request, False, "There is no link.")]
+        if request.asked_s < self.fresh_since_s and request.name != "land":
+            return [Outcome(request, False, OLD)]
         try:
             self._requests.ask(request, self._parameter("answer_timeout"))
         except LocalProtocolError as error:
@@ -101,6 +103,11 @@ class ClientSession(Session):
         old = self._requests.forget(lambda request: request is not GREETING and request.name != "land")
         return self._outcomes(old, False, OLD)
 
+    def lost(self, now_s):
+        self.state, self.is_open, self.due_s = "waiting for a peer", False, math.inf
+        unanswered = self._requests.end()
+        return [*self._sent(Steer()), *self._outcomes(unanswered, False, "The link was lost before the answer.")]
+
     def end(self, now_s):
         self.state, self.is_open, self._is_ending, self._final_left = "closed", False, True, FINAL_REPEATS
         unanswered = self._requests.end()
@@ -115,7 +122,7 @@ class ClientSession(Session):
     def _sent(self, message):
         notes = []
         data = encode(self._connection.send, message, Steer(), notes)
-        return [Send(data, None, "undelivered datagrams"), Note("sent commands"), *notes]
+        return [Send(data, None, "undelivered datagrams", ("sent commands",)), *notes]
 
     def _outcomes(self, requests, is_success, sentence):
         return [Outcome(each, is_success, sentence) for each in requests if each not in (None, GREETING)]
@@ -154,8 +161,9 @@ class DroneSession(Session):
         actions = list(self._command.tick(self.peer, now_s))
         if now_s >= self._state_s:
             self._state_s = next_due(self._state_s, STATE_PERIOD_S, now_s)
-            if self._side.client is not None and (state := self._state()):
-                actions += [Send(self._side.state(state), self._side.client), Note("states")]
+            state = None if self._side.client is None else self._state()
+            data = encode(self._side.state, state, None, actions) if state else None
+            actions += [Send(data, self._side.client, if_sent=("states",))] if data else []
         self.due_s = min(self._command.due_s, self._state_s)
         return actions
 
@@ -164,8 +172,13 @@ class DroneSession(Session):
         finish(is_success, sentence)
         return self._taken()
 
+    def lost(self, now_s):
+        return self._command.end()
+
     def resume(self, now_s):
         self._settled_s = now_s + SETTLING_S
+        if self.heard_s is not None:
+            self.heard_s = now_s
         return self._command.resume(self.peer, now_s)
 
     def end(self, now_s):

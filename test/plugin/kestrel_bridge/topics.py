@@ -89,8 +89,8 @@ class Translation:
         return message
 
     def wire_battery(self, message):
-        """Return the charge in percent."""
-        return round(100 * message.percentage)
+        """Return the charge in percent, None if it is not known."""
+        return round(100 * message.percentage) if math.isfinite(message.percentage) else None
 
 
 TOPICS = (
