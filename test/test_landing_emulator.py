@@ -217,7 +217,6 @@ def test_a_flood_of_commands_does_not_hold_it_up(emulate, bridge):
         ("truncate", "not JSON"),
         ("garbage", "not JSON"),
         ("huge", "altitude"),
-        ("not-jpeg", "image"),
     ],
 )
 def test_faults_are_refused_by_name_and_what_comes_after_is_fine(emulate, bridge, kind, error):
@@ -227,6 +226,14 @@ def test_faults_are_refused_by_name_and_what_comes_after_is_fine(emulate, bridge
         bridge.receive()
     assert isinstance(bridge.receive(), DroneTelemetry)
     drone.wait_for_line(f"^{kind} in frame 6, as requested$")
+
+
+def test_an_image_that_is_no_jpeg_costs_only_itself(emulate, bridge):
+    drone = emulate("--fault", "not-jpeg@6", "--speed", "2")
+    assert bridge.collect(6)
+    camera = bridge.receive().camera
+    assert (camera.jpeg, camera.problem.partition(" ")[0]) == (None, "camera.image")
+    drone.wait_for_line("^not-jpeg in frame 6, as requested$")
 
 
 def test_a_bad_network_loses_and_reorders(emulate, bridge):
