@@ -21,7 +21,7 @@ WRITER = """
 import sys, time
 from pathlib import Path
 from drone_bridge.net.wire_log import WireLog, facts_of
-log = WireLog(Path(sys.argv[1]), "killed", facts_of("robot", "operator", "killed", {}), 1 << 26, print)
+log = WireLog(Path(sys.argv[1]), "killed", facts_of("robot", "operator", "killed", {}), print)
 tap = log("tcp", "127.0.0.1:1", "127.0.0.1:2")
 for number in range(10**9):
     tap("sent", number.to_bytes(4, "big"))
