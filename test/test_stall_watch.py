@@ -284,6 +284,7 @@ def test_an_operators_command_that_was_read_before_a_stall_is_not_in_force_after
         hold=SimpleNamespace(when_set=lambda call: None, admits=lambda what: True, is_held=False),
         make_publisher=lambda kind, topic, qos: SimpleNamespace(topic_name=f"/{topic}", msg_type=kind),
         make_timer=lambda period_s, call: None,
+        each_second=lambda call: None,
         resolve_topic_name=lambda name: name,
         parameters={"command_timeout": 0.5, "enable_stamped_cmd_vel": False},
         publish=lambda publisher, message, decided_s: told.append(message),

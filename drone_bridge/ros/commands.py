@@ -325,9 +325,6 @@ class Ruler(Generic[CommandT]):
 # Commands from topics: stale and non-finite ones are refused, the newest valid one is kept.
 
 
-#: How often publishers of other types are looked for.
-_TYPE_CHECK_PERIOD_S = 1.0
-
 #: What a Twist can ask for, with its unit.
 TWIST_AXES = {
     **{f"linear.{axis}": "m/s" for axis in "xyz"},
@@ -466,8 +463,7 @@ class CommandIntake(Generic[CommandT]):
         self._take("~/helm", TwistStamped, read_stick, turn, is_helm=True)  # first, in the executor
         self._take("cmd_vel", cmd_vel, read_supported, turn)
         self._take("cmd_vel_stamped", TwistStamped, read_supported, turn, overrules=True)
-        other_types = OtherTypes(self._node, "cmd_vel", cmd_vel)
-        self._node.make_timer(_TYPE_CHECK_PERIOD_S, other_types.tell_of_publishers)
+        self._node.each_second(OtherTypes(self._node, "cmd_vel", cmd_vel).tell_of_publishers)
 
     def _warn_of_unsupported_axes(self, twist: Twist, follows: Collection[str]) -> None:
         asked = {axis: value for axis, value in _floats(twist) if value and axis not in follows}

@@ -86,7 +86,8 @@ class LastWord:
         self._topics = {**others, **{publisher.topic_name: publisher.msg_type for publisher in publishers}}
         self._counts = {topic: int(topic in own) for topic in self._topics}  # of publishers that are ours
         self._heard: set[str] = set()  # topics that are listened to
-        self._other_types = [OtherTypes(node, each.topic_name, each.msg_type) for each in publishers]
+        for publisher in publishers:
+            node.each_second(OtherTypes(node, publisher.topic_name, publisher.msg_type).tell_of_subscriptions)
         node.hold.when_set(self.say)
         node.make_timer(PERIOD_S, self._tick)
 
@@ -135,9 +136,7 @@ class LastWord:
         self._node.publish(publisher, as_published(message, publisher, self._node), decided_s)
 
     def _tick(self) -> None:
-        """Repeat what is due, and tell of who can't hear it. In the executor."""
-        for each in self._other_types:
-            each.tell_of_subscriptions()
+        """Repeat what is due. In the executor."""
         is_held, was_held = self._node.hold.is_held, self._was_held
         self._was_held = is_held
         if is_held and not was_held and self._since_s is None:

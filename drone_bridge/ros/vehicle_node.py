@@ -110,6 +110,7 @@ class VehicleNode(EntityOwner):
         self._leaving = threading.Lock()
         self._is_time_simulated = False
         self._is_publishing = False
+        self._each_second: list[Callable[[], None]] = []
         self._start_failure: Exception | None = None  # of the last attempt to start by itself
         self._is_starting = False
         self._next_start_s = 0.0  # by time.monotonic()
@@ -131,6 +132,11 @@ class VehicleNode(EntityOwner):
         """Do what comes after the link's end."""
 
     # What a bridge can use.
+
+    def each_second(self, call: Callable[[], None]) -> None:
+        """Have a function called once per second until cleanup, in the thread of the reports; it must not block."""
+        self._each_second.append(call)
+        self.cleanup.callback(self._each_second.remove, call)
 
     def make_ticker(self, name: str, period_s: float, call: Callable[[], None]) -> None:
         """Call a function periodically in a thread of its own, for less than a timer costs; it must not block."""
@@ -413,6 +419,8 @@ class VehicleNode(EntityOwner):
         if not self.says_silence:
             self.reports.notice_silence()
         self.hold.report()
+        for call in tuple(self._each_second):
+            call()
         self.report()
         if not self.is_wanted(self._diagnostics):
             self.statistics.start_period()  # or the first report would cover all the time without subscribers

@@ -11,6 +11,7 @@ from typing import Any
 from foxglove import MessageSchema, Schema, Service, ServiceRequest, ServiceSchema
 from foxglove.websocket import WebSocketServer
 from rclpy.client import Client
+from rclpy.clock import Clock, ClockType  # type: ignore[attr-defined]  # Humble has it nowhere else
 from rclpy.node import Node
 from rclpy.serialization import deserialize_message, serialize_message
 
@@ -21,6 +22,7 @@ MAX_SERVICES = 1024
 MAX_CLIENTS = 32
 MAX_PENDING = 64
 TIMEOUT_S = 10.0
+CALL_PERIOD_S = 0.1  # until a request goes whose service has just been discovered
 
 
 @dataclass(eq=False, slots=True)
@@ -51,6 +53,9 @@ class Calls:
         self._clients: OrderedDict[str, Client[Any, Any]] = OrderedDict()
         self._waiting: list[Call] = []
         self._pending = threading.Semaphore(MAX_PENDING)
+        steady = Clock(clock_type=ClockType.STEADY_TIME)
+        self._timer = node.create_timer(CALL_PERIOD_S, self._call_waiting, clock=steady)
+        self._timer.cancel()  # while nothing waits
 
     def look(self) -> None:
         """Offer services that have come, withdraw those that have gone, and call what is ready to be called."""
@@ -117,9 +122,10 @@ class Calls:
                 self._drop_client(next(iter(self._clients)))
         self._clients.move_to_end(call.service)
         self._waiting.append(call)
-        self.call_waiting()
+        self._timer.reset()
+        self._call_waiting()
 
-    def call_waiting(self) -> None:
+    def _call_waiting(self) -> None:
         """Send the requests whose service has been discovered."""
         for call in list(self._waiting):
             client = self._clients.get(call.service)
@@ -129,6 +135,8 @@ class Calls:
             elif client.service_is_ready():
                 self._waiting.remove(call)
                 self._send(call, client)
+        if not self._waiting:
+            self._timer.cancel()
 
     def _send(self, call: Call, client: "Client[Any, Any]") -> None:
         try:

@@ -32,7 +32,6 @@ from drone_bridge.tools.web.relay import Relay
 
 CAPABILITIES = [Capability.ConnectionGraph, Capability.Services, Capability.ClientPublish, Capability.Parameters]
 LOOK_PERIOD_S = 0.5
-CALL_PERIOD_S = 0.1  # until a request goes whose service has just been discovered
 
 PARAMETERS = (
     ParameterDeclaration(
@@ -118,7 +117,6 @@ class WebBridge(Node):
         steady = Clock(clock_type=ClockType.STEADY_TIME)
         self.create_timer(LOOK_PERIOD_S, self._look, clock=steady)
         self.create_timer(GRAPH_PERIOD_S, self._requests.publish_graph, clock=steady)
-        self.create_timer(CALL_PERIOD_S, self._calls.call_waiting, clock=steady)
         self._look()
         return True
 

@@ -96,6 +96,7 @@ class Pilots:
         self._now = now
         self._helm = Helm()
         self._pilots: dict[int, Pilot] = {}
+        self._has_come = asyncio.Event()  # somebody, since there was nobody
         self._numbers = itertools.count(1)
         self._vehicles: dict[str, Vehicle] = {}
         self._stops: dict[str, Stop] = {}
@@ -135,6 +136,7 @@ class Pilots:
         number = next(self._numbers)
         pilot = Pilot(number, connection, f"Viewer {number}", may_steer)
         self._pilots[pilot.number] = pilot
+        self._has_come.set()
         try:
             await connection.send(self._description_for(pilot))
             async for message in messages_from(connection):
@@ -149,6 +151,9 @@ class Pilots:
         tick = 0
         try:
             while True:
+                if not self._pilots and not self._stops:
+                    self._has_come.clear()
+                    await self._has_come.wait()
                 # Twice per token, so that no vehicle moves on for long.
                 await asyncio.sleep(TOKEN_PERIOD_S / 2)
                 now_s = elapsed_s()
