@@ -59,9 +59,9 @@ coverage: setup
 	@$(ACTIVATE) && rm -rf build/coverage && DRONE_BRIDGE_COVERAGE=$(CURDIR)/build/coverage python test/runner/run.py
 	@$(ACTIVATE) && coverage combine --quiet build/coverage && coverage report --format=total
 
-# What the bridges cost; takes about a quarter of an hour.
+# What the bridges cost; takes about half an hour. Only one of them: make bench B=testbed
 bench: setup
-	@$(ACTIVATE) && for name in testbed simulator telemetry footprint web; do python benchmark/$$name.py || exit; done
+	@$(ACTIVATE) && for name in $(or $(B),testbed simulator telemetry footprint web); do python benchmark/$$name.py || exit; done
 
 # Kills, stalls, broken peers, several machines, flights by the clock, throughput, memory: prints figures, and fails only
 # where a vehicle moved that should not have or did not stop. Half an hour at most: make campaign SHORT=1

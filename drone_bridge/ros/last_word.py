@@ -132,7 +132,7 @@ class LastWord:
             self._said.append(neutral[1])
             self._publish(*neutral)
 
-    def _publish(self, publisher: "Publisher[Any]", message: Any, decided_s: float = math.inf) -> None:
+    def _publish(self, publisher: "Publisher[Any]", message: Any, decided_s: float | None = None) -> None:
         self._node.publish(publisher, as_published(message, publisher, self._node), decided_s)
 
     def _tick(self) -> None:

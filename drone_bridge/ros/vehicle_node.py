@@ -2,7 +2,6 @@
 """VehicleNode: the base of bridges and servers: a lifecycle, hold, counts and diagnostics, and a link while active."""
 
 import contextlib
-import math
 import threading
 import time
 from abc import abstractmethod
@@ -143,7 +142,7 @@ class VehicleNode(EntityOwner):
         ticker = Ticker(f"{self.get_name()} {name}", period_s, call, self._failed)
         self.cleanup.callback(ticker.stop)
 
-    def publish(self, publisher: "Publisher[Any]", message: Any, decided_s: float = math.inf) -> None:
+    def publish(self, publisher: "Publisher[Any]", message: Any, decided_s: float | None = None) -> None:
         """Publish from any thread; failures are counted.
 
         An operator's command has the time (`elapsed_s`) at which it was decided to follow it: it is left out if this
@@ -151,7 +150,7 @@ class VehicleNode(EntityOwner):
         """
         if not self._is_publishing:  # a LifecyclePublisher checks that too, but in two more calls per message
             return
-        if elapsed_s() - decided_s > STALL_S:
+        if decided_s is not None and elapsed_s() - decided_s > STALL_S:
             self.statistics.counts[AFTER_STALLS] += 1
             return
         try:
