@@ -13,8 +13,8 @@ from testbed_peer import Conversation, Peer
 WARM_UP_HZ = 30.0
 WARM_UP_S = 0.3
 READY_ANSWERS = 5  # correct ones in a row, until the controller counts as discovered
-#: Of the images that a side publishes in time, the share that its subscriber gets at least. One that has fallen into
-#: Fast DDS's asynchronous writer loses a quarter, and takes 3.8 ms a frame.
+#: Of the images that a side publishes at a steady rate, the share that its subscriber gets at least. One that has
+#: fallen into Fast DDS's asynchronous writer loses a quarter, and takes 3.8 ms a frame; a busy machine loses some, too.
 LEAST_SHARE = 0.9
 
 Size = tuple[int, int]  # width and height, pixels

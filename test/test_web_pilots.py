@@ -27,6 +27,7 @@ class Page:
 
     def __init__(self):
         self.told = {}
+        self.tokens = []
         self.transport = SimpleNamespace(get_write_buffer_size=lambda: 0, abort=lambda: None)
         self._requests = asyncio.Queue()
 
@@ -40,6 +41,8 @@ class Page:
         message = json.loads(text)
         if message["op"] == "vehicles":
             self.told = message
+        elif message["op"] == "token":
+            self.tokens.append(message["token"])
 
     async def recv_streaming(self):
         request = await self._requests.get()
@@ -104,6 +107,34 @@ def conversation(run):
         server.page.leave()
         await talking
 
+    asyncio.run(converse())
+
+
+def test_whoever_watches_for_pilots_sleeps_until_somebody_comes(clock, monkeypatch):
+    sleeps, sleep = [], asyncio.sleep
+    monkeypatch.setattr(pilots, "TOKEN_PERIOD_S", 0.0)
+
+    async def noted(seconds):
+        sleeps.append(seconds)
+        await sleep(0)
+
+    async def converse():
+        server = Server()
+        watching = asyncio.ensure_future(server.pilots.watch())
+        await server.settle()
+        assert not sleeps
+        talking = asyncio.ensure_future(server.pilots(server.page, True))
+        while not server.page.tokens:
+            await sleep(0)
+        server.page.leave()
+        await talking
+        await server.settle()
+        sleeps.clear()
+        await server.settle()
+        assert not sleeps
+        watching.cancel()
+
+    monkeypatch.setattr(pilots, "asyncio", SimpleNamespace(**{**vars(asyncio), "sleep": noted}))
     asyncio.run(converse())
 
 
