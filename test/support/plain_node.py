@@ -91,8 +91,8 @@ class PlainNode:
     def _do_nothing(self, *_, **__):
         return None
 
-    inform = end_subscriptions = keep_subscription = create_subscription = make_subscription = _do_nothing
-    make_timer = each_second = _do_nothing
+    inform = end_subscriptions = keep_subscription = create_subscription = _do_nothing
+    make_subscription = make_timer = each_second = _do_nothing
 
     def count_and_warn(self, count, sentence):
         self.statistics.counts[count] += 1
