@@ -13,8 +13,6 @@ from typing import Any, Generic, TypeVar
 
 from builtin_interfaces.msg import Time
 from geometry_msgs.msg import Point32, Polygon, PolygonStamped, Twist, TwistStamped, Vector3
-from rclpy.callback_groups import ReentrantCallbackGroup
-from rclpy.clock import Clock, ClockType  # type: ignore[attr-defined] # where humble has it, too
 from rclpy.node import Node
 
 from drone_bridge.motion.limits import LimitParameters, Limits, Rank, ruling
@@ -197,7 +195,6 @@ DRONE_MAX_SPEED = 2.0
 _DRONE_LANDS_AFTER_S = 5.0
 #: How fast a drone sinks that has to land and has no button for it, m/s.
 LANDING_SPEED = 0.5
-_REPORT_PERIOD_S = 1.0
 
 
 def limit_parameters(
@@ -255,13 +252,7 @@ class Ruler(Generic[CommandT]):
             if parameters.fence_radius:
                 self._fence = node.create_publisher(PolygonStamped, FENCE, latched(), event_callbacks=NO_EVENTS)
                 node.cleanup.callback(node.destroy_publisher, self._fence)
-            timer = node.create_timer(
-                _REPORT_PERIOD_S,
-                self._report,  # type: ignore[arg-type] # executors await it
-                callback_group=ReentrantCallbackGroup(),  # as a landing takes long
-                clock=Clock(clock_type=ClockType.STEADY_TIME),
-            )
-            node.cleanup.callback(node.destroy_timer, timer)
+            node.each_second(self._report)
 
     def rank(self, asked: Asked[CommandT] | None) -> Rank:
         """Return who decides, where this is the newest command that is fresh."""
@@ -296,8 +287,8 @@ class Ruler(Generic[CommandT]):
         self._node.statistics.counts["limited commands"] += 1
         return self.read(Twist(linear=Vector3(x=x, y=y, z=z), angular=twist.angular))
 
-    async def _report(self) -> None:
-        """Say what limits the vehicle, and press the button that lands it. In the executor."""
+    def _report(self) -> None:
+        """Say what limits the vehicle, and have the executor press the button that lands it."""
         self._tell_fence()
         now_s, limits, update = time.monotonic(), self._limits, self._node.reports.update_condition
         is_low, must_land = limits.is_battery_low, limits.must_land(now_s)
@@ -307,14 +298,18 @@ class Ruler(Generic[CommandT]):
         blind = "the vehicle's odometry is missing, which its fence or maximum height needs, so it gets no velocities"
         update("odometry", blind if is_blind else None, "take the helm, or wait for the landing")
         update("landing", "it lands by itself" if must_land else None, "hold it, or take the helm, to prevent that")
-        if must_land and self.land and not self._is_landing and self.rank(None) is Rank.LANDING:
+        is_due = must_land and not self._is_landing and self.rank(None) is Rank.LANDING
+        if is_due and self.land and (executor := self._node.executor):
             self._is_landing = True
-            try:
-                self._node.warn(await self.land())
-            except ValueError as error:
-                self._node.warn(f"The vehicle has to land, and does not: {error}")
-            finally:
-                self._is_landing = False
+            executor.create_task(self._land, self.land)  # as it takes long
+
+    async def _land(self, land: Callable[[], Awaitable[str]]) -> None:
+        try:
+            self._node.warn(await land())
+        except ValueError as error:
+            self._node.warn(f"The vehicle has to land, and does not: {error}")
+        finally:
+            self._is_landing = False
 
     def _tell_fence(self) -> None:
         """Publish where the fence is, once, as soon as the vehicle has told where it began."""
