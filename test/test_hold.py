@@ -76,6 +76,14 @@ def flies_left_only(packet):
     return packet.state["roll"] < 0.0 and not is_moving(packet)
 
 
+def flies_left_steadily(peer, packets=20):
+    """Whether it has done so for a while: what the stranger began has ended, and nothing of it comes back."""
+    newest = peer.packets[-packets:]
+    return len(newest) == packets and all(
+        flies_left_only(packet) and abs(packet.state["pitch"]) < 0.02 for packet in newest
+    )
+
+
 def nothing_moves(peer, packets=30):
     """Assert that from now on, for so many packets, the drone hovers."""
     peer.forget()
@@ -180,7 +188,7 @@ def test_however_the_page_s_helm_ends_the_vehicle_holds(ros, peer, bridge, way):
         pilot.wait_for(lambda: pilot.vehicles.get("/cmd_vel_stamped", {}).get("holds"), "a vehicle that can be held")
         assert pilot.vehicles["/cmd_vel_stamped"]["holds"] == ["/dronegui_bridge/hold"]
         pilot.take("/cmd_vel_stamped")
-        wait_until(lambda: pilot.steer(y=1.0) or flies_left_only(peer.packets[-1]), "what the pilot wants")
+        wait_until(lambda: pilot.steer(y=1.0) or flies_left_steadily(peer), "what the pilot wants")
         peer.forget()
         if way == "release":
             pilot.send(op="release")

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A ROS vehicle that an old program drives: it follows cmd_vel, and publishes its odometry and its battery."""
 
-import contextlib
 import math
 
 import rclpy
@@ -57,5 +56,10 @@ class Vehicle(Node):
 
 if __name__ == "__main__":
     rclpy.init()
-    with contextlib.suppress(KeyboardInterrupt, ExternalShutdownException):
+    try:
         rclpy.spin(Vehicle())
+    except (KeyboardInterrupt, ExternalShutdownException):
+        pass
+    except Exception:
+        if rclpy.ok():  # else a message was just being published while ROS was shut down
+            raise
