@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """drone-bridge play: play back a bag, as it was recorded.
 
-drone-bridge play demo/bag --rate 2 --loop
-drone-bridge play flight --topics /odom /tf --remap /odom:=/recorded/odom --clock
+  drone-bridge play demo/bag --rate 2 --loop
+  drone-bridge play flight --topics /odom /tf --remap /odom:=/recorded/odom --clock
+
+A gap of more than a minute without a message is left out.
 """
 
 import argparse
