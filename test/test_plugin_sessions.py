@@ -6,6 +6,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from session_talk import SessionTalk
 
 sys.path.append(str(Path(__file__).parent / "plugin"))
 
@@ -20,21 +21,13 @@ STATE = b"pitch:1;roll:2;yaw:3;vx:4;vy:5;vz:6;height:7;charge:8;"
 PARAMETERS = {"rate": 20.0, "answer_timeout": 5.0, "command_timeout": 0.5, "state_port": 7801}
 
 
-class Talk:
+class Talk(SessionTalk):
     def __init__(self, session):
-        self.session, self.now_s = session, 100.0
+        super().__init__(session)
         self.opened = list(session.opened(self.now_s))
 
     def hear(self, data, source=DRONE):
         return list(self.session.receive(data, source, self.now_s))
-
-    def run(self, seconds):
-        actions, end_s = [], self.now_s + seconds
-        while self.session.due_s <= end_s:
-            self.now_s = max(self.now_s, self.session.due_s)
-            actions += self.session.tick(self.now_s)
-        self.now_s = end_s
-        return actions
 
 
 def sent(actions):

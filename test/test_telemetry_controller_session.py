@@ -5,9 +5,11 @@ import json
 import math
 
 import pytest
+import session_talk
+from session_talk import documents, notes
 from telemetry_documents import DRONE, HOVER, ROVER, Clock, changed, drone, without
 
-from drone_bridge.session.session import FINAL_GAP_S, FINAL_REPEATS, Note, Publish, Send
+from drone_bridge.session.session import FINAL_GAP_S, FINAL_REPEATS, Note, Send
 from drone_bridge.telemetry.codec import (
     COMMAND_TOPIC,
     DRONE_TOPIC,
@@ -79,15 +81,11 @@ class Talk:
 
 
 def sent(actions, to=A):
-    return [json.loads(action.data) for action in actions if isinstance(action, Send) and action.to == to]
-
-
-def notes(actions, counter):
-    return [action.sentence for action in actions if isinstance(action, Note) and action.counter == counter]
+    return documents(actions, to)
 
 
 def published(actions):
-    return [type(action.message) for action in actions if isinstance(action, Publish)]
+    return [type(message) for message in session_talk.published(actions)]
 
 
 @pytest.fixture

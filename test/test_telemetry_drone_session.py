@@ -6,10 +6,12 @@ import json
 from dataclasses import replace
 
 import pytest
+import session_talk
+from session_talk import SessionTalk, notes, published
 from telemetry_documents import HOVER, ROVER
 
 from drone_bridge.session.operator_command import OPERATORS_LOST
-from drone_bridge.session.session import AFTER_STALLS, SETTLING_S, Note, Publish, Send
+from drone_bridge.session.session import AFTER_STALLS, SETTLING_S
 from drone_bridge.telemetry.codec import (
     DRONE_TOPIC,
     ROVER_TOPIC,
@@ -33,25 +35,16 @@ WITH_IMAGE = replace(TELEMETRY, camera=Camera(1, 1, 60.0, JPEG))
 SEEN_ROVER = RoverTelemetry(Vector(1.0, 2.0, 0.0), Vector(0.3, 0.0, 0.0), "circular", 2.0)
 
 
-class Talk:
-    """A session at a time of the test's own."""
+class Talk(SessionTalk):
+    """A drone's session, its parameters and its operator."""
 
     def __init__(self, max_document_bytes=65507):
         self.parameters = {"rate": 25.0, "command_timeout": 0.5, "image_every": 5}
-        self.session = DroneSession("127.0.0.1:5555", self.parameters.__getitem__, max_document_bytes)
-        self.now_s = 100.0
+        super().__init__(DroneSession("127.0.0.1:5555", self.parameters.__getitem__, max_document_bytes))
 
     def hear(self, command=FORWARD):
         data = command if isinstance(command, bytes) else json.dumps(command).encode()
         return list(self.session.receive(data, "operator", self.now_s))
-
-    def run(self, seconds):
-        actions, end_s = [], self.now_s + seconds
-        while self.session.due_s <= end_s:
-            self.now_s = max(self.now_s, self.session.due_s)
-            actions += self.session.tick(self.now_s)
-        self.now_s = end_s
-        return actions
 
     def tell(self, telemetry=TELEMETRY):
         self.now_s += PERIOD_S
@@ -62,16 +55,8 @@ def command(thrust, pitch=0.0, roll=0.0, yaw=0.0):
     return {"thrust": thrust, "pitch": pitch, "roll": roll, "yaw": yaw}
 
 
-def published(actions):
-    return [action.message for action in actions if isinstance(action, Publish)]
-
-
 def documents(actions, to=DRONE_TOPIC):
-    return [json.loads(action.data) for action in actions if isinstance(action, Send) and action.to == to]
-
-
-def notes(actions, counter):
-    return [action.sentence for action in actions if isinstance(action, Note) and action.counter == counter]
+    return session_talk.documents(actions, to)
 
 
 @pytest.fixture

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from telemetry_documents import ROVER
 
 from drone_bridge.telemetry.codec import (
     MAX_MAGNITUDE,
@@ -54,12 +55,6 @@ DRONE = {
     "landing_pad": {"relative_x": 0.5, "relative_y": -0.2, "distance": 4.5, "confidence": 0.85},
     "camera": {"width": 320, "height": 240, "fov": 60.0, "image": base64.b64encode(JPEG).decode()},
     "landed": False,
-    "timestamp": 1.234,
-}
-ROVER = {
-    "position": {"x": 1.5, "y": 0.8, "z": 0.15},
-    "velocity": {"x": 0.3, "y": 0.4, "z": 0.0},
-    "pattern": "circular",
     "timestamp": 1.234,
 }
 
