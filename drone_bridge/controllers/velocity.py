@@ -19,10 +19,11 @@ from drone_bridge.motion.attitude_estimator import MeasuredAttitude
 from drone_bridge.motion.flight_control import DroneModel
 from drone_bridge.motion.velocity_control import HOVER, VelocityCommand, VelocityControl, VelocityParameters
 from drone_bridge.msg import CommandRates, DroneProperties
+from drone_bridge.net.clock import elapsed_s
 from drone_bridge.ros.commands import CommandAges
 from drone_bridge.ros.diagnostics import ConditionLogLimiter
 from drone_bridge.ros.parameters import DeclaredParameters, ParameterDeclaration, declarations, read
-from drone_bridge.ros.stall_watch import StreamSettling, elapsed_s
+from drone_bridge.ros.stall_watch import StreamSettling
 from drone_bridge.ros.time import seconds_of
 from drone_bridge.ros.topics import command_stream, latched, subscribe
 from drone_bridge.ros.velocity_messages import OtherTypes, VelocityFrames, cmd_vel_type

@@ -68,7 +68,6 @@ take-offs, and nothing but the action "Land" of its window lands the drone. See 
 import json
 import math
 import re
-import reprlib
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, fields, replace
 from enum import IntEnum
@@ -82,6 +81,7 @@ from drone_bridge.wire.events import (
     NeedData,
     RemoteProtocolError,
 )
+from drone_bridge.wire.json_fields import shown
 from drone_bridge.wire.json_numbers import is_number, whole_number
 from drone_bridge.wire.outgoing import Range
 
@@ -296,11 +296,6 @@ def parse(
     if not isinstance(document, dict):
         raise RemoteProtocolError(f"The packet is {shown(document)}, and has to be an object.")
     return document
-
-
-def shown(value: Any) -> str:
-    """Return a value for a sentence, shortened."""
-    return reprlib.repr(value)
 
 
 def _check_nesting(text: str) -> None:

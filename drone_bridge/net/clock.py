@@ -1,18 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Clock: the time of links and sessions. Tests have one of their own."""
+"""Clock: the time of links and sessions, by a clock that is never set. Tests have one of their own."""
 
 import time
 
 #: Goes on while the machine is suspended, on macOS by its plain name.
-_CLOCK: int = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
+STEADY_CLOCK: int = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
+
+
+def elapsed_s() -> float:
+    """Return the time, s, of a clock that is never set, and that goes on while the machine is suspended."""
+    return time.clock_gettime(STEADY_CLOCK)
 
 
 class Clock:
-    """A clock that is never set, and that goes on while the machine is suspended."""
+    """That clock, for who is given one."""
 
     def now_s(self) -> float:
         """Return the time, s."""
-        return time.clock_gettime(_CLOCK)
+        return elapsed_s()
 
     def sleep(self, duration_s: float) -> None:
         """Let time pass."""

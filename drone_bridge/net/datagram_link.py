@@ -20,14 +20,10 @@ from drone_bridge.net.connector import (
     MakeTap,
     Selectable,
     Tap,
-    reason,
 )
+from drone_bridge.net.datagram_sockets import LONGEST_DELAY_S, MAX_DATAGRAM_BYTES, bound_socket, ipv4_first
 from drone_bridge.net.link_loop import Received
 from drone_bridge.wire.addresses import address_name, peer_name
-
-MAX_DATAGRAM_BYTES = 65535  # no datagram is larger, so none is ever cut off
-#: Opening sends nothing and so storms nobody, while a vehicle may be waiting for its next command.
-LONGEST_DELAY_S = 1.0
 
 
 class _Reader:
@@ -56,17 +52,7 @@ class DatagramPort:
 
     def __init__(self, host: str, port: int, wire_log: MakeTap | None = None) -> None:
         """Bind; port 0 takes a free one. Raises LinkError when the address is not available."""
-        try:
-            found = socket.getaddrinfo(host, port, type=socket.SOCK_DGRAM, flags=socket.AI_PASSIVE)
-            family, kind, protocol, _, address = min(found, key=_is_ipv6)
-            self._socket = socket.socket(family, kind, protocol)
-            try:
-                self._socket.bind(address)
-            except OSError:
-                self._socket.close()
-                raise
-        except (OSError, ValueError) as error:
-            raise LinkError(f"Can't listen on {address_name(host, port)}: {reason(error)}.") from error
+        self._socket = bound_socket(host, port)
         self._socket.setblocking(False)
         self._reader = _Reader()
         self._tap = wire_log("udp", peer_name(self._socket.getsockname()), "") if wire_log else None
@@ -167,8 +153,8 @@ class DatagramPeer(Connector[socket.socket]):
         return connected
 
     def _resolve(self) -> list[Any]:
-        """See Connector. IPv4 comes first, as legacy programs listen on it and an unused address can't be noticed."""
-        return sorted(super()._resolve(), key=_is_ipv6)
+        """See Connector."""
+        return ipv4_first(super()._resolve())
 
 
 class PeerWithStatePort(DatagramPeer):
@@ -202,7 +188,3 @@ class PeerWithStatePort(DatagramPeer):
     def close(self) -> None:
         super().close()
         self._state.close()
-
-
-def _is_ipv6(found: Any) -> bool:
-    return bool(found[0] == socket.AF_INET6)

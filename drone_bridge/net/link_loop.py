@@ -4,8 +4,7 @@
 Each turn: has the process stood still? Then what waited on the link and in the loop is dropped, and the session
 resumes. Otherwise work that other threads have posted, what has arrived on the link, and the session's tick when it is
 due. The actions that the session returns are done at once, by the same thread: `Send` by the link, the others by a
-`Stage`. Other threads only append to a deque and wake the thread by a pipe, whose end is
-the one thing that is locked.
+`Stage`. Other threads only append to a deque and wake the thread by a pipe, whose end is the one thing that is locked.
 
 A turn begins when something arrives or is posted, when the session is due, and at least every StallWatch.PERIOD_S. A
 peer that floods the link delays a tick by one datagram at most.
@@ -23,6 +22,7 @@ from typing import Any, NamedTuple, Protocol
 
 from drone_bridge.net.clock import Clock
 from drone_bridge.net.connector import Backoff, LinkCancelledError, LinkError, LinkRefusedError, Selectable
+from drone_bridge.net.thread_end import STOP_TIMEOUT_S, ends_within
 from drone_bridge.session.session import Actions, Call, Note, Outcome, Publish, Send, Session, StallWatch
 
 #: Work that waits for the thread; of more, the oldest is dropped.
@@ -35,9 +35,6 @@ MAX_DRAINED = 1000
 LONGEST_PAUSE_S = 1.0
 #: How long a session may take to leave.
 END_S = 1.0
-STOP_TIMEOUT_S = 2.0
-#: While the whole process is held up, only one of so many shares of that time goes by.
-_STOP_SHARES = 20
 #: Counters of what the loop itself notices.
 INTERNAL_ERRORS, LOST_LINKS, DROPPED_WORK, DROPPED_BY_STALL = (
     "internal errors",
@@ -157,10 +154,7 @@ class LinkLoop:
         self._is_stopping = True
         self.link.cancel()
         self._wake()
-        for _ in range(_STOP_SHARES):
-            if self._thread.is_alive():
-                self._thread.join(STOP_TIMEOUT_S / _STOP_SHARES)
-        if self._thread.is_alive():
+        if not ends_within(self._thread, STOP_TIMEOUT_S):
             return False
         with self._closing:
             self._is_closed = True
@@ -180,12 +174,10 @@ class LinkLoop:
                     self._serve()
                 except LinkCancelledError:
                     break
-                except LinkError as error:
-                    self._stage.note(Note(LOST_LINKS, str(error)))
-                    self._lose()
-                    self._pause()
-                except Exception:
-                    self._stage.note(Note(INTERNAL_ERRORS, traceback.format_exc()))
+                except Exception as error:
+                    is_links = isinstance(error, LinkError)
+                    fault = Note(LOST_LINKS, str(error)) if is_links else Note(INTERNAL_ERRORS, traceback.format_exc())
+                    self._stage.note(fault)
                     self._lose()
                     self._pause()
         finally:

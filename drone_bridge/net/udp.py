@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
+from drone_bridge.net.clock import elapsed_s
 from drone_bridge.net.connector import (
     RECEIVED,
     SENT,
@@ -21,19 +22,13 @@ from drone_bridge.net.connector import (
     LinkRefusedError,
     LinkTimeoutError,
     MakeTap,
-    reason,
 )
-from drone_bridge.wire.addresses import address_name, peer_name
-
-MAX_DATAGRAM_BYTES = 65535  # no datagram is larger, so none is ever cut off
-# Opening a UDP link sends nothing and so storms nobody, while a vehicle may be waiting for its next command.
-LONGEST_DELAY_S = 1.0
+from drone_bridge.net.datagram_sockets import LONGEST_DELAY_S, MAX_DATAGRAM_BYTES, bound_socket, ipv4_first
+from drone_bridge.wire.addresses import peer_name
 
 #: SO_TIMESTAMPNS, which has no name in Python: the kernel of Linux stamps each datagram by the wall clock.
 _STAMP_OPTION = 35
 _STAMP = struct.Struct("@ll")  # s and ns
-#: Goes on while the machine is suspended, on macOS by its plain name.
-_CLOCK: int = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
 
 
 class Datagram(NamedTuple):
@@ -67,7 +62,7 @@ class DatagramReader:
         self.buffer = memoryview(bytearray(longest_bytes))
         self._socket = opened
         self._stamp_bytes = socket.CMSG_SPACE(_STAMP.size)
-        self._emptied_s = _elapsed_s()  # when there was nothing to read
+        self._emptied_s = elapsed_s()  # when there was nothing to read
 
     def read(self) -> tuple[int, Any, float]:
         """Read a datagram into the buffer; return its length, its sender, and its age in s.
@@ -77,11 +72,11 @@ class DatagramReader:
         try:
             size, ancillary, _, source = self._socket.recvmsg_into([self.buffer], self._stamp_bytes)
         except BlockingIOError:
-            self._emptied_s = _elapsed_s()
+            self._emptied_s = elapsed_s()
             raise
         # No datagram is older than that, even if the wall clock was set forward meanwhile. It is all that is known on
         # systems without stamps, and after the clock was set back.
-        age_s = _elapsed_s() - self._emptied_s
+        age_s = elapsed_s() - self._emptied_s
         for level, kind, data in ancillary:
             if level == socket.SOL_SOCKET and kind == _STAMP_OPTION and len(data) == _STAMP.size:
                 seconds, nanoseconds = _STAMP.unpack(data)
@@ -239,8 +234,8 @@ class UdpConnector(Connector[UdpStream]):
         super().__init__(host, port, cancellation, on_failure, Backoff(longest_s=LONGEST_DELAY_S), wire_log=wire_log)
 
     def _resolve(self) -> list[Any]:
-        """See Connector. IPv4 comes first, as legacy programs listen on it and an unused address can't be noticed."""
-        return sorted(super()._resolve(), key=_is_ipv6)
+        """See Connector."""
+        return ipv4_first(super()._resolve())
 
     def _connect_to(self, connecting: socket.socket, address: Any) -> None:
         stamp_datagrams(connecting)
@@ -264,18 +259,7 @@ class UdpListener:
     ) -> None:
         """Bind; port 0 takes a free one. Raises LinkError when the address is not available."""
         self.backoff = Backoff(longest_s=LONGEST_DELAY_S)
-        try:
-            found = socket.getaddrinfo(host, port, type=socket.SOCK_DGRAM, flags=socket.AI_PASSIVE)
-            family, kind, protocol, _, address = min(found, key=_is_ipv6)
-            bound = socket.socket(family, kind, protocol)
-            stamp_datagrams(bound)
-            try:
-                bound.bind(address)
-            except OSError:
-                bound.close()
-                raise
-        except (OSError, ValueError) as error:
-            raise LinkError(f"Can't listen on {address_name(host, port)}: {reason(error)}.") from error
+        bound = bound_socket(host, port, stamp_datagrams)
         self._socket = _UdpSocket(bound, cancellation, wire_log=wire_log, freshness=freshness)
 
     @property
@@ -379,11 +363,3 @@ def open_preferred(
         return UdpListener(host, port, cancellation, wire_log), None
     except LinkError as error:
         return UdpListener(host, 0, cancellation, wire_log), str(error)
-
-
-def _elapsed_s() -> float:
-    return time.clock_gettime(_CLOCK)
-
-
-def _is_ipv6(found: Any) -> bool:
-    return bool(found[0] == socket.AF_INET6)

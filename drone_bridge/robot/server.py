@@ -25,6 +25,7 @@ from rclpy.qos import QoSProfile, ReliabilityPolicy
 from std_msgs.msg import Bool
 
 from drone_bridge.msg import SensorArray, SubsystemArray
+from drone_bridge.net.clock import elapsed_s
 from drone_bridge.net.connector import Cancellation, LinkCancelledError, LinkError
 from drone_bridge.net.tcp import Wakeup
 from drone_bridge.net.tcp_clients import Connection, Listening, ListeningEndpoint, TcpClients
@@ -65,7 +66,7 @@ from drone_bridge.ros.last_word import LastWord
 from drone_bridge.ros.link_node import LinkNode, repeat_farewell
 from drone_bridge.ros.parameters import ParameterDeclaration
 from drone_bridge.ros.program import run
-from drone_bridge.ros.stall_watch import PROCESS, LoopSettling, elapsed_s
+from drone_bridge.ros.stall_watch import PROCESS, LoopSettling
 from drone_bridge.ros.topic_names import topic_token
 from drone_bridge.ros.topics import Topic
 from drone_bridge.ros.velocity_messages import cmd_vel_type

@@ -18,10 +18,11 @@ from rclpy.node import Node
 from drone_bridge.motion.limits import LimitParameters, Limits, Rank, ruling
 from drone_bridge.motion.tilt_control import Shares
 from drone_bridge.msg import CommandAxes
+from drone_bridge.net.clock import elapsed_s
 from drone_bridge.ros.common_parameters import frame_names
 from drone_bridge.ros.frames import FrameNames
 from drone_bridge.ros.parameters import DeclaredParameters, ParameterDeclaration, declarations, read
-from drone_bridge.ros.stall_watch import StreamSettling, elapsed_s
+from drone_bridge.ros.stall_watch import StreamSettling
 from drone_bridge.ros.time import is_time_simulated, seconds_between, stamp_numbers
 from drone_bridge.ros.topics import NO_EVENTS, PUBLISHER_ERRORS, command_stream, latched
 from drone_bridge.ros.vehicle_node import VehicleNode

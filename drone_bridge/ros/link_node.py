@@ -15,31 +15,23 @@ from drone_bridge.net.connector import (
     LinkError,
     LinkTimeoutError,
 )
+from drone_bridge.net.thread_end import STOP_TIMEOUT_S, ends_within
 from drone_bridge.net.udp import Freshness
 from drone_bridge.ros.diagnostics import Reports
 from drone_bridge.ros.vehicle_node import UNREACHABLE, VehicleNode
+from drone_bridge.session.session import FINAL_GAP_S, FINAL_REPEATS
 from drone_bridge.wire.events import RemoteProtocolError
 
 if TYPE_CHECKING:
     pass
 
 
-FAREWELLS = 3
-#: Between two of them, so that they do not share one another's fate.
-FAREWELL_GAP_S = 0.02
-
-
 def repeat_farewell(send: Callable[[], None]) -> None:
-    """Send the last packet FAREWELLS times. `send` may fail but must not raise."""
-    for number in range(FAREWELLS):
+    """Send the last packet FINAL_REPEATS times. `send` may fail but must not raise."""
+    for number in range(FINAL_REPEATS):
         if number:
-            time.sleep(FAREWELL_GAP_S)
+            time.sleep(FINAL_GAP_S)
         send()
-
-
-STOP_TIMEOUT_S = 2.0
-#: While the whole process is held up, only one of so many shares of that time goes by.
-_STOP_SHARES = 20
 
 
 class Stream(Protocol):
@@ -110,10 +102,7 @@ class LinkThread:
         """Cancel the link and wait for its thread; return whether that ended in time."""
         self._cancellation.cancel()
         self._stop_waiting()
-        for _ in range(_STOP_SHARES):
-            if self._thread.is_alive():
-                self._thread.join(STOP_TIMEOUT_S / _STOP_SHARES)
-        if self._thread.is_alive():
+        if not ends_within(self._thread, STOP_TIMEOUT_S):
             return False
         self.endpoint.close()
         self._cancellation.close()

@@ -10,7 +10,8 @@ from typing import Any
 from rclpy.exceptions import InvalidHandle
 from std_srvs.srv import Trigger
 
-from drone_bridge.ros.stall_watch import PROCESS, elapsed_s
+from drone_bridge.net.clock import elapsed_s
+from drone_bridge.ros.stall_watch import PROCESS
 from drone_bridge.ros.vehicle_node import VehicleNode
 
 CHECK_PERIOD_S = 0.5

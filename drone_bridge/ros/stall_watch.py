@@ -15,24 +15,17 @@ import threading
 import time
 from collections.abc import Callable
 
-#: The time between two ticks.
-TICK_S = 0.1
-#: A longer gap is a stall: a busy machine delays a thread by a few hundredths of a second, seldom by two tenths.
-STALL_S = 0.3
+from drone_bridge.net.clock import elapsed_s
+from drone_bridge.session import session
+
+#: The time between two ticks, and the gap that is a stall: as a session's loop has them.
+TICK_S, STALL_S = session.StallWatch.PERIOD_S, session.StallWatch.STALL_S
 #: For how long after a stall no command is taken. What had queued up is read within some milliseconds.
-SETTLING_S = 0.2
+SETTLING_S = session.SETTLING_S
 #: How many commands of a stream are refused at least. The executor takes one of a topic per round: the one that waited,
 #: and one that the middleware, which gets its turn late as well, may have put in its place meanwhile.
 SETTLING_ROUNDS = 2
 LATE_TURN_S = 2.0  # after a stall, until each thread of a process on a busy machine has had its turn
-
-#: Goes on while the machine is suspended, on macOS by its plain name.
-_CLOCK: int = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
-
-
-def elapsed_s() -> float:
-    """Return the time of a clock that is never set, and that goes on while the machine is suspended."""
-    return time.clock_gettime(_CLOCK)
 
 
 class StallWatch:

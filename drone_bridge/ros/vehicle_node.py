@@ -17,6 +17,7 @@ from rclpy.lifecycle import LifecycleState, TransitionCallbackReturn
 from rclpy.publisher import Publisher
 
 from drone_bridge.motion.limits import ObservedMotion
+from drone_bridge.net.clock import elapsed_s
 from drone_bridge.net.connector import (
     LinkError,
 )
@@ -24,10 +25,10 @@ from drone_bridge.ros.diagnostics import CLOCKS, SILENCES, LinkStatistics, Repor
 from drone_bridge.ros.entity_owner import EntityOwner, log_failure
 from drone_bridge.ros.hold import Hold
 from drone_bridge.ros.parameters import UNCONFIGURED, ParameterDeclaration
-from drone_bridge.ros.stall_watch import PROCESS, STALL_S, elapsed_s
+from drone_bridge.ros.stall_watch import PROCESS, STALL_S
 from drone_bridge.ros.time import clock_conflict, is_time_simulated, time_from_nanoseconds
 from drone_bridge.ros.topics import NO_EVENTS, PUBLISHER_ERRORS
-from drone_bridge.session.session import AFTER_STALLS
+from drone_bridge.session.session import AFTER_STALLS, MAY_HAVE_WAITED
 from drone_bridge.wire.addresses import address_name
 from drone_bridge.wire.outgoing import UNENCODABLE, encoded
 
@@ -120,9 +121,6 @@ class VehicleNode(EntityOwner):
     def set_up(self) -> None:
         """Read the parameters and create publishers and subscriptions. Raises ValueError with a sentence."""
 
-    def report(self) -> None:
-        """Note what is to be reported next, once per second; in the thread of the reports."""
-
     @abstractmethod
     def make_link(self) -> RunningLink:
         """Return the link, which is started next. Raises LinkError or ValueError."""
@@ -178,8 +176,7 @@ class VehicleNode(EntityOwner):
         """Return whether an operator's command may be followed; not right after this process stood still."""
         if not PROCESS.is_settling:
             return True
-        sentence = "A command was refused, as this process has just stood still, and it may have waited meanwhile."
-        self.count_and_warn(AFTER_STALLS, sentence)
+        self.count_and_warn(AFTER_STALLS, MAY_HAVE_WAITED)
         return False
 
     def check_age(self, name: str) -> None:
@@ -426,7 +423,6 @@ class VehicleNode(EntityOwner):
         self.hold.report()
         for call in tuple(self._each_second):
             call()
-        self.report()
         if not self.is_wanted(self._diagnostics):
             self.statistics.start_period()  # or the first report would cover all the time without subscribers
             return

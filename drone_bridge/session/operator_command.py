@@ -28,10 +28,6 @@ class OperatorCommand:
         #: When `tick` is wanted.
         self.due_s = math.inf
 
-    @property
-    def is_in_force(self) -> bool:
-        return self._command is not None
-
     def command(self, command: Any, now_s: float) -> Actions:
         """Take a command that has just arrived."""
         self._command, self._commanded_s = command, now_s
@@ -42,21 +38,18 @@ class OperatorCommand:
         """Repeat the command, or end it when `operator` has been silent for too long."""
         if self._command is None or now_s < self.due_s:
             return []
-        silent_s = now_s - self._commanded_s
-        if silent_s <= self._timeout_s():
-            self.due_s = min(next_due(self.due_s, self._period_s, now_s), self._commanded_s + self._timeout_s() + 1e-3)
+        silent_s, timeout_s = now_s - self._commanded_s, self._timeout_s()
+        if silent_s <= timeout_s:
+            self.due_s = min(next_due(self.due_s, self._period_s, now_s), self._commanded_s + timeout_s + _AFTER_S)
             return [Publish(self._command)]
-        sentence = f"{operator} was silent for {silent_s:.1f} s: zero was commanded."
-        lost = [] if self._command == self._neutral else [Note(OPERATORS_LOST, sentence)]
-        return [*self.end(), *lost]
+        return self._ended(Note(OPERATORS_LOST, f"{operator} was silent for {silent_s:.1f} s: zero was commanded."))
 
     def resume(self, operator: str, now_s: float) -> Actions:
         """End a command that is too old after this process stood still, which is no silence of `operator`."""
         if self._command is None or now_s - self._commanded_s <= self._timeout_s():
             return []
         sentence = f"This process stood still: zero was commanded instead of what {operator} wanted before."
-        lost = [] if self._command == self._neutral else [Note(AFTER_STALLS, sentence)]
-        return [*self.end(), *lost]
+        return self._ended(Note(AFTER_STALLS, sentence))
 
     def end(self) -> Actions:
         """Publish the neutral command if another one is in force."""
@@ -64,3 +57,8 @@ class OperatorCommand:
             return []
         self._command, self.due_s = None, math.inf
         return [Publish(self._neutral)]
+
+    def _ended(self, note: Note) -> Actions:
+        """End the command in force; the note is about one that moved something."""
+        notes = [] if self._command == self._neutral else [note]
+        return [*self.end(), *notes]

@@ -38,6 +38,7 @@ SETTLING_S = 0.2
 REFUSED_DATAGRAMS = "refused datagrams"
 #: The counter of commands right after a stall.
 AFTER_STALLS = "commands after a stall"
+MAY_HAVE_WAITED = "A command was refused, as this process has just stood still, and it may have waited meanwhile."
 
 MessageT = TypeVar("MessageT")
 

@@ -265,8 +265,8 @@ DEFAULT_LIMITS = Limits()
 class Reading(NamedTuple):
     """What a document is read with: how large its image may be, and where is noted why that can't be read."""
 
-    limits: Limits = DEFAULT_LIMITS
-    image_problems: list[str] = []  # noqa: RUF012 -- of a reading that nobody asks
+    limits: Limits
+    image_problems: list[str]
 
 
 class Pixels:
@@ -279,13 +279,16 @@ class Pixels:
         self._limit = limit
 
     def read(self, value: Any, context: Reading) -> int:
-        most, pixels = getattr(context.limits, self._limit), whole_number(value)
+        return self._checked(value, context.limits)
+
+    def write(self, value: Any) -> int:
+        return self._checked(value, DEFAULT_LIMITS)
+
+    def _checked(self, value: Any, limits: Limits) -> int:
+        most, pixels = getattr(limits, self._limit), whole_number(value)
         if pixels is None or not 1 <= pixels <= most:
             raise RefusedValueError(f" is {shown(value)}, and has to be a whole number from 1 to {most} pixels.")
         return pixels
-
-    def write(self, value: Any) -> int:
-        return self.read(value, Reading())
 
 
 class Name:

@@ -236,6 +236,7 @@ class TelemetryServer(ProtocolNode):
         self._texts = {topic: self.make_publisher(String, topic, DEPTH) for topic in topics}
         if not self._is_udp:
             self.make_subscription(String, COMMAND_TOPIC, self._take_text, DEPTH)
+        self.each_second(self._report_sources)
 
     def make_transport(self) -> Link:
         """Send to the operator's port, or publish on topics."""
@@ -282,8 +283,7 @@ class TelemetryServer(ProtocolNode):
         rover = self._translation.wire_rover(message, self.parameters["rover_pattern"])
         self.post(partial(self._session.tell_rover, rover))
 
-    def report(self) -> None:
-        """Say which topics are missing."""
+    def _report_sources(self) -> None:
         missing = self._sources.missing if self._loop else None
         problem = f"no topic gives {missing}, so no telemetry is sent" if missing else None
         self.reports.update_condition(INCOMPLETE, problem, "outdated values are not sent")

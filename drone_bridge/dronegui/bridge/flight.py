@@ -16,8 +16,9 @@ from rclpy.clock import Clock, ClockType  # type: ignore[attr-defined] # where h
 from rclpy.task import Future
 
 from drone_bridge.dronegui.codec import FlightState
+from drone_bridge.net.clock import elapsed_s
 from drone_bridge.ros.link_node import LinkNode
-from drone_bridge.ros.stall_watch import PROCESS, elapsed_s
+from drone_bridge.ros.stall_watch import PROCESS
 
 # Waiting in a coroutine.
 

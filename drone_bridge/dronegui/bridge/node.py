@@ -42,6 +42,7 @@ from drone_bridge.dronegui.topics import (
 )
 from drone_bridge.motion.tilt_control import TiltedDrone
 from drone_bridge.msg import DroneGuiState
+from drone_bridge.net.clock import elapsed_s
 from drone_bridge.net.connector import (
     Cancellation,
     LinkCancelledError,
@@ -60,7 +61,7 @@ from drone_bridge.ros.frames import DroneFrameNames
 from drone_bridge.ros.link_node import STALE_DATAGRAMS, LinkNode, repeat_farewell
 from drone_bridge.ros.parameters import ParameterDeclaration
 from drone_bridge.ros.program import run
-from drone_bridge.ros.stall_watch import STALL_S, elapsed_s
+from drone_bridge.ros.stall_watch import STALL_S
 from drone_bridge.ros.tilt_flight import TiltFlight, drone_parameters
 from drone_bridge.ros.topics import TopicPublishers, latched
 from drone_bridge.wire.addresses import address_name, peer_name

@@ -13,8 +13,9 @@ from rclpy.exceptions import InvalidHandle
 from std_msgs.msg import Empty
 from std_srvs.srv import SetBool, Trigger
 
+from drone_bridge.net.clock import elapsed_s
 from drone_bridge.ros.link_node import LinkNode
-from drone_bridge.ros.stall_watch import PROCESS, elapsed_s
+from drone_bridge.ros.stall_watch import PROCESS
 
 REFUSED = "refused presses"
 MISSING = "missing services"

@@ -8,9 +8,9 @@ from geometry_msgs.msg import Twist
 
 from drone_bridge.motion.quaternions import IDENTITY
 from drone_bridge.motion.wxyz import Vector
+from drone_bridge.net.clock import elapsed_s
 from drone_bridge.ros.last_word import LastWord
 from drone_bridge.ros.link_node import LinkNode
-from drone_bridge.ros.stall_watch import elapsed_s
 from drone_bridge.ros.topics import wait_for_delivery
 from drone_bridge.ros.velocity_messages import cmd_vel_type
 from drone_bridge.simulator.codec import Attribute

@@ -23,7 +23,18 @@ from dataclasses import replace
 from typing import Any
 
 from drone_bridge.session.operator_command import OperatorCommand
-from drone_bridge.session.session import AFTER_STALLS, SETTLING_S, Action, Actions, Note, Publish, Send, Session, encode
+from drone_bridge.session.session import (
+    AFTER_STALLS,
+    MAY_HAVE_WAITED,
+    SETTLING_S,
+    Action,
+    Actions,
+    Note,
+    Publish,
+    Send,
+    Session,
+    encode,
+)
 from drone_bridge.telemetry.codec import (
     DRONE_TOPIC,
     HOVER,
@@ -86,8 +97,7 @@ class DroneSession(Session):
         except RemoteProtocolError as error:
             return [Note("rejected input", f"A document from {self.peer} was refused: {error}")]
         if now_s < self._settled_s:
-            sentence = "A command was refused, as this process has just stood still, and it may have waited meanwhile."
-            return [Note(AFTER_STALLS, sentence)]
+            return [Note(AFTER_STALLS, MAY_HAVE_WAITED)]
         self.heard_s, self._refused_until_s = now_s, -math.inf
         self._look(now_s)
         if isinstance(event, RoverTelemetry):

@@ -16,6 +16,7 @@ from sensor_msgs.msg import CameraInfo, Image, Imu
 
 from drone_bridge.motion.quaternions import Quaternion
 from drone_bridge.msg import CommandRates, DroneProperties
+from drone_bridge.net.clock import elapsed_s
 from drone_bridge.net.connector import LinkError
 from drone_bridge.net.tcp import TcpStream, Wakeup
 from drone_bridge.ros.common_parameters import NEUTRAL_TIME, SOURCE_TIMEOUT, common_parameters
@@ -24,7 +25,7 @@ from drone_bridge.ros.last_word import LastWord, has_followers
 from drone_bridge.ros.link_node import LinkNode
 from drone_bridge.ros.parameters import DeclaredParameters, ParameterDeclaration
 from drone_bridge.ros.program import run
-from drone_bridge.ros.stall_watch import PROCESS, elapsed_s
+from drone_bridge.ros.stall_watch import PROCESS
 from drone_bridge.ros.tcp_link_node import TcpLinkNode
 from drone_bridge.ros.topics import latched, newest, wait_for_delivery
 from drone_bridge.ros.velocity_messages import cmd_vel_type

@@ -3,18 +3,18 @@
 
 import time
 
+from drone_bridge.net.clock import STEADY_CLOCK
+
 #: The note in a bag that says when the recorder's clock was set, as a clause.
 CLOCK_NOTE = "clock"
 #: Smaller steps are left in: an order that is wrong by so little mixes no flights.
 SMALLEST_STEP_NS = 1_000_000_000
 MAX_STEPS = 100
-#: Goes on while the machine sleeps, as its clock does.
-_STEADY = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
 
 
 def steady_ns() -> int:
     """Return the time of a clock that nobody sets, ns."""
-    return time.clock_gettime_ns(_STEADY)
+    return time.clock_gettime_ns(STEADY_CLOCK)
 
 
 class ArrivalClock:

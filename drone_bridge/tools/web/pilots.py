@@ -25,7 +25,7 @@ from websockets.asyncio.server import ServerConnection
 from websockets.exceptions import ConnectionClosed
 from websockets.frames import CloseCode
 
-from drone_bridge.ros.stall_watch import elapsed_s
+from drone_bridge.net.clock import elapsed_s
 from drone_bridge.tools.web.access import VIEW_ONLY
 from drone_bridge.tools.web.front_door import make_room, messages_from
 from drone_bridge.tools.web.goals import Place
