@@ -13,11 +13,9 @@ from twists import twist
 from drone_bridge.dronegui.bridge import flight
 from drone_bridge.dronegui.bridge.flight import PACKETS_PER_LEVEL, ButtonPanel, FlightCommands, FlightWatch, Source
 from drone_bridge.dronegui.codec import FlightState
-from drone_bridge.dronegui.server.buttons import ServiceButtons
 from drone_bridge.motion.limits import ObservedMotion
 from drone_bridge.msg import CommandAxes, CommandRates
 from drone_bridge.ros.command_topics import CommandTopics
-from drone_bridge.ros.service_caller import ServiceCaller
 from drone_bridge.ros.stall_watch import PROCESS
 from drone_bridge.session.requests_in_turn import RequestsInTurn
 
@@ -49,36 +47,7 @@ def stalls(monkeypatch):
     return stalls
 
 
-# A server's presses and requests, which wait for its executor.
-
-
-@pytest.mark.parametrize("stands_still", [False, True])
-def test_presses_of_an_operator(monkeypatch, stalls, stands_still):
-    monkeypatch.setattr("drone_bridge.dronegui.server.buttons.elapsed_s", time.monotonic)
-    node = PlainNode()
-    buttons = ServiceButtons(node, {name: name for name in ("takeoff", "land", "reset", "hover")}, lambda name: None)
-    for name in ("takeoff", "reset", "land"):
-        buttons.press(name)
-    buttons.hold_hover(True)
-    if stands_still:
-        stalls.happen()
-    node.spin()
-    assert [name for name, _ in node.called] == [*([] if stands_still else ["takeoff", "reset"]), "land", "hover"]
-    assert node.statistics.counts["refused presses"] == (2 if stands_still else 0)
-
-
-@pytest.mark.parametrize("stands_still", [False, True])
-def test_requests_of_an_operator(monkeypatch, stalls, stands_still):
-    monkeypatch.setattr("drone_bridge.ros.service_caller.elapsed_s", time.monotonic)
-    node, answers = PlainNode(), []
-    drone = ServiceCaller(node, {"takeoff": "takeoff", "land": "land"}, 15.0)
-    for name in ("takeoff", "land"):
-        drone.ask(name, lambda is_success, sentence: answers.append((is_success, sentence)))
-    if stands_still:
-        stalls.happen()
-    node.spin()
-    assert [name for name, _ in node.called] == [*([] if stands_still else ["takeoff"]), "land"]
-    assert answers[:1] == ([(False, "the server has just stood still")] if stands_still else answers[:1])
+# Requests of a session.
 
 
 def test_requests_that_wait_for_their_turn():

@@ -15,7 +15,7 @@ KIND = ProtocolKind(
     recorded="drone_bridge.dronegui.conversation:RecordedGui",
     topics="drone_bridge.dronegui.topics:TABLE",
     bridge=NodeKind("drone_bridge.dronegui.bridge.node:DroneGuiBridge"),
-    server=NodeKind("drone_bridge.dronegui.server.node:DroneGuiServer"),
+    server=NodeKind("drone_bridge.dronegui.server:DroneGuiServer"),
     emulator=Program(
         "dronegui",
         "a drone behind its control GUI",

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """DatagramPort and DatagramPeer: UDP as a link for a LinkLoop, from anybody to a port, and with one peer.
 
-PeerWithStatePort is a peer whose state comes to a port of its own.
+PeerWithStatePort is a peer whose state comes to a port of its own, and PortWithOutlet answers from another port.
 """
 
 import contextlib
@@ -61,6 +61,11 @@ class DatagramPort:
     def port(self) -> int:
         return int(self._socket.getsockname()[1])
 
+    @property
+    def loopback_host(self) -> str:
+        """This machine's own address, in the address family of the socket."""
+        return "::1" if self._socket.family == socket.AF_INET6 else "127.0.0.1"
+
     def open(self) -> None:
         """Do nothing: it is open from the beginning."""
 
@@ -84,6 +89,32 @@ class DatagramPort:
 
     def close(self) -> None:
         self._socket.close()
+
+
+class PortWithOutlet(DatagramPort):
+    """A port for datagrams from anybody, and another one from which everything is sent."""
+
+    def __init__(self, host: str, port: int, outlet_port: int, wire_log: MakeTap | None = None) -> None:
+        """Bind both; the outlet takes a free port if it can't have its own. Raises LinkError."""
+        super().__init__(host, port, wire_log)
+        #: Why the outlet has another port; empty if it has its own.
+        self.problem = ""
+        try:
+            try:
+                self.outlet = DatagramPort(host, outlet_port, wire_log)
+            except LinkError as error:
+                self.problem = str(error)
+                self.outlet = DatagramPort(host, 0, wire_log)
+        except LinkError:
+            super().close()
+            raise
+
+    def send(self, data: bytes, to: Any) -> None:
+        self.outlet.send(data, to)
+
+    def close(self) -> None:
+        super().close()
+        self.outlet.close()
 
 
 class DatagramPeer(Connector[socket.socket]):

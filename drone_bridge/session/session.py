@@ -84,6 +84,18 @@ class Call:
 
 
 @dataclass(frozen=True, slots=True)
+class Answer:
+    """What came of a Call, with a clause about it."""
+
+    is_success: bool
+    sentence: str
+    was_called: bool = True
+    """Whether there was somebody to call, and nothing against it."""
+    has_come: bool = True
+    """Whether the vehicle has answered in time."""
+
+
+@dataclass(frozen=True, slots=True)
 class Outcome:
     """What became of a request that somebody here waits for."""
 
