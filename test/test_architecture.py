@@ -29,7 +29,7 @@ PARTS = {
     "emulator": ({"wire", "net", "motion", "vision", "programs"}, ("codec", "device", "discovery")),
     "operator": ({"wire", "net", "motion", "vision", "programs"}, ("codec", "device", "discovery")),
     "topics": ({"wire", "motion", "ros", "msg", "srv"}, ("codec",)),
-    "session": ({"wire", "motion", "session"}, ("codec",)),
+    "session": ({"wire", "motion", "session"}, ("codec", "device")),
     "bridge": (ALL_KITS - {"programs"}, ("codec", "device", "discovery", "session", "topics")),
     "server": (ALL_KITS - {"programs"}, ("codec", "device", "discovery", "session", "topics")),
 }
