@@ -64,13 +64,16 @@ class ProtocolNode(VehicleNode):
 
     # What a node can use.
 
-    def post(self, work: Callable[[float], Actions], *, is_kept: bool = False) -> None:
-        """Have the loop's thread call a function with the time, and do the actions that it returns; while active.
+    def post(self, work: Callable[[float], Actions], *, is_kept: bool = False) -> bool:
+        """Have the loop's thread call a function with the time, and do the actions that it returns.
 
-        What is kept is never dropped, as somebody waits for it.
+        What is kept is never dropped, as somebody waits for it. Returns whether the node is active; if not, nothing is
+        done.
         """
-        if loop := self._loop:
+        loop = self._loop
+        if loop:
             loop.post(work, is_kept=is_kept)
+        return loop is not None
 
     @property
     def decided_s(self) -> float:
