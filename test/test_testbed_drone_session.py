@@ -154,7 +154,7 @@ def rates(talk, motion=MOTION):
 
 def test_the_constants_and_the_first_frame_go_out_as_soon_as_all_is_there():
     talk = Talk()
-    assert (talk.session.state, talk.session.is_open) == (WAITING, False)
+    assert (talk.session.state, talk.session.is_open, talk.session.has_link) == (WAITING, False, True)
     assert notes(talk.connect(), "connections") == ["Connected to a."]
     assert (talk.session.state, talk.session.peer, talk.session.is_open) == (CONNECTED, "a", True)
     talk.show()
@@ -396,11 +396,7 @@ def test_an_autopilot_that_leaves_is_no_lost_connection():
 def test_one_that_answers_and_leaves_is_followed_first_and_gets_no_frame_any_more():
     talk = talking()
     talk.show()
-    talk.autopilots.clear()  # which would not take it
-    answered = talk.session.receive(ANSWER[:8], "a", talk.now_s)
-    assert commands(answered) == []
-    client = talk.session._clients["a"].handler
-    client.receive_data(ANSWER[8:])
+    talk.session._clients["a"].handler.receive_data(ANSWER)  # both in one
     actions = talk.session.left("a", "a has closed the connection.", talk.now_s)
     assert [type(command) for command in commands(actions)] == [RatesAnswer, Neutral]
     assert not any(isinstance(action, Send) for action in actions)
@@ -506,6 +502,7 @@ def test_one_that_was_silent_for_too_long_loses_its_place_to_the_next_one():
     talk.run(0.2)
     actions = talk.connect("c")
     assert closed(actions) == ["a"]
+    assert talk.session.since_s == talk.now_s
     assert notes(actions, LOST) == ["a was silent for 3.1 s, and is replaced by c."]
     assert talk.session.peer == "c"
     talk.show()

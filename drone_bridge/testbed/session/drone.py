@@ -153,7 +153,6 @@ class DroneSession(Session):
             mute_keeps_place_s=MUTE_KEEPS_PLACE_S,
         )
         self._announced: Constants | None = None  # to the autopilot
-        self._has_left = False
         self._has_told_of_tilt = False  # that is not in the images
         self._idle_since_s = 0.0  # since the autopilot's last answer, or the drone's last frame
         self._resumed_s = self._settled_s = -math.inf
@@ -176,7 +175,7 @@ class DroneSession(Session):
             actions += [*self._ended(Note(LOST, silent)), Close(loser.peer)]
         self._clients.add(peer, LockstepExchange(self._drone, self._setup.dialect), now_s)
         self._drone.start_over()
-        self._announced, self._has_left, self._idle_since_s = None, False, now_s
+        self._announced, self._idle_since_s = None, now_s
         self.peer, self.state, self.is_open, self.is_proven = str(peer), CONNECTED, True, False
         self.heard_s, self.since_s = None, now_s
         actions.append(Note("connections", f"Connected to {peer}.", is_expected=True))
@@ -192,7 +191,6 @@ class DroneSession(Session):
 
     def left(self, peer: Any, sentence: str, now_s: float) -> Actions:
         """Take that the autopilot says no more, which is its regular end unless it is inside an answer."""
-        self._has_left = True
         self._clients[peer].handler.receive_eof()
         return self.look(now_s)
 
@@ -253,7 +251,7 @@ class DroneSession(Session):
             while was_sent and peer in self._clients:
                 actions += self._answers(peer, exchange, now_s)
                 was_sent = False
-                if peer not in self._clients or self._has_left:
+                if peer not in self._clients:
                     break
                 if self._announced is not None and self._announced != self._drone.constants:
                     actions += self._closed(peer, Note(LOST, _CHANGED))
