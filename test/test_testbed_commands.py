@@ -54,8 +54,8 @@ class Vehicle:
         self.publisher = CommandPublisher(self.node, self.drone, AngleUnit.DEGREES, "imu/data")
 
     def show(self, stamp_s, *, is_sent=True):
-        self.drone.frames.add_image("left", round(stamp_s * 1e9), bytes(6), 0.0)
-        self.drone.frames.add_attitude(round(stamp_s * 1e9), SensorFrame(b"", b"", 0.0, 0.0, yaw=0.0), 0.0)
+        self.drone.frames.add("left", round(stamp_s * 1e9), bytes(6), 0.0)
+        self.drone.frames.add("attitude", round(stamp_s * 1e9), SensorFrame(b"", b"", 0.0, 0.0, yaw=0.0), 0.0)
         if is_sent:
             assert self.drone.look(0.0, 1.0) == []
             assert self.drone.sense()

@@ -35,7 +35,7 @@ from drone_bridge.testbed.session.drone import (
     Setup,
     Took,
 )
-from drone_bridge.testbed.session.framed_drone import FramedDrone, RatesAnswer
+from drone_bridge.testbed.session.framed_drone import BLACK, FramedDrone, RatesAnswer
 from drone_bridge.testbed.session.frames import ATTITUDE_TIMEOUT_S, FrameSynchronizer
 from drone_bridge.testbed.session.output import RATES, VELOCITY, OutputChoice
 
@@ -92,10 +92,16 @@ class Talk(SessionTalk):
         if self.has_cameras:
             self.images = [array("B", bytes([marker + index]) * CONSTANTS.image_bytes) for index in range(2)]
             for side, image in zip(("left", "right"), self.images, strict=True):
-                actions += self.session.show(side, stamp_ns, image, self.now_s)
+                actions += self.add(side, stamp_ns, image)
         if has_attitude:
-            actions += self.session.sense(stamp_ns, attitude, self.now_s)
-        return self.heard_by(actions)
+            actions += self.add("attitude", stamp_ns, attitude)
+            if not self.has_cameras:
+                actions += self.add("left", stamp_ns, BLACK)
+        return actions
+
+    def add(self, kind, stamp_ns, message):
+        self.drone.frames.add(kind, stamp_ns, message, self.now_s)
+        return self.heard_by(self.session.look(self.now_s))
 
     def answer(self, data=ANSWER, peer="a"):
         return self.heard_by(self.session.receive(data, peer, self.now_s))
@@ -177,7 +183,7 @@ def test_what_is_missing_is_said_once_it_has_not_come_for_source_timeout():
     every = f"{first} /left/image_raw and /right/image_raw and /imu/data. Nobody says what it is."
     assert talk.session.waits_for == every
     talk.drone.learn(CONSTANTS)
-    talk.session.sense(1, ATTITUDE, talk.now_s)
+    talk.add("attitude", 1, ATTITUDE)
     assert talk.session.waits_for == f"{first} /left/image_raw and /right/image_raw."
     talk.show()
     assert talk.session.waits_for == ""
@@ -202,6 +208,24 @@ def test_images_are_sent_without_a_copy_and_as_a_whole_even_after_a_stall():
     assert all(send.outlives_stalls and send.to == "a" for send in sends)
 
 
+def test_a_frame_that_came_before_the_autopilot_is_sent_to_it_while_it_is_new():
+    """A drone in lockstep sends no other before it has its command."""
+    talk = Talk(is_lockstep=True)
+    talk.drone.learn(CONSTANTS)
+    talk.session.lost(talk.now_s)
+    talk.show(marker=7)
+    talk.run(0.9)
+    talk.session.opened(talk.now_s)
+    talk.connect()
+    _, frame = talk.frames()
+    assert frame.left[0] == 7
+    talk.session.disconnected("a", "It was reset.", talk.now_s)
+    talk.show(marker=8)
+    talk.run(1.1)
+    talk.connect("b")
+    assert talk.frames("b") == []
+
+
 # Frames and answers in turns.
 
 
@@ -219,6 +243,12 @@ def test_an_answer_is_followed_and_the_next_frame_waits_for_it():
     (frame,) = talk.frames()
     assert frame.left[0] == 20
     assert talk.drone.frames.dropped == 1
+
+
+def test_frames_that_come_while_an_answer_is_due_do_not_pile_up():
+    talk = talking()
+    talk.show(has_attitude=False)
+    assert not talk.drone.frames._waiting
 
 
 def test_in_lockstep_no_frame_is_left_out():
@@ -354,8 +384,8 @@ def test_stamps_that_make_no_frame_are_named():
     actions = []
     for number in range(15):
         for side, after_ns in (("left", 0), ("right", 1)):
-            actions += talk.session.show(side, 10**12 + 1000 * number + after_ns, talk.images[0], talk.now_s)
-        talk.session.sense(10**12, ATTITUDE, talk.now_s)
+            actions += talk.add(side, 10**12 + 1000 * number + after_ns, talk.images[0])
+        talk.add("attitude", 10**12, ATTITUDE)
         actions += talk.run(0.1)
     (sentence,) = notes(actions, LOST)
     assert "no two images of left and right have the same stamp (image_tolerance)" in sentence

@@ -49,14 +49,14 @@ class Inputs:
         self.synchronizer = FrameSynchronizer(depth, keeps_order=keeps_order, is_mono=is_mono, tolerance_s=tolerance_s)
 
     def add_image(self, side, stamp_s, now_s=0.0, marker=0, **changes):
-        self.synchronizer.add_image(side, round(stamp_s * 1e9), image(stamp_s, marker, **changes), now_s)
+        self.synchronizer.add(side, round(stamp_s * 1e9), image(stamp_s, marker, **changes), now_s)
 
     def pair(self, stamp_s, now_s=0.0, marker=0, **changes):
         self.add_image("left", stamp_s, now_s, marker, **changes)
         self.add_image("right", stamp_s, now_s, marker + 1, **changes)
 
     def add_attitude(self, stamp_s, now_s=0.0):
-        self.synchronizer.add_attitude(round(stamp_s * 1e9), imu(stamp_s), now_s)
+        self.synchronizer.add("attitude", round(stamp_s * 1e9), imu(stamp_s), now_s)
 
     def take(self, now_s=0.0):
         return self.synchronizer.take(now_s, LONG_S)
@@ -178,7 +178,16 @@ def test_images_without_their_other_side_are_not_kept_for_ever():
     inputs = Inputs()
     for number in range(100):
         inputs.add_image("left", float(number))
+        assert inputs.take() is None
     assert inputs.synchronizer.unmatched == 92
+
+
+def test_what_nobody_looks_at_is_not_kept_for_ever_either():
+    inputs = Inputs(depth=100, keeps_order=True, is_mono=True)
+    for number in range(100):
+        inputs.add_image("left", float(number))
+    inputs.add_attitude(99.0)
+    assert stamp_s(inputs.synchronizer.take(0.0, 1000.0)) == 99.0 - 46
 
 
 def test_one_camera_serves_both_sides():
@@ -318,7 +327,7 @@ def test_a_drone_without_cameras_shows_black():
     flown = Flown()
     flown.inputs.add_attitude(1.0)
     for side in ("left", "right"):
-        flown.inputs.synchronizer.add_image(side, 1_000_000_000, BLACK, 0.0)
+        flown.inputs.synchronizer.add(side, 1_000_000_000, BLACK, 0.0)
     frame, _ = flown.sense()
     assert bytes(frame.left) == bytes(frame.right) == bytes(CONSTANTS.image_bytes)
 

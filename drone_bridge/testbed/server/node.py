@@ -12,6 +12,7 @@ from nav_msgs.msg import Odometry
 from sensor_msgs.msg import Image, Imu
 
 from drone_bridge.msg import DroneProperties
+from drone_bridge.net.clock import elapsed_s
 from drone_bridge.net.link_loop import StreamLink
 from drone_bridge.net.tcp_connection import StreamOptions
 from drone_bridge.ros.images import ImageBytes, rgb8_pixels
@@ -43,8 +44,8 @@ from drone_bridge.testbed.session.drone import (
     Setup,
     Took,
 )
-from drone_bridge.testbed.session.framed_drone import FramedDrone, RatesAnswer
-from drone_bridge.testbed.session.frames import FrameSynchronizer
+from drone_bridge.testbed.session.framed_drone import BLACK, FramedDrone, RatesAnswer
+from drone_bridge.testbed.session.frames import ATTITUDE, LEFT, FrameSynchronizer
 from drone_bridge.testbed.session.output import RATES
 from drone_bridge.testbed.topics import SIDES
 
@@ -158,13 +159,21 @@ class TestbedServer(ProtocolNode):
     # What the executor does.
 
     def _take_image(self, side: str, image: Image) -> None:
-        if (session := self._session) and session.has_link:
-            self.post(partial(session.show, side, nanoseconds_of(image.header.stamp), image), is_kept=True)
+        self._drone.frames.add(side, nanoseconds_of(image.header.stamp), image, elapsed_s())
+        self._have_it_looked()
 
     def _take_attitude(self, message: Imu | Odometry) -> None:
         self._commands.turned(message.orientation if isinstance(message, Imu) else message.pose.pose.orientation)
+        stamp_ns, now_s = nanoseconds_of(message.header.stamp), elapsed_s()
+        self._drone.frames.add(ATTITUDE, stamp_ns, message, now_s)
+        if not self._setup.has_cameras:
+            self._drone.frames.add(LEFT, stamp_ns, BLACK, now_s)
+        self._have_it_looked()
+
+    def _have_it_looked(self) -> None:
+        """Have the session look what is new; while there is no link, that waits."""
         if (session := self._session) and session.has_link:
-            self.post(partial(session.sense, nanoseconds_of(message.header.stamp), message), is_kept=True)
+            self.post(session.look)
 
     def _locate(self, odometry: Odometry) -> None:
         try:
@@ -181,8 +190,7 @@ class TestbedServer(ProtocolNode):
         except ValueError as error:
             self.count_and_warn("rejected input", f"The drone's properties can't be announced: {error}")
             return
-        if session := self._session:
-            self.post(session.look)
+        self._have_it_looked()
 
     def _check_subscribers(self) -> None:
         is_open = self.statistics.liveness.is_open

@@ -47,7 +47,7 @@ from drone_bridge.session.session import (
 )
 from drone_bridge.testbed.codec import NEED_DATA, AttitudeLayout, ConnectionClosed, Constants, SensorFrame
 from drone_bridge.testbed.device import Dialect, FlightLimits, LevelVelocity, LockstepExchange, ModelledFlight
-from drone_bridge.testbed.session.framed_drone import BLACK, FramedDrone, RatesAnswer
+from drone_bridge.testbed.session.framed_drone import FramedDrone, RatesAnswer
 from drone_bridge.testbed.session.frames import ATTITUDE_TIMEOUT_S, LEFT
 from drone_bridge.testbed.session.output import OutputChoice
 from drone_bridge.testbed.session.watchdog import CommandWatchdog
@@ -138,7 +138,7 @@ class DroneSession(Session):
         """
         self.state = WAITING
         self.is_open = False
-        #: Whether images and attitudes are of any use now.
+        #: Whether `look` is of any use now.
         self.has_link = False
         #: What an autopilot waits for, as a sentence; empty if for nothing.
         self.waits_for = ""
@@ -197,18 +197,6 @@ class DroneSession(Session):
     def disconnected(self, peer: Any, sentence: str, now_s: float) -> Actions:
         return self._ended(Note(LOST, sentence))
 
-    def show(self, side: str, stamp_ns: int, image: Any, now_s: float) -> Actions:
-        """Take an image of the drone's."""
-        self._drone.frames.add_image(side, stamp_ns, image, now_s)
-        return self.look(now_s)
-
-    def sense(self, stamp_ns: int, attitude: Any, now_s: float) -> Actions:
-        """Take an attitude or pose of the drone's; one without cameras shows black with each."""
-        self._drone.frames.add_attitude(stamp_ns, attitude, now_s)
-        if not self._setup.has_cameras:
-            self._drone.frames.add_image(LEFT, stamp_ns, BLACK, now_s)
-        return self.look(now_s)
-
     def locate(self, stamp_s: float, pose: SensorFrame, now_s: float) -> Actions:
         """Take a pose beside the attitudes."""
         self._drone.locate(stamp_s, pose)
@@ -244,6 +232,7 @@ class DroneSession(Session):
 
     def look(self, now_s: float) -> Actions:
         """Go on with the conversation as far as that is possible now."""
+        self._drone.frames.look()
         actions: list[Action] = []
         for client in self._clients.all():
             peer, exchange = client.peer, client.handler

@@ -6,13 +6,16 @@ from collections import deque
 from dataclasses import dataclass, replace
 from typing import Any
 
-LEFT, RIGHT = "left", "right"
+#: The kinds of messages.
+LEFT, RIGHT, ATTITUDE = "left", "right", "attitude"
 #: How long a pair waits for an attitude that is at least as new, before an older one is used.
 ATTITUDE_TIMEOUT_S = 0.1
 NANOSECONDS = 1_000_000_000
 #: Attitudes that are buffered, and images per side that wait for the other side.
 _ATTITUDES_KEPT = 200
 _UNPAIRED_KEPT = 8
+#: Messages that nobody has looked at yet, as while there is no link; of more, the oldest are dropped.
+_WAITING_KEPT = 48
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +30,7 @@ class SynchronizedFrame:
 
 
 class FrameSynchronizer:
-    """Takes messages, and gives frames. Times are passed in.
+    """Takes messages from any thread by `add`, and gives frames to one. Times are passed in, of one clock.
 
     Frames that nobody takes are dropped and counted: all but the newest, or with `keeps_order` the oldest of more than
     `depth`. When stamps run back a new simulation has begun, and all earlier messages are discarded.
@@ -45,19 +48,36 @@ class FrameSynchronizer:
         self._keeps_order = keeps_order
         self._is_mono = is_mono
         self._tolerance_ns = round(tolerance_s * NANOSECONDS)
+        self._waiting: deque[tuple[str, int, Any, float]] = deque(maxlen=_WAITING_KEPT)
         self._unpaired: dict[str, dict[int, Any]] = {LEFT: {}, RIGHT: {}}
         self._pairs: deque[SynchronizedFrame] = deque(maxlen=depth)
         self._attitudes: deque[tuple[int, Any]] = deque(maxlen=_ATTITUDES_KEPT)
         self._paired_s = -math.inf  # when the last pair was complete
         self._received_s: dict[str, float] = {}  # when each kind of message was last received
-        #: The stamp of the newest pair, taken or not.
+        self._pair_ns = 0  # the stamp of the newest pair
+        #: The stamp of the newest image.
         self.newest_ns = 0
         #: Pairs that nobody took, and images without their other side.
         self.dropped = 0
         self.unmatched = 0
 
-    def add_image(self, side: str, stamp_ns: int, image: Any, now_s: float) -> None:
-        self._received_s[side] = now_s
+    def add(self, kind: str, stamp_ns: int, message: Any, now_s: float) -> None:
+        """Add an image or an attitude that has just arrived. For any thread."""
+        if kind != ATTITUDE:
+            self.newest_ns = stamp_ns
+        self._waiting.append((kind, stamp_ns, message, now_s))
+
+    def look(self) -> None:
+        """Look at what was added."""
+        while self._waiting:
+            kind, stamp_ns, message, came_s = self._waiting.popleft()
+            self._received_s[kind] = came_s
+            if kind == ATTITUDE:
+                self._add_attitude(stamp_ns, message)
+            else:
+                self._add_image(kind, stamp_ns, message, came_s)
+
+    def _add_image(self, side: str, stamp_ns: int, image: Any, now_s: float) -> None:
         if self._is_mono:
             self._complete(SynchronizedFrame(stamp_ns, image, image, now_s))
             return
@@ -71,14 +91,14 @@ class FrameSynchronizer:
             stamp_ns, image, other = other_ns, other, image
         self._complete(SynchronizedFrame(stamp_ns, image, other, now_s))
 
-    def add_attitude(self, stamp_ns: int, attitude: Any, now_s: float) -> None:
-        self._received_s["attitude"] = now_s
+    def _add_attitude(self, stamp_ns: int, attitude: Any) -> None:
         if self._attitudes and stamp_ns < self._attitudes[-1][0]:
             self._attitudes.clear()
         self._attitudes.append((stamp_ns, attitude))
 
     def take(self, now_s: float, max_age_s: float) -> SynchronizedFrame | None:
         """Return the newest frame, or the next in order, that is at most `max_age_s` old."""
+        self.look()
         while self._pairs and now_s - self._pairs[0].completed_s > max_age_s:
             self._pairs.popleft()
             self.dropped += 1
@@ -95,11 +115,13 @@ class FrameSynchronizer:
 
     def missing(self, now_s: float, max_age_s: float) -> list[str]:
         """Return the kinds of messages that were not received within the last `max_age_s`."""
-        kinds = (LEFT, *(() if self._is_mono else (RIGHT,)), "attitude")
+        self.look()
+        kinds = (LEFT, *(() if self._is_mono else (RIGHT,)), ATTITUDE)
         return [kind for kind in kinds if now_s - self._received_s.get(kind, -math.inf) > max_age_s]
 
     def mismatch(self, now_s: float, max_age_s: float) -> str:
         """Return why the stamps of the messages within the last `max_age_s` make no frame, if so."""
+        self.look()
         if now_s - self._paired_s > max_age_s:
             allowed = f"stamps within {self._tolerance_ns / 1e9:g} s" if self._tolerance_ns else "the same stamp"
             return f"no two images of left and right have {allowed} (image_tolerance)"
@@ -108,12 +130,12 @@ class FrameSynchronizer:
         return ""
 
     def _complete(self, pair: SynchronizedFrame) -> None:
-        if pair.stamp_ns < self.newest_ns:
+        if pair.stamp_ns < self._pair_ns:
             self.dropped += len(self._pairs)
             self._pairs.clear()
             if self._attitudes and self._attitudes[-1][0] > pair.stamp_ns:  # else their stamps have run back already
                 self._attitudes.clear()
-        self.newest_ns = pair.stamp_ns
+        self._pair_ns = pair.stamp_ns
         self._paired_s = pair.completed_s
         self.dropped += len(self._pairs) == self._pairs.maxlen
         self._pairs.append(pair)
