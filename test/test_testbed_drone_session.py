@@ -597,6 +597,17 @@ def test_a_vehicle_that_follows_velocities_gets_the_models_and_the_autopilot_the
     assert talk.frames()[0].pitch == 0.0
 
 
+def test_poses_beside_the_attitudes_say_where_a_vehicle_is_that_follows_velocities():
+    talk = Talk(allowed=(VELOCITY,))
+    talk.drone.learn(CONSTANTS)
+    talk.connect()
+    assert (
+        talk.session.locate(talk.stamp_s + 0.5, SensorFrame(b"", b"", 0.0, 0.0, 0.0, 77.0, (1.0, 2.0, 3.0)), 0.0) == []
+    )
+    talk.show()
+    assert talk.frames()[1].yaw == pytest.approx(77.0)
+
+
 @pytest.mark.parametrize(("topics", "warnings"), [(TOPICS, 1), ({"attitude": "/odom"}, 0)])
 def test_who_steers_by_images_is_warned_once_that_they_do_not_show_the_models_tilt(topics, warnings):
     talk = Talk(allowed=(VELOCITY,), topics=topics)

@@ -204,8 +204,6 @@ class DroneSession(Session):
 
     def tick(self, now_s: float) -> Actions:
         """Stop the vehicle when its command is late, and look what has changed by itself."""
-        if now_s < self.due_s:
-            return []
         return [*self._watched(now_s), *self.look(now_s)]
 
     def resume(self, now_s: float) -> Actions:
