@@ -231,6 +231,16 @@ def test_what_was_decided_just_before_a_stall_is_not_done_after_it(loop, link, s
     assert stage.published == ["old"]  # with the time at which that was decided, by which a command is left out
 
 
+def test_what_outlives_a_stall_is_sent_after_it(loop, link, clock):
+    def decide_then_stop(now_s):
+        clock.time_s += STALL_S
+        return [Send(b"an image", outlives_stalls=True), Send(b"old"), Send(b"its end", outlives_stalls=True)]
+
+    loop.post(decide_then_stop)
+    loop.turn()
+    assert [data for data, _ in link.sent] == [b"an image", b"its end"]
+
+
 def test_who_waits_for_an_outcome_gets_it_even_after_a_stall(loop, stage, clock):
     def decide_then_stop(now_s):
         clock.time_s += STALL_S

@@ -78,7 +78,7 @@ class DatagramPort:
     def receive(self) -> Received | None:
         return self._reader.read(self._socket, "anybody", self._tap)
 
-    def send(self, data: bytes, to: Any) -> None:
+    def send(self, data: bytes | memoryview, to: Any) -> None:
         """Send to an address. Whether anybody listens there is not known."""
         try:
             self._socket.sendto(data, to)
@@ -154,7 +154,7 @@ class DatagramPeer(Connector[socket.socket]):
     def receive(self) -> Received | None:
         return self._reader.read(self._socket, self._name, self._tap) if self._socket else None
 
-    def send(self, data: bytes, to: Any) -> None:
+    def send(self, data: bytes | memoryview, to: Any) -> None:
         """Send to the peer. Raises LinkRefusedError about an earlier one: this one is sent all the same."""
         if not self._socket:
             raise LinkError(f"Nothing can be sent to {self._name}: there is no link.")
@@ -172,7 +172,7 @@ class DatagramPeer(Connector[socket.socket]):
             self._socket.close()
         self._cancellation.close()
 
-    def _send(self, opened: socket.socket, data: bytes) -> None:
+    def _send(self, opened: socket.socket, data: bytes | memoryview) -> None:
         opened.send(data)
         if self._tap:
             self._tap(SENT, data, self._name)

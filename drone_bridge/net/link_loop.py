@@ -74,6 +74,7 @@ class Disconnected(NamedTuple):
 
     source: Any
     sentence: str
+    is_regular: bool = False  # the peer has said that it will send no more
 
 
 class Link(Protocol):
@@ -98,7 +99,7 @@ class Link(Protocol):
         Raises LinkRefusedError if nobody listened to what was sent, LinkError if the link has to be opened again.
         """
 
-    def send(self, data: bytes, to: Any) -> None:
+    def send(self, data: bytes | memoryview, to: Any) -> None:
         """Send. Raises LinkRefusedError about what was sent before, and LinkError."""
 
     def close(self) -> None:
@@ -276,7 +277,8 @@ class LinkLoop:
         if isinstance(received, Connected):
             return self.session.connected(received.source, now_s)
         if isinstance(received, Disconnected):
-            return self.session.disconnected(received.source, received.sentence, now_s)
+            take = self.session.left if received.is_regular else self.session.disconnected
+            return take(received.source, received.sentence, now_s)
         actions = self.session.receive(received.data, received.source, now_s)
         if self.session.is_proven:
             self._backoff.reset()
@@ -342,7 +344,9 @@ class LinkLoop:
         self._act(self.session.refused(str(error), now_s), now_s)
 
     def _act(self, actions: Actions, now_s: float) -> None:
-        """Do what was decided at a time; nothing of it is sent once the process has stood still since, but at the end.
+        """Do what was decided at a time; once the process has stood still since, only what outlives that is sent.
+
+        At the end everything is.
 
         What is published has the time at which it was decided with it, `decided_s`: an old command is left out there,
         and a neutral one is not. Raises the first error after all actions were tried.
@@ -352,7 +356,8 @@ class LinkLoop:
         for action in actions:
             try:
                 if isinstance(action, Send):
-                    if self._is_stopping or self._clock.now_s() - now_s <= StallWatch.STALL_S:
+                    may_be_old = self._clock.now_s() - now_s > StallWatch.STALL_S
+                    if not may_be_old or action.outlives_stalls or self._is_stopping:
                         self._send(action)
                 elif isinstance(action, Publish):
                     self._stage.publish(action.message)

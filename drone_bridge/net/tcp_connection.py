@@ -26,6 +26,12 @@ class StreamOptions:
     """Whether a peer that acknowledges nothing is given up, see `tcp.expect_acknowledgements`."""
     acknowledges_at_once: bool = False
     """Whether a peer may wait for the acknowledgement of each piece of a message, see TcpStream."""
+    max_unread_bytes: float = MAX_UNREAD_BYTES
+    """What a peer may leave unread before it is given up; infinity where the protocol itself bounds that."""
+
+
+class StreamEndedError(LinkError):
+    """The peer has ended its stream regularly."""
 
 
 class StreamPeer:
@@ -54,6 +60,7 @@ class TcpConnection:
             connected.close()
             raise
         self._socket, self._chunk_bytes = connected, options.chunk_bytes
+        self._max_unread_bytes = options.max_unread_bytes
         self._quickacks = options.acknowledges_at_once and hasattr(socket, "TCP_QUICKACK")
         self._tap = wire_log("tcp", own, self.peer.name) if wire_log else None
         self._unsent: deque[memoryview] = deque()
@@ -80,16 +87,17 @@ class TcpConnection:
         if self._tap:
             self._tap(RECEIVED, data)
         if not data:
-            lost = f"The connection to {self.peer} was lost: {self._failure}."
-            raise LinkError(lost if self._failure else f"{self.peer} has closed the connection.")
+            if self._failure:
+                raise LinkError(f"The connection to {self.peer} was lost: {self._failure}.")
+            raise StreamEndedError(f"{self.peer} has closed the connection.")
         if self._quickacks and len(data) < self._chunk_bytes:  # Linux goes back to delays by itself
             self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_QUICKACK, 1)
         return data
 
     def send(self, piece: bytes | memoryview) -> None:
         """Send a piece, or keep it until the peer takes it. Raises LinkError when that leaves too much unread."""
-        if self._unsent_bytes > MAX_UNREAD_BYTES:
-            raise LinkError(f"{self.peer} has left {MAX_UNREAD_BYTES // 1024} KiB unread.")
+        if self._unsent_bytes > self._max_unread_bytes:
+            raise LinkError(f"{self.peer} has left {self._max_unread_bytes // 1024} KiB unread.")
         if piece and not self._failure:
             self._unsent.append(memoryview(piece))
             self._unsent_bytes += len(piece)

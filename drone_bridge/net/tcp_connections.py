@@ -15,7 +15,7 @@ from functools import partial
 from drone_bridge.net.clock import Clock
 from drone_bridge.net.connector import LinkError, MakeTap, Selectable
 from drone_bridge.net.link_loop import Connected, Disconnected, Received
-from drone_bridge.net.tcp_connection import StreamOptions, StreamPeer, TcpConnection
+from drone_bridge.net.tcp_connection import StreamEndedError, StreamOptions, StreamPeer, TcpConnection
 
 #: How long a peer has to read the last bytes and close as well.
 LEAVE_S = 0.3
@@ -71,7 +71,7 @@ class TcpConnections:
             self._calls.pop()()
         return self._events.popleft() if self._events else None
 
-    def send(self, data: bytes, to: StreamPeer) -> None:
+    def send(self, data: bytes | memoryview, to: StreamPeer) -> None:
         """Send a piece; to one that has gone, as the session is about to learn, nothing is."""
         if not (connection := self._by_peer.get(to)):
             return
@@ -135,7 +135,8 @@ class TcpConnections:
         except LinkError as error:
             self._forget(connection)
             self._leave(connection)
-            self._events.append(Disconnected(connection.peer, str(error)))
+            is_regular = isinstance(error, StreamEndedError)
+            self._events.append(Disconnected(connection.peer, str(error), is_regular))
             return
         if data is not None:
             self._events.append(Received(data, connection.peer))

@@ -56,7 +56,7 @@ class TcpPeer(Connector[socket.socket]):
             self._peer = received.source
         return received
 
-    def send(self, data: bytes, to: Any) -> None:
+    def send(self, data: bytes | memoryview, to: Any) -> None:
         """Send a piece to the peer, whatever it is called. Raises LinkError without one."""
         if not self._connections:
             raise LinkError(f"Nothing can be sent to {address_name(self._host, self._port)}: there is no connection.")

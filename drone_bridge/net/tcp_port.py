@@ -79,7 +79,7 @@ class TcpPort:
             self._connections.watch(self._listening, self._accept)
         return self._connections.receive()
 
-    def send(self, data: bytes, to: StreamPeer) -> None:
+    def send(self, data: bytes | memoryview, to: StreamPeer) -> None:
         """Send a piece. Nothing is raised: the session learns of a stream that has ended."""
         self._connections.send(data, to)
 

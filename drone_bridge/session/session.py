@@ -58,13 +58,17 @@ MessageT = TypeVar("MessageT")
 class Send:
     """Bytes for the wire."""
 
-    data: bytes
+    data: bytes | memoryview
+    """Over a stream without a copy: it has to stay as it is until the peer has taken it."""
     to: Any = None
     """Where, as the link names its peers; None where there is only one."""
     if_lost: str = "unsent datagrams"
     """The counter of those that could not be sent."""
     if_sent: tuple[str, ...] = ()
     """The counters of those that were."""
+    outlives_stalls: bool = False
+    """Whether it is sent even if this process has stood still since it was decided on: what moves nothing, or a part
+    without which the peer could not read on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,6 +170,10 @@ class Session(ABC):
     def disconnected(self, peer: Any, sentence: str, now_s: float) -> Actions:
         """Take that a stream has ended, for another reason than `Close`; `sentence` says which."""
         return []
+
+    def left(self, peer: Any, sentence: str, now_s: float) -> Actions:
+        """Take that a peer has ended its stream regularly; by default no other end than any."""
+        return self.disconnected(peer, sentence, now_s)
 
     @abstractmethod
     def tick(self, now_s: float) -> Actions:

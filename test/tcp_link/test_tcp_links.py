@@ -2,6 +2,7 @@
 """TCP as links for a LinkLoop: what a session hears of streams, and that no peer holds up another one."""
 
 import contextlib
+import math
 import socket
 import time
 
@@ -54,7 +55,7 @@ def test_a_stream_begins_has_chunks_of_a_bounded_size_and_ends(port, connect):
     assert hear(port) == Received(b"01234567", peer)
     assert hear(port) == Received(b"89", peer)
     client.close()
-    assert hear(port) == Disconnected(peer, f"{peer} has closed the connection.")
+    assert hear(port) == Disconnected(peer, f"{peer} has closed the connection.", is_regular=True)
     assert port.receive() is None
 
 
@@ -106,6 +107,25 @@ def test_one_that_does_not_read_blocks_nobody_and_is_given_up(port, connect):
     assert event == Disconnected(deaf_peer, f"{deaf_peer} has left {MAX_UNREAD_BYTES // 1024} KiB unread.")
     assert set(other.recv(100)) == set(b".")
     port.send(b"nothing", deaf_peer)  # which is no fault
+
+
+def test_one_whose_protocol_bounds_what_it_is_sent_may_take_its_time(closing):
+    port = closing(TcpPort("127.0.0.1", 0, options=StreamOptions(max_unread_bytes=math.inf)))
+    client = closing(socket.create_connection(("127.0.0.1", port.port), LONG_S))
+    peer, size = hear(port).source, 20 * MAX_UNREAD_BYTES
+    for piece in (b"l" * size, memoryview(b"r" * size)):
+        port.send(piece, peer)
+    client.settimeout(0.01)
+    got = bytearray()
+
+    def take():
+        assert port.receive() is None
+        with contextlib.suppress(TimeoutError):
+            got.extend(client.recv(1 << 20))
+        return len(got) == 2 * size
+
+    wait_until(take, "all of it", period_s=1e-4)
+    assert got == b"l" * size + b"r" * size
 
 
 def test_what_a_slow_peer_had_no_room_for_follows_in_order_when_it_reads(port, connect):
