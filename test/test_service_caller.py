@@ -62,7 +62,7 @@ def test_an_answer_comes_with_its_sentence():
 @pytest.mark.parametrize("is_held", [False, True])
 def test_only_landing_and_hover_are_called_on_hold(is_held):
     vehicle = Vehicle()
-    vehicle.node.hold.is_held = is_held
+    vehicle.node.hold.set(is_held)
     for name in ("takeoff", "reset", "land"):
         vehicle.call(name)
     vehicle.call("hover", True)

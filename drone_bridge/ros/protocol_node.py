@@ -100,6 +100,11 @@ class ProtocolNode(VehicleNode):
         return loop is not None
 
     @property
+    def has_link(self) -> bool:
+        """Whether there is a link, or one is being opened."""
+        return self._loop is not None
+
+    @property
     def decided_s(self) -> float:
         """When it was decided to publish what `publish_event` is given, see `VehicleNode.publish`."""
         return self._loop.decided_s if self._loop else math.inf

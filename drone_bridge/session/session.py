@@ -195,6 +195,10 @@ class Session(ABC):
         """Take that nobody listened to what was sent; `sentence` says where."""
         return [Note(REFUSED_DATAGRAMS, sentence, is_ongoing=True)]
 
+    def unsent(self, action: Send, sentence: str, now_s: float) -> Actions:
+        """Take that what was to be sent was not, as the link refuses it, or this process stood still meanwhile."""
+        return [Note(action.if_lost, sentence)]
+
     def silent_s(self, now_s: float) -> float:
         """Return for how long the peer has said nothing; 0 without one."""
         since_s = self.heard_s if self.heard_s is not None else self.since_s

@@ -37,7 +37,7 @@ class RobotPort:
             return self._request() or self._drivers.receive()
         return self._drivers.receive() or self._request()
 
-    def send(self, data: bytes, to: Any) -> None:
+    def send(self, data: bytes | memoryview, to: Any) -> None:
         """Send to a driver, or to an address that looks for robots."""
         if not isinstance(to, tuple):
             self._drivers.send(data, to)
