@@ -2,127 +2,20 @@
 """What becomes of a message on a command topic: followed, refused, overruled, counted. Without DDS, in no time."""
 
 import math
-from functools import partial
-from types import SimpleNamespace
 
 import pytest
 from builtin_interfaces.msg import Time
+from commanded_node import EPOCH_S, commanded_nodes
 from geometry_msgs.msg import PolygonStamped, Twist, TwistStamped
-from plain_node import PlainNode
-from std_srvs.srv import SetBool
 from twists import twist
 
-from drone_bridge.motion.limits import ObservedMotion
 from drone_bridge.msg import CommandAxes, CommandRates
-from drone_bridge.ros import command_topics, hold, limits
 from drone_bridge.ros.command_ages import CLOCK_TOLERANCE_S
 from drone_bridge.ros.command_topics import LANDING_SPEED, CommandTopics
-from drone_bridge.ros.hold import Hold
-from drone_bridge.ros.time import time_from_seconds
 from drone_bridge.session.arbiter import Rank
 
 TIMEOUT_S = 0.5
-#: What the machine's clock is ahead of the steady one.
-EPOCH_S = 1_700_000_000.0
 HELM, CMD_VEL, STAMPED = "~/helm", "cmd_vel", "cmd_vel_stamped"
-
-
-class Node(PlainNode):
-    """A bridge whose vehicle follows all but linear.y; a command is the Twist, and too fast above 10 m/s."""
-
-    context = SimpleNamespace(get_domain_id=lambda: 7)
-
-    def __init__(self, clock, *, is_time_simulated=False, now=None, is_raw=False, parameters=(), **options):
-        parameters = {"frame_prefix": "", "odom_frame": "odom", "command_timeout": TIMEOUT_S, **dict(parameters)}
-        super().__init__(**parameters)
-        self._clock = clock
-        self.is_time_simulated = is_time_simulated
-        self.observed = ObservedMotion(lambda: self.now_s)
-        self.logged, self.latched, self.conditions = [], [], {}
-        self.reports.update_condition = lambda name, problem, advice: self.conditions.update({name: problem})
-        self.each, self.take, self.wakes = [], {}, 0
-        self.hold = Hold(self, "held")
-        self.commands = CommandTopics(self, now, self._wake, **options)
-        self.commands.take_velocities(read, ("linear.x", "linear.z", "angular.z"), read_helm if is_raw else None)
-        self.commands.take("cmd_rates", CommandRates, lambda message: message)
-        self.commands.take_axes(lambda shares: (shares, max(shares) <= 1.0))
-        self.arbiter = self.commands.arbiter
-
-    # What CommandTopics and Hold need of a node.
-
-    def get_fully_qualified_name(self):
-        return "/bridge"
-
-    def get_logger(self):
-        return SimpleNamespace(warning=self.logged.append)
-
-    inform = warn = lambda self, sentence: self.logged.append(sentence)
-
-    def get_clock(self):
-        now = SimpleNamespace(to_msg=self.stamp)
-        return SimpleNamespace(now=lambda: now, ros_time_is_active=self.is_time_simulated)
-
-    def create_publisher(self, kind, topic, qos, **_):
-        return SimpleNamespace(publish=self.latched.append, topic_name=topic)
-
-    def create_service(self, kind, name, serve):
-        self.serve = serve
-
-    def destroy_publisher(self, publisher):
-        pass
-
-    def check_age(self, what):
-        pass
-
-    def undelivered(self, topic):
-        pass
-
-    def each_second(self, call):
-        self.each.append(call)
-
-    def make_subscription(self, kind, topic, callback, qos):
-        self.take[topic] = callback
-
-    def _wake(self):
-        self.wakes += 1
-
-    # What a test does and sees.
-
-    @property
-    def now_s(self):
-        return self._clock.now_s
-
-    @now_s.setter
-    def now_s(self, now_s):
-        self._clock.now_s = now_s
-
-    def stamp(self, ago_s=0.0):
-        """Return what the machine's clock said so long ago; the simulation's began with the steady one."""
-        return time_from_seconds(self.now_s - ago_s + (0.0 if self.is_time_simulated else EPOCH_S))
-
-    def send(self, topic, message=None, ago_s=0.0, **axes):
-        """Have a message arrive now that was stamped so long ago; return what is sent then, and by whose word."""
-        if message is None:
-            message = twist(**axes) if topic == CMD_VEL else TwistStamped(twist=twist(**axes))
-        if hasattr(message, "header") and ago_s is not None:
-            message.header.stamp = self.stamp(ago_s)
-        self.take[topic](message)
-        return self.decided()
-
-    def decided(self):
-        decision = self.arbiter.decide(self.now_s)
-        return decision.rank, decision.command
-
-    def call_hold(self, data):
-        return self.serve(SetBool.Request(data=data), SetBool.Response())
-
-    @property
-    def counts(self):
-        return dict(self.statistics.counts)
-
-    def report(self):
-        for call in self.each:
-            call()
 
 
 def read(message):
@@ -133,19 +26,23 @@ def read_helm(message):
     return ("at the helm", message), True
 
 
-@pytest.fixture(autouse=True)
-def home(tmp_path, monkeypatch):
-    monkeypatch.setenv("ROS_HOME", str(tmp_path))
-
-
 @pytest.fixture
-def make(monkeypatch):
-    """make(...) returns a node; all go by one clock, which stands still unless the test moves it."""
-    clock = SimpleNamespace(now_s=100.0)
-    for module in (command_topics, hold, limits):
-        monkeypatch.setattr(module, "elapsed_s", lambda: clock.now_s)
-    monkeypatch.setattr(command_topics.OtherTypes, "tell_of_publishers", lambda _: None)
-    return partial(Node, clock)
+def make(monkeypatch, tmp_path):
+    """Make a bridge whose vehicle follows all but linear.y; a command is the Twist, and too fast above 10 m/s."""
+
+    make_node = commanded_nodes(monkeypatch, tmp_path)
+
+    def made(*, now=None, is_raw=False, is_time_simulated=False, limits=None, **options):
+        parameters = {f"limits.{name}": value for name, value in (limits or {}).items()}
+        node = make_node(is_time_simulated=is_time_simulated, **parameters)
+        commands = CommandTopics(node, now, node.wake, **options)
+        commands.take_velocities(read, ("linear.x", "linear.z", "angular.z"), read_helm if is_raw else None)
+        commands.take("cmd_rates", CommandRates, lambda message: message)
+        commands.take_axes(lambda shares: (shares, max(shares) <= 1.0))
+        node.follow(commands)
+        return node
+
+    return made
 
 
 @pytest.fixture
@@ -165,6 +62,7 @@ NOTHING = (Rank.NEUTRAL, None)
 def test_a_command_is_followed_for_its_timeout(node, topic):
     assert node.send(topic, forward=1.0) == FOLLOWED
     assert (node.counts, node.wakes) == ({"commands": 1}, 1)
+    assert node.on_their_way == [topic]
     node.now_s += TIMEOUT_S
     assert node.decided() == FOLLOWED
     node.now_s += 0.01
@@ -381,8 +279,12 @@ def test_a_stick_in_its_middle_is_flown_or_left_to_what_holds_the_vehicle_best(m
     assert node.wakes == wakes + 1
 
 
+def test_a_zero_of_others_is_a_command(make):
+    assert make(holds_zero=False).send(CMD_VEL) == (Rank.COMMAND, Twist())
+
+
 def test_at_the_helm_a_twist_is_a_velocity_also_where_cmd_vel_is_something_else(make):
-    node = make(is_raw=True, parameters={"limits.max_speed": 2.0})
+    node = make(is_raw=True, limits={"max_speed": 2.0})
     assert node.send(CMD_VEL, forward=8.0) == (Rank.COMMAND, twist(forward=8.0))
     assert node.send(HELM, forward=8.0) == (Rank.HELM, ("at the helm", twist(forward=2.0)))
 
@@ -399,20 +301,16 @@ def test_who_was_at_the_helm_of_a_bridge_that_is_killed_finds_it_held(make):
 # Limits.
 
 
-def limited(**limits):
-    return {f"limits.{name}": value for name, value in limits.items()}
-
-
 def test_a_fast_command_is_followed_within_the_limits_with_its_turn_rate(make):
-    node = make(parameters=limited(max_speed=2.0))
+    node = make(limits={"max_speed": 2.0})
     assert node.send(CMD_VEL, forward=8.0, left_turn=0.5) == (Rank.COMMAND, twist(forward=2.0, left_turn=0.5))
     assert node.counts == {"commands": 1, "limited commands": 1}
 
 
 @pytest.mark.parametrize("has_landing_button", [True, False])
 def test_a_vehicle_whose_odometry_is_lost_stands_and_then_lands_unless_it_is_held(make, has_landing_button):
-    limits = limited(max_speed=2.0, fence_radius=5.0, odometry_timeout=0.5, land_after=1.0)
-    node = make(parameters=limits, has_landing_button=has_landing_button)
+    limits = {"max_speed": 2.0, "fence_radius": 5.0, "odometry_timeout": 0.5, "land_after": 1.0}
+    node = make(limits=limits, has_landing_button=has_landing_button)
     node.observed.measured(0.0, (0.0, 0.0, 1.0))
     assert node.send(CMD_VEL, forward=1.0) == FOLLOWED
     node.now_s += 0.6
@@ -436,7 +334,7 @@ def test_a_vehicle_whose_odometry_is_lost_stands_and_then_lands_unless_it_is_hel
 
 
 def test_a_fence_is_published_once_when_the_vehicle_has_told_where_it_began(make):
-    node = make(parameters=limited(max_speed=2.0, fence_radius=3.0))
+    node = make(limits={"max_speed": 2.0, "fence_radius": 3.0})
 
     def fences():
         node.report()
@@ -452,7 +350,7 @@ def test_a_fence_is_published_once_when_the_vehicle_has_told_where_it_began(make
 
 
 def test_a_low_battery_is_reported(make):
-    node = make(parameters=limited(max_speed=2.0, low_battery=0.2))
+    node = make(limits={"max_speed": 2.0, "low_battery": 0.2})
     node.observed.battery = 0.1
     node.report()
     assert node.conditions["battery"] == "the battery has less than 20% left (limits.low_battery)"
