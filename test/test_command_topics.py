@@ -246,7 +246,7 @@ def test_a_helm_locks_out_others_and_its_end_holds(node):
 
 def test_who_begins_to_steer_is_not_flown_by_what_others_commanded_before(node):
     node.send(CMD_VEL, forward=1.0)
-    node.send(HELM)
+    assert node.hold.admits(HELM, is_helm=True)  # and the link's thread has its turn now
     assert node.decided() == (Rank.HELM, None)
 
 
@@ -254,6 +254,7 @@ def test_hold_stops_who_is_at_the_helm_who_gets_the_vehicle_back_and_nobody_else
     node.send(HELM, up=1.0)
     node.call_hold(True)
     assert node.send(HELM, up=1.0) == (Rank.HOLD, None)
+    assert node.counts["commands refused on hold"] == 1
     node.call_hold(False)
     assert node.decided() == (Rank.HELM, None)
     assert node.send(CMD_VEL, forward=1.0) == (Rank.HELM, None)
@@ -311,6 +312,8 @@ def test_a_fast_command_is_followed_within_the_limits_with_its_turn_rate(make):
 def test_a_vehicle_whose_odometry_is_lost_stands_and_then_lands_unless_it_is_held(make, has_landing_button):
     limits = {"max_speed": 2.0, "fence_radius": 5.0, "odometry_timeout": 0.5, "land_after": 1.0}
     node = make(limits=limits, has_landing_button=has_landing_button)
+    node.report()
+    assert node.conditions["odometry"] is None  # which may not have begun
     node.observed.measured(0.0, (0.0, 0.0, 1.0))
     assert node.send(CMD_VEL, forward=1.0) == FOLLOWED
     node.now_s += 0.6
