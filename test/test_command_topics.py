@@ -32,9 +32,9 @@ def make(monkeypatch, tmp_path):
 
     make_node = commanded_nodes(monkeypatch, tmp_path)
 
-    def made(*, now=None, is_raw=False, is_time_simulated=False, limits=None, **options):
+    def made(*, now=None, is_raw=False, is_time_simulated=False, limits=None, command_timeout=TIMEOUT_S, **options):
         parameters = {f"limits.{name}": value for name, value in (limits or {}).items()}
-        node = make_node(is_time_simulated=is_time_simulated, **parameters)
+        node = make_node(is_time_simulated=is_time_simulated, command_timeout=command_timeout, **parameters)
         commands = CommandTopics(node, now, node.wake, **options)
         commands.take_velocities(read, ("linear.x", "linear.z", "angular.z"), read_helm if is_raw else None)
         commands.take("cmd_rates", CommandRates, lambda message: message)
@@ -259,6 +259,24 @@ def test_hold_stops_who_is_at_the_helm_who_gets_the_vehicle_back_and_nobody_else
     assert node.decided() == (Rank.HELM, None)
     assert node.send(CMD_VEL, forward=1.0) == (Rank.HELM, None)
     assert node.send(HELM, up=1.0) == (Rank.HELM, twist(up=1.0))
+
+
+def test_a_helm_that_gets_the_vehicle_back_and_is_killed_with_the_bridge_leaves_it_held(make):
+    node = make()
+    node.send(HELM, up=1.0)
+    node.call_hold(True)
+    node.send(HELM, up=1.0)
+    node.call_hold(False)
+    assert make().decided() == (Rank.HOLD, None)
+
+
+def test_a_release_before_anybody_has_noticed_the_end_of_a_helm_brings_nothing_back(make):
+    node = make(command_timeout=60.0)
+    node.send(HELM, up=1.0)
+    node.now_s += 1.1
+    assert node.decided() == (Rank.HOLD, None)
+    node.call_hold(False)
+    assert node.decided() == NOTHING
 
 
 def test_a_copy_of_the_helm_s_command_on_another_topic_is_neither_followed_nor_refused(node):
