@@ -42,7 +42,7 @@ class RobotPort:
         if not isinstance(to, tuple):
             self._drivers.send(data, to)
         elif self._responder:
-            self._responder.send(data, to)
+            self._responder.send(bytes(data), to)
 
     def disconnect(self, peer: Any) -> None:
         self._drivers.disconnect(peer)
