@@ -12,6 +12,7 @@ Ctrl-C, or an exception in the block, leaves the vehicle in hold. See docs/goals
 
 import contextlib
 import math
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterable
@@ -88,6 +89,8 @@ class Vehicle:
         try:
             if kind is not None:
                 self.hold()
+        except VehicleError as unheld:  # before the exception of the block, whose sentence is the last line
+            print(unheld, file=sys.stderr, flush=True)
         finally:
             self.close()
 

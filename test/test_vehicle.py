@@ -90,6 +90,17 @@ def test_what_goes_wrong_is_raised_as_a_sentence(ros):
         wait_until(lambda: "is held" in refusal(vehicle), "the hold")
 
 
+def test_a_script_without_a_vehicle_ends_with_the_reason_and_one_traceback(ros):
+    script = (
+        "import drone_bridge\nwith drone_bridge.Vehicle('/nobody', patience_s=0.5) as vehicle:\n    vehicle.take_off()"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60)
+    lines = done.stderr.splitlines()
+    assert lines[-1].endswith("VehicleError: Nobody serves /nobody/take_off: start a controller, as goals:=true does.")
+    assert lines[0] == "The vehicle /nobody has not answered, and may not be held."
+    assert sum("Traceback" in line for line in lines) == 1
+
+
 def refusal(vehicle):
     try:
         vehicle.go_to(0, 0)
