@@ -18,6 +18,7 @@ USED = (
         ".summary .cell",
         ".panel-head .tools > *",
     ),
+    *(".timeline > *", ".card", ".resume-one"),
     *(".hud-value", ".camera-tools > *", ".tabs button"),
 )
 CANVASES = (".camera canvas", ".scene-view canvas", ".plot canvas")
@@ -93,9 +94,9 @@ def stop_faults(browser, width, height):
     return wrong
 
 
-def faults(browser, width, height):
-    """Return what lies over something else or leaves the screen."""
-    wrong = stop_faults(browser, width, height)
+def faults(browser, width, height, *, steers=True):
+    """Return what lies over something else or leaves the screen; where nothing steers, there is no STOP."""
+    wrong = stop_faults(browser, width, height) if steers else []
     wrong += [f"{each} is cut off" for each in cut(browser)]
     seen = [box for box in boxes(browser, *USED) if box[2] < height]
     for one, other in itertools.combinations(seen, 2):

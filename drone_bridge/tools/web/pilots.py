@@ -5,7 +5,7 @@ JSON both ways. To the page: {"op": "token", "token": 17} ten times per second, 
 "unanswered": [...]} whenever they change, the latter being those that are gone and have not answered STOP,
 {"op": "refused", "reason": "..."}. From it: {"op": "hello", "name": "Anne"}, {"op": "take", "vehicle": "..."},
 {"op": "steer", "token": 17, "motion": {"x": 0.5}}, {"op": "release"}. Everybody may {"op": "stop", "vehicle": "..."},
-or without a vehicle stop all; who may steer, {"op": "resume", "vehicle": "..."}. Between two people there are
+or without a vehicle stop all; who may steer, {"op": "resume", "vehicle": "..."}, or without one resume all. Between two people there are
 {"op": "ask", "vehicle": "..."}, {"op": "keep"} and {"op": "hand_over", "to": 2}.
 """
 
@@ -101,6 +101,7 @@ class Pilots:
         self._vehicles: dict[str, Vehicle] = {}
         self._stops: dict[str, Stop] = {}
         self._held: dict[str, float] = {}  # since when, by the clock on the wall
+        self._kept: set[str] = set()  # those that were held before their bridge started
         self._ended: dict[str, str] = {}  # whose helm was the last one
         self._goals: dict[str, dict[str, Any]] = {}
         self.set_goal: Callable[[str, Place], None] = lambda topic, place: None
@@ -116,10 +117,12 @@ class Pilots:
         self._held = {topic: since for topic, since in self._held.items() if topic in self._vehicles}
         self._announce()
 
-    def set_held(self, topic: str, since_ns: int | None) -> None:
-        """Note that a vehicle is held since a time, or no longer."""
+    def set_held(self, topic: str, since_ns: int | None, *, is_kept: bool = False) -> None:
+        """Note that a vehicle is held since a time, or no longer; `is_kept`: since before its bridge started."""
+        self._kept.discard(topic)
         if since_ns is not None:
             self._held[topic] = since_ns / 1e9
+            self._kept |= {topic} if is_kept else set()
         else:
             self._held.pop(topic, None)
             self._ended.pop(topic, None)
@@ -227,6 +230,9 @@ class Pilots:
             self._announce()
         elif operation == "hand_over":
             self._hand_over(pilot, request.get("to"))
+        elif topic is None:
+            for each in {*self._stops, *self._held}:
+                self._resume(pilot, each)
         else:
             self._resume(pilot, topic if topic in self._stops else self._known(topic))
 
@@ -393,6 +399,8 @@ class Pilots:
                 "topic": vehicle.topic,
                 "name": vehicle.name,
                 "node": vehicle.node,
+                "model": vehicle.model,
+                "has_north": vehicle.has_north,
                 "axes": [axis for axis in AXES if axis in vehicle.axes],
                 "pilot": self._whose(vehicle.topic, pilot),
                 "pilot_name": self._name_of(self._helm.pilot_of(vehicle.topic)),
@@ -432,11 +440,15 @@ class Pilots:
         if stop:
             why = f"{'you' if stop.by == pilot.name else stop.by} pressed STOP"
         elif (name := self._ended.get(vehicle.topic)) is not None:
-            why = f"{'you' if name == pilot.name else name or 'whoever steered'} left the helm"
+            why = f"{'you' if name == pilot.name else name or 'the pilot'} left the helm"
+        elif vehicle.topic in self._kept:
+            why = "from before this launch"
         else:
             why = ""
         is_sure = since is not None or (stop is not None and (stop.is_confirmed or not vehicle.holds))
-        return {"since": since or (stop.since if stop else 0.0), "why": why, "is_sure": is_sure, "problem": problem}
+        # A bridge that was started again says that it is held since then.
+        since = min(each for each in (since, stop.since if stop else None) if each is not None)
+        return {"since": since, "why": why, "is_sure": is_sure, "problem": problem}
 
     def _name_of(self, number: int | None) -> str:
         pilot = self._pilots.get(number) if number is not None else None
