@@ -55,7 +55,7 @@ def test_one_script_flies_every_vehicle_with_odometry(name, tmp_path, capsys):
         flies = vehicle.serves("take_off")
         if flies:
             vehicle.take_off(1.5)
-        assert vehicle.go_to(*PLACE, yaw=YAW).startswith("Reached x=2 y=1")
+        assert vehicle.go_to(*PLACE, yaw=YAW).startswith("Reached x 2.00 y 1.00")
         there, pose = in_odom(place_of(trajectory)), vehicle.pose
         with capsys.disabled():
             print(f"{name}: {math.dist(there, PLACE):.3f} m off, {pose}")

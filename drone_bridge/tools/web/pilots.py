@@ -5,8 +5,8 @@ JSON both ways. To the page: {"op": "token", "token": 17} ten times per second, 
 "unanswered": [...]} whenever they change, the latter being those that are gone and have not answered STOP,
 {"op": "refused", "reason": "..."}. From it: {"op": "hello", "name": "Anne"}, {"op": "take", "vehicle": "..."},
 {"op": "steer", "token": 17, "motion": {"x": 0.5}}, {"op": "release"}. Everybody may {"op": "stop", "vehicle": "..."},
-or without a vehicle stop all; who may steer, {"op": "resume", "vehicle": "..."}, or without one resume all. Between two people there are
-{"op": "ask", "vehicle": "..."}, {"op": "keep"} and {"op": "hand_over", "to": 2}.
+or without a vehicle stop all; who may steer, {"op": "resume", "vehicle": "..."}, or without one resume all. Between two
+people there are {"op": "ask", "vehicle": "..."}, {"op": "keep"} and {"op": "hand_over", "to": 2}.
 """
 
 import asyncio
@@ -219,6 +219,8 @@ class Pilots:
             raise RefusedError("This is not a request.")
         elif not pilot.may_steer:
             raise RefusedError(VIEW_ONLY)
+        elif operation == "resume":
+            self._resume_meant(pilot, topic)
         elif operation == "take":
             self._take(pilot, self._known(topic))
         elif operation == "ask":
@@ -228,13 +230,8 @@ class Pilots:
             for number in self._helm.keep(pilot.number, pilot.vehicle, now_s):
                 self._tell(number, f"{pilot.name} keeps the helm.")
             self._announce()
-        elif operation == "hand_over":
-            self._hand_over(pilot, request.get("to"))
-        elif topic is None:
-            for each in {*self._stops, *self._held}:
-                self._resume(pilot, each)
         else:
-            self._resume(pilot, topic if topic in self._stops else self._known(topic))
+            self._hand_over(pilot, request.get("to"))
 
     def _follow_goal(self, pilot: Pilot, topic: str, request: dict[str, Any]) -> None:
         if not pilot.may_steer:
@@ -327,6 +324,15 @@ class Pilots:
         stop.problem, stop.is_confirmed = problem, not problem
         if self._stops.get(topic) is stop:
             self._announce()
+
+    def _resume_meant(self, pilot: Pilot, topic: object) -> None:
+        """Resume the vehicle that a request means; without one all that are stopped or held."""
+        if topic is None:
+            meant = sorted({*self._stops, *self._held})
+        else:
+            meant = [topic if isinstance(topic, str) and topic in self._stops else self._known(topic)]
+        for each in meant:
+            self._resume(pilot, each)
 
     def _resume(self, pilot: Pilot, topic: str) -> None:
         self._helm.halt(topic)
