@@ -60,7 +60,7 @@ export class Activity {
   /** How it moves, in few words; empty where that is not known. */
   get movement(): string {
     const speed = this.#speed.of("Speed");
-    const verb = this.#isOnGround ? "Driving" : this.#isFlying ? "Flying" : "Moving";
+    const verb = this.#isOnGround ? "Driving" : this.#isFlying ? "Flying" : this.#isFlying === false ? "Landed, moving" : "Moving";
     if (speed && !speed.silentS && speed.value > LEAST_SPEED) return `${verb} at ${decimal(speed.value, 1)} m/s`;
     if (this.#isFlying !== undefined) return this.#isFlying ? "Flying" : "Landed";
     return speed && !speed.silentS ? "Standing still" : "";

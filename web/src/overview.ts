@@ -68,7 +68,7 @@ class Card {
   #state = h("span.card-state");
   #who = h("span.card-who");
   #values = new Map(SHOWN.map((name) => [name, h("dd")]));
-  #picture = h("canvas", { width: 4, height: 3, role: "img", "aria-label": "Its camera" });
+  #picture = h("canvas", { width: 4, height: 3, role: "img", "aria-label": "Its camera", hidden: true });
   #resume = h("button.primary.resume-one", { onclick: () => this.helm.resume(this.subject.vehicle?.topic) }, "Resume");
   #readings: Readings;
   #activity: Activity;

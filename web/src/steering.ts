@@ -70,14 +70,19 @@ export class Steering {
     setText(this.#refusal, reason);
     this.#refusal.hidden = false;
     this.#refusedAs = this.#how;
-    clearTimeout(this.#refusalTimer);
-    this.#refusalTimer = window.setTimeout(() => this.#mustLetGo || this.#forgetRefusal(), REFUSAL_SHOWN_MS);
+    this.#forgetSoon();
     if (!this.#refusal.checkVisibility()) this.say(reason);
   }
 
   get #how(): { isHeld: boolean; isSteered: boolean } {
     const vehicle = this.fleet.subject.vehicle;
     return { isHeld: Boolean(vehicle?.held), isSteered: vehicle?.pilot === "other" };
+  }
+
+  /** A push that is refused is told of as long as it goes on. */
+  #forgetSoon(): void {
+    clearTimeout(this.#refusalTimer);
+    this.#refusalTimer = window.setTimeout(() => this.#mustLetGo ? this.#forgetSoon() : this.#forgetRefusal(), REFUSAL_SHOWN_MS);
   }
 
   #forgetRefusal(): void {

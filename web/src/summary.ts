@@ -71,7 +71,7 @@ export class Summary {
     const isViewOnly = !this.helm.maySteer && hasVehicle && !this.stream.isRecording;
     this.#cells.connection.show(level,
       broken ? (broken.name === "server" ? broken.text : `${broken.name}: ${broken.text}`) : this.stream.isRecording ? "A recording" : "Connected",
-      [...links.slice(broken ? links.indexOf(broken) : 0).map(described), hasVehicle ? "" : "no vehicle yet", amount, isViewOnly ? "view only" : ""].filter(Boolean).join(" · "));
+      [...links.map(described), hasVehicle ? "" : "no vehicle yet", amount, isViewOnly ? "view only" : ""].filter(Boolean).join(" · "));
   }
 
   #showPosition(): void {
@@ -104,9 +104,8 @@ export class Summary {
   }
 }
 
-function described({ name, level, text, ageS }: Link): string {
-  const what = level === "error" ? `${name} ${text}` : name;
-  return ageS === undefined ? what : `${what} ${decimal(ageS, ageS < 10 ? 1 : 0)} s`;
+function described({ name, ageS }: Link): string {
+  return ageS === undefined ? name : `${name} ${decimal(ageS, ageS < 10 ? 1 : 0)} s`;
 }
 
 class Cell {
