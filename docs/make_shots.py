@@ -110,10 +110,16 @@ class Shooting:
         self._browser.wait("document.querySelector('.notice').hidden")
 
     def _confirm(self, vehicle: str) -> None:
-        browser = self._browser
-        if browser.evaluate(f"[...document.querySelectorAll('{GRAVE}')].map(each => each.click()).length > 0"):
+        browser, before = self._browser, len(self.found)
+        for _ in range(5):  # as a busy machine may look too late
+            del self.found[before:]
+            if not browser.evaluate(f"[...document.querySelectorAll('{GRAVE}')].map(each => each.click()).length"):
+                return
             self._take(f"{vehicle}_confirming")
+            is_in_time = browser.evaluate("document.querySelector('.armed') !== null")
             browser.wait("document.querySelector('.armed') === null")
+            if is_in_time:
+                return
 
     def _refuse(self, vehicle: str) -> None:
         browser = self._browser
@@ -203,7 +209,7 @@ class Shooting:
 
     def _take(self, what: str) -> None:
         name = f"{self._kind}_{what}"
-        wrong = blank(self._browser, *self._size, self._folder / f"{name}.png") + faults(self._browser, *self._size)
+        wrong = faults(self._browser, *self._size) + blank(self._browser, *self._size, self._folder / f"{name}.png")
         self.found += [f"{name}: {fault}" for fault in wrong]
 
 

@@ -78,7 +78,7 @@ def test_the_package_is_imported_without_ros():
 
 def test_what_goes_wrong_is_raised_as_a_sentence(ros):
     with drone_bridge.Vehicle(patience_s=0.5) as vehicle:
-        with pytest.raises(drone_bridge.VehicleError, match="Nobody serves /go_to: start a controller"):
+        with pytest.raises(drone_bridge.VehicleError, match="No node serves /go_to: start a controller"):
             vehicle.go_to(1, 0)
         with pytest.raises(drone_bridge.VehicleError, match="There is no odometry on /odom"):
             vehicle.pose  # noqa: B018
@@ -96,7 +96,9 @@ def test_a_script_without_a_vehicle_ends_with_the_reason_and_one_traceback(ros):
     )
     done = subprocess.run([sys.executable, "-c", script], check=False, capture_output=True, text=True, timeout=60)
     lines = done.stderr.splitlines()
-    assert lines[-1].endswith("VehicleError: Nobody serves /nobody/take_off: start a controller, as goals:=true does.")
+    assert lines[-1].endswith(
+        "VehicleError: No node serves /nobody/take_off: start a controller (goals:=true in launch files)."
+    )
     assert lines[0] == "The vehicle /nobody has not answered, and may not be held."
     assert sum("Traceback" in line for line in lines) == 1
 

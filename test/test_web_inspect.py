@@ -216,7 +216,7 @@ def test_a_tap_on_the_ground_sets_a_goal_where_somebody_takes_it(page, ros):
     page.click(".goal .primary")
     goal = goals.wait()
     assert goal.header.frame_id == "base_link"
-    page.wait("document.querySelector('.goal').innerText.includes('gives no answers')")
+    page.wait("document.querySelector('.goal').innerText.includes('reports no progress')")
 
 
 def test_foxgloves_own_client_reads_publishes_and_sets_parameters(composition, ros):

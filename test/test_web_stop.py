@@ -260,7 +260,7 @@ def test_a_link_without_its_secret_or_with_an_old_one_says_so(browser):
         browser.wait("document.querySelector('[data-cell=connection]').innerText.includes('Connected')")
         assert browser.evaluate(MOVES_ON)
     with web_bridge(host="0.0.0.0", secret="new", port=int(port)):
-        browser.wait(f"{banner}.includes('of another start')")
+        browser.wait(f"{banner}.includes('from an earlier start')")
 
 
 # Where it is seen.

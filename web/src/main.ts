@@ -59,7 +59,7 @@ function tabs(name: string, parts: [string, HTMLElement][]): HTMLElement {
 }
 
 function themeButton(): HTMLElement {
-  const button = h("button.small.theme", { title: "Light, dark, or as the system has it" });
+  const button = h("button.small.theme", { title: "Light, dark or system theme" });
   const show = (theme: string): void => {
     document.documentElement.dataset["theme"] = theme;
     button.textContent = { auto: "◐", light: "☀", dark: "☾" }[theme]!;

@@ -50,7 +50,7 @@ export class Plots {
   constructor(private stream: Stream, private fleet: Fleet) {
     this.#axis = new Axis(stream, () => Math.min(...this.#plots.filter(({ isShown }) => isShown).map(({ firstS }) => firstS)));
     this.#pause = h("button.small", { onclick: () => this.#setPaused(!this.#isPaused) }, "Pause");
-    this.#reset = h("button.small", { title: "The plots that the page chooses by itself", onclick: () => this.#store(undefined) }, "Reset");
+    this.#reset = h("button.small", { title: "Back to the default plots", onclick: () => this.#store(undefined) }, "Reset");
     const adding = h("button.small", { "aria-expanded": "false", onclick: () => {
       this.#add.hidden = !this.#add.hidden;
       adding.setAttribute("aria-expanded", String(!this.#add.hidden));

@@ -119,8 +119,8 @@ export class Steering {
     setText(this.#keys, `Hold to move: stick, gamepad, or keys. W A S D to ${isRover ? "drive" : "move, Q E to turn, R F to climb"}.`);
     this.element.classList.toggle("idle", !vehicle);
     this.#withoutHold.hidden = !vehicle || vehicle.holds.length > 0;
-    setText(this.#withoutHold, `${vehicle?.node ?? ""} has no hold: when the helm ends, it follows whoever commands it next.`);
-    setText(this.#who, !vehicle ? "nothing here takes commands" : problem ? problem : isMine ? "you steer" : vehicle.pilot ? `${vehicle.pilot_name} steers`
+    setText(this.#withoutHold, `${vehicle?.node ?? ""} can't be held: once the helm is released, it follows the next command from any node.`);
+    setText(this.#who, !vehicle ? "no vehicle here accepts commands" : problem ? problem : isMine ? "you steer" : vehicle.pilot ? `${vehicle.pilot_name} steers`
       : this.helm.maySteer ? "nobody steers" : "view only");
     const now = this.#how;
     if (this.#refusedAs && ((this.#refusedAs.isHeld && !now.isHeld) || (this.#refusedAs.isSteered && !now.isSteered))) this.#forgetRefusal();

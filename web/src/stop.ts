@@ -104,15 +104,15 @@ export class Stop {
     this.#resume.hidden = !this.#resumable || !this.helm.maySteer;
     this.#resumeAll.hidden = held.length < 2 || !this.helm.maySteer;
     this.banner.classList.toggle("error", isWaiting || Boolean(refusal || gone || held.some((each) => each.held?.problem)));
-    const mayNot = this.helm.maySteer ? "" : "only who may steer can resume";
+    const mayNot = this.helm.maySteer ? "" : "only viewers who may steer can resume";
     const [text, ...why] = this.banner.hidden ? [""]
-      : isWaiting ? ["STOP has not reached the server yet", refusal || "It is sent again as soon as there is a connection."]
-        : refusal ? ["This link does not open the page", refusal]
-          : meant.length === 0 ? [`NOT STOPPED: ${gone} is gone, and has not answered`, "STOP is sent to it as soon as it is back."]
+      : isWaiting ? ["STOP has not reached the server yet", refusal || "It will be sent again as soon as there is a connection."]
+        : refusal ? ["This link is not valid", refusal]
+          : meant.length === 0 ? [`NOT STOPPED: ${gone} is gone and has not answered`, "STOP will be sent as soon as it is back."]
             : meant.length > 1 ? [`${meant.length} vehicles hold`, ...meant.map((each) => `${each.name} ${summary(each)}`), mayNot]
               : [(several ? `${meant[0]!.name}: ` : "") + stateOf(meant[0]!), ...reasons(meant[0]!), mayNot];
     setText(this.#text, text);
-    setText(this.#why, [...why, meant.length > 0 && gone && `${gone} is gone, and has not answered STOP`].filter(Boolean).join("; "));
+    setText(this.#why, [...why, meant.length > 0 && gone && `${gone} is gone and has not answered STOP`].filter(Boolean).join("; "));
   }
 }
 
@@ -129,12 +129,12 @@ function sinceOf({ since, why }: Held): string {
 function stateOf({ held, holds, commanders }: Vehicle): string {
   if (held!.problem) return `NOT STOPPED YET: ${held!.problem}`;
   if (!held!.is_sure) return "Stopping …";
-  if (holds.length === 0) return `Stopped${sinceOf(held!)}, and stopped again and again`;
+  if (holds.length === 0) return `Stopped${sinceOf(held!)}; zero commands are sent repeatedly`;
   return `Holding${sinceOf(held!)}, ${commanders.length > 0 ? "the autopilot is paused" : "no command moves it"}`;
 }
 
 function reasons({ held, holds }: Vehicle): string[] {
-  return [held!.why, holds.length === 0 ? "it has no hold, and may follow others" : ""];
+  return [held!.why, holds.length === 0 ? "it can't be held, and may follow other commands" : ""];
 }
 
 /** Since when it is held and why, or why it is not yet, in few words. */

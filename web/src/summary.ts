@@ -84,7 +84,7 @@ export class Summary {
     const { position } = this.#cells;
     if (point) position.show("none", ["x", "y", "z"].map((axis) => `${axis} ${decimal(point[axis])}`).join(" "), `metres in ${odometry.header.frame_id || "odom"}`, this.stream.silentS(this.#odometry!));
     else if (height !== undefined) position.show("none", `${decimal(height)} m above ground`, "no horizontal position", this.stream.silentS(this.#height!));
-    else position.show("none", "Unknown", odometry ? "its odometry does not say" : "no odometry and no height");
+    else position.show("none", "Unknown", odometry ? "odometry without a known position" : "no odometry and no height");
   }
 
   /** Who commands the vehicle, and why. */
@@ -96,7 +96,7 @@ export class Summary {
     const cell = this.#cells.doing;
     if (vehicle?.pilot) {
       cell.show("none", vehicle.pilot === "you" ? "Steered from here" : "Steered from another page", commanders.length > 0 ? `${who} is overruled${doing && `, ${doing}`}` : "");
-    } else if (isHeld) cell.show("warn", "Holding", commanders.length > 0 ? `${who} is refused until Resume is pressed` : "until Resume is pressed");
+    } else if (isHeld) cell.show("warn", "Holding", commanders.length > 0 ? `commands from ${who} are refused until Resume is pressed` : "until Resume is pressed");
     else if (state) cell.show("none", doing, `${state.value.reason}${commanders.length > 0 ? ` (${who})` : ""}`, this.stream.silentS(state));
     else if (commanders.length > 0) cell.show("none", movement || "Commanded", `${who} commands it`);
     else if (this.stream.isRecording) cell.show("none", movement || "Not recorded", "no controller was recorded");

@@ -106,14 +106,14 @@ class Fleet:
 
         def take(service: str, future: Any) -> None:
             left.discard(service)
-            error = future.exception() if not future.cancelled() else "it was asked again"
+            error = future.exception() if not future.cancelled() else "the call was repeated"
             if error or not future.result().success:
                 answer(f"{service}: {error or future.result().message}")
             elif not left:
                 answer("")
 
         if not services:
-            answer("nothing of this vehicle is there any more")
+            answer("this vehicle is gone")
         for service in services:
             client = self._clients[service]
             if (before := self._asked.pop(service, None)) and not before.done():

@@ -244,9 +244,9 @@ class Pilots:
         except ValueError as error:
             raise RefusedError(str(error)) from None
         if self._helm.pilot_of(topic) is not None:
-            raise RefusedError("Somebody is at the helm: a goal is followed when it has been released.")
+            raise RefusedError("Somebody is at the helm: goals are accepted once it is released.")
         wanted = {"frame": place.frame, "x": place.x, "y": place.y, "z": place.z, "by": pilot.name}
-        self._goals[topic] = {**wanted, "state": "asked", "text": "Asked for."}
+        self._goals[topic] = {**wanted, "state": "asked", "text": "Requested."}
         self._announce()
         self.set_goal(topic, place)
 
@@ -277,7 +277,7 @@ class Pilots:
         number = whole_number(to)
         other = None if number is None else self._pilots.get(number)
         if other is None:
-            raise RefusedError("Whoever asked for the helm has gone.")
+            raise RefusedError("The page that requested the helm is gone.")
         topic = pilot.vehicle
         self._helm.hand_over(pilot.number, topic, other.number, elapsed_s())
         pilot.vehicle = ""
@@ -340,7 +340,7 @@ class Pilots:
 
         def answer(problem: str) -> None:
             if problem:
-                self._tell(pilot.number, f"It holds still: {problem}.")
+                self._tell(pilot.number, f"It is still held: {problem}.")
                 if stop:
                     self._stops.setdefault(topic, stop)
             self._announce()
