@@ -33,6 +33,7 @@ from drone_bridge.dronegui.topics import (
     DeadReckoning,
     Pose,
     Translation,
+    charge_note,
     controls_from_shares,
     drone_gui_state,
     measured_motion,
@@ -292,6 +293,7 @@ class DroneGuiBridge(LinkNode):
         # Reentrant, as presses take time. Services always exist, and return an error until connected.
         self._group = ReentrantCallbackGroup()
         self._buttons = ButtonPanel()
+        self._has_noted_charge = False
         self._watch = FlightWatch(lambda: float(self.parameters["navdata_timeout"]))
         waits = Waits(self, self._group)
         self._flight = FlightCommands(
@@ -429,8 +431,11 @@ class DroneGuiBridge(LinkNode):
             if self._watch.is_flying is not None and self._watch.is_flying != self._is_flying:
                 self._publish_flying(self._watch.is_flying)
             self.statistics.facts |= navdata_facts(block)
-            if (percentage := block.vbat_flying_percentage) is not None:
-                self.observed.battery = percentage / 100
+            if block.charge is not None:
+                self.observed.battery = block.charge
+                if (note := charge_note(block)) and not self._has_noted_charge:
+                    self._has_noted_charge = True
+                    self.get_logger().info(note)
             if block.flight_state not in (None, *STEERED):
                 self._tilt_flight.stands()
             elif motion := measured_motion(block):
