@@ -385,8 +385,14 @@ class VehicleNode(EntityOwner):
 
     def undelivered(self, topic: str) -> None:
         """Count a command that can't reach the vehicle, and log why, at growing intervals."""
-        if reason := self.undeliverable():
-            self.reports.count_and_warn_ongoing(UNDELIVERED, f"Commands on {topic} reach no vehicle: {reason}")
+        if self._leaving.locked():
+            self.statistics.counts[UNDELIVERED] += 1  # who commands it may end a moment later
+        elif reason := self.undeliverable():
+            self.reports.count_and_warn_ongoing(
+                UNDELIVERED,
+                f"Commands on {topic} reach no vehicle: {reason}",
+                is_usual_at_start=not self.statistics.liveness.is_open,
+            )
         else:
             self.reports.end_ongoing(UNDELIVERED)
 
@@ -407,7 +413,7 @@ class VehicleNode(EntityOwner):
         return f"{self._protocol_name} {address_name(get('host'), get('port'))}"
 
     def _connecting_failed(self, sentence: str, delay_s: float) -> None:
-        self.reports.warn_ongoing(UNREACHABLE, f"{sentence} Trying again in {delay_s:.1f} s.")
+        self.reports.warn_ongoing(UNREACHABLE, f"{sentence} Trying again in {delay_s:.1f} s.", is_usual_at_start=True)
 
     def _failed(self, trace: str) -> None:
         if self.context.ok():  # else ROS is being shut down, and everything fails

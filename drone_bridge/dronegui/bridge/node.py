@@ -402,7 +402,7 @@ class DroneGuiBridge(LinkNode):
         except LinkRefusedError as error:
             was_refused = True
             if not self._cancelled.is_set:  # the GUI may have closed before us
-                self.reports.count_and_warn_ongoing(UNHEARD, f"{error} Packets are still sent.")
+                self.reports.count_and_warn_ongoing(UNHEARD, f"{error} Packets are still sent.", is_usual_at_start=True)
                 if self._watch.refused():
                     self.warn(f"Whether the drone flies is not known any more: {self._flight.advice}.")
         if not was_refused and self._was_refused and not self._cancelled.is_set:
