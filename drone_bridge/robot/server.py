@@ -31,7 +31,6 @@ from drone_bridge.net.tcp import Wakeup
 from drone_bridge.net.tcp_clients import Connection, Listening, ListeningEndpoint, TcpClients
 from drone_bridge.robot import codec
 from drone_bridge.robot.device import (
-    HEADLIGHT,
     MAX_DRIVERS,
     TRACKS,
     Control,
@@ -480,8 +479,9 @@ PARAMETERS = (
     ParameterDeclaration("skid_steer", TRACKS, f"The skid steer's name as shown to drivers; {NONE} for no drive."),
     ParameterDeclaration(
         "lights",
-        [HEADLIGHT],
-        f"The lights' names as shown to drivers, or {NONE}; the first one is on light, others on light/<name>.",
+        [NONE],
+        f"The lights' names as shown to drivers, as headlight, or {NONE}: robotd's Java driver, NetRobot, fails at any "
+        "light. The first one is on light, others on light/<name>.",
         check=_check_names,
     ),
     ParameterDeclaration(
