@@ -336,6 +336,7 @@ class Reports:
         self._information = LogLimiter()  # a peer that comes and goes must not keep a warning from the log
         self._condition_limiter = ConditionLogLimiter()
         self._was_silent = False
+        self._silent_peer = ""
         self._started_s = elapsed_s()
         self.statistics = LinkStatistics(open_state)
 
@@ -432,8 +433,10 @@ class Reports:
             if not self._was_silent:
                 statistics.counts[SILENCES] += 1
             self.warn_ongoing(SILENCES, sentence)
+            self._silent_peer = statistics.peer
         elif self._was_silent and statistics.liveness.is_open:
-            self.inform(f"{statistics.peer} is heard again.")
+            again = " again" if statistics.peer == self._silent_peer else ""  # or it is another one
+            self.inform(f"{statistics.peer} is heard{again}.")
             self.end_ongoing(SILENCES)
         if is_silent or statistics.liveness.is_open:  # a link that is opened again tells nothing by being opened
             self._was_silent = is_silent

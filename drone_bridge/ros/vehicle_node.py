@@ -24,6 +24,7 @@ from drone_bridge.net.connector import (
 from drone_bridge.ros.diagnostics import CLOCKS, SILENCES, LinkStatistics, Reports, Ticker
 from drone_bridge.ros.entity_owner import EntityOwner, log_failure
 from drone_bridge.ros.hold import Hold
+from drone_bridge.ros.namesakes import ADVICE, NAMESAKES, Namesakes
 from drone_bridge.ros.parameters import UNCONFIGURED, ParameterDeclaration
 from drone_bridge.ros.stall_watch import PROCESS, STALL_S
 from drone_bridge.ros.time import clock_conflict, is_time_simulated, time_from_nanoseconds
@@ -101,6 +102,7 @@ class VehicleNode(EntityOwner):
         self.reports = Reports(self.get_logger(), self.open_state)
         self._protocol_name = name.rpartition("_")[0]  # of testbed_bridge, for instance
         # A server and a bridge may have the same namespace, and their vehicles are not the same one.
+        self._namesakes = Namesakes(self)
         self.hold = Hold(self, "~/held" if self.is_server else "held")
         #: What the vehicle tells of its motion.
         self.observed = ObservedMotion()
@@ -424,6 +426,7 @@ class VehicleNode(EntityOwner):
         self.statistics.silence_limit_s = self.parameters[self.silence_parameter]
         conflict = clock_conflict(self) if self._is_time_simulated or self._publishes_clock else None
         self.reports.update_condition(CLOCKS, conflict, "set publish_clock to false in all nodes but one")
+        self.reports.update_condition(NAMESAKES, self._namesakes.problem(), ADVICE)
         if not self.says_silence:
             self.reports.notice_silence()
         self.hold.report()
