@@ -196,7 +196,7 @@ def test_a_volatile_flying_topic_is_received(ros, serve, operator):
     ros.node.create_timer(0.05, lambda: imu.publish(Imu()) or flying.publish(Bool(data=True)))
     operator.keep_sending(hover=False)
     operator.state(FLYING)
-    server.wait_for_line("/flying is published without durability transient_local, so that what it said before is not")
+    server.wait_for_line("/flying is published without durability transient_local, so that earlier messages are not")
 
 
 def test_a_press_without_a_service_is_reported(serve, operator):

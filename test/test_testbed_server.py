@@ -198,7 +198,7 @@ def test_a_tilted_drone_is_levelled_out_when_its_autopilot_falls_silent(ros, ser
         assert drone.commands.wait().thrust == MOTION.thrust
         with repeating(lambda _: drone.show(orientation=orientation)):
             ros.set_parameters("testbed_server", command_timeout=0.3)
-            server.wait_for_line("the drone was told to level out")
+            server.wait_for_line("the drone was commanded to level out")
             command = drone.commands.wait(lambda command: command.pitch_rate < 0.0)
             assert (command.roll_rate, command.yaw_rate) == pytest.approx((0.0, 0.0), abs=1e-6)
             assert command.thrust == pytest.approx(HOVER_N / math.cos(math.radians(41.0)))

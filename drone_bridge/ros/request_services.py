@@ -58,7 +58,7 @@ class RequestServices:
                 self._node.hold.check(name)
                 self._node.check_age(name)
             if reason := self._node.undeliverable():
-                raise ValueError(f"{name} can't be asked for: {reason}")
+                raise ValueError(f"{name} can't be requested: {reason}")
             request = Request(self._node, name)
             self._node.post(partial(self._ask, request), is_kept=True)
             response.success, response.message = await request.future  # type: ignore[misc] # annotated as an iterator

@@ -108,7 +108,7 @@ PARAMETERS = (
         "command_output",
         AUTO,
         "Publish rates and thrust (cmd_rates), or the velocities they lead to (cmd_vel); auto uses cmd_vel if it has "
-        "subscribers and cmd_rates has none. With cmd_vel the autopilot is told the tilt of a modelled drone, and the "
+        "subscribers and cmd_rates has none. With cmd_vel the autopilot gets the tilt of a modelled drone, and the "
         "images show the vehicle's: an autopilot that steers by what it sees needs cmd_rates.",
         choices=CHOICES,
     ),
@@ -470,7 +470,7 @@ class TestbedServer(TcpLinkNode):
                     f"The drone has sent nothing new for {timeout_s:g} s, so that the autopilot has nothing to answer"
                 )
             order = self._neutral_meaning
-            self.count_and_warn("neutral commands", f"{reason} (command_timeout): the drone was told to {order}.")
+            self.count_and_warn("neutral commands", f"{reason} (command_timeout): the drone was commanded to {order}.")
         self._level_out()
 
     def _level_out(self) -> None:
@@ -635,7 +635,7 @@ class TestbedServer(TcpLinkNode):
         if self._has_cameras and not self._has_told_of_tilt:
             self._has_told_of_tilt = True
             self.warn(
-                "The vehicle follows velocities, so the autopilot is told the tilt of a modelled drone, while "
+                "The vehicle follows velocities, so the autopilot gets the tilt of a modelled drone, while "
                 "the images show what the vehicle sees: an autopilot that steers by the images needs a vehicle that "
                 "takes cmd_rates (command_output)."
             )
