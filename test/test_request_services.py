@@ -126,7 +126,7 @@ def test_waiting_for_a_link_is_bounded(node, ends):
         for _ in range(round(LINK_TIMEOUT_S / period_s)):
             look(node)
     call.go_on()
-    assert call.response.message == "takeoff can't be asked for: no peer is connected."
+    assert call.response.message == "takeoff can't be requested: no peer is connected."
     assert (node.kept, node.refused) == ([], [("refused commands", f"takeoff: {call.response.message}")])
 
 

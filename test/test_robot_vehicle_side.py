@@ -18,6 +18,7 @@ from drone_bridge.robot.device import (
     RobotdControl,
 )
 from drone_bridge.robot.server.listing import check_topics, light_topics, parts_of_parameters
+from drone_bridge.robot.server.parameters import PARAMETERS
 from drone_bridge.robot.session.drive_commands import LEAST_GAP_S, STOPS, DriveCommands
 from drone_bridge.robot.session.sensor_values import SensorValues
 
@@ -366,6 +367,12 @@ def test_parameters_list_sensors_and_find_those_of_each_side():
     assert light_topics(listing.subsystems) == {0: "light", 1: "light/rear_light"}
     nothing = parts_of_parameters("none", ["none"], ["none"], 12.6)
     assert (nothing.subsystems, nothing.sources) == ((), ())
+
+
+def test_by_default_there_is_nothing_but_a_drive_as_the_java_driver_fails_at_lights():
+    default = {declaration.name: declaration.default for declaration in PARAMETERS}
+    listing = parts_of_parameters(*(default[name] for name in ("skid_steer", "lights", "sensors", "full_voltage")))
+    assert [(subsystem.type.name, subsystem.name) for subsystem in listing.subsystems] == [("SKID_STEER", "tracks")]
 
 
 @pytest.mark.parametrize(

@@ -34,6 +34,7 @@ from drone_bridge.dronegui.topics import (
     DeadReckoning,
     Pose,
     Translation,
+    charge_note,
     controls_from_shares,
     drone_gui_state,
     measured_motion,
@@ -142,7 +143,7 @@ class DroneGuiBridge(ProtocolNode):
         self._session: ControllerSession | None = None  # until the node is active
         self._watch = FlightWatch(lambda: float(self.parameters["navdata_timeout"]))
         self._flying: Publisher[Any] | None = None  # until the node is configured
-        self._is_hover_held = False
+        self._is_hover_held = self._has_noted_charge = False
         self._steady_clock = Clock()
         # There before the node is configured: they say why they refuse.
         names = (TAKE_OFF, LAND, RESET)
@@ -223,8 +224,11 @@ class DroneGuiBridge(ProtocolNode):
         received_s, block = self.decided_s, received.block
         if isinstance(block, Demo):
             self.statistics.facts |= navdata_facts(block) | {"navdata source": received.source}
-            if (percentage := block.vbat_flying_percentage) is not None:
-                self.observed.battery = percentage / 100
+            if block.charge is not None:
+                self.observed.battery = block.charge
+                if (note := charge_note(block)) and not self._has_noted_charge:
+                    self._has_noted_charge = True
+                    self.get_logger().info(note)
             if block.flight_state not in (None, *STEERED):
                 self._pilot.stands()
             elif motion := measured_motion(block):

@@ -81,6 +81,7 @@ from drone_bridge.wire.events import (
     NeedData,
     RemoteProtocolError,
 )
+from drone_bridge.wire.json_faults import fault_in
 from drone_bridge.wire.json_fields import JsonObject, Number, RefusedValueError, shown
 from drone_bridge.wire.json_numbers import is_number, whole_number
 from drone_bridge.wire.outgoing import Range
@@ -88,6 +89,7 @@ from drone_bridge.wire.outgoing import Range
 __all__ = [
     "AXES",
     "BUTTONS",
+    "CHARGE",
     "DEFAULT_NAVDATA_PORT",
     "DEFAULT_NAVDATA_SOURCE_PORT",
     "DEFAULT_PORT",
@@ -192,6 +194,8 @@ _WHOLE = _WholeNumber()
 #: Of an axis: to full deflection either way.
 DEFLECTION = Range(-1.0, 1.0)
 
+#: Of a battery, in percent.
+CHARGE = Range(0.0, 100.0)
 #: The width and height of an image in navdata's units, whatever its size in pixels.
 PICTURE_UNITS = 1000
 #: The major flight state is in the upper half of ctrl_state, what kind of it in the lower one.
@@ -283,6 +287,13 @@ class Demo:
     num_frames: Annotated[int | None, _WHOLE] = None  # of the video
 
     @property
+    def charge(self) -> float | None:
+        """The share of a full battery, None if missing. A drone that counts to 101 % or -1 % has 1 or 0."""
+        if self.vbat_flying_percentage is None:
+            return None
+        return float(CHARGE.clamped(self.vbat_flying_percentage)) / CHARGE.most
+
+    @property
     def flight_state(self) -> FlightState | None:
         """The major flight state, None if missing or unknown."""
         if self.ctrl_state is None or self.ctrl_state >> MAJOR_STATE_SHIFT not in _FLIGHT_STATES:
@@ -335,7 +346,7 @@ _JSON_OF_PYTHON = {"True": "true", "False": "false", "None": "null"}
 
 def refuse_constant(name: str) -> None:
     """Refuse NaN, Infinity and -Infinity."""
-    raise RemoteProtocolError(f"The packet contains {name}, which is not JSON.")
+    raise json.JSONDecodeError(f"{name} is not JSON", name, 0)
 
 
 def parse(
@@ -364,7 +375,7 @@ def parse(
     try:
         document = json.loads(text, parse_constant=parse_constant, object_pairs_hook=_object)
     except json.JSONDecodeError as error:
-        raise RemoteProtocolError(f"The packet is not JSON: {error.msg} at character {error.pos}.") from error
+        raise RemoteProtocolError(f"The packet{fault_in(text, error.msg, error.pos)}") from error
     except (ValueError, RecursionError) as error:  # a number of thousands of digits, among others
         raise RemoteProtocolError(f"The packet can't be read: {error}") from error
     if not isinstance(document, dict):

@@ -23,6 +23,7 @@ from tf2_msgs.msg import TFMessage
 from drone_bridge.dronegui.codec import (
     AXES,
     BUTTONS,
+    CHARGE,
     MAJOR_STATE_SHIFT,
     MAX_FEATURES,
     MAX_MAGNITUDE,
@@ -132,6 +133,14 @@ def navdata_facts(demo: Demo) -> dict[str, str]:
     }
 
 
+def charge_note(demo: Demo) -> str:
+    """Return a sentence about a charge that no battery has, empty if it is within its range."""
+    charge = demo.vbat_flying_percentage
+    if charge is None or CHARGE.holds(charge):
+        return ""
+    return f"The drone reports a battery of {charge:g} %: taken as {CHARGE.clamped(charge):g} %."
+
+
 def measured_motion(demo: Demo) -> Motion | None:
     """Return how the drone moves, None if the block lacks a necessary value; its vertical speed stays at zero."""
     if demo.psi is None or demo.altitude is None or demo.vx is None or demo.vy is None:
@@ -210,9 +219,9 @@ class Translation:
 
     def battery_state(self, demo: Demo, stamp: Time) -> BatteryState | None:
         """Return the charge, the only value on the wire."""
-        if demo.vbat_flying_percentage is None:
+        if (charge := demo.charge) is None:
             return None
-        message = BatteryState(percentage=demo.vbat_flying_percentage / 100, present=True)
+        message = BatteryState(percentage=charge, present=True)
         message.header.stamp, message.header.frame_id = stamp, self._names.base_link
         for field in ("voltage", "temperature", "current", "charge", "capacity", "design_capacity"):
             setattr(message, field, math.nan)
@@ -289,7 +298,7 @@ class Translation:
         return _angles(message.orientation) if is_measured else {}
 
     def wire_charge(self, message: BatteryState) -> dict[str, Any]:
-        charge = _scaled(message.percentage, 100)
+        charge = CHARGE.clamped(_scaled(message.percentage, CHARGE.most))
         return {"vbat_flying_percentage": None if charge is None else round(charge)}  # the wire has whole percent
 
     def wire_range(self, message: Range) -> dict[str, Any]:

@@ -128,4 +128,4 @@ class RequestServices:
 
     def _undeliverable(self, name: str) -> str | None:
         reason = self._node.undeliverable()
-        return f"{name} can't be asked for: {reason}" if reason else None
+        return f"{name} can't be requested: {reason}" if reason else None

@@ -6,7 +6,7 @@ from dataclasses import replace
 from enum import Enum
 
 from drone_bridge.robot import codec
-from drone_bridge.robot.device import HEADLIGHT, TRACKS, Dialect
+from drone_bridge.robot.device import TRACKS, Dialect
 from drone_bridge.robot.discovery import MAX_NAME_BYTES
 from drone_bridge.robot.server.listing import NONE, check_topics
 from drone_bridge.robot.topics import DISCOVERY_UDP_PORT, SKID_STEER
@@ -70,8 +70,9 @@ PARAMETERS = (
     ParameterDeclaration("skid_steer", TRACKS, f"The skid steer's name as shown to drivers; {NONE} for no drive."),
     ParameterDeclaration(
         "lights",
-        [HEADLIGHT],
-        f"The lights' names as shown to drivers, or {NONE}; the first one is on light, others on light/<name>.",
+        [NONE],
+        f"The lights' names as shown to drivers, as headlight, or {NONE}: robotd's Java driver, NetRobot, fails at any "
+        "light. The first one is on light, others on light/<name>.",
         check=_check_names,
     ),
     ParameterDeclaration(
