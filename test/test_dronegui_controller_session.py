@@ -453,6 +453,16 @@ def test_a_press_that_a_failure_interrupts_is_released(blind):
     assert outcome(actions)[0]
 
 
+def test_a_release_that_did_not_go_out_is_said_again(blind):
+    blind.parameters["press_time"] = 0.05
+    blind.ask("reset")
+    sent = [action for action in blind.run(0.22) if isinstance(action, Send)]
+    assert [json.loads(action.data)["state"]["reset"] for action in sent] == [True] * 3 + [False]
+    blind.session.unsent(sent[-1], "Nothing can be sent.", blind.now_s)
+    assert outcomes(blind.run(0.1)) == []
+    assert outcome(blind.run(0.05))[0]
+
+
 def test_buttons_do_not_wait_for_each_other_but_for_themselves(blind):
     blind.parameters["press_time"] = 4.0
     blind.ask("takeoff")
@@ -796,6 +806,14 @@ def test_a_fresh_gui_is_bootstrapped_anew_once_a_person_says_that_the_drone_stan
     talk.watch.was_reset_pressed = True
     talk.watch.assume(False, Source.PRESS)
     assert_lost(talk)
+    talk.say(is_flying=False)
+    assert presses([*talk.ask("takeoff"), *talk.run(0.1)]) == ["reset"]
+
+
+def test_a_gui_that_was_heard_since_reset_is_bootstrapped_anew_once_it_is_silent(talk):
+    """It may be another one."""
+    talk.watch.was_reset_pressed = True
+    navdata_ceases(talk)
     talk.say(is_flying=False)
     assert presses([*talk.ask("takeoff"), *talk.run(0.1)]) == ["reset"]
 

@@ -9,7 +9,6 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from geometry_msgs.msg import Twist, Vector3
 from patience import TIMEOUT_S
 
 from drone_bridge.ros.diagnostics import Liveness
@@ -25,8 +24,6 @@ from drone_bridge.ros.stall_watch import (
     StreamSettling,
     elapsed_s,
 )
-
-FORWARD = Twist(linear=Vector3(x=1.0))
 
 
 class Clock:

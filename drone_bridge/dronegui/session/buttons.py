@@ -43,7 +43,7 @@ class Press:
 
     def is_down(self, now_s: float) -> bool:
         """Return whether the next packet has the button pressed."""
-        if self._packets_up or self.is_over or self._is_given_up:
+        if self.is_over or self._is_given_up:
             return False
         return self._packets_down < PACKETS_PER_LEVEL or now_s < self._first_sent_s + self._hold_s
 

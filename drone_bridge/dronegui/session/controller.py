@@ -496,7 +496,6 @@ class ControllerSession(Session):
 
     def _press(self, flight: _Flight, step: Step, button: str, now_s: float) -> None:
         """Press a button. Raises ValueError with a sentence if that is impossible."""
-        self._buttons.check_released(button)
         if not self.is_open:
             raise ValueError(f"{button} can't be pressed {NOT_SENDING}")
         flight.press = self._buttons.press(button, self._parameter("press_time"))
