@@ -137,7 +137,7 @@ export class Plots {
     this.#layout = this.#stored();
     const entries = this.#layout ?? QUANTITIES.filter(({ isOf }) => isOf?.(vehicle) !== false).map(({ name }): Entry => ({ quantity: name }));
     const chosen = entries.flatMap((entry): { entry: Entry; quantity: Quantity; sources: string[] }[] => {
-      if ("topic" in entry) return [{ entry, quantity: fieldQuantity(entry.topic, entry.path), sources: [entry.topic] }];
+      if ("topic" in entry) return this.stream.topics.has(entry.topic) ? [{ entry, quantity: fieldQuantity(entry.topic, entry.path), sources: [entry.topic] }] : [];
       const quantity = QUANTITIES.find(({ name }) => name === entry.quantity);
       const sources = quantity?.sources.filter(({ topic }) => topics.has(topic)) ?? [];
       return quantity && sources.length > 0 ? [{ entry, quantity: { ...quantity, sources }, sources: sources.map(({ topic }) => prefix + topic) }] : [];

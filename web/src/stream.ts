@@ -190,7 +190,7 @@ export class Stream extends EventTarget {
 
   /** For how long nothing has come after this, s; 0 as long as that is usual. */
   silentS({ receivedMs, timeS }: When): number {
-    const ageS = this.isRecording ? this.nowS - timeS : (performance.now() - receivedMs) / 1000;
+    const ageS = this.playback ? this.nowS - timeS : (performance.now() - receivedMs) / 1000;
     return ageS > SILENT_S ? ageS : 0;
   }
 
