@@ -149,8 +149,7 @@ class UdpStream:
         """Take over a connected socket. Raises OSError when it is not connected."""
         self.peer = peer_name(connected.getpeername())
         self._socket = _UdpSocket(connected, cancellation, self.peer, wire_log)
-        #: The addresses of both hosts, as sockets have them.
-        self.peer_host: str = connected.getpeername()[0]
+        #: The address of this side, as sockets have it.
         self.own_host: str = connected.getsockname()[0]
 
     def send(self, datagram: bytes) -> None:
