@@ -562,6 +562,21 @@ def test_a_stream_is_received_on_after_a_stall_once_the_session_has_resumed(
     assert stage.counts == {DROPPED_BY_STALL: 1}  # what was posted
 
 
+def test_what_was_decided_just_before_a_stall_is_sent_on_a_stream_and_then_the_session_resumes(
+    stream_loop, streams, stream_session, clock
+):
+    """Or a peer would wait for the rest of a message, and a session for the answer to what it never got."""
+
+    def decide_then_stop(now_s):
+        clock.time_s += STALL_S
+        return [Send(b"he", "a"), Send(b"llo", "a")]
+
+    stream_loop.post(decide_then_stop)
+    stream_loop.turn()
+    assert streams.sent == [(b"he", "a"), (b"llo", "a")]
+    assert names(stream_session) == ["resume"]
+
+
 def test_a_chunk_that_was_read_just_before_a_stall_was_noticed_is_received_after_the_resumption(
     stream_loop, streams, stream_session, clock
 ):

@@ -30,7 +30,7 @@ from twists import twist
 
 from drone_bridge.msg import SensorArray, SensorValue, SubsystemArray
 from drone_bridge.robot import codec
-from drone_bridge.robot.bridge.session import MAY_MOVE
+from drone_bridge.robot.session.driver_conversation import MAY_MOVE
 from drone_bridge.srv import Bind, Discover, Unbind
 
 CAPTURES = Path(__file__).parent / "captures"

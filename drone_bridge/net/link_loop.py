@@ -344,6 +344,8 @@ class LinkLoop:
     def _act(self, actions: Actions, now_s: float) -> None:
         """Do what was decided at a time; nothing of it is sent once the process has stood still since, but at the end.
 
+        Of a stream everything is sent, as the rest could not be read: the session resumes right after that.
+
         What is published has the time at which it was decided with it, `decided_s`: an old command is left out there,
         and a neutral one is not. Raises the first error after all actions were tried.
         """
@@ -352,7 +354,7 @@ class LinkLoop:
         for action in actions:
             try:
                 if isinstance(action, Send):
-                    if self._is_stopping or self._clock.now_s() - now_s <= StallWatch.STALL_S:
+                    if self._streams or self._is_stopping or self._clock.now_s() - now_s <= StallWatch.STALL_S:
                         self._send(action)
                 elif isinstance(action, Publish):
                     self._stage.publish(action.message)

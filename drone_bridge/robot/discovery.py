@@ -10,11 +10,11 @@ import contextlib
 import ipaddress
 import socket
 import struct
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from drone_bridge.net.clock import elapsed_s
 from drone_bridge.net.connector import Cancellation, LinkCancelledError, LinkError, MakeTap, wait_readable
 from drone_bridge.net.tcp import TcpConnector
 from drone_bridge.net.udp import DatagramReader, stamp_datagrams
@@ -78,13 +78,13 @@ def find_robots(
     Ends early with the robot that `is_enough`. Raises LinkCancelledError, and LinkError when nothing can be sent.
     """
     found: dict[FoundRobot, None] = {}
-    start_s = time.monotonic()
+    start_s = elapsed_s()
     with _asking_socket(route) as asking:
         answers = DatagramReader(asking, MAX_NAME_BYTES + 1)
         for query in range(QUERIES):
             _ask(asking, route)
             until_s = start_s + timeout_s * (query + 1) / QUERIES
-            while (left_s := until_s - time.monotonic()) > 0:
+            while (left_s := until_s - elapsed_s()) > 0:
                 robot = _next_answer(asking, answers, left_s, timeout_s, cancellation)
                 if robot and (robot in found or len(found) < MAX_ROBOTS):
                     found[robot] = None
@@ -153,20 +153,28 @@ class DiscoveryConnector(TcpConnector):
         self._timeout_s = timeout_s
 
     def _resolve(self) -> list[Any]:
-        try:
-            found = find_robots(
-                self._route, self._timeout_s, self._cancellation, lambda robot: robot.name == self._host
-            )
-        except LinkCancelledError:
-            raise
-        except LinkError as error:
-            raise OSError(str(error).rstrip(".")) from error
-        addresses = [robot.address for robot in found if robot.name == self._host]
-        if not addresses:
-            names = ", ".join(repr(robot.name) for robot in found[:8])
-            others = f"but {names}" if names else "nor any other"
-            raise OSError(f"no robot of this name answered at {self._route.address}:{self._route.port}, {others}")
-        return [(socket.AF_INET, socket.SOCK_STREAM, 0, "", (address, self._port)) for address in addresses]
+        return addresses_of(self._host, self._port, self._route, self._timeout_s, self._cancellation)
+
+
+def addresses_of(
+    name: str, port: int, route: DiscoveryRoute, timeout_s: float, cancellation: Cancellation
+) -> list[Any]:
+    """Look for the robot of a name, and return its addresses as getaddrinfo does.
+
+    Raises OSError when none of this name answers within the time, and LinkCancelledError.
+    """
+    try:
+        found = find_robots(route, timeout_s, cancellation, lambda robot: robot.name == name)
+    except LinkCancelledError:
+        raise
+    except LinkError as error:
+        raise OSError(str(error).rstrip(".")) from error
+    addresses = [robot.address for robot in found if robot.name == name]
+    if not addresses:
+        names = ", ".join(repr(robot.name) for robot in found[:8])
+        others = f"but {names}" if names else "nor any other"
+        raise OSError(f"no robot of this name answered at {route.address}:{route.port}, {others}")
+    return [(socket.AF_INET, socket.SOCK_STREAM, 0, "", (address, port)) for address in addresses]
 
 
 class DiscoveryResponder:

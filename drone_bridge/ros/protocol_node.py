@@ -23,8 +23,22 @@ class SessionLiveness(Liveness):
     """For how long a session's peer has been silent, for reports."""
 
     def __init__(self, session: Session, clock: Clock) -> None:
-        super().__init__()
         self._session, self._clock = session, clock
+        self._hung_heard_s: float | None = math.nan  # when it had been heard last as it hung last
+        super().__init__()
+
+    @property
+    def may_hang_anew(self) -> bool:
+        return self._session.heard_s != self._hung_heard_s
+
+    @may_hang_anew.setter
+    def may_hang_anew(self, value: bool) -> None:
+        self._hung_heard_s = math.nan if value else self._session.heard_s
+
+    @property
+    def open_for_s(self) -> float:
+        connected_s = self._session.connected_s
+        return 0.0 if connected_s is None else self._clock.now_s() - connected_s
 
     @property
     def is_open(self) -> bool:
@@ -96,7 +110,7 @@ class _Stage:
     """What the loop does with actions."""
 
     def __init__(self, node: ProtocolNode, session: Session) -> None:
-        self._node, self._session = node, session
+        self._node, self._session, self._given_up = node, session, 0
 
     def publish(self, message: Any) -> None:
         self._node.publish_event(message)
@@ -125,3 +139,6 @@ class _Stage:
     def turned(self) -> None:
         statistics = self._node.statistics
         statistics.state, statistics.peer = self._session.state, self._session.peer
+        if self._session.given_up > self._given_up:
+            self._given_up = self._session.given_up
+            self._node.reports.note_end(is_timeout=True)

@@ -24,8 +24,9 @@ Over a stream, as TCP, there may be several peers, and connections come and go w
   for each peer, to which `receive` gives chunks of its stream, cut anywhere; `send` goes to one peer, and `Close` ends
   one after what it was sent. Of a peer that was closed nothing is heard any more. Who may have a place, and by when a
   message has to be whole, is for the session to decide: `session.clients` has it.
-- A stream is not dropped after a stall, as the rest would be unreadable: it is parsed on, and what is received within
-  SETTLING_S after `resume` may be old. `connected` and `disconnected` always count.
+- Nothing of a stream is dropped after a stall, as the rest would be unreadable: what was to be sent is sent, so that
+  what moves a vehicle has to be stopped by `resume`. It is parsed on, and what is received within SETTLING_S after
+  that may be old. `connected` and `disconnected` always count.
 - A link that connects out has one peer. When that has gone, or was closed, the session is `lost`, and the next link is
   opened after a pause that grows until the peer `is_proven`.
 
@@ -131,6 +132,9 @@ class Session(ABC):
     heard_s: float | None = None
     since_s: float | None = None
     is_over: bool = False
+    #: Since when the one peer of a stream has been connected, and how often it was given up as it was silent then.
+    connected_s: float | None = None
+    given_up: int = 0
     #: Whether the peer has proved useful: one that comes and goes without that is waited for ever longer.
     is_proven: bool = True
     #: What was asked for before is old: the process stood still then, or there was no link. Set by the loop.
