@@ -51,6 +51,7 @@ class Talk(SessionTalk):
 
     def __init__(self, **parameters):
         defaults = {"link_timeout": LINK_TIMEOUT_S, "command_timeout": COMMAND_TIMEOUT_S, "max_update_rate": 50.0}
+        defaults["silence_warning"] = 1.5
         self.parameters = {**defaults, **parameters}
         self.steering = Steering()
         desired = DesiredSubsystems(["first"], ["first"])
@@ -179,8 +180,9 @@ def test_keep_alives_go_ten_times_a_second_and_their_round_trip_is_known(bound):
 
 
 def test_a_command_is_followed_at_once_and_ends_in_a_stop(bound):
-    bound.command(FORWARD)
+    actions = bound.command(FORWARD)
     assert bound.speeds() == [FORWARD]
+    assert len(notes(actions, "updates")) == 1
     bound.run(COMMAND_TIMEOUT_S - 0.01)
     assert bound.speeds() == [FORWARD]
     bound.run(0.02)
@@ -235,7 +237,7 @@ def test_the_robot_is_left_stopped_and_has_everything_back(bound, how):
         bound.is_answering = False
         actions = bound.run(LINK_TIMEOUT_S + 0.1)
         assert notes(actions, "lost connections") == ["The robot has been silent for 2 s."]
-        assert bound.session.given_up == 1
+        assert bound.session.hangs == 1
     else:
         bound.take(bound.session.lost(bound.now_s))
     assert bound.packets()[-3:] == [
@@ -376,6 +378,14 @@ def test_silence_adds_up_over_connections_until_the_robot_is_heard(talk):
     assert talk.session.silent_s(talk.now_s) == 0.0
 
 
+@pytest.mark.parametrize(("silent_s", "hangs"), [(1.4, 0), (1.6, 1)])
+def test_a_connection_that_ends_in_a_silence_is_a_hang(bound, silent_s, hangs):
+    bound.is_answering = False
+    bound.run(silent_s)
+    bound.session.disconnected("robot:25600", "The robot has gone.", bound.now_s)
+    assert bound.session.hangs == hangs
+
+
 # What is published.
 
 
@@ -389,6 +399,8 @@ def test_lists_are_published_together_soon_after_a_change_and_at_the_end(talk):
     talk.say(codec.SubsystemBound(DRIVE, "me"), codec.BindSuccess(DRIVE))
     (lists,) = kind(talk.run(LIST_PERIOD_S), Lists)
     assert (lists.subsystems.subsystems[DRIVE].driver, lists.bound) == ("me", {DRIVE})
+    talk.say(codec.SensorInfo(()))
+    assert len(kind(talk.run(LIST_PERIOD_S + 0.01), Lists)) == 1
     actions = talk.session.disconnected("robot:25600", "The robot has gone.", talk.now_s)
     (lists,) = kind(actions, Lists)
     assert (lists.subsystems.subsystems[DRIVE].driver, lists.bound) == ("", frozenset())
@@ -451,3 +463,8 @@ def test_what_keeps_a_subsystem_from_us_is_said_once_and_is_over_with_the_connec
     assert (problem.name, problem.sentence) == (OBSTRUCTION, "Subsystem 0 (drive) is held by 'bob'.")
     actions = talk.session.disconnected("robot:25600", "The robot has gone.", talk.now_s)
     assert kind(actions, Problem) == [Problem(OBSTRUCTION, None)]
+
+
+def test_a_subsystem_that_there_is_not_is_refused_with_how_many_there_are(bound):
+    (answer,) = outcomes(bound.ask(bound.session.bind, 9))
+    assert answer == (False, "There is no subsystem 9: the robot has 2, counted from 0.")

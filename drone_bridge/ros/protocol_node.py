@@ -110,7 +110,7 @@ class _Stage:
     """What the loop does with actions."""
 
     def __init__(self, node: ProtocolNode, session: Session) -> None:
-        self._node, self._session, self._given_up = node, session, 0
+        self._node, self._session, self._hangs = node, session, 0
 
     def publish(self, message: Any) -> None:
         self._node.publish_event(message)
@@ -139,6 +139,6 @@ class _Stage:
     def turned(self) -> None:
         statistics = self._node.statistics
         statistics.state, statistics.peer = self._session.state, self._session.peer
-        if self._session.given_up > self._given_up:
-            self._given_up = self._session.given_up
+        if self._session.hangs > self._hangs:
+            self._hangs = self._session.hangs
             self._node.reports.note_end(is_timeout=True)

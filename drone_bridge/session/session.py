@@ -132,9 +132,9 @@ class Session(ABC):
     heard_s: float | None = None
     since_s: float | None = None
     is_over: bool = False
-    #: Since when the one peer of a stream has been connected, and how often it was given up as it was silent then.
+    #: Since when the one peer of a stream has been connected, and how many of its connections ended in its silence.
     connected_s: float | None = None
-    given_up: int = 0
+    hangs: int = 0
     #: Whether the peer has proved useful: one that comes and goes without that is waited for ever longer.
     is_proven: bool = True
     #: What was asked for before is old: the process stood still then, or there was no link. Set by the loop.

@@ -1,21 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
 """RobotServices: the services of robot_bridge and the topic light, which ask its session for something."""
 
-import threading
 from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from rclpy.callback_groups import ReentrantCallbackGroup
+from rclpy.clock import Clock, ClockType  # type: ignore[attr-defined] # where humble has it, too
 from rclpy.task import Future
 from std_msgs.msg import Bool
 from std_srvs.srv import SetBool
 
 from drone_bridge.msg import Robot
-from drone_bridge.net.connector import Cancellation, LinkError
-from drone_bridge.robot.discovery import DiscoveryRoute, find_robots
+from drone_bridge.net.clock import elapsed_s
+from drone_bridge.net.connector import LinkError
+from drone_bridge.robot.discovery import DiscoveryRoute, DiscoverySearch
 from drone_bridge.robot.session.driver import NOT_CONNECTED, DriverSession
-from drone_bridge.ros.link_requests import complete
 from drone_bridge.ros.request_services import Request
 from drone_bridge.srv import Bind, Discover, Unbind
 from drone_bridge.wire.layouts import printable
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from drone_bridge.robot.bridge.node import RobotBridge
 
 BIND, UNBIND, LIGHT = "bind", "unbind", "light"
+#: Between two looks for answers of robots.
+LOOK_PERIOD_S = 0.02
 
 
 class RobotServices:
@@ -32,7 +34,7 @@ class RobotServices:
     def __init__(self, node: "RobotBridge", read_route: Callable[[], DiscoveryRoute]) -> None:
         """`read_route` returns the route for discovery."""
         self._node, self._read_route = node, read_route
-        self._discovery: Future[Discover.Response] | None = None
+        self._search: Future[Discover.Response] | None = None
         group = ReentrantCallbackGroup()  # as callbacks wait
         node.make_service(Discover, "discover", self._serve_discover, callback_group=group)
         for task, service in ((BIND, Bind), (UNBIND, Unbind), (LIGHT, SetBool)):
@@ -82,26 +84,37 @@ class RobotServices:
         return request
 
     async def _serve_discover(self, _: Discover.Request, response: Discover.Response) -> Discover.Response:
-        """Run discovery, once for all concurrent callers."""
-        discovery = self._discovery
-        if discovery is None:
-            discovery = self._discovery = Future()
-            threading.Thread(target=self._discover, args=[discovery], name="discover", daemon=True).start()
-        return await discovery or response
+        """Look for robots, once for all concurrent callers."""
+        if self._search is None:
+            try:
+                self._search = self._begin_search()
+            except (LinkError, ValueError) as error:
+                response.message = str(error)
+                return response
+        return await self._search or response
 
-    def _discover(self, answer: "Future[Discover.Response]") -> None:
-        response = Discover.Response()
-        cancellation = Cancellation()
-        try:
-            route = self._read_route()
-            found = find_robots(route, self._node.parameters["discovery_timeout"], cancellation)
-            response.robots = [Robot(address=robot.address, name=printable(robot.name)) for robot in found]
-            response.success, response.message = True, f"{len(found)} answered."
-            if not found and route.is_on_loopback:
-                response.message += f" Only this machine was asked: discovery_interface is {route.interface}."
-        except (LinkError, ValueError) as error:
-            response.message = str(error)
-        finally:
-            cancellation.close()
-            self._discovery = None
-            complete(self._node, answer, response)
+    def _begin_search(self) -> "Future[Discover.Response]":
+        """Ask, and look for answers from now on. Raises LinkError and ValueError."""
+        route = self._read_route()
+        search = DiscoverySearch(route, self._node.parameters["discovery_timeout"], elapsed_s())
+        done: Future[Discover.Response] = Future(executor=self._node.executor)
+
+        def look() -> None:
+            response = Discover.Response()
+            try:
+                search.look(now_s := elapsed_s())
+                if now_s < search.ends_s:
+                    return
+                response.robots = [Robot(address=robot.address, name=printable(robot.name)) for robot in search.found]
+                response.success, response.message = True, f"{len(search.found)} answered."
+                if not search.found and route.is_on_loopback:
+                    response.message += f" Only this machine was asked: discovery_interface is {route.interface}."
+            except LinkError as error:
+                response.message = str(error)
+            search.close()
+            self._node.destroy_timer(timer)
+            self._search = None
+            done.set_result(response)
+
+        timer = self._node.create_timer(LOOK_PERIOD_S, look, clock=Clock(clock_type=ClockType.STEADY_TIME))
+        return done

@@ -123,7 +123,8 @@ class DriverSession(Session):
             driver_name: as the robot and its other drivers see it.
             desired: which subsystems are bound.
             steering: decides the speeds.
-            parameter: returns the present value of `link_timeout`, `command_timeout`, s, and `max_update_rate`, Hz.
+            parameter: returns the present value of `link_timeout`, `command_timeout` and `silence_warning`, s, and
+                `max_update_rate`, Hz.
             wall_ms: returns the time of day, ms since 1970.
         """
         self.state = WAITING
@@ -273,9 +274,8 @@ class DriverSession(Session):
             try:
                 conversation.tick(now_s, self._wall_ms())
             except SilentRobotError as silence:
-                self.given_up += 1
                 self._out.append(Note("lost connections", str(silence)))
-                return self._ended(str(silence), now_s)
+                return self._ended(str(silence), now_s, is_silent=True)
             if self._light is not None:
                 conversation.light(self._light)
             self._drive(conversation, now_s)
@@ -339,7 +339,7 @@ class DriverSession(Session):
         self._out.append(Note("rejected input", sentence))
         return self._ended(sentence, now_s, is_gone=is_gone)
 
-    def _ended(self, reason: str, now_s: float, *, is_gone: bool = False) -> Actions:
+    def _ended(self, reason: str, now_s: float, *, is_gone: bool = False, is_silent: bool = False) -> Actions:
         """Say the last packets, as far as there is a connection, and answer all who wait."""
         conversation = self._conversation
         assert conversation
@@ -352,6 +352,7 @@ class DriverSession(Session):
         for name in tuple(self._problems):
             self._note(name, None)
         self._silence_before_s = now_s - self._silent_since_s
+        self.hangs += is_silent or self._silence_before_s > self._parameter("silence_warning")
         self._conversation, self.undrivable, self._light = None, None, None
         self.state, self.is_open, self.connected_s = WAITING, False, None
         self._set_due(now_s)
