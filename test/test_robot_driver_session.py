@@ -428,13 +428,26 @@ def moves(actions):
 
 
 def test_how_the_robot_moves_is_said_at_a_rate_and_up_to_each_change(bound):
-    actions = bound.run(0.2)
+    actions = bound.run(0.223)
     actions += bound.command(FORWARD)
-    actions += bound.run(0.3)
+    actions += bound.run(0.317)
     actions += bound.command(BACK)
     actions += bound.run(0.1)
-    assert len([moved for moved in kind(actions, Moved) if moved.is_due]) == pytest.approx(0.6 * ODOMETRY_RATE, abs=1)
-    assert moves(actions) == pytest.approx(0.3 * 1024 - 0.1 * 512)
+    actions += bound.command(BACK)
+    assert len([moved for moved in kind(actions, Moved) if moved.is_due]) == pytest.approx(0.64 * ODOMETRY_RATE, abs=1)
+    assert moves(actions) == pytest.approx(0.317 * 1024 - 0.1 * 512)
+
+
+def test_the_robot_moves_on_until_a_stop_is_known_to_be_in_force(bound):
+    actions = bound.command(FORWARD)
+    actions += bound.run(0.2)
+    bound.is_answering = False
+    actions += bound.command(STOPPED)
+    actions += bound.run(0.187)
+    (newest,) = [packet for packet in bound.heard if isinstance(packet, codec.KeepAlive)][-1:]
+    actions += bound.say(newest)
+    actions += bound.run(0.1)
+    assert moves(actions) == pytest.approx(0.387 * 1024)
 
 
 def test_while_a_stop_is_unanswered_people_see_it_and_nobody_is_told_where_the_robot_is(bound):
