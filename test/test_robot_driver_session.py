@@ -234,7 +234,7 @@ def test_the_robot_is_left_stopped_and_has_everything_back(bound, how):
         actions = bound.take(bound.session.receive(b"\0\1\4\0", "robot:25600", bound.now_s))
         assert len(notes(actions, "rejected input")) == 1
     elif how == "silence":
-        bound.is_answering = False
+        bound.is_answering, bound.parameters["silence_warning"] = False, 60.0
         actions = bound.run(LINK_TIMEOUT_S + 0.1)
         assert notes(actions, "lost connections") == ["The robot has been silent for 2 s."]
         assert bound.session.hangs == 1
