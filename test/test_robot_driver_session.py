@@ -145,6 +145,8 @@ def bound(talk):
 def test_it_registers_asks_binds_and_says_a_stop_before_anything_else(talk):
     actions = talk.connect()
     assert notes(actions, "connections") == ["Connected to robot:25600."]
+    (answer,) = outcomes(talk.ask(talk.session.bind, LAMP))  # as soon as that is said
+    assert answer == (False, "The robot has not listed its subsystems yet.")
     talk.say(ROBOT)
     talk.run(0.1)
     assert talk.packets() == [
