@@ -15,7 +15,6 @@ from processes import TIMEOUT_S, Process
 from rcl_interfaces.msg import Parameter
 from rcl_interfaces.srv import GetParameters, ListParameters, SetParameters
 from rclpy.parameter import parameter_value_to_python
-from robot_peer import LAMP, RobotPeer
 from ros_session import nanoseconds, wait_until
 from rosgraph_msgs.msg import Clock
 from simulator_fixtures import make_peer
@@ -27,7 +26,7 @@ from drone_bridge.robot.bridge.node import RobotBridge
 from drone_bridge.ros.diagnostics import Reports
 from drone_bridge.ros.link_requests import LinkRequests
 from drone_bridge.simulator.bridge.node import SimulatorBridge
-from drone_bridge.srv import Bind, SimulatorRequest
+from drone_bridge.srv import SimulatorRequest
 from drone_bridge.testbed.codec import AttitudeLayout
 
 BRIDGES = ("testbed", "dronegui", "simulator", "robot", "telemetry")
@@ -170,12 +169,6 @@ def test_services_are_below_the_nodes_name(ros, free_port):
 @pytest.mark.parametrize(
     ("node_type", "make_peer", "service", "result"),
     [
-        (
-            RobotBridge,
-            RobotPeer,
-            (Bind, "robot_bridge/bind", Bind.Request(id=LAMP)),
-            "The robot has not listed its subsystems yet.",
-        ),
         (SimulatorBridge, make_peer, (SimulatorRequest, "simulator_bridge/reassure", SimulatorRequest.Request()), ""),
     ],
 )

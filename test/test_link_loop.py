@@ -235,16 +235,6 @@ def test_what_was_decided_just_before_a_stall_is_not_done_after_it(loop, link, s
     assert stage.published == ["old"]  # with the time at which that was decided, by which a command is left out
 
 
-def test_what_outlives_a_stall_is_sent_after_it(loop, link, clock):
-    def decide_then_stop(now_s):
-        clock.time_s += STALL_S
-        return [Send(b"an image", outlives_stalls=True), Send(b"old"), Send(b"its end", outlives_stalls=True)]
-
-    loop.post(decide_then_stop)
-    loop.turn()
-    assert [data for data, _ in link.sent] == [b"an image", b"its end"]
-
-
 def test_a_session_knows_what_was_not_sent_and_what_is_published_then_is_as_old(loop, link, session, stage, clock):
     def decide_then_stop(now_s):
         clock.time_s += STALL_S
@@ -592,6 +582,21 @@ def test_a_stream_is_received_on_after_a_stall_once_the_session_has_resumed(
     stream_loop.turn()
     assert names(stream_session) == ["resume", "receive", "disconnected"]
     assert stage.counts == {DROPPED_BY_STALL: 1}  # what was posted
+
+
+def test_what_was_decided_just_before_a_stall_is_sent_on_a_stream_and_then_the_session_resumes(
+    stream_loop, streams, stream_session, clock
+):
+    """Or a peer would wait for the rest of a message, and a session for the answer to what it never got."""
+
+    def decide_then_stop(now_s):
+        clock.time_s += STALL_S
+        return [Send(b"he", "a"), Send(b"llo", "a")]
+
+    stream_loop.post(decide_then_stop)
+    stream_loop.turn()
+    assert streams.sent == [(b"he", "a"), (b"llo", "a")]
+    assert names(stream_session) == ["resume"]
 
 
 def test_a_chunk_that_was_read_just_before_a_stall_was_noticed_is_received_after_the_resumption(

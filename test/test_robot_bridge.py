@@ -1,13 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """robot_bridge as a process, between real sockets and real DDS."""
 
-import itertools
 import math
 import random
 import re
 import signal
-import socket
-import struct
 import sys
 import time
 from pathlib import Path
@@ -17,7 +14,7 @@ from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 from diagnostics import status, values_of, wait_for_count
 from geometry_msgs.msg import Twist, TwistStamped
 from nav_msgs.msg import Odometry
-from processes import TIMEOUT_S, Process, executable, when_listening
+from processes import Process, executable, when_listening
 from rclpy.qos import DurabilityPolicy, QoSProfile
 from robot_driver import RobotDriver
 from robot_peer import DRIVE, LAMP, RobotPeer
@@ -30,7 +27,6 @@ from twists import twist
 
 from drone_bridge.msg import SensorArray, SensorValue, SubsystemArray
 from drone_bridge.robot import codec
-from drone_bridge.robot.bridge.session import MAY_MOVE
 from drone_bridge.srv import Bind, Discover, Unbind
 
 CAPTURES = Path(__file__).parent / "captures"
@@ -105,10 +101,6 @@ def test_it_registers_queries_binds_and_only_then_drives(ros, peer):
     assert {type(packet) for packet in packets[4:]} == {codec.SkidSteerUpdate}
 
 
-def test_motors_are_stopped_when_bound_whatever_they_did_before(peer):
-    assert peer.wait_for(codec.SkidSteerUpdate) == ZERO
-
-
 def test_commands_become_speeds_of_both_sides_and_too_fast_ones_keep_their_curve(ros, peer):
     publisher = ros.publisher(Twist, "cmd_vel")
     before = status(ros)
@@ -123,50 +115,6 @@ def test_commands_become_speeds_of_both_sides_and_too_fast_ones_keep_their_curve
 
     wait_until(command, "full speed backwards")
     wait_for_count(ros, "clamped commands", 1, before)
-
-
-def test_updates_are_limited_and_the_newest_command_wins(ros, peer):
-    """A keep-alive, sent twice a second, comes between any two updates where one per second is allowed."""
-    publisher = ros.publisher(Twist, "cmd_vel")
-    (changed,) = ros.set_parameters("robot_bridge", max_update_rate=1.0)
-    assert changed.successful, changed.reason
-    before, updates_before = len(peer.packets), len(updates(peer))
-
-    def moving():
-        return [packet for packet in updates(peer)[updates_before:] if packet != ZERO]
-
-    wait_until(lambda: publisher.publish(twist(random.random())) or len(moving()) >= 4, "four updates")
-    drive_until(peer, publisher, twist(1.9), 1946, 1946)
-    keep_alives = [packet for packet in peer.packets[before:] if isinstance(packet, codec.KeepAlive)]
-    assert len(moving()) <= len(keep_alives) + 2
-    ros.set_parameters("robot_bridge", max_update_rate=50.0)
-
-
-def test_a_pilot_overrules_a_controller_and_gives_way_again(ros, peer):
-    controller = ros.publisher(Twist, "cmd_vel")
-    pilot = ros.publisher(TwistStamped, "cmd_vel_stamped")
-
-    speeds = itertools.cycle((-1.0, -0.5))  # only changes are sent
-    command_timeout_s = ros.parameters("robot_bridge")["command_timeout"]
-    # So that a pilot whom the machine holds up keeps the helm.
-    ros.set_parameters("robot_bridge", command_timeout=TIMEOUT_S)
-
-    def steer():
-        ros.publish_fresh(pilot, TwistStamped(twist=twist(next(speeds))))
-        controller.publish(twist(1.0))
-        return codec.SkidSteerUpdate(DRIVE, -1024, -1024) in peer.packets
-
-    def steer_on():
-        before = len(updates(peer))  # the controller may have been discovered first
-        wait_until(lambda: steer() and len(updates(peer)) > before + 5, "more commands")
-        return updates(peer)[before:]
-
-    wait_until(steer, "the pilot's way")
-    assert codec.SkidSteerUpdate(DRIVE, 1024, 1024) not in steer_on()
-    status(ros, lambda values: int(values.get("overruled commands", 0)) > 0)
-    ros.set_parameters("robot_bridge", command_timeout=command_timeout_s)
-    steer_on()  # for no longer than that
-    drive_until(peer, controller, twist(1.0), 1024, 1024)
 
 
 def test_dead_reckoning_follows_what_was_commanded(ros, peer):
@@ -202,34 +150,6 @@ def distance(one, other):
 def turned(one, other):
     headings = [2 * math.atan2(m.pose.pose.orientation.z, m.pose.pose.orientation.w) for m in (one, other)]
     return math.remainder(headings[1] - headings[0], math.tau)
-
-
-def test_odometry_claims_no_standstill_before_the_robot_has_answered_after_a_stop(ros, peer):
-    odometry = ros.subscribe(Odometry, "odom", 1000)
-    publisher = ros.publisher(Twist, "cmd_vel")
-    warned = peer.bridge.count_lines(MAY_MOVE)
-    command_timeout_s = ros.parameters("robot_bridge")["command_timeout"]
-    ros.set_parameters("robot_bridge", command_timeout=TIMEOUT_S)  # so that it is the test that stops the robot
-    drive_until(peer, publisher, twist(2.0), 2048, 2048)
-    odometry.wait(lambda message: message.twist.twist.linear.x == 2.0)
-    peer.answers_keep_alives = False
-    odometry.clear()
-    wait_until(lambda: publisher.publish(twist()) or updates(peer)[-1] == ZERO, "a stop")
-    reports = ros.subscribe(DiagnosticArray, "/diagnostics")
-    reports.wait(lambda report: MAY_MOVE in report.status[0].message)
-    assert not [message for message in taken(odometry) if message.twist.twist.linear.x == 0.0]
-    peer.send(codec.LogMessage("still here"))
-    reports.wait(lambda report: MAY_MOVE in report.status[0].message)
-    assert taken(odometry) == []
-    peer.answers_keep_alives = True
-    odometry.wait(lambda message: message.twist.twist.linear.x == 0.0)
-    reports.wait(lambda report: MAY_MOVE not in report.status[0].message)
-    assert peer.bridge.count_lines(MAY_MOVE) == warned + 1
-    ros.set_parameters("robot_bridge", command_timeout=command_timeout_s)
-
-
-def taken(inbox):
-    return [inbox.wait() for _ in range(len(inbox))]
 
 
 def test_sigint_before_the_robot_has_answered_ends_it_cleanly(own_peer):
@@ -332,24 +252,7 @@ def test_lights_are_switched_by_service_and_topic(ros, peer):
     assert ros.call(Bind, "robot_bridge/bind", Bind.Request(id=LAMP)).success  # for the next test
 
 
-def test_unbinding_stops_first_and_binding_waits_for_the_robot(ros, peer):
-    publisher = ros.publisher(Twist, "cmd_vel")
-    drive_until(peer, publisher, twist(2.0), 2048, 2048)
-    answer = ros.call(Unbind, "robot_bridge/unbind", Unbind.Request(id=DRIVE))
-    assert answer.success, answer.message
-    peer.wait_for(codec.UnbindSubsystem)
-    place = peer.packets.index(codec.UnbindSubsystem(DRIVE))
-    assert [p for p in peer.packets[:place] if isinstance(p, codec.SkidSteerUpdate)][-1] == ZERO
-    assert not [p for p in peer.packets[place:] if isinstance(p, codec.SkidSteerUpdate)]
-    answer = ros.call(Bind, "robot_bridge/bind", Bind.Request(id=DRIVE))
-    assert answer.message == "The robot has granted subsystem 0 (drive)."
-    assert "There is no subsystem 9" in ros.call(Bind, "robot_bridge/bind", Bind.Request(id=9)).message
-
-
 # Other drivers, faults.
-
-
-STOPPED_BY_BOB = "motors stopped: bob has unbound them"
 
 
 def test_a_robotd_that_a_driver_has_left_is_an_error_and_commands_are_counted(ros, start_child):
@@ -385,22 +288,6 @@ def test_a_robotd_that_a_driver_has_left_is_an_error_and_commands_are_counted(ro
         assert not emulator.count_lines("^motors")
 
 
-class ResettingPeer(RobotPeer):
-    """Resets the connection when a subsystem is bound, as a robot's system does that closes with bytes unread."""
-
-    def _answer(self, packet):
-        if isinstance(packet, codec.BindSubsystem):
-            self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-            self._socket.close()
-        else:
-            super()._answer(packet)
-
-
-def test_a_connection_that_is_reset_during_a_bind_is_explained_like_one_that_is_closed(closing):
-    with bridge(closing(ResettingPeer()), remap=["__ns:=/own"]) as process:
-        process.wait_for_line(r"The robot closed the connection while subsystem 0 \(drive\).* was being bound: ")
-
-
 def test_a_robot_of_protocol_1_is_driven_and_its_battery_read(ros, start_child):
     """Its bricks appear late, and both lists then come unasked."""
     emulator = start_child(*EMULATOR, "--no-discovery", "--dialect", "protocol-1", "--verbose", "--appear-after", 1)
@@ -432,15 +319,6 @@ def test_a_robot_that_handles_one_packet_per_read_stops_at_once_however_long_it_
         assert emulator.count_lines(DRIVES) - driven < DRIVEN_COUNT / 10, "what waited there came before the stop"
 
 
-def test_a_list_that_can_t_be_read_costs_neither_the_connection_nor_the_drive(ros, peer):
-    peer.wait_for(codec.SkidSteerUpdate)
-    before, connections = status(ros), peer.connections
-    peer.send_bytes(b"\0\2\x07\0\1" * 3)
-    wait_for_count(ros, "unreadable lists", 1, before)
-    drive_until(peer, ros.publisher(Twist, "cmd_vel"), twist(1.0), 1024, 1024)
-    assert peer.connections == connections
-
-
 def test_a_stall_of_the_bridge_does_not_lock_it_out_of_robotd(ros, start_child):
     """Stopped for longer than its own link_timeout, it used to give up a robot that had waited for it."""
     emulator = start_child(*EMULATOR, "--no-discovery", "--dialect", "robotd-1.2", "--no-light", "--verbose")
@@ -455,40 +333,6 @@ def test_a_stall_of_the_bridge_does_not_lock_it_out_of_robotd(ros, start_child):
         emulator.wait_for_line("^motors (0 0|stopped)")
         wait_until(lambda: publisher.publish(twist(1.0)) or emulator.count_lines("motors 2048 2048"), "full speed")
     assert emulator.count_lines("^connected to ") == 1
-
-
-def test_a_subsystem_released_without_notice_is_bound(ros, start_child):
-    emulator = start_child(*EMULATOR, "--no-discovery", "--dialect", "robotd-1.2", "--no-light")
-    port = when_listening(emulator).port
-    with RobotDriver(port, "bob") as other:
-        other.bind(DRIVE)
-        with Process.node("robot_bridge", port=port, remap=["__ns:=/own"]) as process:
-            process.wait_for_line("is held by 'bob'")
-            other.send(codec.UnbindSubsystem(DRIVE))  # and stays connected
-            process.wait_for_line(r"granted subsystem 0 \(tracks\)")
-            reports = ros.subscribe(DiagnosticArray, "/diagnostics")
-            reports.wait(lambda report: report.status[0].level != DiagnosticStatus.ERROR)
-
-
-@pytest.mark.parametrize(
-    ("data", "error"),
-    [
-        (b"\0\3\x09\xff\xff\0", "a packet of type 0x09 that is broken"),
-        (b"\0\0\4", "a packet of type 0x04 that is broken"),
-    ],
-)
-def test_garbage_ends_the_connection_stopped_and_starts_a_new_one(ros, peer, data, error):
-    publisher = ros.publisher(Twist, "cmd_vel")
-    before = status(ros)
-    drive_until(peer, publisher, twist(2.0), 2048, 2048)
-    packets = peer.packets
-    peer.send_bytes(data)
-    peer.wait_for(codec.ConnectionClosed)
-    assert [packet for packet in packets if isinstance(packet, codec.SkidSteerUpdate)][-1] == ZERO
-    # A command that was still on its way finds nobody, and that is an error as well.
-    after = wait_for_count(ros, "rejected input", 1, before)
-    assert error in after["last error"] or "Commands on cmd_vel" in after["last error"]
-    peer.wait_for(codec.BindSubsystem)
 
 
 # Finding the robot; parameters.

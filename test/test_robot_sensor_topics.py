@@ -4,7 +4,7 @@
 from builtin_interfaces.msg import Time
 
 from drone_bridge.robot import codec
-from drone_bridge.robot.bridge.node import MAX_NAMES_EVER, MAX_RETURNS, SensorTopics, TopicBudget
+from drone_bridge.robot.bridge.sensor_topics import MAX_NAMES_EVER, MAX_RETURNS, SensorTopics, TopicBudget
 from drone_bridge.robot.topics import Translation
 
 

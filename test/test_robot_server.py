@@ -116,37 +116,6 @@ def test_drivers_steer_by_cmd_vel_which_is_repeated_while_they_are_connected(sha
     commands.wait(is_neutral)
 
 
-def test_updates_beyond_full_speed_are_clamped_and_those_of_others_ignored(shared, commands, connect):
-    alice, bob = connect(shared, "alice"), connect(shared, "bob")
-    alice.bind(TRACKS)
-    bob.send(codec.BindSubsystem(TRACKS), codec.SkidSteerUpdate(TRACKS, -100, -100), codec.UnbindSubsystem(TRACKS))
-    assert bob.wait_for(codec.BindFailure) == codec.BindFailure(TRACKS)
-    bob.settle()
-    alice.send_bytes(bytes.fromhex("0006 05 0002 7fff 7fff"))
-    assert moves(2.0, 0.0)(commands.wait(lambda twist: not is_neutral(twist)))
-
-
-@pytest.mark.parametrize("how", ["closes", "unbinds", "talks nonsense"])
-def test_the_motors_stop_when_their_driver_goes_and_then_nothing_more_is_published(shared, commands, connect, how):
-    driver = connect(shared, "alice")
-    driver.bind(TRACKS)
-    driver.send(codec.SkidSteerUpdate(TRACKS, 1000, 1000))
-    commands.wait(lambda twist: not is_neutral(twist))
-    if how == "closes":
-        driver.close()
-    elif how == "unbinds":
-        driver.send(codec.UnbindSubsystem(TRACKS))
-    else:
-        driver.send_bytes(bytes.fromhex("0003 04 000000"))
-    for _ in range(3):
-        commands.wait(is_neutral)
-    with RobotDriver(shared.port, "bob") as other:  # which takes longer than to publish something more
-        other.bind(TRACKS)
-        other.send(codec.UnbindSubsystem(TRACKS))
-        other.settle()
-    assert len(commands) == 0
-
-
 def test_lights_are_switched_each_on_its_topic(shared, commands, connect, ros):
     head, rear = ros.subscribe(Bool, "light"), ros.subscribe(Bool, "light/rear_light")
     wait_until(lambda: ros.node.count_publishers("/light/rear_light"), "a publisher of light/rear_light")
@@ -187,14 +156,6 @@ def test_values_of_sensors_go_out_once_each_and_unknown_ones_are_listed_as_null(
     driver.events.clear()
     driver.settle()
     assert not any(isinstance(event, codec.SensorUpdate) for event in driver.events)
-
-
-def test_a_value_that_is_too_old_is_not_listed_as_the_present_one(connect, ros):
-    with serving("aging", source_timeout=0.05, sensors="['battery_state']") as server:
-        driver = connect(server, "alice")
-        battery = ros.publisher(BatteryState, "/aging/battery_state")
-        hear(driver, 0, battery, BatteryState(voltage=24.0))
-        wait_until(lambda: driver.query_sensors().sensors[0].type == 0, "a battery that says nothing")
 
 
 def test_logs_of_nodes_become_the_robot_s_log(shared, commands, connect, ros):
@@ -267,11 +228,6 @@ def test_beside_a_robotd_it_goes_on_without_discovery(connect):
             connect(server, "alice").bind(TRACKS)
 
 
-def test_netrobot_can_read_the_list_as_nothing_follows_the_skid_steer(shared, commands, connect):
-    """It takes no sensors from it, and takes those for the next subsystem."""
-    assert [s.type for s in connect(shared, "alice").list_subsystems()] == [2, 2, 1]
-
-
 def test_drivers_that_reset_at_once_leave_no_fault(connect):
     with serving("hasty") as server:
         for _ in range(300):
@@ -280,22 +236,6 @@ def test_drivers_that_reset_at_once_leave_no_fault(connect):
                 hasty.connect(("127.0.0.1", server.port))
         connect(server, "alice").bind(TRACKS)
         assert not server.count_lines("Traceback|Error|internal")
-
-
-def test_sixteen_idle_connections_lock_nobody_out(shared, commands, connect):
-    with contextlib.ExitStack() as stack:
-        driver = connect(shared, "alice")
-        driver.settle()
-        for _ in range(16):
-            stack.enter_context(socket.create_connection(("127.0.0.1", shared.port)))
-        driver.settle()
-        connect(shared, "bob").settle()
-        driver.settle()
-
-
-def test_an_idle_connection_ends_by_itself(connect):
-    with serving("idle", driver_timeout=0.3) as server, connect(server) as idle:
-        assert isinstance(idle.next_event(), codec.ConnectionClosed)
 
 
 def test_one_that_does_not_read_blocks_nobody(shared, commands, connect):
@@ -308,28 +248,6 @@ def test_one_that_does_not_read_blocks_nobody(shared, commands, connect):
         driver.settle()
 
 
-def test_a_silent_driver_is_stopped_goes_on_with_its_next_update_and_is_dropped_in_the_end(connect, ros):
-    with serving("silent", command_timeout=0.3, lights="['none']") as server:
-        commands = ros.subscribe(Twist, "/silent/cmd_vel")
-        driver = connect(server, "alice")
-        driver.bind(ONLY)
-
-        def drives():
-            driver.send(codec.SkidSteerUpdate(ONLY, 100, 100))
-            return len(commands)
-
-        wait_until(drives, "a command", period_s=0.1)
-        commands.wait(is_neutral)
-        driver.wait_for(codec.LogMessage, lambda event: event.text.endswith("{tracks} safe mode"))
-        driver.settle()  # a keep-alive moves nothing
-        driver.send(codec.SkidSteerUpdate(ONLY, 300, 300))
-        commands.wait(lambda twist: twist.linear.x == pytest.approx(2.0 * 300 / 2048))
-        commands.wait(is_neutral)
-        assert ros.set_parameters("/silent/robot_server", driver_timeout=0.2)[0].successful
-        wait_until(lambda: isinstance(driver.next_event(), codec.ConnectionClosed), "an end")
-        server.wait_for_line(r"alice has been silent for 0.2 s \(driver_timeout\), and is dropped")
-
-
 def test_a_stall_of_the_server_costs_no_driver_its_place(connect, ros):
     with serving("stalled", driver_timeout=1.0) as server:
         driver = connect(server, "alice")
@@ -339,60 +257,6 @@ def test_a_stall_of_the_server_costs_no_driver_its_place(connect, ros):
         server.send(signal.SIGCONT)
         driver.settle()
         assert driver.list_subsystems()[TRACKS].driver == "alice"
-
-
-def test_robotd_s_dialect(connect, ros):
-    with serving("robotd", dialect="robotd-1.2") as server:
-        alice, bob = connect(server, "alice"), connect(server, "bob")
-        sensors, _, firmware = alice.query()
-        assert sensors.layout is codec.SensorLayout.ROBOTD_1_2
-        assert (firmware.type, firmware.version) == ("robotd", "1.2")
-        commands = ros.subscribe(Twist, "/robotd/cmd_vel")
-        alice.bind(TRACKS)
-
-        def drives():
-            alice.send(codec.SkidSteerUpdate(TRACKS, 100, 100))
-            return len(commands)
-
-        wait_until(drives, "a command", period_s=0.1)
-        alice.send(codec.KeepAlive(0))  # by its clock it is 1970
-        commands.wait(is_neutral)
-        alice.close()  # and is not forgotten, as it would be kept forever by robotd itself
-        bob.wait_for(codec.LogMessage, lambda event: event.text.endswith("[alice] lost connection"))
-        bob.bind(TRACKS)
-        bob.settle()
-        assert not any(isinstance(event, codec.SubsystemBound) and not event.driver for event in bob.events)
-
-
-def test_protocol_1_s_dialect(connect, ros):
-    """Batteries with a value only, no firmware, and all values over and over."""
-    with serving("first", dialect="protocol-1", lights="['none']") as server:
-        driver = connect(server, "alice")
-        driver.send(codec.QuerySubsystems())
-        assert driver.wait_for(codec.SubsystemInfo).subsystems == (codec.Subsystem(1, "tracks"),)
-        assert driver.wait_for(codec.SensorInfo).sensors == ()
-        battery = ros.publisher(BatteryState, "/first/battery_state")
-
-        def lists():
-            battery.publish(BatteryState(voltage=7.654))
-            driver.settle()
-            return [event for event in driver.events if isinstance(event, codec.SensorInfo) and event.sensors]
-
-        listed = wait_until(lists, "a list with a battery, unasked", period_s=0.1)[0]
-        assert listed == codec.SensorInfo((codec.Sensor(1, "battery", 7654, 24_000),), codec.SensorLayout.PROTOCOL_1)
-        for _ in range(2):
-            assert driver.wait_for(codec.SensorUpdate) == codec.SensorUpdate(
-                (codec.SensorReading(0, 7654),), has_ids=False
-            )
-        commands = ros.subscribe(Twist, "/first/cmd_vel")
-        driver.bind(ONLY)
-
-        def drives():
-            driver.send(codec.SkidSteerUpdate(ONLY, 100, 100))
-            return len(commands)
-
-        wait_until(drives, "a command", period_s=0.1)
-        assert not any(isinstance(event, (codec.FirmwareInfo, codec.SubsystemBound)) for event in driver.events)
 
 
 def test_diagnostics_name_the_drivers(shared, commands, connect, ros):

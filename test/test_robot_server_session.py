@@ -206,6 +206,13 @@ def test_a_silent_driver_is_halted_once_keeps_what_it_has_and_goes_on_with_its_n
     assert published(driving.say(FORWARD)) == [Speeds(512, 512)]
 
 
+def test_a_driver_is_halted_as_soon_as_its_time_is_over(talk, driving):
+    talk.parameters["command_timeout"] = 0.33
+    driving.alive()
+    assert STOPPED not in published(talk.run(0.33))
+    assert STOPPED in published(talk.run(0.01))
+
+
 def test_what_was_said_during_a_silence_is_not_followed_while_its_keep_alives_are_late(talk, driving):
     driving.alive()
     talk.run(3.0)
@@ -291,6 +298,7 @@ def test_a_stall_stops_what_all_drive_until_they_are_heard_anew_and_costs_nobody
     actions = talk.take(talk.session.resume(talk.now_s))
     assert published(actions) == [STOPPED]
     assert len(notes(actions, AFTER_STALLS)) == 1
+    assert talk.session.silent_s(talk.now_s) == 0.0
     assert published(driving.say(codec.SkidSteerUpdate(TRACKS, 9, 9), codec.KeepAlive(1))) == []  # may be old
     talk.run(SETTLING_S + 0.01)
     assert published(driving.say(codec.SkidSteerUpdate(TRACKS, 8, 8))) == [Speeds(8, 8)]
@@ -372,6 +380,19 @@ def test_a_value_that_is_too_old_is_not_listed_as_the_present_one(talk, alice):
         assert alice.heard[0].sensors[0].type == type_
 
 
+def test_a_value_of_a_sensor_that_is_not_listed_goes_nowhere(talk, alice):
+    talk.values(_7=1)
+    talk.run(1.0)
+    assert alice.heard == []
+
+
+def test_how_long_drivers_say_nothing_is_known_from_their_coming_on(talk):
+    talk.run(9.0)
+    talk.connect("mute")
+    talk.run(2.0)
+    assert talk.session.silent_s(talk.now_s) == pytest.approx(2.0)
+
+
 def test_lines_go_to_every_driver(talk, alice):
     bob = talk.connect("bob")
     talk.take(talk.session.log(["[painter] The paint is out."], talk.now_s))
@@ -414,6 +435,7 @@ def test_what_the_bridge_loses_its_driver_loses(talk, driving):
 def test_keep_alives_of_a_silent_robot_are_answered_when_it_is_heard_again(talk, alice):
     talk.follow(LISTING, is_silent=True)
     alice.say(codec.KeepAlive(1), codec.KeepAlive(2), codec.QuerySubsystems())
+    talk.follow(LISTING, is_silent=True)
     assert codec.KeepAlive not in alice.kinds()
     talk.follow(LISTING)
     assert alice.heard[-2:] == [codec.KeepAlive(1), codec.KeepAlive(2)]
@@ -477,6 +499,10 @@ def test_people_see_who_drives_what(talk, driving):
     talk.connect("bob")
     assert (talk.session.peer, talk.session.holdings) == ("alice, bob", "alice: tracks; bob: nothing")
     assert (talk.session.state, talk.session.is_open) == ("listening", True)
+    talk.run(0.5)
+    assert talk.session.silent_s(talk.now_s) == pytest.approx(0.5)
+    driving.alive()
+    assert talk.session.silent_s(talk.now_s) == 0.0
     for driver in talk.drivers:
         driver.leave()
     assert (talk.session.peer, talk.session.holdings, talk.session.is_open) == ("", "", False)

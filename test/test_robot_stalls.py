@@ -6,14 +6,6 @@ import random
 import pytest
 
 from drone_bridge.robot import codec
-from drone_bridge.robot.bridge.session import (
-    BYTE_PERIOD_S,
-    KEEP_ALIVE_PERIOD_S,
-    LATE_S,
-    DesiredSubsystems,
-    OtherDrivers,
-    RobotSession,
-)
 from drone_bridge.robot.codec import STOPPED, Speeds
 from drone_bridge.robot.device import (
     Control,
@@ -23,6 +15,10 @@ from drone_bridge.robot.device import (
     RobotConversation,
     RobotdControl,
 )
+from drone_bridge.robot.session.desired import DesiredSubsystems
+from drone_bridge.robot.session.driver_conversation import BYTE_PERIOD_S, DriverConversation
+from drone_bridge.robot.session.keep_alives import KEEP_ALIVE_PERIOD_S, LATE_S
+from drone_bridge.robot.session.other_drivers import OtherDrivers
 
 STEP_S = 0.001
 COMMANDS_PER_S = 50
@@ -70,7 +66,9 @@ class Scene:
         self.on_their_way = []  # to the adapter: when it arrives, and what
         self.answers = []  # to the driver, likewise
         self.wire = codec.DriverConnection()
-        self.session = RobotSession(DesiredSubsystems(["first"], ["none"]), OtherDrivers("me"), 2.0, self, now_s=0.0)
+        self.session = DriverConversation(
+            DesiredSubsystems(["first"], ["none"]), OtherDrivers("me"), 2.0, self, now_s=0.0
+        )
         self.conversation = RobotConversation(
             self.control,
             "driver",

@@ -346,9 +346,9 @@ class LinkLoop:
         self._act(self.session.refused(str(error), now_s), now_s)
 
     def _act(self, actions: Actions, now_s: float) -> None:
-        """Do what was decided at a time; once the process has stood still since, only what outlives that is sent.
+        """Do what was decided at a time; nothing of it is sent once the process has stood still since, but at the end.
 
-        At the end everything is.
+        Of a stream everything is sent, as the rest could not be read: the session resumes right after that.
 
         What is published has the time at which it was decided with it, `decided_s`: an old command is left out there,
         and a neutral one is not. Raises the first error after all actions were tried.
@@ -359,7 +359,7 @@ class LinkLoop:
             try:
                 if isinstance(action, Send):
                     may_be_old = self._clock.now_s() - now_s > StallWatch.STALL_S
-                    if not may_be_old or action.outlives_stalls or self._is_stopping:
+                    if self._streams or self._is_stopping or not may_be_old:
                         self._send(action)
                     else:
                         self._unsent(action, OUTDATED)

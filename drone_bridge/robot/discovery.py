@@ -8,13 +8,14 @@ route, wherever that leads, and have to be heard there; others are not answered.
 
 import contextlib
 import ipaddress
+import math
 import socket
 import struct
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from drone_bridge.net.clock import elapsed_s
 from drone_bridge.net.connector import Cancellation, LinkCancelledError, LinkError, MakeTap, wait_readable
 from drone_bridge.net.tcp import TcpConnector
 from drone_bridge.net.udp import DatagramReader, stamp_datagrams
@@ -77,20 +78,61 @@ def find_robots(
 
     Ends early with the robot that `is_enough`. Raises LinkCancelledError, and LinkError when nothing can be sent.
     """
-    found: dict[FoundRobot, None] = {}
-    start_s = time.monotonic()
-    with _asking_socket(route) as asking:
-        answers = DatagramReader(asking, MAX_NAME_BYTES + 1)
-        for query in range(QUERIES):
-            _ask(asking, route)
-            until_s = start_s + timeout_s * (query + 1) / QUERIES
-            while (left_s := until_s - time.monotonic()) > 0:
-                robot = _next_answer(asking, answers, left_s, timeout_s, cancellation)
-                if robot and (robot in found or len(found) < MAX_ROBOTS):
-                    found[robot] = None
-                    if is_enough(robot):
-                        return list(found)
-    return list(found)
+    with contextlib.closing(DiscoverySearch(route, timeout_s, elapsed_s())) as search:
+        while (now_s := elapsed_s()) < search.ends_s:
+            if any(is_enough(robot) for robot in search.look(now_s)):
+                break
+            wait_readable([search, cancellation], max(0.0, min(search.due_s, search.ends_s) - elapsed_s()))
+            if cancellation.is_set:
+                raise LinkCancelledError("Discovery was cancelled.")
+        return list(search.found)
+
+
+class DiscoverySearch:
+    """Asks for robots now and then, and gathers those that answer, without ever waiting."""
+
+    def __init__(self, route: DiscoveryRoute, timeout_s: float, now_s: float) -> None:
+        """Begin. `timeout_s` is how long answers may take. Raises LinkError."""
+        self._route, self._timeout_s, self._began_s = route, timeout_s, now_s
+        self.ends_s = now_s + timeout_s
+        self._queries = 0
+        self._asking = _asking_socket(route)
+        self._answers = DatagramReader(self._asking, MAX_NAME_BYTES + 1)
+        #: Who has answered, each once, in the order of their answers.
+        self.found: dict[FoundRobot, None] = {}
+
+    @property
+    def due_s(self) -> float:
+        """When `look` asks again."""
+        is_done = self._queries >= QUERIES
+        return math.inf if is_done else self._began_s + self._timeout_s * self._queries / QUERIES
+
+    def fileno(self) -> int:
+        """Return the descriptor that becomes readable with answers."""
+        return self._asking.fileno()
+
+    def look(self, now_s: float) -> list[FoundRobot]:
+        """Ask if that is due, and return who has answered since the last look. Raises LinkError."""
+        if now_s >= self.due_s:
+            self._queries += 1
+            _ask(self._asking, self._route)
+        answered = []
+        for _ in range(MAX_ROBOTS):
+            try:
+                size, source, age_s = self._answers.read()
+            except BlockingIOError:
+                break
+            except OSError:
+                continue  # nobody listens at the one address that was asked
+            if 0 < size <= MAX_NAME_BYTES and age_s <= self._timeout_s:
+                robot = FoundRobot(source[0], bytes(self._answers.buffer[:size]).decode(errors="replace"))
+                if robot in self.found or len(self.found) < MAX_ROBOTS:
+                    self.found[robot] = None
+                    answered.append(robot)
+        return answered
+
+    def close(self) -> None:
+        self._asking.close()
 
 
 def _asking_socket(route: DiscoveryRoute) -> socket.socket:
@@ -118,21 +160,6 @@ def _ask(asking: socket.socket, route: DiscoveryRoute) -> None:
         ) from error
 
 
-def _next_answer(
-    asking: socket.socket, answers: DatagramReader, timeout_s: float, max_age_s: float, cancellation: Cancellation
-) -> FoundRobot | None:
-    """Wait for a datagram; return None after a timeout, or if it is not an answer, or too old."""
-    wait_readable([asking, cancellation], timeout_s)
-    if cancellation.is_set:
-        raise LinkCancelledError("Discovery was cancelled.")
-    # A refusal, too, comes as an error: nobody listens at the one address that was asked.
-    with contextlib.suppress(OSError):
-        size, source, age_s = answers.read()
-        if 0 < size <= MAX_NAME_BYTES and age_s <= max_age_s:
-            return FoundRobot(source[0], bytes(answers.buffer[:size]).decode(errors="replace"))
-    return None
-
-
 class DiscoveryConnector(TcpConnector):
     """Connects to the robot of a name, which is looked up by discovery before each attempt."""
 
@@ -153,20 +180,28 @@ class DiscoveryConnector(TcpConnector):
         self._timeout_s = timeout_s
 
     def _resolve(self) -> list[Any]:
-        try:
-            found = find_robots(
-                self._route, self._timeout_s, self._cancellation, lambda robot: robot.name == self._host
-            )
-        except LinkCancelledError:
-            raise
-        except LinkError as error:
-            raise OSError(str(error).rstrip(".")) from error
-        addresses = [robot.address for robot in found if robot.name == self._host]
-        if not addresses:
-            names = ", ".join(repr(robot.name) for robot in found[:8])
-            others = f"but {names}" if names else "nor any other"
-            raise OSError(f"no robot of this name answered at {self._route.address}:{self._route.port}, {others}")
-        return [(socket.AF_INET, socket.SOCK_STREAM, 0, "", (address, self._port)) for address in addresses]
+        return addresses_of(self._host, self._port, self._route, self._timeout_s, self._cancellation)
+
+
+def addresses_of(
+    name: str, port: int, route: DiscoveryRoute, timeout_s: float, cancellation: Cancellation
+) -> list[Any]:
+    """Look for the robot of a name, and return its addresses as getaddrinfo does.
+
+    Raises OSError when none of this name answers within the time, and LinkCancelledError.
+    """
+    try:
+        found = find_robots(route, timeout_s, cancellation, lambda robot: robot.name == name)
+    except LinkCancelledError:
+        raise
+    except LinkError as error:
+        raise OSError(str(error).rstrip(".")) from error
+    addresses = [robot.address for robot in found if robot.name == name]
+    if not addresses:
+        names = ", ".join(repr(robot.name) for robot in found[:8])
+        others = f"but {names}" if names else "nor any other"
+        raise OSError(f"no robot of this name answered at {route.address}:{route.port}, {others}")
+    return [(socket.AF_INET, socket.SOCK_STREAM, 0, "", (address, port)) for address in addresses]
 
 
 class DiscoveryResponder:

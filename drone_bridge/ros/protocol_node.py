@@ -26,15 +26,17 @@ class SessionLiveness(Liveness):
     def __init__(self, session: Session, clock: Clock) -> None:
         super().__init__()
         self._session, self._clock = session, clock
+        self._hangs = 0
         self._connected: tuple[float | None] | None = None  # since when; None without a connection
         self._heard_s: float | None = None
 
-    def look(self, note_end: Callable[[], None]) -> None:
-        """Follow the session; `note_end` is called when a connection has ended. For the loop's thread."""
+    def look(self, note_end: Callable[..., None]) -> None:
+        """Follow the session; `note_end(is_timeout=…)` is called when a connection has ended. For the loop's thread."""
         session = self._session
         connected = (session.since_s,) if session.is_open else None
         if self._connected and connected != self._connected:
-            note_end()
+            note_end(is_timeout=session.hangs > self._hangs)
+        self._hangs = session.hangs
         self._connected = connected
         if connected is None:
             return
@@ -154,5 +156,5 @@ class _Stage:
 
     def turned(self) -> None:
         statistics = self._node.statistics
-        self._liveness.look(partial(self._node.reports.note_end, is_timeout=False))
+        self._liveness.look(self._node.reports.note_end)
         statistics.state, statistics.peer = self._session.state, self._session.peer

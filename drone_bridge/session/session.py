@@ -24,8 +24,9 @@ Over a stream, as TCP, there may be several peers, and connections come and go w
   for each peer, to which `receive` gives chunks of its stream, cut anywhere; `send` goes to one peer, and `Close` ends
   one after what it was sent. Of a peer that was closed nothing is heard any more. Who may have a place, and by when a
   message has to be whole, is for the session to decide: `session.clients` has it.
-- A stream is not dropped after a stall, as the rest would be unreadable: it is parsed on, and what is received within
-  SETTLING_S after `resume` may be old. `connected` and `disconnected` always count.
+- Nothing of a stream is dropped after a stall, as the rest would be unreadable: what was to be sent is sent, so that
+  what moves a vehicle has to be stopped by `resume`. It is parsed on, and what is received within SETTLING_S after
+  that may be old. `connected` and `disconnected` always count.
 - A link that connects out has one peer. When that has gone, or was closed, the session is `lost`, and the next link is
   opened after a pause that grows until the peer `is_proven`.
 
@@ -66,9 +67,6 @@ class Send:
     """The counter of those that could not be sent."""
     if_sent: tuple[str, ...] = ()
     """The counters of those that were."""
-    outlives_stalls: bool = False
-    """Whether it is sent even if this process has stood still since it was decided on: what moves nothing, or a part
-    without which the peer could not read on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,6 +145,8 @@ class Session(ABC):
     heard_s: float | None = None
     since_s: float | None = None
     is_over: bool = False
+    #: How many connections were ended here for the peer's silence.
+    hangs: int = 0
     #: Whether the peer has proved useful: one that comes and goes without that is waited for ever longer.
     is_proven: bool = True
     #: What was asked for before is old: the process stood still then, or there was no link. Set by the loop.

@@ -309,7 +309,7 @@ class RobotSession(Session):
 
     def _set_due(self) -> None:
         silent_s = self._control.silent_at_s(self._parameter("command_timeout")) + _AFTER_S
-        self.due_s = min(self._commands.due_s, self._readings_due_s(), silent_s, self._clients.due_s)
+        self.due_s = min(self._commands.due_s, self._readings_due_s(), silent_s)
         if self._control.drivers:
             self.due_s = min(self.due_s, self._watch_s)
 
@@ -428,8 +428,7 @@ class _Vehicle:
 
     def light(self, number: int, is_on: bool) -> None:
         """Publish the state of a light."""
-        if self.listing.subsystems[number].type == codec.SubsystemType.LIGHTS:
-            self._session.switch(number, is_on)
+        self._session.switch(number, is_on)
 
     def sensors(self) -> list[codec.Sensor]:
         """Return every sensor, with its value if that is fresh."""

@@ -287,7 +287,7 @@ class DroneSession(Session):
                 self._wait(missing, now_s, timeout_s)
                 return actions
             self._announced, self._idle_since_s, self.waits_for = drone.constants, now_s, ""
-            actions.append(Send(exchange.opening(), peer, outlives_stalls=True))
+            actions.append(Send(exchange.opening(), peer))
         if self._output.is_velocity and drone.flight is None:
             actions += self._modelled_flight()
         actions += [_refused_frame(sentence) for sentence in drone.look(now_s, timeout_s)]
@@ -302,7 +302,7 @@ class DroneSession(Session):
         self._watchdog.ask(now_s)
         self._idle_since_s = now_s
         # All of it, or the autopilot would wait for the rest for ever; and it moves nothing.
-        sent = [Send(piece, peer, outlives_stalls=True) for piece in pieces]
+        sent = [Send(piece, peer) for piece in pieces]
         took = Took("frame complete to sent", now_s - drone.frame.completed_s)
         return [*actions, *sent, Note("frames"), Publish(took)]
 

@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: Apache-2.0
+"""PARAMETERS of robot_bridge."""
+
+import math
+from collections.abc import Sequence
+
+from drone_bridge.robot import codec
+from drone_bridge.robot.session.desired import FIRST
+from drone_bridge.robot.topics import DISCOVERY_UDP_PORT, SKID_STEER
+from drone_bridge.ros.common_parameters import common_parameters, frame_parameters
+from drone_bridge.ros.frames import AXES
+from drone_bridge.ros.limits import limit_parameters
+from drone_bridge.ros.parameters import ParameterDeclaration
+from drone_bridge.ros.wheel_odometry import TWIST_VARIANCES
+
+
+def _check_variances(values: Sequence[float]) -> str | None:
+    if len(values) != AXES or not all(math.isfinite(value) and value >= 0.0 for value in values):
+        return f"is {list(values)}, and must be {AXES} finite, non-negative numbers."
+    return None
+
+
+PARAMETERS = (
+    *common_parameters(codec.TCP_PORT, "The robot's port.", roles=("connect",), silence_warning_s=1.5),
+    ParameterDeclaration(
+        "robot_name", "", "Connect to the robot of this name, at the address that discovery finds, instead of to host."
+    ),
+    ParameterDeclaration(
+        "driver_name", "", "The driver's name, shown to the robot and its other drivers; empty for the user's name."
+    ),
+    ParameterDeclaration(
+        "skid_steer", [FIRST], "The skid steers to bind: first, all, none, names, or numbers in the robot's list."
+    ),
+    ParameterDeclaration(
+        "lights", [FIRST], "The lights to bind: first, all, none, names, or numbers in the robot's list."
+    ),
+    *SKID_STEER,
+    ParameterDeclaration(
+        "max_update_rate",
+        50.0,
+        "Maximum speed updates per second; stopping is never delayed.",
+        range=(1.0, 1000.0),
+        live=True,
+    ),
+    ParameterDeclaration(
+        "link_timeout",
+        2.0,
+        "Seconds of silence after which the connection counts as lost and is reopened.",
+        (0.6, 60.0),
+    ),
+    ParameterDeclaration(
+        "discovery_address",
+        codec.DISCOVERY_GROUP,
+        "Where discovery requests are sent: a multicast group, or the address of one robot.",
+    ),
+    DISCOVERY_UDP_PORT,
+    ParameterDeclaration(
+        "discovery_interface",
+        "127.0.0.1",
+        "The address of the network interface for discovery; 0.0.0.0 leaves the choice to the system.",
+    ),
+    ParameterDeclaration(
+        "discovery_timeout", 1.0, "Seconds to collect discovery replies.", range=(0.05, 60.0), live=True
+    ),
+    ParameterDeclaration(
+        "publish_odometry",
+        True,
+        "Publish odom by dead reckoning from the commands. Disable it where something measures odometry.",
+    ),
+    *frame_parameters("publish_map_to_odom", "map_frame"),
+    *limit_parameters(is_drone=False, can_climb=False),
+    # Commanded, not measured: the pose drifts without limit, the velocity is known roughly.
+    ParameterDeclaration(
+        "twist_covariance_diagonal",
+        list(TWIST_VARIANCES),
+        "Variances of the twist on odom: x, y, z, then about x, y, z. Large values mean unknown.",
+        check=_check_variances,
+    ),
+)

@@ -1,0 +1,120 @@
+# SPDX-License-Identifier: Apache-2.0
+"""RobotServices: the services of robot_bridge and the topic light, which ask its session for something."""
+
+from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from rclpy.callback_groups import ReentrantCallbackGroup
+from rclpy.clock import Clock, ClockType  # type: ignore[attr-defined] # where humble has it, too
+from rclpy.task import Future
+from std_msgs.msg import Bool
+from std_srvs.srv import SetBool
+
+from drone_bridge.msg import Robot
+from drone_bridge.net.clock import elapsed_s
+from drone_bridge.net.connector import LinkError
+from drone_bridge.robot.discovery import DiscoveryRoute, DiscoverySearch
+from drone_bridge.robot.session.driver import NOT_CONNECTED, DriverSession
+from drone_bridge.ros.request_services import Request
+from drone_bridge.srv import Bind, Discover, Unbind
+from drone_bridge.wire.layouts import printable
+
+if TYPE_CHECKING:
+    from drone_bridge.robot.bridge.node import RobotBridge
+
+BIND, UNBIND, LIGHT = "bind", "unbind", "light"
+#: Between two looks for answers of robots.
+LOOK_PERIOD_S = 0.02
+
+
+class RobotServices:
+    """Always available; they return an error until a robot is connected."""
+
+    def __init__(self, node: "RobotBridge", read_route: Callable[[], DiscoveryRoute]) -> None:
+        """`read_route` returns the route for discovery."""
+        self._node, self._read_route = node, read_route
+        self._search: Future[Discover.Response] | None = None
+        group = ReentrantCallbackGroup()  # as callbacks wait
+        node.make_service(Discover, "discover", self._serve_discover, callback_group=group)
+        for task, service in ((BIND, Bind), (UNBIND, Unbind), (LIGHT, SetBool)):
+            node.make_service(service, task, partial(self._serve, task), callback_group=group)
+
+    def switch_light(self, message: Bool) -> None:
+        """Switch the light as the service does, without a response."""
+        try:
+            request = self._ask(LIGHT, int(message.data))
+        except ValueError as error:
+            self._refuse_light(str(error))
+            return
+        request.future.add_done_callback(self._report_light)
+
+    def _report_light(self, done: "Future[tuple[bool, str]]") -> None:
+        is_success, sentence = done.result() or (True, "")
+        if not is_success:
+            self._refuse_light(sentence)
+
+    def _refuse_light(self, reason: str) -> None:
+        self._node.count_and_warn("refused commands", f"A message on light was refused: {reason}")
+
+    async def _serve(self, task: str, request: Any, response: Any) -> Any:
+        """Have the session do a task, and fill the response."""
+        number = int(request.data) if task == LIGHT else request.id
+        try:
+            asked = self._ask(task, number)
+            response.success, response.message = await asked.future  # type: ignore[misc] # annotated as an iterator
+        except ValueError as error:
+            response.success, response.message = False, str(error)
+        return response
+
+    def _ask(self, task: str, number: int) -> Request:
+        """Ask the session for a task. Raises ValueError with a sentence."""
+        self._node.check_age(task)
+        session = self._node.session
+        if not session or not session.is_open:
+            raise ValueError(NOT_CONNECTED)
+        request = Request(self._node, task)
+        work = {
+            BIND: partial(DriverSession.bind, session, request, number),
+            UNBIND: partial(DriverSession.unbind, session, request, number),
+            LIGHT: partial(DriverSession.switch_light, session, request, bool(number)),
+        }[task]
+        if not self._node.post(work, is_kept=True):
+            raise ValueError(NOT_CONNECTED)
+        return request
+
+    async def _serve_discover(self, _: Discover.Request, response: Discover.Response) -> Discover.Response:
+        """Look for robots, once for all concurrent callers."""
+        if self._search is None:
+            try:
+                self._search = self._begin_search()
+            except (LinkError, ValueError) as error:
+                response.message = str(error)
+                return response
+        return await self._search or response
+
+    def _begin_search(self) -> "Future[Discover.Response]":
+        """Ask, and look for answers from now on. Raises LinkError and ValueError."""
+        route = self._read_route()
+        search = DiscoverySearch(route, self._node.parameters["discovery_timeout"], elapsed_s())
+        done: Future[Discover.Response] = Future(executor=self._node.executor)
+
+        def look() -> None:
+            response = Discover.Response()
+            try:
+                search.look(now_s := elapsed_s())
+                if now_s < search.ends_s:
+                    return
+                response.robots = [Robot(address=robot.address, name=printable(robot.name)) for robot in search.found]
+                response.success, response.message = True, f"{len(search.found)} answered."
+                if not search.found and route.is_on_loopback:
+                    response.message += f" Only this machine was asked: discovery_interface is {route.interface}."
+            except LinkError as error:
+                response.message = str(error)
+            search.close()
+            self._node.destroy_timer(timer)
+            self._search = None
+            done.set_result(response)
+
+        timer = self._node.create_timer(LOOK_PERIOD_S, look, clock=Clock(clock_type=ClockType.STEADY_TIME))
+        return done

@@ -1,0 +1,427 @@
+# SPDX-License-Identifier: Apache-2.0
+"""DriverSession: what a driver says to a robot, and when, over all of its connections, for robot_bridge. Pure.
+
+Theory of operation, by the document and by what real robots do:
+
+| state | what is sent | ends |
+|---|---|---|
+| WAITING | nothing | CONNECTED, when there is a connection |
+| CONNECTED | registration, a query, binds of what is desired, then updates when speeds change, and keep-alives: \
+see DriverConversation | WAITING, when the robot closes, is silent for `link_timeout`, or sends what can't be read |
+| CLOSED, by `end` | a stop, and what was bound is given back | |
+
+Speeds are those that the arbiter decides; at most `max_update_rate` changes are sent per second, but a stop at once.
+While the robot answers keep-alives late, or is in safe mode, only a stop is sent. What is desired, and who is known to
+have what, outlives connections; commands, lights and requests do not. Whoever asks for a bind has an answer when the
+robot gives one, or when the connection ends.
+
+A robot has proved useful when it has answered all binds: one that never does is connected to ever less often.
+
+How the robot moves is what its answers tell: a stop counts once it is known to be in force.
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple, Protocol
+
+from drone_bridge.robot import codec
+from drone_bridge.robot.codec import STOPPED, Speeds
+from drone_bridge.robot.session.desired import DesiredSubsystems
+from drone_bridge.robot.session.driver_conversation import MAY_MOVE, DriverConversation, SilentRobotError
+from drone_bridge.robot.session.other_drivers import Obstruction, OtherDrivers
+from drone_bridge.session.arbiter import Decision
+from drone_bridge.session.session import (
+    MAY_HAVE_WAITED,
+    Action,
+    Actions,
+    Close,
+    Note,
+    Outcome,
+    Publish,
+    Send,
+    Session,
+    encode,
+    next_due,
+)
+from drone_bridge.wire.events import RemoteProtocolError
+
+WAITING, CONNECTED, CLOSED = "waiting for a peer", "connected", "closed"
+LIST_PERIOD_S = 0.1  # lists are not published more often
+ODOMETRY_RATE = 20.0  # messages per second
+NOT_CONNECTED = "There is no connection to the robot now."
+#: How soon after its time-out a command ends.
+_AFTER_S = 1e-3
+#: Names of problems that go on.
+OBSTRUCTION, STANDSTILL, UNANSWERED_STOP = "obstruction", "standstill", "unanswered stop"
+
+
+class Steering(Protocol):
+    """Decides how the robot is driven, as an Arbiter."""
+
+    def decide(self, now_s: float) -> Decision[Speeds]:
+        """Return the speeds to drive with now; no command is a stop."""
+
+    def forget(self) -> None:
+        """Forget what was commanded."""
+
+
+class Request(Protocol):
+    """What somebody asks for, and waits for the outcome of."""
+
+    asked_s: float
+
+
+# What is published, beside packets of the robot.
+
+
+@dataclass(frozen=True, slots=True)
+class Lists:
+    """The subsystems with who drives each, None before the robot has listed them, and those that are bound here."""
+
+    subsystems: codec.SubsystemInfo | None
+    bound: frozenset[int]
+
+
+class Moved(NamedTuple):
+    """How the robot has moved until now, since it was said last."""
+
+    speeds: Speeds
+    until_s: float
+    is_due: bool
+    """Whether odometry is to be published, which it is not while nobody knows how the robot moves."""
+
+
+class RoundTrip(NamedTuple):
+    """How long a keep-alive took to the robot and back, s."""
+
+    duration_s: float
+
+
+class Problem(NamedTuple):
+    """One that goes on from now, or, without a sentence, does no longer."""
+
+    name: str
+    sentence: str | None
+    is_error: bool = False
+
+
+class DriverSession(Session):
+    """A driver's conversations with one robot, one connection after the other."""
+
+    def __init__(
+        self,
+        driver_name: str,
+        desired: DesiredSubsystems,
+        steering: Steering,
+        parameter: Callable[[str], Any],
+        wall_ms: Callable[[], int],
+    ) -> None:
+        """Begin.
+
+        Args:
+            driver_name: as the robot and its other drivers see it.
+            desired: which subsystems are bound.
+            steering: decides the speeds.
+            parameter: returns the present value of `link_timeout` and `command_timeout`, s, and
+                `max_update_rate`, Hz.
+            wall_ms: returns the time of day, ms since 1970.
+        """
+        self.state = WAITING
+        #: Why no command can move the robot now, for people; None when one can.
+        self.undrivable: str | None = None
+        self._desired, self._others = desired, OtherDrivers(driver_name)
+        self._steering, self._parameter, self._wall_ms = steering, parameter, wall_ms
+        self._peer: Any = None
+        self._conversation: DriverConversation | None = None
+        self._connection = codec.DriverConnection()
+        self._out: list[Action] = []
+        self._now_s = -math.inf
+        self._updated_s = -math.inf  # when speeds were changed last
+        self._light: bool | None = None
+        self._lists_due_s = self._odometry_due_s = math.inf
+        self._problems: dict[str, Problem] = {}
+
+    # The link.
+
+    def connected(self, peer: Any, now_s: float) -> Actions:
+        """Register, and ask what there is."""
+        self._now_s, self._peer = now_s, peer
+        self.state, self.peer, self.is_open, self.is_proven = CONNECTED, str(peer), True, False
+        self.heard_s, self.since_s = None, now_s
+        self._steering.forget()
+        self._connection = codec.DriverConnection()
+        self._conversation = DriverConversation(
+            self._desired, self._others, self._parameter("link_timeout"), _Telling(self, self._out), now_s
+        )
+        self._updated_s, self._lists_due_s = now_s, math.inf
+        self._odometry_due_s = now_s + 1 / ODOMETRY_RATE
+        self._out.append(Note("connections", f"Connected to {peer}.", is_expected=True))
+        self._out.append(Publish(Moved(STOPPED, now_s, False)))
+        return self._turn(now_s)
+
+    def receive(self, data: bytes | str, source: Any, now_s: float) -> Actions:
+        """Take a chunk of what the robot says."""
+        assert isinstance(data, bytes)
+        if not (conversation := self._conversation):
+            return []
+        self._moved(now_s)
+        self._connection.receive_data(data)
+        try:
+            while (packet := self._connection.next_event()) is not codec.NEED_DATA:
+                assert not isinstance(packet, codec.ConnectionClosed)
+                self._out.append(Note("packets"))
+                if not isinstance(packet, codec.UnknownPacket):  # which may mean anything
+                    self.heard_s = now_s
+                conversation.handle(packet, now_s)
+        except RemoteProtocolError as error:
+            return self._refused(error, now_s)
+        return self._turn(now_s)
+
+    def disconnected(self, peer: Any, sentence: str, now_s: float) -> Actions:
+        """Take that the robot has closed the connection, or that it is lost."""
+        if not self._conversation:
+            return []
+        self._now_s = now_s
+        try:
+            self._connection.receive_eof()
+            self._connection.next_event()
+        except RemoteProtocolError as error:
+            return self._refused(error, now_s, is_gone=True)
+        if attempts := self._conversation.bindings.attempts:
+            why = self._others.closing_explanation
+            sentence = f"The robot closed the connection while {attempts} was being bound: {why}."
+        self._out.append(Note("lost connections", sentence))
+        return self._ended(sentence, now_s, is_gone=True)
+
+    def tick(self, now_s: float) -> Actions:
+        """Do what is due."""
+        return self._turn(now_s) if now_s >= self.due_s else []
+
+    def resume(self, now_s: float) -> Actions:
+        """Speak and listen before the robot is judged: it was this process that was silent."""
+        if not self._conversation:
+            return []
+        if self.heard_s is not None:
+            self.heard_s = now_s
+        self._conversation.resume(now_s)
+        return self._turn(now_s)
+
+    def lost(self, now_s: float) -> Actions:
+        """Leave the robot stopped after a fault; nothing is left of a connection that has ended."""
+        if not self._conversation:
+            return []
+        return self._ended("The connection to the robot ended.", now_s)
+
+    def end(self, now_s: float) -> Actions:
+        """Leave the robot stopped, and give back what is bound."""
+        actions = self._ended("This driver leaves.", now_s) if self._conversation else []
+        self.state, self.is_over = CLOSED, True
+        return actions
+
+    # What is asked for.
+
+    def commanded(self, now_s: float) -> Actions:
+        """Take that there is a new command, or none any more."""
+        return self._turn(now_s)
+
+    def bind(self, request: Request, number: int, now_s: float) -> Actions:
+        """Bind a subsystem, and keep it bound."""
+        return self._asked(request, now_s, lambda talk, answer: talk.bindings.bind(number, now_s, answer))
+
+    def unbind(self, request: Request, number: int, now_s: float) -> Actions:
+        """Stop and give back a subsystem, which is not desired any more."""
+        return self._asked(request, now_s, lambda talk, answer: talk.bindings.unbind(number, answer))
+
+    def switch_light(self, request: Request, is_on: bool, now_s: float) -> Actions:
+        """Switch all lights that are bound."""
+
+        def switch(talk: DriverConversation, answer: Callable[[bool, str], None]) -> None:
+            lights = talk.bindings.bound_of(codec.SubsystemType.LIGHTS)
+            if not lights:
+                answer(False, "No light of the robot is bound.")
+                return
+            self._light = is_on
+            answer(True, f"{'On' if is_on else 'Off'}: {len(lights)} of the robot's lights.")
+
+        return self._asked(request, now_s, switch)
+
+    def _asked(
+        self,
+        request: Request,
+        now_s: float,
+        do: Callable[[DriverConversation, Callable[[bool, str], None]], None],
+    ) -> Actions:
+        """Do what somebody asks for, who waits for the outcome; nothing that was asked for before a stall."""
+        if request.asked_s < self.fresh_since_s and self._conversation:
+            return [Outcome(request, False, f"{MAY_HAVE_WAITED} Please call it again.")]
+        if not self._conversation:
+            return [Outcome(request, False, NOT_CONNECTED)]
+        do(self._conversation, lambda success, text: self._out.append(Outcome(request, success, text)))
+        return self._turn(now_s)
+
+    # A turn.
+
+    def _turn(self, now_s: float) -> Actions:
+        """Do what is due, send what has gathered, and return all that is to be done."""
+        self._now_s = now_s
+        if conversation := self._conversation:
+            self._moved(now_s)
+            try:
+                conversation.tick(now_s, self._wall_ms())
+            except SilentRobotError as silence:
+                self._out.append(Note("lost connections", str(silence)))
+                return self._ended(str(silence), now_s, is_silent=True)
+            if self._light is not None:
+                conversation.light(self._light)
+            self._drive(conversation, now_s)
+            conversation.flush(self._encoded, self._send, now_s)
+            self._look_for_problems(conversation, now_s)
+            if now_s >= self._lists_due_s:
+                self._publish_lists(conversation)
+            if now_s >= self._odometry_due_s:
+                self._odometry_due_s = next_due(self._odometry_due_s, 1 / ODOMETRY_RATE, now_s)
+                is_known = UNANSWERED_STOP not in self._problems
+                self._out.append(Publish(Moved(conversation.moving, now_s, is_known)))
+        self._set_due(now_s)
+        return self._done()
+
+    def _drive(self, conversation: DriverConversation, now_s: float) -> None:
+        speeds = self._steering.decide(now_s).command or STOPPED
+        before = conversation.driven
+        if speeds not in (STOPPED, before) and now_s < self._next_update_s():
+            speeds = before
+        if speeds != before:
+            self._updated_s = now_s
+        conversation.drive(speeds, now_s)
+        if conversation.driven != before:
+            self._out.append(Note("updates"))
+
+    def _next_update_s(self) -> float:
+        return self._updated_s + 1 / float(self._parameter("max_update_rate"))
+
+    def _set_due(self, now_s: float) -> None:
+        if not (conversation := self._conversation):
+            self.due_s = math.inf
+            return
+        self.due_s = min(conversation.due_s, self._odometry_due_s, self._lists_due_s)
+        decision = self._steering.decide(now_s)
+        if decision.command is not None and decision.arrived_s is not None:
+            is_waiting = decision.command != conversation.driven and not conversation.has_backlog(now_s)
+            ends_s = decision.arrived_s + float(self._parameter("command_timeout")) + _AFTER_S
+            self.due_s = min(self.due_s, self._next_update_s() if is_waiting else ends_s)
+
+    def _moved(self, now_s: float) -> None:
+        """Say how the robot has moved until now, before that changes."""
+        assert self._conversation
+        self._out.append(Publish(Moved(self._conversation.moving, now_s, False)))
+
+    def _done(self) -> Actions:
+        actions = list(self._out)
+        self._out.clear()
+        return actions
+
+    def _send(self, data: bytes) -> None:
+        """Send a packet in pieces, or a single byte."""
+        self._out += [Send(piece, self._peer, "unsent packets") for piece in codec.in_pieces([data])]
+
+    def _encoded(self, packet: codec.FromDriver) -> bytes:
+        """Return the bytes of a packet; those of speeds of zero, or none, for one that can't be sent."""
+        neutral = replace(packet, left=0, right=0) if isinstance(packet, codec.SkidSteerUpdate) else None
+        return encode(self._connection.send, packet, neutral, self._out) or b""
+
+    def _refused(self, error: RemoteProtocolError, now_s: float, *, is_gone: bool = False) -> Actions:
+        sentence = f"{error} The connection is closed, as its bytes can't be trusted."
+        self._out.append(Note("rejected input", sentence))
+        return self._ended(sentence, now_s, is_gone=is_gone)
+
+    def _ended(self, reason: str, now_s: float, *, is_gone: bool = False, is_silent: bool = False) -> Actions:
+        """Say the last packets, as far as there is a connection, and answer all who wait."""
+        conversation = self._conversation
+        assert conversation
+        last_words = [conversation.unsent, *codec.in_pieces(map(self._encoded, conversation.farewell()))]
+        if not is_gone:
+            self._out += [Send(piece, self._peer) for piece in last_words if piece]
+            self._out.append(Close(self._peer))
+        conversation.end(reason)
+        self._publish_lists(conversation)
+        for name in tuple(self._problems):
+            self._note(name, None)
+        self.hangs += is_silent
+        self._conversation, self.undrivable, self._light = None, None, None
+        self.state, self.is_open, self.heard_s, self.since_s = WAITING, False, None, None
+        self._set_due(now_s)
+        return self._done()
+
+    # What people see.
+
+    def _look_for_problems(self, conversation: DriverConversation, now_s: float) -> None:
+        obstruction = conversation.bindings.obstruction
+        is_bound = bool(conversation.bindings.bound_of(codec.SubsystemType.SKID_STEER))
+        standstill = conversation.standstill_reason(now_s) if is_bound else None
+        self._note(OBSTRUCTION, obstruction)
+        self._note(STANDSTILL, Obstruction(standstill, False) if standstill else None)
+        self._note(UNANSWERED_STOP, Obstruction(MAY_MOVE, False) if conversation.may_move(now_s) else None)
+        if is_bound:
+            self.undrivable = standstill
+        else:
+            self.undrivable = obstruction.sentence if obstruction else "No skid steer is bound."
+
+    def _note(self, name: str, found: Obstruction | None) -> None:
+        """Publish a problem when it begins, changes or ends."""
+        problem = Problem(name, *found) if found else None
+        if problem == self._problems.get(name):
+            return
+        if problem:
+            self._problems[name] = problem
+        else:
+            del self._problems[name]
+        self._out.append(Publish(problem or Problem(name, None)))
+
+    def _publish_lists(self, conversation: DriverConversation) -> None:
+        self._lists_due_s = math.inf
+        bindings, info = conversation.bindings, conversation.bindings.info
+        if info:
+            listed = (replace(each, driver=bindings.driver(number)) for number, each in enumerate(info.subsystems))
+            info = replace(info, subsystems=tuple(listed))
+        self._out.append(Publish(Lists(info, frozenset(bindings.bound))))
+
+    # For the conversation.
+
+    def have_listed(self) -> None:
+        """Have the lists published soon."""
+        self._lists_due_s = min(self._lists_due_s, self._now_s + LIST_PERIOD_S)
+
+
+class _Telling:
+    """The Listener of a conversation: what it tells becomes actions."""
+
+    def __init__(self, session: DriverSession, out: list[Action]) -> None:
+        self._session, self._out = session, out
+        self.sensors_read = self.firmware_identified = self._publish
+
+    def count_and_warn(self, count: str, sentence: str) -> None:
+        self._out.append(Note(count, sentence))
+
+    def inform(self, sentence: str) -> None:
+        self._out.append(Note("", sentence, is_expected=True))
+
+    def subsystems_changed(self) -> None:
+        self._session.have_listed()
+
+    def sensors_listed(self, info: codec.SensorInfo) -> None:
+        self._publish(info)
+        self._session.have_listed()
+
+    def robot_logged(self, text: str) -> None:
+        self._publish(codec.LogMessage(text))
+
+    def round_trip_measured(self, seconds: float) -> None:
+        self._publish(RoundTrip(seconds))
+
+    def settled(self) -> None:
+        """Connect again without delay when this connection is lost: the robot has answered."""
+        self._session.is_proven = True
+
+    def _publish(self, message: Any) -> None:
+        self._out.append(Publish(message))

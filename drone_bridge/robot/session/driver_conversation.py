@@ -1,0 +1,306 @@
+# SPDX-License-Identifier: Apache-2.0
+"""DriverConversation: what a driver says on one connection, from registration on. No sockets, no clock."""
+
+import math
+from collections.abc import Callable, Iterator
+
+from drone_bridge.robot import codec
+from drone_bridge.robot.codec import STOPPED, Speeds
+from drone_bridge.robot.session.bindings import Bindings
+from drone_bridge.robot.session.desired import DesiredSubsystems
+from drone_bridge.robot.session.keep_alives import (
+    KEEP_ALIVE_PERIOD_S,
+    OLDEST_KEEP_ALIVE_S,
+    SLOW_ROUND_TRIP_S,
+    KeepAlives,
+)
+from drone_bridge.robot.session.listener import Listener
+from drone_bridge.robot.session.other_drivers import OtherDrivers
+from drone_bridge.wire.layouts import printable
+
+
+def anomalies(packet: codec.FromRobot) -> Iterator[tuple[str, str]]:
+    """Yield each as the name of a count and a sentence."""
+    if isinstance(packet, codec.UnknownPacket):
+        size = len(packet.payload)
+        yield "unknown packets", f"The robot sent {size} bytes of the unknown type 0x{packet.type:02x}."
+    elif "\ufffd" in str(packet):
+        yield "malformed strings", f"The robot sent a string that is not UTF-8: {printable(str(packet))}"
+    if isinstance(packet, (codec.SubsystemInfo, codec.SensorInfo)) and (packet.opaque or packet.missing):
+        what = "subsystem" if isinstance(packet, codec.SubsystemInfo) else "sensor"
+        yield (
+            "unknown types",
+            f"The robot has a {what} of an unknown type; it and {packet.missing} more after it, "
+            f"{len(packet.opaque)} bytes, can't be read.",
+        )
+    if isinstance(packet, codec.FirmwareInfo) and packet.protocol_version != codec.PROTOCOL_VERSION:
+        yield (
+            "other protocol versions",
+            f"The robot speaks version {packet.protocol_version} of the protocol, not {codec.PROTOCOL_VERSION}.",
+        )
+
+
+#: Between the bytes of a keep-alive that goes slowly.
+BYTE_PERIOD_S = 0.01
+#: When a stop has had no answer for so long, nobody knows whether the robot still moves.
+STOP_ANSWER_S = 0.3
+#: How long robotd may be silent at least: whoever gives it up is never let in again, until it is restarted.
+ROBOTD_PATIENCE_S = 10.0
+MAY_MOVE = "The robot has not answered since it was sent a stop: it may still be moving."
+
+
+class SilentRobotError(Exception):
+    """The robot has said nothing for too long; the text is a sentence."""
+
+
+class DriverConversation:
+    """One connection, from registration on. Times are of a monotonic clock, in s.
+
+    Packets to be sent gather in `outbox`. Only what the robot has granted on this connection is ever updated.
+
+    A stop is known to be in force when a keep-alive after it was answered. Until then, and while an answer is late,
+    keep-alives go slowly, byte by byte. The LEGO NXT adapters handle one packet per socket read: what has gathered
+    there, as the adapter stood still or two packets came at once, would never get less, and a stop would wait at the
+    end of it. Each byte on its own is a read in which such an adapter handles one more packet that it has.
+    """
+
+    def __init__(
+        self,
+        desired: DesiredSubsystems,
+        holders: OtherDrivers,
+        link_timeout_s: float,
+        listener: Listener,
+        now_s: float,
+    ) -> None:
+        """`holders` also has this driver's name."""
+        self.outbox: list[codec.FromDriver] = [codec.RegisterDriver(holders.driver_name), codec.QuerySubsystems()]
+        holders.begin()
+        self.bindings = Bindings(
+            self.outbox,
+            desired,
+            holders,
+            listener,
+            answer_timeout_s=link_timeout_s,
+            on_granted=self._begin_stopped,
+            now_s=now_s,
+        )
+        self._others = holders
+        self._link_timeout_s = link_timeout_s
+        self._listener = listener
+        self._count_and_warn = listener.count_and_warn
+        self._keep_alives = KeepAlives(now_s)
+        self._started_s = self._heard_s = now_s
+        self._sent_speeds: dict[int, Speeds] = {}
+        self._sent_lights: dict[int, bool] = {}
+        self._unreadable: set[int] = set()  # types of lists
+        #: The speeds that were commanded last and did not have to wait.
+        self.driven = STOPPED
+        #: How the robot moves as far as its answers tell: a stop counts once it is known to be in force.
+        self.moving = STOPPED
+        self._stopped_s: float | None = None  # when a stop was sent that is not known to be in force
+        self._slow: codec.KeepAlive | None = None  # the one that goes slowly
+        #: The rest of it, without which nothing else may be sent.
+        self.unsent = b""
+        self._byte_due_s = now_s
+
+    def standstill_reason(self, now_s: float) -> str | None:
+        """Return why the motors must not be driven now, or None."""
+        return self._keep_alives.standstill_reason(now_s)
+
+    def has_backlog(self, now_s: float) -> bool:
+        """Return whether the robot has not dealt yet with what it was sent: changes of speed wait, a stop does not."""
+        return self._keep_alives.are_late(now_s)
+
+    def may_move(self, now_s: float) -> bool:
+        """Return whether nobody knows if the robot still moves, as the answer after a stop is overdue."""
+        return self._stopped_s is not None and now_s - self._stopped_s > self._keep_alives.usual_s + STOP_ANSWER_S
+
+    # Time.
+
+    @property
+    def due_s(self) -> float:
+        """When `tick` and `flush` are due."""
+        due_s = min(self._keep_alive_due_s, self._heard_s + self._patience_s, self.bindings.due_s)
+        if self.unsent:
+            due_s = min(due_s, self._byte_due_s)
+        return due_s if self.bindings.info else min(due_s, self._started_s + self._patience_s)
+
+    @property
+    def _patience_s(self) -> float:
+        return max(self._link_timeout_s, ROBOTD_PATIENCE_S) if self._others.is_robotd else self._link_timeout_s
+
+    @property
+    def _keep_alive_due_s(self) -> float:
+        """When the next one is due: without a pause after a stop, until it is known to be in force."""
+        if self.unsent:
+            return math.inf
+        return self._keep_alives.begun_s + (KEEP_ALIVE_PERIOD_S if self._stopped_s is None else BYTE_PERIOD_S)
+
+    def resume(self, now_s: float) -> None:
+        """Go on after this program stood still: it has not listened, so that nobody was silent, and speaks first."""
+        self._heard_s = self._started_s = now_s
+        self._keep_alives.resume(now_s)
+        self.bindings.resume(now_s)
+
+    def tick(self, now_s: float, clock_ms: int) -> None:
+        """Do what is due. `clock_ms` is the time of day, for keep-alives. Raises SilentRobotError."""
+        allowed_s = self._patience_s
+        if now_s - self._heard_s >= allowed_s:
+            raise SilentRobotError(f"The robot has been silent for {allowed_s:g} s.")
+        if self.bindings.info is None and now_s - self._started_s >= allowed_s:
+            raise SilentRobotError(f"The robot has not listed its subsystems within {allowed_s:g} s.")
+        if now_s >= self._keep_alive_due_s:
+            # Speeds are not repeated with it: a robot that has stopped by itself has its reasons.
+            self.outbox.append(self._keep_alives.make(now_s, clock_ms))
+        self.bindings.tick(now_s)
+
+    def flush(self, encode: Callable[[codec.FromDriver], bytes], send: Callable[[bytes], None], now_s: float) -> None:
+        """Send what is in `outbox`, and what is due of a keep-alive that goes slowly.
+
+        `send` gets whole packets, or single bytes of a keep-alive. What it raises leaves the rest in `unsent`.
+        """
+        packets = tuple(self.outbox)
+        self.outbox.clear()
+        is_behind = self._is_behind(now_s)
+        if not is_behind:
+            self._complete(send, now_s)
+        for packet in packets:
+            self._complete(send, now_s)
+            if isinstance(packet, codec.KeepAlive) and is_behind:
+                self._slow, self.unsent = packet, encode(packet)
+                continue
+            send(encode(packet))
+            if isinstance(packet, codec.KeepAlive):
+                self._keep_alives.note_sent(packet, now_s)
+            elif isinstance(packet, codec.SkidSteerUpdate):
+                self._stopped_s = now_s if (packet.left, packet.right) == STOPPED else None
+        if self.unsent and now_s >= self._byte_due_s:
+            self._send_byte(send, now_s)
+            self._byte_due_s = now_s + BYTE_PERIOD_S
+        if self._stopped_s is None and not self.bindings.bound_of(codec.SubsystemType.SKID_STEER):
+            self.moving = STOPPED  # others drive it, if anybody does
+
+    def _is_behind(self, now_s: float) -> bool:
+        """Return whether a keep-alive has to go slowly. The first one after a stop need not, if it comes at once."""
+        is_unanswered = self._stopped_s is not None and now_s >= self._stopped_s + BYTE_PERIOD_S
+        return is_unanswered or self.has_backlog(now_s)
+
+    def _complete(self, send: Callable[[bytes], None], now_s: float) -> None:
+        while self.unsent:
+            self._send_byte(send, now_s)
+
+    def _send_byte(self, send: Callable[[bytes], None], now_s: float) -> None:
+        send(self.unsent[:1])
+        self.unsent = self.unsent[1:]
+        if self._slow and not self.unsent:
+            self._keep_alives.note_sent(self._slow, now_s)
+
+    # Packets of the robot.
+
+    def handle(self, packet: codec.FromRobot, now_s: float) -> None:
+        """Handle a packet."""
+        for count, sentence in anomalies(packet):
+            self._count_and_warn(count, sentence)
+        if isinstance(packet, codec.UnknownPacket):
+            return  # which may mean anything, so it is no sign of life
+        self._heard_s = now_s
+        if isinstance(packet, codec.KeepAlive):
+            self._handle_keep_alive(packet, now_s)
+        elif isinstance(packet, codec.SubsystemInfo):
+            self.bindings.handle_list(packet, now_s)
+        elif isinstance(packet, codec.BindSuccess):
+            self.bindings.handle_success(packet.id)
+        elif isinstance(packet, codec.BindFailure):
+            self.bindings.handle_failure(packet.id)
+        elif isinstance(packet, codec.SubsystemBound):
+            self.bindings.handle_bound(packet, now_s)
+        elif isinstance(packet, codec.SensorInfo):
+            self._listener.sensors_listed(packet)
+        elif isinstance(packet, codec.SensorUpdate):
+            self._listener.sensors_read(packet)
+        elif isinstance(packet, codec.LogMessage):
+            self._handle_log(packet.text, now_s)
+        elif isinstance(packet, codec.UnreadableList):
+            self._handle_unreadable(packet)
+        else:
+            self._others.note_firmware(packet.type)
+            self._listener.firmware_identified(packet)
+
+    def _handle_keep_alive(self, packet: codec.KeepAlive, now_s: float) -> None:
+        round_trip_s = self._keep_alives.answered(packet, now_s)
+        if self._stopped_s is not None and self._keep_alives.are_answered_since(self._stopped_s):
+            self._stopped_s, self.moving = None, STOPPED
+        if round_trip_s is None:
+            self._count_and_warn(
+                "unexpected packets", f"The robot answered keep-alive {packet.time_ms}, which was not sent."
+            )
+            return
+        self._listener.round_trip_measured(round_trip_s)
+        if round_trip_s >= SLOW_ROUND_TRIP_S:
+            sentence = f"A keep-alive took {round_trip_s:.1f} s to the robot and back. Robots stop for one that is over"
+            self._count_and_warn("slow keep-alives", f"{sentence} {OLDEST_KEEP_ALIVE_S:g} s old.")
+
+    def _handle_unreadable(self, packet: codec.UnreadableList) -> None:
+        """Tell it once: it may come four times a second, and the robot can be driven all the same."""
+        if packet.type not in self._unreadable:
+            self._unreadable.add(packet.type)
+            self._count_and_warn(
+                "unreadable lists",
+                f"The robot sent a packet of type 0x{packet.type:02x} in an unknown layout: {packet.problem}. It and "
+                "others like it are left aside.",
+            )
+
+    def _handle_log(self, text: str, now_s: float) -> None:
+        stopped = self._others.note_log(text)
+        if stopped is not None and stopped in self.bindings.bound_names:
+            self._keep_alives.note_safe_mode(now_s)
+        self._listener.robot_logged(text)
+
+    # Driving.
+
+    def drive(self, speeds: Speeds, now_s: float) -> None:
+        """Send changed speeds to every bound skid steer.
+
+        They are STOPPED while keep-alives are late; a stop goes before, and instead of, whatever is queued, and other
+        changes wait while the robot has a backlog.
+        """
+        if self.standstill_reason(now_s):
+            speeds = STOPPED
+        elif speeds != STOPPED and self.has_backlog(now_s):
+            speeds = self.driven
+        numbers = self.bindings.bound_of(codec.SubsystemType.SKID_STEER)
+        changed = [number for number in numbers if self._sent_speeds.get(number) != speeds]
+        self._sent_speeds.update(dict.fromkeys(changed, speeds))
+        updates = [codec.SkidSteerUpdate(number, *speeds) for number in changed]
+        if speeds == STOPPED:
+            others = (p for p in self.outbox if not (isinstance(p, codec.SkidSteerUpdate) and p.id in changed))
+            self.outbox[:] = [*updates, *others]
+        else:
+            self.outbox += updates
+        self.driven = speeds
+        if numbers and speeds != STOPPED:
+            self.moving = speeds
+
+    def light(self, is_on: bool) -> None:
+        """Switch every bound light, if its state has changed."""
+        for number in self.bindings.bound_of(codec.SubsystemType.LIGHTS):
+            if self._sent_lights.get(number) != is_on:
+                self._sent_lights[number] = is_on
+                self.outbox.append(codec.LightUpdate(number, is_on))
+
+    def _begin_stopped(self, number: int) -> None:
+        """Stop motors that were just granted, before anything else: they may run on as another driver left them."""
+        self._sent_lights.pop(number, None)
+        if self.bindings.subsystem_type(number) == codec.SubsystemType.SKID_STEER:
+            self._sent_speeds[number] = STOPPED
+            self.outbox.append(codec.SkidSteerUpdate(number, *STOPPED))
+
+    # The end.
+
+    def farewell(self) -> list[codec.FromDriver]:
+        """Return the last packets, which stop and unbind everything."""
+        return self.bindings.release_all()
+
+    def end(self, sentence: str) -> None:
+        """Fail pending binds, and remember what the robot may still regard as ours."""
+        self.bindings.end(sentence)

@@ -1,0 +1,463 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What robot_bridge says to a robot over all of its connections: the session alone, in no time."""
+
+from types import SimpleNamespace
+
+import pytest
+from session_talk import SessionTalk, notes, published
+
+from drone_bridge.robot import codec
+from drone_bridge.robot.codec import HEADER_BYTES, STOPPED, Speeds
+from drone_bridge.robot.session.desired import DesiredSubsystems
+from drone_bridge.robot.session.driver import (
+    LIST_PERIOD_S,
+    NOT_CONNECTED,
+    OBSTRUCTION,
+    ODOMETRY_RATE,
+    UNANSWERED_STOP,
+    DriverSession,
+    Lists,
+    Moved,
+    Problem,
+    RoundTrip,
+)
+from drone_bridge.session.arbiter import Decision, Rank
+from drone_bridge.session.session import Close, Outcome, Send
+
+DRIVE, LAMP = 0, 1
+ROBOT = codec.SubsystemInfo((codec.Subsystem(1, "drive"), codec.Subsystem(2, "lamp")))
+LINK_TIMEOUT_S, COMMAND_TIMEOUT_S = 2.0, 0.5
+FORWARD, BACK = Speeds(1024, 1024), Speeds(-512, -512)
+WALL_MS = 1_800_000_000_000
+
+
+class Steering:
+    """An arbiter with one command, for COMMAND_TIMEOUT_S."""
+
+    def __init__(self):
+        self.speeds, self.arrived_s, self.forgotten = None, None, 0
+
+    def decide(self, now_s):
+        if self.speeds is None or now_s - self.arrived_s > COMMAND_TIMEOUT_S:
+            return Decision(Rank.NEUTRAL)
+        return Decision(Rank.COMMAND, self.speeds, self.arrived_s)
+
+    def forget(self):
+        self.speeds, self.forgotten = None, self.forgotten + 1
+
+
+class Talk(SessionTalk):
+    """A driver's session, its parameters and its robot, which answers keep-alives and grants binds."""
+
+    def __init__(self, **parameters):
+        defaults = {"link_timeout": LINK_TIMEOUT_S, "command_timeout": COMMAND_TIMEOUT_S, "max_update_rate": 50.0}
+        defaults["silence_warning"] = 1.5
+        self.parameters = {**defaults, **parameters}
+        self.steering = Steering()
+        desired = DesiredSubsystems(["first"], ["first"])
+        super().__init__(
+            DriverSession("me", desired, self.steering, self.parameters.__getitem__, lambda: WALL_MS + self.ms())
+        )
+        self.is_answering, self.heard, self.actions, self.is_closed = True, [], [], False
+        self.wire = None
+
+    def ms(self):
+        return round(1000 * self.now_s)
+
+    def connect(self):
+        self.wire, self.heard, self.is_closed = codec.RobotConnection([1, 2]), [], False
+        return self.take(self.session.connected("robot:25600", self.now_s))
+
+    def take(self, actions):
+        """Do what the session wants, and have the robot answer; return all of it."""
+        done = list(actions)
+        for action in done:
+            if isinstance(action, Send):
+                assert not self.is_closed
+                self.wire.receive_data(action.data)
+            elif isinstance(action, Close):
+                self.is_closed = True
+        if not self.wire:
+            return done
+        while (packet := self.wire.next_event()) is not codec.NEED_DATA:
+            self.heard.append(packet)
+            if not self.is_answering or self.is_closed:
+                continue
+            if isinstance(packet, codec.KeepAlive):
+                done += self.say(packet)
+            elif isinstance(packet, codec.BindSubsystem):
+                done += self.say(codec.SubsystemBound(packet.id, "me"), codec.BindSuccess(packet.id))
+        return done
+
+    def say(self, *packets):
+        return self.take(self.session.receive(b"".join(map(self.wire.send, packets)), "robot:25600", self.now_s))
+
+    def run(self, seconds):
+        done, end_s = [], self.now_s + seconds
+        while self.session.due_s <= end_s:
+            self.now_s = max(self.now_s, self.session.due_s)
+            done += self.take(self.session.tick(self.now_s))
+        self.now_s = end_s
+        return done
+
+    def command(self, speeds):
+        self.steering.speeds, self.steering.arrived_s = speeds, self.now_s
+        return self.take(self.session.commanded(self.now_s))
+
+    def ask(self, task, argument, asked_s=None):
+        request = SimpleNamespace(asked_s=self.now_s if asked_s is None else asked_s)
+        return self.take(task(request, argument, self.now_s))
+
+    def speeds(self):
+        """Return the speeds that the robot has had."""
+        return [Speeds(p.left, p.right) for p in self.heard if isinstance(p, codec.SkidSteerUpdate)]
+
+    def packets(self):
+        return [packet for packet in self.heard if not isinstance(packet, codec.KeepAlive)]
+
+
+def outcomes(actions):
+    return [(each.is_success, each.sentence) for each in actions if isinstance(each, Outcome)]
+
+
+def kind(actions, wanted):
+    return [message for message in published(actions) if isinstance(message, wanted)]
+
+
+@pytest.fixture
+def talk():
+    return Talk()
+
+
+@pytest.fixture
+def bound(talk):
+    """A talk with a robot whose drive and lamp are bound."""
+    talk.connect()
+    talk.say(ROBOT)
+    talk.run(0.2)
+    talk.heard.clear()
+    return talk
+
+
+# The beginning.
+
+
+def test_it_registers_asks_binds_and_says_a_stop_before_anything_else(talk):
+    actions = talk.connect()
+    assert notes(actions, "connections") == ["Connected to robot:25600."]
+    (answer,) = outcomes(talk.ask(talk.session.bind, LAMP))  # as soon as that is said
+    assert answer == (False, "The robot has not listed its subsystems yet.")
+    talk.say(ROBOT)
+    talk.run(0.1)
+    assert talk.packets() == [
+        codec.RegisterDriver("me"),
+        codec.QuerySubsystems(),
+        codec.BindSubsystem(DRIVE),
+        codec.BindSubsystem(LAMP),
+        codec.SkidSteerUpdate(DRIVE, 0, 0),
+    ]
+
+
+def test_each_packet_goes_as_a_piece_for_its_header_and_one_for_the_rest(talk):
+    sizes = [len(action.data) for action in talk.connect() if isinstance(action, Send)]
+    assert sizes[:3] == [HEADER_BYTES, 4, HEADER_BYTES]  # a name of two bytes, and a query without anything
+
+
+def test_a_command_from_before_the_connection_is_not_followed(talk):
+    talk.steering.speeds, talk.steering.arrived_s = FORWARD, talk.now_s
+    talk.connect()
+    talk.say(ROBOT)
+    talk.run(0.3)
+    assert set(talk.speeds()) == {STOPPED}
+    assert talk.steering.forgotten == 1
+
+
+def test_keep_alives_go_ten_times_a_second_and_their_round_trip_is_known(bound):
+    actions = bound.run(1.0)
+    assert len([packet for packet in bound.heard if isinstance(packet, codec.KeepAlive)]) in (9, 10, 11)
+    assert len(kind(actions, RoundTrip)) >= 9
+
+
+# Driving.
+
+
+def test_a_command_is_followed_at_once_and_ends_in_a_stop(bound):
+    actions = bound.command(FORWARD)
+    assert bound.speeds() == [FORWARD]
+    assert len(notes(actions, "updates")) == 1
+    bound.run(COMMAND_TIMEOUT_S - 0.01)
+    assert bound.speeds() == [FORWARD]
+    bound.run(0.02)
+    assert bound.speeds() == [FORWARD, STOPPED]
+
+
+def test_changes_keep_their_distance_the_newest_wins_and_a_stop_does_not_wait(bound):
+    bound.parameters["max_update_rate"] = 10.0
+    bound.command(FORWARD)
+    for number in range(1, 5):
+        bound.run(0.01)
+        bound.command(Speeds(number, number))
+    assert bound.speeds() == [FORWARD]
+    bound.run(0.07)
+    assert bound.speeds() == [FORWARD, Speeds(4, 4)]
+    bound.command(STOPPED)
+    assert bound.speeds()[-1] == STOPPED
+
+
+def test_when_the_commands_are_forgotten_a_stop_goes_out_now(bound):
+    bound.command(FORWARD)
+    bound.steering.forget()
+    bound.take(bound.session.commanded(bound.now_s))
+    assert bound.speeds() == [FORWARD, STOPPED]
+
+
+def test_without_a_subsystem_no_command_moves_it_and_people_see_why(talk):
+    assert talk.session.undrivable is None
+    talk.connect()
+    talk.run(0.1)
+    assert talk.session.undrivable == "No skid steer is bound."
+    talk.say(ROBOT)
+    assert talk.session.undrivable is None
+    talk.say(codec.SubsystemBound(DRIVE, "bob"))
+    assert talk.session.undrivable == "No skid steer is bound."
+
+
+# The end of a connection.
+
+
+@pytest.mark.parametrize("how", ["end", "nonsense", "silence", "fault"])
+def test_the_robot_is_left_stopped_and_has_everything_back(bound, how):
+    bound.command(FORWARD)
+    bound.heard.clear()
+    if how == "end":
+        bound.take(bound.session.end(bound.now_s))
+        assert bound.session.is_over
+    elif how == "nonsense":
+        actions = bound.take(bound.session.receive(b"\0\1\4\0", "robot:25600", bound.now_s))
+        assert len(notes(actions, "rejected input")) == 1
+    elif how == "silence":
+        bound.is_answering, bound.parameters["silence_warning"] = False, 60.0
+        actions = bound.run(LINK_TIMEOUT_S + 0.1)
+        assert notes(actions, "lost connections") == ["The robot has been silent for 2 s."]
+        assert bound.session.hangs == 1
+    else:
+        bound.take(bound.session.lost(bound.now_s))
+    assert bound.packets()[-3:] == [
+        codec.SkidSteerUpdate(DRIVE, 0, 0),
+        codec.UnbindSubsystem(DRIVE),
+        codec.UnbindSubsystem(LAMP),
+    ]
+    assert (bound.is_closed, bound.session.is_open) == (True, False)
+    assert bound.run(60.0) == []
+
+
+def test_a_robot_that_has_gone_is_sent_nothing_more(bound):
+    actions = bound.session.disconnected("robot:25600", "The robot has gone.", bound.now_s)
+    assert notes(actions, "lost connections") == ["The robot has gone."]
+    assert not [action for action in actions if isinstance(action, (Send, Close))]
+    assert bound.session.end(bound.now_s) == []
+
+
+def test_a_robot_that_is_cut_short_is_rejected(bound):
+    bound.session.receive(b"\0", "robot:25600", bound.now_s)
+    actions = bound.session.disconnected("robot:25600", "The robot has gone.", bound.now_s)
+    assert (len(notes(actions, "rejected input")), notes(actions, "lost connections")) == (1, [])
+
+
+def test_a_robot_that_closes_while_something_is_bound_is_explained(talk):
+    talk.connect()
+    talk.is_answering = False
+    talk.say(ROBOT)
+    (sentence,) = notes(talk.session.disconnected("robot:25600", "The robot has gone.", talk.now_s), "lost connections")
+    assert sentence.startswith("The robot closed the connection while subsystem 0 (drive), subsystem 1 (lamp) was ")
+
+
+def test_a_robot_is_proven_when_it_has_answered_all_binds_and_anew_on_each_connection(talk):
+    talk.connect()
+    assert not talk.session.is_proven
+    talk.is_answering = False
+    talk.say(ROBOT, codec.BindSuccess(DRIVE))
+    assert not talk.session.is_proven
+    talk.say(codec.BindFailure(LAMP))
+    assert talk.session.is_proven
+    talk.session.disconnected("robot:25600", "The robot has gone.", talk.now_s)
+    talk.connect()
+    assert not talk.session.is_proven
+
+
+def test_the_next_connection_begins_anew_and_stops_first(bound):
+    bound.command(FORWARD)
+    bound.session.disconnected("robot:25600", "The robot has gone.", bound.now_s)
+    bound.run(0.2)
+    bound.connect()
+    bound.say(ROBOT)
+    bound.run(0.3)
+    assert bound.packets()[0] == codec.RegisterDriver("me")
+    assert bound.speeds() == [STOPPED]
+
+
+# Requests.
+
+
+def test_a_bind_is_answered_when_the_robot_has(talk):
+    talk.connect()
+    talk.say(ROBOT)
+    talk.ask(talk.session.unbind, LAMP)
+    talk.is_answering = False
+    assert outcomes(talk.ask(talk.session.bind, LAMP)) == []
+    assert outcomes(talk.say(codec.BindSuccess(LAMP))) == [(True, "The robot has granted subsystem 1 (lamp).")]
+
+
+def test_a_bind_that_waits_is_answered_when_the_connection_ends(talk):
+    talk.connect()
+    talk.say(ROBOT)
+    talk.ask(talk.session.unbind, LAMP)
+    talk.is_answering = False
+    talk.ask(talk.session.bind, LAMP)
+    actions = talk.session.disconnected("robot:25600", "The robot has gone.", talk.now_s)
+    assert [success for success, _ in outcomes(actions)] == [False]
+
+
+def test_what_was_unbound_on_one_connection_is_not_bound_on_the_next(bound):
+    assert outcomes(bound.ask(bound.session.unbind, LAMP))[0][0]
+    bound.session.disconnected("robot:25600", "The robot has gone.", bound.now_s)
+    bound.connect()
+    bound.say(ROBOT)
+    bound.run(0.3)
+    assert codec.BindSubsystem(LAMP) not in bound.heard
+
+
+def test_lights_are_switched_now_and_when_they_are_bound_again_but_not_on_the_next_connection(bound):
+    assert outcomes(bound.ask(bound.session.switch_light, True)) == [(True, "On: 1 of the robot's lights.")]
+    assert codec.LightUpdate(LAMP, True) in bound.heard
+    bound.ask(bound.session.unbind, LAMP)
+    assert outcomes(bound.ask(bound.session.switch_light, True)) == [(False, "No light of the robot is bound.")]
+    bound.heard.clear()
+    bound.ask(bound.session.bind, LAMP)
+    bound.run(0.1)
+    assert codec.LightUpdate(LAMP, True) in bound.heard
+    bound.session.disconnected("robot:25600", "The robot has gone.", bound.now_s)
+    bound.connect()
+    bound.say(ROBOT)
+    bound.run(0.3)
+    assert not [packet for packet in bound.heard if isinstance(packet, codec.LightUpdate)]
+
+
+@pytest.mark.parametrize("task", ["bind", "unbind", "switch_light"])
+def test_without_a_connection_and_before_a_stall_nothing_is_done(bound, task):
+    bound.session.fresh_since_s = bound.now_s
+    (answer,) = outcomes(bound.ask(getattr(bound.session, task), LAMP, asked_s=bound.now_s - 0.1))
+    assert answer[0] is False
+    assert "call it again" in answer[1]
+    bound.session.disconnected("robot:25600", "The robot has gone.", bound.now_s)
+    assert outcomes(bound.ask(getattr(bound.session, task), LAMP)) == [(False, NOT_CONNECTED)]
+    assert bound.packets() == []
+
+
+# Stalls and silence.
+
+
+def test_a_stall_of_our_own_is_no_silence_of_the_robot(bound):
+    bound.now_s += 30.0
+    bound.take(bound.session.resume(bound.now_s))
+    assert not bound.is_closed
+    bound.run(1.0)
+    assert not bound.is_closed
+    assert bound.session.silent_s(bound.now_s) < 0.2
+
+
+# What is published.
+
+
+def test_lists_are_published_together_soon_after_a_change_and_at_the_end(talk):
+    talk.connect()
+    talk.is_answering = False
+    assert kind(talk.say(ROBOT), Lists) == []
+    (lists,) = kind(talk.run(LIST_PERIOD_S), Lists)
+    assert ([each.name for each in lists.subsystems.subsystems], lists.bound) == (["drive", "lamp"], frozenset())
+    talk.is_answering = True
+    talk.say(codec.SubsystemBound(DRIVE, "me"), codec.BindSuccess(DRIVE))
+    (lists,) = kind(talk.run(LIST_PERIOD_S), Lists)
+    assert (lists.subsystems.subsystems[DRIVE].driver, lists.bound) == ("me", {DRIVE})
+    talk.say(codec.SensorInfo(()))
+    assert len(kind(talk.run(LIST_PERIOD_S + 0.01), Lists)) == 1
+    actions = talk.session.disconnected("robot:25600", "The robot has gone.", talk.now_s)
+    (lists,) = kind(actions, Lists)
+    assert (lists.subsystems.subsystems[DRIVE].driver, lists.bound) == ("", frozenset())
+
+
+def test_what_the_robot_says_is_published_and_counted(bound):
+    said = (
+        codec.FirmwareInfo("scripted", "0.1", 2),
+        codec.LogMessage("the track squeaks"),
+        codec.SensorInfo((codec.Sensor(1, "pack", 9_000, 12_000),)),
+        codec.SensorUpdate((codec.SensorReading(0, 9_100),)),
+    )
+    actions = bound.say(*said)
+    assert [message for message in published(actions) if message in said] == list(said)
+    assert len(notes(actions, "packets")) == len(said)
+
+
+def moves(actions):
+    """Return the way of a robot whose speed is its left side's."""
+    way, at_s = 0.0, None
+    for moved in kind(actions, Moved):
+        way += 0.0 if at_s is None else (moved.until_s - at_s) * moved.speeds.left
+        at_s = moved.until_s
+    return way
+
+
+def test_how_the_robot_moves_is_said_at_a_rate_and_up_to_each_change(bound):
+    actions = bound.run(0.223)
+    actions += bound.command(FORWARD)
+    actions += bound.run(0.317)
+    actions += bound.command(BACK)
+    actions += bound.run(0.1)
+    actions += bound.command(BACK)
+    assert len([moved for moved in kind(actions, Moved) if moved.is_due]) == pytest.approx(0.64 * ODOMETRY_RATE, abs=1)
+    assert moves(actions) == pytest.approx(0.317 * 1024 - 0.1 * 512)
+
+
+def test_the_robot_moves_on_until_a_stop_is_known_to_be_in_force(bound):
+    actions = bound.command(FORWARD)
+    actions += bound.run(0.2)
+    bound.is_answering = False
+    actions += bound.command(STOPPED)
+    actions += bound.run(0.187)
+    (newest,) = [packet for packet in bound.heard if isinstance(packet, codec.KeepAlive)][-1:]
+    actions += bound.say(newest)
+    actions += bound.run(0.1)
+    assert moves(actions) == pytest.approx(0.387 * 1024)
+
+
+def test_while_a_stop_is_unanswered_people_see_it_and_nobody_is_told_where_the_robot_is(bound):
+    bound.command(FORWARD)
+    bound.run(0.1)
+    bound.is_answering = False
+    actions = bound.command(STOPPED)
+    actions += bound.run(0.8)
+    assert [problem.sentence is None for problem in kind(actions, Problem)] == [False]
+    assert kind(actions, Problem)[0].name == UNANSWERED_STOP
+    assert not kind(actions, Moved)[-1].is_due
+    bound.is_answering = True
+    actions = bound.run(0.1)
+    for packet in [packet for packet in bound.heard if isinstance(packet, codec.KeepAlive)][-30:]:
+        actions += bound.say(packet)
+    assert kind(actions, Problem) == [Problem(UNANSWERED_STOP, None)]
+
+
+def test_what_keeps_a_subsystem_from_us_is_said_once_and_is_over_with_the_connection(talk):
+    talk.connect()
+    talk.is_answering = False
+    talk.say(ROBOT)
+    actions = talk.say(codec.SubsystemBound(DRIVE, "bob"), codec.BindFailure(DRIVE))
+    actions += talk.run(0.5)
+    (problem,) = kind(actions, Problem)
+    assert (problem.name, problem.sentence) == (OBSTRUCTION, "Subsystem 0 (drive) is held by 'bob'.")
+    actions = talk.session.disconnected("robot:25600", "The robot has gone.", talk.now_s)
+    assert kind(actions, Problem) == [Problem(OBSTRUCTION, None)]
+
+
+def test_a_subsystem_that_there_is_not_is_refused_with_how_many_there_are(bound):
+    (answer,) = outcomes(bound.ask(bound.session.bind, 9))
+    assert answer == (False, "There is no subsystem 9: the robot has 2, counted from 0.")
