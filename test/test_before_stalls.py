@@ -16,7 +16,7 @@ from drone_bridge.dronegui.codec import FlightState
 from drone_bridge.dronegui.server.buttons import ServiceButtons
 from drone_bridge.motion.limits import ObservedMotion
 from drone_bridge.msg import CommandAxes, CommandRates
-from drone_bridge.ros.commands import CommandIntake
+from drone_bridge.ros.command_topics import CommandTopics
 from drone_bridge.ros.service_caller import ServiceCaller
 from drone_bridge.ros.stall_watch import PROCESS
 from drone_bridge.session.requests_in_turn import RequestsInTurn
@@ -171,7 +171,7 @@ class Taking(PlainNode):
 
     def __init__(self):
         super().__init__(frame_prefix="")
-        self.observed, self.take = ObservedMotion(), {}
+        self.observed, self.take = ObservedMotion(time.monotonic), {}
 
     def make_subscription(self, kind, topic, callback, qos):
         self.take[topic] = callback
@@ -195,18 +195,18 @@ COMMANDS = {
 @pytest.mark.parametrize("topic", COMMANDS)
 def test_commands_of_every_stream(stalls, topic):
     node = Taking()
-    intake = CommandIntake(node, now=Time)
-    intake.take_velocities(lambda velocity: velocity)
+    commands = CommandTopics(node, now=Time)
+    commands.take_velocities(lambda velocity: (velocity, True))
     for raw in ("cmd_axes", "cmd_rates"):
-        intake.take(raw, type(COMMANDS[raw]), lambda message: message)
+        commands.take(raw, type(COMMANDS[raw]), lambda message: message)
     node.take[topic](COMMANDS[topic])
-    assert intake.newest() is not None
-    intake.mailbox.forget()
+    assert commands.arbiter.newest is not None
+    commands.arbiter.forget()
     stalls.happen()
     for _ in range(2):
         node.take[topic](COMMANDS[topic])
-    assert not intake.mailbox.has_any
+    assert commands.arbiter.newest is None
     assert "this process stood still" in node.warned[-1]
     stalls.resumed_s -= 1.0  # a second later
     node.take[topic](COMMANDS[topic])
-    assert intake.newest() not in (None, Twist())
+    assert commands.arbiter.newest.command not in (None, Twist())

@@ -15,8 +15,7 @@ from geometry_msgs.msg import Twist, Vector3
 from patience import TIMEOUT_S
 from plain_node import PlainNode
 
-from drone_bridge.ros import commands, last_word
-from drone_bridge.ros.commands import Mailbox
+from drone_bridge.ros import last_word
 from drone_bridge.ros.diagnostics import Liveness
 from drone_bridge.ros.last_word import OPERATORS_LOST, VelocityOutput
 from drone_bridge.ros.stall_watch import (
@@ -96,16 +95,6 @@ def test_it_ticks_by_itself_while_nobody_asks():
     StallWatch(clock).start()
     for _ in range(5):
         assert ticks.acquire(timeout=TIMEOUT_S)
-
-
-def test_a_command_from_before_a_suspension_has_expired(monkeypatch):
-    """The clock of time.monotonic stands still while a machine is suspended."""
-    box = Mailbox()
-    box.put("full speed")
-    assert box.newest(0.5).command == "full speed"
-    resumed_s = elapsed_s() + 3600.0
-    monkeypatch.setattr(commands, "elapsed_s", lambda: resumed_s)
-    assert box.newest(0.5) is None
 
 
 class Watch:

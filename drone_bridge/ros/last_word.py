@@ -15,7 +15,7 @@ from rclpy.qos import qos_profile_sensor_data
 from drone_bridge.motion.tilt_control import Shares
 from drone_bridge.msg import CommandAxes, CommandRates
 from drone_bridge.net.clock import elapsed_s
-from drone_bridge.ros.commands import axes_from_shares, shares_from_axes
+from drone_bridge.ros.command_axes import axes_from_shares, shares_from_axes
 from drone_bridge.ros.stall_watch import PROCESS
 from drone_bridge.ros.topics import wait_for_delivery
 from drone_bridge.ros.vehicle_node import VehicleNode

@@ -45,13 +45,6 @@ class RequestServices:
             service = node.create_service(Trigger, f"~/{name}", partial(self._serve, name), callback_group=group)
             node.cleanup.callback(node.destroy_service, service)
 
-    async def land(self) -> str:
-        """Land, and return the outcome in a sentence. Raises ValueError."""
-        response = await self._serve(LAND, Trigger.Request(), Trigger.Response())
-        if not response.success:
-            raise ValueError(response.message)
-        return str(response.message)
-
     async def _serve(self, name: str, _: Any, response: Trigger.Response) -> Trigger.Response:
         try:
             if name != LAND:

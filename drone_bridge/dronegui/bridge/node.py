@@ -51,19 +51,21 @@ from drone_bridge.net.connector import (
     LinkTimeoutError,
 )
 from drone_bridge.net.udp import Datagram, UdpConnector, UdpListener, UdpStream
-from drone_bridge.ros.commands import limit_parameters
 from drone_bridge.ros.common_parameters import (
     common_parameters,
     frame_names,
     frame_parameters,
 )
 from drone_bridge.ros.frames import DroneFrameNames
+from drone_bridge.ros.limits import limit_parameters
 from drone_bridge.ros.link_node import STALE_DATAGRAMS, LinkNode, repeat_farewell
 from drone_bridge.ros.parameters import ParameterDeclaration
 from drone_bridge.ros.program import run
 from drone_bridge.ros.stall_watch import STALL_S
-from drone_bridge.ros.tilt_flight import TiltFlight, drone_parameters
+from drone_bridge.ros.tilt_commands import TiltCommands, drone_parameters, read_drone
 from drone_bridge.ros.topics import TopicPublishers, latched
+from drone_bridge.session.arbiter import Rank
+from drone_bridge.session.tilt_pilot import ESTIMATED, ESTIMATES, TiltPilot
 from drone_bridge.wire.addresses import address_name, peer_name
 from drone_bridge.wire.events import RemoteProtocolError
 
@@ -322,8 +324,11 @@ class DroneGuiBridge(LinkNode):
             table = [row for row in TOPICS if has_odometry or row.of is not Pose]
             translation = Translation(names)
             self._topics = TopicPublishers(self, table, translation, static_transforms(names))
-        self._tilt_flight = TiltFlight(self, AR_DRONE, hovers=True)
-        self._tilt_flight.intake.ruler.land = self._flight.land
+        drone = read_drone(self.parameters, AR_DRONE)
+        commands = TiltCommands(self, drone, has_landing_button=True)
+        self._pilot = TiltPilot(commands.arbiter, drone, hovers=True)
+        self._is_landing = False
+        self.each_second(self._land_if_it_has_to)
         for name, command in self._flight_commands():
             self.make_subscription(Empty, name, self._on_topic(name, command), 1, callback_group=self._group)
 
@@ -343,8 +348,7 @@ class DroneGuiBridge(LinkNode):
 
     def prepare(self) -> None:
         """Forget old commands."""
-        self._tilt_flight.intake.mailbox.clear()
-        self._tilt_flight.restart()
+        self._pilot.restart(elapsed_s())
 
     def converse(self, stream: UdpStream) -> None:
         """Send the controls and receive navdata until cancelled; leave the drone hovering in any case."""
@@ -376,7 +380,9 @@ class DroneGuiBridge(LinkNode):
 
     def _commanded(self) -> Controls:
         """Return the controls to send, without momentary button presses."""
-        shares = self._tilt_flight.shares(is_overruled=self._is_hover_held)
+        shares = self._pilot.shares(elapsed_s(), is_overruled=self._is_hover_held)
+        if self._pilot.is_estimating:
+            self.reports.count_and_warn_ongoing(ESTIMATED, ESTIMATES)
         if shares is None:
             self.statistics.counts["hover packets"] += 1
             return HOVER
@@ -432,9 +438,9 @@ class DroneGuiBridge(LinkNode):
             if (percentage := block.vbat_flying_percentage) is not None:
                 self.observed.battery = percentage / 100
             if block.flight_state not in (None, *STEERED):
-                self._tilt_flight.stands()
+                self._pilot.stands()
             elif motion := measured_motion(block):
-                self._tilt_flight.measured(motion)
+                self._pilot.measured(motion, elapsed_s())
         stamp = self.now()
         self._topics.publish(datagram, stamp)
         self._topics.publish(block, stamp)
@@ -473,6 +479,20 @@ class DroneGuiBridge(LinkNode):
 
         self._buttons.close()
         repeat_farewell(send_hover)
+
+    def _land_if_it_has_to(self) -> None:
+        is_due = not self._is_landing and self._pilot.arbiter.rank(elapsed_s()) is Rank.LANDING
+        if is_due and (executor := self.executor):
+            self._is_landing = True
+            executor.create_task(self._land)  # as it takes long
+
+    async def _land(self) -> None:
+        try:
+            self.warn(await self._flight.land())
+        except ValueError as error:
+            self.warn(f"The vehicle has to land, and does not: {error}")
+        finally:
+            self._is_landing = False
 
     # What the executor does.
 
@@ -525,7 +545,7 @@ class DroneGuiBridge(LinkNode):
             response.message = "The drone hovers on: the request may have waited while this process stood still."
             return response
         if self._is_hover_held and not request.data and self._expects_link():
-            self._tilt_flight.intake.mailbox.forget()  # it hovers on until it is told something new
+            self._pilot.arbiter.forget()  # it hovers on until it is told something new
         self._is_hover_held = request.data
         response.success = True
         response.message = (
