@@ -63,6 +63,13 @@ class Received(NamedTuple):
     source: Any  # as the session gets it
 
 
+class Filled(NamedTuple):
+    """How much has arrived, in memory that was handed out for it."""
+
+    size: int
+    source: Any
+
+
 class Connected(NamedTuple):
     """A stream has begun."""
 
@@ -93,7 +100,7 @@ class Link(Protocol):
     def files(self) -> Sequence[Selectable]:
         """Return what becomes readable when something has arrived."""
 
-    def receive(self) -> Received | Connected | Disconnected | None:
+    def receive(self) -> Received | Filled | Connected | Disconnected | None:
         """Return what has arrived first, None if nothing has.
 
         Raises LinkRefusedError if nobody listened to what was sent, LinkError if the link has to be opened again.
@@ -272,14 +279,17 @@ class LinkLoop:
             self._act(self._taken(received, now_s), now_s)
             self._tick()
 
-    def _taken(self, received: Received | Connected | Disconnected, now_s: float) -> Actions:
+    def _taken(self, received: Received | Filled | Connected | Disconnected, now_s: float) -> Actions:
         """Have the session take what has arrived."""
         if isinstance(received, Connected):
             return self.session.connected(received.source, now_s)
         if isinstance(received, Disconnected):
             take = self.session.left if received.is_regular else self.session.disconnected
             return take(received.source, received.sentence, now_s)
-        actions = self.session.receive(received.data, received.source, now_s)
+        if isinstance(received, Filled):
+            actions = self.session.filled(received.size, received.source, now_s)
+        else:
+            actions = self.session.receive(received.data, received.source, now_s)
         if self.session.is_proven:
             self._backoff.reset()
         return actions

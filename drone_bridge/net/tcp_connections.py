@@ -14,7 +14,7 @@ from functools import partial
 
 from drone_bridge.net.clock import Clock
 from drone_bridge.net.connector import LinkError, MakeTap, Selectable
-from drone_bridge.net.link_loop import Connected, Disconnected, Received
+from drone_bridge.net.link_loop import Connected, Disconnected, Filled, Received
 from drone_bridge.net.tcp_connection import StreamEndedError, StreamOptions, StreamPeer, TcpConnection
 
 #: How long a peer has to read the last bytes and close as well.
@@ -34,7 +34,7 @@ class TcpConnections:
         self.selector = selectors.DefaultSelector()
         self._by_peer: dict[StreamPeer, TcpConnection] = {}
         self._ready: deque[TcpConnection] = deque()  # which have something to be read
-        self._events: deque[Received | Connected | Disconnected] = deque()
+        self._events: deque[Received | Filled | Connected | Disconnected] = deque()
         self._leaving: dict[TcpConnection, float] = {}  # and until when
 
     def __len__(self) -> int:
@@ -58,7 +58,7 @@ class TcpConnections:
         self.watch(connection, partial(self._serve, connection))
         self._events.append(Connected(connection.peer))
 
-    def receive(self) -> Received | Connected | Disconnected | None:
+    def receive(self) -> Received | Filled | Connected | Disconnected | None:
         """See Link."""
         if not self._events and not self._ready:
             for key, mask in self.selector.select(0):
@@ -128,15 +128,15 @@ class TcpConnections:
         if connection.peer not in self._by_peer:
             return
         try:
-            data = connection.read()
+            event = connection.read()
         except LinkError as error:
             self._forget(connection)
             self._leave(connection)
             is_regular = isinstance(error, StreamEndedError)
             self._events.append(Disconnected(connection.peer, str(error), is_regular))
             return
-        if data is not None:
-            self._events.append(Received(data, connection.peer))
+        if event is not None:
+            self._events.append(event)
 
     def _select(self, connection: TcpConnection) -> None:
         events = selectors.EVENT_READ | (selectors.EVENT_WRITE if connection.has_unsent else 0)
