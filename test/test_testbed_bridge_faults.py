@@ -20,7 +20,7 @@ from drone_bridge.testbed.codec import MotionParameters
 NOT_HOVER = MotionParameters(0.0, 0.0, 0.0, 9.0)
 #: A bridge with a fault: it fails at a frame with a pitch of 7.
 FAULTY_BRIDGE = """
-from drone_bridge.testbed import bridge
+from drone_bridge.testbed.bridge import node
 from drone_bridge.ros import topics
 
 publish = topics.Outputs.publish
@@ -31,7 +31,7 @@ def publish_or_fail(self, frame, stamp):
     publish(self, frame, stamp)
 
 topics.Outputs.publish = publish_or_fail
-raise SystemExit(bridge.main())
+raise SystemExit(node.main())
 """
 
 
