@@ -242,8 +242,9 @@ class LinkLoop:
         poll = self._poll(*self.link.files())
         while not self._is_stopping:
             wait_s = min(self.session.due_s - self._clock.now_s(), StallWatch.PERIOD_S)
-            poll.poll(0.0 if self._posted or self._kept else max(0.0, wait_s) * 1000)
-            self._forget_wakes()
+            ready = poll.poll(0.0 if self._posted or self._kept else max(0.0, wait_s) * 1000)
+            if (self._woken, select.POLLIN) in ready:
+                self._forget_wakes()
             if not self._is_stopping:
                 self.turn()
 
@@ -366,8 +367,8 @@ class LinkLoop:
         for action in actions:
             try:
                 if isinstance(action, Send):
-                    may_be_old = self._clock.now_s() - now_s > StallWatch.STALL_S
-                    if not may_be_old or action.outlives_stalls or self._is_stopping:
+                    is_due = action.outlives_stalls or self._is_stopping
+                    if is_due or self._clock.now_s() - now_s <= StallWatch.STALL_S:
                         self._send(action)
                 elif isinstance(action, Publish):
                     self._stage.publish(action.message)

@@ -36,6 +36,7 @@ class TcpConnections:
         self._ready: deque[TcpConnection] = deque()  # which have something to be read
         self._events: deque[Received | Filled | Connected | Disconnected] = deque()
         self._leaving: dict[TcpConnection, float] = {}  # and until when
+        self._has_looked = False  # since `receive` has last returned None
 
     def __len__(self) -> int:
         """Return how many peers are connected."""
@@ -61,12 +62,19 @@ class TcpConnections:
     def receive(self) -> Received | Filled | Connected | Disconnected | None:
         """See Link."""
         if not self._events and not self._ready:
+            if self._has_looked:  # what has come since wakes the loop again, and to look twice costs as much as to read
+                self._has_looked = False
+                return None
+            self._has_looked = True
             for key, mask in self.selector.select(0):
                 key.data(mask)
             self._let_leave()
         while not self._events and self._ready:
             self._read(self._ready.popleft())
-        return self._events.popleft() if self._events else None
+        if self._events:
+            return self._events.popleft()
+        self._has_looked = False
+        return None
 
     def send(self, data: bytes | memoryview, to: StreamPeer) -> None:
         """Send a piece; to one that has gone, as the session is about to learn, nothing is."""

@@ -74,7 +74,7 @@ class TcpPort:
         return (self._connections.selector,)
 
     def receive(self) -> Received | Filled | Connected | Disconnected | None:
-        if self._clock.now_s() >= self._accepts_from_s:
+        if self._accepts_from_s < math.inf and self._clock.now_s() >= self._accepts_from_s:
             self._accepts_from_s = math.inf
             self._connections.watch(self._listening, self._accept)
         return self._connections.receive()

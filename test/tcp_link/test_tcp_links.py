@@ -79,6 +79,16 @@ def test_peers_take_turns_however_much_one_of_them_says(port, connect):
     assert sum(len(event.data) for event in heard[:-1]) < 10_000 - 8
 
 
+def test_who_connects_is_heard_however_much_another_one_says(port, connect, closing):
+    loud, _ = connect()
+    loud.sendall(b"x" * 10_000)
+    hear(port)
+    closing(socket.create_connection(("127.0.0.1", port.port), LONG_S))
+    heard = []
+    wait_until(lambda: heard.append(hear(port)) or isinstance(heard[-1], Connected), "the other one", period_s=1e-4)
+    assert len(heard) < 10_000 / 8 - 1
+
+
 def test_each_piece_is_sent_to_its_peer(port, connect):
     (first, first_peer), (second, second_peer) = connect(), connect()
     port.send(b"one", first_peer)

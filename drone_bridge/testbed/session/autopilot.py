@@ -149,6 +149,7 @@ class AutopilotSession(Session):
         self._constants: Constants | None = None  # of this conversation
         self._flight: Flight | None = None  # likewise
         self._is_layout_open = True  # and to be found out
+        self._is_in_middle = False  # of a frame, more of which has come since it began
         self._is_behind = False  # the flight's estimate
         self._came_s = 0.0  # when the last bytes did
         # Of a testbed that takes too long for a message: whether more has come since that was noticed, and how long
@@ -179,7 +180,7 @@ class AutopilotSession(Session):
         self.peer, self.state, self.is_open, self.is_proven = str(peer), CONNECTED, True, False
         self.heard_s, self.since_s = None, now_s
         self._is_news = True
-        self._is_layout_open = connection.layout is None
+        self._is_layout_open, self._is_in_middle = connection.layout is None, False
         self._set_due()
         return [*ended, Note("connections", f"Connected to {peer}.", is_expected=True)]
 
@@ -192,6 +193,8 @@ class AutopilotSession(Session):
         client = self._clients[peer]
         self._came_s, self._is_news = now_s, True
         client.handler.buffer_updated(size)
+        if self._is_in_middle and client.handler.inside_message:
+            return []  # of a frame, whose time is running
         return self._events(client, now_s)
 
     def receive(self, data: bytes | str, source: Any, now_s: float) -> Actions:
@@ -283,6 +286,7 @@ class AutopilotSession(Session):
         if has_spoken or is_inside_message:
             self._clients.heard(client, now_s, is_inside_message=is_inside_message, has_spoken=has_spoken)
         self._set_due()
+        self._is_in_middle = is_inside_message and not self._is_layout_open and not has_spoken
         return actions
 
     def _announced(self, constants: Constants) -> Actions:
@@ -415,7 +419,10 @@ class AutopilotSession(Session):
         return [*notes, Publish(Ended())]
 
     def _set_due(self) -> None:
-        due_s = -math.inf if self._is_behind else math.inf
+        if self._is_behind:
+            self.due_s = -math.inf
+            return
+        due_s = math.inf
         for client in self._clients.all():
             decides_s = self._came_s + FRAME_END_SILENCE_S
             whole_s = max(client.deadline_s, -math.inf if self._is_news else self._look_again_s)
