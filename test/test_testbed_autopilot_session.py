@@ -315,6 +315,7 @@ def test_a_short_frame_ends_where_silence_begins():
     talk = talking(layout=None, speaks=SHORT)
     assert talk.show() == []
     assert talk.run(FRAME_END_SILENCE_S - 0.001) == []
+    assert talk.session.tick(talk.now_s) == []
     actions = talk.run(0.002)
     assert published(actions)[0] == LayoutFound(SHORT, CONSTANTS)
     assert answers(actions) == [NEUTRAL.thrust]
