@@ -485,7 +485,7 @@ def test_executables_of_nodes_import_rclpy_before_anything_else_and_others_do_no
         [block] = [statement for statement in tree.body if isinstance(statement, ast.Try)]
         return [ast.unparse(one) for one in block.body if isinstance(one, ast.Import | ast.ImportFrom)]
 
-    ours = "from drone_bridge.testbed.bridge import main"
+    ours = "from drone_bridge.testbed.bridge.node import main"
     environment = "from drone_bridge.ros.environment import complete_environment"
     assert imported("testbed_bridge") == [environment, "import rclpy.node", ours]
     assert imported("testbed_emulator") == ["from drone_bridge.testbed.emulator.__main__ import main"]

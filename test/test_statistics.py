@@ -124,7 +124,7 @@ class TestSessionLiveness:
 
     @pytest.fixture
     def session(self):
-        return SimpleNamespace(is_open=False, heard_s=None, since_s=None)
+        return SimpleNamespace(is_open=False, heard_s=None, since_s=None, hangs=0)
 
     @pytest.fixture
     def ended(self):
@@ -136,16 +136,17 @@ class TestSessionLiveness:
         time_s = [100.0]
         liveness = SessionLiveness(session, SimpleNamespace(now_s=lambda: time_s[0]))
 
-        def note_end():
-            ended.append(liveness.silence_s)
+        def note_end(is_timeout):
+            ended.append((liveness.silence_s, is_timeout))
             liveness.closed()
 
-        def passed(seconds, *, connects=False, hears=False, leaves=False):
+        def passed(seconds, *, connects=False, hears=False, leaves=False, hangs=False):
             time_s[0] += seconds
             if connects or leaves:
                 session.is_open, session.heard_s, session.since_s = connects, None, time_s[0] if connects else None
             if hears:
                 session.heard_s = time_s[0]
+            session.hangs += hangs
             liveness.look(note_end)
             return liveness.silence_s
 
@@ -160,15 +161,22 @@ class TestSessionLiveness:
         assert pass_s(2.0) == 5.0
         assert pass_s(0.0, hears=True) == 0.0
         assert pass_s(0.5) == 0.5
-        assert ended == [3.0]
+        assert ended == [(3.0, False)]
 
     def test_a_peer_that_takes_the_place_of_another_is_another_connection(self, pass_s, ended):
         pass_s(1.0, connects=True)
         pass_s(2.0, hears=True)
         pass_s(4.0)
         assert pass_s(1.0, connects=True) == 5.0  # until it is heard
-        assert ended == [5.0]
+        assert ended == [(5.0, False)]
         assert pass_s(1.0, hears=True) == 0.0
+
+    def test_a_peer_that_was_given_up_for_its_silence_has_hung(self, pass_s, ended):
+        pass_s(1.0, connects=True)
+        pass_s(2.0, leaves=True, hangs=True)
+        pass_s(1.0, connects=True)
+        pass_s(2.0, leaves=True)
+        assert [is_timeout for _, is_timeout in ended] == [True, False]
 
 
 class TestSilence:

@@ -2,21 +2,24 @@
 """testbed_bridge as a process, between real sockets and real DDS."""
 
 import math
+import sys
 
 import pytest
 from diagnostic_msgs.msg import DiagnosticArray
 from diagnostics import values_of
 from geometry_msgs.msg import Twist
+from nav_msgs.msg import Odometry
+from processes import Process
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 from ros_session import repeating, wait_until
 from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import CameraInfo, Image, Imu
-from testbed_peer import HOVER, TestbedPeer, bridge, pixels
+from testbed_peer import HOVER, REPLY, TestbedPeer, bridge, pixels
 from tf2_msgs.msg import TFMessage
 
 from drone_bridge.msg import CommandRates, DroneProperties
-from drone_bridge.ros.time import time_from_seconds
-from drone_bridge.testbed.codec import MotionParameters
+from drone_bridge.ros.time import seconds_of, time_from_seconds
+from drone_bridge.testbed.codec import AttitudeLayout, MotionParameters
 
 LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 
@@ -181,15 +184,6 @@ def test_lockstep_waits_for_the_command_of_the_frame(ros, peer):
                 assert peer.reply().thrust == 2.0 + index
 
 
-def test_lockstep_goes_on_without_a_controller(ros, peer):
-    reports = ros.subscribe(DiagnosticArray, "/diagnostics")
-    with bridge(peer, sync="lockstep", command_timeout=0.05):
-        peer.open()
-        assert peer.exchange() == HOVER
-        assert peer.exchange() == HOVER
-        reports.wait(lambda report: values_of(report)["missed lockstep commands"] == "2")
-
-
 def test_a_slow_reliable_subscriber_does_not_hold_up_the_testbed(ros, peer):
     # A subscriber whose node nobody spins: its history is full after one image, and it never reads it.
     reliable = QoSProfile(depth=1, reliability=ReliabilityPolicy.RELIABLE)
@@ -202,3 +196,118 @@ def test_a_slow_reliable_subscriber_does_not_hold_up_the_testbed(ros, peer):
             assert peer.exchange() == HOVER
         last = fresh.wait(lambda image: len(fresh) == 0)
     assert bytes(last.data) == pixels(1)
+
+
+# Layouts, and a new simulation on the same connection.
+
+LEVEL = {"pitch": 0.0, "roll": 0.0, "yaw": 0.0, "position": (1.0, 2.0, -3.0)}
+
+
+def test_auto_detects_a_pose_and_logs_it(ros, closing):
+    odometry = ros.subscribe(Odometry, "odom")
+    reports = ros.subscribe(DiagnosticArray, "/diagnostics")
+    constants = ros.subscribe(DroneProperties, "drone_properties", LATCHED)
+    peer = closing(TestbedPeer(layout=AttitudeLayout.POSE))
+    with bridge(peer, stamp_source="wire") as process:
+        peer.open()
+        constants.wait()  # the bridge knows of this subscription, and so of the one before
+        peer.exchange(**LEVEL)
+        first = odometry.wait()
+        assert seconds_of(first.header.stamp) == pytest.approx(peer.time), "who subscribed before gets the first one"
+        position = first.pose.pose.position
+        assert (position.x, position.y, position.z) == (1.0, 3.0, 2.0)
+        process.wait_for_line("The testbed sends 7 floats after the images: attitude_layout is pose")
+        reports.wait(lambda report: values_of(report)["attitude layout"] == "pose (auto)")
+        static = ros.subscribe(TFMessage, "/tf_static", LATCHED).wait().transforms
+        assert ("map", "odom") in {(transform.header.frame_id, transform.child_frame_id) for transform in static}
+
+
+def test_auto_takes_the_documented_layout_for_short_frames_and_offers_no_pose(ros, peer):
+    attitudes = ros.subscribe(Imu, "imu/data")
+    with bridge(peer) as process:
+        peer.open()
+        wait_until(lambda: peer.exchange(**LEVEL) and len(attitudes), "an attitude")
+        assert attitudes.wait().orientation_covariance[8] < 1  # yaw is taken to be measured
+        process.wait_for_line("is taken to be pitch_yaw, as documented.*set it to pitch_roll")
+        static = ros.subscribe(TFMessage, "/tf_static", LATCHED).wait().transforms
+        assert "odom" not in {transform.child_frame_id for transform in static}
+        assert not ros.node.get_publishers_info_by_topic("/odom")
+        assert not ros.node.get_publishers_info_by_topic("/tf"), "what can never come is not offered"
+
+
+def test_time_0_is_a_new_simulation(ros, peer):
+    reports = ros.subscribe(DiagnosticArray, "/diagnostics")
+    properties = ros.subscribe(DroneProperties, "drone_properties", LATCHED)
+    attitudes = ros.subscribe(Imu, "imu/data")
+    with bridge(peer, attitude_layout="pitch_yaw", stamp_source="wire") as process:
+        peer.open()
+        wait_until(lambda: peer.exchange(pitch=0.0) and len(attitudes) and len(properties), "messages")
+        properties.clear()
+        assert peer.exchange(time=0.0, pitch=0.0) == HOVER
+        process.wait_for_line(r"started a new simulation on the same connection: its time is 0 after \d+\.\d+ s")
+        assert properties.wait().mass == 1.5
+        attitudes.wait(lambda imu: imu.header.stamp.sec == imu.header.stamp.nanosec == 0)
+        assert peer.exchange(pitch=0.0) == HOVER
+        report = reports.wait(lambda report: values_of(report).get("new simulations") == "1")
+        assert (values_of(report)["connections"], values_of(report)["rejected input"]) == ("1", "0")
+
+
+# Leaving.
+
+NOT_HOVER = MotionParameters(0.0, 0.0, 0.0, 9.0)
+#: A bridge with a fault: it fails at a frame with a pitch of 7.
+FAULTY_BRIDGE = """
+from drone_bridge.testbed.bridge import node
+from drone_bridge.ros import topics
+
+publish = topics.Outputs.publish
+
+def publish_or_fail(self, frame, stamp):
+    if frame.pitch == 7:
+        raise ArithmeticError("a fault of its own")
+    publish(self, frame, stamp)
+
+topics.Outputs.publish = publish_or_fail
+raise SystemExit(node.main())
+"""
+
+
+def fly(ros, peer):
+    """Exchange frames until the bridge passes a command on that is not the neutral one."""
+    message = CommandRates(thrust=NOT_HOVER.thrust)
+    publisher = ros.publisher(CommandRates, "cmd_rates")
+    wait_until(lambda: ros.publish_fresh(publisher, message) or peer.exchange() == NOT_HOVER, "the command on the wire")
+
+
+def last_answer(peer):
+    received = peer.read_to_end()
+    assert len(received) == REPLY.size, "one last answer, and nothing else, is expected"
+    return MotionParameters(*REPLY.unpack(received))
+
+
+def test_sigterm_inside_a_frame_leaves_hover_as_the_last_command(ros, peer):
+    with bridge(peer, command_timeout=30.0) as process:
+        peer.open()
+        fly(ros, peer)
+        frame = peer.frame_bytes()
+        peer.socket.sendall(frame[:100])
+        process.send()
+        # The testbed finishes its frame before it reads, and must be able to.
+        peer.socket.sendall(frame[100:])
+        # The frame may be whole, and answered with the command, before the signal is heard.
+        answers = peer.read_to_end()
+        assert len(answers) in (REPLY.size, 2 * REPLY.size)
+        assert MotionParameters(*REPLY.unpack(answers[-REPLY.size :])) == HOVER
+        assert process.wait() == 0
+
+
+def test_a_fault_of_the_bridge_itself_leaves_hover_as_the_last_command(ros, peer):
+    parameters = ("-p", f"port:={peer.port}", "-p", "command_timeout:=30.0")
+    with Process(sys.executable, "-c", FAULTY_BRIDGE, "--ros-args", *parameters) as process:
+        peer.open()
+        fly(ros, peer)
+        peer.send_frame(pitch=7.0)
+        assert peer.reply() == NOT_HOVER
+        assert last_answer(peer) == HOVER
+        process.wait_for_line("ArithmeticError: a fault of its own")
+        assert peer.open().exchange() == HOVER

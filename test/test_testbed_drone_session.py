@@ -33,11 +33,11 @@ from drone_bridge.testbed.session.drone import (
     DroneSession,
     Neutral,
     Setup,
-    Took,
 )
 from drone_bridge.testbed.session.framed_drone import BLACK, FramedDrone, RatesAnswer
 from drone_bridge.testbed.session.frames import ATTITUDE_TIMEOUT_S, FrameSynchronizer
 from drone_bridge.testbed.session.output import RATES, VELOCITY, OutputChoice
+from drone_bridge.testbed.session.took import Took
 
 CONSTANTS = Constants(120.0, 90.0, 2, 1, 0.25, 1.0, 9.8125, 0.25, 25.0, 720.0, 720.0, 720.0)
 OTHER = Constants(120.0, 90.0, 2, 1, 0.25, 2.0, 9.8125, 0.25, 25.0, 720.0, 720.0, 720.0)

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from drone_bridge.motion.velocity_control import VelocityCommand, VelocityParameters
-from drone_bridge.testbed.bridge import TestbedFlight
+from drone_bridge.testbed.bridge.flight import TestbedFlight
 from drone_bridge.testbed.codec import AngleUnit, Constants, SensorFrame
 from drone_bridge.testbed.device import Airframe, DroneState, Motion
 from drone_bridge.testbed.topics import BodyRates, Command, pose

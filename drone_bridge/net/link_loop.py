@@ -65,6 +65,13 @@ class Received(NamedTuple):
     source: Any  # as the session gets it
 
 
+class Filled(NamedTuple):
+    """How much has arrived, in memory that was handed out for it."""
+
+    size: int
+    source: Any
+
+
 class Connected(NamedTuple):
     """A stream has begun."""
 
@@ -95,7 +102,7 @@ class Link(Protocol):
     def files(self) -> Sequence[Selectable]:
         """Return what becomes readable when something has arrived."""
 
-    def receive(self) -> Received | Connected | Disconnected | None:
+    def receive(self) -> Received | Filled | Connected | Disconnected | None:
         """Return what has arrived first, None if nothing has.
 
         Raises LinkRefusedError if nobody listened to what was sent, LinkError if the link has to be opened again.
@@ -237,8 +244,9 @@ class LinkLoop:
         poll = self._poll(*self.link.files())
         while not self._is_stopping:
             wait_s = min(self.session.due_s - self._clock.now_s(), StallWatch.PERIOD_S)
-            poll.poll(0.0 if self._posted or self._kept else max(0.0, wait_s) * 1000)
-            self._forget_wakes()
+            ready = poll.poll(0.0 if self._posted or self._kept else max(0.0, wait_s) * 1000)
+            if (self._woken, select.POLLIN) in ready:
+                self._forget_wakes()
             if not self._is_stopping:
                 self.turn()
 
@@ -274,14 +282,17 @@ class LinkLoop:
             self._act(self._taken(received, now_s), now_s)
             self._tick()
 
-    def _taken(self, received: Received | Connected | Disconnected, now_s: float) -> Actions:
+    def _taken(self, received: Received | Filled | Connected | Disconnected, now_s: float) -> Actions:
         """Have the session take what has arrived."""
         if isinstance(received, Connected):
             return self.session.connected(received.source, now_s)
         if isinstance(received, Disconnected):
             take = self.session.left if received.is_regular else self.session.disconnected
             return take(received.source, received.sentence, now_s)
-        actions = self.session.receive(received.data, received.source, now_s)
+        if isinstance(received, Filled):
+            actions = self.session.filled(received.size, received.source, now_s)
+        else:
+            actions = self.session.receive(received.data, received.source, now_s)
         if self.session.is_proven:
             self._backoff.reset()
         return actions

@@ -4,10 +4,12 @@
 import contextlib
 import socket
 from collections import deque
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from drone_bridge.net import tcp
 from drone_bridge.net.connector import RECEIVED, SENT, LinkError, MakeTap, reason
+from drone_bridge.net.link_loop import Filled, Received
 from drone_bridge.wire.addresses import address_name
 
 #: What a peer may leave unread, beside what the system keeps for it.
@@ -28,6 +30,8 @@ class StreamOptions:
     """Whether a peer may wait for the acknowledgement of each piece of a message, see TcpStream."""
     max_unread_bytes: float = MAX_UNREAD_BYTES
     """What a peer may leave unread before it is given up; infinity where the protocol itself bounds that."""
+    memory: "Callable[[StreamPeer], Sequence[memoryview]] | None" = None
+    """Hands out the memory into which a peer's next bytes are read, piece by piece; new bytes by default."""
 
 
 class StreamEndedError(LinkError):
@@ -60,7 +64,7 @@ class TcpConnection:
             connected.close()
             raise
         self._socket, self._chunk_bytes = connected, options.chunk_bytes
-        self._max_unread_bytes = options.max_unread_bytes
+        self._max_unread_bytes, self._memory = options.max_unread_bytes, options.memory
         self._quickacks = options.acknowledges_at_once and hasattr(socket, "TCP_QUICKACK")
         self._tap = wire_log("tcp", own, self.peer.name) if wire_log else None
         self._unsent: deque[memoryview] = deque()
@@ -76,23 +80,25 @@ class TcpConnection:
     def fileno(self) -> int:
         return self._socket.fileno()
 
-    def read(self) -> bytes | None:
+    def read(self) -> Received | Filled | None:
         """Return the next chunk, None if nothing has arrived. Raises LinkError with the reason when it is over."""
+        buffers = self._memory(self.peer) if self._memory else ()
         try:
-            data = self._socket.recv(self._chunk_bytes)
+            data = b"" if buffers else self._socket.recv(self._chunk_bytes)
+            count = self._socket.recvmsg_into(buffers)[0] if buffers else len(data)
         except BlockingIOError:
             return None
         except OSError as error:
             raise LinkError(f"The connection to {self.peer} was lost: {reason(error)}.") from error
         if self._tap:
-            self._tap(RECEIVED, data)
-        if not data:
+            self._tap(RECEIVED, _head(buffers, count) if buffers else data)
+        if not count:
             if self._failure:
                 raise LinkError(f"The connection to {self.peer} was lost: {self._failure}.")
             raise StreamEndedError(f"{self.peer} has closed the connection.")
-        if self._quickacks and len(data) < self._chunk_bytes:  # Linux goes back to delays by itself
-            self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_QUICKACK, 1)
-        return data
+        if self._quickacks and count < (sum(map(len, buffers)) if buffers else self._chunk_bytes):
+            self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_QUICKACK, 1)  # Linux goes back to delays by itself
+        return Filled(count, self.peer) if buffers else Received(data, self.peer)
 
     def send(self, piece: bytes | memoryview) -> None:
         """Send a piece, or keep it until the peer takes it. Raises LinkError when that leaves too much unread."""
@@ -151,3 +157,12 @@ class TcpConnection:
         """Close at once."""
         with contextlib.suppress(OSError):
             self._socket.close()
+
+
+def _head(buffers: Sequence[memoryview], count: int) -> bytes:
+    """Return the first bytes of several buffers."""
+    parts = []
+    for buffer in buffers:
+        parts.append(buffer[:count])
+        count -= len(parts[-1])
+    return b"".join(parts)

@@ -14,7 +14,7 @@ from functools import partial
 
 from drone_bridge.net.clock import Clock
 from drone_bridge.net.connector import LinkError, MakeTap, Selectable
-from drone_bridge.net.link_loop import Connected, Disconnected, Received
+from drone_bridge.net.link_loop import Connected, Disconnected, Filled, Received
 from drone_bridge.net.tcp_connection import StreamEndedError, StreamOptions, StreamPeer, TcpConnection
 
 #: How long a peer has to read the last bytes and close as well.
@@ -35,8 +35,9 @@ class TcpConnections:
         self._by_peer: dict[StreamPeer, TcpConnection] = {}
         self._ready: deque[TcpConnection] = deque()  # which have something to be read
         self._calls: list[Callable[[], None]] = []  # what else is to be done
-        self._events: deque[Received | Connected | Disconnected] = deque()
+        self._events: deque[Received | Filled | Connected | Disconnected] = deque()
         self._leaving: dict[TcpConnection, float] = {}  # and until when
+        self._has_looked = False  # since `receive` has last returned None
 
     def __len__(self) -> int:
         """Return how many peers are connected."""
@@ -59,9 +60,13 @@ class TcpConnections:
         self.selector.register(connection.fileno(), selectors.EVENT_READ, partial(self._serve, connection))
         self._events.append(Connected(connection.peer))
 
-    def receive(self) -> Received | Connected | Disconnected | None:
+    def receive(self) -> Received | Filled | Connected | Disconnected | None:
         """See Link."""
         if not self._events and not self._ready and not self._calls:
+            if self._has_looked:  # what has come since wakes the loop again, and to look twice costs as much as to read
+                self._has_looked = False
+                return None
+            self._has_looked = True
             for key, mask in self.selector.select(0):
                 key.data(mask)
             self._let_leave()
@@ -69,7 +74,10 @@ class TcpConnections:
             self._read(self._ready.popleft())
         if not self._events and self._calls:  # last, as who has gone leaves its place to who comes
             self._calls.pop()()
-        return self._events.popleft() if self._events else None
+        if self._events:
+            return self._events.popleft()
+        self._has_looked = False
+        return None
 
     def send(self, data: bytes | memoryview, to: StreamPeer) -> None:
         """Send a piece; to one that has gone, as the session is about to learn, nothing is."""
@@ -131,15 +139,15 @@ class TcpConnections:
         if connection.peer not in self._by_peer:
             return
         try:
-            data = connection.read()
+            event = connection.read()
         except LinkError as error:
             self._forget(connection)
             self._leave(connection)
             is_regular = isinstance(error, StreamEndedError)
             self._events.append(Disconnected(connection.peer, str(error), is_regular))
             return
-        if data is not None:
-            self._events.append(Received(data, connection.peer))
+        if event is not None:
+            self._events.append(event)
 
     def _select(self, connection: TcpConnection) -> None:
         events = selectors.EVENT_READ | (selectors.EVENT_WRITE if connection.has_unsent else 0)

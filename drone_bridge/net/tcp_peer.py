@@ -8,7 +8,7 @@ from typing import Any
 from drone_bridge.net import tcp
 from drone_bridge.net.clock import Clock
 from drone_bridge.net.connector import Cancellation, Connector, LinkClosedError, LinkError, MakeTap, Selectable
-from drone_bridge.net.link_loop import Connected, Disconnected, Received
+from drone_bridge.net.link_loop import Connected, Disconnected, Filled, Received
 from drone_bridge.net.tcp_connection import StreamOptions
 from drone_bridge.net.tcp_connections import TcpConnections
 from drone_bridge.wire.addresses import address_name
@@ -47,7 +47,7 @@ class TcpPeer(Connector[socket.socket]):
     def files(self) -> Sequence[Selectable]:
         return (self._connections.selector,)
 
-    def receive(self) -> Received | Connected | Disconnected | None:
+    def receive(self) -> Received | Filled | Connected | Disconnected | None:
         """See Link. Raises LinkClosedError once the peer has gone, or was disconnected."""
         received = self._connections.receive()
         if received is None and not self._connections:

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from drone_bridge.net.clock import Clock
 from drone_bridge.net.connector import Backoff, MakeTap, Selectable
-from drone_bridge.net.link_loop import Connected, Disconnected, Received
+from drone_bridge.net.link_loop import Connected, Disconnected, Filled, Received
 from drone_bridge.net.tcp_connection import StreamOptions, StreamPeer
 from drone_bridge.net.tcp_connections import TcpConnections
 from drone_bridge.net.tcp_listener import listening_socket
@@ -73,8 +73,8 @@ class TcpPort:
     def files(self) -> Sequence[Selectable]:
         return (self._connections.selector,)
 
-    def receive(self) -> Received | Connected | Disconnected | None:
-        if self._clock.now_s() >= self._accepts_from_s:
+    def receive(self) -> Received | Filled | Connected | Disconnected | None:
+        if self._accepts_from_s < math.inf and self._clock.now_s() >= self._accepts_from_s:
             self._accepts_from_s = math.inf
             self._connections.watch(self._listening, self._accept)
         return self._connections.receive()

@@ -9,7 +9,6 @@ session counts and says goes to logs and /diagnostics.
 import math
 from abc import abstractmethod
 from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 from drone_bridge.net.clock import Clock

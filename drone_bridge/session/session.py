@@ -156,6 +156,10 @@ class Session(ABC):
         """Begin on a link that has just been opened, perhaps again."""
         return []
 
+    def filled(self, size: int, peer: Any, now_s: float) -> Actions:
+        """Take so many bytes of a stream, which are in the memory that the session has handed out for them."""
+        raise NotImplementedError(f"{type(self).__name__} hands out no memory.")
+
     @abstractmethod
     def receive(self, data: bytes | str, source: Any, now_s: float) -> Actions:
         """Take a whole datagram or document, or the next chunk of a stream.

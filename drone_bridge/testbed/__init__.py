@@ -24,7 +24,7 @@ KIND = ProtocolKind(
     commands="drone_bridge.testbed.conversation:commands",
     recorded="drone_bridge.testbed.conversation:RecordedTestbed",
     topics="drone_bridge.testbed.topics:TABLE",
-    bridge=NodeKind("drone_bridge.testbed.bridge:TestbedBridge"),
+    bridge=NodeKind("drone_bridge.testbed.bridge.node:TestbedBridge"),
     server=NodeKind("drone_bridge.testbed.server.node:TestbedServer"),
     emulator=Program(
         "testbed",

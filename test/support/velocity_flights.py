@@ -39,7 +39,7 @@ from drone_bridge.telemetry.bridge import LANDING_DRONE
 from drone_bridge.telemetry.codec import PERIOD_S
 from drone_bridge.telemetry.emulator.world import LandingFlight, Setup
 from drone_bridge.telemetry.topics import TABLE, TelemetryCommandSigns, command_from_shares
-from drone_bridge.testbed.bridge import TestbedFlight
+from drone_bridge.testbed.bridge.flight import TestbedFlight
 from drone_bridge.testbed.codec import REPLY, AngleUnit, Constants, MotionParameters, SensorFrame, pack_reply
 from drone_bridge.testbed.device import Airframe
 from drone_bridge.testbed.device import Motion as TestbedMotion

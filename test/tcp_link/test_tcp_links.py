@@ -12,7 +12,7 @@ from tcp_peer import LONG_S
 
 from drone_bridge.net import tcp_connections, tcp_port
 from drone_bridge.net.connector import LinkClosedError, LinkError
-from drone_bridge.net.link_loop import Connected, Disconnected, Received, StreamLink
+from drone_bridge.net.link_loop import Connected, Disconnected, Filled, Received, StreamLink
 from drone_bridge.net.tcp_connection import MAX_UNREAD_BYTES, StreamOptions
 from drone_bridge.net.tcp_peer import TcpPeer
 from drone_bridge.net.tcp_port import TcpPort
@@ -87,6 +87,16 @@ def test_peers_take_turns_however_much_one_of_them_says(port, connect):
     assert sum(len(event.data) for event in heard[:-1]) < 10_000 - 8
 
 
+def test_who_connects_is_heard_however_much_another_one_says(port, connect, closing):
+    loud, _ = connect()
+    loud.sendall(b"x" * 10_000)
+    hear(port)
+    closing(socket.create_connection(("127.0.0.1", port.port), LONG_S))
+    heard = []
+    wait_until(lambda: heard.append(hear(port)) or isinstance(heard[-1], Connected), "the other one", period_s=1e-4)
+    assert len(heard) < 10_000 / 8 - 1
+
+
 def test_each_piece_is_sent_to_its_peer(port, connect):
     (first, first_peer), (second, second_peer) = connect(), connect()
     port.send(b"one", first_peer)
@@ -145,6 +155,22 @@ def test_what_a_slow_peer_had_no_room_for_follows_in_order_when_it_reads(port, c
 
     wait_until(take, "all of it", period_s=1e-4)
     assert got == b"".join(bytes([number]) * 20_000 for number in range(100))
+
+
+def test_what_a_peer_says_is_read_into_memory_that_is_handed_out_for_it(closing):
+    memory, logged = [bytearray(4), bytearray(3)], []
+    options = StreamOptions(memory=lambda peer: [memoryview(each) for each in memory])
+    port = closing(TcpPort("127.0.0.1", 0, options=options, wire_log=lambda *_: lambda _, data: logged.append(data)))
+    client = closing(socket.create_connection(("127.0.0.1", port.port), LONG_S))
+    peer = hear(port).source
+    client.sendall(b"012345678")
+    assert hear(port) == Filled(7, peer)
+    assert memory == [b"0123", b"456"]
+    assert hear(port) == Filled(2, peer)
+    assert memory == [b"7823", b"456"]
+    assert logged == [b"0123456", b"78"]
+    client.close()
+    assert hear(port).is_regular
 
 
 def test_one_that_is_disconnected_gets_what_it_was_sent_and_is_not_heard_any_more(port, connect):

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from drone_bridge.net.connector import Selectable
-from drone_bridge.net.link_loop import Connected, Disconnected, Received
+from drone_bridge.net.link_loop import Connected, Disconnected, Filled, Received
 from drone_bridge.net.tcp_port import TcpPort
 from drone_bridge.robot.discovery import DiscoveryResponder
 
@@ -31,7 +31,7 @@ class RobotPort:
     def files(self) -> Sequence[Selectable]:
         return (*self._drivers.files(), *(self._responder.sockets if self._responder else ()))
 
-    def receive(self) -> Received | Connected | Disconnected | None:
+    def receive(self) -> Received | Filled | Connected | Disconnected | None:
         self._asks_first = not self._asks_first
         if self._asks_first:
             return self._request() or self._drivers.receive()

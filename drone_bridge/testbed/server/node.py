@@ -42,11 +42,11 @@ from drone_bridge.testbed.session.drone import (
     DroneSession,
     Neutral,
     Setup,
-    Took,
 )
 from drone_bridge.testbed.session.framed_drone import BLACK, FramedDrone, RatesAnswer
 from drone_bridge.testbed.session.frames import ATTITUDE, LEFT, FrameSynchronizer
 from drone_bridge.testbed.session.output import RATES
+from drone_bridge.testbed.session.took import Took
 from drone_bridge.testbed.topics import SIDES
 
 _SUBSCRIBER_CHECK_PERIOD_S = 0.5

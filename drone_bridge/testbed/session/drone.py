@@ -50,6 +50,7 @@ from drone_bridge.testbed.device import Dialect, FlightLimits, LevelVelocity, Lo
 from drone_bridge.testbed.session.framed_drone import FramedDrone, RatesAnswer
 from drone_bridge.testbed.session.frames import ATTITUDE_TIMEOUT_S, LEFT
 from drone_bridge.testbed.session.output import OutputChoice
+from drone_bridge.testbed.session.took import Took
 from drone_bridge.testbed.session.watchdog import CommandWatchdog
 from drone_bridge.wire.events import LocalProtocolError, RemoteProtocolError
 
@@ -88,14 +89,6 @@ class Chosen:
     """Commands are published on this topic from now on."""
 
     topic: str
-
-
-@dataclass(frozen=True, slots=True)
-class Took:
-    """How long something took, for reports."""
-
-    name: str
-    seconds: float
 
 
 @dataclass(frozen=True, slots=True)

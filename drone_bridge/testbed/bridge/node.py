@@ -1,0 +1,285 @@
+# SPDX-License-Identifier: Apache-2.0
+"""testbed_bridge: the autopilot's side of the testbed protocol, as a ROS 2 node. See docs/testbed.md.
+
+What is said when is in `session.autopilot`.
+"""
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
+
+from builtin_interfaces.msg import Time
+from geometry_msgs.msg import Twist
+from tf2_msgs.msg import TFMessage
+
+from drone_bridge.motion.limits import ObservedMotion
+from drone_bridge.motion.velocity_control import VelocityCommand, VelocityParameters
+from drone_bridge.msg import CommandRates
+from drone_bridge.net.clock import elapsed_s
+from drone_bridge.net.link_loop import StreamLink
+from drone_bridge.net.tcp_connection import StreamOptions, StreamPeer
+from drone_bridge.ros.command_topics import CommandTopics
+from drone_bridge.ros.common_parameters import (
+    common_parameters,
+    frame_names,
+    frame_parameters,
+)
+from drone_bridge.ros.images import load_opencv
+from drone_bridge.ros.limits import limit_parameters
+from drone_bridge.ros.parameters import ParameterDeclaration, declarations, read
+from drone_bridge.ros.program import run
+from drone_bridge.ros.protocol_node import ProtocolNode
+from drone_bridge.ros.stream_link import stream_link
+from drone_bridge.ros.time import Stamps, time_from_seconds, time_parameters
+from drone_bridge.ros.topics import Output, TopicPublishers, latched
+from drone_bridge.testbed import topics as translate
+from drone_bridge.testbed.bridge.flight import TestbedFlight
+from drone_bridge.testbed.codec import AngleUnit, AttitudeLayout, AutopilotConnection, Constants, SensorFrame
+from drone_bridge.testbed.session.autopilot import (
+    MISSED,
+    AutopilotSession,
+    Ended,
+    LayoutFound,
+    Restarted,
+    Shown,
+)
+from drone_bridge.testbed.session.took import Took
+from drone_bridge.testbed.topics import ANGLE_UNIT, AUTO, TOPICS, Command, StereoFrameNames, attitude_layout
+
+# Parameters.
+
+#: The values of cmd_vel_mode.
+VELOCITY = "velocity"
+RATES_AND_THRUST = "rates_and_thrust"
+#: Of sync.
+LOCKSTEP = "lockstep"
+
+PARAMETERS = (
+    *common_parameters(8000, "The testbed's port; when listening, 0 picks a free one."),
+    attitude_layout(is_detectable=True),
+    ANGLE_UNIT,
+    ParameterDeclaration(
+        "sync",
+        "latest",
+        "latest answers a frame at once with the newest command; lockstep waits for the command with its stamp.",
+        choices=("latest", LOCKSTEP),
+    ),
+    *time_parameters("the testbed's simulated"),
+    *frame_parameters(),
+    ParameterDeclaration(
+        "silence_timeout",
+        5.0,
+        "Seconds within which a testbed must send its constants, or all of a frame; it may pause between frames.",
+        range=(0.1, 3600.0),
+    ),
+    ParameterDeclaration(
+        "cmd_vel_mode",
+        VELOCITY,
+        "How a Twist on cmd_vel is interpreted: velocity, where zero hovers; or rates_and_thrust, with body rates in "
+        "angular and thrust in linear.z, where zero makes the drone fall.",
+        choices=(VELOCITY, RATES_AND_THRUST),
+    ),
+    *declarations(VelocityParameters, VELOCITY),
+    *limit_parameters(is_drone=True),
+)
+
+# How commands become answers.
+
+#: What cmd_vel moves, of a Twist.
+FOLLOWED_AXES = ("linear.x", "linear.y", "linear.z", "angular.z")
+#: And where a Twist is rates and thrust.
+RATES_AND_THRUST_AXES = ("linear.z", "angular.x", "angular.y", "angular.z")
+
+
+def velocity_from_twist(twist: Twist) -> tuple[VelocityCommand, bool]:
+    """Read a cmd_vel of velocities: m/s in the level frame of the body, and rad/s about the vertical.
+
+    Also returns that it is followed as it is: what the drone can do of it shows only in flight.
+    """
+    return VelocityCommand(twist.linear.x, twist.linear.y, twist.linear.z, twist.angular.z), True
+
+
+# The node.
+
+#: What a testbed that sends no positions has nothing for.
+POSE_TOPICS = ("odom", "/tf")
+#: For how long the first frame waits for those who subscribed to these topics before they were offered; longer would
+#: be taken for a stall.
+MATCHING_TIMEOUT_S = 0.2
+#: Rarer than in other bridges: frames of 30 Hz find the caches cold, and each count delays one of them.
+SUBSCRIBER_CHECK_PERIOD_S = 0.5
+
+
+class SeenFlight(TestbedFlight):
+    """A flight whose frames say where the drone is, to its limits as well."""
+
+    def __init__(
+        self,
+        constants: Constants,
+        unit: AngleUnit,
+        parameters: VelocityParameters,
+        translation: translate.Translation,
+        observed: ObservedMotion,
+    ) -> None:
+        super().__init__(constants, unit, parameters)
+        self._translation, self._observed = translation, observed
+
+    def see(self, frame: SensorFrame) -> None:
+        pose = self._translation.pose(frame)
+        self._observed.measured(pose.attitude.yaw, pose.position)
+        self.observe(frame.time, pose)
+
+
+class TestbedBridge(ProtocolNode):
+    """Publishes the testbed drone's sensor data, and answers every frame with a command."""
+
+    __test__ = False  # not a test, whatever its name tells pytest
+    rates = ("frames", "images")
+    problems = (*ProtocolNode.problems, "refused commands", MISSED)
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__("testbed_bridge", PARAMETERS, **options)
+        self._session: AutopilotSession | None = None  # until the node is active
+
+    def set_up(self) -> None:
+        """Read the parameters and create publishers and subscriptions."""
+        get = self.parameters.__getitem__
+        self._unit = AngleUnit(get("angle_unit"))
+        self._layout = None if get("attitude_layout") == AUTO else AttitudeLayout(get("attitude_layout"))
+        self._stamps = Stamps(self)
+        self._names = frame_names(self.parameters, StereoFrameNames)
+        load_opencv()
+        self._translation = translate.Translation(
+            self._unit,
+            self._names,
+            refuse_image=partial(self.count_and_warn, "images not compressed"),
+        )
+        clock = self._stamps.clock_publisher
+        self._topics = TopicPublishers(
+            self,
+            [row for row in TOPICS if row.name not in POSE_TOPICS],
+            self._translation,
+            more=[(SensorFrame, Output(clock, self._translation.clock))] if clock else [],
+            period_s=SUBSCRIBER_CHECK_PERIOD_S,
+        )
+        self._pose_topics: TopicPublishers | None = None  # until the testbed is known to send positions
+        if self._layout is AttitudeLayout.POSE:
+            self._offer_pose()
+        self._static_tf = self.make_publisher(TFMessage, "/tf_static", latched())
+        self._velocity_parameters = read(VelocityParameters, VELOCITY, self.parameters)
+        self._commands: CommandTopics[Command | VelocityCommand] = CommandTopics(self, now=self._stamps.command_clock)
+        if get("sync") == LOCKSTEP:
+            self._commands.on_command = self._tell_command
+        if get("cmd_vel_mode") == VELOCITY:
+            self._commands.take_velocities(velocity_from_twist, FOLLOWED_AXES)
+        else:
+            self._commands.take_velocities(
+                lambda twist: (translate.command_from_twist(twist), True),
+                RATES_AND_THRUST_AXES,
+                read_helm=velocity_from_twist,
+            )
+        self._commands.take("cmd_rates", CommandRates, translate.command_from_rates)
+
+    def make_transport(self) -> StreamLink:
+        options = StreamOptions(
+            expects_acknowledgements=True,  # or one that vanishes with an answer on its way would be waited for
+            acknowledges_at_once=True,  # many testbeds send a frame in pieces, with Nagle's algorithm on
+            memory=self._memory,
+        )
+        return stream_link(self, self._connecting_failed, options)
+
+    def make_session(self) -> AutopilotSession:
+        self._session = AutopilotSession(
+            self._commands.arbiter,
+            # A frame is published before the next one is read, and publish() is done with an array when it returns.
+            partial(AutopilotConnection, self._layout, self._unit, reuses_images=True),
+            self._make_flight,
+            self._stamp,
+            self.parameters.__getitem__,
+            is_lockstep=self.parameters["sync"] == LOCKSTEP,
+        )
+        return self._session
+
+    def link_ended(self) -> None:
+        super().link_ended()
+        self._session = None
+
+    # For the session, on the loop's thread.
+
+    def _memory(self, peer: StreamPeer) -> Sequence[memoryview]:
+        assert self._session
+        return self._session.memory(peer)
+
+    def _make_flight(self, constants: Constants) -> SeenFlight:
+        return SeenFlight(constants, self._unit, self._velocity_parameters, self._translation, self.observed)
+
+    def _stamp(self, frame: SensorFrame) -> Time:
+        return self._stamps.stamp(time_from_seconds(frame.time) if self._stamps.are_wire_time else None)
+
+    def publish_event(self, message: Shown | Constants | LayoutFound | Restarted | Took | Ended) -> None:
+        """Publish a frame, or what the session says of its drone."""
+        if isinstance(message, Shown):
+            self._topics.publish(message.frame, message.stamp)
+            if self._pose_topics:
+                self._pose_topics.publish(message.frame, message.stamp)
+            self.statistics.counts["frames"] += 1
+            self.statistics.took("frame received to published", elapsed_s() - self.decided_s)
+        elif isinstance(message, Constants):
+            self._announce(message)
+        elif isinstance(message, LayoutFound):
+            self._report_layout(message.layout, message.constants)
+        elif isinstance(message, Restarted):
+            self._topics.publish(message.constants, self.now())  # by which controllers know that they begin again
+        elif isinstance(message, Took):
+            self.statistics.took(message.name, message.seconds)
+        else:
+            self._translation.forget()
+
+    def _announce(self, constants: Constants) -> None:
+        """Publish the constants, and prepare the outputs of every frame."""
+        self.statistics.facts["attitude layout"] = self._layout.value if self._layout else "to be decided"
+        self._topics.restart()
+        self._topics.publish(constants, self.now())
+        self._publish_static_transforms(constants, self._layout)
+
+    def _report_layout(self, layout: AttitudeLayout, constants: Constants) -> None:
+        """Log the detected layout, and offer the topics that come with it."""
+        self.statistics.facts["attitude layout"] = f"{layout.value} ({AUTO})"
+        floats = f"{len(layout.floats)} floats after the images"
+        if layout is AttitudeLayout.POSE:
+            self._offer_pose().wait_for_subscribers(MATCHING_TIMEOUT_S)
+            self.inform(f"The testbed sends {floats}: attitude_layout is pose.")
+            self._publish_static_transforms(constants, layout)
+        else:
+            self.inform(
+                f"The testbed sends {floats}: attitude_layout is taken to be {layout.value}, as documented. Where the "
+                f"second float is roll, and many testbeds send that, set it to {AttitudeLayout.PITCH_ROLL.value}."
+            )
+
+    def _publish_static_transforms(self, constants: Constants, layout: AttitudeLayout | None) -> None:
+        """Publish where the cameras are and, once the testbed is known to send positions, the map."""
+        transforms = translate.camera_transforms(constants, self._names)
+        if layout is AttitudeLayout.POSE and self.parameters["publish_map_to_odom"]:
+            transforms.append(translate.map_transform(self._names))
+        now = self.now()
+        for each in transforms:
+            each.header.stamp = now
+        self.publish(self._static_tf, TFMessage(transforms=transforms))
+
+    def _offer_pose(self) -> TopicPublishers:
+        if self._pose_topics is None:
+            rows = [row for row in TOPICS if row.name in POSE_TOPICS]
+            self._pose_topics = TopicPublishers(self, rows, self._translation, period_s=SUBSCRIBER_CHECK_PERIOD_S)
+        return self._pose_topics
+
+    # What the executor does.
+
+    def _tell_command(self) -> None:
+        """Have the session look whether a command, or that there is none any more, is what a frame waits for."""
+        if session := self._session:
+            self.post(partial(session.commanded, self._commands.arbiter.newest))
+
+
+def main() -> int:
+    """Run the node."""
+    return run(TestbedBridge)

@@ -1,0 +1,577 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What testbed_bridge answers to a testbed, and when: the session alone, in no time."""
+
+import math
+import struct
+from types import SimpleNamespace
+
+import pytest
+from session_talk import SessionTalk, notes, published
+
+from drone_bridge.session.arbiter import Arrival, Decision, Rank
+from drone_bridge.session.session import Close, Publish, Send
+from drone_bridge.testbed.codec import (
+    AttitudeLayout,
+    AutopilotConnection,
+    Constants,
+    MotionParameters,
+    SensorFrame,
+    TestbedConnection,
+)
+from drone_bridge.testbed.session.autopilot import (
+    CLOSED,
+    CONNECTED,
+    FRAME_END_SILENCE_S,
+    LOOK_AGAIN_S,
+    LOST,
+    MISSED,
+    MUTE_KEEPS_PLACE_S,
+    REJECTED,
+    WAITING,
+    AutopilotSession,
+    Ended,
+    LayoutFound,
+    Restarted,
+)
+from drone_bridge.testbed.session.took import Took
+
+CONSTANTS = Constants(90.0, 60.0, 4, 2, 0.25, 1.5, 9.75, 0.25, 25.0, 720.0, 360.0, 180.0)
+NEUTRAL = MotionParameters(0.0, 0.0, 0.0, 15.0)
+SHORT, POSE = AttitudeLayout.PITCH_YAW, AttitudeLayout.POSE
+
+
+def motion(thrust):
+    return MotionParameters(0.0, 0.0, 0.0, thrust)
+
+
+class Flight:
+    """Answers a command, which is a number, by that thrust; writes down what it is called for."""
+
+    neutral = NEUTRAL
+
+    def __init__(self, calls, problem=""):
+        self.calls, self.problem, self.has_unseen = calls, problem, False
+
+    def see(self, frame):
+        self.calls.append("see")
+        self.has_unseen = True
+
+    def answer(self, command):
+        self.calls.append("answer")
+        if command is None or command < 0:  # velocities need the estimate, and others don't
+            self.has_unseen = False
+        return (NEUTRAL, True) if command is None else (motion(command), command <= 25.0)
+
+    def estimate(self):
+        self.calls.append("estimate")
+        self.has_unseen = False
+
+    def answered(self):
+        self.calls.append("answered")
+        self.has_unseen = False
+
+
+class Commands:
+    """Stands in for an Arbiter: the newest command is what is sent, unless the vehicle is held."""
+
+    def __init__(self):
+        self.newest, self.is_held, self.forgotten = None, False, 0
+
+    def rank(self, now_s):
+        return Rank.HOLD if self.is_held else Rank.COMMAND
+
+    def decide(self, now_s, answer=None):
+        arrival = answer or self.newest
+        return Decision(self.rank(now_s), None if self.is_held or arrival is None else arrival.command)
+
+    def forget(self):
+        self.newest = None
+        self.forgotten += 1
+
+
+class Talk(SessionTalk):
+    """A bridge's session, its commands, and the testbeds that talk to it."""
+
+    def __init__(self, *, layout=SHORT, speaks=None, is_lockstep=False, reuses_images=True, problem=""):
+        self.parameters = {"command_timeout": 0.5, "silence_timeout": 5.0, "silence_warning": 3.0}
+        self.parameters["attitude_layout"] = layout.value if layout else "auto"
+        self.commands, self.calls, self.stamp_s = Commands(), [], 50
+        self.speaks = speaks or layout or SHORT
+        super().__init__(
+            AutopilotSession(
+                self.commands,
+                lambda: AutopilotConnection(layout, reuses_images=reuses_images),
+                lambda constants: Flight(self.calls, problem),
+                self._stamp,
+                self.parameters.__getitem__,
+                is_lockstep=is_lockstep,
+            )
+        )
+        self.beds = {}
+        assert self.session.opened(self.now_s) == []
+
+    def _stamp(self, frame):
+        self.stamp_s += 1
+        return SimpleNamespace(sec=self.stamp_s, nanosec=7)
+
+    @property
+    def stamp(self):
+        return self.stamp_s, 7
+
+    def connect(self, peer="a"):
+        self.beds[peer], self.time = TestbedConnection(self.speaks), 0.0
+        return self.session.connected(peer, self.now_s)
+
+    def say(self, data, peer="a"):
+        """Have bytes read as a link reads them: into the memory that is handed out."""
+        actions, rest = [], memoryview(data)
+        while rest:
+            size = 0
+            for buffer in self.session.memory(peer):
+                part = rest[: len(buffer)]
+                buffer[: len(part)] = part
+                rest, size = rest[len(part) :], size + len(part)
+            actions += self.session.filled(size, peer, self.now_s)
+            if peer not in self.session._clients:
+                break
+        return self.heard_by(actions)
+
+    def frame(self, peer="a", marker=1, **fields):
+        self.time = fields.pop("time", self.time + 0.125)
+        images = (bytes([marker + side]) * CONSTANTS.image_bytes for side in range(2))
+        fields = {"yaw": 2.0, "roll": 1.0, "position": (1.0, 2.0, 3.0), **fields}
+        return self.beds[peer].send(SensorFrame(*images, time=self.time, pitch=fields.pop("pitch", 0.0), **fields))
+
+    def show(self, **fields):
+        return self.say(self.frame(**fields))
+
+    def command(self, value, stamp=None):
+        """Have a command arrive, and the session told of it."""
+        self.commands.newest = arrival = Arrival(value, self.now_s, stamp=stamp)
+        return self.heard_by(self.session.commanded(arrival, self.now_s))
+
+    def run(self, seconds):
+        return self.heard_by(super().run(seconds))
+
+    def heard_by(self, actions):
+        """Have the testbeds read what is sent to them."""
+        for action in actions:
+            if isinstance(action, Send):
+                self.beds[action.to].receive_data(action.data)
+                self.beds[action.to].next_event()
+        return list(actions)
+
+
+def talking(**options):
+    """A talk with a testbed that has announced its constants."""
+    talk = Talk(**options)
+    talk.connect()
+    actions = talk.say(talk.beds["a"].send(CONSTANTS))
+    assert published(actions)[-1:] == [CONSTANTS]
+    return talk
+
+
+def answers(actions):
+    """The thrusts that are answered."""
+    return [struct.unpack(">4f", action.data)[3] for action in actions if isinstance(action, Send)]
+
+
+def kinds(actions):
+    """What is done in which order, but for what is counted and measured."""
+    events = [action for action in actions if isinstance(action, Send | Publish | Close)]
+    names = [type(action.message if isinstance(action, Publish) else action).__name__ for action in events]
+    return [name for name in names if name != "Took"]
+
+
+def closed(actions):
+    return [action.peer for action in actions if isinstance(action, Close)]
+
+
+# A conversation.
+
+
+def test_the_constants_are_announced_and_a_frame_is_answered_before_it_is_published():
+    talk = Talk()
+    assert (talk.session.state, talk.session.is_open) == (WAITING, False)
+    assert notes(talk.connect(), "connections") == ["Connected to a."]
+    assert (talk.session.state, talk.session.peer, talk.session.since_s) == (CONNECTED, "a", talk.now_s)
+    assert not talk.session.is_proven
+    opening = talk.beds["a"].send(CONSTANTS)
+    assert talk.say(opening[:20]) == []
+    assert published(talk.say(opening[20:])) == [CONSTANTS]
+    talk.command(9.0)
+    data = talk.frame(pitch=-3.0, yaw=30.0)
+    assert talk.say(data[:50]) == []
+    assert talk.session.heard_s == 100.0
+    talk.now_s += 1.0
+    actions = talk.say(data[50:])
+    assert kinds(actions) == ["Send", "Shown"]
+    assert answers(actions) == [9.0]
+    (shown,) = published(actions)
+    assert (shown.frame.time, shown.frame.pitch, shown.frame.yaw) == (0.125, -3.0, 30.0)
+    assert (shown.stamp.sec, bytes(shown.frame.left), shown.frame.right[0]) == (51, bytes([1] * 24), 2)
+    assert talk.session.heard_s == 101.0
+    assert talk.session.is_proven
+
+
+def test_images_are_read_into_the_memory_that_the_codec_hands_out():
+    talk = talking()
+    (first,) = published(talk.show(marker=1))
+    (second,) = published(talk.show(marker=5))
+    assert second.frame.left is first.frame.left
+    assert second.frame.left[0] == 5
+
+
+def test_bytes_may_be_copied_as_well():
+    talk = Talk(reuses_images=False)
+    talk.connect()
+    data = talk.beds["a"].send(CONSTANTS) + talk.frame()
+    actions = []
+    for size in range(0, len(data), 10):
+        actions += talk.session.receive(data[size : size + 10], "a", talk.now_s)
+    assert kinds(actions) == ["Constants", "Send", "Shown"]
+
+
+def test_who_gets_no_command_hovers_and_that_is_counted():
+    talk = talking()
+    actions = talk.show()
+    assert answers(actions) == [NEUTRAL.thrust]
+    assert (len(notes(actions, "neutral answers")), len(notes(actions, "clamped answers"))) == (1, 0)
+    talk.command(30.0)
+    actions = talk.show()
+    assert (len(notes(actions, "neutral answers")), len(notes(actions, "clamped answers"))) == (0, 1)
+
+
+def test_a_command_that_the_wire_can_not_carry_is_answered_by_the_neutral_one():
+    talk = talking()
+    talk.command(math.nan)
+    actions = talk.show()
+    assert answers(actions) == [NEUTRAL.thrust]
+    assert len(notes(actions, "unencodable messages")) == 1
+
+
+def test_the_estimate_is_brought_up_to_date_where_there_is_time():
+    talk = talking()
+    talk.show()
+    assert talk.calls == ["see", "answer", "answered"]
+    talk.calls.clear()
+    talk.command(9.0)  # which needs no estimate
+    talk.show()
+    assert talk.calls == ["see", "answer"]
+    assert talk.session.due_s == -math.inf
+    talk.run(0.0)
+    assert talk.calls == ["see", "answer", "answered"]
+    assert talk.session.due_s == math.inf
+    talk.calls.clear()
+    talk.show()
+    talk.show()
+    assert talk.calls == ["see", "answer", "answered", "see", "answer"]
+
+
+def test_velocities_that_can_not_be_flown_are_warned_of():
+    talk = Talk(problem="it is too heavy")
+    talk.connect()
+    actions = talk.say(talk.beds["a"].send(CONSTANTS))
+    assert notes(actions, "") == ["Velocities can't be flown with the announced constants: it is too heavy."]
+
+
+def test_commands_of_before_are_not_for_this_drone():
+    talk = Talk()
+    talk.command(9.0)
+    talk.connect()
+    talk.say(talk.beds["a"].send(CONSTANTS))
+    assert answers(talk.show()) == [NEUTRAL.thrust]
+
+
+def test_time_0_is_a_new_simulation_and_commands_for_the_one_before_are_discarded():
+    talk = talking()
+    talk.command(9.0)
+    talk.show()
+    actions = talk.show(time=0.0)
+    assert kinds(actions) == ["Restarted", "Send", "Shown"]
+    assert published(actions)[0] == Restarted(CONSTANTS)
+    assert answers(actions) == [NEUTRAL.thrust]
+    assert len(notes(actions, "new simulations")) == 1
+    assert talk.session.peer == "a"
+
+
+# The layout, which the first frame tells.
+
+
+def test_a_pose_is_found_by_silence_or_at_once_and_reported_before_the_frame():
+    talk = talking(layout=None, speaks=POSE)
+    actions = talk.show() + talk.run(FRAME_END_SILENCE_S + 0.001)
+    assert kinds(actions) == ["LayoutFound", "Send", "Shown"] or kinds(actions) == ["Send", "LayoutFound", "Shown"]
+    assert LayoutFound(POSE, CONSTANTS) in published(actions)
+    assert kinds(talk.show()) == ["Send", "Shown"]
+
+
+def test_a_short_frame_ends_where_silence_begins():
+    talk = talking(layout=None, speaks=SHORT)
+    assert talk.show() == []
+    assert talk.run(FRAME_END_SILENCE_S - 0.001) == []
+    assert talk.session.tick(talk.now_s) == []
+    actions = talk.run(0.002)
+    assert published(actions)[0] == LayoutFound(SHORT, CONSTANTS)
+    assert answers(actions) == [NEUTRAL.thrust]
+
+
+def test_our_own_stall_is_no_silence_of_the_testbed():
+    talk = talking(layout=None, speaks=SHORT)
+    talk.show()
+    talk.now_s += 10.0
+    talk.session.resume(talk.now_s)
+    assert talk.run(FRAME_END_SILENCE_S - 0.001) == []
+    assert len(answers(talk.run(0.002))) == 1
+
+
+def test_a_layout_that_may_be_wrong_is_named():
+    talk = talking(layout=SHORT, speaks=POSE)
+    (sentence,) = notes(talk.show() + talk.show(), REJECTED)
+    assert "Perhaps attitude_layout, which is pitch_yaw, is not what this testbed sends" in sentence
+    talk = talking(layout=POSE, speaks=SHORT)
+    talk.show()
+    (sentence,) = notes(talk.run(5.1), LOST)
+    assert sentence.startswith("a did not complete a message within 5 s. Perhaps attitude_layout, which is pose, is")
+
+
+# Lockstep.
+
+
+def test_in_lockstep_a_frame_is_published_and_waits_for_the_command_with_its_stamp():
+    talk = talking(is_lockstep=True)
+    assert kinds(talk.show()) == ["Shown"]
+    assert talk.calls == ["see"]
+    talk.run(0.0)
+    assert talk.calls == ["see", "estimate"]
+    assert talk.command(5.0) == talk.command(6.0, stamp=(1, 2)) == []
+    talk.now_s += 0.2
+    actions = talk.command(7.0, stamp=talk.stamp)
+    assert answers(actions) == [7.0]
+    assert Took("waiting for the lockstep command", pytest.approx(0.2)) in published(actions)
+    assert talk.command(8.0, stamp=talk.stamp) == talk.run(60.0) == []
+    assert talk.calls == ["see", "estimate", "answer", "answered"]
+
+
+def test_a_frame_whose_command_does_not_come_is_answered_by_the_newest_one():
+    talk = talking(is_lockstep=True)
+    talk.show()
+    talk.command(6.0, stamp=(1, 2))
+    assert talk.run(0.499) == []
+    actions = talk.run(0.002)
+    assert answers(actions) == [6.0]
+    assert len(notes(actions, MISSED)) == 1
+    assert notes(actions, "") == []
+    assert talk.run(60.0) == []
+
+
+def test_commands_without_stamps_are_warned_of_once():
+    talk = talking(is_lockstep=True)
+    warned = []
+    for _ in range(3):
+        talk.show()
+        talk.now_s += 0.1
+        talk.command(6.0)
+        warned += notes(talk.run(0.41), "")
+    (sentence,) = warned
+    assert sentence.startswith("sync is lockstep, and commands on cmd_vel have no stamp")
+
+
+def test_an_old_command_without_a_stamp_is_no_reason_to_warn():
+    talk = talking(is_lockstep=True)
+    talk.command(6.0)
+    talk.now_s += 10.0
+    talk.show()
+    assert notes(talk.run(0.51), "") == []
+
+
+def test_a_vehicle_that_is_held_is_not_waited_for():
+    talk = talking(is_lockstep=True)
+    talk.commands.is_held = True
+    assert kinds(talk.show()) == ["Shown", "Send"]
+    assert talk.run(10.0) == []
+    talk.commands.is_held = False
+    talk.show()
+    assert talk.session.commanded(None, talk.now_s) == []
+    talk.commands.is_held = True
+    assert answers(talk.heard_by(talk.session.commanded(None, talk.now_s))) == [NEUTRAL.thrust]
+    assert talk.run(10.0) == []
+    assert talk.session.commanded(None, talk.now_s) == []
+
+
+def test_a_testbed_that_does_not_wait_gets_all_its_answers_in_order():
+    talk = talking(is_lockstep=True)
+    first, second = talk.frame(), None
+    talk.beds["a"]._awaits_reply = False
+    second = talk.frame()
+    actions = talk.session.receive(first + second, "a", talk.now_s)
+    assert kinds(actions) == ["Shown", "Send", "Shown"]
+    assert len(notes(actions, MISSED)) == 1
+    actions = talk.session.commanded(Arrival(7.0, talk.now_s, stamp=talk.stamp), talk.now_s)
+    assert answers(actions) == [7.0]
+
+
+def test_the_end_while_a_command_is_awaited_leaves_one_neutral_answer():
+    talk = talking(is_lockstep=True)
+    talk.show()
+    actions = talk.session.end(talk.now_s)
+    assert answers(actions) == [NEUTRAL.thrust]
+    assert talk.session.commanded(Arrival(7.0, talk.now_s, stamp=talk.stamp), talk.now_s) == []
+
+
+# Ends.
+
+
+def test_a_testbed_that_leaves_between_two_frames_has_ended_the_conversation():
+    talk = talking()
+    talk.show()
+    actions = talk.session.left("a", "a has closed the connection.", talk.now_s)
+    assert notes(actions, "") == ["The testbed ended the conversation."]
+    assert [type(message) for message in published(actions)] == [Ended]
+    assert (talk.session.state, talk.session.is_open, talk.session.due_s) == (WAITING, False, math.inf)
+    assert talk.session.lost(talk.now_s) == talk.session.end(talk.now_s) == []
+
+
+@pytest.mark.parametrize("said", [b"", b"\0\0"])
+def test_one_that_leaves_inside_a_message_is_not_trusted(said):
+    talk = Talk()
+    talk.connect()
+    talk.say(said)
+    actions = talk.session.left("a", "a has closed the connection.", talk.now_s)
+    (sentence,) = notes(actions, REJECTED)
+    assert sentence.startswith(f"The testbed closed inside its constants, after {len(said)} of 48 bytes.")
+    assert answers(actions) == []
+
+
+def test_a_connection_that_is_lost_is_another_conversation():
+    talk = talking()
+    talk.command(9.0)
+    talk.show()
+    actions = talk.session.disconnected("a", "It was reset.", talk.now_s)
+    assert notes(actions, LOST) == ["It was reset."]
+    assert [type(message) for message in published(actions)] == [Ended]
+    talk.connect("b")
+    talk.say(talk.beds["b"].send(CONSTANTS), "b")
+    assert answers(talk.say(talk.frame("b"), "b")) == [NEUTRAL.thrust]
+
+
+def test_what_no_testbed_says_leaves_the_neutral_answer_and_ends_the_conversation():
+    talk = talking()
+    talk.command(9.0)
+    talk.show()
+    data = bytearray(talk.frame())
+    data[-4:] = b"\x7f\xc0\0\0"  # not a time
+    actions = talk.say(bytes(data))
+    assert kinds(actions) == ["Send", "Ended", "Close"]
+    assert answers(actions) == [NEUTRAL.thrust]
+    (sentence,) = notes(actions, REJECTED)
+    assert sentence.endswith("The connection is closed, as its bytes can't be trusted.")
+    assert talk.run(60.0) == []
+
+
+@pytest.mark.parametrize("end", [AutopilotSession.lost, AutopilotSession.end])
+def test_the_link_and_the_node_end_with_the_neutral_answer(end):
+    talk = talking()
+    talk.command(9.0)
+    talk.show()
+    talk.say(talk.frame()[:20])
+    actions = end(talk.session, talk.now_s)
+    assert answers(actions) == [NEUTRAL.thrust]
+    assert talk.session.state == (CLOSED if end is AutopilotSession.end else WAITING)
+    assert talk.session.is_over == (end is AutopilotSession.end)
+    assert talk.commands.newest is None
+
+
+def test_nothing_is_left_behind_before_the_drone_is_known():
+    talk = Talk()
+    talk.connect()
+    assert answers(talk.session.end(talk.now_s)) == []
+
+
+# Time.
+
+
+def test_a_message_has_to_come_within_silence_timeout_however_it_trickles():
+    for begin in (b"", b"\0"):
+        talk = Talk()
+        talk.connect()
+        talk.say(begin)
+        actions = []
+        for _ in range(30):
+            actions += talk.run(0.2)
+            if not talk.session.is_open:
+                break
+            talk.say(b"\0") if begin else None
+        assert closed(actions) == ["a"]
+        assert talk.now_s == pytest.approx(105.2)
+        assert answers(actions) == []
+
+
+def test_the_rest_of_a_frame_has_to_come_and_the_next_one_may_take_its_time():
+    talk = talking()
+    talk.show()
+    assert talk.run(600.0) == []
+    talk.say(talk.frame()[:10])
+    assert talk.run(4.9) == []
+    actions = talk.run(0.2)
+    assert notes(actions, LOST) == ["a did not complete a message within 5 s."]
+    assert kinds(actions) == ["Send", "Ended", "Close"]
+
+
+def test_what_may_have_come_while_this_thread_had_no_turn_is_read_before_a_testbed_is_given_up():
+    talk = talking()
+    data = talk.frame()
+    talk.say(data[:10])
+    talk.now_s += 5.2
+    assert talk.session.tick(talk.now_s) == []
+    talk.say(data[10:20])
+    talk.now_s += 2 * LOOK_AGAIN_S
+    assert talk.session.tick(talk.now_s) == []
+    assert answers(talk.say(data[20:])) == [NEUTRAL.thrust]
+    assert talk.run(600.0) == []
+
+
+def test_a_stall_of_ours_gives_a_testbed_its_time_anew():
+    talk = talking()
+    talk.say(talk.frame()[:10])
+    talk.now_s += 20.0
+    talk.session.resume(talk.now_s)
+    assert talk.session.silent_s(talk.now_s) == 0.0
+    assert talk.run(4.9) == []
+    assert closed(talk.run(0.2)) == ["a"]
+
+
+# A second testbed.
+
+
+def test_another_one_is_refused_while_the_first_is_there():
+    talk = talking()
+    talk.show()
+    actions = talk.connect("b")
+    assert closed(actions) == ["b"]
+    assert notes(actions, "refused peers") == ["b was refused: a is connected, and only one peer is served."]
+    assert answers(talk.show(time=10.0)) == [NEUTRAL.thrust]
+
+
+def test_one_that_was_silent_for_too_long_is_left_neutral_and_replaced():
+    talk = talking()
+    talk.command(9.0)
+    talk.show()
+    talk.run(2.9)
+    assert closed(talk.connect("b")) == ["b"]
+    talk.run(0.2)
+    actions = talk.heard_by(talk.connect("c"))
+    assert kinds(actions) == ["Send", "Ended", "Close"]
+    assert answers(actions) == [NEUTRAL.thrust]
+    assert closed(actions) == ["a"]
+    assert notes(actions, LOST) == ["a was silent for 3.1 s, and is replaced by c."]
+    assert talk.session.peer == "c"
+
+
+def test_one_that_has_never_said_anything_whole_loses_its_place_soon():
+    talk = Talk()
+    talk.connect()
+    talk.run(MUTE_KEEPS_PLACE_S - 0.1)
+    assert closed(talk.connect("b")) == ["b"]
+    talk.run(0.2)
+    assert closed(talk.connect("b")) == ["a"]
