@@ -23,7 +23,15 @@ from web_boxes import blank, faults
 from web_page import address_of, grows, take_the_helm
 from web_viewer import Pilot
 
-PORTS = ("testbed_port", "dronegui_port", "simulator_port", "robot_port", "telemetry_port", "discovery_port")
+PORTS = (
+    "testbed_port",
+    "dronegui_port",
+    "navdata_port",
+    "simulator_port",
+    "robot_port",
+    "telemetry_port",
+    "discovery_port",
+)
 SIZES = [(1400, 900), (820, 1180), (390, 844), (844, 390)]
 SCHEMES = ("light", "dark")
 SECTIONS = ("look", "steer", "plots", "more")

@@ -3,6 +3,7 @@
 
 import contextlib
 import signal
+import time
 
 import browser as chromium
 import pytest
@@ -19,6 +20,8 @@ from web_viewer import Network, Pilot, web_bridge
 
 TOPIC = "/cmd_vel_stamped"
 PERIOD_S = 0.05
+#: After STOP's last zero on the helm, which holds the vehicle once more.
+HELM_ENDS_S = 1.5
 FORWARD = twist(forward=1.0)
 HOLDS = "/^Holding since/.test(document.querySelector('.banner').innerText)"
 MOVES_ON = "document.querySelector('.banner').hidden"
@@ -235,6 +238,7 @@ def test_all_that_hold_are_named_until_each_is_resumed(page, ros, peer):
         page.click(".stop:not(.all)")
         page.wait(f"/^2 vehicles hold dronegui since .*you pressed STOP.*; vehicle_1 since /.test({banner})")
         page.wait(f"/Held[^]*since .*you pressed STOP/.test({state % 'dronegui'})")
+        time.sleep(HELM_ENDS_S)
         still = f"/^vehicle_1: Holding since .*you pressed STOP/.test({banner})"
         resume(page, "[data-card=dronegui] .resume-one", still)
         moves_again(peer)
@@ -243,6 +247,7 @@ def test_all_that_hold_are_named_until_each_is_resumed(page, ros, peer):
         page.wait(still)  # though another one is looked at
         page.click(".stop:not(.all)")
         page.wait(f"/^dronegui: Holding/.test({banner})")
+        time.sleep(HELM_ENDS_S)
         resume(page, ".resume-all")
         moves_again(peer)
     finally:

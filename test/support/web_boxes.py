@@ -78,6 +78,7 @@ def cut_texts(browser):
     """Return texts that do not fit into what they stand in."""
     return browser.evaluate(
         f"""{json.dumps(TEXTS)}.flatMap(selector => [...document.querySelectorAll(selector)]
+          .filter(each => each.innerText.trim() !== '')
           .filter(each => each.checkVisibility({{ opacityProperty: true, visibilityProperty: true }}))
           .filter(each => {{
             const range = document.createRange();

@@ -58,6 +58,7 @@ export class Overview {
         this.element.append(card.element);
       }
       card.follow(subject, this.fleet.topics(subject.prefix));
+      card.show();
     }
   }
 }
