@@ -29,7 +29,7 @@ PARTS = {
     "emulator": ({"wire", "net", "motion", "vision", "programs"}, ("codec", "device", "discovery")),
     "operator": ({"wire", "net", "motion", "vision", "programs"}, ("codec", "device", "discovery")),
     "topics": ({"wire", "motion", "ros", "msg", "srv"}, ("codec",)),
-    "session": ({"wire", "motion", "session"}, ("codec",)),
+    "session": ({"wire", "motion", "session"}, ("codec", "device")),
     "bridge": (ALL_KITS - {"programs"}, ("codec", "device", "discovery", "session", "topics")),
     "server": (ALL_KITS - {"programs"}, ("codec", "device", "discovery", "session", "topics")),
 }
@@ -140,7 +140,7 @@ def test_no_node_assigns_a_private_attribute_of_its_base():
 CALLERS_ANSWER = {
     "simulator/bridge/client.py",  # raised to who asked, and `Steering` asks by `encode`
     "simulator/server/clients.py",  # a TCP connection's own `send`, of bytes
-    "testbed/server/drone.py",  # a trial, which says what is wrong with the drone's properties
+    "testbed/server/properties.py",  # a trial, which says what is wrong with the drone's properties
 }
 
 

@@ -4,11 +4,10 @@
 import math
 import random
 from collections import deque
-from pathlib import Path
 
 import pytest
 
-from drone_bridge.motion.limits import LimitParameters, Limits, ObservedMotion, Rank, allowed_speed, ruling
+from drone_bridge.motion.limits import LimitParameters, Limits, ObservedMotion, allowed_speed
 
 FLIGHTS, PER_TEST = 400, 50
 FLIGHT_S, STEP_S = 40.0, 0.05
@@ -157,7 +156,7 @@ def test_a_fence_is_told_with_its_corners_about_the_start():
     assert Stood().limits.fence == []
     round_one = Stood(fence_radius=5.0).limits.fence
     assert [math.hypot(*corner) for corner in round_one] == pytest.approx([5.0] * len(round_one))
-    assert Limits(LimitParameters(fence_radius=5.0), ObservedMotion()).fence == []  # nobody knows where
+    assert Limits(LimitParameters(fence_radius=5.0), ObservedMotion(lambda: 0.0)).fence == []  # nobody knows where
 
 
 def test_the_height_ends_climbing_and_nothing_else():
@@ -171,9 +170,9 @@ def test_the_height_ends_climbing_and_nothing_else():
 
 
 def test_odometry_that_is_missing_blinds_only_a_limit_that_needs_it():
-    assert not Limits(LimitParameters(max_speed=2.0), ObservedMotion()).is_blind(0.0)
+    assert not Limits(LimitParameters(max_speed=2.0), ObservedMotion(lambda: 0.0)).is_blind(0.0)
     needing = LimitParameters(fence_radius=5.0, odometry_timeout=0.5, land_after=5.0)
-    silent = Limits(needing, ObservedMotion())
+    silent = Limits(needing, ObservedMotion(lambda: 0.0))
     assert silent.is_blind(0.0)
     assert not silent.must_land(1e6)  # it may never have flown
     limits = Stood(fence_radius=5.0, odometry_timeout=0.5, land_after=5.0).limits
@@ -186,24 +185,12 @@ def test_odometry_that_is_missing_blinds_only_a_limit_that_needs_it():
     ("is_told_so", "battery", "lands"), [(True, 0.1, True), (True, 0.3, False), (False, 0.1, False)]
 )
 def test_a_low_battery_lands_if_told_so(is_told_so, battery, lands):
-    observed = ObservedMotion()
+    observed = ObservedMotion(lambda: 0.0)
     limits = Limits(LimitParameters(low_battery=0.2, land_on_low_battery=is_told_so), observed)
     assert not limits.must_land(0.0)
     observed.battery = battery
     assert limits.must_land(0.0) is lands
     assert limits.is_battery_low is (battery == 0.1)
-
-
-def test_the_first_rank_that_is_claimed_rules():
-    ranks = list(Rank)
-    for number, rank in enumerate(ranks):
-        assert ruling(dict.fromkeys(ranks[number:], True)) is rank
-    assert ruling({}) is Rank.NEUTRAL
-
-
-def test_the_page_has_the_ranks():
-    page = (Path(__file__).parents[1] / "docs/bridges.md").read_text()
-    assert "".join(f"| {number} | {rank.value} |\n" for number, rank in enumerate(Rank, 1)) in page
 
 
 def test_an_edge_is_approached_as_fast_as_can_be_braked():

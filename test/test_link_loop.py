@@ -8,9 +8,18 @@ import pytest
 from patience import wait_until
 
 from drone_bridge.net import link_loop
-from drone_bridge.net.connector import LinkError, LinkRefusedError
-from drone_bridge.net.link_loop import DROPPED_BY_STALL, DROPPED_WORK, MAX_POSTED, LinkLoop, Received
-from drone_bridge.session.session import Call, Note, Outcome, Publish, Send, Session, StallWatch
+from drone_bridge.net.connector import Backoff, LinkClosedError, LinkError, LinkRefusedError
+from drone_bridge.net.link_loop import (
+    DROPPED_BY_STALL,
+    DROPPED_WORK,
+    MAX_POSTED,
+    OUTDATED,
+    Connected,
+    Disconnected,
+    LinkLoop,
+    Received,
+)
+from drone_bridge.session.session import Call, Close, Note, Outcome, Publish, Send, Session, StallWatch
 
 STALL_S = StallWatch.STALL_S + 0.1
 
@@ -97,6 +106,9 @@ class Recorder(Session):
 
     def refused(self, sentence, now_s):
         return self._called("refused", sentence)
+
+    def unsent(self, action, sentence, now_s):
+        return [*self._called("unsent", action.data, sentence), *super().unsent(action, sentence, now_s)]
 
 
 class FakeStage:
@@ -219,8 +231,36 @@ def test_what_was_decided_just_before_a_stall_is_not_done_after_it(loop, link, s
 
     loop.post(decide_then_stop)
     loop.turn()
-    assert (link.sent, names(session)) == ([], ["resume"])
+    assert (link.sent, names(session)) == ([], ["unsent", "resume"])
     assert stage.published == ["old"]  # with the time at which that was decided, by which a command is left out
+
+
+def test_what_outlives_a_stall_is_sent_after_it(loop, link, clock):
+    def decide_then_stop(now_s):
+        clock.time_s += STALL_S
+        return [Send(b"an image", outlives_stalls=True), Send(b"old"), Send(b"its end", outlives_stalls=True)]
+
+    loop.post(decide_then_stop)
+    loop.turn()
+    assert [data for data, _ in link.sent] == [b"an image", b"its end"]
+
+
+def test_a_session_knows_what_was_not_sent_and_what_is_published_then_is_as_old(loop, link, session, stage, clock):
+    def decide_then_stop(now_s):
+        clock.time_s += STALL_S
+        return [Send(b"old"), Publish("old")]
+
+    decided = []
+    stage.publish = lambda message: decided.append(loop.decided_s)
+    began_s = clock.time_s
+    loop.post(decide_then_stop)
+    loop.turn()
+    assert session.calls[0] == ("unsent", b"old", OUTDATED)
+    assert decided == [began_s]
+    link.fails = LinkError("The network is down.")
+    loop.post(lambda now_s: [Send(b"new")])
+    loop.turn()
+    assert session.calls[-1] == ("unsent", b"new", "The network is down.")
 
 
 def test_who_waits_for_an_outcome_gets_it_even_after_a_stall(loop, stage, clock):
@@ -469,3 +509,122 @@ def test_a_link_that_is_lost_leaves_the_vehicle_neutral_before_it_is_opened_agai
     ]
     assert stage.counts["lost connections"] == stage.counts["left neutral"] == 1
     assert (asked, stage.counts[DROPPED_BY_STALL]) == ([], 0)
+
+
+# Streams.
+
+
+class FakeStreams(FakeLink):
+    """A link of streams; what waits on it are its events."""
+
+    def __init__(self):
+        super().__init__()
+        self.backoff = Backoff()
+        self.opened, self.ended = 0, []
+
+    def open(self):
+        self.opened += 1
+
+    def receive(self):
+        item = self.waiting.pop(0) if self.waiting else None
+        item = item() if callable(item) else item
+        if isinstance(item, Exception):
+            raise item
+        return item
+
+    def disconnect(self, peer):
+        self.ended.append(peer)
+        self.sent.append("the end of " + peer)
+
+
+class StreamRecorder(Recorder):
+    def connected(self, peer, now_s):
+        return self._called("connected", peer)
+
+    def receive(self, data, source, now_s):
+        return self._called("receive", data, source)
+
+    def disconnected(self, peer, sentence, now_s):
+        return self._called("disconnected", peer, sentence)
+
+
+@pytest.fixture
+def streams():
+    return FakeStreams()
+
+
+@pytest.fixture
+def stream_session():
+    return StreamRecorder()
+
+
+@pytest.fixture
+def stream_loop(streams, stream_session, stage, clock):
+    made = LinkLoop("test", streams, stream_session, stage, clock)
+    made.turn()
+    stream_session.calls.clear()
+    return made
+
+
+def test_connections_are_received_in_order_with_their_bytes(stream_loop, streams, stream_session):
+    streams.waiting = [Connected("a"), Received(b"1", "a"), Disconnected("a", "It has gone.")]
+    stream_loop.turn()
+    assert stream_session.calls == [
+        ("connected", "a"),
+        ("receive", b"1", "a"),
+        ("disconnected", "a", "It has gone."),
+    ]
+
+
+def test_a_stream_ends_after_what_it_was_sent(stream_loop, streams, stream_session):
+    stream_session.answers["connected"] = [Send(b"full", "a"), Close("a")]
+    streams.waiting = [Connected("a")]
+    stream_loop.turn()
+    assert streams.sent == [(b"full", "a"), "the end of a"]
+
+
+def test_a_stream_is_received_on_after_a_stall_once_the_session_has_resumed(
+    stream_loop, streams, stream_session, stage, clock
+):
+    stream_loop.post(lambda now_s: stream_session._called("posted"))
+    streams.waiting = [Received(b"1", "a"), Disconnected("a", "It has gone.")]
+    clock.time_s += STALL_S
+    stream_loop.turn()
+    assert names(stream_session) == ["resume", "receive", "disconnected"]
+    assert stage.counts == {DROPPED_BY_STALL: 1}  # what was posted
+
+
+def test_a_chunk_that_was_read_just_before_a_stall_was_noticed_is_received_after_the_resumption(
+    stream_loop, streams, stream_session, clock
+):
+    def read_then_stopped():
+        clock.time_s += STALL_S
+        return Received(b"old", "a")
+
+    streams.waiting = [read_then_stopped]
+    stream_loop.turn()
+    assert names(stream_session) == ["resume", "receive"]
+
+
+def test_a_peer_that_has_gone_is_no_fault_of_the_link_and_is_waited_for_ever_longer_until_it_is_proven(
+    streams, stream_session, stage
+):
+    delays_s = []
+    streams.backoff.next_delay_s = lambda: delays_s.append("delay") or 0.0
+    streams.backoff.reset = lambda: delays_s.append("reset")
+    stream_session.is_proven = False
+
+    def prove():
+        stream_session.is_proven = True
+        return Received(b"2", "a")
+
+    streams.waiting = [Received(b"1", "a"), LinkClosedError("gone"), prove, LinkClosedError("gone"), None]
+    run_until(LinkLoop("test", streams, stream_session, stage), lambda: streams.opened == 3)
+    assert delays_s[:3] == ["delay", "reset", "delay"]
+    assert stage.counts["lost connections"] == 0
+    assert [name for name in names(stream_session) if name in ("opened", "lost")][:4] == [
+        "opened",
+        "lost",
+        "opened",
+        "lost",
+    ]

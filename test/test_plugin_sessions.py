@@ -13,7 +13,8 @@ sys.path.append(str(Path(__file__).parent / "plugin"))
 from kestrel_bridge.codec import Steer
 from kestrel_bridge.session import OLD, ClientSession, DroneSession
 
-from drone_bridge.session.session import FINAL_REPEATS, SETTLING_S, Call, Outcome, Publish, Send
+from drone_bridge.session.arbiter import Decision, Rank
+from drone_bridge.session.session import FINAL_REPEATS, SETTLING_S, Call, Note, Outcome, Publish, Send
 from drone_bridge.wire.addresses import AllowedPeers
 
 DRONE, OTHER, CLIENT = ("127.0.0.1", 7800), ("127.0.0.2", 7800), ("127.0.0.1", 9000)
@@ -38,14 +39,26 @@ def of(actions, kind):
     return [action for action in actions if isinstance(action, kind)]
 
 
-@pytest.fixture
-def steering():
-    return SimpleNamespace(command=None)
+class Arbiter:
+    """What is decided."""
+
+    command, rank = None, Rank.NEUTRAL
+
+    def decide(self, now_s):
+        return Decision(self.rank, self.command)
+
+    def forget(self):
+        self.command, self.rank = None, Rank.NEUTRAL
 
 
 @pytest.fixture
-def client(steering):
-    return Talk(ClientSession("a drone", lambda: steering.command, PARAMETERS.__getitem__, lambda: "127.0.0.1"))
+def arbiter():
+    return Arbiter()
+
+
+@pytest.fixture
+def client(arbiter):
+    return Talk(ClientSession("a drone", arbiter, PARAMETERS.__getitem__, lambda: "127.0.0.1"))
 
 
 @pytest.fixture
@@ -53,13 +66,44 @@ def drone():
     return Talk(DroneSession(PARAMETERS.__getitem__, AllowedPeers(["127.0.0.0/8"]), lambda: None))
 
 
-def test_no_deflection_comes_first_and_last(client, steering):
-    steering.command = Steer(forward=50)
+def test_no_deflection_comes_first_and_last(client, arbiter):
+    arbiter.command = Steer(forward=50)
     assert sent(client.opened) == ["rc 0 0 0 0"]
     assert "rc 0 50 0 0" in sent(client.run(0.1))
     actions = [*client.session.end(client.now_s), *client.run(1.0)]
     assert sent(actions) == ["rc 0 0 0 0"] * FINAL_REPEATS
     assert client.session.is_over
+
+
+def test_what_was_commanded_before_a_link_is_forgotten(client, arbiter):
+    arbiter.command = Steer(forward=50)
+    client.session.lost(client.now_s)
+    client.session.opened(client.now_s)
+    assert set(sent(client.run(0.3))) - {"hello"} == {"rc 0 0 0 0"}
+
+
+def test_a_drone_that_has_to_land_is_asked_to_once_per_second_when_it_has_answered(client, arbiter):
+    client.hear(STATE)
+    arbiter.rank = Rank.LANDING
+    assert sent(client.run(0.3)).count("land") == 1
+    noted = of(client.hear(b"error busy"), Note)
+    assert noted == [Note("", "The drone has to land: busy")]
+    client.hear(STATE)
+    assert "land" not in sent(client.run(0.6))
+    client.hear(STATE)
+    assert sent(client.run(0.9)).count("land") == 1
+    client.hear(STATE)
+    assert "land" not in sent(client.run(0.9))
+    assert of(client.hear(b"ok"), Outcome) == []
+    arbiter.rank = Rank.HELM
+    client.hear(STATE)
+    assert "land" not in sent(client.run(3.0))
+
+
+def test_a_silent_drone_is_asked_to_land_after_its_greeting(client, arbiter):
+    client.run(0.2)
+    arbiter.rank = Rank.LANDING
+    assert [each for each in sent(client.run(3.0)) if not each.startswith("rc")] == ["land"]
 
 
 def test_a_drone_is_greeted_and_again_when_it_is_silent(client):

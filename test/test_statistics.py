@@ -7,6 +7,7 @@ import pytest
 from diagnostic_msgs.msg import DiagnosticStatus
 
 from drone_bridge.ros.diagnostics import HANGING, LinkStatistics, Liveness, Reports
+from drone_bridge.ros.protocol_node import SessionLiveness
 
 
 def values_of(status):
@@ -139,6 +140,58 @@ class TestSilence:
         statistics.liveness.heard()
         reports.notice_silence()
         assert said == [sentence]
+
+
+class TestSessionLiveness:
+    """The silence of a session's peer, whose connections come and go."""
+
+    @pytest.fixture
+    def session(self):
+        return SimpleNamespace(is_open=False, heard_s=None, since_s=None)
+
+    @pytest.fixture
+    def ended(self):
+        return []
+
+    @pytest.fixture
+    def pass_s(self, session, ended):
+        """pass_s(seconds, **changes of the session) lets time pass, then the loop looks; returns the silence."""
+        time_s = [100.0]
+        liveness = SessionLiveness(session, SimpleNamespace(now_s=lambda: time_s[0]))
+
+        def note_end():
+            ended.append(liveness.silence_s)
+            liveness.closed()
+
+        def passed(seconds, *, connects=False, hears=False, leaves=False):
+            time_s[0] += seconds
+            if connects or leaves:
+                session.is_open, session.heard_s, session.since_s = connects, None, time_s[0] if connects else None
+            if hears:
+                session.heard_s = time_s[0]
+            liveness.look(note_end)
+            return liveness.silence_s
+
+        return passed
+
+    def test_connections_without_a_message_belong_to_one_silence(self, pass_s, ended):
+        assert pass_s(1.0, connects=True) == 0.0
+        assert pass_s(3.0) == 3.0
+        pass_s(0.0, leaves=True)
+        assert pass_s(100.0) == 0.0  # nobody is listened to
+        assert pass_s(0.0, connects=True) == 3.0
+        assert pass_s(2.0) == 5.0
+        assert pass_s(0.0, hears=True) == 0.0
+        assert pass_s(0.5) == 0.5
+        assert ended == [3.0]
+
+    def test_a_peer_that_takes_the_place_of_another_is_another_connection(self, pass_s, ended):
+        pass_s(1.0, connects=True)
+        pass_s(2.0, hears=True)
+        pass_s(4.0)
+        assert pass_s(1.0, connects=True) == 5.0  # until it is heard
+        assert ended == [5.0]
+        assert pass_s(1.0, hears=True) == 0.0
 
 
 class TestHangs:

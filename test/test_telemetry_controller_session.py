@@ -26,17 +26,18 @@ FORWARD = DroneCommand(pitch=0.25)
 PERIOD_S = 0.04
 
 
-class Steering:
+class Pilot:
     """What is commanded, and how often it was forgotten."""
 
     def __init__(self):
         self.command = None
+        self.is_estimating = False
         self.restarts = 0
 
-    def decide(self, now_s):
+    def shares(self, now_s):
         return self.command
 
-    def restart(self):
+    def restart(self, now_s):
         self.restarts += 1
         self.command = None
 
@@ -46,9 +47,11 @@ class Talk:
 
     def __init__(self, allowed=("any",), **options):
         self.parameters = {"rate": 25.0, "telemetry_timeout": 1.0, "takeover_timeout": 5.0}
-        self.steering = Steering()
+        self.pilot = Pilot()
         parameter = self.parameters.__getitem__
-        self.session = ControllerSession(self.steering, parameter, AllowedPeers(allowed), **options)
+        self.session = ControllerSession(
+            self.pilot, lambda command: command, parameter, AllowedPeers(allowed), **options
+        )
         self.now_s = 100.0
         self.clock = Clock()
         self.actions = []
@@ -113,7 +116,7 @@ def test_an_open_port_begins_nothing():
 
 def test_a_drone_is_commanded_where_it_talks_from_and_the_neutral_command_comes_first():
     talk = Talk()
-    talk.steering.command = FORWARD
+    talk.pilot.command = FORWARD
     actions = talk.hear()
     assert sent(actions) == [HOVER]
     assert published(actions) == [DroneTelemetry]
@@ -122,7 +125,7 @@ def test_a_drone_is_commanded_where_it_talks_from_and_the_neutral_command_comes_
 
 
 def test_commands_come_at_their_rate_which_may_change(talk):
-    talk.steering.command = FORWARD
+    talk.pilot.command = FORWARD
     forward = HOVER | {"pitch": 0.25}
     assert sent(talk.run(0.5, telemetry=A)) == [forward] * 12
     talk.parameters["rate"] = 100.0
@@ -135,6 +138,14 @@ def test_nobody_who_commands_is_a_hover(talk):
     assert sent(actions) == [HOVER] * len(notes(actions, "hover commands"))
 
 
+def test_velocities_that_are_flown_by_an_estimate_are_noted(talk):
+    talk.pilot.command = FORWARD
+    assert notes(talk.run(0.1, telemetry=A), "commands flown by an estimate") == []
+    talk.pilot.is_estimating = True
+    (sentence, *_) = notes(talk.run(0.1, telemetry=A), "commands flown by an estimate")
+    assert "has not told how it moves for 0.2 s" in sentence
+
+
 def test_after_a_delay_no_command_is_made_up_for(talk):
     talk.now_s += 0.9
     assert len(sent(talk.do(talk.session.tick(talk.now_s)))) == 1
@@ -142,14 +153,14 @@ def test_after_a_delay_no_command_is_made_up_for(talk):
 
 
 def test_what_no_wire_carries_is_a_hover_and_is_counted(talk):
-    talk.steering.command = DroneCommand(pitch=math.nan)
+    talk.pilot.command = DroneCommand(pitch=math.nan)
     actions = talk.run(0.05)
     assert sent(actions) == [HOVER]
     assert "pitch" in notes(actions, "unencodable messages")[0]
 
 
 def test_a_rounding_error_beyond_full_tilt_is_full_tilt(talk):
-    talk.steering.command = DroneCommand(pitch=0.5 + 1e-12)
+    talk.pilot.command = DroneCommand(pitch=0.5 + 1e-12)
     assert sent(talk.run(0.05)) == [HOVER | {"pitch": 0.5}]
 
 
@@ -196,7 +207,7 @@ def test_no_timestamp_is_none_too_late(talk):
 
 def test_a_silent_drone_hovers_and_gets_no_more(talk):
     """Whoever a forged datagram names as its source must not be sent commands forever."""
-    talk.steering.command = FORWARD
+    talk.pilot.command = FORWARD
     actions = talk.run(60.0)
     commands = sent(actions)
     assert commands[-FINAL_REPEATS:] == [HOVER] * FINAL_REPEATS
@@ -212,7 +223,7 @@ def test_a_silent_drone_hovers_and_gets_no_more(talk):
 
 def test_a_drone_that_is_heard_again_is_commanded_at_once(talk):
     talk.run(3.0)
-    talk.steering.command = FORWARD
+    talk.pilot.command = FORWARD
     actions = [*talk.hear(), *talk.run(0.0)]
     assert sent(actions) == [HOVER | {"pitch": 0.25}]
     assert "127.0.0.1:5000 is heard again." in notes(actions, "")
@@ -222,7 +233,7 @@ def test_a_drone_that_is_heard_again_is_commanded_at_once(talk):
 def test_a_drone_that_is_heard_between_its_last_commands_is_commanded(talk):
     while talk.session.state == "talking":
         talk.run(0.01)
-    talk.steering.command = FORWARD
+    talk.pilot.command = FORWARD
     assert sent([*talk.hear(), *talk.run(FINAL_GAP_S)]) == [HOVER | {"pitch": 0.25}]
 
 
@@ -276,11 +287,11 @@ def test_the_timestamps_of_one_drone_are_not_those_of_the_next(talk):
 
 
 def test_a_command_to_one_drone_is_not_for_the_one_that_takes_its_place(talk):
-    talk.steering.command = FORWARD
+    talk.pilot.command = FORWARD
     talk.run(6.0)
     talk.clock.time = 0.0  # of the other one, and no timestamp of it is late
     assert sent(talk.hear(B), to=B) == [HOVER]
-    assert talk.steering.restarts == 2  # one of each drone
+    assert talk.pilot.restarts == 2  # one of each drone
     assert set(map(str, sent(talk.run(0.3, telemetry=B), to=B))) == {str(HOVER)}
 
 
@@ -340,7 +351,7 @@ def on_topics():
 
 def test_on_topics_commands_begin_with_the_link(on_topics):
     assert sent(on_topics.actions, COMMAND_TOPIC) == [HOVER]
-    on_topics.steering.command = FORWARD
+    on_topics.pilot.command = FORWARD
     assert sent(on_topics.run(0.05), COMMAND_TOPIC) == [HOVER | {"pitch": 0.25}]
     assert published(on_topics.hear(DRONE_TOPIC)) == [DroneTelemetry]
 
@@ -376,7 +387,7 @@ def test_a_drone_that_was_never_heard_on_topics_is_counted_as_silent_without_a_w
 
 
 def test_a_drone_is_left_hovering(talk):
-    talk.steering.command = FORWARD
+    talk.pilot.command = FORWARD
     talk.run(0.1, telemetry=A)
     actions = talk.do(talk.session.end(talk.now_s))
     assert not talk.session.is_over
@@ -387,7 +398,7 @@ def test_a_drone_is_left_hovering(talk):
 
 
 def test_a_drone_hovers_when_something_fails_until_it_is_commanded_anew(talk):
-    talk.steering.command = FORWARD
+    talk.pilot.command = FORWARD
     actions = talk.do(talk.session.lost(talk.now_s))
     assert sent(actions) == [HOVER]
     assert set(map(str, sent(talk.run(0.3, telemetry=A)))) == {str(HOVER)}

@@ -6,7 +6,7 @@ import math
 import pytest
 from diagnostic_msgs.msg import DiagnosticArray
 from diagnostics import values_of
-from geometry_msgs.msg import Twist, TwistStamped
+from geometry_msgs.msg import Twist
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 from ros_session import repeating, wait_until
 from rosgraph_msgs.msg import Clock
@@ -157,35 +157,6 @@ def test_cmd_vel_becomes_rates_and_thrust_with_the_wire_s_signs_where_that_was_a
         publish = publishing(ros, "cmd_vel", twist(roll=0.1, pitch=0.2, yaw=0.3, thrust=9.0))
         answer = exchange_until(peer, lambda answer: answer != HOVER, publish)
     assert_answer(answer, roll=0.1, pitch=0.2, yaw=-0.3, thrust=9.0)
-
-
-@pytest.mark.parametrize("kind", [TwistStamped, CommandRates])
-def test_a_stamped_command_is_refused_when_it_is_old(ros, peer, kind):
-    topic = {TwistStamped: "cmd_vel_stamped", CommandRates: "cmd_rates"}[kind]
-    with bridge(peer, command_timeout=10.0, **RATES) as process:
-        peer.open()
-        publisher = ros.publisher(kind, topic)
-        old = kind() if kind is CommandRates else TwistStamped()
-        old.header.stamp = time_from_seconds(ros.node.get_clock().now().nanoseconds / 1e9 - 11)
-        refusal = rf"A command on {topic} was refused: it is \d+\.\d+ s old, and 10 s"
-        wait_until(lambda: publisher.publish(old) or process.count_lines(refusal), "a refusal")
-        assert peer.exchange() == HOVER
-        fresh = command_rates(ros.node.get_clock().now().to_msg())
-        if kind is TwistStamped:
-            fresh = TwistStamped(header=fresh.header, twist=twist(roll=0.1, pitch=0.2, yaw=0.3, thrust=9.0))
-        answer = exchange_until(peer, lambda answer: answer != HOVER, lambda: publisher.publish(fresh))
-    assert_answer(answer, roll=0.1, pitch=0.2, yaw=-0.3, thrust=9.0)
-
-
-def test_a_non_finite_command_is_refused(ros, peer):
-    reports = ros.subscribe(DiagnosticArray, "/diagnostics")
-    with bridge(peer) as process:
-        peer.open()
-        publish = publishing(ros, "cmd_vel", twist(yaw=math.nan, thrust=9.0))
-        refusal = r"A command on cmd_vel was refused: angular\.z is nan, and has to be a finite number"
-        wait_until(lambda: publish() or process.count_lines(refusal), "a refusal")
-        assert peer.exchange() == HOVER
-        reports.wait(lambda report: int(values_of(report)["refused commands"]) > 0)
 
 
 def test_lockstep_waits_for_the_command_of_the_frame(ros, peer):

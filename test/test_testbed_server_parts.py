@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The parts of testbed_server without a peer: synchronized frames, time, commands and their watchdog."""
+"""The parts of testbed_server's session: synchronized frames, time, commands, their watchdog, levelling, topics."""
 
 import math
+from functools import partial
 from types import SimpleNamespace
 
 import pytest
@@ -9,12 +10,18 @@ from builtin_interfaces.msg import Time
 from sensor_msgs.msg import Image, Imu
 
 from drone_bridge.ros.images import rgb8_pixels, set_data
-from drone_bridge.ros.time import time_from_seconds
+from drone_bridge.ros.last_word import has_followers
+from drone_bridge.ros.time import nanoseconds_of, time_from_seconds
 from drone_bridge.testbed import topics as translate
-from drone_bridge.testbed.codec import AngleUnit, Constants, MotionParameters
+from drone_bridge.testbed.codec import AngleUnit, Constants, MotionParameters, SensorFrame
 from drone_bridge.testbed.device import FlightLimits, ModelledFlight
-from drone_bridge.testbed.server.drone import ATTITUDE_TIMEOUT_S, FrameSynchronizer, RosDrone
-from drone_bridge.testbed.server.node import CommandOutputs, CommandWatchdog
+from drone_bridge.testbed.server.node import read_pixels
+from drone_bridge.testbed.server.properties import read_properties
+from drone_bridge.testbed.session.framed_drone import BLACK, FramedDrone, RatesAnswer
+from drone_bridge.testbed.session.frames import ATTITUDE_TIMEOUT_S, FrameSynchronizer
+from drone_bridge.testbed.session.levelling import Levelling
+from drone_bridge.testbed.session.output import RATES, VELOCITY, OutputChoice
+from drone_bridge.testbed.session.watchdog import CommandWatchdog
 
 LONG_S = 1.0
 CONSTANTS = Constants(120.0, 90.0, 2, 1, 0.25, 1.0, 9.8125, 0.25, 25.0, 720.0, 720.0, 720.0)
@@ -36,36 +43,37 @@ def imu(stamp_s, **orientation):
 
 
 class Inputs:
-    """A FrameSynchronizer that is given messages, and how often it reported input."""
+    """A FrameSynchronizer that is given messages."""
 
     def __init__(self, depth=4, *, keeps_order=False, is_mono=False, tolerance_s=0.0):
-        self.calls = 0
-        self.synchronizer = FrameSynchronizer(
-            depth, keeps_order=keeps_order, is_mono=is_mono, on_input=self._count, tolerance_s=tolerance_s
-        )
+        self.synchronizer = FrameSynchronizer(depth, keeps_order=keeps_order, is_mono=is_mono, tolerance_s=tolerance_s)
 
-    def _count(self):
-        self.calls += 1
+    def add_image(self, side, stamp_s, now_s=0.0, marker=0, **changes):
+        self.synchronizer.add(side, round(stamp_s * 1e9), image(stamp_s, marker, **changes), now_s)
 
-    def pair(self, stamp_s, now_s=0.0, marker=0):
-        self.synchronizer.add_image("left", image(stamp_s, marker), now_s)
-        self.synchronizer.add_image("right", image(stamp_s, marker + 1), now_s)
+    def pair(self, stamp_s, now_s=0.0, marker=0, **changes):
+        self.add_image("left", stamp_s, now_s, marker, **changes)
+        self.add_image("right", stamp_s, now_s, marker + 1, **changes)
 
     def add_attitude(self, stamp_s, now_s=0.0):
-        self.synchronizer.add_attitude(imu(stamp_s), now_s)
+        self.synchronizer.add("attitude", round(stamp_s * 1e9), imu(stamp_s), now_s)
 
     def take(self, now_s=0.0):
         return self.synchronizer.take(now_s, LONG_S)
 
 
+def stamp_s(frame):
+    return frame.stamp_ns / 1e9
+
+
 def test_a_pair_needs_both_sides_of_the_same_stamp_and_an_attitude():
     inputs = Inputs()
-    inputs.synchronizer.add_image("left", image(1.0), 0.0)
-    inputs.synchronizer.add_image("right", image(1.5), 0.0)
+    inputs.add_image("left", 1.0)
+    inputs.add_image("right", 1.5)
     inputs.add_attitude(1.5)
     assert inputs.take() is None
-    inputs.synchronizer.add_image("right", image(1.0), 0.0)
-    assert inputs.take().stamp == time_from_seconds(1.0)
+    inputs.add_image("right", 1.0)
+    assert stamp_s(inputs.take()) == 1.0
     assert inputs.take() is None
 
 
@@ -74,13 +82,13 @@ def test_two_cameras_that_run_freely_make_pairs_within_the_tolerance(tolerance_s
     inputs = Inputs(tolerance_s=tolerance_s)
     stamps_s = []
     for number in range(30):
-        stamp_s = number / 30
-        inputs.synchronizer.add_image("left", image(1.0 + stamp_s), 0.0)
-        inputs.synchronizer.add_image("right", image(1.01 + stamp_s), 0.0)
-        inputs.add_attitude(1.01 + stamp_s)
+        at_s = number / 30
+        inputs.add_image("left", 1.0 + at_s)
+        inputs.add_image("right", 1.01 + at_s)
+        inputs.add_attitude(1.01 + at_s)
         if frame := inputs.take():
             stamps_s.append(frame.stamp_ns)
-            assert (frame.left.header.stamp, frame.stamp_ns) == (frame.stamp, round((1.0 + stamp_s) * 1e9))
+            assert (nanoseconds_of(frame.left.header.stamp), frame.stamp_ns) == 2 * (round((1.0 + at_s) * 1e9),)
     assert len(stamps_s) == frames
 
 
@@ -89,19 +97,18 @@ def test_cameras_whose_stamps_match_make_no_other_pairs():
     inputs.pair(1.0)
     inputs.add_attitude(1.0)
     assert inputs.take()
-    inputs.synchronizer.add_image("left", image(1.1), 0.0)
-    inputs.synchronizer.add_image("right", image(1.11), 0.0)
+    inputs.add_image("left", 1.1)
+    inputs.add_image("right", 1.11)
     inputs.add_attitude(1.2)
     assert inputs.take() is None
 
 
-def test_the_attitude_of_the_same_stamp_is_waited_for_and_brings_the_news():
+def test_the_attitude_of_the_same_stamp_is_waited_for():
     inputs = Inputs()
     inputs.add_attitude(0.9)
     inputs.pair(1.0)
-    assert (inputs.take(), inputs.calls) == (None, 0)
+    assert inputs.take() is None
     inputs.add_attitude(1.0)
-    assert inputs.calls == 1
     assert inputs.take().attitude.header.stamp == time_from_seconds(1.0)
 
 
@@ -133,7 +140,7 @@ def test_latest_takes_the_newest_and_counts_the_rest():
     for number in range(10):
         inputs.pair(1.0 + number)
         inputs.add_attitude(1.0 + number)
-    assert inputs.take().stamp == time_from_seconds(10.0)
+    assert stamp_s(inputs.take()) == 10.0
     assert inputs.synchronizer.dropped == 9
     assert inputs.take() is None
 
@@ -143,7 +150,7 @@ def test_in_order_none_is_left_out_until_there_is_no_room():
     for number in range(5):
         inputs.pair(1.0 + number)
         inputs.add_attitude(1.0 + number)
-    assert [inputs.take().stamp.sec for _ in range(3)] == [3, 4, 5]
+    assert [stamp_s(inputs.take()) for _ in range(3)] == [3.0, 4.0, 5.0]
     assert inputs.synchronizer.dropped == 2
 
 
@@ -164,20 +171,29 @@ def test_when_time_runs_back_what_came_before_is_forgotten():
     assert inputs.take() is None  # the attitude is of the simulation before
     inputs.add_attitude(0.0)
     taken = inputs.take()
-    assert (taken.stamp, taken.attitude.header.stamp) == (Time(), Time())
+    assert (taken.stamp_ns, taken.attitude.header.stamp) == (0, Time())
 
 
 def test_images_without_their_other_side_are_not_kept_for_ever():
     inputs = Inputs()
     for number in range(100):
-        inputs.synchronizer.add_image("left", image(float(number)), 0.0)
+        inputs.add_image("left", float(number))
+        assert inputs.take() is None
     assert inputs.synchronizer.unmatched == 92
+
+
+def test_what_nobody_looks_at_is_not_kept_for_ever_either():
+    inputs = Inputs(depth=100, keeps_order=True, is_mono=True)
+    for number in range(100):
+        inputs.add_image("left", float(number))
+    inputs.add_attitude(99.0)
+    assert stamp_s(inputs.synchronizer.take(0.0, 1000.0)) == 99.0 - 46
 
 
 def test_one_camera_serves_both_sides():
     inputs = Inputs(is_mono=True)
     inputs.add_attitude(1.0)
-    inputs.synchronizer.add_image("left", image(1.0), 0.0)
+    inputs.add_image("left", 1.0)
     taken = inputs.take()
     assert taken.left is taken.right
 
@@ -216,25 +232,26 @@ class Flown:
 
     def __init__(self, *, stamps_are_simulated=False):
         self.inputs = Inputs(keeps_order=True, depth=20)
-        self.commands, self.velocities, self.refused = [], [], []
-        self.drone = RosDrone(
+        self.drone = FramedDrone(
             self.inputs.synchronizer,
-            AngleUnit.DEGREES,
+            read_attitude=partial(translate.sensed, unit=AngleUnit.DEGREES),
+            read_pixels=read_pixels,
             stamps_are_simulated=stamps_are_simulated,
-            now_s=lambda: 0.0,
-            max_age_s=lambda: LONG_S,
-            command=lambda command, stamp: self.commands.append((command, stamp)),
-            follow=self.velocities.append,
-            refuse=self.refused.append,
         )
-        self.properties = translate.drone_properties(CONSTANTS, AngleUnit.DEGREES)
-        self.drone.learn(self.properties)
+        self.drone.learn(CONSTANTS)
+
+    def sense(self):
+        """The next frame, and what was refused before it."""
+        refused = self.drone.look(0.0, LONG_S)
+        return self.drone.sense(), refused
 
     def times(self, *stamps_s):
-        for stamp_s in stamps_s:
-            self.inputs.add_attitude(stamp_s)
-            self.inputs.pair(stamp_s)
-            yield self.drone.sense().time
+        for each in stamps_s:
+            self.inputs.add_attitude(each)
+            self.inputs.pair(each)
+            frame, refused = self.sense()
+            assert refused == []
+            yield frame.time
 
 
 def test_time_counts_from_the_first_frame():
@@ -253,20 +270,26 @@ def test_when_time_runs_back_a_new_simulation_begins(stamps_are_simulated):
     [("image_width", 0, "width is 0"), ("mass", math.nan, "weight is nan"), ("max_thrust", 1e300, "does not fit")],
 )
 def test_properties_that_no_autopilot_would_take_are_refused_with_a_sentence(name, value, sentence):
-    flown = Flown()
-    known = flown.drone.constants
-    setattr(flown.properties, name, value)
+    properties = translate.drone_properties(CONSTANTS, AngleUnit.DEGREES)
+    assert read_properties(properties, AngleUnit.DEGREES).width == CONSTANTS.width
+    setattr(properties, name, value)
     with pytest.raises(ValueError, match=sentence):
-        flown.drone.learn(flown.properties)
-    assert flown.drone.constants == known
+        read_properties(properties, AngleUnit.DEGREES)
+
+
+def test_properties_that_come_again_are_a_new_simulation():
+    flown = Flown()
+    assert list(flown.times(1000.0, 1000.5)) == [0.0, 0.5]
+    flown.drone.learn(CONSTANTS)
+    assert list(flown.times(1001.0, 1001.5)) == [0.0, 0.5]
 
 
 def test_a_command_bears_the_stamp_of_its_frame_and_is_limited():
     flown = Flown()
     list(flown.times(3.5))
     flown.drone.fly(MotionParameters(0.0, 0.0, 0.0, 1000.0))
-    ((command, stamp),) = flown.commands
-    assert (command.thrust, stamp, flown.drone.limited) == (CONSTANTS.max_thrust, time_from_seconds(3.5), 1)
+    assert flown.drone.command == RatesAnswer(MotionParameters(0.0, 0.0, 0.0, CONSTANTS.max_thrust), 3_500_000_000)
+    assert flown.drone.limited == 1
 
 
 def test_a_drone_that_follows_velocities_gets_those_of_the_model_and_no_rates():
@@ -277,19 +300,54 @@ def test_a_drone_that_follows_velocities_gets_those_of_the_model_and_no_rates():
     flown.drone.fly(MotionParameters(0.0, 0.0, 90.0, 1000.0))
     list(flown.times(1.5))
     flown.drone.fly(MotionParameters(0.0, 0.0, 90.0, 1000.0))
-    assert (flown.commands, flown.drone.limited) == ([], 2)
-    assert flown.velocities[-1] == pytest.approx((0.0, 0.0, 2.5, math.pi / 2))
+    assert flown.drone.limited == 2
+    assert flown.drone.command == pytest.approx((0.0, 0.0, 2.5, math.pi / 2))
     flown.drone.start_over()
     assert flown.drone.flight is None
 
 
-def test_a_frame_of_another_size_is_refused_with_a_sentence():
+def test_a_modelled_flight_goes_by_poses_where_there_are_some_and_else_by_attitudes():
+    flown = Flown()
+    limits = FlightLimits(max_speed=5.0, max_climb_speed=2.5, max_tilt=1.0, max_yaw_rate=4.0, max_lead=1.0)
+    posed = SensorFrame(b"", b"", 0.0, 0.0, 0.0, 45.0, (7.0, 8.0, 9.0))
+    flown.drone.locate(1.2, posed)
+    flown.inputs.add_attitude(1.0)
+    flown.inputs.pair(1.0)
+    assert flown.sense()[0].position is None  # as the wire is not to have it
+    flown.drone.flight = ModelledFlight(CONSTANTS, AngleUnit.DEGREES, limits, 0.5)
+    flown.inputs.add_attitude(1.5)
+    flown.inputs.pair(1.5)
+    assert flown.sense()[0].position == pytest.approx(posed.position)
+    flown.inputs.add_attitude(1.3 + 2 * LONG_S)
+    flown.inputs.pair(1.3 + 2 * LONG_S)
+    assert flown.sense()[0].position is None  # too old
+
+
+def test_a_drone_without_cameras_shows_black():
     flown = Flown()
     flown.inputs.add_attitude(1.0)
     for side in ("left", "right"):
-        flown.inputs.synchronizer.add_image(side, image(1.0, width=4), 0.0)
-    assert flown.drone.sense() is None
-    assert flown.refused == ["the left image has 4 x 1 pixels, and the drone's properties say 2 x 1."]
+        flown.inputs.synchronizer.add(side, 1_000_000_000, BLACK, 0.0)
+    frame, _ = flown.sense()
+    assert bytes(frame.left) == bytes(frame.right) == bytes(CONSTANTS.image_bytes)
+
+
+@pytest.mark.parametrize(
+    ("changes", "sentence"),
+    [
+        ({"width": 4}, "the left image has 4 x 1 pixels, and the drone's properties say 2 x 1."),
+        ({"encoding": "16UC1"}, "the left image is '16UC1', and has to be one of"),
+    ],
+)
+def test_a_frame_that_the_wire_can_not_carry_is_refused_with_a_sentence_and_the_next_one_taken(changes, sentence):
+    flown = Flown()
+    flown.inputs.add_attitude(1.0)
+    flown.inputs.pair(1.0, **changes)
+    flown.inputs.add_attitude(1.5)
+    flown.inputs.pair(1.5)
+    frame, (refused,) = flown.sense()
+    assert refused.startswith(sentence)
+    assert frame.time == 0.0
 
 
 # Who steers.
@@ -300,24 +358,34 @@ class Steered:
 
     def __init__(self, is_lockstep=False):
         self.told = []
-        self.watchdog = CommandWatchdog(lambda: self.told.append("neutral"), is_lockstep=is_lockstep)
+        self.watchdog = CommandWatchdog(is_lockstep=is_lockstep)
 
     def steer(self, now_s):
-        return self.watchdog.forward(lambda: self.told.append("command"), now_s)
+        is_forwarded = self.watchdog.forward(now_s)
+        self.told += ["command"] * is_forwarded
+        return is_forwarded
+
+    def release(self):
+        is_released = self.watchdog.release()
+        self.told += ["neutral"] * is_released
+        return is_released
+
+    def check(self, now_s, timeout_s):
+        return now_s >= self.watchdog.due_s(timeout_s) and self.release()
 
 
 def test_an_operator_that_is_not_heard_leaves_one_neutral_command():
     vehicle = Steered()
-    assert not vehicle.watchdog.check(100.0, 0.5)  # nobody has steered yet
+    assert not vehicle.check(100.0, 0.5)  # nobody has steered yet
     vehicle.steer(10.0)
-    assert not vehicle.watchdog.check(10.4, 0.5)
-    assert vehicle.watchdog.check(10.5, 0.5)
-    assert not vehicle.watchdog.check(20.0, 0.5)
-    vehicle.watchdog.release()
+    assert not vehicle.check(10.4, 0.5)
+    assert vehicle.check(10.5, 0.5)
+    assert not vehicle.check(20.0, 0.5)
+    assert not vehicle.release()
     assert vehicle.told == ["command", "neutral"]
     vehicle.steer(30.0)
-    vehicle.watchdog.release()
-    vehicle.watchdog.release()
+    assert vehicle.release()
+    assert not vehicle.release()
     assert vehicle.told == ["command", "neutral", "command", "neutral"]
 
 
@@ -326,67 +394,116 @@ def test_in_lockstep_every_frame_has_one_command():
     vehicle.watchdog.ask(10.0)
     assert vehicle.steer(10.1)
     # A frame that comes when the last command is old has its operator's command, not the neutral one.
-    assert not vehicle.watchdog.check(10.7, 0.5)
+    assert not vehicle.check(10.7, 0.5)
     vehicle.watchdog.ask(10.7)
-    assert not vehicle.watchdog.check(11.1, 0.5)
+    assert not vehicle.check(11.1, 0.5)
     assert vehicle.steer(11.1)
     # One whose command does not come has the neutral one, and then not another.
     vehicle.watchdog.ask(11.2)
-    assert vehicle.watchdog.check(11.7, 0.5)
+    assert vehicle.check(11.7, 0.5)
     assert not vehicle.steer(11.7)
     assert vehicle.told == ["command", "command", "neutral"]
     vehicle.watchdog.ask(11.8)
     assert vehicle.steer(11.8)
 
 
-class Takers:
-    """A node that knows who takes what."""
+# Levelling.
 
-    def __init__(self, **takers):
-        self.takers = takers
-        self.parameters = {"command_output": takers.pop("choice", "auto"), "enable_stamped_cmd_vel": False}
-
-    def resolve_topic_name(self, topic):
-        return f"/{topic}"
-
-    def make_publisher(self, *_):
-        return None
-
-    def get_subscriptions_info_by_topic(self, topic):
-        return [SimpleNamespace(node_name=name) for name in self.takers.get(topic[1:], [])]
-
-
-def looked(is_flying=False, times=2, outputs=None, **takers):
-    """What is published by outputs that have looked at these so often."""
-    node = Takers(**takers)
-    outputs = outputs or CommandOutputs(node, "base_link")
-    outputs._node = node
-    for _ in range(times):
-        outputs.check_subscribers(is_flying=is_flying)
-    return outputs
+HARDLY, SLIGHTLY, MUCH = math.radians(0.3), math.radians(2.0), math.radians(20.0)
 
 
 @pytest.mark.parametrize(
-    ("takers", "published"),
+    ("neutral_s", "tilt", "is_repeated"),
     [
-        ({}, "cmd_rates"),
-        ({"cmd_vel": ["robot_bridge"]}, "cmd_vel"),
-        ({"cmd_vel": ["testbed_bridge"], "cmd_rates": ["testbed_bridge"]}, "cmd_rates"),
-        ({"cmd_vel": ["robot_bridge", "recorder"], "cmd_rates": ["recorder", "_ros2cli_7"]}, "cmd_vel"),
-        ({"cmd_vel": ["robot_bridge"], "cmd_rates": ["_NODE_NAME_UNKNOWN_"]}, "cmd_rates"),
-        ({"cmd_vel": ["robot_bridge"], "choice": "cmd_rates"}, "cmd_rates"),
-        ({"cmd_rates": ["testbed_bridge"], "choice": "cmd_vel"}, "cmd_vel"),
+        (0.1, MUCH, True),
+        (100.0, MUCH, True),
+        (0.1, SLIGHTLY, False),
+        (1.5, SLIGHTLY, True),
+        (3.0, SLIGHTLY, False),
+        (1.5, HARDLY, False),
+        (0.1, None, False),
+        (None, MUCH, False),
     ],
 )
-def test_the_commands_published_are_those_with_subscribers(takers, published):
-    assert looked(**takers).wanted == published
+def test_a_tilted_drone_that_is_to_hover_is_levelled_out(neutral_s, tilt, is_repeated):
+    assert Levelling().look(neutral_s, tilt) == is_repeated
+
+
+@pytest.mark.parametrize("tilt", [HARDLY, None])
+def test_the_last_of_the_repeated_commands_turns_nothing(tilt):
+    levelling = Levelling()
+    assert levelling.look(0.5, MUCH)
+    assert levelling.turns(SLIGHTLY)
+    assert levelling.look(0.6, tilt)
+    assert not levelling.turns(tilt)
+    assert not levelling.look(0.7, tilt)
+
+
+def test_who_commands_the_vehicle_ends_the_levelling():
+    levelling = Levelling()
+    levelling.look(0.5, MUCH)
+    assert not levelling.look(None, MUCH)
+    assert not levelling.look(0.1, HARDLY)
+
+
+def test_the_first_neutral_command_turns_a_drone_that_is_much_tilted():
+    assert Levelling().turns(MUCH)
+    assert not Levelling().turns(SLIGHTLY)
+    assert not Levelling().turns(None)
+
+
+# The topic of the commands.
+
+
+@pytest.mark.parametrize(
+    ("names", "are_followers"),
+    [
+        ([], False),
+        (["robot_bridge"], True),
+        (["recorder", "_ros2cli_7"], False),
+        (["recorder", "robot_bridge"], True),
+        (["_NODE_NAME_UNKNOWN_"], True),
+    ],
+)
+def test_who_only_observes_does_not_count_as_a_subscriber(names, are_followers):
+    endpoints = [SimpleNamespace(node_name=name) for name in names]
+    node = SimpleNamespace(
+        resolve_topic_name="/ns/{}".format,
+        get_subscriptions_info_by_topic=lambda topic: endpoints if topic == "/ns/cmd_vel" else [],
+    )
+    assert has_followers(node, "cmd_vel") == are_followers
+
+
+BOTH = (RATES, VELOCITY)
+
+
+def looked(*subscribed, is_flying=False, times=2, choice=None):
+    """A choice that has looked at these subscribers so often."""
+    choice = choice or OutputChoice(BOTH)
+    for _ in range(times):
+        choice.look(subscribed, is_flying=is_flying)
+    return choice
+
+
+@pytest.mark.parametrize(
+    ("allowed", "subscribed", "published"),
+    [
+        (BOTH, (), RATES),
+        (BOTH, (VELOCITY,), VELOCITY),
+        (BOTH, (VELOCITY, RATES), RATES),
+        ((RATES,), (VELOCITY,), RATES),
+        ((VELOCITY,), (RATES,), VELOCITY),
+    ],
+)
+def test_the_commands_published_are_those_with_subscribers(allowed, subscribed, published):
+    assert looked(*subscribed, choice=OutputChoice(allowed)).wanted == published
 
 
 def test_a_subscriber_has_to_be_seen_twice_and_the_choice_holds_in_flight():
-    seen = looked(cmd_vel=["drone"], times=1)
-    assert seen.wanted == "cmd_rates"
-    assert looked(cmd_vel=["drone"], times=1, outputs=seen).wanted == "cmd_vel"
-    both = {"cmd_vel": ["drone"], "cmd_rates": ["rqt"]}
-    assert looked(is_flying=True, outputs=seen, **both).wanted == "cmd_vel"
-    assert looked(is_flying=True, outputs=seen, cmd_rates=["drone"]).wanted == "cmd_rates"
-    assert looked(is_flying=True, outputs=seen).wanted == "cmd_rates"
+    seen = looked(VELOCITY, times=1)
+    assert seen.wanted == RATES
+    assert looked(VELOCITY, times=1, choice=seen).wanted == VELOCITY
+    assert looked(VELOCITY, RATES, is_flying=True, choice=seen).wanted == VELOCITY
+    assert looked(RATES, is_flying=True, choice=seen).wanted == RATES
+    assert looked(is_flying=True, choice=seen).wanted == RATES
+    assert seen.chosen == RATES  # which is for the session to follow

@@ -24,7 +24,7 @@ from drone_bridge.motion.matrices import Vector
 from drone_bridge.motion.quaternions import euler_from_quaternion, unit_quaternion
 from drone_bridge.motion.tilt_control import Shares
 from drone_bridge.msg import CommandAxes, ControllerState
-from drone_bridge.ros.commands import axes_from_shares
+from drone_bridge.ros.command_axes import axes_from_shares
 from drone_bridge.ros.diagnostics import LogLimiter
 from drone_bridge.ros.parameters import DeclaredParameters
 from drone_bridge.ros.time import stamp_numbers

@@ -9,7 +9,6 @@ tells is left out of a block.
 
 import math
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any, NamedTuple
 
 from builtin_interfaces.msg import Time
@@ -59,9 +58,6 @@ from drone_bridge.ros.topics import Topic, TopicTable, queued
 
 # Controls.
 
-#: The command that is always safe, and never wrong: no button but hover.
-HOVER = Controls(hover=True)
-
 
 class FullScale(NamedTuple):
     """The command at full deflection of each axis, in the order of the wire."""
@@ -94,12 +90,6 @@ def twist_from_controls(controls: Controls, full_scale: FullScale) -> Twist:
         twist.linear.z = controls.gas * full_scale.gas
         twist.angular.z = 0.0 - controls.yaw * full_scale.yaw
     return twist
-
-
-def with_buttons(controls: Controls, pressed: frozenset[str]) -> Controls:
-    """Return the controls with these buttons also pressed."""
-    pressed_ones: dict[str, Any] = dict.fromkeys(pressed, True)
-    return replace(controls, **pressed_ones)
 
 
 def drone_gui_state(seq: int, controls: Controls, stamp: Time) -> DroneGuiState:
@@ -186,7 +176,7 @@ class DeadReckoning:
         self._before_s: float | None = None
 
     def update(self, demo: Demo, now_s: float) -> Pose | None:
-        """Return the pose at a time of time.monotonic, None if the block lacks a necessary value."""
+        """Return the pose at a time, s of any one clock, None if the block lacks a necessary value."""
         orientation = _orientation(demo)
         if orientation is None or demo.altitude is None or demo.vx is None or demo.vy is None:
             return None

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How a vehicle moves, as it has told; limits of commanded velocities; what outranks what. Times are passed in.
+"""Limits of commanded velocities, and how the vehicle moves, as it has told. Times are passed in.
 
 Velocities are in level axes with the vehicle's heading, positions in the world's. The vehicle follows with a lag that
 nobody knows exactly, so the speed towards an edge is what can still be braked: after a reaction time, at a deceleration
@@ -8,10 +8,8 @@ the last position, the slower.
 """
 
 import math
-import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
-from enum import Enum
 from typing import NamedTuple
 
 from drone_bridge.described import described
@@ -40,7 +38,8 @@ class Motion(NamedTuple):
 class ObservedMotion:
     """The newest measurement, which is replaced as one: any thread may read it."""
 
-    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, clock: Callable[[], float]) -> None:
+        """`clock` returns the time, s, of a clock that is never set; that of limits is the same."""
         self._clock = clock
         self.newest: Motion | None = None
         #: The first position, m.
@@ -78,22 +77,6 @@ class ObservedMotion:
             return 0.0, 0.0, height
         step_s = min(now_s - before.measured_s, FRESH_S)
         return before.position[0] + velocity[0] * step_s, before.position[1] + velocity[1] * step_s, height
-
-
-class Rank(Enum):
-    """Who decides what the vehicle does: the first of these that is there. The value is the line in the docs."""
-
-    HOLD = "hold: the neutral command, until a person says otherwise"
-    HELM = "a person at the helm, within the limits"
-    LANDING = "the landing that a low battery, or odometry gone for long, has begun"
-    BLIND = "odometry that a limit needs and that is missing: the neutral command"
-    COMMAND = "commands: cmd_vel_stamped before cmd_vel, within the limits; raw ones as they are"
-    NEUTRAL = "nobody: the neutral command"
-
-
-def ruling(claims: Mapping[Rank, bool]) -> Rank:
-    """Return the highest rank that is claimed."""
-    return next((rank for rank in Rank if claims.get(rank)), Rank.NEUTRAL)
 
 
 @dataclass(frozen=True, slots=True)

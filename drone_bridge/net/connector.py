@@ -26,6 +26,10 @@ class LinkCancelledError(LinkError):
     """Waiting was cancelled by our own side."""
 
 
+class LinkClosedError(LinkError):
+    """The one peer of a link has gone, as its session knows."""
+
+
 class LinkRefusedError(LinkError):
     """Nobody listens at the datagram's destination. The link stays usable, as the peer may still come up."""
 

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """LinkLoop: the one thread that runs a session on a link.
 
-Each turn: has the process stood still? Then what waited on the link and in the loop is dropped, and the session
-resumes. Otherwise work that other threads have posted, what has arrived on the link, and the session's tick when it is
-due. The actions that the session returns are done at once, by the same thread: `Send` by the link, the others by a
-`Stage`. Other threads only append to a deque and wake the thread by a pipe, whose end is the one thing that is locked.
+Each turn: has the process stood still? Then what waited in the loop, and on a link of datagrams, is dropped, and the
+session resumes. Otherwise work that other threads have posted, what has arrived on the link, and the session's tick
+when it is due. The actions that the session returns are done at once, by the same thread: `Send` and `Close` by the
+link, the others by a `Stage`. Other threads only append to a deque and wake the thread by a pipe, whose end is the one
+thing that is locked.
 
 A turn begins when something arrives or is posted, when the session is due, and at least every StallWatch.PERIOD_S. A
 peer that floods the link delays a tick by one datagram at most.
@@ -18,12 +19,19 @@ import threading
 import traceback
 from collections import deque
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 from drone_bridge.net.clock import Clock
-from drone_bridge.net.connector import Backoff, LinkCancelledError, LinkError, LinkRefusedError, Selectable
+from drone_bridge.net.connector import (
+    Backoff,
+    LinkCancelledError,
+    LinkClosedError,
+    LinkError,
+    LinkRefusedError,
+    Selectable,
+)
 from drone_bridge.net.thread_end import STOP_TIMEOUT_S, ends_within
-from drone_bridge.session.session import Actions, Call, Note, Outcome, Publish, Send, Session, StallWatch
+from drone_bridge.session.session import Actions, Call, Close, Note, Outcome, Publish, Send, Session, StallWatch
 
 #: Work that waits for the thread; of more, the oldest is dropped.
 MAX_POSTED = 64
@@ -43,6 +51,8 @@ INTERNAL_ERRORS, LOST_LINKS, DROPPED_WORK, DROPPED_BY_STALL = (
     "dropped after a stall",
 )
 
+#: Why what was decided is not sent.
+OUTDATED = "This process stood still after it was decided what to send: it was left out."
 
 #: What another thread wants done: gets the time, and returns actions.
 Work = Callable[[float], Actions]
@@ -53,6 +63,20 @@ class Received(NamedTuple):
 
     data: bytes
     source: Any  # as the session gets it
+
+
+class Connected(NamedTuple):
+    """A stream has begun."""
+
+    source: Any
+
+
+class Disconnected(NamedTuple):
+    """A stream has ended."""
+
+    source: Any
+    sentence: str
+    is_regular: bool = False  # the peer has said that it will send no more
 
 
 class Link(Protocol):
@@ -71,17 +95,28 @@ class Link(Protocol):
     def files(self) -> Sequence[Selectable]:
         """Return what becomes readable when something has arrived."""
 
-    def receive(self) -> Received | None:
+    def receive(self) -> Received | Connected | Disconnected | None:
         """Return what has arrived first, None if nothing has.
 
         Raises LinkRefusedError if nobody listened to what was sent, LinkError if the link has to be opened again.
         """
 
-    def send(self, data: bytes, to: Any) -> None:
+    def send(self, data: bytes | memoryview, to: Any) -> None:
         """Send. Raises LinkRefusedError about what was sent before, and LinkError."""
 
     def close(self) -> None:
-        """Close at once."""
+        """Close, once what was sent has been taken or had its time."""
+
+
+@runtime_checkable
+class StreamLink(Link, Protocol):
+    """A link of streams, whose bytes are never dropped."""
+
+    #: The pauses before it is opened again.
+    backoff: Backoff
+
+    def disconnect(self, peer: Any) -> None:
+        """End the stream to a peer, once it has taken what it was sent; nothing of it is received any more."""
 
 
 class Stage(Protocol):
@@ -116,7 +151,8 @@ class LinkLoop:
         self._watch = StallWatch()
         #: When it was decided what is being done now, by the session's clock.
         self.decided_s = -math.inf
-        self._backoff = Backoff(longest_s=LONGEST_PAUSE_S)
+        self._streams = link if isinstance(link, StreamLink) else None
+        self._backoff = self._streams.backoff if self._streams else Backoff(longest_s=LONGEST_PAUSE_S)
         self._posted: deque[Work] = deque()
         self._kept: deque[Work] = deque()
         self._is_stopping = self._is_closed = False
@@ -177,7 +213,8 @@ class LinkLoop:
                 except Exception as error:
                     is_links = isinstance(error, LinkError)
                     fault = Note(LOST_LINKS, str(error)) if is_links else Note(INTERNAL_ERRORS, traceback.format_exc())
-                    self._stage.note(fault)
+                    if not isinstance(error, LinkClosedError):
+                        self._stage.note(fault)
                     self._lose()
                     self._pause()
         finally:
@@ -228,11 +265,26 @@ class LinkLoop:
             except LinkRefusedError as error:
                 self._refused(error)
                 continue
-            if received is None or (now_s := self._now()) is None:
-                return  # after a stall what was just read is as old as what still waits
-            self._act(self.session.receive(received.data, received.source, now_s), now_s)
-            self._backoff.reset()
+            if received is None:
+                return
+            if (now_s := self._now()) is None:
+                if not self._streams:
+                    return  # what was just read is as old as what still waits
+                now_s = self.session.fresh_since_s
+            self._act(self._taken(received, now_s), now_s)
             self._tick()
+
+    def _taken(self, received: Received | Connected | Disconnected, now_s: float) -> Actions:
+        """Have the session take what has arrived."""
+        if isinstance(received, Connected):
+            return self.session.connected(received.source, now_s)
+        if isinstance(received, Disconnected):
+            take = self.session.left if received.is_regular else self.session.disconnected
+            return take(received.source, received.sentence, now_s)
+        actions = self.session.receive(received.data, received.source, now_s)
+        if self.session.is_proven:
+            self._backoff.reset()
+        return actions
 
     def _tick(self) -> None:
         if (now_s := self._now()) is not None and now_s >= self.session.due_s:
@@ -250,7 +302,7 @@ class LinkLoop:
         """Drop what waited and have the session go on, in one step, whatever the link says meanwhile."""
         dropped = len(self._posted)
         self._posted.clear()
-        for _ in range(MAX_DRAINED):
+        for _ in range(0 if self._streams else MAX_DRAINED):
             try:
                 if self.link.receive() is None:
                     break
@@ -294,28 +346,37 @@ class LinkLoop:
         self._act(self.session.refused(str(error), now_s), now_s)
 
     def _act(self, actions: Actions, now_s: float) -> None:
-        """Do what was decided at a time; nothing of it is sent once the process has stood still since, but at the end.
+        """Do what was decided at a time; once the process has stood still since, only what outlives that is sent.
+
+        At the end everything is.
 
         What is published has the time at which it was decided with it, `decided_s`: an old command is left out there,
         and a neutral one is not. Raises the first error after all actions were tried.
         """
-        self.decided_s = now_s
+        outer_s, self.decided_s = self.decided_s, now_s
         failure: Exception | None = None
         for action in actions:
             try:
                 if isinstance(action, Send):
-                    if self._is_stopping or self._clock.now_s() - now_s <= StallWatch.STALL_S:
+                    may_be_old = self._clock.now_s() - now_s > StallWatch.STALL_S
+                    if not may_be_old or action.outlives_stalls or self._is_stopping:
                         self._send(action)
+                    else:
+                        self._unsent(action, OUTDATED)
                 elif isinstance(action, Publish):
                     self._stage.publish(action.message)
                 elif isinstance(action, Note):
                     self._stage.note(action)
                 elif isinstance(action, Call):
                     self._stage.call(action)
+                elif isinstance(action, Close):
+                    assert self._streams
+                    self._streams.disconnect(action.peer)
                 else:
                     self._stage.settle(action)
             except Exception as error:
                 failure = failure or error
+        self.decided_s = outer_s  # of the actions among which these were
         if failure:
             raise failure
 
@@ -325,10 +386,14 @@ class LinkLoop:
         except LinkRefusedError as error:
             self._refused(error)
         except LinkError as error:
-            self._stage.note(Note(action.if_lost, str(error)))
+            self._unsent(action, str(error))
             return
         for counter in action.if_sent:
             self._stage.note(Note(counter))
+
+    def _unsent(self, action: Send, sentence: str) -> None:
+        now_s = self._clock.now_s()
+        self._act(self.session.unsent(action, sentence, now_s), now_s)
 
     def _poll(self, *files: Selectable) -> select.poll:
         poll = select.poll()

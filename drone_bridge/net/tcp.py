@@ -323,22 +323,27 @@ class TcpConnector(Connector[TcpStream]):
         return TcpStream(connected, self._cancellation, wire_log=self._wire_log)
 
     def _connect_to(self, connecting: socket.socket, address: Any) -> None:
-        connecting.setblocking(False)
-        with contextlib.suppress(BlockingIOError):
-            connecting.connect(address)
-        poll = select.poll()
-        poll.register(connecting, select.POLLOUT)
-        poll.register(self._cancellation, select.POLLIN)
-        ready = poll.poll(CONNECT_TIMEOUT_S * 1000)
-        if self._cancellation.is_set:
-            raise LinkCancelledError("Connecting was cancelled.")
-        if not ready:
-            raise TimeoutError(f"no answer for {CONNECT_TIMEOUT_S:g} s")
-        if code := connecting.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR):
-            raise OSError(code, os.strerror(code))
-        if connecting.getsockname() == connecting.getpeername():
-            # A port from the range for clients, on this machine, with nobody listening, can meet itself.
-            raise ConnectionRefusedError("nobody listens there")
+        connect(connecting, address, self._cancellation)
+
+
+def connect(connecting: socket.socket, address: Any, cancellation: Cancellation) -> None:
+    """Connect a new socket, which does not block from then on. Raises OSError and LinkCancelledError."""
+    connecting.setblocking(False)
+    with contextlib.suppress(BlockingIOError):
+        connecting.connect(address)
+    poll = select.poll()
+    poll.register(connecting, select.POLLOUT)
+    poll.register(cancellation, select.POLLIN)
+    ready = poll.poll(CONNECT_TIMEOUT_S * 1000)
+    if cancellation.is_set:
+        raise LinkCancelledError("Connecting was cancelled.")
+    if not ready:
+        raise TimeoutError(f"no answer for {CONNECT_TIMEOUT_S:g} s")
+    if code := connecting.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR):
+        raise OSError(code, os.strerror(code))
+    if connecting.getsockname() == connecting.getpeername():
+        # A port from the range for clients, on this machine, with nobody listening, can meet itself.
+        raise ConnectionRefusedError("nobody listens there")
 
 
 def peer_name(connected: socket.socket) -> str:

@@ -296,48 +296,6 @@ class UdpListener:
         self._socket.close()
 
 
-class Operators(NamedTuple):
-    """The senders of datagrams, as one stream that begins with the first one."""
-
-    first: Datagram
-
-    @property
-    def peer(self) -> str:
-        return peer_name(self.first.source)
-
-    def close(self) -> None:
-        """Keep the port open while the node is active."""
-
-
-class OperatorsPort:
-    """A port for datagrams, as an endpoint whose link begins with the first one."""
-
-    def __init__(self, listener: UdpListener, cancellation: Cancellation, on_failure: Callable[[str], None]) -> None:
-        """`on_failure` gets a sentence about a port that nothing can be received from; it is tried again."""
-        self.listener = listener
-        self.backoff = listener.backoff
-        self._cancellation, self._on_failure = cancellation, on_failure
-
-    @property
-    def port(self) -> int:
-        return self.listener.port
-
-    def open(self) -> Operators:
-        """Wait for a datagram. Raises LinkCancelledError."""
-        while True:
-            try:
-                return Operators(self.listener.receive())
-            except LinkCancelledError:
-                raise
-            except LinkError as error:
-                self._on_failure(str(error))
-                if self._cancellation.wait(self.backoff.next_delay_s()):
-                    raise LinkCancelledError("Waiting was cancelled.") from None
-
-    def close(self) -> None:
-        self.listener.close()
-
-
 def wait_for_any(
     sources: "Sequence[UdpStream | UdpListener]", cancellation: Cancellation, timeout_s: float
 ) -> "list[UdpStream | UdpListener]":

@@ -3,13 +3,12 @@
 
 It is set by the service `~/hold`, and by the end of a person's helm: commands on `~/helm` are those of somebody at a
 stick, and lock all others out; when they end, however they end, nothing has to be said any more for the vehicle to be
-held. Somebody may be at the helm again then, but after the service was called only that service helps. A file keeps it
-for a node that is killed and comes back, see `hold_file`.
+held. Somebody may be at the helm again then, but after the service was called only that service helps: see
+`session.hold_state`. A file keeps it for a node that is killed and comes back, see `hold_file`.
 """
 
 import contextlib
 import threading
-import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -17,19 +16,17 @@ from rclpy.publisher import Publisher
 from std_msgs.msg import Bool
 from std_srvs.srv import SetBool
 
+from drone_bridge.net.clock import elapsed_s
 from drone_bridge.ros.hold_file import HoldFile
 from drone_bridge.ros.topics import NO_EVENTS, PUBLISHER_ERRORS, latched
+from drone_bridge.session.hold_state import AT_HELM, CALLED, HoldState
 
 if TYPE_CHECKING:
     from drone_bridge.ros.vehicle_node import VehicleNode
 
-#: A helm that is silent for longer has ended. Until then it locks out others all the same, so this may be generous.
-HELM_ENDS_AFTER_S = 1.0
 #: The count of commands that were refused because the vehicle is held, or because somebody is at its helm.
 REFUSED = "commands refused on hold"
 HELD = "hold"  # of conditions
-# Why a vehicle is held, or will be if the node is killed.
-CALLED, AT_HELM, HELM_ENDED = "the service hold was called", "somebody was at the helm", "the helm ended"
 _ADVICE = "call the service hold with false, or press Resume on the page, to let it follow commands"
 
 
@@ -42,25 +39,19 @@ class Hold:
         self._file = HoldFile(node.context.get_domain_id(), node.get_fully_qualified_name())
         self._unkept = ""  # why the file does not say what is so
         self._lock = threading.Lock()  # between the executor and the reports; never taken by the link's thread
-        self._helm_heard_s: float | None = None  # None: nobody is at the helm
         self._on_hold: list[Callable[[], None]] = []
-        self._reason = self._read()
-        self._is_held = bool(self._reason)
+        #: What there is to know of it.
+        self.state = HoldState(reason := self._read())
         self._publisher: Publisher[Any] = node.create_publisher(Bool, topic, latched(), event_callbacks=NO_EVENTS)
         node.create_service(SetBool, "~/hold", self._serve)
         self._publish()
-        if self._is_held:
-            node.get_logger().warning(f"It was holding when it ended ({self._reason}), and still holds: {_ADVICE}.")
+        if reason:
+            node.get_logger().warning(f"It was holding when it ended ({reason}), and still holds: {_ADVICE}.")
 
     @property
     def is_held(self) -> bool:
         """Whether the vehicle has to be neutral."""
-        return self._is_held or self._has_helm_ended
-
-    @property
-    def is_at_helm(self) -> bool:
-        """Whether a person at a stick commands the vehicle."""
-        return self._helm_heard_s is not None and not self._has_helm_ended
+        return self.state.look(elapsed_s())[0]
 
     def when_set(self, call: Callable[[], None]) -> None:
         """Have a function called in the executor whenever the vehicle is about to be held, until cleanup."""
@@ -69,45 +60,37 @@ class Hold:
 
     def check(self, what: str) -> None:
         """Raise ValueError with a sentence if the vehicle is held, for what moves it."""
-        if self.is_held:
-            raise ValueError(f"{what} is refused while the vehicle is held ({self._reason}): {_ADVICE}.")
+        if reason := self.state.reason(elapsed_s()):
+            raise ValueError(f"{what} is refused while the vehicle is held ({reason}): {_ADVICE}.")
 
     def admits(self, topic: str, *, is_helm: bool = False) -> bool:
         """Return whether a command is to be followed; one that is not is counted. For the executor."""
-        if is_helm and self._take_helm():
+        if self._take_helm() if is_helm else self.state.is_free:
             return True
-        if not is_helm and not self.is_held and self._helm_heard_s is None:
-            return True
-        why = f"it is held ({self._reason}): {_ADVICE}" if self.is_held else "somebody is at its helm"
+        reason = self.state.reason(elapsed_s())
+        why = f"it is held ({reason}): {_ADVICE}" if reason else "somebody is at its helm"
         self._node.reports.count_and_warn_ongoing(REFUSED, f"Commands on {topic} do not move the vehicle: {why}.")
         return False
 
     def report(self) -> None:
         """Notice the end of a helm, and report. To be called now and then, in another thread than the link's."""
         with self._lock:
-            if self._has_helm_ended:
-                self._set(HELM_ENDED)
-        problem = f"holding: {self._reason}" if self.is_held else None
-        self._node.reports.update_condition(HELD, problem, _ADVICE)
-
-    @property
-    def _has_helm_ended(self) -> bool:
-        heard_s = self._helm_heard_s
-        return heard_s is not None and time.monotonic() - heard_s > HELM_ENDS_AFTER_S
+            if self.state.end_helm(elapsed_s()):
+                self._held()
+        reason = self.state.reason(elapsed_s())
+        self._node.reports.update_condition(HELD, f"holding: {reason}" if reason else None, _ADVICE)
 
     def _take_helm(self) -> bool:
         """Note a command from the helm; return whether it is followed."""
         with self._lock:
-            is_new = self._helm_heard_s is None or self._has_helm_ended
-            self._helm_heard_s = time.monotonic()  # noted on hold as well: so nobody gets in between when it ends
-            if is_new and (not self._is_held or self._reason in (AT_HELM, HELM_ENDED)):
+            was_held = bool(self.state.now[0])
+            if self.state.steer(elapsed_s()):
                 self._write(AT_HELM)  # for a bridge that is killed meanwhile
                 self._node.inform("Somebody is at the helm: other commands are refused.")
                 self._forget_commands()
-                if self._is_held:
-                    self._reason, self._is_held = "", False
+                if was_held:
                     self._publish()
-            return not self._is_held
+            return not self.is_held
 
     def _serve(self, request: SetBool.Request, response: SetBool.Response) -> SetBool.Response:
         if not request.data:
@@ -118,7 +101,10 @@ class Hold:
                 return response
         with self._lock:
             if request.data:
-                self._set(CALLED)
+                if self.state.hold(CALLED):
+                    self._held()
+                elif self._unkept:
+                    self._write(CALLED)
                 response.message = f"The vehicle is held: {_ADVICE}. {self._unkept or f'{self._file.path} keeps that.'}"
             else:
                 self._release()
@@ -127,24 +113,18 @@ class Hold:
         self.report()
         return response
 
-    def _set(self, reason: str) -> None:
-        if self._is_held and self._reason == CALLED:
-            if self._unkept:
-                self._write(reason)
-            return
-        self._reason, self._is_held, self._helm_heard_s = reason, True, None  # in this order, for other threads
+    def _held(self) -> None:
+        """Do what belongs to a hold that has just begun."""
         self._forget_commands()
         self._publish()
-        self._write(reason)
+        self._write(self.state.now[0])
 
     def _release(self) -> None:
         if not self.is_held:
             return
-        if self._has_helm_ended:
-            self._helm_heard_s = None
         self._forget_commands()
-        self._write("" if self._helm_heard_s is None else AT_HELM)
-        self._reason, self._is_held = "", False
+        self.state.release(elapsed_s())
+        self._write("" if self.state.is_free else AT_HELM)
         self._node.reports.end_ongoing(REFUSED)
         self._publish()
 
@@ -154,7 +134,7 @@ class Hold:
 
     def _publish(self) -> None:
         with contextlib.suppress(*PUBLISHER_ERRORS):
-            self._publisher.publish(Bool(data=self._is_held))
+            self._publisher.publish(Bool(data=bool(self.state.now[0])))
 
     # The file.
 

@@ -9,6 +9,7 @@ session counts and says goes to logs and /diagnostics.
 import math
 from abc import abstractmethod
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from drone_bridge.net.clock import Clock
@@ -20,21 +21,44 @@ from drone_bridge.session.session import REFUSED_DATAGRAMS, Actions, Call, Note,
 
 
 class SessionLiveness(Liveness):
-    """For how long a session's peer has been silent, for reports."""
+    """For how long a session's peer has been silent, over all its connections since it was last heard, for reports."""
 
     def __init__(self, session: Session, clock: Clock) -> None:
         super().__init__()
         self._session, self._clock = session, clock
+        self._connected: tuple[float | None] | None = None  # since when; None without a connection
+        self._heard_s: float | None = None
+
+    def look(self, note_end: Callable[[], None]) -> None:
+        """Follow the session; `note_end` is called when a connection has ended. For the loop's thread."""
+        session = self._session
+        connected = (session.since_s,) if session.is_open else None
+        if self._connected and connected != self._connected:
+            note_end()
+        self._connected = connected
+        if connected is None:
+            return
+        if session.heard_s is not None and session.heard_s != self._heard_s:
+            self._heard_s, self._before_s, self.may_hang_anew = session.heard_s, 0.0, True
+        self._since_s = session.since_s if session.heard_s is None else session.heard_s
+
+    def closed(self) -> None:
+        self._before_s, self._since_s = self.silence_s, None
 
     @property
     def is_open(self) -> bool:
         return self._session.is_open
 
     @property
+    def open_for_s(self) -> float:
+        since_s = self._session.since_s
+        return 0.0 if since_s is None or not self.is_open else self._clock.now_s() - since_s
+
+    @property
     def silence_s(self) -> float:
-        if not self._session.is_open:
-            return 0.0
-        return min(self._session.silent_s(self._clock.now_s()), PROCESS.running_s())  # the rest was our own
+        since_s = self._since_s
+        silent_s = 0.0 if since_s is None else max(0.0, self._clock.now_s() - since_s)
+        return self._before_s + min(silent_s, PROCESS.running_s()) if since_s is not None else 0.0  # the rest: our own
 
 
 class ProtocolNode(VehicleNode):
@@ -64,13 +88,21 @@ class ProtocolNode(VehicleNode):
 
     # What a node can use.
 
-    def post(self, work: Callable[[float], Actions], *, is_kept: bool = False) -> None:
-        """Have the loop's thread call a function with the time, and do the actions that it returns; while active.
+    def post(self, work: Callable[[float], Actions], *, is_kept: bool = False) -> bool:
+        """Have the loop's thread call a function with the time, and do the actions that it returns.
 
-        What is kept is never dropped, as somebody waits for it.
+        What is kept is never dropped, as somebody waits for it. Returns whether the node is active; if not, nothing is
+        done.
         """
-        if loop := self._loop:
+        loop = self._loop
+        if loop:
             loop.post(work, is_kept=is_kept)
+        return loop is not None
+
+    @property
+    def has_link(self) -> bool:
+        """Whether there is a link, or one is being opened."""
+        return self._loop is not None
 
     @property
     def decided_s(self) -> float:
@@ -81,8 +113,8 @@ class ProtocolNode(VehicleNode):
 
     def make_link(self) -> LinkLoop:
         transport, session, clock = self.make_transport(), self.make_session(), Clock()
-        self.statistics.liveness = SessionLiveness(session, clock)
-        self._loop = LinkLoop(f"{self.get_name()} link", transport, session, _Stage(self, session), clock)
+        self.statistics.liveness = liveness = SessionLiveness(session, clock)
+        self._loop = LinkLoop(f"{self.get_name()} link", transport, session, _Stage(self, session, liveness), clock)
         return self._loop
 
     def link_ended(self) -> None:
@@ -92,8 +124,8 @@ class ProtocolNode(VehicleNode):
 class _Stage:
     """What the loop does with actions."""
 
-    def __init__(self, node: ProtocolNode, session: Session) -> None:
-        self._node, self._session = node, session
+    def __init__(self, node: ProtocolNode, session: Session, liveness: SessionLiveness) -> None:
+        self._node, self._session, self._liveness = node, session, liveness
 
     def publish(self, message: Any) -> None:
         self._node.publish_event(message)
@@ -122,4 +154,5 @@ class _Stage:
 
     def turned(self) -> None:
         statistics = self._node.statistics
+        self._liveness.look(partial(self._node.reports.note_end, is_timeout=False))
         statistics.state, statistics.peer = self._session.state, self._session.peer

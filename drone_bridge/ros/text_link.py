@@ -34,8 +34,8 @@ class TextLink:
     def receive(self) -> Received | None:
         return None
 
-    def send(self, data: bytes, to: str) -> None:
-        self._publish(self._publishers[to], String(data=data.decode()))
+    def send(self, data: bytes | memoryview, to: str) -> None:
+        self._publish(self._publishers[to], String(data=bytes(data).decode()))
 
     def close(self) -> None:
         """Do nothing."""

@@ -105,7 +105,7 @@ class VehicleNode(EntityOwner):
         self._namesakes = Namesakes(self)
         self.hold = Hold(self, "~/held" if self.is_server else "held")
         #: What the vehicle tells of its motion.
-        self.observed = ObservedMotion()
+        self.observed = ObservedMotion(elapsed_s)
         #: Where the bytes of every connection are to be logged, while active and if the user wants it.
         self.wire_log: WireLog | None = None
         self._link: RunningLink | None = None
@@ -264,7 +264,7 @@ class VehicleNode(EntityOwner):
     def on_configure(self, state: LifecycleState) -> TransitionCallbackReturn:
         """Read the parameters, create publishers and subscriptions, start reporting."""
         self._is_time_simulated = is_time_simulated(self)
-        self.observed = ObservedMotion()
+        self.observed = ObservedMotion(elapsed_s)
         self.reports.start_over(self.parameters[self.silence_parameter], self.peer_may_be_silent)
         if self.parameters.refused:
             raise ValueError("; ".join(why.rstrip(".") for why in self.parameters.refused.values()) + ".")

@@ -6,8 +6,8 @@ Theory of operation, as in h11, with time as one more input:
 - A session is given what has happened, each with the time at which it happened: the link was `opened`, `receive` a
   datagram or document, `tick` when `due_s` has come, `refused` when nobody listens at the other end, `resume` after
   this process stood still, `end` when it has to leave. Each returns a list of actions, in the order in which they are
-  to be done: `Send`, `Publish`, `Note`, `Call`, `Outcome`. What a protocol adds, as the state that a server has to
-  send, is a method of the same kind.
+  to be done: `Send`, `Publish`, `Note`, `Call`, `Outcome`, `Close`. What a protocol adds, as the state that a server
+  has to send, is a method of the same kind.
 - All of it happens in one thread, that of `net.link_loop.LinkLoop`, which waits on the link, hands over the time, and
   does the actions. No lock is needed, and none is between the neutral command and the wire.
 - `due_s` is when `tick` is wanted at the latest; an earlier tick does nothing that is not due. Repeats, pauses between
@@ -17,6 +17,17 @@ Theory of operation, as in h11, with time as one more input:
 - After a stall whatever waited, on the link and in the loop, has been dropped before `resume` is called. What is heard
   from then on is new, and the silence before was this process's own.
 - After `end` nothing is received any more; the session goes on being ticked until it `is_over`.
+
+Over a stream, as TCP, there may be several peers, and connections come and go while the link stays open:
+
+- `connected` and `disconnected` are things received, in order with the bytes. The session has a connection of its codec
+  for each peer, to which `receive` gives chunks of its stream, cut anywhere; `send` goes to one peer, and `Close` ends
+  one after what it was sent. Of a peer that was closed nothing is heard any more. Who may have a place, and by when a
+  message has to be whole, is for the session to decide: `session.clients` has it.
+- A stream is not dropped after a stall, as the rest would be unreadable: it is parsed on, and what is received within
+  SETTLING_S after `resume` may be old. `connected` and `disconnected` always count.
+- A link that connects out has one peer. When that has gone, or was closed, the session is `lost`, and the next link is
+  opened after a pause that grows until the peer `is_proven`.
 
 Attributes are written by that thread and read by any: each is replaced as a whole.
 """
@@ -47,13 +58,17 @@ MessageT = TypeVar("MessageT")
 class Send:
     """Bytes for the wire."""
 
-    data: bytes
+    data: bytes | memoryview
+    """Over a stream without a copy: it has to stay as it is until the peer has taken it."""
     to: Any = None
     """Where, as the link names its peers; None where there is only one."""
     if_lost: str = "unsent datagrams"
     """The counter of those that could not be sent."""
     if_sent: tuple[str, ...] = ()
     """The counters of those that were."""
+    outlives_stalls: bool = False
+    """Whether it is sent even if this process has stood still since it was decided on: what moves nothing, or a part
+    without which the peer could not read on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +99,18 @@ class Call:
 
 
 @dataclass(frozen=True, slots=True)
+class Answer:
+    """What came of a Call, with a clause about it."""
+
+    is_success: bool
+    sentence: str
+    was_called: bool = True
+    """Whether there was somebody to call, and nothing against it."""
+    has_come: bool = True
+    """Whether the vehicle has answered in time."""
+
+
+@dataclass(frozen=True, slots=True)
 class Outcome:
     """What became of a request that somebody here waits for."""
 
@@ -92,7 +119,15 @@ class Outcome:
     sentence: str
 
 
-Action = Send | Publish | Note | Call | Outcome
+@dataclass(frozen=True, slots=True)
+class Close:
+    """The end of the connection to a peer, once it has what it was sent; it is not heard of again."""
+
+    peer: Any = None
+    """Which, as the link names its peers."""
+
+
+Action = Send | Publish | Note | Call | Outcome | Close
 Actions = Sequence[Action]
 
 
@@ -112,6 +147,8 @@ class Session(ABC):
     heard_s: float | None = None
     since_s: float | None = None
     is_over: bool = False
+    #: Whether the peer has proved useful: one that comes and goes without that is waited for ever longer.
+    is_proven: bool = True
     #: What was asked for before is old: the process stood still then, or there was no link. Set by the loop.
     fresh_since_s: float = -math.inf
 
@@ -121,7 +158,22 @@ class Session(ABC):
 
     @abstractmethod
     def receive(self, data: bytes | str, source: Any, now_s: float) -> Actions:
-        """Take a whole datagram or document; `source` is an address as sockets have it, or a topic."""
+        """Take a whole datagram or document, or the next chunk of a stream.
+
+        `source` is an address as sockets have it, a topic, or the stream's peer, whose name is its text.
+        """
+
+    def connected(self, peer: Any, now_s: float) -> Actions:
+        """Take that a stream to a peer has begun."""
+        return []
+
+    def disconnected(self, peer: Any, sentence: str, now_s: float) -> Actions:
+        """Take that a stream has ended, for another reason than `Close`; `sentence` says which."""
+        return []
+
+    def left(self, peer: Any, sentence: str, now_s: float) -> Actions:
+        """Take that a peer has ended its stream regularly; by default no other end than any."""
+        return self.disconnected(peer, sentence, now_s)
 
     @abstractmethod
     def tick(self, now_s: float) -> Actions:
@@ -142,6 +194,10 @@ class Session(ABC):
     def refused(self, sentence: str, now_s: float) -> Actions:
         """Take that nobody listened to what was sent; `sentence` says where."""
         return [Note(REFUSED_DATAGRAMS, sentence, is_ongoing=True)]
+
+    def unsent(self, action: Send, sentence: str, now_s: float) -> Actions:
+        """Take that what was to be sent was not, as the link refuses it, or this process stood still meanwhile."""
+        return [Note(action.if_lost, sentence)]
 
     def silent_s(self, now_s: float) -> float:
         """Return for how long the peer has said nothing; 0 without one."""

@@ -5,7 +5,6 @@ What is said when is in `session.controller`; this node gives it topics, paramet
 as text on topics.
 """
 
-import time
 from functools import partial
 from typing import Any
 
@@ -14,9 +13,9 @@ from nav_msgs.msg import Odometry
 from std_msgs.msg import String
 
 from drone_bridge.motion.tilt_control import TiltedDrone
+from drone_bridge.net.clock import elapsed_s
 from drone_bridge.net.datagram_link import DatagramPort
 from drone_bridge.net.link_loop import Link
-from drone_bridge.ros.commands import limit_parameters
 from drone_bridge.ros.common_parameters import (
     ALLOWED_PEERS,
     common_parameters,
@@ -24,20 +23,21 @@ from drone_bridge.ros.common_parameters import (
     frame_parameters,
     read_allowed_peers,
 )
+from drone_bridge.ros.limits import limit_parameters
 from drone_bridge.ros.parameters import ParameterDeclaration
 from drone_bridge.ros.program import run
 from drone_bridge.ros.protocol_node import ProtocolNode
 from drone_bridge.ros.text_link import TextLink
-from drone_bridge.ros.tilt_flight import TiltFlight, drone_parameters
+from drone_bridge.ros.tilt_commands import TiltCommands, drone_parameters, read_drone
 from drone_bridge.ros.time import Stamps, time_from_seconds, time_parameters
 from drone_bridge.ros.topics import Output, TopicPublishers
+from drone_bridge.session.tilt_pilot import TiltPilot
 from drone_bridge.telemetry.codec import (
     COMMAND_TOPIC,
     DEFAULT_PORT,
     DRONE_TOPIC,
     MAX_TILT,
     ROVER_TOPIC,
-    DroneCommand,
     DroneTelemetry,
     RoverConnection,
     RoverTelemetry,
@@ -127,7 +127,6 @@ class TelemetryBridge(ProtocolNode):
 
     def set_up(self) -> None:
         get = self.parameters.__getitem__
-        self._command_signs = command_signs(get("opposite_signs"))
         self._stamps = Stamps(self)
         names = frame_names(self.parameters, LandingFrameNames)
         self._translation = translation = Translation(
@@ -140,7 +139,9 @@ class TelemetryBridge(ProtocolNode):
         clock = self._stamps.clock_publisher
         more = [(DroneTelemetry, Output(clock, translation.clock))] if clock else []
         self._topics = TopicPublishers(self, TOPICS, translation, static_transforms(names), more)
-        self._tilt_flight = TiltFlight(self, LANDING_DRONE, hovers=False, now=self._stamps.command_clock)
+        drone = read_drone(self.parameters, LANDING_DRONE)
+        commands = TiltCommands(self, drone, now=self._stamps.command_clock)
+        self._pilot = TiltPilot(commands.arbiter, drone, hovers=False)
         self._allowed_peers = read_allowed_peers(self.parameters)
         self._is_udp = get("transport") == "udp"
         if not self._is_udp:
@@ -163,26 +164,9 @@ class TelemetryBridge(ProtocolNode):
     def make_session(self) -> ControllerSession:
         get = self.parameters.__getitem__
         self._topics.restart()
-        self.restart()
-        self._session = ControllerSession(
-            self,
-            get,
-            self._allowed_peers,
-            by_topics=not self._is_udp,
-        )
+        to_command = partial(command_from_shares, signs=command_signs(get("opposite_signs")))
+        self._session = ControllerSession(self._pilot, to_command, get, self._allowed_peers, by_topics=not self._is_udp)
         return self._session
-
-    # Steering, for the session.
-
-    def decide(self, now_s: float) -> DroneCommand | None:
-        """Return the command to send now, None for the neutral one."""
-        shares = self._tilt_flight.shares()
-        return None if shares is None else command_from_shares(shares, self._command_signs)
-
-    def restart(self) -> None:
-        """Forget the drone, and the commands for it."""
-        self._tilt_flight.intake.mailbox.clear()
-        self._tilt_flight.restart()
 
     # Telemetry, on the loop's thread.
 
@@ -192,20 +176,20 @@ class TelemetryBridge(ProtocolNode):
             self.statistics.counts["rover documents"] += 1
             self._topics.publish(message, self._stamps.of(_time(message.timestamp)))
             return
-        began_s = time.monotonic()
+        heard_s = self.decided_s
         self.statistics.counts["documents"] += 1
         stamp = self._stamps.stamp(_time(message.timestamp))
         yaw, velocity = self._translation.yaw_and_velocity(message)
         self.observed.measured(yaw, velocity=velocity, height=message.altimeter.altitude)
         if message.landed:
-            self._tilt_flight.stands()
+            self._pilot.stands()
         else:
-            self._tilt_flight.measured(self._translation.motion(message))
+            self._pilot.measured(self._translation.motion(message), heard_s)
         self._topics.publish(message, stamp)
         if (camera := message.camera).jpeg is not None:
             self.statistics.counts["images"] += 1
             self.statistics.counts["images of another size"] += camera.jpeg_size != (camera.width, camera.height)
-        self.statistics.took("document read to published", time.monotonic() - began_s)
+        self.statistics.took("document read to published", elapsed_s() - heard_s)
 
     # What the executor does.
 

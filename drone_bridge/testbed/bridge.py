@@ -13,20 +13,24 @@ from drone_bridge.motion.flight_control import Command as FlownCommand
 from drone_bridge.motion.flight_control import DroneModel
 from drone_bridge.motion.velocity_control import HOVER, VelocityCommand, VelocityControl, VelocityParameters
 from drone_bridge.msg import CommandRates
+from drone_bridge.net.clock import elapsed_s
 from drone_bridge.net.connector import LinkError, LinkTimeoutError
 from drone_bridge.net.tcp import MessageDeadline, TcpStream
-from drone_bridge.ros.commands import CommandIntake, limit_parameters
+from drone_bridge.ros.command_topics import CommandTopics
 from drone_bridge.ros.common_parameters import (
     common_parameters,
     frame_names,
     frame_parameters,
 )
 from drone_bridge.ros.images import load_opencv
+from drone_bridge.ros.limits import limit_parameters
+from drone_bridge.ros.lockstep import Lockstep
 from drone_bridge.ros.parameters import ParameterDeclaration, declarations, read
 from drone_bridge.ros.program import run
 from drone_bridge.ros.tcp_link_node import TcpLinkNode
 from drone_bridge.ros.time import Stamps, stamp_numbers, time_from_seconds, time_parameters
 from drone_bridge.ros.topics import Output, TopicPublishers, latched
+from drone_bridge.session.arbiter import Arrival
 from drone_bridge.testbed import topics as translate
 from drone_bridge.testbed.codec import (
     NEED_DATA,
@@ -94,9 +98,12 @@ FOLLOWED_AXES = ("linear.x", "linear.y", "linear.z", "angular.z")
 RATES_AND_THRUST_AXES = ("linear.z", "angular.x", "angular.y", "angular.z")
 
 
-def velocity_from_twist(twist: Twist) -> VelocityCommand:
-    """Read a cmd_vel of velocities: m/s in the level frame of the body, and rad/s about the vertical."""
-    return VelocityCommand(twist.linear.x, twist.linear.y, twist.linear.z, twist.angular.z)
+def velocity_from_twist(twist: Twist) -> tuple[VelocityCommand, bool]:
+    """Read a cmd_vel of velocities: m/s in the level frame of the body, and rad/s about the vertical.
+
+    Also returns that it is followed as it is: what the drone can do of it shows only in flight.
+    """
+    return VelocityCommand(twist.linear.x, twist.linear.y, twist.linear.z, twist.angular.z), True
 
 
 class TestbedFlight:
@@ -215,12 +222,17 @@ class TestbedBridge(TcpLinkNode):
             self._offer_pose()
         self._static_tf = self.make_publisher(TFMessage, "/tf_static", latched())
         self._velocity_parameters = read(VelocityParameters, VELOCITY, self.parameters)
-        self._commands: CommandIntake[Command | VelocityCommand] = CommandIntake(self, now=self._stamps.command_clock)
+        self._commands: CommandTopics[Command | VelocityCommand] = CommandTopics(self, now=self._stamps.command_clock)
+        self._lockstep: Lockstep[Command | VelocityCommand] = Lockstep(self._commands.arbiter)
+        if self._is_lockstep:
+            self._commands.on_command = self._lockstep.look
         if get("cmd_vel_mode") == VELOCITY:
             self._commands.take_velocities(velocity_from_twist, FOLLOWED_AXES)
         else:
             self._commands.take_velocities(
-                translate.command_from_twist, RATES_AND_THRUST_AXES, read_helm=velocity_from_twist
+                lambda twist: (translate.command_from_twist(twist), True),
+                RATES_AND_THRUST_AXES,
+                read_helm=velocity_from_twist,
             )
         self._commands.take("cmd_rates", CommandRates, translate.command_from_rates)
 
@@ -231,7 +243,7 @@ class TestbedBridge(TcpLinkNode):
 
     def stop_waiting(self) -> None:
         """Wake the link's thread if it waits for a command."""
-        self._commands.mailbox.close()
+        self._lockstep.close()
 
     # The conversation, on the link's thread.
 
@@ -328,7 +340,8 @@ class TestbedBridge(TcpLinkNode):
         self._flight = TestbedFlight(constants, self._unit, self._velocity_parameters)
         if self._flight.problem:
             self.warn(f"Velocities can't be flown with the announced constants: {self._flight.problem}.")
-        self._commands.mailbox.clear()
+        self._commands.arbiter.forget()
+        self._lockstep.restart()
         self._topics.restart()
         self._topics.publish(constants, self.now())
         self._publish_static_transforms(constants)
@@ -350,7 +363,8 @@ class TestbedBridge(TcpLinkNode):
             f"The testbed has started a new simulation on the same connection: its time is 0 after "
             f"{restart.time_before:.3f} s."
         )
-        self._commands.mailbox.clear()
+        self._commands.arbiter.forget()
+        self._lockstep.restart()
         self._topics.publish(constants, self.now())  # by which controllers know that they have to begin again
 
     def _serve(self, stream: TcpStream, connection: AutopilotConnection, frame: SensorFrame) -> None:
@@ -360,14 +374,15 @@ class TestbedBridge(TcpLinkNode):
         self._flight.observe(frame.time, pose)
         self.observed.measured(pose.attitude.yaw, pose.position)
         if not self._is_lockstep:
-            self._answer(stream, connection, self._commands.newest())
+            self._answer(stream, connection, self._commands.arbiter.decide(elapsed_s()).command)
         stamp = self._stamps.stamp(time_from_seconds(frame.time) if self._stamps.are_wire_time else None)
         self._topics.publish(frame, stamp)
         if self._pose_topics:
             self._pose_topics.publish(frame, stamp)
         if self._is_lockstep:
             self._flight.estimate()  # while the controller is at work
-            self._answer(stream, connection, self._command_for(stamp) or self._commands.newest())
+            arrival = self._wait_for_command(stamp)
+            self._answer(stream, connection, self._commands.arbiter.decide(elapsed_s(), arrival).command)
         self._flight.answered()
         statistics = self.statistics
         if not self._has_served:
@@ -377,23 +392,25 @@ class TestbedBridge(TcpLinkNode):
         statistics.counts["frames"] += 1
         statistics.took("frame received to published and answered", time.monotonic() - received_s)
 
-    def _command_for(self, stamp: Time) -> Command | VelocityCommand | None:
+    def _wait_for_command(self, stamp: Time) -> Arrival[Command | VelocityCommand] | None:
         """Wait for the command that answers the frame of this stamp, with a timeout."""
-        if self._commands.is_held:
+        if self.hold.is_held:
             return None
         waited_from_s = time.monotonic()
         timeout_s = self.parameters["command_timeout"]
-        command = self._commands.wait_for(stamp_numbers(stamp), timeout_s)
+        arrival = self._lockstep.wait_for(stamp_numbers(stamp), timeout_s)
         self.statistics.took("waiting for the lockstep command", time.monotonic() - waited_from_s)
-        self.statistics.counts["missed lockstep commands"] += command is None
-        if command is None and not self._has_warned_of_unstamped and self._commands.mailbox.has_unstamped(timeout_s):
+        self.statistics.counts["missed lockstep commands"] += arrival is None
+        newest = self._commands.arbiter.newest
+        is_unstamped = newest is not None and newest.stamp is None and elapsed_s() - newest.arrived_s <= timeout_s
+        if arrival is None and not self._has_warned_of_unstamped and is_unstamped:
             self._has_warned_of_unstamped = True
             self.warn(
                 f"sync is lockstep, and commands on cmd_vel have no stamp that says which frame they answer, so each "
                 f"frame waits {timeout_s:g} s (command_timeout) in vain: publish cmd_vel_stamped or cmd_rates with the "
                 f"stamp of the frame's images, or set sync to latest."
             )
-        return command
+        return arrival
 
     def _answer(
         self, stream: TcpStream, connection: AutopilotConnection, command: Command | VelocityCommand | None

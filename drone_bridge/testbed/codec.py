@@ -173,6 +173,24 @@ class MotionParameters:
     thrust: Annotated[float, FLOAT32]  # N
 
 
+def within_maxima(motion: MotionParameters, constants: Constants) -> tuple[MotionParameters, bool]:
+    """Return finite motion parameters within the announced maxima, and whether they were within them."""
+    asked = (motion.pitch_rate, motion.roll_rate, motion.yaw_rate, motion.thrust)
+    clamped = (
+        _clamp(motion.pitch_rate, -constants.max_pitch_rate, constants.max_pitch_rate),
+        _clamp(motion.roll_rate, -constants.max_roll_rate, constants.max_roll_rate),
+        _clamp(motion.yaw_rate, -constants.max_yaw_rate, constants.max_yaw_rate),
+        _clamp(motion.thrust, 0.0, constants.max_thrust),
+    )
+    # Radians and back to degrees may miss a maximum by a rounding error.
+    within = clamped == asked or all(math.isclose(a, b, rel_tol=1e-9) for a, b in zip(clamped, asked, strict=True))
+    return motion if clamped == asked else MotionParameters(*clamped), within
+
+
+def _clamp(value: float, low: float, high: float) -> float:
+    return min(max(value, low), high)  # NaN stays, and is refused: in the other order it becomes `high`
+
+
 def non_finite(named: Iterable[tuple[str, float]]) -> str | None:
     """Return a sentence about the first float that is not finite."""
     for name, value in named:

@@ -50,6 +50,7 @@ from drone_bridge.testbed.codec import (
     ImageBytes,
     MotionParameters,
     SensorFrame,
+    within_maxima,
 )
 
 # An angle that can be anything: the variance of a uniform distribution over the whole circle.
@@ -213,21 +214,7 @@ def levelling(constants: Constants, attitude: Quaternion) -> Command:
 def motion_parameters(command: Command, constants: Constants, unit: AngleUnit) -> tuple[MotionParameters, bool]:
     """Return a finite command in the units of the wire, within the announced maxima, and whether it was within them."""
     pitch, roll, yaw = (wire_from_radians(rate, unit) for rate in testbed_rates_from_body(command.rates))
-    return limited(MotionParameters(pitch, roll, yaw, command.thrust), constants)
-
-
-def limited(motion: MotionParameters, constants: Constants) -> tuple[MotionParameters, bool]:
-    """Return finite motion parameters within the announced maxima, and whether they were within them."""
-    asked = (motion.pitch_rate, motion.roll_rate, motion.yaw_rate, motion.thrust)
-    clamped = (
-        _clamp(motion.pitch_rate, -constants.max_pitch_rate, constants.max_pitch_rate),
-        _clamp(motion.roll_rate, -constants.max_roll_rate, constants.max_roll_rate),
-        _clamp(motion.yaw_rate, -constants.max_yaw_rate, constants.max_yaw_rate),
-        _clamp(motion.thrust, 0.0, constants.max_thrust),
-    )
-    # Radians and back to degrees may miss a maximum by a rounding error.
-    within = clamped == asked or all(math.isclose(a, b, rel_tol=1e-9) for a, b in zip(clamped, asked, strict=True))
-    return motion if clamped == asked else MotionParameters(*clamped), within
+    return within_maxima(MotionParameters(pitch, roll, yaw, command.thrust), constants)
 
 
 def command_from_motion_parameters(motion: MotionParameters, unit: AngleUnit) -> Command:
@@ -415,10 +402,6 @@ def sensed(message: Imu | Odometry, unit: AngleUnit) -> SensorFrame:
 
 def _wire_angle(angle: float, unit: AngleUnit) -> float:
     return wire_from_radians(0.0 + round(angle, _DECIMALS), unit)
-
-
-def _clamp(value: float, low: float, high: float) -> float:
-    return min(max(value, low), high)  # NaN stays, and is refused: in the other order it becomes `high`
 
 
 class Translation:

@@ -8,15 +8,20 @@ from types import SimpleNamespace
 from rclpy.task import Future
 
 from drone_bridge.ros.common_parameters import STAMPED_CMD_VEL
+from drone_bridge.session.hold_state import CALLED, HoldState
 
 
 class PlainHold:
     """Whether the vehicle is held, as Hold has it."""
 
     def __init__(self):
-        self.is_held = self.is_at_helm = False
+        self.state = HoldState()
         self.refused = 0
         self._on_hold = []
+
+    @property
+    def is_held(self):
+        return bool(self.state.now[0])
 
     def when_set(self, call):
         self._on_hold.append(call)
@@ -27,7 +32,7 @@ class PlainHold:
 
     def set(self, is_held):
         """What the service does, in the executor."""
-        self.is_held = is_held
+        self.state.now = CALLED if is_held else "", None
         for call in tuple(self._on_hold):
             call()
 
@@ -81,7 +86,7 @@ class PlainNode:
         self.hold = PlainHold()
         self.published, self.called = [], []
         self.cleanup = contextlib.ExitStack()
-        self.statistics = SimpleNamespace(counts=Counter(), facts={})
+        self.statistics = SimpleNamespace(counts=Counter(), facts={}, took=self._do_nothing)
         self.reports = SimpleNamespace(
             count_and_warn_ongoing=self.count_and_warn, end_ongoing=self._do_nothing, update_condition=self._do_nothing
         )

@@ -116,7 +116,7 @@ export class Scene {
   constructor(private stream: Stream, private fleet: Fleet, helm: Helm) {
     this.#transforms = new Transforms(stream);
     this.#layers = new Layers(this.#world, stream, this.#transforms);
-    this.#goals = new Goals(this.#world, this.#camera, helm, fleet);
+    this.#goals = new Goals(this.#world, this.#camera, stream, helm, fleet);
     this.#follow = h("input", { type: "checkbox", checked: true });
     const reset = h("button.small", { onclick: () => this.#lookFromBehind(), title: "View from behind the vehicle" }, "Reset view");
     const clear = h("button.small", { onclick: () => this.#bodies.forEach((body) => body.trail.clear()) }, "Clear trails");

@@ -19,6 +19,7 @@ from std_msgs.msg import Bool
 from std_srvs.srv import SetBool
 
 from drone_bridge.msg import Robot
+from drone_bridge.net.clock import elapsed_s
 from drone_bridge.net.connector import Cancellation, LinkCancelledError, LinkError, LinkTimeoutError
 from drone_bridge.net.tcp import TcpStream, Wakeup
 from drone_bridge.robot import codec
@@ -30,20 +31,19 @@ from drone_bridge.robot.bridge.session import (
     OtherDrivers,
     RobotSession,
 )
+from drone_bridge.robot.codec import STOPPED, Speeds
 from drone_bridge.robot.discovery import DiscoveryConnector, DiscoveryRoute, find_robots
 from drone_bridge.robot.topics import (
     DISCOVERY_UDP_PORT,
     MAX_SENSORS,
     ROBOT_SAYS,
     SKID_STEER,
-    STOPPED,
     TABLE,
     TOPIC_OF_TYPE,
     SkidSteer,
-    Speeds,
     Translation,
 )
-from drone_bridge.ros.commands import Arrival, CommandIntake, limit_parameters
+from drone_bridge.ros.command_topics import CommandTopics
 from drone_bridge.ros.common_parameters import (
     common_parameters,
     frame_names,
@@ -51,6 +51,7 @@ from drone_bridge.ros.common_parameters import (
 )
 from drone_bridge.ros.diagnostics import LogLimiter
 from drone_bridge.ros.frames import AXES, FrameNames, OdometryCovariances
+from drone_bridge.ros.limits import limit_parameters
 from drone_bridge.ros.link_node import Endpoint, LinkNode
 from drone_bridge.ros.link_requests import LinkRequest, LinkRequests, ServiceResult, complete
 from drone_bridge.ros.parameters import ParameterDeclaration
@@ -59,6 +60,7 @@ from drone_bridge.ros.stall_watch import Resumptions
 from drone_bridge.ros.tcp_link_node import TcpLinkNode
 from drone_bridge.ros.topics import NO_EVENTS, Topic, TopicPublishers
 from drone_bridge.ros.wheel_odometry import POSE_VARIANCES, TWIST_VARIANCES, WheelOdometry
+from drone_bridge.session.arbiter import Decision
 from drone_bridge.srv import Bind, Discover, Unbind
 from drone_bridge.wire.layouts import printable
 
@@ -465,8 +467,8 @@ class RobotBridge(TcpLinkNode):
         self._sensor_topics = SensorTopics(self, self._translation, self._topic_budget)
         self.cleanup.callback(self._sensor_topics.close)
         self._dead_reckoning = DeadReckoning(self, self._translation, self._skid_steer)
-        self._commands: CommandIntake[Speeds] = CommandIntake(self, on_command=self._wakeup.wake)
-        self._commands.take_limited_velocities(self._skid_steer.speeds, ("linear.x", "angular.z"))
+        self._commands: CommandTopics[Speeds] = CommandTopics(self, on_command=self._wakeup.wake)
+        self._commands.take_velocities(self._skid_steer.speeds, ("linear.x", "angular.z"))
         self.make_subscription(Bool, "light", self._operator_services.switch_light, depth=1)
 
     def make_endpoint(self, cancellation: Cancellation) -> Endpoint:
@@ -497,7 +499,7 @@ class RobotBridge(TcpLinkNode):
 
     def prepare(self) -> None:
         """Forget old commands, and accept requests."""
-        self._commands.mailbox.clear()
+        self._commands.arbiter.forget()
         self._operator_services.link_requests.open()
 
     def converse(self, stream: TcpStream) -> None:
@@ -563,9 +565,10 @@ class RobotBridge(TcpLinkNode):
     def _due_s(self, session: RobotSession) -> float:
         """Return when there is something to do, unless a packet arrives before."""
         due_s = min(session.due_s, self._dead_reckoning.due_s, self._lists_due_s)
-        if command := self._commands.newest_arrival():
-            is_waiting = command.command != session.driven and not session.has_backlog(time.monotonic())
-            due_s = min(due_s, self._next_update_s() if is_waiting else self._stale_s(command))
+        decision = self._commands.arbiter.decide(elapsed_s())
+        if decision.command is not None:
+            is_waiting = decision.command != session.driven and not session.has_backlog(time.monotonic())
+            due_s = min(due_s, self._next_update_s() if is_waiting else self._stale_s(decision))
         return due_s
 
     def _do_what_is_due(self, session: RobotSession) -> None:
@@ -584,8 +587,7 @@ class RobotBridge(TcpLinkNode):
         self._dead_reckoning.publish_if_due(now_s, is_known=not self._may_move)
 
     def _drive(self, session: RobotSession, now_s: float) -> None:
-        command = self._commands.newest_arrival()
-        speeds = command.command if command else STOPPED
+        speeds = self._commands.arbiter.decide(elapsed_s()).command or STOPPED
         before = session.driven
         if speeds not in (STOPPED, before) and now_s < self._next_update_s():
             speeds = before
@@ -594,8 +596,6 @@ class RobotBridge(TcpLinkNode):
         session.drive(speeds, now_s)
         if session.driven != before:
             self.statistics.counts["updates"] += 1
-            if command and session.bindings.bound:
-                self.statistics.took("command received to sent", now_s - command.arrived_s)
 
     # Conditions.
 
@@ -644,9 +644,10 @@ class RobotBridge(TcpLinkNode):
     def _next_update_s(self) -> float:
         return self._updated_s + 1 / float(self.parameters["max_update_rate"])
 
-    def _stale_s(self, command: Arrival[Speeds]) -> float:
+    def _stale_s(self, decision: Decision[Speeds]) -> float:
         # A little later, when the command is really stale.
-        return command.expires_s(float(self.parameters["command_timeout"])) + 1e-3
+        age_s = elapsed_s() - (decision.arrived_s or 0.0)
+        return time.monotonic() + float(self.parameters["command_timeout"]) - age_s + 1e-3
 
     def _do(self, link_request: LinkRequest[Task], session: RobotSession, now_s: float) -> None:
         def answer(success: bool, message: str) -> None:

@@ -8,7 +8,7 @@ from geometry_msgs.msg import Twist
 
 from drone_bridge.net.connector import Cancellation, LinkError
 from drone_bridge.net.tcp import Wakeup
-from drone_bridge.ros.commands import CommandIntake
+from drone_bridge.ros.command_topics import CommandTopics
 from drone_bridge.ros.link_node import Endpoint, LinkNode
 from drone_bridge.ros.link_requests import LinkRequest
 from drone_bridge.ros.program import run
@@ -76,11 +76,11 @@ class SimulatorBridge(LinkNode):
         self._outputs = SimulatorOutputs(self, self._axes, keeper, self._vehicle, self._items)
         self.cleanup.callback(self._outputs.close)
         self._take_parameters()
-        self._commands: CommandIntake[Velocity] = CommandIntake(
+        self._commands: CommandTopics[Velocity] = CommandTopics(
             self, now=keeper.clock.message if keeper.stamps_are_simulated else None, on_command=self._wakeup.wake
         )
-        self._commands.take_limited_velocities(self._read)
-        self._steering = Steering(self, self._commands, self._axes, self._vehicle)
+        self._commands.take_velocities(self._read)
+        self._steering = Steering(self, self._commands.arbiter, self._axes, self._vehicle)
         self._simulation: bytes | None = None  # the mark of the one that the bridge was connected to last
 
     def _take_parameters(self) -> None:
@@ -126,7 +126,7 @@ class SimulatorBridge(LinkNode):
 
     def prepare(self) -> None:
         """Forget old commands, and accept requests."""
-        self._commands.mailbox.clear()
+        self._commands.arbiter.forget()
         self._simulator_services.link_requests.open()
 
     def converse(self, link: SimulatorLink) -> None:

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """The parameters of simulator_bridge."""
 
-from drone_bridge.ros.commands import limit_parameters
 from drone_bridge.ros.common_parameters import (
     SPEED_LIMITS,
     common_parameters,
     frame_parameters,
 )
+from drone_bridge.ros.limits import limit_parameters
 from drone_bridge.ros.parameters import ParameterDeclaration
 from drone_bridge.ros.time import time_parameters
 from drone_bridge.simulator.codec import TCP_PORT

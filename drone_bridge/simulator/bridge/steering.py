@@ -11,8 +11,9 @@ import time
 from collections.abc import Callable
 
 from drone_bridge.motion.quaternions import IDENTITY, Quaternion
-from drone_bridge.ros.commands import CommandIntake
+from drone_bridge.net.clock import elapsed_s
 from drone_bridge.ros.link_node import LinkNode
+from drone_bridge.session.arbiter import Arbiter
 from drone_bridge.simulator import codec as sim
 from drone_bridge.simulator.bridge.client import OnAnswer, ignore
 from drone_bridge.simulator.topics import STILL, Axes, Velocity, set_velocity
@@ -32,9 +33,9 @@ class Steering:
     A vehicle without commands is left alone from then on, as others may steer it.
     """
 
-    def __init__(self, node: LinkNode, commands: CommandIntake[Velocity], axes: Axes, vehicle: int) -> None:
+    def __init__(self, node: LinkNode, arbiter: Arbiter[Velocity], axes: Axes, vehicle: int) -> None:
         self._node = node
-        self._commands = commands
+        self._arbiter = arbiter
         self._axes = axes
         self._vehicle = vehicle
         self._is_engaged = False
@@ -46,7 +47,7 @@ class Steering:
     @property
     def due_s(self) -> float:
         """When `tick` is due, unless a command comes before."""
-        if self._is_engaged or self._commands.is_held or self._commands.newest():
+        if self._is_engaged or self._node.hold.is_held or self._arbiter.decide(elapsed_s()).command:
             return self._sent_s + 1.0 / float(self._node.parameters["rate"])
         return math.inf
 
@@ -56,7 +57,7 @@ class Steering:
             return
         self._sent_s = now_s
         # Others may steer it as well: on hold it is kept still for as long as that lasts.
-        command = STILL if self._commands.is_held else self._commands.newest()
+        command = STILL if self._node.hold.is_held else self._arbiter.decide(elapsed_s()).command
         if command:
             if attitude is None and command != STILL:
                 self._node.reports.count_and_warn_ongoing("unsteered commands", _UNKNOWN_ATTITUDE)

@@ -25,8 +25,9 @@ drone, whose simulation may follow that rover.
 
 import math
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Any
 
+from drone_bridge.motion.tilt_control import Shares
 from drone_bridge.session.session import (
     FINAL_GAP_S,
     FINAL_REPEATS,
@@ -39,6 +40,7 @@ from drone_bridge.session.session import (
     encode,
     next_due,
 )
+from drone_bridge.session.tilt_pilot import ESTIMATED, ESTIMATES, TiltPilot
 from drone_bridge.telemetry.codec import (
     COMMAND_TOPIC,
     DRONE_TOPIC,
@@ -62,30 +64,30 @@ BAD_IMAGES = "undecodable images"
 _SENDERS: dict[Any, Sender] = {DRONE_TOPIC: "drone", ROVER_TOPIC: "rover"}
 
 
-class Steering(Protocol):
-    """What decides where the drone is steered."""
-
-    def decide(self, now_s: float) -> DroneCommand | None:
-        """Return the command to send now, None for the neutral one."""
-
-    def restart(self) -> None:
-        """Forget the drone, and the commands for it: it is another one now."""
-
-
 class ControllerSession(Session):
     """A controller's conversation with one drone."""
 
     def __init__(
         self,
-        steering: Steering,
+        pilot: TiltPilot,
+        to_command: Callable[[Shares], DroneCommand],
         parameter: Callable[[str], Any],
         allowed_peers: AllowedPeers,
         *,
         by_topics: bool = False,
     ) -> None:
-        """`parameter` returns the present value of `rate`, `telemetry_timeout` and `takeover_timeout`."""
+        """Prepare to talk.
+
+        Args:
+            pilot: which decides how the drone is steered.
+            to_command: makes a command of shares, with the signs of the wire.
+            parameter: returns the present value of `rate`, `telemetry_timeout` and `takeover_timeout`.
+            allowed_peers: who may be the drone.
+            by_topics: whether documents come and go on topics.
+        """
         self.state = WAITING
-        self._steering, self._parameter, self._allowed = steering, parameter, allowed_peers
+        self._pilot, self._to_command = pilot, to_command
+        self._parameter, self._allowed = parameter, allowed_peers
         self._by_topics = by_topics
         self._drone: Any = None  # where it is commanded
         self._final_left = 0  # neutral commands that are to be sent before nothing is
@@ -138,9 +140,11 @@ class ControllerSession(Session):
         if self._final_left:
             return [*self._final(now_s), *silences]
         self.due_s = next_due(self.due_s, 1 / self._parameter("rate"), now_s)
-        command = self._steering.decide(now_s)
-        hovers = [Note("hover commands")] if command is None else []
-        return [*self._sent(command or HOVER), *hovers, *silences]
+        shares = self._pilot.shares(now_s)
+        if shares is None:
+            return [*self._sent(HOVER), Note("hover commands"), *silences]
+        estimates = [Note(ESTIMATED, ESTIMATES, is_ongoing=True)] if self._pilot.is_estimating else []
+        return [*self._sent(self._to_command(shares)), *estimates, *silences]
 
     def resume(self, now_s: float) -> Actions:
         """Listen and speak before the drone is judged: the silence was our own."""
@@ -152,7 +156,7 @@ class ControllerSession(Session):
 
     def lost(self, now_s: float) -> Actions:
         """Have the drone hover until somebody commands it anew."""
-        self._steering.restart()
+        self._pilot.restart(now_s)
         return [] if self._drone is None else self._sent(HOVER)
 
     def end(self, now_s: float) -> Actions:
@@ -184,7 +188,7 @@ class ControllerSession(Session):
 
     def _begin(self, drone: Any, name: str, now_s: float) -> Actions:
         """Command a drone from now on, the neutral command first."""
-        self._steering.restart()
+        self._pilot.restart(now_s)
         self._drone, self.peer, self._final_left = drone, name, 0
         self.state, self.is_open = TALKING, True
         self.heard_s, self.since_s = None, now_s

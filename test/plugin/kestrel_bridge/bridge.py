@@ -4,9 +4,10 @@
 import sys
 
 from drone_bridge.net.datagram_link import PeerWithStatePort
-from drone_bridge.ros.commands import CommandIntake, limit_parameters
+from drone_bridge.ros.command_topics import CommandTopics
 from drone_bridge.ros.common_parameters import common_parameters, frame_names, frame_parameters
 from drone_bridge.ros.frames import FrameNames
+from drone_bridge.ros.limits import limit_parameters
 from drone_bridge.ros.parameters import ParameterDeclaration
 from drone_bridge.ros.program import run
 from drone_bridge.ros.protocol_node import ProtocolNode
@@ -40,10 +41,9 @@ class KestrelBridge(ProtocolNode):
 
     def set_up(self):
         self._topics = TopicPublishers(self, TOPICS, Translation(frame_names(self.parameters, FrameNames)))
-        self._commands = CommandIntake(self)
-        self._commands.take_limited_velocities(self._steer_from_twist, AXES.values())
-        services = RequestServices(self, REQUESTS, self._ask)
-        self._commands.ruler.land = services.land
+        self._commands = CommandTopics(self, has_landing_button=True)
+        self._commands.take_velocities(self._steer_from_twist, AXES.values())
+        RequestServices(self, REQUESTS, self._ask)
 
     def make_transport(self):
         get = self.parameters.__getitem__
@@ -55,9 +55,8 @@ class KestrelBridge(ProtocolNode):
     def make_session(self):
         get = self.parameters.__getitem__
         self._topics.restart()
-        self._commands.mailbox.clear()
         name = address_name(get("host"), get("port"))
-        self._session = ClientSession(name, self._commands.follow, get, lambda: self._peer.peer_host)
+        self._session = ClientSession(name, self._commands.arbiter, get, lambda: self._peer.peer_host)
         return self._session
 
     def publish_event(self, message):

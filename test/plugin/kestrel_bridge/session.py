@@ -3,11 +3,14 @@
 
 The client steers at a steady rate, beginning and ending with no deflection. A request is sent when the one before it is
 answered, as an answer does not say what it answers; `hello` is said first, and again when the drone has been silent for
-a second. The drone (`device`) follows whoever steers, for `command_timeout`, and sends its state at a steady rate.
+a second, and `land` by itself while the drone has to land. The drone (`device`) follows whoever steers, for
+`command_timeout`, and sends its state at a steady rate.
 """
 
 import math
+from types import SimpleNamespace
 
+from drone_bridge.session.arbiter import Rank
 from drone_bridge.session.operator_command import OperatorCommand
 from drone_bridge.session.requests_in_turn import RequestsInTurn
 from drone_bridge.session.session import (
@@ -30,8 +33,8 @@ from kestrel_bridge.codec import Answer, ClientConnection, Hello, Land, Steer, T
 from kestrel_bridge.device import DroneSide
 
 REQUESTS = {"takeoff": TakeOff(), "land": Land()}
-GREETING = object()  # the request that nobody here waits for
-GREETING_PERIOD_S = 1.0
+GREETING, LANDING = SimpleNamespace(name="hello"), SimpleNamespace(name="land")  # which nobody here waits for
+GREETING_PERIOD_S = LANDING_PERIOD_S = 1.0
 LATE_ANSWER_S = 1.0
 REPEAT_RATE = 20.0
 STATE_PERIOD_S = 0.1
@@ -41,18 +44,20 @@ OLD = "This process has just stood still, and the request is old: call it again.
 class ClientSession(Session):
     """A client's conversation with one drone."""
 
-    def __init__(self, name, steer, parameter, peer_host):
-        """`steer` returns what is commanded now, or None; `peer_host` returns where state may come from."""
+    def __init__(self, name, arbiter, parameter, peer_host):
+        """`arbiter` decides how the drone is steered; `peer_host` returns where state may come from."""
         self.state, self.peer = "waiting for a peer", name
-        self._steer, self._parameter, self._peer_host = steer, parameter, peer_host
+        self._arbiter, self._parameter, self._peer_host = arbiter, parameter, peer_host
         self._connection = ClientConnection()
         self._requests = RequestsInTurn(LATE_ANSWER_S)
+        self._landing_s = -math.inf  # when it may be asked to land again
         self._final_left = 0
         self._is_ending = False
 
     def opened(self, now_s):
         self.state, self.is_open = "sending", True
         self.heard_s, self.since_s, self.due_s = None, now_s, now_s
+        self._arbiter.forget()
         return [Note("connections", f"Sending to {self.peer}.", is_expected=True), *self._sent(Steer())]
 
     def receive(self, data, source, now_s):
@@ -86,8 +91,11 @@ class ClientSession(Session):
         if self._is_ending:
             return self._final(now_s)
         self.due_s = next_due(self.due_s, 1 / self._parameter("rate"), now_s)
-        steer = self._steer()
-        actions = list(self._sent(steer or Steer()))
+        decision = self._arbiter.decide(now_s)
+        actions = list(self._sent(decision.command or Steer()))
+        if decision.rank is Rank.LANDING and self._requests.is_idle and now_s >= self._landing_s:
+            self._landing_s = now_s + LANDING_PERIOD_S
+            self._requests.ask(LANDING, self._parameter("answer_timeout"))
         if self._requests.is_idle and (self.heard_s is None or now_s - self.heard_s > GREETING_PERIOD_S):
             self._requests.ask(GREETING, GREETING_PERIOD_S)
         if overdue := self._requests.overdue(now_s):
@@ -100,7 +108,7 @@ class ClientSession(Session):
         """Forget what was to be asked before, but for landing."""
         if self.heard_s is not None:
             self.heard_s = now_s
-        old = self._requests.forget(lambda request: request is not GREETING and request.name != "land")
+        old = self._requests.forget(lambda request: request.name not in ("hello", "land"))
         return self._outcomes(old, False, OLD)
 
     def lost(self, now_s):
@@ -125,7 +133,9 @@ class ClientSession(Session):
         return [Send(data, None, "undelivered datagrams", ("sent commands",)), *notes]
 
     def _outcomes(self, requests, is_success, sentence):
-        return [Outcome(each, is_success, sentence) for each in requests if each not in (None, GREETING)]
+        landings = [Note("", f"The drone has to land: {sentence}") for each in requests if each is LANDING]
+        asked = [each for each in requests if each not in (None, GREETING, LANDING)]
+        return [*(Outcome(each, is_success, sentence) for each in asked), *landings]
 
 
 class DroneSession(Session):

@@ -1,0 +1,153 @@
+# SPDX-License-Identifier: Apache-2.0
+"""TcpConnection: one TCP connection that never blocks, for links of a LinkLoop."""
+
+import contextlib
+import socket
+from collections import deque
+from dataclasses import dataclass
+
+from drone_bridge.net import tcp
+from drone_bridge.net.connector import RECEIVED, SENT, LinkError, MakeTap, reason
+from drone_bridge.wire.addresses import address_name
+
+#: What a peer may leave unread, beside what the system keeps for it.
+MAX_UNREAD_BYTES = 256 * 1024
+_DRAIN_BYTES = 65536
+_MAX_DRAINS = 16  # at once
+
+
+@dataclass(frozen=True, slots=True)
+class StreamOptions:
+    """How the connections of a link are read and watched."""
+
+    chunk_bytes: int = 65536
+    """What is read of one at a time, so what a session parses before another peer has its turn."""
+    expects_acknowledgements: bool = False
+    """Whether a peer that acknowledges nothing is given up, see `tcp.expect_acknowledgements`."""
+    acknowledges_at_once: bool = False
+    """Whether a peer may wait for the acknowledgement of each piece of a message, see TcpStream."""
+    max_unread_bytes: float = MAX_UNREAD_BYTES
+    """What a peer may leave unread before it is given up; infinity where the protocol itself bounds that."""
+
+
+class StreamEndedError(LinkError):
+    """The peer has ended its stream regularly."""
+
+
+class StreamPeer:
+    """One connection's peer, as sessions have it."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class TcpConnection:
+    """Reads chunks, and sends each piece as one, as soon as the system takes it."""
+
+    def __init__(self, connected: socket.socket, options: StreamOptions, wire_log: MakeTap | None = None) -> None:
+        """Take over a connected socket. Raises OSError and closes it if the peer has gone already."""
+        try:
+            connected.setblocking(False)
+            tcp.set_options(connected)
+            if options.expects_acknowledgements:
+                tcp.expect_acknowledgements(connected)
+            self.peer = StreamPeer(tcp.peer_name(connected))
+            own = address_name(*connected.getsockname()[:2])
+        except OSError:
+            connected.close()
+            raise
+        self._socket, self._chunk_bytes = connected, options.chunk_bytes
+        self._max_unread_bytes = options.max_unread_bytes
+        self._quickacks = options.acknowledges_at_once and hasattr(socket, "TCP_QUICKACK")
+        self._tap = wire_log("tcp", own, self.peer.name) if wire_log else None
+        self._unsent: deque[memoryview] = deque()
+        self._unsent_bytes = 0
+        self._failure = ""  # of sending; what the peer had said before that is read yet
+        self._is_shut = False
+
+    @property
+    def has_unsent(self) -> bool:
+        """Whether the peer has not taken everything."""
+        return bool(self._unsent)
+
+    def fileno(self) -> int:
+        return self._socket.fileno()
+
+    def read(self) -> bytes | None:
+        """Return the next chunk, None if nothing has arrived. Raises LinkError with the reason when it is over."""
+        try:
+            data = self._socket.recv(self._chunk_bytes)
+        except BlockingIOError:
+            return None
+        except OSError as error:
+            raise LinkError(f"The connection to {self.peer} was lost: {reason(error)}.") from error
+        if self._tap:
+            self._tap(RECEIVED, data)
+        if not data:
+            if self._failure:
+                raise LinkError(f"The connection to {self.peer} was lost: {self._failure}.")
+            raise StreamEndedError(f"{self.peer} has closed the connection.")
+        if self._quickacks and len(data) < self._chunk_bytes:  # Linux goes back to delays by itself
+            self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_QUICKACK, 1)
+        return data
+
+    def send(self, piece: bytes | memoryview) -> None:
+        """Send a piece, or keep it until the peer takes it. Raises LinkError when that leaves too much unread."""
+        if self._unsent_bytes > self._max_unread_bytes:
+            raise LinkError(f"{self.peer} has left {self._max_unread_bytes // 1024} KiB unread.")
+        if piece and not self._failure:
+            self._unsent.append(memoryview(piece))
+            self._unsent_bytes += len(piece)
+            if len(self._unsent) == 1:
+                self.flush()
+
+    def flush(self) -> None:
+        """Send what waits, as far as the system takes it."""
+        while self._unsent:
+            piece = self._unsent[0]
+            try:
+                count = self._socket.send(piece)
+            except BlockingIOError:
+                return
+            except OSError as error:
+                self._failure = reason(error)
+                self._unsent.clear()
+                return
+            if self._tap:
+                self._tap(SENT, piece[:count])
+            self._unsent_bytes -= count
+            if count < len(piece):
+                self._unsent[0] = piece[count:]
+            else:
+                self._unsent.popleft()
+
+    def has_left(self) -> bool:
+        """Go on leaving: send the rest, say that it was all, and return whether the peer has closed as well.
+
+        Closing while received bytes are unread resets a connection, and a reset can overtake data. So what the peer
+        still sends is thrown away, until it has read to the end.
+        """
+        self.flush()
+        try:
+            if not self._unsent and not self._is_shut:
+                self._socket.shutdown(socket.SHUT_WR)
+                self._is_shut = True
+            for _ in range(_MAX_DRAINS):
+                data = self._socket.recv(_DRAIN_BYTES)
+                if self._tap:
+                    self._tap(RECEIVED, data)
+                if not data:
+                    return not self._unsent
+        except BlockingIOError:
+            return False
+        except OSError:
+            return True
+        return False
+
+    def close(self) -> None:
+        """Close at once."""
+        with contextlib.suppress(OSError):
+            self._socket.close()

@@ -1,0 +1,165 @@
+# SPDX-License-Identifier: Apache-2.0
+"""TcpConnections: any number of TCP connections as what a link receives from and sends to.
+
+None of them can hold up the others: each has a chunk read in its turn, what it does not take is bounded, and it gets
+LEAVE_S to read to the end when it is disconnected.
+"""
+
+import select
+import selectors
+import socket
+from collections import deque
+from collections.abc import Callable
+from functools import partial
+
+from drone_bridge.net.clock import Clock
+from drone_bridge.net.connector import LinkError, MakeTap, Selectable
+from drone_bridge.net.link_loop import Connected, Disconnected, Received
+from drone_bridge.net.tcp_connection import StreamEndedError, StreamOptions, StreamPeer, TcpConnection
+
+#: How long a peer has to read the last bytes and close as well.
+LEAVE_S = 0.3
+#: More are closed at once.
+MAX_LEAVING = 32
+
+
+class TcpConnections:
+    """For the loop's thread."""
+
+    def __init__(
+        self, options: StreamOptions | None = None, wire_log: MakeTap | None = None, clock: Clock | None = None
+    ) -> None:
+        self._options, self._wire_log, self._clock = options or StreamOptions(), wire_log, clock or Clock()
+        #: Becomes readable when one of them does, or takes more of what it was sent.
+        self.selector = selectors.DefaultSelector()
+        self._by_peer: dict[StreamPeer, TcpConnection] = {}
+        self._ready: deque[TcpConnection] = deque()  # which have something to be read
+        self._calls: list[Callable[[], None]] = []  # what else is to be done
+        self._events: deque[Received | Connected | Disconnected] = deque()
+        self._leaving: dict[TcpConnection, float] = {}  # and until when
+
+    def __len__(self) -> int:
+        """Return how many peers are connected."""
+        return len(self._by_peer)
+
+    def watch(self, file: Selectable, call: Callable[[], None]) -> None:
+        """Have a function called when another file is readable."""
+        self.selector.register(file.fileno(), selectors.EVENT_READ, lambda mask: self._calls.append(call))
+
+    def unwatch(self, file: Selectable) -> None:
+        self.selector.unregister(file.fileno())
+
+    def add(self, connected: socket.socket) -> None:
+        """Take over a connected socket, unless its peer has gone again."""
+        try:
+            connection = TcpConnection(connected, self._options, self._wire_log)
+        except OSError:
+            return
+        self._by_peer[connection.peer] = connection
+        self.selector.register(connection.fileno(), selectors.EVENT_READ, partial(self._serve, connection))
+        self._events.append(Connected(connection.peer))
+
+    def receive(self) -> Received | Connected | Disconnected | None:
+        """See Link."""
+        if not self._events and not self._ready and not self._calls:
+            for key, mask in self.selector.select(0):
+                key.data(mask)
+            self._let_leave()
+        while not self._events and self._ready:
+            self._read(self._ready.popleft())
+        if not self._events and self._calls:  # last, as who has gone leaves its place to who comes
+            self._calls.pop()()
+        return self._events.popleft() if self._events else None
+
+    def send(self, data: bytes | memoryview, to: StreamPeer) -> None:
+        """Send a piece; to one that has gone, as the session is about to learn, nothing is."""
+        if not (connection := self._by_peer.get(to)):
+            return
+        had_unsent = connection.has_unsent
+        try:
+            connection.send(data)
+        except LinkError as error:
+            self._forget(connection)
+            connection.close()
+            self._events.append(Disconnected(to, str(error)))
+            return
+        if connection.has_unsent != had_unsent:
+            self._select(connection)
+
+    def disconnect(self, peer: StreamPeer) -> None:
+        """See StreamLink."""
+        if connection := self._by_peer.get(peer):
+            self._forget(connection)
+            self._leave(connection)
+        self._events = deque(event for event in self._events if event.source is not peer)
+
+    def drop_all(self) -> None:
+        """Disconnect everybody, and forget what was received."""
+        for peer in tuple(self._by_peer):
+            self.disconnect(peer)
+        self._events.clear()
+        self._ready.clear()
+
+    def finish(self) -> None:
+        """Wait until everybody who was disconnected has left, LEAVE_S at most."""
+        until_s = self._clock.now_s() + LEAVE_S
+        while self._leaving and (left_s := until_s - self._clock.now_s()) > 0:
+            poll = select.poll()
+            for connection in self._leaving:
+                poll.register(connection, select.POLLIN | (select.POLLOUT if connection.has_unsent else 0))
+            poll.poll(left_s * 1000)
+            self._let_leave()
+
+    def close(self) -> None:
+        """Disconnect everybody, wait until they have left, and close."""
+        self.drop_all()
+        self.finish()
+        for connection in self._leaving:
+            connection.close()
+        self._leaving.clear()
+        self.selector.close()
+
+    def _serve(self, connection: TcpConnection, mask: int) -> None:
+        if mask & selectors.EVENT_WRITE:
+            connection.flush()
+            if not connection.has_unsent:
+                self._select(connection)
+        if mask & selectors.EVENT_READ:
+            self._ready.append(connection)
+
+    def _read(self, connection: TcpConnection) -> None:
+        if connection.peer not in self._by_peer:
+            return
+        try:
+            data = connection.read()
+        except LinkError as error:
+            self._forget(connection)
+            self._leave(connection)
+            is_regular = isinstance(error, StreamEndedError)
+            self._events.append(Disconnected(connection.peer, str(error), is_regular))
+            return
+        if data is not None:
+            self._events.append(Received(data, connection.peer))
+
+    def _select(self, connection: TcpConnection) -> None:
+        events = selectors.EVENT_READ | (selectors.EVENT_WRITE if connection.has_unsent else 0)
+        self.selector.modify(connection.fileno(), events, partial(self._serve, connection))
+
+    def _forget(self, connection: TcpConnection) -> None:
+        del self._by_peer[connection.peer]
+        self.selector.unregister(connection.fileno())
+
+    def _leave(self, connection: TcpConnection) -> None:
+        if connection.has_left() or len(self._leaving) >= MAX_LEAVING:
+            connection.close()
+        else:
+            self._leaving[connection] = self._clock.now_s() + LEAVE_S
+
+    def _let_leave(self) -> None:
+        if not self._leaving:
+            return
+        now_s = self._clock.now_s()
+        for connection, until_s in tuple(self._leaving.items()):
+            if connection.has_left() or now_s >= until_s:
+                connection.close()
+                del self._leaving[connection]

@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: Apache-2.0
+"""TcpPeer: a TCP connection to one host and port as a link for a LinkLoop, opened again and again."""
+
+import socket
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from drone_bridge.net import tcp
+from drone_bridge.net.clock import Clock
+from drone_bridge.net.connector import Cancellation, Connector, LinkClosedError, LinkError, MakeTap, Selectable
+from drone_bridge.net.link_loop import Connected, Disconnected, Received
+from drone_bridge.net.tcp_connection import StreamOptions
+from drone_bridge.net.tcp_connections import TcpConnections
+from drone_bridge.wire.addresses import address_name
+
+
+class TcpPeer(Connector[socket.socket]):
+    """The session hears that it is connected, its bytes, and that it is disconnected; then the link is opened again."""
+
+    kind = socket.SOCK_STREAM
+
+    def __init__(
+        self,
+        host: str,
+        port: int,
+        on_failure: Callable[[str, float], None],
+        *,
+        options: StreamOptions | None = None,
+        wire_log: MakeTap | None = None,
+        clock: Clock | None = None,
+    ) -> None:
+        """`on_failure` gets a sentence about each attempt to connect that failed, and the seconds until the next."""
+        super().__init__(host, port, Cancellation(), on_failure)
+        self._connections = TcpConnections(options, wire_log, clock)
+        self._peer: Any = None
+
+    def open(self) -> None:  # type: ignore[override] # it is its own stream
+        """Connect, and retry until that works. Raises LinkCancelledError."""
+        self._connections.drop_all()
+        self._connections.finish()
+        self._is_first = True  # who opens it again has waited already
+        self._connections.add(super().open())
+
+    def cancel(self) -> None:
+        self._cancellation.cancel()
+
+    def files(self) -> Sequence[Selectable]:
+        return (self._connections.selector,)
+
+    def receive(self) -> Received | Connected | Disconnected | None:
+        """See Link. Raises LinkClosedError once the peer has gone, or was disconnected."""
+        received = self._connections.receive()
+        if received is None and not self._connections:
+            raise LinkClosedError(f"The connection to {address_name(self._host, self._port)} is closed.")
+        if isinstance(received, Connected):
+            self._peer = received.source
+        return received
+
+    def send(self, data: bytes | memoryview, to: Any) -> None:
+        """Send a piece to the peer, whatever it is called. Raises LinkError without one."""
+        if not self._connections:
+            raise LinkError(f"Nothing can be sent to {address_name(self._host, self._port)}: there is no connection.")
+        self._connections.send(data, self._peer)
+
+    def disconnect(self, peer: Any) -> None:
+        """See StreamLink; there is only one peer, whatever it is called."""
+        self._connections.disconnect(self._peer)
+
+    def close(self) -> None:
+        self._connections.close()
+        self._cancellation.close()
+
+    def _connect_to(self, connecting: socket.socket, address: Any) -> None:
+        tcp.connect(connecting, address, self._cancellation)
+
+    def _stream(self, connected: socket.socket) -> socket.socket:
+        return connected

@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: Apache-2.0
+"""TcpPort: a TCP port of this machine as a link for a LinkLoop, for any number of peers at once.
+
+Who may stay is for the session to say, see `session.clients`.
+"""
+
+import errno
+import math
+import socket
+from collections.abc import Sequence
+
+from drone_bridge.net.clock import Clock
+from drone_bridge.net.connector import Backoff, MakeTap, Selectable
+from drone_bridge.net.link_loop import Connected, Disconnected, Received
+from drone_bridge.net.tcp_connection import StreamOptions, StreamPeer
+from drone_bridge.net.tcp_connections import TcpConnections
+from drone_bridge.net.tcp_listener import listening_socket
+
+#: What of a peer may wait in the system, where it grows old, and of what it does not read.
+RECEIVE_BUFFER_BYTES = 64 * 1024
+SEND_BUFFER_BYTES = 64 * 1024
+#: When there is no room for another connection in this process, until that is tried again.
+ACCEPT_RETRY_S = 0.5
+_OUT_OF_RESOURCES = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
+_BACKLOG = 16
+
+
+class TcpPort:
+    """Listens from the beginning; `open` ends all connections."""
+
+    def __init__(
+        self,
+        host: str,
+        port: int,
+        *,
+        options: StreamOptions | None = None,
+        wire_log: MakeTap | None = None,
+        clock: Clock | None = None,
+        has_small_buffers: bool = False,
+    ) -> None:
+        """Bind and listen; port 0 takes a free one. Raises LinkError when the address is not available.
+
+        Args:
+            host: the address of our own side; :: is all interfaces, with IPv4.
+            port: where to listen.
+            options: of each connection.
+            wire_log: where to log the bytes of each connection.
+            clock: when to accept again, and how long peers may take to leave.
+            has_small_buffers: keep little in the system of what either side does not read: for small messages.
+        """
+        self.backoff = Backoff()
+        self._clock = clock or Clock()
+        self._has_small_buffers = has_small_buffers
+        self._listening = listening_socket(host, port, backlog=_BACKLOG)
+        self._listening.setblocking(False)
+        if has_small_buffers:  # connections inherit it
+            self._listening.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, RECEIVE_BUFFER_BYTES)
+        self._accepts_from_s = math.inf  # when it accepts none
+        self._connections = TcpConnections(options, wire_log, self._clock)
+        self._connections.watch(self._listening, self._accept)
+
+    @property
+    def port(self) -> int:
+        return int(self._listening.getsockname()[1])
+
+    def open(self) -> None:
+        """End all connections, as the session begins anew."""
+        self._connections.drop_all()
+
+    def cancel(self) -> None:
+        """Do nothing: nothing waits."""
+
+    def files(self) -> Sequence[Selectable]:
+        return (self._connections.selector,)
+
+    def receive(self) -> Received | Connected | Disconnected | None:
+        if self._clock.now_s() >= self._accepts_from_s:
+            self._accepts_from_s = math.inf
+            self._connections.watch(self._listening, self._accept)
+        return self._connections.receive()
+
+    def send(self, data: bytes | memoryview, to: StreamPeer) -> None:
+        """Send a piece. Nothing is raised: the session learns of a stream that has ended."""
+        self._connections.send(data, to)
+
+    def disconnect(self, peer: StreamPeer) -> None:
+        self._connections.disconnect(peer)
+
+    def close(self) -> None:
+        self._listening.close()
+        self._connections.close()
+
+    def _accept(self) -> None:
+        for _ in range(_BACKLOG):
+            try:
+                connected, _ = self._listening.accept()
+            except OSError as error:
+                if error.errno in _OUT_OF_RESOURCES:  # the peer stays in the queue: asking at once would not help
+                    self._accepts_from_s = self._clock.now_s() + ACCEPT_RETRY_S
+                    self._connections.unwatch(self._listening)
+                return
+            if self._has_small_buffers:  # what nobody reads piles up here, where it is counted
+                connected.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, SEND_BUFFER_BYTES)
+            self._connections.add(connected)

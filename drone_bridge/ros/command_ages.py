@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: Apache-2.0
+"""CommandAges: whether a stamped command is too old.
+
+See docs/network.md, "Hosts whose clocks differ".
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+from builtin_interfaces.msg import Time
+from rclpy.node import Node
+
+from drone_bridge.ros.parameters import DeclaredParameters
+from drone_bridge.ros.time import is_time_simulated, seconds_between
+
+#: How far clocks may differ that are synchronized, s: a stamp that far ahead of our time counts as current.
+CLOCK_TOLERANCE_S = 0.1
+
+
+class CommandAges:
+    """Refuses the stamped commands of one topic that are older than the parameter `command_timeout` allows.
+
+    A command whose stamp is ahead of this machine's clock is refused, too, as its age can't be known.
+    """
+
+    def __init__(
+        self,
+        node: Node,
+        topic: str,
+        parameters: DeclaredParameters,
+        *,
+        now: Callable[[], Time] | None = None,
+        prefix: str = "",
+    ) -> None:
+        """Prepare to judge commands.
+
+        Args:
+            node: which has subscribed to the topic.
+            topic: of the commands.
+            parameters: the node's, `command_timeout` among them.
+            now: the clock of the stamps if it is not the node's; all publishers then get it from the vehicle.
+            prefix: of those parameters' names.
+        """
+        self._logger = node.get_logger()
+        self._topic = topic
+        self._parameters = parameters
+        self._timeout_name = f"{prefix}command_timeout"
+        self._now = now or (lambda: node.get_clock().now().to_msg())
+        #: Whether stamps come from the clock of a machine, and not from one that all share.
+        self._are_by_machines = now is None and not is_time_simulated(node)
+        self._has_told_of_zero = False
+
+    def stamp_of(self, message: Any) -> Time | None:
+        """Return when a command was given, None if it does not say that: zero is none, as in ros2_controllers.
+
+        While simulated time begins, zero is a time.
+        """
+        stamp: Time | None = message.header.stamp if hasattr(message, "header") else None
+        if stamp is None or stamp != Time():
+            return stamp
+        if seconds_between(self._now(), stamp) <= self._parameters[self._timeout_name]:
+            return stamp
+        if not self._has_told_of_zero:
+            self._has_told_of_zero = True
+            self._logger.warning(
+                f"Commands on {self._topic} have a stamp of zero, which counts as none: their age is judged by their "
+                "arrival. This is logged once."
+            )
+        return None
+
+    def refusal(self, stamp: Time | None) -> str | None:
+        """Return why a command that has just arrived is refused, or None; `stamp` is from `stamp_of`."""
+        if stamp is None:
+            return None
+        allowed_s = self._parameters[self._timeout_name]
+        age_s = seconds_between(self._now(), stamp)
+        if self._are_by_machines and age_s < -CLOCK_TOLERANCE_S:
+            return f"it is stamped {-age_s:.3f} s ahead of this machine's clock, so that its age can't be known."
+        return (
+            f"it is {age_s:.3f} s old, and {allowed_s:g} s ({self._timeout_name}) are allowed."
+            if age_s > allowed_s
+            else None
+        )

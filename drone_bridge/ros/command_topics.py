@@ -1,0 +1,224 @@
+# SPDX-License-Identifier: Apache-2.0
+"""CommandTopics: subscribes to the topics that command a vehicle; what is valid goes to an arbiter."""
+
+import functools
+import math
+import operator
+from collections.abc import Callable, Collection, Iterable
+from functools import partial
+from typing import Any, Generic, TypeVar
+
+from builtin_interfaces.msg import Time
+from geometry_msgs.msg import Twist, TwistStamped, Vector3
+
+from drone_bridge.motion.limits import Triple
+from drone_bridge.motion.tilt_control import Shares
+from drone_bridge.msg import CommandAxes
+from drone_bridge.net.clock import elapsed_s
+from drone_bridge.ros.command_ages import CommandAges
+from drone_bridge.ros.command_axes import shares_from_axes
+from drone_bridge.ros.limits import LimitReports, has_limits, read_limits
+from drone_bridge.ros.stall_watch import StreamSettling
+from drone_bridge.ros.time import stamp_numbers
+from drone_bridge.ros.topics import command_stream
+from drone_bridge.ros.vehicle_node import VehicleNode
+from drone_bridge.ros.velocity_messages import OtherTypes, cmd_vel_type, velocity_frames
+from drone_bridge.session.arbiter import Arbiter, Arrival, AskedVelocity
+
+CommandT = TypeVar("CommandT")
+
+#: Whatever a controller's rounding errors ask for, m/s or rad/s, is nothing that anybody wants.
+ROUNDING = 1e-6
+#: How fast a vehicle sinks that has to land and has no button for it, m/s.
+LANDING_SPEED = 0.5
+#: What a Twist can ask for, with its unit.
+TWIST_AXES = {
+    **{f"linear.{axis}": "m/s" for axis in "xyz"},
+    **{f"angular.{axis}": "rad/s" for axis in "xyz"},
+}
+
+#: Makes a command of a message, and says whether that was within the vehicle's limits.
+Read = Callable[[Any], tuple[CommandT, bool]]
+
+
+class CommandTopics(Generic[CommandT]):
+    """Takes the commands for a vehicle, refuses stale and non-finite ones, and hands the others to `arbiter`."""
+
+    def __init__(
+        self,
+        node: VehicleNode,
+        now: Callable[[], Time] | None = None,
+        on_command: Callable[[], None] = lambda: None,
+        *,
+        holds_zero: bool = False,
+        has_landing_button: bool = False,
+    ) -> None:
+        """Prepare to take commands.
+
+        Args:
+            node: whose topics they come from.
+            now: the clock of the stamps, if that is not a machine's clock.
+            on_command: called in the executor when there is a new command, or none any more; may be set later.
+            holds_zero: whether a zero from a helm is flown, as it holds the vehicle better than the neutral command.
+            has_landing_button: whether the vehicle is landed by a button, and not by a velocity.
+        """
+        self._node = node
+        self._now = now
+        self.on_command = on_command
+        self._holds_zero, self._has_landing_button = holds_zero, has_landing_button
+        #: What decides what is sent, for the session.
+        self.arbiter: Arbiter[CommandT] = Arbiter(
+            node.hold.state, read_limits(node), lambda: float(node.parameters["command_timeout"]), node.statistics
+        )
+        if has_limits(node):
+            LimitReports(node, self.arbiter)
+        self._warned_axes: set[str] = set()
+        self._helm_stamp: Time | None = None
+        node.hold.when_set(self._forget)
+
+    def take_velocities(
+        self,
+        read: Read[CommandT],
+        follows: Collection[str] = tuple(TWIST_AXES),
+        read_helm: Read[CommandT] | None = None,
+    ) -> None:
+        """Subscribe to cmd_vel, cmd_vel_stamped and ~/helm; `read` converts a Twist to a command.
+
+        The second takes precedence over the first; the third is for a person at a stick, who locks out all others (see
+        `Hold`), and its Twist is a velocity, converted by `read_helm` where `read` takes it for something else, which
+        has no limits then. `follows` names the TWIST_AXES that the vehicle can move along or about. A command for
+        others is logged once.
+        """
+        read_velocity = read_helm or read
+        if "linear.z" in follows and not self._has_landing_button:
+            self.arbiter.sink = partial(_at, read_velocity, Vector3(), (0.0, 0.0, -LANDING_SPEED))
+        parameters = self._node.parameters
+        turn = velocity_frames(parameters, lambda: self._node.observed.yaw).in_body
+        cmd_vel, is_velocity = cmd_vel_type(parameters), read_helm is None
+        follows_stick = follows if is_velocity else ()
+        # The helm is first in the executor.
+        self._take("~/helm", TwistStamped, read_velocity, turn, follows_stick, is_velocity=True, is_helm=True)
+        self._take("cmd_vel", cmd_vel, read, turn, follows, is_velocity=is_velocity)
+        self._take("cmd_vel_stamped", TwistStamped, read, turn, follows, is_velocity=is_velocity, overrules=True)
+        self._node.each_second(OtherTypes(self._node, "cmd_vel", cmd_vel).tell_of_publishers)
+
+    def take_axes(self, read: Callable[[Shares], tuple[CommandT, bool]]) -> None:
+        """Subscribe to cmd_axes; `read` converts shares, and returns whether they were within the limits."""
+        self._take("cmd_axes", CommandAxes, lambda message: read(shares_from_axes(message)))
+
+    def take(self, topic: str, message_type: type, read: Callable[[Any], CommandT]) -> None:
+        """Subscribe to raw commands, which have no limits; one that is older than `command_timeout` is refused."""
+        self._take(topic, message_type, lambda message: (read(message), True))
+
+    def _take(
+        self,
+        topic: str,
+        message_type: type,
+        read: Read[CommandT],
+        turn: Callable[[Any], Any] = lambda message: message,
+        follows: Collection[str] = (),
+        *,
+        is_velocity: bool = False,
+        overrules: bool = False,
+        is_helm: bool = False,
+    ) -> None:
+        """Subscribe to a topic; a message whose stamp is older than `command_timeout` is refused, see CommandAges.
+
+        `turn` gets a message that is fresh, and returns it in the vehicle's axes for `read`, or raises ValueError with
+        a sentence. After a command on a topic that `overrules`, those on other topics are ignored for
+        `command_timeout`. `Hold` decides whose are followed.
+        """
+        node, arbiter = self._node, self.arbiter
+        ages = CommandAges(node, topic, node.parameters, now=self._now)
+        settling = StreamSettling()
+
+        def receive(message: Any) -> None:
+            stamp = ages.stamp_of(message)
+            refusal = _non_finite_field(message) or settling.refusal() or ages.refusal(stamp)
+            if not refusal:
+                try:
+                    message = turn(message)
+                except ValueError as error:
+                    refusal = str(error)
+            if refusal:
+                node.count_and_warn("refused commands", f"A command on {topic} was refused: {refusal}")
+                return
+            if is_helm:
+                self._helm_stamp = stamp
+            elif stamp is not None and stamp == self._helm_stamp:
+                return  # a copy, for whoever has no topic for helms
+            if not node.hold.admits(topic, is_helm=is_helm):
+                return
+            counts, now_s = node.statistics.counts, elapsed_s()
+            if not is_helm and not arbiter.admits(now_s, overrules=overrules):
+                counts["overruled commands"] += 1
+                return
+            counts["commands"] += 1
+            node.undelivered(topic)
+            if is_helm and not self._holds_zero and not any(value for _, value in _floats(message)):
+                self._forget()  # a stick in its middle asks for whatever holds this vehicle best
+                return
+            if follows:
+                self._warn_of_unsupported_axes(message, follows)
+            command, was_within = read(message)
+            if not was_within:
+                counts["clamped commands"] += 1
+            velocity = None
+            if is_velocity:
+                linear, angular = message.linear, message.angular
+                velocity = AskedVelocity((linear.x, linear.y, linear.z), partial(_at, read, angular))
+            arbiter.put(Arrival(command, now_s, velocity, stamp_numbers(stamp) if stamp else None))
+            self.on_command()
+
+        node.make_subscription(message_type, topic, receive, command_stream())
+
+    def _warn_of_unsupported_axes(self, twist: Twist, follows: Collection[str]) -> None:
+        asked = {axis: value for axis, value in _floats(twist) if abs(value) > ROUNDING and axis not in follows}
+        if not asked:
+            return
+        self._node.statistics.counts["commands for axes that it lacks"] += 1
+        if asked.keys() <= self._warned_axes:
+            return
+        self._warned_axes |= asked.keys()
+        wanted = ", ".join(f"{axis} = {value:g} {TWIST_AXES[axis]}" for axis, value in asked.items())
+        self._node.warn(
+            f"cmd_vel asks for {wanted}, which this vehicle can't do; it follows {', '.join(follows)}. The rest of the "
+            f"command is followed. This is logged once."
+        )
+
+    def _forget(self) -> None:
+        self.arbiter.forget()
+        self.on_command()  # so that the neutral command goes out now
+
+
+def _at(read: Read[CommandT], angular: Vector3, linear: Triple) -> CommandT:
+    """Return the command for another velocity, m/s, with the same turn rates."""
+    x, y, z = linear
+    return read(Twist(linear=Vector3(x=x, y=y, z=z), angular=angular))[0]
+
+
+def _non_finite_field(message: Any) -> str | None:
+    for name, value in _floats(message):
+        if not math.isfinite(value):
+            return f"{name} is {value}, and has to be a finite number."
+    return None
+
+
+def _floats(message: Any) -> Iterable[tuple[str, float]]:
+    """Yield every float of a message with its name, for instance angular.x."""
+    return ((name, get(message)) for name, get in _float_getters(message.__class__))
+
+
+@functools.cache
+def _float_getters(message_type: type) -> tuple[tuple[str, Callable[[Any], float]], ...]:
+    """Return a getter for each float of a message; finding them takes longer than everything else about a command."""
+
+    def names(message: Any, prefix: str) -> Iterable[str]:
+        for name in message.get_fields_and_field_types():
+            value = getattr(message, name)
+            if isinstance(value, float):
+                yield f"{prefix}{name}"
+            elif hasattr(value, "get_fields_and_field_types"):
+                yield from names(value, f"{prefix}{name}.")
+
+    return tuple((name, operator.attrgetter(name)) for name in names(message_type(), ""))

@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: Apache-2.0
+"""LimitReports: says what limits a vehicle, and where its fence is; the parameters of limits."""
+
+import contextlib
+from dataclasses import replace
+from typing import Any
+
+from geometry_msgs.msg import Point32, Polygon, PolygonStamped
+
+from drone_bridge.motion.limits import LimitParameters, Limits
+from drone_bridge.net.clock import elapsed_s
+from drone_bridge.ros.common_parameters import frame_names
+from drone_bridge.ros.frames import FrameNames
+from drone_bridge.ros.parameters import ParameterDeclaration, declarations, read
+from drone_bridge.ros.topics import NO_EVENTS, PUBLISHER_ERRORS, latched
+from drone_bridge.ros.vehicle_node import VehicleNode
+from drone_bridge.session.arbiter import Arbiter
+
+_LIMITS = "limits"
+#: The topic that says where the fence is, a convex polygon in the frame of the odometry.
+FENCE = "fence"
+#: Of drones, m/s: teleop's keys and Nav2's defaults stay below it.
+DRONE_MAX_SPEED = 2.0
+_DRONE_LANDS_AFTER_S = 5.0
+
+
+def limit_parameters(
+    *, is_drone: bool, can_climb: bool = True, tells_battery: bool = False
+) -> tuple[ParameterDeclaration, ...]:
+    """Return the parameters of the limits that a vehicle can have, with the defaults of a drone or of another one.
+
+    Args:
+        is_drone: whether it flies, and so can land.
+        can_climb: whether it follows a vertical speed.
+        tells_battery: whether its charge is known (`ObservedMotion.battery`).
+    """
+    drones = {"max_speed": DRONE_MAX_SPEED, "land_after": _DRONE_LANDS_AFTER_S} if is_drone else {}
+    has = {"max_height": can_climb, "land_after": is_drone, "low_battery": tells_battery}
+    has["land_on_low_battery"] = is_drone and tells_battery
+    replaced = {"fence_radius": (f"{_LIMITS}.fence_x", f"{_LIMITS}.fence_y")}
+    return tuple(
+        replace(
+            each,
+            default=drones.get(each.name.removeprefix(f"{_LIMITS}."), each.default),
+            replaces=replaced.get(each.name.removeprefix(f"{_LIMITS}."), ()),
+        )
+        for each in declarations(LimitParameters, _LIMITS)
+        if has.get(each.name.removeprefix(f"{_LIMITS}."), True)
+    )
+
+
+def has_limits(node: VehicleNode) -> bool:
+    """Return whether a node has the parameters of `limit_parameters`."""
+    return f"{_LIMITS}.max_speed" in node.parameters
+
+
+def read_limits(node: VehicleNode) -> Limits:
+    """Return the limits that a node's parameters set; a node without these parameters has none."""
+    parameters = read(LimitParameters, _LIMITS, node.parameters) if has_limits(node) else LimitParameters()
+    return Limits(parameters, node.observed)
+
+
+class LimitReports:
+    """Reports once per second what limits the vehicle, and publishes its fence as soon as it is known."""
+
+    def __init__(self, node: VehicleNode, arbiter: Arbiter[Any]) -> None:
+        self._node, self._arbiter = node, arbiter
+        self._fence: Any = None  # its publisher, until the fence is published
+        if arbiter.limits.parameters.fence_radius:
+            self._fence = node.create_publisher(PolygonStamped, FENCE, latched(), event_callbacks=NO_EVENTS)
+            node.cleanup.callback(node.destroy_publisher, self._fence)
+        node.each_second(self._report)
+
+    def _report(self) -> None:
+        self._publish_fence()
+        now_s, limits, update = elapsed_s(), self._arbiter.limits, self._node.reports.update_condition
+        charge = f"the battery has less than {limits.parameters.low_battery:.0%} left (limits.low_battery)"
+        update("battery", charge if limits.is_battery_low else None, "land")
+        is_blind = self._node.observed.newest is not None and limits.is_blind(now_s)
+        blind = "the vehicle's odometry is missing, which its fence or maximum height needs, so it gets no velocities"
+        update("odometry", blind if is_blind else None, "take the helm, or wait for the landing")
+        must_land = limits.must_land(now_s)
+        update("landing", "it lands by itself" if must_land else None, "hold it, or take the helm, to prevent that")
+
+    def _publish_fence(self) -> None:
+        if self._fence and (corners := self._arbiter.limits.fence):
+            message = PolygonStamped(polygon=Polygon(points=[Point32(x=x, y=y) for x, y in corners]))
+            message.header.frame_id = frame_names(self._node.parameters, FrameNames).odom
+            message.header.stamp = self._node.get_clock().now().to_msg()
+            with contextlib.suppress(*PUBLISHER_ERRORS):
+                self._fence.publish(message)
+            self._fence = None

@@ -1,0 +1,29 @@
+# SPDX-License-Identifier: Apache-2.0
+"""stream_link: the TCP link of a node with one peer, which is connected to or waited for, as its parameters say."""
+
+from collections.abc import Callable
+
+from drone_bridge.net.link_loop import StreamLink
+from drone_bridge.net.tcp_connection import StreamOptions
+from drone_bridge.net.tcp_peer import TcpPeer
+from drone_bridge.net.tcp_port import TcpPort
+from drone_bridge.ros.protocol_node import ProtocolNode
+from drone_bridge.wire.addresses import address_name
+
+
+def stream_link(
+    node: ProtocolNode, on_failure: Callable[[str, float], None], options: StreamOptions | None = None
+) -> StreamLink:
+    """Return the link by the parameters host, port and role.
+
+    `on_failure` gets a sentence about each attempt to connect that failed, and the seconds until the next one.
+    Raises LinkError when the port is taken, and ValueError when it says nothing.
+    """
+    host, port = node.parameters["host"], node.parameters["port"]
+    if node.parameters["role"] == "listen":
+        listening = TcpPort(host, port, options=options, wire_log=node.wire_log)
+        node.get_logger().info(f"Waiting for a peer on {address_name(host, listening.port)}.")
+        return listening
+    if port == 0:
+        raise ValueError("port is 0, and has to be from 1 to 65535 when the role is connect.")
+    return TcpPeer(host, port, on_failure, options=options, wire_log=node.wire_log)

@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: Apache-2.0
+"""TiltCommands: the command topics of a drone that is steered by tilt: velocities on cmd_vel, shares on cmd_axes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from builtin_interfaces.msg import Time
+from geometry_msgs.msg import Twist
+
+from drone_bridge.motion.tilt_control import Shares, TiltedDrone, Velocity
+from drone_bridge.ros.command_topics import CommandTopics
+from drone_bridge.ros.parameters import DeclaredParameters, ParameterDeclaration
+from drone_bridge.ros.vehicle_node import VehicleNode
+
+FOLLOWED_AXES = ("linear.x", "linear.y", "linear.z", "angular.z")
+
+
+def drone_parameters(drone: TiltedDrone) -> tuple[ParameterDeclaration, ...]:
+    """Return the parameters of a drone's full deflections; `drone` has the defaults."""
+    return tuple(
+        ParameterDeclaration(f"drone.{name}", getattr(drone, name), meaning, range=(least, most))
+        for name, meaning, least, most in (
+            ("max_tilt", "Tilt at full deflection, rad.", 0.01, 1.2),
+            ("max_climb", "Climb at full deflection, m/s.", 0.01, 20.0),
+            ("max_yaw_rate", "Turn rate at full deflection, rad/s.", 0.01, 20.0),
+        )
+    )
+
+
+def read_drone(parameters: DeclaredParameters, drone: TiltedDrone) -> TiltedDrone:
+    """Return a drone with the full deflections of these parameters."""
+    deflections = {name: parameters[f"drone.{name}"] for name in ("max_tilt", "max_climb", "max_yaw_rate")}
+    return replace(drone, **deflections)
+
+
+class TiltCommands(CommandTopics[Velocity | Shares]):
+    """Takes velocities and shares for such a drone; a TiltPilot flies what its arbiter decides."""
+
+    def __init__(
+        self,
+        node: VehicleNode,
+        drone: TiltedDrone,
+        *,
+        now: Callable[[], Time] | None = None,
+        has_landing_button: bool = False,
+    ) -> None:
+        """Subscribe to the command topics.
+
+        Args:
+            node: whose topics they come from.
+            drone: with its full deflections, see `read_drone`.
+            now: the clock of stamps, if that is not a machine's clock.
+            has_landing_button: whether the drone is landed by a button, and not by a velocity.
+        """
+        super().__init__(node, now, holds_zero=True, has_landing_button=has_landing_button)
+        self._drone = drone
+        self._has_told_of_units = self._has_told_of_turns = False
+        self.take_velocities(self._read_velocity, FOLLOWED_AXES)
+        self.take_axes(_limited)
+
+    def _read_velocity(self, twist: Twist) -> tuple[Velocity, bool]:
+        """Read a finite cmd_vel: linear.x is forward, linear.y left, linear.z up, angular.z a left turn (REP 103)."""
+        drone, turn, climb = self._drone, twist.angular.z, twist.linear.z
+        if not self._has_told_of_units:
+            self._has_told_of_units = True
+            self._node.inform("cmd_vel is followed in m/s and rad/s. Shares of full tilt, as in 0.2, go to cmd_axes.")
+        if abs(turn) > drone.max_yaw_rate and not self._has_told_of_turns:
+            self._has_told_of_turns = True
+            self._node.warn(
+                f"cmd_vel asks for a turn of {turn:g} rad/s, and this drone turns at {drone.max_yaw_rate:g} rad/s at "
+                "most (drone.max_yaw_rate). This is logged once."
+            )
+        within = abs(turn) <= drone.max_yaw_rate and abs(climb) <= drone.max_climb
+        return Velocity(twist.linear.x, twist.linear.y, climb, turn), within
+
+
+def _limited(shares: Shares) -> tuple[Shares, bool]:
+    """Return finite shares within -1 to 1, and whether they were."""
+    clamped = Shares(*(max(-1.0, min(1.0, share)) for share in shares))
+    return clamped, clamped == shares

@@ -1,0 +1,175 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Arbiter: who decides what a vehicle is commanded, and what of that it gets. Pure, with the time handed in.
+
+Theory of operation:
+
+- The executor `put`s each command that it has admitted, with the time of its arrival. Only the newest is kept, for as
+  long as `command_timeout`. After one of a source that overrules others, those are not admitted for that long.
+- The link's thread asks by `decide` what is to be sent now. What it says is one of these rows, the first that applies:
+
+| rank | applies when | what is sent |
+|---|---|---|
+| HOLD | the vehicle is held, or its helm has ended | the neutral command |
+| HELM | somebody is at the helm | its newest command, within the limits; without one the neutral command |
+| LANDING | a battery is low and that lands it, or odometry has been missing for long | the command that sinks; where \
+there is none the neutral command, and the session presses the button |
+| BLIND | a velocity is commanded, and a limit needs odometry that is missing | the neutral command |
+| COMMAND | there is a newest command | a velocity within the limits, a raw command as it is |
+| NEUTRAL | | the neutral command |
+
+- LANDING is below the helm: a person sees the vehicle, and brings it back where it does not know itself. It goes on
+  when nobody commands, and begins again when a person lets go without holding the vehicle.
+- A raw command, which is no velocity, has no limits, and needs no odometry.
+- All times are seconds of one clock that is never set and goes on while the machine is suspended: what was commanded
+  before a suspension is old after it.
+
+Fields are replaced as a whole: by the executor `newest`, and what is in `HoldState`; by the link's thread, or whoever
+observes the vehicle, what is in `ObservedMotion`. `forget` is for both. So nothing is locked.
+"""
+
+import math
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import Enum
+from typing import Generic, Protocol, TypeVar
+
+from drone_bridge.motion.limits import Limits, Triple
+from drone_bridge.session.hold_state import HoldState
+
+CommandT = TypeVar("CommandT")
+
+#: The count of commands that were followed within the limits only, and how long they took.
+LIMITED = "limited commands"
+WAITED = "command received to sent"
+
+
+class Rank(Enum):
+    """Who decides what the vehicle does: the first of these that is there. The value is the line in the docs."""
+
+    HOLD = "hold: the neutral command, until a person says otherwise"
+    HELM = "a person at the helm, within the limits"
+    LANDING = "the landing that a low battery, or odometry gone for long, has begun"
+    BLIND = "odometry that a limit needs and that is missing: the neutral command"
+    COMMAND = "commands: cmd_vel_stamped before cmd_vel, within the limits; raw ones as they are"
+    NEUTRAL = "nobody: the neutral command"
+
+
+@dataclass(frozen=True, slots=True)
+class AskedVelocity(Generic[CommandT]):
+    """What a command was made from, where that is a velocity."""
+
+    linear: Triple
+    """Forward, left and up, m/s."""
+    at: Callable[[Triple], CommandT]
+    """Makes the command for another one, whose turn rates are the same."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Arrival(Generic[CommandT]):
+    """A command as it was asked for, and when."""
+
+    command: CommandT
+    arrived_s: float
+    velocity: AskedVelocity[CommandT] | None = None
+    """None of a raw command, which has no limits."""
+    stamp: tuple[int, int] | None = None
+    """The (sec, nanosec) of what it answers, if it says that."""
+
+
+@dataclass(frozen=True, slots=True)
+class Decision(Generic[CommandT]):
+    """What is to be sent now, and by whose word."""
+
+    rank: Rank
+    command: CommandT | None = None
+    """None is the neutral command."""
+    arrived_s: float | None = None
+    """When what is followed arrived."""
+
+
+class Statistics(Protocol):
+    """Where an arbiter counts, as LinkStatistics."""
+
+    @property
+    def counts(self) -> Counter[str]:
+        """What grows."""
+
+    def took(self, name: str, seconds: float) -> None:
+        """Add a duration."""
+
+
+class Arbiter(Generic[CommandT]):
+    """What a vehicle is commanded, of all that is asked for."""
+
+    def __init__(
+        self, hold: HoldState, limits: Limits, command_timeout: Callable[[], float], statistics: Statistics
+    ) -> None:
+        """`command_timeout` returns for how long a command holds, s, which may change."""
+        self.limits = limits
+        #: Makes the command that sinks, of a vehicle that lands so.
+        self.sink: Callable[[], CommandT] | None = None
+        #: The newest command, fresh or not.
+        self.newest: Arrival[CommandT] | None = None
+        self._hold, self._command_timeout, self._statistics = hold, command_timeout, statistics
+        self._overruled_until_s = -math.inf
+        self._followed: Arrival[CommandT] | None = None
+
+    # For the executor.
+
+    def admits(self, now_s: float, *, overrules: bool = False) -> bool:
+        """Return whether a command that has just arrived counts; one that `overrules` does, and others do not then."""
+        if overrules:
+            self._overruled_until_s = now_s + self._command_timeout()
+            return True
+        return now_s >= self._overruled_until_s
+
+    def put(self, arrival: Arrival[CommandT]) -> None:
+        """Have this followed instead of what was asked for before."""
+        self.newest = arrival
+
+    def forget(self) -> None:
+        """Forget what was asked for. For the link's thread, too."""
+        self.newest = None
+
+    # For the link's thread.
+
+    def decide(self, now_s: float, answer: Arrival[CommandT] | None = None) -> Decision[CommandT]:
+        """Return what is to be sent now; of `answer`, instead of the newest command, if that is given."""
+        arrival = answer or self._fresh(now_s)
+        rank = self.rank(now_s, arrival)
+        if rank is Rank.LANDING and self.sink:
+            return Decision(rank, self.sink())
+        if arrival is None or not (rank is Rank.COMMAND or rank is Rank.HELM):
+            return Decision(rank)
+        if arrival is not self._followed:
+            self._followed = arrival
+            self._statistics.took(WAITED, now_s - arrival.arrived_s)
+        command, velocity = arrival.command, arrival.velocity
+        if velocity is not None:
+            allowed = self.limits.limited(velocity.linear, now_s)
+            if allowed != velocity.linear:
+                self._statistics.counts[LIMITED] += 1
+                command = velocity.at(allowed)
+        return Decision(rank, command, arrival.arrived_s)
+
+    def rank(self, now_s: float, arrival: Arrival[CommandT] | None = None) -> Rank:
+        """Return who decides, if that is the newest command that is fresh. For any thread."""
+        is_held, is_at_helm = self._hold.look(now_s)
+        if is_held:
+            return Rank.HOLD
+        if is_at_helm:
+            return Rank.HELM
+        if self.limits.must_land(now_s):
+            return Rank.LANDING
+        if arrival is None:
+            return Rank.NEUTRAL
+        if arrival.velocity is not None and self.limits.is_blind(now_s):
+            return Rank.BLIND
+        return Rank.COMMAND
+
+    def _fresh(self, now_s: float) -> Arrival[CommandT] | None:
+        newest = self.newest
+        if newest is None or now_s - newest.arrived_s > self._command_timeout():
+            return None
+        return newest

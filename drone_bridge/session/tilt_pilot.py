@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: Apache-2.0
+"""TiltPilot: flies what an arbiter decides with a drone that is steered by tilt. Pure, with the time handed in.
+
+Velocities are held by the drone's feedback, raw shares are sent as they are. What is measured on the ground, or before
+FEEDBACK_TIMEOUT_S, is not flown by: then velocities are flown by an estimate, and `is_estimating` says so. References
+begin anew with each flight, and whenever something else than a velocity was sent.
+"""
+
+from __future__ import annotations
+
+import math
+
+from drone_bridge.motion.tilt_control import Motion, Shares, TiltControl, TiltedDrone, Velocity
+from drone_bridge.session.arbiter import Arbiter
+
+#: What was measured before that is not flown by.
+FEEDBACK_TIMEOUT_S = 0.2
+#: The count of velocities that were flown without feedback, and what is said of them.
+ESTIMATED = "commands flown by an estimate"
+ESTIMATES = (
+    f"The drone has not told how it moves for {FEEDBACK_TIMEOUT_S:g} s: velocities are estimated from the tilt that is "
+    "commanded, and it drifts with the wind."
+)
+_SHORTEST_STEP_S = 1e-3
+
+
+class TiltPilot:
+    """Turns what is decided into shares, for one thread."""
+
+    def __init__(self, arbiter: Arbiter[Velocity | Shares], drone: TiltedDrone, *, hovers: bool) -> None:
+        """`hovers` says whether the drone stops by itself when it gets its neutral command."""
+        self.arbiter = arbiter
+        #: Whether what was sent last is a velocity that is flown without feedback.
+        self.is_estimating = False
+        self._hovers = hovers
+        self._control = TiltControl(drone)
+        self._newest: tuple[Motion, float] | None = None  # with the time of its arrival
+        self._seen: tuple[Motion, float] | None = None  # which the control has taken
+        self._stepped_s = -math.inf
+        self._is_on_ground = False
+
+    def restart(self, now_s: float) -> None:
+        """Forget the drone, which may be another one, and the commands for it."""
+        self.arbiter.forget()
+        self._control.restart()
+        self._newest, self._stepped_s, self._is_on_ground = None, now_s, False
+
+    def measured(self, motion: Motion, now_s: float) -> None:
+        """Take what the drone in the air measures of itself."""
+        self._is_on_ground = False
+        self._newest = motion, now_s
+
+    def stands(self) -> None:
+        """Note that the drone is on the ground, or not in flight yet: references begin when it flies."""
+        self._is_on_ground = True
+        self._newest = None
+
+    def shares(self, now_s: float, *, is_overruled: bool = False) -> Shares | None:
+        """Return what to send now; None is the neutral command, which `is_overruled` asks for."""
+        step_s, self._stepped_s = max(now_s - self._stepped_s, _SHORTEST_STEP_S), now_s
+        self.is_estimating = False
+        wanted = None if is_overruled else self.arbiter.decide(now_s).command
+        if not isinstance(wanted, Velocity):
+            self._control.restart()
+            self._seen = None
+            return wanted
+        newest = self._newest
+        is_blind = newest is None or now_s - newest[1] > FEEDBACK_TIMEOUT_S
+        if newest and newest is not self._seen and not is_blind:
+            self._seen = newest
+            self._control.measure(newest[0])
+        if self._is_on_ground:
+            self._control.restart()
+        shares = self._control.command(wanted, step_s, is_blind=is_blind)
+        if is_blind and self._hovers and wanted == Velocity():
+            self._control.restart()
+            return None
+        self.is_estimating = is_blind and not self._is_on_ground
+        return shares

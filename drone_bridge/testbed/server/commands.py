@@ -1,0 +1,148 @@
+# SPDX-License-Identifier: Apache-2.0
+"""CommandPublisher: what the vehicle in ROS is commanded, and the neutral command for as long as it is the last one."""
+
+import math
+from typing import Any
+
+from builtin_interfaces.msg import Time
+from geometry_msgs.msg import Twist
+from rclpy.publisher import Publisher
+
+from drone_bridge.motion.quaternions import Quaternion
+from drone_bridge.msg import CommandRates
+from drone_bridge.net.clock import elapsed_s
+from drone_bridge.ros.frames import FrameNames
+from drone_bridge.ros.last_word import LastWord, has_followers
+from drone_bridge.ros.time import time_from_nanoseconds
+from drone_bridge.ros.topics import newest, wait_for_delivery
+from drone_bridge.ros.vehicle_node import VehicleNode
+from drone_bridge.ros.velocity_messages import cmd_vel_type
+from drone_bridge.testbed import topics as translate
+from drone_bridge.testbed.codec import AngleUnit
+from drone_bridge.testbed.device import LevelVelocity
+from drone_bridge.testbed.server.parameters import AUTO, LOCKSTEP
+from drone_bridge.testbed.session.framed_drone import FramedDrone, RatesAnswer
+from drone_bridge.testbed.session.levelling import Levelling
+from drone_bridge.testbed.session.output import RATES, VELOCITY, OutputChoice
+from drone_bridge.testbed.topics import Command
+
+_LEVELLING_PERIOD_S = 0.02
+#: An older attitude may be another one by now.
+_ATTITUDE_AGE_S = 0.3
+
+
+class CommandPublisher:
+    """Publishes rates or velocities, whichever is chosen; the neutral command holds the vehicle as well as it can."""
+
+    def __init__(self, node: VehicleNode, drone: FramedDrone, unit: AngleUnit, attitude_topic: str) -> None:
+        """Create the publishers that the parameter command_output allows.
+
+        `unit` is that of angles on the wire, `attitude_topic` the one that says how the vehicle is turned.
+        """
+        get = node.parameters.__getitem__
+        self._node, self._drone, self._unit = node, drone, unit
+        self._attitude_topic = node.resolve_topic_name(attitude_topic)
+        self._frame_id = FrameNames(get("frame_prefix")).base_link
+        self._is_lockstep, self._stamps_are_simulated = get("sync") == LOCKSTEP, get("stamp_source") == "wire"
+        choice = get("command_output")
+        #: Which topic is published.
+        self.choice = OutputChoice((RATES, VELOCITY) if choice == AUTO else (choice,))
+        types = {RATES: CommandRates, VELOCITY: cmd_vel_type(node.parameters)}
+        self._publishers = {topic: node.make_publisher(types[topic], topic, newest()) for topic in self.choice.allowed}
+        self._attitude: tuple[Quaternion, float] | None = None  # the newest one, and when it came
+        self._levelling = Levelling()
+        self._last_word = LastWord(node, tuple(self._publishers.values()), self._present_neutral)
+        if RATES in self._publishers:  # in a thread of its own, as a drone is levelled out without a link as well
+            node.make_ticker("levelling", _LEVELLING_PERIOD_S, self._level_out)
+
+    @property
+    def topics(self) -> str:
+        """The topics that may be published, as text."""
+        return " or ".join(map(self._node.resolve_topic_name, self.choice.allowed))
+
+    def look(self, *, is_flying: bool) -> bool:
+        """Choose the topic by its subscribers; return whether there are any. For the executor."""
+        subscribed = [topic for topic in self.choice.allowed if has_followers(self._node, topic)]
+        self.choice.look(subscribed, is_flying=is_flying)
+        return bool(subscribed)
+
+    def turned(self, orientation: Any) -> None:
+        """Note how the vehicle is turned. For the executor."""
+        self._attitude = Quaternion(orientation.x, orientation.y, orientation.z, orientation.w), elapsed_s()
+
+    # On the loop's thread.
+
+    def publish(self, command: RatesAnswer | LevelVelocity, decided_s: float) -> None:
+        """Publish an answer; `decided_s` is when it was decided to follow it, see `VehicleNode.publish`."""
+        if isinstance(command, RatesAnswer):
+            rates = translate.command_from_motion_parameters(command.motion, self._unit)
+            topic, message = RATES, self._rates(rates, time_from_nanoseconds(command.stamp_ns))
+        else:
+            topic, message = VELOCITY, translate.twist_from_velocity(*command)
+        # In lockstep the vehicle waits, so nothing is old by its time.
+        self._last_word.publish(self._publishers[topic], message, math.inf if self._is_lockstep else decided_s)
+
+    def publish_neutral(self, topic: str) -> None:
+        """Publish the neutral command, and repeat it from now on."""
+        self._last_word.say(*(self._neutral(topic) or ()))
+
+    def wait_for_delivery(self) -> None:
+        """Wait until the last command has arrived, as ROS may be shut down next."""
+        for publisher in self._publishers.values():
+            wait_for_delivery(publisher)
+
+    # The neutral command, on any thread.
+
+    @property
+    def neutral_meaning(self) -> str:
+        """What the neutral command orders."""
+        if self.choice.is_velocity:
+            return "stop"
+        if self._fresh_attitude():
+            return "level out"
+        return (
+            f"keep its attitude, by zero rates and the thrust that carries its weight when level: it hovers only if it "
+            f"was level, as {self._attitude_topic} does not say how it is turned"
+        )
+
+    def _present_neutral(self) -> "tuple[Publisher[Any], Any] | None":
+        return self._neutral(self.choice.chosen)
+
+    def _neutral(self, topic: str) -> "tuple[Publisher[Any], Any] | None":
+        """Return the command that holds the vehicle best: a velocity of zero, or what levels it out."""
+        if topic == VELOCITY:
+            return self._publishers[topic], Twist()
+        if not self._drone.is_known:
+            return None
+        stamp = self._node.now()
+        if self._stamps_are_simulated:  # in lockstep it is the command to the frame that was sent last
+            if self._drone.frame is None:
+                return None
+            newest_ns = self._drone.frame.stamp_ns if self._is_lockstep else self._drone.frames.newest_ns
+            stamp = time_from_nanoseconds(newest_ns)
+        attitude, constants = self._fresh_attitude(), self._drone.constants
+        if attitude and self._levelling.turns(translate.tilt_of(attitude)):
+            return self._publishers[topic], self._rates(translate.levelling(constants, attitude), stamp)
+        return self._publishers[topic], self._rates(translate.hover(constants), stamp)
+
+    def _rates(self, command: Command, stamp: Time) -> CommandRates:
+        message = translate.rates_from_command(command, stamp)
+        message.header.frame_id = self._frame_id
+        return message
+
+    def _fresh_attitude(self) -> Quaternion | None:
+        """Return how the vehicle is turned, if that is known."""
+        attitude = self._attitude
+        source_timeout_s = self._node.parameters["source_timeout"]
+        if attitude is None or elapsed_s() - attitude[1] > min(source_timeout_s, _ATTITUDE_AGE_S):
+            return None
+        return attitude[0]
+
+    def _level_out(self) -> None:
+        """Repeat the neutral command while the drone is tilted, each time for the attitude that it has by now."""
+        neutral_s = None if self.choice.is_velocity else self._last_word.age_s
+        if neutral_s is None and not self._levelling.is_on:
+            return
+        attitude = self._fresh_attitude()
+        if self._levelling.look(neutral_s, translate.tilt_of(attitude) if attitude else None):
+            self._last_word.repeat()

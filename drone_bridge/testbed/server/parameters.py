@@ -1,0 +1,125 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The parameters of testbed_server, and what they say of the drone and of its limits."""
+
+import math
+
+from nav_msgs.msg import Odometry
+from sensor_msgs.msg import Imu
+
+from drone_bridge.ros.common_parameters import NEUTRAL_TIME, SOURCE_TIMEOUT, common_parameters
+from drone_bridge.ros.parameters import DeclaredParameters, ParameterDeclaration
+from drone_bridge.testbed.codec import AngleUnit, AttitudeLayout
+from drone_bridge.testbed.device import Dialect, FlightLimits
+from drone_bridge.testbed.session.output import RATES, VELOCITY
+from drone_bridge.testbed.topics import ANGLE_UNIT, SIDES, attitude_layout
+
+AUTO = "auto"
+CHOICES = (AUTO, RATES, VELOCITY)
+LOCKSTEP = "lockstep"
+#: How many image pairs are queued: until their attitude arrives, and in lockstep until they are due.
+DEPTHS = {"latest": 4, LOCKSTEP: 16}
+#: The sides to subscribe to, by the parameter cameras.
+SIDES_OF = {"stereo": SIDES, "mono": SIDES[:1], "none": ()}
+ATTITUDE_TOPICS = {"imu/data": Imu, "odom": Odometry}
+#: Prefix of the assumed properties, which are named as in DroneProperties.
+DRONE = "drone"
+GRAVITY = 9.81  # m/s^2
+_VELOCITY = "velocity"
+#: How far the modelled drone may be from the vehicle, m.
+MAX_LEAD = 1.0
+_ASSUMED = {
+    "image_width": (200, "pixels", 1, 4096),
+    "image_height": (200, "pixels", 1, 4096),
+    "horizontal_angle_of_view": (math.radians(120.0), "rad, edge to edge", 0.01, 3.1),
+    "vertical_angle_of_view": (math.radians(120.0), "rad, edge to edge", 0.01, 3.1),
+    "mass": (1.0, "kg", 1e-3, 1e4),
+    "drag": (0.2, "kg/s, force per air speed", 0.0, 1e4),
+    "max_thrust": (25.0, "N", 1e-3, 1e6),
+    "max_rate": (4 * math.pi, "rad/s, of roll, pitch and yaw", 0.0, 100.0),
+}
+
+PARAMETERS = (
+    *common_parameters(8000, "The port to listen on, 0 picks a free one; or the autopilot's.", ("listen", "connect")),
+    SOURCE_TIMEOUT,
+    NEUTRAL_TIME,
+    attitude_layout(is_detectable=False),
+    ANGLE_UNIT,
+    ParameterDeclaration(
+        "sync",
+        "latest",
+        "latest sends the newest frame once the previous one is answered, and drops those in between; lockstep sends "
+        "all of them in order, for a drone that waits for the command to each.",
+        choices=tuple(DEPTHS),
+    ),
+    ParameterDeclaration(
+        "stamp_source",
+        "ros",
+        "The time on the wire: ros counts from the stamp of the first frame; wire takes the stamps as they are.",
+        choices=("ros", "wire"),
+    ),
+    ParameterDeclaration(
+        "cameras",
+        "stereo",
+        "stereo pairs left and right images by stamp; mono sends left/image_raw as both, with no separation; none "
+        "sends black images with every attitude.",
+        choices=tuple(SIDES_OF),
+    ),
+    ParameterDeclaration(
+        "image_tolerance",
+        0.0,
+        "How far the stamps of a left and a right image may be apart that make a pair, s, for cameras that run freely: "
+        "less than half their period. Once two have had the same stamp, only such make one.",
+        range=(0.0, 1.0),
+    ),
+    ParameterDeclaration(
+        "attitude_from",
+        "imu/data",
+        "The topic that gives the attitude; a pose always comes from odom.",
+        choices=tuple(ATTITUDE_TOPICS),
+    ),
+    ParameterDeclaration(
+        "command_output",
+        AUTO,
+        "Publish rates and thrust (cmd_rates), or the velocities they lead to (cmd_vel); auto uses cmd_vel if it has "
+        "subscribers and cmd_rates has none. With cmd_vel the autopilot gets the tilt of a modelled drone, and the "
+        "images show the vehicle's: an autopilot that steers by what it sees needs cmd_rates.",
+        choices=CHOICES,
+    ),
+    *(
+        ParameterDeclaration(f"{_VELOCITY}.{name}", default, meaning, range=(least, most))
+        for name, default, meaning, least, most in (
+            ("max_speed", 5.0, "Maximum horizontal speed on cmd_vel, m/s.", 0.01, 50.0),
+            ("max_climb_speed", 2.5, "Maximum vertical speed on cmd_vel, m/s.", 0.01, 50.0),
+            ("max_yaw_rate", 4.0, "Maximum yaw rate on cmd_vel, rad/s.", 0.01, 100.0),
+            ("max_tilt", 1.0, "Maximum tilt of the modelled drone, rad.", 0.05, 1.4),
+        )
+    ),
+    ParameterDeclaration(
+        "negative_gravity", False, "Announce gravity as some testbeds do, as an acceleration upwards."
+    ),
+    *(
+        ParameterDeclaration(
+            f"{DRONE}.{name}", default, f"Assumed if drone_properties is not published; {unit}.", range=(least, most)
+        )
+        for name, (default, unit, least, most) in _ASSUMED.items()
+    ),
+)
+
+
+def assumed_drone(parameters: DeclaredParameters) -> dict[str, float]:
+    """Return the assumed properties of the drone by their names in DroneProperties."""
+    drone = {name: parameters[f"{DRONE}.{name}"] for name in _ASSUMED}
+    rate = drone.pop("max_rate")
+    return {**drone, "gravity": GRAVITY, "max_roll_rate": rate, "max_pitch_rate": rate, "max_yaw_rate": rate}
+
+
+def flight_limits(parameters: DeclaredParameters) -> FlightLimits:
+    """Return the limits that apply while velocities are published."""
+    limits = ("max_speed", "max_climb_speed", "max_tilt", "max_yaw_rate")
+    return FlightLimits(**{name: parameters[f"{_VELOCITY}.{name}"] for name in limits}, max_lead=MAX_LEAD)
+
+
+def dialect(parameters: DeclaredParameters) -> Dialect:
+    """Return how the wire is spoken."""
+    layout, unit = AttitudeLayout(parameters["attitude_layout"]), AngleUnit(parameters["angle_unit"])
+    return Dialect(layout, unit, parameters["negative_gravity"], sends_in_pieces=True)

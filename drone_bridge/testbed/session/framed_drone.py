@@ -1,0 +1,158 @@
+# SPDX-License-Identifier: Apache-2.0
+"""FramedDrone: a drone that sends images and attitudes, as the testbed's drone: its frames, and what it is to do. Pure.
+
+Time on the wire, poses for layouts that have none, and velocities for a vehicle that follows nothing else are here;
+who asks for frames and when is the session's.
+"""
+
+import math
+from array import array
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+from drone_bridge.testbed.codec import Constants, ImageBytes, MotionParameters, SensorFrame, within_maxima
+from drone_bridge.testbed.device import LevelVelocity, ModelledFlight
+from drone_bridge.testbed.session.frames import LEFT, NANOSECONDS, RIGHT, FrameSynchronizer, SynchronizedFrame
+
+#: An image of a drone without cameras.
+BLACK = "black"
+_POSES_KEPT = 100
+
+
+@dataclass(frozen=True, slots=True)
+class RatesAnswer:
+    """An answer within the drone's maxima, and the stamp of the frame that it answers."""
+
+    motion: MotionParameters
+    stamp_ns: int
+
+
+class FramedDrone:
+    """Implements `device.TestbedDrone`; all but `learn` is for one thread."""
+
+    def __init__(
+        self,
+        frames: FrameSynchronizer,
+        *,
+        read_attitude: Callable[[Any], SensorFrame],
+        read_pixels: Callable[[Any, Constants], ImageBytes],
+        stamps_are_simulated: bool,
+    ) -> None:
+        """Prepare to fly.
+
+        Args:
+            frames: the source of frames.
+            read_attitude: returns what an attitude or pose says, as a frame without images; raises ValueError.
+            read_pixels: returns an image's pixels as the wire has them; raises ValueError with half a sentence.
+            stamps_are_simulated: the time on the wire is that of the stamps; otherwise it counts from the first frame.
+        """
+        self.frames = frames
+        self._read_attitude, self._read_pixels = read_attitude, read_pixels
+        self._stamps_are_simulated = stamps_are_simulated
+        self._constants: Constants | None = None
+        self._black = array("B")
+        self._is_first = True  # the next frame is the first one of a simulation
+        self._origin_s = 0.0
+        self._sent_s = -math.inf
+        self._ready: SensorFrame | None = None  # what `sense` returns next
+        #: The last frame, which the next answer belongs to.
+        self.frame: SynchronizedFrame | None = None
+        self._poses: deque[tuple[float, SensorFrame]] = deque(maxlen=_POSES_KEPT)  # by the time of their stamps, s
+        #: Turns answers into velocities, if the vehicle follows those.
+        self.flight: ModelledFlight | None = None
+        #: What the last answer makes of it, until that is taken; and how many were beyond the drone's maxima.
+        self.command: RatesAnswer | LevelVelocity | None = None
+        self.limited = 0
+
+    @property
+    def constants(self) -> Constants:
+        """The drone's properties as on the wire. Raises ValueError before they are known."""
+        if self._constants is None:
+            raise ValueError("the drone's properties are not known yet.")
+        return self._constants
+
+    @property
+    def is_known(self) -> bool:
+        return self._constants is not None
+
+    def learn(self, constants: Constants) -> None:
+        """Set the drone's properties; setting them again starts a new simulation. For any thread."""
+        self._constants = constants
+        self._is_first = True
+
+    def locate(self, stamp_s: float, pose: SensorFrame) -> None:
+        """Note a pose for layouts whose frames need none: a vehicle that follows velocities is steered by it."""
+        self._poses.append((stamp_s, pose))
+
+    def start_over(self) -> None:
+        """Restart time for another autopilot."""
+        self._is_first = True
+        self.flight = self.command = self._ready = None
+        self._sent_s = -math.inf
+
+    def look(self, now_s: float, max_age_s: float) -> list[str]:
+        """Take the next frame that the wire can carry, if there is one; return why others can't be sent."""
+        refused: list[str] = []
+        while self._ready is None and (synchronized := self.frames.take(now_s, max_age_s)):
+            try:
+                self._ready = self._frame(synchronized, max_age_s)
+            except ValueError as error:
+                refused.append(str(error))
+            else:
+                self.frame = synchronized
+        return refused
+
+    def sense(self) -> SensorFrame | None:
+        """Return the frame that `look` has taken."""
+        frame, self._ready = self._ready, None
+        return frame
+
+    def fly(self, motion: MotionParameters) -> None:
+        """Follow the answer to the last frame."""
+        assert self.frame
+        limited, was_within = within_maxima(motion, self.constants)
+        self.limited += not was_within
+        self.command = self.flight.follow(limited) if self.flight else RatesAnswer(limited, self.frame.stamp_ns)
+
+    def _frame(self, synchronized: SynchronizedFrame, max_age_s: float) -> SensorFrame:
+        constants, stamp_s = self.constants, synchronized.stamp_ns / NANOSECONDS
+        left = self._pixels(LEFT, synchronized.left, constants)
+        is_one = synchronized.right is synchronized.left
+        right = left if is_one else self._pixels(RIGHT, synchronized.right, constants)
+        frame = self._pose_at(stamp_s, max_age_s) if self.flight else None
+        if frame is None:
+            frame = self._read_attitude(synchronized.attitude)
+        frame = replace(frame, left=left, right=right, time=self._time_s(stamp_s))
+        frame = replace(frame, roll=frame.roll or 0.0, yaw=frame.yaw or 0.0)  # the wire has no way to say unknown
+        return self.flight.observe(frame) if self.flight else frame
+
+    def _pixels(self, side: str, image: Any, constants: Constants) -> ImageBytes:
+        if image is BLACK:
+            if len(self._black) != constants.image_bytes:
+                self._black = array("B", bytes(constants.image_bytes))
+            return self._black
+        try:
+            return self._read_pixels(image, constants)
+        except ValueError as error:
+            raise ValueError(f"the {side} image {error}") from error
+
+    def _pose_at(self, stamp_s: float, max_age_s: float) -> SensorFrame | None:
+        """Return the pose that is nearest in time, without images, unless it is too old."""
+        away_s, pose = min(
+            ((abs(time_s - stamp_s), pose) for time_s, pose in self._poses),
+            key=lambda it: it[0],
+            default=(math.inf, None),
+        )
+        return pose if away_s <= max_age_s else None
+
+    def _time_s(self, stamp_s: float) -> float:
+        """Return the time on the wire, which never runs back except to 0, for a new simulation."""
+        if stamp_s < self._sent_s or (self._is_first and not self._stamps_are_simulated):
+            self._origin_s = stamp_s
+        elif self._is_first:
+            self._origin_s = 0.0
+        self._is_first = False
+        self._sent_s = stamp_s
+        return stamp_s - self._origin_s

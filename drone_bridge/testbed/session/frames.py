@@ -1,0 +1,173 @@
+# SPDX-License-Identifier: Apache-2.0
+"""FrameSynchronizer: pairs of images, with the attitude nearest in time. Pure: images and attitudes are whatever."""
+
+import math
+from collections import deque
+from dataclasses import dataclass, replace
+from typing import Any
+
+#: The kinds of messages.
+LEFT, RIGHT, ATTITUDE = "left", "right", "attitude"
+#: How long a pair waits for an attitude that is at least as new, before an older one is used.
+ATTITUDE_TIMEOUT_S = 0.1
+NANOSECONDS = 1_000_000_000
+#: Attitudes that are buffered, and images per side that wait for the other side.
+_ATTITUDES_KEPT = 200
+_UNPAIRED_KEPT = 8
+#: Messages that nobody has looked at yet, as while there is no link; of more, the oldest are dropped.
+_WAITING_KEPT = 48
+
+
+@dataclass(frozen=True, slots=True)
+class SynchronizedFrame:
+    """A pair of images, with the attitude or pose nearest to them in time once that is known."""
+
+    stamp_ns: int  # of the images
+    left: Any
+    right: Any
+    completed_s: float  # when the pair was complete
+    attitude: Any = None
+
+
+class FrameSynchronizer:
+    """Takes messages from any thread by `add`, and gives frames to one. Times are passed in, of one clock.
+
+    Frames that nobody takes are dropped and counted: all but the newest, or with `keeps_order` the oldest of more than
+    `depth`. When stamps run back a new simulation has begun, and all earlier messages are discarded.
+    """
+
+    def __init__(self, depth: int, *, keeps_order: bool, is_mono: bool, tolerance_s: float = 0.0) -> None:
+        """Prepare to take messages.
+
+        Args:
+            depth: how many pairs are buffered.
+            keeps_order: whether `take` returns pairs in order, or the newest first.
+            is_mono: whether the left image is used for both sides.
+            tolerance_s: how far the stamps of a pair may be apart, of cameras none of whose stamps have matched.
+        """
+        self._keeps_order = keeps_order
+        self._is_mono = is_mono
+        self._tolerance_ns = round(tolerance_s * NANOSECONDS)
+        self._waiting: deque[tuple[str, int, Any, float]] = deque(maxlen=_WAITING_KEPT)
+        self._unpaired: dict[str, dict[int, Any]] = {LEFT: {}, RIGHT: {}}
+        self._pairs: deque[SynchronizedFrame] = deque(maxlen=depth)
+        self._attitudes: deque[tuple[int, Any]] = deque(maxlen=_ATTITUDES_KEPT)
+        self._paired_s = -math.inf  # when the last pair was complete
+        self._received_s: dict[str, float] = {}  # when each kind of message was last received
+        self._pair_ns = 0  # the stamp of the newest pair
+        #: The stamp of the newest image.
+        self.newest_ns = 0
+        #: Pairs that nobody took, and images without their other side.
+        self.dropped = 0
+        self.unmatched = 0
+
+    def add(self, kind: str, stamp_ns: int, message: Any, now_s: float) -> None:
+        """Add an image or an attitude that has just arrived. For any thread."""
+        if kind != ATTITUDE:
+            self.newest_ns = stamp_ns
+        self._waiting.append((kind, stamp_ns, message, now_s))
+
+    def look(self) -> None:
+        """Look at what was added."""
+        while self._waiting:
+            kind, stamp_ns, message, came_s = self._waiting.popleft()
+            self._received_s[kind] = came_s
+            if kind == ATTITUDE:
+                self._add_attitude(stamp_ns, message)
+            else:
+                self._add_image(kind, stamp_ns, message, came_s)
+
+    def _add_image(self, side: str, stamp_ns: int, image: Any, now_s: float) -> None:
+        if self._is_mono:
+            self._complete(SynchronizedFrame(stamp_ns, image, image, now_s))
+            return
+        others = self._unpaired[RIGHT if side == LEFT else LEFT]
+        other_ns = self._match(others, stamp_ns)
+        if other_ns is None:
+            self._keep_unpaired(self._unpaired[side], stamp_ns, image)
+            return
+        other = others.pop(other_ns)
+        if side == RIGHT:
+            stamp_ns, image, other = other_ns, other, image
+        self._complete(SynchronizedFrame(stamp_ns, image, other, now_s))
+
+    def _add_attitude(self, stamp_ns: int, attitude: Any) -> None:
+        if self._attitudes and stamp_ns < self._attitudes[-1][0]:
+            self._attitudes.clear()
+        self._attitudes.append((stamp_ns, attitude))
+
+    def take(self, now_s: float, max_age_s: float) -> SynchronizedFrame | None:
+        """Return the newest frame, or the next in order, that is at most `max_age_s` old."""
+        self.look()
+        while self._pairs and now_s - self._pairs[0].completed_s > max_age_s:
+            self._pairs.popleft()
+            self.dropped += 1
+        for pair in tuple(self._pairs if self._keeps_order else reversed(self._pairs)):
+            if (attitude := self._attitude_for(pair, now_s, max_age_s)) is not None:
+                break
+            if self._keeps_order:
+                return None
+        else:
+            return None
+        while self._pairs.popleft() is not pair:
+            self.dropped += 1
+        return replace(pair, attitude=attitude)
+
+    def missing(self, now_s: float, max_age_s: float) -> list[str]:
+        """Return the kinds of messages that were not received within the last `max_age_s`."""
+        self.look()
+        kinds = (LEFT, *(() if self._is_mono else (RIGHT,)), ATTITUDE)
+        return [kind for kind in kinds if now_s - self._received_s.get(kind, -math.inf) > max_age_s]
+
+    def mismatch(self, now_s: float, max_age_s: float) -> str:
+        """Return why the stamps of the messages within the last `max_age_s` make no frame, if so."""
+        self.look()
+        if now_s - self._paired_s > max_age_s:
+            allowed = f"stamps within {self._tolerance_ns / 1e9:g} s" if self._tolerance_ns else "the same stamp"
+            return f"no two images of left and right have {allowed} (image_tolerance)"
+        if self._pairs:
+            return f"the stamps of the images are more than {max_age_s:g} s away from those of the attitude"
+        return ""
+
+    def _complete(self, pair: SynchronizedFrame) -> None:
+        if pair.stamp_ns < self._pair_ns:
+            self.dropped += len(self._pairs)
+            self._pairs.clear()
+            if self._attitudes and self._attitudes[-1][0] > pair.stamp_ns:  # else their stamps have run back already
+                self._attitudes.clear()
+        self._pair_ns = pair.stamp_ns
+        self._paired_s = pair.completed_s
+        self.dropped += len(self._pairs) == self._pairs.maxlen
+        self._pairs.append(pair)
+
+    def _match(self, others: dict[int, Any], stamp_ns: int) -> int | None:
+        """Return the stamp of the image of the other side that makes a pair, if there is one.
+
+        Cameras that are triggered together have one stamp: from the first such pair on, nothing else is one.
+        """
+        if stamp_ns in others:
+            self._tolerance_ns = 0
+            return stamp_ns
+        nearest_ns = min(others, key=lambda other_ns: abs(other_ns - stamp_ns), default=None)
+        return None if nearest_ns is None or abs(nearest_ns - stamp_ns) > self._tolerance_ns else nearest_ns
+
+    def _keep_unpaired(self, unpaired: dict[int, Any], stamp_ns: int, image: Any) -> None:
+        unpaired[stamp_ns] = image
+        while len(unpaired) > _UNPAIRED_KEPT:
+            del unpaired[next(iter(unpaired))]
+            self.unmatched += 1
+
+    def _attitude_for(self, pair: SynchronizedFrame, now_s: float, max_age_s: float) -> Any:
+        """Return the attitude nearest to a pair, once no later one can be nearer or the wait has timed out."""
+        if not self._attitudes:
+            return None
+        newest_ns, newest = self._attitudes[-1]
+        if newest_ns == pair.stamp_ns:
+            return newest
+        is_passed = newest_ns >= pair.stamp_ns
+        if not is_passed and now_s - pair.completed_s < ATTITUDE_TIMEOUT_S:
+            return None
+        away_ns, attitude = min(
+            ((abs(stamp_ns - pair.stamp_ns), attitude) for stamp_ns, attitude in self._attitudes), key=lambda it: it[0]
+        )
+        return attitude if away_ns <= max_age_s * NANOSECONDS else None

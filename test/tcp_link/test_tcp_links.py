@@ -1,0 +1,275 @@
+# SPDX-License-Identifier: Apache-2.0
+"""TCP as links for a LinkLoop: what a session hears of streams, and that no peer holds up another one."""
+
+import contextlib
+import math
+import socket
+import time
+
+import pytest
+from patience import wait_until
+from tcp_peer import LONG_S
+
+from drone_bridge.net import tcp_connections, tcp_port
+from drone_bridge.net.connector import LinkClosedError, LinkError
+from drone_bridge.net.link_loop import Connected, Disconnected, Received, StreamLink
+from drone_bridge.net.tcp_connection import MAX_UNREAD_BYTES, StreamOptions
+from drone_bridge.net.tcp_peer import TcpPeer
+from drone_bridge.net.tcp_port import TcpPort
+
+
+@pytest.fixture
+def port(closing):
+    return closing(TcpPort("127.0.0.1", 0, options=StreamOptions(chunk_bytes=8)))
+
+
+@pytest.fixture
+def connect(port, closing):
+    """Connect a client, and return its socket and what the session calls it."""
+
+    def made():
+        client = closing(socket.create_connection(("127.0.0.1", port.port), LONG_S))
+        event = hear(port)
+        assert isinstance(event, Connected)
+        assert str(event.source) == f"127.0.0.1:{client.getsockname()[1]}"
+        return client, event.source
+
+    return made
+
+
+def hear(link):
+    """Return the next thing that the link has."""
+    return wait_until(link.receive, "something on the link", period_s=0.001)
+
+
+def test_both_are_links_of_streams(port):
+    assert isinstance(port, StreamLink)
+    peer = TcpPeer("127.0.0.1", 1, lambda sentence, delay_s: None)
+    assert isinstance(peer, StreamLink)
+    peer.close()
+
+
+def test_a_stream_begins_has_chunks_of_a_bounded_size_and_ends(port, connect):
+    client, peer = connect()
+    client.sendall(b"0123456789")
+    assert hear(port) == Received(b"01234567", peer)
+    assert hear(port) == Received(b"89", peer)
+    client.close()
+    assert hear(port) == Disconnected(peer, f"{peer} has closed the connection.", is_regular=True)
+    assert port.receive() is None
+
+
+def test_what_a_peer_said_before_it_closed_is_heard_before_that(port, connect):
+    client, peer = connect()
+    client.sendall(b"stop")
+    client.close()
+    assert hear(port) == Received(b"stop", peer)
+    assert hear(port).source is peer
+
+
+def test_who_has_gone_is_heard_of_before_who_comes(port, connect, closing):
+    client, _ = connect()
+    client.close()
+    other = closing(socket.create_connection(("127.0.0.1", port.port), LONG_S))
+    assert isinstance(hear(port), Disconnected)
+    assert str(hear(port).source).endswith(str(other.getsockname()[1]))
+
+
+def test_peers_take_turns_however_much_one_of_them_says(port, connect):
+    (loud, loud_peer), (quiet, quiet_peer) = connect(), connect()
+    loud.sendall(b"x" * 10_000)
+    hear(port)
+    quiet.sendall(b"stop")
+    heard = []
+    wait_until(lambda: heard.append(hear(port)) or heard[-1].source is quiet_peer, "the quiet one", period_s=1e-4)
+    assert {event.source for event in heard[:-1]} <= {loud_peer}
+    assert heard[-1].data == b"stop"
+    assert sum(len(event.data) for event in heard[:-1]) < 10_000 - 8
+
+
+def test_each_piece_is_sent_to_its_peer(port, connect):
+    (first, first_peer), (second, second_peer) = connect(), connect()
+    port.send(b"one", first_peer)
+    port.send(b"two", second_peer)
+    assert (first.recv(10), second.recv(10)) == (b"one", b"two")
+
+
+def test_one_that_does_not_read_blocks_nobody_and_is_given_up(port, connect):
+    (_, deaf_peer), (other, other_peer) = connect(), connect()
+    piece = b"x" * 65536
+
+    def is_given_up():
+        port.send(piece, deaf_peer)
+        port.send(b".", other_peer)
+        return port.receive()
+
+    event = wait_until(is_given_up, "an end", period_s=1e-4)
+    assert event == Disconnected(deaf_peer, f"{deaf_peer} has left {MAX_UNREAD_BYTES // 1024} KiB unread.")
+    assert set(other.recv(100)) == set(b".")
+    port.send(b"nothing", deaf_peer)  # which is no fault
+
+
+def test_one_whose_protocol_bounds_what_it_is_sent_may_take_its_time(closing):
+    port = closing(TcpPort("127.0.0.1", 0, options=StreamOptions(max_unread_bytes=math.inf)))
+    client = closing(socket.create_connection(("127.0.0.1", port.port), LONG_S))
+    peer, size = hear(port).source, 20 * MAX_UNREAD_BYTES
+    for piece in (b"l" * size, memoryview(b"r" * size)):
+        port.send(piece, peer)
+    client.settimeout(0.01)
+    got = bytearray()
+
+    def take():
+        assert port.receive() is None
+        with contextlib.suppress(TimeoutError):
+            got.extend(client.recv(1 << 20))
+        return len(got) == 2 * size
+
+    wait_until(take, "all of it", period_s=1e-4)
+    assert got == b"l" * size + b"r" * size
+
+
+def test_what_a_slow_peer_had_no_room_for_follows_in_order_when_it_reads(port, connect):
+    client, peer = connect()
+    pieces = [bytes([number]) * 20_000 for number in range(100)]
+    client.settimeout(0.01)
+    got = b""
+
+    def take():
+        nonlocal got
+        if pieces:
+            port.send(pieces.pop(0), peer)
+        assert port.receive() is None
+        with contextlib.suppress(TimeoutError):
+            got += client.recv(30_000)
+        return len(got) == 2_000_000
+
+    wait_until(take, "all of it", period_s=1e-4)
+    assert got == b"".join(bytes([number]) * 20_000 for number in range(100))
+
+
+def test_one_that_is_disconnected_gets_what_it_was_sent_and_is_not_heard_any_more(port, connect):
+    client, peer = connect()
+    client.sendall(b"unread")
+    port.send(b"last words", peer)
+    port.disconnect(peer)
+    client.sendall(b"more")
+    assert client.recv(100) == b"last words"
+    assert client.recv(100) == b""
+    client.close()
+    time.sleep(0.02)
+    assert port.receive() is None
+
+
+def test_one_that_is_disconnected_and_does_not_leave_is_closed_in_the_end(port, connect, monkeypatch):
+    monkeypatch.setattr(tcp_connections, "LEAVE_S", 0.05)
+    client, peer = connect()
+    port.disconnect(peer)
+
+    def is_closed():
+        assert port.receive() is None
+        try:
+            client.sendall(b"still here")
+        except ConnectionError:
+            return True
+        return False
+
+    wait_until(is_closed, "the end", period_s=0.01)
+
+
+def test_closing_leaves_everybody_time_for_the_last_words(port, connect):
+    clients = [connect() for _ in range(3)]
+    for client, peer in clients:
+        client.sendall(b"unread, which would reset the connection")
+        port.send(b"neutral", peer)
+    port.close()
+    for client, _ in clients:
+        assert client.recv(100) == b"neutral"
+        assert client.recv(100) == b""
+
+
+def test_opening_again_ends_every_stream_and_nothing_of_them_is_heard(port, connect):
+    client, _ = connect()
+    client.sendall(b"old")
+    port.open()
+    assert client.recv(1) == b""
+    assert port.receive() is None
+    assert isinstance(connect()[0], socket.socket)
+
+
+def test_one_that_is_reset_has_ended(port, connect):
+    client, peer = connect()
+    client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")
+    client.close()
+    assert hear(port) == Disconnected(peer, f"The connection to {peer} was lost: Connection reset by peer.")
+
+
+def test_without_room_in_the_process_a_peer_is_accepted_later(port, connect, monkeypatch):
+    monkeypatch.setattr(tcp_port, "ACCEPT_RETRY_S", 0.05)
+    listening, failures = port._listening, [OSError(24, "Too many open files")]
+
+    class Failing:
+        def __getattr__(self, name):
+            return getattr(listening, name)
+
+        def accept(self):
+            if failures:
+                raise failures.pop()
+            return listening.accept()
+
+    port._listening = Failing()
+    connect()
+    assert failures == []
+
+
+@pytest.mark.parametrize("host", ["::", "0.0.0.0"])
+def test_all_interfaces_are_reached_by_ipv4_whichever_way_they_are_named(host, closing):
+    port = closing(TcpPort(host, 0))
+    client = closing(socket.create_connection(("127.0.0.1", port.port), LONG_S))
+    assert str(hear(port).source) == f"127.0.0.1:{client.getsockname()[1]}"
+
+
+# One that connects out.
+
+
+@pytest.fixture
+def server(closing):
+    made = closing(socket.create_server(("127.0.0.1", 0)))
+    made.settimeout(LONG_S)
+    return made
+
+
+@pytest.fixture
+def peer(server, closing):
+    return closing(TcpPeer("127.0.0.1", server.getsockname()[1], lambda sentence, delay_s: None))
+
+
+def test_a_link_out_hears_the_same_and_is_then_opened_again(server, peer, closing):
+    peer.open()
+    accepted = closing(server.accept()[0])
+    assert isinstance(hear(peer), Connected)
+    peer.send(b"hello", None)
+    assert accepted.recv(10) == b"hello"
+    accepted.sendall(b"bye")
+    accepted.close()
+    assert hear(peer).data == b"bye"
+    assert "has closed the connection" in hear(peer).sentence
+    with pytest.raises(LinkClosedError):
+        peer.receive()
+    with pytest.raises(LinkError, match="there is no connection"):
+        peer.send(b"neutral", None)
+    peer.open()
+    assert isinstance(hear(peer), Connected)
+    closing(server.accept()[0])
+
+
+def test_a_link_out_whose_session_hangs_up_says_its_last_words(server, peer, closing):
+    peer.open()
+    accepted = closing(server.accept()[0])
+    hear(peer)
+    accepted.sendall(b"unread")
+    peer.send(b"neutral", None)
+    peer.disconnect(None)
+    with pytest.raises(LinkClosedError):
+        peer.receive()
+    assert accepted.recv(10) == b"neutral"
+    assert accepted.recv(10) == b""

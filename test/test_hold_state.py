@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Whether a vehicle is held, and who is at its helm: row by row of the state's table."""
+
+import pytest
+
+from drone_bridge.session.hold_state import AT_HELM, CALLED, HELM_ENDED, HELM_ENDS_AFTER_S, HoldState
+
+LATER_S = HELM_ENDS_AFTER_S + 0.01
+
+
+def seen(state, now_s):
+    """Return whether it is held, and its helm manned, why it is held, and whether others are followed."""
+    return *state.look(now_s), state.reason(now_s), state.is_free
+
+
+FREE, AT_THE_HELM = (False, False, "", True), (False, True, "", False)
+HELD, HELD_BY_THE_HELM = (True, False, CALLED, False), (True, False, HELM_ENDED, False)
+HELD_AT_THE_HELM = (True, True, CALLED, False)
+
+
+def test_it_is_free_unless_it_was_held_before():
+    assert seen(HoldState(), 0.0) == FREE
+    assert seen(HoldState(CALLED), 0.0) == HELD
+
+
+def test_it_is_held_until_it_is_released():
+    state = HoldState()
+    assert state.hold(CALLED)
+    assert seen(state, 1e6) == HELD
+    assert not state.hold(CALLED)
+    state.release(1e6)
+    assert seen(state, 1e6) == FREE
+
+
+def test_a_helm_locks_others_out_and_its_end_holds():
+    state = HoldState()
+    assert state.steer(10.0)
+    assert seen(state, 10.0 + HELM_ENDS_AFTER_S) == AT_THE_HELM
+    assert not state.steer(10.5)  # the same person
+    assert seen(state, 10.5 + HELM_ENDS_AFTER_S) == AT_THE_HELM
+    assert not state.end_helm(10.5 + HELM_ENDS_AFTER_S)
+    assert seen(state, 10.5 + LATER_S) == HELD_BY_THE_HELM  # before anybody has noticed
+    assert state.end_helm(10.5 + LATER_S)
+    assert not state.end_helm(10.5 + LATER_S)
+    assert seen(state, 1e6) == HELD_BY_THE_HELM
+
+
+@pytest.mark.parametrize("is_noticed", [True, False])
+def test_somebody_may_be_at_the_helm_again_after_its_end(is_noticed):
+    state = HoldState()
+    state.steer(10.0)
+    if is_noticed:
+        state.end_helm(20.0)
+    assert state.steer(20.0)
+    assert seen(state, 20.0) == AT_THE_HELM
+
+
+@pytest.mark.parametrize("is_noticed", [True, False])
+def test_the_end_of_a_helm_is_released_as_a_hold_is(is_noticed):
+    state = HoldState()
+    state.steer(10.0)
+    if is_noticed:
+        state.end_helm(20.0)
+    state.release(20.0)
+    assert seen(state, 20.0) == FREE
+
+
+def test_who_was_at_the_helm_when_the_process_was_killed_may_be_so_again():
+    state = HoldState(AT_HELM)
+    assert seen(state, 0.0) == (True, False, AT_HELM, False)
+    assert state.steer(0.0)
+    assert seen(state, 0.0) == AT_THE_HELM
+
+
+def test_a_hold_that_was_asked_for_outlasts_a_helm_which_gets_the_vehicle_when_it_is_released():
+    state = HoldState()
+    state.steer(10.0)
+    assert state.hold(CALLED)
+    assert seen(state, 10.0) == HELD
+    assert not state.steer(10.1)
+    assert seen(state, 10.1) == HELD_AT_THE_HELM
+    state.release(10.2)
+    assert seen(state, 10.2) == AT_THE_HELM  # and nobody got in between
+
+
+def test_a_helm_that_ended_while_the_vehicle_was_held_changes_nothing():
+    state = HoldState(CALLED)
+    assert not state.steer(10.0)
+    assert not state.end_helm(20.0)
+    assert seen(state, 20.0) == HELD
+    state.release(20.0)
+    assert seen(state, 20.0) == FREE
+
+
+def test_the_end_of_a_helm_becomes_a_hold_that_only_a_release_ends_when_that_is_asked_for():
+    state = HoldState()
+    state.steer(10.0)
+    assert state.hold(CALLED)
+    assert not state.steer(20.0)
+    assert state.look(20.0)[0]
+
+
+def test_a_suspended_machine_wakes_without_a_helm():
+    state = HoldState()
+    state.steer(10.0)
+    assert seen(state, 10.0 + 8 * 3600.0) == HELD_BY_THE_HELM

@@ -1,0 +1,671 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What testbed_server says to an autopilot, and which answers it follows: the session alone, in no time."""
+
+import math
+from array import array
+
+import pytest
+from session_talk import SessionTalk, notes, published
+
+from drone_bridge.session.session import AFTER_STALLS, SETTLING_S, Close, Send
+from drone_bridge.testbed.codec import (
+    NEED_DATA,
+    AttitudeLayout,
+    AutopilotConnection,
+    Constants,
+    MotionParameters,
+    SensorFrame,
+    pack_reply,
+)
+from drone_bridge.testbed.device import Dialect, FlightLimits, LevelVelocity
+from drone_bridge.testbed.session.drone import (
+    CLOSED,
+    CONNECTED,
+    LATE_ANSWERS,
+    LOOK_PERIOD_S,
+    LOST,
+    MUTE_KEEPS_PLACE_S,
+    NEUTRAL_COMMANDS,
+    REFUSED_FRAMES,
+    REJECTED,
+    WAITING,
+    Chosen,
+    DroneSession,
+    Neutral,
+    Setup,
+    Took,
+)
+from drone_bridge.testbed.session.framed_drone import BLACK, FramedDrone, RatesAnswer
+from drone_bridge.testbed.session.frames import ATTITUDE_TIMEOUT_S, FrameSynchronizer
+from drone_bridge.testbed.session.output import RATES, VELOCITY, OutputChoice
+
+CONSTANTS = Constants(120.0, 90.0, 2, 1, 0.25, 1.0, 9.8125, 0.25, 25.0, 720.0, 720.0, 720.0)
+OTHER = Constants(120.0, 90.0, 2, 1, 0.25, 2.0, 9.8125, 0.25, 25.0, 720.0, 720.0, 720.0)
+ATTITUDE = SensorFrame(b"", b"", 0.0, pitch=-3.0, roll=None, yaw=30.0)
+MOTION = MotionParameters(10.0, -20.0, 30.0, 12.5)
+ANSWER = pack_reply(MOTION)
+LIMITS = FlightLimits(max_speed=5.0, max_climb_speed=2.5, max_tilt=1.0, max_yaw_rate=4.0, max_lead=1.0)
+TOPICS = {"left": "/left/image_raw", "right": "/right/image_raw", "attitude": "/imu/data"}
+NEUTRAL = Neutral(RATES)
+
+
+class Talk(SessionTalk):
+    """A server's session, its parameters, its drone and its autopilots."""
+
+    def __init__(self, *, is_lockstep=False, topics=TOPICS, layout=AttitudeLayout.PITCH_YAW, allowed=(RATES, VELOCITY)):
+        self.parameters = {"command_timeout": 0.5, "source_timeout": 1.0, "silence_warning": 3.0}
+        self.refusal = ""
+        is_mono = "right" not in topics
+        self.drone = FramedDrone(
+            FrameSynchronizer(16, keeps_order=is_lockstep, is_mono=is_mono),
+            read_attitude=lambda attitude: attitude,
+            read_pixels=self._read,
+            stamps_are_simulated=False,
+        )
+        self.output = OutputChoice(allowed)
+        session = DroneSession(
+            self.drone,
+            self.output,
+            Setup(Dialect(layout, sends_in_pieces=True), LIMITS, is_lockstep, topics),
+            self.parameters.__getitem__,
+            neutral_meaning=lambda: "stop",
+            missing_properties=lambda: "Nobody says what it is.",
+        )
+        super().__init__(session)
+        self.has_cameras, self.stamp_s, self.layout = "left" in topics, 50.0, layout
+        self.autopilots = {}
+        assert session.opened(self.now_s) == []
+
+    def _read(self, image, constants):
+        if self.refusal:
+            raise ValueError(self.refusal)
+        return image
+
+    def connect(self, peer="a"):
+        self.autopilots[peer] = AutopilotConnection(self.layout)
+        return self.heard_by(self.session.connected(peer, self.now_s))
+
+    def show(self, marker=1, *, attitude=ATTITUDE, has_attitude=True):
+        """Have the drone send an image pair and an attitude."""
+        self.stamp_s += 0.5
+        stamp_ns, actions = round(self.stamp_s * 1e9), []
+        if self.has_cameras:
+            self.images = [array("B", bytes([marker + index]) * CONSTANTS.image_bytes) for index in range(2)]
+            for side, image in zip(("left", "right"), self.images, strict=True):
+                actions += self.add(side, stamp_ns, image)
+        if has_attitude:
+            actions += self.add("attitude", stamp_ns, attitude)
+            if not self.has_cameras:
+                actions += self.add("left", stamp_ns, BLACK)
+        return actions
+
+    def add(self, kind, stamp_ns, message):
+        self.drone.frames.add(kind, stamp_ns, message, self.now_s)
+        return self.heard_by(self.session.look(self.now_s))
+
+    def answer(self, data=ANSWER, peer="a"):
+        return self.heard_by(self.session.receive(data, peer, self.now_s))
+
+    def fly(self, seconds, period_s=0.1):
+        """Have the drone send, and the autopilot answer."""
+        actions = []
+        for _ in range(round(seconds / period_s)):
+            actions += self.show()
+            actions += self.answer()
+            actions += self.run(period_s)
+        return actions
+
+    def run(self, seconds):
+        return self.heard_by(super().run(seconds))
+
+    def heard_by(self, actions):
+        """Have the autopilots read what is sent to them."""
+        for action in actions:
+            if isinstance(action, Send):
+                self.autopilots[action.to].receive_data(action.data)
+        return list(actions)
+
+    def frames(self, peer="a"):
+        """What an autopilot has got since it looked last."""
+        events = []
+        while (event := self.autopilots[peer].next_event()) is not NEED_DATA:
+            events.append(event)
+        return events
+
+
+def talking(**options):
+    """A talk with an autopilot that has answered a frame."""
+    talk = Talk(**options)
+    talk.drone.learn(CONSTANTS)
+    talk.connect()
+    talk.show()
+    assert [type(event) for event in talk.frames()] == [Constants, SensorFrame]
+    return talk
+
+
+def commands(actions):
+    return [message for message in published(actions) if not isinstance(message, Took)]
+
+
+def closed(actions):
+    return [action.peer for action in actions if isinstance(action, Close)]
+
+
+def rates(talk, motion=MOTION):
+    return RatesAnswer(motion, round(talk.stamp_s * 1e9))
+
+
+# The beginning.
+
+
+def test_the_constants_and_the_first_frame_go_out_as_soon_as_all_is_there():
+    talk = Talk()
+    assert (talk.session.state, talk.session.is_open, talk.session.has_link) == (WAITING, False, True)
+    assert notes(talk.connect(), "connections") == ["Connected to a."]
+    assert (talk.session.state, talk.session.peer, talk.session.is_open) == (CONNECTED, "a", True)
+    talk.show()
+    assert talk.frames() == []
+    talk.drone.learn(CONSTANTS)
+    talk.heard_by(talk.session.look(talk.now_s))
+    constants, frame = talk.frames()
+    assert constants == CONSTANTS
+    assert (frame.time, frame.pitch, frame.yaw) == (0.0, -3.0, 30.0)
+    assert (bytes(frame.left), bytes(frame.right)) == (bytes([1] * 6), bytes([2] * 6))
+
+
+def test_what_is_missing_is_said_once_it_has_not_come_for_source_timeout():
+    talk = Talk()
+    talk.connect()
+    talk.run(0.9)
+    assert talk.session.waits_for == ""
+    assert talk.run(60.0) == []
+    first = "The autopilot waits for its first frame, and nothing is received on"
+    every = f"{first} /left/image_raw and /right/image_raw and /imu/data. Nobody says what it is."
+    assert talk.session.waits_for == every
+    talk.drone.learn(CONSTANTS)
+    talk.add("attitude", 1, ATTITUDE)
+    assert talk.session.waits_for == f"{first} /left/image_raw and /right/image_raw."
+    talk.show()
+    assert talk.session.waits_for == ""
+    assert len(talk.frames()) == 2
+
+
+def test_a_drone_without_cameras_shows_black_with_each_attitude():
+    talk = talking(topics={"attitude": "/imu/data"})
+    talk.answer()
+    talk.show()
+    (frame,) = talk.frames()
+    assert bytes(frame.left) == bytes(frame.right) == bytes(CONSTANTS.image_bytes)
+
+
+def test_images_are_sent_without_a_copy_and_as_a_whole_even_after_a_stall():
+    talk = talking()
+    talk.answer()
+    sends = [action for action in talk.show() if isinstance(action, Send)]
+    assert [send.data.obj for send in sends[:2]] == talk.images
+    assert all(mine is theirs for mine, theirs in zip([send.data.obj for send in sends[:2]], talk.images, strict=True))
+    assert len(sends) == 3
+    assert all(send.outlives_stalls and send.to == "a" for send in sends)
+
+
+def test_a_frame_that_came_before_the_autopilot_is_sent_to_it_while_it_is_new():
+    """A drone in lockstep sends no other before it has its command."""
+    talk = Talk(is_lockstep=True)
+    talk.drone.learn(CONSTANTS)
+    talk.session.lost(talk.now_s)
+    talk.show(marker=7)
+    talk.run(0.9)
+    talk.session.opened(talk.now_s)
+    talk.connect()
+    _, frame = talk.frames()
+    assert frame.left[0] == 7
+    talk.session.disconnected("a", "It was reset.", talk.now_s)
+    talk.show(marker=8)
+    talk.run(1.1)
+    talk.connect("b")
+    assert talk.frames("b") == []
+
+
+# Frames and answers in turns.
+
+
+def test_an_answer_is_followed_and_the_next_frame_waits_for_it():
+    talk = talking()
+    before = rates(talk)
+    talk.show(marker=10)
+    talk.show(marker=20)
+    assert talk.frames() == []
+    assert not talk.session.is_proven
+    actions = talk.answer()
+    assert commands(actions) == [before]
+    assert talk.session.is_proven
+    assert notes(actions, "commands") == notes(actions, "frames") == [""]
+    (frame,) = talk.frames()
+    assert frame.left[0] == 20
+    assert talk.drone.frames.dropped == 1
+
+
+def test_frames_that_come_while_an_answer_is_due_do_not_pile_up():
+    talk = talking()
+    talk.show(has_attitude=False)
+    assert not talk.drone.frames._waiting
+
+
+def test_in_lockstep_no_frame_is_left_out():
+    talk = talking(is_lockstep=True)
+    talk.show(marker=10)
+    talk.show(marker=20)
+    for marker in (10, 20):
+        talk.answer()
+        (frame,) = talk.frames()
+        assert frame.left[0] == marker
+
+
+def test_an_answer_may_come_ahead_of_its_frame_and_in_pieces():
+    talk = talking()
+    assert commands(talk.answer(ANSWER + ANSWER[:4])) == [rates(talk)]
+    talk.answer(ANSWER[4:])
+    assert commands(talk.show()) == [rates(talk)]
+    assert len(talk.frames()) == 1
+    talk.show()
+    assert len(talk.frames()) == 1
+
+
+def test_how_long_the_autopilot_takes_is_reported():
+    talk = talking()
+    talk.run(0.25)
+    assert Took("waiting for the autopilot", pytest.approx(0.25)) in published(talk.answer())
+
+
+def test_an_attitude_that_does_not_come_is_not_waited_for_for_ever():
+    talk = talking()
+    talk.answer()
+    talk.show(has_attitude=False)
+    talk.run(ATTITUDE_TIMEOUT_S - 0.001)
+    assert talk.frames() == []
+    talk.run(2 * LOOK_PERIOD_S)
+    assert len(talk.frames()) == 1
+
+
+def test_a_frame_that_can_not_be_sent_is_refused_and_the_next_one_is():
+    talk = talking()
+    talk.answer()
+    talk.refusal = "is not one."
+    actions = talk.show()
+    assert notes(actions, REFUSED_FRAMES) == ["A frame was not sent: the left image is not one."]
+    talk.refusal = ""
+    actions = talk.show(attitude=SensorFrame(b"", b"", 0.0, pitch=1000.0, yaw=0.0))
+    (sentence,) = notes(actions, REFUSED_FRAMES)
+    assert sentence.startswith("A frame was not sent: pitch is 1000")
+    assert talk.frames() == []
+    talk.show()
+    assert len(talk.frames()) == 1
+
+
+def test_a_command_beyond_the_drones_maxima_is_limited_and_counted():
+    talk = talking()
+    actions = talk.answer(pack_reply(MotionParameters(0.0, 0.0, 0.0, 1000.0)))
+    assert commands(actions) == [rates(talk, MotionParameters(0.0, 0.0, 0.0, CONSTANTS.max_thrust))]
+    assert notes(actions, "limited commands") == [""]
+
+
+# Silences.
+
+
+def test_an_autopilot_that_answers_nothing_leaves_one_neutral_command():
+    talk = talking()
+    talk.answer()
+    talk.show()
+    assert commands(talk.run(0.49)) == []
+    actions = talk.run(0.02)
+    assert commands(actions) == [NEUTRAL]
+    told = "The autopilot has answered no frame for 0.5 s (command_timeout): the drone was commanded to stop."
+    assert notes(actions, NEUTRAL_COMMANDS) == [told]
+    assert talk.run(600.0) == []
+    assert talk.session.is_open
+
+
+def test_a_drone_that_sends_nothing_is_no_silence_of_the_autopilot():
+    talk = talking()
+    talk.answer()
+    (sentence,) = notes(talk.run(0.6), NEUTRAL_COMMANDS)
+    assert sentence.startswith("The drone has sent nothing new for 0.5 s, so that the autopilot has nothing to answer")
+    assert talk.session.silent_s(talk.now_s) < LOOK_PERIOD_S + 0.001
+    talk.show()
+    talk.run(2.0)
+    assert talk.session.silent_s(talk.now_s) == pytest.approx(2.0, abs=0.001 + LOOK_PERIOD_S)
+
+
+def test_nobody_is_told_to_stop_before_there_was_a_command():
+    talk = talking()
+    assert talk.run(600.0) == []
+    assert commands(talk.session.end(talk.now_s)) == []
+
+
+def test_a_command_timeout_that_gets_shorter_counts_at_once():
+    talk = talking()
+    talk.parameters["command_timeout"] = 60.0
+    talk.answer()
+    talk.show()
+    talk.run(1.0)
+    talk.parameters["command_timeout"] = 0.3
+    assert commands(talk.run(LOOK_PERIOD_S)) == [NEUTRAL]
+
+
+def test_an_answer_that_took_too_long_is_not_followed_and_the_next_one_is():
+    talk = talking()
+    talk.answer()
+    talk.show()
+    talk.show(marker=30)
+    talk.run(0.6)
+    actions = talk.answer()
+    assert commands(actions) == []
+    assert notes(actions, LATE_ANSWERS) == ["An answer took longer than command_timeout and was not followed."]
+    assert len(talk.frames()) == 2
+    assert commands(talk.answer()) == [rates(talk)]
+
+
+def test_a_drone_that_sends_nothing_ends_the_conversation():
+    talk = talking()
+    talk.answer()
+    talk.run(0.6)
+    actions = talk.run(0.5)
+    (sentence,) = notes(actions, LOST)
+    silence = "Nothing to send was received for 1 s (source_timeout), and nothing is received on"
+    every = "/left/image_raw and /right/image_raw and /imu/data"
+    assert sentence == f"{silence} {every}: the connection is closed, as testbeds do."
+    assert closed(actions) == ["a"]
+    assert (talk.session.state, talk.session.is_open, talk.session.due_s) == (WAITING, False, math.inf)
+
+
+def test_stamps_that_make_no_frame_are_named():
+    talk = talking()
+    talk.answer()
+    actions = []
+    for number in range(15):
+        for side, after_ns in (("left", 0), ("right", 1)):
+            actions += talk.add(side, 10**12 + 1000 * number + after_ns, talk.images[0])
+        talk.add("attitude", 10**12, ATTITUDE)
+        actions += talk.run(0.1)
+    (sentence,) = notes(actions, LOST)
+    assert "no two images of left and right have the same stamp (image_tolerance)" in sentence
+
+
+# Lockstep.
+
+
+def test_in_lockstep_the_time_runs_from_each_frame_and_the_neutral_command_is_its_command():
+    talk = talking(is_lockstep=True)
+    assert commands(talk.answer()) == [rates(talk)]
+    talk.parameters["source_timeout"] = 60.0
+    assert commands(talk.run(10.0)) == []
+    talk.show()
+    assert commands(talk.run(0.49)) == []
+    assert commands(talk.run(0.02)) == [NEUTRAL]
+    talk.parameters["command_timeout"] = 60.0  # by which the answer is in time
+    actions = talk.answer()
+    assert commands(actions) == []
+    assert len(notes(actions, LATE_ANSWERS)) == 1
+    talk.show()
+    assert commands(talk.answer()) == [rates(talk)]
+
+
+# Ends.
+
+
+def test_an_autopilot_that_leaves_is_no_lost_connection():
+    talk = talking()
+    talk.answer()
+    actions = talk.session.left("a", "a has closed the connection.", talk.now_s)
+    assert commands(actions) == [NEUTRAL]
+    assert notes(actions, "") == ["The autopilot has left."]
+    assert (talk.session.state, talk.session.is_open) == (WAITING, False)
+    assert talk.show() == []
+
+
+def test_one_that_answers_and_leaves_is_followed_first_and_gets_no_frame_any_more():
+    talk = talking()
+    talk.show()
+    talk.session._clients["a"].handler.receive_data(ANSWER)  # both in one
+    actions = talk.session.left("a", "a has closed the connection.", talk.now_s)
+    assert [type(command) for command in commands(actions)] == [RatesAnswer, Neutral]
+    assert not any(isinstance(action, Send) for action in actions)
+
+
+def test_one_that_leaves_inside_an_answer_is_not_trusted():
+    talk = talking()
+    talk.answer()
+    talk.answer(ANSWER[:5])
+    actions = talk.session.left("a", "a has closed the connection.", talk.now_s)
+    assert commands(actions) == [NEUTRAL]
+    (sentence,) = notes(actions, REJECTED)
+    assert sentence.endswith("The connection is closed, as its bytes can't be trusted.")
+
+
+def test_a_connection_that_is_lost_leaves_the_neutral_command():
+    talk = talking()
+    talk.answer()
+    actions = talk.session.disconnected("a", "It was reset.", talk.now_s)
+    assert commands(actions) == [NEUTRAL]
+    assert notes(actions, LOST) == ["It was reset."]
+    assert talk.session.lost(talk.now_s) == []
+    talk.session.opened(talk.now_s)
+    talk.connect("b")
+    talk.show()
+    (_, frame) = talk.frames("b")
+    assert frame.time == 0.0
+
+
+@pytest.mark.parametrize("said", [3 * ANSWER, pack_reply(MOTION)[:12] + b"\x7f\xc0\0\0"])
+def test_what_no_autopilot_says_ends_the_conversation(said):
+    talk = talking()
+    talk.answer()
+    talk.show()
+    actions = talk.answer(said)
+    assert commands(actions)[-1] == NEUTRAL
+    assert len(notes(actions, REJECTED)) == 1
+    assert closed(actions) == ["a"]
+    assert talk.run(60.0) == talk.show() == []
+
+
+def test_the_link_and_the_node_end_with_the_neutral_command():
+    talk = talking()
+    talk.answer()
+    assert commands(talk.session.lost(talk.now_s)) == [NEUTRAL]
+    assert not talk.session.has_link
+    talk = talking()
+    talk.answer()
+    assert commands(talk.session.end(talk.now_s)) == [NEUTRAL]
+    assert (talk.session.state, talk.session.is_over, talk.session.is_open) == (CLOSED, True, False)
+
+
+def test_new_properties_are_announced_on_a_new_connection_and_the_same_ones_are_a_new_simulation():
+    talk = talking()
+    talk.answer()
+    talk.show()
+    talk.answer()
+    assert [frame.time for frame in talk.frames()] == [0.5]
+    talk.drone.learn(CONSTANTS)
+    assert talk.session.look(talk.now_s) == []
+    talk.show()
+    assert [frame.time for frame in talk.frames()[-1:]] == [0.0]
+    talk.drone.learn(OTHER)  # while an answer is due
+    actions = talk.session.look(talk.now_s)
+    assert notes(actions, LOST) == [
+        "The drone's properties have changed, and a testbed announces them once: reconnecting."
+    ]
+    assert (commands(actions), closed(actions)) == ([NEUTRAL], ["a"])
+    talk.connect("b")
+    assert talk.frames("b") == [OTHER]
+
+
+def test_properties_that_change_before_they_were_announced_end_nothing():
+    talk = Talk()
+    talk.drone.learn(CONSTANTS)
+    talk.connect()
+    talk.drone.learn(OTHER)
+    assert talk.session.look(talk.now_s) == []
+    talk.show()
+    assert talk.frames()[0] == OTHER
+
+
+# A second autopilot.
+
+
+def test_another_one_is_refused_while_the_first_is_there():
+    talk = talking()
+    talk.answer()
+    actions = talk.connect("b")
+    assert closed(actions) == ["b"]
+    assert notes(actions, "refused peers") == ["b was refused: a is connected, and only one peer is served."]
+    assert talk.session.peer == "a"
+    talk.show()
+    assert commands(talk.answer()) == [rates(talk)]
+
+
+def test_one_that_was_silent_for_too_long_loses_its_place_to_the_next_one():
+    talk = talking()
+    talk.answer()
+    talk.show()
+    talk.run(2.9)
+    assert closed(talk.connect("b")) == ["b"]
+    talk.run(0.2)
+    actions = talk.connect("c")
+    assert closed(actions) == ["a"]
+    assert talk.session.since_s == talk.now_s
+    assert notes(actions, LOST) == ["a was silent for 3.1 s, and is replaced by c."]
+    assert talk.session.peer == "c"
+    talk.show()
+    assert [type(event) for event in talk.frames("c")] == [Constants, SensorFrame]
+
+
+def test_one_that_moves_the_vehicle_is_replaced_after_the_neutral_command():
+    talk = talking(is_lockstep=True)
+    talk.parameters["source_timeout"] = 60.0
+    talk.answer()
+    talk.run(3.1)
+    actions = talk.connect("b")
+    assert commands(actions) == [NEUTRAL]
+    assert closed(actions) == ["a"]
+
+
+def test_one_that_has_never_said_anything_loses_its_place_soon():
+    talk = Talk()
+    talk.connect()
+    talk.run(MUTE_KEEPS_PLACE_S - 0.1)
+    assert closed(talk.connect("b")) == ["b"]
+    talk.run(0.2)
+    assert closed(talk.connect("b")) == ["a"]
+
+
+# The topic of the commands.
+
+
+def test_the_topic_changes_between_frames_and_the_one_that_is_left_gets_the_neutral_command():
+    talk = talking()
+    talk.show()
+    talk.output.wanted = VELOCITY
+    assert commands(talk.answer()) == [
+        RatesAnswer(MOTION, round((talk.stamp_s - 0.5) * 1e9)),
+        NEUTRAL,
+        Chosen(VELOCITY),
+    ]
+    assert talk.output.chosen == VELOCITY
+    (velocity,) = commands(talk.answer())
+    assert isinstance(velocity, LevelVelocity)
+    talk.show()
+    assert commands(talk.run(0.6)) == [Neutral(VELOCITY)]
+    talk.output.wanted = RATES
+    assert commands(talk.answer()) == [Chosen(RATES)]
+    assert talk.drone.flight is None
+
+
+def test_a_vehicle_that_follows_velocities_gets_the_models_and_the_autopilot_the_models_tilt():
+    talk = talking(allowed=(VELOCITY,))
+    dive = pack_reply(MotionParameters(20.0, 0.0, 0.0, 9.8125))
+    velocities = commands(talk.answer(dive))
+    for _ in range(4):
+        talk.show()
+        velocities += commands(talk.answer(dive))
+    frames = talk.frames()
+    assert [frame.pitch for frame in frames] == pytest.approx([10.0, 20.0, 30.0, 40.0])
+    assert [velocity.ahead for velocity in velocities] == sorted(velocity.ahead for velocity in velocities)
+    assert velocities[-1].ahead > 1.0
+    # Told to stop, it begins level and at rest.
+    assert commands(talk.run(0.6)) == [Neutral(VELOCITY)]
+    talk.show()
+    assert talk.frames()[0].pitch == 0.0
+
+
+def test_poses_beside_the_attitudes_say_where_a_vehicle_is_that_follows_velocities():
+    talk = Talk(allowed=(VELOCITY,))
+    talk.drone.learn(CONSTANTS)
+    talk.connect()
+    assert (
+        talk.session.locate(talk.stamp_s + 0.5, SensorFrame(b"", b"", 0.0, 0.0, 0.0, 77.0, (1.0, 2.0, 3.0)), 0.0) == []
+    )
+    talk.show()
+    assert talk.frames()[1].yaw == pytest.approx(77.0)
+
+
+@pytest.mark.parametrize(("topics", "warnings"), [(TOPICS, 1), ({"attitude": "/odom"}, 0)])
+def test_who_steers_by_images_is_warned_once_that_they_do_not_show_the_models_tilt(topics, warnings):
+    talk = Talk(allowed=(VELOCITY,), topics=topics)
+    talk.drone.learn(CONSTANTS)
+    talk.connect()
+    actions = talk.show()
+    actions += talk.session.disconnected("a", "It was reset.", talk.now_s)
+    talk.connect("b")
+    actions += talk.show()
+    assert len(talk.frames("b")) == 2
+    warned = [sentence for sentence in notes(actions, "") if "tilt of a modelled drone" in sentence]
+    assert len(warned) == warnings
+
+
+# Stalls of this process.
+
+
+def test_an_answer_that_may_have_waited_is_not_followed():
+    talk = talking()
+    talk.answer()
+    talk.show()
+    talk.now_s += 0.4
+    assert talk.session.resume(talk.now_s) == []
+    actions = talk.answer()
+    assert commands(actions) == []
+    assert len(notes(actions, AFTER_STALLS)) == 1
+    talk.run(SETTLING_S + 0.001)
+    talk.show()
+    assert commands(talk.answer()) == [rates(talk)]
+
+
+def test_in_lockstep_it_is_as_no_time_passes_for_the_vehicle():
+    talk = talking(is_lockstep=True)
+    talk.answer()
+    talk.show()
+    talk.now_s += 0.4
+    talk.session.resume(talk.now_s)
+    assert commands(talk.answer()) == [rates(talk)]
+
+
+def test_what_was_commanded_before_a_long_stall_ends_at_once_and_nobody_is_blamed():
+    talk = talking()
+    talk.answer()
+    talk.now_s += 5.0
+    talk.session.resume(talk.now_s)
+    actions = talk.run(0.0)
+    assert commands(actions) == [NEUTRAL]
+    (sentence,) = notes(actions, NEUTRAL_COMMANDS)
+    assert sentence.startswith("This process stood still, so that no command went out for 0.5 s")
+    assert notes(talk.run(0.9), LOST) == []  # it gets its source_timeout anew
+    assert len(notes(talk.run(0.2), LOST)) == 1
+
+
+def test_an_autopilot_keeps_its_place_over_a_stall():
+    talk = talking()
+    talk.answer()
+    talk.show()
+    talk.now_s += 5.0
+    talk.session.resume(talk.now_s)
+    assert talk.session.silent_s(talk.now_s) == 0.0
+    assert closed(talk.connect("b")) == ["b"]
