@@ -189,7 +189,7 @@ def install_wheels() -> None:
         shutil.rmtree(VENV, ignore_errors=True)
         subprocess.run([base_python(), "-m", "venv", str(VENV)], check=True, timeout=STEP_TIMEOUT_S)
         made.write_text(of_python)
-    say(f"installing ROS 2 {DISTRIBUTION} and the rest into {VENV.relative_to(ROOT)} (about a minute the first time)")
+    say(f"installing ROS 2 {DISTRIBUTION} and the rest into {VENV.relative_to(ROOT)} (a minute or two the first time)")
     listed = VENV / "requirements.txt"
     listed.write_text(requirements())
     advice = "Is a package index reachable? Then run 'make setup' again."
@@ -264,7 +264,7 @@ def install_messages() -> list[Path]:
         fingerprint = digest([wheel, version(), *tools, *contents])
         kept, stamp = CACHE / fingerprint, VENV / f"{wheel}.stamp"
         if not kept.exists():
-            say(f"compiling the messages of {package} (minutes the first time)")
+            say(f"compiling the messages of {package} (a minute or two the first time)")
             keep(compile_messages(wheel, package, source, inputs), kept)
         wheels += kept.glob("*.whl")
         if not is_current(stamp, fingerprint):

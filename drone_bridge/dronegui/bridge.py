@@ -143,7 +143,8 @@ class DroneGuiBridge(ProtocolNode):
         self._session: ControllerSession | None = None  # until the node is active
         self._watch = FlightWatch(lambda: float(self.parameters["navdata_timeout"]))
         self._flying: Publisher[Any] | None = None  # until the node is configured
-        self._is_hover_held = self._has_noted_charge = False
+        self._is_hover_held = False
+        self._has_noted_charge = False
         self._steady_clock = Clock()
         # There before the node is configured: they say why they refuse.
         names = (TAKE_OFF, LAND, RESET)
@@ -228,7 +229,7 @@ class DroneGuiBridge(ProtocolNode):
                 self.observed.battery = block.charge
                 if (note := charge_note(block)) and not self._has_noted_charge:
                     self._has_noted_charge = True
-                    self.get_logger().info(note)
+                    self.inform(note)
             if block.flight_state not in (None, *STEERED):
                 self._pilot.stands()
             elif motion := measured_motion(block):

@@ -139,8 +139,7 @@ class _Stage:
         if note.is_expected:
             self._node.inform(note.sentence)
         elif note.is_ongoing:
-            is_usual_at_start = self._session.heard_s is None
-            self._node.reports.warn_ongoing(note.counter, note.sentence, is_usual_at_start=is_usual_at_start)
+            self._node.reports.warn_ongoing(note.counter, note.sentence, is_usual_at_start=note.is_usual_at_start)
         else:
             self._node.reports.warn(note.sentence, note.counter)
 

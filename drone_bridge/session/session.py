@@ -86,6 +86,8 @@ class Note:
     """Whether the sentence is no warning."""
     is_ongoing: bool = False
     """Whether it is logged ever less often while it goes on."""
+    is_usual_at_start: bool = False
+    """Whether what goes on is no warning right after the start, when others are not there yet."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,7 +199,7 @@ class Session(ABC):
 
     def refused(self, sentence: str, now_s: float) -> Actions:
         """Take that nobody listened to what was sent; `sentence` says where."""
-        return [Note(REFUSED_DATAGRAMS, sentence, is_ongoing=True)]
+        return [Note(REFUSED_DATAGRAMS, sentence, is_ongoing=True, is_usual_at_start=True)]
 
     def unsent(self, action: Send, sentence: str, now_s: float) -> Actions:
         """Take that what was to be sent was not, as the link refuses it, or this process stood still meanwhile."""

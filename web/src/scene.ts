@@ -20,10 +20,10 @@ const REACH_M = 25;
 const TRAIL_POINTS = 3000;
 const TRAIL_STEP_M = 0.03;
 const FRAME_MS = 1000 / 30;
-/** Of the camera from what it looks at, and how many times half the way to the target; how fast it gets there. */
+/** Of the camera from what it looks at, and how many times half the way to the target; how long it takes. */
 const NEAREST_M = 3;
 const BOTH_IN_VIEW = 3;
-const EASE = 0.1;
+const EASE_MS = 300;
 const DESCRIPTION = "robot_description";
 const COLORS: Record<string, number> = { red: 0xe5484d, green: 0x30a46c, yellow: 0xf5d90a, blue: 0x3e63dd, gate: 0xff8a1f };
 
@@ -237,9 +237,10 @@ export class Scene {
 
   #draw(nowMs: number): void {
     requestAnimationFrame((next) => this.#draw(next));
-    if (nowMs - this.#drawnMs < FRAME_MS || !this.#renderer) return;
+    const elapsedMs = nowMs - this.#drawnMs;
+    if (elapsedMs < FRAME_MS || !this.#renderer) return;
     this.#drawnMs = nowMs;
-    this.#place();
+    this.#place(elapsedMs);
     if (!this.#isVisible) return;
     this.#paint();
     this.#controls?.update();
@@ -255,7 +256,7 @@ export class Scene {
     this.#fog.far = 6 * distance + 10;
   }
 
-  #place(): void {
+  #place(elapsedMs: number): void {
     const chosen = this.#chosen();
     // Where there is no model, other frames are drawn all the same.
     const frame = chosen?.frame || this.#transforms.first;
@@ -289,12 +290,12 @@ export class Scene {
     // Under water the ground is below the vehicle, and not a line at the height of the eyes.
     const height = chosen?.object.visible ? chosen.object.position.z : 0;
     this.#grid.position.z = height < -0.2 ? Math.floor(height - 0.5) : 0;
-    if (chosen && this.#controls) this.#frameBoth(chosen, this.#controls.target);
+    if (chosen && this.#controls) this.#frameBoth(chosen, this.#controls.target, elapsedMs);
   }
 
   /** Follow the vehicle, and what it lands on or flies to: looking at their middle, from as far as shows both. */
-  #frameBoth(chosen: Body, lookedAt: Vector3): void {
-    if (this.#follow.checked) this.#aside.lerp(this.#halfwayFrom(chosen), EASE);
+  #frameBoth(chosen: Body, lookedAt: Vector3, elapsedMs: number): void {
+    if (this.#follow.checked) this.#aside.lerp(this.#halfwayFrom(chosen), 1 - Math.exp(-elapsedMs / EASE_MS));
     const middle = chosen.object.position.clone().add(this.#aside);
     if (this.#follow.checked) {
       const moved = middle.clone().sub(this.#lastTarget);

@@ -255,7 +255,9 @@ class ControllerSession(Session):
             return []  # it may have closed before us
         for press in self._buttons:
             press.refuse()
-        self._effects.append(Note(UNHEARD, f"{sentence} Packets are still sent.", is_ongoing=True))
+        self._effects.append(
+            Note(UNHEARD, f"{sentence} Packets are still sent.", is_ongoing=True, is_usual_at_start=True)
+        )
         if self._watch.refused(now_s):
             self._effects.append(Note("", f"Whether the drone flies is not known any more: {self.advice}."))
         return self._taken(now_s)
