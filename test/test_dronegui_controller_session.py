@@ -257,7 +257,9 @@ def test_what_nobody_hears_is_sent_all_the_same_and_counted(talk):
 def test_the_end_is_hover_three_times(talk):
     talk.pilot.wanted = FORWARD
     talk.run(0.1)
-    actions = [*talk.session.end(talk.now_s), *talk.run(10.0)]
+    actions = [*talk.session.end(talk.now_s), *talk.session.tick(talk.now_s)]  # which is too early
+    assert states(actions) == [HOVER]
+    actions += talk.run(10.0)
     assert states(actions) == [HOVER] * FINAL_REPEATS
     assert (talk.session.is_over, talk.session.is_open, talk.session.state) == (True, False, "closed")
     assert talk.session.refused(REFUSAL, talk.now_s) == []  # it may have closed before us
@@ -795,6 +797,12 @@ def test_a_gui_that_was_never_heard_of_is_bootstrapped_by_reset(talk):
     """As the scripts of its authors begin."""
     talk.refuse()
     assert presses([*talk.ask("reset"), *talk.run(0.1)]) == ["reset"]
+
+
+def test_a_reset_does_not_wait_for_navdata_where_nothing_was_known():
+    talk = Talk()
+    talk.open()
+    assert presses([*talk.ask("reset"), *talk.run(0.06)]) == ["reset"]
 
 
 def test_the_loss_is_said_once(talk):

@@ -652,7 +652,7 @@ class ControllerSession(Session):
         """Go on, and return what is to be done."""
         self._go_on(now_s)
         self.problems = self._found_problems(now_s)
-        self.due_s = min([self._packet_s, *(flight.until_s for flight in self._flights)])
+        self.due_s = self._packet_s
         actions, self._effects = self._effects, []
         return actions
 
