@@ -357,11 +357,18 @@ def test_navdata_that_is_not_wanted_is_no_problem_but_said_once():
     actions = talk.open()
     unknown = "Whether the drone flies is unknown: look at the drone and call assume_flying."
     assert unknown in notes(actions, "")
+    assert unknown not in notes(Talk().open(), "")
+    talk.say(is_flying=False)
+    assert unknown not in notes(talk.open(), "")
     talk.run(10.0)
     assert talk.session.problems == ("", "")
 
 
 def test_an_emergency_is_a_problem_until_reset(talk):
+    talk.show(FlightState.DEFAULT)
+    assert "motors are off" in talk.session.problems[1]
+    talk.run(10.0)
+    assert talk.session.problems[1] == ""  # as far as anybody sees
     talk.show(FlightState.DEFAULT)
     assert "motors are off" in talk.session.problems[1]
     talk.show(FlightState.LANDED)
@@ -814,6 +821,7 @@ def test_a_reset_does_not_wait_for_navdata_where_nothing_was_known():
 def test_the_loss_is_said_once(talk):
     port_refuses(talk)
     assert notes(talk.refuse(), "") == []
+    assert "nobody listened at the GUI's port" in refusal(talk.ask("land"))
 
 
 def test_a_fresh_gui_is_bootstrapped_anew_once_a_person_says_that_the_drone_stands(talk):

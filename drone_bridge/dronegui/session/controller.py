@@ -390,7 +390,7 @@ class ControllerSession(Session):
             return [Outcome(request, False, f"Nothing needs to be assumed: navdata says {self._state_name}.")]
         self._assume(is_flying, Source.PERSON)
         sentence = f"The drone is assumed to {'fly' if is_flying else 'be on the ground'}."
-        if not is_flying and self._needs_bootstrap(now_s):
+        if self._needs_bootstrap(now_s):
             sentence += " takeoff will press reset, which stops the motors of a drone that flies."
         return [*self._taken(now_s), Outcome(request, True, sentence)]
 
