@@ -114,6 +114,18 @@ def test_codecs_and_sessions_have_no_socket_no_thread_no_clock():
     assert not found
 
 
+#: Protocols whose nodes are run by sessions: they read no clock, start no thread and lock nothing themselves.
+ON_SESSIONS = {"dronegui", "telemetry"}
+
+
+def test_nodes_on_sessions_have_no_clock_thread_or_lock():
+    parts = ("bridge", "server", "device", "topics", "conversation")
+    nodes = [path for path in MODULES if path.relative_to(PACKAGE).parts[0] in ON_SESSIONS and part_of(path) in parts]
+    assert {part_of(path) for path in nodes} >= {"bridge", "server"}
+    found = {(path.relative_to(PACKAGE).as_posix(), name) for path in nodes for name in imported_names(path)}
+    assert not {each for each in found if each[1] in ("time", "threading", "asyncio", "socket", "select")}
+
+
 def private_attributes(path, *classes):
     """Return the private attributes that the classes of a file give themselves; all of its classes, or these."""
     defined = [node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.ClassDef)]

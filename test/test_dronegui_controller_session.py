@@ -257,7 +257,9 @@ def test_what_nobody_hears_is_sent_all_the_same_and_counted(talk):
 def test_the_end_is_hover_three_times(talk):
     talk.pilot.wanted = FORWARD
     talk.run(0.1)
-    actions = [*talk.session.end(talk.now_s), *talk.run(10.0)]
+    actions = [*talk.session.end(talk.now_s), *talk.session.tick(talk.now_s)]  # which is too early
+    assert states(actions) == [HOVER]
+    actions += talk.run(10.0)
     assert states(actions) == [HOVER] * FINAL_REPEATS
     assert (talk.session.is_over, talk.session.is_open, talk.session.state) == (True, False, "closed")
     assert talk.session.refused(REFUSAL, talk.now_s) == []  # it may have closed before us
@@ -355,11 +357,18 @@ def test_navdata_that_is_not_wanted_is_no_problem_but_said_once():
     actions = talk.open()
     unknown = "Whether the drone flies is unknown: look at the drone and call assume_flying."
     assert unknown in notes(actions, "")
+    assert unknown not in notes(Talk().open(), "")
+    talk.say(is_flying=False)
+    assert unknown not in notes(talk.open(), "")
     talk.run(10.0)
     assert talk.session.problems == ("", "")
 
 
 def test_an_emergency_is_a_problem_until_reset(talk):
+    talk.show(FlightState.DEFAULT)
+    assert "motors are off" in talk.session.problems[1]
+    talk.run(10.0)
+    assert talk.session.problems[1] == ""  # as far as anybody sees
     talk.show(FlightState.DEFAULT)
     assert "motors are off" in talk.session.problems[1]
     talk.show(FlightState.LANDED)
@@ -517,6 +526,12 @@ def test_what_the_drone_does_not_do_fails(talk, name, state, sentence):
     assert refusal(talk.show_on(state, 0.2)) == f"take_off was pressed and released, {sentence}"
 
 
+def test_a_drone_that_lands_does_not_take_off(talk):
+    talk.show(FlightState.LANDED)
+    talk.ask("takeoff")
+    assert outcomes(talk.show_on(FlightState.LANDING, 1.0)) == []
+
+
 def test_navdata_that_ends_confirms_nothing(talk):
     talk.show(FlightState.LANDED)
     talk.ask("takeoff")
@@ -657,9 +672,9 @@ def test_a_landing_that_nothing_confirms_is_none_and_leaves_the_drone_unknown(ta
 
 
 def test_a_gui_that_keeps_navdata_to_itself_is_flown_on_assumptions(blind):
-    assert "make it fly" in refusal(blind.ask("land"))
+    assert refusal(blind.ask("land")).startswith("The drone is assumed to be on the ground, and")
     assert outcome([*blind.ask("takeoff"), *blind.run(1.0)])[0]
-    assert "would land it" in refusal(blind.ask("takeoff"))
+    assert refusal(blind.ask("takeoff")).startswith("The drone is assumed to fly, and")
     actions = [*blind.ask("land"), *blind.run(1.0)]
     assert outcome(actions) == (
         True,
@@ -797,9 +812,16 @@ def test_a_gui_that_was_never_heard_of_is_bootstrapped_by_reset(talk):
     assert presses([*talk.ask("reset"), *talk.run(0.1)]) == ["reset"]
 
 
+def test_a_reset_does_not_wait_for_navdata_where_nothing_was_known():
+    talk = Talk()
+    talk.open()
+    assert presses([*talk.ask("reset"), *talk.run(0.06)]) == ["reset"]
+
+
 def test_the_loss_is_said_once(talk):
     port_refuses(talk)
     assert notes(talk.refuse(), "") == []
+    assert "nobody listened at the GUI's port" in refusal(talk.ask("land"))
 
 
 def test_a_fresh_gui_is_bootstrapped_anew_once_a_person_says_that_the_drone_stands(talk):

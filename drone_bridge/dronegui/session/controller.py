@@ -392,7 +392,7 @@ class ControllerSession(Session):
             return [Outcome(request, False, f"Nothing needs to be assumed: navdata says {self._state_name}.")]
         self._assume(is_flying, Source.PERSON)
         sentence = f"The drone is assumed to {'fly' if is_flying else 'be on the ground'}."
-        if not is_flying and self._needs_bootstrap(now_s):
+        if self._needs_bootstrap(now_s):
             sentence += " takeoff will press reset, which stops the motors of a drone that flies."
         return [*self._taken(now_s), Outcome(request, True, sentence)]
 
@@ -654,7 +654,7 @@ class ControllerSession(Session):
         """Go on, and return what is to be done."""
         self._go_on(now_s)
         self.problems = self._found_problems(now_s)
-        self.due_s = min([self._packet_s, *(flight.until_s for flight in self._flights)])
+        self.due_s = self._packet_s
         actions, self._effects = self._effects, []
         return actions
 
