@@ -8,6 +8,8 @@ Exits with 1 if anything lies over something else, if STOP is too small or not o
 
 import argparse
 import contextlib
+import os
+import signal
 import sys
 import time
 from pathlib import Path
@@ -15,16 +17,21 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "test" / "support"))
 
 import browser as chromium
-from composition import launch
+from composition import Composition, launch
 from ports import free_ports
 from web_boxes import blank, faults
 from web_page import address_of, grows, take_the_helm
+from web_viewer import Pilot
 
 PORTS = ("testbed_port", "dronegui_port", "simulator_port", "robot_port", "telemetry_port", "discovery_port")
 SIZES = [(1400, 900), (820, 1180), (390, 844), (844, 390)]
 SCHEMES = ("light", "dark")
 SECTIONS = ("look", "steer", "plots", "more")
+VEHICLES = ("testbed", "dronegui", "simulator", "robot", "landing")
 VEHICLE = "landing"
+#: What asks for a second press.
+GRAVE = ".emergency, .emergencies button, [data-call$=takeoff], [data-call$=land_on_pad]"
+LONG_NAME = "W" * 24
 PHONE_WIDTH_PX = 500
 BUTTON = f"document.querySelector('[data-call=\"/{VEHICLE}/drone_controller/land_on_pad\"]')"
 
@@ -32,11 +39,12 @@ BUTTON = f"document.querySelector('[data-call=\"/{VEHICLE}/drone_controller/land
 class Shooting:
     """Pictures into one folder, and what is wrong on them."""
 
-    def __init__(self, browser: chromium.Browser, address: str, folder: Path) -> None:
-        """Prepare for the page at an address."""
+    def __init__(self, browser: chromium.Browser, composition: Composition, folder: Path) -> None:
+        """Prepare for the page of a composition."""
+        self._emulators = composition.pids_of("testbed", "dronegui", "simulator", "robot", "landing")
         self.found: list[str] = []
         self._browser = browser
-        self._address = address
+        self._address = address_of(composition)
         self._folder = folder
         self._size = (0, 0)
         self._kind = ""
@@ -65,6 +73,96 @@ class Shooting:
             browser.wait("/Battery/.test(document.querySelector('[data-card=robot]').innerText)")
             browser.wait("![...document.querySelectorAll('.card-state')].some(each => each.innerText === '')")
             self._take("all")
+            browser.click(".stop:not(.all)")
+            browser.wait(f"/^{len(VEHICLES)} vehicles hold/.test(document.querySelector('.banner').innerText)")
+            self._take("all_held")
+            self._resume(".resume-all")
+            browser.click(".overview-button")
+
+    def take_states(self, size: tuple[int, int], scheme: str) -> None:
+        """Take a picture of each vehicle in each state in which there is more to say."""
+        width, height = self._size = size
+        self._kind = f"{width}x{height}_{scheme}"
+        browser = self._browser
+        browser.open(self._address, width=width, height=height, scheme=scheme)
+        browser.wait(f"document.querySelectorAll('[data-vehicle]').length === {len(VEHICLES)}")
+        if width < PHONE_WIDTH_PX:
+            browser.click(".sections [data-section=steer]")
+        for vehicle in VEHICLES:
+            self._look_at(vehicle)
+            self._confirm(vehicle)
+            self._refuse(vehicle)
+            self._see_somebody_steer(vehicle)
+        for pid in self._emulators:
+            os.kill(pid, signal.SIGSTOP)
+        try:
+            for vehicle in VEHICLES:
+                self._look_at(vehicle)
+                browser.wait("document.querySelector('[data-cell=connection] .lamp').classList.contains('error')")
+                self._take(f"{vehicle}_silent")
+        finally:
+            for pid in self._emulators:
+                os.kill(pid, signal.SIGCONT)
+
+    def _look_at(self, vehicle: str) -> None:
+        self._browser.evaluate(f"document.querySelector('[data-vehicle={vehicle}]').click()")
+        self._browser.wait(f"document.querySelector('[data-vehicle={vehicle}]').ariaPressed === 'true'")
+        self._browser.wait("document.querySelector('.notice').hidden")
+
+    def _confirm(self, vehicle: str) -> None:
+        browser, before = self._browser, len(self.found)
+        for _ in range(5):  # as a busy machine may look too late
+            del self.found[before:]
+            if not browser.evaluate(f"[...document.querySelectorAll('{GRAVE}')].map(each => each.click()).length"):
+                return
+            self._take(f"{vehicle}_confirming")
+            is_in_time = browser.evaluate("document.querySelector('.armed') !== null")
+            browser.wait("document.querySelector('.armed') === null")
+            if is_in_time:
+                return
+
+    def _refuse(self, vehicle: str) -> None:
+        browser = self._browser
+        browser.click(".stop:not(.all)")
+        browser.wait("/Holding since/.test(document.querySelector('.banner').innerText)")
+        self._take(f"{vehicle}_held")
+        take_the_helm(browser)
+        browser.key("KeyW", down=True)
+        browser.wait("document.querySelector('.refusal').checkVisibility()")
+        self._take(f"{vehicle}_refused")
+        browser.key("KeyW", down=False)
+        self._release()
+        self._resume(".resume")
+
+    def _release(self) -> None:
+        """Click until nobody steers: what comes into the page just then moves the button away."""
+        for _ in range(5):
+            if self._browser.text(".take") == "Release the helm":
+                self._browser.click(".take")
+            with contextlib.suppress(AssertionError):
+                self._browser.wait("document.querySelector('.who').innerText === 'nobody steers'", 6.0)
+                return
+        raise AssertionError(f"The helm is not released: {self._browser.text('body')}")
+
+    def _see_somebody_steer(self, vehicle: str) -> None:
+        with Pilot(self._address) as pilot:
+            pilot.send(op="hello", name=LONG_NAME)
+            pilot.take(f"/{vehicle}/cmd_vel_stamped")
+            self._browser.wait(f"document.querySelector('.who').innerText === '{LONG_NAME} steers'")
+            self._take(f"{vehicle}_steered")
+        self._browser.wait("!document.querySelector('.banner').hidden")
+        self._resume(".resume")
+
+    def _resume(self, button: str) -> None:
+        """Press Resume, again where a vehicle holds once more, as the end of a helm takes a second."""
+        for _ in range(10):
+            self._browser.click(button)
+            with contextlib.suppress(AssertionError):
+                self._browser.wait("document.querySelector('.banner').hidden", 3.0)
+                time.sleep(1.2)
+                if self._browser.evaluate("document.querySelector('.banner').hidden"):
+                    return
+        raise AssertionError(f"Resume moves nothing on: {self._browser.text('.banner')}")
 
     def _fly(self) -> None:
         """Have the drone look for its pad, and take a picture when it has found it, high above."""
@@ -92,8 +190,7 @@ class Shooting:
         browser.click(".stop")
         browser.wait("/Holding since/.test(document.querySelector('.banner').innerText)")
         self._take("hold")
-        browser.click(".take")
-        browser.wait("document.querySelector('.who').innerText === 'nobody steers'")
+        self._release()
         browser.click(".resume")
         browser.wait("document.querySelector('.banner').hidden")
 
@@ -112,7 +209,7 @@ class Shooting:
 
     def _take(self, what: str) -> None:
         name = f"{self._kind}_{what}"
-        wrong = blank(self._browser, *self._size, self._folder / f"{name}.png") + faults(self._browser, *self._size)
+        wrong = faults(self._browser, *self._size) + blank(self._browser, *self._size, self._folder / f"{name}.png")
         self.found += [f"{name}: {fault}" for fault in wrong]
 
 
@@ -128,10 +225,11 @@ def main() -> int:
         launch("all.launch.xml", view=True, view_port=0, control=True, **ports) as composition,
         contextlib.closing(chromium.Browser()) as browser,
     ):
-        shooting = Shooting(browser, address_of(composition), folder)
+        shooting = Shooting(browser, composition, folder)
         for size in SIZES:
             for scheme in SCHEMES:
                 shooting.take_all(size, scheme)
+            shooting.take_states(size, SCHEMES[0])
     print(*shooting.found, sep="\n")
     return 1 if shooting.found else 0
 

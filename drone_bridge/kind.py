@@ -162,6 +162,8 @@ class ProtocolKind:
     """Such services of the bridge, by name."""
     model: str = "drone"
     """What the vehicle looks like: a model of `vehicle_model`."""
+    has_north: bool = False
+    """Whether a yaw of 0 is east, so that its vehicle's headings are from north."""
     package: str = "drone_bridge"
     """The ament package that has the launch file."""
 

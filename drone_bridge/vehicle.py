@@ -12,6 +12,7 @@ Ctrl-C, or an exception in the block, leaves the vehicle in hold. See docs/goals
 
 import contextlib
 import math
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterable
@@ -88,6 +89,8 @@ class Vehicle:
         try:
             if kind is not None:
                 self.hold()
+        except VehicleError as unheld:  # before the exception of the block, whose sentence is the last line
+            print(unheld, file=sys.stderr, flush=True)
         finally:
             self.close()
 
@@ -235,7 +238,9 @@ class Vehicle:
             self._clients[name] = ActionClient(self._node, kind, name)
         client = self._clients[name]
         if not _waits(client.server_is_ready, self._patience_s):
-            raise VehicleError(f"Nobody serves {self._namespace}/{name}: start a controller, as goals:=true does.")
+            raise VehicleError(
+                f"No node serves {self._namespace}/{name}: start a controller (goals:=true in launch files)."
+            )
         asked: list[Any] = []
 
         def is_answered() -> bool:
@@ -249,7 +254,7 @@ class Vehicle:
         ended = asked[-1].result().get_result_async()
         while not _waits(ended.done, self._patience_s):
             if not client.server_is_ready():
-                raise VehicleError(f"Whoever served {self._namespace}/{name} has gone.")
+                raise VehicleError(f"The node that served {self._namespace}/{name} is gone.")
         if ended.result().status != GoalStatus.STATUS_SUCCEEDED:
             raise VehicleError(ended.result().result.message)
         message: str = ended.result().result.message

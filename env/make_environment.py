@@ -20,7 +20,8 @@ import subprocess
 import sys
 import sysconfig
 import tempfile
-from collections.abc import Iterable
+import time
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -47,6 +48,8 @@ MESSAGES = {
 }
 MESSAGE_INPUTS = ("CMakeLists.txt", "package.xml", "LICENSE", "msg/*", "srv/*", "action/*")
 MESSAGE_WHEEL = ROOT / "env" / "messages.toml"
+#: Where CMakeLists.txt ends for them.
+LAST_OF_MESSAGES = "  ament_package()\n  return()\n"
 # The packages that make C of a message.
 GENERATORS = ("ros-", "empy", "numpy")
 # What of package.xml decides how they are compiled.
@@ -60,6 +63,7 @@ PIP = [str(VENV / "bin" / "python"), "-m", "pip", "--disable-pip-version-check",
 #: Changes when what earlier versions of this file have put into the environment is in the way.
 LAYOUT = "links to folders"
 STEP_TIMEOUT_S = 1800
+PROGRESS_PERIOD_S = 10.0
 
 
 class StepError(Exception):
@@ -94,16 +98,50 @@ def check_machine() -> None:
         raise StepError(f"Missing on this machine. Install it with: sudo apt install {' '.join(missing)}")
 
 
-def run(command: list[str], advice: str, env: dict[str, str] | None = None) -> None:
-    """Run a command quietly. Raises StepError with what it printed last and the advice when it fails."""
+def run(
+    command: list[str],
+    advice: str,
+    env: dict[str, str] | None = None,
+    how_far: Callable[[str], str] = lambda log: "",
+) -> None:
+    """Run a command quietly. Raises StepError with what it printed last and the advice when it fails.
+
+    `how_far` makes a few words of what it has printed so far; they are printed when they change, at most every 10 s.
+    """
     log = ROOT / ".venv" / "setup.log"
-    with log.open("w") as output:
-        done = subprocess.run(
-            command, cwd=ROOT, env=env, stdout=output, stderr=subprocess.STDOUT, timeout=STEP_TIMEOUT_S, check=False
-        )
-    if done.returncode:
+    began_s = time.monotonic()
+    with log.open("w") as output, contextlib.ExitStack() as stack:
+        child = subprocess.Popen(command, cwd=ROOT, env=env, stdout=output, stderr=subprocess.STDOUT)
+        stack.callback(child.kill)
+        said = ""
+        while True:
+            try:
+                status = child.wait(PROGRESS_PERIOD_S)
+                break
+            except subprocess.TimeoutExpired:
+                elapsed_s = time.monotonic() - began_s
+                if elapsed_s > STEP_TIMEOUT_S:
+                    raise
+                if (words := how_far(log.read_text(errors="replace"))) not in ("", said):
+                    said = words
+                    say(f"  {words}, {elapsed_s:.0f} s")
+    if status:
         tail = "\n".join(log.read_text(errors="replace").splitlines()[-40:])
-        raise StepError(f"{tail}\n'{' '.join(command)}' failed with status {done.returncode}.\n{advice}")
+        raise StepError(f"{tail}\n'{' '.join(command)}' failed with status {status}.\n{advice}")
+
+
+def packages_collected(log: str) -> str:
+    """Return how far pip is with the requirements, by what it has printed."""
+    if "\nInstalling collected packages" in log:
+        return "unpacking"
+    wanted = sum(bool(line) and line[0].isalpha() for line in requirements().splitlines())
+    return f"{log.count(chr(10) + 'Collecting ')} of {wanted} packages fetched"
+
+
+def sources_compiled(log: str) -> str:
+    """Return how far a build is, by the last line of Ninja's in what was printed."""
+    steps = re.findall(r"^\s*\[(\d+)/(\d+)\]", log, re.MULTILINE)
+    return f"{steps[-1][0]} of {steps[-1][1]} steps" if steps else ""
 
 
 def version() -> str:
@@ -154,7 +192,8 @@ def install_wheels() -> None:
     say(f"installing ROS 2 {DISTRIBUTION} and the rest into {VENV.relative_to(ROOT)} (about a minute the first time)")
     listed = VENV / "requirements.txt"
     listed.write_text(requirements())
-    run([*PIP, "install", "-r", str(listed)], "Is a package index reachable? Then run 'make setup' again.")
+    advice = "Is a package index reachable? Then run 'make setup' again."
+    run([*PIP, "install", "-r", str(listed)], advice, how_far=packages_collected)
     mend_cmake_files()
     installed.write_text(of_wheels)
 
@@ -238,7 +277,7 @@ def install_messages() -> list[Path]:
 def compiled_of(path: Path) -> str:
     """Return what of a file decides how messages are compiled."""
     if path.name == "CMakeLists.txt":
-        return path.read_text().partition("if(INTERFACES_ONLY)")[0]  # the rest is not reached then
+        return path.read_text().partition(LAST_OF_MESSAGES)[0]  # the rest is not reached then
     if path.name != "package.xml":
         return path.read_text()
     return "\n".join(f"{each.tag} {each.text}" for each in ElementTree.parse(path).getroot() if each.tag in BUILD_TAGS)
@@ -268,8 +307,8 @@ def compile_messages(wheel: str, package: str, source: Path, inputs: list[Path])
     }
     made = stage / "wheel"
     shutil.rmtree(made, ignore_errors=True)
-    command = [*PIP, "wheel", "--no-build-isolation", "--no-deps", "--wheel-dir", str(made), str(stage)]
-    run(command, "To start afresh: make clean setup", env)
+    command = [*PIP, "wheel", "--verbose", "--no-build-isolation", "--no-deps", "--wheel-dir", str(made), str(stage)]
+    run(command, "To start afresh: make clean setup", env, sources_compiled)
     return made
 
 

@@ -2,7 +2,6 @@
 """dronegui_bridge as a process, between real DDS and a real UDP socket."""
 
 import math
-from collections import deque
 
 import pytest
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
@@ -63,12 +62,6 @@ def peer(running):
     return peer
 
 
-@pytest.fixture
-def own_peer(closing):
-    """Who a bridge of the test's own talks to."""
-    return closing(DroneGuiPeer())
-
-
 def bridge(peer, **parameters):
     """Start a bridge for a GUI that sends no navdata; see test_dronegui_bridge_navdata.py for the others."""
     return Process.node("dronegui_bridge", port=peer.port, receive_navdata=False, bootstrap=False, **parameters)
@@ -122,30 +115,8 @@ def client_of(ros, name):
     return client
 
 
-def keeping_pace(rate, count):
-    """Return a condition for packets: this one and those before it, `count` in all, came at the rate."""
-    came_s = deque(maxlen=count)
-
-    def is_last(packet):
-        came_s.append(packet.came_s)
-        return len(came_s) == count and came_s[-1] - came_s[0] == pytest.approx((count - 1) / rate, rel=0.2)
-
-    return is_last
-
-
 def is_ours(report):
     return report.status[0].name == "dronegui_bridge: link"
-
-
-# At a steady rate.
-
-
-def test_it_starts_with_hover_and_keeps_the_rate(own_peer):
-    with bridge(own_peer, first_packet_copies=3):
-        own_peer.wait(keeping_pace(20.0, 20))
-    packets = own_peer.packets
-    assert [packet.seq for packet in packets] == [1, 1, *range(1, len(packets) - 1)]
-    assert all(packet.is_hover for packet in packets)
 
 
 # Commands.
@@ -187,13 +158,6 @@ def test_cmd_axes_are_the_shares_of_the_wire_and_no_stale_ones(ros, peer, proces
     peer.wait_for_next(lambda packet: packet.is_hover)
     axes.header.stamp = time_from_seconds(1.0)
     refuse(process, publisher, axes, r"cmd_axes was refused: it is .* s old")
-
-
-def test_the_rate_changes_while_it_runs(ros, peer):
-    ros.set_parameters("dronegui_bridge", rate=50.0)
-    peer.wait_for_next()
-    peer.forget()
-    peer.wait(keeping_pace(50.0, 10))
 
 
 def test_packets_are_published_as_they_were_sent(ros, peer):
@@ -257,24 +221,6 @@ def test_hover_can_be_held_against_commands(ros, peer):
 # Buttons.
 
 
-def test_a_press_is_held_without_delaying_commands(ros, peer):
-    ros.set_parameters("dronegui_bridge", press_time=2.0)  # many packets, and more commands
-    flying = ros.subscribe(Bool, "flying", LATCHED)
-    assert not flying.wait().data
-    with changing(ros.publisher(CommandAxes, "cmd_axes")):
-        peer.wait(lambda packet: not packet.is_hover)
-        answer = press(ros, "takeoff")
-        answered = peer.packets
-    assert answer.success
-    assert answer.message.startswith("take_off was pressed and released. The take-off is not confirmed")
-    (pressed,) = runs(answered, "take_off")
-    released = [packet for packet in answered if packet.seq > pressed[-1].seq]
-    assert len(released) >= 3, "it was answered before it was released for good"
-    assert len({packet.state["pitch"] for packet in pressed}) > 2, "no new commands came while it lasted"
-    ros.set_parameters("dronegui_bridge", press_time=0.5)
-    flying.wait(lambda message: message.data)
-
-
 def test_the_toggle_is_guarded(ros, peer):
     ros.set_parameters("dronegui_bridge", press_time=0.05)
     flying = ros.subscribe(Bool, "flying", LATCHED)
@@ -330,6 +276,3 @@ def test_empty_messages_press_buttons_too(ros, peer):
     land.publish(Empty())
     flying.wait(lambda message: not message.data)
     assert len(runs(peer.packets, "take_off")) == 2
-
-
-# Parameters.

@@ -7,7 +7,6 @@ import signal
 import socket
 import time
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
@@ -24,7 +23,6 @@ from std_msgs.msg import Bool, Empty
 from std_srvs.srv import SetBool, Trigger
 from tf2_msgs.msg import TFMessage
 from twists import twist
-from vanishing import kill
 
 from drone_bridge.dronegui.topics import POSE_VARIANCES
 from drone_bridge.msg import DetectionArray
@@ -120,46 +118,6 @@ def test_a_new_process_knows_nothing_until_navdata_comes(ros, gui, navdata_port)
     assert drone.count_lines("reset") == 0
 
 
-def test_a_bridge_that_was_killed_in_flight_leaves_the_drone_to_its_successors_user(ros, gui, navdata_port):
-    """Nobody spoke to the drone meanwhile, so it sends no more navdata; the GUI does not ask for it by itself."""
-    drone = gui("--bootstrapped", "--drone-patience", "1")
-    killed = bridge(drone, navdata_port)
-    with contextlib.closing(SimpleNamespace(close=killed.end)):
-        assert press(ros, "takeoff").success
-        drone.wait_for_line("^taking off -> flying")
-        kill(killed)
-    drone.wait_for_line("^the drone takes the GUI for gone, and sends no more navdata")
-    with bridge(drone, navdata_port):
-        for name in ("takeoff", "land"):
-            refused = ros.call_successor(Trigger, f"dronegui_bridge/{name}", Trigger.Request())
-            assert (refused.success, "It is not known whether the drone flies" in refused.message) == (False, True)
-        drone.send(signal.SIGUSR1)  # "Stream Navdata"
-        wait_until(lambda: press(ros, "land").success, "navdata")
-        drone.wait_for_line("^landing -> landed")
-    assert drone.count_lines("emergency|reset:") == 0
-
-
-def test_what_navdata_said_of_a_drone_ends_with_it(ros, peer, navdata, navdata_port):
-    """Others may have taken off meanwhile, or landed: by hand, at the GUI."""
-    flying, reports = ros.subscribe(Bool, "flying", LATCHED), ros.subscribe(DiagnosticArray, "/diagnostics")
-    with bridge(peer, navdata_port, navdata_timeout=0.2):
-        unknown = "whether the drone flies is unknown"
-
-        def is_known():  # in a report, as one of before may still be on its way
-            navdata.send(LANDED)
-            return len(reports) and unknown not in reports.wait().status[0].message
-
-        wait_until(lambda: is_known() and len(flying), "navdata", period_s=0.05)
-        reports.wait(lambda report: unknown in report.status[0].message)
-        assert "not known whether the drone flies" in press(ros, "takeoff").message
-        navdata.send({**LANDED, "ctrl_state": 3 << 16})
-        flying.wait(lambda message: message.data)
-        wait_until(lambda: "not known whether" in press(ros, "takeoff").message, "the end of navdata")
-        refused = press(ros, "land")
-        assert (refused.success, '"Land" in the GUI lands it' in refused.message) == (False, True)
-        assert not any(packet.presses("reset") or packet.presses("take_off") for packet in peer.packets)
-
-
 def test_a_drone_behind_a_fresh_gui_takes_off_and_lands(ros, gui, navdata_port):
     drone = gui()
     flying = ros.subscribe(Bool, "flying", LATCHED)
@@ -185,46 +143,10 @@ def test_a_drone_behind_a_fresh_gui_takes_off_and_lands(ros, gui, navdata_port):
     assert drone.count_lines("landed -> taking off") == 1
 
 
-def test_without_bootstrap_no_landing_is_reported_and_the_gui_is_the_way_on(ros, gui, navdata_port):
-    """The GUI does not know that the drone flies: take_off, pressed again, is another take-off."""
-    drone = gui()
-    flying = ros.subscribe(Bool, "flying", LATCHED)
-    with bridge(drone, navdata_port, bootstrap=False, initially="landed"):
-        answer = press(ros, "takeoff")
-        assert "The take-off is not confirmed: the GUI sends none to port" in answer.message
-        flying.wait(lambda message: message.data)
-        drone.wait_for_line("^taking off -> flying")
-        answer = press(ros, "land")
-        assert (answer.success, "The landing is not confirmed" in answer.message) == (False, True)
-        assert 'choose "Land" in the GUI, or "Stream Navdata" and call land again' in answer.message
-        for name in ("land", "takeoff"):
-            refused = press(ros, name)
-            assert (refused.success, "call assume_flying" in refused.message) == (False, True)
-        assert len(flying) == 0, "flying was published anew without anybody's having seen anything"
-        drone.send(signal.SIGUSR1)  # "Stream Navdata"
-        wait_until(lambda: press(ros, "land").success, "navdata")
-        drone.wait_for_line("^landing -> landed")
-        flying.wait(lambda message: not message.data)
-
-
-def test_a_person_can_land_it_at_the_gui(ros, gui, navdata_port):
-    drone = gui("--bootstrapped")
-    flying = ros.subscribe(Bool, "flying", LATCHED)
-    with bridge(drone, navdata_port):
-        assert press(ros, "takeoff").success
-        drone.wait_for_line("^taking off -> flying")
-        drone.send(signal.SIGUSR2)  # "Land"
-        drone.wait_for_line("^landing -> landed")
-        flying.wait(lambda message: not message.data)
-
-
-@pytest.mark.parametrize("options", [("--bootstrapped",), ("--bootstrapped", "--no-navdata")])
-def test_a_gui_that_was_started_again_in_flight_is_not_asked_to_land_a_drone_that_stands(
-    ros, gui, navdata_port, options
-):
+def test_a_gui_that_was_started_again_in_flight_is_not_asked_to_land_a_drone_that_stands(ros, gui, navdata_port):
     """It does not know that the drone flew, and its own Land has landed it: the press of land would be a take-off."""
-    drone, has_navdata = gui(*options), "--no-navdata" not in options
-    with bridge(drone, navdata_port, receive_navdata=has_navdata, bootstrap=False, initially="landed") as process:
+    drone = gui("--bootstrapped")
+    with bridge(drone, navdata_port, bootstrap=False, initially="landed") as process:
         assert press(ros, "takeoff").success
         drone.wait_for_line("^taking off -> flying")
         drone.send(signal.SIGURG)
@@ -236,81 +158,9 @@ def test_a_gui_that_was_started_again_in_flight_is_not_asked_to_land_a_drone_tha
         for name in ("land", "takeoff", "reset"):
             refused = press(ros, name)
             assert (refused.success, '"Land" in the GUI lands it' in refused.message) == (False, True)
-        if has_navdata:
-            drone.send(signal.SIGUSR1)  # "Stream Navdata"
-        else:
-            assert ros.call(SetBool, "dronegui_bridge/assume_flying", SetBool.Request(data=False)).success
+        drone.send(signal.SIGUSR1)  # "Stream Navdata"
         wait_until(lambda: press(ros, "takeoff").success, "what makes it known")
     assert drone.count_lines("landed -> taking off") == 2
-
-
-def test_an_emergency_stop_that_nothing_confirms_leaves_the_drone_unknown(ros, peer, navdata_port):
-    with bridge(peer, navdata_port, bootstrap=False, initially="landed"):
-        assert press(ros, "takeoff").success
-        assert press(ros, "reset").success
-        refused = press(ros, "takeoff")
-        assert (refused.success, "not known whether the drone flies" in refused.message) == (False, True)
-
-
-def test_a_gui_that_never_sends_navdata_is_reported(ros, peer, navdata_port):
-    reports = ros.subscribe(DiagnosticArray, "/diagnostics")
-    with bridge(peer, navdata_port, bootstrap_timeout=0.2, initially="landed") as process:
-        process.wait_for_line(rf"No navdata: the GUI sends none to port {navdata_port}\.")
-        report_of(reports, lambda status, _: status.level == DiagnosticStatus.WARN and "no navdata" in status.message)
-        answer = press(ros, "takeoff")
-        assert (answer.success, "although reset was pressed" in answer.message) == (True, True)
-        pressed = [name for packet in peer.packets for name in ("reset", "take_off") if packet.presses(name)]
-        assert list(dict.fromkeys(pressed)) == ["reset", "take_off"]
-        assert not press(ros, "land").success
-        assert ros.call(SetBool, "dronegui_bridge/assume_flying", SetBool.Request(data=False)).success
-        peer.forget()
-        assert press(ros, "takeoff").success
-        assert not any(packet.presses("reset") for packet in peer.packets), "reset is pressed once only"
-        assert process.count_lines("No navdata:") == 1
-
-
-def test_a_gui_without_navdata_is_bootstrapped_and_flown_on_assumptions(ros, gui, navdata_port):
-    """As the real GUI does, it knows by then whether its drone flies, and only keeps it to itself."""
-    drone = gui("--no-navdata")
-    flying = ros.subscribe(Bool, "flying", LATCHED)
-    with bridge(drone, navdata_port, receive_navdata=False) as process:
-        process.wait_for_line("Whether the drone flies is unknown: look at the drone and call assume_flying")
-        assert "Look at the drone and call assume_flying" in press(ros, "takeoff").message
-        assert ros.call(SetBool, "dronegui_bridge/assume_flying", SetBool.Request(data=False)).success
-        answer = press(ros, "takeoff")
-        assert (answer.success, "receive_navdata is false" in answer.message) == (True, True)
-        drone.wait_for_line("^reset: the GUI asks the drone for navdata")
-        drone.wait_for_line("^taking off -> flying")
-        answer = press(ros, "land")
-        assert (answer.success, "The landing is not confirmed" in answer.message) == (True, True)
-        drone.wait_for_line("^landing -> landed")
-        assert [flying.wait().data for _ in range(3)] == [False, True, False]
-
-
-def test_packets_go_on_in_a_flood_of_navdata(ros, peer, navdata, navdata_port):
-    demo = json.dumps({**LANDED, "vx": 1.0}).encode()
-    with bridge(peer, navdata_port) as process:
-        process.wait_for_line("Listening for navdata")
-        start = len(peer.packets)
-        while len(peer.packets) < start + 40:  # the flood ends no sooner
-            for _ in range(200):
-                navdata.send(demo)
-
-
-def test_reset_is_not_pressed_while_the_drone_flies(ros, peer, navdata, navdata_port):
-    """By a bridge that was started in the middle of a flight."""
-    flying = ros.subscribe(Bool, "flying", LATCHED)
-    with bridge(peer, navdata_port, navdata_timeout=60.0) as process:
-        process.wait_for_line("Listening for navdata")
-        refused = ros.node.create_client(Trigger, "dronegui_bridge/takeoff")
-        assert refused.wait_for_service(60)
-        answer = refused.call_async(Trigger.Request())
-        navdata.send({**LANDED, "ctrl_state": 4 << 16})
-        wait_until(answer.done, "an answer")
-        assert (answer.result().success, "The drone flies" in answer.result().message) == (False, True)
-        flying.wait(lambda message: message.data)
-        packets = peer.packets
-    assert not any(packet.presses("reset") or packet.presses("take_off") for packet in packets)
 
 
 def test_reset_is_not_pressed_where_navdata_goes_to_somebody_else(ros, peer, navdata_port):
@@ -323,21 +173,6 @@ def test_reset_is_not_pressed_where_navdata_goes_to_somebody_else(ros, peer, nav
             assert not any(packet.presses("reset") for packet in peer.packets)
             taken.close()
             process.wait_for_line(rf"Listening for navdata on 127\.0\.0\.1:{navdata_port}")
-
-
-def test_a_command_that_the_drone_does_not_execute_fails(ros, peer, navdata, navdata_port):
-    with bridge(peer, navdata_port, navdata_timeout=60.0, confirm_timeout=0.2) as process:
-        process.wait_for_line("Listening for navdata")
-        navdata.send(LANDED)
-        reports = ros.subscribe(DiagnosticArray, "/diagnostics")
-        report_of(reports, lambda _, values: values.get("flight state") == "landed")
-        answer = press(ros, "takeoff")
-        assert (answer.success, "does not take off: its navdata says landed" in answer.message) == (False, True)
-        navdata.send({**LANDED, "ctrl_state": 3 << 16})
-        report_of(reports, lambda _, values: values.get("flight state") == "flying")
-        answer = press(ros, "land")
-        assert (answer.success, "does not land: its navdata says flying" in answer.message) == (False, True)
-        assert not any(packet.presses("reset") for packet in peer.packets)
 
 
 def test_an_emergency_is_an_error_until_reset_is_pressed_again(ros, gui, navdata_port):

@@ -115,8 +115,8 @@ def test_non_finite_floats_count_as_missing():
         ({"type": "demo", "ctrl_state": -1}, "ctrl_state is -1"),
         ({"type": "demo", "ctrl_state": 2**32}, "ctrl_state is 4294967296"),
         ({"type": "visiondetect", "features": {}}, "features is {}"),
-        ({"type": "visiondetect", "features": [1]}, "A feature is 1"),
-        ({"type": "visiondetect", "features": [{"xc": 1, "yc": 1}]}, "lacks width, height"),
+        ({"type": "visiondetect", "features": [1]}, "features[0] is 1"),
+        ({"type": "visiondetect", "features": [{"xc": 1, "yc": 1}]}, "features[0].width is missing"),
         ({"type": "visiondetect", "features": [{}] * (MAX_FEATURES + 1)}, "at most 16"),
     ],
 )

@@ -8,7 +8,7 @@ import pytest
 from builtin_interfaces.msg import Time
 from geometry_msgs.msg import Point, PointStamped
 from nav_msgs.msg import Odometry
-from sensor_msgs.msg import Range
+from sensor_msgs.msg import BatteryState, Range
 
 from drone_bridge.dronegui.codec import (
     NEED_DATA,
@@ -24,6 +24,7 @@ from drone_bridge.dronegui.topics import (
     DeadReckoning,
     Translation,
     assembled_demo,
+    charge_note,
     static_transforms,
 )
 from drone_bridge.motion.quaternions import Quaternion, euler_from_quaternion, rotated
@@ -178,3 +179,28 @@ def test_odometry_counts_where_no_other_topic_says_anything():
     assert from_topics(odom=odometry, altitude=Range(range=1.0)).altitude == 1000
     assert from_topics(odom=odometry, height=PointStamped(point=Point(z=2.0))).altitude == 2000
     assert from_topics(odom=odometry, altitude=Range(range=math.inf)).altitude == 3000
+
+
+@pytest.mark.parametrize(
+    ("percent", "share", "note"),
+    [
+        (0, 0.0, ""),
+        (87, 0.87, ""),
+        (100, 1.0, ""),
+        (101, 1.0, "101 %: taken as 100 %"),
+        (-1, 0.0, "-1 %: taken as 0 %"),
+    ],
+)
+def test_a_charge_is_between_empty_and_full(percent, share, note):
+    demo = Demo(vbat_flying_percentage=percent)
+    assert TRANSLATION.battery_state(demo, STAMP).percentage == pytest.approx(share)
+    assert (note in charge_note(demo)) if note else charge_note(demo) == ""
+
+
+@pytest.mark.parametrize(("share", "percent"), [(1.004, 100), (1.01, 100), (-0.01, 0), (87.0, 100), (0.874, 87)])
+def test_a_charge_of_ros_is_sent_as_one_that_a_drone_has(share, percent):
+    assert TRANSLATION.wire_charge(BatteryState(percentage=share)) == {"vbat_flying_percentage": percent}
+
+
+def test_no_charge_is_sent_for_one_that_is_not_known():
+    assert TRANSLATION.wire_charge(BatteryState(percentage=math.nan)) == {"vbat_flying_percentage": None}

@@ -6,7 +6,6 @@ from twists import twist
 
 from drone_bridge.dronegui.codec import Controls
 from drone_bridge.dronegui.topics import (
-    HOVER,
     FullScale,
     controls_from_shares,
     shares_from_controls,
@@ -36,7 +35,7 @@ def test_each_share_has_its_sign_on_the_wire(shares, controls):
 
 def test_hover_is_zero_whatever_the_axes_say():
     assert twist_from_controls(Controls(hover=True, roll=1.0, pitch=1.0, yaw=1.0, gas=1.0), SHARES) == twist()
-    assert twist_from_controls(HOVER, SHARES) == twist()
+    assert twist_from_controls(Controls(), SHARES) == twist()
     assert shares_from_controls(Controls(hover=True, roll=1.0, pitch=1.0, yaw=1.0, gas=1.0)) == Shares()
 
 

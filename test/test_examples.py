@@ -4,14 +4,17 @@
 import csv
 import math
 import re
+import signal
 import sys
+import time
 from pathlib import Path
 
-from composition import launch
+from composition import INTERRUPTED, launch
 from ports import free_port, free_ports
 from processes import Process
 
 from drone_bridge.testbed.topics import enu_from_testbed
+from drone_bridge.tools.demo.composition import ports_of
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
 PLAN = "2s, 2s forward 0.4, 2s"  # the last rest is longer than two reports of where the vehicle is
@@ -36,6 +39,18 @@ def test_ten_lines_fly_around_a_corner_and_land(domain, tmp_path):
     x, y, z = places[-1]
     assert math.dist((x, y), (2.0, 2.0)) < 0.3
     assert z < max(height for _, _, height in places) - 0.5  # it came down
+
+
+def test_ten_lines_drive_until_ctrl_c(domain):
+    ports = {name: free_port() for name in ports_of("robot.launch.xml")}
+    with launch("robot.launch.xml", emulate=True, **ports) as composition:
+        composition.wait_for_line("has granted subsystem 0")
+        with Process(sys.executable, EXAMPLES / "drive.py") as script:
+            time.sleep(3.0)  # it says nothing, and for as long as it drives
+            assert script.stop(signal.SIGINT) == 0, script.output
+        assert composition.stop(signal.SIGINT) in (0, INTERRUPTED)
+        driven_m = float(re.search(r"ended: .* at x (\S+) m", composition.output)[1])
+    assert driven_m > 0.1
 
 
 def test_an_old_program_drives_a_ros_vehicle_and_shows_its_voltage(domain):

@@ -52,12 +52,12 @@ def test_a_goal_is_reached_with_its_heading_and_held(ros, goals):
         assert first.time_remaining == pytest.approx(first.distance_remaining / 3.0)
         end, message = sent.end()
         assert end == "succeeded", message
-        assert message.startswith("Reached x=2 y=-1 z=1 yaw=1.57")
+        assert message.startswith("Reached x 2.00 y -1.00 z 1.00 m, yaw 90°")
         assert away(vehicle, 2, -1, 1) < 0.1
         assert vehicle.yaw == pytest.approx(math.pi / 2, abs=0.1)
         vehicle.position[0] += 1.0  # a gust
         wait_until(lambda: away(vehicle, 2, -1, 1) < 0.05, "being back")
-        process.wait_for_line("go_to: Reached x=2")
+        process.wait_for_line("go_to: Reached x 2.00")
 
 
 def test_a_path_is_followed_through_each_of_its_poses(ros, goals):
@@ -203,7 +203,7 @@ def test_goal_pose_is_a_go_to(ros):
         vehicle = Vehicle(ros)
         publisher = ros.publisher(PoseStamped, "goal_pose")
         publisher.publish(pose_at(1, 1, 1))
-        process.wait_for_line("go_to: Reached x=1 y=1 z=1")
+        process.wait_for_line("go_to: Reached x 1.00 y 1.00 z 1.00 m")
         assert away(vehicle, 1, 1, 1) < 0.1
         publisher.publish(pose_at(math.inf, 1, 1))
         process.wait_for_line(r"go_to: The position is \(inf, 1.0, 1.0\)")

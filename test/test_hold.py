@@ -15,7 +15,6 @@ from std_srvs.srv import SetBool, Trigger
 from twists import twist
 from web_viewer import Network, Pilot, web_bridge
 
-from drone_bridge.msg import CommandAxes
 from drone_bridge.ros import watchdog
 
 LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
@@ -58,8 +57,6 @@ def stranger(ros, message_type=Twist, topic="cmd_vel"):
     def publish(_):
         if message_type is Twist:
             publisher.publish(FORWARD)
-        elif message_type is CommandAxes:
-            ros.publish_fresh(publisher, CommandAxes(pitch=1.0))
         else:
             ros.publish_fresh(publisher, TwistStamped(twist=FORWARD))
 
@@ -91,20 +88,17 @@ def nothing_moves(peer, packets=30):
     assert not any(map(is_moving, peer.packets))
 
 
-@pytest.mark.parametrize(
-    ("message_type", "topic"), [(Twist, "cmd_vel"), (TwistStamped, "cmd_vel_stamped"), (CommandAxes, "cmd_axes")]
-)
-def test_a_held_vehicle_gets_neutral_only_until_a_person_releases_it(ros, peer, bridge, message_type, topic):
+def test_a_held_vehicle_gets_neutral_only_until_a_person_releases_it(ros, peer, bridge):
     held = ros.subscribe(Bool, "held", LATCHED)
     assert not held.wait().data
-    with stranger(ros, message_type, topic):
+    with stranger(ros):
         peer.wait(is_moving)
         assert "is held" in hold(ros, True)
         peer.forget()
         peer.wait(lambda packet: not is_moving(packet))  # after what was on its way
         nothing_moves(peer)
         assert held.wait().data
-        bridge.wait_for_line(f"Commands on {topic} do not move the vehicle: it is held .the service hold was called")
+        bridge.wait_for_line("Commands on cmd_vel do not move the vehicle: it is held .the service hold was called")
         assert bridge.count_lines("do not move the vehicle") == 1
         hold(ros, False)
         assert not held.wait().data
@@ -285,25 +279,3 @@ class TestHelm:
             nothing_moves(peer)
             hold(ros, False)
             peer.wait(is_moving)
-
-    def test_it_moves_the_vehicle_and_hold_stops_it(self, ros, peer, stick):
-        with repeating(lambda _: stick(twist(left=1.0)), PERIOD_S), stranger(ros):
-            peer.wait(lambda packet: packet.state["roll"] < 0.0)
-            hold(ros, True)
-            nothing_moves(peer)
-            assert all(packet.is_hover for packet in peer.packets)
-            peer.forget()
-            hold(ros, False)  # who is at the helm gets it back, and nobody gets in between
-            peer.wait(lambda packet: packet.state["roll"] < 0.0)
-            assert not any(map(is_moving, peer.packets))
-
-    def test_a_bridge_that_is_killed_meanwhile_comes_back_held(self, ros, peer):
-        with start(peer) as process:
-            publisher = ros.publisher(TwistStamped, "dronegui_bridge/helm")
-            wait_until(
-                lambda: ros.publish_fresh(publisher, TwistStamped()) or process.count_lines("at the helm"), "the helm"
-            )
-            process.send(signal.SIGKILL)
-            process.wait()
-        with start(peer) as process:
-            process.wait_for_line("It was holding when it ended .somebody was at the helm.")

@@ -2,12 +2,14 @@
 """JSON has one kind of number: 320 and 320.0 are the same in every protocol of documents, and true is neither."""
 
 import json
+import re
 
 import pytest
 
 from drone_bridge.dronegui.codec import Demo, ReceiverConnection
-from drone_bridge.kind import kinds, load
+from drone_bridge.kind import Side, kinds, load
 from drone_bridge.wire import RemoteProtocolError
+from drone_bridge.wire.json_faults import fault_in
 from drone_bridge.wire.json_numbers import is_number, whole_number
 
 DOCUMENTS = [kind for kind in kinds().values() if not kind.is_stream and kind.package == "drone_bridge"]
@@ -76,3 +78,51 @@ def test_what_is_no_whole_number_is_none(value):
 def test_a_whole_number_is_an_integer(value):
     assert type(whole_number(value)) is int
     assert whole_number(value) == value
+
+
+@pytest.mark.parametrize("number", ["NaN", "Infinity", "-Infinity", "nan", "-nan", "inf"])
+@pytest.mark.parametrize("kind", DOCUMENTS, ids=lambda kind: kind.name)
+def test_what_is_no_finite_number_is_named_with_its_field(kind, number):
+    for sent in load(kind.conversation)():
+        if kind.name == "dronegui" and sent.side is Side.VEHICLE:
+            continue  # navdata has what a drone does not know as NaN
+        document = json.loads(kind.connect(sent.side).send(sent.message))
+        first = next(path for path, value in leaves(document) if is_number(value))
+        reader = kind.connect(sent.side.other)
+        reader.receive_data(json.dumps(rewritten(document, lambda value: "@")).replace('"@"', number).encode())
+        with pytest.raises(RemoteProtocolError, match=rf" is not JSON: {re.escape(first)} is {number}, and JSON has "):
+            reader.next_event()
+
+
+def leaves(value, path=""):
+    """Return the values of a document that hold no other ones, each with its path."""
+    if isinstance(value, dict):
+        return [leaf for name in value for leaf in leaves(value[name], f"{path}.{name}".lstrip("."))]
+    if isinstance(value, list):
+        return [leaf for each in value for leaf in leaves(each, path)]
+    return [(path, value)]
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "sentence"),
+    [
+        (b"", b"\0", "it ends in NUL"),
+        (b"", b"\0\0\0", "it ends in NUL"),
+        (b"", b"\n\0\r\n", "it ends in NUL"),
+        (b"\xef\xbb\xbf", b"", "it begins with a byte order mark"),
+    ],
+)
+@pytest.mark.parametrize("kind", DOCUMENTS, ids=lambda kind: kind.name)
+def test_what_is_around_a_document_is_named(kind, before, after, sentence):
+    for sent in load(kind.conversation)():
+        reader = kind.connect(sent.side.other)
+        reader.receive_data(before + kind.connect(sent.side).send(sent.message) + after)
+        with pytest.raises(RemoteProtocolError, match=f"^The (packet|document) is not JSON: {sentence}"):
+            reader.next_event()
+
+
+@pytest.mark.parametrize(
+    "text", ['{"a": "NaN", "b": }', '{"nan": tru}', '{"a": "x\\" is NaN", }', "{nano: 1}", '{"a": in.f}', '{"a": "\0"}']
+)
+def test_no_other_fault_is_taken_for_a_missing_number(text):
+    assert fault_in(text, "Expecting value", 3) == " is not JSON: Expecting value at character 3."

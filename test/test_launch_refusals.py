@@ -65,7 +65,7 @@ NODE = '<node pkg="launch_test" exec="show"'
         (3, f'{NODE} namespace="a//b"/>', r"'/a//b' is not a namespace; .*"),
         (3, '<push_ros_namespace namespace="1a"/>', r"'/1a' is not a namespace; .*"),
         (4, f'{NODE}>\n<param name="a" value="[1, a]"/></node>', r"the items of '\[1, a\]' are not all of one type"),
-        (4, f'{NODE}>\n<param name="a" value="x" type="int"/></node>', r"'x' is not int: .*"),
+        (4, f'{NODE}>\n<param name="a" value="x" type="int"/></node>', r"'x' is not a whole number"),
         (4, f'{NODE}>\n<param name="a"/></node>', r"<param> takes either 'value' or nested <param>"),
         (4, f'{NODE}>\n<param name="a" from="b"/></node>', r"<param> takes either 'name' or, .*"),
         (4, f'{NODE}>\n<param from="/no/such.yaml"/></node>', r"there is no parameter file /no/such.yaml"),
@@ -294,3 +294,28 @@ def test_the_page_lists_what_the_runner_knows():
     rows = {row[0]: row[1] for row in re.findall(r"^\| `([\w-]+)` \| (.*?) \|", section, re.MULTILINE)}
     assert rows == {tag: ", ".join(f"`{name}`" for name in kind.attributes) for tag, kind in GROUP_TAGS.items()}
     assert set(re.findall(r"`\$\(([\w-]+)\)`", section)) == set(substitutions.KNOWN)
+
+
+@pytest.mark.parametrize(
+    ("argument", "sentence"),
+    [
+        ("view:=yes", "view:=yes: if: 'yes' is none of true, 1, false and 0"),
+        ("testbed_port:=abc", "testbed_port:=abc: 'abc' is not a whole number"),
+        ("testbed_port:=99999", "testbed_port:=99999: port has to be from 0 to 65535, not 99999"),
+        ("view_port:=-1", "view_port:=-1: port has to be from 0 to 65535, not -1"),
+    ],
+)
+@pytest.mark.parametrize("file", ["testbed", "all"])
+def test_a_value_that_can_t_be_names_its_argument(file, argument, sentence, capsys):
+    assert main(["launch", f"{file}.launch.xml", "view:=true", argument]) == 2
+    assert capsys.readouterr().err.endswith(f": {sentence}\n")
+
+
+@pytest.mark.parametrize(
+    ("words", "meant"),
+    [(["lanch"], "launch"), (["emulate", "testbd"], "testbed"), (["demo", "lnding"], "landing")],
+)
+def test_an_unknown_subcommand_suggests_one(words, meant, capsys):
+    with pytest.raises(SystemExit, match="2"):
+        main(words)
+    assert f"there is no '{words[-1]}', did you mean '{meant}'?" in capsys.readouterr().err

@@ -13,6 +13,7 @@ from drone_bridge.net.link_loop import (
     DROPPED_BY_STALL,
     DROPPED_WORK,
     MAX_POSTED,
+    OUTDATED,
     Connected,
     Disconnected,
     LinkLoop,
@@ -105,6 +106,9 @@ class Recorder(Session):
 
     def refused(self, sentence, now_s):
         return self._called("refused", sentence)
+
+    def unsent(self, action, sentence, now_s):
+        return [*self._called("unsent", action.data, sentence), *super().unsent(action, sentence, now_s)]
 
 
 class FakeStage:
@@ -227,7 +231,7 @@ def test_what_was_decided_just_before_a_stall_is_not_done_after_it(loop, link, s
 
     loop.post(decide_then_stop)
     loop.turn()
-    assert (link.sent, names(session)) == ([], ["resume"])
+    assert (link.sent, names(session)) == ([], ["unsent", "resume"])
     assert stage.published == ["old"]  # with the time at which that was decided, by which a command is left out
 
 
@@ -239,6 +243,24 @@ def test_what_outlives_a_stall_is_sent_after_it(loop, link, clock):
     loop.post(decide_then_stop)
     loop.turn()
     assert [data for data, _ in link.sent] == [b"an image", b"its end"]
+
+
+def test_a_session_knows_what_was_not_sent_and_what_is_published_then_is_as_old(loop, link, session, stage, clock):
+    def decide_then_stop(now_s):
+        clock.time_s += STALL_S
+        return [Send(b"old"), Publish("old")]
+
+    decided = []
+    stage.publish = lambda message: decided.append(loop.decided_s)
+    began_s = clock.time_s
+    loop.post(decide_then_stop)
+    loop.turn()
+    assert session.calls[0] == ("unsent", b"old", OUTDATED)
+    assert decided == [began_s]
+    link.fails = LinkError("The network is down.")
+    loop.post(lambda now_s: [Send(b"new")])
+    loop.turn()
+    assert session.calls[-1] == ("unsent", b"new", "The network is down.")
 
 
 def test_who_waits_for_an_outcome_gets_it_even_after_a_stall(loop, stage, clock):

@@ -1,8 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """A log that nobody can fill: bursts come through, floods are counted."""
 
+from unittest.mock import Mock
+
 import pytest
 
+from drone_bridge.ros import diagnostics
 from drone_bridge.ros.diagnostics import (
     BURST,
     CONDITION_ENDS_AFTER_S,
@@ -84,3 +87,26 @@ def test_a_condition_that_begins_and_ends_without_pause_does_not_fill_the_log(cl
     assert len(lines) == pytest.approx(BURST + 10 * LINES_PER_S, abs=1)
     assert lines[-1] == "Nobody listens. (19 lines suppressed)"
     assert limiter.admit("another one", "It is so.") == "It is so."
+
+
+def test_a_peer_that_is_not_there_yet_is_a_warning_only_if_it_stays_away(clock, monkeypatch):
+    monkeypatch.setattr(diagnostics, "elapsed_s", lambda: clock[0])
+    logger = Mock()
+    reports = diagnostics.Reports(logger, "connected")
+    clock[0] += 1000
+    reports.start_over(5.0, may_be_silent=False)
+    for _ in range(80):
+        reports.warn_ongoing("unreachable", "It can't be reached.", is_usual_at_start=True)
+        clock[0] += 1
+    said = [(call[0], call.args[0].partition(" (")[0]) for call in logger.method_calls]
+    assert said == [*2 * [("info", "It can't be reached.")], *2 * [("warning", "It can't be reached.")]]
+
+
+def test_what_is_no_matter_of_the_start_is_a_warning_at_once():
+    logger = Mock()
+    reports = diagnostics.Reports(logger, "connected")
+    reports.start_over(5.0, may_be_silent=False)
+    reports.warn_ongoing("refused", "It was refused.")
+    reports.count_and_warn_ongoing("undelivered", "It was held.")
+    assert [call[0] for call in logger.method_calls] == ["warning", "warning"]
+    assert reports.statistics.counts["undelivered"] == 1

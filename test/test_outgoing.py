@@ -6,7 +6,8 @@ import math
 import pytest
 
 from drone_bridge.dronegui import codec as dronegui
-from drone_bridge.dronegui.topics import HOVER, controls_from_shares
+from drone_bridge.dronegui.session.controller import HOVER
+from drone_bridge.dronegui.topics import controls_from_shares
 from drone_bridge.motion.tilt_control import Shares
 from drone_bridge.robot import codec as robot
 from drone_bridge.telemetry import codec as telemetry

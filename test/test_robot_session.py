@@ -24,7 +24,7 @@ from drone_bridge.robot.bridge.session import (
     OtherDrivers,
     RobotSession,
 )
-from drone_bridge.robot.topics import Speeds
+from drone_bridge.robot.codec import Speeds
 
 DRIVE, LAMP, SECOND_LAMP, ARM = (
     codec.Subsystem(1, "drive"),

@@ -14,6 +14,7 @@ from drone_bridge.robot.bridge.session import (
     OtherDrivers,
     RobotSession,
 )
+from drone_bridge.robot.codec import STOPPED, Speeds
 from drone_bridge.robot.device import (
     Control,
     DrivenSubsystem,
@@ -22,7 +23,6 @@ from drone_bridge.robot.device import (
     RobotConversation,
     RobotdControl,
 )
-from drone_bridge.robot.topics import STOPPED, Speeds
 
 STEP_S = 0.001
 COMMANDS_PER_S = 50

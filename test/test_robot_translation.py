@@ -12,7 +12,8 @@ from sensor_msgs.msg import BatteryState
 from twists import twist
 
 from drone_bridge.robot import codec
-from drone_bridge.robot.topics import TABLE, SkidSteer, Speeds, Translation, sensor_topics
+from drone_bridge.robot.codec import Speeds
+from drone_bridge.robot.topics import TABLE, SkidSteer, Translation, sensor_topics
 from drone_bridge.ros import wheel_odometry
 from drone_bridge.ros.frames import FrameNames
 from drone_bridge.ros.wheel_odometry import WheelOdometry

@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 from drone_bridge.robot import codec
+from drone_bridge.robot.codec import STOPPED, Speeds
 from drone_bridge.robot.device import (
     Control,
     DrivenSubsystem,
@@ -16,16 +17,10 @@ from drone_bridge.robot.device import (
     RobotConversation,
     RobotdControl,
 )
-from drone_bridge.robot.server import (
-    LEAST_GAP_S,
-    STOPS,
-    DriveCommands,
-    SensorValues,
-    check_topics,
-    light_topics,
-    listing_of_parameters,
-)
-from drone_bridge.robot.topics import STOPPED, Speeds
+from drone_bridge.robot.server.listing import check_topics, light_topics, parts_of_parameters
+from drone_bridge.robot.server.parameters import PARAMETERS
+from drone_bridge.robot.session.drive_commands import LEAST_GAP_S, STOPS, DriveCommands
+from drone_bridge.robot.session.sensor_values import SensorValues
 
 TRACKS, LIGHT = 0, 1
 MOTORS = (codec.MotorSensors(0, 0, 0, 0), codec.MotorSensors(0, 0, 0, 0))
@@ -295,7 +290,7 @@ def published():
 
 @pytest.fixture
 def commands(published):
-    return DriveCommands(0.05, published.append)
+    return DriveCommands(published.append)
 
 
 def test_speeds_are_repeated_and_a_stop_is_said_a_few_times_and_then_nothing(commands, published):
@@ -333,12 +328,12 @@ def test_each_value_goes_out_once_the_newest_wins_and_unknown_ones_do_not():
     values = SensorValues()
     assert values.due_s(0.1) == math.inf
     for sensor, value in ((2, 20), (0, 1), (0, 3), (1, 7), (1, None)):
-        values.put(sensor, value)
+        values.put(sensor, value, 0.0)
     now_s = values.due_s(0.1)
     assert values.take(now_s) == [codec.SensorReading(0, 3), codec.SensorReading(2, 20)]
     assert values.take(now_s) == []
     assert values.due_s(0.1) == math.inf
-    values.put(0, 4)
+    values.put(0, 4, now_s)
     assert values.due_s(5.0) == now_s + 5.0
     assert values.current(0, now_s, 100.0) == 4
     assert values.current(0, now_s + 200.0, 100.0) is None
@@ -351,7 +346,7 @@ def test_each_value_goes_out_once_the_newest_wins_and_unknown_ones_do_not():
 
 
 def test_parameters_list_sensors_and_find_those_of_each_side():
-    listing = listing_of_parameters(
+    listing = parts_of_parameters(
         "tracks",
         ["headlight", "Rear light"],
         [
@@ -370,8 +365,14 @@ def test_parameters_list_sensors_and_find_those_of_each_side():
     assert (left, right) == (codec.MotorSensors(0, 1, 2, 5), codec.MotorSensors(0, 5, 5, 3))
     assert listing.sources[0].sensor.full_voltage_mv == 12_600
     assert light_topics(listing.subsystems) == {0: "light", 1: "light/rear_light"}
-    nothing = listing_of_parameters("none", ["none"], ["none"], 12.6)
+    nothing = parts_of_parameters("none", ["none"], ["none"], 12.6)
     assert (nothing.subsystems, nothing.sources) == ((), ())
+
+
+def test_by_default_there_is_nothing_but_a_drive_as_the_java_driver_fails_at_lights():
+    default = {declaration.name: declaration.default for declaration in PARAMETERS}
+    listing = parts_of_parameters(*(default[name] for name in ("skid_steer", "lights", "sensors", "full_voltage")))
+    assert [(subsystem.type.name, subsystem.name) for subsystem in listing.subsystems] == [("SKID_STEER", "tracks")]
 
 
 @pytest.mark.parametrize(

@@ -141,7 +141,7 @@ def test_outstanding_requests_are_limited():
 
 def test_a_server_answers_only_what_was_asked():
     server = sim.ServerConnection()
-    with pytest.raises(LocalProtocolError, match="nothing has been asked"):
+    with pytest.raises(LocalProtocolError, match="no request is open"):
         server.send(sim.Ok())
     assert server.send(sim.Completed()) == header(255, 0)
     server.receive_data(sim.frame(sim.ListEntities()))

@@ -6,18 +6,12 @@ import math
 import socket
 import threading
 import time
-from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
-from types import SimpleNamespace
 
 import pytest
-from geometry_msgs.msg import Twist, Vector3
 from patience import TIMEOUT_S
-from plain_node import PlainNode
 
-from drone_bridge.ros import last_word
 from drone_bridge.ros.diagnostics import Liveness
-from drone_bridge.ros.last_word import OPERATORS_LOST, VelocityOutput
 from drone_bridge.ros.stall_watch import (
     LATE_TURN_S,
     PROCESS,
@@ -30,9 +24,6 @@ from drone_bridge.ros.stall_watch import (
     StreamSettling,
     elapsed_s,
 )
-from drone_bridge.session.session import AFTER_STALLS
-
-FORWARD = Twist(linear=Vector3(x=1.0))
 
 
 class Clock:
@@ -176,58 +167,6 @@ def test_a_thread_notices_a_stall_once_wherever_it_was_between_two_looks(clock):
     assert resumptions.look()
     clock.now_s += 0.1
     assert not resumptions.look()
-
-
-class CommandingServer(PlainNode):
-    """What VelocityOutput needs; `commanded` is what the vehicle was told."""
-
-    @property
-    def commanded(self):
-        return [message for _, message in self.published]
-
-
-def test_an_operator_is_not_blamed_for_the_time_in_which_this_process_stood_still(monkeypatch, clock):
-    monkeypatch.setattr(last_word, "elapsed_s", clock)
-    node = CommandingServer()
-    velocities = VelocityOutput(node)
-    for ran_s, count in ((0.02, AFTER_STALLS), (math.inf, OPERATORS_LOST)):
-        monkeypatch.setattr(PROCESS, "running_s", lambda ran_s=ran_s: ran_s)
-        velocities.command(FORWARD)
-        clock.now_s += 6.1
-        assert not velocities.repeat("operator")
-        assert node.commanded[-2:] == [FORWARD, Twist()]
-        assert node.statistics.counts[count] == 1
-    stood_still, was_silent = node.warned
-    assert "operator was silent for 6.1 s" not in stood_still
-    assert "operator was silent for 6.1 s" in was_silent
-
-
-@pytest.mark.parametrize("stands_still", ["before it is looked at", "after"])
-def test_an_operators_command_that_was_read_before_a_stall_is_not_in_force_after_it(monkeypatch, clock, stands_still):
-    """In servers whose thread was between reading and publishing."""
-    told = []
-
-    def takes_commands():
-        clock.now_s += 2.0
-        return stands_still == "after"
-
-    node = SimpleNamespace(
-        hold=SimpleNamespace(when_set=lambda call: None, admits=lambda what: True, is_held=False),
-        make_publisher=lambda kind, topic, qos: SimpleNamespace(topic_name=f"/{topic}", msg_type=kind),
-        make_timer=lambda period_s, call: None,
-        each_second=lambda call: None,
-        resolve_topic_name=lambda name: name,
-        parameters={"command_timeout": 0.5, "enable_stamped_cmd_vel": False},
-        publish=lambda publisher, message, decided_s: told.append(message),
-        reports=SimpleNamespace(end_ongoing=lambda *_: None, count_and_warn_ongoing=lambda *_: None),
-        statistics=SimpleNamespace(counts=Counter()),
-        takes_commands=takes_commands,
-    )
-    monkeypatch.setattr(last_word, "elapsed_s", clock)
-    velocities = VelocityOutput(node)
-    velocities.command(FORWARD)
-    velocities.repeat("operator")
-    assert told[-1:] == ([Twist()] if stands_still == "after" else [])
 
 
 def test_what_a_loop_reads_late_may_have_waited_however_late_its_thread_gets_its_turn():

@@ -171,6 +171,29 @@ class TestSessionLiveness:
         assert pass_s(1.0, hears=True) == 0.0
 
 
+class TestSilence:
+    """A peer that says nothing, and who is heard after it."""
+
+    @pytest.mark.parametrize(
+        ("next_peer", "sentence"), [("a:1", "a:1 is heard again."), ("b:2", "b:2 is heard.")], ids=["same", "other"]
+    )
+    def test_only_who_was_silent_is_heard_again(self, clock, next_peer, sentence):
+        said = []
+        logger = SimpleNamespace(info=said.append, warning=lambda line: None)
+        reports = Reports(logger, "connected")
+        reports.start_over(silence_limit_s=2.0, may_be_silent=False)
+        statistics = reports.statistics
+        statistics.peer = "a:1"
+        statistics.liveness.opened()
+        clock[0] += 3.0
+        reports.notice_silence()
+        assert said == []
+        statistics.peer = next_peer
+        statistics.liveness.heard()
+        reports.notice_silence()
+        assert said == [sentence]
+
+
 class TestHangs:
     """A peer that is given up for its silence, again and again."""
 

@@ -138,6 +138,14 @@ def test_nobody_who_commands_is_a_hover(talk):
     assert sent(actions) == [HOVER] * len(notes(actions, "hover commands"))
 
 
+def test_velocities_that_are_flown_by_an_estimate_are_noted(talk):
+    talk.pilot.command = FORWARD
+    assert notes(talk.run(0.1, telemetry=A), "commands flown by an estimate") == []
+    talk.pilot.is_estimating = True
+    (sentence, *_) = notes(talk.run(0.1, telemetry=A), "commands flown by an estimate")
+    assert "has not told how it moves for 0.2 s" in sentence
+
+
 def test_after_a_delay_no_command_is_made_up_for(talk):
     talk.now_s += 0.9
     assert len(sent(talk.do(talk.session.tick(talk.now_s)))) == 1

@@ -319,7 +319,7 @@ def test_an_autopilot_that_answers_nothing_leaves_one_neutral_command():
     assert commands(talk.run(0.49)) == []
     actions = talk.run(0.02)
     assert commands(actions) == [NEUTRAL]
-    told = "The autopilot has answered no frame for 0.5 s (command_timeout): the drone was told to stop."
+    told = "The autopilot has answered no frame for 0.5 s (command_timeout): the drone was commanded to stop."
     assert notes(actions, NEUTRAL_COMMANDS) == [told]
     assert talk.run(600.0) == []
     assert talk.session.is_open

@@ -12,7 +12,7 @@ from drone_bridge.session.tilt_pilot import FEEDBACK_TIMEOUT_S, TiltPilot
 DRONE = TiltedDrone(max_tilt=0.3, max_climb=1.0, max_yaw_rate=1.0)
 AT_REST = Motion(0.0, 0.0, 0.0, 1.0, 0.0)
 DRIFTING = Motion(1.0, 0.0, 0.0, 1.0, 0.0)
-FORWARD, RAW = Velocity(forward=1.0), Shares(pitch=0.7)
+FORWARD, CLIMB, RAW = Velocity(forward=1.0), Velocity(up=0.5), Shares(pitch=0.7)
 PERIOD_S = 0.05
 
 
@@ -33,6 +33,12 @@ class Flight:
 
     def _forget(self):
         self.is_forgotten = True
+
+    def measurements(self):
+        """Return what the control takes from now on."""
+        taken = []
+        self.pilot._control.measure = taken.append
+        return taken
 
     def fly(self, seconds, *, measured=None, **options):
         """Let time pass; return what was sent last."""
@@ -66,23 +72,37 @@ def test_a_velocity_is_flown_by_what_is_measured(flight):
 
 
 def test_what_was_measured_too_long_ago_is_not_flown_by(flight):
-    flight.wanted = FORWARD
-    flight.fly(0.5, measured=AT_REST)
+    flight.wanted = Velocity(forward=5.0)
+    assert flight.fly(0.5, measured=AT_REST).pitch > 2 * BLIND_TILT_SHARE
     flight.fly(FEEDBACK_TIMEOUT_S - PERIOD_S)
     assert not flight.pilot.is_estimating
-    assert 0.0 < flight.fly(2 * PERIOD_S).pitch <= BLIND_TILT_SHARE + 1e-9
+    assert 0.0 < flight.fly(2 * PERIOD_S).pitch < 1.1 * BLIND_TILT_SHARE
     assert flight.pilot.is_estimating
     flight.fly(PERIOD_S, measured=AT_REST)
     assert not flight.pilot.is_estimating
 
 
-def test_one_measurement_is_taken_once(flight):
+def test_a_measurement_is_taken_once_and_again_where_references_begin_anew(flight):
     flight.wanted = FORWARD
-    taken = []
-    flight.pilot._control.measure = taken.append
+    taken = flight.measurements()
     flight.pilot.measured(AT_REST, flight.now_s)
-    flight.fly(3 * PERIOD_S)
+    flight.fly(2 * PERIOD_S)
     assert taken == [AT_REST]
+    flight.wanted = RAW
+    flight.fly(PERIOD_S)
+    flight.wanted = FORWARD
+    flight.fly(PERIOD_S)
+    assert taken == [AT_REST, AT_REST]
+
+
+def test_what_was_measured_long_before_the_first_velocity_is_not_taken(flight):
+    taken = flight.measurements()
+    flight.fly(1.0)
+    flight.pilot.measured(AT_REST, flight.now_s)
+    flight.fly(FEEDBACK_TIMEOUT_S + PERIOD_S)
+    flight.wanted = FORWARD
+    flight.fly(PERIOD_S)
+    assert taken == []
 
 
 def test_where_nothing_was_ever_measured_velocities_are_flown_by_an_estimate(flight):
@@ -91,26 +111,38 @@ def test_where_nothing_was_ever_measured_velocities_are_flown_by_an_estimate(fli
     assert flight.pilot.is_estimating
 
 
-def test_on_the_ground_nothing_is_measured_and_nothing_is_estimated(flight):
-    flight.wanted = FORWARD
+def test_on_the_ground_references_wait_and_nothing_is_estimated(flight):
+    flight.wanted = CLIMB
     flight.fly(0.5, measured=AT_REST)
     flight.pilot.stands()
     flight.fly(PERIOD_S)
     first = flight.fly(PERIOD_S)
-    assert flight.fly(2.0) == pytest.approx(first)  # no reference runs away from it
+    assert flight.fly(2.0) == pytest.approx(first)
     assert not flight.pilot.is_estimating
+    assert flight.fly(0.5, measured=AT_REST).thrust > first.thrust
 
 
 @pytest.mark.parametrize("hovers", [True, False])
 def test_a_drone_that_stops_by_itself_does_so_where_nothing_is_measured(hovers):
     flight = Flight(hovers=hovers)
-    flight.wanted = FORWARD
-    flight.fly(1.0)
+    flight.wanted = CLIMB
+    first = flight.fly(PERIOD_S)
+    assert flight.fly(1.0).thrust > first.thrust
     flight.wanted = Velocity()
-    stopping = flight.fly(PERIOD_S)
-    assert (stopping is None) is hovers
+    assert (flight.fly(PERIOD_S) is None) is hovers
     assert flight.pilot.is_estimating is not hovers
-    assert (flight.fly(0.5, measured=AT_REST) is None) is False
+    flight.wanted = CLIMB
+    assert (flight.fly(PERIOD_S) == pytest.approx(first)) is hovers
+    flight.wanted = Velocity()
+    assert flight.fly(0.5, measured=AT_REST) is not None
+
+
+def test_a_drone_that_stops_by_itself_does_so_as_soon_as_it_stands():
+    flight = Flight(hovers=True)
+    flight.wanted = Velocity()
+    assert flight.fly(0.5, measured=AT_REST) is not None
+    flight.pilot.stands()
+    assert flight.fly(PERIOD_S) is None
 
 
 def test_what_is_overruled_is_neutral_and_not_even_decided(flight):
@@ -121,30 +153,30 @@ def test_what_is_overruled_is_neutral_and_not_even_decided(flight):
 
 @pytest.mark.parametrize("between", [None, RAW])
 def test_references_begin_anew_after_something_else_than_a_velocity(flight, between):
-    flight.wanted = Velocity(up=0.5)
-    flight.fly(2.0, measured=AT_REST)  # it does not climb, and is far behind
-    behind = flight.fly(PERIOD_S, measured=AT_REST).thrust
+    flight.wanted = CLIMB
+    first = flight.fly(PERIOD_S, measured=AT_REST)
+    assert flight.fly(2.0, measured=AT_REST).thrust > first.thrust
     flight.wanted = between
     flight.fly(PERIOD_S, measured=AT_REST)
-    flight.wanted = Velocity(up=0.5)
-    assert flight.fly(PERIOD_S, measured=AT_REST).thrust < behind
+    flight.wanted = CLIMB
+    assert flight.fly(PERIOD_S, measured=AT_REST) == pytest.approx(first)
 
 
 def test_another_drone_is_flown_by_nothing_that_was_before(flight):
-    flight.wanted = FORWARD
+    fresh = Flight()
+    fresh.wanted = flight.wanted = CLIMB
     flight.fly(1.0, measured=AT_REST)
+    flight.pilot.stands()
     flight.is_forgotten = False
     flight.pilot.restart(flight.now_s)
     assert flight.is_forgotten
-    fresh = Flight()
-    fresh.wanted = FORWARD
-    assert flight.fly(PERIOD_S) == fresh.fly(PERIOD_S)
+    assert flight.fly(PERIOD_S) == pytest.approx(fresh.fly(PERIOD_S))
     assert flight.pilot.is_estimating
 
 
-def test_a_pilot_that_stood_still_takes_a_short_step(flight):
-    flight.wanted = Velocity(up=0.5)
-    flight.fly(0.5, measured=AT_REST)
-    flight.now_s += 3600.0
-    late = flight.fly(PERIOD_S, measured=AT_REST)
-    assert all(abs(share) <= 1.0 for share in late)
+def test_another_drone_is_not_flown_by_what_the_first_one_measured(flight):
+    flight.wanted = FORWARD
+    flight.fly(1.0, measured=AT_REST)
+    flight.pilot.restart(flight.now_s)
+    flight.fly(PERIOD_S)
+    assert flight.pilot.is_estimating

@@ -2,13 +2,11 @@
 """UDP links over real sockets: to a peer that may not be there, from whoever sends, and cancellation."""
 
 import socket
-import time
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from patience import TIMEOUT_S
 
-from drone_bridge.net import udp
 from drone_bridge.net.connector import LinkCancelledError, LinkError, LinkRefusedError, LinkTimeoutError
 from drone_bridge.net.udp import UdpConnector, UdpListener
 from drone_bridge.wire.addresses import peer_name
@@ -243,86 +241,3 @@ def test_an_address_shows_where_its_port_begins():
     assert peer_name(("127.0.0.1", 5)) == "127.0.0.1:5"
     assert peer_name(("::1", 5, 0, 0)) == "[::1]:5"
     assert peer_name(("::ffff:127.0.0.1", 5, 0, 0)) == "127.0.0.1:5"
-
-
-# What waited too long, as the process stood still meanwhile.
-
-OLD_S = 0.05
-
-
-@pytest.fixture
-def ages():
-    """Of the datagrams that were dropped."""
-    return []
-
-
-@pytest.fixture
-def freshness(ages):
-    """Drops a first datagram that is older than OLD_S, and after that none, however busy the machine is."""
-    return udp.Freshness(lambda: LONG_S if ages else OLD_S, ages.append)
-
-
-@pytest.fixture
-def reading(cancellation, freshness):
-    """A listener that drops what is old."""
-    listener = UdpListener("127.0.0.1", 0, cancellation, freshness=freshness)
-    with pytest.raises(LinkTimeoutError):
-        listener.receive(0.0)
-    yield listener
-    listener.close()
-
-
-def test_a_datagram_that_waited_too_long_is_dropped_and_a_fresh_one_is_not(reading, ages, peer):
-    peer.sendto(b"old", ("127.0.0.1", reading.port))
-    time.sleep(1.2 * OLD_S)
-    peer.sendto(b"new", ("127.0.0.1", reading.port))
-    assert reading.receive(LONG_S).data == b"new"
-    (age_s,) = ages
-    assert age_s > OLD_S
-
-
-def test_of_one_peer_too(peer, cancellation, ages, freshness):
-    stream = UdpConnector(*peer.getsockname(), cancellation, lambda *_: None, freshness=freshness).open()
-    peer.sendto(b"old", stream._socket.socket.getsockname())
-    time.sleep(1.2 * OLD_S)
-    with pytest.raises(LinkTimeoutError):
-        stream.receive(SHORT_S)
-    assert len(ages) == 1
-    stream.close()
-
-
-@pytest.mark.parametrize("step_s", [3600.0, -3600.0])
-def test_setting_the_clock_makes_nothing_stale(cancellation, closing, ages, peer, monkeypatch, step_s):
-    """The kernel stamps datagrams by the wall clock."""
-    freshness = udp.Freshness(lambda: LONG_S, ages.append)
-    reading = closing(UdpListener("127.0.0.1", 0, cancellation, freshness=freshness))
-    with pytest.raises(LinkTimeoutError):
-        reading.receive(0.0)
-    set_s = time.time() + step_s
-    peer.sendto(b"just now", ("127.0.0.1", reading.port))
-    monkeypatch.setattr(time, "time", lambda: set_s)
-    assert reading.receive(LONG_S).data == b"just now"
-    assert ages == []
-
-
-@pytest.mark.parametrize("set_back_s", [0.0, 3600.0])
-def test_without_a_stamp_it_is_as_old_as_the_last_look_into_the_socket(
-    peer, cancellation, ages, freshness, monkeypatch, set_back_s
-):
-    """As on systems that have no stamps, or after their clock was set back."""
-    if not set_back_s:
-        monkeypatch.setattr(udp, "_STAMP_OPTION", 0x7FFF)  # which no system knows
-    listener = UdpListener("127.0.0.1", 0, cancellation, freshness=freshness)
-    address = ("127.0.0.1", listener.port)
-    peer.sendto(b"old", address)
-    time.sleep(1.2 * OLD_S)
-    set_s = time.time() - set_back_s
-    monkeypatch.setattr(time, "time", lambda: set_s)
-    with pytest.raises(LinkTimeoutError):
-        listener.receive(0.0)
-    assert len(ages) == 1
-    with pytest.raises(LinkTimeoutError):
-        listener.receive(0.0)
-    peer.sendto(b"new", address)
-    assert listener.receive(LONG_S).data == b"new"
-    listener.close()

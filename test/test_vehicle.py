@@ -55,7 +55,7 @@ def test_one_script_flies_every_vehicle_with_odometry(name, tmp_path, capsys):
         flies = vehicle.serves("take_off")
         if flies:
             vehicle.take_off(1.5)
-        assert vehicle.go_to(*PLACE, yaw=YAW).startswith("Reached x=2 y=1")
+        assert vehicle.go_to(*PLACE, yaw=YAW).startswith("Reached x 2.00 y 1.00")
         there, pose = in_odom(place_of(trajectory)), vehicle.pose
         with capsys.disabled():
             print(f"{name}: {math.dist(there, PLACE):.3f} m off, {pose}")
@@ -78,7 +78,7 @@ def test_the_package_is_imported_without_ros():
 
 def test_what_goes_wrong_is_raised_as_a_sentence(ros):
     with drone_bridge.Vehicle(patience_s=0.5) as vehicle:
-        with pytest.raises(drone_bridge.VehicleError, match="Nobody serves /go_to: start a controller"):
+        with pytest.raises(drone_bridge.VehicleError, match="No node serves /go_to: start a controller"):
             vehicle.go_to(1, 0)
         with pytest.raises(drone_bridge.VehicleError, match="There is no odometry on /odom"):
             vehicle.pose  # noqa: B018
@@ -88,6 +88,19 @@ def test_what_goes_wrong_is_raised_as_a_sentence(ros):
             vehicle.go_to(math.nan, 0)
         ros.node.create_publisher(Bool, "held", latched()).publish(Bool(data=True))
         wait_until(lambda: "is held" in refusal(vehicle), "the hold")
+
+
+def test_a_script_without_a_vehicle_ends_with_the_reason_and_one_traceback(ros):
+    script = (
+        "import drone_bridge\nwith drone_bridge.Vehicle('/nobody', patience_s=0.5) as vehicle:\n    vehicle.take_off()"
+    )
+    done = subprocess.run([sys.executable, "-c", script], check=False, capture_output=True, text=True, timeout=60)
+    lines = done.stderr.splitlines()
+    assert lines[-1].endswith(
+        "VehicleError: No node serves /nobody/take_off: start a controller (goals:=true in launch files)."
+    )
+    assert lines[0] == "The vehicle /nobody has not answered, and may not be held."
+    assert sum("Traceback" in line for line in lines) == 1
 
 
 def refusal(vehicle):

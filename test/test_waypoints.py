@@ -61,7 +61,8 @@ def away_from_line(path, start, end):
 
 def test_waypoints_are_read_as_people_write_them():
     assert Waypoint.read("x=2 y=-1.5  yaw=1e-1") == Waypoint(x=2.0, y=-1.5, yaw=0.1)
-    assert str(Waypoint.read("z=-3 x=1.25")) == "x=1.25 z=-3"
+    assert str(Waypoint.read("z=-3 x=1.25")) == "x 1.25 z -3.00 m"
+    assert str(Waypoint.read("y=0 yaw=1.5708")) == "y 0.00 m, yaw 90°"
 
 
 @pytest.mark.parametrize(

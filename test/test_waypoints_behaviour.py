@@ -30,9 +30,9 @@ def test_points_are_reached_and_the_last_one_is_held(ros):
         vehicle = Vehicle(ros)
         vehicle.body = "d1/base_link"
         going = states.wait(lambda state: state.state == "going")
-        assert going.reason == "to waypoint 1 of 2: x=1 y=0 z=-0.5 yaw=1.5708"
+        assert going.reason == "to waypoint 1 of 2: x 1.00 y 0.00 z -0.50 m, yaw 90°"
         done = states.wait(lambda state: state.state == "done")
-        assert done.reason == "stays at waypoint 2 of 2: x=1 y=1 z=-0.5"
+        assert done.reason == "stays at waypoint 2 of 2: x 1.00 y 1.00 z -0.50 m"
         assert done.distance < 0.15
         assert done.header.frame_id == "d1/base_link"
         wait_until(lambda: np.linalg.norm(vehicle.position - (1, 1, -0.5)) < 0.02, "coming to rest")

@@ -26,7 +26,7 @@ def test_a_goal_of_the_page_is_an_action_that_tells_how_it_goes(ros):
         going = told.wait(lambda state: state["state"] == "going" and (state.get("distance") or 9.0) < 1.5)
         assert math.isfinite(going["left_s"])
         done = told.wait(lambda state: state["state"] == "done")
-        assert done["text"].startswith("Reached x=2 y=1 z=1")
+        assert done["text"].startswith("Reached x 2.00 y 1.00 z 1.00 m")
         assert math.dist(vehicle.position, (2, 1, 1)) < 0.15
         goals.set("/cmd_vel", "/go_to", Place("odom", 1000.0, 0.0, 0.0))
         told.wait(lambda state: state.get("distance"))

@@ -50,10 +50,15 @@ def test_a_silent_vehicle_is_red_and_cannot_be_steered(page, composition):
         page.wait(LAMP % "error")
         page.wait("document.querySelector('.take').disabled")
         assert "vehicle" in page.text("[data-cell=connection]")
+        # What it said last is dimmed, with its age, wherever it stands.
+        for value in ("[data-plot=Altitude] .value", "[data-plot=Yaw] .value", "[data-cell=position] strong"):
+            page.wait(f"/\\d.* · \\d+ s ago$/.test(document.querySelector('{value}.silent')?.innerText)")
+        page.wait("/ · \\d+ s ago$/.test(document.querySelector('.camera.stale .note.silent')?.innerText)")
     finally:
         os.kill(emulator, signal.SIGCONT)
     page.wait(LAMP % "ok")
     page.wait("!document.querySelector('.take').disabled")
+    page.wait("document.querySelector('[data-cell=position] strong:not(.silent)') !== null")
 
 
 def open_tab(page, number):
@@ -211,7 +216,7 @@ def test_a_tap_on_the_ground_sets_a_goal_where_somebody_takes_it(page, ros):
     page.click(".goal .primary")
     goal = goals.wait()
     assert goal.header.frame_id == "base_link"
-    page.wait("document.querySelector('.goal').innerText.includes('gives no answers')")
+    page.wait("document.querySelector('.goal').innerText.includes('reports no progress')")
 
 
 def test_foxgloves_own_client_reads_publishes_and_sets_parameters(composition, ros):

@@ -52,7 +52,7 @@ def has_colours(browser, selector):
 VEHICLES = {
     "testbed": (True, 0, "Distance to target"),
     "dronegui": (False, 0, "Altitude"),
-    "simulator": (False, 5, "Altitude"),
+    "simulator": (False, 5, "Depth"),
     "robot": (False, 0, "Battery"),
     "landing": (True, 1, "Altitude"),
 }

@@ -18,6 +18,7 @@ from drone_bridge.tools.web.vehicles import Vehicle
 
 TOPIC = "/dronegui/cmd_vel_stamped"
 DRONE = Vehicle(TOPIC, "dronegui_bridge", holds=("/dronegui/dronegui_bridge/hold",))
+ROVER = Vehicle("/rover/cmd_vel_stamped", "robot_bridge", holds=("/rover/robot_bridge/hold",))
 OF_ANOTHER_MAKE = Vehicle(TOPIC, "somebodys_bridge")
 GONE = [{"topic": TOPIC, "name": "dronegui"}]
 
@@ -212,6 +213,37 @@ def test_resume_ends_the_stop_of_a_vehicle_that_is_gone(clock):
         assert server.unanswered == []
         await server.see(DRONE)
         assert server.page.told["vehicles"][0]["held"] is None
+
+    conversation(run)
+
+
+def test_resume_without_a_vehicle_ends_the_hold_of_all(clock):
+    async def run(server):
+        await server.see(DRONE, ROVER)
+        await server.ask(op="stop", vehicle=TOPIC)
+        await server.answer("")
+        server.pilots.set_held(ROVER.topic, 10**9)
+        server.asked.clear()
+        await server.ask(op="resume")
+        assert [asked[:2] for asked in server.asked] == [(TOPIC, False), (ROVER.topic, False)]
+
+    conversation(run)
+
+
+def test_a_page_reads_since_when_and_why_a_vehicle_is_held(clock, monkeypatch):
+    async def run(server):
+        def held():
+            return [server.page.told["vehicles"][0]["held"][name] for name in ("since", "why")]
+
+        server.pilots.set_held(TOPIC, 5 * 10**9, is_kept=True)
+        await server.settle()
+        assert held() == [5.0, "from before this launch"]
+        server.pilots.set_held(TOPIC, None)
+        monkeypatch.setattr(pilots.time, "time", lambda: 100.0)
+        await server.ask(op="stop")
+        server.pilots.set_held(TOPIC, 300 * 10**9, is_kept=True)  # its bridge was started again
+        await server.settle()
+        assert held() == [100.0, "you pressed STOP"]
 
     conversation(run)
 

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """A bag in the page: what happened in it, and playing it from anywhere."""
 
+import time
+
 import browser as chromium
 import numpy as np
 import pytest
@@ -11,6 +13,7 @@ from rosbags.typesys import Stores, get_typestore
 from sensor_msgs.msg import BatteryState
 from std_msgs.msg import Bool
 from tf2_msgs.msg import TFMessage
+from web_boxes import faults
 from written_bags import offer, write_bag
 
 from drone_bridge.tools.bags.bag import Bag
@@ -86,7 +89,12 @@ def test_a_bag_is_played_and_searched_in_the_page(bag):
     at = "Number(document.querySelector('#timeline').dataset.at)"
     try:
         with Process(executable("drone-bridge"), "view", str(bag), "--port", "0", "--no-browser") as server:
-            browser.open(server.wait_for_line(r"Open in a browser: http://(\S+)")[1])
+            address = server.wait_for_line(r"Open in a browser: http://(\S+)")[1]
+            time.sleep(1.0)
+            opened_s = time.monotonic()
+            browser.open(address)
+            browser.wait("document.querySelector('#timeline').dataset.at !== undefined")
+            assert float(browser.evaluate(at)) < time.monotonic() - opened_s  # it begins when somebody looks
             browser.wait("document.querySelector('#timeline').dataset.events === '3'")
             browser.wait(f"{at} > 0.5")
             browser.wait("document.querySelector('#scene').dataset.models === '1'")  # which was not recorded
@@ -103,7 +111,15 @@ def test_a_bag_is_played_and_searched_in_the_page(bag):
             )
             browser.wait(f"Math.abs({at} - 11.5) < 0.01")
             # The moment is shown although it is paused; at 11.4 s the battery had 79 %.
-            browser.wait("document.querySelector('[data-plot=Battery] .value')?.innerText === '79'")
+            browser.wait("document.querySelector('[data-plot=Battery] .value')?.innerText === '79\\u00a0%'")
+            # A plot has the whole recording, without the gap, and marks the moment.
+            plot = "document.querySelector('[data-plot=Battery]')"
+            assert browser.evaluate(f"[Number({plot}.dataset.points), Math.round({plot}.dataset.seconds)]") == [160, 20]
+            cursor = f"{plot}.querySelector('.plot-cursor')"
+            share = f"{cursor}.offsetLeft / {cursor}.parentElement.clientWidth"
+            browser.wait(f"Math.abs({share} - 11.5 / 20) < 0.02")
+            hidden = ("#steering", ".stops", ".record", "[aria-controls=details-services]")
+            assert not browser.evaluate(f"{list(hidden)}.some(each => document.querySelector(each).checkVisibility())")
             browser.evaluate(
                 """(() => {
                   const speed = document.querySelector('[aria-label="Speed"]');
@@ -117,6 +133,16 @@ def test_a_bag_is_played_and_searched_in_the_page(bag):
             browser.wait("document.querySelector('#timeline').dataset.playing === 'false'")
             browser.click(".play")  # from the beginning again
             browser.wait(f"{at} < 5 && document.querySelector('#timeline').dataset.playing === 'true'")
+            browser.open(address, width=390, height=844)
+            browser.wait("document.querySelector('#timeline').dataset.events === '3'")
+            for section in ("look", "plots", "more"):
+                browser.click(f".sections [data-section={section}]")
+                assert faults(browser, 390, 844, steers=False) == []
+                bottom, top = browser.evaluate(
+                    "[['#timeline', 'bottom'], ['.sections', 'top']]"
+                    ".map(([each, side]) => document.querySelector(each).getBoundingClientRect()[side])"
+                )
+                assert bottom <= top + 1
             assert browser.console_errors == []
             assert server.stop() == 0, server.output
     finally:

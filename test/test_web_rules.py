@@ -1,7 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Who may connect to the page, and what waits for a viewer who is slow."""
 
+from pathlib import Path
+from unittest.mock import Mock
+
 import pytest
+from std_srvs.srv import SetBool
 
 from drone_bridge.tools.web.access import Access, is_loopback
 from drone_bridge.tools.web.address import links, qr_code
@@ -19,6 +23,7 @@ from drone_bridge.tools.web.outbox import (
     Outbox,
     OverflowingError,
 )
+from drone_bridge.tools.web.recording import Recording
 
 HERE = Access.of("127.0.0.1", steer=False)
 BEYOND = Access.of("0.0.0.0", steer=False, secret="s3cret")
@@ -222,3 +227,12 @@ def test_a_channel_is_subscribed_to_once_and_a_number_given_once():
     for number in range(10, MAX_SUBSCRIPTIONS + 1):
         assert outbox.subscribe(number, 10 + number) == ""
     assert f"{MAX_SUBSCRIPTIONS} subscriptions" in outbox.subscribe(100_000, 100_000)
+
+
+def test_a_recording_where_nothing_can_be_written_is_refused_with_the_folder(monkeypatch):
+    node = Mock()
+    Recording(node)
+    _, _, record = node.create_service.call_args.args
+    monkeypatch.setattr("os.access", lambda path, mode: False)
+    response = record(SetBool.Request(data=True), SetBool.Response())
+    assert (response.success, response.message) == (False, f"'{Path.cwd()}' can't be written, where the bag would be.")

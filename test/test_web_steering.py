@@ -137,7 +137,7 @@ def test_commands_that_were_stuck_move_nothing(bridge, pilot, commands):
     for _ in range(3):
         pilot.steer(token=old, x=1.0)
     pilot.wait_for(lambda: pilot.refusals, "a refusal")
-    assert "0.3 s are allowed" in pilot.refusals[0]
+    assert "0.3 s is allowed" in pilot.refusals[0]
     assert_nothing_more_moves(bridge, commands)
     assert not commands.moving
 

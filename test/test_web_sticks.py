@@ -149,7 +149,7 @@ def test_the_helm_is_asked_for_and_handed_over_and_a_no_keeps_no_push_back(page,
         page.wait("document.querySelector('.who').innerText === 'Bob steers'")
         with repeating(lambda _: other.send(op="steer", token=other.token, motion={})):
             page.click(".take")
-            page.wait("/^Asked, \\d+ s$/.test(document.querySelector('.take').innerText)")
+            page.wait("/^Requested, \\d+ s$/.test(document.querySelector('.take').innerText)")
             other.wait_for(lambda: other.vehicles[TOPIC]["asked"], "the question")
             other.send(op="keep")
             page.wait("document.querySelector('.refusal').innerText.includes('Bob keeps the helm')")

@@ -14,6 +14,7 @@ from ros_session import module_ros, repeating, wait_until
 from std_srvs.srv import SetBool
 from twists import twist
 from web_boxes import faults
+from web_page import take_the_helm
 from web_viewer import Network, Pilot, web_bridge
 
 TOPIC = "/cmd_vel_stamped"
@@ -79,6 +80,16 @@ def page(browser, server, peer):
 def press(browser, key):
     browser.key(key, down=True)
     browser.key(key, down=False)
+
+
+def resume(browser, button=".resume", until=MOVES_ON):
+    """Press Resume, again where the vehicle holds once more: as STOP's last zero on the helm ends a second later."""
+    for _ in range(10):
+        browser.click(button)
+        with contextlib.suppress(AssertionError):
+            browser.wait(until, 5.0)
+            return
+    raise AssertionError(f"Resume moves nothing on: {browser.text('body')}")
 
 
 @pytest.mark.parametrize("by", ["button", "Space", "Escape"])
@@ -192,6 +203,53 @@ def test_stop_says_so_when_the_vehicle_goes_without_an_answer(page, ros, peer):
     page.wait(MOVES_ON)
 
 
+def test_a_refusal_goes_when_it_no_longer_holds(page, peer):
+    refusal = "document.querySelector('.refusal')"
+    take_the_helm(page)
+    page.click(".stop")
+    page.wait(HOLDS)
+    page.key("KeyW", down=True)
+    page.wait(f"{refusal}.checkVisibility() && {refusal}.innerText.includes('press Resume')")
+    page.key("KeyW", down=False)
+    page.click(".resume")
+    page.wait(MOVES_ON)
+    assert not page.evaluate(f"{refusal}.checkVisibility()")
+    page.click(".take")
+    page.wait(HOLDS)  # as the helm has ended
+
+
+def test_all_that_hold_are_named_until_each_is_resumed(page, ros, peer):
+    async def answer(request, response):
+        response.success = True
+        return response
+
+    followed = ros.node.create_subscription(TwistStamped, "/vehicle_1/cmd_vel_stamped", print, 1)
+    hold = ros.node.create_service(SetBool, f"{ros.node.get_fully_qualified_name()}/hold", answer)
+    banner, state = "document.querySelector('.banner').innerText", "document.querySelector('[data-card=%s]').innerText"
+    try:
+        page.wait("document.querySelector('[data-vehicle=vehicle_1]')")
+        page.click(".overview-button")
+        page.wait(f"({state % 'dronegui'}).includes('commands it')")
+        assert page.text(".stop:not(.all)") == "STOP all"
+        assert not page.evaluate("document.querySelector('.stop.all').checkVisibility()")
+        page.click(".stop:not(.all)")
+        page.wait(f"/^2 vehicles hold dronegui since .*you pressed STOP.*; vehicle_1 since /.test({banner})")
+        page.wait(f"/Held[^]*since .*you pressed STOP/.test({state % 'dronegui'})")
+        still = f"/^vehicle_1: Holding since .*you pressed STOP/.test({banner})"
+        resume(page, "[data-card=dronegui] .resume-one", still)
+        moves_again(peer)
+        page.click("[data-card=dronegui]")
+        assert page.text(".stop:not(.all)") == "STOP"
+        page.wait(still)  # though another one is looked at
+        page.click(".stop:not(.all)")
+        page.wait(f"/^dronegui: Holding/.test({banner})")
+        resume(page, ".resume-all")
+        moves_again(peer)
+    finally:
+        ros.node.destroy_service(hold)
+        ros.node.destroy_subscription(followed)
+
+
 def test_a_link_without_its_secret_or_with_an_old_one_says_so(browser):
     banner = "document.querySelector('.banner').innerText"
     with web_bridge(host="0.0.0.0", secret="old") as first:
@@ -202,23 +260,13 @@ def test_a_link_without_its_secret_or_with_an_old_one_says_so(browser):
         browser.wait("document.querySelector('[data-cell=connection]').innerText.includes('Connected')")
         assert browser.evaluate(MOVES_ON)
     with web_bridge(host="0.0.0.0", secret="new", port=int(port)):
-        browser.wait(f"{banner}.includes('of another start')")
+        browser.wait(f"{banner}.includes('from an earlier start')")
 
 
 # Where it is seen.
 
 SIZES = [(1400, 900), (820, 1180), (768, 1024), (844, 390), (932, 430), (390, 844)]
 SECTIONS = ("look", "steer", "plots", "more")
-
-
-def resume(browser):
-    """Press Resume, again where the vehicle holds once more: as STOP's last zero on the helm ends a second later."""
-    for _ in range(10):
-        browser.click(".resume")
-        with contextlib.suppress(AssertionError):
-            browser.wait("document.querySelector('.banner').hidden", 5.0)
-            return
-    raise AssertionError(f"Resume moves nothing on: {browser.text('body')}")
 
 
 @pytest.mark.parametrize(("width", "height"), SIZES, ids=str)

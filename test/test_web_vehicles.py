@@ -19,7 +19,7 @@ PORTS = {
     "simulator": ("simulator_port",),
     "landing": ("telemetry_port",),
 }
-PLOTS = {"testbed": "Heading", "dronegui": "Altitude", "simulator": "Altitude", "landing": "Altitude"}
+PLOTS = {"testbed": "Heading", "dronegui": "Altitude", "simulator": "Depth", "landing": "Altitude"}
 
 browser = chromium.module_browser()
 

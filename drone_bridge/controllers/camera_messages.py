@@ -53,5 +53,5 @@ def read_pixels(image: ImageMessage, topic: str, pinhole: Pinhole, info_topic: s
     except Exception as error:
         # Among others KeyError and RuntimeError, as the encoding and the version of cv_bridge have it.
         encoding = f"{image.encoding!r}, {'big' if image.is_bigendian else 'little'}-endian"
-        raise ValueError(f"{topic} is encoded as {encoding}, of which cv_bridge can't make rgb8.") from error
+        raise ValueError(f"{topic} is encoded as {encoding}, which cv_bridge can't convert to rgb8.") from error
     return pixels

@@ -80,8 +80,11 @@ class Waypoint:
         return cls(**values)
 
     def __str__(self) -> str:
-        values = ((name, getattr(self, name)) for name in NAMES)
-        return " ".join(f"{name}={value:g}" for name, value in values if value is not None)
+        """Return it as people read it: x 2.00 y -1.50 m, yaw 90°."""
+        held = ((name, value) for name, value in (("x", self.x), ("y", self.y), ("z", self.z)) if value is not None)
+        place = " ".join(f"{name} {value:.2f}" for name, value in held)
+        yaw = "" if self.yaw is None else f"yaw {math.degrees(self.yaw):.0f}°"
+        return ", ".join(filter(None, (place and f"{place} m", yaw)))
 
     def place(self, elsewhere: Vector) -> Vector:
         """Return its position, with free coordinates taken from another one."""

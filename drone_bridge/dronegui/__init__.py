@@ -14,8 +14,8 @@ KIND = ProtocolKind(
     commands="drone_bridge.dronegui.conversation:commands",
     recorded="drone_bridge.dronegui.conversation:RecordedGui",
     topics="drone_bridge.dronegui.topics:TABLE",
-    bridge=NodeKind("drone_bridge.dronegui.bridge.node:DroneGuiBridge"),
-    server=NodeKind("drone_bridge.dronegui.server.node:DroneGuiServer"),
+    bridge=NodeKind("drone_bridge.dronegui.bridge:DroneGuiBridge"),
+    server=NodeKind("drone_bridge.dronegui.server:DroneGuiServer"),
     emulator=Program(
         "dronegui",
         "a drone behind its control GUI",

@@ -69,7 +69,7 @@ import json
 import math
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import dataclass, fields, replace
 from enum import IntEnum
 from typing import Annotated, Any
 
@@ -81,13 +81,15 @@ from drone_bridge.wire.events import (
     NeedData,
     RemoteProtocolError,
 )
-from drone_bridge.wire.json_fields import shown
+from drone_bridge.wire.json_faults import fault_in
+from drone_bridge.wire.json_fields import JsonObject, Number, RefusedValueError, shown
 from drone_bridge.wire.json_numbers import is_number, whole_number
 from drone_bridge.wire.outgoing import Range
 
 __all__ = [
     "AXES",
     "BUTTONS",
+    "CHARGE",
     "DEFAULT_NAVDATA_PORT",
     "DEFAULT_NAVDATA_SOURCE_PORT",
     "DEFAULT_PORT",
@@ -114,14 +116,86 @@ __all__ = [
 ]
 
 
-# What travels. Units are those of the wire.
+# How values of navdata are read and written.
 
 
-BUTTONS = ("take_off", "reset", "hover")
-AXES = ("roll", "pitch", "yaw", "gas")
+#: Far more than any value with a unit, and little enough for single precision.
+MAX_MAGNITUDE = 1e9
+MAX_WHOLE = 2**32 - 1
+#: A drone detects four at most.
+MAX_FEATURES = 16
+
+
+class _Measurement(Number):
+    """A number; one that is not finite is unknown, as the GUI hands on whatever the drone has in its floats."""
+
+    def read(self, value: Any, context: Any = None) -> Any:
+        is_unknown = isinstance(value, float) and not math.isfinite(value)
+        return None if is_unknown else super().read(value, context)
+
+    def write(self, value: Any, context: Any = None) -> Any:
+        super().read(value)
+        return value  # a whole number without a point, as the GUI
+
+
+class _Coordinate(Number):
+    """A number that has to be there."""
+
+    def write(self, value: Any, context: Any = None) -> Any:
+        self.read(value)
+        return value
+
+
+class _WholeNumber:
+    """A whole number of 32 bits; one that is not finite is unknown."""
+
+    name = ""
+
+    def read(self, value: Any, context: Any = None) -> int | None:
+        if isinstance(value, float) and not math.isfinite(value):
+            return None
+        whole = whole_number(value)
+        if whole is None or not 0 <= whole <= MAX_WHOLE:
+            raise RefusedValueError(f" is {shown(value)}, and has to be a whole number from 0 to 2^32 - 1.")
+        return whole
+
+    def write(self, value: Any) -> int | None:
+        return self.read(value)
+
+
+class _FeatureList:
+    """The detections of a block."""
+
+    name = ""
+
+    def read(self, value: Any, context: Any = None) -> "tuple[Feature, ...]":
+        if not isinstance(value, list) or len(value) > MAX_FEATURES:
+            raise RefusedValueError(f" is {shown(value)}, and has to be an array of at most {MAX_FEATURES} objects.")
+        features = []
+        for number, feature in enumerate(value):
+            try:
+                features.append(_FEATURE.read(feature))
+            except RefusedValueError as error:
+                raise RefusedValueError(f"[{number}]{error}") from error
+        return tuple(features)
+
+    def write(self, value: "tuple[Feature, ...]") -> list[Any]:
+        return [_FEATURE.write(feature) for feature in value]
+
+
+_MEASURED = _Measurement(-MAX_MAGNITUDE, MAX_MAGNITUDE)
+_COORDINATE = _Coordinate(-MAX_MAGNITUDE, MAX_MAGNITUDE)
+_WHOLE = _WholeNumber()
+
+
+# What travels. Units are those of the wire. Each field is declared once.
+
+
 #: Of an axis: to full deflection either way.
 DEFLECTION = Range(-1.0, 1.0)
 
+#: Of a battery, in percent.
+CHARGE = Range(0.0, 100.0)
 #: The width and height of an image in navdata's units, whatever its size in pixels.
 PICTURE_UNITS = 1000
 #: The major flight state is in the upper half of ctrl_state, what kind of it in the lower one.
@@ -143,6 +217,10 @@ class Controls:
     pitch: Annotated[float, DEFLECTION] = 0.0  # share of the greatest angle, + goes backward
     yaw: Annotated[float, DEFLECTION] = 0.0  # share of the greatest rate, + turns right
     gas: Annotated[float, DEFLECTION] = 0.0  # share of the greatest speed, + climbs
+
+
+BUTTONS = tuple(each.name for each in fields(Controls) if each.type is bool)
+AXES = tuple(each.name for each in fields(Controls) if each.type is not bool)
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,16 +275,23 @@ _AIRBORNE = frozenset(
 class Demo:
     """The navdata block `demo`. None stands for a value that is missing, NaN or infinite."""
 
-    ctrl_state: int | None = None
-    vbat_flying_percentage: float | None = None  # of a full battery
-    theta: float | None = None  # thousandths of a degree, + raises the nose
-    phi: float | None = None  # thousandths of a degree, + banks right
-    psi: float | None = None  # thousandths of a degree, + turns right
-    altitude: float | None = None  # mm
-    vx: float | None = None  # mm/s, + forward
-    vy: float | None = None  # mm/s, + right
-    vz: float | None = None  # mm/s, + down
-    num_frames: int | None = None  # of the video
+    ctrl_state: Annotated[int | None, _WHOLE] = None
+    vbat_flying_percentage: Annotated[float | None, _MEASURED] = None  # of a full battery
+    theta: Annotated[float | None, _MEASURED] = None  # thousandths of a degree, + raises the nose
+    phi: Annotated[float | None, _MEASURED] = None  # thousandths of a degree, + banks right
+    psi: Annotated[float | None, _MEASURED] = None  # thousandths of a degree, + turns right
+    altitude: Annotated[float | None, _MEASURED] = None  # mm
+    vx: Annotated[float | None, _MEASURED] = None  # mm/s, + forward
+    vy: Annotated[float | None, _MEASURED] = None  # mm/s, + right
+    vz: Annotated[float | None, _MEASURED] = None  # mm/s, + down
+    num_frames: Annotated[int | None, _WHOLE] = None  # of the video
+
+    @property
+    def charge(self) -> float | None:
+        """The share of a full battery, None if missing. A drone that counts to 101 % or -1 % has 1 or 0."""
+        if self.vbat_flying_percentage is None:
+            return None
+        return float(CHARGE.clamped(self.vbat_flying_percentage)) / CHARGE.most
 
     @property
     def flight_state(self) -> FlightState | None:
@@ -223,18 +308,18 @@ _FLIGHT_STATES = frozenset(FlightState)
 class Feature:
     """A detection of the drone's vision."""
 
-    xc: float  # PICTURE_UNITS, its middle, + right from the left edge
-    yc: float  # PICTURE_UNITS, + down from the upper edge
-    width: float  # PICTURE_UNITS
-    height: float  # PICTURE_UNITS
-    dist: float | None = None  # cm
+    xc: Annotated[float, _COORDINATE]  # PICTURE_UNITS, its middle, + right from the left edge
+    yc: Annotated[float, _COORDINATE]  # PICTURE_UNITS, + down from the upper edge
+    width: Annotated[float, _COORDINATE]  # PICTURE_UNITS
+    height: Annotated[float, _COORDINATE]  # PICTURE_UNITS
+    dist: Annotated[float | None, _MEASURED] = None  # cm
 
 
 @dataclass(frozen=True, slots=True)
 class VisionDetect:
     """The navdata block `visiondetect`: the current detections."""
 
-    features: tuple[Feature, ...] = ()
+    features: Annotated[tuple[Feature, ...], _FeatureList()] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -261,7 +346,7 @@ _JSON_OF_PYTHON = {"True": "true", "False": "false", "None": "null"}
 
 def refuse_constant(name: str) -> None:
     """Refuse NaN, Infinity and -Infinity."""
-    raise RemoteProtocolError(f"The packet contains {name}, which is not JSON.")
+    raise json.JSONDecodeError(f"{name} is not JSON", name, 0)
 
 
 def parse(
@@ -290,7 +375,7 @@ def parse(
     try:
         document = json.loads(text, parse_constant=parse_constant, object_pairs_hook=_object)
     except json.JSONDecodeError as error:
-        raise RemoteProtocolError(f"The packet is not JSON: {error.msg} at character {error.pos}.") from error
+        raise RemoteProtocolError(f"The packet{fault_in(text, error.msg, error.pos)}") from error
     except (ValueError, RecursionError) as error:  # a number of thousands of digits, among others
         raise RemoteProtocolError(f"The packet can't be read: {error}") from error
     if not isinstance(document, dict):
@@ -323,18 +408,11 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 # Blocks of navdata.
 
 
-#: A drone detects four at most.
-MAX_FEATURES = 16
-#: Far more than any value with a unit, and little enough for single precision.
-MAX_MAGNITUDE = 1e9
-MAX_CTRL_STATE = 2**32 - 1
-
 _DEMO = "demo"
 _VISION_DETECT = "visiondetect"
-_WHOLE = frozenset({"ctrl_state", "num_frames"})
-_DEMO_FIELDS = tuple(field.name for field in fields(Demo))
 #: What is in no other block: by these a block that does not name its type is recognised.
 _OF_DEMO = frozenset({"ctrl_state", "theta", "phi", "psi"})
+_DEMO_BLOCK, _VISION_BLOCK, _FEATURE = JsonObject(Demo), JsonObject(VisionDetect), JsonObject(Feature)
 
 
 def _block(document: dict[str, Any]) -> Navdata:
@@ -342,58 +420,19 @@ def _block(document: dict[str, Any]) -> Navdata:
     if not isinstance(kind, str):
         raise RemoteProtocolError(f"type is {shown(kind)}, and has to be a string.")
     if kind == _DEMO or (not kind and document.keys() >= _OF_DEMO):
-        return Demo(**{name: _value(name, document.get(name)) for name in _DEMO_FIELDS})
+        return _DEMO_BLOCK.read_document(document)
     if kind == _VISION_DETECT or (not kind and document.keys() == {"features"}):
-        return VisionDetect(_features(document.get("features", [])))
+        return _VISION_BLOCK.read_document({"features": [], **document})
     return OtherNavdata(kind, {name: value for name, value in document.items() if name != "type"})
 
 
 def _document(navdata: Navdata) -> dict[str, Any]:
+    """Return the document of a block. Raises ValueError for one that no reader would take."""
     if isinstance(navdata, Demo):
-        return {"type": _DEMO, **_present(asdict(navdata))}
+        return {"type": _DEMO, **_DEMO_BLOCK.write(navdata)}
     if isinstance(navdata, VisionDetect):
-        return {"type": _VISION_DETECT, "features": [_present(asdict(feature)) for feature in navdata.features]}
+        return {"type": _VISION_DETECT, **_VISION_BLOCK.write(navdata)}
     return {**({"type": navdata.type} if navdata.type else {}), **navdata.fields}
-
-
-def _present(values: dict[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in values.items() if value is not None}
-
-
-def _value(name: str, value: Any) -> Any:
-    """Return a value of `demo`, or None if it is not a finite number."""
-    if value is None or (isinstance(value, float) and not math.isfinite(value)):
-        return None  # the GUI hands on whatever the drone has in its floats
-    if name not in _WHOLE:
-        return _number(name, value)
-    whole = whole_number(value)
-    if whole is None or not 0 <= whole <= MAX_CTRL_STATE:
-        raise RemoteProtocolError(f"{name} is {shown(value)}, and has to be a whole number from 0 to 2^32 - 1.")
-    return whole
-
-
-def _number(name: str, value: Any) -> float:
-    if not is_number(value) or not -MAX_MAGNITUDE <= value <= MAX_MAGNITUDE:
-        raise RemoteProtocolError(f"{name} is {shown(value)}, and has to be a number of at most {MAX_MAGNITUDE:g}.")
-    return float(value)
-
-
-def _features(features: Any) -> tuple[Feature, ...]:
-    if not isinstance(features, list) or len(features) > MAX_FEATURES:
-        raise RemoteProtocolError(
-            f"features is {shown(features)}, and has to be an array of at most {MAX_FEATURES} objects."
-        )
-    return tuple(map(_feature, features))
-
-
-def _feature(feature: Any) -> Feature:
-    if not isinstance(feature, dict):
-        raise RemoteProtocolError(f"A feature is {shown(feature)}, and has to be an object.")
-    missing = [name for name in ("xc", "yc", "width", "height") if name not in feature]
-    if missing:
-        raise RemoteProtocolError(f"A feature lacks {', '.join(missing)}.")
-    place = {name: _number(name, feature[name]) for name in ("xc", "yc", "width", "height")}
-    return Feature(**place, dist=_value("dist", feature.get("dist")))
 
 
 # The two ends of the conversation.

@@ -9,8 +9,6 @@ drone flies, and every press of take_off takes off.
 from __future__ import annotations
 
 import math
-import threading
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -79,10 +77,7 @@ class _Controller:
 
 
 class Gui:
-    """The receiver of packets and sender of navdata. Times are seconds of any one clock.
-
-    `receive` is for one thread; the rest may be used in another one.
-    """
+    """The receiver of packets and sender of navdata. Times are seconds of any one clock. For one thread."""
 
     def __init__(self, drone: Drone, dialect: Dialect, own_host: str = "127.0.0.1") -> None:
         """`own_host` is the GUI's own machine, in the address family of navdata."""
@@ -99,7 +94,6 @@ class Gui:
         )
         self._rate_limit = RateLimit()
         self._own_address = (own_host, dialect.navdata_port)
-        self._lock = threading.Lock()
         self._controllers: dict[str, _Controller] = {}  # further ones, by host, the one heard last at the end
 
     def hears_drone(self, now_s: float) -> bool:
@@ -142,9 +136,13 @@ class Gui:
         """Return whether navdata is due; true once per period."""
         return self.hears_drone(now_s) and self._rate_limit.is_due(now_s, self._dialect.navdata_rate)
 
-    def navdata(self, blocks: Iterable[Navdata]) -> list[bytes]:
-        """Return a datagram per block, to be sent to the `receivers` of each. Raises LocalProtocolError."""
-        return [self._protocol.send(block) for block in blocks]
+    def is_navdata_early(self, now_s: float) -> bool:
+        """Return whether navdata would come before it is due. For any thread."""
+        return self._rate_limit.is_early(now_s, self._dialect.navdata_rate)
+
+    def navdata(self, block: Navdata) -> bytes:
+        """Return the datagram of a block, to be sent to its `receivers`. Raises LocalProtocolError."""
+        return self._protocol.send(block)
 
     def receivers(self, datagram: bytes, now_s: float) -> tuple[Any, ...]:
         """Return the addresses for a datagram of navdata: the GUI's own host, and hosts whose packets took effect.
@@ -152,21 +150,19 @@ class Gui:
         The own host gets navdata before any packet, as some controllers only send in response. The others get it for
         CONTROLLER_TIMEOUT_S after a packet, and MAX_BYTES_PER_PACKET at most.
         """
-        with self._lock:
-            for host, controller in tuple(self._controllers.items()):
-                if now_s > controller.heard_s + CONTROLLER_TIMEOUT_S:
-                    del self._controllers[host]
-            admitted = [each for each in self._controllers.values() if each.left_bytes >= len(datagram)]
-            for each in admitted:
-                each.left_bytes -= len(datagram)
-            return (self._own_address, *(each.address for each in admitted))
+        for host, controller in tuple(self._controllers.items()):
+            if now_s > controller.heard_s + CONTROLLER_TIMEOUT_S:
+                del self._controllers[host]
+        admitted = [each for each in self._controllers.values() if each.left_bytes >= len(datagram)]
+        for each in admitted:
+            each.left_bytes -= len(datagram)
+        return (self._own_address, *(each.address for each in admitted))
 
     def _remember(self, source: Any, now_s: float) -> None:
         host, _, *rest = source
         if host == self._own_address[0]:
             return
-        with self._lock:
-            self._controllers.pop(host, None)
-            self._controllers[host] = _Controller((host, self._dialect.navdata_port, *rest), now_s)
-            if len(self._controllers) > MAX_CONTROLLERS:
-                del self._controllers[next(iter(self._controllers))]
+        self._controllers.pop(host, None)
+        self._controllers[host] = _Controller((host, self._dialect.navdata_port, *rest), now_s)
+        if len(self._controllers) > MAX_CONTROLLERS:
+            del self._controllers[next(iter(self._controllers))]

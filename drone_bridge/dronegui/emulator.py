@@ -403,7 +403,7 @@ class GuiProgram:
         self._was_hearing = is_hearing
         if not self._gui.navdata_is_due(self._flight.time):
             return
-        datagrams = self._gui.navdata(blocks(self._flight, self._navdata_number))
+        datagrams = [self._gui.navdata(block) for block in blocks(self._flight, self._navdata_number)]
         self._navdata_number += 1
         if not self._navdata_socket:
             return

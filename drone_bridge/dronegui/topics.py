@@ -9,7 +9,6 @@ tells is left out of a block.
 
 import math
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any, NamedTuple
 
 from builtin_interfaces.msg import Time
@@ -24,6 +23,7 @@ from tf2_msgs.msg import TFMessage
 from drone_bridge.dronegui.codec import (
     AXES,
     BUTTONS,
+    CHARGE,
     MAJOR_STATE_SHIFT,
     MAX_FEATURES,
     MAX_MAGNITUDE,
@@ -58,9 +58,6 @@ from drone_bridge.ros.topics import Topic, TopicTable, queued
 
 # Controls.
 
-#: The command that is always safe, and never wrong: no button but hover.
-HOVER = Controls(hover=True)
-
 
 class FullScale(NamedTuple):
     """The command at full deflection of each axis, in the order of the wire."""
@@ -93,12 +90,6 @@ def twist_from_controls(controls: Controls, full_scale: FullScale) -> Twist:
         twist.linear.z = controls.gas * full_scale.gas
         twist.angular.z = 0.0 - controls.yaw * full_scale.yaw
     return twist
-
-
-def with_buttons(controls: Controls, pressed: frozenset[str]) -> Controls:
-    """Return the controls with these buttons also pressed."""
-    pressed_ones: dict[str, Any] = dict.fromkeys(pressed, True)
-    return replace(controls, **pressed_ones)
 
 
 def drone_gui_state(seq: int, controls: Controls, stamp: Time) -> DroneGuiState:
@@ -142,6 +133,14 @@ def navdata_facts(demo: Demo) -> dict[str, str]:
     }
 
 
+def charge_note(demo: Demo) -> str:
+    """Return a sentence about a charge that no battery has, empty if it is within its range."""
+    charge = demo.vbat_flying_percentage
+    if charge is None or CHARGE.holds(charge):
+        return ""
+    return f"The drone reports a battery of {charge:g} %: taken as {CHARGE.clamped(charge):g} %."
+
+
 def measured_motion(demo: Demo) -> Motion | None:
     """Return how the drone moves, None if the block lacks a necessary value; its vertical speed stays at zero."""
     if demo.psi is None or demo.altitude is None or demo.vx is None or demo.vy is None:
@@ -177,7 +176,7 @@ class DeadReckoning:
         self._before_s: float | None = None
 
     def update(self, demo: Demo, now_s: float) -> Pose | None:
-        """Return the pose at a time of time.monotonic, None if the block lacks a necessary value."""
+        """Return the pose at a time, s of any one clock, None if the block lacks a necessary value."""
         orientation = _orientation(demo)
         if orientation is None or demo.altitude is None or demo.vx is None or demo.vy is None:
             return None
@@ -220,9 +219,9 @@ class Translation:
 
     def battery_state(self, demo: Demo, stamp: Time) -> BatteryState | None:
         """Return the charge, the only value on the wire."""
-        if demo.vbat_flying_percentage is None:
+        if (charge := demo.charge) is None:
             return None
-        message = BatteryState(percentage=demo.vbat_flying_percentage / 100, present=True)
+        message = BatteryState(percentage=charge, present=True)
         message.header.stamp, message.header.frame_id = stamp, self._names.base_link
         for field in ("voltage", "temperature", "current", "charge", "capacity", "design_capacity"):
             setattr(message, field, math.nan)
@@ -299,7 +298,7 @@ class Translation:
         return _angles(message.orientation) if is_measured else {}
 
     def wire_charge(self, message: BatteryState) -> dict[str, Any]:
-        charge = _scaled(message.percentage, 100)
+        charge = CHARGE.clamped(_scaled(message.percentage, CHARGE.most))
         return {"vbat_flying_percentage": None if charge is None else round(charge)}  # the wire has whole percent
 
     def wire_range(self, message: Range) -> dict[str, Any]:

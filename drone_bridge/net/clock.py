@@ -12,6 +12,11 @@ def elapsed_s() -> float:
     return time.clock_gettime(STEADY_CLOCK)
 
 
+def time_of_day_ms() -> int:
+    """Return the time of day, ms since 1970, which may be set."""
+    return time.time_ns() // 1_000_000
+
+
 class Clock:
     """That clock, for who is given one."""
 

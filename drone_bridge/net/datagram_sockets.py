@@ -2,7 +2,7 @@
 """bound_socket: UDP sockets on a port, and in which order the addresses of a host are tried."""
 
 import socket
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import Any
 
 from drone_bridge.net.connector import LinkError, reason
@@ -13,16 +13,12 @@ MAX_DATAGRAM_BYTES = 65535  # no datagram is larger, so none is ever cut off
 LONGEST_DELAY_S = 1.0
 
 
-def bound_socket(host: str, port: int, prepare: Callable[[socket.socket], None] = lambda opened: None) -> socket.socket:
-    """Return a socket that is bound; port 0 takes a free one. Raises LinkError when the address is not available.
-
-    `prepare` gets the socket before it is bound.
-    """
+def bound_socket(host: str, port: int) -> socket.socket:
+    """Return a socket that is bound; port 0 takes a free one. Raises LinkError when the address is not available."""
     try:
         found = socket.getaddrinfo(host, port, type=socket.SOCK_DGRAM, flags=socket.AI_PASSIVE)
         family, kind, protocol, _, address = ipv4_first(found)[0]
         opened = socket.socket(family, kind, protocol)
-        prepare(opened)
         try:
             opened.bind(address)
         except OSError:

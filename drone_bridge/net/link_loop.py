@@ -51,6 +51,8 @@ INTERNAL_ERRORS, LOST_LINKS, DROPPED_WORK, DROPPED_BY_STALL = (
     "dropped after a stall",
 )
 
+#: Why what was decided is not sent.
+OUTDATED = "This process stood still after it was decided what to send: it was left out."
 
 #: What another thread wants done: gets the time, and returns actions.
 Work = Callable[[float], Actions]
@@ -362,7 +364,7 @@ class LinkLoop:
         What is published has the time at which it was decided with it, `decided_s`: an old command is left out there,
         and a neutral one is not. Raises the first error after all actions were tried.
         """
-        self.decided_s = now_s
+        outer_s, self.decided_s = self.decided_s, now_s
         failure: Exception | None = None
         for action in actions:
             try:
@@ -370,6 +372,8 @@ class LinkLoop:
                     is_due = action.outlives_stalls or self._is_stopping
                     if is_due or self._clock.now_s() - now_s <= StallWatch.STALL_S:
                         self._send(action)
+                    else:
+                        self._unsent(action, OUTDATED)
                 elif isinstance(action, Publish):
                     self._stage.publish(action.message)
                 elif isinstance(action, Note):
@@ -383,6 +387,7 @@ class LinkLoop:
                     self._stage.settle(action)
             except Exception as error:
                 failure = failure or error
+        self.decided_s = outer_s  # of the actions among which these were
         if failure:
             raise failure
 
@@ -392,10 +397,14 @@ class LinkLoop:
         except LinkRefusedError as error:
             self._refused(error)
         except LinkError as error:
-            self._stage.note(Note(action.if_lost, str(error)))
+            self._unsent(action, str(error))
             return
         for counter in action.if_sent:
             self._stage.note(Note(counter))
+
+    def _unsent(self, action: Send, sentence: str) -> None:
+        now_s = self._clock.now_s()
+        self._act(self.session.unsent(action, sentence, now_s), now_s)
 
     def _poll(self, *files: Selectable) -> select.poll:
         poll = select.poll()

@@ -34,6 +34,7 @@ class TcpConnections:
         self.selector = selectors.DefaultSelector()
         self._by_peer: dict[StreamPeer, TcpConnection] = {}
         self._ready: deque[TcpConnection] = deque()  # which have something to be read
+        self._calls: list[Callable[[], None]] = []  # what else is to be done
         self._events: deque[Received | Filled | Connected | Disconnected] = deque()
         self._leaving: dict[TcpConnection, float] = {}  # and until when
         self._has_looked = False  # since `receive` has last returned None
@@ -42,9 +43,9 @@ class TcpConnections:
         """Return how many peers are connected."""
         return len(self._by_peer)
 
-    def watch(self, file: Selectable, call: Callable[[int], None]) -> None:
-        """Have a function called with the selector's mask when another file is readable."""
-        self.selector.register(file.fileno(), selectors.EVENT_READ, call)
+    def watch(self, file: Selectable, call: Callable[[], None]) -> None:
+        """Have a function called when another file is readable."""
+        self.selector.register(file.fileno(), selectors.EVENT_READ, lambda mask: self._calls.append(call))
 
     def unwatch(self, file: Selectable) -> None:
         self.selector.unregister(file.fileno())
@@ -56,12 +57,12 @@ class TcpConnections:
         except OSError:
             return
         self._by_peer[connection.peer] = connection
-        self.watch(connection, partial(self._serve, connection))
+        self.selector.register(connection.fileno(), selectors.EVENT_READ, partial(self._serve, connection))
         self._events.append(Connected(connection.peer))
 
     def receive(self) -> Received | Filled | Connected | Disconnected | None:
         """See Link."""
-        if not self._events and not self._ready:
+        if not self._events and not self._ready and not self._calls:
             if self._has_looked:  # what has come since wakes the loop again, and to look twice costs as much as to read
                 self._has_looked = False
                 return None
@@ -71,6 +72,8 @@ class TcpConnections:
             self._let_leave()
         while not self._events and self._ready:
             self._read(self._ready.popleft())
+        if not self._events and self._calls:  # last, as who has gone leaves its place to who comes
+            self._calls.pop()()
         if self._events:
             return self._events.popleft()
         self._has_looked = False

@@ -90,7 +90,7 @@ class TcpPort:
         self._listening.close()
         self._connections.close()
 
-    def _accept(self, _: int) -> None:
+    def _accept(self) -> None:
         for _ in range(_BACKLOG):
             try:
                 connected, _ = self._listening.accept()

@@ -2,7 +2,6 @@
 """UdpStream and UdpListener: UDP links to one peer, and ports for any sender, for a thread that can be cancelled."""
 
 import contextlib
-import math
 import select
 import socket
 import struct
@@ -36,16 +35,6 @@ class Datagram(NamedTuple):
 
     data: bytes
     source: Any  # an address, as sockets have it
-
-
-class Freshness(NamedTuple):
-    """Which datagrams are too old to be looked at."""
-
-    max_age_s: Callable[[], float]
-    on_stale: Callable[[float], None]  # gets the age of each one that is dropped
-
-
-ANY_AGE = Freshness(lambda: math.inf, lambda age_s: None)
 
 
 def stamp_datagrams(opened: socket.socket) -> None:
@@ -94,13 +83,10 @@ class _UdpSocket:
         cancellation: Cancellation,
         peer: str = "",
         wire_log: MakeTap | None = None,
-        *,
-        freshness: Freshness,
     ) -> None:
         opened.setblocking(False)
         self.socket = opened
-        self._reader = DatagramReader(opened)
-        self._freshness = freshness
+        self._buffer = memoryview(bytearray(MAX_DATAGRAM_BYTES))
         self.tap = wire_log("udp", peer_name(opened.getsockname()), peer) if wire_log else None
         self._cancellation = cancellation
         self._poll = select.poll()
@@ -108,14 +94,14 @@ class _UdpSocket:
         self._poll.register(cancellation, select.POLLIN)
 
     def receive(self, timeout_s: float | None, who: str) -> Datagram:
-        """Wait for a datagram that is fresh. Raises LinkError and its subclasses."""
+        """Wait for a datagram. Raises LinkError and its subclasses."""
         deadline_s = None if timeout_s is None else time.monotonic() + timeout_s
         has_any = True  # perhaps
         while has_any or self._wait(None if deadline_s is None else max(0.0, deadline_s - time.monotonic())):
             if self._cancellation.is_set:
                 raise LinkCancelledError("Receiving was cancelled.")
             try:
-                size, source, age_s = self._reader.read()
+                size, source = self.socket.recvfrom_into(self._buffer)
             except BlockingIOError:  # also after poll: a datagram with a wrong checksum wakes it, then is dropped
                 has_any = False
                 continue
@@ -123,13 +109,9 @@ class _UdpSocket:
                 raise LinkRefusedError(f"Nobody listens at {who}.") from error
             except OSError as error:
                 raise LinkError(f"Nothing can be received from {who}: {error.strerror}.") from error
-            buffer = self._reader.buffer
             if self.tap:
-                self.tap(RECEIVED, buffer[:size], peer_name(source))
-            if age_s <= self._freshness.max_age_s():
-                return Datagram(bytes(buffer[:size]), source)
-            self._freshness.on_stale(age_s)
-            has_any = deadline_s is None or time.monotonic() < deadline_s
+                self.tap(RECEIVED, self._buffer[:size], peer_name(source))
+            return Datagram(bytes(self._buffer[:size]), source)
         raise LinkTimeoutError(f"{who} sent nothing for {timeout_s:g} s.")
 
     def close(self) -> None:
@@ -163,14 +145,11 @@ class UdpStream:
         connected: socket.socket,
         cancellation: Cancellation,
         wire_log: MakeTap | None = None,
-        *,
-        freshness: Freshness = ANY_AGE,
     ) -> None:
         """Take over a connected socket. Raises OSError when it is not connected."""
         self.peer = peer_name(connected.getpeername())
-        self._socket = _UdpSocket(connected, cancellation, self.peer, wire_log, freshness=freshness)
-        #: The addresses of both hosts, as sockets have them.
-        self.peer_host: str = connected.getpeername()[0]
+        self._socket = _UdpSocket(connected, cancellation, self.peer, wire_log)
+        #: The address of this side, as sockets have it.
         self.own_host: str = connected.getsockname()[0]
 
     def send(self, datagram: bytes) -> None:
@@ -226,11 +205,8 @@ class UdpConnector(Connector[UdpStream]):
         cancellation: Cancellation,
         on_failure: Callable[[str, float], None],
         wire_log: MakeTap | None = None,
-        *,
-        freshness: Freshness = ANY_AGE,
     ) -> None:
         """`on_failure` gets a sentence about each attempt that failed and the seconds until the next one."""
-        self._freshness = freshness
         super().__init__(host, port, cancellation, on_failure, Backoff(longest_s=LONGEST_DELAY_S), wire_log=wire_log)
 
     def _resolve(self) -> list[Any]:
@@ -238,29 +214,19 @@ class UdpConnector(Connector[UdpStream]):
         return ipv4_first(super()._resolve())
 
     def _connect_to(self, connecting: socket.socket, address: Any) -> None:
-        stamp_datagrams(connecting)
         connecting.connect(address)
 
     def _stream(self, connected: socket.socket) -> UdpStream:
-        return UdpStream(connected, self._cancellation, self._wire_log, freshness=self._freshness)
+        return UdpStream(connected, self._cancellation, self._wire_log)
 
 
 class UdpListener:
     """Receives datagrams on one port from any sender."""
 
-    def __init__(
-        self,
-        host: str,
-        port: int,
-        cancellation: Cancellation,
-        wire_log: MakeTap | None = None,
-        *,
-        freshness: Freshness = ANY_AGE,
-    ) -> None:
+    def __init__(self, host: str, port: int, cancellation: Cancellation, wire_log: MakeTap | None = None) -> None:
         """Bind; port 0 takes a free one. Raises LinkError when the address is not available."""
         self.backoff = Backoff(longest_s=LONGEST_DELAY_S)
-        bound = bound_socket(host, port, stamp_datagrams)
-        self._socket = _UdpSocket(bound, cancellation, wire_log=wire_log, freshness=freshness)
+        self._socket = _UdpSocket(bound_socket(host, port), cancellation, wire_log=wire_log)
 
     @property
     def port(self) -> int:
@@ -294,48 +260,6 @@ class UdpListener:
     def close(self) -> None:
         """Stop listening."""
         self._socket.close()
-
-
-class Operators(NamedTuple):
-    """The senders of datagrams, as one stream that begins with the first one."""
-
-    first: Datagram
-
-    @property
-    def peer(self) -> str:
-        return peer_name(self.first.source)
-
-    def close(self) -> None:
-        """Keep the port open while the node is active."""
-
-
-class OperatorsPort:
-    """A port for datagrams, as an endpoint whose link begins with the first one."""
-
-    def __init__(self, listener: UdpListener, cancellation: Cancellation, on_failure: Callable[[str], None]) -> None:
-        """`on_failure` gets a sentence about a port that nothing can be received from; it is tried again."""
-        self.listener = listener
-        self.backoff = listener.backoff
-        self._cancellation, self._on_failure = cancellation, on_failure
-
-    @property
-    def port(self) -> int:
-        return self.listener.port
-
-    def open(self) -> Operators:
-        """Wait for a datagram. Raises LinkCancelledError."""
-        while True:
-            try:
-                return Operators(self.listener.receive())
-            except LinkCancelledError:
-                raise
-            except LinkError as error:
-                self._on_failure(str(error))
-                if self._cancellation.wait(self.backoff.next_delay_s()):
-                    raise LinkCancelledError("Waiting was cancelled.") from None
-
-    def close(self) -> None:
-        self.listener.close()
 
 
 def wait_for_any(

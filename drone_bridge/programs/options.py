@@ -9,7 +9,8 @@ from __future__ import annotations
 import argparse
 import math
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
+from difflib import get_close_matches
 from enum import Enum
 from pathlib import Path
 from typing import Any, TypeVar
@@ -159,6 +160,23 @@ def one_of(kinds: type[KindT]) -> Callable[[str], KindT]:
         raise argparse.ArgumentTypeError(f"must be {alternatives([kind.value for kind in kinds])}, not {text!r}")
 
     return read
+
+
+def known(words: Collection[str]) -> Callable[[str], str]:
+    """Return an option type for one of these words, whose error suggests the one that was probably meant."""
+
+    def read(text: str) -> str:
+        if text in words:
+            return text
+        raise argparse.ArgumentTypeError(f"there is no '{text}'{suggestion(text, words)}; there are {', '.join(words)}")
+
+    return read
+
+
+def suggestion(word: str, known: Iterable[str]) -> str:
+    """Return ', did you mean ...?' when a known word is close to this one."""
+    close = get_close_matches(word, known, n=1)
+    return f", did you mean '{close[0]}'?" if close else ""
 
 
 def alternatives(words: Sequence[str]) -> str:

@@ -15,7 +15,7 @@ KIND = ProtocolKind(
     recorded="drone_bridge.robot.conversation:RecordedRobot",
     topics="drone_bridge.robot.topics:TABLE",
     bridge=NodeKind("drone_bridge.robot.bridge.node:RobotBridge"),
-    server=NodeKind("drone_bridge.robot.server:RobotServer"),
+    server=NodeKind("drone_bridge.robot.server.node:RobotServer"),
     emulator=Program(
         "robot",
         "a tracked robot",

@@ -45,7 +45,7 @@ import struct
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum, IntEnum
-from typing import Annotated, Any, ClassVar, TypeVar, get_args
+from typing import Annotated, Any, ClassVar, NamedTuple, TypeVar, get_args
 
 from drone_bridge.wire import layouts
 from drone_bridge.wire.events import NEED_DATA, ConnectionClosed, EventT, LocalProtocolError
@@ -164,6 +164,16 @@ class Packet(Message):
 
 FULL_SPEED = 2048  # of a motor, on the wire; the same backwards is negative
 SPEED = Range(-FULL_SPEED, FULL_SPEED)
+
+
+class Speeds(NamedTuple):
+    """The speeds of a skid steer's sides as on the wire: -FULL_SPEED to FULL_SPEED, positive forward."""
+
+    left: int
+    right: int
+
+
+STOPPED = Speeds(0, 0)
 
 
 class _Speed(Numbers):

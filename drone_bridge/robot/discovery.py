@@ -214,19 +214,37 @@ class DiscoveryResponder:
         If `is_silent`, nobody gets an answer.
         """
         asked = []
-        queries = self._queries[readable]
-        with contextlib.suppress(BlockingIOError):
-            for _ in range(_MAX_QUERIES_AT_ONCE):
-                try:
-                    size, source, age_s = queries.read()
-                except ConnectionError:
-                    continue  # somebody did not wait for an answer
-                is_query = bytes(queries.buffer[:size]) == DISCOVERY_QUERY and age_s <= OLDEST_QUERY_S
-                if is_query and not is_silent and self._may_know(source[0]):
-                    with contextlib.suppress(OSError):  # an answer may get lost in any case
-                        self.sockets[0].sendto(self._answer, source)
-                        asked.append(f"{source[0]}:{source[1]}")
+        for _ in range(_MAX_QUERIES_AT_ONCE):
+            if (query := self._next_query(readable)) is None:
+                break
+            data, source = query
+            if data == DISCOVERY_QUERY and not is_silent:
+                self.send(self._answer, source)
+                asked.append(f"{source[0]}:{source[1]}")
         return asked
+
+    def receive(self) -> tuple[bytes, Any] | None:
+        """Return the next request with the address that it came from, None if there is none."""
+        return next((query for readable in self.sockets if (query := self._next_query(readable))), None)
+
+    def send(self, answer: bytes, to: Any) -> None:
+        """Answer an address; an answer may get lost in any case."""
+        with contextlib.suppress(OSError):
+            self.sockets[0].sendto(answer, to)
+
+    def _next_query(self, readable: socket.socket) -> tuple[bytes, Any] | None:
+        """Return the next datagram, without its data if it is too old or its sender is not to know of this robot."""
+        queries = self._queries[readable]
+        for _ in range(_MAX_QUERIES_AT_ONCE):
+            try:
+                size, source, age_s = queries.read()
+            except BlockingIOError:
+                return None
+            except ConnectionError:
+                continue  # somebody did not wait for an answer
+            is_for_us = age_s <= OLDEST_QUERY_S and self._may_know(source[0])
+            return bytes(queries.buffer[:size]) if is_for_us else b"", source
+        return None
 
     def _may_know(self, address: str) -> bool:
         return not self._is_on_loopback or is_of_this_machine(address)

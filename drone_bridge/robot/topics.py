@@ -22,6 +22,7 @@ from drone_bridge.msg import Sensor as SensorMessage
 from drone_bridge.msg import SensorArray, SensorValue, SubsystemArray
 from drone_bridge.msg import Subsystem as SubsystemMessage
 from drone_bridge.robot import codec
+from drone_bridge.robot.codec import Speeds
 from drone_bridge.ros.frames import FrameNames, OdometryCovariances, odometry_transform
 from drone_bridge.ros.parameters import ParameterDeclaration
 from drone_bridge.ros.topic_names import topic_token, unique_names
@@ -49,16 +50,6 @@ MAX_SENSORS = 64  # that have topics
 _MOTOR_SENSORS = codec.MotorSensors.__slots__  # which kinds of sensors a side's motor has
 _INT32 = range(-(2**31), 2**31)
 _ENORMOUS = 1e9  # m/s or rad/s: beyond it sums may be infinite
-
-
-class Speeds(NamedTuple):
-    """The speeds of a skid steer's sides as on the wire: -FULL_SPEED to FULL_SPEED, positive forward."""
-
-    left: int
-    right: int
-
-
-STOPPED = Speeds(0, 0)
 
 
 @dataclass(frozen=True, slots=True)

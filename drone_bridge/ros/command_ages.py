@@ -58,8 +58,7 @@ class CommandAges:
         stamp: Time | None = message.header.stamp if hasattr(message, "header") else None
         if stamp is None or stamp != Time():
             return stamp
-        is_time = not self._are_by_machines
-        if is_time and seconds_between(self._now(), stamp) <= self._parameters[self._timeout_name]:
+        if seconds_between(self._now(), stamp) <= self._parameters[self._timeout_name]:
             return stamp
         if not self._has_told_of_zero:
             self._has_told_of_zero = True

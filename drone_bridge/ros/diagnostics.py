@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
 
+from drone_bridge.net.clock import elapsed_s
 from drone_bridge.ros.stall_watch import PROCESS
 
 BURST = 5  # lines that may come at once, as a single fault often shows in more than one way
@@ -18,6 +19,9 @@ LINES_PER_S = 1.0  # in the long run
 
 FIRST_INTERVAL_S = 10.0
 LONGEST_INTERVAL_S = 640.0
+#: Programs that belong together are started in any order: for this long, one that is not there yet is no warning. When
+#: the condition that lasts is logged the third time, it is one.
+START_S = 3 * FIRST_INTERVAL_S
 #: A condition that has not been met for this long has ended.
 CONDITION_ENDS_AFTER_S = 30.0
 
@@ -332,6 +336,8 @@ class Reports:
         self._information = LogLimiter()  # a peer that comes and goes must not keep a warning from the log
         self._condition_limiter = ConditionLogLimiter()
         self._was_silent = False
+        self._silent_peer = ""
+        self._started_s = elapsed_s()
         self.statistics = LinkStatistics(open_state)
 
     def start_over(self, silence_limit_s: float, may_be_silent: bool) -> None:
@@ -339,6 +345,7 @@ class Reports:
 
         With `may_be_silent`, one that has never sent anything is not.
         """
+        self._started_s = elapsed_s()
         self.statistics = LinkStatistics(self._open_state, silence_limit_s, liveness=Liveness(may_be_silent))
         self._was_silent = False
 
@@ -358,16 +365,22 @@ class Reports:
         self.statistics.counts[count] += 1
         self.warn(sentence, count)
 
-    def warn_ongoing(self, condition: str, sentence: str) -> None:
-        """Log an ongoing condition when it begins, then at growing intervals."""
+    def warn_ongoing(self, condition: str, sentence: str, *, is_usual_at_start: bool = False) -> None:
+        """Log an ongoing condition when it begins, then at growing intervals.
+
+        One that `is_usual_at_start` is no warning within START_S of the start.
+        """
         self.statistics.last_error = sentence
         if line := self._condition_limiter.admit(condition, sentence):
-            self._logger.warning(line)
+            if is_usual_at_start and elapsed_s() - self._started_s < START_S:
+                self._logger.info(line)
+            else:
+                self._logger.warning(line)
 
-    def count_and_warn_ongoing(self, count: str, sentence: str) -> None:
+    def count_and_warn_ongoing(self, count: str, sentence: str, *, is_usual_at_start: bool = False) -> None:
         """Count an ongoing problem, and log it as `warn_ongoing` does."""
         self.statistics.counts[count] += 1
-        self.warn_ongoing(count, sentence)
+        self.warn_ongoing(count, sentence, is_usual_at_start=is_usual_at_start)
 
     def end_ongoing(self, condition: str) -> None:
         """Note that a condition has ended, so that its next beginning is logged at once."""
@@ -420,8 +433,10 @@ class Reports:
             if not self._was_silent:
                 statistics.counts[SILENCES] += 1
             self.warn_ongoing(SILENCES, sentence)
+            self._silent_peer = statistics.peer
         elif self._was_silent and statistics.liveness.is_open:
-            self.inform(f"{statistics.peer} is heard again.")
+            again = " again" if statistics.peer == self._silent_peer else ""  # or it is another one
+            self.inform(f"{statistics.peer} is heard{again}.")
             self.end_ongoing(SILENCES)
         if is_silent or statistics.liveness.is_open:  # a link that is opened again tells nothing by being opened
             self._was_silent = is_silent

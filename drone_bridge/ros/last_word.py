@@ -16,12 +16,9 @@ from drone_bridge.motion.tilt_control import Shares
 from drone_bridge.msg import CommandAxes, CommandRates
 from drone_bridge.net.clock import elapsed_s
 from drone_bridge.ros.command_axes import axes_from_shares, shares_from_axes
-from drone_bridge.ros.stall_watch import PROCESS
 from drone_bridge.ros.topics import wait_for_delivery
 from drone_bridge.ros.vehicle_node import VehicleNode
 from drone_bridge.ros.velocity_messages import OtherTypes, as_published, cmd_vel_type
-from drone_bridge.session.operator_command import OPERATORS_LOST
-from drone_bridge.session.session import AFTER_STALLS
 
 #: Longer than the usual command_timeout: in between, a vehicle with a watchdog of its own gets its own neutral.
 PERIOD_S = 1.0
@@ -241,59 +238,3 @@ class VelocityPublisher:
             return self._publisher, twist
         stamp = self._node.get_clock().now().to_msg()
         return self._publishers[-1], axes_from_shares(shares, stamp, self._axes_frame_id)
-
-
-class VelocityOutput(VelocityPublisher):
-    """Publishes commands at once, and again with each `repeat` until they time out. For the link's thread."""
-
-    def __init__(self, node: VehicleNode, axes_frame_id: str | None = None) -> None:
-        super().__init__(node, axes_frame_id)
-        self._command: tuple[Twist, Shares] | None = None
-        self._commanded_s = -math.inf
-
-    @property
-    def is_active(self) -> bool:
-        """Whether a command is in force."""
-        return self._command is not None
-
-    def command(self, twist: Twist, shares: Shares = Shares()) -> None:  # noqa: B008 # which is a tuple
-        """Publish a command; `shares` are the operator's own, where it has some."""
-        # If this process stands still anywhere from here on, the command is too old when it goes on; before, the next
-        # line notices. What was read earlier would be in force for another `command_timeout`.
-        commanded_s = elapsed_s()
-        if not self._node.takes_commands():
-            return
-        self._command, self._commanded_s = (twist, shares), commanded_s
-        self._node.reports.end_ongoing(OPERATORS_LOST)
-        self.publish(twist, shares, commanded_s)
-
-    def repeat(self, operator: str) -> bool:
-        """Publish the command again, or zero after `command_timeout`; return whether it is still in force."""
-        if self._command is None:
-            return False
-        now_s = elapsed_s()
-        silent_s = now_s - self._commanded_s
-        if silent_s <= self._node.parameters["command_timeout"]:
-            self.publish(*self._command, now_s)
-            return True
-        if self._command[0] != Twist():
-            if PROCESS.running_s() < silent_s:
-                sentence = f"This process stood still: zero was commanded instead of what {operator} wanted before."
-                self._node.count_and_warn(AFTER_STALLS, sentence)
-            else:
-                sentence = f"{operator} was silent for {silent_s:.1f} s: zero was commanded."
-                self._node.reports.count_and_warn_ongoing(OPERATORS_LOST, sentence)
-        self.stop()
-        return False
-
-    def stop(self) -> None:
-        """Publish zero, if a command is in force."""
-        if self._command is not None:
-            self._command = None
-            self.publish(Twist(), Shares(), elapsed_s())
-
-    def finish(self) -> None:
-        """Publish zero, if a command is in force, and wait for its delivery."""
-        if self.is_active:
-            self.stop()
-            self.wait_for_delivery()

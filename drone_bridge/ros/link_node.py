@@ -2,11 +2,10 @@
 """LinkNode: a node whose link is opened, used and reopened by a thread of its own, the LinkThread."""
 
 import threading
-import time
 import traceback
 from abc import abstractmethod
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 from drone_bridge.net.connector import (
     Backoff,
@@ -16,22 +15,9 @@ from drone_bridge.net.connector import (
     LinkTimeoutError,
 )
 from drone_bridge.net.thread_end import STOP_TIMEOUT_S, ends_within
-from drone_bridge.net.udp import Freshness
 from drone_bridge.ros.diagnostics import Reports
 from drone_bridge.ros.vehicle_node import UNREACHABLE, VehicleNode
-from drone_bridge.session.session import FINAL_GAP_S, FINAL_REPEATS
 from drone_bridge.wire.events import RemoteProtocolError
-
-if TYPE_CHECKING:
-    pass
-
-
-def repeat_farewell(send: Callable[[], None]) -> None:
-    """Send the last packet FINAL_REPEATS times. `send` may fail but must not raise."""
-    for number in range(FINAL_REPEATS):
-        if number:
-            time.sleep(FINAL_GAP_S)
-        send()
 
 
 class Stream(Protocol):
@@ -157,10 +143,6 @@ class LinkThread:
         reports.inform(f"{statistics.open_state.capitalize()} to {stream.peer}.")
 
 
-#: Counts of datagrams that waited too long.
-STALE_DATAGRAMS = "stale datagrams"
-
-
 class LinkNode(VehicleNode):
     """A node whose link is opened again when it fails, for as long as the node is active."""
 
@@ -186,10 +168,6 @@ class LinkNode(VehicleNode):
         """Interrupt what `converse` waits for besides the link; called when the link is cancelled."""
 
     # What a bridge can use.
-
-    def fresh_within(self, timeout: str) -> Freshness:
-        """Return that datagrams which are older than this parameter says are dropped and counted."""
-        return Freshness(lambda: float(self.parameters[timeout]), self._drop_stale)
 
     def opened(self) -> None:
         """Note that the peer has proved useful, so that a lost connection is reopened without delay."""
@@ -218,6 +196,3 @@ class LinkNode(VehicleNode):
         self.reports.count_and_warn_ongoing(  # somebody who tries again and again hides no other line
             "refused peers", f"{peer} was refused: {self.statistics.peer} is connected, and only one peer is served."
         )
-
-    def _drop_stale(self, age_s: float) -> None:
-        self.count_and_warn(STALE_DATAGRAMS, f"A datagram was dropped unread: it had waited for {age_s:.1f} s.")

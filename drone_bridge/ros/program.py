@@ -73,7 +73,7 @@ def tell_if_alone(node: Stoppable) -> None:
         timer.cancel()
         if len(node.get_node_names()) <= 1:
             node.get_logger().warning(
-                f"The discovery server {server} (ROS_DISCOVERY_SERVER) has told of no other node in {_ALONE_S:g} s. "
+                f"The discovery server {server} (ROS_DISCOVERY_SERVER) has named no other node in {_ALONE_S:g} s. "
                 "If there are any with the same variable, it does not run or can't be reached: nodes that start now "
                 "find nobody, and nobody finds them."
             )

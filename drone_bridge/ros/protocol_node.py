@@ -88,13 +88,21 @@ class ProtocolNode(VehicleNode):
 
     # What a node can use.
 
-    def post(self, work: Callable[[float], Actions], *, is_kept: bool = False) -> None:
-        """Have the loop's thread call a function with the time, and do the actions that it returns; while active.
+    def post(self, work: Callable[[float], Actions], *, is_kept: bool = False) -> bool:
+        """Have the loop's thread call a function with the time, and do the actions that it returns.
 
-        What is kept is never dropped, as somebody waits for it.
+        What is kept is never dropped, as somebody waits for it. Returns whether the node is active; if not, nothing is
+        done.
         """
-        if loop := self._loop:
+        loop = self._loop
+        if loop:
             loop.post(work, is_kept=is_kept)
+        return loop is not None
+
+    @property
+    def has_link(self) -> bool:
+        """Whether there is a link, or one is being opened."""
+        return self._loop is not None
 
     @property
     def decided_s(self) -> float:
@@ -130,7 +138,8 @@ class _Stage:
         if note.is_expected:
             self._node.inform(note.sentence)
         elif note.is_ongoing:
-            self._node.reports.warn_ongoing(note.counter, note.sentence)
+            is_usual_at_start = self._session.heard_s is None
+            self._node.reports.warn_ongoing(note.counter, note.sentence, is_usual_at_start=is_usual_at_start)
         else:
             self._node.reports.warn(note.sentence, note.counter)
 

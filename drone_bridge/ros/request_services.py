@@ -6,15 +6,20 @@ from functools import partial
 from typing import Any
 
 from rclpy.callback_groups import ReentrantCallbackGroup
+from rclpy.clock import Clock as RosClock
+from rclpy.clock import ClockType  # type: ignore[attr-defined] # where humble has it, too
 from rclpy.task import Future
 from std_srvs.srv import Trigger
 
 from drone_bridge.net.clock import Clock
 from drone_bridge.ros.protocol_node import ProtocolNode
+from drone_bridge.ros.stall_watch import PROCESS
 from drone_bridge.session.session import Actions
 
 #: What is followed while the vehicle is held, and however long it has waited.
 LAND = "land"
+#: How long a request waits for the link of a bridge that has just been activated, and how often that is looked at.
+LINK_TIMEOUT_S, _LOOK_S = 1.0, 0.05
 
 
 class Request:
@@ -34,29 +39,93 @@ class Request:
             self._executor.wake()
 
 
+Ask = Callable[[Request, float], Actions]
+
+
 class RequestServices:
     """Offers `~/<name>` for each of some names; only landing is asked for while the vehicle is held."""
 
-    def __init__(self, node: ProtocolNode, names: Collection[str], ask: Callable[[Request, float], Actions]) -> None:
-        """`ask` is for the session: it gets a request and the time, and its Outcome comes now or later."""
-        self._node, self._ask = node, ask
-        group = ReentrantCallbackGroup()  # as an answer may take long, and cmd_vel has to arrive meanwhile
+    def __init__(
+        self,
+        node: ProtocolNode,
+        names: Collection[str],
+        ask: Ask,
+        *,
+        refusal: Callable[[str], str | None] | None = None,
+        outlive_cleanup: bool = False,
+    ) -> None:
+        """Make the services.
+
+        Args:
+            node: whose session is asked.
+            names: of the services.
+            ask: is for the session: it gets a request and the time, and its Outcome comes now or later.
+            refusal: returns why something can't be asked for now, or None. By default, because nobody would hear it.
+            outlive_cleanup: the services are there before the node is configured, and refuse.
+        """
+        self._node, self._ask, self._refusal = node, ask, refusal or self._undeliverable
+        self.group = ReentrantCallbackGroup()  # as an answer may take long, and cmd_vel has to arrive meanwhile
         for name in names:
-            service = node.create_service(Trigger, f"~/{name}", partial(self._serve, name), callback_group=group)
-            node.cleanup.callback(node.destroy_service, service)
+            service = node.create_service(Trigger, f"~/{name}", partial(self._serve, name), callback_group=self.group)
+            if not outlive_cleanup:
+                node.cleanup.callback(node.destroy_service, service)
+
+    async def request(self, name: str, ask: Ask | None = None, *, moves: bool = True) -> str:
+        """Ask the session, and return the outcome in a sentence. Raises ValueError with a sentence.
+
+        Args:
+            name: what is asked for.
+            ask: as in the constructor, if it is something else.
+            moves: whether it is refused while the vehicle is held; landing never is.
+        """
+        asked_s = Clock().now_s()
+        if name != LAND:
+            if moves:
+                self._node.hold.check(name)
+            self._node.check_age(name)
+        await self._wait_for_link()
+        if name != LAND and PROCESS.stood_still_since(asked_s):
+            raise ValueError(f"This process has stood still since {name} was asked for: call it again.")
+        if reason := self._refusal(name):
+            raise ValueError(reason)
+        request = Request(self._node, name)
+        if name == LAND:
+            request.asked_s = asked_s  # the session knows whether it minds
+        self._node.post(partial(ask or self._ask, request), is_kept=True)
+        is_success, sentence = await request.future  # type: ignore[misc] # annotated as an iterator
+        if not is_success:
+            raise ValueError(sentence)
+        return str(sentence)
 
     async def _serve(self, name: str, _: Any, response: Trigger.Response) -> Trigger.Response:
         try:
-            if name != LAND:
-                self._node.hold.check(name)
-                self._node.check_age(name)
-            if reason := self._node.undeliverable():
-                raise ValueError(f"{name} can't be asked for: {reason}")
-            request = Request(self._node, name)
-            self._node.post(partial(self._ask, request), is_kept=True)
-            response.success, response.message = await request.future  # type: ignore[misc] # annotated as an iterator
+            response.message, response.success = await self.request(name), True
         except ValueError as error:
-            response.success, response.message = False, str(error)
-        if not response.success:
-            self._node.count_and_warn("refused commands", f"{name}: {response.message}")
+            response.message, response.success = str(error), False
+            self._node.count_and_warn("refused commands", f"{name}: {error}")
         return response
+
+    async def _wait_for_link(self) -> None:
+        """Give a link, which opens in its own thread after activation, the time to open."""
+        looks_left = round(LINK_TIMEOUT_S / _LOOK_S)
+        if self._is_decided():
+            return
+        over: Future[None] = Future(executor=self._node.executor)
+
+        def look() -> None:
+            nonlocal looks_left
+            looks_left -= 1
+            if not over.done() and (self._is_decided() or looks_left <= 0):
+                over.set_result(None)
+
+        clock = RosClock(clock_type=ClockType.STEADY_TIME)
+        timer = self._node.create_timer(_LOOK_S, look, callback_group=self.group, clock=clock)
+        await over
+        self._node.destroy_timer(timer)
+
+    def _is_decided(self) -> bool:
+        return not self._node.has_link or self._node.statistics.liveness.is_open
+
+    def _undeliverable(self, name: str) -> str | None:
+        reason = self._node.undeliverable()
+        return f"{name} can't be requested: {reason}" if reason else None

@@ -2,63 +2,130 @@
 """ServiceCaller: calls services of a vehicle in ROS, for a server whose operator asks for a take-off or a landing."""
 
 import contextlib
-import time
-from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from rclpy.exceptions import InvalidHandle
-from std_srvs.srv import Trigger
+from std_srvs.srv import SetBool, Trigger
 
 from drone_bridge.net.clock import elapsed_s
+from drone_bridge.ros.protocol_node import ProtocolNode
 from drone_bridge.ros.stall_watch import PROCESS
-from drone_bridge.ros.vehicle_node import VehicleNode
+from drone_bridge.ros.topics import PUBLISHER_ERRORS
+from drone_bridge.session.session import Answer
 
 CHECK_PERIOD_S = 0.5
+#: Calls of one service that wait for an answer; of more, the oldest is given up.
+MAX_PENDING = 4
+#: What is called while the vehicle is held, and whatever has happened since it was decided.
+LAND = "land"
+#: The condition of services that can't be called.
+MISSING = "missing services"
+
+Finish = Callable[[Answer], None]
 
 
 class ServiceCaller:
-    """Calls services of a vehicle in ROS, each a std_srvs/Trigger."""
+    """Calls services of a vehicle in ROS, each a std_srvs/Trigger, or a SetBool. `call` is for the loop's thread."""
 
-    def __init__(self, node: VehicleNode, services: Mapping[str, str], timeout_s: float) -> None:
-        """`services` are the names of the services by what is asked for; `timeout_s` is how long one may take."""
-        self._node, self._timeout_s = node, timeout_s
-        self._clients = {name: node.make_client(Trigger, service) for name, service in services.items()}
-        # With the time, by `elapsed_s`.
-        self._requested: deque[tuple[str, Callable[[bool, str], None], float]] = deque(maxlen=8)
-        self._pending: dict[Any, tuple[str, float, Callable[[bool, str], None]]] = {}
-        self._guard = node.make_guard_condition(self._make_calls)
-        node.make_timer(CHECK_PERIOD_S, self._give_up_overdue)
+    def __init__(
+        self,
+        node: ProtocolNode,
+        services: Mapping[str, str],
+        timeout_s: float,
+        *,
+        switches: Collection[str] = (),
+        on_missing: Callable[[str], None] = lambda name: None,
+        is_gone: Callable[[str], bool] = lambda name: False,
+    ) -> None:
+        """Make the clients.
 
-    def ask(self, name: str, finish: Callable[[bool, str], None]) -> None:
-        """Call a service; `finish` gets success and sentence, in the executor. For any thread."""
-        self._requested.append((name, finish, elapsed_s()))
-        with contextlib.suppress(InvalidHandle):  # the node is gone, and nobody waits any more
-            self._guard.trigger()
+        Args:
+            node: whose session calls.
+            services: names of services by what is asked for.
+            timeout_s: how long an answer may take.
+            switches: which of them are a SetBool; these are called on hold as well, and the vehicle may lack them.
+            on_missing: gets, now and then, each name that nobody offers. In the executor.
+            is_gone: returns whether the node that offers a name is known to be dead or to hang, whatever the ROS graph
+                says.
+        """
+        self._node, self._timeout_s, self._switches = node, timeout_s, frozenset(switches)
+        self._on_missing, self._is_gone = on_missing, is_gone
+        self._clients = {
+            name: node.make_client(SetBool if name in switches else Trigger, service)
+            for name, service in services.items()
+        }
+        # With the time of the call, by `elapsed_s`, and who waits; the oldest first.
+        self._pending: dict[str, dict[Any, tuple[float, Finish]]] = {name: {} for name in services}
+        self._were_all_offered = False
+        node.make_timer(CHECK_PERIOD_S, self._look)
 
-    def _make_calls(self) -> None:
-        while self._requested:
-            name, finish, asked_s = self._requested.popleft()
-            if name != "land" and self._node.hold.is_held:
-                finish(False, "the vehicle is held")
-            elif name != "land" and PROCESS.stood_still_since(asked_s):
-                finish(False, "the server has just stood still")
-            elif not self._clients[name].service_is_ready():
-                service = self._node.resolve_service_name(self._clients[name].srv_name)
-                finish(False, f"no node offers {service}")
-            else:
-                future = self._clients[name].call_async(Trigger.Request())
-                self._pending[future] = name, time.monotonic(), finish
-                future.add_done_callback(self._answered)
+    def call(self, name: str, finish: Finish, value: bool | None = None) -> None:
+        """Call a service, a switch with a value; `finish` gets the answer, in any thread.
 
-    def _answered(self, future: Any) -> None:
-        if pending := self._pending.pop(future, None):
-            response = future.result()
-            pending[2](response.success, response.message)
+        It is called in this thread: so no call overtakes another one, and the last ones are made while the executor is
+        shutting down already.
+        """
+        is_safe = name == LAND or name in self._switches
+        if not is_safe and self._node.hold.is_held:
+            finish(_uncalled("the vehicle is held"))
+        elif not is_safe and PROCESS.stood_still_since(self._node.decided_s):
+            finish(_uncalled("the server has just stood still"))
+        elif not self._is_offered(name):
+            finish(_uncalled(self.absence([name])))
+        else:
+            pending = self._pending[name]
+            while len(pending) >= MAX_PENDING:
+                self._give_up(name, next(iter(pending)))
+            request = Trigger.Request() if value is None else SetBool.Request(data=value)
+            with contextlib.suppress(InvalidHandle, *PUBLISHER_ERRORS):  # ROS may be shutting down already
+                future = self._clients[name].call_async(request)
+                pending[future] = elapsed_s(), finish
+                future.add_done_callback(partial(self._answered, name))
 
-    def _give_up_overdue(self) -> None:
-        for future, (name, asked_s, finish) in tuple(self._pending.items()):
-            if time.monotonic() - asked_s > self._timeout_s:
-                del self._pending[future]
-                self._clients[name].remove_pending_request(future)
-                finish(False, "the drone has not answered")
+    def absence(self, names: Sequence[str]) -> str:
+        """Return, in a clause, why services that are not offered are not."""
+        services = ", ".join(self._node.resolve_service_name(self._clients[name].srv_name) for name in names)
+        if all(self._clients[name].service_is_ready() for name in names):
+            return f"the node that offers {services} hangs or has ended, as it reports nothing any more"
+        return f"no node offers {services}"
+
+    def _is_offered(self, name: str) -> bool:
+        return self._clients[name].service_is_ready() and not self._is_gone(name)
+
+    def _answered(self, name: str, future: Any) -> None:
+        pending, response = self._pending[name].pop(future, None), future.result()
+        if pending and response is not None:
+            pending[1](Answer(response.success, response.message))
+
+    def _look(self) -> None:
+        """Report what nobody offers, and give up calls that take too long. In the executor."""
+        missing = [name for name in self._clients if not self._is_offered(name)]
+        for name in missing:
+            self._on_missing(name)
+        needed = [name for name in missing if name not in self._switches]
+        # A service that is known has a node that hangs, or has ended.
+        are_known = all(self._clients[name].service_is_ready() for name in needed)
+        advice = "its launch file starts it again" if are_known else "set target.* to the drone's own"
+        self._node.reports.update_condition(MISSING, self.absence(needed) if needed else None, advice)
+        if not needed and not self._were_all_offered:
+            self._node.inform("The drone's services are available.")
+        self._were_all_offered = not needed
+        running_s = PROCESS.running_s()  # an answer that came while this process stood still is taken first
+        for name, pending in self._pending.items():
+            for future, (called_s, _) in tuple(pending.items()):
+                if self._is_gone(name) or min(elapsed_s() - called_s, running_s) > self._timeout_s:
+                    self._give_up(name, future)
+
+    def _give_up(self, name: str, future: Any) -> None:
+        if pending := self._pending[name].pop(future, None):
+            self._clients[name].remove_pending_request(future)
+            called_s, finish = pending
+            service = self._node.resolve_service_name(self._clients[name].srv_name)
+            sentence = f"{service} has not answered within {elapsed_s() - called_s:.1f} s"
+            finish(Answer(False, sentence, has_come=False))
+
+
+def _uncalled(why: str) -> Answer:
+    return Answer(False, why, was_called=False, has_come=False)

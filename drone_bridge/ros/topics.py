@@ -86,8 +86,8 @@ NO_EVENTS = PublisherEventCallbacks(use_default_callbacks=False)
 
 
 _CONSEQUENCES = {
-    QoSPolicyKind.DURABILITY: "without durability transient_local, so that what it said before is not known",
-    QoSPolicyKind.RELIABILITY: "without reliability reliable, so that what gets lost is not sent again",
+    QoSPolicyKind.DURABILITY: "without durability transient_local, so that earlier messages are not received",
+    QoSPolicyKind.RELIABILITY: "without reliability reliable, so that lost messages are not sent again",
 }
 
 

@@ -24,6 +24,7 @@ from drone_bridge.net.connector import (
 from drone_bridge.ros.diagnostics import CLOCKS, SILENCES, LinkStatistics, Reports, Ticker
 from drone_bridge.ros.entity_owner import EntityOwner, log_failure
 from drone_bridge.ros.hold import Hold
+from drone_bridge.ros.namesakes import ADVICE, NAMESAKES, Namesakes
 from drone_bridge.ros.parameters import UNCONFIGURED, ParameterDeclaration
 from drone_bridge.ros.stall_watch import PROCESS, STALL_S
 from drone_bridge.ros.time import clock_conflict, is_time_simulated, time_from_nanoseconds
@@ -101,6 +102,7 @@ class VehicleNode(EntityOwner):
         self.reports = Reports(self.get_logger(), self.open_state)
         self._protocol_name = name.rpartition("_")[0]  # of testbed_bridge, for instance
         # A server and a bridge may have the same namespace, and their vehicles are not the same one.
+        self._namesakes = Namesakes(self)
         self.hold = Hold(self, "~/held" if self.is_server else "held")
         #: What the vehicle tells of its motion.
         self.observed = ObservedMotion(elapsed_s)
@@ -385,8 +387,14 @@ class VehicleNode(EntityOwner):
 
     def undelivered(self, topic: str) -> None:
         """Count a command that can't reach the vehicle, and log why, at growing intervals."""
-        if reason := self.undeliverable():
-            self.reports.count_and_warn_ongoing(UNDELIVERED, f"Commands on {topic} reach no vehicle: {reason}")
+        if self._leaving.locked():
+            self.statistics.counts[UNDELIVERED] += 1  # who commands it may end a moment later
+        elif reason := self.undeliverable():
+            self.reports.count_and_warn_ongoing(
+                UNDELIVERED,
+                f"Commands on {topic} reach no vehicle: {reason}",
+                is_usual_at_start=not self.statistics.liveness.is_open,
+            )
         else:
             self.reports.end_ongoing(UNDELIVERED)
 
@@ -407,7 +415,7 @@ class VehicleNode(EntityOwner):
         return f"{self._protocol_name} {address_name(get('host'), get('port'))}"
 
     def _connecting_failed(self, sentence: str, delay_s: float) -> None:
-        self.reports.warn_ongoing(UNREACHABLE, f"{sentence} Trying again in {delay_s:.1f} s.")
+        self.reports.warn_ongoing(UNREACHABLE, f"{sentence} Trying again in {delay_s:.1f} s.", is_usual_at_start=True)
 
     def _failed(self, trace: str) -> None:
         if self.context.ok():  # else ROS is being shut down, and everything fails
@@ -418,6 +426,7 @@ class VehicleNode(EntityOwner):
         self.statistics.silence_limit_s = self.parameters[self.silence_parameter]
         conflict = clock_conflict(self) if self._is_time_simulated or self._publishes_clock else None
         self.reports.update_condition(CLOCKS, conflict, "set publish_clock to false in all nodes but one")
+        self.reports.update_condition(NAMESAKES, self._namesakes.problem(), ADVICE)
         if not self.says_silence:
             self.reports.notice_silence()
         self.hold.report()

@@ -22,16 +22,23 @@ class OperatorCommand:
 
     def __init__(self, neutral: Any, timeout_s: Callable[[], float], rate: float) -> None:
         """`neutral` is the message that moves nothing, and `rate` that of repeats, Hz; `timeout_s` may change."""
-        self._neutral, self._timeout_s, self._period_s = neutral, timeout_s, 1 / rate
+        self._neutral, self._timeout_s = neutral, timeout_s
+        #: Of repeats, Hz.
+        self.rate = rate
         self._command: Any = None
         self._commanded_s = -math.inf
         #: When `tick` is wanted.
         self.due_s = math.inf
 
+    @property
+    def is_in_force(self) -> bool:
+        """Whether there is a command that was not ended."""
+        return self._command is not None
+
     def command(self, command: Any, now_s: float) -> Actions:
         """Take a command that has just arrived."""
         self._command, self._commanded_s = command, now_s
-        self.due_s = now_s + self._period_s
+        self.due_s = now_s + 1 / self.rate
         return [Publish(command)]
 
     def tick(self, operator: str, now_s: float) -> Actions:
@@ -40,7 +47,7 @@ class OperatorCommand:
             return []
         silent_s, timeout_s = now_s - self._commanded_s, self._timeout_s()
         if silent_s <= timeout_s:
-            self.due_s = min(next_due(self.due_s, self._period_s, now_s), self._commanded_s + timeout_s + _AFTER_S)
+            self.due_s = min(next_due(self.due_s, 1 / self.rate, now_s), self._commanded_s + timeout_s + _AFTER_S)
             return [Publish(self._command)]
         return self._ended(Note(OPERATORS_LOST, f"{operator} was silent for {silent_s:.1f} s: zero was commanded."))
 

@@ -99,6 +99,18 @@ class Call:
 
 
 @dataclass(frozen=True, slots=True)
+class Answer:
+    """What came of a Call, with a clause about it."""
+
+    is_success: bool
+    sentence: str
+    was_called: bool = True
+    """Whether there was somebody to call, and nothing against it."""
+    has_come: bool = True
+    """Whether the vehicle has answered in time."""
+
+
+@dataclass(frozen=True, slots=True)
 class Outcome:
     """What became of a request that somebody here waits for."""
 
@@ -186,6 +198,10 @@ class Session(ABC):
     def refused(self, sentence: str, now_s: float) -> Actions:
         """Take that nobody listened to what was sent; `sentence` says where."""
         return [Note(REFUSED_DATAGRAMS, sentence, is_ongoing=True)]
+
+    def unsent(self, action: Send, sentence: str, now_s: float) -> Actions:
+        """Take that what was to be sent was not, as the link refuses it, or this process stood still meanwhile."""
+        return [Note(action.if_lost, sentence)]
 
     def silent_s(self, now_s: float) -> float:
         """Return for how long the peer has said nothing; 0 without one."""

@@ -35,15 +35,15 @@ class TiltPilot:
         self._hovers = hovers
         self._control = TiltControl(drone)
         self._newest: tuple[Motion, float] | None = None  # with the time of its arrival
-        self._seen_s = self._stepped_s = -math.inf
+        self._seen: tuple[Motion, float] | None = None  # which the control has taken
+        self._stepped_s = -math.inf
         self._is_on_ground = False
 
     def restart(self, now_s: float) -> None:
         """Forget the drone, which may be another one, and the commands for it."""
         self.arbiter.forget()
         self._control.restart()
-        self._newest, self._seen_s, self._stepped_s = None, -math.inf, now_s
-        self._is_on_ground = self.is_estimating = False
+        self._newest, self._stepped_s, self._is_on_ground = None, now_s, False
 
     def measured(self, motion: Motion, now_s: float) -> None:
         """Take what the drone in the air measures of itself."""
@@ -62,12 +62,12 @@ class TiltPilot:
         wanted = None if is_overruled else self.arbiter.decide(now_s).command
         if not isinstance(wanted, Velocity):
             self._control.restart()
-            self._seen_s = -math.inf
+            self._seen = None
             return wanted
         newest = self._newest
         is_blind = newest is None or now_s - newest[1] > FEEDBACK_TIMEOUT_S
-        if newest and newest[1] != self._seen_s and not is_blind:
-            self._seen_s = newest[1]
+        if newest and newest is not self._seen and not is_blind:
+            self._seen = newest
             self._control.measure(newest[0])
         if self._is_on_ground:
             self._control.restart()

@@ -30,6 +30,7 @@ KIND = ProtocolKind(
     ),
     launch_file="simulator.launch.xml",
     controller=NodeKind("drone_bridge.controllers.drone_controller:DroneController"),
+    has_north=True,
     emulated={"run_on_connect": True},
     model="submarine",
 )

@@ -1147,7 +1147,7 @@ class ClientConnection(_Connection[Answer | Response | ConnectionClosed]):
 
     def _answer(self, response: Response) -> Answer:
         if not self._requests:
-            raise self._fail(f"sent {type(response).__name__}, and nothing had been asked")
+            raise self._fail(f"sent {type(response).__name__}, and no request was open")
         request = self._requests[0]
         if not isinstance(response, Error) and not (
             isinstance(response, request.ANSWER) and request.is_answered_by(response)
@@ -1196,7 +1196,7 @@ class ServerConnection(_Connection[Request | ConnectionClosed]):
         if not response.is_in_band:
             return frame(response)
         if not self._requests:
-            raise LocalProtocolError(f"{kind.__name__} is an answer, and nothing has been asked.")
+            raise LocalProtocolError(f"{kind.__name__} is an answer, and no request is open.")
         request = self._requests[0]
         if kind is not Error and not (kind is request.ANSWER and request.is_answered_by(response)):
             raise LocalProtocolError(f"{response!r} is not an answer to {request!r}.")

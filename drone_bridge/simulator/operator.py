@@ -105,7 +105,7 @@ class Operator:
         elif configured.speed > 0:
             self.speed = configured.speed
             if self.speed != 1.0:
-                say(f"the plan's seconds are simulated ones, of which {self.speed:g} pass in one")
+                say(f"the plan's seconds are simulated ones: {self.speed:g} pass in one")
 
     def hear(self, deadline_s: float) -> None:
         """Handle streamed messages until the deadline."""

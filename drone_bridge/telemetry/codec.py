@@ -64,6 +64,7 @@ from drone_bridge.wire.events import (
     NeedData,
     RemoteProtocolError,
 )
+from drone_bridge.wire.json_faults import fault_in
 from drone_bridge.wire.json_fields import (
     MAX_MAGNITUDE,
     NOT_SENT,
@@ -478,7 +479,8 @@ def parse(document: Document, limits: Limits = DEFAULT_LIMITS) -> Object:
     try:
         parsed = from_json(document)
     except json.JSONDecodeError as error:
-        raise RemoteProtocolError(f"The document is not JSON: {error.msg} at character {error.pos}.") from error
+        text = document if isinstance(document, str) else bytes(document).decode(errors="replace")
+        raise RemoteProtocolError(f"The document{fault_in(text, error.msg, error.pos)}") from error
     if not isinstance(parsed, dict):
         raise RemoteProtocolError(f"The document is {shown(parsed)}, and has to be an object.")
     return parsed

@@ -42,4 +42,5 @@ KIND = ProtocolKind(
     ),
     launch_file="testbed.launch.xml",
     controller=NodeKind("drone_bridge.controllers.drone_controller:DroneController"),
+    has_north=True,
 )

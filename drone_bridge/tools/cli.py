@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 
 from drone_bridge.programs.missing_package import explain_missing
+from drone_bridge.programs.options import known
 from drone_bridge.ros.environment import complete_environment
 
 #: Exit status when a command can't be run, as argparse has it.
@@ -104,7 +105,7 @@ def _parse(words: Sequence[str]) -> argparse.Namespace:
         epilog="\n".join(["commands:", *lines]),
     )
     parser.add_argument("--version", action=_PrintVersion, nargs=0, help="show the version and exit")
-    parser.add_argument("command", choices=COMMANDS, metavar="command", help="'drone-bridge <command> --help' explains")
+    parser.add_argument("command", type=known(COMMANDS), help="'drone-bridge <command> --help' explains")
     parser.add_argument("arguments", nargs=argparse.REMAINDER, metavar="...", help="arguments of the command")
     return parser.parse_args(words or ["--help"])
 

@@ -5,6 +5,7 @@ import argparse
 from collections.abc import Sequence
 
 from drone_bridge.kind import Program, kinds, load
+from drone_bridge.programs.options import known
 
 
 def emulate(argv: Sequence[str]) -> int:
@@ -26,9 +27,7 @@ def _run(command: str, what: str, programs: Sequence[Program], argv: Sequence[st
         description=what,
         epilog="programs:\n" + "\n".join(f"  {each.name:10} {each.summary}" for each in programs),
     )
-    parser.add_argument(
-        "program", choices=by_name, metavar="program", help=f"'drone-bridge {command} <program> --help' explains"
-    )
+    parser.add_argument("program", type=known(by_name), help=f"'drone-bridge {command} <program> --help' explains")
     parser.add_argument("options", nargs=argparse.REMAINDER, metavar="...", help="options of the program")
     chosen = parser.parse_args(argv or ["--help"])
     status: int = load(by_name[chosen.program].main)(chosen.options)

@@ -17,10 +17,11 @@ from typing import Any, Protocol, TypeVar
 import numpy as np
 from geometry_msgs.msg import Twist
 
-from drone_bridge.dronegui.bridge.node import AR_DRONE
+from drone_bridge.dronegui.bridge import AR_DRONE
 from drone_bridge.dronegui.codec import ControllerConnection, ControlPacket, Controls, Demo, ReceiverConnection
 from drone_bridge.dronegui.emulator import Flight, Phase, blocks
-from drone_bridge.dronegui.topics import HOVER, controls_from_shares, measured_motion
+from drone_bridge.dronegui.session.controller import HOVER
+from drone_bridge.dronegui.topics import controls_from_shares, measured_motion
 from drone_bridge.motion.matrices import Vector
 from drone_bridge.motion.quaternions import Quaternion, euler_from_quaternion
 from drone_bridge.motion.tilt_control import Motion, Shares, TiltControl, TiltedDrone, Velocity

@@ -18,7 +18,14 @@ USED = (
         ".summary .cell",
         ".panel-head .tools > *",
     ),
+    *(".timeline > *", ".card", ".resume-one"),
     *(".hud-value", ".camera-tools > *", ".tabs button"),
+)
+#: What is never cut off.
+TEXTS = (
+    *(".take", ".quick button", ".stop", ".resume", ".resume-all", ".resume-one", ".banner-text", ".refusal"),
+    *("[data-cell=connection] strong", "[data-cell=connection] .more", ".card-state", ".card-who", ".card-values dd"),
+    *(".tabs button", ".panel-head .tools button", ".timeline .time", ".plot .value"),
 )
 CANVASES = (".camera canvas", ".scene-view canvas", ".plot canvas")
 
@@ -67,6 +74,22 @@ def cut(browser):
     )
 
 
+def cut_texts(browser):
+    """Return texts that do not fit into what they stand in."""
+    return browser.evaluate(
+        f"""{json.dumps(TEXTS)}.flatMap(selector => [...document.querySelectorAll(selector)]
+          .filter(each => each.checkVisibility({{ opacityProperty: true, visibilityProperty: true }}))
+          .filter(each => {{
+            const range = document.createRange();
+            range.selectNodeContents(each);
+            const text = range.getBoundingClientRect(), around = each.getBoundingClientRect();
+            return text.left < around.left - 1 || text.right > around.right + 1
+              || text.top < around.top - 1 || text.bottom > around.bottom + 1;
+          }})
+          .map(each => `${{selector}} '${{each.innerText}}'`))"""
+    )
+
+
 def overlap(one, other):
     """Return whether two boxes lie over each other, by a pixel or more each way, and neither contains the other."""
     across = min(one[3], other[3]) - max(one[1], other[1])
@@ -93,10 +116,10 @@ def stop_faults(browser, width, height):
     return wrong
 
 
-def faults(browser, width, height):
-    """Return what lies over something else or leaves the screen."""
-    wrong = stop_faults(browser, width, height)
-    wrong += [f"{each} is cut off" for each in cut(browser)]
+def faults(browser, width, height, *, steers=True):
+    """Return what lies over something else or leaves the screen; where nothing steers, there is no STOP."""
+    wrong = stop_faults(browser, width, height) if steers else []
+    wrong += [f"{each} is cut off" for each in (*cut(browser), *cut_texts(browser))]
     seen = [box for box in boxes(browser, *USED) if box[2] < height]
     for one, other in itertools.combinations(seen, 2):
         if overlap(one, other):

@@ -67,6 +67,14 @@ def test_what_a_peer_said_before_it_closed_is_heard_before_that(port, connect):
     assert hear(port).source is peer
 
 
+def test_who_has_gone_is_heard_of_before_who_comes(port, connect, closing):
+    client, _ = connect()
+    client.close()
+    other = closing(socket.create_connection(("127.0.0.1", port.port), LONG_S))
+    assert isinstance(hear(port), Disconnected)
+    assert str(hear(port).source).endswith(str(other.getsockname()[1]))
+
+
 def test_peers_take_turns_however_much_one_of_them_says(port, connect):
     (loud, loud_peer), (quiet, quiet_peer) = connect(), connect()
     loud.sendall(b"x" * 10_000)

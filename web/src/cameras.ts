@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Cameras, as many as there are, drawn no more often than the screen and this machine can.
 
-import { h, panel, setText } from "./dom";
+import { h, panel, setText, setValue } from "./dom";
 import type { Fleet } from "./fleet";
 import { drawPicture } from "./pictures";
-import type { Message, Stream } from "./stream";
+import type { Arrival, Stream } from "./stream";
 
 const RAW = "sensor_msgs/msg/Image";
 const COMPRESSED = "sensor_msgs/msg/CompressedImage";
@@ -75,13 +75,14 @@ class Camera {
   readonly element: HTMLElement;
   #canvas = h("canvas", { width: 4, height: 3 });
   #note = h("span.note", {}, WAITING);
-  #newest?: Message;
+  #newest?: Arrival;
+  #shown?: Arrival;
   #isDrawing = false;
   #drawn = 0;
   #end: () => void;
   #timer: number;
 
-  constructor(private stream: Stream, topic: string, name: string, onFill: () => void) {
+  constructor(stream: Stream, topic: string, name: string, onFill: () => void) {
     const label = name.replace(/\/?(image_raw)?(\/compressed)?$/, "") || "camera";
     this.#canvas.role = "img";
     this.#canvas.ariaLabel = `Images of ${topic}`;
@@ -92,8 +93,10 @@ class Camera {
       void this.#draw();
     });
     this.#timer = window.setInterval(() => {
-      setText(this.#note, this.#drawn ? `${this.#canvas.width} × ${this.#canvas.height} · ${this.#drawn} Hz` : WAITING);
-      this.element.classList.toggle("stale", this.#drawn === 0 && !this.stream.isRecording);
+      const rate = this.#drawn ? ` · ${this.#drawn} Hz` : "";
+      const silentS = this.#shown ? stream.silentS(this.#shown) : 0;
+      setValue(this.#note, this.#shown ? `${this.#canvas.width} × ${this.#canvas.height}${rate}` : WAITING, silentS);
+      this.element.classList.toggle("stale", silentS > 0);
       this.#drawn = 0;
     }, 1000);
   }
@@ -108,10 +111,11 @@ class Camera {
     if (this.#isDrawing) return;
     this.#isDrawing = true;
     await new Promise(requestAnimationFrame);
-    const picture = this.#newest.value;
+    const arrival = this.#newest!;
     this.#newest = undefined;
     try {
-      await drawPicture(this.#canvas, picture);
+      await drawPicture(this.#canvas, arrival.value);
+      this.#shown = arrival;
       this.#drawn += 1;
       this.element.dataset["frames"] = String(Number(this.element.dataset["frames"] ?? 0) + 1);
     } catch (error) {

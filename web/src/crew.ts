@@ -49,7 +49,7 @@ export class Crew {
     const mine = this.#mine;
     const leftS = mine ? this.#leftS(mine) : 0;
     setText(this.button, isMine ? "Release the helm" : vehicle?.pilot !== "other" || (mine && leftS === 0) ? "Take the helm"
-      : mine ? `Asked, ${leftS} s` : "Ask for the helm");
+      : mine ? `Requested, ${leftS} s` : "Ask for the helm");
     this.button.disabled = !vehicle || !this.helm.maySteer || leftS > 0 || (this.problem !== "" && !isMine);
     const asking = isMine ? vehicle.asked : [];
     this.element.hidden = asking.length === 0;

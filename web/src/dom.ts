@@ -59,6 +59,16 @@ export function twoPresses(label: string, act: () => void, attributes: Attribute
   return button;
 }
 
+/** Set the text of a value, dimmed with its age where its source has been silent for some seconds. */
+export function setValue(element: Element, text: string, silentS: number): void {
+  element.classList.toggle("silent", silentS > 0);
+  setText(element, silentS > 0 ? `${text} · ${ageText(silentS)}` : text);
+}
+
+function ageText(seconds: number): string {
+  return seconds < 100 ? `${Math.floor(seconds)} s ago` : `${Math.floor(seconds / 60)} min ago`;
+}
+
 /** Run something once per frame at most, however often it is asked for. */
 export function oncePerFrame(work: () => unknown): () => void {
   let asked = false;

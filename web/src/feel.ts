@@ -46,7 +46,7 @@ export class Feel {
   constructor(helm: Helm, fleet: Fleet) {
     const reset = h("button.small", { onclick: () => this.#reset() }, "As they were");
     this.element = h("div.tab-body", {}, h("div.scroll.feel", { tabindex: 0 },
-      h("label.field", {}, h("span", {}, "Your name, for others"), this.#name),
+      h("label.field", {}, h("span", {}, "Your name, as others see it"), this.#name),
       h("table", {}, h("caption", {}, "Sticks, keys and gamepad, in %"), head("", "trim", "expo", "limit"), this.#shapes),
       h("table", {}, h("caption", {}, "Gamepad"), head("", "axis", "reversed", "now"), this.#mapping),
       this.#pad, reset));
@@ -137,7 +137,7 @@ export class Feel {
   #showPad(): void {
     const pad = connectedGamepad();
     if (Boolean(pad) !== this.#mapping.hasChildNodes()) return this.#fill();
-    setText(this.#pad, pad ? `${pad.id}. Its button ${STOP_BUTTON} (B, or a circle) is STOP.` : "None is connected: press one of its buttons, and it shows here.");
+    setText(this.#pad, pad ? `${pad.id}. Its button ${STOP_BUTTON} (B, or a circle) is STOP.` : "No gamepad yet: press one of its buttons to connect it.");
     if (!pad) return;
     const motion = this.read(pad);
     for (const row of this.#mapping.children) setText(row.querySelector(".now")!, `${Math.round(100 * motion[(row as HTMLElement).dataset["pad"] as Axis])} %`);

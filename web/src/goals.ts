@@ -8,6 +8,7 @@ import {
 import { decimal, h, setText } from "./dom";
 import type { Fleet } from "./fleet";
 import type { Helm } from "./helm";
+import type { Stream } from "./stream";
 
 /** A press that moved the mouse by more turns the view. */
 const TAP_PX = 5;
@@ -19,7 +20,7 @@ export class Goals {
   readonly button = h("button.small", { "aria-pressed": "false", hidden: true, onclick: () => this.#arm(!this.#isArmed) }, "Set a goal");
   readonly element = h("div.goal", { hidden: true, role: "status" });
   #text = h("span.goal-text");
-  #height = h("input", { type: "number", step: 0.1, "aria-label": "Height of the goal, m" });
+  #height = h("input", { type: "number", step: 0.01, "aria-label": "Height of the goal, m" });
   #heightLabel = h("label.check", {}, "height", this.#height, "m");
   #go = h("button.primary", { onclick: () => this.#send() }, "Go");
   #cancel = h("button", { onclick: () => this.#giveUp() }, "Cancel");
@@ -28,11 +29,15 @@ export class Goals {
   #isArmed = false;
   #chosen?: Vector3;
   #root = "";
+  /** Of the vehicle's odometry, in which its controller says where it is. */
+  #frame = "";
+  #endFrame = (): void => undefined;
+  #poseOf: (frame: string) => Matrix4 | undefined = () => undefined;
   #vehicle?: Object3D;
   #shown = "";
   #overMs = Infinity;
 
-  constructor(world: World, private camera: Camera, private helm: Helm, private fleet: Fleet) {
+  constructor(world: World, private camera: Camera, private stream: Stream, private helm: Helm, private fleet: Fleet) {
     const ring = new Mesh(new RingGeometry(0.16, 0.24, 40), new MeshBasicMaterial({ color: COLOR, side: 2 }));
     ring.position.z = 0.01;
     this.#mark.add(ring, new Line(new BufferGeometry(), new LineBasicMaterial({ color: COLOR })));
@@ -55,6 +60,7 @@ export class Goals {
   /** Draw the goal, and the straight line to it. */
   place(root: string, vehicle: Object3D | undefined, poseOf: (frame: string) => Matrix4 | undefined): void {
     this.#root = root;
+    this.#poseOf = poseOf;
     this.#vehicle = vehicle?.visible ? vehicle : undefined;
     const goal = this.#goal;
     const isKept = goal && (!IS_OVER.has(goal.state) || performance.now() - this.#overMs < SHOWN_MS);
@@ -78,6 +84,9 @@ export class Goals {
   #arm(isArmed: boolean): void {
     this.#isArmed = isArmed;
     if (!isArmed) this.#chosen = undefined;
+    this.#endFrame();
+    this.#frame = "";
+    this.#endFrame = isArmed ? this.stream.subscribe(`${this.fleet.subject.prefix}odom`, ({ value }) => (this.#frame = value.header.frame_id)) : () => undefined;
     this.button.setAttribute("aria-pressed", String(isArmed));
     this.#show();
   }
@@ -89,16 +98,22 @@ export class Goals {
     if (!point) return;
     const height = this.#flies ? (this.#vehicle?.position.z ?? 1) : 0;
     this.#chosen = point.setZ(height);
-    this.#height.value = height.toFixed(1);
+    this.#height.value = height.toFixed(2);
     this.#show();
   }
 
   #send(): void {
     const { vehicle } = this.fleet.subject;
     if (!vehicle || !this.#chosen) return;
-    const { x, y } = this.#chosen;
-    this.helm.setGoal(vehicle.topic, this.#root, x, y, this.#flies ? Number(this.#height.value) : 0);
+    const { frame, at } = this.#place(this.#chosen.clone().setZ(this.#flies ? Number(this.#height.value) : 0));
+    this.helm.setGoal(vehicle.topic, frame, at.x, at.y, at.z);
     this.#arm(false);
+  }
+
+  /** A place of the scene in the frame of the odometry, as far as that is known. */
+  #place(at: Vector3): { frame: string; at: Vector3 } {
+    const pose = this.#frame ? this.#poseOf(this.#frame) : undefined;
+    return pose ? { frame: this.#frame, at: at.clone().applyMatrix4(pose.clone().invert()) } : { frame: this.#root, at };
   }
 
   #giveUp(): void {
@@ -125,7 +140,10 @@ export class Goals {
     this.#heightLabel.hidden = this.#chosen === undefined || !this.#flies;
     this.#cancel.hidden = !this.#isArmed && (!goal || goal.state === "sent" || IS_OVER.has(goal.state));
     this.element.classList.toggle("error", !this.#isArmed && goal?.state === "refused");
-    if (this.#isArmed) setText(this.#text, this.#chosen ? `Goal at x ${decimal(this.#chosen.x)} y ${decimal(this.#chosen.y)} m in ${this.#root}` : "Tap the ground where it shall go");
+    if (this.#isArmed && this.#chosen) {
+      const { frame, at } = this.#place(this.#chosen);
+      setText(this.#text, `Goal at x ${decimal(at.x)} y ${decimal(at.y)} m in ${frame}`);
+    } else if (this.#isArmed) setText(this.#text, "Tap the ground where it should go");
     else if (goal) {
       const left = [goal.distance != null ? `${decimal(goal.distance, 1)} m` : "", goal.left_s != null ? `${decimal(goal.left_s, 0)} s` : ""].filter(Boolean).join(", ");
       setText(this.#text, `${{ asked: "Goal", sent: "Goal", going: "On its way", done: "Arrived", refused: "Goal refused", ended: "Goal ended" }[goal.state]}: ${goal.text}${left && ` (${left} left)`}`);

@@ -11,6 +11,10 @@ export interface Vehicle {
   topic: string;
   name: string;
   node: string;
+  /** What it looks like; empty where that is not known. */
+  model: string;
+  /** Whether its yaw of 0 is east, and so north is known. */
+  has_north: boolean;
   axes: Axis[];
   pilot: "you" | "other" | null;
   /** The name of who steers it; empty if nobody does. */
@@ -195,7 +199,8 @@ export class Helm extends EventTarget {
     this.#send({ op: "hand_over", to: number });
   }
 
-  resume(topic: string): void {
+  /** End the hold of a vehicle, or of all. */
+  resume(topic?: string): void {
     this.#send({ op: "resume", vehicle: topic });
   }
 

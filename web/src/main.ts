@@ -59,7 +59,7 @@ function tabs(name: string, parts: [string, HTMLElement][]): HTMLElement {
 }
 
 function themeButton(): HTMLElement {
-  const button = h("button.small.theme", { title: "Light, dark, or as the system has it" });
+  const button = h("button.small.theme", { title: "Light, dark or system theme" });
   const show = (theme: string): void => {
     document.documentElement.dataset["theme"] = theme;
     button.textContent = { auto: "◐", light: "☀", dark: "☾" }[theme]!;
@@ -118,7 +118,7 @@ const links = new Links(stream, helm, fleet);
 const summary = new Summary(stream, helm, fleet, health, links);
 const stop = new Stop(stream, helm, fleet);
 const plots = new Plots(stream, fleet);
-const overview = new Overview(stream, fleet, links);
+const overview = new Overview(stream, helm, fleet, links);
 const cameras = new Cameras(stream, fleet);
 const feel = new Feel(helm, fleet);
 const details = tabs("details", [

@@ -1,16 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// All vehicles of a fleet at a glance: state, battery, height, a small camera; a tap goes to the vehicle.
+// All vehicles of a fleet at a glance: what each does, who commands it, battery, height, a small camera; a tap goes to it.
 
+import { Activity } from "./activity";
 import { cameraTopics } from "./cameras";
-import { h, setText } from "./dom";
+import { h, setText, setValue } from "./dom";
 import type { Fleet, Subject } from "./fleet";
+import type { Helm, Vehicle } from "./helm";
 import { drawPicture } from "./pictures";
 import type { Links } from "./links";
 import { Readings } from "./readings";
-import type { Stream } from "./stream";
+import { summary } from "./stop";
+import type { Arrival, Stream } from "./stream";
 
 const PERIOD_MS = 500;
-const SHOWN = ["Battery", "Altitude", "Speed"];
+const SHOWN = ["Battery", "Altitude", "Depth"];
 
 export class Overview {
   readonly element = h("section.overview", { role: "main", "aria-label": "All vehicles", hidden: true });
@@ -18,7 +21,7 @@ export class Overview {
   #cards = new Map<string, Card>();
   #isOpen = false;
 
-  constructor(private stream: Stream, private fleet: Fleet, private links: Links) {
+  constructor(private stream: Stream, private helm: Helm, private fleet: Fleet, private links: Links) {
     fleet.addEventListener("change", () => this.#arrange());
     document.addEventListener("visibilitychange", () => this.#arrange());
     setInterval(() => this.#cards.forEach((card) => card.show()), PERIOD_MS);
@@ -29,7 +32,7 @@ export class Overview {
     this.element.hidden = !isOpen;
     document.body.classList.toggle("overviewing", isOpen);
     this.button.setAttribute("aria-pressed", String(isOpen));
-    this.#arrange();
+    this.fleet.dispatchEvent(new Event("change"));
   }
 
   #arrange(): void {
@@ -47,7 +50,7 @@ export class Overview {
     for (const subject of wanted) {
       let card = this.#cards.get(subject.prefix);
       if (!card) {
-        card = new Card(this.stream, this.links, subject, () => {
+        card = new Card(this.stream, this.helm, this.links, subject, () => {
           this.fleet.choose(subject.prefix);
           this.#open(false);
         });
@@ -63,62 +66,61 @@ class Card {
   readonly element: HTMLElement;
   #lamp = h("span.lamp");
   #state = h("span.card-state");
-  #values = h("dl.card-values");
-  #picture = h("canvas", { width: 4, height: 3, role: "img", "aria-label": "Its camera" });
+  #who = h("span.card-who");
+  #values = new Map(SHOWN.map((name) => [name, h("dd")]));
+  #picture = h("canvas", { width: 4, height: 3, role: "img", "aria-label": "Its camera", hidden: true });
+  #resume = h("button.primary.resume-one", { onclick: () => this.helm.resume(this.subject.vehicle?.topic) }, "Resume");
   #readings: Readings;
-  #doing = "";
-  #ends: (() => void)[] = [];
-  #followed?: string;
+  #activity: Activity;
+  #end = (): void => undefined;
+  #camera?: string;
   #isDrawing = false;
+  #drawn?: Arrival;
 
-  constructor(private stream: Stream, private links: Links, private subject: Subject, onChoose: () => void) {
+  constructor(private stream: Stream, private helm: Helm, private links: Links, private subject: Subject, onChoose: () => void) {
     this.#readings = new Readings(stream, SHOWN, PERIOD_MS);
-    this.element = h("button.card", { "data-card": subject.name, onclick: onChoose },
-      this.#picture, h("span.card-head", {}, this.#lamp, h("strong", {}, subject.name)), this.#state, this.#values);
+    this.#activity = new Activity(stream);
+    const values = [...this.#values].map(([name, value]) => h("div", { hidden: true }, h("dt", {}, name), value));
+    this.element = h("article.card", { "data-card": subject.name }, this.#picture,
+      h("button.card-open", { "aria-label": `Go to ${subject.name}`, onclick: onChoose }),
+      h("span.card-head", {}, this.#lamp, h("strong", {}, subject.name), this.#resume), this.#state, this.#who, h("dl.card-values", {}, ...values));
   }
 
   follow(subject: Subject, topics: Map<string, string>): void {
     this.subject = subject;
     this.#readings.follow(subject, topics);
+    this.#activity.follow(subject, topics);
     const [camera] = cameraTopics(topics);
-    const state = [...topics].find(([, type]) => type === "drone_bridge/msg/ControllerState")?.[0];
-    const followed = [state, camera].join();
-    if (followed === this.#followed) return;
-    this.#followed = followed;
+    if (camera === this.#camera) return;
+    this.#camera = camera;
     this.#end();
-    const { prefix } = subject;
+    this.#end = camera ? this.#watch(subject.prefix + camera) : () => undefined;
     this.#picture.hidden = camera === undefined;
-    this.#ends = [
-      ...(state ? [this.stream.subscribe(prefix + state, ({ value }) => (this.#doing = `${value.behaviour}: ${value.state}`.replaceAll("_", " ")))] : []),
-      ...(camera ? [this.#watch(prefix + camera)] : []),
-    ];
   }
 
   close(): void {
     this.#end();
     this.#readings.close();
+    this.#activity.close();
     this.element.remove();
   }
 
-  #end(): void {
-    for (const end of this.#ends) end();
-    this.#ends = [];
-  }
-
   show(): void {
-    const links = this.links.of(this.subject.prefix, this.subject.vehicle?.node);
+    const { vehicle } = this.subject;
+    const links = this.links.of(this.subject.prefix, vehicle?.node);
     const broken = links.find(({ level }) => level === "error");
-    const { pilot, held } = this.subject.vehicle ?? {};
-    this.#lamp.className = `lamp ${broken ? "error" : held ? "warn" : "ok"}`;
-    setText(this.#state, broken ? `${broken.name}: ${broken.text}` : held ? "Holding" : pilot ? "Steered" : this.#doing || "Idle");
-    const values = SHOWN.flatMap((name) => {
-      const text = this.#readings.text(name);
-      return text ? [[name, text]] : [];
-    });
-    const text = values.flat().join("\n");
-    if (this.#values.dataset["text"] === text) return;
-    this.#values.dataset["text"] = text;
-    this.#values.replaceChildren(...values.flatMap(([name, value]) => [h("dt", {}, name!), h("dd", {}, value!)]));
+    const isHeld = Boolean(vehicle?.held);
+    const { movement, doing } = this.#activity;
+    this.#lamp.className = `lamp ${broken ? "error" : isHeld ? "warn" : "ok"}`;
+    setText(this.#state, broken ? `${broken.name}: ${broken.text}` : isHeld ? ["Held", movement.toLowerCase()].filter(Boolean).join(", ") : movement || doing || "Connected");
+    setText(this.#who, [whoCommands(vehicle), movement && !isHeld && doing].filter(Boolean).join(" · "));
+    this.#resume.hidden = !isHeld || !this.helm.maySteer;
+    for (const [name, element] of this.#values) {
+      const reading = this.#readings.of(name);
+      element.parentElement!.hidden = !reading;
+      if (reading) setValue(element, reading.text, reading.silentS);
+    }
+    this.element.classList.toggle("stale", this.#drawn !== undefined && this.stream.silentS(this.#drawn) > 0);
   }
 
   /** A picture now and then: subscribed only until it has come. */
@@ -128,6 +130,7 @@ class Card {
       end();
       end = this.stream.subscribe(topic, (arrival) => {
         end();
+        this.#drawn = arrival;
         if (!this.#isDrawing) void this.#draw(arrival.value);
       });
     };
@@ -149,4 +152,11 @@ class Card {
     }
     this.#isDrawing = false;
   }
+}
+
+function whoCommands(vehicle: Vehicle | undefined): string {
+  if (!vehicle) return "";
+  if (vehicle.held) return summary(vehicle);
+  if (vehicle.pilot) return vehicle.pilot === "you" ? "You steer" : `${vehicle.pilot_name} steers`;
+  return vehicle.commanders.length > 0 ? `${vehicle.commanders.join(" and ")} commands it` : "Nobody commands it";
 }

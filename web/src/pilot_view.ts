@@ -3,13 +3,13 @@
 // always; elsewhere a click on a camera opens it.
 
 import type { Cameras } from "./cameras";
-import { h, setText } from "./dom";
+import { h, setValue } from "./dom";
 import { isKnown } from "./fields";
 import type { Fleet } from "./fleet";
 import { Readings } from "./readings";
 import type { Message, Stream } from "./stream";
 
-const LEFT = ["Speed", "Battery"], RIGHT = ["Altitude", "Heading"];
+const LEFT = ["Speed", "Battery"], RIGHT = ["Altitude", "Depth", "Heading", "Yaw"];
 const PERIOD_MS = 100;
 const STALE_MS = 1_500;
 const DEGREES = 180 / Math.PI;
@@ -79,9 +79,9 @@ export class PilotView {
   #show(): void {
     if (!this.#isOn) return;
     for (const [name, output] of this.#values) {
-      const text = this.#readings.text(name);
-      setText(output, text ?? "–");
-      output.parentElement!.hidden = text === undefined;
+      const reading = this.#readings.of(name);
+      setValue(output, reading?.text ?? "–", reading?.silentS ?? 0);
+      output.parentElement!.hidden = !reading;
     }
     const attitude = this.#attitude && (this.stream.isRecording || performance.now() - this.#attitude.receivedMs < STALE_MS) ? this.#attitude : undefined;
     this.#horizon.classList.toggle("unknown", !attitude);

@@ -2,31 +2,33 @@
 // Numbers over time, all on one axis: what matters of the chosen vehicle or, once somebody has chosen, what they want.
 
 import uPlot from "uplot";
-import { decimal, h, icon, oncePerFrame, panel, setText } from "./dom";
+import { decimal, h, icon, oncePerFrame, panel, setText, setValue } from "./dom";
 import { numericPaths } from "./fields";
 import type { Fleet } from "./fleet";
 import { QUANTITIES, fieldQuantity, type Entry, type Quantity } from "./quantities";
-import type { Stream } from "./stream";
+import type { Stream, When } from "./stream";
 
 const SPAN_S = 60;
 const MAX_POINTS = 2400;
 const SHORTEST_GAP_S = 0.04;
-const REFRESH_PERIOD_MS = 1000;
+const REFRESH_PERIOD_MS = 250;
 /** As long as nobody has chosen. */
 const MOST_BY_ITSELF = 5;
 const AXIS_PX = 46, TICK_PX = 56, EDGE_PX = 8;
 const STORED = "plots ";
 
-/** The time that all plots show: the last minute, as far as any of them has values, or what somebody has zoomed to. */
+/** The time that all plots show: the last minute, as far as any of them has values, a whole recording, or what somebody has zoomed to. */
 class Axis {
   zoomed?: [number, number];
+  /** Of a recording. */
+  whole?: [number, number];
   readonly sync = uPlot.sync("time");
 
   constructor(private stream: Stream, private firstS: () => number) {}
 
   get range(): [number, number] {
     const nowS = this.stream.nowS;
-    return this.zoomed ?? [Math.min(Math.max(nowS - SPAN_S, this.firstS()), nowS - 1), nowS];
+    return this.zoomed ?? this.whole ?? [Math.min(Math.max(nowS - SPAN_S, this.firstS()), nowS - 1), nowS];
   }
 }
 
@@ -48,7 +50,7 @@ export class Plots {
   constructor(private stream: Stream, private fleet: Fleet) {
     this.#axis = new Axis(stream, () => Math.min(...this.#plots.filter(({ isShown }) => isShown).map(({ firstS }) => firstS)));
     this.#pause = h("button.small", { onclick: () => this.#setPaused(!this.#isPaused) }, "Pause");
-    this.#reset = h("button.small", { title: "The plots that the page chooses by itself", onclick: () => this.#store(undefined) }, "Reset");
+    this.#reset = h("button.small", { title: "Back to the default plots", onclick: () => this.#store(undefined) }, "Reset");
     const adding = h("button.small", { "aria-expanded": "false", onclick: () => {
       this.#add.hidden = !this.#add.hidden;
       adding.setAttribute("aria-expanded", String(!this.#add.hidden));
@@ -59,9 +61,9 @@ export class Plots {
     this.element = panel("plots", "Plots", [this.#reset, adding, this.#pause],
       this.#add, this.#nothing, this.#list);
     fleet.addEventListener("change", () => this.#arrange());
-    stream.addEventListener("seek", () => this.#plots.forEach((plot) => plot.clear()));
+    stream.addEventListener("seek", () => this.#plots.forEach((plot) => plot.forget()));
     // Time goes on without values, too.
-    setInterval(() => this.#plots.forEach((plot) => plot.refresh()), REFRESH_PERIOD_MS);
+    setInterval(() => this.#plots.forEach((plot) => plot.tick()), REFRESH_PERIOD_MS);
   }
 
   /** Plot a field of a topic from now on, at the top. */
@@ -108,6 +110,9 @@ export class Plots {
   #listTopics(): void {
     const chosen = this.#topic.value;
     const topics = [...this.stream.topics].filter(([, { schema }]) => numericPaths(this.stream.definitions(schema)).length > 0).map(([topic]) => topic).sort();
+    // Those of the vehicle that is looked at come first.
+    const { prefix } = this.fleet.subject;
+    topics.sort((a, b) => Number(b.startsWith(prefix)) - Number(a.startsWith(prefix)));
     this.#topic.replaceChildren(...topics.map((topic) => h("option", { value: topic }, topic)));
     if (topics.includes(chosen)) this.#topic.value = chosen;
     this.#listPaths();
@@ -129,11 +134,10 @@ export class Plots {
   #arrange(): void {
     const topics = this.fleet.topics();
     const { prefix, vehicle } = this.fleet.subject;
-    const isOnGround = vehicle !== undefined && !vehicle.axes.includes("z");
     this.#layout = this.#stored();
-    const entries = this.#layout ?? QUANTITIES.filter(({ flying }) => !flying || !isOnGround).map(({ name }): Entry => ({ quantity: name }));
+    const entries = this.#layout ?? QUANTITIES.filter(({ isOf }) => isOf?.(vehicle) !== false).map(({ name }): Entry => ({ quantity: name }));
     const chosen = entries.flatMap((entry): { entry: Entry; quantity: Quantity; sources: string[] }[] => {
-      if ("topic" in entry) return [{ entry, quantity: fieldQuantity(entry.topic, entry.path), sources: [entry.topic] }];
+      if ("topic" in entry) return this.stream.topics.has(entry.topic) ? [{ entry, quantity: fieldQuantity(entry.topic, entry.path), sources: [entry.topic] }] : [];
       const quantity = QUANTITIES.find(({ name }) => name === entry.quantity);
       const sources = quantity?.sources.filter(({ topic }) => topics.has(topic)) ?? [];
       return quantity && sources.length > 0 ? [{ entry, quantity: { ...quantity, sources }, sources: sources.map(({ topic }) => prefix + topic) }] : [];
@@ -178,6 +182,9 @@ class Plot {
   readonly identity: string;
   isPaused = false;
   #value = h("strong.value", {}, "–");
+  #cursor = h("div.plot-cursor", { hidden: true });
+  /** What came last, as far as it said anything. */
+  #latest?: When & { value: number };
   #chart: HTMLElement = h("div.chart");
   #times: number[] = [];
   #values: number[] = [];
@@ -189,15 +196,15 @@ class Plot {
   #isLast = false;
   readonly refresh = oncePerFrame(() => this.isPaused || this.#draw());
 
-  constructor(stream: Stream, private axis: Axis, readonly entry: Entry, private quantity: Quantity, topics: string[], private events: Events) {
+  constructor(private stream: Stream, private axis: Axis, readonly entry: Entry, private quantity: Quantity, topics: string[], private events: Events) {
     this.identity = `${quantity.name} ${topics.join()}`;
-    const { name, unit } = quantity;
+    const { name } = quantity;
     const tool = (label: "up" | "down" | "remove", what: string, by: number): HTMLElement =>
       h("button.small", { "aria-label": `${what}: ${name}`, title: what, onclick: () => events.onMove(by) }, icon(label));
     this.element = h("div.plot", { "data-plot": name },
       h("div.plot-head", {}, h("span.plot-name", {}, name),
         h("span.plot-tools", {}, tool("up", "Move up", -1), tool("down", "Move down", 1), tool("remove", "Remove", 0)),
-        h("span.reading", {}, this.#value, unit && `${unit === "°" ? "" : "\u00a0"}${unit}`)),
+        this.#value),
       this.#chart);
     this.#observer = new ResizeObserver(() => this.#resize());
     this.#observer.observe(this.#chart);
@@ -205,8 +212,12 @@ class Plot {
       if (rank > this.#spoken || arrival.timeS - (this.#times.at(-1) ?? -Infinity) < SHORTEST_GAP_S && this.#times.length > 0 && arrival.timeS >= this.#times.at(-1)!) return;
       const value = source.read(arrival.value);
       if (value !== undefined) this.#spoken = rank;
-      if (value !== undefined || rank === this.#spoken) this.#add(arrival.timeS, value);
+      if (value === undefined) return;
+      this.#latest = { value, timeS: arrival.timeS, receivedMs: arrival.receivedMs };
+      this.#showValue();
+      if (!stream.isRecording) this.#add(arrival.timeS, value);
     }));
+    if (stream.isRecording) void this.#recall(topics);
   }
 
   get hasValues(): boolean {
@@ -237,10 +248,40 @@ class Plot {
     this.refresh();
   }
 
-  clear(): void {
-    this.#times = [];
-    this.#values = [];
-    this.refresh();
+  /** What came last is of another time. */
+  forget(): void {
+    this.#latest = undefined;
+    this.#spoken = Infinity;
+  }
+
+  tick(): void {
+    this.#showValue();
+    this.#placeCursor();
+    if (!this.stream.isRecording) this.refresh();
+  }
+
+  /** Plot what was recorded. */
+  async #recall(topics: string[]): Promise<void> {
+    for (const [rank, { read }] of this.quantity.sources.entries()) {
+      const { span, messages } = await this.stream.history(topics[rank]!);
+      this.axis.whole = span;
+      for (const { timeS, value } of messages) this.#add(timeS, read(value));
+      if (this.hasValues) return;
+    }
+  }
+
+  #showValue(): void {
+    if (this.isPaused) return;
+    const { unit, places } = this.quantity;
+    const value = this.#latest && `${decimal(this.#latest.value, places)}${unit === "°" ? "" : "\u00a0"}${unit}`;
+    setValue(this.#value, value ?? "–", this.#latest ? this.stream.silentS(this.#latest) : 0);
+  }
+
+  /** Mark the time of a recording that is shown. */
+  #placeCursor(): void {
+    const left = this.#plot?.valToPos(this.stream.nowS, "x") ?? -1;
+    this.#cursor.hidden = !this.stream.isRecording || left < 0;
+    this.#cursor.style.left = `${left}px`;
   }
 
   close(): void {
@@ -250,11 +291,10 @@ class Plot {
   }
 
   #add(timeS: number, value: number | undefined): void {
-    setText(this.#value, decimal(value, this.quantity.places));
     if (value === undefined) return;
     const last = this.#values.at(-1);
-    // A heading that passes ±180° goes on, by whole turns.
-    this.#values.push(this.quantity.turns && last !== undefined ? value + 360 * Math.round((last - value) / 360) : value);
+    // An angle that passes the end of a turn goes on, by whole turns.
+    this.#values.push(this.quantity.turnsAt !== undefined && last !== undefined ? value + 360 * Math.round((last - value) / 360) : value);
     this.#times.push(timeS);
     if (this.#values.length === 1) this.events.onFirst();
     if (this.#times.length > MAX_POINTS) {
@@ -278,6 +318,7 @@ class Plot {
     this.#plot.setData([this.#times, this.#values], false);
     const [min, max] = this.axis.range;
     this.#plot.setScale("x", { min, max });
+    this.#placeCursor();
   }
 
   /** Note in the document how many seconds are in view. */
@@ -303,7 +344,7 @@ class Plot {
       scales: { x: { time: true }, y: { range: (_, low, high) => padded(low, high, this.quantity.span) } },
       axes: [
         { ...axis, size: this.#isLast ? 18 : 0, space: 70, values: (plot, splits, _, __, step) => splits.map((s) => (this.#isLast && fitsBefore(plot, s) ? timeText(s, step) : "")) },
-        { ...axis, size: AXIS_PX, space: 22, values: (_, splits, __, ___, step) => splits.map((value) => valueText(this.quantity.turns ? ((value + 180) % 360 + 360) % 360 - 180 : value, step)) },
+        { ...axis, size: AXIS_PX, space: 22, values: (_, splits, __, ___, step) => splits.map((value) => valueText(turned(value, this.quantity.turnsAt), step)) },
       ],
       series: [{}, { stroke: color("--series"), width: 1.6, fill: color("--series-fill"), fillTo: (plot) => plot.scales["y"]?.min ?? 0, points: { show: false } }],
       hooks: {
@@ -313,10 +354,18 @@ class Plot {
           plot.setSelect({ left: 0, top: 0, width: 0, height: 0 }, false);
         }],
         setScale: [(plot, key) => key === "x" && this.#showSpan(plot)],
-        ready: [(plot) => plot.over.addEventListener("dblclick", () => this.#zoom(undefined))],
+        ready: [(plot) => {
+          plot.over.addEventListener("dblclick", () => this.#zoom(undefined));
+          plot.over.append(this.#cursor);
+        }],
       },
     }, [[], []], this.#chart);
   }
+}
+
+/** An angle within one turn from the least one on; what is no angle stays as it is. */
+function turned(value: number, least: number | undefined): number {
+  return least === undefined ? value : ((value - least) % 360 + 360) % 360 + least;
 }
 
 /** Whether a tick is far enough from the right edge for its text. */

@@ -90,7 +90,7 @@ export class Publisher {
     this.#stop();
     const taker = this.#taker;
     this.#form = taker && formFor(this.stream.definitions(taker.schema));
-    this.#body.replaceChildren(...(taker && this.#form ? [h("p.topic-type", {}, taker.type), this.#form.element] : [h("p.hint", {}, "Nobody listens to any topic.")]));
+    this.#body.replaceChildren(...(taker && this.#form ? [h("p.topic-type", {}, taker.type), this.#form.element] : [h("p.hint", {}, "No topic has a subscriber.")]));
     this.#show();
   }
 

@@ -2,6 +2,7 @@
 // What matters of a vehicle, by the names and types that its topics have; and any number that somebody asks for.
 
 import { isKnown, numberAt, unitOf } from "./fields";
+import type { Vehicle } from "./helm";
 import type { Message } from "./stream";
 
 interface Source {
@@ -16,24 +17,33 @@ export interface Quantity {
   places: number;
   /** The least range of the vertical axis, so that noise looks like noise. */
   span: number;
-  /** Whether it is meaningless for a vehicle that stays on the ground. */
-  flying?: boolean;
-  /** Whether it is an angle in degrees, which goes on at ±180. */
-  turns?: boolean;
+  /** Whether it means anything for a vehicle; of a recording's, nothing is known. */
+  isOf?: (vehicle: Vehicle | undefined) => boolean;
+  /** Of an angle in degrees: the least one, to which it goes back after a turn. */
+  turnsAt?: number;
   /** The first one that exists, and says something, is plotted. */
   sources: Source[];
 }
 /** A plot in somebody's layout: a quantity by its name, or a field of a topic. */
 export type Entry = { quantity: string } | { topic: string; path: string };
 
+/** A model that is at a depth. */
+const DIVES = "submarine";
 const STATE = "drone_controller/state";
 
 const norm = ({ x, y, z }: { x: number; y: number; z: number }): number => Math.hypot(x, y, z);
 const finite = (value: number): number | undefined => (Number.isFinite(value) ? value : undefined);
 const percent = (value: number): number | undefined => finite(100 * value);
-function heading({ x, y, z, w }: { x: number; y: number; z: number; w: number }): number {
+function yaw({ x, y, z, w }: { x: number; y: number; z: number; w: number }): number {
   return (Math.atan2(2 * (w * z + x * y), 1 - 2 * (y * y + z * z)) * 180) / Math.PI;
 }
+/** Clockwise from north, of a yaw that counts from east. */
+const heading = (orientation: Message): number => (450 - yaw(orientation)) % 360;
+/** What knows how the vehicle lies, read by a function. */
+const oriented = (read: (orientation: Message) => number): Source[] => [
+  { topic: "imu/data", read: (m) => (isKnown(m.orientation_covariance) ? read(m.orientation) : undefined) },
+  { topic: "odom", read: ({ pose }) => (isKnown(pose.covariance) ? read(pose.pose.orientation) : undefined) },
+];
 function speed({ twist, vector }: Message): number | undefined {
   if (vector) return norm(vector);
   const { linear } = twist.twist ?? twist;
@@ -41,16 +51,17 @@ function speed({ twist, vector }: Message): number | undefined {
 }
 
 export const QUANTITIES: Quantity[] = [
-  { name: "Altitude", unit: "m", places: 2, span: 1, flying: true, sources: [
+  { name: "Altitude", unit: "m", places: 2, span: 1, isOf: (vehicle) => !vehicle || (vehicle.axes.includes("z") && vehicle.model !== DIVES), sources: [
     { topic: "height", read: (m) => m.point?.z ?? m.pose?.pose.position.z },
     { topic: "odom", read: ({ pose }) => (isKnown(pose.covariance) ? pose.pose.position.z : undefined) },
   ] },
+  { name: "Depth", unit: "m", places: 2, span: 1, isOf: (vehicle) => vehicle?.model === DIVES, sources: [
+    { topic: "odom", read: ({ pose }) => (isKnown(pose.covariance) ? -pose.pose.position.z : undefined) },
+  ] },
   { name: "Distance to target", unit: "m", places: 2, span: 1, sources: [{ topic: STATE, read: (m) => finite(m.distance) }] },
   { name: "Speed", unit: "m/s", places: 2, span: 1, sources: [{ topic: "velocity", read: speed }, { topic: "odom", read: speed }] },
-  { name: "Heading", unit: "°", places: 0, span: 30, turns: true, sources: [
-    { topic: "imu/data", read: (m) => (isKnown(m.orientation_covariance) ? heading(m.orientation) : undefined) },
-    { topic: "odom", read: ({ pose }) => (isKnown(pose.covariance) ? heading(pose.pose.orientation) : undefined) },
-  ] },
+  { name: "Heading", unit: "°", places: 0, span: 30, turnsAt: 0, isOf: (vehicle) => vehicle?.has_north === true, sources: oriented(heading) },
+  { name: "Yaw", unit: "°", places: 0, span: 30, turnsAt: -180, isOf: (vehicle) => !vehicle?.has_north, sources: oriented(yaw) },
   { name: "Battery", unit: "%", places: 0, span: 10, sources: [{ topic: "battery_state", read: (m) => percent(m.percentage) }] },
   { name: "Voltage", unit: "V", places: 1, span: 1, sources: [{ topic: "battery_state", read: (m) => finite(m.voltage) }] },
   ...[["Climb", "gas"], ["Pitch", "pitch"], ["Roll", "roll"], ["Yaw", "yaw"]].map(([name, field]): Quantity => ({

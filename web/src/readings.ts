@@ -4,12 +4,10 @@
 import { decimal } from "./dom";
 import type { Subject } from "./fleet";
 import { QUANTITIES } from "./quantities";
-import type { Stream } from "./stream";
-
-const STALE_MS = 3_000;
+import type { Stream, When } from "./stream";
 
 export class Readings {
-  #latest = new Map<string, { text: string; receivedMs: number }>();
+  #latest = new Map<string, When & { value: number; text: string }>();
   #ends: (() => void)[] = [];
   #followed = "";
 
@@ -18,7 +16,7 @@ export class Readings {
 
   /** Subscribe to what the vehicle has of the quantities, if that is not so already. */
   follow({ prefix, vehicle }: Subject, topics: Map<string, string>): void {
-    const chosen = QUANTITIES.filter(({ name, flying }) => this.names.includes(name) && (!flying || vehicle?.axes.includes("z") !== false))
+    const chosen = QUANTITIES.filter(({ name, isOf }) => this.names.includes(name) && isOf?.(vehicle) !== false)
       .flatMap((quantity) => quantity.sources.filter(({ topic }) => topics.has(topic)).map((source) => ({ quantity, source })));
     const followed = [prefix, ...chosen.map(({ source }) => source.topic)].join();
     if (followed === this.#followed) return;
@@ -28,14 +26,14 @@ export class Readings {
       const known = this.#latest.get(name);
       if (known && arrival.receivedMs - known.receivedMs < this.periodMs) return;
       const value = source.read(arrival.value);
-      if (value !== undefined) this.#latest.set(name, { text: `${decimal(value, Math.min(1, places))} ${unit}`, receivedMs: arrival.receivedMs });
+      if (value !== undefined) this.#latest.set(name, { value, text: `${decimal(value, Math.min(1, places))} ${unit}`, receivedMs: arrival.receivedMs, timeS: arrival.timeS });
     }));
   }
 
-  /** A value with its unit; undefined where there is none, or none any more. */
-  text(name: string): string | undefined {
+  /** The newest value, as a number and with its unit, and for how long there was none since; undefined where none has come. */
+  of(name: string): { value: number; text: string; silentS: number } | undefined {
     const latest = this.#latest.get(name);
-    return latest && (this.stream.isRecording || performance.now() - latest.receivedMs < STALE_MS) ? latest.text : undefined;
+    return latest && { ...latest, silentS: this.stream.silentS(latest) };
   }
 
   close(): void {

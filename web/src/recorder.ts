@@ -35,7 +35,7 @@ export class Recorder {
     this.element.hidden = !this.stream.services.has(this.#service);
     this.element.setAttribute("aria-pressed", String(this.#folder !== ""));
     this.element.querySelector(".label")!.textContent = this.#folder ? "Recording" : "Record";
-    this.element.title = this.#folder ? `Recording into ${this.#folder}; press to end it` : "Record all topics into a bag, where web_bridge runs";
+    this.element.title = this.#folder ? `Recording into ${this.#folder}; press to end it` : "Record all topics into a bag on the machine where web_bridge runs";
   }
 
   async #toggle(): Promise<void> {

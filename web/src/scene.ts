@@ -20,6 +20,10 @@ const REACH_M = 25;
 const TRAIL_POINTS = 3000;
 const TRAIL_STEP_M = 0.03;
 const FRAME_MS = 1000 / 30;
+/** Of the camera from what it looks at, and how many times half the way to the target; how fast it gets there. */
+const NEAREST_M = 3;
+const BOTH_IN_VIEW = 3;
+const EASE = 0.1;
 const DESCRIPTION = "robot_description";
 const COLORS: Record<string, number> = { red: 0xe5484d, green: 0x30a46c, yellow: 0xf5d90a, blue: 0x3e63dd, gate: 0xff8a1f };
 
@@ -94,6 +98,8 @@ export class Scene {
   #root = "";
   #drawnMs = 0;
   #lastTarget = new Vector3();
+  #aside = new Vector3();
+  #distance = NEAREST_M;
   #isVisible = true;
   #follow: HTMLInputElement;
   #layers: Layers;
@@ -110,7 +116,7 @@ export class Scene {
   constructor(private stream: Stream, private fleet: Fleet, helm: Helm) {
     this.#transforms = new Transforms(stream);
     this.#layers = new Layers(this.#world, stream, this.#transforms);
-    this.#goals = new Goals(this.#world, this.#camera, helm, fleet);
+    this.#goals = new Goals(this.#world, this.#camera, stream, helm, fleet);
     this.#follow = h("input", { type: "checkbox", checked: true });
     const reset = h("button.small", { onclick: () => this.#lookFromBehind(), title: "View from behind the vehicle" }, "Reset view");
     const clear = h("button.small", { onclick: () => this.#bodies.forEach((body) => body.trail.clear()) }, "Clear trails");
@@ -153,6 +159,8 @@ export class Scene {
     this.#camera.position.copy(target).add(new Vector3(-2.3, -1.5, 1.4));
     this.#controls?.target.copy(target);
     this.#lastTarget.copy(target);
+    this.#aside.set(0, 0, 0);
+    this.#distance = NEAREST_M;
   }
 
   #chosen(): Body | undefined {
@@ -281,12 +289,29 @@ export class Scene {
     // Under water the ground is below the vehicle, and not a line at the height of the eyes.
     const height = chosen?.object.visible ? chosen.object.position.z : 0;
     this.#grid.position.z = height < -0.2 ? Math.floor(height - 0.5) : 0;
-    if (chosen && this.#follow.checked) {
-      const moved = chosen.object.position.clone().sub(this.#lastTarget);
-      this.#camera.position.add(moved);
-      this.#controls?.target.add(moved);
+    if (chosen && this.#controls) this.#frameBoth(chosen, this.#controls.target);
+  }
+
+  /** Follow the vehicle, and what it lands on or flies to: looking at their middle, from as far as shows both. */
+  #frameBoth(chosen: Body, lookedAt: Vector3): void {
+    if (this.#follow.checked) this.#aside.lerp(this.#halfwayFrom(chosen), EASE);
+    const middle = chosen.object.position.clone().add(this.#aside);
+    if (this.#follow.checked) {
+      const moved = middle.clone().sub(this.#lastTarget);
+      lookedAt.add(moved);
+      const distance = Math.max(NEAREST_M, BOTH_IN_VIEW * this.#aside.length());
+      const zoom = distance / this.#distance;
+      this.#distance = distance;
+      this.#camera.position.add(moved).sub(lookedAt).multiplyScalar(zoom).add(lookedAt);
     }
-    if (chosen) this.#lastTarget.copy(chosen.object.position);
+    this.#lastTarget.copy(middle);
+  }
+
+  /** The way from the vehicle to the middle between it and its target; none without a target in sight. */
+  #halfwayFrom(chosen: Body): Vector3 {
+    const prefix = chosen.frame.slice(0, chosen.frame.lastIndexOf("/") + 1);
+    const target = this.#target.visible ? this.#target : this.#marks.get(`${prefix}landing_pad`);
+    return target?.visible ? target.position.clone().sub(chosen.object.position).divideScalar(2) : new Vector3();
   }
 
   /** Frames that stand for things: the pad to land on, what floats about, what is looked for. */

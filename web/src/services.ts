@@ -21,7 +21,7 @@ export class Services {
     this.#filter = h("input", { type: "search", placeholder: "Filter services", "aria-label": "Filter services", oninput: () => this.#arrange() });
     this.#all = h("input", { type: "checkbox", onchange: () => this.#arrange() });
     this.element = h("div.tab-body", {},
-      h("div.tab-tools", {}, this.#filter, h("label.check", {}, this.#all, "standard ones, too")), h("div.scroll", { tabindex: 0 }, this.#list));
+      h("div.tab-tools", {}, this.#filter, h("label.check", {}, this.#all, "include standard services")), h("div.scroll", { tabindex: 0 }, this.#list));
     stream.addEventListener("graph", () => this.#arrange());
   }
 

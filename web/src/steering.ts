@@ -19,6 +19,8 @@ export class Steering {
   #withoutHold = h("p.hint", { hidden: true });
   #refusal = h("p.refusal", { role: "alert", hidden: true });
   #refusalTimer = 0;
+  /** How things were when a push or a request was refused. */
+  #refusedAs?: { isHeld: boolean; isSteered: boolean };
   #speed = h("input", { type: "range", min: 0.1, max: 1, step: 0.05, value: 0.5, "aria-label": "Speed at full deflection" });
   #share = h("output");
   #keys = h("p.hint.keys");
@@ -67,14 +69,33 @@ export class Steering {
     this.#move();
     setText(this.#refusal, reason);
     this.#refusal.hidden = false;
-    clearTimeout(this.#refusalTimer);
-    this.#refusalTimer = window.setTimeout(() => (this.#refusal.hidden = true), REFUSAL_SHOWN_MS);
+    this.#refusedAs = this.#how;
+    this.#forgetSoon();
     if (!this.#refusal.checkVisibility()) this.say(reason);
+  }
+
+  get #how(): { isHeld: boolean; isSteered: boolean } {
+    const vehicle = this.fleet.subject.vehicle;
+    return { isHeld: Boolean(vehicle?.held), isSteered: vehicle?.pilot === "other" };
+  }
+
+  /** A push that is refused is told of as long as it goes on. */
+  #forgetSoon(): void {
+    clearTimeout(this.#refusalTimer);
+    this.#refusalTimer = window.setTimeout(() => this.#mustLetGo ? this.#forgetSoon() : this.#forgetRefusal(), REFUSAL_SHOWN_MS);
+  }
+
+  #forgetRefusal(): void {
+    this.#refusal.hidden = true;
+    this.#refusedAs = undefined;
   }
 
   #move(): void {
     const pushed = this.#inputs.motion;
-    if (isStill(pushed)) this.#mustLetGo = false;
+    if (isStill(pushed) && this.#mustLetGo) {
+      this.#mustLetGo = false;
+      if (!this.#how.isHeld) this.#forgetRefusal();
+    }
     const share = Number(this.#speed.value);
     const shaped = this.feel.shaped(pushed);
     const motion = { ...STILL };
@@ -98,9 +119,11 @@ export class Steering {
     setText(this.#keys, `Hold to move: stick, gamepad, or keys. W A S D to ${isRover ? "drive" : "move, Q E to turn, R F to climb"}.`);
     this.element.classList.toggle("idle", !vehicle);
     this.#withoutHold.hidden = !vehicle || vehicle.holds.length > 0;
-    setText(this.#withoutHold, `${vehicle?.node ?? ""} has no hold: when the helm ends, it follows whoever commands it next.`);
-    setText(this.#who, !vehicle ? "nothing here takes commands" : problem ? problem : isMine ? "you steer" : vehicle.pilot ? `${vehicle.pilot_name} steers`
+    setText(this.#withoutHold, `${vehicle?.node ?? ""} can't be held: once the helm is released, it follows the next command from any node.`);
+    setText(this.#who, !vehicle ? "no vehicle here accepts commands" : problem ? problem : isMine ? "you steer" : vehicle.pilot ? `${vehicle.pilot_name} steers`
       : this.helm.maySteer ? "nobody steers" : "view only");
+    const now = this.#how;
+    if (this.#refusedAs && ((this.#refusedAs.isHeld && !now.isHeld) || (this.#refusedAs.isSteered && !now.isSteered))) this.#forgetRefusal();
     this.#crew.problem = problem;
     this.#crew.show();
     this.#move();

@@ -3,11 +3,14 @@
 
 import { h, setText } from "./dom";
 import type { Fleet } from "./fleet";
-import type { Helm, Vehicle } from "./helm";
+import type { Held, Helm, Vehicle } from "./helm";
 import type { Stream } from "./stream";
 
 /** Fields that somebody types into; a list, a slider or a box to tick is none. */
 const TYPED_IN = "input:not([type=range], [type=checkbox], [type=radio], [type=button], [type=submit]), textarea, [contenteditable]";
+
+/** What the server says of a vehicle that was held when its bridge started. */
+const BEFORE = "from before this launch";
 
 export class Stop {
   readonly element: HTMLElement;
@@ -17,10 +20,11 @@ export class Stop {
   #text = h("strong");
   #why = h("span.why");
   #resume = h("button.primary.resume", { onclick: () => this.#resumable && this.helm.resume(this.#resumable) }, "Resume");
+  #resumeAll = h("button.primary.resume-all", { onclick: () => this.helm.resume() }, "Resume all");
 
   constructor(private stream: Stream, private helm: Helm, private fleet: Fleet) {
     this.element = h("div.stops", { role: "group", "aria-label": "Stop" }, this.#stop, this.#all);
-    this.banner = h("section.banner", { "aria-label": "Hold", role: "status", hidden: true }, h("div.banner-text", {}, this.#text, " ", this.#why), this.#resume);
+    this.banner = h("section.banner", { "aria-label": "Hold", role: "status", hidden: true }, h("div.banner-text", {}, this.#text, " ", this.#why), this.#resume, this.#resumeAll);
     for (const source of [helm, fleet, stream]) for (const event of ["change", "graph", "status"]) source.addEventListener(event, () => this.#show());
     window.addEventListener("keydown", (event) => this.#onKey(event), { capture: true });
     window.addEventListener("keyup", (event) => this.#isOurs(event) && event.preventDefault(), { capture: true });
@@ -33,16 +37,32 @@ export class Stop {
 
   /** Stop the vehicle that is shown, or all where all are shown. */
   press(): void {
-    this.helm.stop(document.body.classList.contains("overviewing") ? undefined : this.#vehicle?.topic);
+    this.helm.stop(this.#isForAll ? undefined : this.#vehicle?.topic);
   }
 
   get #vehicle(): Vehicle | undefined {
     return this.fleet.subject.vehicle;
   }
 
-  /** The topic of what Resume is for: the vehicle that is shown, or else one that has gone without an answer. */
+  /** Whether all vehicles are shown. */
+  get #isForAll(): boolean {
+    return document.body.classList.contains("overviewing");
+  }
+
+  /** Those that are held. */
+  get #held(): Vehicle[] {
+    return this.helm.vehicles.filter(({ held }) => held);
+  }
+
+  /** What the banner is about: the vehicle that is shown, if it is held, or else all that are. */
+  get #meant(): Vehicle[] {
+    return this.#vehicle?.held && !this.#isForAll ? [this.#vehicle] : this.#held;
+  }
+
+  /** The topic of what Resume is for: one vehicle that is held, or else one that has gone without an answer. */
   get #resumable(): string | undefined {
-    return this.#vehicle?.held ? this.#vehicle.topic : this.helm.unanswered[0]?.topic;
+    const [first, ...others] = this.#meant;
+    return others.length > 0 ? undefined : (first?.topic ?? this.helm.unanswered[0]?.topic);
   }
 
   /** Whether a key means STOP: a recording's timeline has Space, and whoever types has both. */
@@ -70,38 +90,54 @@ export class Stop {
   }
 
   #show(): void {
-    const vehicle = this.#vehicle;
     this.element.hidden = this.stream.isRecording;
     const several = this.fleet.subjects.length > 1;
-    this.#all.hidden = !several;
+    setText(this.#stop, several && this.#isForAll ? "STOP all" : "STOP");
+    this.#all.hidden = !several || this.#isForAll;
     document.body.classList.toggle("several", several);
-    const held = vehicle?.held;
+    const held = this.#held;
+    const meant = this.#meant;
     const isWaiting = this.helm.isStopUnanswered;
     const { refusal } = this.stream;
     const gone = this.helm.unanswered.map(({ name }) => name).join(", ");
-    this.banner.hidden = !refusal && (this.stream.isRecording || (!held && !gone && !isWaiting));
+    this.banner.hidden = !refusal && (this.stream.isRecording || (held.length === 0 && !gone && !isWaiting));
     this.#resume.hidden = !this.#resumable || !this.helm.maySteer;
-    this.banner.classList.toggle("error", isWaiting || Boolean(refusal || held?.problem || gone));
-    if (this.banner.hidden) {
-      setText(this.#text, "");
-      setText(this.#why, "");
-    } else if (isWaiting) {
-      setText(this.#text, "STOP has not reached the server yet");
-      setText(this.#why, refusal || "It is sent again as soon as there is a connection.");
-    } else if (refusal) {
-      setText(this.#text, "This link does not open the page");
-      setText(this.#why, refusal);
-    } else if (vehicle && held) {
-      const since = new Date(held.since * 1000).toLocaleTimeString([], { hour: "2-digit", minute: "2-digit", hour12: false });
-      const name = several ? `${vehicle.name}: ` : "";
-      setText(this.#text, name + (held.problem ? `NOT STOPPED YET: ${held.problem}` : !held.is_sure ? "Stopping …"
-        : vehicle.holds.length === 0 ? `Stopped since ${since}, and told to stand still again and again`
-          : `Holding since ${since}, ${vehicle.commanders.length > 0 ? "the autopilot is paused" : "no command moves it"}`));
-      setText(this.#why, [held.why, vehicle.holds.length === 0 ? "it has no hold, and may follow others" : "", this.helm.maySteer ? "" : "only who may steer can resume it",
-        gone && `${gone} is gone, and has not answered STOP`].filter(Boolean).join("; "));
-    } else {
-      setText(this.#text, `NOT STOPPED: ${gone} is gone, and has not answered`);
-      setText(this.#why, "STOP is sent to it as soon as it is back.");
-    }
+    this.#resumeAll.hidden = held.length < 2 || !this.helm.maySteer;
+    this.banner.classList.toggle("error", isWaiting || Boolean(refusal || gone || held.some((each) => each.held?.problem)));
+    const mayNot = this.helm.maySteer ? "" : "only viewers who may steer can resume";
+    const [text, ...why] = this.banner.hidden ? [""]
+      : isWaiting ? ["STOP has not reached the server yet", refusal || "It will be sent again as soon as there is a connection."]
+        : refusal ? ["This link is not valid", refusal]
+          : meant.length === 0 ? [`NOT STOPPED: ${gone} is gone and has not answered`, "STOP will be sent as soon as it is back."]
+            : meant.length > 1 ? [`${meant.length} vehicles hold`, ...meant.map((each) => `${each.name} ${summary(each)}`), mayNot]
+              : [(several ? `${meant[0]!.name}: ` : "") + stateOf(meant[0]!), ...reasons(meant[0]!), mayNot];
+    setText(this.#text, text);
+    setText(this.#why, [...why, meant.length > 0 && gone && `${gone} is gone and has not answered STOP`].filter(Boolean).join("; "));
   }
+}
+
+function clock(seconds: number): string {
+  return new Date(seconds * 1000).toLocaleTimeString([], { hour: "2-digit", minute: "2-digit", hour12: false });
+}
+
+/** Since when it holds; of one that held before its bridge started, nobody knows. */
+function sinceOf({ since, why }: Held): string {
+  return why === BEFORE ? "" : ` since ${clock(since)}`;
+}
+
+/** How a held vehicle is held, or why it is not yet. */
+function stateOf({ held, holds, commanders }: Vehicle): string {
+  if (held!.problem) return `NOT STOPPED YET: ${held!.problem}`;
+  if (!held!.is_sure) return "Stopping …";
+  if (holds.length === 0) return `Stopped${sinceOf(held!)}; zero commands are sent repeatedly`;
+  return `Holding${sinceOf(held!)}, ${commanders.length > 0 ? "the autopilot is paused" : "no command moves it"}`;
+}
+
+function reasons({ held, holds }: Vehicle): string[] {
+  return [held!.why, holds.length === 0 ? "it can't be held, and may follow other commands" : ""];
+}
+
+/** Since when it is held and why, or why it is not yet, in few words. */
+export function summary({ held }: Vehicle): string {
+  return held!.problem ? `NOT STOPPED YET: ${held!.problem}` : [sinceOf(held!).trim(), held!.why && `(${held!.why})`].filter(Boolean).join(" ");
 }

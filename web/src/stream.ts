@@ -9,12 +9,15 @@ import { FoxgloveClient, StatusLevel, type Channel, type IWebSocket, type Servic
 export type Message = any;
 export type Definitions = ReturnType<typeof parse>;
 
-/** A message as it came, decoded when somebody looks into it. */
-export interface Arrival {
-  readonly bytes: number;
+export interface When {
   readonly receivedMs: number;
   /** When it came, in seconds since 1970: by this machine's clock or, of a bag, by the recorder's. */
   readonly timeS: number;
+}
+
+/** A message as it came, decoded when somebody looks into it. */
+export interface Arrival extends When {
+  readonly bytes: number;
   readonly value: Message;
 }
 type Listener = (arrival: Arrival) => void;
@@ -30,6 +33,8 @@ const FORBIDDEN = 403;
 /** Of Foxglove's playback control: to the server, and from it. */
 const CONTROL_OPCODE = 3, STATE_OPCODE = 5;
 const RETRY_MS = 300;
+/** Beyond it, what came last counts as old. */
+const SILENT_S = 3;
 const LONGEST_PAUSE_MS = 4_000;
 
 /** Where a socket of this server is, with the secret of the page's own address. */
@@ -183,6 +188,12 @@ export class Stream extends EventTarget {
     return this.capabilities.includes("playbackControl");
   }
 
+  /** For how long nothing has come after this, s; 0 as long as that is usual. */
+  silentS({ receivedMs, timeS }: When): number {
+    const ageS = this.playback ? this.nowS - timeS : (performance.now() - receivedMs) / 1000;
+    return ageS > SILENT_S ? ageS : 0;
+  }
+
   /** Listen to a topic, now or when it comes; returns what ends it. */
   subscribe(topic: string, listener: Listener): () => void {
     const subscription = this.#subscriptions.get(topic) ?? { listeners: new Set<Listener>() };
@@ -192,6 +203,17 @@ export class Stream extends EventTarget {
     return () => {
       subscription.listeners.delete(listener);
       this.#follow(topic);
+    };
+  }
+
+  /** What a recording has of a topic, thinned out, and from when to when the recording is, s since 1970. */
+  async history(topic: string): Promise<{ span: [number, number]; messages: { timeS: number; value: Message }[] }> {
+    const { start_ns, end_ns, messages } = await (await fetch(documentAddress(`history${topic}.json`))).json();
+    const reader = this.#reader(this.topics.get(topic)!.schema);
+    const bytes = (text: string): Uint8Array => Uint8Array.from(atob(text), (character) => character.charCodeAt(0));
+    return {
+      span: [Number(start_ns) / 1e9, Number(end_ns) / 1e9],
+      messages: messages.map(([time_ns, data]: [string, string]) => ({ timeS: Number(time_ns) / 1e9, value: reader.readMessage(bytes(data)) })),
     };
   }
 

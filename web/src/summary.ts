@@ -1,17 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // One look: is it connected, is it healthy, where is it, what is it about?
 
-import { decimal, h, setText } from "./dom";
+import { Activity } from "./activity";
+import { decimal, h, setText, setValue } from "./dom";
 import { isKnown } from "./fields";
 import type { Fleet } from "./fleet";
 import type { Health } from "./health";
 import type { Helm } from "./helm";
 import type { Link, Links } from "./links";
-import type { Message, Stream } from "./stream";
+import type { Arrival, Stream } from "./stream";
 
-const CONTROLLER_STATE = "drone_bridge/msg/ControllerState";
 const PERIOD_MS = 500;
-const STALE_MS = 3_000;
 
 export class Summary {
   readonly element: HTMLElement;
@@ -23,13 +22,13 @@ export class Summary {
   };
   #ends: (() => void)[] = [];
   #shown = "";
-  #state?: { value: Message; receivedMs: number };
-  #odometry?: { value: Message; receivedMs: number };
-  #height?: { value: Message; receivedMs: number };
-  #isHeld = false;
+  #odometry?: Arrival;
+  #height?: Arrival;
+  #activity: Activity;
   #bytes = 0;
 
   constructor(private stream: Stream, private helm: Helm, private fleet: Fleet, private health: Health, private links: Links) {
+    this.#activity = new Activity(stream);
     this.element = h("section.summary", { "aria-label": "Summary" }, ...Object.values(this.#cells).map((cell) => cell.element));
     fleet.addEventListener("change", () => this.#follow());
     health.addEventListener("change", () => this.#show());
@@ -40,19 +39,16 @@ export class Summary {
   #follow(): void {
     const { prefix } = this.fleet.subject;
     const topics = this.fleet.topics();
-    const state = [...topics].find(([, type]) => type === CONTROLLER_STATE)?.[0];
-    const shown = [prefix, state, topics.has("odom"), topics.has("height")].join();
+    this.#activity.follow(this.fleet.subject, topics);
+    const shown = [prefix, topics.has("odom"), topics.has("height")].join();
     if (shown === this.#shown) return;
     this.#shown = shown;
     for (const end of this.#ends) end();
-    this.#state = this.#odometry = this.#height = undefined;
-    this.#isHeld = false;
+    this.#odometry = this.#height = undefined;
     const { stream } = this;
     this.#ends = [
       stream.subscribe(`${prefix}odom`, (arrival) => (this.#odometry = arrival)),
-      stream.subscribe(`${prefix}held`, ({ value }) => (this.#isHeld = value.data === true)),
       stream.subscribe(`${prefix}height`, (arrival) => (this.#height = arrival)),
-      ...(state ? [stream.subscribe(prefix + state, (arrival) => (this.#state = arrival))] : []),
     ];
   }
 
@@ -75,40 +71,41 @@ export class Summary {
     const isViewOnly = !this.helm.maySteer && hasVehicle && !this.stream.isRecording;
     this.#cells.connection.show(level,
       broken ? (broken.name === "server" ? broken.text : `${broken.name}: ${broken.text}`) : this.stream.isRecording ? "A recording" : "Connected",
-      [...links.slice(broken ? links.indexOf(broken) : 0).map(described), hasVehicle ? "" : "no vehicle yet", amount, isViewOnly ? "view only" : ""].filter(Boolean).join(" · "));
+      [...links.map(described), hasVehicle ? "" : "no vehicle yet", amount, isViewOnly ? "view only" : ""].filter(Boolean).join(" · "));
   }
 
   #showPosition(): void {
-    const odometry = fresh(this.#odometry, this.stream.isRecording);
-    const point = odometry && isKnown(odometry.pose.covariance) ? odometry.pose.pose.position : undefined;
-    const measured = fresh(this.#height, this.stream.isRecording);
+    const odometry = this.#odometry?.value;
+    // What a controller steers by is good enough to be shown.
+    const isGood = odometry && (isKnown(odometry.pose.covariance) || this.fleet.subject.vehicle?.takes_goals);
+    const point = isGood ? odometry.pose.pose.position : undefined;
+    const measured = this.#height?.value;
     const height: number | undefined = measured?.point?.z ?? measured?.pose?.pose.position.z;
-    if (point) this.#cells.position.show("none", ["x", "y", "z"].map((axis) => `${axis} ${decimal(point[axis])}`).join(" "), `metres in ${odometry.header.frame_id || "odom"}`);
-    else if (height !== undefined) this.#cells.position.show("none", `${decimal(height)} m above ground`, "no horizontal position");
-    else this.#cells.position.show("none", "Unknown", odometry ? "its odometry does not say" : "no odometry and no height");
+    const { position } = this.#cells;
+    if (point) position.show("none", ["x", "y", "z"].map((axis) => `${axis} ${decimal(point[axis])}`).join(" "), `metres in ${odometry.header.frame_id || "odom"}`, this.stream.silentS(this.#odometry!));
+    else if (height !== undefined) position.show("none", `${decimal(height)} m above ground`, "no horizontal position", this.stream.silentS(this.#height!));
+    else position.show("none", "Unknown", odometry ? "odometry without a known position" : "no odometry and no height");
   }
 
   /** Who commands the vehicle, and why. */
   #showDoing(): void {
-    const state = fresh(this.#state, this.stream.isRecording);
-    const doing = state ? `${state.behaviour}: ${state.state}`.replaceAll("_", " ") : "";
+    const { doing, state, isHeld, movement } = this.#activity;
     const { vehicle } = this.fleet.subject;
     const commanders = vehicle?.commanders ?? [];
     const who = commanders.length > 0 ? commanders.join(" and ") : "nobody";
     const cell = this.#cells.doing;
     if (vehicle?.pilot) {
       cell.show("none", vehicle.pilot === "you" ? "Steered from here" : "Steered from another page", commanders.length > 0 ? `${who} is overruled${doing && `, ${doing}`}` : "");
-    } else if (this.#isHeld) cell.show("warn", "Holding", commanders.length > 0 ? `${who} is refused until Resume is pressed` : "until Resume is pressed");
-    else if (state) cell.show("none", doing, `${state.reason}${commanders.length > 0 ? ` (${who})` : ""}`);
-    else if (commanders.length > 0) cell.show("none", `Commanded by ${who}`, "which gives no reasons");
-    else if (this.stream.isRecording) cell.show("none", "Not recorded", "no controller has told what it did");
-    else cell.show("none", "Nothing", "nobody commands it");
+    } else if (isHeld) cell.show("warn", "Holding", commanders.length > 0 ? `commands from ${who} are refused until Resume is pressed` : "until Resume is pressed");
+    else if (state) cell.show("none", doing, `${state.value.reason}${commanders.length > 0 ? ` (${who})` : ""}`, this.stream.silentS(state));
+    else if (commanders.length > 0) cell.show("none", movement || "Commanded", `${who} commands it`);
+    else if (this.stream.isRecording) cell.show("none", movement || "Not recorded", "no controller was recorded");
+    else cell.show("none", movement || "Nothing", "nobody commands it");
   }
 }
 
-function described({ name, level, text, ageS }: Link): string {
-  const what = level === "error" ? `${name} ${text}` : name;
-  return ageS === undefined ? what : `${what} ${decimal(ageS, ageS < 10 ? 1 : 0)} s`;
+function described({ name, ageS }: Link): string {
+  return ageS === undefined ? name : `${name} ${decimal(ageS, ageS < 10 ? 1 : 0)} s`;
 }
 
 class Cell {
@@ -121,14 +118,10 @@ class Cell {
     this.element = h("div.cell", { "data-cell": name.toLowerCase() }, h("span.cell-name", {}, this.#lamp, name), this.#text, this.#more);
   }
 
-  show(level: string, text: string, more = ""): void {
+  show(level: string, text: string, more = "", silentS = 0): void {
     this.#lamp.className = `lamp ${level}`;
-    setText(this.#text, text);
+    setValue(this.#text, text, silentS);
     setText(this.#more, more);
-    this.element.title = more ? `${text} · ${more}` : text;
+    this.element.title = [this.#text.textContent, more].filter(Boolean).join(" · ");
   }
-}
-
-function fresh(arrival: { value: Message; receivedMs: number } | undefined, isKept: boolean): Message | undefined {
-  return arrival && (isKept || performance.now() - arrival.receivedMs < STALE_MS) ? arrival.value : undefined;
 }

@@ -52,6 +52,7 @@ export class Timeline {
   /** Ask for what happened, once: the server has to read the whole recording for it. */
   async #ask(): Promise<void> {
     this.element.hidden = !this.stream.isRecording;
+    document.body.classList.toggle("recording", this.stream.isRecording);
     if (!this.stream.isRecording || this.#isAsked) return;
     this.#isAsked = true;
     try {

@@ -75,7 +75,7 @@ export class Topics {
 
   #add(topic: string, type: string): Row {
     const isLarge = LARGE.has(type);
-    const rate = h("span.number", { title: isLarge ? "A lot of data: measured while it is open" : "" }, isLarge ? "" : "…");
+    const rate = h("span.number", { title: isLarge ? "Large messages: measured only while open" : "" }, isLarge ? "" : "…");
     const element = h("details.topic", { "data-topic-row": topic },
       h("summary", {}, h("span.topic-name", {}, topic), rate, h("span.topic-type", {}, type)));
     const row: Row = { element, rate, count: 0, bytes: 0, isLarge };

@@ -31,17 +31,16 @@ from drone_bridge.robot.bridge.session import (
     OtherDrivers,
     RobotSession,
 )
+from drone_bridge.robot.codec import STOPPED, Speeds
 from drone_bridge.robot.discovery import DiscoveryConnector, DiscoveryRoute, find_robots
 from drone_bridge.robot.topics import (
     DISCOVERY_UDP_PORT,
     MAX_SENSORS,
     ROBOT_SAYS,
     SKID_STEER,
-    STOPPED,
     TABLE,
     TOPIC_OF_TYPE,
     SkidSteer,
-    Speeds,
     Translation,
 )
 from drone_bridge.ros.command_topics import CommandTopics

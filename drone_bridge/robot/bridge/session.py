@@ -9,7 +9,7 @@ from typing import NamedTuple, Protocol
 
 from drone_bridge.net.connector import LinkTimeoutError
 from drone_bridge.robot import codec
-from drone_bridge.robot.topics import STOPPED, Speeds
+from drone_bridge.robot.codec import STOPPED, Speeds
 from drone_bridge.wire.layouts import printable
 
 

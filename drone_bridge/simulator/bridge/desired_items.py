@@ -123,7 +123,7 @@ class DesiredItems:
         """Raise ValueError if `count` more would be too many."""
         if len(self._all) + count > MAX_DESIRED_ITEMS:
             raise ValueError(
-                f"{len(self._all)} streams, cameras and triggers are asked for, and {count} more would exceed "
+                f"{len(self._all)} streams, cameras and triggers are requested, and {count} more would exceed "
                 f"the limit of {MAX_DESIRED_ITEMS}."
             )
 

@@ -112,7 +112,8 @@ class DroneSession(Session):
         is_new = self.state != NOBODY_LISTENS
         self._refused_until_s = now_s + REFUSAL_HOLDS_S
         self._look(now_s)
-        return [Note(UNHEARD, f"{sentence} Documents are still sent." if is_new else "")]
+        is_not_up_yet = self.heard_s is None
+        return [Note(UNHEARD, f"{sentence} Documents are still sent." if is_new else "", is_expected=is_not_up_yet)]
 
     def tick(self, now_s: float) -> Actions:
         """Repeat the operator's command, or end it."""

@@ -81,7 +81,7 @@ PARAMETERS = (
         "command_output",
         AUTO,
         "Publish rates and thrust (cmd_rates), or the velocities they lead to (cmd_vel); auto uses cmd_vel if it has "
-        "subscribers and cmd_rates has none. With cmd_vel the autopilot is told the tilt of a modelled drone, and the "
+        "subscribers and cmd_rates has none. With cmd_vel the autopilot gets the tilt of a modelled drone, and the "
         "images show the vehicle's: an autopilot that steers by what it sees needs cmd_rates.",
         choices=CHOICES,
     ),

@@ -72,7 +72,7 @@ CORRECTION_GAIN = 0.8
 _CHANGED = "The drone's properties have changed, and a testbed announces them once: reconnecting."
 _LATE = "An answer took longer than command_timeout and was not followed."
 _TILT = (
-    "The vehicle follows velocities, so the autopilot is told the tilt of a modelled drone, while the images show what "
+    "The vehicle follows velocities, so the autopilot gets the tilt of a modelled drone, while the images show what "
     "the vehicle sees: an autopilot that steers by the images needs a vehicle that takes cmd_rates (command_output)."
 )
 
@@ -247,7 +247,7 @@ class DroneSession(Session):
         drone, actions = self._drone, list[Action]()
         exchange.answer_timeout_s = self._parameter("command_timeout")
         while True:
-            if drone.flight and not self._watchdog.is_active:  # the vehicle was told to stop
+            if drone.flight and not self._watchdog.is_active:  # the vehicle was commanded to stop
                 drone.flight.reset()
             late_before, limited_before = exchange.late_answers, drone.limited
             try:
@@ -362,7 +362,7 @@ class DroneSession(Session):
             reason = f"The autopilot has answered no frame for {timeout_s:g} s"
         else:
             reason = f"The drone has sent nothing new for {timeout_s:g} s, so that the autopilot has nothing to answer"
-        sentence = f"{reason} (command_timeout): the drone was told to {self._neutral_meaning()}."
+        sentence = f"{reason} (command_timeout): the drone was commanded to {self._neutral_meaning()}."
         return [*self._released(), Note(NEUTRAL_COMMANDS, sentence)]
 
     def _released(self) -> Actions:

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import yaml
 
+from drone_bridge.programs.options import known
 from drone_bridge.tools.cli import REFUSED
 from drone_bridge.tools.launch.substitutions import package_prefix
 
@@ -37,7 +38,7 @@ def main(argv: Sequence[str]) -> int:
     shared = package_prefix("drone_bridge") / "share" / "drone_bridge" / "config" / "demo"
     flights = {path.stem: path for path in sorted(shared.glob("*.yaml"))}
     parser = argparse.ArgumentParser(prog="drone-bridge demo", description=__doc__)
-    parser.add_argument("flight", choices=flights, help=f"one of {', '.join(flights)}")
+    parser.add_argument("flight", type=known(flights), help=f"one of {', '.join(flights)}")
     parser.add_argument(
         "--folder", type=Path, help="for bag, report, picture and log, emptied first (demo, or demo/ and the name)"
     )

@@ -7,9 +7,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from drone_bridge.programs.options import suggestion
 from drone_bridge.tools.launch import substitutions
 from drone_bridge.tools.launch.parse import Element, LaunchFileError, load
-from drone_bridge.tools.launch.substitutions import Scope, SubstitutionError, suggestion
+from drone_bridge.tools.launch.substitutions import Scope, SubstitutionError
 
 #: Arguments of our launch files that there were, and what there is instead.
 REMOVED = {"flights": "record:=true records all topics"}

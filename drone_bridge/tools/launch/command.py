@@ -9,12 +9,13 @@ import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
+from drone_bridge.programs.options import suggestion
 from drone_bridge.tools.cli import REFUSED
 from drone_bridge.tools.launch.arguments import declared_in, describe, parse_assignments
 from drone_bridge.tools.launch.evaluate import Process, evaluate
 from drone_bridge.tools.launch.parse import LaunchFileError, load
 from drone_bridge.tools.launch.processes import supervise
-from drone_bridge.tools.launch.substitutions import SubstitutionError, package_prefix, suggestion
+from drone_bridge.tools.launch.substitutions import SubstitutionError, package_prefix
 
 
 def main(argv: Sequence[str]) -> int:

@@ -17,6 +17,7 @@ from drone_bridge.tools.launch.substitutions import Scope, SubstitutionError, Te
 _OUTPUTS = ("screen", "log", "both", "own_log", "full")
 _INCLUDE_DEPTH = 20  # files; more means that one includes itself
 _INCLUDES = 1000  # files that each include themselves twice are 2^20 within that depth
+_VARIABLE = re.compile(r"\$\(var\s+(\w+)")
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 # The launch variable in which <push_ros_namespace> keeps the namespace, so that groups scope it.
 _NAMESPACE = "ros_namespace"
@@ -50,7 +51,7 @@ def evaluate(
     declarations = declared_in(root)
     if declarations.complete:
         refuse_unknown(given, declarations, path)
-    evaluation = _Evaluation(folder, warn)
+    evaluation = _Evaluation(given, folder, warn)
     evaluation.run_file(root, dict(given))
     evaluation.name_unused_parameters()
     declarations.add(evaluation.declared)
@@ -61,9 +62,10 @@ def evaluate(
 class _Evaluation:
     """Walks the tree in the order of the files. Only a group has a scope of its own, an included file has not."""
 
-    def __init__(self, folder: Path, warn: Callable[[str], None]) -> None:
+    def __init__(self, given: Mapping[str, str], folder: Path, warn: Callable[[str], None]) -> None:
         self.processes: list[Process] = []
         self.declared: list[Argument] = []
+        self._given = given
         self._folder = folder
         self._warn = warn
         self._files = 0
@@ -103,7 +105,16 @@ class _Evaluation:
                 if self._condition_holds(element):
                     self._actions[element.tag](element)
             except (SubstitutionError, OSError) as error:
-                raise element.error(error) from error
+                raise element.error(self._with_argument(element, error)) from error
+
+    def _with_argument(self, element: Element, problem: object) -> str:
+        """Return a problem of an element with the launch argument in front that gave the value it is about."""
+        used = _VARIABLE.findall(" ".join(element.attributes.values()))
+        for name in used:
+            value = self._given.get(name)
+            if value and value in str(problem) and not str(problem).startswith(f"{name}:="):
+                return f"{name}:={value}: {problem}"
+        return str(problem)
 
     def _condition_holds(self, element: Element) -> bool:
         for attribute, wanted in (("if", ("true", "1")), ("unless", ("false", "0"))):
@@ -209,7 +220,7 @@ class _Evaluation:
         full_name = None if name is None or namespace is None else f"{namespace.rstrip('/')}/{name}"
         files: dict[Path, str] = {}
         for parameter in element.named("param"):
-            file = self._parameter_file(parameter, full_name, files)
+            file = self._parameter_file(parameter, full_name, files, is_ours=package == "drone_bridge")
             command += ["--params-file", str(file)]
             if file not in files and package is not None and package_prefix(package) not in file.parents:
                 addressed = self._addressed.setdefault(file, {})
@@ -221,7 +232,9 @@ class _Evaluation:
         for remap in element.named("remap"):
             yield from ("-r", f"{self._text(remap, 'from')}:={self._text(remap, 'to')}")
 
-    def _parameter_file(self, element: Element, node: str | None, files: dict[Path, str]) -> Path:
+    def _parameter_file(
+        self, element: Element, node: str | None, files: dict[Path, str], *, is_ours: bool = False
+    ) -> Path:
         """Return the file for one <param>; when it has yet to be written, its text is added to `files`."""
         try:
             if "from" in element.templates and element.attributes.keys() <= {"from", "allow_substs"}:
@@ -234,8 +247,10 @@ class _Evaluation:
                 text = parameters.substituted_file(path, self._scope)
             else:
                 text = parameters.parameter_file(element, self._scope, node)
+                if is_ours:
+                    parameters.check_ports(text)
         except SubstitutionError as error:
-            raise element.error(error) from error
+            raise element.error(self._with_argument(element, error)) from error
         self._files += 1
         path = self._folder / f"launch_params_{self._files}.yaml"
         files[path] = text

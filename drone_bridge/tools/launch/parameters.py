@@ -11,10 +11,11 @@ from pathlib import Path
 import yaml
 
 from drone_bridge.kind import kinds
+from drone_bridge.programs.options import suggestion
 from drone_bridge.ros.parameter_files import is_of_every_node, sections
 from drone_bridge.tools.launch import substitutions, yaml_text
 from drone_bridge.tools.launch.parse import Element, read_file
-from drone_bridge.tools.launch.substitutions import Scope, SubstitutionError, suggestion
+from drone_bridge.tools.launch.substitutions import Scope, SubstitutionError
 
 Scalar = bool | int | float | str
 Value = Scalar | list[Scalar]
@@ -23,6 +24,9 @@ Scalars = type[str] | type[bool] | type[int] | type[float]
 #: What a parameter file has to look like.
 _FORM = "write 'node: {ros__parameters: {name: value}}'"
 _SCALARS = (str, bool, int, float)
+_LARGEST_PORT = 65535
+#: What a text is not that can't be read as one of them.
+_WORDS: dict[Scalars | None, str] = {int: "a whole number", float: "a number", str: "text", None: "YAML"}
 # What `type` may be: the type of the value or of its items (None for any), and whether it is a list.
 _TYPES: dict[str | None, tuple[Scalars | None, bool]] = {
     **{kind.__name__: (kind, False) for kind in _SCALARS},
@@ -117,6 +121,14 @@ def _above_parameters(content: object) -> Iterator[str]:
             yield str(name)
 
 
+def check_ports(text: str) -> None:
+    """Refuse the parameters of a node of this package with a port that can't be. Raises SubstitutionError."""
+    for section in yaml_text.read(text).values():
+        for name, value in section["ros__parameters"].items():
+            if name.rpartition("_")[2] == "port" and isinstance(value, int) and not 0 <= value <= _LARGEST_PORT:
+                raise SubstitutionError(f"{name} has to be from 0 to {_LARGEST_PORT}, not {value}")
+
+
 def _flatten(element: Element, scope: Scope, prefix: str) -> Iterator[tuple[str, Value]]:
     """Yield the parameter, or the nested ones with their names joined by dots."""
     if "name" not in element.attributes or "from" in element.attributes or "allow_substs" in element.attributes:
@@ -183,7 +195,8 @@ def _coerced(text: str, wanted: Scalars | None) -> Value:
     try:
         value = yaml_text.read(text) if wanted is None else wanted(text)
     except (ValueError, yaml.YAMLError) as error:
-        raise SubstitutionError(f"'{text}' is not {wanted.__name__ if wanted else 'YAML'}: {error}") from error
+        why = "" if wanted else f": {error}"
+        raise SubstitutionError(f"'{text}' is not {_WORDS[wanted]}{why}") from error
     return _checked(value)
 
 

@@ -7,8 +7,9 @@ from errno import EFBIG, EINVAL
 from pathlib import Path
 from xml.parsers import expat
 
+from drone_bridge.programs.options import suggestion
 from drone_bridge.tools.launch import substitutions
-from drone_bridge.tools.launch.substitutions import SubstitutionError, Template, suggestion
+from drone_bridge.tools.launch.substitutions import SubstitutionError, Template
 
 
 class LaunchFileError(Exception):

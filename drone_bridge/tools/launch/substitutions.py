@@ -4,13 +4,13 @@
 import shlex
 import shutil
 import uuid
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
-from difflib import get_close_matches
 from pathlib import Path
 
 import yaml
 
+from drone_bridge.programs.options import suggestion
 from drone_bridge.tools.launch import yaml_text
 
 
@@ -247,12 +247,6 @@ def find_executable(package: str, executable: str) -> str:
             f"in {folder}: {', '.join(there) or 'nothing'}"
         )
     return found
-
-
-def suggestion(word: str, known: Iterable[str]) -> str:
-    """Return ', did you mean ...?' when a known word is close to this one."""
-    close = get_close_matches(word, known, n=1)
-    return f", did you mean '{close[0]}'?" if close else ""
 
 
 def _boolean(combine: Callable[..., bool]) -> Callable[[Scope, tuple[Template, ...]], str]:

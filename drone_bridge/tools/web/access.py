@@ -66,9 +66,11 @@ class Access:
         if not self.secret and not is_loopback(_name_of(host)):
             return f"The address names the host {host!r:.80}, and this server answers on this machine only."
         if origin is not None and origin not in self.origins and origin != f"http://{host}":
-            return f"Pages of {origin!r:.80} may not connect. Parameter origins names those that may."
+            return f"Pages of {origin!r:.80} may not connect. The parameter origins lists those that may."
         if self.secret and not hmac.compare_digest(_secret_in(path).encode(), self.secret.encode()):
-            return "The secret in the address is missing or of another start. The whole link was printed at the start."
+            return (
+                "The secret in the address is missing or from an earlier start. The full link was printed at startup."
+            )
         return None
 
     def may_change(self, here: str, viewer: str, forwarded_for: str | None) -> bool:

@@ -35,8 +35,11 @@ MAX_VEHICLES = 64
 class Fleet:
     """Finds vehicles, holds them, and publishes their commands, the latter from any thread."""
 
-    def __init__(self, node: Node, on_held: Callable[[str, int | None], None]) -> None:
-        """Prepare; `on_held` is told in the executor's thread which vehicle is held since when, in ns, or is not."""
+    def __init__(self, node: Node, on_held: Callable[[str, int | None, bool], None]) -> None:
+        """Prepare; `on_held` gets in the executor's thread which vehicle is held since when, in ns, or is not.
+
+        Its third argument is whether the vehicle was held already when its bridge started.
+        """
         self._node = node
         self._on_held = on_held
         self._publishers: dict[str, Any] = {}
@@ -87,7 +90,8 @@ class Fleet:
     def _follow_held(self, topic: str, vehicle: str) -> Any:
         def take(message: Bool, info: dict[str, Any]) -> None:
             since_ns = info.get("source_timestamp") or self._node.get_clock().now().nanoseconds
-            self._on_held(vehicle, since_ns if message.data else None)
+            is_first = info.get("publication_sequence_number") == 1
+            self._on_held(vehicle, since_ns if message.data else None, is_first)
 
         callback: Any = take if HAS_MESSAGE_INFO else lambda message: take(message, {})
         return self._node.create_subscription(Bool, topic, callback, latched())
@@ -102,14 +106,14 @@ class Fleet:
 
         def take(service: str, future: Any) -> None:
             left.discard(service)
-            error = future.exception() if not future.cancelled() else "it was asked again"
+            error = future.exception() if not future.cancelled() else "the call was repeated"
             if error or not future.result().success:
                 answer(f"{service}: {error or future.result().message}")
             elif not left:
                 answer("")
 
         if not services:
-            answer("nothing of this vehicle is there any more")
+            answer("this vehicle is gone")
         for service in services:
             client = self._clients[service]
             if (before := self._asked.pop(service, None)) and not before.done():

@@ -85,12 +85,12 @@ class Goals:
     def set(self, vehicle: str, name: str, place: Place) -> None:
         """Send a goal to what takes them: an action or a topic."""
         if not name:
-            self._tell(vehicle, {"state": "refused", "text": "Nobody takes goals for this vehicle."})
+            self._tell(vehicle, {"state": "refused", "text": "Nothing accepts goals for this vehicle."})
         elif name.endswith(TOPIC):
             if name not in self._publishers:
                 self._publishers[name] = self._node.create_publisher(PoseStamped, name, 1)
             self._publishers[name].publish(place.pose(self._node, needs_heading=True))
-            self._tell(vehicle, {"state": "sent", "text": f"Sent on {name}, which gives no answers."})
+            self._tell(vehicle, {"state": "sent", "text": f"Sent on {name}; this topic reports no progress."})
         else:
             self._ask(vehicle, name, place)
 

@@ -98,7 +98,7 @@ class Helm:
         """
         lease = self._leases.get(vehicle)
         if lease is None or lease.pilot == pilot:
-            raise RefusedError("Nobody else is steering this vehicle: the helm is there to be taken.")
+            raise RefusedError("Nobody else is steering this vehicle: take the helm.")
         if now_s - lease.kept_s < ASK_S:
             raise RefusedError("The pilot keeps the helm: ask again in a while.")
         self._check_free(pilot, vehicle)
@@ -115,7 +115,7 @@ class Helm:
     def hand_over(self, pilot: int, vehicle: str, to: int, now_s: float) -> None:
         """Give the lease to somebody who asked for it."""
         if to not in self._lease_of(pilot, vehicle).asked:
-            raise RefusedError("Whoever asked for the helm has gone.")
+            raise RefusedError("The page that requested the helm is gone.")
         self._check_free(to, vehicle)
         self._leases[vehicle] = Lease(to, vehicle, now_s, taken_s=now_s)
 
@@ -146,7 +146,7 @@ class Helm:
         age_s = self._age(token, now_s)
         if age_s > MAX_AGE_S:
             age = f"{age_s:.2f} s" if age_s < math.inf else f"more than {_TOKENS_KEPT * TOKEN_PERIOD_S:.1f} s"
-            raise RefusedError(f"The command came too late: it is {age} old, and {MAX_AGE_S} s are allowed.")
+            raise RefusedError(f"The command came too late: it was {age} old, and {MAX_AGE_S} s is allowed.")
         wanted = _read(motion)
         is_late = now_s - lease.heard_s > MAX_AGE_S
         lease.heard_s = now_s
@@ -210,7 +210,7 @@ class Helm:
     def _check_free(self, pilot: int, vehicle: str) -> None:
         """Raise RefusedError if somebody steers another vehicle."""
         if any(lease.pilot == pilot and lease.vehicle != vehicle for lease in self._leases.values()):
-            raise RefusedError("You are steering another vehicle: let that one go first.")
+            raise RefusedError("You are steering another vehicle: release that one first.")
 
     def _age(self, token: int, now_s: float) -> float:
         """Return how long ago a token was given out; a number that never was one is as old as can be."""

@@ -2,6 +2,7 @@
 """The node web_bridge: puts the parts together and polls the graph."""
 
 import contextlib
+import functools
 import os
 import webbrowser
 from collections.abc import Callable
@@ -168,9 +169,10 @@ class WebBridge(Node):
         if self._is_open:
             self._door.loop.call_soon_threadsafe(self._pilots.set_goal_state, topic, state)
 
-    def _on_held(self, topic: str, since_ns: int | None) -> None:
+    def _on_held(self, topic: str, since_ns: int | None, is_kept: bool) -> None:
         if self._is_open:
-            self._door.loop.call_soon_threadsafe(self._pilots.set_held, topic, since_ns)
+            told = functools.partial(self._pilots.set_held, topic, since_ns, is_kept=is_kept)
+            self._door.loop.call_soon_threadsafe(told)
 
     def _log_address(self, port: int) -> None:
         addresses = links(self._access, port)

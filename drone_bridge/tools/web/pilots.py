@@ -5,8 +5,8 @@ JSON both ways. To the page: {"op": "token", "token": 17} ten times per second, 
 "unanswered": [...]} whenever they change, the latter being those that are gone and have not answered STOP,
 {"op": "refused", "reason": "..."}. From it: {"op": "hello", "name": "Anne"}, {"op": "take", "vehicle": "..."},
 {"op": "steer", "token": 17, "motion": {"x": 0.5}}, {"op": "release"}. Everybody may {"op": "stop", "vehicle": "..."},
-or without a vehicle stop all; who may steer, {"op": "resume", "vehicle": "..."}. Between two people there are
-{"op": "ask", "vehicle": "..."}, {"op": "keep"} and {"op": "hand_over", "to": 2}.
+or without a vehicle stop all; who may steer, {"op": "resume", "vehicle": "..."}, or without one resume all. Between two
+people there are {"op": "ask", "vehicle": "..."}, {"op": "keep"} and {"op": "hand_over", "to": 2}.
 """
 
 import asyncio
@@ -101,6 +101,7 @@ class Pilots:
         self._vehicles: dict[str, Vehicle] = {}
         self._stops: dict[str, Stop] = {}
         self._held: dict[str, float] = {}  # since when, by the clock on the wall
+        self._kept: set[str] = set()  # those that were held before their bridge started
         self._ended: dict[str, str] = {}  # whose helm was the last one
         self._goals: dict[str, dict[str, Any]] = {}
         self.set_goal: Callable[[str, Place], None] = lambda topic, place: None
@@ -116,10 +117,12 @@ class Pilots:
         self._held = {topic: since for topic, since in self._held.items() if topic in self._vehicles}
         self._announce()
 
-    def set_held(self, topic: str, since_ns: int | None) -> None:
-        """Note that a vehicle is held since a time, or no longer."""
+    def set_held(self, topic: str, since_ns: int | None, *, is_kept: bool = False) -> None:
+        """Note that a vehicle is held since a time, or no longer; `is_kept`: since before its bridge started."""
+        self._kept.discard(topic)
         if since_ns is not None:
             self._held[topic] = since_ns / 1e9
+            self._kept |= {topic} if is_kept else set()
         else:
             self._held.pop(topic, None)
             self._ended.pop(topic, None)
@@ -216,6 +219,8 @@ class Pilots:
             raise RefusedError("This is not a request.")
         elif not pilot.may_steer:
             raise RefusedError(VIEW_ONLY)
+        elif operation == "resume":
+            self._resume_meant(pilot, topic)
         elif operation == "take":
             self._take(pilot, self._known(topic))
         elif operation == "ask":
@@ -225,10 +230,8 @@ class Pilots:
             for number in self._helm.keep(pilot.number, pilot.vehicle, now_s):
                 self._tell(number, f"{pilot.name} keeps the helm.")
             self._announce()
-        elif operation == "hand_over":
-            self._hand_over(pilot, request.get("to"))
         else:
-            self._resume(pilot, topic if topic in self._stops else self._known(topic))
+            self._hand_over(pilot, request.get("to"))
 
     def _follow_goal(self, pilot: Pilot, topic: str, request: dict[str, Any]) -> None:
         if not pilot.may_steer:
@@ -241,9 +244,9 @@ class Pilots:
         except ValueError as error:
             raise RefusedError(str(error)) from None
         if self._helm.pilot_of(topic) is not None:
-            raise RefusedError("Somebody is at the helm: a goal is followed when it has been released.")
+            raise RefusedError("Somebody is at the helm: goals are accepted once it is released.")
         wanted = {"frame": place.frame, "x": place.x, "y": place.y, "z": place.z, "by": pilot.name}
-        self._goals[topic] = {**wanted, "state": "asked", "text": "Asked for."}
+        self._goals[topic] = {**wanted, "state": "asked", "text": "Requested."}
         self._announce()
         self.set_goal(topic, place)
 
@@ -274,7 +277,7 @@ class Pilots:
         number = whole_number(to)
         other = None if number is None else self._pilots.get(number)
         if other is None:
-            raise RefusedError("Whoever asked for the helm has gone.")
+            raise RefusedError("The page that requested the helm is gone.")
         topic = pilot.vehicle
         self._helm.hand_over(pilot.number, topic, other.number, elapsed_s())
         pilot.vehicle = ""
@@ -322,13 +325,22 @@ class Pilots:
         if self._stops.get(topic) is stop:
             self._announce()
 
+    def _resume_meant(self, pilot: Pilot, topic: object) -> None:
+        """Resume the vehicle that a request means; without one all that are stopped or held."""
+        if topic is None:
+            meant = sorted({*self._stops, *self._held})
+        else:
+            meant = [topic if isinstance(topic, str) and topic in self._stops else self._known(topic)]
+        for each in meant:
+            self._resume(pilot, each)
+
     def _resume(self, pilot: Pilot, topic: str) -> None:
         self._helm.halt(topic)
         stop = self._stops.pop(topic, None)
 
         def answer(problem: str) -> None:
             if problem:
-                self._tell(pilot.number, f"It holds still: {problem}.")
+                self._tell(pilot.number, f"It is still held: {problem}.")
                 if stop:
                     self._stops.setdefault(topic, stop)
             self._announce()
@@ -393,6 +405,8 @@ class Pilots:
                 "topic": vehicle.topic,
                 "name": vehicle.name,
                 "node": vehicle.node,
+                "model": vehicle.model,
+                "has_north": vehicle.has_north,
                 "axes": [axis for axis in AXES if axis in vehicle.axes],
                 "pilot": self._whose(vehicle.topic, pilot),
                 "pilot_name": self._name_of(self._helm.pilot_of(vehicle.topic)),
@@ -432,11 +446,15 @@ class Pilots:
         if stop:
             why = f"{'you' if stop.by == pilot.name else stop.by} pressed STOP"
         elif (name := self._ended.get(vehicle.topic)) is not None:
-            why = f"{'you' if name == pilot.name else name or 'whoever steered'} left the helm"
+            why = f"{'you' if name == pilot.name else name or 'the pilot'} left the helm"
+        elif vehicle.topic in self._kept:
+            why = "from before this launch"
         else:
             why = ""
         is_sure = since is not None or (stop is not None and (stop.is_confirmed or not vehicle.holds))
-        return {"since": since or (stop.since if stop else 0.0), "why": why, "is_sure": is_sure, "problem": problem}
+        # A bridge that was started again says that it is held since then.
+        since = min(each for each in (since, stop.since if stop else None) if each is not None)
+        return {"since": since, "why": why, "is_sure": is_sure, "problem": problem}
 
     def _name_of(self, number: int | None) -> str:
         pilot = self._pilots.get(number) if number is not None else None

@@ -45,6 +45,8 @@ class Recording:
         self.look()
         if request.data and self._child:
             response.success, response.message = False, f"Already recording into '{self._folder}'."
+        elif request.data and not os.access(".", os.W_OK):
+            response.success, response.message = False, f"'{Path.cwd()}' can't be written, where the bag would be."
         elif request.data:
             self._start()
             response.success, response.message = True, f"Recording into '{self._folder}'."

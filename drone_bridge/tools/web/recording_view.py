@@ -5,12 +5,15 @@ Play, pause, speed and seek are Foxglove's playback control. Its messages from t
 way as those of topics, so that none of another time comes after them.
 """
 
+import contextlib
+import functools
 import re
 import signal
 import struct
 import sys
 import threading
 import webbrowser
+from base64 import b64encode
 from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
@@ -45,9 +48,13 @@ MODEL_TYPE = "std_msgs/msg/String"
 _BRIDGE_TOPIC = re.compile(r"(.*/)([a-z0-9]+)_(?:bridge|server)/\w+")
 MAX_WAITING_BYTES = 64 * 2**20
 STATE_PERIOD_S = 0.5
+FIRST_VIEWER_PERIOD_S = 0.1
 MIN_SPEED, MAX_SPEED = 0.01, 100.0
 #: After a jump, each topic shows the last message of as long before.
 LOOK_BACK_NS = NANOSECONDS_PER_SECOND
+#: What plots of a whole recording get of each topic: the last message in each part of the time, unless it is large.
+HISTORY_PARTS = 1000
+HISTORY_BYTES = 2**14
 PLAYING, PAUSED, ENDED = 0, 1, 3
 _STATE = struct.Struct("<BBQfBI")  # Foxglove's protocol: playback state, with an empty request id
 _STATE_OPCODE = 5
@@ -102,10 +109,14 @@ class RecordingView(ServerListener):
         span = Span(bag.start_ns, bag.end_ns)
         self.player = Player(bag, self._feeds, latched, span, rate=1.0, on_jump=self._on_jump)
         self._events: list[Event] | None = None
+        self._history: dict[str, dict[int, tuple[int, bytes]]] | None = None
+        self._reading = threading.Lock()
         pilots = Pilots(lambda *_: None, lambda *_: None, Time)
         self._door = FrontDoor(access, port, self.relay, pilots)
         self._door.run_alongside(pilots.watch)
         self._door.offer("events.json", self._tell_events)
+        for topic in self._feeds:
+            self._door.offer(f"history{topic.name}.json", functools.partial(self._tell_history, topic.name))
         try:
             self.port = self._door.open()
         except CannotListenError:
@@ -165,8 +176,38 @@ class RecordingView(ServerListener):
                     self._events = events(bag)
             except BagError:
                 self._events = []
-        span = {"start_ns": str(self._bag.start_ns), "end_ns": str(self._bag.end_ns)}
-        return {**span, "events": [{**asdict(event), "time_ns": str(event.time_ns)} for event in self._events]}
+        return {**self._span(), "events": [{**asdict(event), "time_ns": str(event.time_ns)} for event in self._events]}
+
+    def _tell_history(self, topic: str) -> Any:
+        """Return what the recording has of a topic, thinned out; all of it is read once."""
+        with self._reading:
+            if self._history is None:
+                self._history = self._read_history()
+        parts = self._history.get(topic, {})
+        return {
+            **self._span(),
+            "messages": [(str(time_ns), b64encode(data).decode()) for time_ns, data in parts.values()],
+        }
+
+    def _read_history(self) -> dict[str, dict[int, tuple[int, bytes]]]:
+        found: dict[str, dict[int, tuple[int, bytes]]] = {}
+        part_ns = (self._bag.end_ns - self._bag.start_ns) // HISTORY_PARTS + 1
+        with contextlib.suppress(BagError), Bag(self._bag.path) as bag:  # one reader is in use by the player
+            for message in bag.messages(self._feeds.keys()):
+                if len(message.data) <= HISTORY_BYTES:
+                    part = (message.time_ns - self._bag.start_ns) // part_ns
+                    found.setdefault(message.topic.name, {})[part] = (message.time_ns, message.data)
+        return found
+
+    def _span(self) -> dict[str, str]:
+        return {"start_ns": str(self._bag.start_ns), "end_ns": str(self._bag.end_ns)}
+
+    def play(self) -> None:
+        """Play on request, from the first viewer on, until stopped. Raises BagError."""
+        while not self.relay.has_viewers:
+            if not self.player.wait(FIRST_VIEWER_PERIOD_S):
+                return
+        self.player.play_on_request()
 
 
 def _models(bag: Bag) -> Iterator[tuple[str, str]]:
@@ -217,7 +258,7 @@ def serve(bag: Bag, host: str, port: int, *, opens_browser: bool) -> int:
     if opens_browser and has_screen():
         webbrowser.open(addresses[0])
     try:
-        view.player.play_on_request()
+        view.play()
     finally:
         view.close()
     return 0

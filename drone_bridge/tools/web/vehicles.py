@@ -46,10 +46,21 @@ class Vehicle:
         return self.topic.rpartition("/")[0].strip("/") or self.node.removesuffix("_bridge")
 
     @property
+    def model(self) -> str:
+        """What it looks like, where it is one of the bridges'."""
+        kind = _kind_of(self.node)
+        return kind.model if kind else ""
+
+    @property
+    def has_north(self) -> bool:
+        """Whether a yaw of 0 is east."""
+        kind = _kind_of(self.node)
+        return bool(kind and kind.has_north)
+
+    @property
     def axes(self) -> tuple[str, ...]:
         """Those that it has, of AXES: forward, left, up, turning left."""
-        kind = _kind_of(self.node)
-        return AXES_OF.get(kind.model, AXES) if kind else AXES
+        return AXES_OF.get(self.model, AXES)
 
 
 def emergencies_of(nodes: Mapping[str, str], services: Container[str]) -> dict[str, Emergency]:

@@ -74,10 +74,10 @@ class KestrelServer(ProtocolNode):
         self._velocities.publish(twist_from_steer(message, full_scale), Shares(), self.decided_s)
 
     def call_service(self, name, tag):
-        def finish(is_success, sentence):
-            self.post(partial(self._session.answered, tag, is_success, sentence), is_kept=True)
+        def finish(answer):
+            self.post(partial(self._session.answered, tag, answer.is_success, answer.sentence), is_kept=True)
 
-        self._caller.ask(name, finish)
+        self._caller.call(name, finish)
 
     def _state(self):
         try:

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The node dronegui_bridge."""
+"""The node robot_server."""

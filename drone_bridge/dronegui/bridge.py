@@ -1,0 +1,330 @@
+# SPDX-License-Identifier: Apache-2.0
+"""dronegui_bridge: flies an AR.Drone through its control GUI, as a ROS 2 node. See docs/dronegui.md.
+
+What is said when, and how the drone takes off and lands, is in `session.controller`; this node gives it topics,
+parameters, services and a link.
+"""
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+from diagnostic_msgs.msg import DiagnosticStatus
+from rclpy.publisher import Publisher
+from std_msgs.msg import Bool, Empty
+from std_srvs.srv import SetBool
+
+from drone_bridge.dronegui.codec import DEFAULT_NAVDATA_PORT, DEFAULT_PORT, Demo, FlightState, OtherNavdata
+from drone_bridge.dronegui.session.controller import (
+    FOREIGN_NAVDATA,
+    LAND,
+    NOT_SENDING,
+    RESET,
+    SENDING,
+    TAKE_OFF,
+    UNHEARD,
+    ControllerSession,
+    Flying,
+    Received,
+    SentPacket,
+)
+from drone_bridge.dronegui.session.flight_watch import FlightWatch, Source
+from drone_bridge.dronegui.topics import (
+    TOPICS,
+    DeadReckoning,
+    Pose,
+    Translation,
+    charge_note,
+    controls_from_shares,
+    drone_gui_state,
+    measured_motion,
+    navdata_facts,
+    static_transforms,
+)
+from drone_bridge.motion.tilt_control import TiltedDrone
+from drone_bridge.msg import DroneGuiState
+from drone_bridge.net.clock import Clock
+from drone_bridge.net.datagram_link import PeerWithLatePort
+from drone_bridge.ros.common_parameters import common_parameters, frame_names, frame_parameters
+from drone_bridge.ros.frames import DroneFrameNames
+from drone_bridge.ros.limits import limit_parameters
+from drone_bridge.ros.parameters import ParameterDeclaration
+from drone_bridge.ros.program import run
+from drone_bridge.ros.protocol_node import ProtocolNode
+from drone_bridge.ros.request_services import RequestServices
+from drone_bridge.ros.tilt_commands import TiltCommands, drone_parameters, read_drone
+from drone_bridge.ros.topics import TopicPublishers, latched
+from drone_bridge.session.tilt_pilot import TiltPilot
+from drone_bridge.wire.addresses import address_name
+
+#: States in which the drone follows commands, and in which its height and heading are to be held.
+STEERED = (FlightState.FLYING, FlightState.HOVERING)
+#: The emulated drone's, which are an AR.Drone's by default.
+AR_DRONE = TiltedDrone(max_tilt=0.2094, max_climb=0.7, max_yaw_rate=1.745)  # 12 degrees, and 100 per second
+
+PARAMETERS = (
+    *common_parameters(DEFAULT_PORT, "The GUI's port.", roles=("connect",)),
+    ParameterDeclaration("rate", 20.0, "Control packets per second.", (2.0, 200.0), live=True),
+    ParameterDeclaration(
+        "press_time", 0.5, "Seconds for which a service holds its button down.", range=(0.05, 5.0), live=True
+    ),
+    *drone_parameters(AR_DRONE),
+    ParameterDeclaration(
+        "first_packet_copies",
+        1,
+        "How many times packet 1 is sent. If it is lost, a receiver that has seen higher numbers ignores what follows.",
+        range=(1, 10),
+    ),
+    ParameterDeclaration(
+        "receive_navdata",
+        True,
+        "Listen for navdata. Disable for a GUI that sends none; assume_flying then sets whether the drone flies.",
+    ),
+    ParameterDeclaration(
+        "navdata_port", DEFAULT_NAVDATA_PORT, "The local port to which the GUI sends navdata.", range=(1, 65535)
+    ),
+    ParameterDeclaration(
+        "navdata_timeout",
+        1.0,
+        "Seconds without navdata after which the last one is considered outdated.",
+        range=(0.2, 60.0),
+        live=True,
+    ),
+    ParameterDeclaration(
+        "initially",
+        "unknown",
+        "Where the drone is when the process starts: landed, if a person vouches for it at each start, so not where "
+        "something starts the process again: its takeoff may press reset, which stops the motors of a flying drone.",
+        choices=("unknown", "landed"),
+    ),
+    ParameterDeclaration(
+        "bootstrap",
+        True,
+        "Press reset before the first take-off if no navdata arrives and a person has said that the drone is on the "
+        "ground: a GUI requests navdata from its drone only then, and never lands the drone without it.",
+        live=True,
+    ),
+    ParameterDeclaration(
+        "bootstrap_timeout", 3.0, "Seconds to wait for navdata after that press.", range=(0.1, 60.0), live=True
+    ),
+    ParameterDeclaration(
+        "confirm_timeout",
+        5.0,
+        "Seconds within which navdata must confirm a take-off or landing after its button was pressed.",
+        range=(0.1, 60.0),
+        live=True,
+    ),
+    ParameterDeclaration(
+        "publish_odometry", True, "Publish odom: integrated velocities, with the measured height and attitude."
+    ),
+    *frame_parameters("publish_map_to_odom", "map_frame"),
+    *limit_parameters(is_drone=True, tells_battery=True),
+)
+
+#: Limits what diagnostics keep of unknown types, which peers choose.
+MAX_OTHER_TYPES = 8
+MAX_TYPE_LETTERS = 24
+#: The count of attempts to have the port for navdata that failed.
+PORT_UNAVAILABLE = "missed navdata ports"
+# Conditions in diagnostics.
+NO_NAVDATA, EMERGENCY = "navdata", "emergency"
+
+
+class DroneGuiBridge(ProtocolNode):
+    """Sends controls at a steady rate, publishes navdata, and takes off and lands when asked."""
+
+    open_state = SENDING
+    peer_may_be_silent = True
+    rates = ("packets", "commands", "navdata", "detections")
+    problems = (*ProtocolNode.problems, UNHEARD, "refused commands", FOREIGN_NAVDATA, PORT_UNAVAILABLE)
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__("dronegui_bridge", PARAMETERS, **options)
+        self._session: ControllerSession | None = None  # until the node is active
+        self._watch = FlightWatch(lambda: float(self.parameters["navdata_timeout"]))
+        self._flying: Publisher[Any] | None = None  # until the node is configured
+        self._is_hover_held = self._has_noted_charge = False
+        self._steady_clock = Clock()
+        # There before the node is configured: they say why they refuse.
+        names = (TAKE_OFF, LAND, RESET)
+        self._requests = RequestServices(self, names, self._ask, refusal=self._refusal, outlive_cleanup=True)
+        group = self._requests.group
+        self.make_service(SetBool, "hover", self._serve_hover, callback_group=group)
+        self.make_service(SetBool, "assume_flying", self._serve_assume_flying, callback_group=group)
+
+    def set_up(self) -> None:
+        get = self.parameters.__getitem__
+        self._flying = self.make_publisher(Bool, "flying", latched())
+        self._sent_states = self.make_publisher(DroneGuiState, "dronegui/state", 10)
+        names = frame_names(self.parameters, DroneFrameNames)
+        self._frame_id = names.base_link
+        if get("initially") == "landed":
+            self._watch.begin(is_flying=False)
+        if get("receive_navdata"):
+            table = [row for row in TOPICS if get("publish_odometry") or row.of is not Pose]
+            self._topics = TopicPublishers(self, table, Translation(names), static_transforms(names))
+        drone = read_drone(self.parameters, AR_DRONE)
+        commands = TiltCommands(self, drone, has_landing_button=True)
+        self._pilot = TiltPilot(commands.arbiter, drone, hovers=True)
+        for name in (TAKE_OFF, LAND, RESET):
+            self.make_subscription(Empty, name, self._on_message(name), 1, callback_group=self._requests.group)
+        self.each_second(self._report_conditions)
+
+    def make_transport(self) -> PeerWithLatePort:
+        """Send to the GUI, and listen for navdata at our address towards it."""
+        get = self.parameters.__getitem__
+        self._link_to_gui = PeerWithLatePort(
+            get("host"),
+            get("port"),
+            get("navdata_port") if get("receive_navdata") else None,
+            self._connecting_failed,
+            self.wire_log,
+            on_port=self._tell_of_port,
+            clock=self._steady_clock,
+        )
+        return self._link_to_gui
+
+    def make_session(self) -> ControllerSession:
+        """Number packets from 1 when the node is activated."""
+        get, link = self.parameters.__getitem__, self._link_to_gui
+        self._other_types: set[str] = set()
+        self._dead_reckoning = DeadReckoning()
+        if get("receive_navdata"):
+            self._topics.restart()
+        self._session = ControllerSession(
+            address_name(get("host"), get("port")),
+            get,
+            self._pilot,
+            self._watch,
+            to_controls=controls_from_shares,
+            is_hover_held=lambda: self._is_hover_held,
+            gui_host=lambda: link.peer_host,
+            port_problem=(lambda: link.problem) if get("receive_navdata") else None,
+        )
+        return self._session
+
+    def link_ended(self) -> None:
+        super().link_ended()
+        self._report_conditions()
+
+    # What the session says, on the loop's thread.
+
+    def publish_event(self, message: Received | SentPacket | Flying) -> None:
+        """Publish navdata, what was sent, or whether the drone flies."""
+        if isinstance(message, Received):
+            self._publish_navdata(message)
+        elif isinstance(message, Flying):
+            self._publish_flying(message.is_flying)
+        elif self.is_wanted(self._sent_states):
+            state = drone_gui_state(message.seq, message.controls, self.get_clock().now().to_msg())
+            state.header.frame_id = self._frame_id
+            self.publish(self._sent_states, state)
+
+    def _publish_navdata(self, received: Received) -> None:
+        received_s, block = self.decided_s, received.block
+        if isinstance(block, Demo):
+            self.statistics.facts |= navdata_facts(block) | {"navdata source": received.source}
+            if block.charge is not None:
+                self.observed.battery = block.charge
+                if (note := charge_note(block)) and not self._has_noted_charge:
+                    self._has_noted_charge = True
+                    self.get_logger().info(note)
+            if block.flight_state not in (None, *STEERED):
+                self._pilot.stands()
+            elif motion := measured_motion(block):
+                self._pilot.measured(motion, received_s)
+        elif isinstance(block, OtherNavdata) and len(self._other_types) < MAX_OTHER_TYPES:
+            self._other_types.add(block.type[:MAX_TYPE_LETTERS])
+            self.statistics.facts["other navdata types"] = ", ".join(sorted(self._other_types))
+        stamp = self.now()
+        self._topics.publish(received.datagram, stamp)
+        self._topics.publish(block, stamp)
+        if isinstance(block, Demo) and (pose := self._dead_reckoning.update(block, received_s)):
+            self.observed.measured(*pose.motion, height=pose.z)
+            self._topics.publish(pose, stamp)
+        self.statistics.took("navdata read to published", self._steady_clock.now_s() - received_s)
+
+    def _publish_flying(self, is_flying: bool) -> None:
+        if self._flying:
+            self.publish(self._flying, Bool(data=is_flying))
+
+    def _tell_of_port(self, address: str, problem: str) -> None:
+        if problem:
+            sentence = f"{problem} Without it there is no navdata; retrying."
+            self.reports.count_and_warn_ongoing(PORT_UNAVAILABLE, sentence)
+        else:
+            self.reports.end_ongoing(PORT_UNAVAILABLE)
+            self.inform(f"Listening for navdata on {address}.")
+
+    # What the executor does.
+
+    def _ask(self, request: Any, now_s: float) -> Any:
+        assert self._session
+        return self._session.ask(request, now_s)
+
+    def _refusal(self, name: str) -> str | None:
+        """Return why nothing can be pressed."""
+        if self._session and self._session.is_open:
+            return None
+        button = {TAKE_OFF: "take_off", LAND: "take_off", RESET: "reset"}.get(name)
+        return f"{button} can't be pressed {NOT_SENDING}" if button else f"{name} can't be followed {NOT_SENDING}"
+
+    def _on_message(self, name: str) -> Callable[[Empty], Any]:
+        """Return a callback that asks for something when an empty message comes."""
+
+        async def receive(_: Empty) -> None:
+            try:
+                self.inform(await self._requests.request(name))
+            except ValueError as error:
+                self.count_and_warn("refused commands", f"A message on {name} was refused: {error}")
+
+        return receive
+
+    def _serve_hover(self, request: SetBool.Request, response: SetBool.Response) -> SetBool.Response:
+        """Hold hover, or let go of it; while the node is inactive, too."""
+        if not request.data and not self.takes_commands():
+            response.message = "The drone hovers on: the request may have waited while this process stood still."
+            return response
+        if self._is_hover_held and not request.data and self.has_link:
+            self._pilot.arbiter.forget()  # it hovers on until it gets a new command
+        self._is_hover_held = request.data
+        response.success = True
+        response.message = (
+            "The drone hovers, whatever is commanded." if request.data else "The drone follows commands again."
+        )
+        return response
+
+    async def _serve_assume_flying(self, request: SetBool.Request, response: SetBool.Response) -> SetBool.Response:
+        """Take a person's word; while the node is inactive, too."""
+        name, is_flying = "assume_flying", request.data
+        try:
+            if self.has_link and self._session:
+                ask = partial(self._session.assume_flying, is_flying)
+                response.message = await self._requests.request(name, ask, moves=False)
+            else:
+                self.check_age(name)
+                self._watch.assume(is_flying, Source.PERSON)
+                response.message = f"The drone is assumed to {'fly' if is_flying else 'be on the ground'}."
+            response.success = True
+        except ValueError as error:
+            response.message = str(error)
+        return response
+
+    def _report_conditions(self) -> None:
+        """Report in diagnostics whether navdata arrives, and an emergency."""
+        navdata, emergency = self._session.problems if self._session else ("", "")
+        for name, problem, level in (
+            (NO_NAVDATA, navdata, DiagnosticStatus.WARN),
+            (EMERGENCY, emergency, DiagnosticStatus.ERROR),
+        ):
+            if not problem:
+                self.statistics.end_condition(name)
+                continue
+            if name not in self.statistics.conditions:
+                self.warn(f"{problem[0].upper()}{problem[1:]}.")
+            self.statistics.begin_condition(name, problem, level)
+
+
+def main() -> int:
+    """Run the node."""
+    return run(DroneGuiBridge)

@@ -1,0 +1,305 @@
+# SPDX-License-Identifier: Apache-2.0
+"""dronegui_server: stands in for the control GUI, so that programs written for it fly any drone in ROS.
+
+The mirror of dronegui_bridge, see docs/dronegui_server.md: control packets become cmd_vel, and the drone's topics
+become navdata. What is said when is in `session.gui`.
+"""
+
+from functools import partial
+from typing import Any
+
+from rclpy.publisher import Publisher
+from std_msgs.msg import Bool, Empty, String
+
+from drone_bridge.dronegui.codec import (
+    AXES,
+    DEFAULT_NAVDATA_PORT,
+    DEFAULT_NAVDATA_SOURCE_PORT,
+    DEFAULT_PORT,
+    MAX_DATAGRAM_BYTES,
+    NEED_DATA,
+    ControllerConnection,
+    Controls,
+    Demo,
+    FlightState,
+)
+from drone_bridge.dronegui.device import Dialect
+from drone_bridge.dronegui.session.flying import DOUBTFUL, FlyingState
+from drone_bridge.dronegui.session.gui import (
+    HOVER,
+    LAND,
+    LATE,
+    REFUSED,
+    RESET,
+    SERVING,
+    TAKE_OFF,
+    UNANSWERED,
+    UNSENT,
+    GuiSession,
+)
+from drone_bridge.dronegui.topics import (
+    DETECTIONS_TOPIC,
+    NAVDATA_TOPIC,
+    TABLE,
+    TOPICS,
+    FullScale,
+    assembled_demo,
+    navdata_facts,
+    shares_from_controls,
+    twist_from_controls,
+)
+from drone_bridge.net.clock import elapsed_s
+from drone_bridge.net.datagram_link import PortWithOutlet
+from drone_bridge.ros.bridge_watch import BridgeWatch
+from drone_bridge.ros.common_parameters import (
+    ALLOWED_PEERS,
+    CMD_VEL,
+    COMMAND_OUTPUT,
+    NEUTRAL_TIME,
+    SOURCE_TIMEOUT,
+    common_parameters,
+    frame_names,
+    full_scale_parameters,
+    read_allowed_peers,
+    read_group,
+)
+from drone_bridge.ros.frames import DroneFrameNames
+from drone_bridge.ros.last_word import VelocityPublisher
+from drone_bridge.ros.parameters import ParameterDeclaration
+from drone_bridge.ros.program import run
+from drone_bridge.ros.protocol_node import ProtocolNode
+from drone_bridge.ros.service_caller import ServiceCaller
+from drone_bridge.ros.topics import TopicSubscriptions, latched
+from drone_bridge.session.operator_command import OPERATORS_LOST
+from drone_bridge.session.session import AFTER_STALLS, Answer
+from drone_bridge.wire.addresses import address_name
+from drone_bridge.wire.events import RemoteProtocolError
+
+#: The buttons that operators press, by the names of the bridge's services.
+TARGETS = (TAKE_OFF, LAND, RESET, HOVER)
+
+PARAMETERS = (
+    *common_parameters(DEFAULT_PORT, "The port for control packets; 0 picks a free one.", roles=("listen",)),
+    SOURCE_TIMEOUT,
+    NEUTRAL_TIME,
+    ALLOWED_PEERS,
+    ParameterDeclaration(
+        "rate",
+        20.0,
+        "The minimum rate of cmd_vel while an operator is heard, Hz; every packet is also published at once.",
+        range=(1.0, 200.0),
+        live=True,
+    ),
+    COMMAND_OUTPUT,
+    *full_scale_parameters(AXES),
+    ParameterDeclaration(
+        "buttons_as",
+        "services",
+        "How take_off and reset reach the drone: as std_srvs/Trigger calls, or as std_msgs/Empty on topics.",
+        choices=("services", "topics"),
+    ),
+    *(
+        ParameterDeclaration(
+            f"target.{name}",
+            "",
+            f"The service or topic for {name}. If empty, the service dronegui_bridge/{name}"
+            + (", a std_srvs/SetBool." if name == "hover" else f" or the topic {name}."),
+        )
+        for name in TARGETS
+    ),
+    ParameterDeclaration(
+        "python_literals",
+        False,
+        "Accept True, False and None, which appear in the protocol's document but are not JSON.",
+    ),
+    ParameterDeclaration(
+        "bootstrapped",
+        True,
+        "Send navdata, and track whether the drone is flying, from the start. If false, only after the first reset, "
+        "as the real GUI does; until then take_off cannot land the drone.",
+    ),
+    ParameterDeclaration("navdata_port", DEFAULT_NAVDATA_PORT, "The operators' port for navdata.", range=(1, 65535)),
+)
+
+SILENT_SOURCES = "sources"
+MOTION_TOPICS = ("imu/data", "odom", "velocity", "height", "altitude")
+#: More than dronegui_bridge needs by default to bring up a GUI, take off, and look whether the drone flies.
+ANSWER_TIMEOUT_S = 15.0
+
+
+class DroneGuiServer(ProtocolNode):
+    """Publishes what operators command, calls what they press, and sends them navdata."""
+
+    is_server = True
+    open_state = SERVING
+    rates = ("packets", "commands", "navdata", "detections")
+    problems = (
+        *ProtocolNode.problems,
+        AFTER_STALLS,
+        LATE,
+        DOUBTFUL,
+        REFUSED,
+        UNANSWERED,
+        UNSENT,
+        "rejected messages",
+        OPERATORS_LOST,
+    )
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__("dronegui_server", PARAMETERS, **options)
+        self._session: GuiSession | None = None  # until the node is active
+
+    def set_up(self) -> None:
+        get = self.parameters.__getitem__
+        self._allowed_peers = read_allowed_peers(self.parameters)
+        frame_id = frame_names(self.parameters, DroneFrameNames).base_link
+        self._velocities = VelocityPublisher(self, frame_id if get("command_output") != CMD_VEL else None)
+        self._flying = FlyingState(self.resolve_topic_name("flying"), self._publishers_of_flying)
+        self._reader = ControllerConnection()
+        self._translation = TABLE.make_translation()
+        self.make_subscription(Bool, "flying", self._take_flying, latched())
+        self._topics = TopicSubscriptions(self, TOPICS, self._translation, self._take)
+        self.each_second(self._report_sources)
+        are_services = get("buttons_as") == "services"
+        default = "dronegui_bridge/{}" if are_services else "{}"
+        targets = {name: get(f"target.{name}") or default.format(name) for name in TARGETS}
+        self._presses: dict[str, Publisher[Any]] = {}
+        if not are_services:
+            of_presses = {name: target for name, target in targets.items() if name != HOVER}  # drivers have none
+            self._presses = {name: self.make_publisher(Empty, target, 10) for name, target in of_presses.items()}
+            return
+        # The services of a bridge that was killed stay in the ROS graph for as long as DDS believes in it.
+        of_bridge = {name for name in TARGETS if not get(f"target.{name}")}
+        bridge = self.resolve_service_name(default.partition("/")[0])
+        watch = BridgeWatch(self, lambda: {bridge}, lambda: None) if of_bridge else None
+        self._caller = ServiceCaller(
+            self,
+            targets,
+            ANSWER_TIMEOUT_S,
+            switches=(HOVER,),
+            on_missing=self._forget_hover,
+            is_gone=lambda name: watch is not None and watch.is_gone and name in of_bridge,
+        )
+
+    def make_transport(self) -> PortWithOutlet:
+        """Listen for packets, and open the port for navdata."""
+        host = self.parameters["host"]
+        self._port = PortWithOutlet(host, self.parameters["port"], DEFAULT_NAVDATA_SOURCE_PORT, self.wire_log)
+        if problem := self._port.problem:
+            self.get_logger().info(f"{problem} Navdata goes out from port {self._port.outlet.port} instead.")
+        self.get_logger().info(f"Waiting for control packets on {address_name(host, self._port.port)}.")
+        return self._port
+
+    def make_session(self) -> GuiSession:
+        get = self.parameters.__getitem__
+        dialect = Dialect(
+            python_literals=get("python_literals"),
+            loose_values=True,
+            is_bootstrapped=get("bootstrapped"),
+            navdata_port=get("navdata_port"),
+        )
+        self._session = GuiSession(
+            get,
+            self._allowed_peers,
+            (dialect, self._port.loopback_host),
+            self._flying,
+            is_held=lambda: self.hold.is_held,
+            is_last_word=lambda: self._velocities.is_last_word,
+        )
+        return self._session
+
+    def link_ended(self) -> None:
+        """Wait until the last command has arrived."""
+        super().link_ended()
+        self._velocities.wait_for_delivery()
+
+    # What operators want, on the loop's thread.
+
+    def publish_event(self, message: Controls | Demo) -> None:
+        """Publish the axes of a state; of navdata, what diagnostics show."""
+        if isinstance(message, Demo):
+            self.statistics.facts |= navdata_facts(message)
+            return
+        full_scale = read_group(self.parameters, "full_scale", FullScale)
+        self._velocities.publish(
+            twist_from_controls(message, full_scale), shares_from_controls(message), self.decided_s
+        )
+
+    def call_service(self, name: str, tag: bool | None) -> None:
+        """Call a service, or publish a press; `tag` is whether hover is to be held."""
+        if not self._presses:
+            self._caller.call(name, partial(self._answer, name, tag), tag)
+        elif publisher := self._presses.get(name):
+            if self.is_wanted(publisher):
+                self.publish(publisher, Empty())
+                self._answer(name, tag, Answer(True, f"published on {publisher.topic_name}"))
+            else:
+                reason = f"no node subscribes to {publisher.topic_name}"
+                self._answer(name, tag, Answer(False, reason, was_called=False, has_come=False))
+
+    def _answer(self, name: str, tag: bool | None, answer: Answer) -> None:
+        if self._session:
+            self.post(partial(self._session.answered, name, tag, answer), is_kept=True)
+
+    def _demo(self, state: FlightState | None) -> Demo | None:
+        """Return what the drone's topics say; None where a bridge publishes navdata."""
+        return None if self._is_navdata_offered() else assembled_demo(self._topics.value, state)
+
+    def _is_navdata_offered(self) -> bool:
+        return self.count_publishers(self.resolve_topic_name(NAVDATA_TOPIC)) > 0
+
+    def _publishers_of_flying(self) -> frozenset[bytes]:
+        found = self.get_publishers_info_by_topic(self.resolve_topic_name("flying"))
+        return frozenset(bytes(publisher.endpoint_gid) for publisher in found)
+
+    # What the executor does.
+
+    def _forget_hover(self, name: str) -> None:
+        if self._session and name == HOVER:
+            self.post(self._session.forget_hover)
+
+    def _take_flying(self, message: Bool) -> None:
+        """Take what holds until it changes, so also while there is no session."""
+        heard = partial(self._flying.heard, message.data)
+        if self._loop:
+            self.post(heard, is_kept=True)
+        else:
+            heard(elapsed_s())
+
+    def _take(self, topic: str, message: Any) -> None:
+        if topic == NAVDATA_TOPIC:
+            self._forward(message)
+            return
+        self._topics.put(topic, message)
+        if not self._session:
+            return
+        if topic == DETECTIONS_TOPIC:
+            if not self._is_navdata_offered():
+                self.post(partial(self._session.tell_detections, self._translation.wire_detections(message)))
+        elif topic in MOTION_TOPICS and not self._session.is_demo_early(elapsed_s()):
+            self.post(partial(self._session.tell, self._demo))
+
+    def _forward(self, message: String) -> None:
+        datagram = message.data.encode()[: MAX_DATAGRAM_BYTES + 1]
+        self._reader.receive_data(datagram)
+        try:
+            block = self._reader.next_event()
+        except RemoteProtocolError as error:
+            self.count_and_warn("rejected messages", f"A message on {NAVDATA_TOPIC} was refused: {error}")
+            return
+        if isinstance(block, Demo):
+            self._topics.put(NAVDATA_TOPIC, message)
+        if self._session and block is not NEED_DATA:
+            self.post(partial(self._session.forward, block, datagram))
+
+    def _report_sources(self) -> None:
+        has_motion = any(self._topics.message(topic) for topic in (NAVDATA_TOPIC, *MOTION_TOPICS))
+        is_asked = self._session is not None and self._session.is_open
+        problem = None if has_motion or not is_asked else "no topic gives the drone's motion, so no navdata is sent"
+        advice = "expected are imu/data, odom, velocity, height, altitude, or a bridge's dronegui/navdata"
+        self.reports.update_condition(SILENT_SOURCES, problem, advice)
+
+
+def main() -> int:
+    """Run the node."""
+    return run(DroneGuiServer)

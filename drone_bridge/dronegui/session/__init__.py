@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is said when in the GUI's protocol, by its controller and by the GUI."""

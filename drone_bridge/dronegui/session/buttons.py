@@ -1,0 +1,121 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Buttons: presses that survive the loss of some packets, packet by packet. Pure.
+
+| a press | its button is | goes on |
+|---|---|---|
+| waits for its first packet | up | with that; is given up after a stall, or where nothing is sent any more |
+| is down | down | up, after `hold_s` and PACKETS_PER_LEVEL packets, or where it is given up |
+| is up again | up | over, after PACKETS_PER_LEVEL packets |
+| was refused: nobody listened to one of its packets | up | over at once |
+
+A press that has begun is completed and released whatever happens: what its button means was decided when it began.
+"""
+
+from collections.abc import Iterator
+
+#: As many packets have to say that a button is pressed, and that it is not, for the edge to be sure to get across.
+PACKETS_PER_LEVEL = 3
+
+
+class Press:
+    """One press of a button."""
+
+    def __init__(self, hold_s: float) -> None:
+        self._hold_s = hold_s
+        self._first_sent_s = 0.0
+        self._packets_down = self._packets_up = 0
+        self._is_given_up = False
+        #: Whether it is released for good, or comes to nothing.
+        self.is_over = False
+        #: Whether nobody listened to one of the packets.
+        self.was_refused = False
+        #: Whether this process stood still before the first packet.
+        self.is_outdated = False
+
+    @property
+    def was_sent(self) -> bool:
+        """Whether a packet with the button pressed was sent."""
+        return self._packets_down > 0
+
+    @property
+    def was_released(self) -> bool:
+        return self._packets_up >= PACKETS_PER_LEVEL
+
+    def is_down(self, now_s: float) -> bool:
+        """Return whether the next packet has the button pressed."""
+        if self.is_over or self._is_given_up:
+            return False
+        return self._packets_down < PACKETS_PER_LEVEL or now_s < self._first_sent_s + self._hold_s
+
+    def sent(self, was_down: bool, now_s: float) -> None:
+        """Note a packet that goes out."""
+        if not was_down:
+            self._packets_up += self.was_sent
+            self.is_over |= self.was_released
+            return
+        if not self.was_sent:
+            self._first_sent_s = now_s
+        self._packets_down += 1
+
+    def unsent(self, was_down: bool) -> None:
+        """Note that the packet did not go out after all."""
+        if was_down:
+            self._packets_down -= 1
+        elif self._packets_up:
+            self._packets_up -= 1
+
+    def refuse(self) -> None:
+        """Note that nobody listened to the last packet: a GUI that starts now does not get the rest of the press."""
+        if self.was_sent:
+            self.was_refused = self.is_over = True
+
+    def give_up(self, *, at_once: bool) -> None:
+        """Release it early; `at_once`: no packet will say so."""
+        self._is_given_up = True
+        self.is_over |= at_once or not self.was_sent
+
+    def outdate(self) -> None:
+        """Give up a press that has not begun: it may mean the opposite by now."""
+        if not self.was_sent:
+            self.is_outdated = self.is_over = True
+
+
+class Buttons:
+    """The buttons that are being pressed, each until its press is forgotten."""
+
+    def __init__(self) -> None:
+        self._presses: dict[str, Press] = {}
+        self._last_down: frozenset[str] = frozenset()  # in the last packet
+
+    def __iter__(self) -> Iterator[Press]:
+        return iter(self._presses.values())
+
+    def check_released(self, button: str) -> None:
+        """Raise ValueError with a sentence while the button is pressed."""
+        if button in self._presses:
+            raise ValueError(f"{button} is still being pressed.")
+
+    def press(self, button: str, hold_s: float) -> Press:
+        """Begin a press. Raises ValueError with a sentence while the button is pressed."""
+        self.check_released(button)
+        self._presses[button] = Press(hold_s)
+        return self._presses[button]
+
+    def forget(self, button: str) -> None:
+        """Allow a button to be pressed again after its press is over."""
+        del self._presses[button]
+
+    def down(self, now_s: float) -> frozenset[str]:
+        """Return the buttons that are pressed in the next packet."""
+        return frozenset(button for button, press in self._presses.items() if press.is_down(now_s))
+
+    def sent(self, down: frozenset[str], now_s: float) -> None:
+        """Note a packet with these buttons pressed."""
+        self._last_down = down
+        for button, press in self._presses.items():
+            press.sent(button in down, now_s)
+
+    def unsent(self) -> None:
+        """Note that the last packet did not go out after all."""
+        for button, press in self._presses.items():
+            press.unsent(button in self._last_down)

@@ -1,0 +1,680 @@
+# SPDX-License-Identifier: Apache-2.0
+"""ControllerSession: what a controller says to the GUI, and when, and how it takes off and lands. Pure.
+
+Theory of operation, by the document "Network control protocol" and by what real GUIs do:
+
+The GUI answers nothing and has no time-out: the last packet stays in force for ever. So packets go out at `rate`, with
+numbers from 1, whatever comes back: the newest command while it holds, otherwise hover. Packet 1 is sent
+`first_packet_copies` times, as a GUI that misses it ignores what follows.
+
+| state | what is sent | ends |
+|---|---|---|
+| WAITING, also when the link is lost | one last hover | SENDING, by a link |
+| SENDING, its first HOVER_PACKETS | hover, and buttons | |
+| SENDING | what the pilot flies, hover without that, and buttons | |
+| CLOSED, by `end` | hover FINAL_REPEATS times, all buttons released | |
+
+Navdata comes from the GUI's host alone, and says whether the drone flies; see `session.flight_watch` for how long that
+is known. take_off is a toggle, and reset stops the motors in the air: so neither is pressed where it could mean the
+opposite of what was asked for. What is asked for goes through these steps; each ends by what it waits for, after its
+time, or when nothing is sent any more, and each may refuse, with a sentence:
+
+| step | takeoff | land | reset |
+|---|---|---|---|
+| asked | refused while take_off is down, or another takeoff is under way | refused while take_off is down | |
+| LISTENING for navdata, until it was listened for `navdata_timeout` | always | always | where the state is lost |
+| then | refused where it is old, or the drone may fly | done where it is landing; refused where it may be on the \
+ground, or is old and the drone is not seen | refused where it is old, or the state is lost still |
+| RESETTING: reset is down, then up | where nothing comes, and a person has said that it is on the ground | | |
+| STARTING: for navdata, for `bootstrap_timeout`; then as after LISTENING | after that | | |
+| PRESSING | take_off | take_off | reset |
+| CONFIRMING: for the state that was asked for, for `confirm_timeout` | where the drone is seen | likewise | |
+
+Where the vehicle has to land, by its limits, land is asked for every LAND_PERIOD_S, until it is done.
+
+- Old is what was asked for before this process stood still. A press that had not begun by then is given up; one that
+  had begun is completed and released.
+- Where nobody listens at the GUI's port, packets are still sent, so that a GUI that is started later hovers. The press
+  of then is given up.
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from enum import Enum, auto
+from typing import Any, NamedTuple, Protocol
+
+from drone_bridge.dronegui.codec import (
+    FIRST_SEQ,
+    NEED_DATA,
+    ControllerConnection,
+    Controls,
+    Demo,
+    FlightState,
+    Navdata,
+    VisionDetect,
+)
+from drone_bridge.dronegui.session.buttons import Buttons, Press
+from drone_bridge.dronegui.session.flight_watch import FlightWatch, Source
+from drone_bridge.motion.tilt_control import Shares
+from drone_bridge.session.arbiter import Rank
+from drone_bridge.session.session import (
+    FINAL_GAP_S,
+    FINAL_REPEATS,
+    Action,
+    Actions,
+    Note,
+    Outcome,
+    Publish,
+    Send,
+    Session,
+    next_due,
+)
+from drone_bridge.session.tilt_pilot import ESTIMATED, ESTIMATES, TiltPilot
+from drone_bridge.wire.addresses import peer_name
+from drone_bridge.wire.events import RemoteProtocolError
+from drone_bridge.wire.outgoing import UNENCODABLE, encoded
+
+WAITING, SENDING, CLOSED = "waiting for a peer", "sending", "closed"
+#: What can be asked for.
+TAKE_OFF, LAND, RESET = "takeoff", "land", "reset"
+#: The command that is always safe, and never wrong: no button but hover.
+HOVER = Controls(hover=True)
+#: How often a landing is asked for that a limit wants.
+LAND_PERIOD_S = 1.0
+#: Hover packets at the start, as UDP may lose some.
+HOVER_PACKETS = 3
+# Counters.
+UNHEARD, FOREIGN_NAVDATA = "undelivered packets", "refused navdata"
+#: What a drone that was told to take off shows, and one that was told to land.
+TAKEN_OFF = frozenset(state for state in FlightState if state.is_airborne and state is not FlightState.LANDING)
+LANDING_OR_LANDED = frozenset({FlightState.LANDING, FlightState.LANDED, FlightState.INIT})
+
+#: What a press of take_off, or the reset before it, would do to a drone that is not where it is believed to be.
+HARM_IN_THE_AIR = "The take_off button would land a drone that flies, and reset would stop its motors."
+HARM_ON_GROUND = "The take_off button would make a drone on the ground fly."
+HARM_OF_RESET = "reset would stop the motors of a drone that flies."
+STOOD_STILL = "This process has stood still since it was called: call it again."
+HELD_SINCE = "The vehicle is held since it was called: let it follow commands, and call it again."
+ALL_THE_SAME = "If its motors are to stop all the same, call assume_flying with true, and reset again."
+NOT_SENDING = "while nothing is sent: the bridge has to be active, and to have found its GUI's host."
+
+
+class SentPacket(NamedTuple):
+    """A packet that was sent."""
+
+    seq: int
+    controls: Controls
+
+
+class Flying(NamedTuple):
+    """That the drone flies, or not."""
+
+    is_flying: bool
+
+
+class Received(NamedTuple):
+    """A block of navdata."""
+
+    block: Navdata
+    datagram: bytes
+    source: str
+
+
+class Asked(Protocol):
+    """A request that somebody waits for."""
+
+    name: str
+    asked_s: float
+
+
+@dataclass(slots=True, eq=False)
+class _OwnLanding:
+    """A landing that nobody has asked for: the vehicle has to land."""
+
+    asked_s: float
+    name: str = LAND
+
+
+class Step(Enum):
+    """How far a request has got."""
+
+    LISTENING = auto()
+    RESETTING = auto()
+    STARTING = auto()
+    PRESSING = auto()
+    CONFIRMING = auto()
+
+
+@dataclass(slots=True, eq=False)
+class _Flight:
+    """A request under way."""
+
+    request: Asked
+    step: Step
+    since_s: float
+    """When the step began."""
+    until_s: float
+    """When it ends at the latest."""
+    press: Press | None = None
+    was_seen: bool = False
+    """Whether navdata showed the drone when the press began."""
+
+
+class ControllerSession(Session):
+    """A controller's conversation with one GUI."""
+
+    def __init__(
+        self,
+        gui: str,
+        parameter: Callable[[str], Any],
+        pilot: TiltPilot,
+        watch: FlightWatch,
+        *,
+        to_controls: Callable[[Shares], Controls],
+        is_hover_held: Callable[[], bool],
+        gui_host: Callable[[], str],
+        port_problem: Callable[[], str] | None,
+    ) -> None:
+        """Begin without a link.
+
+        Args:
+            gui: its name for logs.
+            parameter: returns present values: `rate`, `press_time`, `first_packet_copies`, `bootstrap`, `navdata_port`,
+                `navdata_timeout`, `bootstrap_timeout` and `confirm_timeout`.
+            pilot: which decides how the drone is steered.
+            watch: what is known of the drone, which lasts longer than a session.
+            to_controls: makes controls of shares, with the signs of the wire.
+            is_hover_held: returns whether the drone hovers whatever is commanded.
+            gui_host: returns the address that navdata has to come from.
+            port_problem: returns why there is no port for navdata, or an empty text; None where none is received.
+        """
+        self.state, self.peer = WAITING, gui
+        self._pilot, self._parameter, self._watch = pilot, parameter, watch
+        self._to_controls, self._is_hover_held = to_controls, is_hover_held
+        self._gui_host, self._port_problem = gui_host, port_problem
+        self._connection = ControllerConnection()
+        self._buttons = Buttons()
+        self._flights: list[_Flight] = []
+        self._is_first_link = True
+        self._hover_left = HOVER_PACKETS
+        self._packet_s = math.inf  # when the next one is due
+        self._land_s = -math.inf  # when land may be asked for by limits
+        self._last_seq = 0  # of a packet that may have gone out
+        self._final_left = 0
+        self._stood_still_s = -math.inf
+        self._published: bool | None = None  # whether it flies
+        self._effects: list[Action] = []  # of what is being handled
+        #: What is wrong with navdata, and with the drone, in clauses; empty where nothing is. As of the last look: who
+        #: looks by itself may do so before this session has found that the process stood still.
+        self.problems = "", ""
+
+    # The link.
+
+    def opened(self, now_s: float) -> Actions:
+        """Begin with hover, as the one before may have left the drone moving."""
+        if self._is_first_link:
+            self._is_first_link = False
+            self._watch.listen(now_s)
+        self.state, self.is_open = SENDING, True
+        self._hover_left, self._packet_s, self._published = HOVER_PACKETS, now_s, None
+        self._pilot.restart(now_s)
+        self._effects = [Note("connections", f"Sending to {self.peer}.", is_expected=True)]
+        self._send_packet(now_s)
+        self._publish_flying(self._watch.is_flying(now_s))
+        if self._watch.is_flying(now_s) is None and not self._receives_navdata:
+            self._effects.append(Note("", f"Whether the drone flies is unknown: {self.advice}.", is_expected=True))
+        return self._taken(now_s)
+
+    def tick(self, now_s: float) -> Actions:
+        """Send the packet that is due, and go on with what was asked for."""
+        if now_s < self.due_s:
+            return []
+        if self._final_left:
+            return self._final(now_s)
+        if now_s >= self._packet_s:
+            self._send_packet(now_s)
+            self._land_if_it_has_to(now_s)
+        return self._taken(now_s)
+
+    def resume(self, now_s: float) -> Actions:
+        """Speak and listen before anybody is judged, and begin no press from before."""
+        self._stood_still_s = now_s
+        if self.heard_s is not None:
+            self.heard_s = now_s
+        self._watch.resume(now_s)
+        for press in self._buttons:
+            press.outdate()
+        for flight in self._flights:
+            flight.until_s = max(flight.until_s, now_s + self._parameter("navdata_timeout"))
+        return self._taken(now_s)
+
+    def refused(self, sentence: str, now_s: float) -> Actions:
+        """Take that nobody listens at the GUI's port."""
+        if self.state != SENDING:
+            return []  # it may have closed before us
+        for press in self._buttons:
+            press.refuse()
+        self._effects.append(Note(UNHEARD, f"{sentence} Packets are still sent.", is_ongoing=True))
+        if self._watch.refused(now_s):
+            self._effects.append(Note("", f"Whether the drone flies is not known any more: {self.advice}."))
+        return self._taken(now_s)
+
+    def unsent(self, action: Send, sentence: str, now_s: float) -> Actions:
+        """Take that the last packet did not go out: presses that have not begun are given up."""
+        if self._last_seq:
+            self._buttons.unsent()
+            for press in self._buttons:
+                press.give_up(at_once=False)
+            if self._last_seq == FIRST_SEQ:
+                self._connection = ControllerConnection()  # or a GUI that has seen higher numbers ignores what follows
+            self._last_seq = 0
+        return [*self._taken(now_s), Note(action.if_lost, sentence)]
+
+    def lost(self, now_s: float) -> Actions:
+        """Leave the drone hovering, all buttons released, and answer who waits."""
+        self.state, self.is_open, self._packet_s = WAITING, False, math.inf
+        for press in self._buttons:
+            press.give_up(at_once=False)
+        self._send_packet(now_s)
+        self._give_up_presses()
+        return self._taken(now_s)
+
+    def end(self, now_s: float) -> Actions:
+        """Leave the drone hovering, all buttons released."""
+        had_link = self.is_open
+        self.state, self.is_open, self._packet_s = CLOSED, False, math.inf
+        for press in self._buttons:
+            press.give_up(at_once=not had_link)
+        self.is_over = not had_link
+        if not had_link:
+            return self._taken(now_s)
+        self._final_left = FINAL_REPEATS
+        return self._final(now_s)
+
+    def _final(self, now_s: float) -> Actions:
+        """Send one of the last packets, and have the others follow."""
+        self._final_left -= 1
+        self._send_packet(now_s)
+        if not self._final_left:
+            self._give_up_presses()
+            self.is_over = True
+        actions = self._taken(now_s)
+        self.due_s = math.inf if self.is_over else now_s + FINAL_GAP_S
+        return actions
+
+    def _give_up_presses(self) -> None:
+        for press in self._buttons:
+            press.give_up(at_once=True)
+
+    # Packets.
+
+    def _send_packet(self, now_s: float) -> None:
+        """Send what is commanded, with the buttons that are pressed, and say so."""
+        self._packet_s = next_due(self._packet_s, 1 / self._parameter("rate"), now_s) if self.is_open else math.inf
+        down = self._buttons.down(now_s)
+        command = self._commanded(now_s) if self.is_open and not self._hover_left else HOVER
+        self._hover_left = max(0, self._hover_left - 1)
+        pressed, neutral = _with_buttons(command, down), _with_buttons(HOVER, down)
+        seq = self._connection.next_seq
+        sent = encoded(lambda each: (each, self._connection.send(each)), pressed, neutral, self._note_unencodable)
+        assert sent  # hover can always be encoded
+        controls, datagram = sent
+        copies = self._parameter("first_packet_copies") if seq == FIRST_SEQ else 1
+        self._effects += [Send(datagram, None, UNHEARD) for _ in range(copies - 1)]
+        self._effects += [Send(datagram, None, UNHEARD, ("packets",)), Publish(SentPacket(seq, controls))]
+        self._buttons.sent(down, now_s)
+        self._last_seq = seq
+
+    def _commanded(self, now_s: float) -> Controls:
+        """Return the controls, without presses."""
+        shares = self._pilot.shares(now_s, is_overruled=self._is_hover_held())
+        if self._pilot.is_estimating:
+            self._effects.append(Note(ESTIMATED, ESTIMATES, is_ongoing=True))
+        if shares is None:
+            self._effects.append(Note("hover packets"))
+            return HOVER
+        return self._to_controls(shares)
+
+    def _note_unencodable(self, sentence: str) -> None:
+        self._effects.append(Note(UNENCODABLE, sentence))
+
+    # Navdata.
+
+    def receive(self, data: bytes | str, source: Any, now_s: float) -> Actions:
+        """Take a datagram of navdata."""
+        assert isinstance(data, bytes)
+        name = peer_name(source)
+        if source[0] != self._gui_host():
+            sentence = f"Navdata of {name} was refused: the GUI is at {self._gui_host()}."
+            return [Note(FOREIGN_NAVDATA, sentence, is_ongoing=True)]
+        self._connection.receive_data(data)
+        try:
+            block = self._connection.next_event()
+        except RemoteProtocolError as error:
+            return [Note("rejected input", f"A datagram of navdata from {name} was refused: {error}")]
+        assert block is not NEED_DATA
+        self.heard_s = now_s
+        kinds = {Demo: "navdata", VisionDetect: "detections"}
+        self._effects.append(Note(kinds.get(type(block), "other navdata")))
+        if isinstance(block, Demo):
+            self._watch.note(block.flight_state, now_s)
+            self._publish_flying(self._watch.is_flying(now_s))
+        self._effects.append(Publish(Received(block, data, name)))
+        return self._taken(now_s)
+
+    def _publish_flying(self, is_flying: bool | None) -> None:
+        if is_flying is not None and is_flying != self._published:
+            self._published = is_flying
+            self._effects.append(Publish(Flying(is_flying)))
+
+    @property
+    def _receives_navdata(self) -> bool:
+        return self._port_problem is not None
+
+    # What is asked for.
+
+    def ask(self, request: Asked, now_s: float) -> Actions:
+        """Take off, land, or press reset; the Outcome comes now or later."""
+        try:
+            self._begin(request, now_s)
+        except ValueError as error:
+            return [Outcome(request, False, str(error))]
+        return self._taken(now_s)
+
+    def assume_flying(self, is_flying: bool, request: Asked, now_s: float) -> Actions:
+        """Take a person's word."""
+        if request.asked_s <= self._stood_still_s:
+            return [Outcome(request, False, STOOD_STILL)]
+        if self._watch.sees_drone(now_s):
+            return [Outcome(request, False, f"Nothing needs to be assumed: navdata says {self._state_name}.")]
+        self._assume(is_flying, Source.PERSON)
+        sentence = f"The drone is assumed to {'fly' if is_flying else 'be on the ground'}."
+        if not is_flying and self._needs_bootstrap(now_s):
+            sentence += " takeoff will press reset, which stops the motors of a drone that flies."
+        return [*self._taken(now_s), Outcome(request, True, sentence)]
+
+    def _land_if_it_has_to(self, now_s: float) -> None:
+        """Ask for a landing where a limit wants it; a failed one is asked for again a little later."""
+        is_asked = any(isinstance(flight.request, _OwnLanding) for flight in self._flights)
+        if is_asked or now_s < self._land_s or self._pilot.arbiter.rank(now_s) is not Rank.LANDING:
+            return
+        self._land_s = now_s + LAND_PERIOD_S
+        request = _OwnLanding(now_s)
+        try:
+            self._begin(request, now_s)
+        except ValueError as error:
+            self._effects.append(_outcome(request, False, str(error)))
+
+    def _begin(self, request: Asked, now_s: float) -> None:
+        """Begin what is asked for. Raises ValueError with a sentence."""
+        if request.name != RESET:
+            self._buttons.check_released("take_off")  # what it does shows only afterwards
+        if request.name == TAKE_OFF and any(flight.request.name == TAKE_OFF for flight in self._flights):
+            raise ValueError("takeoff is under way.")
+        until_s = now_s
+        if request.name != RESET or self._watch.is_lost(now_s):
+            until_s = self._first_navdata_s(now_s)
+        self._flights.append(_Flight(request, Step.LISTENING, now_s, until_s))
+
+    def _first_navdata_s(self, now_s: float) -> float:
+        """Return until when navdata is waited for, which may show that the drone is flying."""
+        if self._port_problem is None or self._watch.hears_gui(now_s):
+            return now_s
+        timeout_s: float = self._parameter("navdata_timeout")
+        return now_s + max(0.0, timeout_s - self._watch.listened_s(now_s))
+
+    def _go_on(self, now_s: float) -> None:
+        """Go on with each request whose step has ended."""
+        for flight in tuple(self._flights):
+            while flight in self._flights and self._has_ended(flight, now_s):
+                try:
+                    done = _STEPS[flight.step](self, flight, now_s)
+                except ValueError as error:
+                    self._answer(flight, False, str(error))
+                else:
+                    if done:
+                        self._answer(flight, True, done)
+
+    def _has_ended(self, flight: _Flight, now_s: float) -> bool:
+        """Return whether what the step waits for has come, or its time is over."""
+        if flight.press and flight.step in (Step.RESETTING, Step.PRESSING):
+            return flight.press.is_over
+        if now_s >= flight.until_s or not self.is_open:
+            return True
+        if flight.step is Step.CONFIRMING:
+            return self._is_confirmed(flight)
+        return self._watch.heard_s > flight.since_s
+
+    def _answer(self, flight: _Flight, is_success: bool, sentence: str) -> None:
+        self._flights.remove(flight)
+        self._effects.append(_outcome(flight.request, is_success, sentence))
+
+    # Each step's end: returns the outcome, or None where another step follows. Raises ValueError with a sentence.
+
+    def _has_listened(self, flight: _Flight, now_s: float) -> str | None:
+        is_old = flight.request.asked_s <= self._stood_still_s
+        if flight.request.name == LAND:
+            return self._may_land(flight, is_old, now_s)
+        if is_old:
+            raise ValueError(STOOD_STILL)
+        if self._pilot.arbiter.rank(now_s) is Rank.HOLD:
+            raise ValueError(HELD_SINCE)
+        if flight.request.name == RESET:
+            if self._watch.is_lost(now_s):
+                raise ValueError(f"{self._unknown(now_s)} {HARM_OF_RESET} {self._advice_sentence} {ALL_THE_SAME}")
+            self._press(flight, Step.PRESSING, "reset", now_s)
+            return None
+        self._check_on_ground(now_s)
+        if flight.step is Step.LISTENING and self._needs_bootstrap(now_s):
+            self._bootstrap(flight, now_s)
+        else:
+            self._press(flight, Step.PRESSING, "take_off", now_s)
+        return None
+
+    def _may_land(self, flight: _Flight, is_old: bool, now_s: float) -> str | None:
+        sees_drone = self._watch.sees_drone(now_s)
+        if is_old and not sees_drone:  # else it is known whether the button lands it
+            raise ValueError(STOOD_STILL)
+        if sees_drone and self._watch.state is FlightState.LANDING:
+            return "The drone is landing already."
+        self._check_in_the_air(now_s)
+        self._press(flight, Step.PRESSING, "take_off", now_s)
+        return None
+
+    def _bootstrap(self, flight: _Flight, now_s: float) -> None:
+        """Make the GUI request navdata from a drone that a person says is on the ground."""
+        if self._port_problem and self._port_problem():
+            # The drone may fly, and its navdata go to somebody else: reset would then be an emergency stop.
+            raise ValueError(
+                f"It is unknown whether the drone is on the ground: {self._blind_reason(now_s)}. Free that port, or "
+                "set receive_navdata to false."
+            )
+        sentence = "There is no navdata: reset is pressed, so that the GUI requests it from its drone."
+        self._effects.append(Note("", sentence, is_expected=True))
+        self._press(flight, Step.RESETTING, "reset", now_s)
+
+    def _press(self, flight: _Flight, step: Step, button: str, now_s: float) -> None:
+        """Press a button. Raises ValueError with a sentence if that is impossible."""
+        if not self.is_open:
+            raise ValueError(f"{button} can't be pressed {NOT_SENDING}")
+        flight.press = self._buttons.press(button, self._parameter("press_time"))
+        flight.step, flight.since_s, flight.until_s = step, now_s, math.inf
+        flight.was_seen = self._watch.sees_drone(now_s)
+
+    def _check_pressed(self, flight: _Flight, button: str) -> None:
+        """Raise ValueError with a sentence if a press that is over came to nothing."""
+        press = flight.press
+        assert press
+        self._buttons.forget(button)
+        if press.was_refused:
+            raise ValueError(f"{button} was not pressed: nobody listens at {self.peer}.")
+        if press.is_outdated:
+            raise ValueError(f"{button} was not pressed: {STOOD_STILL}")
+        if not press.was_sent:
+            raise ValueError(f"{button} was not pressed: nothing could be sent any more.")
+        if button == "reset":
+            self._watch.was_reset_pressed = True
+        if not press.was_released:
+            raise ValueError(f"{button} was pressed, and then nothing could be sent any more.")
+
+    def _has_reset(self, flight: _Flight, now_s: float) -> None:
+        self._check_pressed(flight, "reset")
+        patience_s = self._parameter("bootstrap_timeout") if self._receives_navdata else 0.0
+        flight.step, flight.since_s, flight.until_s = Step.STARTING, now_s, now_s + patience_s
+
+    def _has_pressed(self, flight: _Flight, now_s: float) -> str | None:
+        if flight.request.name == RESET:
+            self._check_pressed(flight, "reset")
+            if self._watch.is_flying(now_s) and not self._watch.sees_drone(now_s):
+                self._assume(None if self._receives_navdata else False, Source.PRESS)
+            return "reset was pressed and released."
+        self._check_pressed(flight, "take_off")
+        if flight.was_seen:
+            flight.step = Step.CONFIRMING  # what has shown since the press began counts
+            wanted_s = self._parameter("press_time") + self._parameter("confirm_timeout")
+            flight.until_s = max(flight.since_s + wanted_s, self._stood_still_s + self._parameter("navdata_timeout"))
+            return None
+        reason = self._blind_reason(now_s)
+        if flight.request.name == TAKE_OFF:
+            self._assume(True, Source.PRESS)
+            way_down = ' Choose "Stream Navdata" in the GUI, so that land works.' if self._receives_navdata else ""
+            return f"take_off was pressed and released. The take-off is not confirmed: {reason}.{way_down}"
+        unseen = f"take_off was pressed and released. The landing is not confirmed: {reason}."
+        if not self._receives_navdata:
+            self._assume(False, Source.PRESS)
+            return unseen
+        self._assume(None, Source.PRESS)
+        raise ValueError(
+            f'{unseen} If the drone still flies, choose "Land" in the GUI, or "Stream Navdata" and call land again. '
+            "If it is on the ground, call assume_flying with false."
+        )
+
+    def _has_confirmed(self, flight: _Flight, now_s: float) -> str:
+        is_landing = flight.request.name == LAND
+        if self._is_confirmed(flight):
+            return f"take_off was pressed and released, and the drone {'lands' if is_landing else 'takes off'}."
+        reported = f"its navdata says {self._state_name}." if self._watch.sees_drone(now_s) else "navdata has ended."
+        outcome = f"the drone does not {'land' if is_landing else 'take off'}: {reported}"
+        way_down = ' If it still flies, choose "Land" in the GUI.' if is_landing else ""
+        raise ValueError(f"take_off was pressed and released, but {outcome}{way_down}")
+
+    def _is_confirmed(self, flight: _Flight) -> bool:
+        wanted = LANDING_OR_LANDED if flight.request.name == LAND else TAKEN_OFF
+        return self._watch.state_s > flight.since_s and self._watch.state in wanted
+
+    def _needs_bootstrap(self, now_s: float) -> bool:
+        """Return whether a take-off begins by pressing reset, which in the air would stop the motors."""
+        watch = self._watch
+        if not self._parameter("bootstrap") or watch.hears_gui(now_s) or watch.was_reset_pressed:
+            return False
+        return watch.source is Source.PERSON and not watch.is_flying(now_s)
+
+    def _check_on_ground(self, now_s: float) -> None:
+        is_flying = self._watch.is_flying(now_s)
+        if is_flying is None:
+            raise ValueError(f"{self._unknown(now_s)} {HARM_IN_THE_AIR} {self._advice_sentence}")
+        if is_flying and self._watch.sees_drone(now_s):
+            raise ValueError("The drone flies, as its navdata says, and the take_off button would land it.")
+        if is_flying:
+            raise ValueError(
+                "The drone is assumed to fly, and the take_off button would land it. If it is on the ground, "
+                "call assume_flying with false first."
+            )
+
+    def _check_in_the_air(self, now_s: float) -> None:
+        is_flying = self._watch.is_flying(now_s)
+        if is_flying is None:
+            raise ValueError(f"{self._unknown(now_s)} {HARM_ON_GROUND} {self._advice_sentence}")
+        if not is_flying and self._watch.sees_drone(now_s):
+            raise ValueError(
+                "The drone is on the ground, as its navdata says, and the take_off button would make it fly."
+            )
+        if not is_flying:
+            raise ValueError(
+                "The drone is assumed to be on the ground, and the take_off button would make it fly. If it flies, "
+                "call assume_flying with true first."
+            )
+
+    def _assume(self, is_flying: bool | None, source: Source) -> None:
+        self._watch.assume(is_flying, source)
+        if is_flying is not None:
+            self._published = is_flying
+            self._effects.append(Publish(Flying(is_flying)))
+
+    # What a person reads.
+
+    def _found_problems(self, now_s: float) -> tuple[str, str]:
+        watch, navdata, emergency = self._watch, "", ""
+        if self.is_open and self._receives_navdata:
+            if not watch.hears_gui(now_s) and watch.listened_s(now_s) > self._parameter("navdata_timeout"):
+                navdata = f"no navdata: {self._blind_reason(now_s)}"
+                if watch.is_flying(now_s) is None:
+                    navdata += f", and whether the drone flies is unknown: {self.advice}"
+            if watch.sees_drone(now_s) and watch.state is FlightState.DEFAULT:
+                emergency = "the drone's motors are off, as after an emergency: call reset when it is on the ground"
+        return navdata, emergency
+
+    @property
+    def advice(self) -> str:
+        """How a person makes the drone's state known, as a clause."""
+        look = "look at the drone and call assume_flying"
+        return f'choose "Stream Navdata" in the GUI, or {look}' if self._receives_navdata else look
+
+    @property
+    def _advice_sentence(self) -> str:
+        return f'{self.advice[0].upper()}{self.advice[1:]}. If it flies, "Land" in the GUI lands it.'
+
+    def _unknown(self, now_s: float) -> str:
+        gone = "nobody listened at the GUI's port, so that it may be another GUI by now, and "
+        reason = f"{gone if self._watch.was_gui_gone else ''}{self._blind_reason(now_s)}"
+        return f"It is not known whether the drone flies: {reason}."
+
+    def _blind_reason(self, now_s: float) -> str:
+        """Return why the drone's state is unknown, as a clause."""
+        if self._port_problem is None:
+            return "receive_navdata is false"
+        port = self._parameter("navdata_port")
+        if self._port_problem():
+            return f"port {port} can't be listened on"
+        if self._watch.hears_gui(now_s):
+            return "navdata has no known state"
+        if self._watch.was_reset_pressed:
+            return f"the GUI sends none to port {port}, although reset was pressed"
+        return f"the GUI sends none to port {port}"
+
+    @property
+    def _state_name(self) -> str:
+        state = self._watch.state
+        return "nothing" if state is None else state.name.lower().replace("_", " ")
+
+    def _taken(self, now_s: float) -> Actions:
+        """Go on, and return what is to be done."""
+        self._go_on(now_s)
+        self.problems = self._found_problems(now_s)
+        self.due_s = min([self._packet_s, *(flight.until_s for flight in self._flights)])
+        actions, self._effects = self._effects, []
+        return actions
+
+
+#: What comes after each step.
+_STEPS: dict[Step, Callable[[ControllerSession, _Flight, float], str | None]] = {
+    Step.LISTENING: ControllerSession._has_listened,
+    Step.RESETTING: ControllerSession._has_reset,
+    Step.STARTING: ControllerSession._has_listened,
+    Step.PRESSING: ControllerSession._has_pressed,
+    Step.CONFIRMING: ControllerSession._has_confirmed,
+}
+
+
+def _outcome(request: Asked, is_success: bool, sentence: str) -> Action:
+    """Return the outcome for who waits; of a landing that nobody has asked for, a warning."""
+    if not isinstance(request, _OwnLanding):
+        return Outcome(request, is_success, sentence)
+    return Note("", sentence if is_success else f"The vehicle has to land, and does not: {sentence}")
+
+
+def _with_buttons(controls: Controls, pressed: frozenset[str]) -> Controls:
+    """Return the controls with these buttons also pressed."""
+    buttons: dict[str, Any] = dict.fromkeys(pressed, True)
+    return replace(controls, **buttons)

@@ -1,0 +1,269 @@
+# SPDX-License-Identifier: Apache-2.0
+"""GuiSession: what the GUI says to its controllers, and what of their packets a drone in ROS follows. Pure.
+
+Theory of operation, by the document "Network control protocol" and by what the real GUI does:
+
+Nobody greets anybody: whoever sends a packet controls the drone, and the packet with the higher number wins, see
+`device.Gui`. The GUI answers nothing and has no time-out, so the last state would stay in force for ever; here it is in
+force for `command_timeout`. Meanwhile it is repeated at `rate`, and so is hover, for a service that was not there yet.
+
+| state | the axes | hover is held | ends |
+|---|---|---|---|
+| WAITING, also after the link was lost | nothing is published | as it was | by a packet |
+| SERVING, a state in force | of the last packet | as it is pressed, and while the vehicle is held | after \
+`command_timeout` |
+| SERVING, silent | zero, once | while ours is the last command for the vehicle | by a packet |
+| CLOSED, by `end` | zero | no more | |
+
+- A press is an edge between two packets, whoever sent them, and is a call: it is made once, and never again, whatever
+  comes of it. take_off lands a drone that flies, see `session.flying`. On hold only landing is called.
+- Right after this process stood still no packet is followed, as it may have waited meanwhile; its presses are lost.
+- Navdata goes to the GUI's own machine and to the hosts that control it: each block of a bridge's unchanged, or else
+  what the vehicle's topics say, `navdata_rate` times per second at most.
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+from drone_bridge.dronegui.codec import ControlPacket, Controls, Demo, FlightState, Navdata, VisionDetect
+from drone_bridge.dronegui.device import Dialect, Gui
+from drone_bridge.dronegui.session.flying import FlyingState
+from drone_bridge.session.operator_command import OperatorCommand
+from drone_bridge.session.session import (
+    AFTER_STALLS,
+    MAY_HAVE_WAITED,
+    SETTLING_S,
+    Action,
+    Actions,
+    Answer,
+    Call,
+    Note,
+    Publish,
+    Send,
+    Session,
+    encode,
+    next_due,
+)
+from drone_bridge.wire.addresses import AllowedPeers, peer_name
+from drone_bridge.wire.events import RemoteProtocolError
+
+WAITING, SERVING, CLOSED = "waiting for a peer", "serving", "closed"
+#: The presses, and what is held while its button is down: its tag is whether it is to be.
+TAKE_OFF, LAND, RESET, HOVER = "takeoff", "land", "reset", "hover"
+#: No motion: as hover, but for the button.
+LEVEL = Controls(hover=False)
+# Counters.
+LATE, REFUSED, UNANSWERED, UNSENT = "late packets", "refused presses", "unanswered presses", "unsent navdata"
+
+
+class GuiSession(Session):
+    """A GUI's conversation with its controllers."""
+
+    def __init__(
+        self,
+        parameter: Callable[[str], Any],
+        allowed_peers: AllowedPeers,
+        gui: tuple[Dialect, str],
+        flying: FlyingState,
+        *,
+        is_held: Callable[[], bool],
+        is_last_word: Callable[[], bool],
+    ) -> None:
+        """Begin without an operator.
+
+        Args:
+            parameter: returns the present value of `rate` and `command_timeout`.
+            allowed_peers: who may control the drone.
+            gui: how it differs from the document, and its own host, in the address family of navdata.
+            flying: whether the drone flies, which lasts longer than a session.
+            is_held: returns whether the vehicle is held.
+            is_last_word: returns whether the neutral command is the last that anybody gave the vehicle.
+        """
+        self.state = WAITING
+        self._parameter, self._allowed = parameter, allowed_peers
+        self._is_held, self._is_last_word = is_held, is_last_word
+        self._flying = flying
+        self._gui = Gui(self, *gui)
+        self._command = OperatorCommand(LEVEL, lambda: parameter("command_timeout"), parameter("rate"))
+        self._hover: bool | None = False  # whether it is held; None: the service has to be called again
+        self._look_s = math.inf  # when hover is looked at again
+        self._settled_s = -math.inf
+        self._now_s, self._sender = -math.inf, ""  # of the packet that is being read
+        self._effects: list[Action] = []  # of it
+
+    # The operators.
+
+    def receive(self, data: bytes | str, source: Any, now_s: float) -> Actions:
+        """Take a packet."""
+        name = peer_name(source)
+        if not self._allowed.allows(source[0]):
+            return [Note("refused peers", f"{name} was refused: it is not in allowed_peers.")]
+        if now_s < self._settled_s:
+            return [Note(AFTER_STALLS, MAY_HAVE_WAITED)]
+        assert isinstance(data, bytes)
+        is_new = name != self.peer or not self._command.is_in_force
+        self._now_s, self._sender, self._effects = now_s, name, []
+        try:
+            event = self._gui.receive(data, source, now_s)
+        except RemoteProtocolError as error:
+            return [Note("rejected input", f"A packet from {name} was refused: {error}")]
+        if not isinstance(event, ControlPacket):
+            sentence = f"Packets from {name} arrive late: {event.seq:g} after {event.newest_seq:g}."
+            return [Note(LATE, f"{sentence} A restarted sender must begin with seq 1.", is_ongoing=True)]
+        begun: list[Action] = [] if self.is_open else [Note("connections")]
+        if is_new:
+            begun.append(Note("", f"Controlled by {name}.", is_expected=True))
+        self.state, self.peer, self.is_open = SERVING, name, True
+        self.heard_s = now_s
+        self._look_s = now_s + 1 / self._parameter("rate")
+        self._set_due()
+        return [Note("packets"), *begun, *self._effects]
+
+    def tick(self, now_s: float) -> Actions:
+        """Repeat the state in force, or end it; and hold hover, or let go of it."""
+        if now_s < self.due_s:
+            return []
+        was_in_force, self._command.rate = self._command.is_in_force, self._parameter("rate")
+        actions = list(self._command.tick(self.peer, now_s))
+        if now_s >= self._look_s:
+            self._look_s = next_due(self._look_s, 1 / self._parameter("rate"), now_s)
+        if self._command.is_in_force:
+            actions += self._hold_hover(self._gui.controls.hover)
+        elif was_in_force or self._is_last_word():
+            # Zero alone would hold the drone level for a while, so that it drifts, even if it was left hovering.
+            actions += self._hold_hover(True)
+        else:
+            actions += self._let_go()
+        self._set_due()
+        return actions
+
+    def resume(self, now_s: float) -> Actions:
+        """Follow no packet until what waited is read, and end a state that has got too old."""
+        self._settled_s = now_s + SETTLING_S
+        if self.heard_s is not None:
+            self.heard_s = now_s
+        actions = self._command.resume(self.peer, now_s)
+        self._set_due()
+        return actions
+
+    def lost(self, now_s: float) -> Actions:
+        """End the state in force, as nobody knows what the operator wants now."""
+        self.state, self.is_open = WAITING, False
+        self._look_s = math.inf
+        actions = self._left()
+        self._set_due()
+        return actions
+
+    def end(self, now_s: float) -> Actions:
+        self.state, self.is_open, self.is_over, self.due_s = CLOSED, False, True, math.inf
+        return self._left()
+
+    # The drone's services.
+
+    def answered(self, name: str, tag: Any, answer: Answer, now_s: float) -> Actions:
+        """Take what came of a call."""
+        if name == HOVER and not answer.has_come:
+            self._hover = None  # so that the next packet calls it again
+        if answer.is_success:
+            if name == HOVER:
+                return []
+            self._flying.done(name)
+            return [Note("", f"{name}: {answer.sentence}", is_expected=True)]
+        if answer.was_called and not answer.has_come:
+            return [Note(UNANSWERED, f"{name} was pressed, and {answer.sentence}. It is not called again.")]
+        if name == HOVER and not answer.was_called:
+            return []  # a vehicle may lack it
+        return [Note(REFUSED, f"{name} was refused: {answer.sentence}")]
+
+    def forget_hover(self, now_s: float) -> Actions:
+        """Note that nobody offers hover: a bridge that comes back has forgotten it."""
+        self._hover = None
+        return []
+
+    # Navdata.
+
+    def is_demo_early(self, now_s: float) -> bool:
+        """Return whether a block `demo` would come too early to be sent. For any thread."""
+        return self._gui.is_navdata_early(now_s)
+
+    def forward(self, block: Navdata, datagram: bytes, now_s: float) -> Actions:
+        """Send a bridge's block on, unchanged."""
+        if isinstance(block, Demo) and block.flight_state is not None:  # 0 is a state, too
+            self._flying.shown(block.flight_state.is_airborne)
+        return self._sent(block, datagram, now_s) if self._gui.hears_drone(now_s) else []
+
+    def tell(self, make: Callable[[FlightState | None], Demo | None], now_s: float) -> Actions:
+        """Send what the vehicle's topics say, if a block is due; `make` gets the drone's state."""
+        if not self._gui.navdata_is_due(now_s):
+            return []
+        block = make(self._flying.state(self._gui.controls.hover))
+        return [] if block is None else self._encoded(block, now_s)
+
+    def tell_detections(self, block: VisionDetect, now_s: float) -> Actions:
+        """Send what the vehicle's vision detects."""
+        return self._encoded(block, now_s) if self._gui.hears_drone(now_s) else []
+
+    def _encoded(self, block: Navdata, now_s: float) -> Actions:
+        notes: list[Action] = []
+        datagram = encode(self._gui.navdata, block, None, notes)
+        return [*notes, *(self._sent(block, datagram, now_s) if datagram else [])]
+
+    def _sent(self, block: Navdata, datagram: bytes, now_s: float) -> Actions:
+        kinds = {Demo: "navdata", VisionDetect: "detections"}
+        counted = (kinds.get(type(block), "other navdata"),)
+        sent = [Send(datagram, each, UNSENT, counted) for each in self._gui.receivers(datagram, now_s)]
+        return [*sent, *([Publish(block)] if isinstance(block, Demo) else [])]
+
+    # The Drone of the GUI.
+
+    @property
+    def is_flying(self) -> bool:
+        return bool(self._flying.is_flying)
+
+    def take_off(self) -> None:
+        self._press(TAKE_OFF)
+
+    def land(self) -> None:
+        self._press(LAND)
+
+    def reset(self) -> None:
+        self._press(RESET)
+
+    def steer(self, controls: Controls) -> None:
+        self._effects += self._hold_hover(controls.hover)
+        axes = LEVEL if controls.hover else replace(controls, take_off=False, reset=False)
+        self._effects += self._command.command(axes, self._now_s)
+
+    def _press(self, name: str) -> None:
+        if name != LAND and self._is_held():
+            sentence = f"{name} was pressed, and is refused while the vehicle is held."
+            self._effects.append(Note(REFUSED, sentence))
+            return
+        self._flying.pressed(name)
+        self._effects += [Note("", f"{self._sender} presses {name}.", is_expected=True), Call(name, None)]
+
+    # Hover.
+
+    def _hold_hover(self, is_wanted: bool) -> Actions:
+        """Call hover where that changes something; a vehicle on hold hovers, whatever the operator wants."""
+        is_wanted = is_wanted or self._is_held()
+        if is_wanted == self._hover:
+            return []
+        self._hover = is_wanted
+        return [Call(HOVER, is_wanted)]
+
+    def _let_go(self) -> Actions:
+        """Let go of hover, as somebody else flies the drone, or this process leaves."""
+        if not self._hover:
+            return []
+        self._hover = False
+        return [Call(HOVER, False)]
+
+    def _left(self) -> Actions:
+        """Command zero, then let go of hover: a bridge follows what comes after that."""
+        return [*self._command.end(), *self._let_go()]
+
+    def _set_due(self) -> None:
+        self.due_s = min(self._command.due_s, self._look_s)

@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: Apache-2.0
+"""LogLines: lines of /rosout that are forwarded to drivers as the robot's log."""
+
+from collections import deque
+from collections.abc import Callable, Sequence
+
+from rcl_interfaces.msg import Log
+
+from drone_bridge.robot.topics import ROBOT_SAYS
+from drone_bridge.ros.diagnostics import LogLimiter
+from drone_bridge.ros.vehicle_node import VehicleNode
+from drone_bridge.wire.layouts import printable
+
+ROSOUT = "/rosout"
+MAX_WAITING = 64  # lines; older ones are dropped
+LONGEST_LINE = 1000  # characters
+_LEAST_SEVERITY = 20  # information
+_QUEUE_DEPTH = 100
+
+
+class LogLines:
+    """Subscribes to the log of named nodes, and keeps it until it is taken."""
+
+    def __init__(
+        self, node: VehicleNode, names: Sequence[str], wake: Callable[[], None], *, behind_bridge: bool
+    ) -> None:
+        """Subscribe, if there is anything to forward.
+
+        Args:
+            node: in the namespace of the bridge.
+            names: full names of nodes, or of their loggers.
+            wake: is called with each line, to have them taken.
+            behind_bridge: also forward the robot's own log, as logged by robot_bridge in the same namespace.
+        """
+        own = node.get_logger().name
+        self._namespace = own.rpartition(".")[0]
+        self._behind_bridge = behind_bridge
+        self._names = {name.strip("/").replace("/", ".") for name in names} - {own}  # its own would loop
+        self._wake = wake
+        self._waiting: deque[str] = deque(maxlen=MAX_WAITING)
+        self._limiter = LogLimiter()
+        if self._names or behind_bridge:
+            node.make_subscription(Log, ROSOUT, self._on_log, _QUEUE_DEPTH)
+
+    def take(self) -> list[str]:
+        """Return the lines that wait. For one other thread."""
+        lines = []
+        while self._waiting:
+            lines.append(self._waiting.popleft())
+        return lines
+
+    def _on_log(self, message: Log) -> None:
+        if not self._is_wanted(message) or _severity(message) < _LEAST_SEVERITY:
+            return
+        if (line := self._limiter.admit(line_of(message))) is not None:
+            self._waiting.append(line)
+            self._wake()
+
+    def _is_wanted(self, message: Log) -> bool:
+        is_of_robot = self._behind_bridge and message.msg.startswith(ROBOT_SAYS)
+        return message.name in self._names or (is_of_robot and message.name.rpartition(".")[0] == self._namespace)
+
+
+def line_of(message: Log) -> str:
+    """Return a line for drivers: a robot's log unchanged, a node's with its name in front."""
+    text = printable(message.msg.strip(), LONGEST_LINE)
+    return text.removeprefix(ROBOT_SAYS) if text.startswith(ROBOT_SAYS) else f"[{message.name}] {text}"
+
+
+def _severity(message: Log) -> int:
+    level = message.level
+    return level[0] if isinstance(level, bytes) else int(level)  # depending on the distribution

@@ -1,0 +1,178 @@
+# SPDX-License-Identifier: Apache-2.0
+"""robot_server: the robot's side of the robot protocol, as a ROS 2 node. See docs/robot_server.md.
+
+What is said when is in `session.robot`; this node gives it topics, parameters, and a port for drivers and for who looks
+for robots.
+"""
+
+import socket
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+from geometry_msgs.msg import Twist
+from rclpy.publisher import Publisher
+from std_msgs.msg import Bool
+
+from drone_bridge.net.clock import elapsed_s, time_of_day_ms
+from drone_bridge.net.connector import LinkError
+from drone_bridge.net.link_loop import Link
+from drone_bridge.net.tcp_connection import StreamOptions
+from drone_bridge.net.tcp_port import TcpPort
+from drone_bridge.robot.codec import LightUpdate, Speeds
+from drone_bridge.robot.device import Dialect
+from drone_bridge.robot.discovery import DiscoveryResponder, DiscoveryRoute
+from drone_bridge.robot.server.listing import LIGHT_TOPIC, NONE, RobotParts, light_topics, parts_of_parameters
+from drone_bridge.robot.server.log_lines import LogLines
+from drone_bridge.robot.server.parameters import PARAMETERS, ListsFrom
+from drone_bridge.robot.server.port import RobotPort
+from drone_bridge.robot.server.sources import ListedParts, SensorSubscriptions
+from drone_bridge.robot.session.robot import DROPPED_DRIVERS, LISTENING, SILENT_DRIVERS, UNKNOWN_VALUES, RobotSession
+from drone_bridge.robot.topics import SkidSteer, Translation
+from drone_bridge.ros.last_word import LastWord
+from drone_bridge.ros.program import run
+from drone_bridge.ros.protocol_node import ProtocolNode
+from drone_bridge.ros.velocity_messages import cmd_vel_type
+from drone_bridge.session.session import AFTER_STALLS, Actions
+
+#: The condition of a robot behind a bridge that says nothing.
+SILENT_ROBOT = "silent robot"
+#: Small, as a session handles all packets of a chunk before another driver has its turn.
+CHUNK_BYTES = 256
+
+
+class RobotServer(ProtocolNode):
+    """Lets legacy drivers control a robot in ROS, and sends them its sensor readings."""
+
+    is_server = True
+    open_state = LISTENING
+    rates = ("commands", "readings")
+    problems = (*ProtocolNode.problems, AFTER_STALLS, SILENT_DRIVERS, DROPPED_DRIVERS, UNKNOWN_VALUES)
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__("robot_server", PARAMETERS, **options)
+        self._session: RobotSession | None = None  # until the node is active
+
+    def set_up(self) -> None:
+        get = self.parameters.__getitem__
+        self._skid_steer = SkidSteer(get("wheel_separation"), get("max_wheel_speed"))
+        publisher = self._commands = self.make_publisher(cmd_vel_type(self.parameters), "cmd_vel", 10)
+        self._last_word = LastWord(self, (publisher,), lambda: (publisher, Twist()))
+        is_listed = get("lists_from") == ListsFrom.TOPICS.value
+        self._is_waiting = False  # for a call of `_hand_over`
+        log_nodes = [name for name in get("log_nodes") if name != NONE]
+        self._log_lines = LogLines(self, log_nodes, self._have_taken, behind_bridge=is_listed)
+        translation = Translation()
+        self._sensors = SensorSubscriptions(self, translation, self._have_taken)
+        self.cleanup.callback(self._sensors.close)
+        self._listed: ListedParts | None = None
+        if is_listed:
+            self._listed = ListedParts(self, translation, self._sensors, self._follow_robot)
+            self._light_topics: Callable[[int], str] = lambda number: LIGHT_TOPIC  # switches all of the bridge
+            topics = {LIGHT_TOPIC}
+        else:
+            parts = self._parts = parts_of_parameters(
+                get("skid_steer"), get("lights"), get("sensors"), get("full_voltage")
+            )
+            self._sensors.follow(parts.sources, is_reliable=False)
+            self._light_topics = light_topics(parts.subsystems).__getitem__
+            topics = set(light_topics(parts.subsystems).values())
+        self._lights: dict[str, Publisher[Any]] = {
+            topic: self.make_publisher(Bool, topic, 10) for topic in sorted(topics)
+        }
+        self.each_second(self._report_drivers)
+
+    def make_transport(self) -> Link:
+        """Listen for drivers, and for who looks for robots. Raises LinkError, and ValueError for no route."""
+        get = self.parameters.__getitem__
+        route = DiscoveryRoute(get("discovery_address"), get("discovery_port"), get("discovery_interface"))
+        options = StreamOptions(CHUNK_BYTES, expects_acknowledgements=True)
+        try:
+            port = TcpPort(get("host"), get("port"), options=options, wire_log=self.wire_log, has_small_buffers=True)
+        except LinkError as error:
+            raise LinkError(
+                f"{error} Beside a robotd, choose another port (launch argument robot_server_port)."
+            ) from error
+        self.get_logger().info(f"Waiting for drivers on {get('host')}:{port.port}.")
+        return RobotPort(port, self._responder(route) if get("discovery") else None)
+
+    def make_session(self) -> RobotSession:
+        get = self.parameters.__getitem__
+        parts = self._robot_parts()
+        dialect = Dialect(get("dialect"))
+        session = RobotSession(self._robot_name(), get, time_of_day_ms, parts and parts.listing, dialect)
+        session.take(self._sensors.take(), elapsed_s())  # what has come before
+        self._session, self._is_waiting = session, False
+        return session
+
+    def _robot_name(self) -> str:
+        return self.parameters["robot_name"] or socket.gethostname()
+
+    def _robot_parts(self) -> RobotParts | None:
+        return self._listed.newest() if self._listed else self._parts
+
+    def _responder(self, route: DiscoveryRoute) -> DiscoveryResponder | None:
+        """Return what hears requests of discovery, unless another program does."""
+        try:
+            responder = DiscoveryResponder(self._robot_name(), route)
+        except LinkError as error:
+            self.warn(
+                f"Drivers do not find this robot: {error} A robotd on this machine takes that port for itself: end it, "
+                "or choose another port (launch argument discovery_port) for drivers that can ask there; to any other "
+                "driver give the address."
+            )
+            return None
+        if route.is_on_loopback:
+            self.get_logger().info(
+                "Only drivers on this machine find this robot. For those on others set discovery_interface and host "
+                "(launch arguments discovery_interface and robot_server_host) to 0.0.0.0, or to this machine's address "
+                "in their network."
+            )
+        return responder
+
+    # Commands of drivers, on the loop's thread.
+
+    def publish_event(self, message: Speeds | LightUpdate) -> None:
+        """Publish what drivers command."""
+        if isinstance(message, Speeds):
+            self.statistics.counts["commands"] += 1
+            self._last_word.publish(self._commands, self._skid_steer.twist(message), self.decided_s)
+        else:
+            self.publish(self._lights[self._light_topics(message.id)], Bool(data=message.is_on))
+
+    # The robot, in the executor.
+
+    def _follow_robot(self) -> None:
+        if self._session and self._listed:
+            parts = self._listed.newest()
+            follow = partial(self._session.follow, parts and parts.listing, is_silent=self._listed.is_silent)
+            self.post(follow, is_kept=True)
+
+    def _have_taken(self) -> None:
+        """Have values and lines taken, which are never dropped: some come once and for all."""
+        if not self._is_waiting:
+            self._is_waiting = True  # before it may be taken
+            if not self.post(self._hand_over, is_kept=True):
+                self._is_waiting = False
+
+    def _hand_over(self, now_s: float) -> Actions:
+        """Take them, on the loop's thread."""
+        self._is_waiting = False
+        values, lines = self._sensors.take(), self._log_lines.take()
+        return [*self._session.take(values, now_s), *self._session.log(lines, now_s)] if self._session else []
+
+    def _report_drivers(self) -> None:
+        if self._session:
+            self.statistics.facts["drivers"] = self._session.holdings
+        self.reports.update_condition(
+            SILENT_ROBOT,
+            "The robot behind the bridge has been silent for a second"
+            if self._listed and self._listed.is_silent
+            else None,
+            "keep-alives of drivers are answered when it is heard again",
+        )
+
+
+def main() -> int:
+    """Run the node."""
+    return run(RobotServer)

@@ -1,0 +1,127 @@
+# SPDX-License-Identifier: Apache-2.0
+"""PARAMETERS of robot_server."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from enum import Enum
+
+from drone_bridge.robot import codec
+from drone_bridge.robot.device import TRACKS, Dialect
+from drone_bridge.robot.discovery import MAX_NAME_BYTES
+from drone_bridge.robot.server.listing import NONE, check_topics
+from drone_bridge.robot.topics import DISCOVERY_UDP_PORT, SKID_STEER
+from drone_bridge.ros.common_parameters import NEUTRAL_TIME, common_parameters
+from drone_bridge.ros.parameters import ParameterDeclaration
+
+
+class ListsFrom(str, Enum):
+    """The source of the lists of subsystems and sensors."""
+
+    PARAMETERS = "parameters"
+    TOPICS = "topics"
+
+
+def _check_names(names: Sequence[str]) -> str | None:
+    if len(set(names)) < len(names) or not all(names):
+        return f"is {list(names)}, and must be distinct names, or {NONE}."
+    return None
+
+
+def _check_robot_name(name: str) -> str | None:
+    size = len(name.encode())
+    return f"has {size} bytes, and must have {MAX_NAME_BYTES} at most." if size > MAX_NAME_BYTES else None
+
+
+#: A driver that sends keep-alives every 0.5 s may miss one.
+_COMMON = tuple(
+    replace(
+        declaration,
+        default=1.0,
+        meaning="Seconds without a packet from a driver, keep-alives included, after which what it drives stops.",
+    )
+    if declaration.name == "command_timeout"
+    else declaration
+    for declaration in common_parameters(codec.TCP_PORT, "The port to listen on for drivers.", ("listen",), 1.5)
+)
+
+PARAMETERS = (
+    *_COMMON,
+    ParameterDeclaration(
+        "dialect",
+        Dialect.DOCUMENT.value,
+        "The variant of the protocol that drivers are served.",
+        choices=tuple(dialect.value for dialect in Dialect),
+    ),
+    ParameterDeclaration(
+        "driver_timeout",
+        2.0,
+        "Seconds of silence after which a driver is dropped and its subsystems are freed; 0 for never.",
+        range=(0.0, 3600.0),
+        live=True,
+    ),
+    *SKID_STEER,
+    ParameterDeclaration(
+        "lists_from",
+        ListsFrom.PARAMETERS.value,
+        "The source of the lists of subsystems and sensors: the parameters below, or the topics subsystems and sensors "
+        "as published by robot_bridge.",
+        choices=tuple(lists.value for lists in ListsFrom),
+    ),
+    ParameterDeclaration("skid_steer", TRACKS, f"The skid steer's name as shown to drivers; {NONE} for no drive."),
+    ParameterDeclaration(
+        "lights",
+        [NONE],
+        f"The lights' names as shown to drivers, as headlight, or {NONE}: robotd's Java driver, NetRobot, fails at any "
+        "light. The first one is on light, others on light/<name>.",
+        check=_check_names,
+    ),
+    ParameterDeclaration(
+        "sensors",
+        ["battery_state"],
+        "Topics of sensors in list order, followed by = and the name shown to drivers where that is not the topic's "
+        f"last part: battery_state, temperature/left_motor, motor_pwm/m1=Sabertooth M1. {NONE} for no sensors.",
+        check=check_topics,
+    ),
+    ParameterDeclaration(
+        "full_voltage", 12.6, "Voltage of a full battery as reported to drivers, V.", range=(0.1, 1000.0)
+    ),
+    NEUTRAL_TIME,
+    ParameterDeclaration(
+        "source_timeout",
+        5.0,
+        "Seconds after which a sensor's last value is no longer reported as current.",
+        range=(0.05, 3600.0),
+        live=True,
+    ),
+    ParameterDeclaration(
+        "sensor_period",
+        0.1,
+        "Minimum seconds between packets of readings; each contains the values that are new.",
+        range=(0.0, 60.0),
+        live=True,
+    ),
+    ParameterDeclaration(
+        "log_nodes",
+        [NONE],
+        f"Nodes whose /rosout lines are forwarded as the robot's log, for instance /robot/robot_bridge, or {NONE}.",
+    ),
+    ParameterDeclaration(
+        "robot_name",
+        "",
+        f"The name in discovery replies, up to {MAX_NAME_BYTES} bytes; empty for the host name.",
+        check=_check_robot_name,
+    ),
+    ParameterDeclaration("discovery", True, "Answer discovery requests."),
+    ParameterDeclaration(
+        "discovery_address",
+        codec.DISCOVERY_GROUP,
+        "The multicast group to join for discovery, or an address of this machine.",
+    ),
+    DISCOVERY_UDP_PORT,
+    ParameterDeclaration(
+        "discovery_interface",
+        "127.0.0.1",
+        "The address of the network interface for discovery; 127.0.0.1 for drivers on this machine, by whatever route, "
+        "0.0.0.0 for all.",
+    ),
+)

@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: Apache-2.0
+"""RobotPort: drivers' connections and requests of discovery as one link for a LinkLoop."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from drone_bridge.net.connector import Selectable
+from drone_bridge.net.link_loop import Connected, Disconnected, Filled, Received
+from drone_bridge.net.tcp_port import TcpPort
+from drone_bridge.robot.discovery import DiscoveryResponder
+
+
+class RobotPort:
+    """A TcpPort, and beside it a responder, if there is one, whose peers are socket addresses."""
+
+    def __init__(self, drivers: TcpPort, responder: DiscoveryResponder | None) -> None:
+        self._drivers, self._responder = drivers, responder
+        self.backoff = drivers.backoff
+        self._asks_first = False  # in turns, so that neither can hold up the other
+
+    @property
+    def port(self) -> int:
+        return self._drivers.port
+
+    def open(self) -> None:
+        self._drivers.open()
+
+    def cancel(self) -> None:
+        """Do nothing: nothing waits."""
+
+    def files(self) -> Sequence[Selectable]:
+        return (*self._drivers.files(), *(self._responder.sockets if self._responder else ()))
+
+    def receive(self) -> Received | Filled | Connected | Disconnected | None:
+        self._asks_first = not self._asks_first
+        if self._asks_first:
+            return self._request() or self._drivers.receive()
+        return self._drivers.receive() or self._request()
+
+    def send(self, data: bytes | memoryview, to: Any) -> None:
+        """Send to a driver, or to an address that looks for robots."""
+        if not isinstance(to, tuple):
+            self._drivers.send(data, to)
+        elif self._responder:
+            self._responder.send(bytes(data), to)
+
+    def disconnect(self, peer: Any) -> None:
+        self._drivers.disconnect(peer)
+
+    def close(self) -> None:
+        if self._responder:
+            self._responder.close()
+        self._drivers.close()
+
+    def _request(self) -> Received | None:
+        request = self._responder.receive() if self._responder else None
+        return Received(*request) if request else None

@@ -1,0 +1,124 @@
+# SPDX-License-Identifier: Apache-2.0
+"""SensorSubscriptions: the topics of a robot's sensors; and ListedParts, robot_bridge's lists. For the executor."""
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+from rclpy.qos import QoSProfile, ReliabilityPolicy
+
+from drone_bridge.msg import SensorArray, SubsystemArray
+from drone_bridge.robot.server.listing import RobotParts, driven, is_robot_connected
+from drone_bridge.robot.topics import MAX_SENSORS, TABLE, TOPIC_OF_TYPE, SensorSource, Translation
+from drone_bridge.ros.bridge_watch import BridgeWatch, publishing_nodes
+from drone_bridge.ros.topics import Topic
+from drone_bridge.ros.vehicle_node import VehicleNode
+
+QUEUE_DEPTH = 10
+BRIDGE_WATCH_PERIOD_S = 0.5
+
+
+class SensorSubscriptions:
+    """Subscribes to the topics of the sensors in a list, and keeps what they say until it is taken."""
+
+    def __init__(self, node: VehicleNode, translation: Translation, wake: Callable[[], None]) -> None:
+        """`wake` is called with each value, to have them taken."""
+        self._node, self._translation, self._wake = node, translation, wake
+        self._subscriptions: list[Any] = []
+        self._values: dict[int, int | None] = {}
+
+    def follow(self, sources: tuple[SensorSource, ...], *, is_reliable: bool) -> None:
+        """Subscribe to these sensors, and no others.
+
+        Best effort matches every publisher, including those of most sensor drivers.
+        """
+        self.close()
+        reliability = ReliabilityPolicy.RELIABLE if is_reliable else ReliabilityPolicy.BEST_EFFORT
+        qos = QoSProfile(depth=QUEUE_DEPTH, reliability=reliability)
+        for number, source in enumerate(sources[:MAX_SENSORS]):
+            if source.topic:
+                row = TABLE.row(f"{TOPIC_OF_TYPE[source.sensor.type]}/{number}")
+                receive = self._receiver(number, row)
+                self._subscriptions.append(self._node.create_subscription(row.message, source.topic, receive, qos))
+
+    def take(self) -> dict[int, int | None]:
+        """Return the newest value of each sensor that has had one since, None of one that is unknown now.
+
+        For one other thread.
+        """
+        taken: dict[int, int | None] = {}
+        while self._values:
+            number, value = self._values.popitem()
+            taken[number] = value
+        return taken
+
+    def close(self) -> None:
+        """Unsubscribe, and forget all values."""
+        while self._subscriptions:
+            self._node.destroy_subscription(self._subscriptions.pop())
+        self._values.clear()
+
+    def _receiver(self, number: int, row: Topic) -> Callable[[Any], None]:
+        assert row.from_ros
+        read = row.from_ros
+
+        def receive(message: Any) -> None:
+            self._values[number] = read(self._translation, message)
+            self._wake()
+
+        return receive
+
+
+class ListedParts:
+    """robot_bridge's lists, and whether its robot is connected."""
+
+    def __init__(
+        self,
+        node: VehicleNode,
+        translation: Translation,
+        subscriptions: SensorSubscriptions,
+        on_change: Callable[[], None],
+    ) -> None:
+        """`on_change` is called when `newest` or `is_silent` may have changed."""
+        self._node, self._translation, self._subscriptions, self._on_change = (
+            node,
+            translation,
+            subscriptions,
+            on_change,
+        )
+        self._sources: tuple[SensorSource, ...] | None = None
+        self._subsystems: SubsystemArray | None = None
+        self._is_connected = False
+        sensors, subsystems = map(TABLE.row, ("sensors", "subsystems"))
+        node.make_subscription(sensors.message, sensors.name, self._on_sensors, sensors.requested())
+        node.make_subscription(subsystems.message, subsystems.name, self._on_subsystems, subsystems.requested())
+        self._bridge = BridgeWatch(node, partial(publishing_nodes, node, subsystems.name), on_change)
+        node.make_timer(BRIDGE_WATCH_PERIOD_S, self._watch_bridge)
+
+    def newest(self) -> RobotParts | None:
+        """Return what the robot has, None while it is not connected."""
+        if not self._is_connected or self._bridge.is_gone or self._subsystems is None or self._sources is None:
+            return None
+        return RobotParts(driven(self._translation.wire_subsystems(self._subsystems)), self._sources)
+
+    @property
+    def is_silent(self) -> bool:
+        """Whether the robot is connected to the bridge, but has been silent for a second."""
+        return self._is_connected and self._bridge.is_vehicle_silent
+
+    def _on_sensors(self, message: SensorArray) -> None:
+        sources = self._translation.wire_sensors(message)
+        if sources != self._sources:
+            self._subscriptions.follow(sources, is_reliable=True)
+            self._sources = sources
+        self._on_change()
+
+    def _on_subsystems(self, message: SubsystemArray) -> None:
+        self._subsystems, self._is_connected = message, is_robot_connected(message)
+        self._on_change()
+
+    def _watch_bridge(self) -> None:
+        """Notice that a bridge that reports nothing is gone."""
+        if self._is_connected and not self._node.count_publishers(self._node.resolve_topic_name("subsystems")):
+            self._is_connected = False
+            self._on_change()

@@ -1,0 +1,438 @@
+# SPDX-License-Identifier: Apache-2.0
+"""RobotSession: what a robot says to its drivers, and what of theirs is followed, for robot_server. Pure.
+
+Theory of operation, by the document and by what real drivers do:
+
+Drivers come and go, MAX_DRIVERS at once. Each asks what there is, binds what it wants, updates what it has bound, and
+says keep-alives all the while; `device.Control` has who may drive what, in each dialect. They send changes only, so
+speeds are repeated here, and a stop a few times.
+
+| a driver | what is done | ends |
+|---|---|---|
+| connects | it is told nothing until it asks | by a first packet; closed after FIRST_MESSAGE_S without one |
+| talks | its packets are answered, its updates followed at once | HALTED, after `command_timeout` of silence, or when \
+this process stood still |
+| is halted | what it drives is stopped; it keeps what it has | by its next update that is not old: after a silence \
+updates wait for a keep-alive that is not late, after a stall for SETTLING_S as well |
+| is gone: it closes, sends nonsense, is silent for `driver_timeout`, or loses its place | what it drives is stopped, \
+and free for others | |
+
+The robot may be behind a bridge. While it is not connected there, or is another one than before, drivers are closed
+and nobody finds it. While it is silent, keep-alives are answered late: as beside it, a driver learns of it by that.
+
+A request of discovery is a datagram of a socket's address; it is answered there with the robot's name.
+"""
+
+import math
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Any, NamedTuple
+
+from drone_bridge.robot import codec
+from drone_bridge.robot.codec import STOPPED, Speeds
+from drone_bridge.robot.device import (
+    MAX_DRIVERS,
+    Control,
+    Dialect,
+    DrivenSubsystem,
+    HangUpError,
+    Instant,
+    Protocol1Control,
+    RobotConversation,
+    RobotdControl,
+)
+from drone_bridge.robot.session.drive_commands import DriveCommands
+from drone_bridge.robot.session.listing import Listing
+from drone_bridge.robot.session.sensor_values import SensorValues
+from drone_bridge.session.clients import Clients, FullError
+from drone_bridge.session.session import (
+    AFTER_STALLS,
+    FINAL_GAP_S,
+    FINAL_REPEATS,
+    SETTLING_S,
+    Action,
+    Actions,
+    Close,
+    Note,
+    Publish,
+    Send,
+    Session,
+)
+from drone_bridge.wire.addresses import peer_name
+from drone_bridge.wire.events import ProtocolError
+from drone_bridge.wire.outgoing import UNENCODABLE
+
+WAITING, LISTENING, CLOSED = "waiting for a peer", "listening", "closed"
+#: As told to drivers in packet 0x09.
+FIRMWARE = codec.FirmwareInfo("drone_bridge", "0.2", codec.PROTOCOL_VERSION)
+ROBOT_GONE = "the robot behind this server is not available"
+OTHER_ROBOT = "the subsystems or sensors of the robot behind this server have changed"
+CLOSED_BY_US = "the connection was closed here"
+#: How long a driver may take for its first packet, with `driver_timeout: 0` as well: drivers send keep-alives at once.
+FIRST_MESSAGE_S = 10.0
+#: Maximum delay in noticing that a driver has been silent for `driver_timeout`, which may change.
+WATCH_PERIOD_S = 0.25
+MAX_LATE_ANSWERS = 100  # per driver: ten seconds' worth at usual rates
+#: How soon after its time-out a driver is halted.
+_AFTER_S = 1e-3
+# Counters.
+SILENT_DRIVERS, DROPPED_DRIVERS, UNKNOWN_VALUES = "silent drivers", "dropped drivers", "unknown values"
+
+
+class _Driver(NamedTuple):
+    """A driver's conversation, and the answers that it gets when the robot is heard again."""
+
+    conversation: RobotConversation
+    kept: deque[codec.KeepAlive]
+
+
+class RobotSession(Session):
+    """A robot's conversations with all of its drivers."""
+
+    def __init__(
+        self,
+        name: str,
+        parameter: Callable[[str], Any],
+        wall_ms: Callable[[], int],
+        listing: Listing | None,
+        dialect: Dialect = Dialect.DOCUMENT,
+    ) -> None:
+        """Begin.
+
+        Args:
+            name: of the robot, for who looks for it.
+            parameter: returns the present value of `command_timeout`, `driver_timeout`, `source_timeout` and
+                `sensor_period`, s.
+            wall_ms: returns the time of day, ms since 1970.
+            listing: what the robot has; None while it is not connected.
+            dialect: as its drivers speak.
+        """
+        self.state = WAITING
+        #: Who drives what, for people.
+        self.holdings = ""
+        self._name, self._parameter, self._wall_ms = name.encode(), parameter, wall_ms
+        self._out: list[Action] = []
+        self._now = Instant(-math.inf, 0)
+        self._commands = DriveCommands(lambda speeds: self._out.append(Publish(speeds)))
+        self._values = SensorValues()
+        self._vehicle = _Vehicle(self, listing or Listing())
+        self._control = self._make_control(dialect)
+        self._control.is_settling = lambda: self._now.steady_s < self._settled_s
+        self._clients: Clients[_Driver] = Clients(MAX_DRIVERS, first_message_s=FIRST_MESSAGE_S)
+        self._dropped: list[Any] = []  # peers that are to be closed
+        self._has_robot, self._is_silent = listing is not None, False
+        self._read_s = -math.inf  # when readings were sent last
+        self._watch_s = -math.inf  # when silent drivers are looked for next
+        self._settled_s = -math.inf
+        self._final_left = 0
+
+    def opened(self, now_s: float) -> Actions:
+        self.state = LISTENING
+        return self._done(now_s)
+
+    # Drivers.
+
+    def connected(self, peer: Any, now_s: float) -> Actions:
+        """Give a driver a place, if need be that of one that says nothing."""
+        self._begin(now_s)
+        try:
+            loser = self._clients.loser(now_s)
+        except FullError as error:
+            refusal = str(error).replace("clients", "drivers")
+            return [Note("refused peers", f"{peer} was refused: {refusal}", is_ongoing=True), Close(peer)]
+        if loser:
+            silence_s = now_s - loser.heard_s
+            self._leave(loser.peer, f"it has been silent for {silence_s:.1f} s, and {peer} takes its place")
+        kept: deque[codec.KeepAlive] = deque(maxlen=MAX_LATE_ANSWERS)
+        conversation = RobotConversation(
+            self._control,
+            str(peer),
+            lambda data: self._out.append(Send(data, peer)),
+            lambda: self._dropped.append(peer),
+            lambda: self._now,
+            is_suppressed=partial(self._keeps_back, kept),
+            unencodable=lambda sentence: self._out.append(Note(UNENCODABLE, sentence)),
+        )
+        if not self._clients:
+            self.since_s, self.heard_s = now_s, None
+        self._clients.add(peer, _Driver(conversation, kept), now_s)
+        self._out.append(Note("connections", f"Connected to {peer}.", is_expected=True))
+        if not self._has_robot:
+            conversation.driver.drop(ROBOT_GONE)
+        return self._done(now_s)
+
+    def receive(self, data: bytes | str, source: Any, now_s: float) -> Actions:
+        """Take a chunk of what a driver says, or a request of discovery."""
+        assert isinstance(data, bytes)
+        if isinstance(source, tuple):
+            return self._found_by(data, source, now_s)
+        if source not in self._clients:
+            return []
+        self._begin(now_s)
+        self._halt_silent()  # before what it says next counts
+        client = self._clients[source]
+        conversation, has_spoken = client.handler.conversation, False
+        try:
+            conversation.receive_data(data)
+            while conversation.handle_next():
+                has_spoken = True
+        except ProtocolError as error:
+            self._reject(client.handler, error)
+            self._leave(source, str(error))
+        except HangUpError as error:
+            self._leave(source, str(error))
+        if has_spoken:
+            self.heard_s = now_s
+        self._clients.heard(client, now_s, is_inside_message=conversation.inside_message, has_spoken=has_spoken)
+        return self._done(now_s)
+
+    def disconnected(self, peer: Any, sentence: str, now_s: float) -> Actions:
+        """Stop what a driver drives that has gone, perhaps in the middle of a packet."""
+        self._begin(now_s)
+        if peer in self._clients:
+            driver = self._clients[peer].handler
+            try:
+                driver.conversation.receive_eof()
+            except ProtocolError as error:
+                self._reject(driver, error)
+            self._leave(peer, sentence.rstrip("."))
+        return self._done(now_s)
+
+    def tick(self, now_s: float) -> Actions:
+        """Repeat speeds, send readings, and stop what silent drivers drive."""
+        if now_s < self.due_s:
+            return []
+        if self.state == CLOSED:
+            return self._final(now_s)
+        self._begin(now_s)
+        self._halt_silent()
+        self._drop_silent()
+        self._commands.tick(now_s)
+        self._send_readings()
+        return self._done(now_s)
+
+    def resume(self, now_s: float) -> Actions:
+        """Stop what all drive, until they are heard anew: whatever they said before may be old."""
+        self._begin(now_s)
+        self._settled_s = now_s + SETTLING_S
+        for driver in self._control.halt_all(self._now):
+            sentence = f"This process stood still: what {driver} drives is stopped until it is heard again."
+            self._out.append(Note(AFTER_STALLS, sentence))
+        for driver in self._control.drivers:  # nobody was listened to
+            driver.last_heard_s = now_s
+        self._clients.resume(now_s)
+        if self.since_s is not None:
+            self.since_s, self.heard_s = now_s, None if self.heard_s is None else now_s
+        return self._done(now_s)
+
+    def lost(self, now_s: float) -> Actions:
+        """Stop, and close all drivers, after a fault."""
+        self._begin(now_s)
+        self._close_all(CLOSED_BY_US)
+        self.state = WAITING
+        return self._done(now_s)
+
+    def end(self, now_s: float) -> Actions:
+        """Leave the robot stopped."""
+        self._begin(now_s)
+        self.state, self._final_left = CLOSED, FINAL_REPEATS if self._commands.is_moving else 0
+        self._close_all(CLOSED_BY_US)
+        actions = self._done(now_s)
+        self.due_s = now_s + FINAL_GAP_S if self._final_left else math.inf
+        self.is_over = not self._final_left
+        return actions
+
+    # The robot.
+
+    def follow(self, listing: Listing | None, now_s: float, *, is_silent: bool = False) -> Actions:
+        """Take what the robot has now, None if it is not connected, and whether it is silent."""
+        self._begin(now_s)
+        had_robot, self._has_robot, self._is_silent = self._has_robot, listing is not None, is_silent
+        before = self._vehicle.listing
+        if listing is None:
+            if had_robot:
+                self._close_all(ROBOT_GONE)
+        elif listing != before:
+            if listing.identity != before.identity:
+                self._close_all(OTHER_ROBOT)
+                self._values.clear()
+            self._vehicle.listing = listing
+            for number in self._control.holders:
+                if not listing.subsystems[number].is_available:
+                    self._control.revoke(number, self._now)
+        if not is_silent:
+            for client in self._clients.all():
+                conversation, kept = client.handler
+                while kept:
+                    conversation.driver.send(kept.popleft())
+        return self._done(now_s)
+
+    def take(self, values: Mapping[int, int | None], now_s: float) -> Actions:
+        """Take new values of sensors by their numbers, None of one that is not known any more."""
+        self._begin(now_s)
+        for sensor, value in values.items():
+            if value is None:
+                self._out.append(Note(UNKNOWN_VALUES))
+            self._values.put(sensor, value, now_s)
+        return self._done(now_s)
+
+    def log(self, lines: Sequence[str], now_s: float) -> Actions:
+        """Send lines of the robot's log to its drivers."""
+        self._begin(now_s)
+        for line in lines:
+            self._control.send_log(line)
+        return self._done(now_s)
+
+    # Parts of these.
+
+    def _begin(self, now_s: float) -> None:
+        self._now = Instant(now_s, self._wall_ms())
+
+    def _done(self, now_s: float) -> Actions:
+        """Close who was dropped, and return all that is to be done."""
+        while self._dropped:
+            self._leave(self._dropped.pop(0), "")
+        drivers, subsystems = self._control.drivers, self._vehicle.subsystems
+        self.peer, self.is_open = ", ".join(driver.peer for driver in drivers), bool(drivers)
+        if not drivers:
+            self.since_s = self.heard_s = None
+        held: dict[Any, list[str]] = {driver: [] for driver in drivers}
+        for number, holder in self._control.holders.items():
+            held[holder].append(subsystems[number].name)
+        self.holdings = "; ".join(f"{driver}: {', '.join(names) or 'nothing'}" for driver, names in held.items())
+        self._set_due()
+        actions = list(self._out)
+        self._out.clear()
+        return actions
+
+    def _set_due(self) -> None:
+        silent_s = self._control.silent_at_s(self._parameter("command_timeout")) + _AFTER_S
+        self.due_s = min(self._commands.due_s, self._readings_due_s(), silent_s, self._clients.due_s)
+        if self._control.drivers:
+            self.due_s = min(self.due_s, self._watch_s)
+
+    def _leave(self, peer: Any, reason: str) -> None:
+        """Stop what a driver drives, and close it, unless it has gone by itself."""
+        if client := self._clients.remove(peer):
+            client.handler.conversation.leave(reason)
+            self._out.append(Close(peer))
+
+    def _close_all(self, reason: str) -> None:
+        for client in self._clients.all():
+            self._leave(client.peer, reason)
+
+    def _reject(self, driver: _Driver, error: ProtocolError) -> None:
+        sentence = f"{driver.conversation.driver}: {error} The connection is closed, as its bytes can't be trusted."
+        self._out.append(Note("rejected input", sentence))
+
+    def _keeps_back(self, kept: "deque[codec.KeepAlive]", packet: codec.FromRobot) -> bool:
+        """Return whether a packet is an answer that is kept back: of a silent robot it would come late as well."""
+        if not isinstance(packet, codec.KeepAlive) or not self._is_silent:
+            return False
+        kept.append(packet)
+        return True
+
+    def _halt_silent(self) -> None:
+        allowed_s = self._parameter("command_timeout")
+        for driver in self._control.halt_silent(self._now, allowed_s):
+            sentence = f"{driver} has been silent for {allowed_s:g} s (command_timeout): its subsystems are stopped."
+            self._out.append(Note(SILENT_DRIVERS, sentence))
+
+    def _drop_silent(self) -> None:
+        """Drop drivers that have been silent for too long, or that take too long for a packet."""
+        now_s = self._now.steady_s
+        if now_s >= self._watch_s:
+            self._watch_s = now_s + WATCH_PERIOD_S
+            dropped_s = self._parameter("driver_timeout")
+            for driver in self._control.drop_silent(self._now, dropped_s) if dropped_s else ():
+                sentence = f"{driver} has been silent for {dropped_s:g} s (driver_timeout), and is dropped."
+                self._out.append(Note(DROPPED_DRIVERS, sentence))
+        for client, lateness in self._clients.overdue(now_s):
+            self._leave(client.peer, f"it {lateness}")
+
+    def _send_readings(self) -> None:
+        now_s = self._now.steady_s
+        if now_s < self._readings_due_s():
+            return
+        self._read_s = now_s
+        listed = len(self._vehicle.listing.sensors)
+        readings = [reading for reading in self._values.take(now_s) if reading.sensor < listed]
+        self._out += [Note("readings")] * len(readings)
+        self._control.send_readings(readings)
+
+    def _readings_due_s(self) -> float:
+        if self._control.readings_period_s is None:
+            return self._values.due_s(self._parameter("sensor_period"))
+        return self._read_s + self._control.readings_period_s if self._control.drivers else math.inf
+
+    def _found_by(self, request: bytes, source: Any, now_s: float) -> Actions:
+        """Answer who looks for robots, unless the request may be old, or there is no robot."""
+        if request != codec.DISCOVERY_QUERY or not self._has_robot or now_s < self._settled_s:
+            return []
+        sentence = f"{peer_name(source)} is looking for robots, and was told of {self._name.decode()}."
+        return [Send(self._name, source), Note("", sentence, is_expected=True)]
+
+    def _final(self, now_s: float) -> Actions:
+        """Publish one of the last stops."""
+        self._final_left -= 1
+        self.due_s = now_s + FINAL_GAP_S if self._final_left else math.inf
+        self.is_over = not self._final_left
+        return [Publish(STOPPED)]
+
+    def _make_control(self, dialect: Dialect) -> Control:
+        if dialect == Dialect.ROBOTD_1_2:
+            return RobotdControl(self._vehicle, self._report)
+        if dialect == Dialect.PROTOCOL_1:
+            return Protocol1Control(self._vehicle, self._report)
+        return Control(self._vehicle, self._report, FIRMWARE)
+
+    def _report(self, sentence: str) -> None:
+        self._out.append(Note("", sentence, is_expected=True))
+
+    # What drivers command, and what they are told of sensors.
+
+    def drive(self, speeds: Speeds) -> None:
+        self._commands.drive(speeds, self._now.steady_s)
+
+    def stop(self) -> None:
+        self._commands.stop(self._now.steady_s)
+
+    def switch(self, number: int, is_on: bool) -> None:
+        self._out.append(Publish(codec.LightUpdate(number, is_on)))
+
+    def value(self, sensor: int) -> int | None:
+        return self._values.current(sensor, self._now.steady_s, self._parameter("source_timeout"))
+
+
+class _Vehicle:
+    """A RobotVehicle made of topics: commands are published, and values of sensors are taken."""
+
+    def __init__(self, session: RobotSession, listing: Listing) -> None:
+        self._session, self.listing = session, listing
+
+    @property
+    def subsystems(self) -> Sequence[DrivenSubsystem]:
+        return self.listing.subsystems
+
+    def drive(self, number: int, left: int, right: int) -> None:
+        """Publish a command. All skid steers share one topic, as in robot_bridge."""
+        del number
+        self._session.drive(Speeds(left, right))
+
+    def stop(self, number: int) -> None:
+        """Publish a stop, if the robot moves."""
+        del number
+        self._session.stop()
+
+    def light(self, number: int, is_on: bool) -> None:
+        """Publish the state of a light."""
+        if self.listing.subsystems[number].type == codec.SubsystemType.LIGHTS:
+            self._session.switch(number, is_on)
+
+    def sensors(self) -> list[codec.Sensor]:
+        """Return every sensor, with its value if that is fresh."""
+        return [
+            replace(sensor, value=self._session.value(number)) for number, sensor in enumerate(self.listing.sensors)
+        ]

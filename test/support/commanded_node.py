@@ -1,0 +1,127 @@
+# SPDX-License-Identifier: Apache-2.0
+"""CommandedNode: a bridge as its command topics and its hold see it, without DDS, at a time of the test's own."""
+
+from functools import partial
+from types import SimpleNamespace
+
+from geometry_msgs.msg import TwistStamped
+from plain_node import PlainNode
+from std_srvs.srv import SetBool
+from twists import twist
+
+from drone_bridge.motion.limits import ObservedMotion
+from drone_bridge.ros import command_topics, hold, limits
+from drone_bridge.ros.hold import Hold
+from drone_bridge.ros.time import time_from_seconds
+
+#: What the machine's clock is ahead of the steady one.
+EPOCH_S = 1_700_000_000.0
+
+
+class CommandedNode(PlainNode):
+    """A bridge, with the time that a test gives it; what arrives on a topic is sent by `send`."""
+
+    context = SimpleNamespace(get_domain_id=lambda: 7)
+
+    def __init__(self, clock, *, is_time_simulated=False, **parameters):
+        super().__init__(**{"frame_prefix": "", "odom_frame": "odom", **parameters})
+        self._clock = clock
+        self.is_time_simulated = is_time_simulated
+        self.observed = ObservedMotion(lambda: self.now_s)
+        self.logged, self.latched, self.conditions = [], [], {}
+        self.reports.update_condition = lambda name, problem, advice: self.conditions.update({name: problem})
+        self.each, self.take, self.wakes, self.on_their_way = [], {}, 0, []
+        self.hold = Hold(self, "held")
+
+    def follow(self, commands):
+        """Have an arbiter decide on the commands of these topics."""
+        self.arbiter = commands.arbiter
+
+    # What CommandTopics and Hold need of a node.
+
+    def get_fully_qualified_name(self):
+        return "/bridge"
+
+    def get_logger(self):
+        return SimpleNamespace(warning=self.logged.append)
+
+    inform = warn = lambda self, sentence: self.logged.append(sentence)
+
+    def get_clock(self):
+        now = SimpleNamespace(to_msg=self.stamp)
+        return SimpleNamespace(now=lambda: now, ros_time_is_active=self.is_time_simulated)
+
+    def create_publisher(self, kind, topic, qos, **_):
+        return SimpleNamespace(publish=self.latched.append, topic_name=topic)
+
+    def create_service(self, kind, name, serve):
+        self.serve = serve
+
+    def destroy_publisher(self, publisher):
+        pass
+
+    def check_age(self, what):
+        pass
+
+    def undelivered(self, topic):
+        self.on_their_way.append(topic)
+
+    def each_second(self, call):
+        self.each.append(call)
+
+    def make_subscription(self, kind, topic, callback, qos):
+        self.take[topic] = callback
+
+    def wake(self):
+        self.wakes += 1
+
+    # What a test does and sees.
+
+    @property
+    def now_s(self):
+        return self._clock.now_s
+
+    @now_s.setter
+    def now_s(self, now_s):
+        self._clock.now_s = now_s
+
+    def stamp(self, ago_s=0.0):
+        """Return what the machine's clock said so long ago; the simulation's began with the steady one."""
+        return time_from_seconds(self.now_s - ago_s + (0.0 if self.is_time_simulated else EPOCH_S))
+
+    def send(self, topic, message=None, ago_s=0.0, **axes):
+        """Have a message arrive now that was stamped so long ago; return what is sent then, and by whose word."""
+        if message is None:
+            message = twist(**axes) if topic == "cmd_vel" else TwistStamped(twist=twist(**axes))
+        if hasattr(message, "header") and ago_s is not None:
+            message.header.stamp = self.stamp(ago_s)
+        self.take[topic](message)
+        return self.decided()
+
+    def decided(self):
+        decision = self.arbiter.decide(self.now_s)
+        return decision.rank, decision.command
+
+    def call_hold(self, data):
+        return self.serve(SetBool.Request(data=data), SetBool.Response())
+
+    @property
+    def counts(self):
+        return dict(self.statistics.counts)
+
+    def report(self):
+        for call in self.each:
+            call()
+
+
+def commanded_nodes(monkeypatch, home):
+    """Return what makes such nodes, all by one clock, which stands still unless the test moves it.
+
+    `home` is the folder in which hold is kept.
+    """
+    monkeypatch.setenv("ROS_HOME", str(home))
+    clock = SimpleNamespace(now_s=100.0)
+    for module in (command_topics, hold, limits):
+        monkeypatch.setattr(module, "elapsed_s", lambda: clock.now_s)
+    monkeypatch.setattr(command_topics.OtherTypes, "tell_of_publishers", lambda _: None)
+    return partial(CommandedNode, clock)

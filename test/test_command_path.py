@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The functions that a command passes in telemetry_bridge, from its topic to its socket: a test of the architecture."""
+
+import json
+import socket
+import sys
+from functools import partial
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+from commanded_node import commanded_nodes
+from telemetry_documents import drone
+from twists import twist
+
+import drone_bridge
+from drone_bridge.motion.tilt_control import TiltedDrone
+from drone_bridge.net.datagram_link import DatagramPort
+from drone_bridge.net.link_loop import LinkLoop
+from drone_bridge.ros.tilt_commands import TiltCommands
+from drone_bridge.session.tilt_pilot import TiltPilot
+from drone_bridge.telemetry.session.controller import ControllerSession
+from drone_bridge.telemetry.topics import command_from_shares, command_signs
+from drone_bridge.wire.addresses import AllowedPeers
+
+DRONE = TiltedDrone(max_tilt=0.5, max_climb=2.5, max_yaw_rate=0.5)
+PARAMETERS = {"rate": 25.0, "telemetry_timeout": 1.0, "takeover_timeout": 5.0}
+PACKAGE = Path(drone_bridge.__file__).parent
+
+#: The functions that hand a command on, in their order.
+IN_THE_EXECUTOR = ["command_topics.receive", "tilt_commands._read_velocity", "arbiter.put"]
+IN_THE_LOOP = [
+    "link_loop._tick",
+    "controller.tick",
+    "tilt_pilot.shares",
+    "arbiter.decide",
+    "topics.command_from_shares",
+    "controller._sent",
+    "link_loop._act",
+    "link_loop._send",
+    "datagram_link.send",
+]
+#: What they ask, what turns a command into other axes or into bytes.
+HELPERS = {
+    *("command_ages.stamp_of", "command_ages.refusal", "command_topics._non_finite_field", "command_topics._floats"),
+    *("command_topics.<genexpr>", "command_topics.<lambda>", "command_topics.<dictcomp>", "clock.elapsed_s"),
+    *("stall_watch.refusal", "stall_watch.running_s", "stall_watch.look", "stall_watch.stood_still_since"),
+    *("velocity_messages.in_body", "command_topics._warn_of_unsupported_axes", "hold.admits", "arbiter.admits"),
+    *("hold_state.is_free", "hold_state.look", "hold_state._has_ended", "arbiter._fresh", "arbiter.rank"),
+    *("limits.must_land", "limits.is_blind", "limits.need_odometry", "limits.limited", "limits._shortened"),
+    *("link_loop._now", "session.has_stalled", "session.silent_s", "session.next_due", "session.encode"),
+}
+#: The codec, what it is made of, and the control law: their inside is their own.
+INSIDE = {"codec.py", "json_fields.py", "outgoing.py", "tilt_control.py"}
+
+
+class Trace:
+    """The package's own functions that are called, in the order of their first calls."""
+
+    def __enter__(self):
+        self.called = []
+        sys.setprofile(self._note)
+        return self
+
+    def __exit__(self, *_):
+        sys.setprofile(None)
+
+    def _note(self, frame, event, _):
+        path = Path(frame.f_code.co_filename)
+        if event == "call" and PACKAGE in path.parents and path.name not in INSIDE:
+            name = f"{path.stem if path.stem != '__init__' else path.parent.name}.{frame.f_code.co_name}"
+            if name not in self.called:
+                self.called.append(name)
+
+    def handing_on(self):
+        return [name for name in self.called if name not in HELPERS]
+
+
+@pytest.fixture
+def peer():
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as peer:
+        peer.bind(("127.0.0.1", 0))
+        peer.settimeout(10.0)
+        yield peer
+
+
+def test_a_velocity_passes_twelve_functions_from_its_topic_to_the_socket(monkeypatch, tmp_path, peer):
+    node = commanded_nodes(monkeypatch, tmp_path)()
+    commands = TiltCommands(node, DRONE)
+    pilot = TiltPilot(commands.arbiter, DRONE, hovers=False)
+    to_command = partial(command_from_shares, signs=command_signs([]))
+    session = ControllerSession(pilot, to_command, PARAMETERS.__getitem__, AllowedPeers(["any"]))
+    port = DatagramPort("127.0.0.1", 0)
+    stage = SimpleNamespace(publish=lambda _: None, note=lambda note: None, turned=lambda: None)
+    loop = LinkLoop("test", port, session, stage, SimpleNamespace(now_s=lambda: node.now_s))
+    try:
+        session.receive(json.dumps(drone()).encode(), peer.getsockname(), node.now_s)
+        node.take["cmd_vel"](twist(up=1.0))  # what is looked up once
+        node.now_s += 1 / PARAMETERS["rate"]
+        with Trace() as in_executor:
+            node.take["cmd_vel"](twist(up=1.0))
+        with Trace() as in_loop:
+            loop._tick()
+        assert json.loads(peer.recv(1000))["thrust"] > 0.0
+    finally:
+        port.close()
+    assert in_executor.handing_on() == IN_THE_EXECUTOR
+    assert in_loop.handing_on() == IN_THE_LOOP
+    assert len(IN_THE_EXECUTOR + IN_THE_LOOP) <= 12

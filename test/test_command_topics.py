@@ -1,0 +1,377 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What becomes of a message on a command topic: followed, refused, overruled, counted. Without DDS, in no time."""
+
+import math
+
+import pytest
+from builtin_interfaces.msg import Time
+from commanded_node import EPOCH_S, commanded_nodes
+from geometry_msgs.msg import PolygonStamped, Twist, TwistStamped
+from twists import twist
+
+from drone_bridge.msg import CommandAxes, CommandRates
+from drone_bridge.ros.command_ages import CLOCK_TOLERANCE_S
+from drone_bridge.ros.command_topics import LANDING_SPEED, CommandTopics
+from drone_bridge.session.arbiter import Rank
+
+TIMEOUT_S = 0.5
+HELM, CMD_VEL, STAMPED = "~/helm", "cmd_vel", "cmd_vel_stamped"
+
+
+def read(message):
+    return message, abs(message.linear.x) <= 10.0
+
+
+def read_helm(message):
+    return ("at the helm", message), True
+
+
+@pytest.fixture
+def make(monkeypatch, tmp_path):
+    """Make a bridge whose vehicle follows all but linear.y; a command is the Twist, and too fast above 10 m/s."""
+
+    make_node = commanded_nodes(monkeypatch, tmp_path)
+
+    def made(*, now=None, is_raw=False, is_time_simulated=False, limits=None, command_timeout=TIMEOUT_S, **options):
+        parameters = {f"limits.{name}": value for name, value in (limits or {}).items()}
+        node = make_node(is_time_simulated=is_time_simulated, command_timeout=command_timeout, **parameters)
+        commands = CommandTopics(node, now, node.wake, **options)
+        commands.take_velocities(read, ("linear.x", "linear.z", "angular.z"), read_helm if is_raw else None)
+        commands.take("cmd_rates", CommandRates, lambda message: message)
+        commands.take_axes(lambda shares: (shares, max(shares) <= 1.0))
+        node.follow(commands)
+        return node
+
+    return made
+
+
+@pytest.fixture
+def node(make):
+    return make()
+
+
+FORWARD = twist(forward=1.0)
+FOLLOWED = (Rank.COMMAND, FORWARD)
+NOTHING = (Rank.NEUTRAL, None)
+
+
+# Who is followed.
+
+
+@pytest.mark.parametrize("topic", [CMD_VEL, STAMPED])
+def test_a_command_is_followed_for_its_timeout(node, topic):
+    assert node.send(topic, forward=1.0) == FOLLOWED
+    assert (node.counts, node.wakes) == ({"commands": 1}, 1)
+    assert node.on_their_way == [topic]
+    node.now_s += TIMEOUT_S
+    assert node.decided() == FOLLOWED
+    node.now_s += 0.01
+    assert node.decided() == NOTHING
+
+
+def test_cmd_vel_stamped_overrules_all_but_the_helm_for_the_timeout(node):
+    node.send(CMD_VEL, forward=2.0)
+    assert node.send(STAMPED, forward=1.0) == FOLLOWED
+    node.now_s += TIMEOUT_S - 0.01
+    for topic, message in ((CMD_VEL, twist(forward=2.0)), ("cmd_axes", CommandAxes()), ("cmd_rates", CommandRates())):
+        assert node.send(topic, message) == FOLLOWED
+    assert node.counts == {"commands": 2, "overruled commands": 3}
+    node.now_s += 0.02
+    assert node.send(CMD_VEL, forward=2.0) == (Rank.COMMAND, twist(forward=2.0))
+    node.send(STAMPED, forward=1.0)
+    assert node.send(HELM, forward=3.0) == (Rank.HELM, twist(forward=3.0))
+
+
+def test_a_refused_command_overrules_nobody(node):
+    node.send(STAMPED, ago_s=10.0, forward=2.0)
+    assert node.send(CMD_VEL, forward=1.0) == FOLLOWED
+
+
+# Too old, from the future, without a stamp.
+
+
+def test_a_stamped_command_is_refused_when_it_is_old(node):
+    node.send(STAMPED, ago_s=TIMEOUT_S + 0.1, forward=1.0)
+    assert node.decided() == NOTHING
+    assert node.counts == {"refused commands": 1}
+    assert node.warned == [
+        "A command on cmd_vel_stamped was refused: it is 0.600 s old, and 0.5 s (command_timeout) are allowed."
+    ]
+    assert node.send(STAMPED, ago_s=TIMEOUT_S - 0.1, forward=1.0) == FOLLOWED
+
+
+@pytest.mark.parametrize("topic", [STAMPED, HELM])
+def test_the_age_of_a_stamp_ahead_of_our_clock_is_not_known(node, topic):
+    assert node.send(topic, ago_s=-CLOCK_TOLERANCE_S - 0.1, forward=1.0) == NOTHING
+    assert "it is stamped 0.200 s ahead of this machine's clock" in node.warned[0]
+    assert node.send(topic, ago_s=-CLOCK_TOLERANCE_S + 0.01, forward=1.0)[1] == FORWARD
+
+
+def test_a_stamp_of_zero_counts_as_none_and_is_told_of_once(node):
+    """As in ros2_controllers: people publish a TwistStamped from the command line, without a stamp."""
+    for _ in range(3):
+        assert node.send(STAMPED, ago_s=None, forward=1.0) == FOLLOWED
+    assert node.counts["commands"] == 3
+    assert ["have a stamp of zero, which counts as none" in line for line in node.logged] == [True]
+
+
+def test_while_simulated_time_begins_zero_is_a_time(make):
+    node = make(is_time_simulated=True)
+    node.now_s = 0.2
+    node.send(STAMPED, ago_s=None, forward=1.0)
+    assert node.arbiter.newest.stamp == (0, 0)
+    node.now_s = 10.0
+    node.send(STAMPED, ago_s=None, forward=1.0)
+    assert node.arbiter.newest.stamp is None
+    assert len(node.logged) == 1
+
+
+def test_a_stamp_ahead_of_a_time_that_all_share_counts_as_new(make):
+    node = make(is_time_simulated=True)
+    assert node.send(STAMPED, ago_s=-5.0, forward=1.0) == FOLLOWED
+
+
+def test_where_time_comes_from_the_wire_ages_are_judged_by_that(make):
+    wire = Time(sec=1000)
+    node = make(now=lambda: wire)
+    message = TwistStamped(twist=FORWARD)
+    for behind_s, is_followed in ((0, True), (1, False), (-1, True)):
+        node.arbiter.forget()
+        message.header.stamp = Time(sec=1000 - behind_s)
+        assert (node.send(STAMPED, message, ago_s=None) == FOLLOWED) is is_followed
+
+
+def test_a_command_says_which_frame_it_answers(node):
+    node.send(STAMPED, forward=1.0)
+    assert node.arbiter.newest.stamp == (int(EPOCH_S + node.now_s), 0)
+    node.send(CMD_VEL, forward=1.0)
+    node.now_s += TIMEOUT_S
+    node.send(CMD_VEL, forward=1.0)
+    assert node.arbiter.newest.stamp is None
+
+
+# What is no command for this vehicle.
+
+
+@pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])
+@pytest.mark.parametrize(
+    ("topic", "message", "field"),
+    [
+        (CMD_VEL, lambda value: twist(forward=value), "linear.x"),
+        (STAMPED, lambda value: TwistStamped(twist=twist(left_turn=value)), "twist.angular.z"),
+        (HELM, lambda value: TwistStamped(twist=twist(up=value)), "twist.linear.z"),
+        ("cmd_axes", lambda value: CommandAxes(roll=value), "roll"),
+        ("cmd_rates", lambda value: CommandRates(thrust=value), "thrust"),
+    ],
+)
+def test_what_is_not_finite_is_refused(node, topic, message, field, value):
+    assert node.send(topic, message(value)) == NOTHING
+    assert node.warned == [f"A command on {topic} was refused: {field} is {value}, and has to be a finite number."]
+
+
+def test_the_axes_of_a_command_are_those_that_it_names_if_they_are_known(node):
+    message = TwistStamped(twist=FORWARD)
+    message.header.frame_id = "elsewhere"
+    assert node.send(STAMPED, message) == NOTHING
+    message.header.frame_id = "odom"
+    assert node.send(STAMPED, message) == NOTHING  # its heading was never told
+    node.observed.measured(math.pi / 2)
+    rank, turned = node.send(STAMPED, message)
+    assert (rank, turned.linear.x, turned.linear.y) == (Rank.COMMAND, pytest.approx(0.0), pytest.approx(-1.0))
+    assert node.counts["refused commands"] == 2
+
+
+def test_what_a_vehicle_cannot_do_is_said_once_per_axis_and_the_rest_is_followed(node):
+    asked = twist(forward=1.0, left=0.5)
+    assert node.send(CMD_VEL, asked) == (Rank.COMMAND, asked)
+    node.send(CMD_VEL, asked)
+    node.send(CMD_VEL, twist(forward=1.0, left=1e-9))  # a controller's rounding error
+    assert node.logged == [
+        "cmd_vel asks for linear.y = 0.5 m/s, which this vehicle can't do; it follows linear.x, linear.z, angular.z. "
+        "The rest of the command is followed. This is logged once."
+    ]
+    turning = Twist()
+    turning.angular.x = 0.5
+    node.send(CMD_VEL, turning)
+    assert "angular.x = 0.5 rad/s" in node.logged[1]
+    assert node.counts["commands for axes that it lacks"] == 3
+
+
+def test_commands_beyond_the_vehicle_s_limits_are_counted(node):
+    node.send(CMD_VEL, forward=11.0)
+    node.send(CMD_VEL, forward=10.0)
+    node.send("cmd_axes", CommandAxes(pitch=2.0))
+    assert node.counts == {"commands": 3, "clamped commands": 2}
+
+
+# Hold and helm.
+
+
+@pytest.mark.parametrize("topic", [CMD_VEL, STAMPED, "cmd_axes", "cmd_rates"])
+def test_a_held_vehicle_gets_neutral_only_until_a_person_releases_it(node, topic):
+    def command():
+        raw = {"cmd_axes": CommandAxes(pitch=1.0), "cmd_rates": CommandRates(thrust=1.0)}
+        return node.send(topic, raw.get(topic), forward=1.0)[0]
+
+    assert command() is Rank.COMMAND
+    wakes = node.wakes
+    assert "is held" in node.call_hold(True).message
+    assert node.wakes == wakes + 1  # so that neutral goes out now
+    assert node.decided() == (Rank.HOLD, None)
+    assert {command() for _ in range(3)} == {Rank.HOLD}
+    assert node.counts["commands refused on hold"] == 3
+    assert "do not move the vehicle: it is held (the service hold was called)" in node.warned[0]
+    node.call_hold(False)
+    assert node.decided() == NOTHING  # nothing of before comes back
+    assert command() is Rank.COMMAND
+
+
+def test_a_helm_locks_out_others_and_its_end_holds(node):
+    assert node.send(CMD_VEL, forward=1.0) == FOLLOWED
+    assert node.send(HELM, up=1.0) == (Rank.HELM, twist(up=1.0))
+    for topic in (CMD_VEL, STAMPED):
+        assert node.send(topic, ago_s=0.1, forward=1.0) == (Rank.HELM, twist(up=1.0))
+    assert node.counts["commands refused on hold"] == 2
+    node.now_s += TIMEOUT_S + 0.01
+    assert node.decided() == (Rank.HELM, None)
+    assert node.send(CMD_VEL, forward=1.0) == (Rank.HELM, None)
+    node.now_s += 1.0
+    assert node.decided() == (Rank.HOLD, None)  # nobody has said anything
+    assert node.send(CMD_VEL, forward=1.0) == (Rank.HOLD, None)
+    node.hold.report()
+    assert [message.data for message in node.latched] == [False, True]
+    assert node.send(HELM, up=1.0) == (Rank.HELM, twist(up=1.0))  # but who is at the helm may go on
+    assert node.latched[-1].data is False
+
+
+def test_who_begins_to_steer_is_not_flown_by_what_others_commanded_before(node):
+    node.send(CMD_VEL, forward=1.0)
+    assert node.hold.admits(HELM, is_helm=True)  # and the link's thread has its turn now
+    assert node.decided() == (Rank.HELM, None)
+
+
+def test_hold_stops_who_is_at_the_helm_who_gets_the_vehicle_back_and_nobody_else(node):
+    node.send(HELM, up=1.0)
+    node.call_hold(True)
+    assert node.send(HELM, up=1.0) == (Rank.HOLD, None)
+    assert node.counts["commands refused on hold"] == 1
+    node.call_hold(False)
+    assert node.decided() == (Rank.HELM, None)
+    assert node.send(CMD_VEL, forward=1.0) == (Rank.HELM, None)
+    assert node.send(HELM, up=1.0) == (Rank.HELM, twist(up=1.0))
+
+
+def test_a_helm_that_gets_the_vehicle_back_and_is_killed_with_the_bridge_leaves_it_held(make):
+    node = make()
+    node.send(HELM, up=1.0)
+    node.call_hold(True)
+    node.send(HELM, up=1.0)
+    node.call_hold(False)
+    assert make().decided() == (Rank.HOLD, None)
+
+
+def test_a_release_before_anybody_has_noticed_the_end_of_a_helm_brings_nothing_back(make):
+    node = make(command_timeout=60.0)
+    node.send(HELM, up=1.0)
+    node.now_s += 1.1
+    assert node.decided() == (Rank.HOLD, None)
+    node.call_hold(False)
+    assert node.decided() == NOTHING
+
+
+def test_a_copy_of_the_helm_s_command_on_another_topic_is_neither_followed_nor_refused(node):
+    """For whoever has no topic for helms."""
+    node.send(HELM, up=1.0)
+    counted = node.counts
+    node.send(STAMPED, up=1.0)  # at the same moment
+    assert node.counts == counted
+    node.send(STAMPED, ago_s=0.1, up=1.0)
+    assert node.counts["commands refused on hold"] == 1
+
+
+@pytest.mark.parametrize("holds_zero", [True, False])
+def test_a_stick_in_its_middle_is_flown_or_left_to_what_holds_the_vehicle_best(make, holds_zero):
+    node = make(holds_zero=holds_zero)
+    node.send(HELM, up=1.0)
+    wakes = node.wakes
+    assert node.send(HELM) == (Rank.HELM, Twist() if holds_zero else None)
+    assert node.wakes == wakes + 1
+
+
+def test_a_zero_of_others_is_a_command(make):
+    assert make(holds_zero=False).send(CMD_VEL) == (Rank.COMMAND, Twist())
+
+
+def test_at_the_helm_a_twist_is_a_velocity_also_where_cmd_vel_is_something_else(make):
+    node = make(is_raw=True, limits={"max_speed": 2.0})
+    assert node.send(CMD_VEL, forward=8.0) == (Rank.COMMAND, twist(forward=8.0))
+    assert node.send(HELM, forward=8.0) == (Rank.HELM, ("at the helm", twist(forward=2.0)))
+
+
+def test_who_was_at_the_helm_of_a_bridge_that_is_killed_finds_it_held(make):
+    node = make()
+    node.send(HELM, up=1.0)
+    back = make()
+    assert back.decided() == (Rank.HOLD, None)
+    assert "It was holding when it ended (somebody was at the helm), and still holds" in back.logged[0]
+    assert back.send(HELM, up=1.0) == (Rank.HELM, twist(up=1.0))
+
+
+# Limits.
+
+
+def test_a_fast_command_is_followed_within_the_limits_with_its_turn_rate(make):
+    node = make(limits={"max_speed": 2.0})
+    assert node.send(CMD_VEL, forward=8.0, left_turn=0.5) == (Rank.COMMAND, twist(forward=2.0, left_turn=0.5))
+    assert node.counts == {"commands": 1, "limited commands": 1}
+
+
+@pytest.mark.parametrize("has_landing_button", [True, False])
+def test_a_vehicle_whose_odometry_is_lost_stands_and_then_lands_unless_it_is_held(make, has_landing_button):
+    limits = {"max_speed": 2.0, "fence_radius": 5.0, "odometry_timeout": 0.5, "land_after": 1.0}
+    node = make(limits=limits, has_landing_button=has_landing_button)
+    node.report()
+    assert node.conditions["odometry"] is None  # which may not have begun
+    node.observed.measured(0.0, (0.0, 0.0, 1.0))
+    assert node.send(CMD_VEL, forward=1.0) == FOLLOWED
+    node.now_s += 0.6
+    assert node.send(CMD_VEL, forward=1.0) == (Rank.BLIND, None)
+    node.report()
+    assert "odometry is missing" in node.conditions["odometry"]
+    assert node.conditions["landing"] is None
+    node.now_s += 1.0
+    sinking = None if has_landing_button else twist(up=-LANDING_SPEED)
+    assert node.decided() == (Rank.LANDING, sinking)
+    node.report()
+    assert node.conditions["landing"] == "it lands by itself"
+    node.call_hold(True)
+    assert node.decided() == (Rank.HOLD, None)
+    node.call_hold(False)
+    assert node.decided() == (Rank.LANDING, sinking)
+    node.observed.measured(0.0, (0.0, 0.0, 1.0))
+    assert node.send(CMD_VEL, forward=1.0) == FOLLOWED
+    node.report()
+    assert set(node.conditions.values()) == {None}
+
+
+def test_a_fence_is_published_once_when_the_vehicle_has_told_where_it_began(make):
+    node = make(limits={"max_speed": 2.0, "fence_radius": 3.0})
+
+    def fences():
+        node.report()
+        return [message for message in node.latched if isinstance(message, PolygonStamped)]
+
+    assert fences() == []
+    node.observed.measured(0.0, (10.0, 0.0, 1.0))
+    (fence,) = fences()
+    assert fence.header.frame_id == "odom"
+    corners = fence.polygon.points
+    assert all(math.hypot(corner.x - 10.0, corner.y) == pytest.approx(3.0, abs=1e-5) for corner in corners)
+    assert len(fences()) == 1
+
+
+def test_a_low_battery_is_reported(make):
+    node = make(limits={"max_speed": 2.0, "low_battery": 0.2})
+    node.observed.battery = 0.1
+    node.report()
+    assert node.conditions["battery"] == "the battery has less than 20% left (limits.low_battery)"

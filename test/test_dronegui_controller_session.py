@@ -1,0 +1,944 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What dronegui_bridge says to a GUI, and when, and how it takes off and lands: the session alone, in no time."""
+
+import json
+import math
+from types import SimpleNamespace
+
+import pytest
+from session_talk import SessionTalk, notes, published
+
+from drone_bridge.dronegui.codec import Controls, Demo, FlightState, OtherNavdata, VisionDetect
+from drone_bridge.dronegui.session.buttons import PACKETS_PER_LEVEL
+from drone_bridge.dronegui.session.controller import (
+    FOREIGN_NAVDATA,
+    HOVER_PACKETS,
+    LAND_PERIOD_S,
+    UNHEARD,
+    ControllerSession,
+    Flying,
+    Received,
+    SentPacket,
+)
+from drone_bridge.dronegui.session.flight_watch import LISTENING_S, FlightWatch, Source
+from drone_bridge.motion.tilt_control import Shares
+from drone_bridge.session.arbiter import Rank
+from drone_bridge.session.session import FINAL_REPEATS, Outcome, Send
+from drone_bridge.session.tilt_pilot import ESTIMATED
+
+GUI, STRANGER = ("127.0.0.1", 3456), ("127.0.0.2", 3456)
+REFUSAL = "Nobody listens at 127.0.0.1:5560."
+FORWARD = Shares(pitch=0.5)
+HOVER = {"take_off": False, "reset": False, "hover": True, "roll": 0.0, "pitch": 0.0, "yaw": 0.0, "gas": 0.0}
+COMMANDS = ("takeoff", "land", "reset")
+LANDS_IT = 'If it flies, "Land" in the GUI lands it.'
+NEVER_S = 1e9
+
+
+class Pilot:
+    """What is flown, and how often the drone was forgotten."""
+
+    def __init__(self):
+        self.wanted, self.is_estimating, self.restarts, self.rank = None, False, 0, Rank.NEUTRAL
+        self.arbiter = SimpleNamespace(rank=lambda now_s: self.rank)
+
+    def shares(self, now_s, *, is_overruled):
+        return None if is_overruled else self.wanted
+
+    def restart(self, now_s):
+        self.restarts += 1
+        self.wanted = None
+
+
+class Request:
+    """Somebody who waits."""
+
+    def __init__(self, name, asked_s):
+        self.name, self.asked_s = name, asked_s
+
+
+class Talk(SessionTalk):
+    """A controller's session, its parameters, its pilot, and its GUI."""
+
+    def __init__(self, *, watch=None, receives_navdata=True, **parameters):
+        self.parameters = {
+            "rate": 20.0,
+            "press_time": 0.5,
+            "first_packet_copies": 1,
+            "bootstrap": True,
+            "navdata_port": 5561,
+            "navdata_timeout": 1.0,
+            "bootstrap_timeout": 3.0,
+            "confirm_timeout": 5.0,
+            **parameters,
+        }
+        self.pilot, self.is_hover_held, self.port_problem = Pilot(), False, ""
+        self.watch = watch or FlightWatch(lambda: self.parameters["navdata_timeout"])
+        self.actions = []
+        super().__init__(
+            ControllerSession(
+                "127.0.0.1:5560",
+                self.parameters.__getitem__,
+                self.pilot,
+                self.watch,
+                to_controls=lambda shares: Controls(hover=False, pitch=-shares.pitch),
+                is_hover_held=lambda: self.is_hover_held,
+                gui_host=lambda: GUI[0],
+                port_problem=(lambda: self.port_problem) if receives_navdata else None,
+            )
+        )
+
+    def do(self, actions):
+        self.actions += actions
+        return list(actions)
+
+    def open(self):
+        return self.do(self.session.opened(self.now_s))
+
+    def run(self, seconds):
+        return self.do(super().run(seconds))
+
+    def settle(self, seconds=2.0):
+        """Let navdata be listened for in vain, or the first packets be over."""
+        return self.run(seconds)
+
+    def hear(self, document, source=GUI):
+        data = document if isinstance(document, bytes) else json.dumps(document).encode()
+        return self.do(self.session.receive(data, source, self.now_s))
+
+    def show(self, state, **values):
+        """Hear navdata with a state of the drone."""
+        return self.hear({"type": "demo", "ctrl_state": state << 16, **values})
+
+    def show_on(self, state, seconds):
+        """Hear navdata 20 times per second."""
+        actions = []
+        for _ in range(round(20 * seconds)):
+            actions += [*self.show(state), *self.run(0.05)]
+        return actions
+
+    def ask(self, name, asked_s=None):
+        request = Request(name, self.now_s if asked_s is None else asked_s)
+        return self.do(self.session.ask(request, self.now_s))
+
+    def say(self, is_flying):
+        """Have a person say whether the drone flies."""
+        request = Request("assume_flying", self.now_s)
+        return self.do(self.session.assume_flying(is_flying, request, self.now_s))
+
+    def refuse(self):
+        return self.do(self.session.refused(REFUSAL, self.now_s))
+
+    def stand_still(self, seconds=3.0):
+        self.now_s += seconds
+        self.session.fresh_since_s = self.now_s
+        return self.do(self.session.resume(self.now_s))
+
+
+def packets(actions):
+    return [json.loads(action.data) for action in actions if isinstance(action, Send)]
+
+
+def states(actions):
+    return [packet["state"] for packet in packets(actions)]
+
+
+def presses(actions):
+    """Return the buttons that are pressed, one after the other."""
+    found, before = [], frozenset()
+    for state in states(actions):
+        down = frozenset(name for name in ("take_off", "reset") if state[name])
+        found += sorted(down - before)
+        before = down
+    return found
+
+
+def outcomes(actions):
+    return [(action.is_success, action.sentence) for action in actions if isinstance(action, Outcome)]
+
+
+def outcome(actions):
+    (only,) = outcomes(actions)
+    return only
+
+
+def refusal(actions):
+    is_success, sentence = outcome(actions)
+    assert not is_success
+    return sentence
+
+
+def flying(actions):
+    return [message.is_flying for message in published(actions) if isinstance(message, Flying)]
+
+
+@pytest.fixture
+def talk():
+    """A bridge that sends, and that has listened in vain."""
+    talk = Talk()
+    talk.open()
+    talk.settle()
+    return talk
+
+
+@pytest.fixture
+def blind():
+    """A bridge that receives no navdata, for a drone that a person says is on the ground."""
+    talk = Talk(receives_navdata=False, bootstrap=False)
+    talk.open()
+    talk.settle()
+    talk.say(is_flying=False)
+    return talk
+
+
+# Packets.
+
+
+def test_hover_comes_first_whatever_is_commanded():
+    talk = Talk()
+    actions = talk.open()
+    talk.pilot.wanted = FORWARD
+    actions += talk.run(0.6)
+    assert [packet["seq"] for packet in packets(actions)] == list(range(1, 14))
+    assert states(actions)[:HOVER_PACKETS] == [HOVER] * HOVER_PACKETS
+    assert states(actions)[HOVER_PACKETS] == {**HOVER, "hover": False, "pitch": -0.5}
+    assert notes(actions, "connections") == ["Sending to 127.0.0.1:5560."]
+    assert (talk.session.state, talk.session.is_open) == ("sending", True)
+
+
+def test_packets_go_out_at_their_rate_which_may_change(talk):
+    assert len(packets(talk.run(2.0))) == 40
+    talk.parameters["rate"] = 50.0
+    talk.run(0.1)
+    assert len(packets(talk.run(2.0))) == 100
+
+
+def test_packet_1_is_sent_as_often_as_wanted_and_counted_once():
+    talk = Talk(first_packet_copies=3)
+    actions = [*talk.open(), *talk.run(0.1)]
+    assert [packet["seq"] for packet in packets(actions)] == [1, 1, 1, 2, 3]
+    assert [action.if_sent for action in actions if isinstance(action, Send)].count(("packets",)) == 3
+
+
+def test_without_a_command_and_while_hover_is_held_it_hovers(talk):
+    assert states(talk.run(0.1)) == [HOVER] * 2
+    talk.pilot.wanted = FORWARD
+    assert [state["pitch"] for state in states(talk.run(0.1))] == [-0.5] * 2
+    talk.is_hover_held = True
+    actions = talk.run(0.1)
+    assert states(actions) == [HOVER] * 2
+    assert len(notes(actions, "hover packets")) == 2
+
+
+def test_each_packet_is_published_as_it_was_sent(talk):
+    talk.pilot.wanted = FORWARD
+    actions = talk.run(0.05)
+    (packet,) = packets(actions)
+    assert published(actions) == [SentPacket(packet["seq"], Controls(hover=False, pitch=-0.5))]
+
+
+def test_velocities_that_are_estimated_are_counted(talk):
+    talk.pilot.wanted, talk.pilot.is_estimating = FORWARD, True
+    assert len(notes(talk.run(0.1), ESTIMATED)) == 2
+
+
+def test_a_command_that_cant_be_encoded_is_hover_and_counted(talk):
+    talk.pilot.wanted = Shares(pitch=math.nan)
+    actions = talk.run(0.05)
+    assert (states(actions), len(notes(actions, "unencodable messages"))) == ([HOVER], 1)
+
+
+def test_what_nobody_hears_is_sent_all_the_same_and_counted(talk):
+    actions = talk.refuse()
+    assert notes(actions, UNHEARD) == [f"{REFUSAL} Packets are still sent."]
+    assert len(packets(talk.run(1.0))) == 20
+
+
+def test_the_end_is_hover_three_times(talk):
+    talk.pilot.wanted = FORWARD
+    talk.run(0.1)
+    actions = [*talk.session.end(talk.now_s), *talk.run(10.0)]
+    assert states(actions) == [HOVER] * FINAL_REPEATS
+    assert (talk.session.is_over, talk.session.is_open, talk.session.state) == (True, False, "closed")
+    assert talk.session.refused(REFUSAL, talk.now_s) == []  # it may have closed before us
+
+
+def test_a_bridge_without_a_link_leaves_at_once():
+    talk = Talk()
+    assert (talk.session.end(talk.now_s), talk.session.is_over) == ([], True)
+
+
+def test_a_lost_link_is_left_with_hover_and_the_next_one_begins_so_with_numbers_going_on(talk):
+    talk.pilot.wanted = FORWARD
+    seq = packets(talk.run(0.05))[-1]["seq"]
+    assert states(talk.session.lost(talk.now_s)) == [HOVER]
+    assert talk.session.state == "waiting for a peer"
+    assert talk.run(10.0) == []
+    restarts = talk.pilot.restarts
+    actions = talk.open()
+    assert talk.pilot.restarts == restarts + 1
+    assert packets(actions)[0]["seq"] == seq + 2
+    talk.pilot.wanted = FORWARD
+    assert states(talk.run(0.16))[:3] == [HOVER, HOVER, {**HOVER, "hover": False, "pitch": -0.5}]
+
+
+def test_packet_1_that_did_not_go_out_is_sent_again():
+    talk = Talk()
+    (sent,) = [action for action in talk.open() if isinstance(action, Send)]
+    actions = talk.session.unsent(sent, "Nothing can be sent.", talk.now_s)
+    assert notes(actions, UNHEARD) == ["Nothing can be sent."]
+    assert packets(talk.run(0.05))[0]["seq"] == 1
+
+
+# Navdata.
+
+
+def test_navdata_is_published_as_it_came(talk):
+    talk.hear(b'{"type": "demo", "altitude": 400}')
+    assert Received(Demo(altitude=400.0), b'{"type": "demo", "altitude": 400}', "127.0.0.1:3456") in published(
+        talk.actions
+    )
+    assert notes(talk.actions, "navdata") == [""]
+    actions = [*talk.hear({"features": []}), *talk.hear({"type": "checksum", "value": 1})]
+    blocks = [message.block for message in published(actions)]
+    assert blocks == [VisionDetect(), OtherNavdata("checksum", {"value": 1})]
+    assert (len(notes(actions, "detections")), len(notes(actions, "other navdata"))) == (1, 1)
+
+
+def test_garbage_and_strangers_change_nothing(talk):
+    assert "is not JSON" in notes(talk.hear(b"{}x"), "rejected input")[0]
+    actions = talk.hear({"type": "demo", "ctrl_state": 3 << 16}, STRANGER)
+    assert notes(actions, FOREIGN_NAVDATA) == ["Navdata of 127.0.0.2:3456 was refused: the GUI is at 127.0.0.1."]
+    assert (published(actions), talk.session.heard_s, talk.watch.is_flying(talk.now_s)) == ([], None, None)
+
+
+def test_whether_it_flies_is_published_when_that_is_known_and_changes(talk):
+    assert flying(talk.show(FlightState.LANDED)) == [False]
+    assert flying(talk.show(FlightState.LANDED)) == []
+    assert flying(talk.show(FlightState.TAKING_OFF)) == [True]
+    talk.run(10.0)
+    assert flying(talk.show(FlightState.LANDING)) == []
+
+
+def test_a_gui_that_falls_silent_is_silent_and_one_that_was_never_heard_is_not(talk):
+    assert talk.session.silent_s(talk.now_s) == 0.0
+    talk.show(FlightState.LANDED)
+    talk.run(7.0)
+    assert talk.session.silent_s(talk.now_s) == 7.0
+
+
+# Problems, for diagnostics.
+
+
+def test_no_navdata_is_a_problem_once_it_was_listened_for():
+    talk = Talk()
+    talk.open()
+    talk.run(0.9)
+    assert talk.session.problems == ("", "")
+    talk.run(0.2)
+    navdata, _ = talk.session.problems
+    assert navdata == (
+        "no navdata: the GUI sends none to port 5561, and whether the drone flies is unknown: "
+        'choose "Stream Navdata" in the GUI, or look at the drone and call assume_flying'
+    )
+    talk.say(is_flying=False)
+    assert talk.session.problems[0] == "no navdata: the GUI sends none to port 5561"
+    talk.show(FlightState.LANDED)
+    assert talk.session.problems == ("", "")
+    talk.session.end(talk.now_s)
+    talk.run(10.0)
+    assert talk.session.problems == ("", "")
+
+
+def test_navdata_that_is_not_wanted_is_no_problem_but_said_once():
+    talk = Talk(receives_navdata=False)
+    actions = talk.open()
+    unknown = "Whether the drone flies is unknown: look at the drone and call assume_flying."
+    assert unknown in notes(actions, "")
+    talk.run(10.0)
+    assert talk.session.problems == ("", "")
+
+
+def test_an_emergency_is_a_problem_until_reset(talk):
+    talk.show(FlightState.DEFAULT)
+    assert "motors are off" in talk.session.problems[1]
+    talk.show(FlightState.LANDED)
+    assert talk.session.problems == ("", "")
+
+
+# A press.
+
+
+def test_a_press_lasts_as_long_as_it_is_to_and_its_release_is_repeated_before_the_answer(blind):
+    blind.parameters["press_time"] = 0.49
+    actions = [*blind.ask("takeoff"), *blind.run(0.62)]
+    assert outcomes(actions) == []
+    actions += blind.run(0.05)
+    assert [state["take_off"] for state in states(actions)] == [True] * 10 + [False] * PACKETS_PER_LEVEL
+    is_success, sentence = outcome(actions)
+    assert is_success
+    assert sentence.endswith("The take-off is not confirmed: receive_navdata is false.")
+
+
+def test_a_short_press_survives_lost_packets(blind):
+    blind.parameters["press_time"] = 0.05
+    actions = [*blind.ask("takeoff"), *blind.run(0.4)]
+    assert [state["take_off"] for state in states(actions)] == [True] * 3 + [False] * 5
+    assert outcome(actions)[0]
+
+
+def test_commands_go_on_during_a_press(blind):
+    blind.pilot.wanted = FORWARD
+    actions = [*blind.ask("reset"), *blind.run(0.3)]
+    assert {(state["reset"], state["pitch"], state["hover"]) for state in states(actions)} == {(True, -0.5, False)}
+
+
+def test_a_press_that_nobody_hears_is_given_up_at_once(blind):
+    """A GUI that is started while the button is down would take the rest of it for a press of its own."""
+    actions = blind.ask("takeoff")
+    assert outcomes(blind.refuse()) == []  # of the packet before
+    blind.say(is_flying=False)
+    actions = blind.run(0.05)
+    assert states(actions)[0]["take_off"]
+    assert refusal(blind.refuse()) == "take_off was not pressed: nobody listens at 127.0.0.1:5560."
+    assert presses(blind.run(1.0)) == []
+
+
+def test_a_press_ends_with_the_link_and_is_answered(blind):
+    for name, began in (("reset", True), ("reset", False)):
+        blind.ask(name)
+        if began:
+            blind.run(0.05)
+        actions = blind.do(blind.session.lost(blind.now_s))
+        assert states(actions) == [HOVER]
+        came = "was pressed, and then nothing" if began else "was not pressed: nothing"
+        assert refusal(actions) == f"reset {came} could be sent any more."
+        blind.open()
+        assert presses(blind.run(1.0)) == []
+
+
+def test_the_end_releases_a_button_and_its_press_counts(blind):
+    blind.ask("takeoff")
+    blind.run(0.1)
+    actions = [*blind.session.end(blind.now_s), *blind.run(1.0)]
+    assert states(actions) == [HOVER] * FINAL_REPEATS
+    assert outcome(actions)[0]
+    assert flying(actions) == [True]
+    assert blind.watch.is_flying(blind.now_s)
+
+
+def test_what_is_asked_for_while_nothing_is_sent_is_refused(blind):
+    blind.session.lost(blind.now_s)
+    for name, button in (("takeoff", "take_off"), ("reset", "reset")):
+        assert refusal(blind.ask(name)) == (
+            f"{button} can't be pressed while nothing is sent: "
+            "the bridge has to be active, and to have found its GUI's host."
+        )
+
+
+def test_a_packet_that_did_not_go_out_begins_no_press(blind):
+    blind.ask("takeoff")
+    (sent,) = [action for action in blind.run(0.05) if isinstance(action, Send)]
+    actions = blind.session.unsent(sent, "Nothing can be sent.", blind.now_s)
+    assert refusal(actions) == "take_off was not pressed: nothing could be sent any more."
+    assert presses(blind.run(1.0)) == []
+
+
+def test_a_press_that_a_failure_interrupts_is_released(blind):
+    blind.ask("reset")
+    sent = [action for action in blind.run(0.2) if isinstance(action, Send)]
+    blind.session.unsent(sent[-1], "Nothing can be sent.", blind.now_s)
+    actions = blind.run(1.0)
+    assert presses(actions) == []
+    assert outcome(actions)[0]
+
+
+def test_a_release_that_did_not_go_out_is_said_again(blind):
+    blind.parameters["press_time"] = 0.05
+    blind.ask("reset")
+    sent = [action for action in blind.run(0.22) if isinstance(action, Send)]
+    assert [json.loads(action.data)["state"]["reset"] for action in sent] == [True] * 3 + [False]
+    blind.session.unsent(sent[-1], "Nothing can be sent.", blind.now_s)
+    assert outcomes(blind.run(0.1)) == []
+    assert outcome(blind.run(0.05))[0]
+
+
+def test_buttons_do_not_wait_for_each_other_but_for_themselves(blind):
+    blind.parameters["press_time"] = 4.0
+    blind.ask("takeoff")
+    blind.run(0.1)
+    blind.parameters["press_time"] = 0.05
+    blind.ask("reset")
+    for name in ("takeoff", "land"):  # neither is told that the drone is on the ground, or flies
+        assert refusal(blind.ask(name)) == "take_off is still being pressed."
+    assert refusal(blind.ask("reset")) == "reset is still being pressed."
+    actions = blind.run(1.0)
+    assert outcome(actions) == (True, "reset was pressed and released.")
+    assert states(actions)[0]["take_off"]
+    assert states(actions)[0]["reset"]
+
+
+# Taking off and landing that navdata confirms.
+
+
+def test_a_take_off_is_a_success_when_the_drone_takes_off(talk):
+    talk.show(FlightState.LANDED)
+    actions = [*talk.ask("takeoff"), *talk.show_on(FlightState.LANDED, 0.2)]
+    assert outcomes([*actions, *talk.show_on(FlightState.TAKING_OFF, 0.2)]) == []  # it is still pressed
+    actions = talk.show_on(FlightState.TAKING_OFF, 1.0)
+    assert outcome(actions) == (True, "take_off was pressed and released, and the drone takes off.")
+
+
+def test_a_landing_is_a_success_when_the_drone_lands(talk):
+    talk.show(FlightState.FLYING)
+    actions = [*talk.ask("land"), *talk.show_on(FlightState.FLYING, 1.0)]
+    assert presses(actions) == ["take_off"]
+    assert outcomes(actions) == []
+    actions = talk.show(FlightState.LANDING)
+    assert outcome(actions) == (True, "take_off was pressed and released, and the drone lands.")
+    assert outcome(talk.ask("land")) == (True, "The drone is landing already.")
+
+
+@pytest.mark.parametrize(
+    ("name", "state", "sentence"),
+    [
+        ("takeoff", FlightState.LANDED, "but the drone does not take off: its navdata says landed."),
+        (
+            "land",
+            FlightState.FLYING,
+            'but the drone does not land: its navdata says flying. If it still flies, choose "Land" in the GUI.',
+        ),
+    ],
+)
+def test_what_the_drone_does_not_do_fails(talk, name, state, sentence):
+    talk.show(state)
+    talk.ask(name)
+    assert outcomes(talk.show_on(state, 5.4)) == []
+    assert refusal(talk.show_on(state, 0.2)) == f"take_off was pressed and released, {sentence}"
+
+
+def test_navdata_that_ends_confirms_nothing(talk):
+    talk.show(FlightState.LANDED)
+    talk.ask("takeoff")
+    assert (
+        refusal(talk.run(6.0))
+        == "take_off was pressed and released, but the drone does not take off: navdata has ended."
+    )
+
+
+def test_a_state_of_before_the_press_confirms_nothing(talk):
+    talk.show(FlightState.HOVERING)
+    talk.run(0.9)
+    talk.ask("land")
+    talk.watch.state = FlightState.LANDED  # but not since
+    assert refusal(talk.run(10.0)).endswith('navdata has ended. If it still flies, choose "Land" in the GUI.')
+
+
+@pytest.mark.parametrize(
+    ("name", "state", "harm"),
+    [
+        (
+            "takeoff",
+            FlightState.HOVERING,
+            "The drone flies, as its navdata says, and the take_off button would land it.",
+        ),
+        (
+            "land",
+            FlightState.LANDED,
+            "The drone is on the ground, as its navdata says, and the take_off button would make it fly.",
+        ),
+    ],
+)
+def test_the_toggle_is_guarded_by_navdata(talk, name, state, harm):
+    talk.show(state)
+    assert refusal(talk.ask(name)) == harm
+    assert presses(talk.run(1.0)) == []
+
+
+def test_navdata_is_waited_for_before_the_first_press_as_it_may_show_that_the_drone_flies():
+    for shown, button in ((FlightState.HOVERING, []), (FlightState.LANDED, ["take_off"])):
+        talk = Talk()
+        talk.watch.begin(is_flying=False)
+        talk.open()
+        assert outcomes([*talk.ask("takeoff"), *talk.run(0.8)]) == []
+        actions = [*talk.show(shown), *talk.run(0.5)]
+        assert presses(talk.actions) == button
+        assert ("The drone flies" in outcome(actions)[1]) if not button else not outcomes(actions)
+
+
+def test_a_take_off_that_is_under_way_is_not_begun_again():
+    talk = Talk()
+    talk.watch.begin(is_flying=False)
+    talk.open()
+    talk.ask("takeoff")
+    assert refusal(talk.ask("takeoff")) == "takeoff is under way."
+
+
+# Without navdata.
+
+
+def test_a_new_process_presses_nothing(talk):
+    for name in ("takeoff", "land"):
+        sentence = refusal(talk.ask(name))
+        assert sentence.startswith(
+            "It is not known whether the drone flies: the GUI sends none to port 5561. The take_off"
+        )
+        assert sentence.endswith(
+            f'Choose "Stream Navdata" in the GUI, or look at the drone and call assume_flying. {LANDS_IT}'
+        )
+    assert presses(talk.run(1.0)) == []
+
+
+def test_a_fresh_gui_is_bootstrapped_once_a_person_says_that_the_drone_stands(talk):
+    is_success, sentence = outcome(talk.say(is_flying=False))
+    assert is_success
+    assert sentence.endswith("takeoff will press reset, which stops the motors of a drone that flies.")
+    actions = [*talk.ask("takeoff"), *talk.run(0.7)]
+    assert (presses(actions), outcomes(actions)) == (["reset"], [])
+    actions = [*talk.show_on(FlightState.LANDED, 0.7), *talk.show_on(FlightState.TAKING_OFF, 0.1)]
+    assert (presses(actions), outcome(actions)[0]) == (["take_off"], True)
+
+
+def test_a_bootstrap_that_shows_a_drone_in_the_air_presses_nothing_more(talk):
+    talk.say(is_flying=False)
+    talk.ask("takeoff")
+    talk.run(0.7)
+    assert "The drone flies" in refusal(talk.show(FlightState.HOVERING))
+    assert presses(talk.run(1.0)) == []
+
+
+def test_a_bootstrap_that_brings_no_navdata_takes_off_all_the_same_and_happens_once(talk):
+    talk.say(is_flying=False)
+    actions = [*talk.ask("takeoff"), *talk.run(3.6)]
+    assert presses(actions) == ["reset"]
+    actions = talk.run(1.0)
+    assert presses(actions) == ["take_off"]
+    assert outcome(actions) == (
+        True,
+        "take_off was pressed and released. The take-off is not confirmed: the GUI sends none to port 5561, although "
+        'reset was pressed. Choose "Stream Navdata" in the GUI, so that land works.',
+    )
+    assert flying(actions) == [True]
+    talk.say(is_flying=False)
+    assert presses([*talk.ask("takeoff"), *talk.run(1.0)]) == ["take_off"]
+
+
+@pytest.mark.parametrize("why_not", ["parameter", "navdata"])
+def test_reset_is_pressed_only_where_it_has_to_be(talk, why_not):
+    talk.say(is_flying=False)
+    if why_not == "parameter":
+        talk.parameters["bootstrap"] = False
+    else:
+        talk.hear({"type": "demo", "altitude": 1})
+    assert presses([*talk.ask("takeoff"), *talk.run(1.0)]) == ["take_off"]
+
+
+def test_reset_is_not_pressed_where_navdata_goes_to_somebody_else(talk):
+    talk.say(is_flying=False)
+    talk.port_problem = "somebody else has it"
+    assert refusal(talk.ask("takeoff")) == (
+        "It is unknown whether the drone is on the ground: port 5561 can't be listened on. Free that port, or set "
+        "receive_navdata to false."
+    )
+    assert presses(talk.run(1.0)) == []
+
+
+def test_a_landing_that_nothing_confirms_is_none_and_leaves_the_drone_unknown(talk):
+    talk.say(is_flying=True)
+    actions = [*talk.ask("land"), *talk.run(1.0)]
+    assert refusal(actions) == (
+        "take_off was pressed and released. The landing is not confirmed: the GUI sends none to port 5561. If the "
+        'drone still flies, choose "Land" in the GUI, or "Stream Navdata" and call land again. If it is on the ground, '
+        "call assume_flying with false."
+    )
+    assert flying(actions) == []
+    for name in ("land", "takeoff"):
+        assert "call assume_flying" in refusal(talk.ask(name))
+
+
+def test_a_gui_that_keeps_navdata_to_itself_is_flown_on_assumptions(blind):
+    assert "make it fly" in refusal(blind.ask("land"))
+    assert outcome([*blind.ask("takeoff"), *blind.run(1.0)])[0]
+    assert "would land it" in refusal(blind.ask("takeoff"))
+    actions = [*blind.ask("land"), *blind.run(1.0)]
+    assert outcome(actions) == (
+        True,
+        "take_off was pressed and released. The landing is not confirmed: receive_navdata is false.",
+    )
+    assert flying(actions) == [False]
+    blind.say(is_flying=True)
+    actions = [*blind.ask("reset"), *blind.run(1.0)]
+    assert flying(actions) == [False]
+
+
+def test_without_navdata_a_fresh_gui_is_bootstrapped_and_not_waited_for(blind):
+    blind.parameters["bootstrap"] = True
+    actions = [*blind.ask("takeoff"), *blind.run(2.0)]
+    assert (presses(actions), outcome(actions)[0]) == (["reset", "take_off"], True)
+
+
+def test_an_emergency_stop_that_nothing_confirms_leaves_the_drone_unknown(talk):
+    talk.say(is_flying=True)
+    assert outcome([*talk.ask("reset"), *talk.run(1.0)])[0]
+    assert "It is not known whether the drone flies" in refusal(talk.ask("land"))
+
+
+def test_a_reset_on_the_ground_changes_nothing(talk):
+    talk.say(is_flying=False)
+    talk.ask("reset")
+    talk.run(1.0)
+    assert talk.watch.is_flying(talk.now_s) is False
+
+
+def test_a_person_is_not_believed_against_navdata(talk):
+    talk.show(FlightState.TAKING_OFF)
+    assert refusal(talk.say(is_flying=False)) == "Nothing needs to be assumed: navdata says taking off."
+    assert talk.watch.is_flying(talk.now_s)
+
+
+# The GUI is gone, or was.
+
+
+def navdata_ceases(talk):
+    """The GUI is killed, or the drone has left it, and nobody says so."""
+    talk.show(FlightState.FLYING)
+    talk.run(talk.parameters["navdata_timeout"] + 0.1)
+
+
+def port_refuses(talk):
+    """The GUI is killed, and its port refuses a packet at once."""
+    talk.show(FlightState.HOVERING)
+    talk.run(0.05)
+    assert_lost(talk)
+
+
+def port_refuses_without_navdata(talk):
+    """As for a GUI that keeps navdata to itself: that the drone flies was assumed from the press."""
+    talk.watch.assume(True, Source.PRESS)
+    assert_lost(talk)
+
+
+def port_refuses_after_a_person_s_word(talk):
+    talk.say(is_flying=True)
+    talk.run(LISTENING_S + 0.1)
+    assert_lost(talk)
+
+
+def assert_lost(talk):
+    lost = "Whether the drone flies is not known any more: "
+    assert [line for line in notes(talk.refuse(), "") if line.startswith(lost)]
+
+
+ENDS = (navdata_ceases, port_refuses, port_refuses_without_navdata, port_refuses_after_a_person_s_word)
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+@pytest.mark.parametrize("ends", ENDS)
+def test_what_was_known_of_a_flight_is_unknown_once_the_gui_is_gone(talk, ends, name):
+    """A person may have landed it by the GUI's own Land: the next press of take_off would be a take-off."""
+    ends(talk)
+    assert talk.watch.is_flying(talk.now_s) is None
+    sentence = refusal(talk.ask(name))
+    assert sentence.startswith("It is not known whether the drone flies: ")
+    assert LANDS_IT in sentence
+    assert presses(talk.run(1.0)) == []
+
+
+@pytest.mark.parametrize("ends", ENDS)
+def test_a_person_s_word_makes_it_known_again(talk, ends):
+    ends(talk)
+    talk.say(is_flying=True)
+    assert "land it" in refusal(talk.ask("takeoff"))
+    assert presses([*talk.ask("land"), *talk.run(0.1)]) == ["take_off"]
+
+
+@pytest.mark.parametrize("ends", ENDS)
+def test_navdata_makes_it_known_again(talk, ends):
+    ends(talk)
+    talk.show(FlightState.LANDED)
+    assert "is on the ground, as its navdata says" in refusal(talk.ask("land"))
+    assert presses([*talk.ask("takeoff"), *talk.run(0.1)]) == ["take_off"]
+
+
+@pytest.mark.parametrize("ends", ENDS)
+def test_an_emergency_stop_takes_a_person_who_says_that_it_flies(talk, ends):
+    """reset is also how people have a fresh GUI ask for navdata, and in the air it stops the motors."""
+    ends(talk)
+    assert "If its motors are to stop all the same, call assume_flying with true, and reset" in refusal(
+        talk.ask("reset")
+    )
+    talk.say(is_flying=True)
+    assert presses([*talk.ask("reset"), *talk.run(0.1)]) == ["reset"]
+
+
+def test_navdata_without_a_state_does_not_keep_an_old_one(talk):
+    navdata_ceases(talk)
+    talk.hear({"type": "demo", "altitude": 1})
+    assert "navdata has no known state" in refusal(talk.ask("land"))
+
+
+def test_what_a_person_said_before_there_was_a_gui_holds_for_the_one_that_is_started_then():
+    talk = Talk()
+    talk.watch.begin(is_flying=False)
+    talk.open()
+    for _ in range(100):
+        talk.run(1.0)  # some machines say of a refusal once a second
+        talk.refuse()
+    assert talk.watch.is_flying(talk.now_s) is False
+    talk.run(LISTENING_S + 0.1)  # it has come, and goes again
+    assert_lost(talk)
+    talk.watch.begin(is_flying=False)  # as a bridge that is configured anew reads its parameters anew
+    assert talk.watch.is_flying(talk.now_s) is None
+
+
+def test_a_gui_that_was_never_heard_of_is_bootstrapped_by_reset(talk):
+    """As the scripts of its authors begin."""
+    talk.refuse()
+    assert presses([*talk.ask("reset"), *talk.run(0.1)]) == ["reset"]
+
+
+def test_the_loss_is_said_once(talk):
+    port_refuses(talk)
+    assert notes(talk.refuse(), "") == []
+
+
+def test_a_fresh_gui_is_bootstrapped_anew_once_a_person_says_that_the_drone_stands(talk):
+    talk.watch.was_reset_pressed = True
+    talk.watch.assume(False, Source.PRESS)
+    assert_lost(talk)
+    talk.say(is_flying=False)
+    assert presses([*talk.ask("takeoff"), *talk.run(0.1)]) == ["reset"]
+
+
+def test_a_gui_that_was_heard_since_reset_is_bootstrapped_anew_once_it_is_silent(talk):
+    """It may be another one."""
+    talk.watch.was_reset_pressed = True
+    navdata_ceases(talk)
+    talk.say(is_flying=False)
+    assert presses([*talk.ask("takeoff"), *talk.run(0.1)]) == ["reset"]
+
+
+def test_a_new_session_knows_what_the_one_before_did_but_not_what_navdata_said(blind):
+    assert outcome([*blind.ask("takeoff"), *blind.run(1.0)])[0]
+    blind.session.end(blind.now_s)
+    again = Talk(watch=blind.watch, receives_navdata=False)
+    again.now_s = blind.now_s + 60.0
+    assert flying(again.open()) == [True]
+    seen = Talk()
+    seen.open()
+    seen.show(FlightState.FLYING)
+    again = Talk(watch=seen.watch)
+    again.now_s = seen.now_s
+    assert flying(again.open()) == []
+    assert "not known whether the drone flies" in refusal([*again.ask("land"), *again.run(2.0)])
+
+
+# A process that stands still.
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_what_was_asked_for_before_a_stall_is_refused(talk, name):
+    """The button of a landing means a take-off by then, if somebody else has landed the drone."""
+    talk.say(is_flying=name == "land")
+    asked_s = talk.now_s
+    talk.stand_still()
+    actions = [*talk.ask(name, asked_s), *talk.run(2.0)]
+    assert refusal(actions) == "This process has stood still since it was called: call it again."
+    assert presses(actions) == []
+
+
+def test_a_landing_from_before_a_stall_is_carried_out_where_the_drone_has_been_seen_since(talk):
+    talk.show(FlightState.HOVERING)
+    asked_s = talk.now_s
+    talk.stand_still()
+    talk.ask("land", asked_s)
+    talk.run(0.01)
+    talk.show(FlightState.HOVERING)
+    assert presses(talk.run(0.1)) == ["take_off"]
+
+
+def test_what_navdata_showed_before_a_stall_is_not_seen_now(talk):
+    """However short it was: a drone may have been landed meanwhile."""
+    talk.show(FlightState.HOVERING)
+    talk.stand_still(0.4)
+    assert talk.watch.is_flying(talk.now_s) is None
+    actions = [*talk.ask("land"), *talk.run(0.5)]
+    assert (presses(actions), outcomes(actions)) == ([], [])
+    assert "is on the ground, as its navdata says" in refusal(talk.show(FlightState.LANDED))
+
+
+def test_a_press_that_no_packet_has_said_yet_is_given_up_by_a_stall(blind):
+    blind.ask("reset")
+    actions = blind.stand_still()
+    assert refusal(actions) == "reset was not pressed: This process has stood still since it was called: call it again."
+    assert presses(blind.run(1.0)) == []
+
+
+def test_a_press_whose_first_packet_was_left_out_by_a_stall_does_not_begin_after_it(blind):
+    blind.ask("takeoff")
+    (sent,) = [action for action in blind.run(0.05) if isinstance(action, Send)]
+    blind.now_s += 3.0
+    actions = [*blind.session.unsent(sent, "It was left out.", blind.now_s), *blind.stand_still(0.0)]
+    assert not outcome(actions)[0]
+    assert presses(blind.run(1.0)) == []
+
+
+def test_a_press_that_has_begun_is_completed_and_released_after_a_stall(blind):
+    blind.ask("takeoff")
+    blind.run(0.05)
+    blind.stand_still()
+    actions = blind.run(1.0)
+    assert [state["take_off"] for state in states(actions)][:3] == [True, True, False]
+    assert outcome(actions)[0]
+
+
+def test_after_a_stall_the_drone_is_listened_to_before_it_is_judged(talk):
+    talk.show(FlightState.LANDED)
+    talk.ask("takeoff")
+    talk.show_on(FlightState.LANDED, 1.0)
+    assert outcomes(talk.stand_still(60.0)) == []
+    assert talk.session.problems == ("", "")
+    assert talk.session.silent_s(talk.now_s) == 0.0
+    assert outcome(talk.show(FlightState.FLYING))[0]
+
+
+def test_a_word_of_before_a_stall_is_refused(talk):
+    asked_s = talk.now_s
+    talk.stand_still()
+    request = Request("assume_flying", asked_s)
+    assert "stood still" in refusal(talk.session.assume_flying(False, request, talk.now_s))
+    assert talk.watch.is_flying(talk.now_s) is None
+
+
+# Limits.
+
+
+def test_a_vehicle_that_has_to_land_is_landed_by_its_button_and_that_is_said(talk):
+    talk.show(FlightState.HOVERING)
+    talk.pilot.rank = Rank.LANDING
+    actions = talk.show_on(FlightState.HOVERING, 1.0)
+    assert (presses(actions), outcomes(actions)) == (["take_off"], [])
+    actions = talk.show_on(FlightState.LANDING, 0.5)
+    assert "take_off was pressed and released, and the drone lands." in notes(actions, "")
+
+
+def test_a_landing_that_is_refused_is_tried_again_a_little_later(talk):
+    talk.pilot.rank = Rank.LANDING
+    said = notes(talk.run(3 * LAND_PERIOD_S - 0.1), "")
+    assert len(said) == 3
+    assert said[0].startswith("The vehicle has to land, and does not: It is not known whether the drone flies")
+    talk.pilot.rank = Rank.NEUTRAL
+    assert notes(talk.run(3 * LAND_PERIOD_S), "") == []
+
+
+def test_what_waits_when_hold_begins_presses_nothing_but_a_landing():
+    talk = Talk()
+    talk.watch.begin(is_flying=False)
+    talk.open()
+    talk.ask("takeoff")
+    talk.pilot.rank = Rank.HOLD
+    assert (
+        refusal(talk.run(2.0)) == "The vehicle is held since it was called: let it follow commands, and call it again."
+    )
+    talk.show(FlightState.HOVERING)
+    assert presses([*talk.ask("land"), *talk.run(0.1)]) == ["take_off"]

@@ -1,0 +1,474 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What dronegui_server commands, calls and tells its operators, and when: the session alone, in no time."""
+
+import json
+
+import pytest
+from session_talk import SessionTalk, documents, notes, published
+
+from drone_bridge.dronegui.codec import MAX_FEATURES, Controls, Demo, Feature, FlightState, OtherNavdata, VisionDetect
+from drone_bridge.dronegui.device import CONTROLLER_TIMEOUT_S, Dialect
+from drone_bridge.dronegui.session.flying import DOUBTFUL, FlyingState
+from drone_bridge.dronegui.session.gui import (
+    HOVER,
+    LATE,
+    LEVEL,
+    REFUSED,
+    UNANSWERED,
+    UNSENT,
+    GuiSession,
+)
+from drone_bridge.session.operator_command import OPERATORS_LOST
+from drone_bridge.session.session import AFTER_STALLS, SETTLING_S, Answer, Call, Send
+from drone_bridge.wire.addresses import AllowedPeers
+
+OPERATOR, OTHER, ELSEWHERE = ("192.0.2.1", 40000), ("192.0.2.2", 40000), ("198.51.100.1", 40000)
+OWN, NAVDATA_PORT = ("127.0.0.1", 5561), 5561
+FORWARD = Controls(hover=False, pitch=-0.5, roll=0.25)
+BRIDGE, SECOND_BRIDGE = b"a bridge", b"another one"
+DONE, NO_ANSWER = Answer(True, "done"), Answer(False, "/takeoff has not answered within 15.0 s", has_come=False)
+UNCALLED = Answer(False, "no node offers /takeoff", was_called=False, has_come=False)
+
+
+class Talk(SessionTalk):
+    """A GUI's session, its parameters, its vehicle and its operator."""
+
+    def __init__(self, allowed=("any",), **dialect):
+        self.parameters = {"rate": 20.0, "command_timeout": 0.5}
+        self.is_held = self.is_last_word = False
+        self.publishers = {BRIDGE}
+        self.flying = FlyingState("/flying", lambda: frozenset(self.publishers))
+        self.seq = 0
+        settings = {"is_bootstrapped": True, "loose_values": True, **dialect}
+        super().__init__(
+            GuiSession(
+                self.parameters.__getitem__,
+                AllowedPeers(allowed),
+                (Dialect(**settings), OWN[0]),
+                self.flying,
+                is_held=lambda: self.is_held,
+                is_last_word=lambda: self.is_last_word,
+            )
+        )
+
+    def hear(self, data, source=OPERATOR):
+        return list(self.session.receive(data, source, self.now_s))
+
+    def say(self, source=OPERATOR, seq=None, **state):
+        self.seq = self.seq + 1 if seq is None else seq
+        full = {"take_off": False, "reset": False, "hover": False, "roll": 0, "pitch": 0, "yaw": 0, "gas": 0, **state}
+        return self.hear(json.dumps({"seq": self.seq, "state": full}).encode(), source)
+
+    def forward(self, source=OPERATOR):
+        return self.say(source, pitch=-0.5, roll=0.25)
+
+    def press(self, button):
+        return [*self.say(**{button: True}), *self.say()]
+
+    def answer(self, name, answer=DONE, tag=None):
+        return list(self.session.answered(name, tag, answer, self.now_s))
+
+    def fly(self, is_flying):
+        return list(self.flying.heard(is_flying, self.now_s))
+
+    def tell(self):
+        """Tell what topics say, a period of navdata later; return what is sent to the GUI's own machine."""
+        self.now_s += 1 / 15
+        return documents(self.session.tell(demo, self.now_s), OWN)
+
+
+def demo(state):
+    return Demo(ctrl_state=None if state is None else state << 16, altitude=1000)
+
+
+def calls(actions):
+    made = [action for action in actions if isinstance(action, Call)]
+    return [call.name if call.tag is None else (call.name, call.tag) for call in made]
+
+
+def presses(actions):
+    return [call for call in calls(actions) if isinstance(call, str)]
+
+
+@pytest.fixture
+def talk():
+    return Talk()
+
+
+# Steering.
+
+
+def test_nothing_is_published_before_a_packet(talk):
+    assert (talk.run(60.0), talk.session.state, talk.session.is_open) == ([], "waiting for a peer", False)
+
+
+def test_a_state_is_published_at_once_then_repeated_and_ends_in_one_zero(talk):
+    actions = talk.forward()
+    assert published(actions) == [FORWARD]
+    assert notes(actions, "connections") == [""]
+    assert notes(actions, "") == ["Controlled by 192.0.2.1:40000."]
+    assert (talk.session.state, talk.session.peer, talk.session.is_open) == ("serving", "192.0.2.1:40000", True)
+    assert published(talk.run(0.5)) == [FORWARD] * 10
+    actions = talk.run(60.0)
+    assert published(actions) == [LEVEL]
+    assert notes(actions, OPERATORS_LOST) == ["192.0.2.1:40000 was silent for 0.5 s: zero was commanded."]
+
+
+def test_the_rate_of_repeats_may_change(talk):
+    talk.parameters["command_timeout"] = 100.0
+    talk.forward()
+    talk.run(1.0)
+    talk.parameters["rate"] = 5.0
+    talk.run(0.1)
+    assert len(published(talk.run(2.0))) == 10
+
+
+@pytest.mark.parametrize("state", [{"hover": True, "pitch": -1}, {}])
+def test_hover_and_a_level_state_are_zero_and_silence_after_them_is_no_loss(talk, state):
+    assert published(talk.say(**state)) == [LEVEL]
+    assert notes(talk.run(60.0), OPERATORS_LOST) == []
+
+
+def test_what_is_refused_keeps_no_state_in_force(talk):
+    talk.forward()
+    talk.now_s += 0.4
+    assert "pitch is 'full'" in notes(talk.hear(b'{"seq": 9, "state": {"pitch": "full"}}'), "rejected input")[0]
+    late = notes(talk.say(seq=1, pitch=-1) and talk.say(seq=0, pitch=-1), LATE)
+    assert late == ["Packets from 192.0.2.1:40000 arrive late: 0 after 1. A restarted sender must begin with seq 1."]
+    talk.run(0.4)
+    talk.say(seq=0, pitch=-1)
+    assert published(talk.run(0.2))[-1] == LEVEL
+
+
+def test_who_is_not_allowed_changes_nothing():
+    talk = Talk(allowed=("192.0.2.1",))
+    actions = talk.forward(ELSEWHERE)
+    assert notes(actions, "refused peers") == ["198.51.100.1:40000 was refused: it is not in allowed_peers."]
+    assert (published(actions), talk.session.is_open) == ([], False)
+
+
+def test_who_has_the_higher_number_takes_over(talk):
+    talk.forward()
+    actions = talk.say(OTHER, seq=100, pitch=-1)
+    assert published(actions) == [Controls(hover=False, pitch=-1.0)]
+    assert notes(actions, "") == ["Controlled by 192.0.2.2:40000."]
+    assert notes(talk.say(OPERATOR, seq=3), LATE)
+    assert talk.session.peer == "192.0.2.2:40000"
+
+
+def test_values_are_those_that_the_real_gui_takes(talk):
+    assert published(talk.say(pitch=-3)) == [Controls(hover=False, pitch=-1.0)]
+
+
+@pytest.mark.parametrize("leave", ["end", "lost"])
+def test_whatever_ends_zero_comes_before_hover_is_let_go(talk, leave):
+    talk.forward()
+    talk.say(hover=True)
+    actions = getattr(talk.session, leave)(talk.now_s)
+    assert published(actions[:1]) == [LEVEL]
+    assert calls(actions[1:]) == [(HOVER, False)]
+    assert (talk.session.is_open, talk.session.is_over) == (False, leave == "end")
+    assert talk.run(60.0) == []
+
+
+def test_a_link_that_is_opened_again_serves_again(talk):
+    talk.forward()
+    talk.session.lost(talk.now_s)
+    assert talk.session.state == "waiting for a peer"
+    assert notes(talk.forward(), "connections") == [""]
+
+
+def test_who_never_commanded_leaves_without_a_command(talk):
+    assert (talk.session.end(talk.now_s), talk.session.is_over, talk.session.state) == ([], True, "closed")
+
+
+# A process that stands still.
+
+
+def test_after_a_stall_no_packet_is_followed_until_what_waited_is_read(talk):
+    talk.now_s += 3.0
+    talk.session.resume(talk.now_s)
+    actions = talk.press("take_off")
+    assert (published(actions), calls(actions), len(notes(actions, AFTER_STALLS))) == ([], [], 2)
+    talk.now_s += SETTLING_S
+    assert published(talk.forward()) == [FORWARD]
+
+
+def test_a_state_of_before_a_stall_ends_with_it_and_that_is_no_silence(talk):
+    talk.forward()
+    talk.now_s += 3.0
+    actions = [*talk.session.resume(talk.now_s), *talk.run(1.0)]
+    assert published(actions) == [LEVEL]
+    assert (notes(actions, OPERATORS_LOST), len(notes(actions, AFTER_STALLS))) == ([], 1)
+    assert talk.session.silent_s(talk.now_s) == 1.0
+
+
+def test_a_state_that_is_not_too_old_outlives_a_short_stall(talk):
+    talk.forward()
+    talk.now_s += 0.35
+    assert published(talk.session.resume(talk.now_s)) == []
+    assert published(talk.run(0.04)) == [FORWARD]
+
+
+# Buttons.
+
+
+def test_a_press_is_called_once_however_long_it_lasts_or_is_repeated(talk):
+    actions = [action for _ in range(10) for action in talk.say(take_off=True)]
+    assert presses([*actions, *talk.run(10.0)]) == ["takeoff"]
+    assert presses(talk.press("reset")) == ["reset"]
+
+
+def test_take_off_toggles_by_what_flying_says(talk):
+    talk.fly(False)
+    assert presses(talk.press("take_off")) == ["takeoff"]
+    assert presses(talk.press("take_off")) == ["takeoff"]  # it has not said that it flies
+    talk.fly(True)
+    assert presses(talk.press("take_off")) == ["land"]
+
+
+def test_take_off_toggles_by_what_succeeded_where_nothing_says_more(talk):
+    talk.press("take_off")
+    assert notes(talk.answer("takeoff"), "") == ["takeoff: done"]
+    assert presses(talk.press("take_off")) == ["land"]
+    talk.answer("land", Answer(False, "no"))
+    assert presses(talk.press("take_off")) == ["land"]
+    talk.answer("land")
+    assert presses(talk.press("take_off")) == ["takeoff"]
+
+
+def test_a_gui_that_was_not_bootstrapped_takes_off_only():
+    talk = Talk(is_bootstrapped=False)
+    talk.fly(True)
+    assert presses(talk.press("take_off")) == ["takeoff"]
+    assert talk.tell() == []
+    talk.press("reset")
+    talk.run(1.0)
+    assert presses(talk.press("take_off")) == ["land"]
+    assert talk.tell()
+
+
+def test_on_hold_only_landing_is_called(talk):
+    talk.is_held = True
+    actions = [*talk.press("take_off"), *talk.press("reset")]
+    talk.fly(True)
+    actions += talk.press("take_off")
+    assert presses(actions) == ["land"]
+    assert notes(actions, REFUSED) == [
+        f"{name} was pressed, and is refused while the vehicle is held." for name in ("takeoff", "reset")
+    ]
+    talk.fly(False)
+    assert talk.tell()[0]["ctrl_state"] >> 16 == FlightState.LANDED  # and reset stopped no motors
+
+
+@pytest.mark.parametrize(
+    ("answer", "counter", "sentence"),
+    [
+        (Answer(False, "it is held"), REFUSED, "takeoff was refused: it is held"),
+        (UNCALLED, REFUSED, "takeoff was refused: no node offers /takeoff"),
+        (
+            NO_ANSWER,
+            UNANSWERED,
+            "takeoff was pressed, and /takeoff has not answered within 15.0 s. It is not called again.",
+        ),
+    ],
+)
+def test_a_press_that_comes_to_nothing_is_counted_and_not_repeated(talk, answer, counter, sentence):
+    talk.press("take_off")
+    actions = talk.answer("takeoff", answer)
+    assert notes(actions, counter) == [sentence]
+    assert presses([*actions, *talk.run(60.0)]) == []
+    assert presses(talk.press("take_off")) == ["takeoff"]  # it was not taken for flying
+
+
+# Whether it flies.
+
+
+def test_a_node_that_was_started_in_flight_is_not_believed_that_it_has_landed(talk):
+    talk.fly(True)
+    talk.publishers = {SECOND_BRIDGE}
+    assert len(notes(talk.fly(False), DOUBTFUL)) == 1
+    assert presses(talk.press("take_off")) == ["land"]
+    talk.answer("land")
+    assert presses(talk.press("take_off")) == ["takeoff"]
+
+
+def test_who_was_there_when_it_took_off_is_believed_and_navdata_always(talk):
+    talk.fly(True)
+    assert talk.fly(False) == []
+    assert talk.flying.is_flying is False
+    talk.fly(True)
+    talk.publishers = {SECOND_BRIDGE}
+    talk.fly(False)
+    show(talk, FlightState.LANDED)
+    assert talk.flying.is_flying is False
+
+
+def test_a_press_counts_for_nothing_where_flying_is_said(talk):
+    talk.fly(False)
+    talk.press("take_off")
+    talk.answer("takeoff")
+    assert talk.flying.is_flying is False
+
+
+def test_a_press_counts_for_nothing_where_navdata_shows_the_drone(talk):
+    show(talk, FlightState.FLYING)
+    talk.answer("land")
+    assert talk.flying.is_flying
+
+
+def show(talk, state):
+    talk.session.forward(Demo(ctrl_state=state << 16), b"{}", talk.now_s)
+
+
+def test_navdata_of_a_flight_vouches_for_nobody_who_came_later(talk):
+    show(talk, FlightState.FLYING)
+    talk.publishers = {SECOND_BRIDGE}
+    show(talk, FlightState.FLYING)
+    assert len(notes(talk.fly(False), DOUBTFUL)) == 1
+
+
+def test_a_newcomer_is_believed_that_it_flies(talk):
+    talk.fly(True)
+    talk.publishers = {SECOND_BRIDGE}
+    assert talk.fly(True) == []
+    assert talk.fly(False) == []
+
+
+def test_a_doubt_does_not_end_by_a_take_off(talk):
+    talk.fly(True)
+    talk.publishers = {SECOND_BRIDGE}
+    for _ in range(2):
+        assert len(notes(talk.fly(False), DOUBTFUL)) == 1
+        talk.answer("takeoff")
+
+
+def test_what_navdata_shows_outlives_its_unknown_states(talk):
+    show(talk, FlightState.HOVERING)
+    talk.session.forward(Demo(), b"{}", talk.now_s)
+    assert talk.flying.is_flying
+
+
+def test_the_state_in_navdata_is_what_is_known_of_it(talk):
+    def state():
+        return (talk.tell()[0].get("ctrl_state", -1 << 16)) >> 16
+
+    assert state() == -1
+    talk.fly(False)
+    assert state() == FlightState.LANDED
+    talk.fly(True)
+    talk.say(hover=True)
+    assert state() == FlightState.HOVERING
+    talk.say()
+    assert state() == FlightState.FLYING
+    talk.press("take_off")
+    talk.answer("land")
+    assert state() == FlightState.LANDING
+    talk.fly(False)
+    assert state() == FlightState.LANDED
+    talk.fly(True)
+    talk.press("reset")
+    talk.fly(False)
+    assert state() == FlightState.DEFAULT
+    talk.fly(True)
+    assert state() == FlightState.FLYING
+    talk.fly(False)
+    assert state() == FlightState.LANDED
+    talk.press("reset")  # on the ground
+    assert state() == FlightState.LANDED
+
+
+# Hover.
+
+
+def test_hover_is_called_when_it_changes(talk):
+    assert calls(talk.say(hover=True)) == [(HOVER, True)]
+    assert calls([*talk.say(hover=True), *talk.run(0.3)]) == []
+    assert calls(talk.say()) == [(HOVER, False)]
+
+
+def test_hover_is_called_again_where_it_came_to_nothing(talk):
+    for answer in (UNCALLED, NO_ANSWER):
+        talk.say(hover=True)
+        assert notes(talk.answer(HOVER, answer, tag=True), REFUSED) == []
+        assert calls(talk.run(0.06)) == [(HOVER, True)]
+    talk.answer(HOVER)
+    assert calls(talk.run(0.3)) == []
+    talk.session.forget_hover(talk.now_s)
+    assert calls(talk.say(hover=True)) == [(HOVER, True)]
+
+
+def test_a_refusal_of_hover_is_counted_and_it_is_not_called_at_every_packet(talk):
+    talk.say(hover=True)
+    assert notes(talk.answer(HOVER, Answer(False, "no"), tag=True), REFUSED) == ["hover was refused: no"]
+    assert calls(talk.say(hover=True)) == []
+
+
+def test_hover_is_held_in_a_silence_until_somebody_else_commands_and_for_an_operator_that_is_back(talk):
+    talk.forward()
+    assert calls(talk.run(0.502)) == [(HOVER, True)]  # as zero is said just now
+    talk.is_last_word = True
+    assert calls(talk.run(10.0)) == []
+    talk.is_last_word = False
+    assert calls(talk.run(10.0)) == [(HOVER, False)]
+    talk.is_last_word = True
+    assert calls(talk.run(0.1)) == [(HOVER, True)]
+    assert calls(talk.forward()) == [(HOVER, False)]
+
+
+def test_an_operator_does_not_let_go_of_the_hover_of_a_held_drone(talk):
+    talk.is_held = True
+    assert calls([*talk.forward(), *talk.forward()]) == [(HOVER, True)]
+    talk.is_held = False
+    assert calls(talk.forward()) == [(HOVER, False)]
+
+
+# Navdata.
+
+
+def test_a_bridges_block_goes_on_byte_for_byte_to_the_own_machine_and_to_who_controls(talk):
+    datagram = b'{"type": "checksum",  "value": 1}'
+    block = OtherNavdata("checksum", {"value": 1})
+    assert talk.session.forward(block, datagram, talk.now_s) == [Send(datagram, OWN, UNSENT, ("other navdata",))]
+    talk.forward()
+    actions = talk.session.forward(block, datagram, talk.now_s)
+    assert [(action.data, action.to) for action in actions] == [
+        (datagram, OWN),
+        (datagram, (OPERATOR[0], NAVDATA_PORT)),
+    ]
+    talk.run(CONTROLLER_TIMEOUT_S + 0.1)
+    assert len(talk.session.forward(block, datagram, talk.now_s)) == 1
+
+
+def test_topics_make_navdata_at_its_rate(talk):
+    sent = []
+    for _ in range(300):
+        talk.now_s += 0.01
+        if not talk.session.is_demo_early(talk.now_s):
+            sent += documents(talk.session.tell(lambda state: Demo(altitude=1000), talk.now_s), OWN)
+    assert 44 <= len(sent) <= 46
+    assert sent[0] == {"type": "demo", "altitude": 1000.0}
+
+
+def test_a_demo_that_is_early_is_not_even_made(talk):
+    talk.tell()
+    assert talk.session.is_demo_early(talk.now_s)
+    assert talk.session.tell(pytest.fail, talk.now_s) == []
+
+
+def test_no_demo_is_sent_where_a_bridge_has_its_own(talk):
+    assert talk.session.tell(lambda state: None, talk.now_s) == []
+
+
+def test_a_demo_that_is_sent_is_published_for_diagnostics(talk):
+    actions = talk.session.tell(lambda state: Demo(altitude=1000), talk.now_s)
+    assert published(actions) == [Demo(altitude=1000)]
+    assert [action.if_sent for action in actions if isinstance(action, Send)] == [("navdata",)]
+
+
+def test_detections_are_sent_as_they_come_and_what_no_block_carries_is_counted(talk):
+    found = VisionDetect((Feature(500, 250, 120, 80, 150),))
+    assert documents(talk.session.tell_detections(found, talk.now_s), OWN)[0]["features"][0]["dist"] == 150
+    too_many = VisionDetect(found.features * (MAX_FEATURES + 1))
+    actions = talk.session.tell_detections(too_many, talk.now_s)
+    assert (documents(actions, OWN), len(notes(actions, "unencodable messages"))) == ([], 1)

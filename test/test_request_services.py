@@ -1,0 +1,158 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Requests of services to a session: which are refused, and what they wait for. Without ROS."""
+
+from types import SimpleNamespace
+
+import pytest
+from std_srvs.srv import Trigger
+
+from drone_bridge.ros import request_services
+from drone_bridge.ros.request_services import LAND, LINK_TIMEOUT_S, RequestServices
+from drone_bridge.ros.stall_watch import PROCESS
+from drone_bridge.session.session import Outcome
+
+
+class Node:
+    """A node whose link opens, and whose executor goes on, when the test says so."""
+
+    executor = None
+
+    def __init__(self):
+        self.has_link, self.timers, self.kept, self.refused = True, [], [], []
+        self.statistics = SimpleNamespace(liveness=SimpleNamespace(is_open=False))
+        self.hold = SimpleNamespace(check=self._check_hold)
+        self.is_held = self.is_old = False
+        self.services = {}
+
+    def create_service(self, kind, name, serve, *, callback_group):
+        self.services[name] = serve
+
+    def create_timer(self, period_s, call, **_):
+        self.timers.append((period_s, call))
+        return self.timers[-1]
+
+    def destroy_timer(self, timer):
+        self.timers.remove(timer)
+
+    def post(self, work, *, is_kept):
+        assert is_kept  # as somebody waits
+        self.kept.append(work)
+
+    def count_and_warn(self, counter, sentence):
+        self.refused.append((counter, sentence))
+
+    def undeliverable(self):
+        return None if self.statistics.liveness.is_open else "no peer is connected."
+
+    def check_age(self, name):
+        if self.is_old:
+            raise ValueError("too old")
+
+    def _check_hold(self, name):
+        if self.is_held:
+            raise ValueError("held")
+
+
+class Call:
+    """A call of a service."""
+
+    def __init__(self, node, name):
+        self.response = None
+        self._coroutine = node.services[f"~/{name}"](Trigger.Request(), Trigger.Response())
+        self.go_on()
+
+    def go_on(self):
+        try:
+            self._coroutine.send(None)
+        except StopIteration as returned:
+            self.response = returned.value
+
+
+def ask(request, now_s):
+    return [Outcome(request, True, f"{request.name} is done")]
+
+
+@pytest.fixture
+def node():
+    node = Node()
+    RequestServices(node, ("takeoff", LAND), ask, outlive_cleanup=True)
+    return node
+
+
+def answer(node):
+    """Do what the loop does."""
+    for work in node.kept:
+        for outcome in work(0.0):
+            outcome.request.finish(outcome.is_success, outcome.sentence)
+    node.kept.clear()
+
+
+def look(node):
+    for _, call in tuple(node.timers):
+        call()
+
+
+def test_an_outcome_is_the_response(node):
+    node.statistics.liveness.is_open = True
+    call = Call(node, "takeoff")
+    assert call.response is None
+    answer(node)
+    call.go_on()
+    assert (call.response.success, call.response.message) == (True, "takeoff is done")
+
+
+def test_a_request_waits_for_the_link_of_a_bridge_that_has_just_been_activated(node):
+    call = Call(node, "takeoff")
+    look(node)
+    call.go_on()
+    assert not node.kept
+    node.statistics.liveness.is_open = True
+    look(node)
+    call.go_on()
+    answer(node)
+    call.go_on()
+    assert call.response.success
+    assert node.timers == []
+
+
+@pytest.mark.parametrize("ends", ["in time", "by deactivation"])
+def test_waiting_for_a_link_is_bounded(node, ends):
+    call = Call(node, "takeoff")
+    ((period_s, _),) = node.timers
+    if ends == "by deactivation":
+        node.has_link = False
+        look(node)
+    else:
+        for _ in range(round(LINK_TIMEOUT_S / period_s)):
+            look(node)
+    call.go_on()
+    assert call.response.message == "takeoff can't be requested: no peer is connected."
+    assert (node.kept, node.refused) == ([], [("refused commands", f"takeoff: {call.response.message}")])
+
+
+def test_nothing_is_waited_for_while_the_node_is_inactive(node):
+    node.has_link = False
+    assert not Call(node, "takeoff").response.success
+
+
+@pytest.mark.parametrize("why", ["is_held", "is_old"])
+def test_only_landing_is_asked_for_on_hold_or_after_a_stall(node, why):
+    setattr(node, why, True)
+    node.statistics.liveness.is_open = True
+    assert not Call(node, "takeoff").response.success
+    assert Call(node, LAND).response is None
+    assert len(node.kept) == 1
+
+
+def test_what_waited_for_the_link_through_a_stall_is_refused_but_a_landing_which_knows_when_it_was(monkeypatch, node):
+    calls = [Call(node, name) for name in ("takeoff", LAND)]
+    monkeypatch.setattr(PROCESS, "stood_still_since", lambda moment_s: True)
+    monkeypatch.setattr(request_services, "Clock", lambda: SimpleNamespace(now_s=lambda: 1e12))  # much later
+    node.statistics.liveness.is_open = True
+    look(node)
+    for call in calls:
+        call.go_on()
+    assert "stood still" in calls[0].response.message
+    (landing,) = node.kept
+    (outcome,) = landing(0.0)
+    assert outcome.request.asked_s < 1e12

@@ -1,0 +1,483 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What robot_server says to its drivers, and what of theirs it follows: the session alone, in no time."""
+
+import pytest
+from session_talk import SessionTalk, notes, published
+
+from drone_bridge.robot import codec
+from drone_bridge.robot.codec import STOPPED, Speeds
+from drone_bridge.robot.device import MAX_DRIVERS, Dialect, DrivenSubsystem
+from drone_bridge.robot.session.drive_commands import STOPS
+from drone_bridge.robot.session.listing import Listing
+from drone_bridge.robot.session.robot import (
+    DROPPED_DRIVERS,
+    FIRST_MESSAGE_S,
+    MAX_LATE_ANSWERS,
+    SILENT_DRIVERS,
+    UNKNOWN_VALUES,
+    RobotSession,
+)
+from drone_bridge.robot.session.sensor_values import GATHER_S
+from drone_bridge.session.session import AFTER_STALLS, FINAL_REPEATS, SETTLING_S, Close, Send
+
+LIGHT, TRACKS = 0, 1
+TRACK_MOTORS = (codec.MotorSensors(0, 0, 0, 0),) * 2
+SUBSYSTEMS = (
+    DrivenSubsystem(codec.SubsystemType.LIGHTS, "headlight"),
+    DrivenSubsystem(codec.SubsystemType.SKID_STEER, "tracks", TRACK_MOTORS),
+)
+LISTING = Listing(
+    SUBSYSTEMS,
+    (
+        codec.Sensor(codec.SensorType.BATTERY, "battery", full_voltage_mv=24_000),
+        codec.Sensor(codec.SensorType.THERMOMETER, "left"),
+    ),
+)
+FORWARD = codec.SkidSteerUpdate(TRACKS, 512, 512)
+ASKER = ("127.0.0.1", 5000)
+WALL_MS = 1_800_000_000_000
+
+
+class Driver:
+    """A driver's side of the wire."""
+
+    def __init__(self, talk, peer):
+        self._talk, self.peer, self.wire = talk, peer, codec.DriverConnection()
+        self.heard, self.is_closed = [], False
+
+    def take(self, action):
+        if isinstance(action, Send) and action.to == self.peer:
+            assert not self.is_closed
+            self.wire.receive_data(action.data)
+            while (event := self.wire.next_event()) is not codec.NEED_DATA:
+                self.heard.append(event)
+        elif action == Close(self.peer):
+            self.is_closed = True
+
+    def say(self, *packets):
+        return self._talk.receive(b"".join(map(self.wire.send, packets)), self.peer)
+
+    def alive(self):
+        return self.say(codec.KeepAlive(self._talk.wall_ms()))
+
+    def leave(self):
+        return self._talk.take(self._talk.session.disconnected(self.peer, "It has gone.", self._talk.now_s))
+
+    def bind(self, *numbers):
+        self.say(codec.RegisterDriver(self.peer), *map(codec.BindSubsystem, numbers))
+        assert all(codec.BindSuccess(number) in self.heard for number in numbers)
+        return self
+
+    def kinds(self):
+        return [type(event) for event in self.heard]
+
+    def logged(self):
+        return [event.text for event in self.heard if isinstance(event, codec.LogMessage)]
+
+
+class Talk(SessionTalk):
+    """A robot's session, its parameters and its drivers."""
+
+    def __init__(self, listing=LISTING, dialect=Dialect.DOCUMENT, **parameters):
+        defaults = {"command_timeout": 1.0, "driver_timeout": 4.0, "source_timeout": 5.0, "sensor_period": 0.1}
+        self.parameters = {**defaults, **parameters}
+        self.drivers = []
+        super().__init__(RobotSession("shelly", self.parameters.__getitem__, self.wall_ms, listing, dialect))
+        self.session.opened(self.now_s)
+
+    def wall_ms(self):
+        return WALL_MS + round(1000 * self.now_s)
+
+    def take(self, actions):
+        for action in actions:
+            for driver in self.drivers:
+                driver.take(action)
+        return list(actions)
+
+    def connect(self, name="alice"):
+        self.drivers.append(Driver(self, name))
+        self.take(self.session.connected(name, self.now_s))
+        return self.drivers[-1]
+
+    def receive(self, data, peer):
+        return self.take(self.session.receive(data, peer, self.now_s))
+
+    def run(self, seconds):
+        return self.take(super().run(seconds))
+
+    def values(self, **values):
+        return self.take(self.session.take({int(n[1:]): value for n, value in values.items()}, self.now_s))
+
+    def follow(self, listing, **options):
+        return self.take(self.session.follow(listing, self.now_s, **options))
+
+
+@pytest.fixture
+def talk():
+    return Talk()
+
+
+@pytest.fixture
+def alice(talk):
+    return talk.connect("alice")
+
+
+@pytest.fixture
+def driving(talk, alice):
+    """Alice, who drives."""
+    alice.bind(TRACKS)
+    assert published(alice.say(FORWARD)) == [Speeds(512, 512)]
+    alice.heard.clear()
+    return alice
+
+
+# Driving.
+
+
+def test_an_update_is_followed_at_once_and_repeated_while_its_driver_is_heard(talk, driving):
+    for _ in range(10):
+        assert published(talk.run(0.4)) == [Speeds(512, 512)] * 8
+        driving.alive()
+
+
+def test_a_stop_is_said_a_few_times_and_then_nothing(talk, driving):
+    actions = driving.say(codec.SkidSteerUpdate(TRACKS, 0, 0))
+    assert published([*actions, *talk.run(0.9)]) == [STOPPED] * STOPS
+
+
+def test_speeds_beyond_full_speed_are_clamped(talk, driving):
+    talk.run(0.12)
+    assert published(talk.receive(bytes.fromhex("0006 05 0001 7fff 8000"), "alice")) == [Speeds(2048, -2048)]
+
+
+def test_updates_of_who_has_not_bound_are_ignored(talk, driving):
+    bob = talk.connect("bob")
+    actions = bob.say(codec.RegisterDriver("bob"), codec.BindSubsystem(TRACKS), codec.SkidSteerUpdate(TRACKS, -9, -9))
+    assert codec.BindFailure(TRACKS) in bob.heard
+    assert published(actions) == []
+
+
+@pytest.mark.parametrize("how", ["closes", "unbinds", "talks nonsense", "is cut short"])
+def test_the_motors_stop_when_their_driver_goes_and_others_can_have_them(talk, driving, how):
+    bob = talk.connect("bob")
+    if how == "closes":
+        actions = driving.leave()
+    elif how == "unbinds":
+        actions = driving.say(codec.UnbindSubsystem(TRACKS))
+    elif how == "talks nonsense":
+        actions = talk.receive(bytes.fromhex("0003 04 000000"), "alice")
+        assert "The connection is closed, as its bytes can't be trusted." in notes(actions, "rejected input")[0]
+        assert driving.is_closed
+    else:
+        driving.say()
+        talk.receive(b"\0\4", "alice")
+        actions = driving.leave()
+        assert len(notes(actions, "rejected input")) == 1
+    assert published(actions) == [STOPPED]
+    assert published(talk.run(1.0)) == [STOPPED] * (STOPS - 1)
+    assert codec.SubsystemBound(TRACKS, "") in bob.heard
+    bob.bind(TRACKS)
+
+
+def test_a_chunk_may_end_anywhere(talk, alice):
+    alice.bind(TRACKS)
+    data = alice.wire.send(FORWARD) + alice.wire.send(codec.SkidSteerUpdate(TRACKS, 0, 0))
+    actions = [action for byte in data for action in talk.receive(bytes([byte]), "alice")]
+    assert published(actions) == [Speeds(512, 512), STOPPED]
+
+
+def test_lights_are_switched_by_who_has_them(talk, alice):
+    alice.bind(LIGHT)
+    update = codec.LightUpdate(LIGHT, True)
+    assert published(alice.say(update)) == [update]
+    assert published(talk.connect("bob").say(update)) == []
+
+
+# Silence.
+
+
+def test_a_silent_driver_is_halted_once_keeps_what_it_has_and_goes_on_with_its_next_update(talk, driving):
+    actions = talk.run(3.0)
+    assert published(actions)[-STOPS:] == [STOPPED] * STOPS
+    assert published(actions)[:-STOPS] == [Speeds(512, 512)] * 20
+    assert len(notes(actions, SILENT_DRIVERS)) == 1
+    assert [line.endswith("{tracks} safe mode") for line in driving.logged()] == [True]
+    assert published(driving.alive()) == []
+    assert published(driving.say(FORWARD)) == [Speeds(512, 512)]
+
+
+def test_what_was_said_during_a_silence_is_not_followed_while_its_keep_alives_are_late(talk, driving):
+    driving.alive()
+    talk.run(3.0)
+    late = codec.KeepAlive(talk.wall_ms() - 2000)
+    assert published(driving.say(codec.SkidSteerUpdate(TRACKS, 9, 9), late, codec.SkidSteerUpdate(TRACKS, 8, 8))) == []
+    assert published(driving.alive()) == [Speeds(8, 8)]
+
+
+def test_a_driver_that_comes_back_after_its_time_is_stopped_before_what_it_says_counts(talk, driving):
+    talk.now_s += 1.5  # in which nothing was due: the machine was busy
+    assert published(driving.alive()) == [STOPPED]
+
+
+def test_a_silent_driver_is_dropped_in_the_end_and_what_it_had_is_free(talk, driving):
+    actions = talk.run(4.5)
+    assert driving.is_closed
+    assert notes(actions, DROPPED_DRIVERS) == ["alice has been silent for 4 s (driver_timeout), and is dropped."]
+    talk.connect("bob").bind(TRACKS)
+    assert talk.session.peer == "bob"
+
+
+def test_a_driver_timeout_that_is_changed_counts_at_once(talk, driving):
+    talk.parameters["driver_timeout"] = 0.5
+    talk.run(0.8)
+    assert driving.is_closed
+
+
+def test_without_a_driver_timeout_nobody_is_dropped_who_has_spoken_but_who_never_does_is(talk, driving):
+    talk.parameters["driver_timeout"] = 0.0
+    mute = talk.connect("mute")
+    talk.run(FIRST_MESSAGE_S - 0.1)
+    assert not mute.is_closed
+    talk.run(0.2)
+    assert (mute.is_closed, driving.is_closed) == (True, False)
+
+
+def test_a_trickle_keeps_nobody_its_place(talk, alice):
+    talk.parameters["driver_timeout"] = 0.0
+    alice.alive()
+    talk.receive(b"\0", "alice")
+    talk.run(5.0)
+    talk.receive(b"\x08", "alice")
+    talk.run(5.1)
+    assert alice.is_closed
+
+
+# Places.
+
+
+def test_one_more_takes_the_place_of_who_has_said_nothing_and_else_of_who_was_silent_for_longest(talk):
+    talk.parameters["driver_timeout"] = 0.0
+    drivers = [talk.connect(f"d{number}") for number in range(MAX_DRIVERS)]
+    for driver in drivers[1:]:
+        driver.alive()
+    talk.connect("bob").alive()
+    assert [driver.is_closed for driver in drivers] == [True] + [False] * (MAX_DRIVERS - 1)
+    drivers[1].bind(TRACKS).say(FORWARD)
+    refused = talk.connect("carol")
+    assert refused.is_closed
+    talk.run(0.9)
+    for driver in drivers[2:]:
+        driver.alive()
+    talk.now_s += 0.2
+    actions = talk.take(talk.session.connected("dave", talk.now_s))
+    assert drivers[1].is_closed
+    assert published(actions) == [STOPPED]
+
+
+def test_who_is_refused_is_counted(talk):
+    for number in range(MAX_DRIVERS):
+        talk.connect(f"d{number}").alive()
+    actions = talk.session.connected("late", talk.now_s)
+    assert notes(actions, "refused peers") == ["late was refused: 16 drivers are connected already."]
+    assert actions[-1] == Close("late")
+
+
+# Stalls and ends.
+
+
+def test_a_stall_stops_what_all_drive_until_they_are_heard_anew_and_costs_nobody_its_place(talk, driving):
+    mute = talk.connect("mute")
+    talk.now_s += 30.0
+    actions = talk.take(talk.session.resume(talk.now_s))
+    assert published(actions) == [STOPPED]
+    assert len(notes(actions, AFTER_STALLS)) == 1
+    assert published(driving.say(codec.SkidSteerUpdate(TRACKS, 9, 9), codec.KeepAlive(1))) == []  # may be old
+    talk.run(SETTLING_S + 0.01)
+    assert published(driving.say(codec.SkidSteerUpdate(TRACKS, 8, 8))) == [Speeds(8, 8)]
+    driving.alive()
+    talk.run(0.9)
+    assert [driving.is_closed, mute.is_closed] == [False, False]
+    assert 0.0 < talk.session.silent_s(talk.now_s) < 2.0
+
+
+def test_the_newest_of_what_came_right_after_a_stall_is_followed_at_the_next_sign_of_life(talk, driving):
+    talk.now_s += 0.6
+    talk.take(talk.session.resume(talk.now_s))
+    driving.say(codec.SkidSteerUpdate(TRACKS, 9, 9), codec.SkidSteerUpdate(TRACKS, 7, 7), codec.KeepAlive(1))
+    talk.run(SETTLING_S + 0.01)
+    assert published(driving.say(codec.KeepAlive(2))) == [Speeds(7, 7)]
+
+
+def test_the_end_is_a_stop_said_a_few_times_and_all_drivers_are_closed(talk, driving):
+    actions = talk.take(talk.session.end(talk.now_s))
+    assert (published(actions), driving.is_closed, talk.session.is_over) == ([STOPPED], True, False)
+    assert published(talk.run(1.0)) == [STOPPED] * FINAL_REPEATS
+    assert talk.session.is_over
+
+
+def test_the_end_is_over_at_once_where_nothing_moves(talk, alice):
+    assert published(talk.session.end(talk.now_s)) == []
+    assert talk.session.is_over
+
+
+def test_a_fault_stops_and_closes_and_then_drivers_may_come_anew(talk, driving):
+    assert published(talk.take(talk.session.lost(talk.now_s))) == [STOPPED]
+    assert (driving.is_closed, talk.session.is_open) == (True, False)
+    talk.session.opened(talk.now_s)
+    talk.connect("bob").bind(TRACKS)
+
+
+# Sensors and the log.
+
+
+def test_each_value_goes_out_once_to_all_and_unknown_ones_are_listed_as_null(talk, alice):
+    bob = talk.connect("bob")
+    alice.say(codec.QuerySubsystems())
+    assert [sensor.type for sensor in alice.heard[0].sensors] == [0, 0]
+    talk.values(_0=24_125)
+    assert bob.heard == []
+    talk.run(GATHER_S)
+    assert bob.heard[0].sensors[0].value == 24_125
+    assert bob.heard[1:] == [codec.SensorUpdate((codec.SensorReading(0, 24_125),))]
+    talk.run(3.0)
+    assert len(bob.heard) == 2
+    actions = talk.values(_0=None)
+    assert len(notes(actions, UNKNOWN_VALUES)) == 1
+    alice.heard.clear()
+    alice.say(codec.QuerySubsystems())
+    assert alice.heard[0].sensors[0].type == 0
+
+
+def test_values_that_come_close_to_each_other_share_a_packet_and_packets_keep_their_distance(talk, alice):
+    talk.values(_0=1)
+    talk.run(0.01)
+    talk.values(_1=2)
+    talk.values(_0=3)
+    talk.run(0.01)
+    assert alice.heard == [codec.SensorUpdate((codec.SensorReading(0, 3), codec.SensorReading(1, 2)))]
+    talk.values(_0=4)
+    talk.run(0.099)
+    assert len(alice.heard) == 1
+    talk.run(0.002)
+    assert len(alice.heard) == 2
+
+
+def test_a_value_that_is_too_old_is_not_listed_as_the_present_one(talk, alice):
+    talk.values(_0=24_000)
+    for after_s, type_ in ((4.9, 1), (0.2, 0)):
+        talk.parameters["driver_timeout"] = 0.0
+        talk.run(after_s)
+        alice.heard.clear()
+        alice.say(codec.QuerySubsystems())
+        assert alice.heard[0].sensors[0].type == type_
+
+
+def test_lines_go_to_every_driver(talk, alice):
+    bob = talk.connect("bob")
+    talk.take(talk.session.log(["[painter] The paint is out."], talk.now_s))
+    assert alice.logged() == bob.logged() == ["[painter] The paint is out."]
+
+
+# A robot behind a bridge.
+
+
+def test_without_a_robot_drivers_are_closed_with_the_reason_and_nobody_finds_it(talk, driving):
+    actions = talk.follow(None)
+    assert (published(actions), driving.is_closed) == ([STOPPED], True)
+    assert any("the robot behind this server is not available" in each for each in notes(actions, ""))
+    assert talk.connect("bob").is_closed
+    assert talk.session.receive(codec.DISCOVERY_QUERY, ASKER, talk.now_s) == []
+    talk.follow(LISTING)
+    assert not talk.connect("carol").is_closed
+
+
+def test_another_robot_is_another_start_and_who_holds_what_is_not(talk, driving):
+    talk.values(_0=1)
+    taken = Listing((SUBSYSTEMS[0], DrivenSubsystem(2, "beacon")), LISTING.sensors)
+    talk.follow(taken)
+    assert driving.is_closed
+    bob = talk.connect("bob")
+    bob.say(codec.QuerySubsystems())
+    assert bob.heard[0].sensors[0].type == 0  # the value was of the other one
+
+
+def test_what_the_bridge_loses_its_driver_loses(talk, driving):
+    theirs = DrivenSubsystem(
+        codec.SubsystemType.SKID_STEER, "tracks", TRACK_MOTORS, is_available=False, other_driver="bob"
+    )
+    actions = talk.follow(Listing((SUBSYSTEMS[0], theirs), LISTING.sensors))
+    assert (published(actions), driving.is_closed) == ([STOPPED], False)
+    assert codec.SubsystemBound(TRACKS, "") in driving.heard
+    assert published(driving.say(FORWARD)) == []
+
+
+def test_keep_alives_of_a_silent_robot_are_answered_when_it_is_heard_again(talk, alice):
+    talk.follow(LISTING, is_silent=True)
+    alice.say(codec.KeepAlive(1), codec.KeepAlive(2), codec.QuerySubsystems())
+    assert codec.KeepAlive not in alice.kinds()
+    talk.follow(LISTING)
+    assert alice.heard[-2:] == [codec.KeepAlive(1), codec.KeepAlive(2)]
+    alice.alive()
+    assert codec.KeepAlive in alice.kinds()[-1:]
+
+
+def test_answers_that_are_kept_are_bounded(talk, alice):
+    talk.follow(LISTING, is_silent=True)
+    for number in range(MAX_LATE_ANSWERS + 10):
+        alice.say(codec.KeepAlive(number))
+    talk.follow(LISTING)
+    assert alice.heard[0] == codec.KeepAlive(10)
+    assert len(alice.heard) == MAX_LATE_ANSWERS
+
+
+# Who looks for robots.
+
+
+def test_a_request_of_discovery_is_answered_where_it_came_from_and_nothing_else_is(talk):
+    actions = talk.session.receive(codec.DISCOVERY_QUERY, ASKER, talk.now_s)
+    assert [action for action in actions if isinstance(action, Send)] == [Send(b"shelly", ASKER)]
+    assert notes(actions, "") == ["127.0.0.1:5000 is looking for robots, and was told of shelly."]
+    assert talk.session.receive(b"find humans", ASKER, talk.now_s) == []
+
+
+def test_a_request_that_may_have_waited_while_this_process_stood_still_is_not_answered(talk):
+    talk.session.resume(talk.now_s)
+    assert talk.session.receive(codec.DISCOVERY_QUERY, ASKER, talk.now_s) == []
+    talk.run(SETTLING_S)
+    assert talk.session.receive(codec.DISCOVERY_QUERY, ASKER, talk.now_s)
+
+
+# Dialects, and what people see.
+
+
+def test_robotd_stops_for_an_old_keep_alive_and_announces_no_release():
+    talk = Talk(dialect=Dialect.ROBOTD_1_2)
+    alice, bob = talk.connect("alice").bind(TRACKS), talk.connect("bob")
+    alice.say(FORWARD)
+    assert published(alice.say(codec.KeepAlive(0))) == [STOPPED]
+    alice.leave()
+    assert any(line.endswith("[alice] lost connection") for line in bob.logged())
+    assert codec.SubsystemBound not in bob.kinds()
+    bob.bind(TRACKS)
+    actions = bob.say(codec.BindSubsystem(9))
+    assert bob.is_closed
+    assert any("there is no subsystem 9" in each for each in notes(actions, ""))
+
+
+def test_protocol_1_repeats_all_values_of_batteries():
+    talk = Talk(dialect=Dialect.PROTOCOL_1)
+    alice = talk.connect("alice")
+    talk.values(_0=7654)
+    talk.run(0.5)
+    assert [event.has_ids for event in alice.heard] == [False] * len(alice.heard)
+    assert len(alice.heard) >= 2
+
+
+def test_people_see_who_drives_what(talk, driving):
+    talk.connect("bob")
+    assert (talk.session.peer, talk.session.holdings) == ("alice, bob", "alice: tracks; bob: nothing")
+    assert (talk.session.state, talk.session.is_open) == ("listening", True)
+    for driver in talk.drivers:
+        driver.leave()
+    assert (talk.session.peer, talk.session.holdings, talk.session.is_open) == ("", "", False)
+    assert talk.session.silent_s(talk.now_s + 9.0) == 0.0

@@ -1,0 +1,161 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Calls of a vehicle's services for a server's session: which are made, and what comes of them."""
+
+from types import SimpleNamespace
+
+import pytest
+from plain_node import PlainNode
+from rclpy.task import Future
+
+from drone_bridge.ros import service_caller
+from drone_bridge.ros.service_caller import MAX_PENDING, MISSING, ServiceCaller
+from drone_bridge.ros.stall_watch import PROCESS
+
+TARGETS = {name: f"bridge/{name}" for name in ("takeoff", "land", "reset", "hover")}
+
+
+class Node(PlainNode):
+    """Keeps conditions and the timer's function: `look`."""
+
+    def __init__(self):
+        super().__init__()
+        self.conditions = {}
+        self.reports.update_condition = lambda name, problem, advice: self.conditions.update({name: (problem, advice)})
+        self.decided_s = 0.0
+
+    def make_timer(self, period_s, look):
+        self.look = look
+
+
+class Vehicle:
+    """A vehicle of a server: who calls it, and what that gets."""
+
+    def __init__(self, **options):
+        self.node, self.answers, self.missing = Node(), [], []
+        self.caller = ServiceCaller(
+            self.node, TARGETS, 15.0, switches=("hover",), on_missing=self.missing.append, **options
+        )
+
+    def call(self, name, value=None):
+        self.caller.call(name, self.answers.append, value)
+        return [called for called, _ in self.node.called]
+
+    def hang(self):
+        """Answer nothing from now on."""
+        for client in self.caller._clients.values():
+            client.call_async = lambda request: Future()
+            client.remove_pending_request = lambda future: None
+
+
+def outcomes(answers):
+    return [(answer.is_success, answer.was_called, answer.has_come) for answer in answers]
+
+
+def test_an_answer_comes_with_its_sentence():
+    vehicle = Vehicle()
+    assert vehicle.call("takeoff") == ["bridge/takeoff"]
+    vehicle.call("hover", True)
+    assert vehicle.node.called[-1][1].data
+    assert outcomes(vehicle.answers) == [(True, True, True)] * 2
+
+
+@pytest.mark.parametrize("is_held", [False, True])
+def test_only_landing_and_hover_are_called_on_hold(is_held):
+    vehicle = Vehicle()
+    vehicle.node.hold.set(is_held)
+    for name in ("takeoff", "reset", "land"):
+        vehicle.call(name)
+    vehicle.call("hover", True)
+    safe = ["bridge/land", "bridge/hover"]
+    assert [name for name, _ in vehicle.node.called] == (safe if is_held else ["bridge/takeoff", "bridge/reset", *safe])
+    if is_held:
+        assert outcomes(vehicle.answers)[:2] == [(False, False, False)] * 2
+        assert vehicle.answers[0].sentence == "the vehicle is held"
+
+
+@pytest.mark.parametrize("stands_still", [False, True])
+def test_only_landing_and_hover_are_called_when_decided_before_a_stall(monkeypatch, stands_still):
+    vehicle = Vehicle()
+    asked = []
+    monkeypatch.setattr(PROCESS, "stood_still_since", lambda moment_s: asked.append(moment_s) or stands_still)
+    vehicle.node.decided_s = 123.0
+    for name in ("takeoff", "reset", "land"):
+        vehicle.call(name)
+    vehicle.call("hover", True)
+    safe = ["bridge/land", "bridge/hover"]
+    called = [name for name, _ in vehicle.node.called]
+    assert called == (safe if stands_still else ["bridge/takeoff", "bridge/reset", *safe])
+    assert asked == [123.0, 123.0]
+
+
+def test_a_bridge_that_hangs_is_not_taken_for_a_target_that_nobody_offers():
+    gone = {"takeoff", "land", "reset", "hover"}
+    vehicle = Vehicle(is_gone=lambda name: name in gone)
+    vehicle.call("takeoff")
+    vehicle.node.look()
+    problem, advice = vehicle.node.conditions[MISSING]
+    for sentence in (problem, vehicle.answers[0].sentence):
+        assert "hangs or has ended" in sentence
+        assert "no node offers" not in sentence
+    assert "target" not in advice
+    assert not vehicle.node.called
+    assert set(vehicle.missing) == gone
+    gone.clear()
+    vehicle.node.look()
+    assert vehicle.node.conditions[MISSING][0] is None
+
+
+def test_a_service_that_nobody_offers_is_named_with_what_to_set():
+    vehicle = Vehicle()
+    for name in ("takeoff", "hover"):
+        vehicle.caller._clients[name].service_is_ready = lambda: False
+    vehicle.call("takeoff")
+    vehicle.node.look()
+    assert vehicle.answers[0].sentence == "no node offers /bridge/takeoff"
+    assert vehicle.node.conditions[MISSING] == ("no node offers /bridge/takeoff", "set target.* to the drone's own")
+    assert vehicle.missing == ["takeoff", "hover"]
+
+
+def test_a_call_is_given_up_once_its_time_is_over_or_its_node_is_gone(monkeypatch):
+    clock = SimpleNamespace(now_s=100.0)
+    monkeypatch.setattr(service_caller, "elapsed_s", lambda: clock.now_s)
+    gone = set()
+    vehicle = Vehicle(is_gone=gone.__contains__)
+    vehicle.hang()
+    vehicle.call("takeoff")
+    vehicle.call("land")
+    clock.now_s += 14.0
+    vehicle.node.look()
+    assert not vehicle.answers
+    gone.add("land")
+    vehicle.node.look()
+    gone.clear()
+    clock.now_s += 2.0
+    for _ in range(2):
+        vehicle.node.look()
+    assert outcomes(vehicle.answers) == [(False, True, False)] * 2
+    assert [answer.sentence for answer in vehicle.answers] == [
+        "/bridge/land has not answered within 14.0 s",
+        "/bridge/takeoff has not answered within 16.0 s",
+    ]
+
+
+def test_an_answer_that_came_while_this_process_stood_still_is_waited_for(monkeypatch):
+    clock = SimpleNamespace(now_s=100.0)
+    monkeypatch.setattr(service_caller, "elapsed_s", lambda: clock.now_s)
+    vehicle = Vehicle()
+    vehicle.hang()
+    vehicle.call("takeoff")
+    clock.now_s += 60.0
+    monkeypatch.setattr(PROCESS, "running_s", lambda: 0.1)
+    vehicle.node.look()
+    assert not vehicle.answers
+
+
+def test_what_a_hung_node_is_called_with_does_not_grow():
+    vehicle = Vehicle()
+    vehicle.hang()
+    for number in range(100):
+        vehicle.call("hover", number % 2 == 0)
+    assert len(vehicle.answers) == 100 - MAX_PENDING
+    assert set(outcomes(vehicle.answers)) == {(False, True, False)}

@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Velocities and shares for drones that are steered by tilt: what they become, and what is said of them."""
+
+import pytest
+from commanded_node import commanded_nodes
+from twists import twist
+
+from drone_bridge.motion.tilt_control import Shares, TiltedDrone, Velocity
+from drone_bridge.msg import CommandAxes
+from drone_bridge.ros.tilt_commands import TiltCommands
+from drone_bridge.session.arbiter import Rank
+
+DRONE = TiltedDrone(max_tilt=0.3, max_climb=1.0, max_yaw_rate=1.5)
+
+
+@pytest.fixture
+def node(monkeypatch, tmp_path):
+    node = commanded_nodes(monkeypatch, tmp_path)()
+    node.follow(TiltCommands(node, DRONE))
+    return node
+
+
+def test_a_velocity_and_shares_have_the_signs_of_rep_103(node):
+    wanted = Velocity(forward=1.0, left=2.0, up=0.5, yaw_rate=0.25)
+    sent = node.send("cmd_vel", twist(forward=1.0, left=2.0, up=0.5, left_turn=0.25))
+    assert sent == (Rank.COMMAND, wanted)
+    sent = node.send("cmd_axes", CommandAxes(thrust=0.1, pitch=0.2, roll=0.3, yaw=0.4))
+    assert sent == (Rank.COMMAND, Shares(0.1, 0.2, 0.3, 0.4))
+    assert "clamped commands" not in node.counts
+
+
+def test_shares_beyond_full_deflection_are_clamped_and_counted(node):
+    sent = node.send("cmd_axes", CommandAxes(thrust=-2.0, pitch=1.5, roll=-1.0, yaw=1.0))
+    assert sent == (Rank.COMMAND, Shares(-1.0, 1.0, -1.0, 1.0))
+    assert node.counts["clamped commands"] == 1
+
+
+@pytest.mark.parametrize(("up", "turn", "is_within"), [(1.0, -1.5, True), (-1.1, 0.0, False), (0.0, 1.6, False)])
+def test_velocities_that_the_drone_cannot_reach_are_counted(node, up, turn, is_within):
+    node.send("cmd_vel", twist(up=up, left_turn=turn))
+    assert node.counts.get("clamped commands", 0) == (not is_within)
+
+
+def test_units_and_turns_that_are_too_fast_are_told_of_once(node):
+    for _ in range(3):
+        node.send("cmd_vel", twist(left_turn=2.0))
+    units, turns = node.logged
+    assert "in m/s and rad/s" in units
+    assert "asks for a turn of 2 rad/s, and this drone turns at 1.5 rad/s at most" in turns
+
+
+def test_a_stick_in_its_middle_is_flown_as_a_velocity_of_zero(node):
+    assert node.send("~/helm") == (Rank.HELM, Velocity())
