@@ -45,6 +45,8 @@ START_PERIOD_S = 2.0
 #: The count of commands that no vehicle can have followed.
 UNDELIVERED = "undelivered commands"
 
+#: A peer that has been connected for less may not have answered yet what has to be agreed with it first.
+OPENING_S = 3.0
 #: The condition of a peer that can't be reached.
 UNREACHABLE = "unreachable peer"
 
@@ -393,7 +395,7 @@ class VehicleNode(EntityOwner):
             self.reports.count_and_warn_ongoing(
                 UNDELIVERED,
                 f"Commands on {topic} reach no vehicle: {reason}",
-                is_usual_at_start=not self.statistics.liveness.is_open,
+                is_usual_at_start=self.statistics.liveness.open_for_s < OPENING_S,
             )
         else:
             self.reports.end_ongoing(UNDELIVERED)
