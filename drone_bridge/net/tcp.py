@@ -8,7 +8,7 @@ import socket
 import threading
 import time
 from collections.abc import Callable, Sequence
-from typing import Any, Protocol
+from typing import Any
 
 from drone_bridge.net.connector import (
     RECEIVED,
@@ -56,45 +56,6 @@ def expect_acknowledgements(connected: socket.socket) -> None:
     """
     if hasattr(socket, "TCP_USER_TIMEOUT"):
         connected.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, vanished_after_s() * 1000)
-
-
-# A deadline for each message as a whole, which a slow trickle of bytes does not extend.
-
-
-class ByteStream(Protocol):
-    """A source of bytes, for instance TcpStream."""
-
-    peer: str
-
-    def receive_into(self, *buffers: memoryview, timeout_s: float | None = None) -> int:
-        """Wait for bytes, and return their number."""
-
-
-class MessageDeadline:
-    """Receives from a stream, with a time limit for each message that has begun."""
-
-    def __init__(self, stream: ByteStream, timeout_s: float) -> None:
-        self._stream = stream
-        self._timeout_s = timeout_s
-        self._ends_s: float | None = None  # of the message that has begun
-
-    def receive_into(self, *buffers: memoryview, is_inside_message: bool) -> int:
-        """Wait for bytes: between messages without limit, inside one until its time is over.
-
-        Raises LinkTimeoutError then, and what the stream raises.
-        """
-        if not is_inside_message:
-            self._ends_s = None
-            return self._stream.receive_into(*buffers)
-        now_s = time.monotonic()
-        if self._ends_s is None:
-            self._ends_s = now_s + self._timeout_s
-        if now_s < self._ends_s:
-            try:
-                return self._stream.receive_into(*buffers, timeout_s=self._ends_s - now_s)
-            except LinkTimeoutError:
-                pass
-        raise LinkTimeoutError(f"{self._stream.peer} did not complete a message within {self._timeout_s:g} s.")
 
 
 # A TCP connection and how to make one, for a thread that can be cancelled. tcp_listener.py waits for peers.
@@ -158,9 +119,6 @@ class TcpStream:
         and its answer acknowledges it.
         """
         self._acknowledges_at_once = hasattr(socket, "TCP_QUICKACK")
-
-    def expect_acknowledgements(self) -> None:
-        expect_acknowledgements(self._socket)
 
     def wait_for_acknowledgements(self) -> None:
         """Delay small pieces until what was sent is acknowledged, as sockets do by default (Nagle's algorithm).

@@ -61,18 +61,15 @@ class LinkThread:
         *,
         prepare: Callable[[], None],
         converse: Callable[[Any], None],
-        stop_waiting: Callable[[], None],
     ) -> None:
         """`prepare` is called when a link is open, before that is reported.
 
-        `converse` then uses the link until the peer ends it or an exception is raised. `stop_waiting` ends what it
-        waits for beside the link.
+        `converse` then uses the link until the peer ends it or an exception is raised.
         """
         self.endpoint = endpoint
         self._cancellation = cancellation
         self._prepare = prepare
         self._converse = converse
-        self._stop_waiting = stop_waiting
         self._reports = reports
         # It is waited for, but must not keep a process alive should it ever hang.
         self._thread = threading.Thread(target=self._run, name=name, daemon=True)
@@ -87,7 +84,6 @@ class LinkThread:
     def stop(self) -> bool:
         """Cancel the link and wait for its thread; return whether that ended in time."""
         self._cancellation.cancel()
-        self._stop_waiting()
         if not ends_within(self._thread, STOP_TIMEOUT_S):
             return False
         self.endpoint.close()
@@ -164,9 +160,6 @@ class LinkNode(VehicleNode):
     def make_endpoint(self, cancellation: Cancellation) -> Endpoint:
         """Return what opens links. Raises LinkError or ValueError."""
 
-    def stop_waiting(self) -> None:
-        """Interrupt what `converse` waits for besides the link; called when the link is cancelled."""
-
     # What a bridge can use.
 
     def opened(self) -> None:
@@ -185,14 +178,8 @@ class LinkNode(VehicleNode):
             self.reports,
             prepare=self.prepare,
             converse=self.converse,
-            stop_waiting=self.stop_waiting,
         )
         return self._thread
 
     def link_ended(self) -> None:
         self._thread = None
-
-    def _peer_refused(self, peer: str) -> None:
-        self.reports.count_and_warn_ongoing(  # somebody who tries again and again hides no other line
-            "refused peers", f"{peer} was refused: {self.statistics.peer} is connected, and only one peer is served."
-        )

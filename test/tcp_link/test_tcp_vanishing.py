@@ -3,6 +3,8 @@
 
 import asyncio
 import contextlib
+import select
+import socket
 
 import pytest
 from tcp_peer import LONG_S, NO_LEAKS, Task, connect, connector, receive
@@ -11,6 +13,7 @@ from vanishing import vanish
 from drone_bridge.net import tcp as tcp_options
 from drone_bridge.net.connector import LinkError
 from drone_bridge.net.tcp_clients import TcpClients
+from drone_bridge.net.tcp_connection import StreamOptions, TcpConnection
 
 pytestmark = NO_LEAKS
 
@@ -59,17 +62,24 @@ async def serve_one_that_vanishes():
     return reason
 
 
+def read_to_the_end(connection):
+    while select.select([connection], [], [], 2 * LONG_S)[0]:
+        connection.read()
+
+
 def test_a_vanished_peer_is_noticed_whether_or_not_an_acknowledgement_is_owed(peer_listener, cancellation):
     """All at once, as it takes seconds."""
     with contextlib.ExitStack() as stack:
-        streams = []
+        stream = connector(peer_listener, cancellation).open()
+        stack.callback(stream.close)
+        owing = TcpConnection(
+            socket.create_connection(peer_listener.getsockname()), StreamOptions(expects_acknowledgements=True)
+        )
+        stack.callback(owing.close)
         for _ in range(2):
-            streams.append(connector(peer_listener, cancellation).open())
-            stack.callback(streams[-1].close)
             vanish(stack.enter_context(peer_listener.accept()[0]))
-        streams[0].expect_acknowledgements()
-        streams[0].send_all(b"an answer")
-        reading = [Task(receive, stream, 100, 2 * LONG_S) for stream in streams]
+        owing.send(b"an answer")
+        reading = [Task(receive, stream, 100, 2 * LONG_S), Task(read_to_the_end, owing)]
         assert "lost" in asyncio.run(serve_one_that_vanishes())
         for each in reading:
             with pytest.raises(LinkError, match="lost"):
