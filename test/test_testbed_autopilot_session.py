@@ -316,6 +316,14 @@ def test_a_short_frame_ends_where_silence_begins():
     assert answers(actions) == [NEUTRAL.thrust]
 
 
+def test_it_does_so_however_many_pieces_it_comes_in():
+    talk = talking(layout=None, speaks=SHORT)
+    data = talk.frame()
+    for start in range(0, len(data), 20):
+        assert talk.say(data[start : start + 20]) == []
+    assert len(answers(talk.run(FRAME_END_SILENCE_S + 0.001))) == 1
+
+
 def test_our_own_stall_is_no_silence_of_the_testbed():
     talk = talking(layout=None, speaks=SHORT)
     talk.show()
