@@ -6,8 +6,9 @@ import socket
 import pytest
 from patience import wait_until
 
+from drone_bridge.net import datagram_link
 from drone_bridge.net.connector import LinkError
-from drone_bridge.net.datagram_link import RETRY_S, PeerWithLatePort, PortWithOutlet
+from drone_bridge.net.datagram_link import FAILING_S, RETRY_S, DatagramPeer, PeerWithLatePort, PortWithOutlet
 
 HOST = "127.0.0.1"
 
@@ -103,3 +104,30 @@ def test_everything_is_sent_from_the_outlet(peer, taken, closing):
 def test_a_port_that_is_taken_is_refused(taken):
     with pytest.raises(LinkError, match="Address already in use"):
         PortWithOutlet(HOST, taken.getsockname()[1], 0)
+
+
+def test_a_link_by_which_nothing_can_be_sent_for_long_is_opened_again(peer, closing, monkeypatch):
+    """As after a change of this machine's address."""
+    now_s = [100.0]
+    monkeypatch.setattr(datagram_link, "elapsed_s", lambda: now_s[0])
+    link = closing(DatagramPeer(*peer.getsockname(), lambda *_: None))
+    link.open()
+    too_long = bytes(70_000)
+
+    def fail():
+        with pytest.raises(LinkError, match="Nothing can be sent to"):
+            link.send(too_long, None)
+
+    fail()
+    now_s[0] += FAILING_S + 0.1
+    link.send(b"one that goes out", None)
+    assert link.receive() is None
+    fail()
+    now_s[0] += FAILING_S - 0.1
+    fail()
+    assert link.receive() is None
+    now_s[0] += 0.2
+    with pytest.raises(LinkError, match="Nothing could be sent"):
+        link.receive()
+    link.open()
+    assert link.receive() is None

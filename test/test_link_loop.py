@@ -3,6 +3,7 @@
 
 import os
 from collections import Counter
+from types import SimpleNamespace
 
 import pytest
 from patience import wait_until
@@ -412,6 +413,39 @@ def test_the_last_command_is_sent_however_late(link, stage, clock):
     assert len(link.sent) == 3
 
 
+def test_a_fault_at_the_end_keeps_nobody_waiting_and_ends_no_repeats(link, stage, clock):
+    session, asked = Leaving(), []
+    loop = LinkLoop("test", link, session, stage, clock)
+    decide = session.end
+
+    def end(now_s):
+        decide(now_s)
+        raise ZeroDivisionError
+
+    def fail(now_s):
+        raise ZeroDivisionError
+
+    session.end = end
+    loop.post(fail, is_kept=True)
+    loop.post(lambda now_s: asked.append("answered") or [], is_kept=True)
+    loop.end()
+    assert [data for data, _ in link.sent] == [b"neutral"] * 2  # the first one was not even returned
+    assert asked == ["answered"]
+    assert stage.counts["internal errors"] == 2
+
+
+def test_what_a_link_gets_later_is_waited_for_too(link, session, stage):
+    loop, polled, ends = LinkLoop("test", link, session, stage), [], os.pipe()
+    make = loop._poll
+    loop._poll = lambda *files: polled.append(files) or make(*files)
+    late = SimpleNamespace(fileno=lambda: ends[0])
+    link.files = lambda: (late,) if polled else ()
+    run_until(loop, lambda: len(polled) > 1)
+    assert polled == [(), (late,)]
+    for end in ends:
+        os.close(end)
+
+
 def test_a_session_that_never_ends_is_left(link, session, stage, clock):
     session.end = lambda now_s: []
     LinkLoop("test", link, session, stage, clock).end()
@@ -484,9 +518,10 @@ def test_a_link_that_is_lost_leaves_the_vehicle_neutral_before_it_is_opened_agai
         clock.time_s += 10.0 if link.opened == 2 else 0.0
         if link.opened == 2:
             loop.post(lambda now_s: asked.append("old") or [])
-            link.waiting = [b"2"]
+            link.waiting = [b"while there was no link"]
 
     link.open = sleepy_open
+    stage.opened = lambda: link.waiting.extend([b"2"] if link.opened == 2 else [])
     loop._pause = lambda: None
     run_until(loop, lambda: ("receive", b"2") in session.calls)
     assert [name for name in names(session) if name != "tick"] == [
@@ -525,6 +560,9 @@ class FakeStreams(FakeLink):
     def disconnect(self, peer):
         self.ended.append(peer)
         self.sent.append("the end of " + peer)
+
+    def disconnect_all(self):
+        self.sent.append("the end of all")
 
 
 class StreamRecorder(Recorder):
@@ -609,6 +647,14 @@ def test_a_chunk_that_was_read_just_before_a_stall_was_noticed_is_received_after
     streams.waiting = [read_then_stopped]
     stream_loop.turn()
     assert names(stream_session) == ["resume", "receive"]
+
+
+def test_after_a_fault_all_streams_end_before_the_link_is_opened_again(streams, stream_session, stage):
+    stream_session.answers["lost"] = [Send(b"stop", "a")]
+    streams.waiting = [ZeroDivisionError()]
+    streams.backoff.next_delay_s = lambda: 0.0
+    run_until(LinkLoop("test", streams, stream_session, stage), lambda: streams.opened == 2)
+    assert streams.sent[:2] == [(b"stop", "a"), "the end of all"]
 
 
 def test_a_peer_that_has_gone_is_no_fault_of_the_link_and_is_waited_for_ever_longer_until_it_is_proven(

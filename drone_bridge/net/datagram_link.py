@@ -11,7 +11,7 @@ import socket
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from drone_bridge.net.clock import Clock
+from drone_bridge.net.clock import Clock, elapsed_s
 from drone_bridge.net.connector import (
     RECEIVED,
     SENT,
@@ -120,8 +120,16 @@ class PortWithOutlet(DatagramPort):
         self.outlet.close()
 
 
+#: For how long sending may fail before the link is opened again.
+FAILING_S = 1.0
+
+
 class DatagramPeer(Connector[socket.socket]):
-    """Datagrams to and from one host and port. Whether anybody is there is known only after sending."""
+    """Datagrams to and from one host and port. Whether anybody is there is known only after sending.
+
+    When the address of this machine changes, sending fails until the link is opened again: that is what `receive` asks
+    for once it has failed for FAILING_S.
+    """
 
     kind = socket.SOCK_DGRAM
 
@@ -134,6 +142,7 @@ class DatagramPeer(Connector[socket.socket]):
         self._socket: socket.socket | None = None
         self._reader = _Reader()
         self._tap: Tap | None = None
+        self._failing_since_s = math.inf  # since when nothing could be sent
 
     def open(self) -> None:  # type: ignore[override] # it is its own stream
         """Look the host up, and connect; retry until that works. Raises LinkCancelledError."""
@@ -143,6 +152,7 @@ class DatagramPeer(Connector[socket.socket]):
         if self._socket:
             self._socket.close()  # until now there was something to send the last command by
         self._socket = opened
+        self._failing_since_s = math.inf
         self._socket.setblocking(False)
         self._name = peer_name(self._socket.getpeername())
         if self._wire_log:
@@ -155,6 +165,9 @@ class DatagramPeer(Connector[socket.socket]):
         return (self._socket,) if self._socket else ()
 
     def receive(self) -> Received | None:
+        """See Link."""
+        if elapsed_s() - self._failing_since_s > FAILING_S:
+            raise LinkError(f"Nothing could be sent to {self._name} for {FAILING_S:g} s: looking for it again.")
         return self._reader.read(self._socket, self._name, self._tap) if self._socket else None
 
     def send(self, data: bytes | memoryview, to: Any) -> None:
@@ -168,6 +181,7 @@ class DatagramPeer(Connector[socket.socket]):
                 self._send(self._socket, data)
             raise LinkRefusedError(f"Nobody listens at {self._name}.") from error
         except OSError as error:
+            self._failing_since_s = min(self._failing_since_s, elapsed_s())
             raise LinkError(f"Nothing can be sent to {self._name}: {error.strerror}.") from error
 
     def close(self) -> None:
@@ -177,6 +191,7 @@ class DatagramPeer(Connector[socket.socket]):
 
     def _send(self, opened: socket.socket, data: bytes | memoryview) -> None:
         opened.send(data)
+        self._failing_since_s = math.inf
         if self._tap:
             self._tap(SENT, data, self._name)
 
@@ -277,7 +292,6 @@ class PeerWithLatePort(DatagramPeer):
         self._try_port()
 
     def files(self) -> Sequence[Selectable]:
-        """See Link. A port that is had later is read whenever something else happens."""
         return (*super().files(), *(self._state.files() if self._state else ()))
 
     def receive(self) -> Received | None:

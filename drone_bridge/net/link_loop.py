@@ -125,6 +125,9 @@ class StreamLink(Link, Protocol):
     def disconnect(self, peer: Any) -> None:
         """End the stream to a peer, once it has taken what it was sent; nothing of it is received any more."""
 
+    def disconnect_all(self) -> None:
+        """End all streams alike, and wait until their peers have taken what they were sent, or had their time."""
+
 
 class Stage(Protocol):
     """What does a session's actions beside sending, in the loop's thread."""
@@ -162,7 +165,7 @@ class LinkLoop:
         self._backoff = self._streams.backoff if self._streams else Backoff(longest_s=LONGEST_PAUSE_S)
         self._posted: deque[Work] = deque()
         self._kept: deque[Work] = deque()
-        self._is_stopping = self._is_closed = False
+        self._is_stopping = self._is_closed = self._was_lost = False
         self._closing = threading.Lock()  # of the pipe, while others may wake
         self._woken, self._waking = os.pipe()
         os.set_blocking(self._woken, False)
@@ -222,6 +225,7 @@ class LinkLoop:
                     fault = Note(LOST_LINKS, str(error)) if is_links else Note(INTERNAL_ERRORS, traceback.format_exc())
                     if not isinstance(error, LinkClosedError):
                         self._stage.note(fault)
+                    self._was_lost = True
                     self._lose()
                     self._pause()
         finally:
@@ -234,6 +238,8 @@ class LinkLoop:
         """Begin on an open link: what was posted while there was none is old, and that time was no stall."""
         self._watch = StallWatch()
         self._posted.clear()
+        if self._was_lost:
+            self._drain()
         self._stage.opened()
         now_s = self.session.fresh_since_s = self._clock.now_s()
         self._act(self.session.opened(now_s), now_s)
@@ -241,8 +247,11 @@ class LinkLoop:
 
     def _serve(self) -> None:
         """Run the session until it is to end. Raises LinkError when the link has to be opened again."""
-        poll = self._poll(*self.link.files())
+        files = tuple(self.link.files())
+        poll = self._poll(*files)
         while not self._is_stopping:
+            if files != (files := tuple(self.link.files())):  # one may come later, or be replaced
+                poll = self._poll(*files)
             wait_s = min(self.session.due_s - self._clock.now_s(), StallWatch.PERIOD_S)
             ready = poll.poll(0.0 if self._posted or self._kept else max(0.0, wait_s) * 1000)
             if (self._woken, select.POLLIN) in ready:
@@ -313,7 +322,19 @@ class LinkLoop:
         """Drop what waited and have the session go on, in one step, whatever the link says meanwhile."""
         dropped = len(self._posted)
         self._posted.clear()
-        for _ in range(0 if self._streams else MAX_DRAINED):
+        dropped += self._drain()
+        if dropped:
+            sentence = f"This process has stood still, and what waited meanwhile was dropped: {dropped} messages."
+            self._stage.note(Note(DROPPED_BY_STALL, sentence))
+        self.session.fresh_since_s = now_s
+        self._act(self.session.resume(now_s), now_s)
+
+    def _drain(self) -> int:
+        """Drop what waits on a link of datagrams; return how many."""
+        if self._streams:
+            return 0
+        dropped = 0
+        while dropped < MAX_DRAINED:
             try:
                 if self.link.receive() is None:
                     break
@@ -322,35 +343,40 @@ class LinkLoop:
                 continue
             except LinkError:
                 break  # which the next reading raises again
-        if dropped:
-            sentence = f"This process has stood still, and what waited meanwhile was dropped: {dropped} messages."
-            self._stage.note(Note(DROPPED_BY_STALL, sentence))
-        self.session.fresh_since_s = now_s
-        self._act(self.session.resume(now_s), now_s)
+        return dropped
 
     def _lose(self) -> None:
         """Have the session leave the vehicle neutral, and answer who waits; whatever goes wrong is only counted."""
         now_s = self.session.fresh_since_s = self._clock.now_s()
+        self._try(self.session.lost, now_s)
+        self._answer_all(now_s)
+        if self._streams:
+            self._streams.disconnect_all()
+        self._stage.turned()
+
+    def _answer_all(self, now_s: float) -> None:
+        """Have the session answer who waits."""
+        while self._kept:
+            self._try(self._kept.popleft(), now_s)
+
+    def _try(self, work: Work, now_s: float) -> None:
+        """Do some work and its actions; whatever goes wrong is only counted."""
         try:
-            self._act(self.session.lost(now_s), now_s)
-            while self._kept:
-                self._act(self._kept.popleft()(now_s), now_s)
+            self._act(work(now_s), now_s)
         except Exception:
             self._stage.note(Note(INTERNAL_ERRORS, traceback.format_exc()))
-        self._stage.turned()
 
     def end(self) -> None:
         """Have the session say its last, which may take some repeats."""
         now_s = self._clock.now_s()
         until_s = now_s + END_S
-        self._act(self.session.end(now_s), now_s)
+        self._try(self.session.end, now_s)
         while not self.session.is_over and now_s < until_s:
             self._clock.sleep(min(max(1e-3, self.session.due_s - now_s), END_S))
             now_s = self._clock.now_s()
-            self._act(self.session.tick(now_s), now_s)
+            self._try(self.session.tick, now_s)
         self._stage.turned()
-        while self._kept:
-            self._act(self._kept.popleft()(now_s), now_s)
+        self._answer_all(now_s)
 
     def _refused(self, error: LinkRefusedError) -> None:
         now_s = self._clock.now_s()

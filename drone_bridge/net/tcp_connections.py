@@ -21,6 +21,8 @@ from drone_bridge.net.tcp_connection import StreamEndedError, StreamOptions, Str
 LEAVE_S = 0.3
 #: More are closed at once.
 MAX_LEAVING = 32
+#: Chunks of one that are read on before others are accepted.
+MAX_READ_BEFORE = 16
 
 
 class TcpConnections:
@@ -38,6 +40,7 @@ class TcpConnections:
         self._events: deque[Received | Filled | Connected | Disconnected] = deque()
         self._leaving: dict[TcpConnection, float] = {}  # and until when
         self._has_looked = False  # since `receive` has last returned None
+        self._read_before = 0  # chunks that were read since something else was to be done
 
     def __len__(self) -> int:
         """Return how many peers are connected."""
@@ -73,6 +76,7 @@ class TcpConnections:
         while not self._events and self._ready:
             self._read(self._ready.popleft())
         if not self._events and self._calls:  # last, as who has gone leaves its place to who comes
+            self._read_before = 0
             self._calls.pop()()
         if self._events:
             return self._events.popleft()
@@ -101,15 +105,12 @@ class TcpConnections:
             self._leave(connection)
         self._events = deque(event for event in self._events if event.source is not peer)
 
-    def drop_all(self) -> None:
-        """Disconnect everybody, and forget what was received."""
+    def disconnect_all(self) -> None:
+        """See StreamLink. What was received is forgotten."""
         for peer in tuple(self._by_peer):
             self.disconnect(peer)
         self._events.clear()
         self._ready.clear()
-
-    def finish(self) -> None:
-        """Wait until everybody who was disconnected has left, LEAVE_S at most."""
         until_s = self._clock.now_s() + LEAVE_S
         while self._leaving and (left_s := until_s - self._clock.now_s()) > 0:
             poll = select.poll()
@@ -120,8 +121,7 @@ class TcpConnections:
 
     def close(self) -> None:
         """Disconnect everybody, wait until they have left, and close."""
-        self.drop_all()
-        self.finish()
+        self.disconnect_all()
         for connection in self._leaving:
             connection.close()
         self._leaving.clear()
@@ -146,8 +146,12 @@ class TcpConnections:
             is_regular = isinstance(error, StreamEndedError)
             self._events.append(Disconnected(connection.peer, str(error), is_regular))
             return
-        if event is not None:
-            self._events.append(event)
+        if event is None:
+            return
+        self._events.append(event)
+        if self._calls and self._read_before < MAX_READ_BEFORE:  # its end may be behind that
+            self._read_before += 1
+            self._ready.append(connection)
 
     def _select(self, connection: TcpConnection) -> None:
         events = selectors.EVENT_READ | (selectors.EVENT_WRITE if connection.has_unsent else 0)

@@ -36,8 +36,6 @@ class TcpPeer(Connector[socket.socket]):
 
     def open(self) -> None:  # type: ignore[override] # it is its own stream
         """Connect, and retry until that works. Raises LinkCancelledError."""
-        self._connections.drop_all()
-        self._connections.finish()
         self._is_first = True  # who opens it again has waited already
         self._connections.add(super().open())
 
@@ -65,6 +63,9 @@ class TcpPeer(Connector[socket.socket]):
     def disconnect(self, peer: Any) -> None:
         """See StreamLink; there is only one peer, whatever it is called."""
         self._connections.disconnect(self._peer)
+
+    def disconnect_all(self) -> None:
+        self._connections.disconnect_all()
 
     def close(self) -> None:
         self._connections.close()

@@ -26,7 +26,7 @@ _BACKLOG = 16
 
 
 class TcpPort:
-    """Listens from the beginning; `open` ends all connections."""
+    """Listens from the beginning."""
 
     def __init__(
         self,
@@ -64,8 +64,7 @@ class TcpPort:
         return int(self._listening.getsockname()[1])
 
     def open(self) -> None:
-        """End all connections, as the session begins anew."""
-        self._connections.drop_all()
+        """Do nothing: it is open."""
 
     def cancel(self) -> None:
         """Do nothing: nothing waits."""
@@ -85,6 +84,9 @@ class TcpPort:
 
     def disconnect(self, peer: StreamPeer) -> None:
         self._connections.disconnect(peer)
+
+    def disconnect_all(self) -> None:
+        self._connections.disconnect_all()
 
     def close(self) -> None:
         self._listening.close()

@@ -75,6 +75,15 @@ def test_who_has_gone_is_heard_of_before_who_comes(port, connect, closing):
     assert str(hear(port).source).endswith(str(other.getsockname()[1]))
 
 
+def test_who_says_something_before_it_goes_has_gone_before_it_comes_again(port, connect, closing):
+    client, _ = connect()
+    client.sendall(b"its last words, in several chunks")
+    client.close()
+    closing(socket.create_connection(("127.0.0.1", port.port), LONG_S))
+    heard = [hear(port) for _ in range(7)]
+    assert [type(event) for event in heard] == [Received] * 5 + [Disconnected, Connected]
+
+
 def test_peers_take_turns_however_much_one_of_them_says(port, connect):
     (loud, loud_peer), (quiet, quiet_peer) = connect(), connect()
     loud.sendall(b"x" * 10_000)
@@ -213,10 +222,10 @@ def test_closing_leaves_everybody_time_for_the_last_words(port, connect):
         assert client.recv(100) == b""
 
 
-def test_opening_again_ends_every_stream_and_nothing_of_them_is_heard(port, connect):
+def test_a_link_that_disconnects_all_hears_nothing_of_them_any_more(port, connect):
     client, _ = connect()
     client.sendall(b"old")
-    port.open()
+    port.disconnect_all()
     assert client.recv(1) == b""
     assert port.receive() is None
     assert isinstance(connect()[0], socket.socket)

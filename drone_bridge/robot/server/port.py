@@ -47,6 +47,9 @@ class RobotPort:
     def disconnect(self, peer: Any) -> None:
         self._drivers.disconnect(peer)
 
+    def disconnect_all(self) -> None:
+        self._drivers.disconnect_all()
+
     def close(self) -> None:
         if self._responder:
             self._responder.close()
