@@ -422,6 +422,16 @@ def test_another_robot_is_another_start_and_who_holds_what_is_not(talk, driving)
     assert bob.heard[0].sensors[0].type == 0  # the value was of the other one
 
 
+def test_values_that_came_before_the_first_list_are_kept():
+    """Some robots say them once, and never again."""
+    talk = Talk(listing=None)
+    talk.values(_0=1)
+    talk.follow(LISTING)
+    alice = talk.connect("alice")
+    alice.say(codec.QuerySubsystems())
+    assert alice.heard[0].sensors[0].value == 1
+
+
 def test_what_the_bridge_loses_its_driver_loses(talk, driving):
     theirs = DrivenSubsystem(
         codec.SubsystemType.SKID_STEER, "tracks", TRACK_MOTORS, is_available=False, other_driver="bob"
@@ -441,6 +451,17 @@ def test_keep_alives_of_a_silent_robot_are_answered_when_it_is_heard_again(talk,
     assert alice.heard[-2:] == [codec.KeepAlive(1), codec.KeepAlive(2)]
     alice.alive()
     assert codec.KeepAlive in alice.kinds()[-1:]
+
+
+def test_a_robot_may_be_silent_from_the_beginning():
+    parameters = {"command_timeout": 1.0, "driver_timeout": 4.0, "source_timeout": 5.0, "sensor_period": 0.1}
+    session = RobotSession("shelly", parameters.__getitem__, lambda: WALL_MS, LISTING, is_silent=True)
+    session.opened(100.0)
+    session.connected("alice", 100.0)
+    hello = codec.DriverConnection()
+    asked = session.receive(hello.send(codec.KeepAlive(1)), "alice", 100.0)
+    assert not [action for action in asked if isinstance(action, Send)]
+    assert [action for action in session.follow(LISTING, 100.0) if isinstance(action, Send)]
 
 
 def test_answers_that_are_kept_are_bounded(talk, alice):

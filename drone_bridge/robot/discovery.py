@@ -243,17 +243,14 @@ class DiscoveryResponder:
         self._queries[bound] = DatagramReader(bound, len(DISCOVERY_QUERY) + 1)
         return bound
 
-    def answer(self, readable: socket.socket, is_silent: bool = False) -> list[str]:
-        """Answer the requests received by one of the sockets; return the senders' addresses as text.
-
-        If `is_silent`, nobody gets an answer.
-        """
+    def answer(self, readable: socket.socket) -> list[str]:
+        """Answer the requests received by one of the sockets; return the senders' addresses as text."""
         asked = []
         for _ in range(_MAX_QUERIES_AT_ONCE):
             if (query := self._next_query(readable)) is None:
                 break
             data, source = query
-            if data == DISCOVERY_QUERY and not is_silent:
+            if data == DISCOVERY_QUERY:
                 self.send(self._answer, source)
                 asked.append(f"{source[0]}:{source[1]}")
         return asked

@@ -33,8 +33,9 @@ class Request:
         self.future: Future[tuple[bool, str]] = Future(executor=self._executor)
 
     def finish(self, is_success: bool, sentence: str) -> None:
-        """Have the service respond."""
-        self.future.set_result((is_success, sentence))
+        """Have the service respond; the first outcome counts."""
+        if not self.future.done():
+            self.future.set_result((is_success, sentence))
         if self._executor:
             self._executor.wake()
 

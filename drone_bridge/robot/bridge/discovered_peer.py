@@ -5,6 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 from drone_bridge.net.connector import MakeTap
+from drone_bridge.net.tcp_connection import StreamOptions
 from drone_bridge.net.tcp_peer import TcpPeer
 from drone_bridge.robot.discovery import DiscoveryRoute, addresses_of
 
@@ -20,10 +21,11 @@ class DiscoveredPeer(TcpPeer):
         *,
         route: DiscoveryRoute,
         timeout_s: float,
+        options: StreamOptions,
         wire_log: MakeTap | None = None,
     ) -> None:
         """`port` is the robot's TCP port, `timeout_s` how long to wait for its answer."""
-        super().__init__(name, port, on_failure, wire_log=wire_log)
+        super().__init__(name, port, on_failure, options=options, wire_log=wire_log)
         self._route, self._timeout_s = route, timeout_s
 
     def _resolve(self) -> list[Any]:

@@ -13,6 +13,7 @@ from std_msgs.msg import Bool
 
 from drone_bridge.net.clock import time_of_day_ms
 from drone_bridge.net.link_loop import Link
+from drone_bridge.net.tcp_connection import StreamOptions
 from drone_bridge.robot import codec
 from drone_bridge.robot.bridge.discovered_peer import DiscoveredPeer
 from drone_bridge.robot.bridge.odometry import DeadReckoning
@@ -35,6 +36,8 @@ from drone_bridge.ros.wheel_odometry import POSE_VARIANCES
 from drone_bridge.wire.layouts import printable
 
 LONGEST_DRIVER_NAME = 255  # bytes
+#: Small packets: what a robot that floods says is handled in pieces that delay no stop.
+OPTIONS = StreamOptions(chunk_bytes=1024)
 
 
 class RobotBridge(ProtocolNode):
@@ -90,13 +93,14 @@ class RobotBridge(ProtocolNode):
         """Connect to a host, or to a robot found by name."""
         get = self.parameters.__getitem__
         if not get("robot_name"):
-            return stream_link(self, self._connecting_failed)
+            return stream_link(self, self._connecting_failed, OPTIONS)
         return DiscoveredPeer(
             get("robot_name"),
             get("port"),
             self._connecting_failed,
             route=self._read_route(),
             timeout_s=get("discovery_timeout"),
+            options=OPTIONS,
             wire_log=self.wire_log,
         )
 

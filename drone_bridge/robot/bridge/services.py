@@ -81,6 +81,8 @@ class RobotServices:
         }[task]
         if not self._node.post(work, is_kept=True):
             raise ValueError(NOT_CONNECTED)
+        if not session.is_open:  # it may have ended before that was posted, with nobody to hear it until the next one
+            request.finish(False, NOT_CONNECTED)
         return request
 
     async def _serve_discover(self, _: Discover.Request, response: Discover.Response) -> Discover.Response:

@@ -100,7 +100,9 @@ class RobotServer(ProtocolNode):
         get = self.parameters.__getitem__
         parts = self._robot_parts()
         dialect = Dialect(get("dialect"))
-        session = RobotSession(self._robot_name(), get, time_of_day_ms, parts and parts.listing, dialect)
+        is_silent = self._listed is not None and self._listed.is_silent
+        listing = parts and parts.listing
+        session = RobotSession(self._robot_name(), get, time_of_day_ms, listing, dialect, is_silent=is_silent)
         session.take(self._sensors.take(), elapsed_s())  # what has come before
         self._session, self._is_waiting = session, False
         return session

@@ -157,7 +157,7 @@ class DriverConversation:
     def flush(self, encode: Callable[[codec.FromDriver], bytes], send: Callable[[bytes], None], now_s: float) -> None:
         """Send what is in `outbox`, and what is due of a keep-alive that goes slowly.
 
-        `send` gets whole packets, or single bytes of a keep-alive. What it raises leaves the rest in `unsent`.
+        `send` gets whole packets, or single bytes of a keep-alive.
         """
         packets = tuple(self.outbox)
         self.outbox.clear()

@@ -98,6 +98,8 @@ class RobotSession(Session):
         wall_ms: Callable[[], int],
         listing: Listing | None,
         dialect: Dialect = Dialect.DOCUMENT,
+        *,
+        is_silent: bool = False,
     ) -> None:
         """Begin.
 
@@ -108,6 +110,7 @@ class RobotSession(Session):
             wall_ms: returns the time of day, ms since 1970.
             listing: what the robot has; None while it is not connected.
             dialect: as its drivers speak.
+            is_silent: whether the robot is silent.
         """
         self.state = WAITING
         #: Who drives what, for people.
@@ -122,7 +125,7 @@ class RobotSession(Session):
         self._control.is_settling = lambda: self._now.steady_s < self._settled_s
         self._clients: Clients[_Driver] = Clients(MAX_DRIVERS, first_message_s=FIRST_MESSAGE_S)
         self._dropped: list[Any] = []  # peers that are to be closed
-        self._has_robot, self._is_silent = listing is not None, False
+        self._has_robot, self._is_silent = listing is not None, is_silent
         self._read_s = -math.inf  # when readings were sent last
         self._watch_s = -math.inf  # when silent drivers are looked for next
         self._settled_s = -math.inf
@@ -257,7 +260,8 @@ class RobotSession(Session):
         elif listing != before:
             if listing.identity != before.identity:
                 self._close_all(OTHER_ROBOT)
-                self._values.clear()
+                if before != Listing():  # values of the first one may have come before its list
+                    self._values.clear()
             self._vehicle.listing = listing
             for number in self._control.holders:
                 if not listing.subsystems[number].is_available:
