@@ -373,6 +373,20 @@ def test_a_frame_whose_command_does_not_come_is_answered_by_the_newest_one():
     assert talk.run(60.0) == []
 
 
+def test_the_command_that_a_frame_waits_for_is_its_answer_though_what_was_posted_of_it_was_dropped():
+    talk = talking(is_lockstep=True)
+    talk.show()
+    talk.commands.newest = Arrival(7.0, talk.now_s, stamp=talk.stamp)
+    actions = talk.run(0.5)
+    assert answers(actions) == [7.0]
+    assert notes(actions, MISSED) == []
+    talk.show()
+    talk.commands.newest = Arrival(8.0, talk.now_s, stamp=talk.stamp)
+    talk.now_s += 5.0
+    assert answers(talk.heard_by(talk.session.resume(talk.now_s))) == [8.0]
+    assert notes(talk.run(10.0), MISSED) == []
+
+
 def test_commands_without_stamps_are_warned_of_once():
     talk = talking(is_lockstep=True)
     warned = []

@@ -226,7 +226,7 @@ class AutopilotSession(Session):
         if self._is_behind and self._flight:
             self._is_behind = False
             self._flight.estimate() if self._asked else self._flight.answered()
-        actions: list[Action] = []
+        actions = list(self.commanded(self._arbiter.newest, now_s))  # what was posted of it may have been dropped
         if self._asked is not None and now_s >= self._asked_s + self._parameter("command_timeout"):
             actions += self._missed(now_s)
         for client in self._clients.all():
@@ -249,7 +249,7 @@ class AutopilotSession(Session):
         if self.heard_s is not None:
             self.heard_s = now_s
         self._set_due()
-        return []
+        return self.commanded(self._arbiter.newest, now_s)  # which was dropped, if it was posted meanwhile
 
     def lost(self, now_s: float) -> Actions:
         """Leave the neutral answer, and begin anew."""
