@@ -2,6 +2,7 @@
 """The parts of testbed_server's session: synchronized frames, time, commands, their watchdog, levelling, topics."""
 
 import math
+import weakref
 from functools import partial
 from types import SimpleNamespace
 
@@ -42,6 +43,10 @@ def imu(stamp_s, **orientation):
     return message
 
 
+class Picture:
+    """Stands in for an image of which it shows whether it is kept."""
+
+
 class Inputs:
     """A FrameSynchronizer that is given messages."""
 
@@ -50,6 +55,7 @@ class Inputs:
 
     def add_image(self, side, stamp_s, now_s=0.0, marker=0, **changes):
         self.synchronizer.add(side, round(stamp_s * 1e9), image(stamp_s, marker, **changes), now_s)
+        self.synchronizer.look()
 
     def pair(self, stamp_s, now_s=0.0, marker=0, **changes):
         self.add_image("left", stamp_s, now_s, marker, **changes)
@@ -182,12 +188,31 @@ def test_images_without_their_other_side_are_not_kept_for_ever():
     assert inputs.synchronizer.unmatched == 92
 
 
-def test_what_nobody_looks_at_is_not_kept_for_ever_either():
-    inputs = Inputs(depth=100, keeps_order=True, is_mono=True)
+@pytest.mark.parametrize("depth", [1, 4, 16])
+def test_of_what_nobody_looks_at_the_newest_pairs_are_kept_and_their_attitudes(depth):
+    synchronizer = FrameSynchronizer(depth, keeps_order=True, is_mono=False)
+    references = []
     for number in range(100):
-        inputs.add_image("left", float(number))
-    inputs.add_attitude(99.0)
-    assert stamp_s(inputs.synchronizer.take(0.0, 1000.0)) == 99.0 - 46
+        for side in ("left", "right"):
+            picture = Picture()
+            references.append(weakref.ref(picture))
+            synchronizer.add(side, number * 10**9, picture, 0.0)
+        for part in range(5):
+            synchronizer.add("attitude", number * 10**9 + part, imu(float(number)), 0.0)
+    del picture
+    assert sum(each() is not None for each in references) == 2 * depth
+    taken = [synchronizer.take(0.0, LONG_S).stamp_ns // 10**9 for _ in range(depth)]
+    assert taken == list(range(100 - depth, 100))
+
+
+def test_what_waits_is_looked_at_in_the_order_of_its_arrival():
+    """Or attitudes of a simulation that has begun meanwhile would be forgotten with those before it."""
+    synchronizer = FrameSynchronizer(4, keeps_order=False, is_mono=True)
+    for stamp_s in (50.0, 0.0):
+        synchronizer.add("attitude", round(stamp_s * 1e9), imu(stamp_s), 0.0)
+        synchronizer.add("left", round(stamp_s * 1e9), image(stamp_s), 0.0)
+        synchronizer.add("attitude", round(stamp_s * 1e9) + 10**8, imu(stamp_s), 0.0)
+    assert synchronizer.take(0.0, LONG_S).stamp_ns == 0
 
 
 def test_one_camera_serves_both_sides():
