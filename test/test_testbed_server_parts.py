@@ -16,7 +16,7 @@ from drone_bridge.ros.time import nanoseconds_of, time_from_seconds
 from drone_bridge.testbed import topics as translate
 from drone_bridge.testbed.codec import AngleUnit, Constants, MotionParameters, SensorFrame
 from drone_bridge.testbed.device import FlightLimits, ModelledFlight
-from drone_bridge.testbed.server.node import read_pixels
+from drone_bridge.testbed.server.node import TestbedServer, read_pixels
 from drone_bridge.testbed.server.properties import read_properties
 from drone_bridge.testbed.session.framed_drone import BLACK, FramedDrone, RatesAnswer
 from drone_bridge.testbed.session.frames import ATTITUDE_TIMEOUT_S, FrameSynchronizer
@@ -532,3 +532,36 @@ def test_a_subscriber_has_to_be_seen_twice_and_the_choice_holds_in_flight():
     assert looked(RATES, is_flying=True, choice=seen).wanted == RATES
     assert looked(is_flying=True, choice=seen).wanted == RATES
     assert seen.chosen == RATES  # which is for the session to follow
+
+
+# The node.
+
+
+class Loop:
+    """Keeps what is posted to it, of which a stall drops what is not kept."""
+
+    def __init__(self):
+        self.posted, self.kept = [], []
+
+    def post(self, work, *, is_kept=False):
+        (self.kept if is_kept else self.posted).append(work)
+
+
+def test_the_session_is_called_once_for_all_that_has_come_and_that_outlives_a_stall():
+    server = TestbedServer.__new__(TestbedServer)
+    server._is_waiting = False
+    server._loop, looks = Loop(), []
+    server._session = SimpleNamespace(has_link=True, look=lambda now_s: looks.append(now_s) or [])
+    synchronizer = FrameSynchronizer(4, keeps_order=False, is_mono=True)
+    server._drone = SimpleNamespace(frames=synchronizer)
+    for turn in (1.0, 2.0):
+        for number in range(100):
+            server._take_image("left", image(float(number)))
+        assert server._loop.posted == []
+        (work,) = server._loop.kept
+        server._loop.kept.clear()
+        assert work(turn) == []
+    assert looks == [1.0, 2.0]
+    server._session.has_link = False
+    server._take_image("left", image(200.0))
+    assert server._loop.kept == []

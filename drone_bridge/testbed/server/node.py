@@ -20,6 +20,7 @@ from drone_bridge.ros.program import run
 from drone_bridge.ros.protocol_node import ProtocolNode
 from drone_bridge.ros.stream_link import stream_link
 from drone_bridge.ros.time import nanoseconds_of, seconds_of
+from drone_bridge.session.session import Actions
 from drone_bridge.testbed import topics as translate
 from drone_bridge.testbed.codec import AttitudeLayout, Constants
 from drone_bridge.testbed.device import LevelVelocity
@@ -76,6 +77,7 @@ class TestbedServer(ProtocolNode):
     def __init__(self, **options: Any) -> None:
         super().__init__("testbed_server", PARAMETERS, **options)
         self._session: DroneSession | None = None  # until the node is active
+        self._is_waiting = False  # for a call of `_look`
 
     def set_up(self) -> None:
         get = self.parameters.__getitem__
@@ -124,6 +126,7 @@ class TestbedServer(ProtocolNode):
         return stream_link(self, self._connecting_failed, options)
 
     def make_session(self) -> DroneSession:
+        self._is_waiting = False
         self._session = DroneSession(
             self._drone,
             self._commands.choice,
@@ -172,8 +175,15 @@ class TestbedServer(ProtocolNode):
 
     def _have_it_looked(self) -> None:
         """Have the session look what is new; while there is no link, that waits."""
-        if (session := self._session) and session.has_link:
-            self.post(session.look)
+        if not self._is_waiting and (session := self._session) and session.has_link:
+            self._is_waiting = True  # before it may look
+            if not self.post(self._look, is_kept=True):
+                self._is_waiting = False
+
+    def _look(self, now_s: float) -> Actions:
+        """Look, on the loop's thread."""
+        self._is_waiting = False
+        return self._session.look(now_s) if self._session else []
 
     def _locate(self, odometry: Odometry) -> None:
         try:
