@@ -4,7 +4,6 @@
 What is said when is in `session.drone`.
 """
 
-import math
 from functools import partial
 from typing import Any
 
@@ -22,7 +21,7 @@ from drone_bridge.ros.stream_link import stream_link
 from drone_bridge.ros.time import nanoseconds_of, seconds_of
 from drone_bridge.session.session import Actions
 from drone_bridge.testbed import topics as translate
-from drone_bridge.testbed.codec import AttitudeLayout, Constants
+from drone_bridge.testbed.codec import AttitudeLayout, Constants, Limits
 from drone_bridge.testbed.device import LevelVelocity
 from drone_bridge.testbed.server.commands import CommandPublisher
 from drone_bridge.testbed.server.parameters import (
@@ -121,9 +120,10 @@ class TestbedServer(ProtocolNode):
             _CHUNK_BYTES,
             expects_acknowledgements=connects,
             acknowledges_at_once=True,  # some autopilots send an answer in pieces, with Nagle's algorithm on
-            max_unread_bytes=math.inf,  # a frame at most, as the next one is sent once that is answered
+            max_unread_bytes=2 * Limits().frame_bytes,  # more than is ever sent: one frame, and the constants
         )
-        return stream_link(self, self._connecting_failed, options)
+        self._transport = stream_link(self, self._connecting_failed, options)
+        return self._transport
 
     def make_session(self) -> DroneSession:
         self._is_waiting = False
@@ -134,6 +134,7 @@ class TestbedServer(ProtocolNode):
             self.parameters.__getitem__,
             neutral_meaning=lambda: self._commands.neutral_meaning,
             missing_properties=lambda: self._properties.missing,
+            has_unsent=self._transport.has_unsent,
         )
         self._note_topic()
         return self._session
