@@ -9,6 +9,7 @@ import pytest
 from session_talk import SessionTalk, notes, published
 
 from drone_bridge.session.arbiter import Arrival, Decision, Rank
+from drone_bridge.session.clients import LOST
 from drone_bridge.session.session import Close, Publish, Send
 from drone_bridge.testbed.codec import (
     AttitudeLayout,
@@ -23,7 +24,6 @@ from drone_bridge.testbed.session.autopilot import (
     CONNECTED,
     FRAME_END_SILENCE_S,
     LOOK_AGAIN_S,
-    LOST,
     MISSED,
     MUTE_KEEPS_PLACE_S,
     REJECTED,

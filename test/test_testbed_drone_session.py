@@ -7,6 +7,7 @@ from array import array
 import pytest
 from session_talk import SessionTalk, notes, published
 
+from drone_bridge.session.clients import LOST
 from drone_bridge.session.session import AFTER_STALLS, SETTLING_S, Close, Send
 from drone_bridge.testbed.codec import (
     NEED_DATA,
@@ -23,7 +24,6 @@ from drone_bridge.testbed.session.drone import (
     CONNECTED,
     LATE_ANSWERS,
     LOOK_PERIOD_S,
-    LOST,
     MUTE_KEEPS_PLACE_S,
     NEUTRAL_COMMANDS,
     REFUSED_FRAMES,

@@ -34,7 +34,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from drone_bridge.session.clients import Clients, FullError
+from drone_bridge.session.clients import LOST, Clients
 from drone_bridge.session.session import (
     AFTER_STALLS,
     MAY_HAVE_WAITED,
@@ -58,8 +58,7 @@ from drone_bridge.wire.events import LocalProtocolError, RemoteProtocolError
 
 WAITING, CONNECTED, CLOSED = "waiting for a peer", "connected", "closed"
 # Counters.
-LOST, REJECTED, REFUSED_FRAMES, LATE_ANSWERS, NEUTRAL_COMMANDS = (
-    "lost connections",
+REJECTED, REFUSED_FRAMES, LATE_ANSWERS, NEUTRAL_COMMANDS = (
     "rejected input",
     "refused frames",
     "late answers",
@@ -162,22 +161,16 @@ class DroneSession(Session):
         return []
 
     def connected(self, peer: Any, now_s: float) -> Actions:
-        try:
-            loser = self._clients.loser(now_s)
-        except FullError:
-            sentence = f"{peer} was refused: {self.peer} is connected, and only one peer is served."
-            return [Note("refused peers", sentence, is_ongoing=True), Close(peer)]
-        actions: list[Action] = []
-        if loser:
-            silent = f"{loser.peer} was silent for {now_s - loser.heard_s:.1f} s, and is replaced by {peer}."
-            actions += [*self._ended(Note(LOST, silent)), Close(loser.peer)]
+        is_admitted, actions = self._clients.make_room(peer, now_s, self._closed)
+        if not is_admitted:
+            return actions
         self._clients.add(peer, LockstepExchange(self._drone, self._setup.dialect), now_s)
         self._drone.start_over()
         self._announced, self._idle_since_s = None, now_s
         self.peer, self.state, self.is_open, self.is_proven = str(peer), CONNECTED, True, False
         self.heard_s, self.since_s = None, now_s
-        actions.append(Note("connections", f"Connected to {peer}.", is_expected=True))
-        return [*actions, *self.look(now_s)]
+        note = Note("connections", f"Connected to {peer}.", is_expected=True)
+        return [*actions, note, *self.look(now_s)]
 
     def receive(self, data: bytes | str, source: Any, now_s: float) -> Actions:
         """Take bytes of the autopilot's."""
