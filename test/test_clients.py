@@ -5,7 +5,8 @@ import math
 
 import pytest
 
-from drone_bridge.session.clients import Clients, FullError
+from drone_bridge.session.clients import LOST, REFUSED, Clients, FullError
+from drone_bridge.session.session import Close, Note
 
 
 def add(clients, *peers, now_s=0.0):
@@ -85,6 +86,22 @@ def test_one_alone_may_be_silent_for_as_long_as_it_is_said_and_a_mute_one_for_le
     with pytest.raises(FullError):
         clients.loser(12.9)
     assert clients.loser(13.0) is only
+
+
+def test_the_only_place_is_given_refused_or_taken_from_who_was_silent():
+    clients, ended = Clients(1, keeps_place_s=lambda: 10.0), []
+
+    def close(peer, note):
+        ended.append((peer, note))
+        return [Close(peer)]
+
+    assert clients.make_room("one", 0.0, close) == (True, [])
+    speak(clients, *add(clients, "one"), 1.0)
+    sentence = "two was refused: one is connected, and only one peer is served."
+    assert clients.make_room("two", 2.0, close) == (False, [Note(REFUSED, sentence, is_ongoing=True), Close("two")])
+    assert ended == []
+    assert clients.make_room("two", 11.5, close) == (True, [Close("one")])
+    assert ended == [("one", Note(LOST, "one was silent for 10.5 s, and is replaced by two."))]
 
 
 def test_who_has_gone_has_no_place():

@@ -9,6 +9,7 @@ import pytest
 from session_talk import SessionTalk, notes, published
 
 from drone_bridge.session.arbiter import Arrival, Decision, Rank
+from drone_bridge.session.clients import LOST
 from drone_bridge.session.session import Close, Publish, Send
 from drone_bridge.testbed.codec import (
     AttitudeLayout,
@@ -23,7 +24,6 @@ from drone_bridge.testbed.session.autopilot import (
     CONNECTED,
     FRAME_END_SILENCE_S,
     LOOK_AGAIN_S,
-    LOST,
     MISSED,
     MUTE_KEEPS_PLACE_S,
     REJECTED,
@@ -371,6 +371,20 @@ def test_a_frame_whose_command_does_not_come_is_answered_by_the_newest_one():
     assert len(notes(actions, MISSED)) == 1
     assert notes(actions, "") == []
     assert talk.run(60.0) == []
+
+
+def test_the_command_that_a_frame_waits_for_is_its_answer_though_what_was_posted_of_it_was_dropped():
+    talk = talking(is_lockstep=True)
+    talk.show()
+    talk.commands.newest = Arrival(7.0, talk.now_s, stamp=talk.stamp)
+    actions = talk.run(0.5)
+    assert answers(actions) == [7.0]
+    assert notes(actions, MISSED) == []
+    talk.show()
+    talk.commands.newest = Arrival(8.0, talk.now_s, stamp=talk.stamp)
+    talk.now_s += 5.0
+    assert answers(talk.heard_by(talk.session.resume(talk.now_s))) == [8.0]
+    assert notes(talk.run(10.0), MISSED) == []
 
 
 def test_commands_without_stamps_are_warned_of_once():

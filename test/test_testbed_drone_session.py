@@ -7,6 +7,7 @@ from array import array
 import pytest
 from session_talk import SessionTalk, notes, published
 
+from drone_bridge.session.clients import LOST
 from drone_bridge.session.session import AFTER_STALLS, SETTLING_S, Close, Send
 from drone_bridge.testbed.codec import (
     NEED_DATA,
@@ -23,7 +24,6 @@ from drone_bridge.testbed.session.drone import (
     CONNECTED,
     LATE_ANSWERS,
     LOOK_PERIOD_S,
-    LOST,
     MUTE_KEEPS_PLACE_S,
     NEUTRAL_COMMANDS,
     REFUSED_FRAMES,
@@ -55,6 +55,8 @@ class Talk(SessionTalk):
     def __init__(self, *, is_lockstep=False, topics=TOPICS, layout=AttitudeLayout.PITCH_YAW, allowed=(RATES, VELOCITY)):
         self.parameters = {"command_timeout": 0.5, "source_timeout": 1.0, "silence_warning": 3.0}
         self.refusal = ""
+        self.unsent = []  # what the link has not got rid of
+        self.reads = True  # does the autopilot
         is_mono = "right" not in topics
         self.drone = FramedDrone(
             FrameSynchronizer(16, keeps_order=is_lockstep, is_mono=is_mono),
@@ -70,6 +72,7 @@ class Talk(SessionTalk):
             self.parameters.__getitem__,
             neutral_meaning=lambda: "stop",
             missing_properties=lambda: "Nobody says what it is.",
+            has_unsent=lambda peer: bool(self.unsent),
         )
         super().__init__(session)
         self.has_cameras, self.stamp_s, self.layout = "left" in topics, 50.0, layout
@@ -121,9 +124,16 @@ class Talk(SessionTalk):
     def heard_by(self, actions):
         """Have the autopilots read what is sent to them."""
         for action in actions:
-            if isinstance(action, Send):
+            if isinstance(action, Send) and self.reads:
                 self.autopilots[action.to].receive_data(action.data)
+            elif isinstance(action, Send):
+                self.unsent.append(action)
         return list(actions)
+
+    def read(self):
+        """Have the autopilot read what waits for it, and all that comes."""
+        unsent, self.unsent, self.reads = self.unsent, [], True
+        self.heard_by(unsent)
 
     def frames(self, peer="a"):
         """What an autopilot has got since it looked last."""
@@ -248,7 +258,7 @@ def test_an_answer_is_followed_and_the_next_frame_waits_for_it():
 def test_frames_that_come_while_an_answer_is_due_do_not_pile_up():
     talk = talking()
     talk.show(has_attitude=False)
-    assert not talk.drone.frames._waiting
+    assert not any(talk.drone.frames._waiting.values())
 
 
 def test_in_lockstep_no_frame_is_left_out():
@@ -265,7 +275,7 @@ def test_an_answer_may_come_ahead_of_its_frame_and_in_pieces():
     talk = talking()
     assert commands(talk.answer(ANSWER + ANSWER[:4])) == [rates(talk)]
     talk.answer(ANSWER[4:])
-    assert commands(talk.show()) == [rates(talk)]
+    assert commands([*talk.show(), *talk.run(0.0)]) == [rates(talk)]
     assert len(talk.frames()) == 1
     talk.show()
     assert len(talk.frames()) == 1
@@ -334,6 +344,52 @@ def test_a_drone_that_sends_nothing_is_no_silence_of_the_autopilot():
     talk.show()
     talk.run(2.0)
     assert talk.session.silent_s(talk.now_s) == pytest.approx(2.0, abs=0.001 + LOOK_PERIOD_S)
+
+
+def test_an_answer_to_a_frame_that_is_not_read_is_not_followed_before_it_is():
+    talk = talking()
+    talk.answer()
+    talk.reads = False
+    talk.show()
+    assert commands(talk.answer()) == commands(talk.run(0.1)) == []
+    stamp = rates(talk)
+    talk.show()
+    assert len(talk.unsent) == 3
+    assert talk.frames() == []
+    talk.read()
+    assert commands(talk.run(LOOK_PERIOD_S)) == [stamp]
+    assert [type(event) for event in talk.frames()] == 2 * [SensorFrame]
+
+
+@pytest.mark.parametrize("answers", [True, False])
+def test_an_autopilot_that_stops_reading_gets_one_frame_and_is_dropped(answers):
+    talk = talking()
+    talk.answer()
+    talk.reads, actions = False, []
+    for _ in range(29):
+        actions += talk.show()
+        if answers:
+            actions += talk.answer()
+        actions += talk.run(0.1)
+    assert commands(actions) == [NEUTRAL]
+    assert closed(actions) == []
+    assert len(talk.unsent) == 3
+    actions = talk.run(0.1 + LOOK_PERIOD_S)
+    assert closed(actions) == ["a"]
+    assert notes(actions, LOST) == ["a has not read a frame within 3 s (silence_warning): the connection is closed."]
+    assert (talk.session.state, talk.session.is_open, talk.session.due_s) == (WAITING, False, math.inf)
+
+
+def test_an_autopilot_that_reads_is_not_dropped_for_our_own_stall():
+    talk = talking()
+    talk.answer()
+    talk.reads = False
+    talk.show()
+    talk.now_s += 5.0
+    talk.session.resume(talk.now_s)
+    assert closed(talk.run(2.9)) == []
+    talk.read()
+    assert closed(talk.run(10.0)) == []
 
 
 def test_nobody_is_told_to_stop_before_there_was_a_command():

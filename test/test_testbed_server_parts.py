@@ -2,6 +2,7 @@
 """The parts of testbed_server's session: synchronized frames, time, commands, their watchdog, levelling, topics."""
 
 import math
+import weakref
 from functools import partial
 from types import SimpleNamespace
 
@@ -15,7 +16,7 @@ from drone_bridge.ros.time import nanoseconds_of, time_from_seconds
 from drone_bridge.testbed import topics as translate
 from drone_bridge.testbed.codec import AngleUnit, Constants, MotionParameters, SensorFrame
 from drone_bridge.testbed.device import FlightLimits, ModelledFlight
-from drone_bridge.testbed.server.node import read_pixels
+from drone_bridge.testbed.server.node import TestbedServer, read_pixels
 from drone_bridge.testbed.server.properties import read_properties
 from drone_bridge.testbed.session.framed_drone import BLACK, FramedDrone, RatesAnswer
 from drone_bridge.testbed.session.frames import ATTITUDE_TIMEOUT_S, FrameSynchronizer
@@ -42,6 +43,10 @@ def imu(stamp_s, **orientation):
     return message
 
 
+class Picture:
+    """Stands in for an image of which it shows whether it is kept."""
+
+
 class Inputs:
     """A FrameSynchronizer that is given messages."""
 
@@ -50,6 +55,7 @@ class Inputs:
 
     def add_image(self, side, stamp_s, now_s=0.0, marker=0, **changes):
         self.synchronizer.add(side, round(stamp_s * 1e9), image(stamp_s, marker, **changes), now_s)
+        self.synchronizer.look()
 
     def pair(self, stamp_s, now_s=0.0, marker=0, **changes):
         self.add_image("left", stamp_s, now_s, marker, **changes)
@@ -182,12 +188,31 @@ def test_images_without_their_other_side_are_not_kept_for_ever():
     assert inputs.synchronizer.unmatched == 92
 
 
-def test_what_nobody_looks_at_is_not_kept_for_ever_either():
-    inputs = Inputs(depth=100, keeps_order=True, is_mono=True)
+@pytest.mark.parametrize("depth", [1, 4, 16])
+def test_of_what_nobody_looks_at_the_newest_pairs_are_kept_and_their_attitudes(depth):
+    synchronizer = FrameSynchronizer(depth, keeps_order=True, is_mono=False)
+    references = []
     for number in range(100):
-        inputs.add_image("left", float(number))
-    inputs.add_attitude(99.0)
-    assert stamp_s(inputs.synchronizer.take(0.0, 1000.0)) == 99.0 - 46
+        for side in ("left", "right"):
+            picture = Picture()
+            references.append(weakref.ref(picture))
+            synchronizer.add(side, number * 10**9, picture, 0.0)
+        for part in range(5):
+            synchronizer.add("attitude", number * 10**9 + part, imu(float(number)), 0.0)
+    del picture
+    assert sum(each() is not None for each in references) == 2 * depth
+    taken = [synchronizer.take(0.0, LONG_S).stamp_ns // 10**9 for _ in range(depth)]
+    assert taken == list(range(100 - depth, 100))
+
+
+def test_what_waits_is_looked_at_in_the_order_of_its_arrival():
+    """Or attitudes of a simulation that has begun meanwhile would be forgotten with those before it."""
+    synchronizer = FrameSynchronizer(4, keeps_order=False, is_mono=True)
+    for stamp_s in (50.0, 0.0):
+        synchronizer.add("attitude", round(stamp_s * 1e9), imu(stamp_s), 0.0)
+        synchronizer.add("left", round(stamp_s * 1e9), image(stamp_s), 0.0)
+        synchronizer.add("attitude", round(stamp_s * 1e9) + 10**8, imu(stamp_s), 0.0)
+    assert synchronizer.take(0.0, LONG_S).stamp_ns == 0
 
 
 def test_one_camera_serves_both_sides():
@@ -507,3 +532,36 @@ def test_a_subscriber_has_to_be_seen_twice_and_the_choice_holds_in_flight():
     assert looked(RATES, is_flying=True, choice=seen).wanted == RATES
     assert looked(is_flying=True, choice=seen).wanted == RATES
     assert seen.chosen == RATES  # which is for the session to follow
+
+
+# The node.
+
+
+class Loop:
+    """Keeps what is posted to it, of which a stall drops what is not kept."""
+
+    def __init__(self):
+        self.posted, self.kept = [], []
+
+    def post(self, work, *, is_kept=False):
+        (self.kept if is_kept else self.posted).append(work)
+
+
+def test_the_session_is_called_once_for_all_that_has_come_and_that_outlives_a_stall():
+    server = TestbedServer.__new__(TestbedServer)
+    server._is_waiting = False
+    server._loop, looks = Loop(), []
+    server._session = SimpleNamespace(has_link=True, look=lambda now_s: looks.append(now_s) or [])
+    synchronizer = FrameSynchronizer(4, keeps_order=False, is_mono=True)
+    server._drone = SimpleNamespace(frames=synchronizer)
+    for turn in (1.0, 2.0):
+        for number in range(100):
+            server._take_image("left", image(float(number)))
+        assert server._loop.posted == []
+        (work,) = server._loop.kept
+        server._loop.kept.clear()
+        assert work(turn) == []
+    assert looks == [1.0, 2.0]
+    server._session.has_link = False
+    server._take_image("left", image(200.0))
+    assert server._loop.kept == []

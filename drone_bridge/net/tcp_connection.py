@@ -28,8 +28,8 @@ class StreamOptions:
     """Whether a peer that acknowledges nothing is given up, see `tcp.expect_acknowledgements`."""
     acknowledges_at_once: bool = False
     """Whether a peer may wait for the acknowledgement of each piece of a message, see TcpStream."""
-    max_unread_bytes: float = MAX_UNREAD_BYTES
-    """What a peer may leave unread before it is given up; infinity where the protocol itself bounds that."""
+    max_unread_bytes: int = MAX_UNREAD_BYTES
+    """What a peer may leave unread before it is given up."""
     memory: "Callable[[StreamPeer], Sequence[memoryview]] | None" = None
     """Hands out the memory into which a peer's next bytes are read, piece by piece; new bytes by default."""
 

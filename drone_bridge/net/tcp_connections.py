@@ -98,6 +98,11 @@ class TcpConnections:
         if connection.has_unsent != had_unsent:
             self._select(connection)
 
+    def has_unsent(self, peer: StreamPeer) -> bool:
+        """Return whether a peer has not taken everything; for one that has gone nothing waits."""
+        connection = self._by_peer.get(peer)
+        return connection is not None and connection.has_unsent
+
     def disconnect(self, peer: StreamPeer) -> None:
         """See StreamLink."""
         if connection := self._by_peer.get(peer):

@@ -60,6 +60,10 @@ class TcpPeer(Connector[socket.socket]):
             raise LinkError(f"Nothing can be sent to {address_name(self._host, self._port)}: there is no connection.")
         self._connections.send(data, self._peer)
 
+    def has_unsent(self, peer: Any) -> bool:
+        """See TcpPort; there is only one peer, whatever it is called."""
+        return self._connections.has_unsent(self._peer)
+
     def disconnect(self, peer: Any) -> None:
         """See StreamLink; there is only one peer, whatever it is called."""
         self._connections.disconnect(self._peer)

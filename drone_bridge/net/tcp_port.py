@@ -82,6 +82,10 @@ class TcpPort:
         """Send a piece. Nothing is raised: the session learns of a stream that has ended."""
         self._connections.send(data, to)
 
+    def has_unsent(self, peer: StreamPeer) -> bool:
+        """Return whether the system has not taken all of what a peer was sent, as that does not read."""
+        return self._connections.has_unsent(peer)
+
     def disconnect(self, peer: StreamPeer) -> None:
         self._connections.disconnect(peer)
 

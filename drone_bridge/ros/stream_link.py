@@ -3,7 +3,6 @@
 
 from collections.abc import Callable
 
-from drone_bridge.net.link_loop import StreamLink
 from drone_bridge.net.tcp_connection import StreamOptions
 from drone_bridge.net.tcp_peer import TcpPeer
 from drone_bridge.net.tcp_port import TcpPort
@@ -13,7 +12,7 @@ from drone_bridge.wire.addresses import address_name
 
 def stream_link(
     node: ProtocolNode, on_failure: Callable[[str, float], None], options: StreamOptions | None = None
-) -> StreamLink:
+) -> TcpPort | TcpPeer:
     """Return the link by the parameters host, port and role.
 
     `on_failure` gets a sentence about each attempt to connect that failed, and the seconds until the next one.

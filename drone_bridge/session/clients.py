@@ -10,6 +10,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
+from drone_bridge.session.session import Actions, Close, Note
+
 HandlerT = TypeVar("HandlerT")
 
 #: From the connection to the end of the first message, unless a server allows less.
@@ -18,6 +20,8 @@ FIRST_MESSAGE_S = 60.0
 WHOLE_MESSAGE_S = 10.0
 #: Who has completed a message within this time keeps its place when more come than there is room for.
 KEEPS_PLACE_S = 1.0
+#: Counters.
+LOST, REFUSED = "lost connections", "refused peers"
 
 
 @dataclass(slots=True, eq=False)
@@ -91,6 +95,22 @@ class Clients(Generic[HandlerT]):
             who = f"{names} is" if self._most == 1 else f"{self._most} clients are"
             raise FullError(f"{who} connected already.")
         return idle
+
+    def make_room(self, peer: Any, now_s: float, close: Callable[[Any, Note], Actions]) -> tuple[bool, Actions]:
+        """Return whether a peer gets the only place, and what is to be done for that, or else to refuse it.
+
+        `close` ends the conversation with another peer, with a note of why.
+        """
+        try:
+            loser = self.loser(now_s)
+        except FullError:
+            (only,) = self._by_peer
+            sentence = f"{peer} was refused: {only} is connected, and only one peer is served."
+            return False, [Note(REFUSED, sentence, is_ongoing=True), Close(peer)]
+        if loser is None:
+            return True, []
+        silent = f"{loser.peer} was silent for {now_s - loser.heard_s:.1f} s, and is replaced by {peer}."
+        return True, close(loser.peer, Note(LOST, silent))
 
     def add(self, peer: Any, handler: HandlerT, now_s: float) -> Client[HandlerT]:
         """Give a peer a place."""

@@ -2,7 +2,6 @@
 """TCP as links for a LinkLoop: what a session hears of streams, and that no peer holds up another one."""
 
 import contextlib
-import math
 import socket
 import time
 
@@ -126,14 +125,17 @@ def test_one_that_does_not_read_blocks_nobody_and_is_given_up(port, connect):
     assert event == Disconnected(deaf_peer, f"{deaf_peer} has left {MAX_UNREAD_BYTES // 1024} KiB unread.")
     assert set(other.recv(100)) == set(b".")
     port.send(b"nothing", deaf_peer)  # which is no fault
+    assert not port.has_unsent(deaf_peer)
 
 
 def test_one_whose_protocol_bounds_what_it_is_sent_may_take_its_time(closing):
-    port = closing(TcpPort("127.0.0.1", 0, options=StreamOptions(max_unread_bytes=math.inf)))
+    port = closing(TcpPort("127.0.0.1", 0, options=StreamOptions(max_unread_bytes=40 * MAX_UNREAD_BYTES)))
     client = closing(socket.create_connection(("127.0.0.1", port.port), LONG_S))
     peer, size = hear(port).source, 20 * MAX_UNREAD_BYTES
+    assert not port.has_unsent(peer)
     for piece in (b"l" * size, memoryview(b"r" * size)):
         port.send(piece, peer)
+    assert port.has_unsent(peer)
     client.settimeout(0.01)
     got = bytearray()
 
@@ -145,6 +147,7 @@ def test_one_whose_protocol_bounds_what_it_is_sent_may_take_its_time(closing):
 
     wait_until(take, "all of it", period_s=1e-4)
     assert got == b"l" * size + b"r" * size
+    assert not port.has_unsent(peer)
 
 
 def test_what_a_slow_peer_had_no_room_for_follows_in_order_when_it_reads(port, connect):

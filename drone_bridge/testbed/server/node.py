@@ -4,7 +4,6 @@
 What is said when is in `session.drone`.
 """
 
-import math
 from functools import partial
 from typing import Any
 
@@ -20,8 +19,9 @@ from drone_bridge.ros.program import run
 from drone_bridge.ros.protocol_node import ProtocolNode
 from drone_bridge.ros.stream_link import stream_link
 from drone_bridge.ros.time import nanoseconds_of, seconds_of
+from drone_bridge.session.session import Actions
 from drone_bridge.testbed import topics as translate
-from drone_bridge.testbed.codec import AttitudeLayout, Constants
+from drone_bridge.testbed.codec import AttitudeLayout, Constants, Limits
 from drone_bridge.testbed.device import LevelVelocity
 from drone_bridge.testbed.server.commands import CommandPublisher
 from drone_bridge.testbed.server.parameters import (
@@ -76,6 +76,7 @@ class TestbedServer(ProtocolNode):
     def __init__(self, **options: Any) -> None:
         super().__init__("testbed_server", PARAMETERS, **options)
         self._session: DroneSession | None = None  # until the node is active
+        self._is_waiting = False  # for a call of `_look`
 
     def set_up(self) -> None:
         get = self.parameters.__getitem__
@@ -119,11 +120,13 @@ class TestbedServer(ProtocolNode):
             _CHUNK_BYTES,
             expects_acknowledgements=connects,
             acknowledges_at_once=True,  # some autopilots send an answer in pieces, with Nagle's algorithm on
-            max_unread_bytes=math.inf,  # a frame at most, as the next one is sent once that is answered
+            max_unread_bytes=2 * Limits().frame_bytes,  # more than is ever sent: one frame, and the constants
         )
-        return stream_link(self, self._connecting_failed, options)
+        self._transport = stream_link(self, self._connecting_failed, options)
+        return self._transport
 
     def make_session(self) -> DroneSession:
+        self._is_waiting = False
         self._session = DroneSession(
             self._drone,
             self._commands.choice,
@@ -131,6 +134,7 @@ class TestbedServer(ProtocolNode):
             self.parameters.__getitem__,
             neutral_meaning=lambda: self._commands.neutral_meaning,
             missing_properties=lambda: self._properties.missing,
+            has_unsent=self._transport.has_unsent,
         )
         self._note_topic()
         return self._session
@@ -172,8 +176,15 @@ class TestbedServer(ProtocolNode):
 
     def _have_it_looked(self) -> None:
         """Have the session look what is new; while there is no link, that waits."""
-        if (session := self._session) and session.has_link:
-            self.post(session.look)
+        if not self._is_waiting and (session := self._session) and session.has_link:
+            self._is_waiting = True  # before it may look
+            if not self.post(self._look, is_kept=True):
+                self._is_waiting = False
+
+    def _look(self, now_s: float) -> Actions:
+        """Look, on the loop's thread."""
+        self._is_waiting = False
+        return self._session.look(now_s) if self._session else []
 
     def _locate(self, odometry: Odometry) -> None:
         try:

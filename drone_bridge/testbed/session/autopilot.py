@@ -32,7 +32,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from drone_bridge.session.arbiter import Arbiter, Arrival, Rank
-from drone_bridge.session.clients import Client, Clients, FullError
+from drone_bridge.session.clients import LOST, Client, Clients
 from drone_bridge.session.session import Action, Actions, Close, Note, Publish, Send, Session, encode
 from drone_bridge.testbed.codec import (
     NEED_DATA,
@@ -49,7 +49,7 @@ from drone_bridge.wire.events import LocalProtocolError, RemoteProtocolError
 
 WAITING, CONNECTED, CLOSED = "waiting for a peer", "connected", "closed"
 # Counters.
-LOST, REJECTED, MISSED = "lost connections", "rejected input", "missed lockstep commands"
+REJECTED, MISSED = "rejected input", "missed lockstep commands"
 #: A testbed that has been silent for so long where its first frame may end is waiting for the answer.
 FRAME_END_SILENCE_S = 0.5
 #: How long more is waited for of a message that is not whole in time: on a busy machine it may have come already, while
@@ -166,15 +166,9 @@ class AutopilotSession(Session):
         return []
 
     def connected(self, peer: Any, now_s: float) -> Actions:
-        try:
-            loser = self._clients.loser(now_s)
-        except FullError:
-            sentence = f"{peer} was refused: {self.peer} is connected, and only one peer is served."
-            return [Note("refused peers", sentence, is_ongoing=True), Close(peer)]
-        ended: Actions = []
-        if loser:
-            silent = f"{loser.peer} was silent for {now_s - loser.heard_s:.1f} s, and is replaced by {peer}."
-            ended = self._closed(loser, Note(LOST, silent))
+        is_admitted, actions = self._clients.make_room(peer, now_s, self._closed)
+        if not is_admitted:
+            return actions
         connection = self._make_connection()
         self._clients.add(peer, connection, now_s)
         self.peer, self.state, self.is_open, self.is_proven = str(peer), CONNECTED, True, False
@@ -182,7 +176,7 @@ class AutopilotSession(Session):
         self._is_news = True
         self._is_layout_open, self._is_in_middle = connection.layout is None, False
         self._set_due()
-        return [*ended, Note("connections", f"Connected to {peer}.", is_expected=True)]
+        return [*actions, Note("connections", f"Connected to {peer}.", is_expected=True)]
 
     def memory(self, peer: Any) -> Sequence[memoryview]:
         """Return where the next bytes of a testbed belong."""
@@ -226,7 +220,7 @@ class AutopilotSession(Session):
         if self._is_behind and self._flight:
             self._is_behind = False
             self._flight.estimate() if self._asked else self._flight.answered()
-        actions: list[Action] = []
+        actions = list(self.commanded(self._arbiter.newest, now_s))  # what was posted of it may have been dropped
         if self._asked is not None and now_s >= self._asked_s + self._parameter("command_timeout"):
             actions += self._missed(now_s)
         for client in self._clients.all():
@@ -238,7 +232,7 @@ class AutopilotSession(Session):
                 self._is_news, self._look_again_s = False, now_s + LOOK_AGAIN_S
             elif now_s >= max(client.deadline_s, self._look_again_s):
                 within = f"{client.peer} did not complete a message within {self._parameter('silence_timeout'):g} s."
-                actions += self._closed(client, Note(LOST, f"{within} {self._advice(client.handler)}".rstrip()))
+                actions += self._closed(client.peer, Note(LOST, f"{within} {self._advice(client.handler)}".rstrip()))
         self._set_due()
         return actions
 
@@ -249,7 +243,7 @@ class AutopilotSession(Session):
         if self.heard_s is not None:
             self.heard_s = now_s
         self._set_due()
-        return []
+        return self.commanded(self._arbiter.newest, now_s)  # which was dropped, if it was posted meanwhile
 
     def lost(self, now_s: float) -> Actions:
         """Leave the neutral answer, and begin anew."""
@@ -281,7 +275,7 @@ class AutopilotSession(Session):
         except RemoteProtocolError as error:
             sentence = f"{error} {self._advice(connection)}".rstrip()
             distrust = f"{sentence} The connection is closed, as its bytes can't be trusted."
-            return [*actions, *self._closed(client, Note(REJECTED, distrust))]
+            return [*actions, *self._closed(client.peer, Note(REJECTED, distrust))]
         is_inside_message = connection.inside_message
         if has_spoken or is_inside_message:
             self._clients.heard(client, now_s, is_inside_message=is_inside_message, has_spoken=has_spoken)
@@ -400,9 +394,9 @@ class AutopilotSession(Session):
                 return [Send(data, client.peer)]
         return []
 
-    def _closed(self, client: Client[AutopilotConnection], note: Note) -> Actions:
+    def _closed(self, peer: Any, note: Note) -> Actions:
         """End the conversation ourselves."""
-        return [*self._neutral(), *self._ended(note), Close(client.peer)]
+        return [*self._neutral(), *self._ended(note), Close(peer)]
 
     def _ended(self, *notes: Note) -> Actions:
         """Forget the drone."""

@@ -9,7 +9,8 @@ answer in turns, is `device.LockstepExchange`; here is when it goes on, and when
 | WAITING | nothing | CONNECTED, by an autopilot |
 | CONNECTED, until the drone is known and sends images and attitudes | nothing | by the constants, which are sent once |
 | CONNECTED, while no answer is due | the next frame, as soon as there is one | after `source_timeout` without one |
-| CONNECTED, while an answer is due | nothing: simulated time stands still | by the answer, however long it takes |
+| CONNECTED, while an answer is due | nothing: simulated time stands still | by the answer, however long it takes; \
+after `silence_warning`, if the frame itself is not read within that time |
 | CLOSED, by `end` | nothing | |
 
 One autopilot is served. It keeps its place for `silence_warning` after it was last heard, or MUTE_KEEPS_PLACE_S when it
@@ -23,8 +24,9 @@ The vehicle gets the command of each answer, or the velocity that it leads to, a
 - when the autopilot is gone, and when the topic of the commands changes, on the topic that is left;
 - never twice in a row.
 
-An answer that took longer than `command_timeout` is late, and followed by nothing. So are those right after this
-process stood still, except in lockstep, where no time passes for the vehicle.
+An autopilot may send an answer ahead of its frame. That is followed once the frame has been read, as far as it shows:
+once the system has taken all of it. An answer that took longer than `command_timeout` is late, and followed by nothing.
+So are those right after this process stood still, except in lockstep, where no time passes for the vehicle.
 """
 
 import math
@@ -32,7 +34,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from drone_bridge.session.clients import Clients, FullError
+from drone_bridge.session.clients import LOST, Clients
 from drone_bridge.session.session import (
     AFTER_STALLS,
     MAY_HAVE_WAITED,
@@ -56,8 +58,7 @@ from drone_bridge.wire.events import LocalProtocolError, RemoteProtocolError
 
 WAITING, CONNECTED, CLOSED = "waiting for a peer", "connected", "closed"
 # Counters.
-LOST, REJECTED, REFUSED_FRAMES, LATE_ANSWERS, NEUTRAL_COMMANDS = (
-    "lost connections",
+REJECTED, REFUSED_FRAMES, LATE_ANSWERS, NEUTRAL_COMMANDS = (
     "rejected input",
     "refused frames",
     "late answers",
@@ -118,6 +119,7 @@ class DroneSession(Session):
         *,
         neutral_meaning: Callable[[], str],
         missing_properties: Callable[[], str],
+        has_unsent: Callable[[Any], bool],
     ) -> None:
         """Begin.
 
@@ -128,6 +130,7 @@ class DroneSession(Session):
             parameter: returns the present value of `command_timeout`, `source_timeout` and `silence_warning`.
             neutral_meaning: returns what the neutral command orders now, as in "stop".
             missing_properties: returns a sentence about where the drone's properties could come from.
+            has_unsent: returns whether the link has not got rid of all that a peer was sent.
         """
         self.state = WAITING
         self.is_open = False
@@ -137,6 +140,7 @@ class DroneSession(Session):
         self.waits_for = ""
         self._drone, self._output, self._setup, self._parameter = drone, output, setup, parameter
         self._neutral_meaning, self._missing_properties = neutral_meaning, missing_properties
+        self._has_unsent = has_unsent
         self._watchdog = CommandWatchdog(is_lockstep=setup.is_lockstep)
         self._clients: Clients[LockstepExchange] = Clients(
             1,
@@ -157,22 +161,16 @@ class DroneSession(Session):
         return []
 
     def connected(self, peer: Any, now_s: float) -> Actions:
-        try:
-            loser = self._clients.loser(now_s)
-        except FullError:
-            sentence = f"{peer} was refused: {self.peer} is connected, and only one peer is served."
-            return [Note("refused peers", sentence, is_ongoing=True), Close(peer)]
-        actions: list[Action] = []
-        if loser:
-            silent = f"{loser.peer} was silent for {now_s - loser.heard_s:.1f} s, and is replaced by {peer}."
-            actions += [*self._ended(Note(LOST, silent)), Close(loser.peer)]
+        is_admitted, actions = self._clients.make_room(peer, now_s, self._closed)
+        if not is_admitted:
+            return actions
         self._clients.add(peer, LockstepExchange(self._drone, self._setup.dialect), now_s)
         self._drone.start_over()
         self._announced, self._idle_since_s = None, now_s
         self.peer, self.state, self.is_open, self.is_proven = str(peer), CONNECTED, True, False
         self.heard_s, self.since_s = None, now_s
-        actions.append(Note("connections", f"Connected to {peer}.", is_expected=True))
-        return [*actions, *self.look(now_s)]
+        note = Note("connections", f"Connected to {peer}.", is_expected=True)
+        return [*actions, note, *self.look(now_s)]
 
     def receive(self, data: bytes | str, source: Any, now_s: float) -> Actions:
         """Take bytes of the autopilot's."""
@@ -225,21 +223,24 @@ class DroneSession(Session):
         """Go on with the conversation as far as that is possible now."""
         self._drone.frames.look()
         actions: list[Action] = []
+        was_sent = False
         for client in self._clients.all():
             peer, exchange = client.peer, client.handler
-            was_sent = True
-            while was_sent and peer in self._clients:
-                actions += self._answers(peer, exchange, now_s)
-                was_sent = False
-                if peer not in self._clients:
-                    break
-                if self._announced is not None and self._announced != self._drone.constants:
-                    actions += self._closed(peer, Note(LOST, _CHANGED))
-                elif not exchange.awaits_answer:
-                    self.heard_s = now_s  # no answer is due
-                    actions += self._next(peer, exchange, now_s)
-                    was_sent = exchange.awaits_answer
+            if self._has_unsent(peer):
+                actions += self._reading_watched(peer, now_s)
+                continue
+            actions += self._answers(peer, exchange, now_s)
+            if peer not in self._clients:
+                continue
+            if self._announced is not None and self._announced != self._drone.constants:
+                actions += self._closed(peer, Note(LOST, _CHANGED))
+            elif not exchange.awaits_answer:
+                self.heard_s = now_s  # no answer is due
+                actions += self._next(peer, exchange, now_s)
+                was_sent = exchange.awaits_answer
         self._set_due(now_s)
+        if was_sent:
+            self.due_s = now_s  # as the answer may be here already
         return actions
 
     def _answers(self, peer: Any, exchange: LockstepExchange, now_s: float) -> Actions:
@@ -298,6 +299,14 @@ class DroneSession(Session):
         sent = [Send(piece, peer) for piece in pieces]
         took = Took("frame complete to sent", now_s - drone.frame.completed_s)
         return [*actions, *sent, Note("frames"), Publish(took)]
+
+    def _reading_watched(self, peer: Any, now_s: float) -> Actions:
+        """End the conversation if the autopilot takes too long to read a frame."""
+        within_s = self._parameter("silence_warning")
+        if now_s - self._idle_since_s < within_s:
+            return []
+        unread = f"{peer} has not read a frame within {within_s:g} s (silence_warning): the connection is closed."
+        return self._closed(peer, Note(LOST, unread))
 
     def _sources_watched(self, peer: Any, now_s: float, timeout_s: float) -> Actions:
         """End the conversation if the drone has sent nothing for too long."""

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """FrameSynchronizer: pairs of images, with the attitude nearest in time. Pure: images and attitudes are whatever."""
 
+import itertools
 import math
 from collections import deque
 from dataclasses import dataclass, replace
@@ -14,8 +15,6 @@ NANOSECONDS = 1_000_000_000
 #: Attitudes that are buffered, and images per side that wait for the other side.
 _ATTITUDES_KEPT = 200
 _UNPAIRED_KEPT = 8
-#: Messages that nobody has looked at yet, as while there is no link; of more, the oldest are dropped.
-_WAITING_KEPT = 48
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +39,7 @@ class FrameSynchronizer:
         """Prepare to take messages.
 
         Args:
-            depth: how many pairs are buffered.
+            depth: how many pairs are buffered, and images per side that nobody has looked at, as without a link.
             keeps_order: whether `take` returns pairs in order, or the newest first.
             is_mono: whether the left image is used for both sides.
             tolerance_s: how far the stamps of a pair may be apart, of cameras none of whose stamps have matched.
@@ -48,7 +47,11 @@ class FrameSynchronizer:
         self._keeps_order = keeps_order
         self._is_mono = is_mono
         self._tolerance_ns = round(tolerance_s * NANOSECONDS)
-        self._waiting: deque[tuple[str, int, Any, float]] = deque(maxlen=_WAITING_KEPT)
+        self._numbers = itertools.count()  # of messages, in the order of their arrival
+        kept = {LEFT: depth, RIGHT: depth, ATTITUDE: _ATTITUDES_KEPT}
+        self._waiting: dict[str, deque[tuple[int, int, Any, float]]] = {
+            kind: deque(maxlen=most) for kind, most in kept.items()
+        }
         self._unpaired: dict[str, dict[int, Any]] = {LEFT: {}, RIGHT: {}}
         self._pairs: deque[SynchronizedFrame] = deque(maxlen=depth)
         self._attitudes: deque[tuple[int, Any]] = deque(maxlen=_ATTITUDES_KEPT)
@@ -65,12 +68,13 @@ class FrameSynchronizer:
         """Add an image or an attitude that has just arrived. For any thread."""
         if kind != ATTITUDE:
             self.newest_ns = stamp_ns
-        self._waiting.append((kind, stamp_ns, message, now_s))
+        self._waiting[kind].append((next(self._numbers), stamp_ns, message, now_s))
 
     def look(self) -> None:
         """Look at what was added."""
-        while self._waiting:
-            kind, stamp_ns, message, came_s = self._waiting.popleft()
+        while waiting := [kind for kind, messages in self._waiting.items() if messages]:
+            kind = min(waiting, key=lambda kind: self._waiting[kind][0][0])
+            _, stamp_ns, message, came_s = self._waiting[kind].popleft()
             self._received_s[kind] = came_s
             if kind == ATTITUDE:
                 self._add_attitude(stamp_ns, message)
