@@ -170,7 +170,7 @@ def test_a_goal_outside_of_the_fence_is_refused_at_once(ros, goals):
         assert end == "succeeded", sentence
         path = Path(poses=[pose_at(0, 0), pose_at(0, -4)])
         reaches = "is outside of the fence of the vehicle's bridge, which reaches from (-3, -3) to (3, 3) m."
-        assert goals.send("follow_path", path=path).end() == ("aborted", f"x=0 y=-4 z=0 {reaches}")
+        assert goals.send("follow_path", path=path).end() == ("aborted", f"x 0.00 y -4.00 z 0.00 m {reaches}")
         assert away(vehicle, 2.9, -2.9, 1) < 0.1
 
 

@@ -59,7 +59,7 @@ def test_the_submarine_swims_around_a_box_and_is_left_standing(ros, tmp_path, fr
         "simulator_trajectory": trajectory,
     }
     with launch("simulator.launch.xml", **arguments) as composition:
-        composition.wait_for_line("going: to waypoint 1 of 5: x=0 y=0 z=-1 yaw=0")
+        composition.wait_for_line("going: to waypoint 1 of 5: x 0.00 y 0.00 z -1.00 m, yaw 0°")
         at_depth = states.wait(lambda state: state.reason.startswith("to waypoint 2")).header.stamp
         done = states.wait(lambda state: state.state == "done")
         assert done.distance < 2 * TOLERANCE_M

@@ -10,6 +10,7 @@ import pytest
 from dronegui_peer import module_peer
 from geometry_msgs.msg import Twist, TwistStamped
 from processes import Process
+from rclpy.callback_groups import ReentrantCallbackGroup
 from rclpy.task import Future
 from ros_session import module_ros, repeating, wait_until
 from std_srvs.srv import SetBool
@@ -191,7 +192,9 @@ def test_stop_says_so_when_the_vehicle_goes_without_an_answer(page, ros, peer):
         await Future()
 
     followed = ros.node.create_subscription(TwistStamped, "/vehicle_1/cmd_vel_stamped", print, 1)
-    hold = ros.node.create_service(SetBool, f"{ros.node.get_fully_qualified_name()}/hold", never)
+    # In a group of its own, or it would keep the node from all that the tests after this one call.
+    group = ReentrantCallbackGroup()
+    hold = ros.node.create_service(SetBool, f"{ros.node.get_fully_qualified_name()}/hold", never, callback_group=group)
     try:
         page.wait("document.querySelector('[data-vehicle=vehicle_1]')")
         page.evaluate("document.querySelector('[data-vehicle=vehicle_1]').click()")
