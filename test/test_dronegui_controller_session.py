@@ -129,6 +129,15 @@ class Talk(SessionTalk):
     def refuse(self):
         return self.do(self.session.refused(REFUSAL, self.now_s))
 
+    def lose(self):
+        self.session.fresh_since_s = self.now_s
+        return self.do(self.session.lost(self.now_s))
+
+    def open_again(self, seconds=1.0):
+        self.now_s += seconds
+        self.session.fresh_since_s = self.now_s
+        return [*self.open(), *self.run(0.01)]
+
     def stand_still(self, seconds=3.0):
         self.now_s += seconds
         self.session.fresh_since_s = self.now_s
@@ -234,7 +243,17 @@ def test_each_packet_is_published_as_it_was_sent(talk):
     talk.pilot.wanted = FORWARD
     actions = talk.run(0.05)
     (packet,) = packets(actions)
-    assert published(actions) == [SentPacket(packet["seq"], Controls(hover=False, pitch=-0.5))]
+    assert published(actions) == [SentPacket(packet["seq"], Controls(hover=False, pitch=-0.5), is_out=True)]
+
+
+@pytest.mark.parametrize("which", [0, 1])
+def test_a_packet_of_which_a_copy_did_not_go_out_is_known_not_to_have_gone_out(which):
+    talk = Talk(first_packet_copies=2)
+    actions = talk.open()
+    sent = [action for action in actions if isinstance(action, Send)]
+    talk.session.unsent(sent[which], "Nothing can be sent.", talk.now_s)
+    (packet,) = [message for message in published(actions) if isinstance(message, SentPacket)]
+    assert not packet.is_out
 
 
 def test_velocities_that_are_estimated_are_counted(talk):
@@ -273,13 +292,13 @@ def test_a_bridge_without_a_link_leaves_at_once():
 def test_a_lost_link_is_left_with_hover_and_the_next_one_begins_so_with_numbers_going_on(talk):
     talk.pilot.wanted = FORWARD
     seq = packets(talk.run(0.05))[-1]["seq"]
-    assert states(talk.session.lost(talk.now_s)) == [HOVER]
+    assert states(talk.session.lost(talk.now_s)) == [HOVER] * FINAL_REPEATS
     assert talk.session.state == "waiting for a peer"
     assert talk.run(10.0) == []
     restarts = talk.pilot.restarts
     actions = talk.open()
     assert talk.pilot.restarts == restarts + 1
-    assert packets(actions)[0]["seq"] == seq + 2
+    assert packets(actions)[0]["seq"] == seq + FINAL_REPEATS + 1
     talk.pilot.wanted = FORWARD
     assert states(talk.run(0.16))[:3] == [HOVER, HOVER, {**HOVER, "hover": False, "pitch": -0.5}]
 
@@ -290,6 +309,14 @@ def test_packet_1_that_did_not_go_out_is_sent_again():
     actions = talk.session.unsent(sent, "Nothing can be sent.", talk.now_s)
     assert notes(actions, UNHEARD) == ["Nothing can be sent."]
     assert packets(talk.run(0.05))[0]["seq"] == 1
+
+
+def test_a_link_that_is_lost_before_anything_went_out_leaves_packet_1_to_the_next_one():
+    talk = Talk()
+    actions = [*talk.open(), *talk.lose()]
+    for sent in [action for action in actions if isinstance(action, Send)]:
+        talk.session.unsent(sent, "Nothing can be sent.", talk.now_s)
+    assert packets(talk.open_again())[0]["seq"] == 1
 
 
 # Navdata.
@@ -407,10 +434,19 @@ def test_a_press_that_nobody_hears_is_given_up_at_once(blind):
     actions = blind.ask("takeoff")
     assert outcomes(blind.refuse()) == []  # of the packet before
     blind.say(is_flying=False)
-    actions = blind.run(0.05)
-    assert states(actions)[0]["take_off"]
-    assert refusal(blind.refuse()) == "take_off was not pressed: nobody listens at 127.0.0.1:5560."
+    actions = blind.run(0.1)
+    assert [state["take_off"] for state in states(actions)] == [True, True]
+    assert refusal(blind.refuse()) == "take_off may not have been pressed: nobody listens at 127.0.0.1:5560."
     assert presses(blind.run(1.0)) == []
+
+
+def test_a_late_refusal_of_the_packet_before_a_press_does_not_end_it(blind):
+    blind.ask("reset")
+    assert states(blind.run(0.05))[0]["reset"]
+    assert outcomes(blind.refuse()) == []
+    actions = blind.run(1.0)
+    assert [state["reset"] for state in states(actions)][:9] == [True] * 9
+    assert outcome(actions) == (True, "reset was pressed and released.")
 
 
 def test_a_press_ends_with_the_link_and_is_answered(blind):
@@ -419,11 +455,50 @@ def test_a_press_ends_with_the_link_and_is_answered(blind):
         if began:
             blind.run(0.05)
         actions = blind.do(blind.session.lost(blind.now_s))
-        assert states(actions) == [HOVER]
+        assert states(actions) == [HOVER] * FINAL_REPEATS
         came = "was pressed, and then nothing" if began else "was not pressed: nothing"
         assert refusal(actions) == f"reset {came} could be sent any more."
         blind.open()
         assert presses(blind.run(1.0)) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "was_flying", "is_known"),
+    [("takeoff", False, False), ("land", True, False), ("reset", True, False), ("reset", False, True)],
+)
+def test_what_a_press_did_whose_release_may_not_have_got_out_is_unknown(blind, name, was_flying, is_known):
+    """Else land would be refused in the air, or the next press mean the opposite; reset makes no drone fly."""
+    blind.say(was_flying)
+    blind.ask(name)
+    blind.run(0.05)
+    assert refusal(blind.lose()).endswith("was pressed, and then nothing could be sent any more.")
+    assert blind.watch.is_flying(blind.now_s) is (was_flying if is_known else None)
+    blind.open_again()
+    if not is_known:
+        for again in ("takeoff", "land"):
+            assert "It is not known whether the drone flies" in refusal(blind.ask(again))
+        assert presses(blind.run(1.0)) == []
+
+
+def test_what_navdata_showed_before_the_link_was_lost_is_not_seen_when_it_is_back(talk):
+    """It may have been before the press: the next one would mean the opposite."""
+    talk.show(FlightState.LANDED)
+    talk.ask("takeoff")
+    talk.run(0.1)
+    talk.lose()
+    talk.open_again(0.2)
+    actions = [*talk.ask("takeoff"), *talk.run(0.1)]
+    assert (presses(actions), outcomes(actions)) == ([], [])
+    assert "The drone flies, as its navdata says" in refusal(talk.show(FlightState.FLYING))
+
+
+def test_what_navdata_shows_is_known_whatever_a_press_did(talk):
+    talk.show(FlightState.LANDED)
+    talk.ask("takeoff")
+    talk.run(0.1)
+    talk.show(FlightState.TAKING_OFF)
+    refusal(talk.lose())
+    assert talk.watch.is_flying(talk.now_s) is True
 
 
 def test_the_end_releases_a_button_and_its_press_counts(blind):
@@ -648,6 +723,13 @@ def test_reset_is_pressed_only_where_it_has_to_be(talk, why_not):
     assert presses([*talk.ask("takeoff"), *talk.run(1.0)]) == ["take_off"]
 
 
+def test_a_reset_that_is_refused_is_not_said_to_be_pressed(talk):
+    talk.say(is_flying=False)
+    talk.ask("reset")
+    actions = talk.ask("takeoff")
+    assert (refusal(actions), notes(actions, "")) == ("reset is still being pressed.", [])
+
+
 def test_reset_is_not_pressed_where_navdata_goes_to_somebody_else(talk):
     talk.say(is_flying=False)
     talk.port_problem = "somebody else has it"
@@ -855,6 +937,57 @@ def test_a_new_session_knows_what_the_one_before_did_but_not_what_navdata_said(b
     assert "not known whether the drone flies" in refusal([*again.ask("land"), *again.run(2.0)])
 
 
+# What is asked for while the link is lost.
+
+
+@pytest.mark.parametrize("when", ["as it is lost", "later"])
+@pytest.mark.parametrize("name", COMMANDS)
+def test_what_slipped_in_while_the_link_was_lost_is_refused_when_it_is_back(talk, name, when):
+    """It is done however much later otherwise, and may mean the opposite by then."""
+    talk.say(is_flying=name == "land")
+    asked_s = talk.now_s + (0.0 if when == "as it is lost" else 0.5)
+    talk.lose()
+    actions = [*talk.open_again(60.0), *talk.ask(name, asked_s), *talk.run(2.0)]
+    assert refusal(actions) == "The link was lost or opened since it was called: call it again."
+    assert presses(actions) == []
+    assert presses([*talk.ask(name), *talk.run(1.5)])[-1:] == ["reset" if name != "land" else "take_off"]
+
+
+def test_a_word_that_slipped_in_while_the_link_was_lost_is_refused_when_it_is_back(talk):
+    asked_s = talk.now_s
+    talk.lose()
+    talk.open_again(60.0)
+    request = Request("assume_flying", asked_s)
+    assert "link was lost or opened" in refusal(talk.session.assume_flying(False, request, talk.now_s))
+    assert talk.watch.is_flying(talk.now_s) is None
+
+
+@pytest.mark.parametrize("is_seen", [True, False])
+def test_a_landing_of_before_the_link_is_carried_out_where_the_drone_was_seen_flying_since(talk, is_seen):
+    talk.show(FlightState.HOVERING)
+    asked_s = talk.now_s
+    talk.lose()
+    talk.open_again(0.2)  # so soon that navdata of before is not outdated
+    if is_seen:
+        talk.show(FlightState.HOVERING)
+    actions = [*talk.ask("land", asked_s), *talk.run(1.5)]
+    assert presses(actions) == (["take_off"] if is_seen else [])
+    assert is_seen or "link was lost or opened" in refusal(actions)
+
+
+def test_a_word_of_when_there_was_no_link_holds_when_it_is_back(talk):
+    talk.lose()
+    assert flying(talk.do(talk.session.take_word(True, talk.now_s))) == [True]
+    talk.open_again(60.0)
+    assert presses([*talk.ask("land"), *talk.run(1.5)]) == ["take_off"]
+
+
+def test_a_word_of_when_there_was_no_link_counts_for_nothing_against_navdata(talk):
+    talk.show(FlightState.HOVERING)
+    talk.session.take_word(False, talk.now_s)
+    assert talk.watch.is_flying(talk.now_s) is True
+
+
 # A process that stands still.
 
 
@@ -944,6 +1077,21 @@ def test_a_vehicle_that_has_to_land_is_landed_by_its_button_and_that_is_said(tal
     assert "take_off was pressed and released, and the drone lands." in notes(actions, "")
 
 
+@pytest.mark.parametrize("state", [FlightState.LANDED, FlightState.DEFAULT])
+def test_a_vehicle_that_has_to_land_and_is_on_the_ground_is_not_asked_to(talk, state):
+    talk.show(state)
+    talk.pilot.rank = Rank.LANDING
+    actions = talk.show_on(state, 3 * LAND_PERIOD_S)
+    assert (presses(actions), notes(actions, "")) == ([], [])
+
+
+def test_that_a_vehicle_that_has_to_land_is_landing_already_is_no_warning(talk):
+    talk.show(FlightState.LANDING)
+    talk.pilot.rank = Rank.LANDING
+    said = [action for action in talk.show_on(FlightState.LANDING, 0.5) if notes([action], "")]
+    assert [(note.sentence, note.is_expected) for note in said] == [("The drone is landing already.", True)]
+
+
 def test_a_landing_that_is_refused_is_tried_again_a_little_later(talk):
     talk.pilot.rank = Rank.LANDING
     said = notes(talk.run(3 * LAND_PERIOD_S - 0.1), "")
@@ -964,3 +1112,25 @@ def test_what_waits_when_hold_begins_presses_nothing_but_a_landing():
     )
     talk.show(FlightState.HOVERING)
     assert presses([*talk.ask("land"), *talk.run(0.1)]) == ["take_off"]
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_hold_gives_up_a_press_that_waits_for_its_first_packet_but_a_landing(blind, name):
+    blind.say(is_flying=name == "land")
+    blind.ask(name)
+    blind.pilot.rank = Rank.HOLD
+    actions = blind.run(1.0)
+    if name == "land":
+        assert (presses(actions), outcome(actions)[0]) == (["take_off"], True)
+        return
+    assert presses(actions) == []
+    assert refusal(actions).endswith(
+        "was not pressed: The vehicle is held since it was called: let it follow commands, and call it again."
+    )
+
+
+def test_hold_does_not_break_off_a_press_that_has_begun(blind):
+    blind.ask("reset")
+    blind.run(0.05)
+    blind.pilot.rank = Rank.HOLD
+    assert outcome(blind.run(1.0)) == (True, "reset was pressed and released.")

@@ -2,6 +2,7 @@
 """What dronegui_server commands, calls and tells its operators, and when: the session alone, in no time."""
 
 import json
+from dataclasses import replace
 
 import pytest
 from session_talk import SessionTalk, documents, notes, published
@@ -396,6 +397,37 @@ def test_hover_is_called_again_where_it_came_to_nothing(talk):
     assert calls(talk.run(0.3)) == []
     talk.session.forget_hover(talk.now_s)
     assert calls(talk.say(hover=True)) == [(HOVER, True)]
+
+
+def test_a_call_of_hover_that_another_one_displaced_does_not_have_it_called_again(talk):
+    talk.say(hover=True)
+    talk.answer(HOVER, replace(NO_ANSWER, was_displaced=True), tag=True)
+    assert calls([*talk.say(hover=True), *talk.run(0.3)]) == []
+
+
+def test_an_unanswered_call_of_hover_that_is_not_wanted_any_more_does_not_have_it_called_again(talk):
+    talk.say(hover=True)
+    talk.say()
+    talk.answer(HOVER, NO_ANSWER, tag=True)
+    assert calls([*talk.say(), *talk.run(0.3)]) == []
+
+
+def test_an_unanswered_call_of_hover_is_not_said_to_be_the_last(talk):
+    talk.say(hover=True)
+    (sentence,) = notes(talk.answer(HOVER, NO_ANSWER, tag=True), UNANSWERED)
+    assert sentence == "hover was pressed, and /takeoff has not answered within 15.0 s."
+
+
+@pytest.mark.parametrize("leave", ["silence", "end", "lost"])
+def test_hover_that_may_be_held_is_let_go(talk, leave):
+    """A call that was not answered may have been carried out."""
+    talk.say(hover=True)
+    talk.is_last_word = True
+    talk.run(1.0)
+    talk.answer(HOVER, NO_ANSWER, tag=True)
+    talk.is_last_word = False  # somebody else commands the drone
+    actions = talk.run(1.0) if leave == "silence" else getattr(talk.session, leave)(talk.now_s)
+    assert calls(actions) == [(HOVER, False)]
 
 
 def test_a_refusal_of_hover_is_counted_and_it_is_not_called_at_every_packet(talk):

@@ -138,6 +138,7 @@ def test_a_call_is_given_up_once_its_time_is_over_or_its_node_is_gone(monkeypatc
         "/bridge/land has not answered within 14.0 s",
         "/bridge/takeoff has not answered within 16.0 s",
     ]
+    assert not any(answer.was_displaced for answer in vehicle.answers)
 
 
 def test_an_answer_that_came_while_this_process_stood_still_is_waited_for(monkeypatch):
@@ -159,3 +160,4 @@ def test_what_a_hung_node_is_called_with_does_not_grow():
         vehicle.call("hover", number % 2 == 0)
     assert len(vehicle.answers) == 100 - MAX_PENDING
     assert set(outcomes(vehicle.answers)) == {(False, True, False)}
+    assert all(answer.was_displaced for answer in vehicle.answers)

@@ -27,6 +27,7 @@ from drone_bridge.dronegui.session.controller import (
     Flying,
     Received,
     SentPacket,
+    assumption,
 )
 from drone_bridge.dronegui.session.flight_watch import FlightWatch, Source
 from drone_bridge.dronegui.topics import (
@@ -211,12 +212,12 @@ class DroneGuiBridge(ProtocolNode):
     # What the session says, on the loop's thread.
 
     def publish_event(self, message: Received | SentPacket | Flying) -> None:
-        """Publish navdata, what was sent, or whether the drone flies."""
+        """Publish navdata, what went out, or whether the drone flies."""
         if isinstance(message, Received):
             self._publish_navdata(message)
         elif isinstance(message, Flying):
             self._publish_flying(message.is_flying)
-        elif self.is_wanted(self._sent_states):
+        elif message.is_out and self.is_wanted(self._sent_states):
             state = drone_gui_state(message.seq, message.controls, self.get_clock().now().to_msg())
             state.header.frame_id = self._frame_id
             self.publish(self._sent_states, state)
@@ -296,20 +297,28 @@ class DroneGuiBridge(ProtocolNode):
         return response
 
     async def _serve_assume_flying(self, request: SetBool.Request, response: SetBool.Response) -> SetBool.Response:
-        """Take a person's word; while the node is inactive, too."""
+        """Take a person's word; while the link is not open, and while the node is inactive, too."""
         name, is_flying = "assume_flying", request.data
         try:
-            if self.has_link and self._session:
+            if self._session and self._session.is_open:
                 ask = partial(self._session.assume_flying, is_flying)
                 response.message = await self._requests.request(name, ask, moves=False)
             else:
                 self.check_age(name)
-                self._watch.assume(is_flying, Source.PERSON)
-                response.message = f"The drone is assumed to {'fly' if is_flying else 'be on the ground'}."
+                response.message = self._take_word(is_flying)
             response.success = True
         except ValueError as error:
             response.message = str(error)
         return response
+
+    def _take_word(self, is_flying: bool) -> str:
+        """Take a person's word while nothing is sent, and return what is assumed."""
+        presses_reset = self.parameters["bootstrap"] and not is_flying
+        if self._session and self.post(partial(self._session.take_word, is_flying), is_kept=True):
+            presses_reset = presses_reset and not self._watch.was_reset_pressed
+        else:
+            self._watch.assume(is_flying, Source.PERSON)
+        return assumption(is_flying, presses_reset=presses_reset)
 
     def _report_conditions(self) -> None:
         """Report in diagnostics whether navdata arrives, and an emergency."""

@@ -77,7 +77,7 @@ class ServiceCaller:
         else:
             pending = self._pending[name]
             while len(pending) >= MAX_PENDING:
-                self._give_up(name, next(iter(pending)))
+                self._give_up(name, next(iter(pending)), is_displaced=True)
             request = Trigger.Request() if value is None else SetBool.Request(data=value)
             with contextlib.suppress(InvalidHandle, *PUBLISHER_ERRORS):  # ROS may be shutting down already
                 future = self._clients[name].call_async(request)
@@ -118,13 +118,13 @@ class ServiceCaller:
                 if self._is_gone(name) or min(elapsed_s() - called_s, running_s) > self._timeout_s:
                     self._give_up(name, future)
 
-    def _give_up(self, name: str, future: Any) -> None:
+    def _give_up(self, name: str, future: Any, *, is_displaced: bool = False) -> None:
         if pending := self._pending[name].pop(future, None):
             self._clients[name].remove_pending_request(future)
             called_s, finish = pending
             service = self._node.resolve_service_name(self._clients[name].srv_name)
             sentence = f"{service} has not answered within {elapsed_s() - called_s:.1f} s"
-            finish(Answer(False, sentence, has_come=False))
+            finish(Answer(False, sentence, has_come=False, was_displaced=is_displaced))
 
 
 def _uncalled(why: str) -> Answer:

@@ -108,6 +108,8 @@ class Answer:
     """Whether there was somebody to call, and nothing against it."""
     has_come: bool = True
     """Whether the vehicle has answered in time."""
+    was_displaced: bool = False
+    """Whether it was given up for a newer call of the same service."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,10 +3,10 @@
 
 | a press | its button is | goes on |
 |---|---|---|
-| waits for its first packet | up | with that; is given up after a stall, or where nothing is sent any more |
+| waits for its first packet | up | with that; is given up after a stall, on hold, or where nothing is sent any more |
 | is down | down | up, after `hold_s` and PACKETS_PER_LEVEL packets, or where it is given up |
 | is up again | up | over, after PACKETS_PER_LEVEL packets |
-| was refused: nobody listened to one of its packets | up | over at once |
+| was refused: nobody listened, as was heard after its second packet | up | over at once |
 
 A press that has begun is completed and released whatever happens: what its button means was decided when it began.
 """
@@ -29,8 +29,8 @@ class Press:
         self.is_over = False
         #: Whether nobody listened to one of the packets.
         self.was_refused = False
-        #: Whether this process stood still before the first packet.
-        self.is_outdated = False
+        #: Why it must not begin any more, in a sentence; empty if it may.
+        self.outdated_by = ""
 
     @property
     def was_sent(self) -> bool:
@@ -50,7 +50,7 @@ class Press:
     def sent(self, was_down: bool, now_s: float) -> None:
         """Note a packet that goes out."""
         if not was_down:
-            self._packets_up += self.was_sent
+            self._packets_up += self.was_sent and not self.is_over
             self.is_over |= self.was_released
             return
         if not self.was_sent:
@@ -65,19 +65,23 @@ class Press:
             self._packets_up -= 1
 
     def refuse(self) -> None:
-        """Note that nobody listened to the last packet: a GUI that starts now does not get the rest of the press."""
-        if self.was_sent:
+        """Note that nobody listened to a packet: a GUI that starts now does not get the rest of the press.
+
+        Where only the first packet of the press has gone out, that may have been one before it, and the press goes on:
+        if nobody listens, the next one is refused as well.
+        """
+        if self._packets_down + self._packets_up > 1:
             self.was_refused = self.is_over = True
 
     def give_up(self, *, at_once: bool) -> None:
-        """Release it early; `at_once`: no packet will say so."""
+        """Release it early; `at_once`: no packet is sure to say so."""
         self._is_given_up = True
         self.is_over |= at_once or not self.was_sent
 
-    def outdate(self) -> None:
-        """Give up a press that has not begun: it may mean the opposite by now."""
+    def outdate(self, sentence: str) -> None:
+        """Give up a press that has not begun, with the reason: it may mean the opposite by now."""
         if not self.was_sent:
-            self.is_outdated = self.is_over = True
+            self.outdated_by, self.is_over = sentence, True
 
 
 class Buttons:

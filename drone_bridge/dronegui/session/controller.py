@@ -9,7 +9,8 @@ numbers from 1, whatever comes back: the newest command while it holds, otherwis
 
 | state | what is sent | ends |
 |---|---|---|
-| WAITING, also when the link is lost | one last hover | SENDING, by a link |
+| WAITING, also when the link is lost | hover FINAL_REPEATS times, all buttons released, when it is lost | SENDING, \
+by a link |
 | SENDING, its first HOVER_PACKETS | hover, and buttons | |
 | SENDING | what the pilot flies, hover without that, and buttons | |
 | CLOSED, by `end` | hover FINAL_REPEATS times, all buttons released | |
@@ -32,10 +33,12 @@ ground, or is old and the drone is not seen | refused where it is old, or the st
 
 Where the vehicle has to land, by its limits, land is asked for every LAND_PERIOD_S, until it is done.
 
-- Old is what was asked for before this process stood still. A press that had not begun by then is given up; one that
-  had begun is completed and released.
+- Old is what was asked for before this process stood still, or before the link was lost or opened. A press that had not
+  begun by then, or when the vehicle is held, is given up; one that had begun is completed and released.
+- Of a press that has begun and whose release may not get out, as the link is lost, nobody knows what it did. What
+  navdata showed before the next link is not seen then.
 - Where nobody listens at the GUI's port, packets are still sent, so that a GUI that is started later hovers. The press
-  of then is given up.
+  of then is given up, unless the refusal may be that of a packet before it.
 """
 
 import math
@@ -95,16 +98,27 @@ HARM_IN_THE_AIR = "The take_off button would land a drone that flies, and reset 
 HARM_ON_GROUND = "The take_off button would make a drone on the ground fly."
 HARM_OF_RESET = "reset would stop the motors of a drone that flies."
 STOOD_STILL = "This process has stood still since it was called: call it again."
+LINK_CHANGED = "The link was lost or opened since it was called: call it again."
 HELD_SINCE = "The vehicle is held since it was called: let it follow commands, and call it again."
 ALL_THE_SAME = "If its motors are to stop all the same, call assume_flying with true, and reset again."
 NOT_SENDING = "while nothing is sent: the bridge has to be active, and to have found its GUI's host."
 
 
-class SentPacket(NamedTuple):
-    """A packet that was sent."""
+@dataclass(slots=True)
+class SentPacket:
+    """A packet that is sent."""
 
     seq: int
     controls: Controls
+    is_out: bool = True
+    """Whether it went out, as far as is known when it is published: right after that was tried."""
+
+
+@dataclass(frozen=True, slots=True)
+class _SendPacket(Send):
+    """Bytes of a packet, or of a copy."""
+
+    packet: SentPacket | None = None
 
 
 class Flying(NamedTuple):
@@ -200,7 +214,6 @@ class ControllerSession(Session):
         self._hover_left = HOVER_PACKETS
         self._packet_s = math.inf  # when the next one is due
         self._land_s = -math.inf  # when land may be asked for by limits
-        self._last_seq = 0  # of a packet that may have gone out
         self._final_left = 0
         self._stood_still_s = -math.inf
         self._published: bool | None = None  # whether it flies
@@ -216,6 +229,8 @@ class ControllerSession(Session):
         if self._is_first_link:
             self._is_first_link = False
             self._watch.listen(now_s)
+        else:
+            self._watch.resume(now_s)
         self.state, self.is_open = SENDING, True
         self._hover_left, self._packet_s, self._published = HOVER_PACKETS, now_s, None
         self._pilot.restart(now_s)
@@ -244,7 +259,7 @@ class ControllerSession(Session):
             self.heard_s = now_s
         self._watch.resume(now_s)
         for press in self._buttons:
-            press.outdate()
+            press.outdate(STOOD_STILL)
         for flight in self._flights:
             flight.until_s = max(flight.until_s, now_s + self._parameter("navdata_timeout"))
         return self._taken(now_s)
@@ -263,23 +278,24 @@ class ControllerSession(Session):
         return self._taken(now_s)
 
     def unsent(self, action: Send, sentence: str, now_s: float) -> Actions:
-        """Take that the last packet did not go out: presses that have not begun are given up."""
-        if self._last_seq:
+        """Take that a packet did not go out: presses that have not begun are given up."""
+        assert isinstance(action, _SendPacket)
+        assert action.packet
+        if action.packet.is_out:  # else another copy of it was noted already
+            action.packet.is_out = False
             self._buttons.unsent()
             for press in self._buttons:
                 press.give_up(at_once=False)
-            if self._last_seq == FIRST_SEQ:
+            if action.packet.seq == FIRST_SEQ:
                 self._connection = ControllerConnection()  # or a GUI that has seen higher numbers ignores what follows
-            self._last_seq = 0
         return [*self._taken(now_s), Note(action.if_lost, sentence)]
 
     def lost(self, now_s: float) -> Actions:
         """Leave the drone hovering, all buttons released, and answer who waits."""
         self.state, self.is_open, self._packet_s = WAITING, False, math.inf
-        for press in self._buttons:
-            press.give_up(at_once=False)
-        self._send_packet(now_s)
         self._give_up_presses()
+        for _ in range(FINAL_REPEATS):
+            self._send_packet(now_s)
         return self._taken(now_s)
 
     def end(self, now_s: float) -> Actions:
@@ -314,6 +330,8 @@ class ControllerSession(Session):
     def _send_packet(self, now_s: float) -> None:
         """Send what is commanded, with the buttons that are pressed, and say so."""
         self._packet_s = next_due(self._packet_s, 1 / self._parameter("rate"), now_s) if self.is_open else math.inf
+        if self._pilot.arbiter.rank(now_s) is Rank.HOLD:
+            self._outdate_held()
         down = self._buttons.down(now_s)
         command = self._commanded(now_s) if self.is_open and not self._hover_left else HOVER
         self._hover_left = max(0, self._hover_left - 1)
@@ -323,10 +341,16 @@ class ControllerSession(Session):
         assert sent  # hover can always be encoded
         controls, datagram = sent
         copies = self._parameter("first_packet_copies") if seq == FIRST_SEQ else 1
-        self._effects += [Send(datagram, None, UNHEARD) for _ in range(copies - 1)]
-        self._effects += [Send(datagram, None, UNHEARD, ("packets",)), Publish(SentPacket(seq, controls))]
+        packet = SentPacket(seq, controls)
+        self._effects += [_SendPacket(datagram, None, UNHEARD, packet=packet) for _ in range(copies - 1)]
+        self._effects += [_SendPacket(datagram, None, UNHEARD, ("packets",), packet), Publish(packet)]
         self._buttons.sent(down, now_s)
-        self._last_seq = seq
+
+    def _outdate_held(self) -> None:
+        """Give up each press that has not begun, but for a landing."""
+        for flight in self._flights:
+            if flight.press and flight.request.name != LAND:
+                flight.press.outdate(HELD_SINCE)
 
     def _commanded(self, now_s: float) -> Controls:
         """Return the controls, without presses."""
@@ -386,27 +410,39 @@ class ControllerSession(Session):
 
     def assume_flying(self, is_flying: bool, request: Asked, now_s: float) -> Actions:
         """Take a person's word."""
-        if request.asked_s <= self._stood_still_s:
-            return [Outcome(request, False, STOOD_STILL)]
+        if reason := self._age_reason(request):
+            return [Outcome(request, False, reason)]
         if self._watch.sees_drone(now_s):
             return [Outcome(request, False, f"Nothing needs to be assumed: navdata says {self._state_name}.")]
         self._assume(is_flying, Source.PERSON)
-        sentence = f"The drone is assumed to {'fly' if is_flying else 'be on the ground'}."
-        if self._needs_bootstrap(now_s):
-            sentence += " takeoff will press reset, which stops the motors of a drone that flies."
+        sentence = assumption(is_flying, presses_reset=self._needs_bootstrap(now_s))
         return [*self._taken(now_s), Outcome(request, True, sentence)]
+
+    def take_word(self, is_flying: bool, now_s: float) -> Actions:
+        """Take a person's word of when there was no link, which has been answered already; navdata knows better."""
+        if not self._watch.sees_drone(now_s):
+            self._assume(is_flying, Source.PERSON)
+        return self._taken(now_s)
+
+    def _age_reason(self, request: Asked) -> str:
+        """Return why a request is old, in a sentence; empty if it is not."""
+        if request.asked_s <= self._stood_still_s:
+            return STOOD_STILL
+        return LINK_CHANGED if request.asked_s <= self.fresh_since_s else ""
 
     def _land_if_it_has_to(self, now_s: float) -> None:
         """Ask for a landing where a limit wants it; a failed one is asked for again a little later."""
         is_asked = any(isinstance(flight.request, _OwnLanding) for flight in self._flights)
         if is_asked or now_s < self._land_s or self._pilot.arbiter.rank(now_s) is not Rank.LANDING:
             return
+        if self._watch.is_flying(now_s) is False:
+            return
         self._land_s = now_s + LAND_PERIOD_S
         request = _OwnLanding(now_s)
         try:
             self._begin(request, now_s)
         except ValueError as error:
-            self._effects.append(_outcome(request, False, str(error)))
+            self._effects.append(_outcome(request, False, str(error), is_expected=False))
 
     def _begin(self, request: Asked, now_s: float) -> None:
         """Begin what is asked for. Raises ValueError with a sentence."""
@@ -450,16 +486,17 @@ class ControllerSession(Session):
 
     def _answer(self, flight: _Flight, is_success: bool, sentence: str) -> None:
         self._flights.remove(flight)
-        self._effects.append(_outcome(flight.request, is_success, sentence))
+        is_expected = is_success and not flight.press  # it is landing already
+        self._effects.append(_outcome(flight.request, is_success, sentence, is_expected=is_expected))
 
     # Each step's end: returns the outcome, or None where another step follows. Raises ValueError with a sentence.
 
     def _has_listened(self, flight: _Flight, now_s: float) -> str | None:
-        is_old = flight.request.asked_s <= self._stood_still_s
+        reason = self._age_reason(flight.request)
         if flight.request.name == LAND:
-            return self._may_land(flight, is_old, now_s)
-        if is_old:
-            raise ValueError(STOOD_STILL)
+            return self._may_land(flight, reason, now_s)
+        if reason:
+            raise ValueError(reason)
         if self._pilot.arbiter.rank(now_s) is Rank.HOLD:
             raise ValueError(HELD_SINCE)
         if flight.request.name == RESET:
@@ -474,10 +511,11 @@ class ControllerSession(Session):
             self._press(flight, Step.PRESSING, "take_off", now_s)
         return None
 
-    def _may_land(self, flight: _Flight, is_old: bool, now_s: float) -> str | None:
+    def _may_land(self, flight: _Flight, reason: str, now_s: float) -> str | None:
+        """Press the button; where the request is old, which has a reason, only if the drone was seen since."""
         sees_drone = self._watch.sees_drone(now_s)
-        if is_old and not sees_drone:  # else it is known whether the button lands it
-            raise ValueError(STOOD_STILL)
+        if reason and not sees_drone:  # which navdata of before the stall or the link does not count for
+            raise ValueError(reason)
         if sees_drone and self._watch.state is FlightState.LANDING:
             return "The drone is landing already."
         self._check_in_the_air(now_s)
@@ -493,8 +531,8 @@ class ControllerSession(Session):
                 "set receive_navdata to false."
             )
         sentence = "There is no navdata: reset is pressed, so that the GUI requests it from its drone."
-        self._effects.append(Note("", sentence, is_expected=True))
         self._press(flight, Step.RESETTING, "reset", now_s)
+        self._effects.append(Note("", sentence, is_expected=True))
 
     def _press(self, flight: _Flight, step: Step, button: str, now_s: float) -> None:
         """Press a button. Raises ValueError with a sentence if that is impossible."""
@@ -504,34 +542,38 @@ class ControllerSession(Session):
         flight.step, flight.since_s, flight.until_s = step, now_s, math.inf
         flight.was_seen = self._watch.sees_drone(now_s)
 
-    def _check_pressed(self, flight: _Flight, button: str) -> None:
-        """Raise ValueError with a sentence if a press that is over came to nothing."""
+    def _check_pressed(self, flight: _Flight, button: str, now_s: float) -> None:
+        """Raise ValueError with a sentence if a press that is over came to nothing, or nobody knows to what."""
         press = flight.press
         assert press
         self._buttons.forget(button)
         if press.was_refused:
-            raise ValueError(f"{button} was not pressed: nobody listens at {self.peer}.")
-        if press.is_outdated:
-            raise ValueError(f"{button} was not pressed: {STOOD_STILL}")
+            raise ValueError(f"{button} may not have been pressed: nobody listens at {self.peer}.")
+        if press.outdated_by:
+            raise ValueError(f"{button} was not pressed: {press.outdated_by}")
         if not press.was_sent:
             raise ValueError(f"{button} was not pressed: nothing could be sent any more.")
         if button == "reset":
             self._watch.was_reset_pressed = True
         if not press.was_released:
+            is_flying = self._watch.is_flying(now_s)
+            changes_nothing = is_flying is None or (button == "reset" and not is_flying)
+            if not changes_nothing and not self._watch.sees_drone(now_s):
+                self._assume(None, Source.PRESS)
             raise ValueError(f"{button} was pressed, and then nothing could be sent any more.")
 
     def _has_reset(self, flight: _Flight, now_s: float) -> None:
-        self._check_pressed(flight, "reset")
+        self._check_pressed(flight, "reset", now_s)
         patience_s = self._parameter("bootstrap_timeout") if self._receives_navdata else 0.0
         flight.step, flight.since_s, flight.until_s = Step.STARTING, now_s, now_s + patience_s
 
     def _has_pressed(self, flight: _Flight, now_s: float) -> str | None:
         if flight.request.name == RESET:
-            self._check_pressed(flight, "reset")
+            self._check_pressed(flight, "reset", now_s)
             if self._watch.is_flying(now_s) and not self._watch.sees_drone(now_s):
                 self._assume(None if self._receives_navdata else False, Source.PRESS)
             return "reset was pressed and released."
-        self._check_pressed(flight, "take_off")
+        self._check_pressed(flight, "take_off", now_s)
         if flight.was_seen:
             flight.step = Step.CONFIRMING  # what has shown since the press began counts
             wanted_s = self._parameter("press_time") + self._parameter("confirm_timeout")
@@ -669,11 +711,19 @@ _STEPS: dict[Step, Callable[[ControllerSession, _Flight, float], str | None]] = 
 }
 
 
-def _outcome(request: Asked, is_success: bool, sentence: str) -> Action:
-    """Return the outcome for who waits; of a landing that nobody has asked for, a warning."""
+def assumption(is_flying: bool, *, presses_reset: bool) -> str:
+    """Return what is assumed by a person's word, in sentences; `presses_reset` says whether takeoff begins so."""
+    sentence = f"The drone is assumed to {'fly' if is_flying else 'be on the ground'}."
+    if presses_reset:
+        sentence += " takeoff will press reset, which stops the motors of a drone that flies."
+    return sentence
+
+
+def _outcome(request: Asked, is_success: bool, sentence: str, *, is_expected: bool) -> Action:
+    """Return the outcome for who waits; of a landing that nobody has asked for, a warning unless it is expected."""
     if not isinstance(request, _OwnLanding):
         return Outcome(request, is_success, sentence)
-    return Note("", sentence if is_success else f"The vehicle has to land, and does not: {sentence}")
+    return Note("", sentence if is_success else f"The vehicle has to land, and does not: {sentence}", is_expected)
 
 
 def _with_buttons(controls: Controls, pressed: frozenset[str]) -> Controls:

@@ -5,7 +5,8 @@ A press of take_off lands a drone that flies and has any other take off, so what
 
 | known from | holds until | then |
 |---|---|---|
-| navdata | navdata does not say it any more, or this process stood still | others may have landed it, or fly it |
+| navdata | navdata does not say it any more, this process stood still, or the link was lost | others may have \
+landed it, or fly it |
 | a person's word, a press's effect | the GUI is gone: a packet was refused | nobody knows what others do, and the \
 next GUI does not know that the drone flies |
 | a person's word of before there was a GUI | the GUI that is started then is gone | as above |
@@ -71,7 +72,7 @@ class FlightWatch:
         return self.was_gui_gone or (self.source is Source.NAVDATA and not self.sees_drone(now_s))
 
     def listened_s(self, now_s: float) -> float:
-        """Return how long navdata has been listened for, since this process last stood still."""
+        """Return how long navdata has been listened for, since this process last stood still, or had no link."""
         return now_s - self._listening_since_s
 
     def listen(self, now_s: float) -> None:
@@ -81,7 +82,7 @@ class FlightWatch:
         self._listening_since_s = self._unheard_s = now_s
 
     def resume(self, now_s: float) -> None:
-        """Go on after this process stood still: what navdata said before that is not seen now."""
+        """Go on after this process stood still, or had no link: what navdata said before that is not seen now."""
         self.heard_s = self.state_s = -math.inf
         self._listening_since_s = now_s
 

@@ -9,7 +9,7 @@ force for `command_timeout`. Meanwhile it is repeated at `rate`, and so is hover
 
 | state | the axes | hover is held | ends |
 |---|---|---|---|
-| WAITING, also after the link was lost | nothing is published | as it was | by a packet |
+| WAITING, also after the link was lost | nothing is published | no more | by a packet |
 | SERVING, a state in force | of the last packet | as it is pressed, and while the vehicle is held | after \
 `command_timeout` |
 | SERVING, silent | zero, once | while ours is the last command for the vehicle | by a packet |
@@ -164,7 +164,7 @@ class GuiSession(Session):
 
     def answered(self, name: str, tag: Any, answer: Answer, now_s: float) -> Actions:
         """Take what came of a call."""
-        if name == HOVER and not answer.has_come:
+        if name == HOVER and not answer.has_come and not answer.was_displaced and tag == self._hover:
             self._hover = None  # so that the next packet calls it again
         if answer.is_success:
             if name == HOVER:
@@ -172,7 +172,8 @@ class GuiSession(Session):
             self._flying.done(name)
             return [Note("", f"{name}: {answer.sentence}", is_expected=True)]
         if answer.was_called and not answer.has_come:
-            return [Note(UNANSWERED, f"{name} was pressed, and {answer.sentence}. It is not called again.")]
+            end = "" if name == HOVER else " It is not called again."
+            return [Note(UNANSWERED, f"{name} was pressed, and {answer.sentence}.{end}")]
         if name == HOVER and not answer.was_called:
             return []  # a vehicle may lack it
         return [Note(REFUSED, f"{name} was refused: {answer.sentence}")]
@@ -256,7 +257,7 @@ class GuiSession(Session):
 
     def _let_go(self) -> Actions:
         """Let go of hover, as somebody else flies the drone, or this process leaves."""
-        if not self._hover:
+        if self._hover is False:
             return []
         self._hover = False
         return [Call(HOVER, False)]
