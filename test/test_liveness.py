@@ -93,7 +93,7 @@ def test_commands_that_reach_no_vehicle_are_counted_and_warned_of(ros):
         commands.publish(Twist())
         return int(values_of(report)["undelivered commands"]) > 1
 
-    with bridge(peer, silence_warning=0.5, autostart=True) as node:
+    with bridge(peer, silence_warning=2.0, autostart=True) as node:
         peer.open().exchange()
         node.wait_for_line("attitude_layout is taken to be")  # until its first frame it is silent as well
         wait_until(commands.get_subscription_count, "the bridge")
