@@ -235,7 +235,10 @@ class Vehicle:
         if not self._clients:  # what holds it is found before anything moves it: Ctrl-C may come right then
             _waits(self._finds_hold, _DISCOVERY_S)
         if name not in self._clients:
-            self._clients[name] = ActionClient(self._node, kind, name)
+            # In the executor's thread: rclpy adds it to a node before it is whole, which fails while that spins.
+            made: Any = self._executor.create_task(ActionClient, self._node, kind, name)
+            _waits(made.done, self._patience_s)
+            self._clients[name] = made.result()
         client = self._clients[name]
         if not _waits(client.server_is_ready, self._patience_s):
             raise VehicleError(

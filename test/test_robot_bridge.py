@@ -241,8 +241,8 @@ def test_the_robot_s_log_is_shown_as_plain_lines_and_can_t_fill_ours(own_peer):
 
 
 def test_lights_are_switched_by_service_and_topic(ros, peer):
-    peer.wait_for(codec.SkidSteerUpdate)
-    assert ros.call(SetBool, "robot_bridge/light", SetBool.Request(data=True)).success
+    # The light is bound after the tracks.
+    wait_until(lambda: ros.call(SetBool, "robot_bridge/light", SetBool.Request(data=True)).success, "a bound light")
     assert peer.wait_for(codec.LightUpdate) == codec.LightUpdate(LAMP, True)
     ros.publisher(Bool, "light").publish(Bool(data=False))
     assert peer.wait_for(codec.LightUpdate) == codec.LightUpdate(LAMP, False)

@@ -45,6 +45,7 @@ def test_a_silent_vehicle_is_red_and_cannot_be_steered(page, composition):
     page.wait("!document.querySelector('.take').disabled")
     page.wait("/server .* s · telemetry_bridge .* s · vehicle .* s/.test(document.body.innerText)")
     page.wait("document.querySelector('[data-cell=doing]').innerText.includes('drone_controller')")
+    page.wait("/\\d Hz/.test(document.querySelector('.camera .note')?.innerText)")  # an image is shown
     os.kill(emulator, signal.SIGSTOP)
     try:
         page.wait(LAMP % "error")

@@ -59,7 +59,9 @@ class Goals:
 
     def send(self, name, **fields):
         if name not in self._clients:
-            self._clients[name] = ActionClient(self._ros.node, TYPES[name], f"{self._namespace}{name}")
+            # In the executor's thread: rclpy adds it to the node before it is whole.
+            args = self._ros.node, TYPES[name], f"{self._namespace}{name}"
+            self._clients[name] = wait_for(self._ros.create_task(ActionClient, *args))
         assert self._clients[name].wait_for_server(TIMEOUT_S), f"nobody serves {name}"
         feedback = Inbox()
         goal = TYPES[name].Goal(**fields)

@@ -51,6 +51,10 @@ class RosSession:
         with contextlib.suppress(ExternalShutdownException):
             self._executor.spin()
 
+    def create_task(self, function, *args):
+        """Have the executor call a function; return the future of its result."""
+        return self._executor.create_task(function, *args)
+
     def close(self):
         # In a thread: Fast DDS may lock up for good while an endpoint goes and the news of another's end comes in (its
         # issue 6502), and then this test fails, and not all that are to follow.
