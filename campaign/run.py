@@ -169,8 +169,8 @@ def end_descendants() -> list[str]:
                     os.kill(pid, number)
                     os.kill(pid, signal.SIGCONT)
             time.sleep(0.1)
-            _reap()
             running = _descendants()
+            _reap()  # after the look, so that no process that it found ended is left as a zombie
     return left
 
 
