@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""ServiceCaller: calls services of a vehicle in ROS, for a server whose operator asks for a take-off or a landing."""
+"""ServiceCaller: calls services of a vehicle in ROS, or of a bridge, for a server whose operator asks for something."""
 
 import contextlib
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -27,7 +27,7 @@ Finish = Callable[[Answer], None]
 
 
 class ServiceCaller:
-    """Calls services of a vehicle in ROS, each a std_srvs/Trigger, or a SetBool. `call` is for the loop's thread."""
+    """Calls services, each a std_srvs/Trigger unless it is said otherwise. `call` is for the loop's thread."""
 
     def __init__(
         self,
@@ -36,6 +36,8 @@ class ServiceCaller:
         timeout_s: float,
         *,
         switches: Collection[str] = (),
+        types: Mapping[str, type] | None = None,
+        max_pending: int = MAX_PENDING,
         on_missing: Callable[[str], None] = lambda name: None,
         is_gone: Callable[[str], bool] = lambda name: False,
     ) -> None:
@@ -46,39 +48,44 @@ class ServiceCaller:
             services: names of services by what is asked for.
             timeout_s: how long an answer may take.
             switches: which of them are a SetBool; these are called on hold as well, and the vehicle may lack them.
+            types: of which type each is; the vehicle may lack all of them then.
+            max_pending: calls of one service that wait for an answer; of more, the oldest is given up.
             on_missing: gets, now and then, each name that nobody offers. In the executor.
             is_gone: returns whether the node that offers a name is known to be dead or to hang, whatever the ROS graph
                 says.
         """
         self._node, self._timeout_s, self._switches = node, timeout_s, frozenset(switches)
-        self._on_missing, self._is_gone = on_missing, is_gone
-        self._clients = {
-            name: node.make_client(SetBool if name in switches else Trigger, service)
-            for name, service in services.items()
-        }
+        self._max_pending, self._on_missing, self._is_gone = max_pending, on_missing, is_gone
+        self._optional = frozenset(types or switches)
+        kinds = {**dict.fromkeys(services, Trigger), **dict.fromkeys(switches, SetBool), **(types or {})}
+        self._clients = {name: node.make_client(kinds[name], service) for name, service in services.items()}
         # With the time of the call, by `elapsed_s`, and who waits; the oldest first.
         self._pending: dict[str, dict[Any, tuple[float, Finish]]] = {name: {} for name in services}
         self._were_all_offered = False
         node.make_timer(CHECK_PERIOD_S, self._look)
 
-    def call(self, name: str, finish: Finish, value: bool | None = None) -> None:
-        """Call a service, a switch with a value; `finish` gets the answer, in any thread.
+    def call(
+        self, name: str, finish: Finish, value: bool | None = None, request: Any = None, *, moves: bool = True
+    ) -> None:
+        """Call a service, a switch with a value, another type with a request; `finish` gets the answer, in any thread.
 
         It is called in this thread: so no call overtakes another one, and the last ones are made while the executor is
-        shutting down already.
+        shutting down already. What moves the vehicle is not called while that is held, or if this process has stood
+        still since it was decided.
         """
-        is_safe = name == LAND or name in self._switches
+        is_safe = name == LAND or name in self._switches or not moves
         if not is_safe and self._node.hold.is_held:
             finish(_uncalled("the vehicle is held"))
         elif not is_safe and PROCESS.stood_still_since(self._node.decided_s):
             finish(_uncalled("the server has just stood still"))
-        elif not self._is_offered(name):
+        elif not self.offers(name):
             finish(_uncalled(self.absence([name])))
         else:
             pending = self._pending[name]
-            while len(pending) >= MAX_PENDING:
+            while len(pending) >= self._max_pending:
                 self._give_up(name, next(iter(pending)), is_displaced=True)
-            request = Trigger.Request() if value is None else SetBool.Request(data=value)
+            if request is None:
+                request = Trigger.Request() if value is None else SetBool.Request(data=value)
             with contextlib.suppress(InvalidHandle, *PUBLISHER_ERRORS):  # ROS may be shutting down already
                 future = self._clients[name].call_async(request)
                 pending[future] = elapsed_s(), finish
@@ -91,25 +98,26 @@ class ServiceCaller:
             return f"the node that offers {services} hangs or has ended, as it reports nothing any more"
         return f"no node offers {services}"
 
-    def _is_offered(self, name: str) -> bool:
+    def offers(self, name: str) -> bool:
+        """Return whether there is such a service, of a node that is not known to be gone."""
         return self._clients[name].service_is_ready() and not self._is_gone(name)
 
     def _answered(self, name: str, future: Any) -> None:
         pending, response = self._pending[name].pop(future, None), future.result()
         if pending and response is not None:
-            pending[1](Answer(response.success, response.message))
+            pending[1](Answer(response.success, response.message, response=response))
 
     def _look(self) -> None:
         """Report what nobody offers, and give up calls that take too long. In the executor."""
-        missing = [name for name in self._clients if not self._is_offered(name)]
+        missing = [name for name in self._clients if not self.offers(name)]
         for name in missing:
             self._on_missing(name)
-        needed = [name for name in missing if name not in self._switches]
+        needed = [name for name in missing if name not in self._optional]
         # A service that is known has a node that hangs, or has ended.
         are_known = all(self._clients[name].service_is_ready() for name in needed)
         advice = "its launch file starts it again" if are_known else "set target.* to the drone's own"
         self._node.reports.update_condition(MISSING, self.absence(needed) if needed else None, advice)
-        if not needed and not self._were_all_offered:
+        if self._optional != self._clients.keys() and not needed and not self._were_all_offered:
             self._node.inform("The drone's services are available.")
         self._were_all_offered = not needed
         running_s = PROCESS.running_s()  # an answer that came while this process stood still is taken first

@@ -110,6 +110,8 @@ class Answer:
     """Whether the vehicle has answered in time."""
     was_displaced: bool = False
     """Whether it was given up for a newer call of the same service."""
+    response: Any = None
+    """The service's, where it says more than that."""
 
 
 @dataclass(frozen=True, slots=True)

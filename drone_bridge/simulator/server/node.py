@@ -1,346 +1,230 @@
 # SPDX-License-Identifier: Apache-2.0
-"""simulator_server: stands in for the underwater simulator, with a vehicle in ROS behind it. See docs/simulator.md."""
+"""simulator_server: stands in for the underwater simulator, with a vehicle in ROS behind it. See docs/simulator.md.
 
-import asyncio
-import contextlib
-import math
-import time
-import traceback
+What is said when is in `session.simulator`; this node gives it topics, parameters, a port for clients, and the services
+of a bridge.
+"""
+
 from collections import deque
-from collections.abc import Callable, Coroutine
 from functools import partial
 from typing import Any
 
 from builtin_interfaces.msg import Time
+from geometry_msgs.msg import Twist
 
-from drone_bridge.net.connector import Cancellation, LinkCancelledError
-from drone_bridge.net.tcp_clients import CLOSED_BY_PEER, Connection, Listening, ListeningEndpoint, TcpClients
+from drone_bridge.net.link_loop import Link, Work
+from drone_bridge.net.tcp_connection import StreamOptions
+from drone_bridge.net.tcp_port import TcpPort
+from drone_bridge.ros.bridge_watch import BridgeWatch
 from drone_bridge.ros.frames import FrameNames
-from drone_bridge.ros.link_node import Endpoint, LinkNode
+from drone_bridge.ros.last_word import LastWord
 from drone_bridge.ros.program import run
-from drone_bridge.ros.stall_watch import LoopSettling
+from drone_bridge.ros.protocol_node import ProtocolNode
+from drone_bridge.ros.service_caller import ServiceCaller
 from drone_bridge.ros.time import is_time_simulated
-from drone_bridge.ros.topics import Topic, latched
-from drone_bridge.simulator import codec as sim
-from drone_bridge.simulator.codec import ItemType
-from drone_bridge.simulator.device.requests import Context, Quirks
-from drone_bridge.simulator.device.world import Client, RunControl, Timing, World
-from drone_bridge.simulator.server.clients import ENDS, ClientSession, LoopQueue
-from drone_bridge.simulator.server.forwarding import BridgeServices, ForwardedItem, Forwarder, ServiceError
+from drone_bridge.ros.topics import Topic, latched, wait_for_delivery
+from drone_bridge.ros.velocity_messages import cmd_vel_type
+from drone_bridge.session.session import AFTER_STALLS, Actions, Answer
+from drone_bridge.simulator.device.requests import Quirks
 from drone_bridge.simulator.server.parameters import PARAMETERS
-from drone_bridge.simulator.server.scene import MirroredEntity, MirroredScene
 from drone_bridge.simulator.server.sources import Sources
-from drone_bridge.simulator.server.steering import VelocityCommands
-from drone_bridge.simulator.topics import EVENTS, SIMULATION_STARTED, Axes, EntityState, Labels, Translation
+from drone_bridge.simulator.session.simulator import (
+    LISTENING,
+    MAX_CLIENTS,
+    NEUTRAL,
+    REFUSED_COMMANDS,
+    UNSTEERED,
+    ConfiguredEntity,
+    Mirror,
+    Question,
+    SimulatorSession,
+    Unmirror,
+    VelocityCommand,
+)
+from drone_bridge.simulator.topics import (
+    EVENTS,
+    SIMULATION_STARTED,
+    Axes,
+    EntityState,
+    Labels,
+    Translation,
+    twist_from_velocity,
+    velocity_from_wire,
+    wire_state,
+)
 from drone_bridge.simulator.topics.plans import EntityPlan, read_entity_plans
+from drone_bridge.simulator.topics.service_calls import BridgeCalls
+from drone_bridge.simulator.topics.services import SERVICES
+from drone_bridge.wire.addresses import address_name
 
-RENDER = "render"
-#: In the answer to CONFIG where no service gives it, Hz.
-FREQUENCY = 100.0
-#: One more takes the place of who has been silent for longest.
-MAX_CLIENTS = 32
-TICK_S = 0.1
-#: Until a bridge that could not be told whether to run is told again.
-TELL_AGAIN_S = 1.0
-#: /clock counts as stopped after this time without a change.
-CLOCK_STOPPED_AFTER_S = 0.5
-ENDED = "the server has ended"
+#: Small, as a session handles all requests of a chunk before another client has its turn.
+CHUNK_BYTES = 256
+#: Messages of topics that wait for the session; the oldest are dropped.
+MAX_ARRIVED = 1000
+#: How long a service is listened to for an answer; the session's clients wait for less.
+LONGEST_ANSWER_S = 65.0
 _SILENT_VEHICLE = "the vehicle's position is unknown"
 
 
-class SimulatorServer(LinkNode):
+class SimulatorServer(ProtocolNode):
     """Serves clients of the simulator's protocol from topics and a bridge's services."""
 
     is_server = True
     rates = ("requests", "states", "commands")
-    problems = (*LinkNode.problems, "refused commands", "unsteered commands", "bad numbers", "dropped messages")
-    open_state = "listening"
+    problems = (*ProtocolNode.problems, AFTER_STALLS, REFUSED_COMMANDS, UNSTEERED, "bad numbers")
+    open_state = LISTENING
 
     def __init__(self, **options: Any) -> None:
         super().__init__("simulator_server", PARAMETERS, **options)
-        self._queue = LoopQueue(self._handle_one, self._count_dropped)
-        self._sessions: list[ClientSession] = []
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._session: SimulatorSession | None = None  # until the node is active
+        self._arrived: deque[Work] = deque(maxlen=MAX_ARRIVED)
+        self._is_waiting = False  # for a call of `_hand_over`
 
     # The lifecycle.
 
     def set_up(self) -> None:
-        """Read the parameters and create publishers, subscriptions and clients."""
-        get = self.parameters.__getitem__
-        self._axes = Axes()
-        self._translation = Translation(FrameNames(), self._axes, Labels())
-        self._vehicle: int = get("vehicle")
-        self._quirks = Quirks(get("quirks"))
-        plans = read_entity_plans(get("entities"))
-        self._scene = MirroredScene(
-            self._axes, self._vehicle, self._now_s, lambda: float(self.parameters["source_timeout"])
-        )
-        world = self._world = World(self._scene)
-        self._control = RunControl()
-        self._control.run(0)
-        device = Context(world, self._control, Timing(FREQUENCY), self._quirks is Quirks.REAL)
-        self._commands = VelocityCommands(self, self._axes, lambda: self._scene.state(self._vehicle), time.monotonic)
-        self._scene.steer = self._commands.set
-        self._sources = Sources(self, self._translation, partial(self._queue.put, self._moved))
-        self.cleanup.callback(self._sources.close)
-        self.bridge = BridgeServices(self, get("bridge"))
-        self.forwarder = Forwarder(
-            self.bridge,
-            self._axes,
-            device,
-            self._scene,
-            self._vehicle,
-            self._commands,
-            self._mirror,
-            self._forget_entity,
-            lambda: self._is_clock_stopped,
-        )
-        self._tell_s = -math.inf  # when to try again
-        self._for_executor: deque[tuple[Callable[[Any], None], Any]] = deque()
-        self._executor_guard = self.make_guard_condition(self._run_in_executor)
-        if self._vehicle not in (plan.number for plan in plans):
-            self._add_entity(EntityPlan(self._vehicle, "vehicle", render=get("render"), radius=get("radius")))
-            self._sources.open_vehicle(self._vehicle)
+        get, axes = self.parameters.__getitem__, Axes()
+        self._axes, self._calls = axes, BridgeCalls(axes)
+        self._translation = Translation(FrameNames(), axes, Labels())
+        publisher = self._commands = self.make_publisher(cmd_vel_type(self.parameters), "cmd_vel", 1)
+        self._last_word = LastWord(self, (publisher,), lambda: (publisher, Twist()))
+        self.hold.when_set(self._hold_changed)
+        self._make_caller(get("bridge"))
+        self._sources = Sources(self, self._translation, self._take_state)
+        plans, vehicle = read_entity_plans(get("entities")), get("vehicle")
+        self._entities = [ConfiguredEntity(plan.number, plan.radius, plan.render) for plan in plans]
+        if vehicle not in (plan.number for plan in plans):
+            self._entities.insert(0, ConfiguredEntity(vehicle, get("radius"), get("render")))
+            self._sources.open_vehicle(vehicle)
         for plan in plans:
-            self._add_entity(plan)
             self._sources.open(plan)
         self._simulation: Time | None = None  # when that of the bridge began
-        begun = partial(self._queue.put, self._simulation_started)
-        self.make_subscription(Time, SIMULATION_STARTED, begun, latched())
+        self.make_subscription(Time, SIMULATION_STARTED, self._take_simulation, latched())
         for row in {row.name: row for row in EVENTS}.values():
-            self.make_subscription(row.message, row.name, partial(self._queue.put, self._event, row), row.requested())
+            self.make_subscription(row.message, row.name, partial(self._take_event, row), row.requested())
+        self.each_second(self._report_clients)
 
-    def _add_entity(self, plan: EntityPlan) -> None:
-        self._scene.add(plan.number, MirroredEntity(plan.radius, has_source=True, is_configured=True))
-        self._world.entity_added(plan.number, {RENDER: plan.render.encode()} if plan.render else {})
+    def _make_caller(self, bridge: str) -> None:
+        """Prepare to call the services of a bridge; an empty name is none."""
+        bridges = {self.resolve_service_name(bridge)} if bridge else set()
+        # As the services of a killed node stay in DDS's graph for much longer.
+        watch = BridgeWatch(self, lambda: bridges, self._bridge_changed)
+        self._caller = ServiceCaller(
+            self,
+            {name: f"{bridge}/{name}" for name in SERVICES} if bridge else {},
+            LONGEST_ANSWER_S,
+            types=SERVICES if bridge else {},
+            max_pending=2 * MAX_CLIENTS,
+            is_gone=lambda name: watch.is_gone,
+        )
 
-    def make_endpoint(self, cancellation: Cancellation) -> Endpoint:
-        """Listen for clients."""
+    def make_transport(self) -> Link:
+        """Listen for clients. Raises LinkError."""
+        host, options = self.parameters["host"], StreamOptions(CHUNK_BYTES, expects_acknowledgements=True)
+        port = TcpPort(host, self.parameters["port"], options=options, wire_log=self.wire_log, has_small_buffers=True)
+        self.get_logger().info(f"Listening to clients on {address_name(host, port.port)}.")
+        return port
+
+    def make_session(self) -> SimulatorSession:
         get = self.parameters.__getitem__
-        self._link_cancellation = cancellation
+        self._arrived.clear()  # it is old
+        self._is_waiting = False
+        self._session = SimulatorSession(
+            self._entities,
+            get,
+            self._calls,
+            offers=lambda service: bool(get("bridge")) and self._caller.offers(service),
+            admits=lambda: self.hold.admits("the operator's topics"),
+            simulated_s=lambda: self.get_clock().now().nanoseconds / 1e9 if is_time_simulated(self) else None,
+            quirks=Quirks(get("quirks")),
+        )
+        return self._session
 
-        def listen(port: int | None) -> TcpClients:
-            return TcpClients(
-                get("host"),
-                get("port") if port is None else port,
-                self._accept,
-                most=MAX_CLIENTS,
-                ends=ENDS,
-                on_refused=self._refused,
-                wire_log=self.wire_log,
-            )
+    def link_ended(self) -> None:
+        """Wait until the last command has arrived."""
+        super().link_ended()
+        self._session = None
+        wait_for_delivery(self._commands)
 
-        return ListeningEndpoint(get("host"), cancellation, listen)
+    # What clients want, on the loop's thread.
 
-    def _now_s(self) -> float:
-        """Return simulated time if the node uses it, otherwise monotonic time."""
-        return float(self.get_clock().now().nanoseconds / 1e9) if is_time_simulated(self) else time.monotonic()
+    def publish_event(self, message: VelocityCommand | Mirror | Unmirror) -> None:
+        """Publish a velocity, or subscribe to an entity."""
+        if isinstance(message, Mirror):
+            topic = f"entities/{message.name}"
+            plan = EntityPlan(message.entity, message.name, pose=f"{topic}/pose", twist=f"{topic}/twist")
+            self._sources.follow(message.entity, plan)
+        elif isinstance(message, Unmirror):
+            self._sources.follow(message.entity, None)
+        elif message is NEUTRAL:
+            self._last_word.say()
+        else:
+            v, w, q = message
+            velocity = velocity_from_wire(v, w, self._axes.orientation(q), self._axes)
+            allowed = velocity.limited(self.parameters["max_linear_speed"], self.parameters["max_angular_speed"])
+            self.statistics.counts["clamped commands"] += allowed != velocity
+            self.statistics.counts["commands"] += 1
+            self._last_word.publish(self._commands, twist_from_velocity(allowed), self.decided_s)
+
+    def call_service(self, name: str, tag: Question) -> None:
+        self._caller.call(name, partial(self._answer, tag), request=tag.request, moves=tag.moves)
+
+    def _answer(self, question: Question, answer: Answer) -> None:
+        if session := self._session:
+            self.post(partial(session.answered, question, answer), is_kept=True)
 
     # What the executor does.
 
-    def _count_dropped(self) -> None:
-        self.statistics.counts["dropped messages"] += 1
+    def _hold_changed(self) -> None:
+        if session := self._session:
+            self.post(session.hold_changed, is_kept=True)
 
-    def _run_in_executor(self) -> None:
-        while self._for_executor:
-            carry_out, plan = self._for_executor.popleft()
-            carry_out(plan)
+    def _bridge_changed(self) -> None:
+        if session := self._session:
+            self.post(session.bridge_changed, is_kept=True)
 
-    # The conversation, on the link's thread.
+    def _take_state(self, entity: int, state: EntityState) -> None:
+        if session := self._session:
+            self._arrive(partial(session.moved, entity, wire_state(state, self._axes)))
 
-    def converse(self, listening: Listening) -> None:
-        """Serve clients until the link is cancelled, then stop a vehicle that is being steered."""
-        asyncio.run(self._serve(listening.clients))
-        raise LinkCancelledError("Serving clients was cancelled.")
+    def _take_event(self, row: Topic, message: Any) -> None:
+        """Take what the bridge's simulator has said unasked."""
+        assert row.from_ros
+        event = row.from_ros(self._translation, message)
+        if event is not None and (session := self._session):
+            self._arrive(partial(session.told, event))
 
-    async def _serve(self, clients: TcpClients) -> None:
-        loop = asyncio.get_running_loop()
-        over = asyncio.Event()
-        settling = LoopSettling(loop)
-        self._commands.is_settling = settling.look
-        loop.add_reader(self._link_cancellation.fileno(), over.set)
-        self._clock_moved_s, self._clock_s = time.monotonic(), self._now_s()
-        self.statistics.liveness.closed()
-        self._queue.attach(loop)
-        try:
-            await clients.start()
-            self._queue.handle_next()
-            while not over.is_set():
-                settling.look()
-                due_s = min(self._commands.due_s - time.monotonic(), TICK_S, self.parameters["command_timeout"] / 4)
-                with contextlib.suppress(asyncio.TimeoutError):
-                    await asyncio.wait_for(over.wait(), max(0.0, due_s))
-                self._tick()
-        finally:
-            self._queue.detach()
-            loop.remove_reader(self._link_cancellation.fileno())
-            self._commands.end()
-            self._send_completed()
-            sessions = tuple(self._sessions)
-            clients.hang_up(ENDED)
-            if sessions:
-                await asyncio.sleep(0)  # for what was written to be sent
-            self._queue.clear()
+    def _take_simulation(self, began: Time) -> None:
+        before, self._simulation = self._simulation, began
+        if before not in (None, began) and (session := self._session):
+            self._arrive(session.begin_anew)
 
-    def _accept(self, connection: Connection) -> ClientSession:
-        statistics = self.statistics
-        if not self._sessions:
-            statistics.liveness.opened()
-        session = ClientSession(connection, self, self._quirks, statistics.liveness.heard)
-        self._sessions.append(session)
-        statistics.counts["connections"] += 1
-        statistics.peer = ", ".join(other.peer for other in self._sessions)
-        self.inform(f"Connected to {session.peer}.")
-        return session
+    def _arrive(self, work: Work) -> None:
+        """Have the session take what a topic says: in order, each when clients had their turn, also after a stall."""
+        self.statistics.counts["dropped messages"] += len(self._arrived) == MAX_ARRIVED
+        self._arrived.append(work)
+        if not self._is_waiting:
+            self._is_waiting = True  # before it may be handed over
+            if not self.post(self._hand_over, is_kept=True):
+                self._is_waiting = False
 
-    def _refused(self, peer: str) -> None:
-        self.reports.count_and_warn_ongoing(
-            "refused peers", f"{peer} was refused: {len(self._sessions)} clients are connected already."
-        )
+    def _hand_over(self, now_s: float) -> Actions:
+        """Hand over one message, on the loop's thread."""
+        self._is_waiting = False
+        if not self._arrived:
+            return []
+        work = self._arrived.popleft()
+        if self._arrived:
+            self._is_waiting = self.post(self._hand_over, is_kept=True)
+        return work(now_s)
 
-    def session_ended(self, session: ClientSession, reason: str) -> None:
-        """Clean up after a client that disconnected."""
-        self._sessions.remove(session)
-        self._commands.leave(session)
-        self.remove_items_of(session)
-        statistics = self.statistics
-        statistics.peer = ", ".join(other.peer for other in self._sessions)
-        if not self._sessions:
-            statistics.liveness.closed()
-        if reason in (CLOSED_BY_PEER, ENDED):
-            self.inform(f"{session.peer} is gone: {reason}.")
-        else:
-            self.count_and_warn("lost connections", f"{session.peer} is gone: {reason}".rstrip(".") + ".")
-        self.flush()
-
-    def remove_items_of(self, session: ClientSession) -> None:
-        """Remove the streams, triggers and spies of a client that has left."""
-        for kind, number in self._world.items.of_client(session):
-            is_forwarded = isinstance(self._world.items.of(kind)[number], ForwardedItem)
-            if is_forwarded and self._queue.is_attached and self.bridge.offers("remove"):
-                self._begin(self.forwarder.remove_item(kind, number))
-        self._world.leave(session)
-
-    def _begin(self, work: Coroutine[Any, Any, None]) -> None:
-        """Have the loop do something beside the rest."""
-        task = asyncio.create_task(work)
-        self._tasks.add(task)  # the loop itself refers to it weakly
-        task.add_done_callback(self._tasks.discard)
-
-    def update_time(self) -> None:
-        """Update which states are current; called before requests are handled."""
-        self._scene.update_time()
-
-    def flush(self) -> None:
-        """Send all queued commands and messages, to all clients."""
-        self._commands.tick()  # after anybody's turn: not when all have had theirs
-        self._commands.flush()
-        for session in tuple(self._sessions):
-            session.send_queued()
-
-    def answer(self, client: Client, request: sim.Request) -> sim.Response | Coroutine[Any, Any, sim.Response]:
-        """Return the answer, or what awaits that of a service."""
-        self.statistics.counts["requests"] += 1
-        return self.forwarder.answer(client, request)
-
-    def _follow_bridge(self) -> None:
-        """Have the bridge's simulator run or pause as clients were told while there was no bridge."""
-        self.forwarder.has_bridge = self.bridge.offers("run") and self.bridge.offers("pause")
-        self.forwarder.stop_if_paused()
-        now_s = time.monotonic()
-        if not self.forwarder.has_bridge or not self.forwarder.is_run_untold or now_s < self._tell_s:
-            return
-        self.forwarder.is_run_untold, self._tell_s = False, now_s + TELL_AGAIN_S
-        self._begin(self._tell_bridge())
-
-    async def _tell_bridge(self) -> None:
-        try:
-            await self.forwarder.set_running(self._control.is_running, self._control.steps_left)
-        except ServiceError as error:  # it does so already; or the bridge is gone again, or has no simulator
-            self.forwarder.is_run_untold = not error.is_simulators
-
-    @property
-    def _is_clock_stopped(self) -> bool:
-        return is_time_simulated(self) and time.monotonic() - self._clock_moved_s > CLOCK_STOPPED_AFTER_S
-
-    def _tick(self) -> None:
-        now_s = time.monotonic()
-        self._scene.update_time()
-        self._follow_bridge()
-        if (clock_s := self._now_s()) != self._clock_s:
-            self._clock_s, self._clock_moved_s = clock_s, now_s
-        self._commands.tick()
-        is_unknown = bool(self._sessions) and not self._scene.is_current(self._vehicle)
+    def _report_clients(self) -> None:
+        session = self._session
+        self.statistics.facts["clients"] = str(session.client_count if session else 0)
+        is_unknown = session is not None and session.is_vehicle_unknown
         self.reports.update_condition(
             "vehicle", _SILENT_VEHICLE if is_unknown else None, "clients get no state; check that odom is published"
         )
-        self.statistics.facts["clients"] = str(len(self._sessions))
-
-    def _mirror(self, plan: EntityPlan) -> None:
-        """Have the executor subscribe to an entity's topics."""
-        self._for_executor.append((self._sources.follow_entity, plan))
-        self._executor_guard.trigger()
-
-    # Messages from topics, on the link's thread.
-
-    def _handle_one(self, handle: Callable[..., None], arguments: tuple[Any, ...]) -> None:
-        self._scene.update_time()
-        try:
-            handle(*arguments)
-        except Exception:
-            self.count_and_warn("internal errors", traceback.format_exc())
-        self.flush()
-
-    def _moved(self, entity: int, state: EntityState) -> None:
-        self._scene.update(entity, state)
-        self.statistics.counts["states"] += 1
-        if self.forwarder.is_paused:
-            return
-        is_last = entity == self._vehicle and self._control.count_step()
-        self._world.notify_step((entity,))
-        if is_last:
-            self._send_completed()
-            self.forwarder.stop_if_paused()
-
-    def _simulation_started(self, began: Time) -> None:
-        if self._simulation not in (None, began):
-            self.forwarder.begin_anew()
-        self._simulation = began
-
-    def _event(self, row: Topic, message: Any) -> None:
-        """Tell clients what the bridge's simulator has told it."""
-        assert row.from_ros
-        event = row.from_ros(self._translation, message)
-        if isinstance(event, sim.Completed):
-            self._control.follow(is_running=False)
-            self._send_completed()
-        elif isinstance(event, sim.Spied):
-            self._item_event(event)
-        elif event is not None:
-            kind = ItemType.CAMERA_STREAM if isinstance(event, sim.CameraData) else ItemType.TRIGGER
-            item = self._world.items.of(kind).get(event.id)
-            if isinstance(item, ForwardedItem) and item.client:
-                item.client.post(event)
-
-    def _send_completed(self) -> None:
-        for session in self._sessions:
-            session.post(sim.Completed())
-            session.send_queued()
-
-    def _item_event(self, event: sim.Spied) -> None:
-        if event.type != ItemType.ENTITY:
-            return  # other items are reported by the calls that add and remove them
-        if event.is_added:
-            self.forwarder.add_entity(event.id)
-            return
-        self._forget_entity(event.id)
-
-    def _forget_entity(self, entity: int) -> None:
-        """Remove what a bridge has removed, unless one of our clients has done so."""
-        self.forwarder.forget_name(entity)
-        self._world.entity_removed(entity)
-        self._for_executor.append((self._sources.unfollow_entity, entity))
-        self._executor_guard.trigger()
 
 
 def main() -> int:

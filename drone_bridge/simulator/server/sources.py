@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sources of entity states: odometry, poses and twists, tf. Runs in the executor; states go to the link's thread."""
+"""Sources: subscriptions to the states of entities: odometry, poses and twists, tf. For the executor."""
 
 from collections import deque
 from collections.abc import Callable
@@ -14,8 +14,8 @@ from sensor_msgs.msg import Imu
 from tf2_msgs.msg import TFMessage
 
 from drone_bridge.ros.frame_tree import FrameTree, all_static
-from drone_bridge.ros.link_node import LinkNode
 from drone_bridge.ros.time import seconds_between, stamp_numbers
+from drone_bridge.ros.vehicle_node import VehicleNode
 from drone_bridge.simulator.topics import (
     EntityState,
     Translation,
@@ -102,39 +102,44 @@ class PairedSource:
 class Sources:
     """Subscribes to the states of entities."""
 
-    def __init__(self, node: LinkNode, translation: Translation, on_state: OnState) -> None:
-        """`on_state` gets each state, in the executor."""
-        self._node = node
-        self._translation = translation
-        self._on_state = on_state
+    def __init__(self, node: VehicleNode, translation: Translation, on_state: OnState) -> None:
+        """`on_state` gets each state."""
+        self._node, self._translation, self._on_state = node, translation, on_state
         self._frames = FrameTree()
         self._by_frame: dict[str, int] = {}
         self._before: dict[int, tuple[EntityState, Time]] = {}
         self._prefix: str = node.parameters["frame_prefix"]
         self._world = f"{self._prefix}{node.parameters['odom_frame']}"
-        self._subscriptions: dict[int, list[Subscription[Any]]] = {}  # of entities added while the node runs
-        self._adding: int | None = None  # the one that is being subscribed to
+        #: Of entities added while the node runs: their plans and subscriptions.
+        self._followed: dict[int, tuple[EntityPlan, list[Subscription[Any]]]] = {}
+        self._wanted: deque[tuple[int, EntityPlan | None]] = deque()
+        self._guard = node.make_guard_condition(self._follow_wanted)
+        node.cleanup.callback(self._close)
 
-    def follow_entity(self, plan: EntityPlan) -> None:
-        """Subscribe to an entity that was added while the node runs."""
-        if plan.number in self._subscriptions or len(self._subscriptions) >= MAX_FOLLOWED:
-            return
-        self._subscriptions[plan.number], self._adding = [], plan.number
-        try:
-            self.open(plan)
-        finally:
-            self._adding = None
+    def follow(self, entity: int, plan: EntityPlan | None) -> None:
+        """Subscribe to an entity that was added while the node runs; None ends that. For any thread."""
+        self._wanted.append((entity, plan))
+        self._guard.trigger()
 
-    def unfollow_entity(self, entity: int) -> None:
-        """Unsubscribe from an entity that was removed."""
+    def _follow_wanted(self) -> None:
+        while self._wanted:
+            entity, plan = self._wanted.popleft()
+            followed = self._followed.get(entity)
+            if followed and followed[0] != plan:
+                self._unfollow(entity)
+            if plan and entity not in self._followed and len(self._followed) < MAX_FOLLOWED:
+                self._followed[entity] = plan, []
+                self.open(plan, self._followed[entity][1])
+
+    def _unfollow(self, entity: int) -> None:
         self._before.pop(entity, None)
-        for subscription in self._subscriptions.pop(entity, ()):
+        _, subscriptions = self._followed.pop(entity)
+        for subscription in subscriptions:
             self._node.destroy_subscription(subscription)
 
-    def close(self) -> None:
-        """Destroy the subscriptions that `follow_entity` has created."""
-        for entity in tuple(self._subscriptions):
-            self.unfollow_entity(entity)
+    def _close(self) -> None:
+        for entity in tuple(self._followed):
+            self._unfollow(entity)
 
     def open_vehicle(self, entity: int) -> None:
         """Subscribe to odom and imu/data."""
@@ -171,8 +176,8 @@ class Sources:
             complete, on_state, lambda: float(timeout["source_timeout"]), lambda: node.count_publishers(other) > 0
         )
 
-    def open(self, plan: EntityPlan) -> None:
-        """Subscribe to another entity."""
+    def open(self, plan: EntityPlan, followed: "list[Subscription[Any]] | None" = None) -> None:
+        """Subscribe to another entity; to one that is followed without QoS override parameters, which would pile up."""
         entity = plan.number
         if plan.tf:
             if not self._by_frame:
@@ -196,10 +201,11 @@ class Sources:
                 self._translation.wire_twist(message)
                 source.take_other(message)
 
-            self._take(
-                PoseStamped, plan.pose, lambda m: source.take_state(self._translation.wire_pose(m), m.header.stamp)
-            )
-            self._take(TwistStamped, plan.twist, take_twist)
+            def take_state(message: PoseStamped) -> None:
+                source.take_state(self._translation.wire_pose(message), message.header.stamp)
+
+            self._take(PoseStamped, plan.pose, take_state, followed)
+            self._take(TwistStamped, plan.twist, take_twist, followed)
         else:
 
             def take_pose(message: PoseStamped) -> None:
@@ -207,18 +213,23 @@ class Sources:
 
             self._take(PoseStamped, plan.pose, take_pose)
 
-    def _take(self, kind: type, topic: str, take: Callable[[Any], None]) -> None:
+    def _take(
+        self,
+        kind: type,
+        topic: str,
+        take: Callable[[Any], None],
+        followed: "list[Subscription[Any]] | None" = None,
+    ) -> None:
         def receive(message: Any) -> None:
             try:
                 take(message)
             except ValueError as error:
                 self._node.count_and_warn("bad numbers", f"A message on {topic} was refused: {error}")
 
-        if self._adding is None:
+        if followed is None:
             self._node.make_subscription(kind, topic, receive, SENSOR_QOS)
-        else:  # without QoS override parameters, which would pile up
-            made = self._node.create_subscription(kind, topic, receive, SENSOR_QOS)
-            self._subscriptions[self._adding].append(made)
+        else:
+            followed.append(self._node.create_subscription(kind, topic, receive, SENSOR_QOS))
 
     def _moved(self, entity: int, state: EntityState, stamp: Time, *, has_velocity: bool) -> None:
         """Pass on a state, completed by differentiating it against the previous one."""

@@ -235,6 +235,11 @@ def wire_value(state: EntityState, corporeal: bool, attribute: int, axes: Axes) 
     return corporeal
 
 
+def wire_state(state: EntityState, axes: Axes) -> tuple[AttributeValue, ...]:
+    """Return the values of STREAMED as on the wire."""
+    return tuple(wire_value(state, True, attribute, axes) for attribute in STREAMED)
+
+
 def state_at(position: Vector, orientation: Quaternion) -> EntityState:
     """Return the state at rest."""
     return EntityState(position, _ZERO, _ZERO, orientation, _ZERO)
@@ -508,9 +513,7 @@ class Translation:
         state, force = value("odom"), value("imu/data")
         if state is None or force is None:
             return None
-        state = with_specific_force(state, force)
-        values = tuple(wire_value(state, True, attribute, self.axes) for attribute in STREAMED)
-        return sim.EntityData(0, STREAMED, values)
+        return sim.EntityData(0, STREAMED, wire_state(with_specific_force(state, force), self.axes))
 
 
 _TRIGGER_EVENTS = {

@@ -2,8 +2,8 @@
 """The services of simulator_bridge and the requests of the simulator's protocol, each made of the other.
 
 The bridge makes requests of what its services are asked for: the functions `wire_*`. The server makes calls of services
-of what its clients request: the functions that are called as the service. ROS's axes become the wire's, and the other
-way round. All raise ValueError, with a sentence, for numbers that make no sense.
+of what its clients request: `service_calls`. ROS's axes become the wire's, and the other way round. All raise
+ValueError, with a sentence, for numbers that make no sense.
 """
 
 import math
@@ -16,11 +16,11 @@ from geometry_msgs.msg import Point, Pose, Twist, Vector3
 from geometry_msgs.msg import Quaternion as QuaternionMessage
 
 from drone_bridge import srv
-from drone_bridge.motion.quaternions import Quaternion, inverse, rotated
+from drone_bridge.motion.quaternions import Quaternion, rotated
 from drone_bridge.msg import ExtendedAttribute
 from drone_bridge.simulator import codec as sim
 from drone_bridge.simulator.codec import Attribute, CameraAttribute
-from drone_bridge.simulator.topics import Axes, BodyToModel, EntityState, attribute_message, quaternion, vector
+from drone_bridge.simulator.topics import Axes, BodyToModel, EntityState, quaternion, vector
 from drone_bridge.simulator.topics.plans import CameraPlan, TriggerPlan
 from drone_bridge.srv import AddCamera, AddTrigger, AddTurbulence, SetAttribute, SetCamera, SetState, Spawn
 from drone_bridge.wire.layouts import printable
@@ -106,9 +106,9 @@ def wire_set_entity(request: SetState.Request, orientation: Quaternion | None, a
 def state_fields(state: EntityState, corporeal: bool) -> dict[str, Any]:
     """Return the fields of a response of get_entity_state."""
     return {
-        "pose": _pose(state.position, state.orientation),
-        "twist": Twist(linear=_vector3(state.own_velocity), angular=_vector3(state.angular_velocity)),
-        "acceleration": _vector3(state.acceleration),
+        "pose": pose_message(state.position, state.orientation),
+        "twist": Twist(linear=vector3_message(state.own_velocity), angular=vector3_message(state.angular_velocity)),
+        "acceleration": vector3_message(state.acceleration),
         "corporeal": corporeal,
     }
 
@@ -229,150 +229,26 @@ def _bounds(minimum: Any, maximum: Any, axes: Axes) -> tuple[Any, Any]:
     return tuple(min(pair) for pair in pairs), tuple(max(pair) for pair in pairs)
 
 
-# What the server asks the bridge for.
-
-
-def remove(request: sim.Remove) -> srv.RemoveItem.Request:
-    """REMOVE of any item."""
-    is_gravity = request.type == sim.ItemType.OBJECT and request.id == GRAVITY_ID
-    return srv.RemoveItem.Request(type=request.type, id=request.id, name=GRAVITY if is_gravity else "")
-
-
-def spawn(request: sim.AddEntity, axes: Axes) -> srv.Spawn.Request:
-    """EADD, without a name: one that a server before this one has given would be of another entity."""
-    btom = BodyToModel(request.body_to_model)
-    asked = srv.Spawn.Request(
-        mass=request.mass,
-        radius=request.radius,
-        inertia=_vector3(request.inertia),
-        body_to_model=_quaternion(axes.rotation(btom.rotation)),
-        corporeal=request.corporeal,
-        attributes=[attribute_message(attribute.key, attribute.data) for attribute in request.attributes],
-        stream=True,
-    )
-    for attribute in asked.attributes:
-        attribute.text = ""  # a call has text or data, and data hold anything
-    asked.pose = _pose(axes.world(*request.position), axes.orientation(btom.model(request.orientation)))
-    return asked
-
-
-def set_state(request: sim.SetEntity, orientation: Quaternion | None, axes: Axes) -> srv.SetState.Request:
-    """ESET. `orientation` is what the entity has now, for v. Raises ValueError when it is needed and not known."""
-    asked, value = srv.SetState.Request(id=request.id), request.value
-    if request.attribute == Attribute.CORPOREAL:
-        asked.set_corporeal, asked.corporeal = True, bool(value)
-        return asked
-    assert isinstance(value, tuple)
-    if request.attribute == Attribute.ORIENTATION:
-        asked.set_orientation = True
-        asked.pose.orientation = _quaternion(axes.orientation(value))
-        return asked
-    x, y, z = value
-    if request.attribute == Attribute.POSITION:
-        asked.set_position, asked.pose.position = True, _point(axes.world(x, y, z))
-    elif request.attribute == Attribute.VELOCITY:
-        if orientation is None:
-            raise ValueError("Where the entity points to is not known.")
-        asked.set_velocity = True
-        asked.twist.linear = _vector3(rotated(inverse(orientation), *axes.world(x, y, z)))
-    elif request.attribute == Attribute.ACCELERATION:
-        asked.set_acceleration, asked.acceleration = True, _vector3(axes.world(x, y, z))
-    else:
-        asked.set_angular_velocity, asked.twist.angular = True, _vector3(axes.body(x, y, z))
-    return asked
-
-
-def state_from_response(response: srv.GetState.Response) -> EntityState:
-    """Return the state in a response of get_entity_state."""
-    pose, twist, a = response.pose, response.twist, response.acceleration
-    p, q = pose.position, pose.orientation
-    orientation = Quaternion(q.x, q.y, q.z, q.w)
-    velocity = rotated(orientation, twist.linear.x, twist.linear.y, twist.linear.z)
-    rates = (twist.angular.x, twist.angular.y, twist.angular.z)
-    return EntityState((p.x, p.y, p.z), velocity, (a.x, a.y, a.z), orientation, rates)
-
-
-def set_attribute(request: sim.SetExtended) -> srv.SetAttribute.Request:
-    """EXSET."""
-    attribute = attribute_message(request.key, request.data)
-    attribute.text = ""
-    return srv.SetAttribute.Request(id=request.id, attribute=attribute)
-
-
-def add_camera(request: sim.AddCamera, axes: Axes) -> srv.AddCamera.Request:
-    """CADD; the bridge picks an unused name."""
-    return srv.AddCamera.Request(
-        entity_id=request.entity,
-        pose=_pose(axes.body(*request.position), axes.rotation(request.orientation)),
-        focal_length=request.focal_length,
-        enabled=request.enabled,
-    )
-
-
-def set_camera(request: sim.SetCamera, axes: Axes) -> srv.SetCamera.Request:
-    """CSET."""
-    asked, value = srv.SetCamera.Request(id=request.id), request.value
-    if request.attribute == CameraAttribute.FOCAL_LENGTH:
-        asked.set_focal_length, asked.focal_length = True, float(value)  # type: ignore[arg-type] # as the wire has it
-    elif request.attribute == CameraAttribute.ENABLED:
-        asked.set_enabled, asked.enabled = True, bool(value)
-    else:
-        assert isinstance(value, tuple)
-        if request.attribute == CameraAttribute.ORIENTATION:
-            asked.set_orientation, asked.pose.orientation = True, _quaternion(axes.rotation(value))
-        else:
-            x, y, z = value
-            asked.set_position, asked.pose.position = True, _point(axes.body(x, y, z))
-    return asked
-
-
-def add_trigger(trigger: sim.Trigger, name: str, axes: Axes) -> srv.AddTrigger.Request:
-    """TADD."""
-    asked = srv.AddTrigger.Request(name=name, type=trigger.TYPE)
-    if isinstance(trigger, sim.BytecodeTrigger):
-        asked.code = list(trigger.code)
-    elif isinstance(trigger, sim.PathTrigger):
-        asked.entity_a, asked.distance = trigger.entity, trigger.distance
-        asked.start, asked.end = _point(axes.world(*trigger.start)), _point(axes.world(*trigger.end))
-    else:
-        asked.entity_a, asked.entity_b = trigger.a, trigger.b
-        asked.distance = getattr(trigger, "distance", -1.0)
-    return asked
-
-
-def add_turbulence(turbulence: sim.Turbulence, axes: Axes) -> srv.AddTurbulence.Request:
-    """OADD of turbulence."""
-    asked = srv.AddTurbulence.Request()
-    asked.minimum.force, asked.maximum.force = _ros_bounds(turbulence.force_a, turbulence.force_b, axes)
-    asked.minimum.torque, asked.maximum.torque = _ros_bounds(turbulence.torque_a, turbulence.torque_b, axes)
-    asked.minimum_force_rate, asked.maximum_force_rate = turbulence.force_rate_a, turbulence.force_rate_b
-    asked.minimum_torque_rate, asked.maximum_torque_rate = turbulence.torque_rate_a, turbulence.torque_rate_b
-    return asked
-
-
-def _ros_bounds(lowest: sim.Vector, highest: sim.Vector, axes: Axes) -> tuple[Vector3, Vector3]:
-    """Exchange the bounds of what points the other way in ROS; those that are in no order stay so."""
-    low, high, signs = axes.world(*lowest), axes.world(*highest), axes.world(1.0, 1.0, 1.0)
-    pairs = [(a, b) if sign > 0 else (b, a) for a, b, sign in zip(low, high, signs, strict=True)]
-    return _vector3([low for low, _ in pairs]), _vector3([high for _, high in pairs])
-
-
-def _vector3(vector: Any) -> Vector3:
+def vector3_message(vector: Any) -> Vector3:
+    """Return a vector as a message."""
     x, y, z = vector
     return Vector3(x=x, y=y, z=z)
 
 
-def _point(vector: Any) -> Point:
+def point_message(vector: Any) -> Point:
+    """Return a point as a message."""
     x, y, z = vector
     return Point(x=x, y=y, z=z)
 
 
-def _quaternion(q: Quaternion) -> QuaternionMessage:
+def quaternion_message(q: Quaternion) -> QuaternionMessage:
+    """Return a rotation as a message."""
     return QuaternionMessage(x=q.x, y=q.y, z=q.z, w=q.w)
 
 
-def _pose(position: Any, orientation: Quaternion) -> Pose:
-    return Pose(position=_point(position), orientation=_quaternion(orientation))
+def pose_message(position: Any, orientation: Quaternion) -> Pose:
+    """Return a pose as a message."""
+    return Pose(position=point_message(position), orientation=quaternion_message(orientation))
 
 
 # The meanings of the simulator's error codes, which depend on the request.

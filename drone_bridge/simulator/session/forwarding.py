@@ -1,0 +1,448 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Forwarder: which requests a bridge's services answer, and what else changes by their answers. Pure.
+
+Theory of operation:
+
+A request is answered here, of what is known from topics, or by a service. `begin` returns an answer, or a generator
+that yields each Question for a service, gets its Answer, and returns what the client is answered; it raises
+RefusedError, and ValueError with a sentence. Whether the vehicle may be moved is looked at right before a service is
+called that may do so, as hold may have begun since the call before.
+
+| request | answered by a service, where that is offered |
+|---|---|
+| CONFIG, RUN, PAUSE, ELIST, EADD, EXGET, EXSET, CADD | always |
+| REMOVE | of entities and objects, of what a service has added, and of unknown cameras |
+| ESET | but v and w of a vehicle whose state is known: those are commands |
+| EGET | of an entity whose state is not known |
+| ESTREAM | of an entity without topics; then its topics are subscribed to |
+| CSET, CSTREAM | of cameras that are not our own |
+| TADD, OADD | of what the document has |
+"""
+
+import contextlib
+import math
+from collections.abc import Callable, Collection, Generator
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Protocol, cast
+
+from drone_bridge.motion.wxyz import WxyzQuaternion
+from drone_bridge.session.session import AFTER_STALLS, Action, Answer, Note, Publish
+from drone_bridge.simulator import codec as sim
+from drone_bridge.simulator.codec import Attribute, Error, ItemType, Request, Response
+from drone_bridge.simulator.device.requests import NO_ENTITY, NO_EXTENDED, Context, answer
+from drone_bridge.simulator.device.world import INVALID, Client, Item, Key, RefusedError, RunControl, World
+from drone_bridge.simulator.session.mirrored_scene import UNKNOWN_STATE, MirroredEntity, MirroredScene
+from drone_bridge.simulator.session.velocity_commands import STEERED, VelocityCommands
+
+HELD = "The vehicle is held."
+MAY_BE_OLD = "The server has just stood still, and the request may be old: send it again."
+LOST_BRIDGE = "The bridge behind this server does not answer."
+_NO_ANSWER, _NOT_CALLED = "The service has not answered in time.", "The service could not be called."
+#: In the bridge's simulator, by types of its items that a client adds there.
+_FORWARDED_ITEMS = (ItemType.CAMERA, ItemType.CAMERA_STREAM, ItemType.TRIGGER)
+_ATTRIBUTES = frozenset(Attribute)
+# Counters.
+REFUSED_COMMANDS, UNSTEERED = "refused commands", "unsteered commands"
+
+
+class Mirror(NamedTuple):
+    """An entity whose topics are to be subscribed to: those of its name."""
+
+    entity: int
+    name: str
+
+
+class Unmirror(NamedTuple):
+    """An entity that there is no longer, whose topics are not to be subscribed to any more."""
+
+    entity: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Question:
+    """What a service is to be called with."""
+
+    service: str
+    request: Any
+    """As the service has it."""
+    moves: bool
+    """Whether it may move the vehicle."""
+
+
+Asking = Generator[Question, Answer, Any]
+
+
+class ServiceCalls(Protocol):
+    """Requests as calls of a bridge's services."""
+
+    def service_of(self, request: Request) -> str | None:
+        """Return the service that answers a request; None for one that no service does."""
+
+    def ask(self, request: Request, orientation: WxyzQuaternion | None = None) -> Any:
+        """Return what the service is called with; `orientation` is how the entity is turned whose v is set.
+
+        Raises ValueError.
+        """
+
+    def answer(self, request: Request, response: Any) -> Response:
+        """Return what the client is answered, an Error too."""
+
+
+@dataclass(slots=True, kw_only=True)
+class ForwardedItem(Item):
+    """A camera, trigger or stream in the bridge's simulator, which has the same ID there."""
+
+
+class ServiceError(RefusedError):
+    """A service has failed, or not answered in time."""
+
+    def __init__(self, error: Error, *, is_simulators: bool = False) -> None:
+        """`is_simulators`: the error is the simulator's, and not of what is between."""
+        super().__init__(error.code, error.message)
+        self.is_simulators = is_simulators
+
+
+class Forwarder:
+    """Answers clients' requests."""
+
+    def __init__(
+        self,
+        calls: ServiceCalls,
+        *,
+        offers: Callable[[str], bool],
+        admits: Callable[[], bool],
+        device: Context,
+        scene: MirroredScene,
+        vehicle: int,
+        commands: VelocityCommands,
+        out: list[Action],
+    ) -> None:
+        """Begin.
+
+        Args:
+            calls: makes calls of services of requests.
+            offers: returns whether a service is there.
+            admits: returns whether the vehicle may be moved, which hold does not admit.
+            device: answers what no service does; its control follows the bridge's simulator.
+            scene: of the device's world.
+            vehicle: the ID of the entity that is steered.
+            commands: of v and w of the vehicle.
+            out: gets the actions.
+        """
+        self._calls, self._offers, self._admits = calls, offers, admits
+        self._device, self._scene, self._vehicle, self._commands, self._out = device, scene, vehicle, commands, out
+        #: The time, whether what is received may be old, and whether simulated time stands still: set by the session.
+        self.now_s, self.is_settling, self.is_clock_stopped = 0.0, False, False
+        #: Whether clients have been told that the world runs, or is paused, without the simulator knowing.
+        self.is_run_untold = False
+        self._had_bridge = False
+
+    @property
+    def _world(self) -> World:
+        return self._device.world
+
+    @property
+    def _control(self) -> RunControl:
+        return self._device.control
+
+    @property
+    def has_bridge(self) -> bool:
+        """Whether there is a bridge, whose simulator runs and pauses, and does not heed our own state."""
+        return self.offers("run") and self.offers("pause")
+
+    @property
+    def is_paused(self) -> bool:
+        """Whether our own world is paused. A simulator behind a bridge takes velocities while paused."""
+        return not self._control.is_running and not self.has_bridge
+
+    def offers(self, service: str) -> bool:
+        """Return whether a service is there."""
+        is_offered = self._offers(service)
+        self._had_bridge |= is_offered
+        return is_offered
+
+    def begin(self, client: Client, request: Request) -> Response | Asking:
+        """Return the answer, or what gets it from services."""
+        if isinstance(request, sim.ViewCamera) and self._is_simulators(request.id):
+            return Error(0, "A camera of the simulator behind the bridge has streams only.")
+        service = self._calls.service_of(request)
+        if service is None or self._is_answered_here(request):
+            return self.answer_here(client, request)
+        if self.offers(service):
+            return self._forward(client, request)
+        return self._without_service(request, service) or self.answer_here(client, request)
+
+    # Without services.
+
+    def answer_here(self, client: Client, request: Request) -> Response:
+        """Answer of what is known here."""
+        if self.is_clock_stopped:  # which this node can't change
+            if isinstance(request, sim.Run):
+                return Error(0, "The time on /clock stands still, and can't be advanced from here.")
+            if isinstance(request, sim.Pause):
+                return Error(0, "The simulator is not running.")
+        if self._is_steering(request) and self._scene.has_entity(self._vehicle):
+            try:
+                self._steer(client, cast(sim.SetEntity, request))
+            except RefusedError as error:
+                return error.answer
+            return sim.Ok()
+        response = answer(self._device, client, request)
+        self.is_run_untold |= isinstance(request, sim.Run | sim.Pause) and isinstance(response, sim.Ok)
+        return response
+
+    def _is_answered_here(self, request: Request) -> bool:
+        """Return whether no service is called, even if there is a bridge."""
+        is_here = False
+        if isinstance(request, sim.Remove):
+            is_here = self._removes_here(request)
+        elif isinstance(request, sim.SetEntity):
+            # Without a state v can't be made a command; and w neither, as that would set v to zero again.
+            is_command = self._is_steering(request) and self._scene.is_current(self._vehicle)
+            is_here = is_command or request.attribute not in _ATTRIBUTES
+        elif isinstance(request, sim.GetEntity):
+            is_here = request.attribute not in _ATTRIBUTES or self._scene.is_current(request.id)
+        elif isinstance(request, sim.StreamEntity):
+            is_here = self._scene.has_source(request.id) or not _ATTRIBUTES.issuperset(request.attributes)
+        elif isinstance(request, sim.SetCamera | sim.StreamCamera):
+            is_possible = isinstance(request, sim.StreamCamera) or request.attribute in tuple(sim.CameraAttribute)
+            is_own = self._world.has(ItemType.CAMERA, request.id) and not self._is_simulators(request.id)
+            is_here = is_own or not is_possible
+        elif isinstance(request, sim.AddTrigger):
+            is_here = isinstance(request.trigger, sim.UnknownTrigger)
+        elif isinstance(request, sim.AddObject):
+            is_here = request.class_name != sim.Turbulence.CLASS
+        return is_here
+
+    def _removes_here(self, request: sim.Remove) -> bool:
+        if request.type not in tuple(ItemType) or request.type == ItemType.SPY:
+            return True
+        if request.type in (ItemType.ENTITY, ItemType.OBJECT):
+            return False
+        item = self._world.items.of(ItemType(request.type)).get(request.id)
+        is_unknown_camera = item is None and request.type == ItemType.CAMERA
+        return not isinstance(item, ForwardedItem) and not is_unknown_camera
+
+    def _without_service(self, request: Request, service: str) -> Response | None:
+        """Return the answer to what only a service can do, or None if it can be done here."""
+        if isinstance(request, sim.ListEntities):
+            return self._listed(())
+        if self._is_steering(request) and self._had_bridge and not self.offers("set_entity_state"):
+            return Error(0, LOST_BRIDGE)
+        if isinstance(request, sim.GetExtended) and self._scene.has_source(request.id):
+            is_silent = not self._scene.is_current(request.id)
+            return Error(0, NO_EXTENDED) if is_silent else None  # which visualizers ask for before they draw
+        is_there = isinstance(request, sim.AddEntity)
+        is_there |= isinstance(request, sim.SetCamera | sim.StreamCamera) and self._is_simulators(request.id)
+        if isinstance(request, sim.Remove):
+            is_there |= request.type == ItemType.ENTITY and self._scene.has_entity(request.id)
+        return Error(0, f"No node offers the service {service}.") if is_there else None
+
+    def _is_steering(self, request: Request) -> bool:
+        return isinstance(request, sim.SetEntity) and request.id == self._vehicle and request.attribute in STEERED
+
+    def _is_simulators(self, camera: int) -> bool:
+        """Return whether a camera is in the simulator behind the bridge."""
+        return isinstance(self._world.items.of(ItemType.CAMERA).get(camera), ForwardedItem)
+
+    def _steer(self, client: Client, request: sim.SetEntity) -> None:
+        """Take a command. Raises RefusedError."""
+        value = cast(tuple[float, ...], request.value)
+        if not all(map(math.isfinite, value)):
+            self._out.append(Note(REFUSED_COMMANDS, f"A client requested a velocity of {value}, which was refused."))
+            raise RefusedError(INVALID, f"The numbers must be finite, not {value}.")
+        if any(value):
+            self._check_moves()
+            if request.attribute == Attribute.VELOCITY and not self._scene.is_current(self._vehicle):
+                sentence = "The vehicle can't be steered, as its orientation is unknown."
+                self._out.append(Note(UNSTEERED, sentence))
+                raise RefusedError(0, UNKNOWN_STATE)
+        self._commands.set(client, request, self.now_s)
+
+    def _check_moves(self) -> None:
+        """Raise RefusedError unless the vehicle may be moved now."""
+        if not self._admits():
+            raise RefusedError(0, HELD)
+        if self.is_settling:
+            self._out.append(Note(AFTER_STALLS))
+            raise RefusedError(INVALID, MAY_BE_OLD)
+
+    # By services.
+
+    def _forward(self, client: Client, request: Request) -> Asking:
+        """Return what answers a request by services."""
+        if isinstance(request, sim.Run | sim.Pause):
+            return self._run(request)
+        if isinstance(request, sim.ListEntities):
+            return self._list_entities(request)
+        if isinstance(request, sim.SetEntity):
+            return self._set_entity(client, request)
+        if isinstance(request, sim.StreamEntity):
+            return self._stream_entity(client, request)
+        return self._pass_on(client, request)
+
+    def _call(self, request: Request, orientation: WxyzQuaternion | None = None) -> Asking:
+        """Return the response of the service. Raises RefusedError."""
+        service = self._calls.service_of(request)
+        assert service
+        moves = request.moves(self._vehicle)
+        question = Question(service, self._calls.ask(request, orientation), moves)
+        if moves:
+            self._check_moves()
+        got = yield question
+        if got.response is None:
+            raise ServiceError(Error(0, _NO_ANSWER if got.was_called else _NOT_CALLED))
+        if not got.response.success:
+            error = cast(Error, self._calls.answer(request, got.response))
+            raise ServiceError(error, is_simulators=got.response.code >= 0)
+        return got.response
+
+    def _ask(self, request: Request) -> Asking:
+        """Return the answer of the service. Raises RefusedError."""
+        return self._calls.answer(request, (yield from self._call(request)))
+
+    def _pass_on(self, client: Client, request: Request) -> Asking:
+        """Answer by one call."""
+        answered = yield from self._ask(request)
+        if isinstance(request, sim.AddEntity):
+            entity = answered.id
+            self.add_entity(entity)
+            self._scene.add(entity, MirroredEntity(request.radius, request.corporeal))
+            self._mirror(Mirror(entity, f"entity_{entity}"))
+        elif isinstance(request, sim.Remove):
+            self._removed((ItemType(request.type), request.id))
+        elif isinstance(request, sim.SetExtended):
+            if self._scene.has_entity(request.id):  # for streams, which the bridge has none of
+                with contextlib.suppress(RefusedError):  # there are too many
+                    self._world.extended_attributes.set(request.id, request.key, request.data)
+        elif isinstance(answered, sim.Added) and answered.type in _FORWARDED_ITEMS:
+            owner = None if answered.type == ItemType.CAMERA else client  # cameras stay when their clients leave
+            self._world.add(ItemType(answered.type), ForwardedItem(client=owner), answered.id)
+        return answered
+
+    def _removed(self, key: Key) -> None:
+        kind, number = key
+        if kind is ItemType.ENTITY:
+            self.forget_entity(number)
+        elif kind is not ItemType.OBJECT and self._world.has(kind, number):
+            self._world.remove(key)
+
+    def _run(self, request: sim.Run | sim.Pause) -> Asking:
+        """Have the simulator run or pause, and follow it."""
+        if self.is_run_untold:  # the client goes by that
+            yield from self.tell_run()
+        is_running = isinstance(request, sim.Run)
+        try:
+            answered = yield from self._ask(request)
+        except ServiceError as error:
+            if error.is_simulators:  # it does so already
+                self._control.follow(is_running=is_running)
+            raise
+        self._control.follow(is_running=is_running)
+        return answered
+
+    def tell_run(self) -> Asking:
+        """Have the simulator run or pause as clients were told while there was no bridge."""
+        is_running = self._control.is_running
+        try:
+            yield from self._call(sim.Run(self._control.steps_left) if is_running else sim.Pause())
+        except ServiceError as error:
+            if not error.is_simulators:  # else it does so already
+                return
+        self._control.follow(is_running=is_running)
+        self.is_run_untold = False
+
+    def _list_entities(self, request: sim.ListEntities) -> Asking:
+        try:
+            listed = (yield from self._ask(request)).ids
+        except ServiceError:
+            # Visualizers take an error for an empty list, and reconnect without closing, ten times a second.
+            return self._listed(())
+        for entity in set(self._scene.entities).difference(listed):
+            if not self._scene.is_configured(entity):
+                self.forget_entity(entity)
+        for entity in listed:
+            self.add_entity(entity)
+        return self._listed(listed)
+
+    def _listed(self, listed: Collection[int]) -> Response:
+        """Return the bridge's entities and our own. What a living bridge does not have must be heard of."""
+        own = [number for number in reversed(self._scene.entities) if self._scene.is_configured(number)]
+        own = [number for number in own if number not in listed and (not listed or self._scene.is_current(number))]
+        return sim.EntitiesListed((*own, *listed))
+
+    def _set_entity(self, client: Client, request: sim.SetEntity) -> Asking:
+        is_steering = self._is_steering(request)
+        if is_steering:
+            self._commands.hear(client, self.now_s)  # else nobody stops it
+        orientation = self._scene.orientation(request.id)
+        if orientation is None and request.attribute == Attribute.VELOCITY:
+            got = yield from self._ask(sim.GetEntity(request.id, Attribute.ORIENTATION))
+            orientation = got.value
+        answered = self._calls.answer(request, (yield from self._call(request, orientation)))
+        if is_steering:
+            self._commands.note(client, request, self.now_s)
+        return answered
+
+    def _stream_entity(self, client: Client, request: sim.StreamEntity) -> Asking:
+        """Have the bridge publish the entity, subscribe to that, and stream it from here."""
+        entity = request.id
+        try:
+            yield from self._call(request)
+        except ServiceError as error:
+            if error.is_simulators:
+                raise
+            refusal = error.answer  # the bridge may publish it already
+        else:
+            refusal = Error(1, NO_ENTITY)
+        listed = yield from self._call(sim.ListEntities())
+        names = dict(zip(listed.ids, listed.names, strict=False))
+        if not names.get(entity):
+            return refusal
+        self.add_entity(entity)
+        self._mirror(Mirror(entity, names[entity]))
+        return self.answer_here(client, request)
+
+    def _mirror(self, mirror: Mirror) -> None:
+        self._scene.expect_source(mirror.entity)
+        self._out.append(Publish(mirror))
+
+    # What the bridge tells, and what nobody asks for any more.
+
+    def add_entity(self, entity: int) -> None:
+        """Add an entity that the bridge has, unless it is known."""
+        if not self._scene.has_entity(entity):
+            self._scene.add(entity, MirroredEntity())
+            self._world.entity_added(entity, {})
+
+    def forget_entity(self, entity: int) -> None:
+        """Remove what a bridge has removed, unless that was done already."""
+        self._world.entity_removed(entity)
+        self._out.append(Publish(Unmirror(entity)))
+
+    def begin_anew(self) -> None:
+        """Forget what the bridge's simulation had, as another one began."""
+        for kind in _FORWARDED_ITEMS:
+            for number, item in tuple(self._world.items.of(kind).items()):
+                if isinstance(item, ForwardedItem) and self._world.has(kind, number):
+                    self._world.remove((kind, number))
+        for entity in self._scene.entities:
+            if not self._scene.is_configured(entity):
+                self.forget_entity(entity)
+
+    def forwarded_of(self, client: Client) -> list[Key]:
+        """Return what a client has added in the bridge's simulator, and ends with it."""
+        items = self._world.items
+        return [
+            (kind, number)
+            for kind, number in items.of_client(client)
+            if isinstance(items.of(kind)[number], ForwardedItem)
+        ]
+
+    def remove_all(self, keys: Collection[Key]) -> Asking:
+        """Remove items in the bridge's simulator that belonged to a client, for as long as it answers."""
+        for kind, number in keys:
+            if not self.offers("remove"):
+                return
+            with contextlib.suppress(ServiceError):
+                yield from self._call(sim.Remove(kind, number))

@@ -1,0 +1,511 @@
+# SPDX-License-Identifier: Apache-2.0
+"""SimulatorSession: what a simulator says to its clients, and what of theirs is followed, for simulator_server. Pure.
+
+Theory of operation, by "Simulator Protocol" of the document:
+
+Clients come and go, MAX_CLIENTS at once, and share one world, which is made from topics; a bridge's services do what
+topics can't (`session.forwarding`). Each client is answered in order. While a service answers one, what it sends is
+kept, up to MAX_AHEAD_BYTES.
+
+| a client | what is done | ends |
+|---|---|---|
+| connects | it is told nothing until it asks | by its first request; closed after FIRST_MESSAGE_S without one |
+| asks | it is answered at once, or waits for a service | by the service's answer, or after `request_timeout` |
+| steers: it sets v or w of the vehicle | that is commanded once | for `command_timeout` after it did so last, or \
+until it is gone: then zero is commanded, and it does not steer |
+| is gone: it closes, sends nonsense, does not read, or loses its place | its streams, triggers and spies end | |
+
+| the world | | ends |
+|---|---|---|
+| runs | each state of an entity is a step of it, and streamed | by PAUSE, or the last step of a RUN |
+| is paused | nothing is streamed or commanded; where there is a bridge, its simulator decides that | by RUN |
+
+A service that has not answered in time is not called, nor any other of that bridge, for SILENT_S, unless it answers
+late, or the bridge goes or comes back. Right after this process stood still nothing is followed that moves the vehicle
+but zero, as it may have waited meanwhile.
+"""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from drone_bridge.session.clients import LOST, REFUSED, Clients, FullError
+from drone_bridge.session.session import (
+    SETTLING_S,
+    Action,
+    Actions,
+    Answer,
+    Call,
+    Close,
+    Note,
+    Send,
+    Session,
+    encode,
+)
+from drone_bridge.simulator import codec as sim
+from drone_bridge.simulator.codec import ItemType
+from drone_bridge.simulator.device.requests import Context, HangUpError, Quirks, ServedClient
+from drone_bridge.simulator.device.world import RefusedError, RunControl, Timing, World
+from drone_bridge.simulator.session.forwarding import (
+    REFUSED_COMMANDS,
+    UNSTEERED,
+    Asking,
+    ForwardedItem,
+    Forwarder,
+    Mirror,
+    Question,
+    ServiceCalls,
+    Unmirror,
+)
+from drone_bridge.simulator.session.mirrored_scene import MirroredEntity, MirroredScene, State
+from drone_bridge.simulator.session.velocity_commands import NEUTRAL, VelocityCommand, VelocityCommands
+from drone_bridge.wire.events import RemoteProtocolError
+
+WAITING, LISTENING, CLOSED = "waiting for a peer", "listening", "closed"
+#: One more takes the place of who has been silent for longest.
+MAX_CLIENTS = 32
+#: What a client may send while a service answers it.
+MAX_AHEAD_BYTES = 1 << 20
+#: Requests of one client that are answered before others have their turn.
+MAX_PER_TURN = 50
+#: In the answer to CONFIG where no service gives it, Hz.
+FREQUENCY = 100.0
+#: For how long a bridge is not called that has left a call unanswered. DDS itself takes 20 s to find that a node was
+#: killed, if that happened right after it was discovered.
+SILENT_S = 5.0
+#: How often is looked for a bridge that has to be told whether to run.
+TELL_PERIOD_S = 0.5
+#: Simulated time counts as stopped after this time without a change.
+CLOCK_STOPPED_AFTER_S = 0.5
+#: How often is looked whether the vehicle's state is known.
+WATCH_PERIOD_S = 0.5
+_UNENCODABLE = sim.Error(0, "The answer can't be encoded.")
+
+__all__ = [
+    "LISTENING",
+    "MAX_CLIENTS",
+    "NEUTRAL",
+    "REFUSED_COMMANDS",
+    "SILENT_S",
+    "UNSTEERED",
+    "ConfiguredEntity",
+    "Mirror",
+    "Question",
+    "SimulatorSession",
+    "Unmirror",
+    "VelocityCommand",
+]
+
+
+class ConfiguredEntity(NamedTuple):
+    """An entity that is there from the start, and has topics."""
+
+    number: int
+    radius: float  # m
+    render: str = ""
+    """Its extended attribute of this name, from which visualizers choose a model; empty for none."""
+
+
+class _Served(ServedClient):
+    """A client's requests and what it is sent, by its own connection."""
+
+    def __init__(self, quirks: Quirks, out: list[Action]) -> None:
+        """`out` gets what is said of messages that the wire can't carry."""
+        super().__init__(quirks)
+        self._out = out
+        self.is_waiting = self.has_left = False  # for a service; and for good
+        self.ahead_bytes = 0
+
+    def post(self, response: sim.Response) -> None:
+        """Queue a message that answers no request."""
+        if not self.drop_reason and (message := encode(sim.frame, response, None, self._out)):
+            self.queue(message)
+
+    def answer(self, response: sim.Response) -> None:
+        """Queue the answer to the oldest request; an error in place of one that the wire can't carry."""
+        if message := encode(self.protocol.send, response, _UNENCODABLE, self._out):
+            self.queue(message)
+
+
+@dataclass(slots=True)
+class _Waiting:
+    """Who waits for the answer to a question."""
+
+    asking: Asking
+    peer: Any  # None for nobody
+    served: _Served | None
+    until_s: float
+
+
+class SimulatorSession(Session):
+    """A simulator's conversations with all of its clients."""
+
+    def __init__(
+        self,
+        entities: Sequence[ConfiguredEntity],
+        parameter: Callable[[str], Any],
+        calls: ServiceCalls,
+        *,
+        offers: Callable[[str], bool] = lambda service: False,
+        admits: Callable[[], bool] = lambda: True,
+        simulated_s: Callable[[], float | None] = lambda: None,
+        quirks: Quirks = Quirks.NONE,
+    ) -> None:
+        """Begin.
+
+        Args:
+            entities: those that are there from the start.
+            parameter: returns the present value of `vehicle`, the ID of the entity that is steered, and of
+                `command_timeout`, `source_timeout` and `request_timeout`, s.
+            calls: makes calls of services of requests.
+            offers: returns whether a service is there.
+            admits: returns whether the vehicle may be moved, which hold does not admit.
+            simulated_s: returns the simulated time, which may stand still; None where time is the session's own.
+            quirks: as the simulator has them.
+        """
+        self.state = WAITING
+        #: Whether clients are connected, and the vehicle's state is not known.
+        self.is_vehicle_unknown = False
+        self._parameter, self._offers, self._simulated_s, self._quirks = parameter, offers, simulated_s, quirks
+        self._vehicle: int = parameter("vehicle")
+        self._out: list[Action] = []
+        self._now_s = self._settled_s = self._silent_until_s = self._clock_moved_s = -math.inf
+        self._scene = MirroredScene(lambda: float(parameter("source_timeout")))
+        self._world = World(self._scene)
+        self._control = RunControl()
+        self._control.run(0)
+        self._commands = VelocityCommands(
+            lambda: float(parameter("command_timeout")), lambda: self._scene.orientation(self._vehicle), self._out
+        )
+        self._forwarder = Forwarder(
+            calls,
+            offers=self._is_offered,
+            admits=admits,
+            device=Context(self._world, self._control, Timing(FREQUENCY), quirks is Quirks.REAL),
+            scene=self._scene,
+            vehicle=self._vehicle,
+            commands=self._commands,
+            out=self._out,
+        )
+        for entity in entities:
+            self._scene.add(entity.number, MirroredEntity(entity.radius, has_source=True, is_configured=True))
+            self._world.entity_added(entity.number, {"render": entity.render.encode()} if entity.render else {})
+        self._clients: Clients[_Served] = Clients(MAX_CLIENTS)
+        self._behind: dict[Any, None] = {}  # peers with requests that wait for their next turn
+        self._waiting: dict[Question, _Waiting] = {}
+        self._tell_s = math.inf  # when to look for a bridge that has to be told whether to run
+        self._watch_s = -math.inf
+
+    @property
+    def client_count(self) -> int:
+        return len(self._clients)
+
+    def opened(self, now_s: float) -> Actions:
+        self.state = LISTENING
+        return self._done(now_s)
+
+    # Clients.
+
+    def connected(self, peer: Any, now_s: float) -> Actions:
+        """Give a client a place, if need be that of one that says nothing."""
+        self._begin(now_s)
+        try:
+            loser = self._clients.loser(now_s)
+        except FullError as error:
+            return [*self._done(now_s), Note(REFUSED, f"{peer} was refused: {error}", is_ongoing=True), Close(peer)]
+        if loser:
+            silence_s = now_s - loser.heard_s
+            self._drop(loser.peer, f"it has been silent for {silence_s:.1f} s, and {peer} takes its place")
+        if not self._clients:
+            self.since_s, self.heard_s = now_s, None
+        self._clients.add(peer, _Served(self._quirks, self._out), now_s)
+        self._out.append(Note("connections", f"Connected to {peer}.", is_expected=True))
+        return self._done(now_s)
+
+    def receive(self, data: bytes | str, source: Any, now_s: float) -> Actions:
+        """Take a chunk of what a client says."""
+        assert isinstance(data, bytes)
+        if source not in self._clients:
+            return []
+        self._begin(now_s)
+        self.heard_s = now_s
+        served = self._clients[source].handler
+        served.receive(data)
+        served.ahead_bytes += len(data) if served.is_waiting else 0
+        self._serve(source)
+        return self._done(now_s)
+
+    def left(self, peer: Any, sentence: str, now_s: float) -> Actions:
+        """Take that a client has ended its stream."""
+        return self._gone(peer, Note("", sentence, is_expected=True), now_s)
+
+    def disconnected(self, peer: Any, sentence: str, now_s: float) -> Actions:
+        return self._gone(peer, Note(LOST, sentence), now_s)
+
+    def tick(self, now_s: float) -> Actions:
+        """Stop a vehicle whose clients are silent, go on with requests, and end what takes too long."""
+        if now_s < self.due_s:
+            return []
+        self._begin(now_s)
+        for client, lateness in self._clients.overdue(now_s):
+            self._drop(client.peer, f"it {lateness}")
+        behind = tuple(self._behind)
+        self._behind.clear()
+        for peer in behind:
+            self._serve(peer)
+        for question, waiting in tuple(self._waiting.items()):
+            if now_s >= waiting.until_s:
+                self._silent_until_s = now_s + SILENT_S
+                del self._waiting[question]
+                self._go_on(waiting, Answer(False, "", has_come=False))
+        self._tell_run()
+        return self._done(now_s)
+
+    def resume(self, now_s: float) -> Actions:
+        """Follow no command until what waited is read, and stop what has got too old."""
+        self._settled_s = now_s + SETTLING_S
+        self._commands.end_silent(now_s, stood_still=True)
+        self._begin(now_s)
+        self._clients.resume(now_s)
+        for waiting in self._waiting.values():  # whose answers may have come
+            waiting.until_s = now_s + self._parameter("request_timeout")
+        if self.since_s is not None:
+            self.since_s, self.heard_s = now_s, None if self.heard_s is None else now_s
+        return self._done(now_s)
+
+    def lost(self, now_s: float) -> Actions:
+        """Stop the vehicle, and close all clients, after a fault."""
+        self._begin(now_s)
+        self._waiting.clear()
+        self._close_all()
+        self.state = WAITING
+        return self._done(now_s)
+
+    def end(self, now_s: float) -> Actions:
+        """Stop the vehicle, and tell clients that this is the end."""
+        self._begin(now_s)
+        self._commands.stop()
+        self._complete()
+        actions = list(self._done(now_s))
+        self.state, self.is_over = CLOSED, True
+        self._close_all()
+        actions += self._done(now_s)
+        self.due_s = math.inf
+        return actions
+
+    # The bridge's services.
+
+    def answered(self, question: Question, answer: Answer, now_s: float) -> Actions:
+        """Take what came of a Call, perhaps too late."""
+        self._begin(now_s)
+        if answer.response is not None:
+            self._silent_until_s = -math.inf
+        if waiting := self._waiting.pop(question, None):
+            self._go_on(waiting, answer)
+        return self._done(now_s)
+
+    def bridge_changed(self, now_s: float) -> Actions:
+        """Take that the bridge has come back, or gone."""
+        self._silent_until_s = -math.inf
+        return []
+
+    # Topics.
+
+    def moved(self, entity: int, state: State, now_s: float) -> Actions:
+        """Take a state of an entity, each of which is a step of it."""
+        self._begin(now_s)
+        self._out.append(Note("states"))
+        self._scene.update(entity, state)
+        if not self._forwarder.is_paused:
+            is_last = entity == self._vehicle and self._control.count_step()
+            self._world.notify_step((entity,))
+            if is_last:
+                self._complete()
+        return self._done(now_s)
+
+    def told(self, event: sim.Response, now_s: float) -> Actions:
+        """Take what the bridge's simulator has said unasked."""
+        self._begin(now_s)
+        if isinstance(event, sim.Completed):
+            self._control.follow(is_running=False)
+            self._complete()
+        elif isinstance(event, sim.Spied):
+            if event.type == ItemType.ENTITY:  # other items are reported by the calls that add and remove them
+                change = self._forwarder.add_entity if event.is_added else self._forwarder.forget_entity
+                change(event.id)
+        else:
+            kind = ItemType.CAMERA_STREAM if isinstance(event, sim.CameraData) else ItemType.TRIGGER
+            item = self._world.items.of(kind).get(getattr(event, "id", -1))
+            if isinstance(item, ForwardedItem) and item.client:
+                item.client.post(event)
+        return self._done(now_s)
+
+    def begin_anew(self, now_s: float) -> Actions:
+        """Take that another simulation has begun behind the bridge."""
+        self._begin(now_s)
+        self._forwarder.begin_anew()
+        return self._done(now_s)
+
+    def hold_changed(self, now_s: float) -> Actions:
+        """Take that hold has begun or ended: what was set before is not commanded again."""
+        self._begin(now_s)
+        self._commands.stop()
+        return self._done(now_s)
+
+    # Parts of these.
+
+    def _begin(self, now_s: float) -> None:
+        """Note the time, so that no state grows old in the middle of a step or a request."""
+        self._now_s = now_s
+        world_s = self._simulated_s()
+        if world_s is None or world_s != self._scene.now_s:
+            self._clock_moved_s = now_s
+        self._scene.now_s = now_s if world_s is None else world_s
+        forwarder = self._forwarder
+        forwarder.now_s, forwarder.is_settling = now_s, now_s < self._settled_s
+        forwarder.is_clock_stopped = now_s - self._clock_moved_s > CLOCK_STOPPED_AFTER_S
+        self._commands.end_silent(now_s)
+
+    def _done(self, now_s: float) -> Actions:
+        """Publish what has changed, send all clients what is queued for them, and return all that is to be done."""
+        while dropped := [client for client in self._clients.all() if client.handler.drop_reason]:
+            for client in dropped:
+                self._drop(client.peer, str(client.handler.drop_reason))
+        self._commands.publish(is_paused=self._forwarder.is_paused)
+        clients = self._clients.all()
+        for client in clients:
+            self._out += [Send(piece, client.peer) for piece in client.handler.take()]
+        self.peer, self.is_open = ", ".join(str(client.peer) for client in clients), bool(clients)
+        if not clients:
+            self.since_s = self.heard_s = None
+        if now_s >= self._watch_s:
+            self._watch_s = now_s + WATCH_PERIOD_S
+            self.is_vehicle_unknown = bool(clients) and not self._scene.is_current(self._vehicle)
+        self._set_due(now_s)
+        actions = list(self._out)
+        self._out.clear()
+        return actions
+
+    def _set_due(self, now_s: float) -> None:
+        if not self._forwarder.is_run_untold:
+            self._tell_s = math.inf
+        elif self._tell_s == math.inf:
+            self._tell_s = now_s + TELL_PERIOD_S
+        self.due_s = min(
+            now_s if self._behind else math.inf,
+            self._commands.due_s,
+            self._clients.due_s,
+            min((waiting.until_s for waiting in self._waiting.values()), default=math.inf),
+            self._tell_s,
+            self._watch_s if self._clients or self.is_vehicle_unknown else math.inf,
+        )
+
+    def _serve(self, peer: Any) -> None:
+        """Answer what a client has asked for, until its turn is over or it has to wait for a service."""
+        if peer not in self._clients:
+            return
+        client = self._clients[peer]
+        served, count = client.handler, 0
+        try:
+            if served.ahead_bytes > MAX_AHEAD_BYTES:
+                raise HangUpError(f"it has sent more than {MAX_AHEAD_BYTES} bytes ahead of an answer")
+            while count < MAX_PER_TURN and not (served.is_waiting or served.drop_reason):
+                if (request := served.next_request()) is None:
+                    break
+                count += 1
+                self._answer(peer, served, request)
+        except (RemoteProtocolError, HangUpError) as error:
+            self._drop(peer, str(error))
+            return
+        if is_over := count == MAX_PER_TURN:
+            self._behind[peer] = None
+        has_begun = served.protocol.inside_message and not (served.is_waiting or is_over)
+        self._clients.heard(client, self._now_s, is_inside_message=has_begun, has_spoken=count > 0)
+
+    def _answer(self, peer: Any, served: _Served, request: sim.Request) -> None:
+        """Answer a request, or have a service answer it."""
+        self._out.append(Note("requests"))
+        answering = self._forwarder.begin(served, request)
+        if isinstance(answering, sim.Response):
+            served.answer(answering)
+        else:
+            served.is_waiting, served.ahead_bytes = True, 0
+            self._go_on(_Waiting(answering, peer, served, math.inf), None)
+
+    def _go_on(self, waiting: _Waiting, answer: Answer | None) -> None:
+        """Go on with what waited for an answer, up to the next question or the end."""
+        served = waiting.served
+        try:
+            question = waiting.asking.send(answer)  # type: ignore[arg-type] # None begins
+        except StopIteration as stop:
+            response = stop.value
+        except RefusedError as error:
+            response = error.answer
+        except ValueError as error:
+            response = sim.Error(0, str(error))
+        else:
+            if not (served and served.has_left and question.moves):  # what is left moves nothing
+                waiting.until_s = self._now_s + self._parameter("request_timeout")
+                self._waiting[question] = waiting
+                self._out.append(Call(question.service, question))
+                return
+            waiting.asking.close()
+            response = _UNENCODABLE
+        if served is None:
+            return
+        if served.has_left:
+            self._end_items(served)  # one may have been added just now
+            return
+        served.is_waiting = False
+        served.answer(response)
+        if answer is not None:
+            self._serve(waiting.peer)
+
+    def _is_offered(self, service: str) -> bool:
+        return self._now_s >= self._silent_until_s and self._offers(service)
+
+    def _tell_run(self) -> None:
+        if self._now_s < self._tell_s:
+            return
+        self._tell_s = self._now_s + TELL_PERIOD_S
+        if self._forwarder.is_run_untold and self._forwarder.has_bridge:
+            self._tell_s += self._parameter("request_timeout")  # for the answer
+            self._go_on(_Waiting(self._forwarder.tell_run(), None, None, math.inf), None)
+
+    def _complete(self) -> None:
+        for client in self._clients.all():
+            client.handler.post(sim.Completed())
+
+    def _gone(self, peer: Any, note: Note, now_s: float) -> Actions:
+        self._begin(now_s)
+        if peer in self._clients:
+            self._out.append(note)
+            self._leave(peer)
+        return self._done(now_s)
+
+    def _drop(self, peer: Any, reason: str) -> None:
+        """Close a client that is here, for a reason that is half a sentence."""
+        self._out.append(Note(LOST, f"{peer} is gone: {reason.rstrip('.')}."))
+        self._leave(peer)
+        self._out.append(Close(peer))
+
+    def _close_all(self) -> None:
+        for client in self._clients.all():
+            self._leave(client.peer)
+            self._out.append(Close(client.peer))
+
+    def _leave(self, peer: Any) -> None:
+        """Stop the vehicle if a client steers that is gone, and end what belongs to it."""
+        client = self._clients.remove(peer)
+        assert client
+        self._behind.pop(peer, None)
+        client.handler.has_left = True
+        self._end_items(client.handler)
+
+    def _end_items(self, served: _Served) -> None:
+        self._commands.leave(served)
+        forwarded = self._forwarder.forwarded_of(served)
+        self._world.leave(served)
+        if forwarded and self.state != CLOSED:
+            self._go_on(_Waiting(self._forwarder.remove_all(forwarded), None, None, math.inf), None)

@@ -1,0 +1,110 @@
+# SPDX-License-Identifier: Apache-2.0
+"""VelocityCommands: what clients want of the vehicle's v and w, for as long as each of them goes on saying it."""
+
+import math
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from drone_bridge.motion.wxyz import IDENTITY, Vector, WxyzQuaternion
+from drone_bridge.session.session import AFTER_STALLS, Action, Note, Publish
+from drone_bridge.simulator.codec import Attribute, SetEntity
+
+STANDING: Vector = (0.0, 0.0, 0.0)
+#: Attributes of the vehicle that are commands.
+STEERED = (Attribute.VELOCITY, Attribute.ANGULAR_VELOCITY)
+
+
+class VelocityCommand(NamedTuple):
+    """A velocity for the vehicle."""
+
+    v: Vector = STANDING  # m/s, world
+    w: Vector = STANDING  # rad/s, model
+    q: WxyzQuaternion = IDENTITY
+    """How the vehicle is turned in the world."""
+
+
+NEUTRAL = VelocityCommand()
+
+
+class VelocityCommands:
+    """Publishes each change of what clients set, and zero when one that steers is silent or has disconnected.
+
+    v and w are each what was set last, by whichever client and whether by a topic or by a service, and zero if nobody
+    who steers has set it. They end together: with the first client of them that ends, with a pause, and with hold.
+    """
+
+    def __init__(
+        self, timeout_s: Callable[[], float], orientation: Callable[[], WxyzQuaternion | None], out: list[Action]
+    ) -> None:
+        """Begin with nothing set.
+
+        Args:
+            timeout_s: returns for how long a client may be silent.
+            orientation: returns how the vehicle is turned, None while that is unknown.
+            out: gets the actions.
+        """
+        self._timeout_s, self._orientation, self._out = timeout_s, orientation, out
+        self._velocity: dict[int, Vector] = {}
+        self._heard_s: dict[Any, float] = {}  # when each client that steers did so last
+        self._is_new = False  # what is set has not been published
+        self._was_paused = False
+
+    @property
+    def due_s(self) -> float:
+        """When `end_silent` is wanted."""
+        return min(self._heard_s.values(), default=math.inf) + self._timeout_s()
+
+    def hear(self, client: Any, now_s: float) -> None:
+        """Note that a client steers by a service call, which may be carried out although nobody answers it."""
+        self._heard_s[client] = now_s
+
+    def note(self, client: Any, request: SetEntity, now_s: float) -> None:
+        """Note v or w as a client has set it by a service."""
+        assert isinstance(request.value, tuple)
+        x, y, z = request.value
+        self._heard_s[client] = now_s
+        self._velocity[request.attribute] = x, y, z
+
+    def set(self, client: Any, request: SetEntity, now_s: float) -> None:
+        """Take v or w, which `publish` publishes."""
+        self.note(client, request, now_s)
+        self._is_new = True
+
+    def publish(self, *, is_paused: bool) -> None:
+        """Publish a change; while the world is paused nothing, but zero when that begins."""
+        if is_paused and not self._was_paused:
+            self.stop()
+        self._was_paused = is_paused
+        is_new, self._is_new = self._is_new, False
+        if is_paused or not is_new:
+            return
+        v, w = (self._velocity.get(each, STANDING) for each in STEERED)
+        q = self._orientation()
+        if q is None and any(v):
+            self.stop()
+        else:
+            self._out.append(Publish(VelocityCommand(v, w, q or IDENTITY)))  # zero does not mind the orientation
+
+    def end_silent(self, now_s: float, *, stood_still: bool = False) -> None:
+        """Stop the vehicle if a client that steers has been silent, perhaps as this process stood still."""
+        if now_s < self.due_s:
+            return
+        if stood_still:
+            self._out.append(Note(AFTER_STALLS, "This process stood still: the vehicle is stopped."))
+        else:
+            sentence = "A client that steered has been silent for a while: the vehicle is stopped."
+            self._out.append(Note("", sentence, is_expected=True))
+        self.stop()
+
+    def leave(self, client: Any) -> None:
+        """Stop the vehicle if this client steers it."""
+        if client in self._heard_s:
+            self.stop()
+
+    def stop(self) -> None:
+        """Publish zero if a client steers, and forget what was set."""
+        if self._heard_s:
+            self._velocity.clear()
+            self._heard_s.clear()
+            self._is_new = False
+            self._out.append(Publish(NEUTRAL))

@@ -1,0 +1,271 @@
+# SPDX-License-Identifier: Apache-2.0
+"""BridgeCalls: what clients of the server request, as calls of the services of simulator_bridge, and their responses.
+
+A row of the table has the service, what makes its request of the wire's, and what makes the wire's answer of its
+response. The wire's axes become ROS's, and the other way round.
+"""
+
+from collections.abc import Callable
+from itertools import count
+from textwrap import shorten
+from typing import Any, NamedTuple
+
+from geometry_msgs.msg import Vector3
+
+from drone_bridge import srv
+from drone_bridge.motion.quaternions import Quaternion, inverse, rotated
+from drone_bridge.motion.wxyz import WxyzQuaternion
+from drone_bridge.simulator import codec as sim
+from drone_bridge.simulator.codec import Attribute, CameraAttribute, ItemType
+from drone_bridge.simulator.topics import Axes, BodyToModel, EntityState, attribute_message, wire_value
+from drone_bridge.simulator.topics.services import (
+    GRAVITY,
+    GRAVITY_ID,
+    point_message,
+    pose_message,
+    quaternion_message,
+    simulators_own_text,
+    vector3_message,
+)
+from drone_bridge.wire.layouts import MisfitError
+
+#: Bytes of an error's text that visualizers have room for: they read 90 of an answer, and take the rest for the next.
+LONGEST_TEXT = 77
+
+
+# The services' requests.
+
+
+def remove(request: sim.Remove) -> srv.RemoveItem.Request:
+    """REMOVE of any item."""
+    is_gravity = request.type == sim.ItemType.OBJECT and request.id == GRAVITY_ID
+    return srv.RemoveItem.Request(type=request.type, id=request.id, name=GRAVITY if is_gravity else "")
+
+
+def spawn(request: sim.AddEntity, axes: Axes) -> srv.Spawn.Request:
+    """EADD, without a name: one that a server before this one has given would be of another entity."""
+    btom = BodyToModel(request.body_to_model)
+    asked = srv.Spawn.Request(
+        mass=request.mass,
+        radius=request.radius,
+        inertia=vector3_message(request.inertia),
+        body_to_model=quaternion_message(axes.rotation(btom.rotation)),
+        corporeal=request.corporeal,
+        attributes=[attribute_message(attribute.key, attribute.data) for attribute in request.attributes],
+        stream=True,
+    )
+    for attribute in asked.attributes:
+        attribute.text = ""  # a call has text or data, and data hold anything
+    asked.pose = pose_message(axes.world(*request.position), axes.orientation(btom.model(request.orientation)))
+    return asked
+
+
+def set_state(request: sim.SetEntity, orientation: Quaternion | None, axes: Axes) -> srv.SetState.Request:
+    """ESET. `orientation` is what the entity has now, for v. Raises ValueError when it is needed and not known."""
+    asked, value = srv.SetState.Request(id=request.id), request.value
+    if request.attribute == Attribute.CORPOREAL:
+        asked.set_corporeal, asked.corporeal = True, bool(value)
+        return asked
+    assert isinstance(value, tuple)
+    if request.attribute == Attribute.ORIENTATION:
+        asked.set_orientation = True
+        asked.pose.orientation = quaternion_message(axes.orientation(value))
+        return asked
+    x, y, z = value
+    if request.attribute == Attribute.POSITION:
+        asked.set_position, asked.pose.position = True, point_message(axes.world(x, y, z))
+    elif request.attribute == Attribute.VELOCITY:
+        if orientation is None:
+            raise ValueError("Where the entity points to is not known.")
+        asked.set_velocity = True
+        asked.twist.linear = vector3_message(rotated(inverse(orientation), *axes.world(x, y, z)))
+    elif request.attribute == Attribute.ACCELERATION:
+        asked.set_acceleration, asked.acceleration = True, vector3_message(axes.world(x, y, z))
+    else:
+        asked.set_angular_velocity, asked.twist.angular = True, vector3_message(axes.body(x, y, z))
+    return asked
+
+
+def state_from_response(response: srv.GetState.Response) -> EntityState:
+    """Return the state in a response of get_entity_state."""
+    pose, twist, a = response.pose, response.twist, response.acceleration
+    p, q = pose.position, pose.orientation
+    orientation = Quaternion(q.x, q.y, q.z, q.w)
+    velocity = rotated(orientation, twist.linear.x, twist.linear.y, twist.linear.z)
+    rates = (twist.angular.x, twist.angular.y, twist.angular.z)
+    return EntityState((p.x, p.y, p.z), velocity, (a.x, a.y, a.z), orientation, rates)
+
+
+def set_attribute(request: sim.SetExtended) -> srv.SetAttribute.Request:
+    """EXSET."""
+    attribute = attribute_message(request.key, request.data)
+    attribute.text = ""
+    return srv.SetAttribute.Request(id=request.id, attribute=attribute)
+
+
+def add_camera(request: sim.AddCamera, axes: Axes) -> srv.AddCamera.Request:
+    """CADD; the bridge picks an unused name."""
+    return srv.AddCamera.Request(
+        entity_id=request.entity,
+        pose=pose_message(axes.body(*request.position), axes.rotation(request.orientation)),
+        focal_length=request.focal_length,
+        enabled=request.enabled,
+    )
+
+
+def set_camera(request: sim.SetCamera, axes: Axes) -> srv.SetCamera.Request:
+    """CSET."""
+    asked, value = srv.SetCamera.Request(id=request.id), request.value
+    if request.attribute == CameraAttribute.FOCAL_LENGTH:
+        asked.set_focal_length, asked.focal_length = True, float(value)  # type: ignore[arg-type] # as the wire has it
+    elif request.attribute == CameraAttribute.ENABLED:
+        asked.set_enabled, asked.enabled = True, bool(value)
+    else:
+        assert isinstance(value, tuple)
+        if request.attribute == CameraAttribute.ORIENTATION:
+            asked.set_orientation, asked.pose.orientation = True, quaternion_message(axes.rotation(value))
+        else:
+            x, y, z = value
+            asked.set_position, asked.pose.position = True, point_message(axes.body(x, y, z))
+    return asked
+
+
+def add_trigger(trigger: sim.Trigger, axes: Axes) -> srv.AddTrigger.Request:
+    """TADD, without a name."""
+    asked = srv.AddTrigger.Request(type=trigger.TYPE)
+    if isinstance(trigger, sim.BytecodeTrigger):
+        asked.code = list(trigger.code)
+    elif isinstance(trigger, sim.PathTrigger):
+        asked.entity_a, asked.distance = trigger.entity, trigger.distance
+        asked.start, asked.end = point_message(axes.world(*trigger.start)), point_message(axes.world(*trigger.end))
+    else:
+        asked.entity_a, asked.entity_b = trigger.a, trigger.b
+        asked.distance = getattr(trigger, "distance", -1.0)
+    return asked
+
+
+def add_turbulence(request: sim.AddObject, axes: Axes) -> srv.AddTurbulence.Request:
+    """OADD of turbulence. Raises ValueError for data that are none."""
+    try:
+        turbulence = sim.Turbulence.decode(request.data)
+    except MisfitError as error:
+        raise ValueError(f"The data are not a turbulence: {error}.") from error
+    asked = srv.AddTurbulence.Request()
+    asked.minimum.force, asked.maximum.force = _ros_bounds(turbulence.force_a, turbulence.force_b, axes)
+    asked.minimum.torque, asked.maximum.torque = _ros_bounds(turbulence.torque_a, turbulence.torque_b, axes)
+    asked.minimum_force_rate, asked.maximum_force_rate = turbulence.force_rate_a, turbulence.force_rate_b
+    asked.minimum_torque_rate, asked.maximum_torque_rate = turbulence.torque_rate_a, turbulence.torque_rate_b
+    return asked
+
+
+def _ros_bounds(lowest: sim.Vector, highest: sim.Vector, axes: Axes) -> tuple[Vector3, Vector3]:
+    """Exchange the bounds of what points the other way in ROS; those that are in no order stay so."""
+    low, high, signs = axes.world(*lowest), axes.world(*highest), axes.world(1.0, 1.0, 1.0)
+    pairs = [(a, b) if sign > 0 else (b, a) for a, b, sign in zip(low, high, signs, strict=True)]
+    return vector3_message([low for low, _ in pairs]), vector3_message([high for _, high in pairs])
+
+
+# The wire's answers.
+
+
+def _ok(request: sim.Request, response: Any, axes: Axes) -> sim.Response:
+    return sim.Ok()
+
+
+def _added(kind: ItemType) -> "Callable[[sim.Request, Any, Axes], sim.Response]":
+    return lambda request, response, axes: sim.Added(kind, response.id)
+
+
+def _configured(request: sim.GetConfig, response: srv.GetConfiguration.Response, axes: Axes) -> sim.Response:
+    got = response
+    return sim.Configured(got.frequency, got.speed, got.non_real_time, got.use_desired_thrusters)
+
+
+def _entity_got(request: sim.GetEntity, response: srv.GetState.Response, axes: Axes) -> sim.Response:
+    value = wire_value(state_from_response(response), response.corporeal, request.attribute, axes)
+    return sim.EntityGot(request.attribute, value)
+
+
+def refusal(response: Any) -> sim.Error:
+    """Return the error of a response without success: the simulator's own, or the bridge's, which is for people."""
+    if response.code >= 0:
+        return sim.Error(response.code, simulators_own_text(response.message))
+    text = shorten(response.message, LONGEST_TEXT, placeholder=" ...").encode()[:LONGEST_TEXT]
+    return sim.Error(0, text.decode(errors="ignore"))
+
+
+class Row(NamedTuple):
+    """One kind of request, and the service that answers it."""
+
+    service: str
+    ask: Callable[[Any, Axes], Any]
+    answer: Callable[[Any, Any, Axes], sim.Response] = _ok
+
+
+ROWS: dict[type[sim.Request], Row] = {
+    sim.GetConfig: Row("get_configuration", lambda request, axes: srv.GetConfiguration.Request(), _configured),
+    sim.Run: Row("run", lambda request, axes: srv.Run.Request(steps=request.steps)),
+    sim.Pause: Row("pause", lambda request, axes: srv.SimulatorRequest.Request()),
+    sim.Remove: Row("remove", lambda request, axes: remove(request)),
+    sim.ListEntities: Row(
+        "list_entities",
+        lambda request, axes: srv.ListEntities.Request(),
+        lambda request, response, axes: sim.EntitiesListed(tuple(response.ids)),
+    ),
+    sim.AddEntity: Row("spawn", spawn, _added(ItemType.ENTITY)),
+    sim.SetEntity: Row("set_entity_state", lambda request, axes: set_state(request, None, axes)),
+    sim.GetEntity: Row("get_entity_state", lambda request, axes: srv.GetState.Request(id=request.id), _entity_got),
+    sim.StreamEntity: Row(
+        "stream_entity", lambda request, axes: srv.StreamEntity.Request(id=request.id, name=f"entity_{request.id}")
+    ),
+    sim.GetExtended: Row(
+        "get_attribute",
+        lambda request, axes: srv.GetAttribute.Request(id=request.id, key=request.key),
+        lambda request, response, axes: sim.ExtendedGot(request.key, bytes(response.attribute.data)),
+    ),
+    sim.SetExtended: Row("set_attribute", lambda request, axes: set_attribute(request)),
+    sim.AddCamera: Row("add_camera", add_camera, _added(ItemType.CAMERA)),
+    sim.SetCamera: Row("set_camera", set_camera),
+    sim.StreamCamera: Row(
+        "stream_camera",
+        lambda request, axes: srv.StreamCamera.Request(
+            camera_id=request.id, target_id=request.target, period=request.period
+        ),
+        lambda request, response, axes: sim.Added(ItemType.CAMERA_STREAM, response.stream_id),
+    ),
+    sim.AddTrigger: Row(
+        "add_trigger", lambda request, axes: add_trigger(request.trigger, axes), _added(ItemType.TRIGGER)
+    ),
+    sim.AddObject: Row("add_turbulence", add_turbulence, _added(ItemType.OBJECT)),
+}
+
+
+class BridgeCalls:
+    """Makes calls of requests, and answers of responses."""
+
+    def __init__(self, axes: Axes) -> None:
+        self._axes = axes
+        self._trigger_numbers = count(1)
+
+    def service_of(self, request: sim.Request) -> str | None:
+        """Return the service that answers a request; None for one that no service does."""
+        row = ROWS.get(type(request))
+        return row and row.service
+
+    def ask(self, request: sim.Request, orientation: WxyzQuaternion | None = None) -> Any:
+        """Return what the service is called with; `orientation` is how the entity is turned whose v is set.
+
+        Raises ValueError.
+        """
+        if isinstance(request, sim.SetEntity):
+            return set_state(request, self._axes.orientation(orientation) if orientation else None, self._axes)
+        asked = ROWS[type(request)].ask(request, self._axes)
+        if isinstance(request, sim.AddTrigger):
+            asked.name = f"operator_trigger_{next(self._trigger_numbers)}"
+        return asked
+
+    def answer(self, request: sim.Request, response: Any) -> sim.Response:
+        """Return what the client is answered, an Error too."""
+        if not response.success:
+            return refusal(response)
+        return ROWS[type(request)].answer(request, response, self._axes)
