@@ -5,10 +5,10 @@ import pytest
 from served_world import VEHICLE, ServedWorld
 
 from drone_bridge import srv
-from drone_bridge.motion.quaternions import IDENTITY
 from drone_bridge.simulator import codec as sim
 from drone_bridge.simulator.codec import Attribute
-from drone_bridge.simulator.topics import state_at
+from drone_bridge.simulator.session.simulator import SILENT_S, Mirror
+from drone_bridge.wire.outgoing import UNENCODABLE
 
 BUOY, MISSING = 3, 99
 LEVEL = (1.0, 0.0, 0.0, 0.0)
@@ -32,7 +32,7 @@ def test_requesting_a_missing_entity_s_stream_twice_does_not_make_one(server, re
         server.bridge.responses = {"stream_entity": refusal}
     for _ in range(3):
         assert server.ask(stream_of(MISSING)) == sim.Error(1, "No entity with given ID.")
-    assert server.scene.entities == [VEHICLE]
+    assert server.entities == [VEHICLE]
     assert not server.mirrored
 
 
@@ -45,7 +45,7 @@ def test_an_entity_that_has_gone_can_not_be_streamed_by_its_name(server):
     assert server.ask(sim.ListEntities()) == sim.EntitiesListed((BUOY, VEHICLE))
     assert server.ask(sim.Remove(sim.ItemType.ENTITY, BUOY)) == sim.Ok()
     assert server.ask(stream_of(BUOY)) == sim.Error(1, "No entity with given ID.")
-    assert server.scene.entities == [VEHICLE]
+    assert server.entities == [VEHICLE]
 
 
 def test_what_is_listed_is_there_and_what_is_gone_is_listed_no_longer(server):
@@ -56,11 +56,11 @@ def test_what_is_listed_is_there_and_what_is_gone_is_listed_no_longer(server):
     assert server.ask(sim.ListEntities()) == sim.EntitiesListed((BUOY, VEHICLE))
     answer_list(VEHICLE)  # of a simulator that was started again
     assert server.ask(sim.ListEntities()) == sim.EntitiesListed((VEHICLE,))
-    assert server.scene.entities == [VEHICLE]
+    assert server.entities == [VEHICLE]
     answer_list(BUOY)  # the vehicle was removed by somebody else, and nothing is heard of it
     assert server.ask(sim.ListEntities()) == sim.EntitiesListed((BUOY,))
     # The bridge is killed: what is known by our own parameters is all there is.
-    server.bridge.responses, server.bridge.are_lost = {}, True
+    server.bridge.responses = {}
     assert server.ask(sim.ListEntities()) == sim.EntitiesListed((VEHICLE,))
     assert server.ask(sim.GetEntity(VEHICLE, 0)) == sim.Error(0, "The state of this entity is not known.")
     assert server.ask(sim.GetEntity(BUOY, 0)).code == 0
@@ -80,14 +80,14 @@ def test_without_a_state_w_does_not_undo_v(server):
 
 def test_whether_the_world_runs_follows_the_simulator_s_own_answers(server):
     runs_already = {"success": False, "code": 0, "message": "The simulator is not paused."}
-    for response, is_running in (({"success": True}, True), (None, False), (NO_SIMULATOR, False), (runs_already, True)):
-        server.control.follow(is_running=False)
+    for response, is_running in ((None, False), (NO_SIMULATOR, False), (runs_already, True), ({"success": True}, True)):
+        server.run(SILENT_S)
+        server.bridge.responses = {"pause": {"success": True}}
+        assert server.ask(sim.Pause()) == sim.Ok()
+        assert not server.is_running
         server.bridge.responses = {"run": response}
-        server.ask(sim.Run(3))
-        assert server.control.is_running is is_running
-    server.bridge.responses = {"pause": {"success": True}}
-    assert server.ask(sim.Pause()) == sim.Ok()
-    assert not server.control.is_running
+        assert isinstance(server.ask(sim.Run(3)), sim.Ok if response == {"success": True} else sim.Error)
+        assert server.is_running is is_running
 
 
 def test_an_entity_that_the_bridge_publishes_already_is_streamed_by_the_name_it_has_there(server):
@@ -96,7 +96,7 @@ def test_an_entity_that_the_bridge_publishes_already_is_streamed_by_the_name_it_
         "list_entities": {"success": True, "ids": [BUOY], "names": ["red_buoy"]},
     }
     assert isinstance(server.ask(stream_of(BUOY)), sim.Added)
-    assert [plan.pose for plan in server.mirrored] == ["entities/red_buoy/pose"]
+    assert server.mirrored == [Mirror(BUOY, "red_buoy")]
     assert server.bridge.asked[0] == (
         "stream_entity",
         srv.StreamEntity.Request(id=BUOY, name=f"entity_{BUOY}"),
@@ -108,7 +108,7 @@ def test_what_is_added_has_no_name_that_a_server_before_this_one_may_have_given(
     server.bridge.responses = {"spawn": {"success": True, "id": 7}, "add_camera": {"success": True, "id": 4}}
     ball = sim.AddEntity(2.0, 0.3, (1.0, 1.0, 1.0), LEVEL, (1.0, 2.0, 3.0), LEVEL, False)
     assert server.ask(ball) == sim.Added(sim.ItemType.ENTITY, 7)
-    assert [plan.pose for plan in server.mirrored] == ["entities/entity_7/pose"]
+    assert server.mirrored == [Mirror(7, "entity_7")]
     assert server.ask(sim.AddCamera(7, LEVEL, (0.0, 0.0, 0.0), 1.0, True)) == sim.Added(sim.ItemType.CAMERA, 4)
     assert [(service, request.name) for service, request in server.bridge.asked] == [
         ("spawn", ""),
@@ -154,9 +154,9 @@ def test_what_clients_added_is_gone_with_the_simulation_and_what_is_the_servers_
     ]
     assert not any(isinstance(server.ask(request), sim.Error) for request in requests)
     own = server.ask(sim.StreamEntity(VEHICLE, 1, (Attribute.POSITION,)))
-    server.forwarder.begin_anew()
+    server.do(server.session.begin_anew)
     server.bridge.responses = {"remove": {"success": True}}
-    assert server.scene.entities == [VEHICLE]
+    assert server.entities == [VEHICLE]
     assert server.ask(sim.ListCameras()) == sim.CamerasListed(())
     gone = ((sim.ItemType.TRIGGER, 5), (sim.ItemType.CAMERA_STREAM, 6))
     assert [server.ask(sim.Remove(*each)).code for each in gone] == [0, 0]
@@ -194,18 +194,16 @@ def test_attributes_that_clients_set_are_streamed_by_the_server(server):
     stream = server.ask(sim.StreamExtended(VEHICLE, 1, ("note",)))
     assert stream == sim.Added(sim.ItemType.EXTENDED_STREAM, 0)
     assert server.ask(sim.SetExtended(VEHICLE, "note", b"hi")) == sim.Ok()
-    server.scene.update(VEHICLE, state_at((0.0, 0.0, 0.0), IDENTITY))
-    server.world.notify_step((VEHICLE,))
-    server.flush()
-    assert server.news() == [sim.ExtendedData(0, (sim.ExtendedAttribute("note", b"hi"),))]
+    server.move()
+    assert server.client.news() == [sim.ExtendedData(0, (sim.ExtendedAttribute("note", b"hi"),))]
 
 
 def test_what_is_streamed_and_the_wire_can_not_carry_is_left_out(server):
-    """The document has x, y, radius and depth in single precision, a scene in double precision."""
+    """The document has x, y, radius and depth in single precision, a message in double precision."""
+    server.bridge.responses = {"stream_camera": {"success": True, "stream_id": 7}}
+    assert server.ask(sim.StreamCamera(4, 1, BUOY)) == sim.Added(sim.ItemType.CAMERA_STREAM, 7)
     for number in (1e300, 2.0):
-        server.session.post(sim.CameraData(7, number, 0.0, 0.25, 2.0))
-    server.flush()
-    client = sim.ClientConnection()
-    client.receive_data(bytes(server.sent))
-    assert [each.x for each in client.events()] == [2.0]
-    assert [refusal.partition(":")[0] for refusal in server.refusals] == ["CameraData can't be sent"]
+        server.do(server.session.told, sim.CameraData(7, number, 0.0, 0.25, 2.0))
+    assert [each.x for each in server.client.news()] == [2.0]
+    (note,) = [note for note in server.notes if note.counter == UNENCODABLE]
+    assert note.sentence.startswith("CameraData can't be sent: ")

@@ -9,13 +9,12 @@ from builtin_interfaces.msg import Time
 from geometry_msgs.msg import PoseStamped
 from nav_msgs.msg import Odometry
 
-from drone_bridge.motion.quaternions import IDENTITY
 from drone_bridge.ros.frames import FrameNames
 from drone_bridge.simulator import codec as sim
 from drone_bridge.simulator.codec import Attribute, CameraAttribute
 from drone_bridge.simulator.device.world import RefusedError
-from drone_bridge.simulator.server.scene import MirroredEntity, MirroredScene
 from drone_bridge.simulator.server.sources import PairedSource
+from drone_bridge.simulator.session.mirrored_scene import MirroredEntity, MirroredScene
 from drone_bridge.simulator.topics import (
     STATES,
     STREAMED,
@@ -24,12 +23,13 @@ from drone_bridge.simulator.topics import (
     Labels,
     Translation,
     entity_state,
+    service_calls,
     services,
     set_velocity,
-    state_at,
     twist_from_velocity,
     velocity_from_twist,
     velocity_from_wire,
+    wire_state,
     wire_value,
     with_specific_force,
     with_twist,
@@ -126,6 +126,10 @@ def test_non_finite_numbers_and_invalid_rotations_are_refused(bad):
 # Requests, through the service and back.
 
 
+def turbulence(current):
+    return sim.AddObject(sim.Turbulence.CLASS, current.encode())
+
+
 @pytest.mark.parametrize("attribute", list(Attribute))
 def test_eset_comes_out_of_the_bridge_as_it_went_into_the_server(attribute):
     source = random.Random(attribute)
@@ -137,7 +141,7 @@ def test_eset_comes_out_of_the_bridge_as_it_went_into_the_server(attribute):
         else random_vector(source)
     )
     request, orientation = sim.SetEntity(3, attribute, value), AXES.orientation(random_rotation(source))
-    (sent,) = services.wire_set_entity(services.set_state(request, orientation, AXES), orientation, AXES)
+    (sent,) = services.wire_set_entity(service_calls.set_state(request, orientation, AXES), orientation, AXES)
     assert (sent.id, sent.attribute) == (3, attribute)
     assert sent.value == pytest.approx(value)
 
@@ -148,7 +152,7 @@ def test_eadd_comes_out_of_the_bridge_as_it_went_into_the_server():
     request = sim.AddEntity(
         2.0, 0.3, (1.0, 2.0, 3.0), random_rotation(source), (4.0, 5.0, 6.0), random_rotation(source), False, attributes
     )
-    sent, btom = services.wire_add_entity(services.spawn(request, AXES), AXES)
+    sent, btom = services.wire_add_entity(service_calls.spawn(request, AXES), AXES)
     assert (sent.mass, sent.radius, sent.corporeal, sent.attributes) == (2.0, 0.3, False, attributes)
     for name in ("inertia", "body_to_model", "position", "orientation"):
         assert getattr(sent, name) == pytest.approx(getattr(request, name)), name
@@ -158,7 +162,7 @@ def test_eadd_comes_out_of_the_bridge_as_it_went_into_the_server():
 def test_cameras_and_triggers_come_out_of_the_bridge_as_they_went_into_the_server():
     source = random.Random(2)
     camera = sim.AddCamera(0, random_rotation(source), (0.1, 0.2, 0.3), 1.5, False)
-    sent = services.wire_add_camera(services.camera_plan(services.add_camera(camera, AXES)), AXES)
+    sent = services.wire_add_camera(services.camera_plan(service_calls.add_camera(camera, AXES)), AXES)
     assert (sent.entity, sent.focal_length, sent.enabled) == (0, 1.5, False)
     assert [sent.orientation, sent.position] == [pytest.approx(camera.orientation), pytest.approx(camera.position)]
     for attribute, value in (
@@ -167,7 +171,7 @@ def test_cameras_and_triggers_come_out_of_the_bridge_as_they_went_into_the_serve
         (CameraAttribute.FOCAL_LENGTH, 2.5),
         (CameraAttribute.ENABLED, True),
     ):
-        asked = services.set_camera(sim.SetCamera(4, attribute, value), AXES)
+        asked = service_calls.set_camera(sim.SetCamera(4, attribute, value), AXES)
         (change,) = services.wire_set_camera(asked, AXES, BodyToModel())
         assert (change.id, change.attribute, change.value) == (4, attribute, pytest.approx(value))
     for trigger in (
@@ -176,15 +180,15 @@ def test_cameras_and_triggers_come_out_of_the_bridge_as_they_went_into_the_serve
         sim.BytecodeTrigger(b"\1\2"),
         sim.PathTrigger(1, (1.0, 2.0, 3.0), (4.0, 5.0, 6.0), 0.5),
     ):
-        assert services.trigger_plan(services.add_trigger(trigger, "name", AXES), AXES).trigger == trigger
+        assert services.trigger_plan(service_calls.add_trigger(trigger, AXES), AXES).trigger == trigger
     current = sim.Turbulence(
         (-1.0, 2.0, 3.0), (1.0, 2.0, 4.0), -0.5, 0.25, (-3.0, 0.0, -1.0), (3.0, 0.5, 0.0), 0.0, 1.0
     )
-    assert services.wire_turbulence(services.add_turbulence(current, AXES), AXES) == current
+    assert services.wire_turbulence(service_calls.add_turbulence(turbulence(current), AXES), AXES) == current
     disordered = sim.Turbulence((0.0, 0.0, 1.0), (0.0, 0.0, -1.0), 0.0, 0.0, *((0.0,) * 3,) * 2, 0.0, 0.0)
     with pytest.raises(ValueError, match="has to be nowhere above"):
-        services.wire_turbulence(services.add_turbulence(disordered, AXES), AXES)
-    assert services.wire_set_attribute(services.set_attribute(sim.SetExtended(1, "key", b"text"))).data == b"text"
+        services.wire_turbulence(service_calls.add_turbulence(turbulence(disordered), AXES), AXES)
+    assert services.wire_set_attribute(service_calls.set_attribute(sim.SetExtended(1, "key", b"text"))).data == b"text"
 
 
 # Where states come from.
@@ -244,19 +248,17 @@ def test_a_missing_half_is_not_waited_for_and_its_last_value_expires():
 
 
 def test_a_silent_entity_exists_without_a_state():
-    now_s = 0.0
-    scene = MirroredScene(Axes(), 0, lambda: now_s, lambda: 1.0)
+    scene = MirroredScene(lambda: 1.0)
     scene.add(0, MirroredEntity(has_source=True))
     assert scene.entities == [0]
     with pytest.raises(RefusedError, match=r"No entity with given ID\."):
         scene.attribute(0, Attribute.POSITION)
-    scene.update(0, state_at((0.0, 0.0, 0.0), IDENTITY))
-    assert scene.attribute(0, Attribute.POSITION) == (0, 0, 0)
-    now_s = 1.1
-    assert scene.is_current(0)  # as long as nobody looks
-    scene.update_time()
+    at_rest = wire_state(entity_state(random_values(1), AXES, BodyToModel()), AXES)
+    scene.update(0, at_rest)
+    assert scene.attribute(0, Attribute.POSITION) == at_rest[0]
+    scene.now_s = 1.1
     assert not scene.is_current(0)
     with pytest.raises(RefusedError, match=r"No entity with given ID\."):
         scene.position(0)
-    scene.update(7, state_at((0.0, 0.0, 0.0), IDENTITY))  # it has gone meanwhile
+    scene.update(7, at_rest)  # it has gone meanwhile
     assert not scene.has_entity(7)

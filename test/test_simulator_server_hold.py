@@ -2,18 +2,14 @@
 """simulator_server on hold: whatever its clients ask for, none of it moves the vehicle, and all else is done."""
 
 import pytest
-from geometry_msgs.msg import Twist
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from offline_simulator import OfflineSimulator
 from served_world import VEHICLE, ServedWorld
 from simulator_requests import requests_of
 
-from drone_bridge.motion.quaternions import IDENTITY
 from drone_bridge.simulator import codec as sim
 from drone_bridge.simulator.codec import Attribute, ItemType
-from drone_bridge.simulator.server.forwarding import BridgeServices
-from drone_bridge.simulator.topics import EntityState
 
 NOWHERE, AHEAD, PUSH = (0.0, 0.0, 0.0), (1.0, 0.0, 0.0), (5.0, 0.0, 0.0)
 TURNED = (0.5, 0.5, 0.5, 0.5)
@@ -69,16 +65,11 @@ class Server(ServedWorld):
     """With a bridge that carries out whatever its services are called for."""
 
     def __init__(self, *, is_held, is_heard):
-        super().__init__(make_bridge=lambda node: BridgeServices(node, "bridge"))
-        self.control.run(0)
+        super().__init__()
+        self.bridge.carries_out_all = True
         if is_heard:
-            self.scene.update(VEHICLE, EntityState(NOWHERE, NOWHERE, NOWHERE, IDENTITY, NOWHERE))
-        self.node.hold.set(is_held)
-        self.node.published.clear()
-
-    @property
-    def calls(self):
-        return [(name.removeprefix("bridge/"), request) for name, request in self.node.called]
+            self.move()
+        self.hold(is_held)
 
 
 @EACH_KIND
@@ -90,11 +81,12 @@ def test_a_held_vehicle_gets_nothing_of_any_request(kind, is_heard, data):
     held = Server(is_held=True, is_heard=is_heard)
     answer = held.ask(request)
     if request.moves(VEHICLE):
-        assert {name for name, _ in held.calls} <= {"get_entity_state"}
-        assert all(message == Twist() for _, message in held.node.published)
+        assert {name for name, _ in held.bridge.asked} <= {"get_entity_state"}
+        assert not any(any(command.v + command.w) for command in held.commands)
     else:
         free = Server(is_held=False, is_heard=is_heard)
-        assert (repr(free.ask(request)), repr(free.calls)) == (repr(answer), repr(held.calls))  # where NaN is NaN
+        given = repr(free.ask(request)), repr(free.bridge.asked)
+        assert given == (repr(answer), repr(held.bridge.asked))  # where NaN is NaN
 
 
 @pytest.mark.parametrize("is_heard", [False, True])
@@ -102,21 +94,18 @@ def test_a_held_vehicle_gets_nothing_of_any_request(kind, is_heard, data):
 def test_a_client_learns_that_the_vehicle_is_held(request_, is_heard):
     held = Server(is_held=True, is_heard=is_heard)
     assert held.ask(request_) == HELD
-    assert held.node.hold.refused == 1
-    held.node.hold.set(False)
+    assert held.refused == 1
+    held.hold(False)
     assert not isinstance(held.ask(request_), sim.Error)
 
 
 def test_a_call_that_waits_when_hold_begins_is_not_made():
     """v of a vehicle that is not heard takes two calls: how it is turned, and the velocity."""
     server = Server(is_held=False, is_heard=False)
-    spin = server.node.spin
-
-    def spin_and_hold():
-        spin()
-        if server.calls:
-            server.node.hold.set(True)
-
-    server.node.spin = spin_and_hold
-    assert server.ask(sim.SetEntity(VEHICLE, Attribute.VELOCITY, AHEAD)) == HELD
-    assert [name for name, _ in server.calls] == ["get_entity_state"]
+    server.answers_later = True
+    server.client.send(sim.SetEntity(VEHICLE, Attribute.VELOCITY, AHEAD))
+    server.hold(True)
+    server.answer()
+    assert [event.response for event in server.client.news()] == [HELD]
+    assert not server.calls
+    assert [name for name, _ in server.bridge.asked] == ["get_entity_state"]

@@ -1,23 +1,27 @@
 # SPDX-License-Identifier: Apache-2.0
-"""ServedWorld: what simulator_server makes of requests, without a node, a socket or a clock."""
+"""ServedWorld: a session of simulator_server with its clients and the bridge behind it, in no time."""
 
-import asyncio
 from types import SimpleNamespace
 
-import pytest
-from plain_node import PlainNode
+from session_talk import SessionTalk
 
+from drone_bridge.motion.wxyz import IDENTITY
+from drone_bridge.session.session import Answer, Call, Close, Note, Publish, Send
 from drone_bridge.simulator import codec as sim
-from drone_bridge.simulator.device.requests import Context, Quirks
-from drone_bridge.simulator.device.world import RunControl, Timing, World
-from drone_bridge.simulator.server.clients import ClientSession
-from drone_bridge.simulator.server.forwarding import Forwarder, ServiceError
-from drone_bridge.simulator.server.scene import MirroredEntity, MirroredScene
-from drone_bridge.simulator.server.steering import VelocityCommands
+from drone_bridge.simulator.session.simulator import (
+    ConfiguredEntity,
+    Mirror,
+    SimulatorSession,
+    Unmirror,
+    VelocityCommand,
+)
 from drone_bridge.simulator.topics import Axes
-from drone_bridge.wire.outgoing import encoded
+from drone_bridge.simulator.topics.service_calls import BridgeCalls
+from drone_bridge.simulator.topics.services import SERVICES
 
 VEHICLE = 0
+NOWHERE = (0.0, 0.0, 0.0)
+STATE = (NOWHERE, NOWHERE, NOWHERE, IDENTITY, NOWHERE)  # at rest, looking north
 
 
 class PlainBridge:
@@ -26,99 +30,152 @@ class PlainBridge:
     def __init__(self):
         self.responses = {}
         self.asked = []
-        self.are_lost = False
+        self.carries_out_all = False
 
     def offers(self, service):
-        return service in self.responses
+        return self.carries_out_all or service in self.responses
 
-    async def call(self, service, request, *, moves_vehicle=False):
-        self.asked.append((service, request))
-        fields = self.responses[service]
-        response = None if fields is None else SimpleNamespace(**{"code": -1, "message": "", **fields})
-        if response is None or not response.success:
-            raise ServiceError(response)
-        return response
+    def answer(self, call):
+        self.asked.append((call.name, call.tag.request))
+        if self.carries_out_all:
+            return Answer(True, "", response=SERVICES[call.name].Response(success=True))
+        fields = self.responses[call.name]
+        if fields is None:
+            return Answer(False, "", has_come=False)
+        response = SimpleNamespace(**{"code": -1, "message": "", **fields})
+        return Answer(response.success, response.message, response=response)
 
 
-class ServedWorld:
-    """What sessions share, and one of them. `now_s` is the time; `bridge` what is behind it."""
+class Client:
+    """A client's side of the wire."""
 
-    def __init__(self, axes=None, make_bridge=lambda node: PlainBridge(), source_timeout_s=1.0):
-        axes = axes or Axes()
-        self.now_s = 0.0
-        self.node = PlainNode()
-        self.bridge = make_bridge(self.node)
-        self.scene = MirroredScene(axes, VEHICLE, lambda: self.now_s, lambda: source_timeout_s)
-        self.scene.add(VEHICLE, MirroredEntity(has_source=True, is_configured=True))
-        self.world = World(self.scene)
-        self.world.entity_added(VEHICLE, {"render": b"vehicle"})
-        self.control = RunControl()
-        self.commands = VelocityCommands(self.node, axes, lambda: self.scene.state(VEHICLE), lambda: self.now_s)
-        self.scene.steer = self.commands.set
-        self.mirrored = []
-        self.forwarder = Forwarder(
-            self.bridge,
-            axes,
-            Context(self.world, self.control, Timing()),
-            self.scene,
-            VEHICLE,
-            self.commands,
-            self.mirrored.append,
-            self.world.entity_removed,
-            lambda: False,
-        )
-        self.sent = bytearray()
-        self.refusals = []
-        self.session = self.connect()
+    def __init__(self, world, peer):
+        self._world, self.peer, self.wire = world, peer, sim.ClientConnection()
+        self.events, self.is_closed = [], False
 
-    def connect(self):
-        """Another client."""
-        connection = SimpleNamespace(peer="a client", send=self.sent.extend, abort=pytest.fail, proceed=self.proceed)
-        return ClientSession(connection, self, Quirks.NONE, lambda: None)
+    def take(self, action):
+        if isinstance(action, Send) and action.to == self.peer:
+            assert not self.is_closed
+            self.wire.receive_data(action.data)
+            self.events += self.wire.events()
+        elif action == Close(self.peer):
+            self.is_closed = True
 
-    # The Server of sessions.
+    def say(self, data):
+        """Send bytes."""
+        return self._world.do(self._world.session.receive, data, self.peer)
 
-    def encode(self, send, message, neutral=None):
-        return encoded(send, message, neutral, self.refusals.append)
-
-    def update_time(self):
-        self.scene.update_time()
-
-    def flush(self):
-        self.commands.tick()
-        self.commands.flush()
-        self.session.send_queued()
-
-    def proceed(self):
-        while self.session.handle_next():
-            pass
-        self.session.flush()
-
-    def answer(self, client, request):
-        return self.forwarder.answer(client, request)
-
-    # What a test does.
+    def send(self, *requests):
+        return self.say(b"".join(map(self.wire.send, requests)))
 
     def ask(self, request):
-        """Return the answer to what the session's client sends."""
-        return asyncio.run(self.answered(request))
+        """Return the answer."""
+        self.send(request)
+        answer = next(event for event in self.events if isinstance(event, sim.Answer))
+        self.events.remove(answer)
+        return answer.response
 
-    async def answered(self, request):
-        client = sim.ClientConnection()
-        self.session.receive_data(client.send(request))
-        self.proceed()
-        while not self.sent:
-            if (pending := self.session._pending) and pending.done():
-                pending.result()  # raises what ended it without an answer
-            self.node.spin()
-            await asyncio.sleep(0)
-        client.receive_data(bytes(self.sent))
-        self.sent.clear()
-        return client.next_event().response
+    def leave(self):
+        return self._world.do(self._world.session.left, self.peer, f"{self.peer} has closed the connection.")
 
     def news(self):
-        """Return what was sent that answers nothing."""
-        client = sim.ClientConnection()
-        client.receive_data(bytes(self.sent))
-        self.sent.clear()
-        return list(client.events())
+        """Return what has come, and forget it."""
+        events, self.events = self.events, []
+        return events
+
+
+class ServedWorld(SessionTalk):
+    """A session, its clients, and the bridge behind it, whose services answer at once unless `answers_later`."""
+
+    def __init__(self, **options):
+        self.parameters = {
+            "vehicle": VEHICLE,
+            "command_timeout": 0.5,
+            "source_timeout": 1.0,
+            "request_timeout": 2.0,
+            **options.pop("parameters", {}),
+        }
+        self.bridge, self.is_held, self.refused = PlainBridge(), False, 0
+        self.answers_later, self.calls = False, []
+        self.clients, self.commands, self.mirrored, self.notes, self.actions = [], [], [], [], []
+        super().__init__(
+            SimulatorSession(
+                [ConfiguredEntity(VEHICLE, 0.5, "vehicle")],
+                self.parameters.__getitem__,
+                BridgeCalls(Axes()),
+                offers=self.bridge.offers,
+                admits=self._admits,
+                **options,
+            )
+        )
+        self.do(self.session.opened)
+        self.client = self.connect("alice")
+
+    def _admits(self):
+        self.refused += self.is_held
+        return not self.is_held
+
+    def do(self, step, *arguments):
+        """Have the session do something, and do what it returns; return all of that."""
+        return self.take(step(*arguments, self.now_s))
+
+    def take(self, actions):
+        for action in actions:
+            self.actions.append(action)
+            for client in self.clients:
+                client.take(action)
+            if isinstance(action, Publish) and isinstance(action.message, VelocityCommand):
+                self.commands.append(action.message)
+            elif isinstance(action, Publish) and isinstance(action.message, Mirror | Unmirror):
+                self.mirrored.append(action.message)
+            elif isinstance(action, Note):
+                self.notes.append(action)
+            elif isinstance(action, Call):
+                self.calls.append(action)
+        while self.calls and not self.answers_later:
+            self.answer()
+        return actions
+
+    def answer(self):
+        """Answer the oldest call."""
+        call = self.calls.pop(0)
+        self.do(self.session.answered, call.tag, self.bridge.answer(call))
+
+    def connect(self, name):
+        self.clients.append(Client(self, name))
+        self.do(self.session.connected, name)
+        return self.clients[-1]
+
+    def ask(self, request):
+        return self.client.ask(request)
+
+    def run(self, seconds):
+        end_s = self.now_s + seconds
+        while self.session.due_s <= end_s:
+            self.now_s = max(self.now_s, self.session.due_s)
+            self.do(self.session.tick)
+        self.now_s = end_s
+
+    def move(self, state=STATE, entity=VEHICLE):
+        """Have a topic say where an entity is."""
+        return self.do(self.session.moved, entity, state)
+
+    def hold(self, is_held):
+        self.is_held = is_held
+        self.do(self.session.hold_changed)
+
+    def counted(self, counter):
+        return sum(note.counter == counter for note in self.notes)
+
+    @property
+    def entities(self):
+        return self.session._scene.entities
+
+    @property
+    def is_known(self):
+        """Whether the vehicle's state is."""
+        return self.session._scene.is_current(VEHICLE)
+
+    @property
+    def is_running(self):
+        return self.session._control.is_running
