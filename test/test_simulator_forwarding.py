@@ -7,7 +7,8 @@ from served_world import VEHICLE, ServedWorld
 from drone_bridge import srv
 from drone_bridge.simulator import codec as sim
 from drone_bridge.simulator.codec import Attribute
-from drone_bridge.simulator.session.simulator import SILENT_S, Mirror
+from drone_bridge.simulator.session.forwarding import Follow
+from drone_bridge.simulator.session.simulator import SILENT_S
 from drone_bridge.wire.outgoing import UNENCODABLE
 
 BUOY, MISSING = 3, 99
@@ -33,7 +34,7 @@ def test_requesting_a_missing_entity_s_stream_twice_does_not_make_one(server, re
     for _ in range(3):
         assert server.ask(stream_of(MISSING)) == sim.Error(1, "No entity with given ID.")
     assert server.entities == [VEHICLE]
-    assert not server.mirrored
+    assert not server.followed
 
 
 def test_an_entity_that_has_gone_can_not_be_streamed_by_its_name(server):
@@ -96,7 +97,7 @@ def test_an_entity_that_the_bridge_publishes_already_is_streamed_by_the_name_it_
         "list_entities": {"success": True, "ids": [BUOY], "names": ["red_buoy"]},
     }
     assert isinstance(server.ask(stream_of(BUOY)), sim.Added)
-    assert server.mirrored == [Mirror(BUOY, "red_buoy")]
+    assert server.followed == [Follow(BUOY, "red_buoy")]
     assert server.bridge.asked[0] == (
         "stream_entity",
         srv.StreamEntity.Request(id=BUOY, name=f"entity_{BUOY}"),
@@ -108,7 +109,7 @@ def test_what_is_added_has_no_name_that_a_server_before_this_one_may_have_given(
     server.bridge.responses = {"spawn": {"success": True, "id": 7}, "add_camera": {"success": True, "id": 4}}
     ball = sim.AddEntity(2.0, 0.3, (1.0, 1.0, 1.0), LEVEL, (1.0, 2.0, 3.0), LEVEL, False)
     assert server.ask(ball) == sim.Added(sim.ItemType.ENTITY, 7)
-    assert server.mirrored == [Mirror(7, "entity_7")]
+    assert server.followed == [Follow(7, "entity_7")]
     assert server.ask(sim.AddCamera(7, LEVEL, (0.0, 0.0, 0.0), 1.0, True)) == sim.Added(sim.ItemType.CAMERA, 4)
     assert [(service, request.name) for service, request in server.bridge.asked] == [
         ("spawn", ""),

@@ -141,7 +141,7 @@ def test_eset_comes_out_of_the_bridge_as_it_went_into_the_server(attribute):
         else random_vector(source)
     )
     request, orientation = sim.SetEntity(3, attribute, value), AXES.orientation(random_rotation(source))
-    (sent,) = services.wire_set_entity(service_calls.set_state(request, orientation, AXES), orientation, AXES)
+    (sent,) = services.wire_set_entity(service_calls.set_state(request, orientation), orientation, AXES)
     assert (sent.id, sent.attribute) == (3, attribute)
     assert sent.value == pytest.approx(value)
 
@@ -152,7 +152,7 @@ def test_eadd_comes_out_of_the_bridge_as_it_went_into_the_server():
     request = sim.AddEntity(
         2.0, 0.3, (1.0, 2.0, 3.0), random_rotation(source), (4.0, 5.0, 6.0), random_rotation(source), False, attributes
     )
-    sent, btom = services.wire_add_entity(service_calls.spawn(request, AXES), AXES)
+    sent, btom = services.wire_add_entity(service_calls.spawn(request), AXES)
     assert (sent.mass, sent.radius, sent.corporeal, sent.attributes) == (2.0, 0.3, False, attributes)
     for name in ("inertia", "body_to_model", "position", "orientation"):
         assert getattr(sent, name) == pytest.approx(getattr(request, name)), name
@@ -162,7 +162,7 @@ def test_eadd_comes_out_of_the_bridge_as_it_went_into_the_server():
 def test_cameras_and_triggers_come_out_of_the_bridge_as_they_went_into_the_server():
     source = random.Random(2)
     camera = sim.AddCamera(0, random_rotation(source), (0.1, 0.2, 0.3), 1.5, False)
-    sent = services.wire_add_camera(services.camera_plan(service_calls.add_camera(camera, AXES)), AXES)
+    sent = services.wire_add_camera(services.camera_plan(service_calls.add_camera(camera)), AXES)
     assert (sent.entity, sent.focal_length, sent.enabled) == (0, 1.5, False)
     assert [sent.orientation, sent.position] == [pytest.approx(camera.orientation), pytest.approx(camera.position)]
     for attribute, value in (
@@ -171,7 +171,7 @@ def test_cameras_and_triggers_come_out_of_the_bridge_as_they_went_into_the_serve
         (CameraAttribute.FOCAL_LENGTH, 2.5),
         (CameraAttribute.ENABLED, True),
     ):
-        asked = service_calls.set_camera(sim.SetCamera(4, attribute, value), AXES)
+        asked = service_calls.set_camera(sim.SetCamera(4, attribute, value))
         (change,) = services.wire_set_camera(asked, AXES, BodyToModel())
         assert (change.id, change.attribute, change.value) == (4, attribute, pytest.approx(value))
     for trigger in (
@@ -180,14 +180,14 @@ def test_cameras_and_triggers_come_out_of_the_bridge_as_they_went_into_the_serve
         sim.BytecodeTrigger(b"\1\2"),
         sim.PathTrigger(1, (1.0, 2.0, 3.0), (4.0, 5.0, 6.0), 0.5),
     ):
-        assert services.trigger_plan(service_calls.add_trigger(trigger, AXES), AXES).trigger == trigger
+        assert services.trigger_plan(service_calls.add_trigger(sim.AddTrigger(trigger)), AXES).trigger == trigger
     current = sim.Turbulence(
         (-1.0, 2.0, 3.0), (1.0, 2.0, 4.0), -0.5, 0.25, (-3.0, 0.0, -1.0), (3.0, 0.5, 0.0), 0.0, 1.0
     )
-    assert services.wire_turbulence(service_calls.add_turbulence(turbulence(current), AXES), AXES) == current
+    assert services.wire_turbulence(service_calls.add_turbulence(turbulence(current)), AXES) == current
     disordered = sim.Turbulence((0.0, 0.0, 1.0), (0.0, 0.0, -1.0), 0.0, 0.0, *((0.0,) * 3,) * 2, 0.0, 0.0)
     with pytest.raises(ValueError, match="has to be nowhere above"):
-        services.wire_turbulence(service_calls.add_turbulence(turbulence(disordered), AXES), AXES)
+        services.wire_turbulence(service_calls.add_turbulence(turbulence(disordered)), AXES)
     assert services.wire_set_attribute(service_calls.set_attribute(sim.SetExtended(1, "key", b"text"))).data == b"text"
 
 

@@ -26,7 +26,7 @@ from drone_bridge import srv
 from drone_bridge.ros.time import NANOSECONDS
 from drone_bridge.simulator import codec as sim
 from drone_bridge.simulator.codec import Attribute, ItemType
-from drone_bridge.simulator.server.node import MAX_CLIENTS
+from drone_bridge.simulator.session.simulator import MAX_CLIENTS
 
 VEHICLE, BUOY, GATE = 0, 3, 4
 LEVEL = (1.0, 0.0, 0.0, 0.0)

@@ -8,15 +8,13 @@ from session_talk import SessionTalk
 from drone_bridge.motion.wxyz import IDENTITY
 from drone_bridge.session.session import Answer, Call, Close, Note, Publish, Send
 from drone_bridge.simulator import codec as sim
+from drone_bridge.simulator.session.forwarding import Follow
 from drone_bridge.simulator.session.simulator import (
     ConfiguredEntity,
-    Mirror,
     SimulatorSession,
-    Unmirror,
-    VelocityCommand,
 )
-from drone_bridge.simulator.topics import Axes
-from drone_bridge.simulator.topics.service_calls import BridgeCalls
+from drone_bridge.simulator.session.velocity_commands import VelocityCommand
+from drone_bridge.simulator.topics import service_calls
 from drone_bridge.simulator.topics.services import SERVICES
 
 VEHICLE = 0
@@ -97,12 +95,12 @@ class ServedWorld(SessionTalk):
         }
         self.bridge, self.is_held, self.refused = PlainBridge(), False, 0
         self.answers_later, self.calls = False, []
-        self.clients, self.commands, self.mirrored, self.notes, self.actions = [], [], [], [], []
+        self.clients, self.commands, self.followed, self.notes, self.actions = [], [], [], [], []
         super().__init__(
             SimulatorSession(
                 [ConfiguredEntity(VEHICLE, 0.5, "vehicle")],
                 self.parameters.__getitem__,
-                BridgeCalls(Axes()),
+                service_calls,
                 offers=self.bridge.offers,
                 admits=self._admits,
                 **options,
@@ -126,8 +124,8 @@ class ServedWorld(SessionTalk):
                 client.take(action)
             if isinstance(action, Publish) and isinstance(action.message, VelocityCommand):
                 self.commands.append(action.message)
-            elif isinstance(action, Publish) and isinstance(action.message, Mirror | Unmirror):
-                self.mirrored.append(action.message)
+            elif isinstance(action, Publish) and isinstance(action.message, Follow):
+                self.followed.append(action.message)
             elif isinstance(action, Note):
                 self.notes.append(action)
             elif isinstance(action, Call):

@@ -28,19 +28,9 @@ from drone_bridge.session.session import AFTER_STALLS, Actions, Answer
 from drone_bridge.simulator.device.requests import Quirks
 from drone_bridge.simulator.server.parameters import PARAMETERS
 from drone_bridge.simulator.server.sources import Sources
-from drone_bridge.simulator.session.simulator import (
-    LISTENING,
-    MAX_CLIENTS,
-    NEUTRAL,
-    REFUSED_COMMANDS,
-    UNSTEERED,
-    ConfiguredEntity,
-    Mirror,
-    Question,
-    SimulatorSession,
-    Unmirror,
-    VelocityCommand,
-)
+from drone_bridge.simulator.session.forwarding import REFUSED_COMMANDS, UNSTEERED, Follow, Question
+from drone_bridge.simulator.session.simulator import LISTENING, MAX_CLIENTS, ConfiguredEntity, SimulatorSession
+from drone_bridge.simulator.session.velocity_commands import NEUTRAL, VelocityCommand
 from drone_bridge.simulator.topics import (
     EVENTS,
     SIMULATION_STARTED,
@@ -48,12 +38,12 @@ from drone_bridge.simulator.topics import (
     EntityState,
     Labels,
     Translation,
+    service_calls,
     twist_from_velocity,
     velocity_from_wire,
     wire_state,
 )
-from drone_bridge.simulator.topics.plans import EntityPlan, read_entity_plans
-from drone_bridge.simulator.topics.service_calls import BridgeCalls
+from drone_bridge.simulator.topics.plans import read_entity_plans
 from drone_bridge.simulator.topics.services import SERVICES
 from drone_bridge.wire.addresses import address_name
 
@@ -84,7 +74,7 @@ class SimulatorServer(ProtocolNode):
 
     def set_up(self) -> None:
         get, axes = self.parameters.__getitem__, Axes()
-        self._axes, self._calls = axes, BridgeCalls(axes)
+        self._axes = axes
         self._translation = Translation(FrameNames(), axes, Labels())
         publisher = self._commands = self.make_publisher(cmd_vel_type(self.parameters), "cmd_vel", 1)
         self._last_word = LastWord(self, (publisher,), lambda: (publisher, Twist()))
@@ -132,7 +122,7 @@ class SimulatorServer(ProtocolNode):
         self._session = SimulatorSession(
             self._entities,
             get,
-            self._calls,
+            service_calls,
             offers=lambda service: bool(get("bridge")) and self._caller.offers(service),
             admits=lambda: self.hold.admits("the operator's topics"),
             simulated_s=lambda: self.get_clock().now().nanoseconds / 1e9 if is_time_simulated(self) else None,
@@ -148,14 +138,10 @@ class SimulatorServer(ProtocolNode):
 
     # What clients want, on the loop's thread.
 
-    def publish_event(self, message: VelocityCommand | Mirror | Unmirror) -> None:
+    def publish_event(self, message: VelocityCommand | Follow) -> None:
         """Publish a velocity, or subscribe to an entity."""
-        if isinstance(message, Mirror):
-            topic = f"entities/{message.name}"
-            plan = EntityPlan(message.entity, message.name, pose=f"{topic}/pose", twist=f"{topic}/twist")
-            self._sources.follow(message.entity, plan)
-        elif isinstance(message, Unmirror):
-            self._sources.follow(message.entity, None)
+        if isinstance(message, Follow):
+            self._sources.follow(message.entity, message.name)
         elif message is NEUTRAL:
             self._last_word.say()
         else:

@@ -35,6 +35,8 @@ MAX_FOLLOWED = 256
 SENSOR_QOS = QoSProfile(depth=_DEPTH, reliability=ReliabilityPolicy.BEST_EFFORT)
 
 OnState = Callable[[int, EntityState], None]
+Complete = Callable[[EntityState, Any], EntityState]
+OnStamped = Callable[[EntityState, Time, bool], None]
 
 
 class PairedSource:
@@ -45,8 +47,8 @@ class PairedSource:
 
     def __init__(
         self,
-        complete: Callable[[EntityState, Any], EntityState],
-        on_state: Callable[[EntityState, Time, bool], None],
+        complete: Complete,
+        on_state: OnStamped,
         allowed_age_s: Callable[[], float],
         is_offered: Callable[[], bool] = lambda: False,
     ) -> None:
@@ -110,31 +112,29 @@ class Sources:
         self._before: dict[int, tuple[EntityState, Time]] = {}
         self._prefix: str = node.parameters["frame_prefix"]
         self._world = f"{self._prefix}{node.parameters['odom_frame']}"
-        #: Of entities added while the node runs: their plans and subscriptions.
-        self._followed: dict[int, tuple[EntityPlan, list[Subscription[Any]]]] = {}
-        self._wanted: deque[tuple[int, EntityPlan | None]] = deque()
+        #: Of entities added while the node runs: their names and subscriptions.
+        self._followed: dict[int, tuple[str, list[Subscription[Any]]]] = {}
+        self._wanted: deque[tuple[int, str | None]] = deque()
         self._guard = node.make_guard_condition(self._follow_wanted)
         node.cleanup.callback(self._close)
 
-    def follow(self, entity: int, plan: EntityPlan | None) -> None:
-        """Subscribe to an entity that was added while the node runs; None ends that. For any thread."""
-        self._wanted.append((entity, plan))
+    def follow(self, entity: int, name: str | None) -> None:
+        """Subscribe to the topics of an entity that was added while the node runs; None ends that. For any thread."""
+        self._wanted.append((entity, name))
         self._guard.trigger()
 
     def _follow_wanted(self) -> None:
         while self._wanted:
-            entity, plan = self._wanted.popleft()
-            followed = self._followed.get(entity)
-            if followed and followed[0] != plan:
+            entity, name = self._wanted.popleft()
+            if entity in self._followed and self._followed[entity][0] != name:
                 self._unfollow(entity)
-            if plan and entity not in self._followed and len(self._followed) < MAX_FOLLOWED:
-                self._followed[entity] = plan, []
-                self.open(plan, self._followed[entity][1])
+            if name and entity not in self._followed and len(self._followed) < MAX_FOLLOWED:
+                self._followed[entity] = name, []
+                self._open_pose(entity, f"entities/{name}/pose", f"entities/{name}/twist", self._followed[entity][1])
 
     def _unfollow(self, entity: int) -> None:
         self._before.pop(entity, None)
-        _, subscriptions = self._followed.pop(entity)
-        for subscription in subscriptions:
+        for subscription in self._followed.pop(entity)[1]:
             self._node.destroy_subscription(subscription)
 
     def _close(self) -> None:
@@ -143,41 +143,21 @@ class Sources:
 
     def open_vehicle(self, entity: int) -> None:
         """Subscribe to odom and imu/data."""
-
-        def on_state(state: EntityState, stamp: Time, has_acceleration: bool) -> None:
-            if has_acceleration:
-                self._before[entity] = (state, stamp)
-                self._on_state(entity, state)
-            else:
-                self._moved(entity, state, stamp, has_velocity=True)
+        translation = self._translation
 
         def complete(state: EntityState, imu: Imu) -> EntityState:
-            force = self._translation.wire_imu(imu)
+            force = translation.wire_imu(imu)
             return with_specific_force(state, force) if force else state
 
+        def on_state(state: EntityState, stamp: Time, is_complete: bool) -> None:
+            self._moved(entity, state, stamp, has_velocity=True, has_acceleration=is_complete)
+
         source = self._paired(complete, on_state, "imu/data")
-        self._take(Odometry, "odom", lambda m: source.take_state(self._translation.wire_odometry(m), m.header.stamp))
+        self._take(Odometry, "odom", lambda m: source.take_state(translation.wire_odometry(m), m.header.stamp))
+        self._take_other(source, Imu, "imu/data", translation.wire_imu)
 
-        def take_imu(message: Imu) -> None:
-            if self._translation.wire_imu(message):
-                source.take_other(message)
-
-        self._take(Imu, "imu/data", take_imu)
-
-    def _paired(
-        self,
-        complete: Callable[[EntityState, Any], EntityState],
-        on_state: Callable[[EntityState, Time, bool], None],
-        other: str,
-    ) -> PairedSource:
-        node, other = self._node, self._node.resolve_topic_name(other)
-        timeout = node.parameters
-        return PairedSource(
-            complete, on_state, lambda: float(timeout["source_timeout"]), lambda: node.count_publishers(other) > 0
-        )
-
-    def open(self, plan: EntityPlan, followed: "list[Subscription[Any]] | None" = None) -> None:
-        """Subscribe to another entity; to one that is followed without QoS override parameters, which would pile up."""
+    def open(self, plan: EntityPlan) -> None:
+        """Subscribe to another entity."""
         entity = plan.number
         if plan.tf:
             if not self._by_frame:
@@ -185,56 +165,72 @@ class Sources:
                 self._node.make_subscription(TFMessage, "/tf_static", self._frames.keep, all_static())
             self._by_frame[f"{self._prefix}{plan.tf}"] = entity
         elif plan.odom:
-
-            def take_odometry(message: Odometry) -> None:
-                self._moved(entity, self._translation.wire_odometry(message), message.header.stamp, has_velocity=True)
-
-            self._take(Odometry, plan.odom, take_odometry)
-        elif plan.twist:
-            source = self._paired(
-                lambda state, message: with_twist(state, message.twist),
-                lambda state, stamp, is_complete: self._moved(entity, state, stamp, has_velocity=is_complete),
-                plan.twist,
-            )
-
-            def take_twist(message: TwistStamped) -> None:
-                self._translation.wire_twist(message)
-                source.take_other(message)
-
-            def take_state(message: PoseStamped) -> None:
-                source.take_state(self._translation.wire_pose(message), message.header.stamp)
-
-            self._take(PoseStamped, plan.pose, take_state, followed)
-            self._take(TwistStamped, plan.twist, take_twist, followed)
+            read = self._translation.wire_odometry
+            self._take(Odometry, plan.odom, lambda m: self._moved(entity, read(m), m.header.stamp, has_velocity=True))
         else:
+            self._open_pose(entity, plan.pose, plan.twist)
 
-            def take_pose(message: PoseStamped) -> None:
-                self._moved(entity, self._translation.wire_pose(message), message.header.stamp, has_velocity=False)
+    def _open_pose(self, entity: int, pose: str, twist: str, made: "list[Subscription[Any]] | None" = None) -> None:
+        """Subscribe to poses, and to twists if there are any; `made` gets the subscriptions, see `_take`."""
+        read = self._translation.wire_pose
 
-            self._take(PoseStamped, plan.pose, take_pose)
+        def on_state(state: EntityState, stamp: Time, is_complete: bool) -> None:
+            self._moved(entity, state, stamp, has_velocity=is_complete)
 
-    def _take(
+        if not twist:
+            self._take(PoseStamped, pose, lambda m: on_state(read(m), m.header.stamp, False), made)
+            return
+        source = self._paired(lambda state, message: with_twist(state, message.twist), on_state, twist)
+        self._take(PoseStamped, pose, lambda m: source.take_state(read(m), m.header.stamp), made)
+        self._take_other(source, TwistStamped, twist, self._translation.wire_twist, made)
+
+    def _paired(self, complete: Complete, on_state: OnStamped, other: str) -> PairedSource:
+        node, other = self._node, self._node.resolve_topic_name(other)
+        return PairedSource(
+            complete,
+            on_state,
+            lambda: float(node.parameters["source_timeout"]),
+            lambda: node.count_publishers(other) > 0,
+        )
+
+    def _take_other(
         self,
+        source: PairedSource,
         kind: type,
         topic: str,
-        take: Callable[[Any], None],
-        followed: "list[Subscription[Any]] | None" = None,
+        read: Callable[[Any], Any],
+        made: "list[Subscription[Any]] | None" = None,
     ) -> None:
+        """Subscribe to the other halves, of which `read` makes something if they say anything."""
+
+        def take(message: Any) -> None:
+            if read(message):
+                source.take_other(message)
+
+        self._take(kind, topic, take, made)
+
+    def _take(
+        self, kind: type, topic: str, take: Callable[[Any], Any], made: "list[Subscription[Any]] | None" = None
+    ) -> None:
+        """Subscribe; without QoS override parameters, which would pile up, into `made` if that is given."""
+
         def receive(message: Any) -> None:
             try:
                 take(message)
             except ValueError as error:
                 self._node.count_and_warn("bad numbers", f"A message on {topic} was refused: {error}")
 
-        if followed is None:
+        if made is None:
             self._node.make_subscription(kind, topic, receive, SENSOR_QOS)
         else:
-            followed.append(self._node.create_subscription(kind, topic, receive, SENSOR_QOS))
+            made.append(self._node.create_subscription(kind, topic, receive, SENSOR_QOS))
 
-    def _moved(self, entity: int, state: EntityState, stamp: Time, *, has_velocity: bool) -> None:
-        """Pass on a state, completed by differentiating it against the previous one."""
+    def _moved(
+        self, entity: int, state: EntityState, stamp: Time, *, has_velocity: bool, has_acceleration: bool = False
+    ) -> None:
+        """Pass on a state; what it lacks is what the previous one has changed by."""
         before = self._before.get(entity)
-        if before and 0.0 < (duration_s := seconds_between(stamp, before[1])) < 1.0:
+        if before and not has_acceleration and 0.0 < (duration_s := seconds_between(stamp, before[1])) < 1.0:
             state = with_motion(state, before[0], duration_s, has_velocity=has_velocity)
         self._before[entity] = (state, stamp)
         self._on_state(entity, state)

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is said when in the simulator's protocol, by the simulator and by a client."""
+"""What is said when between a simulator and its clients: pure, with the time handed in."""

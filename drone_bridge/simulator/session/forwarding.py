@@ -45,17 +45,11 @@ _ATTRIBUTES = frozenset(Attribute)
 REFUSED_COMMANDS, UNSTEERED = "refused commands", "unsteered commands"
 
 
-class Mirror(NamedTuple):
-    """An entity whose topics are to be subscribed to: those of its name."""
+class Follow(NamedTuple):
+    """An entity of the bridge, and its name there, as whose topics are to be subscribed to; None for no longer."""
 
     entity: int
-    name: str
-
-
-class Unmirror(NamedTuple):
-    """An entity that there is no longer, whose topics are not to be subscribed to any more."""
-
-    entity: int
+    name: str | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -308,7 +302,7 @@ class Forwarder:
             entity = answered.id
             self.add_entity(entity)
             self._scene.add(entity, MirroredEntity(request.radius, request.corporeal))
-            self._mirror(Mirror(entity, f"entity_{entity}"))
+            self._follow(Follow(entity, f"entity_{entity}"))
         elif isinstance(request, sim.Remove):
             self._removed((ItemType(request.type), request.id))
         elif isinstance(request, sim.SetExtended):
@@ -331,26 +325,23 @@ class Forwarder:
         """Have the simulator run or pause, and follow it."""
         if self.is_run_untold:  # the client goes by that
             yield from self.tell_run()
-        is_running = isinstance(request, sim.Run)
         try:
             answered = yield from self._ask(request)
         except ServiceError as error:
             if error.is_simulators:  # it does so already
-                self._control.follow(is_running=is_running)
+                self._control.follow(is_running=isinstance(request, sim.Run))
             raise
-        self._control.follow(is_running=is_running)
+        self._control.follow(is_running=isinstance(request, sim.Run))
         return answered
 
     def tell_run(self) -> Asking:
         """Have the simulator run or pause as clients were told while there was no bridge."""
-        is_running = self._control.is_running
-        try:
-            yield from self._call(sim.Run(self._control.steps_left) if is_running else sim.Pause())
-        except ServiceError as error:
-            if not error.is_simulators:  # else it does so already
-                return
-        self._control.follow(is_running=is_running)
         self.is_run_untold = False
+        told = sim.Run(self._control.steps_left) if self._control.is_running else sim.Pause()
+        try:
+            yield from self._run(told)
+        except ServiceError as error:
+            self.is_run_untold = not error.is_simulators
 
     def _list_entities(self, request: sim.ListEntities) -> Asking:
         try:
@@ -400,12 +391,12 @@ class Forwarder:
         if not names.get(entity):
             return refusal
         self.add_entity(entity)
-        self._mirror(Mirror(entity, names[entity]))
+        self._follow(Follow(entity, names[entity]))
         return self.answer_here(client, request)
 
-    def _mirror(self, mirror: Mirror) -> None:
-        self._scene.expect_source(mirror.entity)
-        self._out.append(Publish(mirror))
+    def _follow(self, follow: Follow) -> None:
+        self._scene.expect_source(follow.entity)
+        self._out.append(Publish(follow))
 
     # What the bridge tells, and what nobody asks for any more.
 
@@ -418,7 +409,7 @@ class Forwarder:
     def forget_entity(self, entity: int) -> None:
         """Remove what a bridge has removed, unless that was done already."""
         self._world.entity_removed(entity)
-        self._out.append(Publish(Unmirror(entity)))
+        self._out.append(Publish(Follow(entity)))
 
     def begin_anew(self) -> None:
         """Forget what the bridge's simulation had, as another one began."""

@@ -27,7 +27,6 @@ but zero, as it may have waited meanwhile.
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from drone_bridge.session.clients import LOST, REFUSED, Clients, FullError
@@ -47,19 +46,9 @@ from drone_bridge.simulator import codec as sim
 from drone_bridge.simulator.codec import ItemType
 from drone_bridge.simulator.device.requests import Context, HangUpError, Quirks, ServedClient
 from drone_bridge.simulator.device.world import RefusedError, RunControl, Timing, World
-from drone_bridge.simulator.session.forwarding import (
-    REFUSED_COMMANDS,
-    UNSTEERED,
-    Asking,
-    ForwardedItem,
-    Forwarder,
-    Mirror,
-    Question,
-    ServiceCalls,
-    Unmirror,
-)
+from drone_bridge.simulator.session.forwarding import Asking, ForwardedItem, Forwarder, Question, ServiceCalls
 from drone_bridge.simulator.session.mirrored_scene import MirroredEntity, MirroredScene, State
-from drone_bridge.simulator.session.velocity_commands import NEUTRAL, VelocityCommand, VelocityCommands
+from drone_bridge.simulator.session.velocity_commands import VelocityCommands
 from drone_bridge.wire.events import RemoteProtocolError
 
 WAITING, LISTENING, CLOSED = "waiting for a peer", "listening", "closed"
@@ -74,28 +63,11 @@ FREQUENCY = 100.0
 #: For how long a bridge is not called that has left a call unanswered. DDS itself takes 20 s to find that a node was
 #: killed, if that happened right after it was discovered.
 SILENT_S = 5.0
-#: How often is looked for a bridge that has to be told whether to run.
-TELL_PERIOD_S = 0.5
 #: Simulated time counts as stopped after this time without a change.
 CLOCK_STOPPED_AFTER_S = 0.5
-#: How often is looked whether the vehicle's state is known.
+#: How often is looked whether the vehicle's state is known, and for a bridge that has to be told whether to run.
 WATCH_PERIOD_S = 0.5
 _UNENCODABLE = sim.Error(0, "The answer can't be encoded.")
-
-__all__ = [
-    "LISTENING",
-    "MAX_CLIENTS",
-    "NEUTRAL",
-    "REFUSED_COMMANDS",
-    "SILENT_S",
-    "UNSTEERED",
-    "ConfiguredEntity",
-    "Mirror",
-    "Question",
-    "SimulatorSession",
-    "Unmirror",
-    "VelocityCommand",
-]
 
 
 class ConfiguredEntity(NamedTuple):
@@ -110,12 +82,13 @@ class ConfiguredEntity(NamedTuple):
 class _Served(ServedClient):
     """A client's requests and what it is sent, by its own connection."""
 
-    def __init__(self, quirks: Quirks, out: list[Action]) -> None:
+    def __init__(self, peer: Any, quirks: Quirks, out: list[Action]) -> None:
         """`out` gets what is said of messages that the wire can't carry."""
         super().__init__(quirks)
-        self._out = out
-        self.is_waiting = self.has_left = False  # for a service; and for good
-        self.ahead_bytes = 0
+        self.peer, self._out = peer, out
+        #: Whether a service is answering it; has it more requests than one turn is for; and is it gone.
+        self.is_waiting = self.is_behind = self.has_left = False
+        self.ahead_bytes = 0  # received while it waits
 
     def post(self, response: sim.Response) -> None:
         """Queue a message that answers no request."""
@@ -128,13 +101,11 @@ class _Served(ServedClient):
             self.queue(message)
 
 
-@dataclass(slots=True)
-class _Waiting:
-    """Who waits for the answer to a question."""
+class _Waiting(NamedTuple):
+    """What waits for the answer to a question, and until when."""
 
     asking: Asking
-    peer: Any  # None for nobody
-    served: _Served | None
+    served: _Served | None  # None for nobody
     until_s: float
 
 
@@ -192,9 +163,7 @@ class SimulatorSession(Session):
             self._scene.add(entity.number, MirroredEntity(entity.radius, has_source=True, is_configured=True))
             self._world.entity_added(entity.number, {"render": entity.render.encode()} if entity.render else {})
         self._clients: Clients[_Served] = Clients(MAX_CLIENTS)
-        self._behind: dict[Any, None] = {}  # peers with requests that wait for their next turn
         self._waiting: dict[Question, _Waiting] = {}
-        self._tell_s = math.inf  # when to look for a bridge that has to be told whether to run
         self._watch_s = -math.inf
 
     @property
@@ -219,7 +188,7 @@ class SimulatorSession(Session):
             self._drop(loser.peer, f"it has been silent for {silence_s:.1f} s, and {peer} takes its place")
         if not self._clients:
             self.since_s, self.heard_s = now_s, None
-        self._clients.add(peer, _Served(self._quirks, self._out), now_s)
+        self._clients.add(peer, _Served(peer, self._quirks, self._out), now_s)
         self._out.append(Note("connections", f"Connected to {peer}.", is_expected=True))
         return self._done(now_s)
 
@@ -250,16 +219,16 @@ class SimulatorSession(Session):
         self._begin(now_s)
         for client, lateness in self._clients.overdue(now_s):
             self._drop(client.peer, f"it {lateness}")
-        behind = tuple(self._behind)
-        self._behind.clear()
-        for peer in behind:
-            self._serve(peer)
-        for question, waiting in tuple(self._waiting.items()):
-            if now_s >= waiting.until_s:
+        for client in self._clients.all():
+            if client.handler.is_behind:
+                self._serve(client.peer)
+        for question, (asking, served, until_s) in tuple(self._waiting.items()):
+            if now_s >= until_s:
                 self._silent_until_s = now_s + SILENT_S
                 del self._waiting[question]
-                self._go_on(waiting, Answer(False, "", has_come=False))
-        self._tell_run()
+                self._go_on(asking, served, Answer(False, "", has_come=False))
+        if now_s >= self._watch_s and self._forwarder.is_run_untold and self._forwarder.has_bridge:
+            self._go_on(self._forwarder.tell_run())
         return self._done(now_s)
 
     def resume(self, now_s: float) -> Actions:
@@ -268,8 +237,8 @@ class SimulatorSession(Session):
         self._commands.end_silent(now_s, stood_still=True)
         self._begin(now_s)
         self._clients.resume(now_s)
-        for waiting in self._waiting.values():  # whose answers may have come
-            waiting.until_s = now_s + self._parameter("request_timeout")
+        until_s = now_s + self._parameter("request_timeout")  # as answers may have come
+        self._waiting = {question: waiting._replace(until_s=until_s) for question, waiting in self._waiting.items()}
         if self.since_s is not None:
             self.since_s, self.heard_s = now_s, None if self.heard_s is None else now_s
         return self._done(now_s)
@@ -302,7 +271,7 @@ class SimulatorSession(Session):
         if answer.response is not None:
             self._silent_until_s = -math.inf
         if waiting := self._waiting.pop(question, None):
-            self._go_on(waiting, answer)
+            self._go_on(waiting.asking, waiting.served, answer)
         return self._done(now_s)
 
     def bridge_changed(self, now_s: float) -> Actions:
@@ -388,17 +357,13 @@ class SimulatorSession(Session):
         return actions
 
     def _set_due(self, now_s: float) -> None:
-        if not self._forwarder.is_run_untold:
-            self._tell_s = math.inf
-        elif self._tell_s == math.inf:
-            self._tell_s = now_s + TELL_PERIOD_S
+        is_watched = self._clients or self.is_vehicle_unknown or self._forwarder.is_run_untold
         self.due_s = min(
-            now_s if self._behind else math.inf,
+            now_s if any(client.handler.is_behind for client in self._clients.all()) else math.inf,
             self._commands.due_s,
             self._clients.due_s,
             min((waiting.until_s for waiting in self._waiting.values()), default=math.inf),
-            self._tell_s,
-            self._watch_s if self._clients or self.is_vehicle_unknown else math.inf,
+            self._watch_s if is_watched else math.inf,
         )
 
     def _serve(self, peer: Any) -> None:
@@ -414,30 +379,24 @@ class SimulatorSession(Session):
                 if (request := served.next_request()) is None:
                     break
                 count += 1
-                self._answer(peer, served, request)
+                self._out.append(Note("requests"))
+                answering = self._forwarder.begin(served, request)
+                if isinstance(answering, sim.Response):
+                    served.answer(answering)
+                else:
+                    served.is_waiting, served.ahead_bytes = True, 0
+                    self._go_on(answering, served)
         except (RemoteProtocolError, HangUpError) as error:
             self._drop(peer, str(error))
             return
-        if is_over := count == MAX_PER_TURN:
-            self._behind[peer] = None
-        has_begun = served.protocol.inside_message and not (served.is_waiting or is_over)
+        served.is_behind = count == MAX_PER_TURN
+        has_begun = served.protocol.inside_message and not (served.is_waiting or served.is_behind)
         self._clients.heard(client, self._now_s, is_inside_message=has_begun, has_spoken=count > 0)
 
-    def _answer(self, peer: Any, served: _Served, request: sim.Request) -> None:
-        """Answer a request, or have a service answer it."""
-        self._out.append(Note("requests"))
-        answering = self._forwarder.begin(served, request)
-        if isinstance(answering, sim.Response):
-            served.answer(answering)
-        else:
-            served.is_waiting, served.ahead_bytes = True, 0
-            self._go_on(_Waiting(answering, peer, served, math.inf), None)
-
-    def _go_on(self, waiting: _Waiting, answer: Answer | None) -> None:
-        """Go on with what waited for an answer, up to the next question or the end."""
-        served = waiting.served
+    def _go_on(self, asking: Asking, served: _Served | None = None, answer: Answer | None = None) -> None:
+        """Go on with what has got an answer, or begins, up to its next question or its end."""
         try:
-            question = waiting.asking.send(answer)  # type: ignore[arg-type] # None begins
+            question = asking.send(answer)  # type: ignore[arg-type] # None begins
         except StopIteration as stop:
             response = stop.value
         except RefusedError as error:
@@ -445,33 +404,21 @@ class SimulatorSession(Session):
         except ValueError as error:
             response = sim.Error(0, str(error))
         else:
-            if not (served and served.has_left and question.moves):  # what is left moves nothing
-                waiting.until_s = self._now_s + self._parameter("request_timeout")
-                self._waiting[question] = waiting
+            if not (served and served.has_left and question.moves):  # who is gone moves nothing
+                until_s = self._now_s + self._parameter("request_timeout")
+                self._waiting[question] = _Waiting(asking, served, until_s)
                 self._out.append(Call(question.service, question))
                 return
-            waiting.asking.close()
-            response = _UNENCODABLE
-        if served is None:
-            return
-        if served.has_left:
+        if served and served.has_left:
             self._end_items(served)  # one may have been added just now
-            return
-        served.is_waiting = False
-        served.answer(response)
-        if answer is not None:
-            self._serve(waiting.peer)
+        elif served:
+            served.is_waiting = False
+            served.answer(response)
+            if answer:
+                self._serve(served.peer)
 
     def _is_offered(self, service: str) -> bool:
         return self._now_s >= self._silent_until_s and self._offers(service)
-
-    def _tell_run(self) -> None:
-        if self._now_s < self._tell_s:
-            return
-        self._tell_s = self._now_s + TELL_PERIOD_S
-        if self._forwarder.is_run_untold and self._forwarder.has_bridge:
-            self._tell_s += self._parameter("request_timeout")  # for the answer
-            self._go_on(_Waiting(self._forwarder.tell_run(), None, None, math.inf), None)
 
     def _complete(self) -> None:
         for client in self._clients.all():
@@ -499,7 +446,6 @@ class SimulatorSession(Session):
         """Stop the vehicle if a client steers that is gone, and end what belongs to it."""
         client = self._clients.remove(peer)
         assert client
-        self._behind.pop(peer, None)
         client.handler.has_left = True
         self._end_items(client.handler)
 
@@ -508,4 +454,4 @@ class SimulatorSession(Session):
         forwarded = self._forwarder.forwarded_of(served)
         self._world.leave(served)
         if forwarded and self.state != CLOSED:
-            self._go_on(_Waiting(self._forwarder.remove_all(forwarded), None, None, math.inf), None)
+            self._go_on(self._forwarder.remove_all(forwarded))

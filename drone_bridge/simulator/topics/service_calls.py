@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""BridgeCalls: what clients of the server request, as calls of the services of simulator_bridge, and their responses.
+"""What clients of the server request, as calls of the services of simulator_bridge; and the responses, as answers.
 
 A row of the table has the service, what makes its request of the wire's, and what makes the wire's answer of its
 response. The wire's axes become ROS's, and the other way round.
@@ -31,6 +31,8 @@ from drone_bridge.wire.layouts import MisfitError
 
 #: Bytes of an error's text that visualizers have room for: they read 90 of an answer, and take the rest for the next.
 LONGEST_TEXT = 77
+AXES = Axes()
+_TRIGGER_NUMBERS = count(1)
 
 
 # The services' requests.
@@ -42,25 +44,25 @@ def remove(request: sim.Remove) -> srv.RemoveItem.Request:
     return srv.RemoveItem.Request(type=request.type, id=request.id, name=GRAVITY if is_gravity else "")
 
 
-def spawn(request: sim.AddEntity, axes: Axes) -> srv.Spawn.Request:
+def spawn(request: sim.AddEntity) -> srv.Spawn.Request:
     """EADD, without a name: one that a server before this one has given would be of another entity."""
     btom = BodyToModel(request.body_to_model)
     asked = srv.Spawn.Request(
         mass=request.mass,
         radius=request.radius,
         inertia=vector3_message(request.inertia),
-        body_to_model=quaternion_message(axes.rotation(btom.rotation)),
+        body_to_model=quaternion_message(AXES.rotation(btom.rotation)),
         corporeal=request.corporeal,
         attributes=[attribute_message(attribute.key, attribute.data) for attribute in request.attributes],
         stream=True,
     )
     for attribute in asked.attributes:
         attribute.text = ""  # a call has text or data, and data hold anything
-    asked.pose = pose_message(axes.world(*request.position), axes.orientation(btom.model(request.orientation)))
+    asked.pose = pose_message(AXES.world(*request.position), AXES.orientation(btom.model(request.orientation)))
     return asked
 
 
-def set_state(request: sim.SetEntity, orientation: Quaternion | None, axes: Axes) -> srv.SetState.Request:
+def set_state(request: sim.SetEntity, orientation: Quaternion | None = None) -> srv.SetState.Request:
     """ESET. `orientation` is what the entity has now, for v. Raises ValueError when it is needed and not known."""
     asked, value = srv.SetState.Request(id=request.id), request.value
     if request.attribute == Attribute.CORPOREAL:
@@ -69,20 +71,20 @@ def set_state(request: sim.SetEntity, orientation: Quaternion | None, axes: Axes
     assert isinstance(value, tuple)
     if request.attribute == Attribute.ORIENTATION:
         asked.set_orientation = True
-        asked.pose.orientation = quaternion_message(axes.orientation(value))
+        asked.pose.orientation = quaternion_message(AXES.orientation(value))
         return asked
     x, y, z = value
     if request.attribute == Attribute.POSITION:
-        asked.set_position, asked.pose.position = True, point_message(axes.world(x, y, z))
+        asked.set_position, asked.pose.position = True, point_message(AXES.world(x, y, z))
     elif request.attribute == Attribute.VELOCITY:
         if orientation is None:
             raise ValueError("Where the entity points to is not known.")
         asked.set_velocity = True
-        asked.twist.linear = vector3_message(rotated(inverse(orientation), *axes.world(x, y, z)))
+        asked.twist.linear = vector3_message(rotated(inverse(orientation), *AXES.world(x, y, z)))
     elif request.attribute == Attribute.ACCELERATION:
-        asked.set_acceleration, asked.acceleration = True, vector3_message(axes.world(x, y, z))
+        asked.set_acceleration, asked.acceleration = True, vector3_message(AXES.world(x, y, z))
     else:
-        asked.set_angular_velocity, asked.twist.angular = True, vector3_message(axes.body(x, y, z))
+        asked.set_angular_velocity, asked.twist.angular = True, vector3_message(AXES.body(x, y, z))
     return asked
 
 
@@ -103,17 +105,17 @@ def set_attribute(request: sim.SetExtended) -> srv.SetAttribute.Request:
     return srv.SetAttribute.Request(id=request.id, attribute=attribute)
 
 
-def add_camera(request: sim.AddCamera, axes: Axes) -> srv.AddCamera.Request:
+def add_camera(request: sim.AddCamera) -> srv.AddCamera.Request:
     """CADD; the bridge picks an unused name."""
     return srv.AddCamera.Request(
         entity_id=request.entity,
-        pose=pose_message(axes.body(*request.position), axes.rotation(request.orientation)),
+        pose=pose_message(AXES.body(*request.position), AXES.rotation(request.orientation)),
         focal_length=request.focal_length,
         enabled=request.enabled,
     )
 
 
-def set_camera(request: sim.SetCamera, axes: Axes) -> srv.SetCamera.Request:
+def set_camera(request: sim.SetCamera) -> srv.SetCamera.Request:
     """CSET."""
     asked, value = srv.SetCamera.Request(id=request.id), request.value
     if request.attribute == CameraAttribute.FOCAL_LENGTH:
@@ -123,44 +125,46 @@ def set_camera(request: sim.SetCamera, axes: Axes) -> srv.SetCamera.Request:
     else:
         assert isinstance(value, tuple)
         if request.attribute == CameraAttribute.ORIENTATION:
-            asked.set_orientation, asked.pose.orientation = True, quaternion_message(axes.rotation(value))
+            asked.set_orientation, asked.pose.orientation = True, quaternion_message(AXES.rotation(value))
         else:
             x, y, z = value
-            asked.set_position, asked.pose.position = True, point_message(axes.body(x, y, z))
+            asked.set_position, asked.pose.position = True, point_message(AXES.body(x, y, z))
     return asked
 
 
-def add_trigger(trigger: sim.Trigger, axes: Axes) -> srv.AddTrigger.Request:
-    """TADD, without a name."""
-    asked = srv.AddTrigger.Request(type=trigger.TYPE)
+def add_trigger(request: sim.AddTrigger) -> srv.AddTrigger.Request:
+    """TADD of what the document has."""
+    trigger = request.trigger
+    assert not isinstance(trigger, sim.UnknownTrigger)
+    asked = srv.AddTrigger.Request(name=f"operator_trigger_{next(_TRIGGER_NUMBERS)}", type=trigger.TYPE)
     if isinstance(trigger, sim.BytecodeTrigger):
         asked.code = list(trigger.code)
     elif isinstance(trigger, sim.PathTrigger):
         asked.entity_a, asked.distance = trigger.entity, trigger.distance
-        asked.start, asked.end = point_message(axes.world(*trigger.start)), point_message(axes.world(*trigger.end))
+        asked.start, asked.end = point_message(AXES.world(*trigger.start)), point_message(AXES.world(*trigger.end))
     else:
         asked.entity_a, asked.entity_b = trigger.a, trigger.b
         asked.distance = getattr(trigger, "distance", -1.0)
     return asked
 
 
-def add_turbulence(request: sim.AddObject, axes: Axes) -> srv.AddTurbulence.Request:
+def add_turbulence(request: sim.AddObject) -> srv.AddTurbulence.Request:
     """OADD of turbulence. Raises ValueError for data that are none."""
     try:
         turbulence = sim.Turbulence.decode(request.data)
     except MisfitError as error:
         raise ValueError(f"The data are not a turbulence: {error}.") from error
     asked = srv.AddTurbulence.Request()
-    asked.minimum.force, asked.maximum.force = _ros_bounds(turbulence.force_a, turbulence.force_b, axes)
-    asked.minimum.torque, asked.maximum.torque = _ros_bounds(turbulence.torque_a, turbulence.torque_b, axes)
+    asked.minimum.force, asked.maximum.force = _ros_bounds(turbulence.force_a, turbulence.force_b)
+    asked.minimum.torque, asked.maximum.torque = _ros_bounds(turbulence.torque_a, turbulence.torque_b)
     asked.minimum_force_rate, asked.maximum_force_rate = turbulence.force_rate_a, turbulence.force_rate_b
     asked.minimum_torque_rate, asked.maximum_torque_rate = turbulence.torque_rate_a, turbulence.torque_rate_b
     return asked
 
 
-def _ros_bounds(lowest: sim.Vector, highest: sim.Vector, axes: Axes) -> tuple[Vector3, Vector3]:
+def _ros_bounds(lowest: sim.Vector, highest: sim.Vector) -> tuple[Vector3, Vector3]:
     """Exchange the bounds of what points the other way in ROS; those that are in no order stay so."""
-    low, high, signs = axes.world(*lowest), axes.world(*highest), axes.world(1.0, 1.0, 1.0)
+    low, high, signs = AXES.world(*lowest), AXES.world(*highest), AXES.world(1.0, 1.0, 1.0)
     pairs = [(a, b) if sign > 0 else (b, a) for a, b, sign in zip(low, high, signs, strict=True)]
     return vector3_message([low for low, _ in pairs]), vector3_message([high for _, high in pairs])
 
@@ -168,21 +172,20 @@ def _ros_bounds(lowest: sim.Vector, highest: sim.Vector, axes: Axes) -> tuple[Ve
 # The wire's answers.
 
 
-def _ok(request: sim.Request, response: Any, axes: Axes) -> sim.Response:
+def _ok(request: sim.Request, response: Any) -> sim.Response:
     return sim.Ok()
 
 
-def _added(kind: ItemType) -> "Callable[[sim.Request, Any, Axes], sim.Response]":
-    return lambda request, response, axes: sim.Added(kind, response.id)
+def _added(kind: ItemType) -> "Callable[[sim.Request, Any], sim.Response]":
+    return lambda request, response: sim.Added(kind, response.id)
 
 
-def _configured(request: sim.GetConfig, response: srv.GetConfiguration.Response, axes: Axes) -> sim.Response:
-    got = response
+def _configured(request: sim.GetConfig, got: srv.GetConfiguration.Response) -> sim.Response:
     return sim.Configured(got.frequency, got.speed, got.non_real_time, got.use_desired_thrusters)
 
 
-def _entity_got(request: sim.GetEntity, response: srv.GetState.Response, axes: Axes) -> sim.Response:
-    value = wire_value(state_from_response(response), response.corporeal, request.attribute, axes)
+def _entity_got(request: sim.GetEntity, response: srv.GetState.Response) -> sim.Response:
+    value = wire_value(state_from_response(response), response.corporeal, request.attribute, AXES)
     return sim.EntityGot(request.attribute, value)
 
 
@@ -198,74 +201,60 @@ class Row(NamedTuple):
     """One kind of request, and the service that answers it."""
 
     service: str
-    ask: Callable[[Any, Axes], Any]
-    answer: Callable[[Any, Any, Axes], sim.Response] = _ok
+    ask: Callable[[Any], Any]
+    answer: Callable[[Any, Any], sim.Response] = _ok
 
 
 ROWS: dict[type[sim.Request], Row] = {
-    sim.GetConfig: Row("get_configuration", lambda request, axes: srv.GetConfiguration.Request(), _configured),
-    sim.Run: Row("run", lambda request, axes: srv.Run.Request(steps=request.steps)),
-    sim.Pause: Row("pause", lambda request, axes: srv.SimulatorRequest.Request()),
-    sim.Remove: Row("remove", lambda request, axes: remove(request)),
+    sim.GetConfig: Row("get_configuration", lambda request: srv.GetConfiguration.Request(), _configured),
+    sim.Run: Row("run", lambda request: srv.Run.Request(steps=request.steps)),
+    sim.Pause: Row("pause", lambda request: srv.SimulatorRequest.Request()),
+    sim.Remove: Row("remove", remove),
     sim.ListEntities: Row(
         "list_entities",
-        lambda request, axes: srv.ListEntities.Request(),
-        lambda request, response, axes: sim.EntitiesListed(tuple(response.ids)),
+        lambda request: srv.ListEntities.Request(),
+        lambda request, response: sim.EntitiesListed(tuple(response.ids)),
     ),
     sim.AddEntity: Row("spawn", spawn, _added(ItemType.ENTITY)),
-    sim.SetEntity: Row("set_entity_state", lambda request, axes: set_state(request, None, axes)),
-    sim.GetEntity: Row("get_entity_state", lambda request, axes: srv.GetState.Request(id=request.id), _entity_got),
+    sim.SetEntity: Row("set_entity_state", set_state),
+    sim.GetEntity: Row("get_entity_state", lambda request: srv.GetState.Request(id=request.id), _entity_got),
     sim.StreamEntity: Row(
-        "stream_entity", lambda request, axes: srv.StreamEntity.Request(id=request.id, name=f"entity_{request.id}")
+        "stream_entity", lambda request: srv.StreamEntity.Request(id=request.id, name=f"entity_{request.id}")
     ),
     sim.GetExtended: Row(
         "get_attribute",
-        lambda request, axes: srv.GetAttribute.Request(id=request.id, key=request.key),
-        lambda request, response, axes: sim.ExtendedGot(request.key, bytes(response.attribute.data)),
+        lambda request: srv.GetAttribute.Request(id=request.id, key=request.key),
+        lambda request, response: sim.ExtendedGot(request.key, bytes(response.attribute.data)),
     ),
-    sim.SetExtended: Row("set_attribute", lambda request, axes: set_attribute(request)),
+    sim.SetExtended: Row("set_attribute", set_attribute),
     sim.AddCamera: Row("add_camera", add_camera, _added(ItemType.CAMERA)),
     sim.SetCamera: Row("set_camera", set_camera),
     sim.StreamCamera: Row(
         "stream_camera",
-        lambda request, axes: srv.StreamCamera.Request(
-            camera_id=request.id, target_id=request.target, period=request.period
-        ),
-        lambda request, response, axes: sim.Added(ItemType.CAMERA_STREAM, response.stream_id),
+        lambda request: srv.StreamCamera.Request(camera_id=request.id, target_id=request.target, period=request.period),
+        lambda request, response: sim.Added(ItemType.CAMERA_STREAM, response.stream_id),
     ),
-    sim.AddTrigger: Row(
-        "add_trigger", lambda request, axes: add_trigger(request.trigger, axes), _added(ItemType.TRIGGER)
-    ),
+    sim.AddTrigger: Row("add_trigger", add_trigger, _added(ItemType.TRIGGER)),
     sim.AddObject: Row("add_turbulence", add_turbulence, _added(ItemType.OBJECT)),
 }
 
 
-class BridgeCalls:
-    """Makes calls of requests, and answers of responses."""
+def service_of(request: sim.Request) -> str | None:
+    """Return the service that answers a request; None for one that no service does."""
+    row = ROWS.get(type(request))
+    return row and row.service
 
-    def __init__(self, axes: Axes) -> None:
-        self._axes = axes
-        self._trigger_numbers = count(1)
 
-    def service_of(self, request: sim.Request) -> str | None:
-        """Return the service that answers a request; None for one that no service does."""
-        row = ROWS.get(type(request))
-        return row and row.service
+def ask(request: sim.Request, orientation: WxyzQuaternion | None = None) -> Any:
+    """Return what the service is called with; `orientation` is how the entity is turned whose v is set.
 
-    def ask(self, request: sim.Request, orientation: WxyzQuaternion | None = None) -> Any:
-        """Return what the service is called with; `orientation` is how the entity is turned whose v is set.
+    Raises ValueError.
+    """
+    if isinstance(request, sim.SetEntity):
+        return set_state(request, AXES.orientation(orientation) if orientation else None)
+    return ROWS[type(request)].ask(request)
 
-        Raises ValueError.
-        """
-        if isinstance(request, sim.SetEntity):
-            return set_state(request, self._axes.orientation(orientation) if orientation else None, self._axes)
-        asked = ROWS[type(request)].ask(request, self._axes)
-        if isinstance(request, sim.AddTrigger):
-            asked.name = f"operator_trigger_{next(self._trigger_numbers)}"
-        return asked
 
-    def answer(self, request: sim.Request, response: Any) -> sim.Response:
-        """Return what the client is answered, an Error too."""
-        if not response.success:
-            return refusal(response)
-        return ROWS[type(request)].answer(request, response, self._axes)
+def answer(request: sim.Request, response: Any) -> sim.Response:
+    """Return what the client is answered, an Error too."""
+    return ROWS[type(request)].answer(request, response) if response.success else refusal(response)
