@@ -9,10 +9,8 @@ from drone_bridge.motion.wxyz import IDENTITY
 from drone_bridge.session.session import Answer, Call, Close, Note, Publish, Send
 from drone_bridge.simulator import codec as sim
 from drone_bridge.simulator.session.forwarding import Follow
-from drone_bridge.simulator.session.simulator import (
-    ConfiguredEntity,
-    SimulatorSession,
-)
+from drone_bridge.simulator.session.mirrored_scene import ConfiguredEntity
+from drone_bridge.simulator.session.simulator import SimulatorSession
 from drone_bridge.simulator.session.velocity_commands import VelocityCommand
 from drone_bridge.simulator.topics import service_calls
 from drone_bridge.simulator.topics.services import SERVICES

@@ -29,7 +29,8 @@ from drone_bridge.simulator.device.requests import Quirks
 from drone_bridge.simulator.server.parameters import PARAMETERS
 from drone_bridge.simulator.server.sources import Sources
 from drone_bridge.simulator.session.forwarding import REFUSED_COMMANDS, UNSTEERED, Follow, Question
-from drone_bridge.simulator.session.simulator import LISTENING, MAX_CLIENTS, ConfiguredEntity, SimulatorSession
+from drone_bridge.simulator.session.mirrored_scene import ConfiguredEntity
+from drone_bridge.simulator.session.simulator import LISTENING, MAX_CLIENTS, SimulatorSession
 from drone_bridge.simulator.session.velocity_commands import NEUTRAL, VelocityCommand
 from drone_bridge.simulator.topics import (
     EVENTS,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Forwarder: which requests a bridge's services answer, and what else changes by their answers. Pure.
+"""Forwarder: answers requests of a world made from topics, or has a bridge's services answer them. Pure.
 
 Theory of operation:
 
@@ -21,7 +21,7 @@ called that may do so, as hold may have begun since the call before.
 
 import contextlib
 import math
-from collections.abc import Callable, Collection, Generator
+from collections.abc import Callable, Collection, Generator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol, cast
 
@@ -30,8 +30,13 @@ from drone_bridge.session.session import AFTER_STALLS, Action, Answer, Note, Pub
 from drone_bridge.simulator import codec as sim
 from drone_bridge.simulator.codec import Attribute, Error, ItemType, Request, Response
 from drone_bridge.simulator.device.requests import NO_ENTITY, NO_EXTENDED, Context, answer
-from drone_bridge.simulator.device.world import INVALID, Client, Item, Key, RefusedError, RunControl, World
-from drone_bridge.simulator.session.mirrored_scene import UNKNOWN_STATE, MirroredEntity, MirroredScene
+from drone_bridge.simulator.device.world import INVALID, Client, Item, Key, RefusedError, RunControl, Timing, World
+from drone_bridge.simulator.session.mirrored_scene import (
+    UNKNOWN_STATE,
+    ConfiguredEntity,
+    MirroredEntity,
+    MirroredScene,
+)
 from drone_bridge.simulator.session.velocity_commands import STEERED, VelocityCommands
 
 HELD = "The vehicle is held."
@@ -40,7 +45,8 @@ LOST_BRIDGE = "The bridge behind this server does not answer."
 _NO_ANSWER, _NOT_CALLED = "The service has not answered in time.", "The service could not be called."
 #: In the bridge's simulator, by types of its items that a client adds there.
 _FORWARDED_ITEMS = (ItemType.CAMERA, ItemType.CAMERA_STREAM, ItemType.TRIGGER)
-_ATTRIBUTES = frozenset(Attribute)
+#: In the answer to CONFIG where no service gives it, Hz.
+FREQUENCY = 100.0
 # Counters.
 REFUSED_COMMANDS, UNSTEERED = "refused commands", "unsteered commands"
 
@@ -97,47 +103,38 @@ class ServiceError(RefusedError):
 
 
 class Forwarder:
-    """Answers clients' requests."""
+    """Answers clients' requests; `scene`, `world` and `control` are what they share."""
 
     def __init__(
         self,
+        entities: Sequence[ConfiguredEntity],
+        parameter: Callable[[str], Any],
         calls: ServiceCalls,
         *,
         offers: Callable[[str], bool],
         admits: Callable[[], bool],
-        device: Context,
-        scene: MirroredScene,
-        vehicle: int,
-        commands: VelocityCommands,
+        is_real: bool,
         out: list[Action],
     ) -> None:
-        """Begin.
-
-        Args:
-            calls: makes calls of services of requests.
-            offers: returns whether a service is there.
-            admits: returns whether the vehicle may be moved, which hold does not admit.
-            device: answers what no service does; its control follows the bridge's simulator.
-            scene: of the device's world.
-            vehicle: the ID of the entity that is steered.
-            commands: of v and w of the vehicle.
-            out: gets the actions.
-        """
-        self._calls, self._offers, self._admits = calls, offers, admits
-        self._device, self._scene, self._vehicle, self._commands, self._out = device, scene, vehicle, commands, out
+        """Begin with a world that runs; `out` gets actions, the rest is as for SimulatorSession."""
+        self._calls, self._offers, self._admits, self._out = calls, offers, admits, out
+        self._vehicle: int = parameter("vehicle")
+        self.scene = MirroredScene(lambda: float(parameter("source_timeout")))
+        self.world, self.control = World(self.scene), RunControl()
+        self.control.run(0)
+        self._device = Context(self.world, self.control, Timing(FREQUENCY), is_real)
+        for entity in entities:
+            self.scene.add(entity.number, MirroredEntity(entity.radius, has_source=True, is_configured=True))
+            self.world.entity_added(entity.number, {"render": entity.render.encode()} if entity.render else {})
+        #: What clients want of the vehicle.
+        self.commands = VelocityCommands(
+            lambda: float(parameter("command_timeout")), lambda: self.scene.orientation(self._vehicle), out
+        )
         #: The time, whether what is received may be old, and whether simulated time stands still: set by the session.
         self.now_s, self.is_settling, self.is_clock_stopped = 0.0, False, False
         #: Whether clients have been told that the world runs, or is paused, without the simulator knowing.
         self.is_run_untold = False
         self._had_bridge = False
-
-    @property
-    def _world(self) -> World:
-        return self._device.world
-
-    @property
-    def _control(self) -> RunControl:
-        return self._device.control
 
     @property
     def has_bridge(self) -> bool:
@@ -147,7 +144,7 @@ class Forwarder:
     @property
     def is_paused(self) -> bool:
         """Whether our own world is paused. A simulator behind a bridge takes velocities while paused."""
-        return not self._control.is_running and not self.has_bridge
+        return not self.control.is_running and not self.has_bridge
 
     def offers(self, service: str) -> bool:
         """Return whether a service is there."""
@@ -163,7 +160,7 @@ class Forwarder:
         if service is None or self._is_answered_here(request):
             return self.answer_here(client, request)
         if self.offers(service):
-            return self._forward(client, request)
+            return _BY_SERVICES.get(type(request), Forwarder._pass_on)(self, client, request)
         return self._without_service(request, service) or self.answer_here(client, request)
 
     # Without services.
@@ -175,7 +172,7 @@ class Forwarder:
                 return Error(0, "The time on /clock stands still, and can't be advanced from here.")
             if isinstance(request, sim.Pause):
                 return Error(0, "The simulator is not running.")
-        if self._is_steering(request) and self._scene.has_entity(self._vehicle):
+        if self._is_steering(request) and self.scene.has_entity(self._vehicle):
             try:
                 self._steer(client, cast(sim.SetEntity, request))
             except RefusedError as error:
@@ -187,21 +184,20 @@ class Forwarder:
 
     def _is_answered_here(self, request: Request) -> bool:
         """Return whether no service is called, even if there is a bridge."""
+        if isinstance(getattr(request, "value", None), bytes):  # of an attribute that the document does not have
+            return True
         is_here = False
         if isinstance(request, sim.Remove):
             is_here = self._removes_here(request)
         elif isinstance(request, sim.SetEntity):
             # Without a state v can't be made a command; and w neither, as that would set v to zero again.
-            is_command = self._is_steering(request) and self._scene.is_current(self._vehicle)
-            is_here = is_command or request.attribute not in _ATTRIBUTES
+            is_here = self._is_steering(request) and self.scene.is_current(self._vehicle)
         elif isinstance(request, sim.GetEntity):
-            is_here = request.attribute not in _ATTRIBUTES or self._scene.is_current(request.id)
+            is_here = request.attribute not in tuple(Attribute) or self.scene.is_current(request.id)
         elif isinstance(request, sim.StreamEntity):
-            is_here = self._scene.has_source(request.id) or not _ATTRIBUTES.issuperset(request.attributes)
+            is_here = self.scene.has_source(request.id) or not set(request.attributes) <= set(Attribute)
         elif isinstance(request, sim.SetCamera | sim.StreamCamera):
-            is_possible = isinstance(request, sim.StreamCamera) or request.attribute in tuple(sim.CameraAttribute)
-            is_own = self._world.has(ItemType.CAMERA, request.id) and not self._is_simulators(request.id)
-            is_here = is_own or not is_possible
+            is_here = self.world.has(ItemType.CAMERA, request.id) and not self._is_simulators(request.id)
         elif isinstance(request, sim.AddTrigger):
             is_here = isinstance(request.trigger, sim.UnknownTrigger)
         elif isinstance(request, sim.AddObject):
@@ -213,7 +209,7 @@ class Forwarder:
             return True
         if request.type in (ItemType.ENTITY, ItemType.OBJECT):
             return False
-        item = self._world.items.of(ItemType(request.type)).get(request.id)
+        item = self.world.items.of(ItemType(request.type)).get(request.id)
         is_unknown_camera = item is None and request.type == ItemType.CAMERA
         return not isinstance(item, ForwardedItem) and not is_unknown_camera
 
@@ -223,13 +219,13 @@ class Forwarder:
             return self._listed(())
         if self._is_steering(request) and self._had_bridge and not self.offers("set_entity_state"):
             return Error(0, LOST_BRIDGE)
-        if isinstance(request, sim.GetExtended) and self._scene.has_source(request.id):
-            is_silent = not self._scene.is_current(request.id)
+        if isinstance(request, sim.GetExtended) and self.scene.has_source(request.id):
+            is_silent = not self.scene.is_current(request.id)
             return Error(0, NO_EXTENDED) if is_silent else None  # which visualizers ask for before they draw
         is_there = isinstance(request, sim.AddEntity)
         is_there |= isinstance(request, sim.SetCamera | sim.StreamCamera) and self._is_simulators(request.id)
         if isinstance(request, sim.Remove):
-            is_there |= request.type == ItemType.ENTITY and self._scene.has_entity(request.id)
+            is_there |= request.type == ItemType.ENTITY and self.scene.has_entity(request.id)
         return Error(0, f"No node offers the service {service}.") if is_there else None
 
     def _is_steering(self, request: Request) -> bool:
@@ -237,7 +233,7 @@ class Forwarder:
 
     def _is_simulators(self, camera: int) -> bool:
         """Return whether a camera is in the simulator behind the bridge."""
-        return isinstance(self._world.items.of(ItemType.CAMERA).get(camera), ForwardedItem)
+        return isinstance(self.world.items.of(ItemType.CAMERA).get(camera), ForwardedItem)
 
     def _steer(self, client: Client, request: sim.SetEntity) -> None:
         """Take a command. Raises RefusedError."""
@@ -247,11 +243,11 @@ class Forwarder:
             raise RefusedError(INVALID, f"The numbers must be finite, not {value}.")
         if any(value):
             self._check_moves()
-            if request.attribute == Attribute.VELOCITY and not self._scene.is_current(self._vehicle):
+            if request.attribute == Attribute.VELOCITY and not self.scene.is_current(self._vehicle):
                 sentence = "The vehicle can't be steered, as its orientation is unknown."
                 self._out.append(Note(UNSTEERED, sentence))
                 raise RefusedError(0, UNKNOWN_STATE)
-        self._commands.set(client, request, self.now_s)
+        self.commands.set(client, request, self.now_s)
 
     def _check_moves(self) -> None:
         """Raise RefusedError unless the vehicle may be moved now."""
@@ -262,18 +258,6 @@ class Forwarder:
             raise RefusedError(INVALID, MAY_BE_OLD)
 
     # By services.
-
-    def _forward(self, client: Client, request: Request) -> Asking:
-        """Return what answers a request by services."""
-        if isinstance(request, sim.Run | sim.Pause):
-            return self._run(request)
-        if isinstance(request, sim.ListEntities):
-            return self._list_entities(request)
-        if isinstance(request, sim.SetEntity):
-            return self._set_entity(client, request)
-        if isinstance(request, sim.StreamEntity):
-            return self._stream_entity(client, request)
-        return self._pass_on(client, request)
 
     def _call(self, request: Request, orientation: WxyzQuaternion | None = None) -> Asking:
         """Return the response of the service. Raises RefusedError."""
@@ -301,27 +285,27 @@ class Forwarder:
         if isinstance(request, sim.AddEntity):
             entity = answered.id
             self.add_entity(entity)
-            self._scene.add(entity, MirroredEntity(request.radius, request.corporeal))
+            self.scene.add(entity, MirroredEntity(request.radius, request.corporeal))
             self._follow(Follow(entity, f"entity_{entity}"))
         elif isinstance(request, sim.Remove):
             self._removed((ItemType(request.type), request.id))
         elif isinstance(request, sim.SetExtended):
-            if self._scene.has_entity(request.id):  # for streams, which the bridge has none of
+            if self.scene.has_entity(request.id):  # for streams, which the bridge has none of
                 with contextlib.suppress(RefusedError):  # there are too many
-                    self._world.extended_attributes.set(request.id, request.key, request.data)
+                    self.world.extended_attributes.set(request.id, request.key, request.data)
         elif isinstance(answered, sim.Added) and answered.type in _FORWARDED_ITEMS:
             owner = None if answered.type == ItemType.CAMERA else client  # cameras stay when their clients leave
-            self._world.add(ItemType(answered.type), ForwardedItem(client=owner), answered.id)
+            self.world.add(ItemType(answered.type), ForwardedItem(client=owner), answered.id)
         return answered
 
     def _removed(self, key: Key) -> None:
         kind, number = key
         if kind is ItemType.ENTITY:
             self.forget_entity(number)
-        elif kind is not ItemType.OBJECT and self._world.has(kind, number):
-            self._world.remove(key)
+        elif kind is not ItemType.OBJECT and self.world.has(kind, number):
+            self.world.remove(key)
 
-    def _run(self, request: sim.Run | sim.Pause) -> Asking:
+    def _run(self, client: Client | None, request: sim.Run | sim.Pause) -> Asking:
         """Have the simulator run or pause, and follow it."""
         if self.is_run_untold:  # the client goes by that
             yield from self.tell_run()
@@ -329,28 +313,28 @@ class Forwarder:
             answered = yield from self._ask(request)
         except ServiceError as error:
             if error.is_simulators:  # it does so already
-                self._control.follow(is_running=isinstance(request, sim.Run))
+                self.control.follow(is_running=isinstance(request, sim.Run))
             raise
-        self._control.follow(is_running=isinstance(request, sim.Run))
+        self.control.follow(is_running=isinstance(request, sim.Run))
         return answered
 
     def tell_run(self) -> Asking:
         """Have the simulator run or pause as clients were told while there was no bridge."""
         self.is_run_untold = False
-        told = sim.Run(self._control.steps_left) if self._control.is_running else sim.Pause()
+        told = sim.Run(self.control.steps_left) if self.control.is_running else sim.Pause()
         try:
-            yield from self._run(told)
+            yield from self._run(None, told)
         except ServiceError as error:
             self.is_run_untold = not error.is_simulators
 
-    def _list_entities(self, request: sim.ListEntities) -> Asking:
+    def _list_entities(self, client: Client, request: sim.ListEntities) -> Asking:
         try:
             listed = (yield from self._ask(request)).ids
         except ServiceError:
             # Visualizers take an error for an empty list, and reconnect without closing, ten times a second.
             return self._listed(())
-        for entity in set(self._scene.entities).difference(listed):
-            if not self._scene.is_configured(entity):
+        for entity in set(self.scene.entities).difference(listed):
+            if not self.scene.is_configured(entity):
                 self.forget_entity(entity)
         for entity in listed:
             self.add_entity(entity)
@@ -358,21 +342,21 @@ class Forwarder:
 
     def _listed(self, listed: Collection[int]) -> Response:
         """Return the bridge's entities and our own. What a living bridge does not have must be heard of."""
-        own = [number for number in reversed(self._scene.entities) if self._scene.is_configured(number)]
-        own = [number for number in own if number not in listed and (not listed or self._scene.is_current(number))]
+        own = [number for number in reversed(self.scene.entities) if self.scene.is_configured(number)]
+        own = [number for number in own if number not in listed and (not listed or self.scene.is_current(number))]
         return sim.EntitiesListed((*own, *listed))
 
     def _set_entity(self, client: Client, request: sim.SetEntity) -> Asking:
         is_steering = self._is_steering(request)
         if is_steering:
-            self._commands.hear(client, self.now_s)  # else nobody stops it
-        orientation = self._scene.orientation(request.id)
+            self.commands.hear(client, self.now_s)  # else nobody stops it
+        orientation = self.scene.orientation(request.id)
         if orientation is None and request.attribute == Attribute.VELOCITY:
             got = yield from self._ask(sim.GetEntity(request.id, Attribute.ORIENTATION))
             orientation = got.value
         answered = self._calls.answer(request, (yield from self._call(request, orientation)))
         if is_steering:
-            self._commands.note(client, request, self.now_s)
+            self.commands.note(client, request, self.now_s)
         return answered
 
     def _stream_entity(self, client: Client, request: sim.StreamEntity) -> Asking:
@@ -395,35 +379,35 @@ class Forwarder:
         return self.answer_here(client, request)
 
     def _follow(self, follow: Follow) -> None:
-        self._scene.expect_source(follow.entity)
+        self.scene.expect_source(follow.entity)
         self._out.append(Publish(follow))
 
     # What the bridge tells, and what nobody asks for any more.
 
     def add_entity(self, entity: int) -> None:
         """Add an entity that the bridge has, unless it is known."""
-        if not self._scene.has_entity(entity):
-            self._scene.add(entity, MirroredEntity())
-            self._world.entity_added(entity, {})
+        if not self.scene.has_entity(entity):
+            self.scene.add(entity, MirroredEntity())
+            self.world.entity_added(entity, {})
 
     def forget_entity(self, entity: int) -> None:
         """Remove what a bridge has removed, unless that was done already."""
-        self._world.entity_removed(entity)
+        self.world.entity_removed(entity)
         self._out.append(Publish(Follow(entity)))
 
     def begin_anew(self) -> None:
         """Forget what the bridge's simulation had, as another one began."""
         for kind in _FORWARDED_ITEMS:
-            for number, item in tuple(self._world.items.of(kind).items()):
-                if isinstance(item, ForwardedItem) and self._world.has(kind, number):
-                    self._world.remove((kind, number))
-        for entity in self._scene.entities:
-            if not self._scene.is_configured(entity):
+            for number, item in tuple(self.world.items.of(kind).items()):
+                if isinstance(item, ForwardedItem) and self.world.has(kind, number):
+                    self.world.remove((kind, number))
+        for entity in self.scene.entities:
+            if not self.scene.is_configured(entity):
                 self.forget_entity(entity)
 
     def forwarded_of(self, client: Client) -> list[Key]:
         """Return what a client has added in the bridge's simulator, and ends with it."""
-        items = self._world.items
+        items = self.world.items
         return [
             (kind, number)
             for kind, number in items.of_client(client)
@@ -437,3 +421,13 @@ class Forwarder:
                 return
             with contextlib.suppress(ServiceError):
                 yield from self._call(sim.Remove(kind, number))
+
+
+#: How requests are answered for which it takes more than one call, or other things follow.
+_BY_SERVICES: dict[type[Request], Callable[[Forwarder, Client, Any], Asking]] = {
+    sim.Run: Forwarder._run,
+    sim.Pause: Forwarder._run,
+    sim.ListEntities: Forwarder._list_entities,
+    sim.SetEntity: Forwarder._set_entity,
+    sim.StreamEntity: Forwarder._stream_entity,
+}

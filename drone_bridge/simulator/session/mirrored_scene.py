@@ -6,7 +6,7 @@ Everything in it is as on the wire.
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import cast
+from typing import NamedTuple, cast
 
 from drone_bridge.motion.wxyz import IDENTITY, Vector, WxyzQuaternion
 from drone_bridge.simulator.codec import AddEntity, Attribute, AttributeValue
@@ -18,6 +18,15 @@ UNKNOWN_STATE = "The state of this entity is not known."
 
 #: The values of x, v, a, q and w, in the order of their attributes' numbers.
 State = tuple[AttributeValue, ...]
+
+
+class ConfiguredEntity(NamedTuple):
+    """An entity that is there from the start, and has topics."""
+
+    number: int
+    radius: float  # m
+    render: str = ""
+    """Its extended attribute of this name, from which visualizers choose a model; empty for none."""
 
 
 @dataclass(slots=True)

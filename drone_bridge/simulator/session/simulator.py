@@ -44,11 +44,10 @@ from drone_bridge.session.session import (
 )
 from drone_bridge.simulator import codec as sim
 from drone_bridge.simulator.codec import ItemType
-from drone_bridge.simulator.device.requests import Context, HangUpError, Quirks, ServedClient
-from drone_bridge.simulator.device.world import RefusedError, RunControl, Timing, World
+from drone_bridge.simulator.device.requests import HangUpError, Quirks, ServedClient
+from drone_bridge.simulator.device.world import RefusedError
 from drone_bridge.simulator.session.forwarding import Asking, ForwardedItem, Forwarder, Question, ServiceCalls
-from drone_bridge.simulator.session.mirrored_scene import MirroredEntity, MirroredScene, State
-from drone_bridge.simulator.session.velocity_commands import VelocityCommands
+from drone_bridge.simulator.session.mirrored_scene import ConfiguredEntity, State
 from drone_bridge.wire.events import RemoteProtocolError
 
 WAITING, LISTENING, CLOSED = "waiting for a peer", "listening", "closed"
@@ -58,8 +57,6 @@ MAX_CLIENTS = 32
 MAX_AHEAD_BYTES = 1 << 20
 #: Requests of one client that are answered before others have their turn.
 MAX_PER_TURN = 50
-#: In the answer to CONFIG where no service gives it, Hz.
-FREQUENCY = 100.0
 #: For how long a bridge is not called that has left a call unanswered. DDS itself takes 20 s to find that a node was
 #: killed, if that happened right after it was discovered.
 SILENT_S = 5.0
@@ -68,15 +65,6 @@ CLOCK_STOPPED_AFTER_S = 0.5
 #: How often is looked whether the vehicle's state is known, and for a bridge that has to be told whether to run.
 WATCH_PERIOD_S = 0.5
 _UNENCODABLE = sim.Error(0, "The answer can't be encoded.")
-
-
-class ConfiguredEntity(NamedTuple):
-    """An entity that is there from the start, and has topics."""
-
-    number: int
-    radius: float  # m
-    render: str = ""
-    """Its extended attribute of this name, from which visualizers choose a model; empty for none."""
 
 
 class _Served(ServedClient):
@@ -139,29 +127,19 @@ class SimulatorSession(Session):
         #: Whether clients are connected, and the vehicle's state is not known.
         self.is_vehicle_unknown = False
         self._parameter, self._offers, self._simulated_s, self._quirks = parameter, offers, simulated_s, quirks
-        self._vehicle: int = parameter("vehicle")
         self._out: list[Action] = []
         self._now_s = self._settled_s = self._silent_until_s = self._clock_moved_s = -math.inf
-        self._scene = MirroredScene(lambda: float(parameter("source_timeout")))
-        self._world = World(self._scene)
-        self._control = RunControl()
-        self._control.run(0)
-        self._commands = VelocityCommands(
-            lambda: float(parameter("command_timeout")), lambda: self._scene.orientation(self._vehicle), self._out
-        )
         self._forwarder = Forwarder(
+            entities,
+            parameter,
             calls,
             offers=self._is_offered,
             admits=admits,
-            device=Context(self._world, self._control, Timing(FREQUENCY), quirks is Quirks.REAL),
-            scene=self._scene,
-            vehicle=self._vehicle,
-            commands=self._commands,
+            is_real=quirks is Quirks.REAL,
             out=self._out,
         )
-        for entity in entities:
-            self._scene.add(entity.number, MirroredEntity(entity.radius, has_source=True, is_configured=True))
-            self._world.entity_added(entity.number, {"render": entity.render.encode()} if entity.render else {})
+        self._scene, self._world = self._forwarder.scene, self._forwarder.world
+        self._control, self._commands = self._forwarder.control, self._forwarder.commands
         self._clients: Clients[_Served] = Clients(MAX_CLIENTS)
         self._waiting: dict[Question, _Waiting] = {}
         self._watch_s = -math.inf
@@ -287,7 +265,7 @@ class SimulatorSession(Session):
         self._out.append(Note("states"))
         self._scene.update(entity, state)
         if not self._forwarder.is_paused:
-            is_last = entity == self._vehicle and self._control.count_step()
+            is_last = entity == self._parameter("vehicle") and self._control.count_step()
             self._world.notify_step((entity,))
             if is_last:
                 self._complete()
@@ -350,7 +328,7 @@ class SimulatorSession(Session):
             self.since_s = self.heard_s = None
         if now_s >= self._watch_s:
             self._watch_s = now_s + WATCH_PERIOD_S
-            self.is_vehicle_unknown = bool(clients) and not self._scene.is_current(self._vehicle)
+            self.is_vehicle_unknown = bool(clients) and not self._scene.is_current(self._parameter("vehicle"))
         self._set_due(now_s)
         actions = list(self._out)
         self._out.clear()
