@@ -18,9 +18,6 @@ from drone_bridge.net import tcp as tcp_options
 from drone_bridge.net.connector import (
     RECEIVED,
     SENT,
-    Backoff,
-    Cancellation,
-    LinkCancelledError,
     MakeTap,
     Tap,
     reason,
@@ -293,42 +290,3 @@ class Connection(asyncio.Protocol):
             self._clients.connections.remove(self)
         if client:
             client.leave(self._reason or CLOSED_BY_PEER)
-
-
-# The endpoint of a thread that serves all of them as one link.
-
-
-class Listening:
-    """A stream for that thread: all clients together."""
-
-    def __init__(self, clients: TcpClients, host: str) -> None:
-        self.clients = clients
-        self.peer = f"clients on {address_name(host, clients.port)}"
-
-    def close(self) -> None:
-        self.clients.close()
-
-
-class ListeningEndpoint:
-    """Listens at once, and again if serving fails."""
-
-    def __init__(self, host: str, cancellation: Cancellation, listen: Callable[[int | None], TcpClients]) -> None:
-        """`listen` gets the previous port, if any. Raises LinkError as it does."""
-        self.backoff = Backoff()
-        self._host, self._cancellation, self._listen = host, cancellation, listen
-        self._first: TcpClients | None = listen(None)
-        self.port = self._first.port
-
-    def open(self) -> Listening:
-        """Return the listening stream. Raises LinkCancelledError and LinkError."""
-        if self._first:
-            clients, self._first = self._first, None
-            return Listening(clients, self._host)
-        if self._cancellation.wait(self.backoff.next_delay_s()):
-            raise LinkCancelledError("Listening was cancelled.")
-        return Listening(self._listen(self.port), self._host)
-
-    def close(self) -> None:
-        """Stop listening if `open` was never called."""
-        if self._first:
-            self._first.close()

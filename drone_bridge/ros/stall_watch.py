@@ -9,7 +9,6 @@ A virtual machine that is paused as a whole stops its clocks as well, so nothing
 are refused then as well if the stamps come from another machine.
 """
 
-import asyncio
 import math
 import threading
 import time
@@ -113,31 +112,6 @@ class Resumptions:
         """Return whether it has; wherever between two looks that was, in a wait or at work."""
         before_s, self._looked_s = self._looked_s, self._watch.clock()
         return self._watch.stood_still_since(before_s)
-
-
-class LoopSettling:
-    """Whether what an asyncio loop reads may have waited while this process stood still. For the loop's thread.
-
-    A thread may get its turn long after the process goes on again, and what waited is read only then. So settling
-    begins at the first look of this thread, and a timer of the loop ends it: asyncio calls timers back after whatever
-    was there to be read.
-    """
-
-    def __init__(self, loop: asyncio.AbstractEventLoop, watch: StallWatch = PROCESS) -> None:
-        self._loop = loop
-        self._resumptions = Resumptions(watch)
-        self._end: asyncio.TimerHandle | None = None
-
-    def look(self) -> bool:
-        """Return whether what is being read may be old; to be called at least in each turn in which time is judged."""
-        if self._resumptions.look():
-            if self._end:
-                self._end.cancel()
-            self._end = self._loop.call_later(SETTLING_S, self._settled)
-        return self._end is not None
-
-    def _settled(self) -> None:
-        self._end = None
 
 
 class StreamSettling:

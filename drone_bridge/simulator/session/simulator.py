@@ -225,7 +225,9 @@ class SimulatorSession(Session):
         """Stop the vehicle, and close all clients, after a fault."""
         self._begin(now_s)
         self._waiting.clear()
-        self._close_all()
+        for client in self._clients.all():
+            self._leave(client.peer)
+            self._out.append(Close(client.peer))
         self.state = WAITING
         return self._done(now_s)
 
@@ -234,11 +236,9 @@ class SimulatorSession(Session):
         self._begin(now_s)
         self._commands.stop()
         self._complete()
-        actions = list(self._done(now_s))
-        self.state, self.is_over = CLOSED, True
-        self._close_all()
-        actions += self._done(now_s)
-        self.due_s = math.inf
+        actions = [*self._done(now_s), *(Close(client.peer) for client in self._clients.all())]
+        self._clients = Clients(MAX_CLIENTS)
+        self.state, self.peer, self.is_open, self.is_over, self.due_s = CLOSED, "", False, True, math.inf
         return actions
 
     # The bridge's services.
@@ -415,11 +415,6 @@ class SimulatorSession(Session):
         self._leave(peer)
         self._out.append(Close(peer))
 
-    def _close_all(self) -> None:
-        for client in self._clients.all():
-            self._leave(client.peer)
-            self._out.append(Close(client.peer))
-
     def _leave(self, peer: Any) -> None:
         """Stop the vehicle if a client steers that is gone, and end what belongs to it."""
         client = self._clients.remove(peer)
@@ -431,5 +426,5 @@ class SimulatorSession(Session):
         self._commands.leave(served)
         forwarded = self._forwarder.forwarded_of(served)
         self._world.leave(served)
-        if forwarded and self.state != CLOSED:
+        if forwarded:
             self._go_on(self._forwarder.remove_all(forwarded))
