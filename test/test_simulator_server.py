@@ -1,12 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """simulator_server and its clients, where ROS has no more than topics: a vehicle's odometry, and perhaps others."""
 
-import contextlib
 import math
 import os
 import signal
-import socket
-import struct
 import threading
 import time
 
@@ -14,7 +11,6 @@ import pytest
 from diagnostics import status, wait_for_count
 from geometry_msgs.msg import PoseStamped, TransformStamped, Twist
 from nav_msgs.msg import Odometry
-from processes import TIMEOUT_S as PATIENCE_S
 from processes import Process
 from rclpy.executors import SingleThreadedExecutor
 from ros_session import module_ros, wait_until
@@ -25,8 +21,7 @@ from tf2_msgs.msg import TFMessage
 from drone_bridge import srv
 from drone_bridge.ros.time import NANOSECONDS
 from drone_bridge.simulator import codec as sim
-from drone_bridge.simulator.codec import Attribute, ItemType
-from drone_bridge.simulator.session.simulator import MAX_CLIENTS
+from drone_bridge.simulator.codec import Attribute
 
 VEHICLE, BUOY, GATE = 0, 3, 4
 LEVEL = (1.0, 0.0, 0.0, 0.0)
@@ -148,30 +143,6 @@ def test_a_visualizer_finds_the_vehicle_with_odometry_alone(server, client):
             assert client.get(sim.GetEntity(VEHICLE, Attribute.ORIENTATION)).value == pytest.approx(LEVEL)
 
 
-def test_a_stream_has_each_state_once_and_stops_with_its_source(server, client):
-    wait_for_silence(client)
-    stream = client.add(sim.StreamEntity(VEHICLE, 1, (Attribute.POSITION, Attribute.VELOCITY)))
-    second = client.add(sim.StreamEntity(VEHICLE, 2, (Attribute.POSITION,)))
-    for x in range(1, 7):
-        server.publish(float(x), x=0.5)
-    told = [client.wait_for(sim.EntityData, lambda data: data.id == stream).values for _ in range(5)]
-    assert [position[1] for position, _ in told] == [1.0, 2.0, 3.0, 4.0, 5.0]
-    assert told[0][1] == pytest.approx((0.5, 0.0, 0.0))
-    client.wait_for(sim.EntityData, lambda data: data.id == second)
-    wait_for_silence(client)
-    client.take(sim.EntityData)
-    assert client.ask(sim.GetEntity(VEHICLE, Attribute.POSITION)) == UNKNOWN
-    client.settle()
-    assert not client.take(sim.EntityData)
-    assert VEHICLE in client.get(sim.ListEntities()).ids
-    server.publish(9.0)
-    assert client.wait_for(sim.EntityData, lambda data: data.id == stream).values[0][1] == 9.0
-
-
-def wait_for_silence(client):
-    wait_until(lambda: client.ask(sim.GetEntity(VEHICLE, 0)) == UNKNOWN, "the state to be no longer true")
-
-
 def test_eset_is_cmd_vel_and_silence_is_zero(server, client):
     with server.feed():
         wait_for_state(client)
@@ -187,60 +158,6 @@ def test_eset_is_cmd_vel_and_silence_is_zero(server, client):
         client.next_event()  # the client is still there
         for _ in range(2):  # and for who has missed it, from then on nothing else
             assert server.commands.wait() == Twist()
-
-
-def test_a_client_that_sends_garbage_leaves_the_vehicle_standing(server):
-    watcher, client = server.connect(), server.connect()
-    with server.feed():
-        wait_for_state(client)
-        server.commands.clear()
-        client.get(sim.SetEntity(VEHICLE, Attribute.VELOCITY, (0.5, 0.0, 0.0)))
-        assert server.commands.wait().linear.x == pytest.approx(0.5)
-        client.send_bytes(b"\x63\0\0\0\0")
-        client.wait_until_closed()
-        assert server.commands.wait(lambda twist: twist == Twist())
-        watcher.settle()
-
-
-def test_a_velocity_that_is_not_finite_or_has_no_known_direction_is_refused(server, client):
-    wait_for_silence(client)
-    server.commands.clear()
-    assert client.ask(sim.SetEntity(VEHICLE, Attribute.VELOCITY, (0.5, 0.0, 0.0))) == UNKNOWN
-    assert client.code(sim.SetEntity(VEHICLE, Attribute.ANGULAR_VELOCITY, (math.nan, 0.0, 0.0))) == 16
-    assert len(server.commands) == 0
-
-
-def test_running_and_pausing(server, client):
-    with server.feed():
-        wait_for_state(client)
-        other = server.connect()
-        stream = client.add(sim.StreamEntity(VEHICLE, 1, (Attribute.POSITION,)))
-        assert client.code(sim.Run()) == 0  # ROS does not wait
-        client.get(sim.SetEntity(VEHICLE, Attribute.VELOCITY, (0.5, 0.0, 0.0)))
-        server.commands.wait(lambda twist: twist.linear.x > 0.4)
-        client.get(sim.Pause())
-        server.commands.wait(lambda twist: twist == Twist())
-        client.take(sim.EntityData)
-        assert client.code(sim.Pause()) == 0
-        client.get(sim.SetEntity(VEHICLE, Attribute.VELOCITY, (0.5, 0.0, 0.0)))
-        assert len(server.commands) == 0
-        assert not client.take(sim.EntityData)
-        client.get(sim.Run(3))
-        other.wait_for(sim.Completed)
-        client.wait_for(sim.Completed)
-        client.settle()
-        client.get(sim.Run())
-        client.wait_for(sim.EntityData, lambda data: data.id == stream)
-
-
-def test_requests_that_need_services_are_refused_without_them(client):
-    assert client.code(sim.AddEntity(1.0, 1.0, (1.0, 1.0, 1.0), LEVEL, (0.0, 0.0, 0.0), LEVEL)) == 0
-    assert client.code(sim.Remove(ItemType.ENTITY, VEHICLE)) == 0
-    assert client.code(sim.Remove(ItemType.OBJECT, 0)) == 0
-    assert client.code(sim.SetEntity(VEHICLE, Attribute.POSITION, (0.0, 0.0, 0.0))) == 1
-    assert client.code(sim.AddObject("turbulence", b"")) == 0
-    assert client.get(sim.GetConfig()) == sim.Configured(100.0, 1.0, False, False)
-    assert client.get(sim.ListObjects()).ids == ()
 
 
 def test_a_bridge_that_has_left_a_call_unanswered_is_not_waited_for_again_until_it_answers(ros):
@@ -373,60 +290,3 @@ def test_clock_gives_the_time_and_whether_it_runs(ros):
         wait_until(lambda: tick(0.2) or client.ask(sim.GetEntity(VEHICLE, 0)) == UNKNOWN, "the state to grow old")
     finally:
         server.close()
-
-
-def test_speaking_as_the_cuauv_server(ros):
-    server = Server(ros, "real", quirks="real")
-    try:
-        client = server.connect()
-        client.settle()
-        client.send_bytes(client.prepare(sim.Spy()))
-        client.wait_until_closed()
-        raw = socket.create_connection(("127.0.0.1", server.port))
-        raw.sendall(b"\x21\0\0\0")  # a request in pieces
-        assert raw.recv(1) == b""
-        raw.close()
-    finally:
-        server.close()
-
-
-def test_a_full_house_drops_the_idle_and_not_who_is_heard(ros):
-    server = Server(ros, "few")
-    try:
-        kept = server.connect()
-        kept.settle()
-        with contextlib.ExitStack() as stack:
-            idle = []
-            for number in range(MAX_CLIENTS - 1):
-                idle.append(stack.enter_context(socket.create_connection(("127.0.0.1", server.port))))
-                idle[-1].sendall((b"", b"\3", b"\3\0\0")[number % 3])  # nothing, and parts of a header
-            kept.settle()
-            server.connect().settle()
-            idle[0].settimeout(PATIENCE_S)
-            with contextlib.suppress(ConnectionResetError):  # as it has sent what nobody has read
-                assert idle[0].recv(1) == b""
-            kept.settle()
-            report = status(ros, lambda values: values.get("lost connections") == "1")
-            assert report["clients"] == str(MAX_CLIENTS)
-    finally:
-        server.close()
-
-
-def test_the_clients_in_the_wild_read_five_bytes_and_then_the_body(server):
-    """As the simulator's own Python client does, byte by byte of what it packs."""
-    with server.feed(), socket.create_connection(("127.0.0.1", server.port)) as raw:
-        raw.settimeout(PATIENCE_S)
-
-        def send(kind, layout, *values):
-            raw.send(struct.pack(">BI" + layout, kind, struct.calcsize(">" + layout), *values))
-            kind, length = struct.unpack(">BI", raw.recv(5))
-            return kind, raw.recv(length) if length else b""
-
-        wait_until(lambda: send(4, "IB", 0, 0)[0] == 4, "a state")
-        server.commands.clear()
-        assert send(3, "IBddd", 0, 1, 0.5, 0.0, 0.0) == (0, b"")
-        assert server.commands.wait(lambda twist: twist.linear.x).linear.x == pytest.approx(0.5)
-        assert send(3, "IBddd", 0, 4, 0.0, 0.0, 0.5) == (0, b"")
-        assert send(254, "Q", 0)[0] == 1
-        assert send(255, "") == (0, b"")
-        assert send(254, "Q", 0) == (0, b"")

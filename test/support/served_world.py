@@ -46,7 +46,8 @@ class Client:
     """A client's side of the wire."""
 
     def __init__(self, world, peer):
-        self._world, self.peer, self.wire = world, peer, sim.ClientConnection()
+        self._world, self.peer = world, peer
+        self.wire = sim.ClientConnection(max_request_bytes=1 << 20)
         self.events, self.is_closed = [], False
 
     def take(self, action):
@@ -83,7 +84,7 @@ class Client:
 class ServedWorld(SessionTalk):
     """A session, its clients, and the bridge behind it, whose services answer at once unless `answers_later`."""
 
-    def __init__(self, **options):
+    def __init__(self, others=(), **options):
         self.parameters = {
             "vehicle": VEHICLE,
             "command_timeout": 0.5,
@@ -96,7 +97,7 @@ class ServedWorld(SessionTalk):
         self.clients, self.commands, self.followed, self.notes, self.actions = [], [], [], [], []
         super().__init__(
             SimulatorSession(
-                [ConfiguredEntity(VEHICLE, 0.5, "vehicle")],
+                [ConfiguredEntity(VEHICLE, 0.5, "vehicle"), *others],
                 self.parameters.__getitem__,
                 service_calls,
                 offers=self.bridge.offers,

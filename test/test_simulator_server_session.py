@@ -1,0 +1,541 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What simulator_server says to its clients, and what of theirs it follows: the session alone, in no time."""
+
+import math
+import struct
+
+import pytest
+from served_world import STATE, VEHICLE, ServedWorld
+
+from drone_bridge.motion.quaternions import IDENTITY
+from drone_bridge.session.clients import FIRST_MESSAGE_S, KEEPS_PLACE_S, LOST, REFUSED, WHOLE_MESSAGE_S
+from drone_bridge.session.session import AFTER_STALLS, SETTLING_S, Call, Close, Send
+from drone_bridge.simulator import codec as sim
+from drone_bridge.simulator.codec import Attribute, ItemType
+from drone_bridge.simulator.device.requests import MAX_UNREAD_BYTES, Quirks
+from drone_bridge.simulator.session.forwarding import LOST_BRIDGE, MAY_BE_OLD, REFUSED_COMMANDS, UNSTEERED
+from drone_bridge.simulator.session.mirrored_scene import ConfiguredEntity
+from drone_bridge.simulator.session.simulator import (
+    CLOCK_STOPPED_AFTER_S,
+    MAX_AHEAD_BYTES,
+    MAX_CLIENTS,
+    MAX_PER_TURN,
+    SILENT_S,
+    WATCH_PERIOD_S,
+)
+from drone_bridge.simulator.session.velocity_commands import NEUTRAL, STANDING
+from drone_bridge.simulator.topics import state_at
+from drone_bridge.simulator.topics.services import state_fields
+
+BUOY = 3
+LEVEL = (1.0, 0.0, 0.0, 0.0)
+V, W = Attribute.VELOCITY, Attribute.ANGULAR_VELOCITY
+FORWARD, TURN = (0.5, 0.0, 0.0), (0.0, 0.0, 0.25)
+UNKNOWN = sim.Error(0, "The state of this entity is not known.")
+NO_SERVICE = sim.Error(0, "No node offers the service spawn.")
+DONE = {"success": True}
+BALL = sim.AddEntity(1.0, 1.0, (1.0, 1.0, 1.0), LEVEL, STANDING, LEVEL)
+
+
+def at(*position):
+    return (position, *STATE[1:])
+
+
+def steer(value=FORWARD, attribute=V):
+    return sim.SetEntity(VEHICLE, attribute, value)
+
+
+@pytest.fixture
+def world():
+    return ServedWorld()
+
+
+@pytest.fixture
+def steered(world):
+    """With a client that steers."""
+    world.move()
+    assert world.ask(steer()) == sim.Ok()
+    assert world.commands.pop().v == FORWARD
+    return world
+
+
+@pytest.fixture
+def slow():
+    """With a bridge that answers when the test says so."""
+    world = ServedWorld()
+    world.bridge.responses = {"get_attribute": {**DONE, "attribute": sim.ExtendedAttribute("key", b"data")}}
+    world.answers_later = True
+    return world
+
+
+ASKING, TOLD = sim.GetExtended(BUOY, "key"), sim.ExtendedGot("key", b"data")
+
+
+def answers(client):
+    return [event.response for event in client.news()]
+
+
+# Who has a place.
+
+
+def test_one_more_takes_the_place_of_an_idle_client_and_is_refused_only_if_there_is_none(world):
+    others = [world.connect(str(number)) for number in range(MAX_CLIENTS - 1)]
+    world.run(KEEPS_PLACE_S)
+    assert world.ask(sim.Reassure()) == sim.Ok()
+    others[0].say(b"\3\0\0")  # part of a header
+    for client in others[1:]:
+        assert client.ask(sim.Reassure()) == sim.Ok()
+    late = world.connect("late")
+    assert late.ask(sim.Reassure()) == sim.Ok()
+    assert [client.peer for client in world.clients if client.is_closed] == ["0"]
+    assert (world.counted(LOST), world.session.client_count) == (1, MAX_CLIENTS)
+    assert world.connect("too late").is_closed
+    assert world.counted(REFUSED) == 1
+
+
+@pytest.mark.parametrize(("said", "within_s"), [(b"", FIRST_MESSAGE_S), (b"\3\0\0", WHOLE_MESSAGE_S)])
+def test_a_client_has_its_time_for_a_first_request_and_for_a_whole_one(world, said, within_s):
+    world.client.say(said)
+    world.run(within_s - 1.0)
+    assert not world.client.is_closed
+    for _ in range(3):  # however its bytes trickle
+        world.client.say(b"\0"[: len(said)])
+    world.run(1.1)
+    assert world.client.is_closed
+
+
+def test_a_client_that_is_silent_between_requests_stays(world):
+    world.ask(sim.Reassure())
+    world.run(10 * FIRST_MESSAGE_S)
+    assert world.ask(sim.Reassure()) == sim.Ok()
+
+
+def test_garbage_ends_its_client_and_leaves_the_vehicle_standing(steered):
+    watcher = steered.connect("watcher")
+    steered.client.say(b"\x63\0\0\0\0")
+    assert steered.client.is_closed
+    assert steered.commands == [NEUTRAL]
+    assert steered.counted(LOST) == 1
+    assert watcher.ask(sim.Reassure()) == sim.Ok()
+
+
+def test_what_one_client_has_queued_is_bounded(world):
+    """As by asking again and again for something large, in one chunk."""
+    world.ask(sim.SetExtended(VEHICLE, "large", bytes(1 << 19)))
+    world.move()
+    world.actions.clear()
+    world.client.send(*[sim.GetExtended(VEHICLE, "large")] * 30)
+    assert world.client.is_closed
+    assert sum(len(action.data) for action in world.actions if isinstance(action, Send)) <= MAX_UNREAD_BYTES
+
+
+def test_a_real_server_hangs_up_on_what_it_does_not_know_and_sends_bodies_by_themselves():
+    world = ServedWorld(quirks=Quirks.REAL)
+    world.actions.clear()
+    world.client.send(sim.GetConfig())
+    assert [len(action.data) for action in world.actions if isinstance(action, Send)] == [5, 18]
+    world.client.send(sim.Spy())
+    assert world.client.is_closed
+    pieces = world.connect("pieces")
+    pieces.say(b"\x21\0\0\0")
+    assert pieces.is_closed
+
+
+# The world.
+
+
+def test_a_client_in_the_wild_is_answered_byte_for_byte(world):
+    """As the simulator's own Python client packs and reads it."""
+
+    def send(kind, layout, *values):
+        world.actions.clear()
+        body = struct.pack(">" + layout, *values)
+        world.client.say(struct.pack(">BI", kind, len(body)) + body)
+        (sent,) = (action.data for action in world.actions if isinstance(action, Send))
+        world.client.wire = sim.ClientConnection()
+        return sent
+
+    world.clients.clear()  # it reads by itself
+    world.move()
+    assert send(4, "IB", 0, 0) == struct.pack(">BIBddd", 4, 25, 0, 0.0, 0.0, 0.0)
+    assert send(3, "IBddd", 0, 1, 0.5, 0.0, 0.0) == b"\0\0\0\0\0"
+    assert world.commands[-1].v == FORWARD
+    assert send(254, "Q", 0)[0] == 1
+    assert send(255, "") == b"\0\0\0\0\0"
+    assert send(254, "Q", 0) == b"\0\0\0\0\0"
+
+
+def test_a_visualizer_draws_nothing_that_is_silent(world):
+    missing = sim.Error(0, "No extended entity attribute with given key.")
+    assert world.ask(sim.ListEntities()).ids == (VEHICLE,)
+    assert world.ask(sim.GetExtended(VEHICLE, "render")) == missing
+    assert len(sim.frame(missing)) <= 90  # what it has room for
+    world.move(at(1.0, 2.0, 3.0))
+    assert world.ask(sim.GetExtended(VEHICLE, "render")).data == b"vehicle"
+    assert world.ask(sim.GetEntity(VEHICLE, Attribute.POSITION)).value == (1.0, 2.0, 3.0)
+
+
+def test_a_stream_has_each_state_once_and_stops_with_its_source(world):
+    stream = world.ask(sim.StreamEntity(VEHICLE, 1, (Attribute.POSITION, Attribute.VELOCITY))).id
+    second = world.ask(sim.StreamEntity(VEHICLE, 2, (Attribute.POSITION,))).id
+    for x in range(1, 5):
+        world.move(at(float(x), 0.0, 0.0))
+    told = world.client.news()
+    assert [data.values[0][0] for data in told if data.id == stream] == [1.0, 2.0, 3.0, 4.0]
+    assert [data.values[0][0] for data in told if data.id == second] == [2.0, 4.0]
+    world.run(world.parameters["source_timeout"] + 0.1)
+    assert world.ask(sim.GetEntity(VEHICLE, Attribute.POSITION)) == UNKNOWN
+    assert not world.client.news()
+    assert world.ask(sim.ListEntities()).ids == (VEHICLE,)
+
+
+def test_cameras_and_triggers_are_answered_from_topics():
+    world = ServedWorld(others=[ConfiguredEntity(BUOY, 0.15, "red_buoy")])
+    client = world.client
+    assert client.ask(sim.ListEntities()).ids == (BUOY, VEHICLE)
+    assert client.ask(sim.AddCamera(VEHICLE, LEVEL, STANDING, 1.0)) == sim.Added(ItemType.CAMERA, 0)
+    client.ask(sim.StreamCamera(0, 1, BUOY))
+    near = client.ask(sim.AddTrigger(sim.CollisionTrigger(VEHICLE, BUOY, 3.0))).id
+    world.move(at(2.0, 0.0, 0.0), BUOY)
+    world.move()
+    (view,) = [event for event in client.events if isinstance(event, sim.CameraData)]
+    assert (view.x, view.y, view.radius, view.depth) == pytest.approx((0.0, 0.0, 0.075, 2.0))
+    assert sim.Triggered(near) in client.news()
+    world.move(at(20.0, 0.0, 0.0), BUOY)
+    assert client.news() == [sim.Untriggered(near)]
+    world.run(world.parameters["source_timeout"] + 0.1)
+    world.move()
+    assert not client.news()  # a view of what is not known any more is not told
+
+
+def test_pausing_stops_the_vehicle_and_streams_and_running_counts_steps(steered):
+    watcher = steered.connect("watcher")
+    stream = steered.ask(sim.StreamEntity(VEHICLE, 1, (Attribute.POSITION,))).id
+    assert steered.ask(sim.Run()).code == 0  # ROS does not wait
+    assert steered.ask(sim.Pause()) == sim.Ok()
+    assert steered.commands == [NEUTRAL]
+    assert steered.ask(sim.Pause()).code == 0
+    assert steered.ask(steer()) == sim.Ok()
+    steered.move()
+    assert steered.commands == [NEUTRAL]
+    assert not steered.client.news()
+    assert steered.ask(sim.Run(3)) == sim.Ok()
+    for _ in range(4):
+        steered.move()
+    assert [type(event) for event in steered.client.news()] == [sim.EntityData] * 3 + [sim.Completed]
+    assert watcher.news() == [sim.Completed()]
+    assert steered.ask(sim.Run()) == sim.Ok()
+    steered.move()
+    assert [event.id for event in steered.client.news()] == [stream]
+
+
+def test_what_only_a_service_can_do_is_refused_without_it(world):
+    assert world.ask(BALL) == NO_SERVICE
+    assert world.ask(sim.Remove(ItemType.ENTITY, VEHICLE)).code == 0
+    assert world.ask(sim.Remove(ItemType.OBJECT, 0)).code == 0
+    assert world.ask(sim.SetEntity(VEHICLE, Attribute.POSITION, STANDING)).code == 1
+    assert world.ask(sim.AddObject("turbulence", b"")).code == 0
+    assert world.ask(sim.GetConfig()) == sim.Configured(100.0, 1.0, False, False)
+    assert world.ask(sim.ListObjects()).ids == ()
+
+
+def test_simulated_time_that_stands_still_is_a_pause_in_which_nothing_grows_old():
+    clock = [10.0]
+    world = ServedWorld(simulated_s=lambda: clock[0])
+    world.move()
+    stands = sim.Error(0, "The time on /clock stands still, and can't be advanced from here.")
+    assert world.ask(sim.Run()).message == "The simulator is not paused."
+    world.run(10 * CLOCK_STOPPED_AFTER_S)
+    assert world.ask(sim.Run()) == stands
+    assert world.ask(sim.Pause()) == sim.Error(0, "The simulator is not running.")
+    assert isinstance(world.ask(sim.GetEntity(VEHICLE, 0)), sim.EntityGot)
+    clock[0] += world.parameters["source_timeout"] + 0.1
+    assert world.ask(sim.GetEntity(VEHICLE, 0)) == UNKNOWN
+    assert world.ask(sim.Run()) != stands
+
+
+def test_people_are_told_that_the_vehicle_is_silent(world):
+    world.run(2 * WATCH_PERIOD_S)
+    assert world.session.is_vehicle_unknown
+    world.move()
+    world.run(WATCH_PERIOD_S)
+    assert not world.session.is_vehicle_unknown
+    world.run(world.parameters["source_timeout"] + WATCH_PERIOD_S)
+    assert world.session.is_vehicle_unknown
+    world.client.leave()
+    world.run(WATCH_PERIOD_S)
+    assert not world.session.is_vehicle_unknown
+    assert world.session.due_s == math.inf
+
+
+# Steering.
+
+
+def test_v_and_w_of_one_chunk_are_one_command_and_silence_ends_it(world):
+    world.move()
+    world.client.send(steer(), steer(TURN, W))
+    assert [(command.v, command.w) for command in world.commands] == [(FORWARD, TURN)]
+    world.run(world.parameters["command_timeout"] - 0.01)
+    assert len(world.commands) == 1
+    world.run(0.02)
+    assert world.commands[1:] == [NEUTRAL]
+    world.run(10.0)
+    assert world.commands[1:] == [NEUTRAL]  # and for who has missed it, the node repeats it
+
+
+def test_a_velocity_that_is_not_finite_or_has_no_known_direction_is_refused(world):
+    assert world.ask(steer()) == UNKNOWN
+    assert world.ask(steer((math.nan, 0.0, 0.0), W)).code == 16
+    assert (world.counted(UNSTEERED), world.counted(REFUSED_COMMANDS)) == (1, 1)
+    assert not world.commands
+
+
+@pytest.mark.parametrize("end", ["left", "disconnected", "lost", "end"])
+def test_the_vehicle_is_left_standing(steered, end):
+    if end in ("lost", "end"):
+        steered.do(getattr(steered.session, end))
+    else:
+        steered.do(getattr(steered.session, end), steered.client.peer, "It has gone.")
+    assert steered.commands == [NEUTRAL]
+    assert steered.client.is_closed is (end in ("lost", "end"))
+
+
+def test_clients_learn_of_the_end_and_nothing_follows(steered):
+    other = steered.connect("bob")
+    steered.do(steered.session.end)
+    assert steered.client.news() == other.news() == [sim.Completed()]
+    assert steered.client.is_closed
+    assert other.is_closed
+    assert steered.session.is_over
+    assert steered.session.due_s == math.inf
+
+
+def test_right_after_a_stall_only_zero_is_followed(steered):
+    steered.bridge.responses = {
+        "set_entity_state": DONE,
+        "remove": DONE,
+        "add_turbulence": DONE,
+        "run": DONE,
+        "pause": DONE,
+    }
+    steered.now_s += 0.4  # less than the time-out
+    steered.do(steered.session.resume)
+    assert not steered.commands
+    still = sim.Turbulence(STANDING, STANDING, 0.0, 0.0, STANDING, STANDING, 0.0, 0.0)
+    for request in (
+        steer(),
+        steer(TURN, W),
+        sim.SetEntity(VEHICLE, Attribute.POSITION, STANDING),
+        sim.Remove(ItemType.ENTITY, VEHICLE),
+        sim.AddObject(sim.Turbulence.CLASS, still.encode()),
+    ):
+        assert steered.ask(request).message == MAY_BE_OLD
+    assert not steered.bridge.asked
+    assert steered.counted(AFTER_STALLS) == 5
+    assert steered.ask(steer(STANDING)) == sim.Ok()
+    assert steered.commands[-1].v == STANDING
+    assert steered.ask(sim.Pause()) == sim.Ok()
+    steered.run(SETTLING_S)
+    assert steered.ask(steer()) == sim.Ok()
+    assert steered.commands[-1].v == FORWARD
+
+
+def test_after_a_long_stall_the_vehicle_is_stopped_and_nobody_is_dropped(steered):
+    mute = steered.connect("mute")
+    steered.now_s += 10 * FIRST_MESSAGE_S
+    steered.do(steered.session.resume)
+    assert steered.commands == [NEUTRAL]
+    steered.run(1.0)
+    assert not mute.is_closed
+
+
+# Services.
+
+
+def test_a_service_that_does_not_answer_is_an_error_and_is_left_alone_for_a_while(slow):
+    slow.client.send(ASKING)
+    slow.run(slow.parameters["request_timeout"] + 0.01)
+    assert answers(slow.client) == [sim.Error(0, "The service has not answered in time.")]
+    assert len(slow.calls) == 1
+    slow.client.send(ASKING)  # as if there were no bridge
+    assert [type(each) for each in answers(slow.client)] == [sim.Error]
+    assert len(slow.calls) == 1
+    slow.run(SILENT_S)
+    slow.client.send(ASKING)
+    assert len(slow.calls) == 2
+
+
+@pytest.mark.parametrize("is_late_answer", [False, True])
+def test_a_service_is_called_again_once_it_answers_late_or_its_bridge_comes_or_goes(slow, is_late_answer):
+    slow.client.send(ASKING)
+    slow.run(slow.parameters["request_timeout"] + 0.01)
+    slow.client.news()
+    if is_late_answer:
+        slow.answer()
+        assert not slow.client.news()  # it was answered already
+    else:
+        slow.do(slow.session.bridge_changed)
+    slow.client.send(ASKING)
+    slow.answer()
+    if slow.calls:
+        slow.answer()
+    assert answers(slow.client) == [TOLD]
+
+
+def test_an_answer_that_comes_after_a_stall_is_in_time(slow):
+    slow.client.send(ASKING)
+    slow.now_s += 60.0
+    slow.do(slow.session.resume)
+    slow.answer()
+    assert answers(slow.client) == [TOLD]
+
+
+def test_requests_wait_for_the_one_before_and_others_do_not(slow):
+    other = slow.connect("bob")
+    slow.client.send(ASKING, sim.Reassure(), ASKING)
+    assert other.ask(sim.Reassure()) == sim.Ok()
+    assert not slow.client.news()
+    slow.answer()
+    assert answers(slow.client) == [TOLD, sim.Ok()]
+    slow.answer()
+    assert answers(slow.client) == [TOLD]
+
+
+def test_what_a_client_sends_ahead_of_an_answer_is_bounded_and_then_answered_in_turns(slow):
+    slow.client.send(ASKING)
+    reassure = sim.frame(sim.Reassure())
+    count = 3 * MAX_PER_TURN
+    for _ in range(count):
+        slow.client.wire.send(sim.Reassure())
+    slow.client.say(reassure * count)
+    slow.answer()
+    assert len(answers(slow.client)) == 1 + MAX_PER_TURN
+    assert slow.session.due_s <= slow.now_s
+    slow.do(slow.session.tick)
+    assert len(answers(slow.client)) == MAX_PER_TURN
+    slow.do(slow.session.tick)
+    slow.do(slow.session.tick)
+    assert len(answers(slow.client)) == MAX_PER_TURN
+    assert slow.session.due_s > slow.now_s
+    slow.client.send(ASKING)
+    for _ in range(2):
+        assert not slow.client.is_closed
+        slow.client.say(reassure * (MAX_AHEAD_BYTES // len(reassure) // 2 + 1))
+    assert slow.client.is_closed
+
+
+def test_a_client_that_leaves_while_a_service_answers_leaves_nothing_behind(world):
+    world.bridge.responses = {"stream_camera": {**DONE, "stream_id": 6}, "remove": DONE}
+    world.answers_later = True
+    world.client.send(sim.StreamCamera(4, 1, BUOY))
+    world.client.leave()
+    world.answer()
+    world.answer()
+    assert [name for name, _ in world.bridge.asked] == ["stream_camera", "remove"]
+    assert world.bridge.asked[-1][1].id == 6
+
+
+def test_a_client_that_leaves_moves_nothing_any_more(world):
+    world.bridge.responses = {
+        "get_entity_state": {**DONE, **state_fields(state_at(STANDING, IDENTITY), True)},
+        "set_entity_state": DONE,
+    }
+    world.answers_later = True
+    world.client.send(steer())  # takes two calls
+    world.client.leave()
+    assert world.commands == [NEUTRAL]
+    world.answer()
+    assert not world.calls
+
+
+def test_what_a_service_has_carried_out_for_a_client_that_has_gone_is_stopped(world):
+    world.bridge.responses = {"set_entity_state": DONE}
+    world.answers_later = True
+    world.client.send(steer(TURN, W))
+    world.client.leave()
+    world.commands.clear()
+    world.answer()
+    assert world.commands == [NEUTRAL]
+
+
+def test_items_in_the_bridge_s_simulator_end_with_their_client(world):
+    world.bridge.responses = {
+        "add_camera": {**DONE, "id": 4},
+        "stream_camera": {**DONE, "stream_id": 6},
+        "add_trigger": {**DONE, "id": 5},
+        "remove": {"success": False, "message": "Not now."},
+    }
+    for request in (
+        sim.AddCamera(VEHICLE, LEVEL, STANDING, 1.0),
+        sim.StreamCamera(4, 1, BUOY),
+        sim.AddTrigger(sim.SweepCollisionTrigger(0, 3)),
+    ):
+        assert isinstance(world.ask(request), sim.Added)
+    other = world.connect("bob")
+    world.do(world.session.told, sim.CameraData(6, 0.0, 0.0, 0.0, 1.0))
+    world.do(world.session.told, sim.Triggered(5))
+    assert [type(event) for event in world.client.news()] == [sim.CameraData, sim.Triggered]
+    world.bridge.asked.clear()
+    world.client.leave()
+    removed = {(request.type, request.id) for _, request in world.bridge.asked}
+    assert removed == {(ItemType.CAMERA_STREAM, 6), (ItemType.TRIGGER, 5)}
+    assert other.ask(sim.ListCameras()).ids == (4,)
+    assert not other.news()
+
+
+def test_spies_learn_of_entities_that_the_bridge_s_simulator_has_and_loses(world):
+    world.ask(sim.Spy())
+    for is_added in (True, False):
+        world.do(world.session.told, sim.Spied(is_added, ItemType.ENTITY, 9))
+        assert world.client.news() == [sim.Spied(is_added, ItemType.ENTITY, 9)]
+    assert [follow.name for follow in world.followed] == [None]
+
+
+def test_the_simulator_s_end_of_a_run_is_everybody_s(world):
+    world.bridge.responses = {"run": DONE, "pause": DONE}
+    assert world.ask(sim.Pause()) == sim.Ok()
+    assert world.ask(sim.Run(3)) == sim.Ok()
+    assert world.is_running
+    world.do(world.session.told, sim.Completed())
+    assert world.client.news() == [sim.Completed()]
+    assert not world.is_running
+
+
+def test_a_bridge_that_comes_back_is_told_what_clients_were_told_meanwhile(world):
+    assert world.ask(sim.Pause()) == sim.Ok()
+    world.run(10 * WATCH_PERIOD_S)
+    world.bridge.responses = {"run": DONE, "pause": {"success": False, "message": "There is no connection."}}
+    world.run(2 * WATCH_PERIOD_S)
+    assert {name for name, _ in world.bridge.asked} == {"pause"}
+    assert not world.is_running
+    world.bridge.responses["pause"] = DONE
+    world.bridge.asked.clear()
+    world.run(10 * WATCH_PERIOD_S)
+    assert [name for name, _ in world.bridge.asked] == ["pause"]  # once
+
+
+def test_a_client_that_goes_on_before_the_bridge_was_told_goes_by_what_it_was_told(world):
+    """The simulator has been running all the while."""
+    assert world.ask(sim.Pause()) == sim.Ok()
+    world.bridge.responses = {"run": DONE, "pause": DONE}
+    assert world.ask(sim.Run()) == sim.Ok()
+    assert [name for name, _ in world.bridge.asked] == ["pause", "run"]
+    assert world.is_running
+
+
+def test_a_vehicle_whose_bridge_is_gone_is_not_steered(world):
+    world.bridge.responses = {"set_entity_state": DONE}
+    assert world.ask(steer(TURN, W)) == sim.Ok()
+    world.bridge.responses = {}
+    assert world.ask(steer(TURN, W)) == sim.Error(0, LOST_BRIDGE)
+
+
+def test_after_a_fault_nobody_waits_for_an_answer(slow):
+    slow.client.send(ASKING)
+    actions = slow.do(slow.session.lost)
+    assert Close(slow.client.peer) in actions
+    assert not slow.session.is_open
+    slow.do(slow.session.opened)
+    slow.answer()
+    assert not slow.client.news()
+    assert not any(isinstance(action, Call) for action in slow.actions[-1:])
