@@ -6,7 +6,6 @@ response. The wire's axes become ROS's, and the other way round.
 """
 
 from collections.abc import Callable
-from itertools import count
 from textwrap import shorten
 from typing import Any, NamedTuple
 
@@ -32,7 +31,6 @@ from drone_bridge.wire.layouts import MisfitError
 #: Bytes of an error's text that visualizers have room for: they read 90 of an answer, and take the rest for the next.
 LONGEST_TEXT = 77
 AXES = Axes()
-_TRIGGER_NUMBERS = count(1)
 
 
 # The services' requests.
@@ -136,7 +134,7 @@ def add_trigger(request: sim.AddTrigger) -> srv.AddTrigger.Request:
     """TADD of what the document has."""
     trigger = request.trigger
     assert not isinstance(trigger, sim.UnknownTrigger)
-    asked = srv.AddTrigger.Request(name=f"operator_trigger_{next(_TRIGGER_NUMBERS)}", type=trigger.TYPE)
+    asked = srv.AddTrigger.Request(name="operator_trigger", type=trigger.TYPE)
     if isinstance(trigger, sim.BytecodeTrigger):
         asked.code = list(trigger.code)
     elif isinstance(trigger, sim.PathTrigger):
