@@ -224,7 +224,6 @@ class SimulatorSession(Session):
     def lost(self, now_s: float) -> Actions:
         """Stop the vehicle, and close all clients, after a fault."""
         self._begin(now_s)
-        self._waiting.clear()
         for client in self._clients.all():
             self._leave(client.peer)
             self._out.append(Close(client.peer))
