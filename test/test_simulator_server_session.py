@@ -289,6 +289,13 @@ def test_a_velocity_that_is_not_finite_or_has_no_known_direction_is_refused(worl
     assert not world.commands
 
 
+def test_a_vehicle_that_has_a_velocity_is_stopped_when_nobody_knows_any_more_how_it_is_turned(steered):
+    for _ in range(3):
+        steered.run(0.4)
+        assert steered.ask(steer(TURN, W)) == sim.Ok()
+    assert [(command.v, command.w) for command in steered.commands] == [(FORWARD, TURN)] * 2 + [NEUTRAL[:2]]
+
+
 @pytest.mark.parametrize("end", ["left", "disconnected", "lost", "end"])
 def test_the_vehicle_is_left_standing(steered, end):
     if end in ("lost", "end"):

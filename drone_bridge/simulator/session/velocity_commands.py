@@ -106,5 +106,4 @@ class VelocityCommands:
         if self._heard_s:
             self._velocity.clear()
             self._heard_s.clear()
-            self._is_new = False
             self._out.append(Publish(NEUTRAL))
