@@ -154,7 +154,7 @@ class Forwarder:
 
     def begin(self, client: Client, request: Request) -> Response | Asking:
         """Return the answer, or what gets it from services."""
-        if isinstance(request, sim.ViewCamera) and self._is_simulators(request.id):
+        if isinstance(request, sim.ViewCamera) and self._is_forwarded(ItemType.CAMERA, request.id):
             return Error(0, "A camera of the simulator behind the bridge has streams only.")
         service = self._calls.service_of(request)
         if service is None or self._is_answered_here(request):
@@ -188,7 +188,9 @@ class Forwarder:
             return True
         is_here = False
         if isinstance(request, sim.Remove):
-            is_here = self._removes_here(request)
+            is_unknown_camera = request.type == ItemType.CAMERA and not self.world.has(ItemType.CAMERA, request.id)
+            is_in_scene = request.type in (ItemType.ENTITY, ItemType.OBJECT)
+            is_here = not (is_in_scene or is_unknown_camera or self._is_forwarded(request.type, request.id))
         elif isinstance(request, sim.SetEntity):
             # Without a state v can't be made a command; and w neither, as that would set v to zero again.
             is_here = self._is_steering(request) and self.scene.is_current(self._vehicle)
@@ -197,21 +199,14 @@ class Forwarder:
         elif isinstance(request, sim.StreamEntity):
             is_here = self.scene.has_source(request.id) or not set(request.attributes) <= set(Attribute)
         elif isinstance(request, sim.SetCamera | sim.StreamCamera):
-            is_here = self.world.has(ItemType.CAMERA, request.id) and not self._is_simulators(request.id)
+            is_here = self.world.has(ItemType.CAMERA, request.id) and not self._is_forwarded(
+                ItemType.CAMERA, request.id
+            )
         elif isinstance(request, sim.AddTrigger):
             is_here = isinstance(request.trigger, sim.UnknownTrigger)
         elif isinstance(request, sim.AddObject):
             is_here = request.class_name != sim.Turbulence.CLASS
         return is_here
-
-    def _removes_here(self, request: sim.Remove) -> bool:
-        if request.type not in tuple(ItemType) or request.type == ItemType.SPY:
-            return True
-        if request.type in (ItemType.ENTITY, ItemType.OBJECT):
-            return False
-        item = self.world.items.of(ItemType(request.type)).get(request.id)
-        is_unknown_camera = item is None and request.type == ItemType.CAMERA
-        return not isinstance(item, ForwardedItem) and not is_unknown_camera
 
     def _without_service(self, request: Request, service: str) -> Response | None:
         """Return the answer to what only a service can do, or None if it can be done here."""
@@ -223,7 +218,9 @@ class Forwarder:
             is_silent = not self.scene.is_current(request.id)
             return Error(0, NO_EXTENDED) if is_silent else None  # which visualizers ask for before they draw
         is_there = isinstance(request, sim.AddEntity)
-        is_there |= isinstance(request, sim.SetCamera | sim.StreamCamera) and self._is_simulators(request.id)
+        is_there |= isinstance(request, sim.SetCamera | sim.StreamCamera) and self._is_forwarded(
+            ItemType.CAMERA, request.id
+        )
         if isinstance(request, sim.Remove):
             is_there |= request.type == ItemType.ENTITY and self.scene.has_entity(request.id)
         return Error(0, f"No node offers the service {service}.") if is_there else None
@@ -231,9 +228,9 @@ class Forwarder:
     def _is_steering(self, request: Request) -> bool:
         return isinstance(request, sim.SetEntity) and request.id == self._vehicle and request.attribute in STEERED
 
-    def _is_simulators(self, camera: int) -> bool:
-        """Return whether a camera is in the simulator behind the bridge."""
-        return isinstance(self.world.items.of(ItemType.CAMERA).get(camera), ForwardedItem)
+    def _is_forwarded(self, kind: int, number: int) -> bool:
+        """Return whether an item is in the simulator behind the bridge."""
+        return kind in _FORWARDED_ITEMS and isinstance(self.world.items.of(ItemType(kind)).get(number), ForwardedItem)
 
     def _steer(self, client: Client, request: sim.SetEntity) -> None:
         """Take a command. Raises RefusedError."""
@@ -288,7 +285,10 @@ class Forwarder:
             self.scene.add(entity, MirroredEntity(request.radius, request.corporeal))
             self._follow(Follow(entity, f"entity_{entity}"))
         elif isinstance(request, sim.Remove):
-            self._removed((ItemType(request.type), request.id))
+            if request.type == ItemType.ENTITY:
+                self.forget_entity(request.id)
+            elif self._is_forwarded(request.type, request.id):
+                self.world.remove((ItemType(request.type), request.id))
         elif isinstance(request, sim.SetExtended):
             if self.scene.has_entity(request.id):  # for streams, which the bridge has none of
                 with contextlib.suppress(RefusedError):  # there are too many
@@ -297,13 +297,6 @@ class Forwarder:
             owner = None if answered.type == ItemType.CAMERA else client  # cameras stay when their clients leave
             self.world.add(ItemType(answered.type), ForwardedItem(client=owner), answered.id)
         return answered
-
-    def _removed(self, key: Key) -> None:
-        kind, number = key
-        if kind is ItemType.ENTITY:
-            self.forget_entity(number)
-        elif kind is not ItemType.OBJECT and self.world.has(kind, number):
-            self.world.remove(key)
 
     def _run(self, client: Client | None, request: sim.Run | sim.Pause) -> Asking:
         """Have the simulator run or pause, and follow it."""
@@ -398,8 +391,8 @@ class Forwarder:
     def begin_anew(self) -> None:
         """Forget what the bridge's simulation had, as another one began."""
         for kind in _FORWARDED_ITEMS:
-            for number, item in tuple(self.world.items.of(kind).items()):
-                if isinstance(item, ForwardedItem) and self.world.has(kind, number):
+            for number in tuple(self.world.items.of(kind)):
+                if self._is_forwarded(kind, number):
                     self.world.remove((kind, number))
         for entity in self.scene.entities:
             if not self.scene.is_configured(entity):
@@ -407,12 +400,7 @@ class Forwarder:
 
     def forwarded_of(self, client: Client) -> list[Key]:
         """Return what a client has added in the bridge's simulator, and ends with it."""
-        items = self.world.items
-        return [
-            (kind, number)
-            for kind, number in items.of_client(client)
-            if isinstance(items.of(kind)[number], ForwardedItem)
-        ]
+        return [key for key in self.world.items.of_client(client) if self._is_forwarded(*key)]
 
     def remove_all(self, keys: Collection[Key]) -> Asking:
         """Remove items in the bridge's simulator that belonged to a client, for as long as it answers."""
