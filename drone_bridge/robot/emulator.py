@@ -14,12 +14,15 @@ import math
 import socket
 import sys
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
+from functools import partial
 
 from drone_bridge.net.connector import Cancellation
-from drone_bridge.net.tcp_clients import Connection, TcpClients
+from drone_bridge.net.link_loop import Connected, Disconnected, Received
+from drone_bridge.net.tcp_connection import StreamOptions, StreamPeer
+from drone_bridge.net.tcp_port import TcpPort
 from drone_bridge.programs.faults import Fault, fault_of
 from drone_bridge.programs.options import (
     ProgramParser,
@@ -283,32 +286,72 @@ class RobotEmulator:
         self._stall_s = stall_s
         self._silence_s = silence_s
         self._reads_one_packet = reads_one_packet
-        self.clients = TcpClients(
-            host,
-            port,
-            self._begin,
-            most=MAX_DRIVERS,
-            ends=(RemoteProtocolError, HangUpError),
-            on_refused=lambda peer: say(f"refused {peer}: {MAX_DRIVERS} drivers are connected already"),
-        )
+        self.port = TcpPort(host, port, options=StreamOptions(expects_acknowledgements=True), has_small_buffers=True)
+        self._drivers: dict[StreamPeer, RobotConversation] = {}
+        self._dropped: list[tuple[StreamPeer, str]] = []  # and why, unless the driver's conversation says so
 
-    def _begin(self, connection: Connection) -> RobotConversation:
-        say(f"connected to {connection.peer}")
+    def receive(self) -> None:
+        """Take what has arrived."""
+        while event := self.port.receive():
+            peer = event.source
+            if isinstance(event, Connected):
+                self._begin(peer)
+            elif isinstance(event, Received):
+                self._converse(peer, event.data)
+            elif isinstance(event, Disconnected):
+                self._converse(peer, b"")
+                self._end(peer, "it has closed the connection" if event.is_regular else event.sentence.rstrip("."))
+
+    def _begin(self, peer: StreamPeer) -> None:
+        if len(self._drivers) >= MAX_DRIVERS:
+            say(f"refused {peer}: {MAX_DRIVERS} drivers are connected already")
+            self.port.disconnect(peer)
+            return
+        say(f"connected to {peer}")
         fault, self._fault = self._fault, None
-        plan = _FaultPlan(fault, connection, self._stall_s)
-        return RobotConversation(
+        plan = _FaultPlan(fault, partial(self.port.send, to=peer), partial(self._drop, peer), self._stall_s)
+        self._drivers[peer] = RobotConversation(
             self._control,
-            connection.peer,
-            connection.send,
-            connection.abort,
+            str(peer),
+            partial(self.port.send, to=peer),
+            partial(self._drop, peer, ""),
             now,
             is_suppressed=plan.takes_over,
             reads_one_packet=self._reads_one_packet,
         )
 
-    async def hang_up(self) -> None:
-        self.clients.hang_up("the robot has closed the connection")
-        self.clients.close()
+    def _converse(self, peer: StreamPeer, data: bytes) -> None:
+        """Handle what a driver has said; nothing is the end of its stream."""
+        if not (driver := self._drivers.get(peer)):
+            return
+        try:
+            if data:
+                driver.receive_data(data)
+            else:
+                driver.receive_eof()
+            while peer in self._drivers and driver.handle_next():
+                self._end_dropped()
+        except (RemoteProtocolError, HangUpError) as error:
+            self._end(peer, str(error))
+        self._end_dropped()
+
+    def _drop(self, peer: StreamPeer, reason: str) -> None:
+        self._dropped.append((peer, reason))
+
+    def _end_dropped(self) -> None:
+        while self._dropped:
+            self._end(*self._dropped.pop(0))
+
+    def _end(self, peer: StreamPeer, reason: str) -> None:
+        if driver := self._drivers.pop(peer, None):
+            driver.leave(reason)
+        self.port.disconnect(peer)
+
+    def hang_up(self) -> None:
+        """Close all connections, and the port."""
+        for peer in tuple(self._drivers):
+            self._end(peer, "the robot has closed the connection")
+        self.port.close()
 
     # Time.
 
@@ -328,6 +371,8 @@ class RobotEmulator:
                 vehicle.advance(min(left_s, MAX_STEP_S))
                 left_s -= MAX_STEP_S
             self._control.drop_silent(now(), self._silence_s)
+            self._end_dropped()
+            self.receive()  # and look who has left at last
 
     async def measure(self, period_s: float) -> None:
         """Send readings periodically."""
@@ -344,10 +389,15 @@ def now() -> Instant:
 class _FaultPlan:
     """Injects the requested fault."""
 
-    def __init__(self, fault: Fault[FaultKind] | None, connection: Connection, stall_s: float) -> None:
-        self._fault = fault
-        self._connection = connection
-        self._stall_s = stall_s
+    def __init__(
+        self,
+        fault: Fault[FaultKind] | None,
+        send: Callable[[bytes], None],
+        drop: Callable[[str], None],
+        stall_s: float,
+    ) -> None:
+        """`send` sends to the driver, and `drop` ends its connection, for a reason."""
+        self._fault, self._send, self._drop, self._stall_s = fault, send, drop, stall_s
         self._keep_alives = 0
         self._is_silent = False
 
@@ -367,10 +417,10 @@ class _FaultPlan:
         if kind is FaultKind.SILENCE:
             self._is_silent = True
         elif kind is FaultKind.GARBAGE:
-            self._connection.send(_GARBAGE)
+            self._send(_GARBAGE)
         else:
-            self._connection.send(_GARBAGE[: len(_GARBAGE) // 2])
-            self._connection.close("half a packet was sent")
+            self._send(_GARBAGE[: len(_GARBAGE) // 2])
+            self._drop("half a packet was sent")
         return True
 
 
@@ -410,11 +460,13 @@ async def _serve(options: argparse.Namespace, cancellation: Cancellation, trajec
     )
     loop = asyncio.get_running_loop()
     with contextlib.ExitStack() as stack:
-        stack.callback(server.clients.close)
-        await server.clients.start()
+        stack.callback(server.hang_up)
+        for selectable in server.port.files():
+            loop.add_reader(selectable.fileno(), server.receive)
+            stack.callback(loop.remove_reader, selectable.fileno())
         if not options.no_discovery:
             _respond(options, loop, stack)
-        say(f"listening on {address_name(options.host, server.clients.port)}")
+        say(f"listening on {address_name(options.host, server.port.port)}")
         tasks = [
             asyncio.create_task(server.move(1 / STEP_RATE, trajectory)),
             asyncio.create_task(server.measure(options.sensor_period or control.readings_period_s or SENSOR_PERIOD_S)),
@@ -423,7 +475,6 @@ async def _serve(options: argparse.Namespace, cancellation: Cancellation, trajec
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-        await server.hang_up()
     say(
         f"ended: {vehicle.time:.2f} s, at x {vehicle.x:.3f} m, y {vehicle.y:.3f} m, "
         f"heading {math.degrees(vehicle.heading):.1f} degrees, battery {vehicle.voltage:.2f} V"
