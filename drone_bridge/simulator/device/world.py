@@ -202,33 +202,41 @@ class Scene(Protocol):
     def radius(self, entity: int) -> float:
         """Return the radius of the sphere that stands for the entity in cameras and triggers, m."""
 
-    # Objects: forces on all entities, and engines on one each.
+    # Objects: forces on all entities, and engines on one each. A scene that derives from this one has none.
 
     @property
     def object_classes(self) -> Sequence[str]:
         """The classes of objects that clients can add."""
+        return ()
 
     @property
     def objects(self) -> Sequence[int]:
         """The IDs of the objects."""
+        return ()
 
     def has_object(self, number: int) -> bool:
         """Return whether there is such an object."""
+        return False
 
     def objects_of(self, entity: int) -> Sequence[int]:
         """Return the IDs of the objects attached to an entity."""
+        return ()
 
     def add_object(self, class_name: str, data: bytes) -> int:
         """Add an object of an existing class; return its ID. Raises RefusedError."""
+        raise RefusedError(UNSUPPORTED, "There are no objects.")
 
     def remove_object(self, number: int) -> None:
         """Remove an object. Raises RefusedError."""
+        raise RefusedError(UNSUPPORTED, "There are no objects.")
 
     def object_data(self, number: int, attribute: int) -> bytes:
         """Return an attribute of an object. Raises RefusedError."""
+        raise RefusedError(UNSUPPORTED, "There are no objects.")
 
     def set_object(self, number: int, attribute: int, data: bytes) -> None:
         """Set an attribute of an object. Raises RefusedError."""
+        raise RefusedError(UNSUPPORTED, "There are no objects.")
 
 
 # Extended attributes.
@@ -364,7 +372,7 @@ class Stream(Item):
         return self.message(number, world)
 
     def message(self, number: int, world: World) -> Response:
-        raise NotImplementedError
+        raise RefusedError(UNSUPPORTED, "There are no objects.")
 
 
 @dataclass(slots=True, kw_only=True)

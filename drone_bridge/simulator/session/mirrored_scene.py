@@ -11,7 +11,7 @@ from typing import NamedTuple, cast
 from drone_bridge.motion.wxyz import IDENTITY, Vector, WxyzQuaternion
 from drone_bridge.simulator.codec import AddEntity, Attribute, AttributeValue
 from drone_bridge.simulator.device.requests import NO_ENTITY
-from drone_bridge.simulator.device.world import RefusedError
+from drone_bridge.simulator.device.world import RefusedError, Scene
 
 #: Of an entity that is listed, but of which nothing is heard.
 UNKNOWN_STATE = "The state of this entity is not known."
@@ -42,11 +42,8 @@ class MirroredEntity:
     updated_s: float = 0.0
 
 
-class MirroredScene:
-    """A Scene whose states come from topics."""
-
-    object_classes: tuple[str, ...] = ()
-    objects: tuple[int, ...] = ()
+class MirroredScene(Scene):
+    """A Scene whose states come from topics, without objects."""
 
     def __init__(self, timeout_s: Callable[[], float]) -> None:
         """`timeout_s` returns how long a state stays current."""
@@ -127,21 +124,3 @@ class MirroredScene:
 
     def radius(self, entity: int) -> float:
         return self._entities[entity].radius
-
-    def has_object(self, number: int) -> bool:
-        return False
-
-    def objects_of(self, entity: int) -> tuple[int, ...]:
-        return ()
-
-    def add_object(self, class_name: str, data: bytes) -> int:
-        raise NotImplementedError("There are no classes of objects.")
-
-    def remove_object(self, number: int) -> None:
-        raise NotImplementedError("There are no objects.")
-
-    def object_data(self, number: int, attribute: int) -> bytes:
-        raise NotImplementedError("There are no objects.")
-
-    def set_object(self, number: int, attribute: int, data: bytes) -> None:
-        raise NotImplementedError("There are no objects.")

@@ -3,7 +3,7 @@
 
 import math
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 from drone_bridge.motion.wxyz import IDENTITY, Vector, WxyzQuaternion
 from drone_bridge.session.session import AFTER_STALLS, Action, Note, Publish
@@ -60,10 +60,8 @@ class VelocityCommands:
 
     def note(self, client: Any, request: SetEntity, now_s: float) -> None:
         """Note v or w as a client has set it by a service."""
-        assert isinstance(request.value, tuple)
-        x, y, z = request.value
-        self._heard_s[client] = now_s
-        self._velocity[request.attribute] = x, y, z
+        self.hear(client, now_s)
+        self._velocity[request.attribute] = cast(Vector, request.value)
 
     def set(self, client: Any, request: SetEntity, now_s: float) -> None:
         """Take v or w, which `publish` publishes."""
