@@ -15,6 +15,7 @@ from tf2_msgs.msg import TFMessage
 
 from drone_bridge.ros.frame_tree import FrameTree, all_static
 from drone_bridge.ros.time import seconds_between, stamp_numbers
+from drone_bridge.ros.topic_names import topic_token
 from drone_bridge.ros.vehicle_node import VehicleNode
 from drone_bridge.simulator.topics import (
     EntityState,
@@ -130,7 +131,8 @@ class Sources:
                 self._unfollow(entity)
             if name and entity not in self._followed and len(self._followed) < MAX_FOLLOWED:
                 self._followed[entity] = name, []
-                self._open_pose(entity, f"entities/{name}/pose", f"entities/{name}/twist", self._followed[entity][1])
+                topic = f"entities/{topic_token(name, 'entity')}"
+                self._open_pose(entity, f"{topic}/pose", f"{topic}/twist", self._followed[entity][1])
 
     def _unfollow(self, entity: int) -> None:
         self._before.pop(entity, None)
