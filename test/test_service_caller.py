@@ -7,6 +7,7 @@ import pytest
 from plain_node import PlainNode
 from rclpy.task import Future
 
+from drone_bridge import srv
 from drone_bridge.ros import service_caller
 from drone_bridge.ros.service_caller import MAX_PENDING, MISSING, ServiceCaller
 from drone_bridge.ros.stall_watch import PROCESS
@@ -161,3 +162,50 @@ def test_what_a_hung_node_is_called_with_does_not_grow():
     assert len(vehicle.answers) == 100 - MAX_PENDING
     assert set(outcomes(vehicle.answers)) == {(False, True, False)}
     assert all(answer.was_displaced for answer in vehicle.answers)
+
+
+class Bridge(Vehicle):
+    """What has services of other types, which it may lack."""
+
+    def __init__(self, **options):
+        self.node, self.answers, self.missing = Node(), [], []
+        types = {"spawn": srv.Spawn, "pause": srv.SimulatorRequest}
+        targets = {name: f"bridge/{name}" for name in types}
+        self.caller = ServiceCaller(
+            self.node, targets, 15.0, types=types, on_missing=self.missing.append, max_pending=2, **options
+        )
+
+    def call(self, name, request, *, moves):
+        self.caller.call(name, self.answers.append, request=request, moves=moves)
+        return self.node.called
+
+
+def test_other_services_get_their_requests_and_give_their_responses():
+    bridge = Bridge()
+    request = srv.Spawn.Request(mass=2.0)
+    assert bridge.call("spawn", request, moves=False) == [("bridge/spawn", request)]
+    assert isinstance(bridge.answers[0].response, srv.Spawn.Response)
+
+
+@pytest.mark.parametrize("is_held", [False, True])
+def test_what_moves_the_vehicle_is_not_called_on_hold_nor_after_a_stall_and_all_else_is(monkeypatch, is_held):
+    bridge = Bridge()
+    bridge.node.hold.set(is_held)
+    monkeypatch.setattr(PROCESS, "stood_still_since", lambda moment_s: True)
+    bridge.call("spawn", srv.Spawn.Request(), moves=True)
+    assert not bridge.node.called
+    assert not bridge.answers[0].was_called
+    bridge.call("pause", srv.SimulatorRequest.Request(), moves=False)
+    assert [name for name, _ in bridge.node.called] == ["bridge/pause"]
+
+
+def test_services_that_a_vehicle_may_lack_are_missed_without_complaint():
+    bridge = Bridge(is_gone=lambda name: name == "spawn")
+    assert (bridge.caller.offers("spawn"), bridge.caller.offers("pause")) == (False, True)
+    bridge.node.look()
+    assert bridge.node.conditions[MISSING][0] is None
+    assert bridge.missing == ["spawn"]
+    bridge.hang()
+    for _ in range(3):
+        bridge.call("pause", srv.SimulatorRequest.Request(), moves=False)
+    assert [answer.was_displaced for answer in bridge.answers] == [True]

@@ -37,22 +37,6 @@ class PlainHold:
             call()
 
 
-class PlainGuard:
-    """A guard condition; `node.spin` calls it back."""
-
-    def __init__(self, call):
-        self._call = call
-        self.is_triggered = False
-
-    def trigger(self):
-        self.is_triggered = True
-
-    def run(self):
-        if self.is_triggered:
-            self.is_triggered = False
-            self._call()
-
-
 class PlainService:
     """A client of a service that answers at once: with success."""
 
@@ -91,7 +75,6 @@ class PlainNode:
             count_and_warn_ongoing=self.count_and_warn, end_ongoing=self._do_nothing, update_condition=self._do_nothing
         )
         self.warned = []
-        self._guards = []
 
     def _do_nothing(self, *_, **__):
         return None
@@ -119,17 +102,6 @@ class PlainNode:
 
     def publish(self, publisher, message, decided_s=0.0):
         self.published.append((publisher.topic_name, message))
-
-    # The executor.
-
-    def make_guard_condition(self, call):
-        self._guards.append(PlainGuard(call))
-        return self._guards[-1]
-
-    def spin(self):
-        """Do what the executor would do now."""
-        for guard in self._guards:
-            guard.run()
 
     # Services.
 
