@@ -208,3 +208,11 @@ def test_what_is_streamed_and_the_wire_can_not_carry_is_left_out(server):
     assert [each.x for each in server.client.news()] == [2.0]
     (note,) = [note for note in server.notes if note.counter == UNENCODABLE]
     assert note.sentence.startswith("CameraData can't be sent: ")
+
+
+def test_a_key_that_is_no_text_is_asked_for_as_the_bridge_has_it(server):
+    """A call with what is no UTF-8 could not be made, and would end everybody's connection."""
+    server.bridge.responses = {"get_attribute": {"success": False, "code": 0, "message": "There is none."}}
+    assert server.ask(sim.GetExtended(VEHICLE, "\udc80")) == sim.Error(0, "There is none.")
+    ((_, asked),) = server.bridge.asked
+    assert asked.key.encode() == "\N{REPLACEMENT CHARACTER}".encode()

@@ -5,7 +5,10 @@ import math
 import struct
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from served_world import STATE, VEHICLE, ServedWorld
+from simulator_requests import ANY_REQUEST
 
 from drone_bridge.motion.quaternions import IDENTITY
 from drone_bridge.session.clients import FIRST_MESSAGE_S, KEEPS_PLACE_S, LOST, REFUSED, WHOLE_MESSAGE_S
@@ -116,6 +119,20 @@ def test_garbage_ends_its_client_and_leaves_the_vehicle_standing(steered):
     assert steered.commands == [NEUTRAL]
     assert steered.counted(LOST) == 1
     assert watcher.ask(sim.Reassure()) == sim.Ok()
+
+
+@settings(max_examples=100)
+@given(st.lists(st.binary(max_size=40) | ANY_REQUEST.map(sim.frame), max_size=20), st.booleans())
+def test_any_bytes_are_answered_or_end_their_client(chunks, has_bridge):
+    world = ServedWorld()
+    world.bridge.carries_out_all = has_bridge
+    world.move()
+    peer = world.client.peer
+    world.clients.clear()  # nobody reads what it is sent
+    for chunk in chunks:
+        world.do(world.session.receive, chunk, peer)
+        world.run(0.01)
+    assert world.connect("bob").ask(sim.Reassure()) == sim.Ok()
 
 
 def test_what_one_client_has_queued_is_bounded(world):

@@ -5,6 +5,7 @@ A row of the table has the service, what makes its request of the wire's, and wh
 response. The wire's axes become ROS's, and the other way round.
 """
 
+from array import array
 from collections.abc import Callable
 from textwrap import shorten
 from typing import Any, NamedTuple
@@ -136,7 +137,7 @@ def add_trigger(request: sim.AddTrigger) -> srv.AddTrigger.Request:
     assert not isinstance(trigger, sim.UnknownTrigger)
     asked = srv.AddTrigger.Request(name="operator_trigger", type=trigger.TYPE)
     if isinstance(trigger, sim.BytecodeTrigger):
-        asked.code = list(trigger.code)
+        asked.code = array("B", trigger.code)
     elif isinstance(trigger, sim.PathTrigger):
         asked.entity_a, asked.distance = trigger.entity, trigger.distance
         asked.start, asked.end = point_message(AXES.world(*trigger.start)), point_message(AXES.world(*trigger.end))
@@ -221,7 +222,7 @@ ROWS: dict[type[sim.Request], Row] = {
     ),
     sim.GetExtended: Row(
         "get_attribute",
-        lambda request: srv.GetAttribute.Request(id=request.id, key=request.key),
+        lambda request: srv.GetAttribute.Request(id=request.id, key=attribute_message(request.key, b"").key),
         lambda request, response: sim.ExtendedGot(request.key, bytes(response.attribute.data)),
     ),
     sim.SetExtended: Row("set_attribute", set_attribute),
