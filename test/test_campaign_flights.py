@@ -11,13 +11,10 @@ from drone_bridge.dronegui.emulator import COLUMNS as DRONE_COLUMNS
 from drone_bridge.programs.plan import parse_plan
 from drone_bridge.robot.emulator import COLUMNS as ROBOT_COLUMNS
 from drone_bridge.simulator.emulator.server import COLUMNS as SIMULATOR_COLUMNS
-from drone_bridge.telemetry.emulator.world import Touchdown
 from drone_bridge.testbed.emulator.world import COLUMNS as TESTBED_COLUMNS
 
 sys.path.append(str(Path(__file__).resolve().parent.parent / "campaign"))
 import any_operator
-import landings
-import seeded_flights
 
 HALF = math.sqrt(0.5)
 
@@ -76,58 +73,3 @@ def test_where_an_emulator_s_file_says_that_it_went_and_that_it_stands(name, col
     path.write_text(lines[0])
     with pytest.raises(ValueError, match=r"way\.csv has no positions"):
         any_operator.read_rows(path)
-
-
-def test_pairs_that_make_no_sense_are_not_flown():
-    said = {
-        (operator, vehicle): why
-        for operator, steering in any_operator.OPERATORS.items()
-        for vehicle, steered in any_operator.VEHICLES.items()
-        if (why := any_operator.obstacle(steering, steered))
-    }
-    assert said == {
-        ("simulator", "landing"): any_operator.NEEDS["odom"],
-        **dict.fromkeys(
-            (("telemetry", each) for each in ("testbed", "dronegui", "robot")), any_operator.NEEDS["gyroscope"]
-        ),
-    }
-
-
-def touchdown(error_m, *, on_rover=True):
-    landed = Touchdown(12.34, on_rover=on_rover, position_error=error_m, vertical_speed=0.56, relative_speed=0.07)
-    found = landings.landings(use_camera=False).ended.search(f"[landing-2] {landed.describe()}\n")
-    assert found["where"] == ("rover" if on_rover else "ground")
-    numbers = [float(found[name]) for name in ("time", "error", "vertical", "relative")]
-    assert numbers == [12.34, error_m, 0.56, 0.07]
-    assert (found["verdict"] == "good") == landed.is_good
-    return found
-
-
-@pytest.mark.parametrize("instead", [None, touchdown(0.9), touchdown(0.1, on_rover=False)])
-def test_the_table_counts_good_landings_and_shows_the_worst(instead):
-    flown = landings.landings(use_camera=False)
-    results = {pattern: [touchdown(0.1)] * 4 for pattern in flown.conditions}
-    results["square"][2] = instead
-    heading, *lines = seeded_flights.table(flown, 4, results)
-    rows = {line.split()[0]: line for line in lines}
-    assert "off centre (m)" in heading
-    assert rows.keys() == set(flown.conditions)
-    assert "4 of 4  0.10 (0.10)" in rows["random"]
-    assert "3 of 4" in rows["square"]
-    assert ("(0.90)" in rows["square"]) == (bool(instead) and float(instead["error"]) == 0.9)
-
-
-@pytest.mark.parametrize(("last", "status"), [(touchdown(0.9), 0), (None, 1)])
-def test_a_bad_landing_is_a_figure_and_a_drone_that_does_not_come_down_a_failure(last, status, monkeypatch, capsys):
-    flown = landings.landings(use_camera=False)
-    ends = iter([*[touchdown(0.1)] * 9, last])
-
-    class Standing:
-        def stop(self):
-            pass
-
-    monkeypatch.setattr(seeded_flights, "ports_of", lambda _: ["telemetry_port"])
-    monkeypatch.setattr(seeded_flights, "_compose", lambda *_: Standing())
-    monkeypatch.setattr(seeded_flights, "_fly_once", lambda *_: next(ends))
-    assert seeded_flights.fly(flown, 2) == status
-    assert capsys.readouterr().out.splitlines()[-1] == f"9 of 10 flights are good, {status} did not end"
