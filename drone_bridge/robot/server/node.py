@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""robot_server: the robot's side of the robot protocol, as a ROS 2 node. See docs/robot_server.md.
+"""robot_server: the robot's side of the robot protocol, as a ROS 2 node. See docs/robot.md.
 
 What is said when is in `session.robot`; this node gives it topics, parameters, and a port for drivers and for who looks
 for robots.
