@@ -7,7 +7,7 @@
         print(drone.pose, drone.battery)
         drone.land()
 
-Ctrl-C, or an exception in the block, leaves the vehicle in hold. See docs/goals.md.
+Ctrl-C, or an exception in the block, leaves the vehicle in hold. See docs/controllers.md.
 """
 
 import contextlib
