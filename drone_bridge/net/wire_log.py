@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The wire log: the bytes of every connection, with directions and times, in an MCAP file. See docs/wire_log.md.
+"""The wire log: the bytes of every connection, with directions and times, in an MCAP file. See docs/bags.md.
 
 It makes the taps of a node's links, which copy what they read and send. A thread of its own writes, so that a disk that
 is slow, full or gone ends the log, with a sentence, and holds no link up.
