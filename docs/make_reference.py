@@ -5,6 +5,7 @@ Each node is configured without a link, and then lists its parameters, topics an
 protocols stands once, in README.md; the page of a protocol has the rest.
 """
 
+import re
 import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -38,6 +39,13 @@ SHARED_BY = 3
 _OF_EVERY_NODE = ("/rosout", "/parameter_events", "/transition_event", "/_action/")
 
 Row = tuple[str, ...]
+_VERBS = ("publishes", "takes")
+_GROUPS = (
+    "published by the bridge, taken by the server",
+    "published by the bridge",
+    "taken by the bridge, published by the server",
+    "taken by the bridge",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,20 +85,19 @@ def pages() -> dict[str, str]:
     texts["README"] = (
         f"{HEAD}# Reference\n\nGenerated from the code that declares it. By protocol: {links}.\n\n"
         "What is the same in several protocols stands here; the page of a protocol adds its own, and what differs. "
-        "Parameters marked *live* can be changed at any time, the others only while the node is unconfigured "
+        "Each name is followed by its default and, at the end, the allowed range. Parameters marked *live* can be changed at any time, the others only while the node is unconfigured "
         "(`ros2 lifecycle set <node> deactivate`, then `cleanup`).\n\n"
         "## Shared parameters\n\n"
-        f"{_table(('parameter', 'nodes', 'default', 'meaning'), _with_nodes(parameters, protocols))}\n"
+        f"{_list(_with_nodes(parameters, protocols))}\n"
         f"## Shared topics and services\n\n{_ABOUT_QOS}\n\n"
-        f"{_table(_TOPIC_HEADS, topics.values())}\n{_listed('Services', services.values())}\n\n"
-        f"## Shared launch arguments\n\n{_table(('argument', 'default', 'meaning'), arguments.values())}"
+        f"{_topic_list(topics.values())}\n{_listed('Services', services.values())}\n\n"
+        f"## Shared launch arguments\n\n{_list(arguments.values())}"
     )
     return {f"{name}.md": text for name, text in texts.items()}
 
 
-_TOPIC_HEADS = ("topic", "type", "frame", "bridge", "server", "meaning")
 _ABOUT_QOS = (
-    "Unless the table says otherwise, what is published is reliable, with a depth of 10, and what is taken is received "
+    "Unless stated otherwise, what is published is reliable, with a depth of 10, and what is taken is received "
     "from every publisher (best effort). `qos_overrides.<topic>...` parameters change both, but not for topics with "
     "`{name}`."
 )
@@ -106,19 +113,18 @@ def _page_of(
     kind, bridge, server = each.kind, each.bridge, each.server
     both = {row: None for row in bridge.parameters.values() if row in server.parameters.values()}
     both = {row: None for row in both if row not in parameters.values()}
-    heads = ("parameter", "default", "meaning")
     parts = [
         f"{HEAD}# {kind.name}: reference\n\nFor {kind.summary}: [the page](../{kind.name}.md). "
         f"[Shared parameters, topics and arguments](README.md) are not repeated. The wire: "
         f"[codec](../../drone_bridge/{kind.name}/codec.py).\n"
     ]
     if both:
-        parts.append(f"## Parameters of both nodes\n\n{_table(heads, both)}")
+        parts.append(f"## Parameters of both nodes\n\n{_list(both)}")
     for node in (bridge, server):
         own = [row for row in node.parameters.values() if row not in both and row not in parameters.values()]
-        parts.append(f"## Parameters of {node.name}\n\n{_table(heads, own)}")
+        parts.append(f"## Parameters of {node.name}\n\n{_list(own)}")
     rows = (row for row in each.topics.values() if row not in topics.values())
-    parts.append(f"## Topics\n\n{_table(_TOPIC_HEADS, rows)}")
+    parts.append(f"## Topics\n\n{_topic_list(rows)}")
     for node in (bridge, server):
         own = [(name, kind) for name, kind in node.services.items() if (name, kind) not in services.values()]
         if own:
@@ -127,7 +133,7 @@ def _page_of(
     for file, rows_by_name in each.arguments.items():
         new = [row for row in rows_by_name.values() if row not in arguments.values() and row not in seen]
         again = [row[0] for row in rows_by_name.values() if row in seen]
-        text = f"## {file}\n\n{_table(('argument', 'default', 'meaning'), new)}"
+        text = f"## {file}\n\n{_list(new)}"
         if again:
             text += f"\nAs in {next(iter(each.arguments))}: {', '.join(again)}.\n"
         parts.append(text)
@@ -231,17 +237,17 @@ def _controllers() -> str:
     ):
         rows = {each.name: _parameter(each) for each in declarations}
         own = [row for each, row in rows.items() if each.partition(".")[0] not in BEHAVIOURS]
-        text = f"## {name}\n\n{_table(('parameter', 'default', 'meaning'), own)}"
+        text = f"## {name}\n\n{_list(own)}"
         for behaviour in BEHAVIOURS:
             its = [row for each, row in rows.items() if each.partition(".")[0] == behaviour]
             if name == "drone_controller":
                 text += f"\n### {behaviour}\n\n{_behaviour(behaviour)}\n\n"
-                text += _table(("parameter", "default", "meaning"), its)
+                text += _list(its)
                 of_goals = its if behaviour == "goals" else of_goals
             elif its and its == of_goals:
                 text += f"\nAnd the parameters of [{behaviour}](#{behaviour}).\n"
             elif its:
-                text += "\n" + _table(("parameter", "default", "meaning"), its)
+                text += "\n" + _list(its)
         parts.append(text)
     return "\n".join(parts)
 
@@ -285,7 +291,8 @@ def _with_nodes(shared: Mapping[str, Row], protocols: Iterable[Protocol]) -> Ite
                 words.append(f"{group} but {', '.join(missing)}" if missing else group)
             else:
                 words += having
-        yield row[0], ", ".join(words).replace("bridges, servers", "all"), *row[1:]
+        of = ", ".join(words)
+        yield row if of == "bridges, servers" else (*row[:2], f"{row[2]} Of {of}.")
 
 
 def _shared(groups: Iterable[Mapping[str, Row]], *, in_all: bool = False) -> dict[str, Row]:
@@ -304,23 +311,29 @@ def _shared(groups: Iterable[Mapping[str, Row]], *, in_all: bool = False) -> dic
 
 
 def _parameter(declared: ParameterDeclaration) -> Row:
-    allowed = " | ".join(f"`{choice}`" for choice in declared.choices).replace(" | ", ", ")
+    allowed = _choices(declared.choices, declared.meaning)
     if declared.range:
-        allowed = " to ".join(f"{bound:.12g}" for bound in declared.range)
-    when = "reads only" if declared.read_only else "*live*" if declared.live else ""
-    more = "; ".join(text for text in (allowed, when) if text)
-    return f"`{declared.name}`", _value(declared.default), f"{declared.meaning}{f' ({more})' if more else ''}"
+        allowed = "…".join(f"{bound:.12g}" for bound in declared.range)
+    when = "read-only" if declared.read_only else "*live*" if declared.live else ""
+    more = ", ".join(text for text in (allowed, when) if text)
+    return f"`{declared.name}`", _value(declared.default), f"{declared.meaning}{f' {more}.' if more else ''}"
 
 
 def _arguments(file: str) -> Iterator[Row]:
     node = file.partition(".")[0].removesuffix("_server")
     for argument in declared_in(load_launch_file(ROOT / "launch" / file)).arguments.values():
-        allowed = ", ".join(f"`{choice}`" for choice in argument.choices)
+        allowed = _choices(argument.choices, argument.description)
         default = argument.default
         if argument.name == "params_file" and default:
             default = f"{default.rpartition('/')[0]}/<node>.yaml"
         text = argument.description.removesuffix(f" ({node})")
-        yield f"`{argument.name}`", _value(default), f"{text}{f' ({allowed})' if allowed else ''}"
+        yield f"`{argument.name}`", _value(default), f"{text}{f': {allowed}' if allowed else ''}"
+
+
+def _choices(choices: Iterable[Any], meaning: str) -> str:
+    """Return the values that are allowed, unless the meaning names them all."""
+    names = [str(choice) for choice in choices]
+    return "" if set(names) <= set(re.findall(r"\w+", meaning)) else ", ".join(f"`{name}`" for name in names)
 
 
 def _value(value: Any) -> str:
@@ -349,12 +362,25 @@ def _listed(title: str, pairs: Iterable[Row]) -> str:
     return f"{title}: {', '.join(f'{name} ({kind})' for name, kind in pairs)}."
 
 
-def _table(heads: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
-    heads = tuple(heads)
-    lines = [" | ".join(cell.replace("|", "\\|").replace("\n", " ") for cell in row) for row in rows]
-    if not lines:
-        return "None.\n"
-    return "\n".join(f"| {line} |" for line in (" | ".join(heads), "|".join("---" for _ in heads), *lines)) + "\n"
+def _list(rows: Iterable[Row]) -> str:
+    """Return names with their defaults and meanings as a list."""
+    lines = [f"- {name}{f' ({default})' if default else ''}: {meaning}\n" for name, default, meaning in rows]
+    return "".join(lines) or "None.\n"
+
+
+def _topic_list(rows: Iterable[Row]) -> str:
+    """Return topics as lists, by which node publishes and takes them."""
+    groups = dict.fromkeys(_GROUPS, "")
+    for name, message, frame, bridge, server, meaning in rows:
+        does = {"bridge": bridge, "server": server}
+        words = {node: text for node, text in does.items() if text}
+        verbs = [f"{'published' if 'publishes' in text else 'taken'} by the {node}" for node, text in words.items()]
+        qos = dict.fromkeys(word for text in words.values() for word in text.split(", ")[1:] if word not in _VERBS)
+        details = [message, *([frame] if frame else []), *qos]
+        line = f"- {name} ({', '.join(details)}){f': {meaning}' if meaning else ''}\n"
+        head = ", ".join(verbs)
+        groups[head] = groups.get(head, "") + line
+    return "\n".join(f"{head[0].upper()}{head[1:]}:\n\n{lines}" for head, lines in groups.items() if lines)
 
 
 def main(arguments: Sequence[str]) -> int:
