@@ -39,7 +39,7 @@ SHARED_BY = 3
 _OF_EVERY_NODE = ("/rosout", "/parameter_events", "/transition_event", "/_action/")
 
 Row = tuple[str, ...]
-_VERBS = ("publishes", "takes")
+_VERBS = {"publishes": "published", "takes": "taken"}
 _GROUPS = (
     "published by the bridge, taken by the server",
     "published by the bridge",
@@ -85,8 +85,9 @@ def pages() -> dict[str, str]:
     texts["README"] = (
         f"{HEAD}# Reference\n\nGenerated from the code that declares it. By protocol: {links}.\n\n"
         "What is the same in several protocols stands here; the page of a protocol adds its own, and what differs. "
-        "Each name is followed by its default and, at the end, the allowed range. Parameters marked *live* can be changed at any time, the others only while the node is unconfigured "
-        "(`ros2 lifecycle set <node> deactivate`, then `cleanup`).\n\n"
+        "Each name is followed by its default and, at the end, the allowed range. Parameters marked *live* can be "
+        "changed at any time, the others only while the node is unconfigured (`ros2 lifecycle set <node> deactivate`, "
+        "then `cleanup`).\n\n"
         "## Shared parameters\n\n"
         f"{_list(_with_nodes(parameters, protocols))}\n"
         f"## Shared topics and services\n\n{_ABOUT_QOS}\n\n"
@@ -96,6 +97,7 @@ def pages() -> dict[str, str]:
     return {f"{name}.md": text for name, text in texts.items()}
 
 
+_OTHER_DEFAULT = "[Shared](README.md#shared-parameters), with this default."
 _ABOUT_QOS = (
     "Unless stated otherwise, what is published is reliable, with a depth of 10, and what is taken is received "
     "from every publisher (best effort). `qos_overrides.<topic>...` parameters change both, but not for topics with "
@@ -111,18 +113,21 @@ def _page_of(
     services: Mapping[str, Row],
 ) -> str:
     kind, bridge, server = each.kind, each.bridge, each.server
-    both = {row: None for row in bridge.parameters.values() if row in server.parameters.values()}
-    both = {row: None for row in both if row not in parameters.values()}
+    in_both = [row for row in bridge.parameters.values() if row in server.parameters.values()]
+    in_both = [row for row in in_both if row not in parameters.values()]
     parts = [
         f"{HEAD}# {kind.name}: reference\n\nFor {kind.summary}: [the page](../{kind.name}.md). "
         f"[Shared parameters, topics and arguments](README.md) are not repeated. The wire: "
         f"[codec](../../drone_bridge/{kind.name}/codec.py).\n"
     ]
-    if both:
-        parts.append(f"## Parameters of both nodes\n\n{_list(both)}")
+    groups = {"both nodes": in_both} if in_both else {}
     for node in (bridge, server):
-        own = [row for row in node.parameters.values() if row not in both and row not in parameters.values()]
-        parts.append(f"## Parameters of {node.name}\n\n{_list(own)}")
+        groups[node.name] = [
+            row for row in node.parameters.values() if row not in in_both and row not in parameters.values()
+        ]
+    for name, rows in groups.items():
+        own = [(*row[:2], _OTHER_DEFAULT) if _differs_by_default(row, parameters.values()) else row for row in rows]
+        parts.append(f"## Parameters of {name}\n\n{_list(own)}")
     rows = (row for row in each.topics.values() if row not in topics.values())
     parts.append(f"## Topics\n\n{_topic_list(rows)}")
     for node in (bridge, server):
@@ -198,7 +203,7 @@ def _node(kind: NodeKind) -> Node:
         return Node(
             name,
             {each.name: _parameter(each) for each in declared},
-            dict(_topics(node)),
+            _topics(node),
             dict(sorted((name, kind) for name, kind in services.items() if not _is_standard(kind))),
         )
     finally:
@@ -206,12 +211,14 @@ def _node(kind: NodeKind) -> Node:
         node.destroy_node()
 
 
-def _topics(node: Any) -> Iterator[tuple[tuple[str, str], str]]:
+def _topics(node: Any) -> dict[tuple[str, str], str]:
+    found: dict[tuple[str, str], str] = {}
     for does, entities in (("publishes", node.publishers), ("takes", node.subscriptions)):
         for each in entities:
             if not any(part in each.topic_name for part in _OF_EVERY_NODE):
-                name = _relative(each.topic_name, node.get_name())
-                yield (name, _type(each.msg_type)), _does(does, each.qos_profile)
+                key = _relative(each.topic_name, node.get_name()), _type(each.msg_type)
+                found[key] = ", ".join((*([found[key]] if key in found else []), _does(does, each.qos_profile)))
+    return found
 
 
 def _does(does: str, profile: QoSProfile) -> str:
@@ -362,6 +369,10 @@ def _listed(title: str, pairs: Iterable[Row]) -> str:
     return f"{title}: {', '.join(f'{name} ({kind})' for name, kind in pairs)}."
 
 
+def _differs_by_default(row: Row, shared: Iterable[Row]) -> bool:
+    return any(row[0] == other[0] and row[2] == other[2] for other in shared)
+
+
 def _list(rows: Iterable[Row]) -> str:
     """Return names with their defaults and meanings as a list."""
     lines = [f"- {name}{f' ({default})' if default else ''}: {meaning}\n" for name, default, meaning in rows]
@@ -374,7 +385,10 @@ def _topic_list(rows: Iterable[Row]) -> str:
     for name, message, frame, bridge, server, meaning in rows:
         does = {"bridge": bridge, "server": server}
         words = {node: text for node, text in does.items() if text}
-        verbs = [f"{'published' if 'publishes' in text else 'taken'} by the {node}" for node, text in words.items()]
+        verbs = [
+            f"{' and '.join(verb for does, verb in _VERBS.items() if does in text)} by the {node}"
+            for node, text in words.items()
+        ]
         qos = dict.fromkeys(word for text in words.values() for word in text.split(", ")[1:] if word not in _VERBS)
         details = [message, *([frame] if frame else []), *qos]
         line = f"- {name} ({', '.join(details)}){f': {meaning}' if meaning else ''}\n"
