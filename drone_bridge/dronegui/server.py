@@ -2,7 +2,7 @@
 """dronegui_server: stands in for the control GUI, so that programs written for it fly any drone in ROS.
 
 The mirror of dronegui_bridge, see docs/dronegui.md: control packets become cmd_vel, and the drone's topics
-become navdata. What is said when is in `session.gui`.
+become navdata. What is sent when is in `session.gui`.
 """
 
 from functools import partial

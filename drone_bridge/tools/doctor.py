@@ -196,7 +196,7 @@ def discovery() -> Iterator[Finding]:
 
 
 def _hear_another_process() -> tuple[float, str | None]:
-    """Return the time that it took or was tried for, and what the other process said if nothing was heard."""
+    """Return the time that it took or was tried for, and what the other process printed if nothing was heard."""
     import rclpy
     from std_msgs.msg import String
 

@@ -47,7 +47,7 @@ class _Outlet:
 
 
 class Clients(ServerListener):
-    """Follows requests of viewers; what is refused is told in a status message."""
+    """Follows requests of viewers; refusals are status messages."""
 
     def __init__(self, node: Node, inbox: Inbox) -> None:
         self._node = node
@@ -149,7 +149,7 @@ class Clients(ServerListener):
         self._inbox.put(follow)
 
     def on_parameters_unsubscribe(self, param_names: list[str]) -> None:
-        """Nothing: the server sends each client only what it asked for."""
+        """Nothing: the server sends each client only what it requested."""
 
     def _on_event(self, event: ParameterEvent) -> None:
         changed = [*event.new_parameters, *event.changed_parameters]
