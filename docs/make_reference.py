@@ -135,14 +135,19 @@ def _page_of(
         if own:
             parts.append(f"{_listed(f'Services of {node.name}', own)}\n")
     seen: dict[Row, str] = {}
-    for file, rows_by_name in each.arguments.items():
-        new = [row for row in rows_by_name.values() if row not in arguments.values() and row not in seen]
-        again = [row[0] for row in rows_by_name.values() if row in seen]
+    for (file, rows_by_name), node in zip(each.arguments.items(), (bridge, server), strict=True):
+        defaults = {row[:2] for row in node.parameters.values()}
+        own = [row for row in rows_by_name.values() if row not in arguments.values()]
+        again = [row[0] for row in own if row in seen]
+        of_nodes = [row[0] for row in own if row not in seen and row[:2] in defaults]
+        new = [row for row in own if row[0] not in (*again, *of_nodes)]
         text = f"## {file}\n\n{_list(new)}"
+        if of_nodes:
+            text += f"\nAs the parameters of {node.name}: {', '.join(of_nodes)}.\n"
         if again:
             text += f"\nAs in {next(iter(each.arguments))}: {', '.join(again)}.\n"
         parts.append(text)
-        seen |= dict.fromkeys(new, file)
+        seen |= dict.fromkeys(own, file)
     return "\n".join(parts)
 
 
