@@ -390,7 +390,7 @@ class GuiProgram:
 
     def land(self, *_: object) -> None:
         """Do what the GUI's user does by this name."""
-        say("Land: the GUI tells the drone to land")
+        say("Land: the GUI commands the drone to land")
         self._flight.land()
 
     def send_navdata(self) -> None:

@@ -112,7 +112,7 @@ def ros() -> Iterator[Finding]:
     spec = find_spec("rclpy")
     if spec is None or spec.origin is None:
         has_wheels = (platform.system(), platform.machine()) == ("Linux", "x86_64")
-        remedy = "pip install 'drone_bridge[ros]'" if has_wheels else "docs/install.md says how it comes here"
+        remedy = "pip install 'drone_bridge[ros]'" if has_wheels else "see docs/install.md"
         yield Finding("ROS 2", "not found: codecs, emulators and operators work", remedy)
         return
     middleware = os.environ.get("RMW_IMPLEMENTATION") or "rmw_fastrtps_cpp"

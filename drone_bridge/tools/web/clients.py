@@ -173,7 +173,7 @@ class Clients(ServerListener):
                 request = GetParameters.Request(names=own)
                 values = calls.ask(f"{node}/get_parameters", GetParameters, request).values
             except Exception as error:  # as above
-                self._say(f"{node} does not tell its parameters: {error}")
+                self._say(f"{node} does not list its parameters: {error}")
                 continue
             yield from (_parameter(node, name, value) for name, value in zip(own, values, strict=False))
 

@@ -100,7 +100,7 @@ class Helm:
         if lease is None or lease.pilot == pilot:
             raise RefusedError("Nobody else is steering this vehicle: take the helm.")
         if now_s - lease.kept_s < ASK_S:
-            raise RefusedError("The pilot keeps the helm: ask again in a while.")
+            raise RefusedError("The pilot keeps the helm: try again in a while.")
         self._check_free(pilot, vehicle)
         lease.asked.setdefault(pilot, now_s)
 
