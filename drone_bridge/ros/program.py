@@ -60,7 +60,7 @@ def ask_for_all_topics() -> None:
 
 
 def tell_if_alone(node: Stoppable) -> None:
-    """Have a node say so, once, if its discovery server has told it of no other. Call it before the node spins.
+    """Have a node say so, once, if it has learned of no other from its discovery server. Call it before the node spins.
 
     Fast DDS itself says nothing about a server that does not answer.
     """

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """A look at the bridges and servers that run here: what each reports of its link, and what does not fit on its topics.
 
-Only what certainly does not work is said of a topic: another type, QoS by which nothing arrives, a topic that a server
-needs and nobody publishes, commands that nobody takes.
+Only what certainly does not work is reported of a topic: another type, QoS by which nothing arrives, a topic that a
+server needs and nobody publishes, commands that nobody takes.
 """
 
 import time
@@ -69,7 +69,7 @@ class RunningNode:
     looks: list[Look]
 
 
-# What is said about it.
+# The findings.
 
 
 def problems(looks: Collection[Look]) -> Iterator[tuple[str, str]]:
