@@ -23,8 +23,8 @@ from drone_bridge.ros.topics import Topic
 from drone_bridge.ros.vehicle_node import LINK_STATUS
 
 DISCOVERY_S = 10.0
-#: Nothing new has been discovered for so long: all is there.
-_QUIET_S = 1.5
+#: Nothing new has been discovered for so long, in which each participant has announced itself once: all is there.
+_QUIET_S = 3.0
 #: Nodes report once a second; what a server needs comes more often.
 LISTEN_S = 5.0
 #: What every node has, and what is not about the vehicle.
