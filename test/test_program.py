@@ -97,6 +97,17 @@ HANGING_NODE = """
     sys.exit(program.run(lambda: HangingNode("hanging")))
 """
 
+NODE_THAT_DOES_NOT_START = """
+    import ctypes, sys
+    from drone_bridge.ros import program, watchdog
+
+    def make_node():
+        ctypes.PyDLL(None).sleep(600)  # keeps Python's lock
+
+    watchdog.START_LIMIT_S = 3.0
+    sys.exit(program.run(make_node))
+"""
+
 
 def run_program(program):
     command = [sys.executable, "-c", textwrap.dedent(program)]
@@ -142,6 +153,12 @@ def test_a_process_whose_shutdown_hangs_is_ended_and_shows_where_it_stood(start_
     process.wait_for_line("left")
     assert process.wait() == -signal.SIGALRM
     assert process.count_lines("in destroy_node") == 1
+
+
+def test_a_process_whose_start_hangs_is_ended_and_shows_where_it_stood():
+    done = run_program(NODE_THAT_DOES_NOT_START)
+    assert done.returncode == -signal.SIGALRM
+    assert "in make_node" in done.stderr
 
 
 def test_shared_memory_of_killed_processes_is_removed_and_that_of_living_ones_is_not(start_child, ros):

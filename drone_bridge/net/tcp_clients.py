@@ -88,7 +88,7 @@ class TcpClients:
             host: the address of our own side.
             port: where to listen.
             begin: is given each new connection, and returns what is done with it.
-            most: clients at once. One more takes the place of whoever has been silent for longest, and is refused if
+            most: clients at once. One more takes the place of the one silent for longest, and is refused if
                 all of them have sent something a moment ago.
             ends: what Client may raise; anything else is a fault of our own, and asyncio's to report.
             on_refused: gets the address of each one that is.

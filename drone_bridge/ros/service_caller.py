@@ -43,7 +43,7 @@ class ServiceCaller:
 
         Args:
             node: whose session calls.
-            services: names of services by what is asked for.
+            services: names of services by what is requested.
             timeout_s: how long an answer may take.
             switches: which of them are a SetBool; these are called on hold as well, and the vehicle may lack them.
             on_missing: gets, now and then, each name that nobody offers. In the executor.
@@ -56,7 +56,7 @@ class ServiceCaller:
             name: node.make_client(SetBool if name in switches else Trigger, service)
             for name, service in services.items()
         }
-        # With the time of the call, by `elapsed_s`, and who waits; the oldest first.
+        # With the time of the call, by `elapsed_s`, and its waiter; the oldest first.
         self._pending: dict[str, dict[Any, tuple[float, Finish]]] = {name: {} for name in services}
         self._were_all_offered = False
         node.make_timer(CHECK_PERIOD_S, self._look)

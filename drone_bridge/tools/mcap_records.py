@@ -32,7 +32,7 @@ END = _end()
 
 
 class _Whole:
-    """Reads all that is asked for or, where the file has less, nothing: mcap takes less for all."""
+    """Reads all that is requested or, where the file has less, nothing: mcap takes less for all."""
 
     def __init__(self, file: IO[bytes]) -> None:
         self._file = file

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The services of simulator_bridge and the requests of the simulator's protocol, each made of the other.
 
-The bridge makes requests of what its services are asked for: the functions `wire_*`. The server makes calls of services
+The bridge makes requests of calls of its services: the functions `wire_*`. The server makes calls of services
 of what its clients request: the functions that are called as the service. ROS's axes become the wire's, and the other
 way round. All raise ValueError, with a sentence, for numbers that make no sense.
 """
