@@ -24,9 +24,6 @@ class Controller:
     def send(self, **controls):
         self.socket.send(self.protocol.send(Controls(**controls)))
 
-    def say(self, document):
-        self.socket.send(document if isinstance(document, bytes) else json.dumps(document).encode())
-
     def press(self, button):
         self.send(**{button: True})
         self.send()

@@ -3,7 +3,6 @@
 
 import csv
 import json
-import select
 import socket
 
 import pytest
@@ -45,12 +44,6 @@ class Bridge:
 
     def collect(self, count):
         return [self.receive() for _ in range(count)]
-
-    def collect_what_came(self):
-        events = []
-        while select.select([self.socket], [], [], 0)[0]:
-            events.append(self.receive())
-        return events
 
     def send(self, **command):
         self.say(self.protocol.send(DroneCommand(**command)))
