@@ -2,7 +2,7 @@
 """How the five vehicles follow velocities, and stop; and the testbed's drone per attitude layout.
 
 The emulated vehicles are steered by the control laws and translations of their bridges, without sockets: the tables of
-README.md here and of docs/testbed_topics.md.
+README.md here.
 """
 
 import sys

@@ -16,18 +16,15 @@ ROOT = Path(__file__).parent.parent
 ELSEWHERE = {"index.md": "README.md", "contributing.md": "CONTRIBUTING.md", "benchmark.md": "benchmark/README.md"}
 #: Tabs, with beginnings of pages' names; what is named nowhere is under the last one.
 TABS = {
-    "Start": ("index", "install", "platforms", "launch", "view"),
-    "Testbed": ("testbed",),
-    "Drone GUI": ("dronegui",),
-    "Robot": ("robot",),
-    "Simulator": ("simulator",),
-    "Landing": ("telemetry", "landing"),
-    "Flying": ("waypoints", "land_on_pad", "goals"),
-    "Operation": ("deploy", "network", "bags", "wire_log", "reliability", "benchmark"),
+    "Start": ("index", "install", "launch", "view"),
+    "Protocols": ("bridges", "servers", "testbed", "dronegui", "robot", "simulator", "telemetry"),
+    "Flying": ("controllers",),
+    "Operation": ("deploy", "network", "bags", "benchmark"),
     "Development": ("contributing", "architecture", "new_protocol", "protocols", "api"),
+    "Reference": ("reference/",),
     "More": ("",),
 }
-#: The library, for whoever writes programs or packages with it: what to import, and where it is.
+#: The library, for writers of programs and packages: what to import, and where it is.
 MODULES = {
     "drone_bridge.vehicle": "drone_bridge.vehicle",
     "drone_bridge.protocols": "drone_bridge.wire",
@@ -49,7 +46,8 @@ def on_config(config: MkDocsConfig) -> MkDocsConfig:
     for tab, beginnings in TABS.items():
         pages = [name for beginning in beginnings for name in left if name.startswith(beginning)]
         left = [name for name in left if name not in pages]
-        nav.append({tab: pages})
+        if pages:
+            nav.append({tab: pages})
     config.nav = nav
     return config
 

@@ -155,7 +155,7 @@ class ProtocolKind:
     """The bridge's parameters when its vehicle is emulated, unless somebody has others."""
     commands: str = ""
     """A function that makes a reader of one connection: it takes what an operator sends, in any pieces of a stream, and
-    yields for each command whether it is neutral. Without it nobody can judge what a vehicle was told."""
+    yields for each command whether it is neutral. Without it nobody can judge what a vehicle was commanded."""
     recorded: str = "drone_bridge.kind:Recorded"
     """What reads a recorded conversation"""
     emergencies: Mapping[str, Emergency] = field(default_factory=dict)
@@ -178,8 +178,8 @@ class ProtocolKind:
 class Recorded:
     """Reads both directions of a recorded conversation: what a side sent goes to a connection of the other.
 
-    What one of them reads, the sender's own connection is taken to have sent. A protocol whose messages can't be told
-    from that alone has a subclass.
+    What one of them reads, the sender's own connection is taken to have sent. A protocol whose messages can't be
+    distinguished by that alone has a subclass.
     """
 
     def __init__(self, kind: ProtocolKind, parameters: Mapping[str, Any]) -> None:

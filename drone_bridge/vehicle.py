@@ -7,7 +7,7 @@
         print(drone.pose, drone.battery)
         drone.land()
 
-Ctrl-C, or an exception in the block, leaves the vehicle in hold. See docs/goals.md.
+Ctrl-C, or an exception in the block, leaves the vehicle in hold. See docs/controllers.md.
 """
 
 import contextlib
@@ -46,7 +46,7 @@ _UNIT_TOLERANCE = 0.1
 
 
 class VehicleError(RuntimeError):
-    """A vehicle did not do what it was asked for; the text says why."""
+    """A vehicle did not do what was requested; the text says why."""
 
 
 class Pose(NamedTuple):
@@ -62,7 +62,7 @@ class Vehicle:
     """One vehicle, whose controller takes goals."""
 
     def __init__(self, namespace: str = "", *, patience_s: float = PATIENCE_S) -> None:
-        """Find nothing yet: who does not answer is told of by the first call."""
+        """Find nothing yet: the first call reports what does not answer."""
         self._namespace = f"/{namespace.strip('/')}".rstrip("/")
         self._patience_s = patience_s
         # A context of its own, so that neither signals nor nodes of the script are touched.
@@ -184,11 +184,11 @@ class Vehicle:
 
     @property
     def battery(self) -> float | None:
-        """What is left of its charge, from 0 to 1, as far as it has said that."""
+        """What is left of its charge, from 0 to 1, as far as it has reported that."""
         return self._battery
 
     def serves(self, action: str) -> bool:
-        """Return whether it can be asked for an action: what drives has no take_off and no land."""
+        """Return whether it serves an action: what drives has no take_off and no land."""
 
         def is_there(name: str) -> bool:
             return bool(self._services(f"{name}/_action/send_goal"))
@@ -196,7 +196,7 @@ class Vehicle:
         # go_to is always served; what is served beside it is found at about the same time.
         return _waits(lambda: is_there("go_to"), self._patience_s) and _waits(lambda: is_there(action), _DISCOVERY_S)
 
-    # How it is asked.
+    # Requests to it.
 
     @property
     def _name(self) -> str:

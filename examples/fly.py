@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Fly around a corner and land, on any drone that has odometry and takes goals: see docs/goals.md."""
+"""Fly around a corner and land, on any drone that has odometry and takes goals: see docs/controllers.md."""
 
 import drone_bridge
 

@@ -18,7 +18,6 @@ from rclpy.parameter import parameter_value_to_python
 from ros_session import nanoseconds, wait_until
 from rosgraph_msgs.msg import Clock
 from simulator_fixtures import make_peer
-from std_srvs.srv import SetBool
 from testbed_peer import TestbedPeer, bridge
 from tf2_msgs.msg import TFMessage
 
@@ -89,17 +88,6 @@ def test_a_second_publisher_of_clock_is_named(ros, peer):
         reports.wait(lambda report: sentence not in report.status[0].message)
 
 
-def test_two_others_that_publish_the_time_of_a_bridge_are_named(ros, free_port):
-    reports = ros.subscribe(DiagnosticArray, "/diagnostics")
-    clocks = [ros.node.create_publisher(Clock, "/clock", 1), ros.idle_node().create_publisher(Clock, "/clock", 1)]
-    with Process.node("robot_bridge", port=free_port, use_sim_time=True) as node:
-        sentence = "/clock is published by /idle and /test_session"
-        reports.wait(lambda report: sentence in report.status[0].message)
-        node.wait_for_line(f"WARN.*{sentence}: set publish_clock to false in all nodes but one")
-        ros.node.destroy_publisher(clocks[0])
-        reports.wait(lambda report: sentence not in report.status[0].message)
-
-
 def test_tf_and_map_to_odom_can_be_switched_off_and_frames_named(ros, peer):
     odometry, static = ros.subscribe(Odometry, "odom"), ros.subscribe(TFMessage, "/tf_static")
     switches = {"publish_tf": False, "publish_map_to_odom": False, "odom_frame": "world", "base_frame": "body"}
@@ -111,11 +99,6 @@ def test_tf_and_map_to_odom_can_be_switched_off_and_frames_named(ros, peer):
         assert "testbed_bridge" not in publishers(ros, "/tf")
         wait_until(lambda: fly(peer) and publishers(ros, "/tf_static"), "sensors' transforms")
         assert static is not None
-
-
-def test_a_frame_prefix_that_begins_with_a_slash_is_refused():
-    with Process.node("testbed_bridge", frame_prefix="/d1/") as node:
-        node.wait_for_line(r"ERROR.*frame_prefix is '/d1/', and must not begin with /")
 
 
 def state_of(ros, node):
@@ -157,13 +140,6 @@ def test_a_node_whose_parameter_is_refused_stays_up_and_starts_once_it_is_set(ro
         (result,) = ros.set_parameters("robot_bridge", wheel_separation=0.5)  # the default
         assert result.successful
         wait_until(lambda: state_of(ros, "robot_bridge") == "active", "the node to start by itself")
-
-
-def test_services_are_below_the_nodes_name(ros, free_port):
-    with Process.node("dronegui_bridge", port=free_port):
-        assert ros.call(SetBool, "dronegui_bridge/assume_flying", SetBool.Request(data=False)).success
-        services = {name for name, _ in ros.node.get_service_names_and_types()}
-        assert "/assume_flying" not in services
 
 
 @pytest.mark.parametrize(

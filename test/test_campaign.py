@@ -102,47 +102,12 @@ def test_the_status_of_a_run_is_that_of_its_steps(run, body, verdict, figure):
     assert re.search(rf"^other .*  whole$\n^that .*  {re.escape(figure)}$\n^Steps: 2 in", done.output, re.MULTILINE)
 
 
-def test_steps_are_listed_and_run_by_name_short_or_whole(run, tmp_path):
-    (tmp_path / "steps" / "helper.py").write_text("def main():\n    raise SystemExit\n")
-    bodies = {"one": "return 0", "other": "print(short); return 0"}
-    listed = run("--list", **bodies)
-    assert listed.wait() == 0
-    assert listed.lines == ["one    Does one.", "other  Does other."]
-    done = run("--short", "other")
-    assert done.wait() == 0
-    assert verdicts(done.output) == {"other": "ok"}
-    assert "True" in done.lines
-    refused = run("absent")
-    assert refused.wait() == 2
-    assert "unknown: absent; there are one, other" in refused.output
-
-
-def test_each_step_has_a_domain_and_folders_of_its_own(run):
-    body = (
-        "import os; print('has', os.environ['ROS_DOMAIN_ID'], os.environ['ROS_HOME'], os.environ['TMPDIR']); return 0"
-    )
-    done = run(one=body, other=body)
-    assert done.wait() == 0
-    ((domain, home, scratch), (_, other_home, _)) = dict.fromkeys(re.findall(r"has (\d+) (\S+) (\S+)", done.output))
-    assert 61 <= int(domain) <= 101
-    assert home == scratch != other_home
-    assert not Path(home).exists()
-
-
 #: Starts a process that leaves its group, and writes down which it is.
 LEAVE = (
     "import signal, subprocess; from pathlib import Path; "
     "child = subprocess.Popen(['sleep', '1000'], start_new_session=True); "
     "Path(__file__).with_name('pid').write_text(str(child.pid)); print('left', child.pid, flush=True); "
 )
-
-
-def test_what_a_step_leaves_is_ended_before_the_next_one(run):
-    look = "from pathlib import Path; pid = Path(__file__).with_name('pid').read_text(); "
-    done = run(leaves=LEAVE + "return 0", next=look + "print('is there', Path('/proc', pid).exists()); return 0")
-    assert done.wait() == 0
-    assert "is there False" in done.lines
-    assert "leaves left running, and has ended now: sleep 1000" in done.lines
 
 
 def test_a_step_that_hangs_says_where_and_fails_and_the_next_one_is_run(run):

@@ -3,44 +3,19 @@
 
 import array
 import math
-import sys
 
 import pytest
-from builtin_interfaces.msg import Time
 from controller_pilot import BASELINE, HEIGHT, TARGET, TARGET_M, WIDTH, Pilot, messages, properties, stamp_of
 from geometry_msgs.msg import Twist
 from nav_msgs.msg import Odometry
 from processes import Process, executable
-from rcl_interfaces.msg import ParameterType
-from rcl_interfaces.srv import DescribeParameters, ListParameters
 
 from drone_bridge.controllers.drone_controller import BEHAVIOURS
-from drone_bridge.controllers.seek_target.behaviour import PARAMETERS, StereoFrame
+from drone_bridge.controllers.seek_target.behaviour import StereoFrame
 from drone_bridge.controllers.seek_target.pilot import SeekParameters, SeekTarget
 from drone_bridge.motion.flight_control import DroneModel
-from drone_bridge.msg import ControllerState
 from drone_bridge.ros.time import seconds_of
 
-#: drone_controller with a NumPy like that of humble, whose LinAlgError is no ValueError, and a matrix that can't be
-#: inverted in every frame but those that are all black.
-OLD_NUMPY = """
-import numpy
-
-numpy.linalg.LinAlgError = type("LinAlgError", (Exception,), {})
-
-from drone_bridge.controllers.drone_controller import main
-from drone_bridge.controllers.seek_target.pilot import SeekParameters, SeekTarget
-
-update = SeekTarget.update
-
-def update_or_fail(seek, stamp, left, right, *measured):
-    if left.any():
-        raise numpy.linalg.LinAlgError("Singular matrix")
-    return update(seek, stamp, left, right, *measured)
-
-SeekTarget.update = update_or_fail
-raise SystemExit(main())
-"""
 FRESH_S = 2.0  # between frames: the behaviour takes a gap as long as this for another flight and starts over
 BRIEF_STEP_S = 0.001  # between frames that may be many, when no such gap may come of them
 
@@ -136,18 +111,6 @@ def test_another_testbed_resets_the_controller(ros, what):
 # Drones that are not a testbed's.
 
 
-def test_it_says_what_it_waits_for(ros):
-    states = ros.subscribe(ControllerState, "drone_controller/state")
-    with controller(frame_timeout=0.2) as process:
-        state = states.wait(lambda state: state.state == "waiting")
-        assert state.reason == (
-            "for drone_properties, or the parameter seek_target.drone.mass, left/image_raw, right/image_raw, "
-            "left/camera_info, right/camera_info, imu/data"
-        )
-        assert state.header.stamp == Time(), "frames may carry another clock than this machine's"
-        process.wait_for_line("waiting: for drone_properties, or")
-
-
 def test_a_drone_without_properties_is_known_by_parameters(ros):
     with controller(**{"drone.mass": 1.5, "drone.max_thrust": 25.0}):
         pilot = Pilot(ros, is_announced=False)
@@ -215,29 +178,6 @@ def test_an_unusable_frame_is_refused_with_a_sentence(sentence):
         StereoFrame.read(messages(1.0, [TARGET], **BAD_FRAMES[sentence]))
 
 
-# One for each way in which cv_bridge, numpy and OpenCV would have failed.
-SURVIVED = (
-    "left/image_raw is encoded as 'holographic'",
-    "left/image_raw has 10 bytes, 192 per row, and 64 x 48 pixels of rgb8 are 9216, 192 per row",
-    "left/camera_info says 0 x 0 pixels",
-    r"the orientation in imu/data is \(nan, 0.0, 0.0, 1.0\)",
-)
-
-
-def test_unusable_frames_are_logged_and_survived(ros):
-    with controller() as process:
-        pilot = Pilot(ros)
-        pilot.state_after([TARGET], lambda state: state.state == "approaching")
-        for sentence in SURVIVED:
-            line = f"A frame can't be used: .*{sentence}"
-            pilot.publish_until(
-                lambda line=line: process.count_lines(line), line, [TARGET], step_s=BRIEF_STEP_S, **BAD_FRAMES[sentence]
-            )
-            # The good ones that follow go on from before.
-            assert pilot.state_after([TARGET]).state == "approaching"
-        assert process.count_lines("searching") == 0
-
-
 @pytest.mark.parametrize(
     ("field", "value"),
     [
@@ -254,37 +194,6 @@ def test_an_unflyable_drone_is_refused(field, value):
     fields = fields_of(properties(**{field: value}), DroneModel.__dataclass_fields__)
     with pytest.raises(ValueError, match=f"{field} has to be"):
         DroneModel(**fields)
-
-
-def test_unflyable_drones_are_logged_and_get_no_command(ros):
-    with controller() as process:
-        pilot = Pilot(ros)
-        pilot.state_after()
-        for changes, line in (
-            ({"mass": math.nan}, "The drone on drone_properties can't be flown: mass .* not nan"),
-            ({"drag": math.inf}, "The drone on drone_properties can't be flown: drag .* not inf"),
-            # Numbers that are possible but that no arithmetic can bear.
-            ({"mass": 1e-300}, r"no command can be computed for DroneModel\(mass=1e-300"),
-        ):
-            pilot.announce(**changes)
-            pilot.publish_until(lambda line=line: process.count_lines(line), line)
-            pilot.announce()
-            assert pilot.state_after(step_s=FRESH_S).state == "searching"
-        pilot.announce(mass=1e300)  # it gets all the thrust that there is
-        assert pilot.state_after(step_s=FRESH_S).state == "searching"
-        while len(pilot.commands):
-            command = pilot.commands.wait()
-            assert all(map(math.isfinite, (command.roll_rate, command.pitch_rate, command.yaw_rate, command.thrust)))
-
-
-def test_a_singular_matrix_is_survived_with_an_older_numpy(ros):
-    black = array.array("B", bytes(3 * WIDTH * HEIGHT))
-    with Process(sys.executable, "-c", OLD_NUMPY) as process:
-        pilot = Pilot(ros)
-        line = "no command can be computed for DroneModel.*: Singular matrix"
-        pilot.publish_until(lambda: process.count_lines(line), line, [TARGET])
-        state = pilot.state_after(left_image_raw={"data": black}, right_image_raw={"data": black})
-        assert state.state == "searching"
 
 
 def test_a_missing_attitude_is_not_invented():
@@ -314,32 +223,6 @@ def test_other_colour_encodings_mean_the_same(encoding, pixel):
 
 
 # Parameters.
-
-
-def parameters_of(ros, node):
-    names = ros.call(ListParameters, f"{node}/list_parameters", ListParameters.Request()).result.names
-    own = [name for name in names if name.startswith(("behaviour", "seek_target."))]
-    request = DescribeParameters.Request(names=own)
-    return dict(zip(own, ros.call(DescribeParameters, f"{node}/describe_parameters", request).descriptors, strict=True))
-
-
-def test_parameters_are_described_and_refuse_invalid_values(ros):
-    with controller():
-        described = parameters_of(ros, "drone_controller")
-        assert {"behaviour", *(declaration.name for declaration in PARAMETERS)} == described.keys()
-        for descriptor in described.values():
-            assert descriptor.description
-            if descriptor.type == ParameterType.PARAMETER_DOUBLE:
-                assert descriptor.floating_point_range, descriptor.name
-            elif descriptor.type == ParameterType.PARAMETER_INTEGER:
-                assert descriptor.integer_range, descriptor.name
-        (result,) = ros.set_parameters("drone_controller", **{"seek_target.max_speed": 1.0})
-        assert result.reason == (
-            "seek_target.max_speed can be changed only when the node starts, and it is running: "
-            "restart it with the new value."
-        )
-        (result,) = ros.set_parameters("drone_controller", **{"seek_target.max_speed": 1000.0})
-        assert not result.successful
 
 
 @pytest.mark.parametrize(

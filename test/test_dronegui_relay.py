@@ -135,19 +135,6 @@ def test_controls_arrive_to_the_last_digit(relay, operator, gui):
     gui.wait_for_next(lambda packet: packet.is_following())  # level, and not hovering
 
 
-def test_an_operator_that_left_the_drone_hovering_may_fall_silent(relay, operator, gui):
-    """As the scripts of the GUI's authors do, for 5 to 10 s between presses."""
-    relay.start()
-    operator.keep_sending(hover=False, pitch=-0.5)
-    gui.wait(lambda packet: packet.is_following(pitch=-0.5))
-    operator.keep_sending(hover=True)
-    gui.wait_for_next(lambda packet: packet.is_hover)
-    operator.stop()
-    start = len(gui.packets)
-    gui.wait(since=start + 40)  # 2 s of them
-    assert all(packet.is_hover for packet in gui.packets[start:])
-
-
 def test_a_failure_looks_to_the_other_end_as_without_the_relay(relay, operator, gui, ros):
     relay.start()
     operator.keep_sending(hover=False, pitch=-0.5)

@@ -6,20 +6,15 @@ import math
 import pytest
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 from dronegui_operator import FLYING, HOVERING, LANDED, DroneGuiOperator
-from geometry_msgs.msg import Twist
 from nav_msgs.msg import Odometry
 from processes import Process
 from rclpy.qos import DurabilityPolicy, QoSProfile
-from ros_session import repeating, wait_until
+from ros_session import wait_until
 from sensor_msgs.msg import BatteryState, Imu, Range
 from std_msgs.msg import Bool, Empty
 from std_srvs.srv import SetBool, Trigger
-from twists import twist
-
-from drone_bridge.msg import CommandAxes
 
 LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
-ZERO = Twist()
 
 
 @pytest.fixture
@@ -48,7 +43,6 @@ class Drone:
 
     def __init__(self, ros):
         self.told = []
-        self.answer = True
         node = ros.node
         for name in ("takeoff", "land", "reset"):
             node.create_service(Trigger, f"dronegui_bridge/{name}", self._serve(name))
@@ -62,101 +56,18 @@ class Drone:
     def _serve(self, name):
         def serve(_, response):
             self.told.append(name)
-            response.success, response.message = self.answer, "as the test wants"
-            if self.answer:
-                self.fly(name == "takeoff")
+            response.success = True
+            self.fly(name == "takeoff")
             return response
 
         return serve
 
-    def _serve_hover(self, request, response):
-        self.told.append(request.data)
+    def _serve_hover(self, _, response):
         response.success = True
         return response
 
     def wait(self, *told):
-        wait_until(lambda: [what for what in self.told if isinstance(what, str)] == list(told), f"{told}")
-
-
-def commanded(ros, operator):
-    """Return an inbox for cmd_vel which the server has found."""
-    commands = ros.subscribe(Twist, "cmd_vel", 100)
-    wait_until(lambda: operator.send() or len(commands), "the server's commands", period_s=0.05)
-    return commands
-
-
-def forward(message):
-    return message.linear.x > 0
-
-
-def test_packets_become_velocities_and_silence_becomes_zero_and_then_nothing(ros, serve, operator):
-    server = serve(**{"full_scale.pitch": 2.0, "full_scale.yaw": 0.5})
-    commands = commanded(ros, operator)
-    operator.keep_sending(hover=False, pitch=-0.5, roll=0.25, yaw=1.0, gas=-0.125)
-    command = commands.wait(forward)
-    linear = command.linear
-    assert (linear.x, linear.y, linear.z, command.angular.z) == (1.0, -0.25, -0.125, -0.5)
-    operator.stop()
-    server.wait_for_line("was silent for .* s: zero was commanded")
-    commands.wait(lambda message: message == ZERO)
-    assert len(commands) == 0
-    operator.say(b"nonsense")
-    server.wait_for_line("A packet from .* was refused")
-    operator.send(hover=False, pitch=-1.0)  # it is there again
-    commands.wait(lambda message: message.linear.x == 2.0)
-    commands.wait(lambda message: message == ZERO)
-
-
-def test_shares_go_to_who_takes_them_and_velocities_to_who_does_not(ros, serve, operator):
-    serve(**{"full_scale.pitch": 2.0})
-    velocities = commanded(ros, operator)
-    operator.keep_sending(hover=False, pitch=-0.5, roll=0.25, yaw=1.0, gas=-0.125)
-    velocities.wait(forward)
-    shares = ros.subscribe(CommandAxes, "cmd_axes", 100)
-    axes = shares.wait(lambda axes: axes.pitch > 0)
-    assert (axes.thrust, axes.pitch, axes.roll, axes.yaw) == (-0.125, 0.5, 0.25, -1.0)
-    assert axes.header.frame_id == "base_link"
-    velocities.wait(lambda message: message == ZERO)  # whoever followed these is not left flying
-    operator.stop()
-    shares.wait(lambda axes: axes.pitch == axes.roll == axes.yaw == axes.thrust == 0.0)
-    assert len(velocities) == 0
-
-
-def test_hover_is_released_for_somebody_else_who_commands(ros, serve, operator):
-    """While the operator is silent, and until it is back."""
-    drone = Drone(ros)
-    server = serve(command_timeout=0.3)
-    server.wait_for_line("The drone's services are available")
-    commands = commanded(ros, operator)
-    with repeating(lambda _: operator.send(hover=False, pitch=-0.5)):  # one alone may be held up too long
-        commands.wait(forward)
-    server.wait_for_line("was silent for .* s: zero was commanded")
-    wait_until(lambda: True in drone.told, "hover to be held in the silence")
-    publisher = ros.publisher(Twist, "cmd_vel", subscribers=1)  # the server, which listens for others
-    with repeating(lambda _: publisher.publish(twist(forward=0.5))):
-        wait_until(lambda: drone.told[-1] is False, "hover to be let go")
-    operator.send()
-    wait_until(lambda: drone.told[-1] is True, "hover to be held for the operator")
-
-
-def test_take_off_toggles_by_the_drones_own_state(ros, serve, operator):
-    drone = Drone(ros)
-    server = serve()
-    server.wait_for_line("The drone's services are available")
-    imu = ros.node.create_publisher(Imu, "imu/data", 1)
-    telling = ros.node.create_timer(0.05, lambda: imu.publish(Imu()))
-    operator.press("take_off")
-    drone.wait("takeoff")
-    server.wait_for_line("takeoff: as the test wants")
-    operator.state(HOVERING)
-    telling.cancel()
-    operator.press("take_off")
-    drone.wait("takeoff", "land")
-    operator.press("reset")
-    drone.wait("takeoff", "land", "reset")
-    drone.answer = False
-    operator.press("take_off")
-    server.wait_for_line("takeoff was refused: as the test wants")
+        wait_until(lambda: self.told == list(told), f"{told}")
 
 
 def test_a_press_in_flight_is_no_take_off_on_the_word_of_a_bridge_that_came_back(ros, serve, operator):
@@ -188,8 +99,8 @@ def test_buttons_as_empty_messages_for_drivers_that_have_topics(ros, serve, oper
     wait_until(lambda: operator.press("reset") or len(topics["reset"]), "reset", period_s=0.2)
     operator.press("take_off")
     topics["takeoff"].wait()
-    operator.press("take_off")  # nothing tells whether it flies, and it was told to
-    topics["land"].wait()
+    # Nothing tells whether it flies, and it was told to. A press is dropped where the server has just stood still.
+    wait_until(lambda: operator.press("take_off") or len(topics["land"]), "land", period_s=1.0)
 
 
 def test_navdata_follows_the_topics_and_ends_with_them(ros, serve, operator):

@@ -11,11 +11,9 @@ from processes import TIMEOUT_S, Process
 from rclpy.qos import DurabilityPolicy, QoSProfile
 from ros_session import repeating, wait_until
 from std_msgs.msg import Bool
-from std_srvs.srv import SetBool, Trigger
+from std_srvs.srv import SetBool
 from twists import twist
-from web_viewer import Network, Pilot, web_bridge
-
-from drone_bridge.ros import watchdog
+from web_viewer import Pilot, web_bridge
 
 LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 PERIOD_S = 0.05
@@ -88,33 +86,6 @@ def nothing_moves(peer, packets=30):
     assert not any(map(is_moving, peer.packets))
 
 
-def test_a_held_vehicle_gets_neutral_only_until_a_person_releases_it(ros, peer, bridge):
-    held = ros.subscribe(Bool, "held", LATCHED)
-    assert not held.wait().data
-    with stranger(ros):
-        peer.wait(is_moving)
-        assert "is held" in hold(ros, True)
-        peer.forget()
-        peer.wait(lambda packet: not is_moving(packet))  # after what was on its way
-        nothing_moves(peer)
-        assert held.wait().data
-        bridge.wait_for_line("Commands on cmd_vel do not move the vehicle: it is held .the service hold was called")
-        assert bridge.count_lines("do not move the vehicle") == 1
-        hold(ros, False)
-        assert not held.wait().data
-        peer.forget()
-        peer.wait(is_moving)
-
-
-def test_a_held_drone_may_land_and_not_take_off(ros, bridge):
-    hold(ros, True)
-    for name in ("takeoff", "reset"):
-        answer = ros.call(Trigger, f"dronegui_bridge/{name}", Trigger.Request())
-        assert not answer.success
-        assert "refused while the vehicle is held" in answer.message
-    assert "held" not in ros.call(Trigger, "dronegui_bridge/land", Trigger.Request()).message
-
-
 def test_hold_survives_the_death_of_the_bridge(ros, peer):
     with start(peer) as process:
         peer.wait()
@@ -157,18 +128,6 @@ def test_hold_that_was_called_while_the_bridge_stood_still_is_carried_out(ros, p
         nothing_moves(peer)
 
 
-def test_hold_that_was_called_of_a_bridge_that_stood_still_for_long_has_no_answer(ros, peer):
-    """It has ended, and its successor knows nothing of the call."""
-    with start(peer) as process:
-        peer.wait()
-        called = call_while_stopped(ros, process, watchdog.LIMIT_S + 1.0)
-        assert process.wait() == -signal.SIGALRM
-    held = ros.subscribe(Bool, "held", LATCHED)
-    with start(peer):
-        assert not held.wait().data
-        assert not called.done()
-
-
 @pytest.mark.parametrize("way", ["release", "leave", "killed browser", "killed server"])
 def test_however_the_page_s_helm_ends_the_vehicle_holds(ros, peer, bridge, way):
     held = ros.subscribe(Bool, "held", LATCHED)
@@ -201,37 +160,6 @@ def test_however_the_page_s_helm_ends_the_vehicle_holds(ros, peer, bridge, way):
         peer.wait(is_moving)
 
 
-def test_stop_by_somebody_who_may_only_look_holds_the_vehicle_until_it_is_resumed(ros, peer, bridge):
-    held = ros.subscribe(Bool, "held", LATCHED)
-    with (
-        web_bridge(host="0.0.0.0", secret="s") as looking,
-        web_bridge() as steering,
-        Network(looking.address, forwarded_for="192.0.2.7") as network,
-        Pilot(network.address) as viewer,
-        Pilot(steering.address) as pilot,
-        stranger(ros),
-        stranger(ros, TwistStamped, "cmd_vel_stamped"),
-    ):
-        for each in (viewer, pilot):
-            each.wait_for(lambda each=each: each.vehicles.get("/cmd_vel_stamped", {}).get("holds"), "a vehicle")
-        peer.wait(is_moving)
-        pressed_s = time.time()
-        peer.forget()
-        viewer.send(op="stop", vehicle="/cmd_vel_stamped")
-        held.wait(lambda message: message.data)
-        nothing_moves(peer)
-        state = pilot.wait_for(lambda: pilot.vehicles["/cmd_vel_stamped"]["held"], "that it holds")
-        assert state["is_sure"]
-        assert pressed_s - 0.1 < state["since"] < time.time()
-        viewer.wait_for(lambda: "you pressed STOP" in str(viewer.vehicles), "who stopped it")
-        viewer.send(op="resume", vehicle="/cmd_vel_stamped")
-        viewer.wait_for(lambda: viewer.refusals, "a refusal")
-        assert "view-only" in viewer.refusals[0]
-        pilot.send(op="resume", vehicle="/cmd_vel_stamped")
-        peer.forget()
-        peer.wait(is_moving)
-
-
 def test_stop_of_all_stops_vehicles_without_a_hold_too_until_they_are_resumed(ros, peer, bridge):
     followed = ros.subscribe(TwistStamped, "/other/cmd_vel_stamped")
     with web_bridge() as server, Pilot(server.address) as pilot:
@@ -251,31 +179,3 @@ def test_stop_of_all_stops_vehicles_without_a_hold_too_until_they_are_resumed(ro
         wait_until(
             lambda: pilot.steer() or pilot.steer(x=1.0) or followed.wait().twist.linear.x, "the stick to move it"
         )
-
-
-class TestHelm:
-    """Somebody at a stick, whose stream of commands is all that says so."""
-
-    @pytest.fixture
-    def stick(self, ros, bridge):
-        publisher = ros.publisher(TwistStamped, "dronegui_bridge/helm")
-        return lambda message: ros.publish_fresh(publisher, TwistStamped(twist=message))
-
-    def test_it_locks_out_others_and_its_end_holds(self, ros, peer, stick):
-        held = ros.subscribe(Bool, "held", LATCHED)
-        assert not held.wait().data
-        with stranger(ros), stranger(ros, TwistStamped, "cmd_vel_stamped"):
-            peer.wait(is_moving)
-            with repeating(lambda _: stick(twist()), PERIOD_S):
-                wait_until(lambda: peer.wait_for_next().is_hover, "the helm")
-                nothing_moves(peer)
-                assert not len(held)
-            nothing_moves(peer)  # nobody has said anything
-            assert held.wait().data
-            nothing_moves(peer)
-            with repeating(lambda _: stick(twist(left=1.0)), PERIOD_S):
-                peer.wait(lambda packet: packet.state["roll"] < 0.0)  # but who is at the helm may go on
-                assert not held.wait().data
-            nothing_moves(peer)
-            hold(ros, False)
-            peer.wait(is_moving)

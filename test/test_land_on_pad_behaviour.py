@@ -6,7 +6,6 @@ import copy
 import math
 
 import pytest
-from builtin_interfaces.msg import Time
 from geometry_msgs.msg import PointStamped, TwistWithCovarianceStamped
 from processes import Process
 from rclpy.qos import DurabilityPolicy, QoSProfile
@@ -168,20 +167,6 @@ def test_on_request_it_takes_off_and_lands_as_often_as_it_is_asked(ros):
             assert bridge.vehicle.drone.position[2] > 0.7 * LandParameters().search_height
             bridge.until(is_in("landed"), "a landing")
             assert bridge.vehicle.touchdown.is_good, bridge.vehicle.touchdown.describe()
-
-
-def test_without_measurements_it_waits_and_says_for_what(ros):
-    with controller() as process:
-        bridge = Bridge(ros)
-        state = bridge.states.wait(is_in("waiting"))
-        assert state.reason == "for imu/data, velocity, height, landing_pad"
-        assert math.isnan(state.distance)
-        assert state.header.stamp == Time(), "telemetry may carry another clock than this machine's"
-        bridge.until(lambda state: state.reason == "for height", "height missed", without=("height",))
-        assert not bridge.obeyed
-        bridge.until(is_in("descending"), "a descent")
-        assert bridge.state.distance == pytest.approx(math.hypot(*bridge.vehicle.world.towards_pad), abs=0.3)
-        process.wait_for_line("waiting: for imu/data")
 
 
 def test_it_hovers_when_measurements_cease(ros):

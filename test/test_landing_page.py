@@ -10,7 +10,8 @@ import pytest
 
 from drone_bridge.telemetry.emulator.__main__ import parse
 
-PAGE = (Path(__file__).parent.parent / "docs" / "landing.md").read_text()
+PAGE = (Path(__file__).parent.parent / "docs" / "telemetry.md").read_text()
+PAGE = PAGE.partition("\n## The emulator\n")[2].partition("\n## ")[0]
 MODULES = [
     importlib.import_module(f"drone_bridge.telemetry.emulator.{name}")
     for name in ("scene", "sensors", "world", "flight")

@@ -1,95 +1,125 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a server leaves behind for the vehicle in ROS when its operator is gone, over real DDS."""
+"""LastWord: what a server leaves behind for the vehicle in ROS when its operator is gone; without ROS."""
+
+from types import SimpleNamespace
 
 import pytest
-from dronegui_operator import DroneGuiOperator
+from builtin_interfaces.msg import Time
 from geometry_msgs.msg import Twist
-from processes import Process
-from rclpy.qos import DurabilityPolicy, QoSProfile, qos_profile_sensor_data
-from ros_session import repeating, wait_until
-from std_msgs.msg import Bool
-from std_srvs.srv import SetBool
+from plain_node import PlainNode
 from twists import twist
 
-ZERO = Twist()
-LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
+from drone_bridge.motion.tilt_control import Shares
+from drone_bridge.msg import CommandAxes
+from drone_bridge.ros import last_word
+from drone_bridge.ros.last_word import LastWord, VelocityPublisher
+
+FORWARD, ZERO = twist(forward=1.0), Twist()
+RIVAL = twist(forward=0.5)
 
 
-@pytest.fixture(autouse=True)
-def runtime_directory(tmp_path, monkeypatch):
-    """Where hold is kept, for one test."""
-    monkeypatch.setenv("ROS_HOME", str(tmp_path))
+class Node(PlainNode):
+    """A server beside others who may command the vehicle, on a clock that a test moves on."""
+
+    def __init__(self, now_s, **parameters):
+        super().__init__(**parameters)
+        self._now_s = now_s
+        self.rivals, self.heard = 0, {}  # of its own topic, and what takes their messages by topic
+
+    def make_timer(self, period_s, call):
+        self._period_s, self._tick = period_s, call
+
+    def count_publishers(self, topic):
+        return (1 + self.rivals) * (topic == "/cmd_vel")
+
+    def create_subscription(self, kind, topic, take, qos):
+        self.heard[topic] = take
+
+    def end_subscriptions(self, topic):
+        del self.heard[topic]
+
+    def get_clock(self):
+        return SimpleNamespace(now=lambda: SimpleNamespace(to_msg=Time))
+
+    def wait(self, periods):
+        """Return what is published in the periods that follow."""
+        before = len(self.published)
+        for _ in range(periods):
+            self._now_s[0] += self._period_s
+            self._tick()
+        return [message for _, message in self.published[before:]]
 
 
 @pytest.fixture
-def operator(closing):
-    return closing(DroneGuiOperator())
+def node(clock):
+    return Node(clock)
 
 
 @pytest.fixture
-def server(operator):
-    options = {"port": 0, "navdata_port": operator.navdata_port}
-    with Process.node("dronegui_server", command_timeout=0.3, **options) as process:
-        operator.call(int(process.wait_for_line(r"Waiting for control packets on 127\.0\.0\.1:(\d+)")[1]))
-        yield process
+def word(node):
+    """Of an operator that steers."""
+    publisher = node.make_publisher(Twist, "cmd_vel", 1)
+    word = LastWord(node, (publisher,), lambda: (publisher, Twist()))
+    word.publish(publisher, FORWARD, 0.0)
+    return word
 
 
-def steered_and_left(ros, operator, server):
-    """An operator steers and is gone; return what a subscriber hears that came when all had been said."""
-    commands = ros.subscribe(Twist, "cmd_vel")
-    wait_until(lambda: operator.send(hover=False, pitch=-1.0) or len(commands), "a command", period_s=0.05)
-    server.wait_for_line("zero was commanded")
-    return ros.subscribe(Twist, "cmd_vel", qos_profile_sensor_data)
+def test_only_the_neutral_command_is_repeated(node, word):
+    assert node.wait(5) == []
+    word.say()
+    assert word.age_s == 0.0
+    assert node.wait(5) == [ZERO] * 5
 
 
-def falls_silent(inbox):
-    """Return whether nothing comes for longer than between two repetitions, after two more of them at most."""
-    for _ in range(3):
-        try:
-            inbox.wait(timeout_s=2.5)
-        except AssertionError:
-            return True
-    return False
+def test_it_is_repeated_until_its_time_is_over(node, word):
+    node.parameters["neutral_time"] = 3.5
+    word.say()
+    assert node.wait(10) == [ZERO] * 3
+    assert word.age_s is None
 
 
-def test_the_neutral_command_is_repeated_for_who_has_missed_it(ros, operator, server):
-    late = steered_and_left(ros, operator, server)
-    for _ in range(3):
-        assert late.wait() == ZERO
+def test_somebody_else_who_commands_ends_it(node, word):
+    word.say()
+    node.rivals = 1
+    assert node.wait(3) == [ZERO] * 2  # who has just come is listened to before anything is said again
+    node.heard["/cmd_vel"](ZERO)  # and has not commanded anything yet, or it is our own
+    assert node.wait(2) == [ZERO] * 2
+    node.heard["/cmd_vel"](RIVAL)
+    assert node.wait(5) == []
+    assert not node.heard
 
 
-def test_it_is_repeated_until_its_time_is_over(ros, operator, server):
-    late = steered_and_left(ros, operator, server)
-    assert late.wait() == ZERO
-    ros.set_parameters("dronegui_server", neutral_time=0.0)
-    assert falls_silent(late)
+def test_while_the_vehicle_is_held_neutral_is_repeated_and_the_operator_refused(node, word):
+    node.parameters["neutral_time"] = 0.0
+    node.hold.set(True)
+    assert node.published[-1] == ("/cmd_vel", ZERO)
+    publisher = node.make_publisher(Twist, "cmd_vel", 1)
+    word.publish(publisher, FORWARD, 0.0)
+    assert node.wait(2) == [ZERO] * 2
+    node.hold.set(False)
+    word.publish(publisher, FORWARD, 0.0)
+    assert node.published[-1] == ("/cmd_vel", FORWARD)
 
 
-def test_somebody_else_who_commands_ends_it(ros, operator, server):
-    late = steered_and_left(ros, operator, server)
-    assert late.wait() == ZERO
-    publisher = ros.publisher(Twist, "cmd_vel", subscribers=2)
-    assert late.wait() == ZERO  # who is only there has not said anything
-    with repeating(lambda _: publisher.publish(twist(forward=0.5))):
-        late.wait(lambda message: message != ZERO)
-        wait_until(lambda: publisher.get_subscription_count() <= 2, "the server to leave it alone")
-    late.clear()
-    assert falls_silent(late)
+def test_no_command_comes_after_the_neutral_one_of_a_hold_that_begins_meanwhile(node, word):
+    def admits(topic):
+        node.hold.set(True)  # the executor's turn comes when the link's thread has just asked
+        return True
+
+    node.hold.admits = admits
+    word.publish(node.make_publisher(Twist, "cmd_vel", 1), FORWARD, 0.0)
+    assert [message for _, message in node.published] == [FORWARD, ZERO]
+    assert word.age_s is not None
 
 
-def test_a_server_that_holds_refuses_its_operator_and_says_neutral(ros, operator, server):
-    held = ros.subscribe(Bool, "dronegui_server/held", LATCHED)
-    assert not held.wait().data
-    commands = ros.subscribe(Twist, "cmd_vel")
-    operator.keep_sending(hover=False, pitch=-1.0)
-    commands.wait(lambda message: message != ZERO)
-    assert ros.call(SetBool, "dronegui_server/hold", SetBool.Request(data=True)).success
-    commands.wait(lambda message: message == ZERO)
-    server.wait_for_line("Commands on the operator's topics do not move the vehicle: it is held")
-    assert held.wait().data
-    commands.clear()
-    for _ in range(2):
-        assert commands.wait() == ZERO
-    assert ros.call(SetBool, "dronegui_server/hold", SetBool.Request(data=False)).success
-    commands.wait(lambda message: message != ZERO)
-    operator.stop()
+def test_shares_go_to_who_takes_them_and_who_followed_velocities_is_not_left_flying(node, clock, monkeypatch):
+    are_taken = [False]
+    monkeypatch.setattr(last_word, "has_followers", lambda node, topic: are_taken[0])
+    commands = VelocityPublisher(node, "base_link")
+    commands.publish(FORWARD, Shares(pitch=0.5), 0.0)
+    are_taken[0] = True
+    clock[0] += 1.0
+    commands.publish(FORWARD, Shares(pitch=0.5), 0.0)
+    (_, first), (_, second), (topic, axes) = node.published
+    assert (first, second) == (FORWARD, ZERO)
+    assert (topic, type(axes), axes.pitch, axes.header.frame_id) == ("/cmd_axes", CommandAxes, 0.5, "base_link")

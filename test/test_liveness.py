@@ -70,20 +70,6 @@ def test_a_silence_is_counted_and_logged_although_nobody_subscribes_to_diagnosti
     assert first.status[0].message == "connected"  # the count did not grow in this report's own second
 
 
-def test_a_stopped_drone_is_a_warning_until_it_resumes(ros):
-    reports = ros.subscribe(DiagnosticArray, "/diagnostics")
-    with Process.node("telemetry_bridge", transport="udp", port=0, telemetry_timeout=SILENCE_S) as node:
-        port = node.wait_for_line(r"Waiting for telemetry on 127\.0\.0\.1:(\d+)")[1]
-        with Process.module("drone_bridge.telemetry.emulator", "--port", port, "--no-images") as drone:
-            wait_for_status(reports, is_ok)
-            drone.send(signal.SIGSTOP)
-            try:
-                wait_for_status(reports, is_silent)
-            finally:
-                drone.send(signal.SIGCONT)
-            wait_for_status(reports, is_ok)
-
-
 def test_commands_that_reach_no_vehicle_are_counted_and_warned_of(ros):
     reports = ros.subscribe(DiagnosticArray, "/diagnostics")
     peer = TestbedPeer()
@@ -107,18 +93,3 @@ def test_commands_that_reach_no_vehicle_are_counted_and_warned_of(ros):
         reports.wait(is_counted)
         line = r"Commands on cmd_vel reach no vehicle: no peer is connected\."
         wait_until(lambda: commands.publish(Twist()) or node.count_lines(line), "the warning", period_s=0.05)
-
-
-def test_loading_the_present_values_of_all_parameters_is_no_error(ros):
-    """As `ros2 param load` does with what `ros2 param dump` wrote."""
-    with Process.node("testbed_bridge", port=1) as node:
-        node.wait_for_line("can't be reached")
-        present = ros.parameters("/testbed_bridge")
-        assert present["actual_port"] == 1
-        for name, value in present.items():
-            (result,) = ros.set_parameters("/testbed_bridge", **{name: value})
-            assert result.successful, result.reason
-        (result,) = ros.set_parameters("/testbed_bridge", actual_port=2)
-        assert not result.successful
-        (result,) = ros.set_parameters("/testbed_bridge", port=2)
-        assert "only while the node is unconfigured, and it is configured" in result.reason

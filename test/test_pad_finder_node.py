@@ -61,9 +61,3 @@ def test_the_node_finds_the_pad_and_gives_way_to_another_node(ros):
         wait_until(is_silent, "silence", period_s=PERIOD_S)
         assert wait_until(drone.found, "a pad again", period_s=PERIOD_S)[0].detected
         assert finder.stop() == 0
-
-
-def test_markers_that_opencv_does_not_have_are_refused_with_a_sentence(domain):
-    with Process.node("pad_finder", **{"pad.marker_dictionary": "DICT_9X9"}) as finder:
-        assert finder.wait() != 0
-        finder.wait_for_line("marker_dictionary has to be one that OpenCV has, like DICT_4X4_50, not 'DICT_9X9'")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Codecs, emulators and operators need nothing that only Linux has: docs/platforms.md."""
+"""Codecs, emulators and operators need nothing that only Linux has: docs/install.md."""
 
 import sys
 from pathlib import Path

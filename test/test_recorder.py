@@ -8,7 +8,6 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections import Counter
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
@@ -18,7 +17,6 @@ from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 from rclpy.serialization import serialize_message
-from rclpy.subscription import Subscription
 from rosbags.highlevel import AnyReader
 from rosbags.rosbag2 import Reader
 from rosgraph_msgs.msg import Clock
@@ -145,30 +143,6 @@ def recorder(domain):
     yield recorder
     recorder.destroy_node()
     rclpy.shutdown()
-
-
-def test_a_waiting_message_does_not_keep_the_executor_awake(node, recorder, monkeypatch):
-    publisher = node.create_publisher(String, "text", RELIABLE)
-    counts, take_all = Counter(), recorder.take_all
-
-    def take():
-        counts["taken"] += take_all()
-        publisher.publish(String(data="waits until the next time"))
-
-    def can_execute(group, entity):  # asked for the subscription each time before the executor waits
-        counts["rounds"] += isinstance(entity, Subscription)
-        return not isinstance(entity, Subscription)
-
-    monkeypatch.setattr(f"{Recorder.__module__}._Polled.can_execute", can_execute)
-    recorder.take_all = take
-    recorder.record(read_settings(recorder), lambda *_: None)
-    executor = SingleThreadedExecutor()
-    executor.add_node(recorder)
-    while counts["taken"] < 20:
-        executor.spin_once()
-        counts["calls"] += 1
-    executor.remove_node(recorder)
-    assert 20 < counts["rounds"] < 2 * counts["calls"], "the executor's wait returned with nothing to call"
 
 
 def test_what_the_middleware_loses_is_counted(node, recorder, monkeypatch):
@@ -317,20 +291,6 @@ def test_unrecordable_topics_are_logged_once_and_the_rest_is_recorded(node, doma
     assert table(output)["/known"] == ("std_msgs/msg/String", 1, 0)
 
 
-def test_further_signals_do_no_harm(node, tmp_path):
-    publisher = node.create_publisher(Image, "image", RELIABLE)
-    image = Image(data=bytes(200_000))
-    with Recording(tmp_path / "flight") as recording:
-        wait_for_subscription(node, publisher)
-        for _ in range(50):
-            publisher.publish(image)
-        publisher.wait_for_all_acked()
-        status, output, errors = recording.stop(signal.SIGINT, signal.SIGTERM, signal.SIGINT)
-    assert status == 0, errors
-    assert table(output)["/image"][1:] == (50, 0)
-    assert len(recorded(tmp_path / "flight", "/image")) == 50
-
-
 def test_what_was_written_before_a_kill_is_recovered(node, tmp_path):
     """It is written once a second or so; how much a kill costs is measured in the campaign."""
     publisher = node.create_publisher(String, "text", RELIABLE)
@@ -395,17 +355,6 @@ def test_bad_parameters_are_refused_with_a_sentence(domain, tmp_path):
         status, _, errors = recording.finish()
     assert status == 1
     assert f"The bag '{tmp_path}' exists already" in errors
-
-
-def test_a_parameter_file_that_ros_refuses_is_named_in_a_sentence(domain, tmp_path):
-    file = tmp_path / "mine.yaml"
-    file.write_text("recorder:\n  bag: flight\n")
-    with Recording(tmp_path / "flight", files=[file]) as recording:
-        status, _, errors = recording.finish()
-    assert status == 1
-    (line,) = errors.splitlines()
-    assert str(file) in line
-    assert "ros__parameters at line" in line
 
 
 def test_without_mcap_ros2_bag_records_the_same(domain, tmp_path):

@@ -2,30 +2,24 @@
 """robot_bridge as a process, between real sockets and real DDS."""
 
 import math
-import random
 import re
-import signal
 import sys
-import time
 from pathlib import Path
 
 import pytest
-from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
-from diagnostics import status, values_of, wait_for_count
-from geometry_msgs.msg import Twist, TwistStamped
+from geometry_msgs.msg import Twist
 from nav_msgs.msg import Odometry
 from processes import Process, executable, when_listening
 from rclpy.qos import DurabilityPolicy, QoSProfile
-from robot_driver import RobotDriver
-from robot_peer import DRIVE, LAMP, RobotPeer
-from ros_session import module_ros, nanoseconds, repeating, wait_until
+from robot_peer import LAMP, RobotPeer
+from ros_session import module_ros, nanoseconds, wait_until
 from sensor_msgs.msg import BatteryState, Temperature
 from std_msgs.msg import Bool
 from std_srvs.srv import SetBool
 from tf2_msgs.msg import TFMessage
 from twists import twist
 
-from drone_bridge.msg import SensorArray, SensorValue, SubsystemArray
+from drone_bridge.msg import SensorArray, SensorValue
 from drone_bridge.robot import codec
 from drone_bridge.srv import Bind, Discover, Unbind
 
@@ -33,10 +27,6 @@ CAPTURES = Path(__file__).parent / "captures"
 EMULATOR = (sys.executable, "-m", "drone_bridge.robot.emulator", "--port", 0, "--silence-timeout", 0)
 LATCHED = QoSProfile(depth=10, durability=DurabilityPolicy.TRANSIENT_LOCAL)  # so that none is missed
 LINK_TIMEOUT_S = 5.0  # a robot whose test is held up is not to be taken for silent
-DRIVES = r"^motors (?!0 0)\d"  # what a verbose emulator says
-DRIVEN_COUNT = 400
-ZERO = codec.SkidSteerUpdate(DRIVE, 0, 0)
-
 
 ros = module_ros()
 
@@ -60,61 +50,12 @@ def peer(shared):
     return shared
 
 
-@pytest.fixture
-def own_peer(closing):
-    """A robot for a bridge that a test starts."""
-    return closing(RobotPeer())
-
-
 def bridge(peer, **parameters):
     parameters = {"driver_name": "tester", "link_timeout": LINK_TIMEOUT_S, **parameters}
     return Process.node("robot_bridge", port=peer.port, **parameters)
 
 
-def drive_until(peer, publisher, message, left, right):
-    """Command again and again until the robot has the speeds."""
-
-    def command():
-        publisher.publish(message)
-        return any(p == codec.SkidSteerUpdate(DRIVE, left, right) for p in peer.packets)
-
-    wait_until(command, f"the speeds {left}, {right} among {peer.packets}")
-
-
-def updates(peer):
-    return [packet for packet in peer.packets if isinstance(packet, codec.SkidSteerUpdate)]
-
-
 # Driving.
-
-
-def test_it_registers_queries_binds_and_only_then_drives(ros, peer):
-    publisher = ros.publisher(Twist, "cmd_vel")
-    drive_until(peer, publisher, twist(1.0), 1024, 1024)
-    packets = [packet for packet in peer.packets if not isinstance(packet, codec.KeepAlive)]
-    assert packets[:4] == [
-        codec.RegisterDriver("tester"),
-        codec.QuerySubsystems(),
-        codec.BindSubsystem(DRIVE),
-        codec.BindSubsystem(LAMP),
-    ]
-    assert {type(packet) for packet in packets[4:]} == {codec.SkidSteerUpdate}
-
-
-def test_commands_become_speeds_of_both_sides_and_too_fast_ones_keep_their_curve(ros, peer):
-    publisher = ros.publisher(Twist, "cmd_vel")
-    before = status(ros)
-    drive_until(peer, publisher, twist(1.0, left_turn=1.0), 819, 1229)
-    drive_until(peer, publisher, twist(10.0, left_turn=10.0), 1365, 2048)
-    stamped = ros.publisher(TwistStamped, "cmd_vel_stamped")
-    message = TwistStamped(twist=twist(-2.0))
-
-    def command():
-        ros.publish_fresh(stamped, message)
-        return codec.SkidSteerUpdate(DRIVE, -2048, -2048) in peer.packets
-
-    wait_until(command, "full speed backwards")
-    wait_for_count(ros, "clamped commands", 1, before)
 
 
 def test_dead_reckoning_follows_what_was_commanded(ros, peer):
@@ -152,15 +93,6 @@ def turned(one, other):
     return math.remainder(headings[1] - headings[0], math.tau)
 
 
-def test_sigint_before_the_robot_has_answered_ends_it_cleanly(own_peer):
-    own_peer.answers_queries = False
-    with bridge(own_peer, remap=["__ns:=/own"]) as process:
-        own_peer.wait_for(codec.QuerySubsystems)
-        assert process.stop(signal.SIGINT) == 0
-    own_peer.wait_for(codec.ConnectionClosed)
-    assert not updates(own_peer)
-
-
 # What the robot tells.
 
 
@@ -187,26 +119,6 @@ def test_sensors_become_topics(ros, peer):
     assert temperature.header.frame_id == battery.header.frame_id == "r1/base_link"
 
 
-def test_lists_are_latched_and_follow_the_robot(ros, peer):
-    subsystems = ros.subscribe(SubsystemArray, "subsystems", LATCHED)
-    drive, lamp = subsystems.wait(lambda message: all(s.bound for s in message.subsystems)).subsystems
-    assert (drive.id, drive.name, drive.driver, drive.has_sensors) == (DRIVE, "drive", "tester", True)
-    assert (lamp.id, lamp.type, lamp.name) == (LAMP, lamp.LIGHTS, "lamp")
-    peer.grants = ()
-    peer.send(codec.SubsystemBound(DRIVE, "bob"))
-    drive, _ = subsystems.wait(lambda message: not message.subsystems[0].bound).subsystems
-    assert drive.driver == "bob"
-
-    sensors = ros.subscribe(SensorArray, "sensors", LATCHED)
-    topics = [sensor.topic for sensor in sensors.wait().sensors]
-    assert topics == ["battery_state", "temperature/left_motor", "current/left_motor", "motor_pwm/left_motor"]
-    batteries = tuple(codec.Sensor(1, name, full_voltage_mv=24_000) for name in ("M1", "M2"))
-    peer.send(codec.SensorInfo(batteries, codec.SensorLayout.ROBOTD_1_2))
-    first, second = sensors.wait(lambda message: message.layout == "robotd-1.2").sensors
-    assert (first.topic, second.topic) == ("battery_state", "battery_state/m2")
-    assert first.full_voltage == second.full_voltage == 24.0
-
-
 def test_the_recorded_robotd_s_answer_gives_topics_without_values(ros, peer):
     """What the real program said: two batteries whose voltages it does not tell."""
     sensors = ros.subscribe(SensorArray, "sensors", LATCHED)
@@ -222,19 +134,6 @@ def test_the_recorded_robotd_s_answer_gives_topics_without_values(ros, peer):
     assert late.wait().location == "sabertooth M2 battery"
     message = sensors.wait(lambda message: message.layout == "robotd-1.2" and len(message.sensors) == 8)
     assert message.sensors[6].topic == "current/sabertooth_m2_ammeter"
-
-
-def test_the_robot_s_log_is_shown_as_plain_lines_and_can_t_fill_ours(own_peer):
-    with bridge(own_peer, remap=["__ns:=/own"]) as process:
-        own_peer.wait_for(codec.BindSubsystem)
-        own_peer.send(codec.LogMessage("low battery\x1b[2J\nreally"))
-        process.wait_for_line(r"The robot says: low battery\\x1b\[2J\\nreally")
-        for number in range(2000):
-            own_peer.send(codec.LogMessage(f"line {number}"))
-        own_peer.received.clear()
-        own_peer.wait_for(codec.KeepAlive)
-        own_peer.wait_for(codec.KeepAlive)
-        assert process.count_lines("The robot says") < 15
 
 
 # Services.
@@ -255,39 +154,6 @@ def test_lights_are_switched_by_service_and_topic(ros, peer):
 # Other drivers, faults.
 
 
-def test_a_robotd_that_a_driver_has_left_is_an_error_and_commands_are_counted(ros, start_child):
-    """Who left did everything right. The first bind after it ends the connection, and all others are refused."""
-    emulator = start_child(*EMULATOR, "--no-discovery", "--dialect", "robotd-1.2", "--no-light")
-    port = when_listening(emulator).port
-    other = RobotDriver(port, "bob")
-    other.bind(DRIVE)
-    other.send(codec.SkidSteerUpdate(DRIVE, 0, 0), codec.UnbindSubsystem(DRIVE))
-    other.settle()
-    other.close()
-    emulator.wait_for_line("bob is gone")
-    reports = ros.subscribe(DiagnosticArray, "/diagnostics")
-    with Process.node("robot_bridge", port=port, driver_name="h2", remap=["__ns:=/own"]) as process:
-        process.wait_for_line(
-            "The robot closed the connection while subsystem 0 .* was being bound: another driver had"
-        )
-        process.wait_for_line("refused subsystem 0")
-        process.wait_for_line(r"Subsystem 0 \(tracks\) is held by 'h2', which is gone: restart robotd\.")
-        report = reports.wait(lambda report: report.status[0].level == DiagnosticStatus.ERROR)
-        assert "is held by 'h2', which is gone: restart robotd." in report.status[0].message
-        assert "motors may be running" in report.status[0].message
-        battery = ros.subscribe(SensorArray, "/own/sensors", LATCHED).wait().sensors[0]
-        assert (battery.topic, battery.full_voltage) == ("battery_state", 13.0)
-        publisher = ros.publisher(Twist, "/own/cmd_vel")
-
-        def command():
-            publisher.publish(twist(1.0))
-            return any(int(values_of(reports.wait())["undelivered commands"]) > 3 for _ in range(len(reports)))
-
-        wait_until(command, "undelivered commands to be counted")
-        process.wait_for_line("Commands on cmd_vel reach no vehicle: Subsystem 0 .* restart robotd")
-        assert not emulator.count_lines("^motors")
-
-
 def test_a_robot_of_protocol_1_is_driven_and_its_battery_read(ros, start_child):
     """Its bricks appear late, and both lists then come unasked."""
     emulator = start_child(*EMULATOR, "--no-discovery", "--dialect", "protocol-1", "--verbose", "--appear-after", 1)
@@ -299,39 +165,6 @@ def test_a_robot_of_protocol_1_is_driven_and_its_battery_read(ros, start_child):
         battery = ros.subscribe(BatteryState, "/own/battery_state").wait()
         assert 11.0 < battery.voltage < 12.6
         assert ros.subscribe(SensorArray, "/own/sensors", LATCHED).wait().layout == "protocol-1"
-    assert emulator.count_lines("^connected to ") == 1
-
-
-def test_a_robot_that_handles_one_packet_per_read_stops_at_once_however_long_it_was_driven(ros, start_child):
-    """With each packet in one piece, what waited there after seconds of driving would all come before the stop."""
-    emulator = start_child(*EMULATOR, "--no-discovery", "--verbose", "--one-packet-per-read")
-    port = when_listening(emulator).port
-    with Process.node("robot_bridge", port=port, remap=["__ns:=/own"]) as process:
-        process.wait_for_line(r"granted subsystem 0 \(tracks\)")
-        publisher = ros.publisher(Twist, "/own/cmd_vel")
-
-        with repeating(lambda _: publisher.publish(twist(random.uniform(0.3, 1.0)))):
-            emulator.wait_for_count(DRIVES, DRIVEN_COUNT)
-            wait_until(lambda: re.match(DRIVES, emulator.lines[-1]), "driving")
-            # A busy machine may have it stop by itself.
-            stops, driven = emulator.count_lines("^motors 0 0"), emulator.count_lines(DRIVES)
-        wait_until(lambda: publisher.publish(twist()) or emulator.count_lines("^motors 0 0") > stops, "a stop")
-        assert emulator.count_lines(DRIVES) - driven < DRIVEN_COUNT / 10, "what waited there came before the stop"
-
-
-def test_a_stall_of_the_bridge_does_not_lock_it_out_of_robotd(ros, start_child):
-    """Stopped for longer than its own link_timeout, it used to give up a robot that had waited for it."""
-    emulator = start_child(*EMULATOR, "--no-discovery", "--dialect", "robotd-1.2", "--no-light", "--verbose")
-    port = when_listening(emulator).port
-    with Process.node("robot_bridge", port=port, remap=["__ns:=/own"]) as process:
-        process.wait_for_line(r"granted subsystem 0 \(tracks\)")
-        publisher = ros.publisher(Twist, "/own/cmd_vel")
-        wait_until(lambda: publisher.publish(twist(0.5)) or emulator.count_lines("motors 1024 1024"), "half speed")
-        process.send(signal.SIGSTOP)
-        time.sleep(3.0)
-        process.send(signal.SIGCONT)
-        emulator.wait_for_line("^motors (0 0|stopped)")
-        wait_until(lambda: publisher.publish(twist(1.0)) or emulator.count_lines("motors 2048 2048"), "full speed")
     assert emulator.count_lines("^connected to ") == 1
 
 
@@ -353,17 +186,6 @@ def test_it_finds_the_robot_by_name_and_lists_those_there_are(ros, start_child):
             answer = future.result()
             assert (answer.success, answer.message) == (True, "1 answered.")
             assert [(robot.address, robot.name) for robot in answer.robots] == [("127.0.0.1", "saber")]
-
-
-def test_absent_robots_are_searched_for_again(start_child, free_port):
-    """By name and by address, at the same time."""
-    name = ("-p", "robot_name:=nobody", "-p", f"discovery_port:={free_port}", "-p", "discovery_timeout:=0.1")
-    ros_arguments = ("--ros-args", "-r", "__ns:=/own", "-p", f"port:={free_port}")
-    by_name = start_child(executable("robot_bridge"), *ros_arguments, *name)
-    by_address = start_child(executable("robot_bridge"), *ros_arguments)
-    by_name.wait_for_line(f"nobody:{free_port} can't be reached: no robot of this name answered")
-    by_address.wait_for_line(f"127.0.0.1:{free_port} can't be reached: Connection refused. Trying again in")
-    assert by_name.stop() == by_address.stop() == 0
 
 
 BAD_PARAMETERS = {

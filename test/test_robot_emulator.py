@@ -3,7 +3,6 @@
 
 import socket
 import sys
-import time
 
 import pytest
 from processes import TIMEOUT_S, Process, when_listening
@@ -100,15 +99,6 @@ def test_a_subsystem_has_one_driver_at_a_time(robot, connect):
     bob.bind(TRACKS)
 
 
-@pytest.mark.parametrize("subsystem", [2, 65535])
-def test_unknown_subsystems_cannot_be_bound_and_their_updates_are_ignored(robot, connect, subsystem):
-    driver = connect(robot, "alice")
-    driver.send(
-        codec.SkidSteerUpdate(subsystem, 1, 1), codec.UnbindSubsystem(subsystem), codec.BindSubsystem(subsystem)
-    )
-    assert driver.wait_for(codec.BindFailure) == codec.BindFailure(subsystem)
-
-
 def test_readings_come_by_themselves_and_follow_the_load(emulate, connect):
     emulator = emulate("--sensor-period", "0.05", "--capacity", "0.001")
     driver = connect(emulator, "alice")
@@ -146,51 +136,6 @@ def test_a_silent_driver_is_dropped_stopped_and_what_it_had_can_be_bound_again(e
     emulator.wait_for_line("motors stopped: alice is silent")
     emulator.wait_for_line("alice is gone: it has been silent for 0.2 s")
     connect(emulator, "alice").bind(TRACKS)
-
-
-def test_silent_connections_do_not_lock_drivers_out(emulate, connect):
-    emulator = emulate("--silence-timeout", "0.5")
-    for _ in range(16):
-        connect(emulator)
-    wait_until(lambda: emulator.count_lines("^connected to ") == 16, "16 connections")
-    wait_until(lambda: emulator.count_lines("is gone: it has been silent") == 16, "16 dropped ones")
-    connect(emulator, "alice").bind(TRACKS)
-
-
-@pytest.mark.parametrize(
-    ("option", "expected"),
-    [
-        (("--no-light",), ["tracks"]),
-        (("--subsystems", "headlight,tracks"), ["headlight", "tracks"]),
-        (("--subsystems", "headlight"), ["headlight"]),
-    ],
-)
-def test_its_subsystems_can_be_chosen(emulate, connect, option, expected):
-    emulator = emulate(*option)
-    driver = connect(emulator, "alice")
-    subsystems = driver.list_subsystems()
-    assert [subsystem.name for subsystem in subsystems] == expected
-    for number, subsystem in enumerate(subsystems):
-        assert (subsystem.left is not None) == (subsystem.name == "tracks")
-        driver.bind(number)
-    assert driver.list_subsystems()[-1].driver == "alice"
-
-
-@pytest.mark.parametrize("data", [b"\0\1\4\0", b"\0\3\3\0\5x", b"GET / HTTP/1.1\r\n\r\n" * 2000])
-def test_garbage_costs_its_sender_the_connection_and_nobody_else(robot, connect, data):
-    alice, bob = connect(robot, "alice"), connect(robot, "bob")
-    alice.bind(TRACKS)
-    bob.settle()
-    bob.send_bytes(data)
-    bob.socket.shutdown(socket.SHUT_WR)
-    robot.wait_for_line("bob is gone: The driver")
-    alice.settle()
-
-
-def test_names_are_shown_without_control_characters_and_cut_to_what_fits(robot, connect):
-    name = "\x1b[2J\n" + "x" * 60_000
-    connect(robot, name).bind(TRACKS)
-    robot.wait_for_line(r"is \\x1b\[2J\\nx+")
 
 
 # robotd's dialect.
@@ -245,31 +190,6 @@ def test_robotd_frees_what_a_driver_once_had_whoever_has_it_when_that_driver_goe
     assert bob.list_subsystems()[TRACKS].driver == ""
     bob.send(codec.SkidSteerUpdate(TRACKS, 5, 5), codec.KeepAlive(1))  # which is taken for something else from here on
     emulator.wait_for_line("bob updates what it has not bound: its bytes can't be read any further")
-
-
-def test_robotd_drops_a_silent_driver_only_when_it_is_full(emulate, connect):
-    emulator = emulate(*ROBOTD, "--silence-timeout", "0.1")
-    driver = connect(emulator, "alice")
-    time.sleep(0.3)  # in which it would be dropped
-    driver.settle()
-    for _ in range(15):
-        connect(emulator)
-    emulator.wait_for_line("is gone: it has been silent for 0.1 s")
-
-
-def test_robotd_does_not_stop_on_unbind_but_on_an_old_keep_alive(emulate, connect):
-    emulator = emulate(*ROBOTD)
-    driver = connect(emulator, "alice")
-    driver.bind(TRACKS)
-    driver.send(codec.SkidSteerUpdate(TRACKS, 7, 7))
-    driver.settle(mark=-2500)
-    stopped = emulator.wait_for_line(r"motors stopped: the keep-alive of alice is (\d+\.\d) s old")
-    assert 2.5 <= float(stopped[1]) < 120  # however long it was on its way
-    assert any(isinstance(e, codec.LogMessage) and e.text.endswith("] {tracks} safe mode") for e in driver.events)
-    driver.send(codec.SkidSteerUpdate(TRACKS, 8, 8), codec.UnbindSubsystem(TRACKS))
-    emulator.wait_for_line("motors 8 8")  # an update starts them again at once
-    emulator.wait_for_line("unbound subsystem 0")
-    assert emulator.count_lines("motors stopped") == 1
 
 
 # Protocol 1, as the recorded NXT adapter speaks it.
@@ -344,16 +264,6 @@ def test_faults_break_the_first_connection_only(emulate, connect, fault, error):
     again = connect(emulator)
     again.settle()
     again.settle(mark=1)
-
-
-def test_the_fault_silence_leaves_the_connection_open(emulate, connect):
-    emulator = emulate("--fault", "silence@0", "--sensor-period", "0.01")
-    driver = connect(emulator)
-    driver.send(codec.KeepAlive(1))
-    emulator.wait_for_line("fault: silence")
-    driver.socket.settimeout(0.1)
-    with pytest.raises(TimeoutError):
-        driver.wait_for(codec.KeepAlive)
 
 
 def test_a_robot_that_stalls_reads_at_once_what_was_sent_meanwhile(emulate, connect):

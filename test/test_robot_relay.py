@@ -130,25 +130,6 @@ def test_the_robot_s_log_and_lists_arrive_unchanged(drive, shared_peer):
     assert names == [sensor.name for sensor in shared_peer.sensors.sensors]
 
 
-def test_a_subsystem_that_another_driver_takes_is_lost_here_too(drive, shared_peer):
-    alice = drive("alice")
-    bind(alice, DRIVE)
-    shared_peer.send(codec.SubsystemBound(DRIVE, "bob"))
-    alice.wait_for(codec.SubsystemBound, lambda bound: bound == codec.SubsystemBound(DRIVE, ""))
-    assert alice.list_subsystems()[DRIVE].driver == "bob"
-    alice.send(codec.BindSubsystem(DRIVE))
-    assert alice.wait_for(codec.BindFailure) == codec.BindFailure(DRIVE)
-
-
-def test_a_robot_that_goes_takes_its_drivers_connections_with_it(drive, shared, shared_peer):
-    alice = drive("alice")
-    bind(alice, DRIVE)
-    shared_peer.hang_up()
-    wait_until_closed(alice)
-    again = drive("alice")  # as soon as the robot is back
-    bind(again, DRIVE)
-
-
 def test_golden_captures_go_through_the_whole_chain_until_the_server_is_killed():
     answer = (CAPTURES / "robot_to_driver.bin").read_bytes()
     said = (CAPTURES / "driver_to_robot.bin").read_bytes()
@@ -228,21 +209,6 @@ def test_an_end_that_vanishes_is_gone_for_the_other(ros):
                 driver.close()
     finally:
         peer.close()
-
-
-def test_keep_alives_go_unanswered_while_the_robot_is_silent(drive, shared, shared_peer):
-    """As beside it: answers come when it is heard again."""
-    alice, bob = drive("alice"), drive("bob")
-    shared_peer.answers_keep_alives = False
-    shared.server.wait_for_line("The robot behind the bridge has been silent for a second")
-    for driver in (alice, bob):
-        driver.events.clear()
-        driver.send(codec.KeepAlive(1), codec.KeepAlive(2))
-        driver.list_subsystems()  # which the server answers
-        assert not any(isinstance(event, codec.KeepAlive) for event in driver.events)
-    shared_peer.answers_keep_alives = True
-    for driver in (alice, bob):
-        assert [driver.wait_for(codec.KeepAlive).time_ms for _ in range(2)] == [1, 2]
 
 
 # The launch file, and the scripted driver.

@@ -3,15 +3,11 @@
 
 import contextlib
 import math
-import signal
 import socket
-import struct
 import subprocess
 import sys
-import time
 
 import pytest
-from diagnostic_msgs.msg import DiagnosticArray
 from geometry_msgs.msg import Twist
 from networks import two_machines
 from ports import free_port
@@ -26,7 +22,6 @@ from drone_bridge.msg import SensorValue
 from drone_bridge.robot import codec
 
 HEADLIGHT, REAR, TRACKS = 0, 1, 2  # in the list of ARGUMENTS
-ONLY = 0  # of a list without lights
 SENSORS = "['battery_state','temperature/left_motor','current/left_motor','motor_pwm/m1=left PWM']"
 ARGUMENTS = {
     "port": 0,
@@ -95,25 +90,6 @@ def hear(driver, sensor, publisher, message):
         return [reading for update in updates for reading in update.readings if reading.sensor == sensor]
 
     return wait_until(values, f"a value of sensor {sensor}", period_s=0.1)[-1].value
-
-
-def is_neutral(twist):
-    return twist == Twist()
-
-
-def moves(forward, turn):
-    return lambda twist: (twist.linear.x, twist.angular.z) == pytest.approx((forward, turn), abs=1e-9)
-
-
-def test_drivers_steer_by_cmd_vel_which_is_repeated_while_they_are_connected(shared, commands, connect):
-    driver = connect(shared, "alice")
-    driver.bind(TRACKS)
-    driver.send(codec.SkidSteerUpdate(TRACKS, 512, 1024))
-    wanted = moves(0.75, 1.25)  # sides of 0.5 and 1.0 m/s, 0.4 m apart
-    for _ in range(3):  # of one update
-        assert wanted(commands.wait())
-    driver.send(codec.SkidSteerUpdate(TRACKS, 0, 0))
-    commands.wait(is_neutral)
 
 
 def test_lights_are_switched_each_on_its_topic(shared, commands, connect, ros):
@@ -226,46 +202,3 @@ def test_beside_a_robotd_it_goes_on_without_discovery(connect):
         with serving("beside", discovery_port=robotd.getsockname()[1]) as server:
             server.wait_for_line(r"WARN.*Drivers do not find this robot: .*in use.*launch argument discovery_port")
             connect(server, "alice").bind(TRACKS)
-
-
-def test_drivers_that_reset_at_once_leave_no_fault(connect):
-    with serving("hasty") as server:
-        for _ in range(300):
-            with socket.socket() as hasty:
-                hasty.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-                hasty.connect(("127.0.0.1", server.port))
-        connect(server, "alice").bind(TRACKS)
-        assert not server.count_lines("Traceback|Error|internal")
-
-
-def test_one_that_does_not_read_blocks_nobody(shared, commands, connect):
-    drivers = [connect(shared, f"driver{number}") for number in range(16)]
-    for driver in drivers:
-        driver.settle()
-    deaf = drivers.pop()
-    deaf.send_bytes_until_closed(bytes.fromhex("0008 01 0000000000000000") * 1000)
-    for driver in drivers:
-        driver.settle()
-
-
-def test_a_stall_of_the_server_costs_no_driver_its_place(connect, ros):
-    with serving("stalled", driver_timeout=1.0) as server:
-        driver = connect(server, "alice")
-        driver.bind(TRACKS)
-        server.send(signal.SIGSTOP)
-        time.sleep(1.5)
-        server.send(signal.SIGCONT)
-        driver.settle()
-        assert driver.list_subsystems()[TRACKS].driver == "alice"
-
-
-def test_diagnostics_name_the_drivers(shared, commands, connect, ros):
-    driver = connect(shared, "alice")
-    driver.bind(TRACKS)
-    reports = ros.subscribe(DiagnosticArray, "/diagnostics")
-
-    def tells(report):
-        values = {value.key: value.value for value in report.status[0].values}
-        return values.get("drivers") == "alice: tracks" and report.status[0].hardware_id == "robot 127.0.0.1:0"
-
-    reports.wait(tells)

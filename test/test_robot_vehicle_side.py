@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a robot answers its drivers, and what robot_server makes of it, without sockets, clocks and DDS."""
 
-import math
 from dataclasses import replace
 
 import pytest
@@ -19,8 +18,7 @@ from drone_bridge.robot.device import (
 )
 from drone_bridge.robot.server.listing import check_topics, light_topics, parts_of_parameters
 from drone_bridge.robot.server.parameters import PARAMETERS
-from drone_bridge.robot.session.drive_commands import LEAST_GAP_S, STOPS, DriveCommands
-from drone_bridge.robot.session.sensor_values import SensorValues
+from drone_bridge.robot.session.drive_commands import LEAST_GAP_S, DriveCommands
 
 TRACKS, LIGHT = 0, 1
 MOTORS = (codec.MotorSensors(0, 0, 0, 0), codec.MotorSensors(0, 0, 0, 0))
@@ -105,51 +103,7 @@ def test_a_driver_is_not_dropped_for_what_the_wire_can_not_carry(vehicle, clock)
     assert [line.partition(":")[0] for line in lines[-2:]] == ["LogMessage can't be sent", "SensorInfo can't be sent"]
 
 
-def kinds(packets):
-    return [type(packet) for packet in packets]
-
-
 # Who drives.
-
-
-def test_a_silent_driver_is_halted_once_and_its_next_update_drives_again(control, vehicle, clock):
-    driver = Driver(control, clock, "alice")
-    driver.say(codec.BindSubsystem(TRACKS), codec.SkidSteerUpdate(TRACKS, 9, 9))
-    assert control.silent_at_s(1.0) == 1.0
-    assert control.halt_silent(Instant(1.0, WALL_MS), 1.0) == []
-    assert control.halt_silent(Instant(1.1, WALL_MS), 1.0) == [driver.conversation.driver]
-    assert control.halt_silent(Instant(9.0, WALL_MS), 1.0) == []
-    assert control.silent_at_s(1.0) == math.inf
-    assert vehicle.done == [(TRACKS, 9, 9), (TRACKS, "stop")]
-    (line,) = driver.heard()
-    assert line.text.endswith("{tracks} safe mode")
-    clock[0] = Instant(9.0, WALL_MS)
-    driver.say(codec.KeepAlive(1))
-    assert len(vehicle.done) == 2
-    driver.say(codec.SkidSteerUpdate(TRACKS, 8, 8))
-    assert vehicle.done[-1] == (TRACKS, 8, 8)
-
-
-def test_what_a_driver_said_during_a_cut_moves_nothing_and_its_newest_word_is_followed(control, vehicle, clock):
-    """When the network is back, TCP delivers everything at once; drivers send changes only."""
-    driver = Driver(control, clock, "alice")
-
-    def says(*said, at_s, now_s):
-        clock[0] = Instant(now_s, WALL_MS)
-        driver.say(*(codec.KeepAlive(WALL_MS + int(1000 * at_s) + 5000) if one == "alive" else one for one in said))
-
-    driver.say(codec.BindSubsystem(TRACKS))
-    for number in range(5):
-        says("alive", codec.SkidSteerUpdate(TRACKS, 9, 9), at_s=0.1 * number, now_s=0.1 * number)
-    assert control.halt_silent(Instant(1.5, WALL_MS), 1.0)
-    done = len(vehicle.done)
-    says(codec.SkidSteerUpdate(TRACKS, 7, 7), "alive", codec.SkidSteerUpdate(TRACKS, 8, 8), at_s=0.5, now_s=1.9)
-    says("alive", codec.SkidSteerUpdate(TRACKS, 5, 5), at_s=1.5, now_s=1.9)
-    assert vehicle.done[done:] == []
-    says("alive", at_s=1.9, now_s=1.9)
-    assert vehicle.done[done:] == [(TRACKS, 5, 5)]
-    says(codec.SkidSteerUpdate(TRACKS, 4, 4), at_s=2.0, now_s=2.0)
-    assert vehicle.done[-1] == (TRACKS, 4, 4)
 
 
 def test_a_driver_that_set_its_clock_back_during_a_silence_drives_again(control, vehicle, clock):
@@ -160,28 +114,6 @@ def test_a_driver_that_set_its_clock_back_during_a_silence_drives_again(control,
         clock[0] = Instant(2.0 + 0.1 * number, WALL_MS)
         driver.say(codec.KeepAlive(WALL_MS - 3_600_000 + 100 * number), codec.SkidSteerUpdate(TRACKS, 8, 8))
     assert vehicle.done[-1] == (TRACKS, 8, 8)
-
-
-def test_after_a_stall_of_the_server_an_update_waits_for_a_sign_of_life(control, vehicle, clock):
-    """Even if it was heard a moment ago: before the stall, by what was handled only after it."""
-    driver = Driver(control, clock, "alice")
-    driver.say(codec.BindSubsystem(TRACKS))
-    control.is_settling = lambda: True
-    driver.say(codec.SkidSteerUpdate(TRACKS, 9, 9))
-    assert control.halt_all(clock[0]) == [driver.conversation.driver]
-    driver.say(codec.KeepAlive(1), codec.SkidSteerUpdate(TRACKS, 8, 8), codec.KeepAlive(2))
-    assert vehicle.done == [(TRACKS, "stop")]
-    control.is_settling = lambda: False
-    driver.say(codec.KeepAlive(3))
-    assert vehicle.done[-1] == (TRACKS, 8, 8)
-
-
-def test_a_packet_counts_from_when_it_was_read(control, vehicle, clock):
-    driver = Driver(control, clock, "alice")
-    driver.conversation.receive_data(codec.DriverConnection().send(codec.KeepAlive(1)))
-    clock[0] = Instant(5.0, WALL_MS)
-    assert driver.conversation.handle_next()
-    assert driver.conversation.driver.last_heard_s == 0.0
 
 
 def test_packets_after_a_driver_was_dropped_do_nothing(control, vehicle, clock):
@@ -200,30 +132,7 @@ def test_a_subsystem_held_elsewhere_cannot_be_bound_and_is_listed_as_theirs(cont
     assert info.subsystems[TRACKS].driver == "bob"
 
 
-def test_a_revoked_subsystem_is_stopped_and_announced(control, vehicle, clock):
-    driver = Driver(control, clock, "alice")
-    driver.say(codec.BindSubsystem(TRACKS), codec.SkidSteerUpdate(TRACKS, 9, 9))
-    control.revoke(TRACKS, clock[0])
-    control.revoke(LIGHT, clock[0])  # which nobody has
-    assert driver.heard()[0] == codec.SubsystemBound(TRACKS, "")
-    driver.say(codec.SkidSteerUpdate(TRACKS, 9, 9))
-    assert vehicle.done == [(TRACKS, 9, 9), (TRACKS, "stop")]
-
-
 # Sensors.
-
-
-def test_a_sensor_without_a_value_is_listed_as_null_and_anew_when_it_has_one(control, vehicle, clock):
-    driver = Driver(control, clock, "alice")
-    vehicle.battery = None
-    (null,) = driver.say(codec.QuerySubsystems())[0].sensors
-    assert (null.type, null.name) == (codec.SensorType.NULL, "battery")
-    vehicle.battery = 11_000
-    for expected in ([codec.SensorInfo, codec.SensorUpdate], [codec.SensorUpdate]):
-        control.send_readings([codec.SensorReading(0, 11_000)])
-        assert kinds(driver.heard()) == expected
-    control.send_readings([])
-    assert driver.heard() == []
 
 
 @pytest.mark.parametrize("behave", [RobotdControl, FaultyRobotdControl])
@@ -256,22 +165,6 @@ def test_robotd_forgets_nobody_but_a_server_that_speaks_like_it_does(behave, is_
 
 
 @pytest.mark.parametrize("behave", [RobotdControl, FaultyRobotdControl])
-def test_an_old_keep_alive_puts_motors_in_safe_mode_and_no_release_is_announced(behave, vehicle, clock):
-    control = behave(vehicle, lambda line: None)
-    alice, bob = Driver(control, clock, "alice"), Driver(control, clock, "bob")
-    alice.say(codec.BindSubsystem(TRACKS), codec.KeepAlive(WALL_MS - 1990))
-    assert vehicle.done == []
-    answers = alice.say(codec.KeepAlive(WALL_MS - 2010))
-    assert vehicle.done == [(TRACKS, "stop")]
-    assert [type(answer) for answer in answers] == [codec.LogMessage, codec.KeepAlive]
-    bob.heard()
-    alice.say(codec.UnbindSubsystem(TRACKS))
-    assert bob.heard() == []
-    with pytest.raises(HangUpError, match="no subsystem 7"):
-        alice.say(codec.BindSubsystem(7))
-
-
-@pytest.mark.parametrize("behave", [RobotdControl, FaultyRobotdControl])
 def test_robotd_hangs_up_on_an_update_of_what_there_is_not_and_the_document_s_robot_ignores_it(behave, vehicle, clock):
     nothing = codec.OpaqueUpdate(7, bytes(4))
     with pytest.raises(HangUpError, match="no subsystem 7"):
@@ -293,21 +186,6 @@ def commands(published):
     return DriveCommands(published.append)
 
 
-def test_speeds_are_repeated_and_a_stop_is_said_a_few_times_and_then_nothing(commands, published):
-    commands.drive(Speeds(1, 2), 0.0)
-    commands.drive(Speeds(1, 2), 0.02)  # nothing new
-    for due_s in (0.05, 0.1):
-        assert commands.due_s == pytest.approx(due_s)
-        commands.tick(due_s)
-    commands.stop(0.11)
-    commands.stop(0.12)
-    while commands.due_s < math.inf:
-        commands.tick(commands.due_s)
-    assert published == [Speeds(1, 2)] * 3 + [STOPPED] * STOPS
-    commands.stop(9.0)
-    assert len(published) == 3 + STOPS
-
-
 def test_changes_come_no_closer_than_a_gap_and_the_newest_wins_but_stopping_is_at_once(commands, published):
     commands.drive(Speeds(1, 1), 0.0)
     commands.drive(Speeds(2, 2), 0.001)
@@ -319,27 +197,6 @@ def test_changes_come_no_closer_than_a_gap_and_the_newest_wins_but_stopping_is_a
     commands.drive(Speeds(4, 4), 1.0)  # before the stop was said often enough
     commands.tick(commands.due_s)
     assert published[3:] == [Speeds(4, 4)] * 2
-
-
-# What sensors say.
-
-
-def test_each_value_goes_out_once_the_newest_wins_and_unknown_ones_do_not():
-    values = SensorValues()
-    assert values.due_s(0.1) == math.inf
-    for sensor, value in ((2, 20), (0, 1), (0, 3), (1, 7), (1, None)):
-        values.put(sensor, value, 0.0)
-    now_s = values.due_s(0.1)
-    assert values.take(now_s) == [codec.SensorReading(0, 3), codec.SensorReading(2, 20)]
-    assert values.take(now_s) == []
-    assert values.due_s(0.1) == math.inf
-    values.put(0, 4, now_s)
-    assert values.due_s(5.0) == now_s + 5.0
-    assert values.current(0, now_s, 100.0) == 4
-    assert values.current(0, now_s + 200.0, 100.0) is None
-    assert values.current(1, now_s, 100.0) is None
-    values.clear()
-    assert values.current(0, now_s, 100.0) is None
 
 
 # What there is.

@@ -55,24 +55,6 @@ def test_a_test_that_keeps_pythons_lock_is_dumped_and_ends(run_entry):
     assert "asked once more" not in done.stdout
 
 
-def test_a_lock_up_of_the_middleware_is_asked_once_more(run_entry, tmp_path):
-    library = tmp_path / "rclpy"
-    library.mkdir()
-    (library / "subscription.py").write_text(f"def destroy():\n    {LOCKS_UP}\n")
-    test = f"""
-        import pathlib, runpy
-        def test_it():
-            first = pathlib.Path({str(tmp_path)!r}, "first")
-            if not first.exists():
-                first.touch()
-                runpy.run_path({str(library / "subscription.py")!r})["destroy"]()
-    """
-    done = run_entry(test)
-    assert done.returncode == 0, done.stdout
-    assert "asked once more" in done.stdout
-    assert len(list((tmp_path / "out" / entry.LOCK_UPS).iterdir())) == 1
-
-
 def test_what_a_test_leaves_running_ends_with_its_entry(run_entry, tmp_path):
     told = tmp_path / "pid"
     child = f"import pathlib, os, time; pathlib.Path({str(told)!r}).write_text(str(os.getpid())); time.sleep(600)"

@@ -5,9 +5,7 @@ import re
 from pathlib import Path
 
 import pytest
-from composition import launch
 from ports import free_ports
-from sensor_msgs.msg import Imu
 
 from drone_bridge.tools.launch.evaluate import evaluate
 
@@ -48,11 +46,3 @@ def test_each_has_its_names_and_its_port_and_all_have_one_recorder_and_one_page(
         ports.add(port)
     assert len(ports) == len(DRONES)
     assert len(started) == 2 + 4 * len(DRONES)
-
-
-def test_each_of_four_emulated_ones_is_heard_under_its_own_name(file, ros):
-    small = {"testbed_rate": 10.0, "testbed_image_width": 32, "testbed_image_height": 32}
-    with launch(file, emulate=True, **small):
-        for drone in DRONES:
-            message = ros.subscribe(Imu, f"/{drone}/imu/data").wait()
-            assert message.header.frame_id.startswith(f"{drone}/")

@@ -4,7 +4,12 @@
 import os
 import sys
 
+import pytest
+
 from drone_bridge.ros import shared_memory
+
+#: Boost's managed memory begins with its state: 2 once it is made.
+FINISHED = (2).to_bytes(4, sys.byteorder) + bytes(60)
 
 
 def test_a_program_removes_what_killed_ones_have_left_only_where_it_lacks_room(tmp_path, monkeypatch):
@@ -20,13 +25,24 @@ def test_a_program_removes_what_killed_ones_have_left_only_where_it_lacks_room(t
     assert not any(file.exists() for file in left)
 
 
-def test_a_program_removes_ports_that_are_half_made_as_all_would_wait_at_them(tmp_path, monkeypatch):
-    whole, half, lock = (tmp_path / f"fastdds_port{name}" for name in ("7000", "7015", "7015_el"))
-    whole.write_bytes((2).to_bytes(4, sys.byteorder) + bytes(60))
+@pytest.fixture
+def half(tmp_path):
+    """A port that is in the making, between others' files."""
+    (tmp_path / "fastdds_port7000").write_bytes(FINISHED)
+    (tmp_path / "fastdds_port7015_el").touch()
+    half = tmp_path / "fastdds_port7015"
     half.write_bytes(bytes(64))
-    lock.touch()
+    return half
+
+
+def test_a_program_waits_for_a_port_that_is_in_the_making(tmp_path, half, monkeypatch):
+    monkeypatch.setattr(shared_memory.time, "sleep", lambda _: half.write_bytes(FINISHED))
     shared_memory.make_room(tmp_path)
-    assert half.exists()  # it may be in the making
-    monkeypatch.setattr(shared_memory, "_YOUNG_S", -1.0)
+    assert half.exists()
+
+
+def test_a_program_removes_ports_that_were_never_finished_as_all_would_wait_at_them(tmp_path, half, monkeypatch):
+    monkeypatch.setattr(shared_memory, "_YOUNG_S", 0.1)
+    others = set(tmp_path.iterdir()) - {half}
     shared_memory.make_room(tmp_path)
-    assert sorted(tmp_path.iterdir()) == sorted([whole, lock])
+    assert set(tmp_path.iterdir()) == others

@@ -204,7 +204,7 @@ def test_what_is_streamed_and_the_wire_can_not_carry_is_left_out(server):
     server.bridge.responses = {"stream_camera": {"success": True, "stream_id": 7}}
     assert server.ask(sim.StreamCamera(4, 1, BUOY)) == sim.Added(sim.ItemType.CAMERA_STREAM, 7)
     for number in (1e300, 2.0):
-        server.do(server.session.told, sim.CameraData(7, number, 0.0, 0.25, 2.0))
+        server.do(server.session.reported, sim.CameraData(7, number, 0.0, 0.25, 2.0))
     assert [each.x for each in server.client.news()] == [2.0]
     (note,) = [note for note in server.notes if note.counter == UNENCODABLE]
     assert note.sentence.startswith("CameraData can't be sent: ")

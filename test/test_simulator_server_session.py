@@ -496,8 +496,8 @@ def test_items_in_the_bridge_s_simulator_end_with_their_client(world):
     ):
         assert isinstance(world.ask(request), sim.Added)
     other = world.connect("bob")
-    world.do(world.session.told, sim.CameraData(6, 0.0, 0.0, 0.0, 1.0))
-    world.do(world.session.told, sim.Triggered(5))
+    world.do(world.session.reported, sim.CameraData(6, 0.0, 0.0, 0.0, 1.0))
+    world.do(world.session.reported, sim.Triggered(5))
     assert [type(event) for event in world.client.news()] == [sim.CameraData, sim.Triggered]
     world.bridge.asked.clear()
     world.client.leave()
@@ -510,7 +510,7 @@ def test_items_in_the_bridge_s_simulator_end_with_their_client(world):
 def test_spies_learn_of_entities_that_the_bridge_s_simulator_has_and_loses(world):
     world.ask(sim.Spy())
     for is_added in (True, False):
-        world.do(world.session.told, sim.Spied(is_added, ItemType.ENTITY, 9))
+        world.do(world.session.reported, sim.Spied(is_added, ItemType.ENTITY, 9))
         assert world.client.news() == [sim.Spied(is_added, ItemType.ENTITY, 9)]
     assert [follow.name for follow in world.followed] == [None]
 
@@ -520,7 +520,7 @@ def test_the_simulator_s_end_of_a_run_is_everybody_s(world):
     assert world.ask(sim.Pause()) == sim.Ok()
     assert world.ask(sim.Run(3)) == sim.Ok()
     assert world.is_running
-    world.do(world.session.told, sim.Completed())
+    world.do(world.session.reported, sim.Completed())
     assert world.client.news() == [sim.Completed()]
     assert not world.is_running
 

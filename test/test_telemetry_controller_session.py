@@ -143,7 +143,7 @@ def test_velocities_that_are_flown_by_an_estimate_are_noted(talk):
     assert notes(talk.run(0.1, telemetry=A), "commands flown by an estimate") == []
     talk.pilot.is_estimating = True
     (sentence, *_) = notes(talk.run(0.1, telemetry=A), "commands flown by an estimate")
-    assert "has not told how it moves for 0.2 s" in sentence
+    assert "has not reported how it moves for 0.2 s" in sentence
 
 
 def test_after_a_delay_no_command_is_made_up_for(talk):

@@ -13,7 +13,7 @@ from processes import Process
 from ros_session import wait_until
 from sensor_msgs.msg import CompressedImage, Image, Imu
 from std_msgs.msg import String
-from telemetry_documents import HOVER, ROVER
+from telemetry_documents import ROVER
 from telemetry_operator import TelemetryOperator
 from telemetry_peer import jpeg
 
@@ -21,7 +21,6 @@ from drone_bridge.msg import LandingPad
 from drone_bridge.wire.jpeg import read_size
 
 ZERO = Twist()
-FORWARD = {"thrust": 0.25, "pitch": 0.5, "roll": 0.0, "yaw": -0.25}
 
 
 @pytest.fixture
@@ -74,13 +73,6 @@ class Drone:
         self.timer.cancel()
 
 
-def commanded(ros, operator):
-    """Return an inbox for cmd_vel which the server has found."""
-    commands = ros.subscribe(Twist, "cmd_vel", 100)
-    wait_until(lambda: operator.send(HOVER) or len(commands), "the server's commands", period_s=0.05)
-    return commands
-
-
 def test_telemetry_follows_the_topics_and_ends_with_them(ros, serve, operator):
     reports = ros.subscribe(DiagnosticArray, "/diagnostics")
     server = serve()
@@ -121,39 +113,6 @@ def test_a_jpeg_goes_out_as_it_is_and_so_does_the_pad_and_a_raw_image_as_a_small
     document = operator.wait(lambda document: document["camera"]["image"] and document["camera"]["width"] == 320)
     assert read_size(base64.b64decode(document["camera"]["image"])) == (320, 240)
     drone.stop()
-
-
-def test_commands_become_velocities_and_silence_zero_and_then_nothing(ros, serve, operator):
-    server = serve(**{"full_scale.pitch": 2.0})
-    drone = Drone(ros)
-    operator.receive()
-    commands = commanded(ros, operator)
-    operator.keep_sending(FORWARD)
-    command = commands.wait(lambda message: message != ZERO)
-    assert (command.linear.x, command.linear.y, command.linear.z, command.angular.z) == (2.0, 0.0, 0.25, -0.5)
-    operator.keep_sending(b'{"thrust": 7}')
-    server.wait_for_line("A document from .* was refused: ")
-    server.wait_for_line("was silent for .* s: zero was commanded")
-    commands.wait(lambda message: message == ZERO)
-    assert len(commands) == 0
-    drone.stop()
-
-
-def test_an_operator_that_has_left_is_gone_and_not_silent(ros, serve, operator):
-    reports = ros.subscribe(DiagnosticArray, "/diagnostics", 100)
-    server = serve(silence_warning=0.3)
-    drone = Drone(ros)
-    operator.receive()
-    commands = commanded(ros, operator)
-    operator.keep_sending(FORWARD)
-    commands.wait(lambda message: message != ZERO)
-    operator.close()
-    server.wait_for_line("Nobody listens at .* Documents are still sent")
-    for _ in range(3):
-        reports.wait(lambda report: report.status[0].message.startswith("nobody listens"))
-    assert not server.count_lines("connected but has been silent")
-    drone.stop()
-    reports.wait(lambda report: report.status[0].message.startswith("talking"))  # nothing is sent, so nobody refuses
 
 
 def test_a_rover_goes_both_ways(ros, serve, operator):

@@ -1,9 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """testbed_bridge as a process, between real sockets and real DDS."""
 
+import dataclasses
+import itertools
 import math
-import sys
 
+import cv2
+import numpy as np
 import pytest
 from diagnostic_msgs.msg import DiagnosticArray
 from diagnostics import values_of
@@ -11,15 +14,14 @@ from geometry_msgs.msg import Twist
 from nav_msgs.msg import Odometry
 from processes import Process
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
-from ros_session import repeating, wait_until
-from rosgraph_msgs.msg import Clock
-from sensor_msgs.msg import CameraInfo, Image, Imu
-from testbed_peer import HOVER, REPLY, TestbedPeer, bridge, pixels
+from ros_session import wait_until
+from sensor_msgs.msg import CameraInfo, CompressedImage, Image, Imu
+from testbed_peer import CONSTANTS, HOVER, TestbedPeer, bridge, pixels
 from tf2_msgs.msg import TFMessage
 
-from drone_bridge.msg import CommandRates, DroneProperties
+from drone_bridge.msg import DroneProperties
 from drone_bridge.ros.time import seconds_of, time_from_seconds
-from drone_bridge.testbed.codec import AttitudeLayout, MotionParameters
+from drone_bridge.testbed.codec import AttitudeLayout, SensorFrame
 
 LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 
@@ -27,52 +29,6 @@ LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 @pytest.fixture
 def peer(closing):
     return closing(TestbedPeer())
-
-
-def twist(roll=0.0, pitch=0.0, yaw=0.0, thrust=0.0):
-    """A Twist of rates and thrust, for a bridge whose cmd_vel means that."""
-    message = Twist()
-    message.angular.x, message.angular.y, message.angular.z = roll, pitch, yaw
-    message.linear.z = thrust
-    return message
-
-
-RATES = {"cmd_vel_mode": "rates_and_thrust"}
-
-
-def command_rates(stamp, thrust=9.0):
-    message = CommandRates(roll_rate=0.1, pitch_rate=0.2, yaw_rate=0.3, thrust=thrust)
-    message.header.stamp = stamp
-    return message
-
-
-def assert_answer(answer, pitch=0.0, roll=0.0, yaw=0.0, thrust=0.0):
-    expected = MotionParameters(math.degrees(pitch), math.degrees(roll), math.degrees(yaw), thrust)
-    assert [answer.pitch_rate, answer.roll_rate, answer.yaw_rate, answer.thrust] == pytest.approx(
-        [expected.pitch_rate, expected.roll_rate, expected.yaw_rate, expected.thrust], rel=1e-6
-    )
-
-
-def exchange_until(peer, wanted, publish=lambda: None):
-    """Exchange frames until the answer is the wanted one; the bridge answers at once with the newest command.
-
-    `publish` is done before each: a reader that has not found its writer yet ignores what that writes.
-    """
-    answers = []
-
-    def exchange():
-        publish()
-        answers[:] = [peer.exchange()]
-        return wanted(answers[0])
-
-    wait_until(exchange, "the wanted answer")
-    return answers[0]
-
-
-def publishing(ros, topic, message):
-    """Return a function that publishes the message again and again."""
-    publisher = ros.publisher(type(message), topic)
-    return lambda: publisher.publish(message)
 
 
 # What comes from the wire.
@@ -130,17 +86,6 @@ def exchange_until_subscribed(peer, *inboxes, **fields):
     wait_until(lambda: peer.exchange(**fields) and all(map(len, inboxes)), "messages on every topic")
 
 
-def test_wire_time_stamps_frames_and_drives_the_clock(ros, peer):
-    inboxes = {"imu": ros.subscribe(Imu, "imu/data"), "clock": ros.subscribe(Clock, "/clock")}
-    with bridge(peer, stamp_source="wire", publish_clock=True):
-        peer.open()
-        exchange_until_subscribed(peer, *inboxes.values())
-        peer.exchange(time=1000.5)
-        expected = time_from_seconds(1000.5)
-        inboxes["imu"].wait(lambda message: message.header.stamp == expected)
-        inboxes["clock"].wait(lambda message: message.clock == expected)
-
-
 def test_the_qos_of_one_topic_can_be_overridden_and_of_no_other(ros, peer):
     def reliability(topic):
         return [info.qos_profile.reliability for info in ros.node.get_publishers_info_by_topic(topic)]
@@ -155,33 +100,16 @@ def test_the_qos_of_one_topic_can_be_overridden_and_of_no_other(ros, peer):
 
 
 def test_cmd_vel_becomes_rates_and_thrust_with_the_wire_s_signs_where_that_was_asked_for(ros, peer):
-    with bridge(peer, command_timeout=30.0, **RATES):
+    message, answers = Twist(), []
+    message.angular.x, message.angular.y, message.angular.z, message.linear.z = 0.1, 0.2, 0.3, 9.0
+    with bridge(peer, command_timeout=30.0, cmd_vel_mode="rates_and_thrust"):
         peer.open()
-        publish = publishing(ros, "cmd_vel", twist(roll=0.1, pitch=0.2, yaw=0.3, thrust=9.0))
-        answer = exchange_until(peer, lambda answer: answer != HOVER, publish)
-    assert_answer(answer, roll=0.1, pitch=0.2, yaw=-0.3, thrust=9.0)
-
-
-def test_lockstep_waits_for_the_command_of_the_frame(ros, peer):
-    images = ros.subscribe(Image, "left/image_raw")
-    with bridge(peer, sync="lockstep", command_timeout=0.02):
-        peer.open()
-        publisher = ros.publisher(CommandRates, "cmd_rates")
-        velocities = ros.publisher(Twist, "cmd_vel")
-        exchange_until_subscribed(peer, images)
-        ros.set_parameters("testbed_bridge", command_timeout=10.0)
-        for index in range(5):
-            stamp = peer.send_frame_to(images)
-
-            def command(_, stamp=stamp, index=index):
-                # A command for another frame is no answer to this one.
-                publisher.publish(command_rates(time_from_seconds(stamp.sec + 1), thrust=1.0))
-                publisher.publish(command_rates(stamp, thrust=2.0 + index))
-                # And one that is for no frame at all does not keep the answer from it.
-                velocities.publish(twist(thrust=1.0))
-
-            with repeating(command):
-                assert peer.reply().thrust == 2.0 + index
+        publisher = ros.publisher(Twist, "cmd_vel")
+        wait_until(
+            lambda: publisher.publish(message) or answers.append(peer.exchange()) or answers[-1] != HOVER, "the command"
+        )
+    pitch, roll, yaw = (math.degrees(rate) for rate in (0.2, 0.1, -0.3))
+    assert dataclasses.astuple(answers[-1]) == pytest.approx((pitch, roll, yaw, 9.0), rel=1e-6)
 
 
 def test_a_slow_reliable_subscriber_does_not_hold_up_the_testbed(ros, peer):
@@ -222,92 +150,31 @@ def test_auto_detects_a_pose_and_logs_it(ros, closing):
         assert ("map", "odom") in {(transform.header.frame_id, transform.child_frame_id) for transform in static}
 
 
-def test_auto_takes_the_documented_layout_for_short_frames_and_offers_no_pose(ros, peer):
-    attitudes = ros.subscribe(Imu, "imu/data")
-    with bridge(peer) as process:
-        peer.open()
-        wait_until(lambda: peer.exchange(**LEVEL) and len(attitudes), "an attitude")
-        assert attitudes.wait().orientation_covariance[8] < 1  # yaw is taken to be measured
-        process.wait_for_line("is taken to be pitch_yaw, as documented.*set it to pitch_roll")
-        static = ros.subscribe(TFMessage, "/tf_static", LATCHED).wait().transforms
-        assert "odom" not in {transform.child_frame_id for transform in static}
-        assert not ros.node.get_publishers_info_by_topic("/odom")
-        assert not ros.node.get_publishers_info_by_topic("/tf"), "what can never come is not offered"
+def test_jpegs_are_made_of_both_sides_while_somebody_listens(ros, peer):
+    size = dataclasses.replace(CONSTANTS, width=64, height=48)
+    colours = {"left": (250, 20, 90), "right": (10, 200, 60)}  # red, green, blue; flat, as a testbed's scenes are
+    sides = [bytes(colours[side]) * (size.width * size.height) for side in ("left", "right")]
+    times = itertools.count(1)
 
+    def exchange():
+        frame = SensorFrame(*sides, time=0.1 * next(times), pitch=0.0, yaw=0.0)
+        peer.socket.sendall(peer.connection.send(frame))
+        return peer.reply()
 
-def test_time_0_is_a_new_simulation(ros, peer):
-    reports = ros.subscribe(DiagnosticArray, "/diagnostics")
-    properties = ros.subscribe(DroneProperties, "drone_properties", LATCHED)
-    attitudes = ros.subscribe(Imu, "imu/data")
-    with bridge(peer, attitude_layout="pitch_yaw", stamp_source="wire") as process:
-        peer.open()
-        wait_until(lambda: peer.exchange(pitch=0.0) and len(attitudes) and len(properties), "messages")
-        properties.clear()
-        assert peer.exchange(time=0.0, pitch=0.0) == HOVER
-        process.wait_for_line(r"started a new simulation on the same connection: its time is 0 after \d+\.\d+ s")
-        assert properties.wait().mass == 1.5
-        attitudes.wait(lambda imu: imu.header.stamp.sec == imu.header.stamp.nanosec == 0)
-        assert peer.exchange(pitch=0.0) == HOVER
-        report = reports.wait(lambda report: values_of(report).get("new simulations") == "1")
-        assert (values_of(report)["connections"], values_of(report)["rejected input"]) == ("1", "0")
-
-
-# Leaving.
-
-NOT_HOVER = MotionParameters(0.0, 0.0, 0.0, 9.0)
-#: A bridge with a fault: it fails at a frame with a pitch of 7.
-FAULTY_BRIDGE = """
-from drone_bridge.testbed.bridge import node
-from drone_bridge.ros import topics
-
-publish = topics.Outputs.publish
-
-def publish_or_fail(self, frame, stamp):
-    if frame.pitch == 7:
-        raise ArithmeticError("a fault of its own")
-    publish(self, frame, stamp)
-
-topics.Outputs.publish = publish_or_fail
-raise SystemExit(node.main())
-"""
-
-
-def fly(ros, peer):
-    """Exchange frames until the bridge passes a command on that is not the neutral one."""
-    message = CommandRates(thrust=NOT_HOVER.thrust)
-    publisher = ros.publisher(CommandRates, "cmd_rates")
-    wait_until(lambda: ros.publish_fresh(publisher, message) or peer.exchange() == NOT_HOVER, "the command on the wire")
-
-
-def last_answer(peer):
-    received = peer.read_to_end()
-    assert len(received) == REPLY.size, "one last answer, and nothing else, is expected"
-    return MotionParameters(*REPLY.unpack(received))
-
-
-def test_sigterm_inside_a_frame_leaves_hover_as_the_last_command(ros, peer):
-    with bridge(peer, command_timeout=30.0) as process:
-        peer.open()
-        fly(ros, peer)
-        frame = peer.frame_bytes()
-        peer.socket.sendall(frame[:100])
-        process.send()
-        # The testbed finishes its frame before it reads, and must be able to.
-        peer.socket.sendall(frame[100:])
-        # The frame may be whole, and answered with the command, before the signal is heard.
-        answers = peer.read_to_end()
-        assert len(answers) in (REPLY.size, 2 * REPLY.size)
-        assert MotionParameters(*REPLY.unpack(answers[-REPLY.size :])) == HOVER
-        assert process.wait() == 0
-
-
-def test_a_fault_of_the_bridge_itself_leaves_hover_as_the_last_command(ros, peer):
-    parameters = ("-p", f"port:={peer.port}", "-p", "command_timeout:=30.0")
-    with Process(sys.executable, "-c", FAULTY_BRIDGE, "--ros-args", *parameters) as process:
-        peer.open()
-        fly(ros, peer)
-        peer.send_frame(pitch=7.0)
-        assert peer.reply() == NOT_HOVER
-        assert last_answer(peer) == HOVER
-        process.wait_for_line("ArithmeticError: a fault of its own")
-        assert peer.open().exchange() == HOVER
+    reports, images = ros.subscribe(DiagnosticArray, "/diagnostics"), ros.subscribe(Image, "left/image_raw")
+    with Process.node("testbed_bridge", port=peer.port, attitude_layout="pitch_yaw"):
+        peer.open(size)
+        wait_until(lambda: exchange() and len(images), "an image")
+        for _ in range(50):
+            exchange()
+        reports.clear()
+        assert "images compressed" not in values_of(reports.wait())
+        inboxes = {side: ros.subscribe(CompressedImage, f"{side}/image_raw/compressed") for side in colours}
+        wait_until(lambda: exchange() and all(map(len, inboxes.values())), "JPEGs")
+        for side, inbox in inboxes.items():
+            message = inbox.wait()
+            assert message.format == "rgb8; jpeg compressed bgr8"
+            assert message.header.frame_id == f"{side}_camera_optical_frame"
+            decoded = cv2.imdecode(np.frombuffer(message.data, np.uint8), cv2.IMREAD_COLOR)
+            assert decoded.shape == (size.height, size.width, 3)
+            assert np.abs(decoded[:, :, ::-1].astype(int) - colours[side]).max() <= 6

@@ -109,15 +109,6 @@ class Talk(SessionTalk):
     def answer(self, data=ANSWER, peer="a"):
         return self.heard_by(self.session.receive(data, peer, self.now_s))
 
-    def fly(self, seconds, period_s=0.1):
-        """Have the drone send, and the autopilot answer."""
-        actions = []
-        for _ in range(round(seconds / period_s)):
-            actions += self.show()
-            actions += self.answer()
-            actions += self.run(period_s)
-        return actions
-
     def run(self, seconds):
         return self.heard_by(super().run(seconds))
 

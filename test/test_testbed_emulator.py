@@ -6,7 +6,6 @@ import math
 import signal
 import socket
 import sys
-import time
 
 import pytest
 from processes import Process
@@ -14,13 +13,10 @@ from processes import Process
 from drone_bridge.net.connector import LinkCancelledError
 from drone_bridge.testbed.codec import (
     NEED_DATA,
-    AngleUnit,
-    AttitudeLayout,
     AutopilotConnection,
     ConnectionClosed,
     Constants,
     MotionParameters,
-    SensorFrame,
 )
 from drone_bridge.testbed.emulator.__main__ import AutopilotSession, make_scenario, parse
 from drone_bridge.wire.events import RemoteProtocolError
@@ -151,40 +147,6 @@ def test_it_announces_its_options(emulate):
     )
 
 
-@pytest.mark.parametrize("layout", AttitudeLayout)
-@pytest.mark.parametrize("unit", AngleUnit)
-def test_every_layout_and_unit_reports_what_was_commanded(emulate, layout, unit):
-    port = emulate("--layout", layout.value, "--angle-unit", unit.value, "--rate", "10", "--wind", "0 0 0").port()
-    autopilot = Autopilot.connect(port, layout=layout, angle_unit=unit)
-    constants = autopilot.receive()
-    degree = 1 if unit is AngleUnit.DEGREES else math.radians(1)
-    assert constants.horizontal_angle_of_view == pytest.approx(120 * degree)
-    assert constants.max_yaw_rate == pytest.approx(720 * degree)
-    for motion in (MotionParameters(0, 0, 300 * degree, 0), MotionParameters(200 * degree, 0, 0, 0)):
-        autopilot.receive()
-        autopilot.answer(motion)
-    autopilot.receive()
-    autopilot.answer(MotionParameters(0, 100 * degree, 0, 0))
-    frame = autopilot.receive()
-    assert isinstance(frame, SensorFrame)
-    assert frame.pitch == pytest.approx(20 * degree, rel=1e-5)
-    carried = set(layout.floats)
-    assert frame.yaw == (pytest.approx(30 * degree, rel=1e-5) if carried & {"yaw", "heading"} else None)
-    assert frame.roll == (pytest.approx(10 * degree, rel=1e-5) if "roll" in carried else None)
-    assert (frame.position is not None) == ("x" in carried)
-    if frame.position:
-        assert frame.position[1] == pytest.approx(-9.81 * 0.3**2 / 2, rel=0.05)
-
-
-def test_it_waits_for_the_answer_and_computes_nothing_meanwhile(emulate):
-    autopilot = Autopilot.connect(emulate().port())
-    autopilot.receive()
-    autopilot.receive()
-    autopilot.socket.settimeout(0.2)
-    with pytest.raises(TimeoutError):
-        autopilot.socket.recv(1)
-
-
 def test_reaching_the_target_is_reported_and_ends_the_flight_with_0(emulate):
     emulator = emulate("--target", "0 3 0", "--until-reached", "--wind", "0 0 0", "--duration", "10")
     autopilot = Autopilot.connect(emulator.port())
@@ -211,60 +173,6 @@ def test_a_fault_breaks_its_frame_and_the_next_conversation_is_sound(emulate, ki
     again = Autopilot.connect(port)
     assert isinstance(again.receive(), Constants)
     assert len(again.fly(frames=5)) == 5
-
-
-def test_a_stall_keeps_the_connection_open_and_silent(emulate):
-    emulator = emulate("--fault", "stall@1")
-    autopilot = Autopilot.connect(emulator.port())
-    autopilot.receive()
-    autopilot.fly(frames=1)
-    emulator.line("stalling inside frame 1")
-    half = (6 * 20 * 10 + 12) // 2
-    received = b""
-    while len(received) < half:
-        received += autopilot.socket.recv(half)
-    autopilot.socket.settimeout(0.2)
-    with pytest.raises(TimeoutError):
-        autopilot.socket.recv(1)
-
-
-NAN_REPLY = b"\x7f\xc0\x00\x00" * 4
-HUGE_REPLY = b"\x7f\x7f\xff\xff" * 4
-
-
-@pytest.mark.parametrize(
-    ("data", "line"),
-    [
-        (NAN_REPLY, "In the autopilot's answer, pitch_rate is nan"),
-        (HUGE_REPLY, "the drone has left the world"),
-        (b"GET / HTTP/1.1\r\n\r\n" * 100, "The autopilot sent more"),
-        (b"abc", "The autopilot closed inside an answer"),
-    ],
-)
-def test_garbage_costs_the_connection_and_a_line_and_nothing_else(emulate, data, line):
-    emulator = emulate()
-    port = emulator.port()
-    with socket.create_connection(("127.0.0.1", port), TIMEOUT) as talker:
-        talker.sendall(data)
-        talker.shutdown(socket.SHUT_WR)
-        emulator.line(line)
-    emulator.line("ended: ")
-    autopilot = Autopilot.connect(port)
-    autopilot.receive()
-    assert len(autopilot.fly(frames=3)) == 3
-
-
-def test_realtime_keeps_to_the_wall_clock_and_does_not_catch_up(emulate):
-    autopilot = Autopilot.connect(emulate("--realtime", "--rate", "20").port())
-    autopilot.receive()
-    autopilot.fly(frames=2)
-    for thinking_s in (0.0, 0.3):  # for six steps
-        autopilot.receive()
-        time.sleep(thinking_s)
-        start = time.monotonic()
-        autopilot.answer()
-        autopilot.fly(frames=12)
-        assert time.monotonic() - start >= 10 / 20 - 0.01  # after a delay the first ones come at once
 
 
 def test_trajectory_has_a_row_for_every_state(emulate, tmp_path):

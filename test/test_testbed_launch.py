@@ -165,20 +165,6 @@ def test_rviz_gets_its_view_and_a_frame_to_stand_in(tmp_path, monkeypatch):
         assert run.count_lines(f"rviz2 .*__ns:=/{arguments.get('namespace', '')}( |$)") == 1
 
 
-@pytest.mark.parametrize(
-    ("argument", "allowed"),
-    [
-        ("testbed_bridge_role:=server", "connect, listen"),
-        ("attitude_layout:=yaw_pitch", "auto, pitch_yaw, pitch_roll, pose"),
-    ],
-)
-def test_a_value_that_is_none_of_the_choices_is_refused_before_anything_starts(argument, allowed):
-    with Process(executable("drone-bridge"), "launch", "testbed.launch.xml", "emulate:=true", argument) as run:
-        assert run.wait() == 2
-    assert run.count_lines(f"{argument} is none of {allowed}$") == 1
-    assert run.count_lines("started") == 0
-
-
 def test_a_killed_bridge_comes_back_and_a_killed_emulator_ends_the_launch(free_port):
     with launch("testbed.launch.xml", emulate=True, testbed_port=free_port, **SMALL) as composition:
         composition.wait_for_line("Connected to")

@@ -3,23 +3,18 @@
 
 import contextlib
 import itertools
-import math
-import socket
 
 import pytest
 from geometry_msgs.msg import Twist
 from nav_msgs.msg import Odometry
 from processes import TIMEOUT_S, Process
-from quadrotor import Quadrotor
 from rclpy.qos import DurabilityPolicy, QoSProfile
 from ros_session import wait_until
 from sensor_msgs.msg import CameraInfo, Image, Imu
 from testbed_autopilot import MOTION, AutopilotPeer
 from testbed_bytes import float32
-from vanishing import vanish
 
 from drone_bridge.msg import CommandRates, DroneProperties
-from drone_bridge.net import tcp as tcp_options
 from drone_bridge.ros.images import Rgb8Image
 from drone_bridge.ros.time import time_from_seconds
 from drone_bridge.testbed import topics as translate
@@ -148,35 +143,6 @@ def test_a_legacy_autopilot_flies_a_drone_in_ros(ros, serve):
         server.wait_for_line("The autopilot has left")
 
 
-def test_an_autopilot_that_vanishes_is_connected_to_again(ros, monkeypatch, closing):
-    """In this process, where the system can be told to notice it at once."""
-    for name in ("KEEPALIVE_IDLE_S", "KEEPALIVE_INTERVAL_S", "KEEPALIVE_PROBES"):
-        monkeypatch.setattr(tcp_options, name, 1)
-    listener = closing(socket.create_server(("127.0.0.1", 0)))
-    listener.settimeout(TIMEOUT_S)
-    values = {"role": "connect", "port": listener.getsockname()[1], "command_timeout": 60.0}
-    server = ros.run(TestbedServer, source_timeout=PATIENCE_S, **values)
-    drone = Drone(ros)
-    drone.announce()
-    with AutopilotPeer(connected=listener.accept()[0]) as autopilot:
-        first_frame(drone, autopilot)
-
-        def is_followed():
-            autopilot.answer()
-            drone.show()
-            autopilot.receive()
-            return len(drone.commands)
-
-        wait_until(is_followed, "a command")
-        vanish(autopilot.socket)
-        autopilot.answer()  # still arrives, and the frame after it is not acknowledged
-        drone.show()
-        with AutopilotPeer(connected=listener.accept()[0]) as successor:
-            drone.commands.wait(lambda command: command.thrust == pytest.approx(HOVER_N))
-            assert first_frame(drone, successor).time == 0.0
-    assert server.statistics.counts["lost connections"] == 1
-
-
 def test_one_camera_and_parameters_do_where_there_is_no_more(ros, serve):
     """Without drone_properties; without a right camera; and before that, with nothing at all."""
     parameters = {"cameras": "mono", "drone.mass": 2.5, "negative_gravity": True, "command_timeout": 60.0}
@@ -265,36 +231,3 @@ def test_a_legacy_autopilot_drives_what_follows_velocities(ros, serve):
         autopilot.socket.close()
         server.wait_for_line("The autopilot has left")
         velocities.wait(lambda twist: twist == Twist())
-
-
-def test_an_autopilot_that_is_told_no_position_flies_a_quadrotor_where_it_meant_to(ros, serve):
-    """In the layout pitch_yaw, at 8 frames per second of the quadrotor's time, with the scripted autopilot."""
-    server, port = serve(command_output="cmd_vel", source_timeout=PATIENCE_S, command_timeout=60.0)
-    quadrotor, drone = Quadrotor(5), Drone(ros)
-    start, period_s, velocities = quadrotor.yaw, 0.125, drone.velocities
-    drone.announce()
-    odometry = ros.publisher(Odometry, "odom")
-    plan = "4s forward 0.5, 3s turn 0.5, 4s forward 0.5, 2s"
-    arguments = ["--port", str(port), "--layout", "pitch_yaw", "--plan", plan]
-    with Process.module("drone_bridge.testbed.operator", *arguments) as operator:
-        operator.wait_for_line("connected to")
-        while operator.is_running:
-            (x, y, z), yaw = quadrotor.measured()
-            message = Odometry()
-            message.header.stamp = time_from_seconds(drone.stamp_s + period_s)
-            at, facing = message.pose.pose.position, message.pose.pose.orientation
-            at.x, at.y, at.z = x, y, z
-            facing.z, facing.w = math.sin(yaw / 2), math.cos(yaw / 2)
-            odometry.publish(message)
-            drone.show(after_s=period_s, orientation=facing)
-            wait_until(lambda: len(velocities) or not operator.is_running, "an answer")
-            if len(velocities):
-                command = velocities.wait()
-                linear = command.linear
-                quadrotor.fly(0.02)
-                quadrotor.command = (linear.x, linear.y, linear.z, command.angular.z)
-                quadrotor.fly(period_s - 0.02)
-        assert operator.wait() == 0
-    assert server.count_lines("an autopilot that steers by the images needs a vehicle that takes cmd_rates") == 1
-    expected = [2 * (part(start) + part(start + 1.5)) for part in (math.cos, math.sin)]
-    assert math.dist(quadrotor.position, [*expected, 0.0]) < 0.15

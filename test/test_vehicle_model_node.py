@@ -3,7 +3,7 @@
 
 from xml.etree import ElementTree
 
-from processes import Process, executable
+from processes import Process
 from rclpy.qos import DurabilityPolicy, QoSProfile
 from std_msgs.msg import String
 from tf2_msgs.msg import TFMessage
@@ -35,9 +35,3 @@ def test_a_vehicle_can_be_placed_in_a_world_that_it_shares(ros):
     assert (place.header.frame_id, place.child_frame_id) == ("world", "d1/map")
     move = place.transform.translation
     assert (move.x, move.y, move.z) == (4.0, -2.0, 0.5)
-
-
-def test_an_unknown_model_is_refused_with_a_sentence(start_child):
-    process = start_child(executable("vehicle_model"), "--ros-args", "-p", "model:=zeppelin")
-    assert process.wait() == 1
-    assert "model is 'zeppelin', and has to be one of drone, rover, submarine." in process.output

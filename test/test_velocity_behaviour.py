@@ -66,19 +66,6 @@ def test_velocities_are_followed_by_rates(ros, flight):
         assert motion_between(rows, ended_s - 1, ended_s) == pytest.approx([forward, 0.0, 0.0, turn], abs=0.08)
 
 
-def test_without_odometry_it_is_silent(ros, start_child):
-    controller = start_child(executable("drone_controller"), "--ros-args", "-p", "behaviour:=velocity")
-    controller.wait_for_line("waiting: for drone_properties and odom")
-    rates = ros.subscribe(CommandRates, "cmd_rates")
-    publisher = ros.publisher(Twist, "cmd_vel")
-    odometry = ros.publisher(Odometry, "odom")
-    bad = Odometry()  # without drone_properties, and without a rotation
-    for _ in range(20):
-        publisher.publish(Twist())
-        odometry.publish(bad)
-    assert len(rates) == 0
-
-
 class Drone:
     """Stands in for the bridge: odometry of a drone that hangs in the air, and what the controller tells of it."""
 

@@ -2,16 +2,13 @@
 """cmd_vel as others have it: its type, its frame, and what is said to whoever publishes or takes another type."""
 
 import math
-import sys
 
 import pytest
 from diagnostic_msgs.msg import DiagnosticArray
 from diagnostics import values_of
 from geometry_msgs.msg import Twist, TwistStamped
-from processes import Process, executable, when_listening
+from processes import Process, executable
 from ros_session import wait_until
-from sensor_msgs.msg import Imu
-from testbed_trajectory import motion_between, rows_of
 
 from drone_bridge.ros.velocity_messages import VelocityFrames
 
@@ -62,48 +59,6 @@ def test_a_controller_publishes_the_type(ros, start_child):
     start_child(executable("rover_controller"), "--ros-args", "-p", f"{NAME}:=true", "-p", "pattern:=circular")
     inbox = ros.subscribe(TwistStamped, "cmd_vel")
     inbox.wait(lambda message: message.twist.linear.x > 0 and message.header.stamp.sec > 0)
-
-
-def test_a_frame_that_a_vehicle_does_not_have_is_refused_by_name(ros, free_port):
-    with Process.node("robot_bridge", port=free_port, frame_prefix="r1/", **{NAME: True}) as node:
-        publisher = ros.publisher(TwistStamped, "cmd_vel")
-        for frame, said in (
-            ("camera_link", "may be empty or r1/base_link for the body's axes, or r1/odom for the world's"),
-            ("r1/odom", "the heading of the vehicle in r1/odom is not known now"),
-        ):
-            line = rf"on cmd_vel was refused: its frame_id is '?{frame}'?, and {said}"
-            publish = lambda frame=frame: publisher.publish(command(0.1, frame=frame))  # noqa: E731
-            wait_until(lambda line=line, publish=publish: publish() or node.count_lines(line), line, period_s=0.05)
-
-
-def test_a_velocity_in_odom_is_turned_by_the_heading(ros, start_child, tmp_path):
-    """A drone that has turned flies along the world's x axis, wherever it looks."""
-    trajectory = tmp_path / "flight.csv"
-    options = ("--layout", "pose", "--realtime", "--width", 32, "--height", 32, "--trajectory", trajectory)
-    testbed = start_child(sys.executable, "-m", "drone_bridge.testbed.emulator", "--port", 0, *options)
-    port = when_listening(testbed).port
-    parameters = ("-p", f"port:={port}", "-p", "stamp_source:=wire", "-p", f"{NAME}:=true")
-    start_child(executable("testbed_bridge"), "--ros-args", *parameters)
-    attitudes = ros.subscribe(Imu, "imu/data")
-    publisher = ros.publisher(TwistStamped, "cmd_vel")
-
-    def fly(message, for_s):
-        began_s = now_s = None
-        while began_s is None or now_s < began_s + for_s:
-            stamp = message.header.stamp = attitudes.wait().header.stamp
-            publisher.publish(message)
-            now_s = stamp.sec + stamp.nanosec / 1e9
-            began_s = now_s if began_s is None else began_s
-        return now_s
-
-    fly(command(turn=0.5), 2.5)
-    ended_s = fly(command(0.5, frame="odom"), 3.0)
-    wait_until(lambda: rows_of(trajectory)[-1]["time"] > ended_s, "the trajectory")
-    rows = rows_of(trajectory)
-    yaw = math.remainder(math.radians(90 - rows[-1]["heading"]), math.tau)
-    assert abs(yaw) > 0.5
-    forward, left, _, _ = motion_between(rows, ended_s - 1, ended_s)
-    assert (forward, left) == pytest.approx((0.5 * math.cos(yaw), -0.5 * math.sin(yaw)), abs=0.08)
 
 
 @pytest.mark.parametrize("frame", ["odom", "map"])

@@ -5,7 +5,10 @@ import math
 
 import numpy as np
 import pytest
+from geometry_msgs.msg import Point, Quaternion
+from nav_msgs.msg import Odometry
 
+from drone_bridge.controllers.messages import read_pose
 from drone_bridge.controllers.waypoints import Waypoint, WaypointParameters, Waypoints, WaypointState
 from drone_bridge.motion.matrices import rotation_from_angles, rotation_from_vector
 
@@ -123,3 +126,21 @@ def test_a_gap_in_the_odometry_begins_another_line():
     vehicle.path.clear()
     vehicle.swim_to_the_end()
     assert away_from_line(vehicle.path, (1, 5, 0), (10, 0, 0)) < 0.05
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "sentence"),
+    [
+        ("orientation", Quaternion(w=0.0), r"the orientation in odom is \(.*\), and has to have length 1"),
+        ("orientation", Quaternion(w=1e200), r"the orientation in odom is \(.*1e\+200\), and has to have length 1"),
+        ("position", Point(x=math.inf), r"the position in odom is \(inf, .*\), and has to be within 1e\+09 m"),
+        ("position", Point(x=-1e308), r"the position in odom is \(-1e\+308, .*\), and has to be within 1e\+09 m"),
+    ],
+)
+def test_odometry_that_no_vehicle_can_have_is_refused_with_a_sentence(field, value, sentence):
+    odometry = Odometry()
+    odometry.pose.pose.orientation.w = 1.0
+    assert not read_pose(odometry, "odom")[0].any()
+    setattr(odometry.pose.pose, field, value)
+    with pytest.raises(ValueError, match=sentence):
+        read_pose(odometry, "odom")

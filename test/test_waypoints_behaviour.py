@@ -79,17 +79,3 @@ def test_the_last_command_is_zero(ros):
     last = commands.wait()
     while last != STILL or len(commands):
         last = commands.wait()
-
-
-@pytest.mark.parametrize(
-    ("points", "sentence"),
-    [
-        ("['x=1', 'up=3']", "waypoints.points can't be used: the waypoint 'up=3' has 'up=3', and consists of x="),
-        ("['']", "waypoints.points can't be used: a waypoint is empty"),
-    ],
-)
-def test_invalid_waypoints_are_refused_with_a_sentence(points, sentence):
-    with controller(points=points) as process:
-        assert process.wait() == 1
-        process.wait_for_line(sentence)
-        assert "Traceback" not in process.output

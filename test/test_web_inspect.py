@@ -17,7 +17,6 @@ from ports import free_ports
 from sensor_msgs.msg import LaserScan, NavSatFix, PointCloud2, PointField
 from std_msgs.msg import Bool, Header
 from web_page import address_of
-from web_viewer import connect
 
 LAMP = "document.querySelector('[data-cell=connection] .lamp')?.classList.contains('%s') ?? false"
 
@@ -178,31 +177,6 @@ def layers():
     }
 
 
-def test_what_nodes_publish_is_drawn_and_a_layer_switched_off_stays_off(page, ros):
-    messages = layers()
-    publishers = {topic: ros.node.create_publisher(type(each), topic, 1) for topic, each in messages.items()}
-    timer = ros.node.create_timer(0.2, lambda: [publishers[topic].publish(each) for topic, each in messages.items()])
-    try:
-        page.evaluate("[...document.querySelectorAll('#scene button')].find(b => /Layers/.test(b.innerText)).click()")
-        box = "document.querySelector('[data-layer=\"%s\"] input')"
-        drawn = "Number(document.querySelector('[data-layer=\"%s\"]')?.dataset.drawn) > 1"
-        page.wait(f"{box % '/points'} !== null")
-        page.evaluate(f"{box % '/points'}.click()")  # a lot of data, so only on request
-        page.evaluate(f"{box % 'frames of tf'}.click()")
-        for topic in messages:
-            page.wait(drawn % topic)
-        page.evaluate(f"{box % '/scan'}.click()")
-        page.evaluate("location.reload()")
-        page.wait(drawn % "/plan")
-        assert page.evaluate(f"{box % '/scan'}.checked") is False
-        assert page.evaluate("document.querySelector('[data-layer=\"/scan\"]').dataset.drawn ?? null") is None
-        page.evaluate("localStorage.clear()")
-    finally:
-        ros.node.destroy_timer(timer)
-        for publisher in publishers.values():
-            ros.node.destroy_publisher(publisher)
-
-
 def test_a_tap_on_the_ground_sets_a_goal_where_somebody_takes_it(page, ros):
     page.wait("document.querySelector('.take') !== null")
     button = "[...document.querySelectorAll('#scene button')].find(each => each.innerText === 'Set a goal')"
@@ -232,10 +206,3 @@ def test_foxgloves_own_client_reads_publishes_and_sets_parameters(composition, r
     assert {"clientPublish", "connectionGraph", "parameters", "services"} <= set(seen["capabilities"])
     assert [each["value"] for each in seen["parameter"]] == [2]
     assert "/imu/data" in seen["graph"]
-
-
-def test_a_client_of_an_unknown_version_is_told_so(composition):
-    with connect(f"ws://{composition.address}", subprotocols=["foxglove.sdk.v9"], proxy=None) as client:
-        info, status = json.loads(client.recv(10)), json.loads(client.recv(10))
-    assert (info["op"], status["op"], status["level"]) == ("serverInfo", "status", 2)
-    assert "foxglove.sdk.v1" in status["message"]

@@ -18,7 +18,6 @@ from ports import free_ports
 from ros_session import TIMEOUT_S, wait_until
 from std_msgs.msg import Bool
 from web_page import address_of, grows, press_twice, take_the_helm
-from web_viewer import Network, Pilot
 
 LAYOUTS = sorted((Path(__file__).parent.parent / "config" / "foxglove").glob("*.json"))
 FORWARD = "KeyW"
@@ -265,34 +264,6 @@ def test_a_window_that_loses_the_focus_stops_the_robot(helm, robot):
     robot.wait_until_stopped()
 
 
-def test_a_second_pilot_sees_who_steers(helm, robot, robot_composition):
-    with Pilot(robot_composition.address) as other:
-        other.wait_for(
-            lambda: [each["pilot"] for each in other.vehicles.values()] == ["other"], "the pilot in the page"
-        )
-    helm.click(".take")
-    with Pilot(robot_composition.address) as other:
-        free = [None]
-        other.wait_for(lambda: [each["pilot"] for each in other.vehicles.values()] == free, "a free helm")
-        other.take(next(iter(other.vehicles)))
-        helm.wait("/^Viewer \\d+ steers$/.test(document.querySelector('.who').innerText)")
-        helm.wait("document.querySelector('.take').innerText === 'Ask for the helm'")
-
-
-def test_a_browser_that_is_stopped_and_goes_on_moves_nothing(helm, robot, robot_composition):
-    hold_forward(helm, robot)
-    helm.send(signal.SIGSTOP)
-    try:
-        robot.wait_until_stopped()
-    finally:
-        helm.send(signal.SIGCONT)
-    went_on_s = time.time()
-    helm.wait("!document.querySelector('.refusal').hidden")  # it is told to let go, while the key is still held
-    assert robot.speed == 0
-    assert not [each for each in robot.moving_commands if stamp_s(each) >= went_on_s]
-    helm.key(FORWARD, down=False)
-
-
 def test_a_server_that_is_stopped_and_goes_on_moves_nothing(helm, robot, robot_composition):
     pid = server_of(robot_composition)
     hold_forward(helm, robot)
@@ -307,64 +278,3 @@ def test_a_server_that_is_stopped_and_goes_on_moves_nothing(helm, robot, robot_c
     # What was on its way when the server was stopped has the stamp of then, and the bridge refuses it.
     assert not [each for each in robot.moving_commands if stamp_s(each) >= went_on_s]
     helm.key(FORWARD, down=False)
-
-
-def test_a_network_that_loses_everything_and_heals_moves_nothing(browser, robot, robot_composition):
-    with Network(robot_composition.address) as network:
-        browser.open(network.address)
-        take_the_helm(browser)
-        hold_forward(browser, robot)
-        network.works.clear()
-        robot.wait_until_stopped()
-        browser.wait("document.querySelector('[data-cell=connection]').innerText.includes('Not responding')")
-        for down in (False, True):  # both wait in the network, and come when it works again
-            browser.key(FORWARD, down)
-        healed_s = time.time()
-        network.works.set()
-        browser.wait("document.querySelector('[data-cell=connection]').innerText.includes('Connected')")
-        browser.wait("!document.querySelector('.refusal').hidden")  # it is told to let go, while the key is held
-        assert robot.speed == 0
-        assert not [each for each in robot.moving_commands if stamp_s(each) >= healed_s]
-        browser.key(FORWARD, down=False)
-        hold_forward(browser, robot)
-        browser.key(FORWARD, down=False)
-        robot.wait(moves=False)
-        browser.click(".take")
-
-
-def test_a_browser_that_is_killed_stops_the_robot(robot, robot_composition):
-    browser = chromium.Browser()
-    try:
-        browser.open(robot_composition.address)
-        take_the_helm(browser)
-        hold_forward(browser, robot)
-        browser.send(signal.SIGKILL)
-        robot.wait_until_stopped()
-    finally:
-        browser.close()
-
-
-def test_the_vehicle_holds_when_the_helm_ends_until_resume_is_pressed(helm, robot):
-    helm.wait("document.querySelector('.banner').hidden")
-    helm.click(".take")
-    helm.wait("document.querySelector('.banner').innerText.includes('Holding since')")
-    helm.click(".resume")
-    helm.wait("document.querySelector('.banner').hidden")
-
-
-def test_a_gamepad_steers_and_its_rest_stops(helm, robot):
-    """Of the browser's own interface only: a gamepad takes hardware."""
-    push = "navigator.getGamepads = () => [{ connected: true, axes: [0, 0, 0, %s] }]"
-    # The right stick ahead, as browsers count.
-    hold(helm, robot, lambda: helm.evaluate(push % "-1"), lambda: helm.evaluate(push % "0"))
-    assert robot.speed > 0
-    helm.evaluate(push % "0.1")  # a worn stick does not come back to the middle
-    robot.wait_until_stopped()
-
-
-def test_a_server_that_is_killed_stops_the_robot(helm, robot, robot_composition):
-    """The last one here: nothing steers this robot any more."""
-    hold_forward(helm, robot)
-    os.kill(server_of(robot_composition), signal.SIGKILL)
-    robot.wait(moves=False)
-    helm.wait("document.querySelector('[data-cell=connection]').innerText.includes('Lost')")

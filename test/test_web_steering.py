@@ -112,24 +112,6 @@ def test_the_vehicle_stops_when_the_pilot_lets_go_or_is_lost(bridge, pilot, comm
     assert_nothing_more_moves(bridge, commands)
 
 
-def test_a_pilot_who_was_silent_while_moving_has_to_release_first(pilot, commands):
-    steer_until_it_moves(pilot, commands)
-    commands.wait(is_moving=False)
-    for _ in range(5):
-        pilot.steer(x=1.0)
-    pilot.wait_for(lambda: pilot.refusals, "a refusal")
-    assert "let go of the stick" in pilot.refusals[-1]
-    assert not commands.is_moving
-    pilot.steer()
-    steer_until_it_moves(pilot, commands)
-
-
-def test_a_pilot_who_is_silent_for_long_loses_the_helm_and_is_told(pilot):
-    pilot.wait_for(lambda: pilot.refusals, "the end of the lease")
-    assert "You have lost the helm" in pilot.refusals[0]
-    pilot.wait_for(lambda: pilot.vehicles[TOPIC]["pilot"] is None, "a free helm")
-
-
 def test_commands_that_were_stuck_move_nothing(bridge, pilot, commands):
     old = pilot.next_token()
     for _ in range(5):
@@ -140,49 +122,6 @@ def test_commands_that_were_stuck_move_nothing(bridge, pilot, commands):
     assert "0.3 s is allowed" in pilot.refusals[0]
     assert_nothing_more_moves(bridge, commands)
     assert not commands.moving
-
-
-def test_a_second_pilot_is_refused_and_told_and_may_follow(bridge, pilot, commands):
-    with Pilot(bridge.address) as other:
-        other.wait_for(lambda: other.vehicles.get(TOPIC, {}).get("pilot") == "other", "that somebody steers")
-        other.send(op="take", vehicle=TOPIC)
-        other.wait_for(lambda: other.refusals, "a refusal")
-        assert "Somebody else is steering" in other.refusals[0]
-        other.steer(x=1.0)
-        assert_nothing_more_moves(bridge, commands)
-        pilot.send(op="release")
-        other.wait_for(lambda: other.vehicles[TOPIC]["pilot"] is None, "a free helm")
-        other.take(TOPIC)
-        steer_until_it_moves(other, commands)
-
-
-def test_the_helm_is_asked_for_and_handed_over_and_whoever_has_it_is_named(bridge, pilot, commands):
-    with Pilot(bridge.address) as other:
-        other.send(op="hello", name="Bob")
-        other.wait_for(lambda: TOPIC in other.vehicles, "the vehicle")
-        other.send(op="ask", vehicle=TOPIC)
-        (asked,) = pilot.wait_for(lambda: pilot.vehicles[TOPIC]["asked"], "the question")
-        assert (asked["name"], asked["is_you"]) == ("Bob", False)
-        pilot.send(op="keep")
-        other.wait_for(lambda: other.refusals, "an answer")
-        assert "keeps the helm" in other.refusals[0]
-        pilot.send(op="release")
-        other.wait_for(lambda: other.vehicles[TOPIC]["pilot"] is None, "a free helm")
-        other.take(TOPIC)
-        pilot.wait_for(lambda: pilot.vehicles[TOPIC]["pilot_name"] == "Bob", "Bob's name")
-        pilot.send(op="ask", vehicle=TOPIC)
-        (asked,) = other.wait_for(lambda: other.vehicles[TOPIC]["asked"], "the question")
-        other.send(op="hand_over", to=asked["number"])
-        pilot.wait_for(lambda: pilot.vehicles[TOPIC]["pilot"] == "you", "the helm")
-        steer_until_it_moves(pilot, commands)
-
-
-def test_a_refusal_that_goes_on_is_told_again(pilot, commands):
-    for _ in range(15):
-        pilot.next_token()
-        pilot.steer(token=1, x=1.0)
-    assert len(pilot.refusals) >= 2
-    assert not any("inf" in each for each in pilot.refusals)
 
 
 def test_a_network_that_stops_stops_the_vehicle_and_delayed_commands_move_nothing(bridge, commands):
@@ -206,10 +145,3 @@ def test_the_server_s_end_stops_the_vehicle(ros, commands):
         steer_until_it_moves(pilot, commands)
         assert process.stop() == 0
         commands.wait(is_moving=False)
-
-
-def test_a_vehicle_that_goes_takes_the_helm_with_it(bridge, ros, pilot, commands):
-    ros.node.destroy_subscription(commands.subscription)
-    pilot.wait_for(lambda: not pilot.vehicles, "the end of the vehicle")
-    pilot.steer(x=1.0)
-    pilot.wait_for(lambda: pilot.refusals, "a refusal")

@@ -8,7 +8,6 @@ import time
 from pathlib import Path
 
 import browser as chromium
-import cv2
 import pytest
 from dronegui_peer import module_peer
 from geometry_msgs.msg import TwistStamped
@@ -107,20 +106,6 @@ def push_forward(browser, peer):
     push_until(browser, peer, ahead, lambda: browser.key(FORWARD, down=True), lambda: browser.key(FORWARD, down=False))
 
 
-def test_the_knob_is_drawn_before_the_disc_with_its_value(helm, tmp_path):
-    push_until_shown(helm, r"ahead [1-9]\d* %", lambda: helm.grab(".stick.right", up=40), helm.drop)
-    ((_, left, top, right, bottom),) = boxes(helm, ".stick-box.right .knob")
-    ((_, *disc),) = boxes(helm, ".stick.right")
-    assert bottom < disc[3] - 20  # it has gone up
-    helm.screenshot(tmp_path / "page.png")
-    pixels = cv2.imread(str(tmp_path / "page.png")).astype(int)
-    knob = pixels[round((top + bottom) / 2), round((left + right) / 2)]
-    opposite = pixels[round(disc[3] - (top + bottom) / 2 + disc[1]), round((left + right) / 2) + 6]
-    assert abs(knob - opposite).max() > 60
-    helm.drop()
-    helm.wait(f"{VALUE}.startsWith('ahead 0 %')")
-
-
 def test_a_refused_push_is_told_at_the_stick_and_the_next_one_moves(helm, peer, server):
     push_forward(helm, peer)
     with Pilot(server.address) as other:
@@ -140,35 +125,6 @@ def test_a_refused_push_is_told_at_the_stick_and_the_next_one_moves(helm, peer, 
         other.send(op="resume", vehicle=TOPIC)
         helm.wait("document.querySelector('.banner').hidden")
     push_forward(helm, peer)
-
-
-def test_the_helm_is_asked_for_and_handed_over_and_a_no_keeps_no_push_back(page, peer, server):
-    with Pilot(server.address) as other:
-        other.send(op="hello", name="Bob")
-        other.take(TOPIC)
-        page.wait("document.querySelector('.who').innerText === 'Bob steers'")
-        with repeating(lambda _: other.send(op="steer", token=other.token, motion={})):
-            page.click(".take")
-            page.wait("/^Requested, \\d+ s$/.test(document.querySelector('.take').innerText)")
-            other.wait_for(lambda: other.vehicles[TOPIC]["asked"], "the question")
-            other.send(op="keep")
-            page.wait("document.querySelector('.refusal').innerText.includes('Bob keeps the helm')")
-        other.send(op="release")
-        take_the_helm(page)
-        push_forward(page, peer)  # the refusal was for nothing that was pushed
-        page.key(FORWARD, down=False)
-        other.send(op="ask", vehicle=TOPIC)
-        page.wait("document.querySelector('.asking').innerText.includes('Bob asks for the helm')")
-        page.click(".hand-over")
-        other.wait_for(lambda: other.vehicles[TOPIC]["pilot"] == "you", "the helm")
-        page.wait("document.querySelector('.who').innerText === 'Bob steers'")
-
-
-def test_arrow_keys_steer_after_the_slider_was_used(helm, peer):
-    helm.grab(".speed input", right=20)
-    helm.drop()
-    push_until(helm, peer, ahead, lambda: helm.key("ArrowUp", down=True), lambda: helm.key("ArrowUp", down=False))
-    helm.key("ArrowUp", down=False)
 
 
 def set_feel(browser, name, value):
@@ -268,23 +224,6 @@ def test_an_emergency_is_called_so_unless_the_drone_is_on_the_ground_and_says_wh
     page.wait(says("reset"))  # after the reset it lies on the ground
 
 
-@pytest.mark.parametrize(("width", "height"), [(1400, 900), (844, 390), (390, 844)], ids=str)
-def test_an_emergency_stands_apart_and_looks_like_no_other_button(page, ros, server, width, height):
-    assert ros.call(SetBool, "dronegui_bridge/assume_flying", SetBool.Request(data=True)).success
-    page.open(server.address, width=width, height=height)
-    page.wait(says("Emergency: cut motors"))
-    if width < height:
-        page.click(".sections [data-section=steer]")
-    [[_, left, top, right, bottom]] = boxes(page, RESET)
-    others = boxes(page, f".quick button:not({RESET})")
-    assert len(others) >= 3
-    for _, its_left, its_top, its_right, its_bottom in others:
-        assert max(left - its_right, its_left - right, top - its_bottom, its_top - bottom) >= 20
-    colour = "getComputedStyle(document.querySelector({!r})).color"
-    land = '[data-call="/dronegui_bridge/land"]'
-    assert page.evaluate(colour.format(RESET)) != page.evaluate(colour.format(land))
-
-
 # A camera, and how the drone lies: the bridge of this drone knows neither.
 
 
@@ -310,19 +249,6 @@ def camera(ros):
 
 def fills(browser, width, height):
     return contains(boxes(browser, ".camera canvas")[0], ("window", 0, 0, width, height))
-
-
-def test_a_click_on_a_camera_has_it_fill_the_window_and_stop_and_sticks_stay(helm, camera):
-    grows(helm, ".camera", "frames")
-    helm.evaluate("document.querySelector('.camera .fill').click()")
-    helm.wait("document.body.classList.contains('pilot')")
-    assert fills(helm, 1400, 900)
-    assert faults(helm, 1400, 900) == []
-    assert len(boxes(helm, ".stick")) == 2
-    helm.evaluate(
-        "[...document.querySelectorAll('.camera-tools button')].find(each => each.innerText === 'Back').click()"
-    )
-    helm.wait("!document.body.classList.contains('pilot')")
 
 
 @pytest.mark.parametrize(("width", "height"), [(844, 390), (932, 430)])

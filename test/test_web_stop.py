@@ -3,26 +3,19 @@
 
 import contextlib
 import signal
-import time
 
 import browser as chromium
 import pytest
 from dronegui_peer import module_peer
 from geometry_msgs.msg import Twist, TwistStamped
 from processes import Process
-from rclpy.callback_groups import ReentrantCallbackGroup
-from rclpy.task import Future
 from ros_session import module_ros, repeating, wait_until
-from std_srvs.srv import SetBool
 from twists import twist
 from web_boxes import faults
-from web_page import take_the_helm
 from web_viewer import Network, Pilot, web_bridge
 
 TOPIC = "/cmd_vel_stamped"
 PERIOD_S = 0.05
-#: After STOP's last zero on the helm, which holds the vehicle once more.
-HELM_ENDS_S = 1.5
 FORWARD = twist(forward=1.0)
 HOLDS = "/^Holding since/.test(document.querySelector('.banner').innerText)"
 MOVES_ON = "document.querySelector('.banner').hidden"
@@ -185,90 +178,6 @@ def test_stop_says_so_when_the_bridge_does_not_answer_and_holds_once_it_does(pag
         strangers.send(signal.SIGCONT)
     page.wait(HOLDS)
     nothing_moves(peer)
-
-
-def test_stop_says_so_when_the_vehicle_goes_without_an_answer(page, ros, peer):
-    async def never(request, response):
-        await Future()
-
-    followed = ros.node.create_subscription(TwistStamped, "/vehicle_1/cmd_vel_stamped", print, 1)
-    # In a group of its own, or it would keep the node from all that the tests after this one call.
-    group = ReentrantCallbackGroup()
-    hold = ros.node.create_service(SetBool, f"{ros.node.get_fully_qualified_name()}/hold", never, callback_group=group)
-    try:
-        page.wait("document.querySelector('[data-vehicle=vehicle_1]')")
-        page.evaluate("document.querySelector('[data-vehicle=vehicle_1]').click()")
-        page.click(".stop:not(.all)")
-        page.wait(NOT_ANSWERED)
-    finally:
-        ros.node.destroy_service(hold)
-        ros.node.destroy_subscription(followed)
-    page.wait("document.querySelector('.banner').innerText.includes('NOT STOPPED: vehicle_1 is gone')")
-    moves_again(peer)  # the drone was not meant
-    page.click(".resume")
-    page.wait(MOVES_ON)
-
-
-def test_a_refusal_goes_when_it_no_longer_holds(page, peer):
-    refusal = "document.querySelector('.refusal')"
-    take_the_helm(page)
-    page.click(".stop")
-    page.wait(HOLDS)
-    page.key("KeyW", down=True)
-    page.wait(f"{refusal}.checkVisibility() && {refusal}.innerText.includes('press Resume')")
-    page.key("KeyW", down=False)
-    page.click(".resume")
-    page.wait(MOVES_ON)
-    assert not page.evaluate(f"{refusal}.checkVisibility()")
-    page.click(".take")
-    page.wait(HOLDS)  # as the helm has ended
-
-
-def test_all_that_hold_are_named_until_each_is_resumed(page, ros, peer):
-    async def answer(request, response):
-        response.success = True
-        return response
-
-    followed = ros.node.create_subscription(TwistStamped, "/vehicle_1/cmd_vel_stamped", print, 1)
-    hold = ros.node.create_service(SetBool, f"{ros.node.get_fully_qualified_name()}/hold", answer)
-    banner, state = "document.querySelector('.banner').innerText", "document.querySelector('[data-card=%s]').innerText"
-    try:
-        page.wait("document.querySelector('[data-vehicle=vehicle_1]')")
-        page.click(".overview-button")
-        page.wait(f"({state % 'dronegui'}).includes('commands it')")
-        assert page.text(".stop:not(.all)") == "STOP all"
-        assert not page.evaluate("document.querySelector('.stop.all').checkVisibility()")
-        page.click(".stop:not(.all)")
-        page.wait(f"/^2 vehicles hold dronegui since .*you pressed STOP.*; vehicle_1 since /.test({banner})")
-        page.wait(f"/Held[^]*since .*you pressed STOP/.test({state % 'dronegui'})")
-        time.sleep(HELM_ENDS_S)
-        still = f"/^vehicle_1: Holding since .*you pressed STOP/.test({banner})"
-        resume(page, "[data-card=dronegui] .resume-one", still)
-        moves_again(peer)
-        page.click("[data-card=dronegui]")
-        assert page.text(".stop:not(.all)") == "STOP"
-        page.wait(still)  # though another one is looked at
-        page.click(".stop:not(.all)")
-        page.wait(f"/^dronegui: Holding/.test({banner})")
-        time.sleep(HELM_ENDS_S)
-        resume(page, ".resume-all")
-        moves_again(peer)
-    finally:
-        ros.node.destroy_service(hold)
-        ros.node.destroy_subscription(followed)
-
-
-def test_a_link_without_its_secret_or_with_an_old_one_says_so(browser):
-    banner = "document.querySelector('.banner').innerText"
-    with web_bridge(host="0.0.0.0", secret="old") as first:
-        port, _, _ = first.address.rpartition(":")[2].partition("/")
-        browser.open(f"127.0.0.1:{port}/")
-        browser.wait(f"{banner}.includes('The secret in the address is missing')")
-        browser.open(f"127.0.0.1:{port}/?secret=old")
-        browser.wait("document.querySelector('[data-cell=connection]').innerText.includes('Connected')")
-        assert browser.evaluate(MOVES_ON)
-    with web_bridge(host="0.0.0.0", secret="new", port=int(port)):
-        browser.wait(f"{banner}.includes('from an earlier start')")
 
 
 # Where it is seen.

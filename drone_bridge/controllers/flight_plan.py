@@ -77,7 +77,7 @@ def square(parameters: PlanParameters) -> tuple[Stage, ...]:
         stages.append(Stage(name, Call("hover", False), parameters.leg_time, velocity))
         stages.append(Stage("hovering", Call("hover", True), parameters.pause_time))
     stages.append(Stage("landing", Call("land"), parameters.landing_patience, until_landed=True))
-    # Whoever flies next finds the drone following commands.
+    # The next pilot finds the drone following commands.
     return (*stages, Stage("releasing hover", Call("hover", False), 0.0))
 
 
@@ -94,7 +94,7 @@ class FlightPlan:
         self._stages = square(parameters)
         self._patience_s = parameters.take_off_patience
         self._index = 0
-        self._began_s: float | None = None  # when takeoff was first asked for
+        self._began_s: float | None = None  # when takeoff was first called
         self._call_due_s: float | None = None  # when the stage's call is to be made
         self._answered_s: float | None = None
         self._problem = ""
@@ -138,7 +138,7 @@ class FlightPlan:
         return Step(velocity=stage.velocity if self._answered_s is not None else None)
 
     def answered(self, now_s: float, success: bool, message: str) -> None:
-        """Handle the response to the latest call that `update` asked for."""
+        """Handle the response to the latest call that `update` returned."""
         if self.is_over:
             return
         call = self._stages[self._index].call

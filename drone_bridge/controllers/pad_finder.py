@@ -183,7 +183,7 @@ class PadFinder(Node):
         return True
 
     def leave(self) -> None:
-        """Do nothing: landing_pad ends, and who takes it notices that."""
+        """Do nothing: landing_pad ends, and its subscribers notice that."""
 
     def _hear(self, message: LandingPad) -> None:
         self._way.hear(message.header.stamp, time.monotonic())

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """dronegui_bridge: flies an AR.Drone through its control GUI, as a ROS 2 node. See docs/dronegui.md.
 
-What is said when, and how the drone takes off and lands, is in `session.controller`; this node gives it topics,
+What is sent when, and how the drone takes off and lands, is in `session.controller`; this node gives it topics,
 parameters, services and a link.
 """
 
@@ -101,7 +101,7 @@ PARAMETERS = (
     ParameterDeclaration(
         "bootstrap",
         True,
-        "Press reset before the first take-off if no navdata arrives and a person has said that the drone is on the "
+        "Press reset before the first take-off if no navdata arrives and a person has stated that the drone is on the "
         "ground: a GUI requests navdata from its drone only then, and never lands the drone without it.",
         live=True,
     ),
@@ -132,7 +132,7 @@ NO_NAVDATA, EMERGENCY = "navdata", "emergency"
 
 
 class DroneGuiBridge(ProtocolNode):
-    """Sends controls at a steady rate, publishes navdata, and takes off and lands when asked."""
+    """Sends controls at a steady rate, publishes navdata, and takes off and lands on request."""
 
     open_state = SENDING
     peer_may_be_silent = True

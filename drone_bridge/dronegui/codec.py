@@ -57,7 +57,7 @@ of the drone's navdata per datagram, `demo` about 15 times per second:
 
 A field that is missing, or NaN, is unknown, and unknown fields and blocks are ignored (`iphoneangles`, `vision`,
 `checksum` and what other versions send are counted). The oldest GUIs do not send `type`; `demo` and `visiondetect`
-are then told by their fields.
+are then distinguished by their fields.
 
 **A fresh GUI has no navdata.** One that has just been started does not listen to its drone: it requests navdata when
 its user chooses "Stream Navdata", and in its bootstrap, which is what the `reset` button triggers on the ground (in
@@ -495,7 +495,7 @@ class ReceiverConnection(EventSource[ControlPacket | LatePacket]):
     def __init__(
         self, python_literals: bool = False, complete_states_only: bool = False, loose_values: bool = False
     ) -> None:
-        """Follow the document, except where asked to follow real programs.
+        """Follow the document, except where configured to follow real programs.
 
         Args:
             python_literals: accept True, False and None, which the document shows and JSON does not know.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The GUI between controllers and a drone: which packets take effect, what buttons do, and who gets navdata.
+"""The GUI between controllers and a drone: which packets take effect, what buttons do, and where navdata goes.
 
 Like the real one, it never answers a packet, accepts packets from any sender, and keeps the last state in force
 forever. Until it has requested navdata from the drone, which a press of reset triggers, it does not know whether the
@@ -63,7 +63,7 @@ class Dialect:
     navdata_port: int = DEFAULT_NAVDATA_PORT
     navdata_rate: float = 15.0  # per second
     #: After how many seconds without a packet the drone takes the GUI for gone, and sends it no more navdata until it
-    #: is asked again.
+    #: is requested again.
     drone_patience_s: float = math.inf
 
 

@@ -4,7 +4,7 @@
     python3 -m drone_bridge.dronegui.emulator --trajectory flight.csv
 
 As in the original, no packet is answered, everybody may send, and the last command stays in force forever. Once reset
-has been pressed, the drone's navdata goes to whoever sends packets. The GUI's user has more actions: "Stream Navdata"
+has been pressed, the drone's navdata goes to all senders of packets. The GUI's user has more actions: "Stream Navdata"
 (SIGUSR1), "Land" (SIGUSR2), and to close the GUI and, the next time, to start it again (SIGURG), while the drone flies.
 The program reports on standard output: a line for each change and, once a second, where the drone is.
 """
@@ -390,7 +390,7 @@ class GuiProgram:
 
     def land(self, *_: object) -> None:
         """Do what the GUI's user does by this name."""
-        say("Land: the GUI tells the drone to land")
+        say("Land: the GUI commands the drone to land")
         self._flight.land()
 
     def send_navdata(self) -> None:
@@ -422,7 +422,7 @@ LONGEST_CATCH_UP_S = 0.25
 
 
 class GuiPort:
-    """The port for packets, closed while the GUI is. Whoever sends there then is refused."""
+    """The port for packets, closed while the GUI is. Packets are refused then."""
 
     def __init__(self, host: str, port: int, cancellation: Cancellation) -> None:
         """Listen. Raises LinkError."""

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """dronegui_server: stands in for the control GUI, so that programs written for it fly any drone in ROS.
 
-The mirror of dronegui_bridge, see docs/dronegui_server.md: control packets become cmd_vel, and the drone's topics
-become navdata. What is said when is in `session.gui`.
+The mirror of dronegui_bridge, see docs/dronegui.md: control packets become cmd_vel, and the drone's topics
+become navdata. What is sent when is in `session.gui`.
 """
 
 from functools import partial

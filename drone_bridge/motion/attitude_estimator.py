@@ -25,7 +25,7 @@ ANGLE_DEVIATION = 1e-4  # rad; testbeds round to a hundredth of a degree, or to 
 FIRST_ROLL_DEVIATION = 0.05  # rad; where roll is not measured, the drone is taken to start level
 RATE_DEVIATION = 0.01  # rad/s, of what was done from what was commanded
 MAX_DRIFT = 1.0  # rad/s; more can't be wind
-DRIFT_TIME = 1.0  # s over which is averaged how the drone turns without being told
+DRIFT_TIME = 1.0  # s over which is averaged how the drone turns without a command
 RATE_CHANGE_DEVIATION = 0.1  # share of a change of the commanded rates: it may have come a frame sooner or later
 
 
@@ -48,7 +48,7 @@ class AttitudeEstimator:
 
     def __init__(self, measured: MeasuredAttitude) -> None:
         self.attitude = quaternion_from_euler(measured.roll or 0.0, measured.pitch or 0.0, measured.yaw or 0.0)
-        #: How fast the drone turns without being told, rad/s about the axes of the levelled frame.
+        #: How fast the drone turns without a command, rad/s about the axes of the levelled frame.
         self.drift: Triple = (0.0, 0.0, 0.0)
         self._step = 1.0  # s
         self._roll_variance = FIRST_ROLL_DEVIATION**2

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Limits of commanded velocities, and how the vehicle moves, as it has told. Times are passed in.
+"""Limits of commanded velocities, and how the vehicle moves, as it has reported. Times are passed in.
 
 Velocities are in level axes with the vehicle's heading, positions in the world's. The vehicle follows with a lag that
 nobody knows exactly, so the speed towards an edge is what can still be braked: after a reaction time, at a deceleration
-that every vehicle here reaches, from where it is by now if it flew on as it was measured, or told, to fly. So the older
+that every vehicle here reaches, from where it is by now if it flew on as measured, or commanded. So the older
 the last position, the slower.
 """
 
@@ -54,7 +54,7 @@ class ObservedMotion:
         velocity: Triple | None = None,
         height: float | None = None,
     ) -> None:
-        """Note what the vehicle has just told; see `Motion`.
+        """Note what the vehicle has just reported; see `Motion`.
 
         Without a position, velocities are added up to one. `height` is above the ground, m, and then z is, too.
         """
@@ -108,7 +108,7 @@ class LimitParameters:
 #: What a vehicle brakes with at least, m/s², and how long it takes to begin, s.
 BRAKING = 1.0
 REACTION_S = 0.8
-#: How fast a vehicle that is outside is turned back while it is told to move, m/s.
+#: How fast a vehicle that is outside is turned back while it is commanded to move, m/s.
 RETURN_SPEED = 1.0
 _STILL = (0.0, 0.0, 0.0)
 _FENCE_CORNERS = 72
@@ -148,7 +148,7 @@ class Limits:
         return [(start[0] + radius * math.cos(angle), start[1] + radius * math.sin(angle)) for angle in angles]
 
     def must_land(self, now_s: float) -> bool:
-        """Return whether a drone that can has to land; never before it has told where it is, or its battery."""
+        """Return whether a drone that can has to land; never before it has reported its position, or its battery."""
         parameters, motion = self.parameters, self._observed.newest
         if parameters.land_on_low_battery and self.is_battery_low:
             return True
@@ -181,7 +181,7 @@ class Limits:
         position, yaw = motion.position, motion.yaw
         ahead_s = now_s - motion.measured_s + REACTION_S
         world = _turned(velocity, yaw)
-        # Since it was measured it may have flown on, as it did then or as it was told since.
+        # Since it was measured it may have flown on, as it did then or as commanded since.
         for flown in (motion.velocity or _STILL, _turned(self._allowed, yaw)):
             place = _sum(_difference(position, start), _scaled(flown, ahead_s))
             for distance, outward in self._edges(place, 0.0 if motion.ground is None else motion.ground - start[2]):

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 GRAVITY = 9.81  # m/s^2
-MAX_ACCELERATION = 1.5  # m/s^2, of what is asked for
+MAX_ACCELERATION = 1.5  # m/s^2, of what is commanded
 VELOCITY_GAIN = 2.5  # 1/s
 POSITION_GAIN = 0.8  # 1/s
 CLIMB_GAIN = 4.0  # 1/s, on the vertical speed where it is measured
@@ -139,7 +139,7 @@ class TiltControl:
         self._now = self._best.copied()
         # Tilt, in body axes, and for how long; the newest last. As many as are sent in the longest delay, and more.
         self._commanded: deque[tuple[complex, float]] = deque(maxlen=256)
-        self._asked = self._reference = 0j  # in body axes: the velocity that is asked for, and that of a perfect drone
+        self._asked = self._reference = 0j  # in body axes: the velocity that is commanded, and that of a perfect drone
         self._behind = 0j  # of the reference, m
         self._climb = self._climb_reference = 0.0  # m/s
         self._height_behind = self._yaw_behind = 0.0

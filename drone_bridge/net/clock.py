@@ -18,7 +18,7 @@ def time_of_day_ms() -> int:
 
 
 class Clock:
-    """That clock, for who is given one."""
+    """That clock, as an object to hand in."""
 
     def now_s(self) -> float:
         """Return the time, s."""

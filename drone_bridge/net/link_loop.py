@@ -83,7 +83,7 @@ class Disconnected(NamedTuple):
 
     source: Any
     sentence: str
-    is_regular: bool = False  # the peer has said that it will send no more
+    is_regular: bool = False  # the peer has announced that it will send no more
 
 
 class Link(Protocol):

@@ -69,7 +69,7 @@ class TcpConnection:
         self._tap = wire_log("tcp", own, self.peer.name) if wire_log else None
         self._unsent: deque[memoryview] = deque()
         self._unsent_bytes = 0
-        self._failure = ""  # of sending; what the peer had said before that is read yet
+        self._failure = ""  # of sending; what the peer had sent before that is read yet
         self._is_shut = False
 
     @property

@@ -75,7 +75,7 @@ class TcpConnections:
             self._let_leave()
         while not self._events and self._ready:
             self._read(self._ready.popleft())
-        if not self._events and self._calls:  # last, as who has gone leaves its place to who comes
+        if not self._events and self._calls:  # last, as a peer that has gone leaves its place to the next
             self._read_before = 0
             self._calls.pop()()
         if self._events:

@@ -21,7 +21,7 @@ from drone_bridge.net.tcp import TcpStream, peer_name
 from drone_bridge.wire.addresses import address_name
 
 ACCEPT_RETRY_S = 0.5
-#: A peer that has said nothing at all for so long loses its place to the next one, however silent others may be.
+#: A peer that has sent nothing at all for so long loses its place to the next one, however silent others may be.
 FIRST_MESSAGE_S = 2.0
 _OUT_OF_RESOURCES = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
 
@@ -49,7 +49,7 @@ class TcpListener:
     """Listens for one peer at a time. While one is connected, others are refused without disturbing it.
 
     A peer that connects after the current one has hung up, but before that was noticed here, is served next. So is one
-    that connects when the current peer has been silent for too long; it replaces that peer. One that has never said
+    that connects when the current peer has been silent for too long; it replaces that peer. One that has never sent
     anything, as a port scanner or a health check, loses its place soon, but is not hung up on for that: some programs
     connect, and begin when their user does.
     """

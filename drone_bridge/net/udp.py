@@ -276,14 +276,12 @@ def wait_for_any(
     return [by_number[number] for number, _ in ready if number in by_number]
 
 
-def open_preferred(
-    host: str, port: int, cancellation: Cancellation, wire_log: MakeTap | None = None
-) -> tuple[UdpListener, str | None]:
+def open_preferred(host: str, port: int, cancellation: Cancellation) -> tuple[UdpListener, str | None]:
     """Listen on a port or, if it is not available, on any other one; return also a sentence on why.
 
     Raises LinkError.
     """
     try:
-        return UdpListener(host, port, cancellation, wire_log), None
+        return UdpListener(host, port, cancellation), None
     except LinkError as error:
-        return UdpListener(host, 0, cancellation, wire_log), str(error)
+        return UdpListener(host, 0, cancellation), str(error)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The wire log: the bytes of every connection, with directions and times, in an MCAP file. See docs/wire_log.md.
+"""The wire log: the bytes of every connection, with directions and times, in an MCAP file. See docs/bags.md.
 
 It makes the taps of a node's links, which copy what they read and send. A thread of its own writes, so that a disk that
 is slow, full or gone ends the log, with a sentence, and holds no link up.
@@ -194,6 +194,6 @@ def _make_room(folder: Path, name: str, most_bytes: int) -> None:
 def facts_of(protocol: str, side: str, name: str, parameters: Mapping[str, object]) -> dict[str, str]:
     """Return what a file says of itself: the protocol, the node's side and name, and its parameters as JSON.
 
-    `side` is "operator" for who steers a vehicle and "vehicle" for who is steered.
+    `side` is "operator" for the end that steers and "vehicle" for the end that is steered.
     """
     return {"protocol": protocol, "side": side, "name": name, "parameters": json.dumps(dict(parameters))}

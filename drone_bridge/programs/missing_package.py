@@ -25,7 +25,7 @@ def explain_missing(program: str, error: ModuleNotFoundError) -> str:
 
 
 def pip_install(module: str) -> str:
-    """Return the line that installs a module here. Debian and Ubuntu keep pip off their Python unless told twice."""
+    """Return the line that installs a module here. Debian and Ubuntu keep pip off their Python unless forced."""
     is_managed = Path(sysconfig.get_path("stdlib"), "EXTERNALLY-MANAGED").exists() and sys.prefix == sys.base_prefix
     options = "--user --break-system-packages " if is_managed else ""
     return f"python3 -m pip install {options}{DISTRIBUTIONS.get(module, module)}"

@@ -7,7 +7,7 @@ robot answers, and informs all drivers of changes. Nothing is sent on connect, a
 come at any time. The only order that counts: a driver registers before it binds, and what an update holds depends on
 the type of its subsystem, as the robot has listed it.
 
-Lengths are uint16, so no packet is larger than MAX_PAYLOAD_BYTES and a header. A length that is wrong can't be told
+Lengths are uint16, so no packet is larger than MAX_PAYLOAD_BYTES and a header. A length that is wrong can't be distinguished
 from another packet, so whatever does not decode ends the connection; but for lists (0x02, 0x05, 0x07), whose layouts
 differ from robot to robot, and which a driver can do without.
 

@@ -556,7 +556,7 @@ class FaultyRobotdControl(RobotdControl):
         Control.handle(self, driver, packet, now)
 
     def leave(self, driver: Driver, now: Instant) -> None:
-        """Release, unannounced, all that the driver was ever granted, whoever holds it now. The motors keep running."""
+        """Release, unannounced, all that the driver was ever granted, and another may hold. The motors keep running."""
         self.drivers.remove(driver)
         self._desynchronized.discard(driver)
         self._first_gone = driver.order if self._first_gone is None else min(driver.order, self._first_gone)

@@ -25,8 +25,8 @@ ANY_INTERFACE = "0.0.0.0"
 MAX_NAME_BYTES = 255  # of a host; a longer answer is none
 MAX_ROBOTS = 256  # answers beyond these are ignored
 QUERIES = 3  # spread over the time that answers are waited for, as any of them may get lost
-_MAX_QUERIES_AT_ONCE = 16  # answered before whoever serves a responder gets its turn again
-#: An older request is not answered, as whoever asked has stopped waiting, and may be somebody else by now.
+_MAX_QUERIES_AT_ONCE = 16  # answered before the responder's caller gets its turn again
+#: An older request is not answered, as its sender has stopped waiting, and may be another one by now.
 OLDEST_QUERY_S = 1.0
 
 
@@ -123,7 +123,7 @@ class DiscoverySearch:
             except BlockingIOError:
                 break
             except OSError:
-                continue  # nobody listens at the one address that was asked
+                continue  # nobody listens at the address that was queried
             if 0 < size <= MAX_NAME_BYTES and age_s <= self._timeout_s:
                 robot = FoundRobot(source[0], bytes(self._answers.buffer[:size]).decode(errors="replace"))
                 if robot in self.found or len(self.found) < MAX_ROBOTS:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """CommandAges: whether a stamped command is too old.
 
-See docs/network.md, "Hosts whose clocks differ".
+See docs/bridges.md, "Clocks".
 """
 
 from collections.abc import Callable

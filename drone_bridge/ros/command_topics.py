@@ -146,7 +146,7 @@ class CommandTopics(Generic[CommandT]):
             if is_helm:
                 self._helm_stamp = stamp
             elif stamp is not None and stamp == self._helm_stamp:
-                return  # a copy, for whoever has no topic for helms
+                return  # a copy, for publishers without a topic for helms
             if not node.hold.admits(topic, is_helm=is_helm):
                 return
             counts, now_s = node.statistics.counts, elapsed_s()

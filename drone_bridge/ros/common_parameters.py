@@ -186,7 +186,7 @@ def common_parameters(
         ParameterDeclaration(
             "wire_log",
             "",
-            "Folder for a log of the bytes of every connection, see docs/wire_log.md; empty: no log.",
+            "Folder for a log of the bytes of every connection, see docs/bags.md; empty: no log.",
         ),
         ParameterDeclaration(
             "frame_prefix",

@@ -21,7 +21,7 @@ _UNIT_TOLERANCE = 0.1
 
 
 class FrameTree:
-    """Keeps what it is given, and of a node hears tf from when it is first asked. For the executor."""
+    """Keeps what it is given, and of a node hears tf from when it is first used. For the executor."""
 
     def __init__(self, node: Node | None = None) -> None:
         self._node = node  # until it is listening
@@ -79,5 +79,5 @@ class FrameTree:
 def all_static() -> QoSProfile:
     """Return what hears all static transforms, of any number of publishers."""
     profile = latched()
-    profile.depth = 100  # of each publisher, which may have told of its frames one by one
+    profile.depth = 100  # of each publisher, which may have published its frames one by one
     return profile

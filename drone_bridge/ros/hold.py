@@ -2,7 +2,7 @@
 """Hold: a vehicle that stays neutral, whatever is commanded, until a person says otherwise. See docs/bridges.md.
 
 It is set by the service `~/hold`, and by the end of a person's helm: commands on `~/helm` are those of somebody at a
-stick, and lock all others out; when they end, however they end, nothing has to be said any more for the vehicle to be
+stick, and lock all others out; when they end, however they end, nothing more has to be sent for the vehicle to be
 held. Somebody may be at the helm again then, but after the service was called only that service helps: see
 `session.hold_state`. A file keeps it for a node that is killed and comes back, see `hold_file`.
 """

@@ -2,7 +2,7 @@
 """HoldFile: keeps in ROS_HOME why a node's vehicle is held, for the node that is started in its place.
 
 It lasts for as long as the machine runs. Homes are shared between hosts, so the boot's id is in the file's name, and
-the host's name in the file: whoever writes one removes those of this host's earlier boots, and no others.
+the host's name in the file: its writer removes those of this host's earlier boots, and no others.
 """
 
 import contextlib

@@ -88,7 +88,7 @@ def rgb8_pixels(image: Image) -> ImageBytes:
     row = image.width * _BYTES_PER_PIXEL[image.encoding]
     if not row or image.step < row or len(image.data) != image.step * image.height:
         raise ValueError(
-            f"has {len(image.data)} bytes, step {image.step}, and says to be {image.width} x {image.height} pixels."
+            f"has {len(image.data)} bytes, step {image.step}, and claims to be {image.width} x {image.height} pixels."
         )
     if image.encoding == "rgb8" and image.step == row:
         return image.data  # type: ignore[no-any-return]

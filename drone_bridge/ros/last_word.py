@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a server commands the vehicle in ROS, and its last word, repeated for whoever has missed it."""
+"""What a server commands the vehicle in ROS, and its last command, repeated in case it was missed."""
 
 import math
 import threading
@@ -51,7 +51,7 @@ def is_neutral(message: Any) -> bool:
 
 
 class LastWord:
-    """Passes commands on, and repeats a neutral one for as long as it is the last word on the vehicle's topics.
+    """Passes commands on, and repeats a neutral one for as long as it is the newest on the vehicle's topics.
 
     That ends with the parameter `neutral_time`, or when somebody else publishes a command that is not neutral as well.
     While the vehicle is held, operators' commands are refused. `publish` is for any thread.
@@ -63,7 +63,7 @@ class LastWord:
         publishers: "tuple[Publisher[Any], ...]",
         neutral: "Callable[[], tuple[Publisher[Any], Any] | None]",
     ) -> None:
-        """Begin with nothing said.
+        """Begin with nothing published.
 
         Args:
             node: which publishes.
@@ -74,7 +74,7 @@ class LastWord:
         self._publishers = publishers
         self._neutral = neutral
         self._lock = threading.Lock()  # so that no repetition comes after a command
-        self._since_s: float | None = None  # None: the neutral command is not the last word
+        self._since_s: float | None = None  # None: the neutral command is not the newest
         self._said_s = 0.0
         self._was_held = False
         self._said: deque[Any] = deque(maxlen=100)  # neutral commands: what is heard may be one of them
@@ -91,7 +91,7 @@ class LastWord:
 
     @property
     def age_s(self) -> float | None:
-        """For how long the neutral command has been the last word; None if it is not."""
+        """For how long the neutral command has been the newest; None if it is not."""
         since_s = self._since_s
         return None if since_s is None else time.monotonic() - since_s
 
@@ -119,7 +119,7 @@ class LastWord:
             self._say(now_s, (publisher, message) if publisher else self._neutral())
 
     def repeat(self) -> None:
-        """Publish the neutral command once more, if it is still the last word."""
+        """Publish the neutral command once more, if it is still the newest."""
         with self._lock:
             if self._since_s is not None:
                 self._say(time.monotonic(), self._neutral())
@@ -144,7 +144,7 @@ class LastWord:
             self._since_s = None
             self._end_listening()
             return
-        # Who is there is listened to before anything is said again.
+        # Others are listened to before anything is published again.
         is_new = False
         for topic in self._rivals() - self._heard:
             is_new = True
@@ -205,7 +205,7 @@ class VelocityPublisher:
 
     @property
     def is_last_word(self) -> bool:
-        """Whether zero is the last that anybody told the vehicle, as far as is known."""
+        """Whether zero is the vehicle's newest command, as far as is known."""
         return self._last_word.age_s is not None
 
     def publish(self, twist: Twist, shares: Shares, decided_s: float) -> None:
@@ -222,7 +222,7 @@ class VelocityPublisher:
             wait_for_delivery(publisher)
 
     def _look(self) -> None:
-        """Find out on which topic the vehicle listens; the topic that is left is told zero."""
+        """Find out on which topic the vehicle listens; the topic that is left gets zero."""
         now_s = time.monotonic()
         if self._moves and now_s - self._looked_s < _LOOK_PERIOD_S:
             return

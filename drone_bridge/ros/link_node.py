@@ -111,7 +111,7 @@ class LinkThread:
         reports.statistics.state = "closed"
 
     def _talk(self, stream: Stream) -> bool:
-        """Use a link until it ends; return whether that was because the peer said nothing."""
+        """Use a link until it ends; return whether that was because the peer was silent."""
         reports = self._reports
         try:
             self._prepare()

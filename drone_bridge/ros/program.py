@@ -3,7 +3,7 @@
 
 The main thread serves the node's callbacks. Signals are handled by a thread of its own, which sends the neutral command
 and shuts ROS down, so that neither waits for a callback. A process that stands still is ended by the kernel
-(`watchdog`), once its node is active and while it shuts down.
+(`watchdog`), as is one that starts or shuts down for too long.
 """
 
 import os
@@ -60,7 +60,7 @@ def ask_for_all_topics() -> None:
 
 
 def tell_if_alone(node: Stoppable) -> None:
-    """Have a node say so, once, if its discovery server has told it of no other. Call it before the node spins.
+    """Have a node say so, once, if it has learned of no other from its discovery server. Call it before the node spins.
 
     Fast DDS itself says nothing about a server that does not answer.
     """
@@ -97,7 +97,7 @@ def run(make_node: Callable[[], Stoppable]) -> int:
 
     Signals are handled in a thread of its own, so that neutral commands go out at once, while ROS still works, however
     busy the executor is. Then ROS is shut down properly: a process that just exits leaves its shared memory behind. A
-    process that stands still while the node is active, or takes long to shut down after it, is ended (`watchdog`).
+    process that stands still while the node is active, or takes long to start or to shut down, is ended (`watchdog`).
     """
     running = _Run(make_node)
     try:
@@ -134,6 +134,7 @@ class _Run:
         """Make the node and start it; return whether that worked."""
         with self._starting:
             self._stopper.start()
+            watchdog.limit_start()
             try:
                 initialize_ros()
                 self._node = self._make_node()

@@ -27,7 +27,7 @@ class Request:
 
     def __init__(self, node: ProtocolNode, name: str) -> None:
         self.name = name
-        #: When it was asked for, by the clock of sessions.
+        #: When it was requested, by the clock of sessions.
         self.asked_s = Clock().now_s()
         self._executor = node.executor
         self.future: Future[tuple[bool, str]] = Future(executor=self._executor)
@@ -44,7 +44,7 @@ Ask = Callable[[Request, float], Actions]
 
 
 class RequestServices:
-    """Offers `~/<name>` for each of some names; only landing is asked for while the vehicle is held."""
+    """Offers `~/<name>` for each of some names; only landing is requested while the vehicle is held."""
 
     def __init__(
         self,
@@ -58,10 +58,10 @@ class RequestServices:
         """Make the services.
 
         Args:
-            node: whose session is asked.
+            node: whose session gets the requests.
             names: of the services.
             ask: is for the session: it gets a request and the time, and its Outcome comes now or later.
-            refusal: returns why something can't be asked for now, or None. By default, because nobody would hear it.
+            refusal: returns why something can't be requested now, or None. By default, because nobody would hear it.
             outlive_cleanup: the services are there before the node is configured, and refuse.
         """
         self._node, self._ask, self._refusal = node, ask, refusal or self._undeliverable
@@ -75,7 +75,7 @@ class RequestServices:
         """Ask the session, and return the outcome in a sentence. Raises ValueError with a sentence.
 
         Args:
-            name: what is asked for.
+            name: what is requested.
             ask: as in the constructor, if it is something else.
             moves: whether it is refused while the vehicle is held; landing never is.
         """
@@ -86,7 +86,7 @@ class RequestServices:
             self._node.check_age(name)
         await self._wait_for_link()
         if name != LAND and PROCESS.stood_still_since(asked_s):
-            raise ValueError(f"This process has stood still since {name} was asked for: call it again.")
+            raise ValueError(f"This process has stood still since {name} was called: call it again.")
         if reason := self._refusal(name):
             raise ValueError(reason)
         request = Request(self._node, name)

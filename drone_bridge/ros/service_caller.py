@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""ServiceCaller: calls services of a vehicle in ROS, or of a bridge, for a server whose operator asks for something."""
+"""ServiceCaller: calls services of a vehicle in ROS, or of a bridge, for a server whose operator requests something."""
 
 import contextlib
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -27,7 +27,7 @@ Finish = Callable[[Answer], None]
 
 
 class ServiceCaller:
-    """Calls services, each a std_srvs/Trigger unless it is said otherwise. `call` is for the loop's thread."""
+    """Calls services, each a std_srvs/Trigger by default. `call` is for the loop's thread."""
 
     def __init__(
         self,
@@ -45,7 +45,7 @@ class ServiceCaller:
 
         Args:
             node: whose session calls.
-            services: names of services by what is asked for.
+            services: names of services by what is requested.
             timeout_s: how long an answer may take.
             switches: which of them are a SetBool; these are called on hold as well, and the vehicle may lack them.
             types: of which type each is; the vehicle may lack all of them then.
@@ -59,7 +59,7 @@ class ServiceCaller:
         self._optional = frozenset(types or switches)
         kinds = {**dict.fromkeys(services, Trigger), **dict.fromkeys(switches, SetBool), **(types or {})}
         self._clients = {name: node.make_client(kinds[name], service) for name, service in services.items()}
-        # With the time of the call, by `elapsed_s`, and who waits; the oldest first.
+        # With the time of the call, by `elapsed_s`, and its waiter; the oldest first.
         self._pending: dict[str, dict[Any, tuple[float, Finish]]] = {name: {} for name in services}
         self._were_all_offered = False
         node.make_timer(CHECK_PERIOD_S, self._look)

@@ -24,6 +24,7 @@ _DEFAULT_SEGMENT_BYTES = 512 * 1024
 _BOOKKEEPING = 1.05  # of a segment's size
 _QUEUES_BYTES = 150_000  # of one participant
 _YOUNG_S = 2.0  # its owner may be about to lock it, or to finish it
+_LOOK_PERIOD_S = 0.02
 _UNFINISHED = (0, 1)  # not yet begun, and begun
 
 
@@ -31,10 +32,13 @@ def make_room(folder: Path = SHARED_MEMORY) -> str | None:
     """Remove what killed processes have left and would stop a process that is about to start DDS.
 
     Those are ports that are half made, and everything where it would lack room. Returns a sentence where it lacks room
-    nevertheless.
+    nevertheless. Waits for a port that may be in the making, at most _YOUNG_S.
     """
     with contextlib.suppress(OSError):  # of a file that another process has removed meanwhile, or another user's
-        for file in half_made(folder):
+        until_s = time.monotonic() + _YOUNG_S
+        while (unfinished := half_made(folder)) and time.monotonic() < until_s:
+            time.sleep(_LOOK_PERIOD_S)
+        for file in unfinished:
             file.unlink()
             file.with_name(f"sem.{file.name}_mutex").unlink(missing_ok=True)
         if shortage(folder):
@@ -44,10 +48,10 @@ def make_room(folder: Path = SHARED_MEMORY) -> str | None:
 
 
 def half_made(folder: Path = SHARED_MEMORY) -> list[Path]:
-    """Return the ports that a process was killed in the midst of making.
+    """Return the ports that are in the making, or were when their process was killed.
 
-    Each process that would open such a port waits for five minutes when its first node is made. Ports are chosen out of
-    a few that all domains of a machine share.
+    Each process that would open such a port waits for it, up to five minutes, when its first node is made. Ports are
+    chosen out of a few that all domains of a machine share.
     """
     ports = (file for prefix in SEGMENT_PREFIXES for file in folder.glob(f"{prefix}port*"))
     return [file for file in ports if not file.name.endswith(("_el", "_sl")) and _is_half_made(file)]
@@ -56,7 +60,7 @@ def half_made(folder: Path = SHARED_MEMORY) -> list[Path]:
 def _is_half_made(port: Path) -> bool:
     with contextlib.suppress(OSError), port.open("rb") as file:
         state = int.from_bytes(file.read(4), sys.byteorder)  # of Boost's managed memory
-        return state in _UNFINISHED and time.time() - os.fstat(file.fileno()).st_mtime > _YOUNG_S
+        return state in _UNFINISHED
     return False
 
 

@@ -3,7 +3,7 @@
 
 Whatever waited in queues meanwhile arrives as if it were new: DDS notes a message's reception only after the process
 goes on. (Reliable writers send again what was lost, up to 8 s later: so streams of commands are taken best-effort.) And
-the silence of peers is this process's own, as it neither asked nor listened.
+the silence of peers is this process's own, as it neither sent nor listened.
 
 A virtual machine that is paused as a whole stops its clocks as well, so nothing inside can notice. Stamped commands
 are refused then as well if the stamps come from another machine.
@@ -30,7 +30,7 @@ LATE_TURN_S = 2.0  # after a stall, until each thread of a process on a busy mac
 class StallWatch:
     """Measures for how long a process has been running since it last stood still. Thread-safe.
 
-    Whoever asks counts as a sign of life, so that one thread that does not get its turn is not taken for a stall.
+    A caller counts as a sign of life, so that one thread that does not get its turn is not taken for a stall.
     """
 
     def __init__(self, clock: Callable[[], float] = elapsed_s) -> None:
@@ -47,9 +47,9 @@ class StallWatch:
     def running_s(self) -> float:
         """Return for how long the process has been running since its last stall; infinity without one.
 
-        Whoever draws conclusions from a peer's silence waits until it has spoken and listened for that long again.
+        A judge of a peer's silence waits until it has spoken and listened for that long again.
         """
-        # The gap is judged by whoever comes first after it, and that need not be the thread that ticks.
+        # The gap is judged by the first caller after it, and that need not be the thread that ticks.
         if not self._is_ticking:
             return math.inf
         with self._noticing:

@@ -184,9 +184,9 @@ class VehicleNode(EntityOwner):
         return False
 
     def check_age(self, name: str) -> None:
-        """Raise ValueError with a sentence for what may have been asked for before this process stood still.
+        """Raise ValueError with a sentence for what may have been requested before this process stood still.
 
-        Of what is asked for only hold, neutral and, where its effect depends on no state, landing are carried out then.
+        Of requests only hold, neutral and, where its effect depends on no state, landing are carried out then.
         """
         if not self.takes_commands():
             raise ValueError(f"This process has just stood still, and {name} may have waited meanwhile: call it again.")
@@ -203,7 +203,7 @@ class VehicleNode(EntityOwner):
         """Configure and activate, if autostart is true; return True.
 
         A node that can't stays up, unconfigured: it reports an error until its port is free, its parameters are set
-        to what is allowed, or somebody configures it. Whoever started it can't start it any better than before.
+        to what is allowed, or somebody configures it. Starting it again would not help.
         """
         if self.parameters["autostart"] and not self._has_started():
             advice = (
@@ -256,7 +256,7 @@ class VehicleNode(EntityOwner):
             self.destroy_publisher(self._unconfigured_diagnostics)
 
     def transition_failed(self, error: Exception) -> None:
-        """Tell the user why a transition failed, if they asked for it themselves."""
+        """Tell the user why a transition that they requested failed."""
         if self._is_starting:
             self._start_failure = error  # which `start` tells, and not each attempt
         else:

@@ -8,7 +8,8 @@ out, SIGALRM has every thread's traceback written by C (faulthandler), and then 
 the process, with status -14. A process that was stopped or suspended for longer ends when it goes on; setting the
 machine's clock does nothing.
 
-The same timer, set once, bounds a shutdown. Such an end leaves the process's shared memory behind, as SIGKILL does:
+The same timer, set once, bounds a node's start, in which Fast DDS can wait for minutes for what a killed process has
+not finished, and a shutdown. Such an end leaves the process's shared memory behind, as SIGKILL does:
 see `shared_memory`.
 """
 
@@ -20,6 +21,8 @@ import threading
 #: How long a process may stand still.
 LIMIT_S = 5.0
 PERIOD_S = 1.0
+#: How long a node's start may take.
+START_LIMIT_S = 30.0
 #: How long a shutdown may take once the vehicle has its neutral command.
 SHUTDOWN_LIMIT_S = 4.0
 #: With the value 0, for debuggers: nothing is ended.
@@ -27,6 +30,12 @@ VARIABLE = "DRONE_BRIDGE_WATCHDOG"
 
 _setting = threading.Lock()
 _ends = threading.Event()
+
+
+def limit_start() -> None:
+    """End this process unless `start` or `limit_shutdown` is called within START_LIMIT_S. For the main thread."""
+    if _prepare():
+        signal.setitimer(signal.ITIMER_REAL, START_LIMIT_S)
 
 
 def start() -> None:

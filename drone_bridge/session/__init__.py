@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is said when: sessions and what they share, pure, with the time handed in."""
+"""What is sent when: sessions and what they share, pure, with the time handed in."""

@@ -23,8 +23,8 @@ there is none the neutral command, and the session presses the button |
 - All times are seconds of one clock that is never set and goes on while the machine is suspended: what was commanded
   before a suspension is old after it.
 
-Fields are replaced as a whole: by the executor `newest`, and what is in `HoldState`; by the link's thread, or whoever
-observes the vehicle, what is in `ObservedMotion`. `forget` is for both. So nothing is locked.
+Fields are replaced as a whole: by the executor `newest`, and what is in `HoldState`; by the link's thread, or the one
+that observes the vehicle, what is in `ObservedMotion`. `forget` is for both. So nothing is locked.
 """
 
 import math
@@ -67,7 +67,7 @@ class AskedVelocity(Generic[CommandT]):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Arrival(Generic[CommandT]):
-    """A command as it was asked for, and when."""
+    """A command as it was given, and when."""
 
     command: CommandT
     arrived_s: float
@@ -79,7 +79,7 @@ class Arrival(Generic[CommandT]):
 
 @dataclass(frozen=True, slots=True)
 class Decision(Generic[CommandT]):
-    """What is to be sent now, and by whose word."""
+    """What is to be sent now, and by which rank."""
 
     rank: Rank
     command: CommandT | None = None
@@ -100,7 +100,7 @@ class Statistics(Protocol):
 
 
 class Arbiter(Generic[CommandT]):
-    """What a vehicle is commanded, of all that is asked for."""
+    """What a vehicle is commanded, of all that it is given."""
 
     def __init__(
         self, hold: HoldState, limits: Limits, command_timeout: Callable[[], float], statistics: Statistics
@@ -125,11 +125,11 @@ class Arbiter(Generic[CommandT]):
         return now_s >= self._overruled_until_s
 
     def put(self, arrival: Arrival[CommandT]) -> None:
-        """Have this followed instead of what was asked for before."""
+        """Have this followed instead of what was given before."""
         self.newest = arrival
 
     def forget(self) -> None:
-        """Forget what was asked for. For the link's thread, too."""
+        """Forget what was given. For the link's thread, too."""
         self.newest = None
 
     # For the link's thread.

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Clients: who of several peers on streams has a place, and by when each has to have completed a message.
 
-A place is not kept for nothing: a client that has said nothing whole for a while loses its place to the next one, and
+A place is not kept for nothing: a client that has sent nothing whole for a while loses its place to the next one, and
 one that takes too long for a message loses it by itself, however its bytes trickle.
 """
 

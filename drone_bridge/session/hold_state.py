@@ -7,7 +7,7 @@
 | at the helm | a command from the helm, while the vehicle is free or held because a helm ended | the helm's | after \
 HELM_ENDS_AFTER_S without one: held, because the helm ended |
 | held, because the helm ended | see above | none | `release`, or somebody is at the helm again |
-| held, because it was asked for | `hold` | none | `release` alone |
+| held, on request | `hold` | none | `release` alone |
 
 While it is held somebody may be at the helm, whose commands are not followed: it is theirs when the vehicle is
 released, and nobody gets in between.
@@ -59,7 +59,7 @@ class HoldState:
         return begins
 
     def hold(self, reason: str) -> bool:
-        """Hold, unless it was asked for already; return whether anything changes."""
+        """Hold, unless that was requested already; return whether anything changes."""
         if self.now[0] == CALLED:
             return False
         self.now = reason, None

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Session: what is said when in one direction of a protocol, without socket, thread or clock.
+"""Session: what is sent when in one direction of a protocol, without socket, thread or clock.
 
 Theory of operation, as in h11, with time as one more input:
 
@@ -155,7 +155,7 @@ class Session(ABC):
     hangs: int = 0
     #: Whether the peer has proved useful: one that comes and goes without that is waited for ever longer.
     is_proven: bool = True
-    #: What was asked for before is old: the process stood still then, or there was no link. Set by the loop.
+    #: What was requested before is old: the process stood still then, or there was no link. Set by the loop.
     fresh_since_s: float = -math.inf
 
     def opened(self, now_s: float) -> Actions:
@@ -210,7 +210,7 @@ class Session(ABC):
         return [Note(action.if_lost, sentence)]
 
     def silent_s(self, now_s: float) -> float:
-        """Return for how long the peer has said nothing; 0 without one."""
+        """Return for how long the peer has been silent; 0 without one."""
         since_s = self.heard_s if self.heard_s is not None else self.since_s
         return 0.0 if since_s is None else max(0.0, now_s - since_s)
 

@@ -15,11 +15,11 @@ from drone_bridge.session.arbiter import Arbiter
 
 #: What was measured before that is not flown by.
 FEEDBACK_TIMEOUT_S = 0.2
-#: The count of velocities that were flown without feedback, and what is said of them.
+#: The count of velocities that were flown without feedback, and the sentence about them.
 ESTIMATED = "commands flown by an estimate"
 ESTIMATES = (
-    f"The drone has not told how it moves for {FEEDBACK_TIMEOUT_S:g} s: velocities are estimated from the tilt that is "
-    "commanded, and it drifts with the wind."
+    f"The drone has not reported how it moves for {FEEDBACK_TIMEOUT_S:g} s: velocities are estimated from the "
+    "commanded tilt, and it drifts with the wind."
 )
 _SHORTEST_STEP_S = 1e-3
 

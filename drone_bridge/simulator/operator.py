@@ -38,7 +38,7 @@ class Client:
     """One connection: sends requests, waits for answers, and queues other messages."""
 
     def __init__(self, stream: TcpStream) -> None:
-        self.news: list[sim.Response] = []  # what nobody has asked for
+        self.news: list[sim.Response] = []  # unsolicited responses
         self._stream = stream
         self._connection = sim.ClientConnection()
         self._buffer = memoryview(bytearray(65536))

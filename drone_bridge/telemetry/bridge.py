@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """telemetry_bridge: the controller's side of the telemetry protocol, as a ROS 2 node. See docs/telemetry.md.
 
-What is said when is in `session.controller`; this node gives it topics, parameters and a link: a UDP port, or documents
+What is sent when is in `session.controller`; this node gives it topics, parameters and a link: a UDP port, or documents
 as text on topics.
 """
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """telemetry_server: stands in for the drone and rover of the landing challenge, for programs written to land it.
 
-The mirror of telemetry_bridge, see docs/telemetry_server.md: topics of a drone in ROS are sent as documents, and
-commands become cmd_vel. What is said when is in `session.drone`.
+The mirror of telemetry_bridge, see docs/telemetry.md: topics of a drone in ROS are sent as documents, and
+commands become cmd_vel. What is sent when is in `session.drone`.
 """
 
 import math

@@ -614,7 +614,7 @@ TOPICS = (
         requested=latched,
         only_changes=True,
         lasts=True,
-        meaning="whether the drone is in the air, as every drone says it; latched",
+        meaning="whether the drone is in the air; latched",
     ),
     Topic(
         "landed",
@@ -626,7 +626,7 @@ TOPICS = (
         requested=latched,
         only_changes=True,
         lasts=True,
-        meaning="whether the drone is on the ground, as its telemetry says; latched",
+        meaning="whether the drone is on the ground; latched",
     ),
     Topic(
         "imu/data",

@@ -271,7 +271,7 @@ def angles_of_testbed_rotation(rotation: Matrix) -> Triple:
 # - The heading is the vehicle's, or converges to it as well. Correcting it turns the model about its thrust axis, so
 #   that the direction of the thrust does not change.
 #
-# An autopilot that is not told a position can't compensate. There the model is left to itself within the maximum
+# An autopilot that gets no position can't compensate. There the model is left to itself within the maximum
 # distance, and the vehicle is drawn to it, if it is known where the vehicle is.
 #
 # Axes as above.
@@ -330,7 +330,7 @@ class ModelledFlight:
             correction_gain: how fast the model's position converges to the vehicle's, 1/s.
             heading_gain: the same for its heading, immediate by default. An autopilot that gets no roll infers it from
                 the rest, and would mistake noise of a measured heading for roll.
-            tells_position: whether the autopilot is told the model's position. One that is not can't correct for what
+            tells_position: whether the autopilot gets the model's position. One that does not can't correct for what
                 the vehicle does differently: where the vehicle's position is known, it is steered to the model then,
                 rather than the model to the vehicle.
         """

@@ -112,7 +112,7 @@ def ros() -> Iterator[Finding]:
     spec = find_spec("rclpy")
     if spec is None or spec.origin is None:
         has_wheels = (platform.system(), platform.machine()) == ("Linux", "x86_64")
-        remedy = "pip install 'drone_bridge[ros]'" if has_wheels else "docs/platforms.md says how it comes here"
+        remedy = "pip install 'drone_bridge[ros]'" if has_wheels else "see docs/install.md"
         yield Finding("ROS 2", "not found: codecs, emulators and operators work", remedy)
         return
     middleware = os.environ.get("RMW_IMPLEMENTATION") or "rmw_fastrtps_cpp"
@@ -196,7 +196,7 @@ def discovery() -> Iterator[Finding]:
 
 
 def _hear_another_process() -> tuple[float, str | None]:
-    """Return the time that it took or was tried for, and what the other process said if nothing was heard."""
+    """Return the time that it took or was tried for, and what the other process printed if nothing was heard."""
     import rclpy
     from std_msgs.msg import String
 

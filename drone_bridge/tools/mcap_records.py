@@ -32,7 +32,7 @@ END = _end()
 
 
 class _Whole:
-    """Reads all that is asked for or, where the file has less, nothing: mcap takes less for all."""
+    """Reads all that is requested or, where the file has less, nothing: mcap takes less for all."""
 
     def __init__(self, file: IO[bytes]) -> None:
         self._file = file
@@ -46,19 +46,15 @@ class _Whole:
         return self._file.read(size)
 
 
-def whole_records(file: IO[bytes], *, has_magic: bool = True) -> Iterator[Any]:
+def whole_records(file: IO[bytes]) -> Iterator[Any]:
     """Yield the records of mcap from the file's position on, chunks as such, and leave it before one that is not whole.
-
-    `has_magic`: whether there is what a file begins with, where it has not been read yet.
 
     Raises UNREADABLE.
     """
     begin = file.tell()
     source: Any = _Whole(file)
     file.seek(begin)
-    reader = StreamReader(
-        source, skip_magic=begin > 0 or not has_magic, emit_chunks=True, record_size_limit=MAX_RECORD_BYTES
-    )
+    reader = StreamReader(source, skip_magic=begin > 0, emit_chunks=True, record_size_limit=MAX_RECORD_BYTES)
     try:
         for record in reader.records:
             begin, source.reads = file.tell(), 0

@@ -40,7 +40,7 @@ class StopRequest:
 
 
 def main(args: list[str] | None = None) -> int:
-    """Record until SIGINT or SIGTERM. Returns the exit status: 0, or 1 when the bag is not what was asked for."""
+    """Record until SIGINT or SIGTERM. Returns the exit status: 0, or 1 when the bag is not as requested."""
     stop = StopRequest()
     # Before the imports, which take a moment, and instead of rclpy's, which shut down before the queues are drained.
     for number in (signal.SIGINT, signal.SIGTERM):
@@ -76,7 +76,7 @@ def main(args: list[str] | None = None) -> int:
 
 
 def record(node: "Recorder", stop: StopRequest) -> int:
-    """Record with the node until asked to stop, and return the exit status."""
+    """Record with the node until stopped, and return the exit status."""
     from drone_bridge.tools.recording.arrival import CLOCK_NOTE
     from drone_bridge.tools.recording.background import BackgroundWriter
     from drone_bridge.tools.recording.bag import Bag, BagError
@@ -143,7 +143,7 @@ def ros2_command(settings: "Settings", is_simulated: bool) -> list[str]:
 
 
 def spin(node: "Recorder", stop: StopRequest) -> None:
-    """Receive until asked to stop, then drain what has already arrived."""
+    """Receive until stopped, then drain what has already arrived."""
     from rclpy.executors import SingleThreadedExecutor
 
     executor = SingleThreadedExecutor()

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """A look at the bridges and servers that run here: what each reports of its link, and what does not fit on its topics.
 
-Only what certainly does not work is said of a topic: another type, QoS by which nothing arrives, a topic that a server
-needs and nobody publishes, commands that nobody takes.
+Only what certainly does not work is reported of a topic: another type, QoS by which nothing arrives, a topic that a
+server needs and nobody publishes, commands that nobody takes.
 """
 
 import time
@@ -23,8 +23,8 @@ from drone_bridge.ros.topics import Topic
 from drone_bridge.ros.vehicle_node import LINK_STATUS
 
 DISCOVERY_S = 10.0
-#: Nothing new has been discovered for so long: all is there.
-_QUIET_S = 1.5
+#: Nothing new has been discovered for so long, in which each participant has announced itself once: all is there.
+_QUIET_S = 3.0
 #: Nodes report once a second; what a server needs comes more often.
 LISTEN_S = 5.0
 #: What every node has, and what is not about the vehicle.
@@ -69,7 +69,7 @@ class RunningNode:
     looks: list[Look]
 
 
-# What is said about it.
+# The findings.
 
 
 def problems(looks: Collection[Look]) -> Iterator[tuple[str, str]]:

@@ -16,7 +16,7 @@ _M_MMAP_THRESHOLD = -3  # of mallopt(3)
 
 
 def return_memory() -> None:
-    """Have the allocator return what pictures took, where it can be told (glibc)."""
+    """Have the allocator return what pictures took, where that can be set (glibc)."""
     if mallopt := getattr(ctypes.CDLL(None), "mallopt", None):
         mallopt(_M_MMAP_THRESHOLD, _RETURNED_BYTES)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Errors of a conversation, by who caused them."""
+"""Errors of a conversation, by the end that caused them."""
 
 from abc import ABC, abstractmethod
 from collections import deque

@@ -32,7 +32,7 @@ def read_size(data: bytes) -> tuple[int, int]:
         elif marker in _WITHOUT_LENGTH:
             position += 2
         elif marker in (_START_OF_SCAN, _END_OF_IMAGE):
-            raise ValueError("is a JPEG that does not tell its size")
+            raise ValueError("is a JPEG without a size")
         else:
             length = int.from_bytes(data[position + 2 : position + 4], "big")
             if marker in _START_OF_FRAME and length >= _SIZE_END and position + 2 + _SIZE_END <= end:

@@ -3,7 +3,7 @@
 
 A number that is computed may miss the end of its range by a rounding error: a tilt of 1.0000000000000002 is full tilt,
 and no reason to lose a link. So bridges and servers send what they have computed by `encoded`. The codecs themselves
-clamp nothing: they refuse what the wire can't carry, whoever wants to send it.
+clamp nothing: they refuse what the wire can't carry, without exception.
 """
 
 import math

@@ -1,14 +1,34 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Questions to each bridge that ends, in every state of its lifecycle: what is the last word to its vehicle?"""
+"""Questions to each bridge that is held or ends, in every state of its lifecycle: what it says to its vehicle."""
 
 import signal
 import time
 
 import pytest
+from processes import TIMEOUT_S
 from ros_session import wait_until
-from vehicle_pair import BridgePair, assert_nothing_moved, each_kind, shared
+from std_srvs.srv import SetBool
+from vehicle_pair import BridgePair, assert_neutral_after, assert_nothing_moved, each_kind, shared
 
 kind, pair = each_kind(), shared(BridgePair)
+
+
+def test_a_bridge_on_hold(pair, ros):
+    """The commands go on all the while, and are followed again once it is released."""
+
+    def hold(is_held):
+        asked_s = time.monotonic()
+        assert ros.call(SetBool, f"{pair.node}/hold", SetBool.Request(data=is_held)).success
+        return asked_s
+
+    pair.drive()
+    asked_s = hold(True)
+    pair.catch_up()
+    held_s = time.monotonic()
+    assert_neutral_after(pair.commands, asked_s)
+    pair.watch()
+    assert_nothing_moved(pair.commands, held_s)
+    pair.works_after(hold(False), TIMEOUT_S)
 
 
 def test_a_bridge_that_is_deactivated_while_commanded(pair, ros):

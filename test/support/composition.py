@@ -32,10 +32,6 @@ class Composition(Process):
         """Return the process IDs of all that it has started, each of which leads a group of its own."""
         return [int(pid) for pid in re.findall(r"\[launch\] \S+ started \(pid (\d+)\)", self.output)]
 
-    def pids_of(self, *names):
-        """Return the process IDs of processes by the beginnings of their labels, once they have started."""
-        return [int(self.wait_for_line(rf"\[launch\] {name}-\d+ started \(pid (\d+)\)")[1]) for name in names]
-
     def leftovers(self):
         """Return the process groups of its processes in which there still is anybody."""
         groups = self.pids()

@@ -95,15 +95,6 @@ class RobotDriver:
         self.send(KeepAlive(now_ms))
         self.wait_for(KeepAlive, lambda event: event.time_ms == now_ms)
 
-    def answered_s(self, timeout_s):
-        """Return when a keep-alive sent now was answered. Raises TimeoutError when it is not."""
-        self.socket.settimeout(timeout_s)
-        try:
-            self.settle()
-        finally:
-            self.socket.settimeout(TIMEOUT_S)
-        return time.monotonic()
-
     def __enter__(self):
         return self
 

@@ -52,8 +52,3 @@ def start_with_peer(**parameters):
 def send_until(send, condition, what):
     """Send again and again, until somebody who came late has seen it too."""
     wait_until(lambda: send() or condition(), what, period_s=0.03)
-
-
-def send_until_reported(send, reports, wanted):
-    """Send all the while until a report is wanted: between two of them there is time to be silent again."""
-    send_until(send, lambda: len(reports) and wanted(reports.wait()), "a report that telemetry comes")

@@ -3,10 +3,8 @@
 
 import socket
 import struct
-import time
 
 from processes import TIMEOUT_S, Process
-from ros_session import nanoseconds
 
 from drone_bridge.testbed.codec import (
     AttitudeLayout,
@@ -89,12 +87,6 @@ class TestbedPeer:
     def send_frame(self, **fields):
         self.socket.sendall(self.frame_bytes(**fields))
 
-    def send_frame_to(self, images, **fields):
-        """Send a frame, and return the stamp of its image, in ROS time; those before it are forgotten."""
-        before_ns = time.time_ns()
-        self.send_frame(**fields)
-        return images.wait(lambda image: nanoseconds(image.header.stamp) >= before_ns).header.stamp
-
     def reply(self):
         """Wait for the answer to the frame."""
         received = self.read(REPLY.size)
@@ -112,13 +104,6 @@ class TestbedPeer:
     def exchange(self, **fields):
         self.send_frame(**fields)
         return self.reply()
-
-    def read_to_end(self):
-        """Return all that still comes."""
-        received = b""
-        while more := self.socket.recv(4096):
-            received += more
-        return received
 
     def hang_up(self):
         if self.socket:

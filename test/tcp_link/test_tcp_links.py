@@ -2,6 +2,7 @@
 """TCP as links for a LinkLoop: what a session hears of streams, and that no peer holds up another one."""
 
 import contextlib
+import os
 import socket
 import time
 
@@ -239,6 +240,24 @@ def test_one_that_is_reset_has_ended(port, connect):
     client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")
     client.close()
     assert hear(port) == Disconnected(peer, f"The connection to {peer} was lost: Connection reset by peer.")
+
+
+def test_a_flood_of_short_connections_leaves_no_descriptor(port):
+    before = len(os.listdir("/proc/self/fd"))
+    for number in range(300):
+        with socket.create_connection(("127.0.0.1", port.port), LONG_S) as client:
+            client.sendall(b"said")
+            if number % 5 == 4:  # as one that was killed
+                client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")
+        while port.receive():
+            pass
+
+    def is_over():
+        while port.receive():
+            pass
+        return len(os.listdir("/proc/self/fd")) <= before
+
+    wait_until(is_over, "the descriptors of those who went")
 
 
 def test_without_room_in_the_process_a_peer_is_accepted_later(port, connect, monkeypatch):

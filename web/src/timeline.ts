@@ -26,8 +26,9 @@ export class Timeline {
     ...SPEEDS.map((speed) => h("option", { value: speed, selected: speed === 1 }, `${speed} ×`)));
   #events = h("select", { "aria-label": "Go to what happened", onchange: () => this.#goTo() });
   #happenings: Happening[] = [];
+  /** The span of the recording, both 0 until it is known. */
   #startS = 0;
-  #endS = 1;
+  #endS = 0;
   #isAsked = false;
   #isDragged = false;
   #shownIcon = "";
@@ -92,7 +93,7 @@ export class Timeline {
   }
 
   #seek(offsetS: number): void {
-    this.#control(this.#isPaused, this.#startS + Math.min(Math.max(0, offsetS), this.#endS - this.#startS));
+    if (this.#endS > 0) this.#control(this.#isPaused, this.#startS + Math.min(Math.max(0, offsetS), this.#endS - this.#startS));
   }
 
   #goTo(): void {
@@ -103,7 +104,7 @@ export class Timeline {
 
   #show(): void {
     const { playback } = this.stream;
-    if (!playback || this.element.hidden) return;
+    if (!playback || this.element.hidden || this.#endS === 0) return;
     const atS = Math.min(Math.max(0, playback.timeS - this.#startS), this.#endS - this.#startS);
     if (!this.#isDragged) this.#line.value = String(atS);
     this.element.dataset["at"] = atS.toFixed(2);

@@ -148,7 +148,7 @@ class Drive:
         pose = Pose(float(where.position[0]), float(where.position[1]), where.yaw)
         is_last = self._index == len(self._points) - 1
         off = math.dist(_place(self._points[self._index]), (pose.x, pose.y))
-        # Nearer than is asked for at the end, so that what is left of the movement does not lead out again.
+        # Nearer than is required at the end, so that what is left of the movement does not lead out again.
         if off <= self._way.position_tolerance * (0.5 if is_last else 1.0):
             if not is_last:
                 self._index += 1
@@ -190,7 +190,7 @@ def _length(one: Waypoint, other: Waypoint) -> float:
 
 
 class Answer(NamedTuple):
-    """What a service has said."""
+    """What a service has answered."""
 
     success: bool
     message: str

@@ -97,7 +97,7 @@ class Call:
 class GoalServer:
     """Serves goals, one at a time: a new one that can be followed ends the one before. For the executor.
 
-    Whoever has one calls `step` regularly, and publishes the velocities that it returns.
+    Its owner calls `step` regularly, and publishes the velocities that it returns.
     """
 
     def __init__(self, node: Node, parameters: GoalParameters, *, flies: bool) -> None:

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is said when in the GUI's protocol, by its controller and by the GUI."""
+"""What is sent when in the GUI's protocol, by its controller and by the GUI."""

@@ -17,23 +17,23 @@ by a link |
 
 Navdata comes from the GUI's host alone, and says whether the drone flies; see `session.flight_watch` for how long that
 is known. take_off is a toggle, and reset stops the motors in the air: so neither is pressed where it could mean the
-opposite of what was asked for. What is asked for goes through these steps; each ends by what it waits for, after its
+opposite of what was requested. A request goes through these steps; each ends by what it waits for, after its
 time, or when nothing is sent any more, and each may refuse, with a sentence:
 
 | step | takeoff | land | reset |
 |---|---|---|---|
-| asked | refused while take_off is down, or another takeoff is under way | refused while take_off is down | |
+| requested | refused while take_off is down, or another takeoff is under way | refused while take_off is down | |
 | LISTENING for navdata, until it was listened for `navdata_timeout` | always | always | where the state is lost |
 | then | refused where it is old, or the drone may fly | done where it is landing; refused where it may be on the \
 ground, or is old and the drone is not seen | refused where it is old, or the state is lost still |
-| RESETTING: reset is down, then up | where nothing comes, and a person has said that it is on the ground | | |
+| RESETTING: reset is down, then up | where nothing comes, and a person has stated that it is on the ground | | |
 | STARTING: for navdata, for `bootstrap_timeout`; then as after LISTENING | after that | | |
 | PRESSING | take_off | take_off | reset |
-| CONFIRMING: for the state that was asked for, for `confirm_timeout` | where the drone is seen | likewise | |
+| CONFIRMING: for the state that was requested, for `confirm_timeout` | where the drone is seen | likewise | |
 
-Where the vehicle has to land, by its limits, land is asked for every LAND_PERIOD_S, until it is done.
+Where the vehicle has to land, by its limits, land is requested every LAND_PERIOD_S, until it is done.
 
-- Old is what was asked for before this process stood still, or before the link was lost or opened. A press that had not
+- Old is what was requested before this process stood still, or before the link was lost or opened. A press that had not
   begun by then, or when the vehicle is held, is given up; one that had begun is completed and released.
 - Of a press that has begun and whose release may not get out, as the link is lost, nobody knows what it did. What
   navdata showed before the next link is not seen then.
@@ -79,17 +79,17 @@ from drone_bridge.wire.events import RemoteProtocolError
 from drone_bridge.wire.outgoing import UNENCODABLE, encoded
 
 WAITING, SENDING, CLOSED = "waiting for a peer", "sending", "closed"
-#: What can be asked for.
+#: What can be requested.
 TAKE_OFF, LAND, RESET = "takeoff", "land", "reset"
 #: The command that is always safe, and never wrong: no button but hover.
 HOVER = Controls(hover=True)
-#: How often a landing is asked for that a limit wants.
+#: How often a landing is requested that a limit requires.
 LAND_PERIOD_S = 1.0
 #: Hover packets at the start, as UDP may lose some.
 HOVER_PACKETS = 3
 # Counters.
 UNHEARD, FOREIGN_NAVDATA = "undelivered packets", "refused navdata"
-#: What a drone that was told to take off shows, and one that was told to land.
+#: What a drone that was commanded to take off shows, and one that was commanded to land.
 TAKEN_OFF = frozenset(state for state in FlightState if state.is_airborne and state is not FlightState.LANDING)
 LANDING_OR_LANDED = frozenset({FlightState.LANDING, FlightState.LANDED, FlightState.INIT})
 
@@ -144,7 +144,7 @@ class Asked(Protocol):
 
 @dataclass(slots=True, eq=False)
 class _OwnLanding:
-    """A landing that nobody has asked for: the vehicle has to land."""
+    """A landing without a request: the vehicle has to land."""
 
     asked_s: float
     name: str = LAND
@@ -213,7 +213,7 @@ class ControllerSession(Session):
         self._is_first_link = True
         self._hover_left = HOVER_PACKETS
         self._packet_s = math.inf  # when the next one is due
-        self._land_s = -math.inf  # when land may be asked for by limits
+        self._land_s = -math.inf  # when limits may request a landing
         self._final_left = 0
         self._stood_still_s = -math.inf
         self._published: bool | None = None  # whether it flies
@@ -242,7 +242,7 @@ class ControllerSession(Session):
         return self._taken(now_s)
 
     def tick(self, now_s: float) -> Actions:
-        """Send the packet that is due, and go on with what was asked for."""
+        """Send the packet that is due, and go on with what was requested."""
         if now_s < self.due_s:
             return []
         if self._final_left:
@@ -398,7 +398,7 @@ class ControllerSession(Session):
     def _receives_navdata(self) -> bool:
         return self._port_problem is not None
 
-    # What is asked for.
+    # Requests.
 
     def ask(self, request: Asked, now_s: float) -> Actions:
         """Take off, land, or press reset; the Outcome comes now or later."""
@@ -431,7 +431,7 @@ class ControllerSession(Session):
         return LINK_CHANGED if request.asked_s <= self.fresh_since_s else ""
 
     def _land_if_it_has_to(self, now_s: float) -> None:
-        """Ask for a landing where a limit wants it; a failed one is asked for again a little later."""
+        """Request a landing where a limit requires it; a failed one is requested again a little later."""
         is_asked = any(isinstance(flight.request, _OwnLanding) for flight in self._flights)
         if is_asked or now_s < self._land_s or self._pilot.arbiter.rank(now_s) is not Rank.LANDING:
             return
@@ -445,7 +445,7 @@ class ControllerSession(Session):
             self._effects.append(_outcome(request, False, str(error), is_expected=False))
 
     def _begin(self, request: Asked, now_s: float) -> None:
-        """Begin what is asked for. Raises ValueError with a sentence."""
+        """Begin what is requested. Raises ValueError with a sentence."""
         if request.name != RESET:
             self._buttons.check_released("take_off")  # what it does shows only afterwards
         if request.name == TAKE_OFF and any(flight.request.name == TAKE_OFF for flight in self._flights):
@@ -720,7 +720,7 @@ def assumption(is_flying: bool, *, presses_reset: bool) -> str:
 
 
 def _outcome(request: Asked, is_success: bool, sentence: str, *, is_expected: bool) -> Action:
-    """Return the outcome for who waits; of a landing that nobody has asked for, a warning unless it is expected."""
+    """Return the outcome for its caller; of a landing without a request, a warning unless it is expected."""
     if not isinstance(request, _OwnLanding):
         return Outcome(request, is_success, sentence)
     return Note("", sentence if is_success else f"The vehicle has to land, and does not: {sentence}", is_expected)

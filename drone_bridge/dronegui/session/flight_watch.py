@@ -76,13 +76,13 @@ class FlightWatch:
         return now_s - self._listening_since_s
 
     def listen(self, now_s: float) -> None:
-        """Start over, as the GUI may be another one; what a person has said, or a press has done, is kept."""
+        """Start over, as the GUI may be another one; what a person has stated, or a press has done, is kept."""
         self.state, self.heard_s, self.state_s = None, -math.inf, -math.inf
         self.was_reset_pressed = False
         self._listening_since_s = self._unheard_s = now_s
 
     def resume(self, now_s: float) -> None:
-        """Go on after this process stood still, or had no link: what navdata said before that is not seen now."""
+        """Go on after this process stood still, or had no link: what navdata showed before that is not seen now."""
         self.heard_s = self.state_s = -math.inf
         self._listening_since_s = now_s
 

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""FlyingState: whether a drone in ROS flies, for whoever presses buttons that mean the opposite then. Pure.
+"""FlyingState: whether a drone in ROS flies, for pressing buttons that mean the opposite then. Pure.
 
 | heard | believed |
 |---|---|
 | navdata of the drone | always |
 | `flying` is true | always |
 | `flying` is false | unless the drone is known to fly, and the publisher was not there when that became known |
-| a press succeeded | where neither navdata nor `flying` has said anything; a landing and a reset also end a doubt |
+| a press succeeded | where neither navdata nor `flying` has come; a landing and a reset also end a doubt |
 
 A bridge that was started in flight may take the drone for landed, and a press would then take off.
 """

@@ -3,7 +3,7 @@
 
 Theory of operation, by the document "Network control protocol" and by what the real GUI does:
 
-Nobody greets anybody: whoever sends a packet controls the drone, and the packet with the higher number wins, see
+Nobody greets anybody: each sender of packets controls the drone, and the packet with the higher number wins, see
 `device.Gui`. The GUI answers nothing and has no time-out, so the last state would stay in force for ever; here it is in
 force for `command_timeout`. Meanwhile it is repeated at `rate`, and so is hover, for a service that was not there yet.
 
@@ -15,7 +15,7 @@ force for `command_timeout`. Meanwhile it is repeated at `rate`, and so is hover
 | SERVING, silent | zero, once | while ours is the last command for the vehicle | by a packet |
 | CLOSED, by `end` | zero | no more | |
 
-- A press is an edge between two packets, whoever sent them, and is a call: it is made once, and never again, whatever
+- A press is an edge between two packets, from any senders, and is a call: it is made once, and never again, whatever
   comes of it. take_off lands a drone that flies, see `session.flying`. On hold only landing is called.
 - Right after this process stood still no packet is followed, as it may have waited meanwhile; its presses are lost.
 - Navdata goes to the GUI's own machine and to the hosts that control it: each block of a bridge's unchanged, or else

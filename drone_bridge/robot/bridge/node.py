@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """robot_bridge: the driver's side of the robot protocol, as a ROS 2 node. See docs/robot.md.
 
-What is said when is in `session.driver`; this node gives it topics, services, parameters, and a connection to a robot.
+What is sent when is in `session.driver`; this node gives it topics, services, parameters, and a connection to a robot.
 """
 
 import contextlib

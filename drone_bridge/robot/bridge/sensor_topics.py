@@ -79,7 +79,7 @@ class SensorTopics:
         messages = {number: self._message(number, sensor) for number, sensor in enumerate(info.sensors)}
         self._unheard = {number: message for number, message in messages.items() if message is not None}
         for number, message in self._unheard.items():
-            if _is_battery(info.sensors[number]):  # for who comes later: not every robot sends readings
+            if _is_battery(info.sensors[number]):  # for late subscribers: not every robot sends readings
                 self._node.publish(self._publishers[self._topics[number]][1], message)
         self.offer()
 

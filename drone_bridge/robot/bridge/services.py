@@ -110,7 +110,7 @@ class RobotServices:
                 response.robots = [Robot(address=robot.address, name=printable(robot.name)) for robot in search.found]
                 response.success, response.message = True, f"{len(search.found)} answered."
                 if not search.found and route.is_on_loopback:
-                    response.message += f" Only this machine was asked: discovery_interface is {route.interface}."
+                    response.message += f" Only this machine was searched: discovery_interface is {route.interface}."
             except LinkError as error:
                 response.message = str(error)
             search.close()

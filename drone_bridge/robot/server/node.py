@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""robot_server: the robot's side of the robot protocol, as a ROS 2 node. See docs/robot_server.md.
+"""robot_server: the robot's side of the robot protocol, as a ROS 2 node. See docs/robot.md.
 
-What is said when is in `session.robot`; this node gives it topics, parameters, and a port for drivers and for who looks
-for robots.
+What is sent when is in `session.robot`; this node gives it topics, parameters, and a port for drivers and for
+searches for robots.
 """
 
 import socket
@@ -83,7 +83,7 @@ class RobotServer(ProtocolNode):
         self.each_second(self._report_drivers)
 
     def make_transport(self) -> Link:
-        """Listen for drivers, and for who looks for robots. Raises LinkError, and ValueError for no route."""
+        """Listen for drivers, and for searches for robots. Raises LinkError, and ValueError for no route."""
         get = self.parameters.__getitem__
         route = DiscoveryRoute(get("discovery_address"), get("discovery_port"), get("discovery_interface"))
         options = StreamOptions(CHUNK_BYTES, expects_acknowledgements=True)

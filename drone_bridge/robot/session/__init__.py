@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is said when in the robot protocol, by the robot and by a driver."""
+"""What is sent when in the robot protocol, by the robot and by a driver."""

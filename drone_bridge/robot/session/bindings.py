@@ -158,7 +158,7 @@ class Bindings:
         for sentence in missing:
             self._count_and_warn("missing subsystems", sentence)
         for number in sorted(self._wanted - self.bound - self._attempts.keys()):
-            if is_first:  # whoever has it: a refusal is what tells that it can't be had
+            if is_first:  # whether or not it is held: only a refusal shows that it can't be had
                 self._bind(number, now_s)
             elif is_other or not self.driver(number):
                 self._bind_later(number, now_s)

@@ -19,7 +19,7 @@ class DesiredSubsystems:
         self._operator: dict[tuple[int, str], bool] = {}
 
     def note(self, number: int, subsystem: codec.Subsystem, is_wanted: bool) -> None:
-        """Note that a service has asked to bind or unbind a subsystem."""
+        """Note that a service is to bind or unbind a subsystem."""
         self._operator[number, subsystem.name] = is_wanted
 
     def choose(self, subsystems: Sequence[codec.Subsystem]) -> tuple[set[int], list[str]]:

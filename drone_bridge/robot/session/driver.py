@@ -11,8 +11,8 @@ see DriverConversation | WAITING, when the robot closes, is silent for `link_tim
 | CLOSED, by `end` | a stop, and what was bound is given back | |
 
 Speeds are those that the arbiter decides; at most `max_update_rate` changes are sent per second, but a stop at once.
-While the robot answers keep-alives late, or is in safe mode, only a stop is sent. What is desired, and who is known to
-have what, outlives connections; commands, lights and requests do not. Whoever asks for a bind has an answer when the
+While the robot answers keep-alives late, or is in safe mode, only a stop is sent. What is desired, and which driver is
+known to have what, outlives connections; commands, lights and requests do not. A request to bind is answered when the
 robot gives one, or when the connection ends.
 
 A robot has proved useful when it has answered all binds: one that never does is connected to ever less often.
@@ -84,7 +84,7 @@ class Lists:
 
 
 class Moved(NamedTuple):
-    """How the robot has moved until now, since it was said last."""
+    """How the robot has moved until now, since the last report."""
 
     speeds: Speeds
     until_s: float
@@ -219,7 +219,7 @@ class DriverSession(Session):
         self.state, self.is_over = CLOSED, True
         return actions
 
-    # What is asked for.
+    # Requests.
 
     def commanded(self, now_s: float) -> Actions:
         """Take that there is a new command, or none any more."""
@@ -252,7 +252,7 @@ class DriverSession(Session):
         now_s: float,
         do: Callable[[DriverConversation, Callable[[bool, str], None]], None],
     ) -> Actions:
-        """Do what somebody asks for, who waits for the outcome; nothing that was asked for before a stall."""
+        """Do what a caller requests, who waits for the outcome; nothing that was requested before a stall."""
         if request.asked_s < self.fresh_since_s and self._conversation:
             return [Outcome(request, False, f"{MAY_HAVE_WAITED} Please call it again.")]
         if not self._conversation:

@@ -44,13 +44,13 @@ def anomalies(packet: codec.FromRobot) -> Iterator[tuple[str, str]]:
 BYTE_PERIOD_S = 0.01
 #: When a stop has had no answer for so long, nobody knows whether the robot still moves.
 STOP_ANSWER_S = 0.3
-#: How long robotd may be silent at least: whoever gives it up is never let in again, until it is restarted.
+#: How long robotd may be silent at least: a driver that gives it up is never let in again, until it is restarted.
 ROBOTD_PATIENCE_S = 10.0
 MAY_MOVE = "The robot has not answered since it was sent a stop: it may still be moving."
 
 
 class SilentRobotError(Exception):
-    """The robot has said nothing for too long; the text is a sentence."""
+    """The robot has been silent for too long; the text is a sentence."""
 
 
 class DriverConversation:

@@ -33,7 +33,7 @@ class KeepAlives:
         self._in_flight: dict[int, _Times] = {}  # by their time in ms
         self._answered_s = now_s  # when the newest one that was answered was begun
         self._fastest_s = math.inf  # of all round trips
-        self._safe_mode_s = -math.inf  # when the robot last said that it is in safe mode
+        self._safe_mode_s = -math.inf  # when the robot last reported safe mode
         self._resumed_s = -math.inf  # when this program last went on after it stood still
 
     def make(self, now_s: float, clock_ms: int) -> codec.KeepAlive:
@@ -61,7 +61,7 @@ class KeepAlives:
         return round_trip_s
 
     def resume(self, now_s: float) -> None:
-        """Ask at once, and judge from now on: this program stood still, and neither asked nor listened."""
+        """Ask at once, and judge from now on: this program stood still, and neither sent nor listened."""
         self._resumed_s, self.begun_s = now_s, -math.inf
 
     def are_answered_since(self, time_s: float) -> bool:

@@ -9,7 +9,7 @@ speeds are repeated here, and a stop a few times.
 
 | a driver | what is done | ends |
 |---|---|---|
-| connects | it is told nothing until it asks | by a first packet; closed after FIRST_MESSAGE_S without one |
+| connects | nothing is sent to it until it asks | by a first packet; closed after FIRST_MESSAGE_S without one |
 | talks | its packets are answered, its updates followed at once | HALTED, after `command_timeout` of silence, or when \
 this process stood still |
 | is halted | what it drives is stopped; it keeps what it has | by its next update that is not old: after a silence \
@@ -65,7 +65,7 @@ from drone_bridge.wire.events import ProtocolError
 from drone_bridge.wire.outgoing import UNENCODABLE
 
 WAITING, LISTENING, CLOSED = "waiting for a peer", "listening", "closed"
-#: As told to drivers in packet 0x09.
+#: As announced to drivers in packet 0x09.
 FIRMWARE = codec.FirmwareInfo("drone_bridge", "0.2", codec.PROTOCOL_VERSION)
 ROBOT_GONE = "the robot behind this server is not available"
 OTHER_ROBOT = "the subsystems or sensors of the robot behind this server have changed"
@@ -104,7 +104,7 @@ class RobotSession(Session):
         """Begin.
 
         Args:
-            name: of the robot, for who looks for it.
+            name: of the robot, by which it is found.
             parameter: returns the present value of `command_timeout`, `driver_timeout`, `source_timeout` and
                 `sensor_period`, s.
             wall_ms: returns the time of day, ms since 1970.
@@ -217,7 +217,7 @@ class RobotSession(Session):
         return self._done(now_s)
 
     def resume(self, now_s: float) -> Actions:
-        """Stop what all drive, until they are heard anew: whatever they said before may be old."""
+        """Stop what all drive, until they are heard anew: what they sent before may be old."""
         self._begin(now_s)
         self._settled_s = now_s + SETTLING_S
         for driver in self._control.halt_all(self._now):
@@ -375,7 +375,7 @@ class RobotSession(Session):
         """Answer who looks for robots, unless the request may be old, or there is no robot."""
         if request != codec.DISCOVERY_QUERY or not self._has_robot or now_s < self._settled_s:
             return []
-        sentence = f"{peer_name(source)} is looking for robots, and was told of {self._name.decode()}."
+        sentence = f"{peer_name(source)} is looking for robots, and got the name {self._name.decode()}."
         return [Send(self._name, source), Note("", sentence, is_expected=True)]
 
     def _final(self, now_s: float) -> Actions:
@@ -395,7 +395,7 @@ class RobotSession(Session):
     def _report(self, sentence: str) -> None:
         self._out.append(Note("", sentence, is_expected=True))
 
-    # What drivers command, and what they are told of sensors.
+    # What drivers command, and which readings they get.
 
     def drive(self, speeds: Speeds) -> None:
         self._commands.drive(speeds, self._now.steady_s)

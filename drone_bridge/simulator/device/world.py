@@ -3,7 +3,7 @@
 
 A scene has the bodies: simulated ones, or vehicles in ROS. Everything else that has an ID, such as a camera, a trigger
 or a stream, is an Item: it may belong to a client and end with it, it is removed with what it depends on, and it is
-asked after each step whether there is something to say.
+checked after each step for something to send.
 """
 
 from __future__ import annotations

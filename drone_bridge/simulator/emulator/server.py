@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Serves clients over TCP, with faults when asked for, and steps the simulation."""
+"""Serves clients over TCP, with faults by option, and steps the simulation."""
 
 from __future__ import annotations
 

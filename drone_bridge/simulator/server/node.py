@@ -175,11 +175,11 @@ class SimulatorServer(ProtocolNode):
             self._arrive(partial(session.moved, entity, wire_state(state, self._axes)))
 
     def _take_event(self, row: Topic, message: Any) -> None:
-        """Take what the bridge's simulator has said unasked."""
+        """Take what the bridge's simulator reports by itself."""
         assert row.from_ros
         event = row.from_ros(self._translation, message)
         if event is not None and (session := self._session):
-            self._arrive(partial(session.told, event))
+            self._arrive(partial(session.reported, event))
 
     def _take_simulation(self, began: Time) -> None:
         before, self._simulation = self._simulation, began

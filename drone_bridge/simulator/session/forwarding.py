@@ -132,8 +132,8 @@ class Forwarder:
         )
         #: The time, whether what is received may be old, and whether simulated time stands still: set by the session.
         self.now_s, self.is_settling, self.is_clock_stopped = 0.0, False, False
-        #: Whether clients have been told that the world runs, or is paused, without the simulator knowing.
-        self.is_run_untold = False
+        #: Whether clients have run or paused the world without the simulator knowing.
+        self.is_run_pending = False
         self._had_bridge = False
 
     @property
@@ -179,7 +179,7 @@ class Forwarder:
                 return error.answer
             return sim.Ok()
         response = answer(self._device, client, request)
-        self.is_run_untold |= isinstance(request, sim.Run | sim.Pause) and isinstance(response, sim.Ok)
+        self.is_run_pending |= isinstance(request, sim.Run | sim.Pause) and isinstance(response, sim.Ok)
         return response
 
     def _is_answered_here(self, request: Request) -> bool:
@@ -300,8 +300,8 @@ class Forwarder:
 
     def _run(self, client: Client | None, request: sim.Run | sim.Pause) -> Asking:
         """Have the simulator run or pause, and follow it."""
-        if self.is_run_untold:  # the client goes by that
-            yield from self.tell_run()
+        if self.is_run_pending:  # the client goes by that
+            yield from self.pass_on_run()
         try:
             answered = yield from self._ask(request)
         except ServiceError as error:
@@ -311,14 +311,14 @@ class Forwarder:
         self.control.follow(is_running=isinstance(request, sim.Run))
         return answered
 
-    def tell_run(self) -> Asking:
-        """Have the simulator run or pause as clients were told while there was no bridge."""
-        self.is_run_untold = False
-        told = sim.Run(self.control.steps_left) if self.control.is_running else sim.Pause()
+    def pass_on_run(self) -> Asking:
+        """Have the simulator run or pause as clients did while there was no bridge."""
+        self.is_run_pending = False
+        wanted = sim.Run(self.control.steps_left) if self.control.is_running else sim.Pause()
         try:
-            yield from self._run(None, told)
+            yield from self._run(None, wanted)
         except ServiceError as error:
-            self.is_run_untold = not error.is_simulators
+            self.is_run_pending = not error.is_simulators
 
     def _list_entities(self, client: Client, request: sim.ListEntities) -> Asking:
         try:
@@ -375,7 +375,7 @@ class Forwarder:
         self.scene.expect_source(follow.entity)
         self._out.append(Publish(follow))
 
-    # What the bridge tells, and what nobody asks for any more.
+    # What the bridge reports, and what nobody needs any more.
 
     def add_entity(self, entity: int) -> None:
         """Add an entity that the bridge has, unless it is known."""

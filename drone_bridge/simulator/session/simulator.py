@@ -9,8 +9,8 @@ kept, up to MAX_AHEAD_BYTES.
 
 | a client | what is done | ends |
 |---|---|---|
-| connects | it is told nothing until it asks | by its first request; closed after FIRST_MESSAGE_S without one |
-| asks | it is answered at once, or waits for a service | by the service's answer, or after `request_timeout` |
+| connects | nothing is sent until it makes a request | by its first request; closed after FIRST_MESSAGE_S without one |
+| makes a request | it is answered at once, or waits for a service | by the answer, or after `request_timeout` |
 | steers: it sets v or w of the vehicle | that is commanded once | for `command_timeout` after it did so last, or \
 until it is gone: then zero is commanded, and it does not steer |
 | is gone: it closes, sends nonsense, does not read, or loses its place | its streams, triggers and spies end | |
@@ -62,7 +62,7 @@ MAX_PER_TURN = 50
 SILENT_S = 5.0
 #: Simulated time counts as stopped after this time without a change.
 CLOCK_STOPPED_AFTER_S = 0.5
-#: How often is looked whether the vehicle's state is known, and for a bridge that has to be told whether to run.
+#: How often to look whether the vehicle's state is known, and for a bridge whose simulator has to run or pause.
 WATCH_PERIOD_S = 0.5
 _UNENCODABLE = sim.Error(0, "The answer can't be encoded.")
 
@@ -71,7 +71,7 @@ class _Served(ServedClient):
     """A client's requests and what it is sent, by its own connection."""
 
     def __init__(self, peer: Any, quirks: Quirks, out: list[Action]) -> None:
-        """`out` gets what is said of messages that the wire can't carry."""
+        """`out` gets notes about messages that the wire can't carry."""
         super().__init__(quirks)
         self.peer, self._out = peer, out
         #: Whether a service is answering it; has it more requests than one turn is for; and is it gone.
@@ -171,7 +171,7 @@ class SimulatorSession(Session):
         return self._done(now_s)
 
     def receive(self, data: bytes | str, source: Any, now_s: float) -> Actions:
-        """Take a chunk of what a client says."""
+        """Take a chunk of a client's stream."""
         assert isinstance(data, bytes)
         if source not in self._clients:
             return []
@@ -205,8 +205,8 @@ class SimulatorSession(Session):
                 self._silent_until_s = now_s + SILENT_S
                 del self._waiting[question]
                 self._go_on(asking, served, Answer(False, "", has_come=False))
-        if now_s >= self._watch_s and self._forwarder.is_run_untold and self._forwarder.has_bridge:
-            self._go_on(self._forwarder.tell_run())
+        if now_s >= self._watch_s and self._forwarder.is_run_pending and self._forwarder.has_bridge:
+            self._go_on(self._forwarder.pass_on_run())
         return self._done(now_s)
 
     def resume(self, now_s: float) -> Actions:
@@ -231,7 +231,7 @@ class SimulatorSession(Session):
         return self._done(now_s)
 
     def end(self, now_s: float) -> Actions:
-        """Stop the vehicle, and tell clients that this is the end."""
+        """Stop the vehicle, and end with COMPLETED."""
         self._begin(now_s)
         self._commands.stop()
         self._complete()
@@ -270,8 +270,8 @@ class SimulatorSession(Session):
                 self._complete()
         return self._done(now_s)
 
-    def told(self, event: sim.Response, now_s: float) -> Actions:
-        """Take what the bridge's simulator has said unasked."""
+    def reported(self, event: sim.Response, now_s: float) -> Actions:
+        """Take what the bridge's simulator reports by itself."""
         self._begin(now_s)
         if isinstance(event, sim.Completed):
             self._control.follow(is_running=False)
@@ -334,7 +334,7 @@ class SimulatorSession(Session):
         return actions
 
     def _set_due(self, now_s: float) -> None:
-        is_watched = self._clients or self.is_vehicle_unknown or self._forwarder.is_run_untold
+        is_watched = self._clients or self.is_vehicle_unknown or self._forwarder.is_run_pending
         self.due_s = min(
             now_s if any(client.handler.is_behind for client in self._clients.all()) else math.inf,
             self._commands.due_s,
@@ -344,7 +344,7 @@ class SimulatorSession(Session):
         )
 
     def _serve(self, peer: Any) -> None:
-        """Answer what a client has asked for, until its turn is over or it has to wait for a service."""
+        """Answer a client's requests, until its turn is over or it has to wait for a service."""
         if peer not in self._clients:
             return
         client = self._clients[peer]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""VelocityCommands: what clients want of the vehicle's v and w, for as long as each of them goes on saying it."""
+"""VelocityCommands: what clients want of the vehicle's v and w, for as long as each of them repeats it."""
 
 import math
 from collections.abc import Callable

@@ -2,7 +2,7 @@
 """What the simulator's messages say on topics, and what topics say in its messages.
 
 The wire's world is north-east-down, its bodies are forward-right-down, its quaternions w, x, y, z; `Axes` turns them
-into REP 103's and back. q on the wire is about an entity's principal axes when it is told (EGOT, EDATA), and about its
+into REP 103's and back. q on the wire is about an entity's principal axes when it is sent (EGOT, EDATA), and about its
 model when it is set: `BodyToModel` is between the two. ROS knows models only. What a message does not tell is 0.
 
 From ROS everything raises ValueError, with a sentence, for numbers that are not finite, or an orientation that is none.
@@ -31,7 +31,7 @@ from drone_bridge.ros.topics import Topic, TopicTable
 from drone_bridge.simulator import codec as sim
 from drone_bridge.simulator.codec import Attribute, AttributeValue, ItemType
 
-#: The attributes that states are made of, in the order in which they are asked for.
+#: The attributes that states are made of, in the order in which they are requested.
 STREAMED = (
     Attribute.POSITION,
     Attribute.VELOCITY,

@@ -46,7 +46,7 @@ def remove(request: sim.Remove) -> srv.RemoveItem.Request:
 def spawn(request: sim.AddEntity) -> srv.Spawn.Request:
     """EADD, without a name: one that a server before this one has given would be of another entity."""
     btom = BodyToModel(request.body_to_model)
-    asked = srv.Spawn.Request(
+    call = srv.Spawn.Request(
         mass=request.mass,
         radius=request.radius,
         inertia=vector3_message(request.inertia),
@@ -55,36 +55,36 @@ def spawn(request: sim.AddEntity) -> srv.Spawn.Request:
         attributes=[attribute_message(attribute.key, attribute.data) for attribute in request.attributes],
         stream=True,
     )
-    for attribute in asked.attributes:
+    for attribute in call.attributes:
         attribute.text = ""  # a call has text or data, and data hold anything
-    asked.pose = pose_message(AXES.world(*request.position), AXES.orientation(btom.model(request.orientation)))
-    return asked
+    call.pose = pose_message(AXES.world(*request.position), AXES.orientation(btom.model(request.orientation)))
+    return call
 
 
 def set_state(request: sim.SetEntity, orientation: Quaternion | None = None) -> srv.SetState.Request:
     """ESET. `orientation` is what the entity has now, for v. Raises ValueError when it is needed and not known."""
-    asked, value = srv.SetState.Request(id=request.id), request.value
+    call, value = srv.SetState.Request(id=request.id), request.value
     if request.attribute == Attribute.CORPOREAL:
-        asked.set_corporeal, asked.corporeal = True, bool(value)
-        return asked
+        call.set_corporeal, call.corporeal = True, bool(value)
+        return call
     assert isinstance(value, tuple)
     if request.attribute == Attribute.ORIENTATION:
-        asked.set_orientation = True
-        asked.pose.orientation = quaternion_message(AXES.orientation(value))
-        return asked
+        call.set_orientation = True
+        call.pose.orientation = quaternion_message(AXES.orientation(value))
+        return call
     x, y, z = value
     if request.attribute == Attribute.POSITION:
-        asked.set_position, asked.pose.position = True, point_message(AXES.world(x, y, z))
+        call.set_position, call.pose.position = True, point_message(AXES.world(x, y, z))
     elif request.attribute == Attribute.VELOCITY:
         if orientation is None:
             raise ValueError("Where the entity points to is not known.")
-        asked.set_velocity = True
-        asked.twist.linear = vector3_message(rotated(inverse(orientation), *AXES.world(x, y, z)))
+        call.set_velocity = True
+        call.twist.linear = vector3_message(rotated(inverse(orientation), *AXES.world(x, y, z)))
     elif request.attribute == Attribute.ACCELERATION:
-        asked.set_acceleration, asked.acceleration = True, vector3_message(AXES.world(x, y, z))
+        call.set_acceleration, call.acceleration = True, vector3_message(AXES.world(x, y, z))
     else:
-        asked.set_angular_velocity, asked.twist.angular = True, vector3_message(AXES.body(x, y, z))
-    return asked
+        call.set_angular_velocity, call.twist.angular = True, vector3_message(AXES.body(x, y, z))
+    return call
 
 
 def state_from_response(response: srv.GetState.Response) -> EntityState:
@@ -116,35 +116,35 @@ def add_camera(request: sim.AddCamera) -> srv.AddCamera.Request:
 
 def set_camera(request: sim.SetCamera) -> srv.SetCamera.Request:
     """CSET."""
-    asked, value = srv.SetCamera.Request(id=request.id), request.value
+    call, value = srv.SetCamera.Request(id=request.id), request.value
     if request.attribute == CameraAttribute.FOCAL_LENGTH:
-        asked.set_focal_length, asked.focal_length = True, float(value)  # type: ignore[arg-type] # as the wire has it
+        call.set_focal_length, call.focal_length = True, float(value)  # type: ignore[arg-type] # as the wire has it
     elif request.attribute == CameraAttribute.ENABLED:
-        asked.set_enabled, asked.enabled = True, bool(value)
+        call.set_enabled, call.enabled = True, bool(value)
     else:
         assert isinstance(value, tuple)
         if request.attribute == CameraAttribute.ORIENTATION:
-            asked.set_orientation, asked.pose.orientation = True, quaternion_message(AXES.rotation(value))
+            call.set_orientation, call.pose.orientation = True, quaternion_message(AXES.rotation(value))
         else:
             x, y, z = value
-            asked.set_position, asked.pose.position = True, point_message(AXES.body(x, y, z))
-    return asked
+            call.set_position, call.pose.position = True, point_message(AXES.body(x, y, z))
+    return call
 
 
 def add_trigger(request: sim.AddTrigger) -> srv.AddTrigger.Request:
     """TADD of what the document has."""
     trigger = request.trigger
     assert not isinstance(trigger, sim.UnknownTrigger)
-    asked = srv.AddTrigger.Request(name="operator_trigger", type=trigger.TYPE)
+    call = srv.AddTrigger.Request(name="operator_trigger", type=trigger.TYPE)
     if isinstance(trigger, sim.BytecodeTrigger):
-        asked.code = array("B", trigger.code)
+        call.code = array("B", trigger.code)
     elif isinstance(trigger, sim.PathTrigger):
-        asked.entity_a, asked.distance = trigger.entity, trigger.distance
-        asked.start, asked.end = point_message(AXES.world(*trigger.start)), point_message(AXES.world(*trigger.end))
+        call.entity_a, call.distance = trigger.entity, trigger.distance
+        call.start, call.end = point_message(AXES.world(*trigger.start)), point_message(AXES.world(*trigger.end))
     else:
-        asked.entity_a, asked.entity_b = trigger.a, trigger.b
-        asked.distance = getattr(trigger, "distance", -1.0)
-    return asked
+        call.entity_a, call.entity_b = trigger.a, trigger.b
+        call.distance = getattr(trigger, "distance", -1.0)
+    return call
 
 
 def add_turbulence(request: sim.AddObject) -> srv.AddTurbulence.Request:
@@ -153,12 +153,12 @@ def add_turbulence(request: sim.AddObject) -> srv.AddTurbulence.Request:
         turbulence = sim.Turbulence.decode(request.data)
     except MisfitError as error:
         raise ValueError(f"The data are not a turbulence: {error}.") from error
-    asked = srv.AddTurbulence.Request()
-    asked.minimum.force, asked.maximum.force = _ros_bounds(turbulence.force_a, turbulence.force_b)
-    asked.minimum.torque, asked.maximum.torque = _ros_bounds(turbulence.torque_a, turbulence.torque_b)
-    asked.minimum_force_rate, asked.maximum_force_rate = turbulence.force_rate_a, turbulence.force_rate_b
-    asked.minimum_torque_rate, asked.maximum_torque_rate = turbulence.torque_rate_a, turbulence.torque_rate_b
-    return asked
+    call = srv.AddTurbulence.Request()
+    call.minimum.force, call.maximum.force = _ros_bounds(turbulence.force_a, turbulence.force_b)
+    call.minimum.torque, call.maximum.torque = _ros_bounds(turbulence.torque_a, turbulence.torque_b)
+    call.minimum_force_rate, call.maximum_force_rate = turbulence.force_rate_a, turbulence.force_rate_b
+    call.minimum_torque_rate, call.maximum_torque_rate = turbulence.torque_rate_a, turbulence.torque_rate_b
+    return call
 
 
 def _ros_bounds(lowest: sim.Vector, highest: sim.Vector) -> tuple[Vector3, Vector3]:

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The services of simulator_bridge and the requests of the simulator's protocol, each made of the other.
 
-The bridge makes requests of what its services are asked for: the functions `wire_*`. The server makes calls of services
-of what its clients request: `service_calls`. ROS's axes become the wire's, and the other way round. All raise
-ValueError, with a sentence, for numbers that make no sense.
+The bridge makes requests of calls of its services: the functions `wire_*`. The server makes calls of services of what
+its clients request: `service_calls`. ROS's axes become the wire's, and the other way round. All raise ValueError, with
+a sentence, for numbers that make no sense.
 """
 
 import math

@@ -84,7 +84,7 @@ class FaultKind(str, Enum):
 
 
 class Broadcast:
-    """One flight in conversation with whoever receives the telemetry, if anybody."""
+    """One flight in conversation with the receiver of the telemetry, if any."""
 
     def __init__(
         self,
@@ -209,7 +209,7 @@ def spoiled(document: bytes, kind: FaultKind) -> bytes:
 # The program.
 
 REPORT_PERIOD_S = 1.0
-#: A drone has landed when it has stood for this long after a good touchdown; by then its telemetry has said so often.
+#: A drone has landed when it has stood for this long after a good touchdown; by then its telemetry has reported that.
 STAYS_S = 1.0
 LOWEST_START = 1.0  # m
 HIGHEST_START = 50.0

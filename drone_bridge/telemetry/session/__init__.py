@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is said when in the landing challenge's protocol, by the controller and by the drone."""
+"""What is sent when in the landing challenge's protocol, by the controller and by the drone."""

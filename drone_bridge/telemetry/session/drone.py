@@ -11,7 +11,7 @@ one of `image_every` with an image. The operator's commands come when it likes. 
 |---|---|
 | WAITING, also when the link is lost | TALKING, when there is a link |
 | TALKING | NOBODY_LISTENS, when the operator's machine says that its port is closed |
-| NOBODY_LISTENS, in which documents are still sent | TALKING, by a command, or REFUSAL_HOLDS_S after it last said so |
+| NOBODY_LISTENS, in which documents are still sent | TALKING, by a command, or REFUSAL_HOLDS_S after the last refusal |
 | CLOSED, by `end` | |
 
 Right after this process stood still no command is followed, as it may have waited meanwhile.

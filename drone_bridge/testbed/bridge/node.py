@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """testbed_bridge: the autopilot's side of the testbed protocol, as a ROS 2 node. See docs/testbed.md.
 
-What is said when is in `session.autopilot`.
+What is sent when is in `session.autopilot`.
 """
 
 from collections.abc import Sequence

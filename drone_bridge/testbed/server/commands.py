@@ -22,6 +22,7 @@ from drone_bridge.testbed.codec import AngleUnit
 from drone_bridge.testbed.device import LevelVelocity
 from drone_bridge.testbed.server.parameters import AUTO, LOCKSTEP
 from drone_bridge.testbed.session.framed_drone import FramedDrone, RatesAnswer
+from drone_bridge.testbed.session.frames import SynchronizedFrame
 from drone_bridge.testbed.session.levelling import Levelling
 from drone_bridge.testbed.session.output import RATES, VELOCITY, OutputChoice
 from drone_bridge.testbed.topics import Command
@@ -51,6 +52,7 @@ class CommandPublisher:
         self._publishers = {topic: node.make_publisher(types[topic], topic, newest()) for topic in self.choice.allowed}
         self._attitude: tuple[Quaternion, float] | None = None  # the newest one, and when it came
         self._levelling = Levelling()
+        self._neutral_frame: SynchronizedFrame | None = None  # the one that the neutral command answers
         self._last_word = LastWord(node, tuple(self._publishers.values()), self._present_neutral)
         if RATES in self._publishers:  # in a thread of its own, as a drone is levelled out without a link as well
             node.make_ticker("levelling", _LEVELLING_PERIOD_S, self._level_out)
@@ -84,6 +86,7 @@ class CommandPublisher:
 
     def publish_neutral(self, topic: str) -> None:
         """Publish the neutral command, and repeat it from now on."""
+        self._neutral_frame = self._drone.frame  # a frame that is sent later has its answer from an autopilot
         self._last_word.say(*(self._neutral(topic) or ()))
 
     def wait_for_delivery(self) -> None:
@@ -106,6 +109,8 @@ class CommandPublisher:
         )
 
     def _present_neutral(self) -> "tuple[Publisher[Any], Any] | None":
+        if self._node.hold.is_held:
+            self._neutral_frame = self._drone.frame
         return self._neutral(self.choice.chosen)
 
     def _neutral(self, topic: str) -> "tuple[Publisher[Any], Any] | None":
@@ -115,11 +120,11 @@ class CommandPublisher:
         if not self._drone.is_known:
             return None
         stamp = self._node.now()
-        if self._stamps_are_simulated:  # in lockstep it is the command to the frame that was sent last
+        if self._stamps_are_simulated:
             if self._drone.frame is None:
                 return None
-            newest_ns = self._drone.frame.stamp_ns if self._is_lockstep else self._drone.frames.newest_ns
-            stamp = time_from_nanoseconds(newest_ns)
+            frame = self._neutral_frame or self._drone.frame
+            stamp = time_from_nanoseconds(frame.stamp_ns if self._is_lockstep else self._drone.frames.newest_ns)
         attitude, constants = self._fresh_attitude(), self._drone.constants
         if attitude and self._levelling.turns(translate.tilt_of(attitude)):
             return self._publishers[topic], self._rates(translate.levelling(constants, attitude), stamp)

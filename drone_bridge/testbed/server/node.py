@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """testbed_server: a virtual testbed for legacy autopilots, flown by whatever drone is in ROS. See docs/testbed.md.
 
-What is said when is in `session.drone`.
+What is sent when is in `session.drone`.
 """
 
 from functools import partial

@@ -257,7 +257,7 @@ class AutopilotSession(Session):
     # The conversation.
 
     def _events(self, client: Client[AutopilotConnection], now_s: float) -> Actions:
-        """Go on with what the testbed has said."""
+        """Go on with what the testbed has sent."""
         connection, actions, has_spoken = client.handler, list[Action](), False
         try:
             while (event := connection.next_event()) is not NEED_DATA:

@@ -14,7 +14,7 @@ after `silence_warning`, if the frame itself is not read within that time |
 | CLOSED, by `end` | nothing | |
 
 One autopilot is served. It keeps its place for `silence_warning` after it was last heard, or MUTE_KEEPS_PLACE_S when it
-has never said anything; then the next one that comes takes it. It is closed by us, too, when the drone's properties
+has never sent anything; then the next one that comes takes it. It is closed by us, too, when the drone's properties
 change, as a testbed announces them once, and when it says what no autopilot says.
 
 The vehicle gets the command of each answer, or the velocity that it leads to, and the neutral command
@@ -64,7 +64,7 @@ REJECTED, REFUSED_FRAMES, LATE_ANSWERS, NEUTRAL_COMMANDS = (
     "late answers",
     "neutral commands",
 )
-#: How long an autopilot that has said nothing at all keeps its place when another one comes.
+#: How long an autopilot that has sent nothing at all keeps its place when another one comes.
 MUTE_KEEPS_PLACE_S = 2.0
 #: How often is looked at what changes by itself: images that wait for an attitude, and live parameters.
 LOOK_PERIOD_S = ATTITUDE_TIMEOUT_S / 2
@@ -244,7 +244,7 @@ class DroneSession(Session):
         return actions
 
     def _answers(self, peer: Any, exchange: LockstepExchange, now_s: float) -> Actions:
-        """Follow what the autopilot has said; end its conversation when that was all, or no answer."""
+        """Follow what the autopilot has sent; end its conversation when that was all, or no answer."""
         drone, actions = self._drone, list[Action]()
         exchange.answer_timeout_s = self._parameter("command_timeout")
         while True:

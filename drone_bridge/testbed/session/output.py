@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""OutputChoice: which of the topics for commands is published, by who subscribes to them. Pure."""
+"""OutputChoice: which of the topics for commands is published, by their subscribers. Pure."""
 
 from collections.abc import Collection, Sequence
 

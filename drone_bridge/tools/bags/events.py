@@ -79,7 +79,7 @@ def events(bag: Bag) -> list[Event]:
 
 
 class _Told:
-    """What messages tell that is not what they told before."""
+    """What messages report that they did not report before."""
 
     def __init__(self) -> None:
         self._before: dict[str, Any] = {}

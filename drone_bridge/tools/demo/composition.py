@@ -52,7 +52,7 @@ def unused_domain() -> int:
 
 
 def _is_unused(domain: int) -> bool:
-    # Whoever comes first has the first port, and the next one again when that has left.
+    # The first has the first port, and the next one has it when that has left.
     return all(_is_free(discovery_port(domain) + 2 * number) for number in range(PARTICIPANTS))
 
 

@@ -31,7 +31,7 @@ _AFTER_SIGINT = 1.0  # s more until those that are left get SIGTERM
 _AFTER_SIGTERM = 1.0  # s more until SIGKILL
 _AFTER_SIGKILL = 0.5  # s for the kernel to clear up
 _CANNOT_START = 126  # exit status, as in a shell
-_INTERRUPTED_STATUSES = (128 + signal.SIGINT, 128 + signal.SIGTERM)  # of many programs that were told to end
+_INTERRUPTED_STATUSES = (128 + signal.SIGINT, 128 + signal.SIGTERM)  # of many programs that were interrupted
 
 # From <linux/prctl.h>
 _PR_SET_PDEATHSIG = 1

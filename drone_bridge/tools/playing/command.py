@@ -81,7 +81,7 @@ def _play(bag: "Bag", options: argparse.Namespace) -> int:
 
 
 def _chosen(bag: "Bag", options: argparse.Namespace) -> "list[BagTopic]":
-    """Return the topics to play, and name those asked for that are not in the bag."""
+    """Return the topics to play, and name those requested that are not in the bag."""
     names = {topic.name for topic in bag.topics}
     wanted = set(options.topics or names)
     for name in sorted((wanted | {old for old, _ in options.remap}) - names):

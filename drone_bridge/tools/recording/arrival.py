@@ -32,7 +32,7 @@ class ArrivalClock:
         self._now_ns, self._steady_ns = now_ns, steady_ns
 
     def look(self, now_ns: int, steady_ns: int | None) -> str:
-        """Note what both clocks show. Returns what is to be said about a step since the last look, or nothing."""
+        """Note what both clocks show. Returns a sentence about a step since the last look, or nothing."""
         self.began_ns = self.began_ns or now_ns  # a simulation's clock shows 0 until it is heard
         step_ns = now_ns - self._now_ns
         if self._steady_ns is not None and steady_ns is not None:

@@ -130,7 +130,7 @@ class Bag:
             raise self.abandon(error) from None
 
     def abandon(self, failure: OSError) -> BagError:
-        """Leave the file without an end, after the disk has failed; return what is to be said about it."""
+        """Leave the file without an end, after the disk has failed; return a sentence about it."""
         self._close_file()
         (self.path / "metadata.yaml").unlink(missing_ok=True)
         return BagError(

@@ -138,7 +138,7 @@ class Story:
     """Time and x, y, z in m, by topic"""
     states: dict[str, list[StateInterval]] = field(default_factory=dict)
     diagnostics: dict[str, list[StateInterval]] = field(default_factory=dict)
-    """Level, with what was said as the reason, by status"""
+    """Level, with the message that gives the reason, by status"""
     pictures: dict[str, list[Picture]] = field(default_factory=dict)
     log: list[tuple[float, int, str, str]] = field(default_factory=list)
     """Time, level, node and line, from warnings up"""
@@ -172,7 +172,7 @@ def read_story(bag: Bag) -> Story:
         if len({interval.state for interval in intervals}) > MAX_STATES:
             del story.states[topic]
         else:
-            intervals[-1].to_s = span_ns / NANOSECONDS_PER_SECOND  # nothing else was said
+            intervals[-1].to_s = span_ns / NANOSECONDS_PER_SECOND  # nothing else was reported
     return story
 
 

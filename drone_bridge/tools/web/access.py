@@ -59,7 +59,7 @@ class Access:
         """Return why a request is refused, or None.
 
         Args:
-            path: what is asked for, with its query.
+            path: what is requested, with its query.
             host: the header Host. A foreign name that resolves to this machine (DNS rebinding) is refused.
             origin: the header Origin, which browsers send and programs need not.
         """

@@ -47,7 +47,7 @@ class _Outlet:
 
 
 class Clients(ServerListener):
-    """Follows requests of viewers; what is refused is told in a status message."""
+    """Follows requests of viewers; refusals are status messages."""
 
     def __init__(self, node: Node, inbox: Inbox) -> None:
         self._node = node
@@ -149,7 +149,7 @@ class Clients(ServerListener):
         self._inbox.put(follow)
 
     def on_parameters_unsubscribe(self, param_names: list[str]) -> None:
-        """Nothing: the server sends each client only what it asked for."""
+        """Nothing: the server sends each client only what it requested."""
 
     def _on_event(self, event: ParameterEvent) -> None:
         changed = [*event.new_parameters, *event.changed_parameters]
@@ -173,7 +173,7 @@ class Clients(ServerListener):
                 request = GetParameters.Request(names=own)
                 values = calls.ask(f"{node}/get_parameters", GetParameters, request).values
             except Exception as error:  # as above
-                self._say(f"{node} does not tell its parameters: {error}")
+                self._say(f"{node} does not list its parameters: {error}")
                 continue
             yield from (_parameter(node, name, value) for name, value in zip(own, values, strict=False))
 

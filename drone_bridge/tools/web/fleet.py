@@ -99,7 +99,7 @@ class Fleet:
     def hold(self, topic: str, is_held: bool, answer: Callable[[str], None]) -> None:
         """Have a vehicle held, or follow commands again, in the executor's thread.
 
-        `answer` is told what is wrong, or nothing by an empty string, in that thread and later: when all have answered.
+        `answer` gets what is wrong, or an empty string, in that thread and later: when all have answered.
         """
         services = next((each.holds for each in self.vehicles if each.topic == topic), ())
         left = set(services)

@@ -78,7 +78,7 @@ class _Connection(ServerConnection):
         self.heard_s = self.loop.time()
         cls.waiting[self] = None
         super().connection_made(transport)
-        # Viewers and pilots are fewer (max_viewers, MAX_PILOTS), so whoever fills the house has not come in yet.
+        # Viewers and pilots are fewer (max_viewers, MAX_PILOTS), so those that fill it have not come in yet.
         if cls.open_ones > MAX_CONNECTIONS:
             longest = next(iter(cls.waiting))
             cls.waiting.pop(longest)
@@ -129,7 +129,7 @@ async def messages_from(connection: ServerConnection) -> AsyncIterator[str | byt
 
 
 async def make_room(dispensable: Iterable[ServerConnection]) -> bool:
-    """Close the one that has said nothing for longest, unless all have said something lately. Returns whether."""
+    """Close the one silent for longest, unless all have sent something lately. Returns whether."""
     silent = [each for each in dispensable if isinstance(each, _Connection) and each.state is State.OPEN]
     longest = min(silent, key=lambda each: each.heard_s, default=None)
     if longest is None or longest.loop.time() - longest.heard_s < MAX_SILENCE_S:
@@ -240,7 +240,7 @@ class FrontDoor:
         return server
 
     def _select(self, _: ServerConnection, offered: Sequence[Subprotocol]) -> Subprotocol:
-        """Choose what is spoken. A version that we don't know gets a conversation, too: to be told so."""
+        """Choose what is spoken. A version that we don't know gets a conversation, too: to report that."""
         known = next((each for each in self._handlers if each in offered), None)
         other = next((each for each in offered if each.startswith("foxglove.")), None)
         if not (known or other):

@@ -22,7 +22,7 @@ MAX_AGE_S = 0.3
 LEASE_S = 5.0
 """A pilot who is silent for longer than this has left."""
 ASK_S = 10.0
-"""For how long a pilot who is asked for the helm may think; whoever asked may take it then."""
+"""How long a pilot may take to answer a request for the helm; then its sender may take the helm."""
 _TOKENS_KEPT = 16
 _LARGEST = sys.float_info.max
 """Of a command's numbers, which are clamped. JSON's have any number of digits, and 1e999 becomes infinity."""
@@ -55,7 +55,7 @@ class Lease:
     asked: dict[int, float] = field(default_factory=dict)
     """Who asks for the helm, and since when."""
     kept_s: float = -math.inf
-    """When the pilot last said no to that."""
+    """When the pilot last refused that."""
 
 
 @dataclass(slots=True)
@@ -81,7 +81,7 @@ class Helm:
         """Give the pilot the lease of a vehicle; that of another one has to be released before.
 
         Raises:
-            RefusedError: somebody else has it, and was not asked for it, or may still think about that.
+            RefusedError: somebody else has it, and got no request for it, or may still answer.
         """
         held = self._leases.get(vehicle)
         if held and held.pilot != pilot and not now_s - held.asked.get(pilot, math.inf) >= ASK_S:
@@ -91,16 +91,16 @@ class Helm:
             self._leases[vehicle] = Lease(pilot, vehicle, now_s, taken_s=now_s)
 
     def ask(self, pilot: int, vehicle: str, now_s: float) -> None:
-        """Ask whoever steers for the helm.
+        """Request the helm of its pilot.
 
         Raises:
-            RefusedError: nobody steers, or who does has just said no.
+            RefusedError: nobody steers, or the pilot has just refused.
         """
         lease = self._leases.get(vehicle)
         if lease is None or lease.pilot == pilot:
             raise RefusedError("Nobody else is steering this vehicle: take the helm.")
         if now_s - lease.kept_s < ASK_S:
-            raise RefusedError("The pilot keeps the helm: ask again in a while.")
+            raise RefusedError("The pilot keeps the helm: try again in a while.")
         self._check_free(pilot, vehicle)
         lease.asked.setdefault(pilot, now_s)
 
@@ -113,14 +113,14 @@ class Helm:
         return asked
 
     def hand_over(self, pilot: int, vehicle: str, to: int, now_s: float) -> None:
-        """Give the lease to somebody who asked for it."""
+        """Give the lease to somebody who requested it."""
         if to not in self._lease_of(pilot, vehicle).asked:
             raise RefusedError("The page that requested the helm is gone.")
         self._check_free(to, vehicle)
         self._leases[vehicle] = Lease(to, vehicle, now_s, taken_s=now_s)
 
     def forget(self, pilot: int) -> None:
-        """Forget what somebody asked for who has gone."""
+        """Forget the requests of somebody who has gone."""
         for lease in self._leases.values():
             lease.asked.pop(pilot, None)
 
@@ -186,7 +186,7 @@ class Helm:
         return stopped
 
     def silent(self, now_s: float) -> list[str]:
-        """Return the vehicles whose pilot is silent: they are told to stand still for as long as the lease lasts."""
+        """Return the vehicles whose pilot is silent: they are commanded zero for as long as the lease lasts."""
         return [lease.vehicle for lease in self._leases.values() if now_s - lease.heard_s > MAX_AGE_S]
 
     def expired(self, now_s: float) -> list[Lease]:

@@ -38,7 +38,7 @@ def is_built() -> bool:
 
 
 def find(path: str) -> tuple[str, bytes] | None:
-    """Return content type and content of what is asked for, or None.
+    """Return content type and content of what is requested, or None.
 
     Only files that are there by name are handed out: what a path means is never left to the file system.
     """

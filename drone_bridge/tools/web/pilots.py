@@ -38,9 +38,9 @@ MAX_COMMANDS_PER_TOKEN = 20
 """Any more are dropped, so that nobody floods the vehicle."""
 MAX_NAME = 24
 REFUSAL_PERIOD_S = 1.0
-"""After which the same refusal is told again."""
+"""After which the same refusal is reported again."""
 STOP_PERIOD_S = 0.5
-"""After which a vehicle that has not said that it is held is asked again, for as long as it takes."""
+"""After which a vehicle that has not reported its hold is called again, for as long as it takes."""
 STOP_TIMEOUT_S = 1.0
 """After which the page says that it has not stopped yet."""
 HELM_TAKEN_S = 1.0
@@ -49,7 +49,7 @@ HELM_TAKEN_S = 1.0
 SendCommand = Callable[[str, Motion, Time], None]
 """Publishes a command: on which topic, along AXES from -1 to 1, and when it was given."""
 AskToHold = Callable[[str, bool, Callable[[str], None]], None]
-"""Has a vehicle held, or follow again; what is wrong, or an empty string, is told in the event loop."""
+"""Has a vehicle held, or follow again; what is wrong, or an empty string, is reported in the event loop."""
 
 
 @dataclass(eq=False, slots=True)
@@ -67,7 +67,7 @@ class Pilot:
     """Why the last command was refused, which is reported once per REFUSAL_PERIOD_S."""
     refused_s: float = -math.inf
     is_outdated: bool = False
-    """Whether the page has still to be told which vehicles there are."""
+    """Whether the page has still to learn which vehicles there are."""
 
 
 @dataclass(slots=True)
@@ -286,7 +286,7 @@ class Pilots:
     def _begin(self, pilot: Pilot, topic: str) -> None:
         pilot.vehicle, pilot.refused = topic, ""
         self._ended.pop(topic, None)
-        self._send_command(topic, NEUTRAL, self._now())  # whoever takes it expects it to stop
+        self._send_command(topic, NEUTRAL, self._now())  # its next pilot expects it to stop
         self._announce()
 
     def _tell(self, number: int, reason: str) -> None:
@@ -394,7 +394,7 @@ class Pilots:
             self._describe(pilot)
 
     def _describe(self, pilot: Pilot) -> None:
-        """Tell a page, as soon as it takes anything, which vehicles there are and who steers them."""
+        """Tell a page, as soon as it takes anything, which vehicles there are and by whom they are steered."""
         if pilot.is_outdated and not _is_busy(pilot.connection):
             pilot.is_outdated = False
             _send_soon(pilot.connection, self._description_for(pilot))

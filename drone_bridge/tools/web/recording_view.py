@@ -139,7 +139,7 @@ class RecordingView(ServerListener):
         self.player.control(is_paused=is_paused, rate=speed, position_ns=request.seek_time)
         self._tell_state()
         status = PlaybackStatus.Paused if is_paused else PlaybackStatus.Playing
-        # That it has jumped is told when it has.
+        # A jump is reported once it is done.
         return PlaybackState(status, self.player.position_ns, speed, did_seek=False, request_id=request.request_id)
 
     def _tell_state_on_and_on(self) -> None:

@@ -24,7 +24,8 @@ from drone_bridge.wire.json_numbers import whole_number
 
 _WARNING, _ERROR = 1, 2  # levels of a status message in Foxglove's protocol
 _MAX_ID = 2**32 - 1
-# For who may only look: what the server tells of itself, what else it says, what may be asked for, as text and binary.
+# For viewers that may only look: what the server announces and what else it sends; what may be requested, as text and
+# binary.
 _CAPABILITIES = {"connectionGraph", "playbackControl", "time"}
 _UNHEARD = {"advertiseServices", "unadvertiseServices"}
 _ASKED = {"subscribeConnectionGraph", "unsubscribeConnectionGraph"}

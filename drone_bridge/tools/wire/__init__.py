@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Wire logs, shown as text. See docs/wire_log.md."""
+"""Wire logs, shown as text. See docs/bags.md."""

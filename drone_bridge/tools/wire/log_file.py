@@ -29,7 +29,7 @@ _FOOTER = 2  # the kind of the last one
 
 
 class WireError(Exception):
-    """What was asked for can't be done; the text is a sentence."""
+    """What was requested can't be done; the text is a sentence."""
 
 
 @dataclass(frozen=True, slots=True)

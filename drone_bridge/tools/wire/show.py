@@ -21,7 +21,7 @@ _AROUND = 64  # bytes shown from the beginning and from the end of those around 
 
 def main(argv: Sequence[str]) -> int:
     """Print a log; return the exit status."""
-    parser = argparse.ArgumentParser(prog="drone-bridge wire", description="Shows wire logs: docs/wire_log.md.")
+    parser = argparse.ArgumentParser(prog="drone-bridge wire", description="Shows wire logs: docs/bags.md.")
     commands = parser.add_subparsers(required=True, metavar="command")
     show = commands.add_parser("show", help="one line per message", description=__doc__)
     show.add_argument("file", type=Path, help="a file of a wire log")

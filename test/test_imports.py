@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a bridge has loaded when it is configured: start and memory are mostly that."""
+"""What imports without ROS, with other ROS, and what a bridge has loaded when it is configured."""
 
 import subprocess
 import sys
 
 import pytest
+from architecture import KITS, MODULES, PACKAGE, PROTOCOLS, ROOT, part_of
 
-PROTOCOLS = ("testbed", "dronegui", "simulator", "robot", "telemetry")
 #: What is loaded by whatever needs it first: a log to be written, a figure to be drawn.
 LATER = {"matplotlib", "PIL", "scipy", "lz4", "mcap", "plotly"}
 CONFIGURE = """
@@ -45,7 +45,7 @@ def test_every_module_can_be_imported_where_the_classes_of_rclpy_are_not_generic
     assert done.returncode == 0, done.stderr
 
 
-@pytest.fixture(params=PROTOCOLS, scope="module")
+@pytest.fixture(params=sorted(PROTOCOLS), scope="module")
 def loaded(request):
     """Return a protocol, and the modules that its bridge loads beside what rclpy does."""
     command = [sys.executable, "-c", CONFIGURE, request.param]
@@ -77,3 +77,65 @@ def test_a_bridge_loads_only_its_own_protocol(loaded):
 def test_bridges_of_datagrams_load_no_tcp(loaded):
     protocol, modules = loaded
     assert ("drone_bridge.net.tcp" in modules) == (protocol in ("testbed", "simulator", "robot"))
+
+
+# A machine without ROS: protocols, links and emulators import there, and nothing that needs it.
+
+WITHOUT_ROS = {"kind", "described", *KITS} - {"ros"}
+PARTS_WITHOUT_ROS = {"__init__", "conversation", "codec", "device", "discovery", "emulator", "operator", "session"}
+
+
+def name_of(path):
+    return "drone_bridge." + ".".join(path.relative_to(PACKAGE).with_suffix("").parts).removesuffix(".__init__")
+
+
+def needs_no_ros(path):
+    is_protocols = path.relative_to(PACKAGE).parts[0] in PROTOCOLS
+    return part_of(path) in (PARTS_WITHOUT_ROS if is_protocols else WITHOUT_ROS)
+
+
+def import_without_ros(*names):
+    command = [sys.executable, "-c", IMPORT_WITHOUT_ROS, *names]
+    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=60, check=False)
+
+
+IMPORT_WITHOUT_ROS = r"""
+import importlib, re, sys
+
+ROS = re.compile(
+    r"(rclpy|rosidl_.*|.*_msgs|.*_interfaces|cv_bridge|ament_.*|launch|launch_.*|rpyutils|tf2_.*|rosbag2_.*)(\..*)?$"
+    r"|drone_bridge\.(msg|srv)(\..*)?$"
+)
+
+class NoRos:
+    def find_spec(self, name, path=None, target=None):
+        if ROS.match(name):
+            raise ModuleNotFoundError(f"No module named {name!r}: this machine has no ROS", name=name)
+
+sys.meta_path.insert(0, NoRos())
+for name in [name for name in sys.modules if ROS.match(name)]:
+    del sys.modules[name]
+try:
+    import rclpy
+except ModuleNotFoundError:
+    pass
+else:
+    sys.exit("rclpy could be imported")
+import drone_bridge
+for name in sys.argv[1:]:
+    importlib.import_module(name)
+"""
+
+
+def test_protocols_links_and_emulators_import_on_a_machine_without_ros():
+    names = [name_of(path) for path in MODULES if needs_no_ros(path)]
+    assert len(names) > 50
+    done = import_without_ros(*names)
+    assert done.returncode == 0, done.stderr
+
+
+def test_what_needs_ros_does_not_import_there():
+    """The test above can fail."""
+    done = import_without_ros("drone_bridge.telemetry.bridge")
+    assert done.returncode != 0
+    assert "this machine has no ROS" in done.stderr
