@@ -36,7 +36,7 @@ class Talk(SessionTalk):
 
     def __init__(self, allowed=("any",), **dialect):
         self.parameters = {"rate": 20.0, "command_timeout": 0.5}
-        self.is_held = self.is_last_word = False
+        self.is_held = self.is_neutral_last = False
         self.publishers = {BRIDGE}
         self.flying = FlyingState("/flying", lambda: frozenset(self.publishers))
         self.seq = 0
@@ -48,7 +48,7 @@ class Talk(SessionTalk):
                 (Dialect(**settings), OWN[0]),
                 self.flying,
                 is_held=lambda: self.is_held,
-                is_last_word=lambda: self.is_last_word,
+                is_neutral_last=lambda: self.is_neutral_last,
             )
         )
 
@@ -72,10 +72,10 @@ class Talk(SessionTalk):
     def fly(self, is_flying):
         return list(self.flying.heard(is_flying, self.now_s))
 
-    def tell(self):
-        """Tell what topics say, a period of navdata later; return what is sent to the GUI's own machine."""
+    def send_navdata(self):
+        """Send what topics say, a period of navdata later; return what is sent to the GUI's own machine."""
         self.now_s += 1 / 15
-        return documents(self.session.tell(demo, self.now_s), OWN)
+        return documents(self.session.send_navdata(demo, self.now_s), OWN)
 
 
 def demo(state):
@@ -242,11 +242,11 @@ def test_a_gui_that_was_not_bootstrapped_takes_off_only():
     talk = Talk(is_bootstrapped=False)
     talk.fly(True)
     assert presses(talk.press("take_off")) == ["takeoff"]
-    assert talk.tell() == []
+    assert talk.send_navdata() == []
     talk.press("reset")
     talk.run(1.0)
     assert presses(talk.press("take_off")) == ["land"]
-    assert talk.tell()
+    assert talk.send_navdata()
 
 
 def test_on_hold_only_landing_is_called(talk):
@@ -259,7 +259,7 @@ def test_on_hold_only_landing_is_called(talk):
         f"{name} was pressed, and is refused while the vehicle is held." for name in ("takeoff", "reset")
     ]
     talk.fly(False)
-    assert talk.tell()[0]["ctrl_state"] >> 16 == FlightState.LANDED  # and reset stopped no motors
+    assert talk.send_navdata()[0]["ctrl_state"] >> 16 == FlightState.LANDED  # and reset stopped no motors
 
 
 @pytest.mark.parametrize(
@@ -352,7 +352,7 @@ def test_what_navdata_shows_outlives_its_unknown_states(talk):
 
 def test_the_state_in_navdata_is_what_is_known_of_it(talk):
     def state():
-        return (talk.tell()[0].get("ctrl_state", -1 << 16)) >> 16
+        return (talk.send_navdata()[0].get("ctrl_state", -1 << 16)) >> 16
 
     assert state() == -1
     talk.fly(False)
@@ -422,10 +422,10 @@ def test_an_unanswered_call_of_hover_is_not_said_to_be_the_last(talk):
 def test_hover_that_may_be_held_is_let_go(talk, leave):
     """A call that was not answered may have been carried out."""
     talk.say(hover=True)
-    talk.is_last_word = True
+    talk.is_neutral_last = True
     talk.run(1.0)
     talk.answer(HOVER, NO_ANSWER, tag=True)
-    talk.is_last_word = False  # somebody else commands the drone
+    talk.is_neutral_last = False  # somebody else commands the drone
     actions = talk.run(1.0) if leave == "silence" else getattr(talk.session, leave)(talk.now_s)
     assert calls(actions) == [(HOVER, False)]
 
@@ -439,11 +439,11 @@ def test_a_refusal_of_hover_is_counted_and_it_is_not_called_at_every_packet(talk
 def test_hover_is_held_in_a_silence_until_somebody_else_commands_and_for_an_operator_that_is_back(talk):
     talk.forward()
     assert calls(talk.run(0.502)) == [(HOVER, True)]  # as zero is said just now
-    talk.is_last_word = True
+    talk.is_neutral_last = True
     assert calls(talk.run(10.0)) == []
-    talk.is_last_word = False
+    talk.is_neutral_last = False
     assert calls(talk.run(10.0)) == [(HOVER, False)]
-    talk.is_last_word = True
+    talk.is_neutral_last = True
     assert calls(talk.run(0.1)) == [(HOVER, True)]
     assert calls(talk.forward()) == [(HOVER, False)]
 
@@ -477,30 +477,30 @@ def test_topics_make_navdata_at_its_rate(talk):
     for _ in range(300):
         talk.now_s += 0.01
         if not talk.session.is_demo_early(talk.now_s):
-            sent += documents(talk.session.tell(lambda state: Demo(altitude=1000), talk.now_s), OWN)
+            sent += documents(talk.session.send_navdata(lambda state: Demo(altitude=1000), talk.now_s), OWN)
     assert 44 <= len(sent) <= 46
     assert sent[0] == {"type": "demo", "altitude": 1000.0}
 
 
 def test_a_demo_that_is_early_is_not_even_made(talk):
-    talk.tell()
+    talk.send_navdata()
     assert talk.session.is_demo_early(talk.now_s)
-    assert talk.session.tell(pytest.fail, talk.now_s) == []
+    assert talk.session.send_navdata(pytest.fail, talk.now_s) == []
 
 
 def test_no_demo_is_sent_where_a_bridge_has_its_own(talk):
-    assert talk.session.tell(lambda state: None, talk.now_s) == []
+    assert talk.session.send_navdata(lambda state: None, talk.now_s) == []
 
 
 def test_a_demo_that_is_sent_is_published_for_diagnostics(talk):
-    actions = talk.session.tell(lambda state: Demo(altitude=1000), talk.now_s)
+    actions = talk.session.send_navdata(lambda state: Demo(altitude=1000), talk.now_s)
     assert published(actions) == [Demo(altitude=1000)]
     assert [action.if_sent for action in actions if isinstance(action, Send)] == [("navdata",)]
 
 
 def test_detections_are_sent_as_they_come_and_what_no_block_carries_is_counted(talk):
     found = VisionDetect((Feature(500, 250, 120, 80, 150),))
-    assert documents(talk.session.tell_detections(found, talk.now_s), OWN)[0]["features"][0]["dist"] == 150
+    assert documents(talk.session.send_detections(found, talk.now_s), OWN)[0]["features"][0]["dist"] == 150
     too_many = VisionDetect(found.features * (MAX_FEATURES + 1))
-    actions = talk.session.tell_detections(too_many, talk.now_s)
+    actions = talk.session.send_detections(too_many, talk.now_s)
     assert (documents(actions, OWN), len(notes(actions, "unencodable messages"))) == ([], 1)

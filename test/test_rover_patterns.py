@@ -80,19 +80,19 @@ poses = st.builds(Pose, *[st.floats(-100, 100)] * 2, st.floats(-3, 3))
 
 def test_without_odometry_the_rover_is_where_it_was_told_to_go():
     estimate = PoseEstimate(odometry_timeout_s=0.5)
-    estimate.told(2.0, Velocity(0.5, 0.0), now_s=100.0)
+    estimate.commanded(2.0, Velocity(0.5, 0.0), now_s=100.0)
     assert estimate.pose == Pose(1.0, 0.0, 0.0)
 
 
 def test_odometry_counts_from_where_the_rover_is_when_it_begins_and_when_it_comes_back():
     estimate = PoseEstimate(odometry_timeout_s=0.5)
-    estimate.told(2.0, Velocity(0.5, 0.0), now_s=0.0)
+    estimate.commanded(2.0, Velocity(0.5, 0.0), now_s=0.0)
     estimate.measured(Pose(10, 10, math.pi / 2), now_s=0.1)
     assert estimate.pose == pytest.approx((1, 0, 0))
-    estimate.told(5.0, Velocity(9.0, 9.0), now_s=0.2)  # counts for nothing now
+    estimate.commanded(5.0, Velocity(9.0, 9.0), now_s=0.2)  # counts for nothing now
     estimate.measured(Pose(10, 12, math.pi), now_s=0.3)
     assert estimate.pose == pytest.approx((3, 0, math.pi / 2))
-    estimate.told(1.0, Velocity(1.0, 0.0), now_s=5.0)
+    estimate.commanded(1.0, Velocity(1.0, 0.0), now_s=5.0)
     assert estimate.pose == pytest.approx((3, 1, math.pi / 2))
     estimate.measured(Pose(0, 0, 0), now_s=5.1)
     assert estimate.pose == pytest.approx((3, 1, math.pi / 2))

@@ -10,7 +10,7 @@ from shipped import EXECUTABLES, LAUNCH_FILES, PARTS, ROOT, by_name, parameters_
 
 from drone_bridge.programs.options import ENDS_LAUNCH
 from drone_bridge.ros.hold_file import SCOPE_VARIABLE
-from drone_bridge.ros.last_word import OBSERVERS
+from drone_bridge.ros.neutral_repeater import OBSERVERS
 from drone_bridge.tools.launch.arguments import declared_in
 from drone_bridge.tools.launch.evaluate import evaluate
 from drone_bridge.tools.launch.parse import load

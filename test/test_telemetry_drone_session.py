@@ -48,7 +48,7 @@ class Talk(SessionTalk):
 
     def tell(self, telemetry=TELEMETRY):
         self.now_s += PERIOD_S
-        return list(self.session.tell(telemetry, self.now_s))
+        return list(self.session.send(telemetry, self.now_s))
 
 
 def command(thrust, pitch=0.0, roll=0.0, yaw=0.0):
@@ -193,14 +193,14 @@ def test_an_operator_that_never_commands_is_not_silent(talk):
 def test_nothing_is_sent_without_a_link():
     talk = Talk()
     assert talk.tell() == []
-    assert talk.session.tell_rover(SEEN_ROVER, talk.now_s) == []
+    assert talk.session.send_rover(SEEN_ROVER, talk.now_s) == []
 
 
 def test_documents_are_no_more_than_their_rate(talk):
     sent = 0
     for _ in range(400):
         talk.now_s += 0.0025
-        sent += len(documents(talk.session.tell(TELEMETRY, talk.now_s)))
+        sent += len(documents(talk.session.send(TELEMETRY, talk.now_s)))
     assert 25 <= sent <= 26
 
 
@@ -245,13 +245,13 @@ def test_a_rover_goes_with_every_other_document(talk):
     sent = []
     for _ in range(10):
         talk.now_s += PERIOD_S
-        sent += documents(talk.session.tell_rover(SEEN_ROVER, talk.now_s), ROVER_TOPIC)
+        sent += documents(talk.session.send_rover(SEEN_ROVER, talk.now_s), ROVER_TOPIC)
     assert 5 <= len(sent) <= 6
     assert sent[0]["position"] == {"x": 1.0, "y": 2.0, "z": 0.0}
 
 
 def test_what_no_document_carries_is_counted(talk):
     nowhere = RoverTelemetry(Vector(float("nan"), 0.0, 0.0), Vector(0.0, 0.0, 0.0), "circular")
-    actions = talk.session.tell_rover(nowhere, talk.now_s)
+    actions = talk.session.send_rover(nowhere, talk.now_s)
     assert documents(actions, ROVER_TOPIC) == []
     assert len(notes(actions, "unencodable messages")) == 1

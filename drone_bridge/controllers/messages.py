@@ -73,7 +73,7 @@ class ErrorLog:
     def __init__(self, node: Node) -> None:
         self._node, self._limiter = node, LogLimiter()
 
-    def say(self, sentence: str) -> None:
+    def log(self, sentence: str) -> None:
         if line := self._limiter.admit(sentence):
             self._node.get_logger().error(line)
 

@@ -200,7 +200,7 @@ class PadFinder(Node):
         try:
             message = self._pad(photo)
         except NOT_COMPUTABLE as error:
-            self._errors.say(f"An image was not searched for the pad: {error}")
+            self._errors.log(f"An image was not searched for the pad: {error}")
             return
         finally:
             self._resting_until_s = 2 * time.monotonic() - began_s

@@ -48,7 +48,7 @@ class RoverController(Node):
         self._declared = DeclaredParameters(self, PARAMETERS)
         self._estimate = PoseEstimate(self._declared["odometry_timeout"])
         self._velocity = Velocity()
-        self._told_s = time.monotonic()
+        self._commanded_s = time.monotonic()
         self._limits, self._name = Limits(0.0, 0.0, 0.0), ""
         self._pattern: Pattern | None = None
         self._was_following = False
@@ -77,21 +77,21 @@ class RoverController(Node):
         try:
             position, (_, _, yaw) = read_pose(message, "odom")
         except ValueError as error:
-            self._errors.say(f"Odometry can't be used: {error}")
+            self._errors.log(f"Odometry can't be used: {error}")
             return
         self._estimate.measured(Pose(float(position[0]), float(position[1]), yaw), time.monotonic())
 
     def _command(self) -> None:
         now_s = time.monotonic()
-        self._estimate.told(now_s - self._told_s, self._velocity, now_s)
-        self._told_s = now_s
+        self._estimate.commanded(now_s - self._commanded_s, self._velocity, now_s)
+        self._commanded_s = now_s
         if step := self._goals.step():
             if self._declared["pattern"] != STANDING:  # it stays where the goal was, until another pattern is set
                 self.set_parameters([Parameter("pattern", value=STANDING)])
             self._velocity = Velocity(step.velocity[0], step.turn[2])
         else:
             self._velocity = self._chosen_pattern().velocity(self._estimate.pose, now_s)
-        self._say_what_is_followed(self._estimate.follows_odometry(now_s))
+        self._log_what_is_followed(self._estimate.follows_odometry(now_s))
         forward, turn = self._velocity
         self._commands.publish((forward, 0.0, 0.0), (0.0, 0.0, turn))
         if self._odometry_publisher:
@@ -110,7 +110,7 @@ class RoverController(Node):
             self.get_logger().info(f"Pattern {name}: {limits.speed:g} m/s, {limits.amplitude:g} m.")
         return self._pattern
 
-    def _say_what_is_followed(self, is_following: bool) -> None:
+    def _log_what_is_followed(self, is_following: bool) -> None:
         if is_following != self._was_following:
             self._was_following = is_following
             self.get_logger().info("Following the odometry." if is_following else "No odometry: using dead reckoning.")

@@ -173,7 +173,7 @@ class PoseEstimate:
         self._odometry_s = now_s
         self.pose = odometry.seen_from(self._origin)
 
-    def told(self, seconds: float, velocity: Velocity, now_s: float) -> None:
+    def commanded(self, seconds: float, velocity: Velocity, now_s: float) -> None:
         """Advance with a commanded velocity, which counts only without odometry."""
         if not self.follows_odometry(now_s):
             self.pose = self.pose.moved(seconds, *velocity)

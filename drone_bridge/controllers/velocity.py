@@ -81,7 +81,7 @@ class VelocityBehaviour(Behaviour):
             take = partial(self._on_twist, topic, StreamSettling())
             subscribe(node, message_type, topic, take, command_stream())
         other_types = OtherTypes(node, "cmd_vel", cmd_vel)
-        make_steady_timer(node, 1.0, other_types.tell_of_publishers)
+        make_steady_timer(node, 1.0, other_types.warn_of_publishers)
         self._publish_state("waiting", "for drone_properties and odom")
 
     def leave(self) -> None:
@@ -93,7 +93,7 @@ class VelocityBehaviour(Behaviour):
         try:
             drone = DroneModel.of(message)
         except ValueError as error:
-            self._errors.say(f"Velocities can't be flown with drone_properties: {error}.")
+            self._errors.log(f"Velocities can't be flown with drone_properties: {error}.")
             return
         self._control = VelocityControl(drone, self._velocity_parameters)
 
@@ -108,7 +108,7 @@ class VelocityBehaviour(Behaviour):
             return
         wanted = VelocityCommand(twist.linear.x, twist.linear.y, twist.linear.z, twist.angular.z)
         if not np.isfinite(wanted).all():
-            self._errors.say(f"A velocity was refused: {tuple(wanted)} is not finite.")
+            self._errors.log(f"A velocity was refused: {tuple(wanted)} is not finite.")
             return
         self._condition_limiter.end(REFUSED)
         self._wanted = wanted, elapsed_s() + self._timeout_s
@@ -119,7 +119,7 @@ class VelocityBehaviour(Behaviour):
         try:
             position, (roll, pitch, yaw) = read_pose(message, "odom")
         except ValueError as error:
-            self._errors.say(f"Odometry can't be used: {error}")
+            self._errors.log(f"Odometry can't be used: {error}")
             return
         stamp = self._odometry_stamp = self._state_publisher.stamp = message.header.stamp
         self._frames = VelocityFrames(message.child_frame_id, {message.header.frame_id}, lambda: yaw)

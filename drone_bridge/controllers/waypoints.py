@@ -256,7 +256,7 @@ class WaypointsBehaviour(Behaviour):
         try:
             position, angles = read_pose(message, "odom")
         except ValueError as error:
-            self._errors.say(f"Odometry can't be used: {error}")
+            self._errors.log(f"Odometry can't be used: {error}")
             return
         self._state_publisher.frame_id = message.child_frame_id
         self._measured, self._measured_s = (position, rotation_from_angles(*angles)), time.monotonic()

@@ -181,7 +181,7 @@ class DroneGuiBridge(ProtocolNode):
             get("navdata_port") if get("receive_navdata") else None,
             self._connecting_failed,
             self.wire_log,
-            on_port=self._tell_of_port,
+            on_port=self._warn_of_port,
             clock=self._steady_clock,
         )
         return self._link_to_gui
@@ -250,7 +250,7 @@ class DroneGuiBridge(ProtocolNode):
         if self._flying:
             self.publish(self._flying, Bool(data=is_flying))
 
-    def _tell_of_port(self, address: str, problem: str) -> None:
+    def _warn_of_port(self, address: str, problem: str) -> None:
         if problem:
             sentence = f"{problem} Without it there is no navdata; retrying."
             self.reports.count_and_warn_ongoing(PORT_UNAVAILABLE, sentence)

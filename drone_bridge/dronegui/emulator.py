@@ -58,7 +58,7 @@ from drone_bridge.programs.options import (
     port,
     positive,
 )
-from drone_bridge.programs.program import LimitedReports, TrajectoryFile, run_program, say, say_status
+from drone_bridge.programs.program import LimitedReports, TrajectoryFile, print_event, print_status, run_program
 from drone_bridge.wire.addresses import address_name, peer_name
 from drone_bridge.wire.events import RemoteProtocolError
 
@@ -356,10 +356,10 @@ class GuiProgram:
         """Do what the GUI's user does by closing its window, and by starting it again: it knows nothing then."""
         self.is_open = not self.is_open
         if not self.is_open:
-            say("the GUI is closed: the drone hovers")
+            print_event("the GUI is closed: the drone hovers")
             self._flight.steer(Controls())  # as a drone does that hears nothing
             return
-        say("the GUI is started again")
+        print_event("the GUI is started again")
         self._dialect = replace(self._dialect, is_bootstrapped=False)
         self._gui, self._was_hearing, self._was_reset = self._started(), False, False
 
@@ -370,27 +370,27 @@ class GuiProgram:
             event = self._gui.receive(datagram, source, self._flight.time)
         except RemoteProtocolError as error:
             self.refused += 1
-            self._reports.say(f"refused a packet of {sender}: {error}")
+            self._reports.print(f"refused a packet of {sender}: {error}")
             return
         if not isinstance(event, ControlPacket):
             self.late += 1
             return
         if sender != self._sender:
-            self._reports.say(f"controlled by {sender}")
+            self._reports.print(f"controlled by {sender}")
             self._sender = sender
         self.packets += 1
         if event.controls.reset and not self._was_reset:
-            say("reset: the GUI asks the drone for navdata")
+            print_event("reset: the GUI asks the drone for navdata")
         self._was_reset = event.controls.reset
 
     def start_navdata(self, *_: object) -> None:
         """Do what the GUI's user does by this name."""
         self._gui.start_navdata(self._flight.time)
-        say("Stream Navdata: the GUI asks the drone for navdata")
+        print_event("Stream Navdata: the GUI asks the drone for navdata")
 
     def land(self, *_: object) -> None:
         """Do what the GUI's user does by this name."""
-        say("Land: the GUI commands the drone to land")
+        print_event("Land: the GUI commands the drone to land")
         self._flight.land()
 
     def send_navdata(self) -> None:
@@ -399,7 +399,7 @@ class GuiProgram:
             return
         is_hearing = self._gui.hears_drone(self._flight.time)
         if self._was_hearing and not is_hearing:
-            say("the drone takes the GUI for gone, and sends no more navdata")
+            print_event("the drone takes the GUI for gone, and sends no more navdata")
         self._was_hearing = is_hearing
         if not self._gui.navdata_is_due(self._flight.time):
             return
@@ -473,10 +473,10 @@ def fly(
                 for datagram in network.carry(listener.receive(left_s, gui.is_open)):
                     gui.receive(datagram.data, datagram.source)
         if flight.phase is not phase:
-            say(f"{phase.value} -> {flight.phase.value}: {flight.describe()}")
+            print_event(f"{phase.value} -> {flight.phase.value}: {flight.describe()}")
         if flight.time >= report_due:
             report_due += REPORT_PERIOD_S
-            say_status(flight.describe())
+            print_status(flight.describe())
 
 
 def serve(options: argparse.Namespace, cancellation: Cancellation, stack: contextlib.ExitStack) -> int:
@@ -497,10 +497,10 @@ def serve(options: argparse.Namespace, cancellation: Cancellation, stack: contex
     signal.signal(signal.SIGUSR1, gui.start_navdata)
     signal.signal(signal.SIGUSR2, gui.land)
     signal.signal(signal.SIGURG, gui.close_or_start)
-    say(f"listening on {address_name(options.host, listener.number)}")
+    print_event(f"listening on {address_name(options.host, listener.number)}")
     with contextlib.suppress(LinkCancelledError):
         fly(flight, gui, listener, options, trajectory)
-    say(f"ended: {flight.describe()}; {gui.packets} packets, {gui.late} late, {gui.refused} refused")
+    print_event(f"ended: {flight.describe()}; {gui.packets} packets, {gui.late} late, {gui.refused} refused")
     return 0
 
 
@@ -513,7 +513,7 @@ def open_navdata_socket(
     opened, problem = open_preferred(options.host, options.navdata_source_port, cancellation)
     stack.callback(opened.close)
     if problem:
-        say(f"{problem} Navdata goes out from port {opened.port} instead.")
+        print_event(f"{problem} Navdata goes out from port {opened.port} instead.")
     return opened
 
 

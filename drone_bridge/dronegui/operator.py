@@ -34,7 +34,7 @@ from drone_bridge.net.udp import UdpConnector, UdpListener, UdpStream
 from drone_bridge.programs.operator_options import OperatorParser
 from drone_bridge.programs.options import not_negative, port, positive
 from drone_bridge.programs.plan import Leg
-from drone_bridge.programs.program import run_program, say, say_retry
+from drone_bridge.programs.program import print_event, print_retry, run_program
 from drone_bridge.wire.events import RemoteProtocolError
 
 SEND_PERIOD_S = 0.05
@@ -75,7 +75,7 @@ class Client:
             self._stream.send(datagram)
         except LinkRefusedError as error:
             if not self._was_refused:
-                say(f"{error} Still sending.")
+                print_event(f"{error} Still sending.")
             self._is_heard, self._was_refused = False, True
 
     def wait_for_gui(self) -> None:
@@ -99,7 +99,7 @@ class Client:
 
     def press(self, button: str) -> None:
         """Press and release a button, held as long as clients do."""
-        say(f"presses {button}")
+        print_event(f"presses {button}")
         pressed: dict[str, Any] = {button: True}
         self.hold(replace(HOVER, **pressed), PRESS_S)
         self.send(HOVER)
@@ -118,17 +118,17 @@ class Client:
         try:
             block = self._protocol.next_event()
         except RemoteProtocolError as error:
-            say(f"received something invalid: {error}")
+            print_event(f"received something invalid: {error}")
             return
         if isinstance(block, VisionDetect) and block.features:
-            say(f"{len(block.features)} features detected")
+            print_event(f"{len(block.features)} features detected")
         if not isinstance(block, Demo):
             return
         is_news = self.demo is None or block.flight_state is not self.state
         self.demo = block
         if is_news or time.monotonic() >= self._reported_s + REPORT_PERIOD_S:
             self._reported_s = time.monotonic()
-            say(f"receives {described(block)}")
+            print_event(f"receives {described(block)}")
 
 
 def described(demo: Demo) -> str:
@@ -178,7 +178,7 @@ def take_off(client: Client, is_landed: bool) -> None:
                 "No navdata comes, so the drone may be flying, and reset or take_off could bring it down. Choose "
                 '"Stream Navdata" in the GUI; or, if you see the drone on the ground, start again with --landed.'
             )
-        say("receives no navdata")
+        print_event("receives no navdata")
     if client.state is not None and client.state.is_airborne:
         raise ValueError("The drone flies already: take_off would land it. --in-the-air presses nothing.")
     client.press("take_off")
@@ -192,7 +192,7 @@ def fly(client: Client, options: argparse.Namespace) -> None:
     for leg in options.plan.legs:
         controls = controls_for(leg, options)
         axes = ", ".join(f"{axis} {value:g}" for axis in AXES if (value := getattr(controls, axis)))
-        say(f"{leg}: {axes or 'hover'}")
+        print_event(f"{leg}: {axes or 'hover'}")
         client.hold(controls, leg.duration_s)
     client.hold(HOVER, options.pause)
     if not options.in_the_air and client.state is not FlightState.LANDED:
@@ -202,7 +202,7 @@ def fly(client: Client, options: argparse.Namespace) -> None:
 
 def operate(options: argparse.Namespace, cancellation: Cancellation, stack: contextlib.ExitStack) -> int:
     """Fly until the plan is over, and leave the drone hovering in any case. Raises LinkError and ValueError."""
-    connector = UdpConnector(options.host, options.port, cancellation, say_retry)
+    connector = UdpConnector(options.host, options.port, cancellation, print_retry)
     with contextlib.suppress(LinkCancelledError):
         stream = connector.open()
         stack.callback(stream.close)
@@ -210,14 +210,14 @@ def operate(options: argparse.Namespace, cancellation: Cancellation, stack: cont
         if options.navdata_port:
             navdata = UdpListener(stream.own_host, options.navdata_port, cancellation)
             stack.callback(navdata.close)
-        say(f"sends to {stream.peer}")
+        print_event(f"sends to {stream.peer}")
         client = Client(stream, navdata)
         try:
             fly(client, options)
         finally:
             for _ in range(FAREWELLS):
                 client.send(HOVER)
-            say("leaves, hovering" if client.state is not FlightState.LANDED else "leaves, landed")
+            print_event("leaves, hovering" if client.state is not FlightState.LANDED else "leaves, landed")
     return 0
 
 

@@ -64,7 +64,7 @@ from drone_bridge.ros.common_parameters import (
     read_group,
 )
 from drone_bridge.ros.frames import DroneFrameNames
-from drone_bridge.ros.last_word import VelocityPublisher
+from drone_bridge.ros.neutral_repeater import VelocityPublisher
 from drone_bridge.ros.parameters import ParameterDeclaration
 from drone_bridge.ros.program import run
 from drone_bridge.ros.protocol_node import ProtocolNode
@@ -204,7 +204,7 @@ class DroneGuiServer(ProtocolNode):
             (dialect, self._port.loopback_host),
             self._flying,
             is_held=lambda: self.hold.is_held,
-            is_last_word=lambda: self._velocities.is_last_word,
+            is_neutral_last=lambda: self._velocities.is_neutral_last,
         )
         return self._session
 
@@ -275,9 +275,9 @@ class DroneGuiServer(ProtocolNode):
             return
         if topic == DETECTIONS_TOPIC:
             if not self._is_navdata_offered():
-                self.post(partial(self._session.tell_detections, self._translation.wire_detections(message)))
+                self.post(partial(self._session.send_detections, self._translation.wire_detections(message)))
         elif topic in MOTION_TOPICS and not self._session.is_demo_early(elapsed_s()):
-            self.post(partial(self._session.tell, self._demo))
+            self.post(partial(self._session.send_navdata, self._demo))
 
     def _forward(self, message: String) -> None:
         datagram = message.data.encode()[: MAX_DATAGRAM_BYTES + 1]

@@ -189,7 +189,7 @@ class TcpStream:
             if count < len(piece):
                 self._wait(select.POLLOUT, timeout_s, "took no data")
 
-    def leave(self, last_words: bytes | Sequence[bytes], timeout_s: float) -> None:
+    def leave(self, last_pieces: bytes | Sequence[bytes], timeout_s: float) -> None:
         """Send the last messages, even if cancelled, and close without discarding them.
 
         Several messages are sent one by one, for peers that expect each message in a piece of its own. A message that
@@ -198,7 +198,7 @@ class TcpStream:
         `timeout_s` to read to the end and close as well, while what it still sends is thrown away.
         """
         deadline = time.monotonic() + timeout_s
-        words = [last_words] if isinstance(last_words, bytes) else last_words
+        words = [last_pieces] if isinstance(last_pieces, bytes) else last_pieces
         unsent = [part for part in (self._unsent, *(memoryview(word) for word in words)) if part]
         is_said = False
         scratch = bytearray(_DRAIN_BYTES)

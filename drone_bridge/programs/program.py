@@ -83,20 +83,20 @@ def cancelled_by_signals(cancellation: Cancellation) -> Iterator[None]:
             signal.signal(number, signal.SIG_IGN)
 
 
-def say(text: str) -> None:
+def print_event(text: str) -> None:
     """Print one event. If stdout is closed, the program continues silently."""
     _print(text, sys.stdout)
 
 
-def say_status(text: str) -> None:
+def print_status(text: str) -> None:
     """Print how it goes, each second or so: one line that changes on a terminal, and none under a launch file."""
     if _Status.is_wanted:
         _print(text, sys.stdout, changes=True)
 
 
-def say_retry(failure: str, delay_s: float) -> None:
+def print_retry(failure: str, delay_s: float) -> None:
     """Print why a connection failed, and when the next attempt is."""
-    say(f"{failure} Trying again in {delay_s:.1f} s.")
+    print_event(f"{failure} Trying again in {delay_s:.1f} s.")
 
 
 class LimitedReports:
@@ -104,9 +104,9 @@ class LimitedReports:
 
     _next_s = 0.0
 
-    def say(self, sentence: str) -> None:
+    def print(self, sentence: str) -> None:
         if time.monotonic() >= self._next_s:
-            say(sentence)
+            print_event(sentence)
             self._next_s = time.monotonic() + WARNING_PERIOD_S
 
 

@@ -8,7 +8,7 @@ import argparse
 from drone_bridge.net.connector import Cancellation
 from drone_bridge.net.tcp import TcpConnector
 from drone_bridge.net.tcp_listener import TcpListener
-from drone_bridge.programs.program import say, say_retry
+from drone_bridge.programs.program import print_event, print_retry
 from drone_bridge.wire.addresses import address_name
 
 
@@ -18,7 +18,9 @@ def make_link(options: argparse.Namespace, cancellation: Cancellation) -> TcpLis
     Raises LinkError when the address can't be listened on.
     """
     if options.role == "listen":
-        link = TcpListener(options.host, options.port, cancellation, lambda peer: say(f"refused {peer}: one at a time"))
-        say(f"listening on {address_name(options.host, link.port)}")
+        link = TcpListener(
+            options.host, options.port, cancellation, lambda peer: print_event(f"refused {peer}: one at a time")
+        )
+        print_event(f"listening on {address_name(options.host, link.port)}")
         return link
-    return TcpConnector(options.host, options.port, cancellation, say_retry)
+    return TcpConnector(options.host, options.port, cancellation, print_retry)

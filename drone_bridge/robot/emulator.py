@@ -33,7 +33,7 @@ from drone_bridge.programs.options import (
     port,
     positive,
 )
-from drone_bridge.programs.program import TrajectoryFile, cancelled_or_after, run_program, say
+from drone_bridge.programs.program import TrajectoryFile, cancelled_or_after, print_event, run_program
 from drone_bridge.robot import codec
 from drone_bridge.robot.device import (
     HEADLIGHT,
@@ -211,7 +211,7 @@ class SimulatedRobot:
     def drive(self, number: int, left: int, right: int) -> None:
         del number
         if self._is_verbose and (left, right) != (self.physics.left.setting, self.physics.right.setting):
-            say(f"motors {left} {right}")
+            print_event(f"motors {left} {right}")
         self.physics.drive(left, right)
 
     def stop(self, number: int) -> None:
@@ -221,7 +221,7 @@ class SimulatedRobot:
     def light(self, number: int, is_on: bool) -> None:
         del number
         self.physics.is_light_on = is_on
-        say(f"light {'on' if is_on else 'off'}")
+        print_event(f"light {'on' if is_on else 'off'}")
 
     def sensors(self) -> list[codec.Sensor]:
         if not self._has_appeared:
@@ -304,10 +304,10 @@ class RobotEmulator:
 
     def _begin(self, peer: StreamPeer) -> None:
         if len(self._drivers) >= MAX_DRIVERS:
-            say(f"refused {peer}: {MAX_DRIVERS} drivers are connected already")
+            print_event(f"refused {peer}: {MAX_DRIVERS} drivers are connected already")
             self.port.disconnect(peer)
             return
-        say(f"connected to {peer}")
+        print_event(f"connected to {peer}")
         fault, self._fault = self._fault, None
         plan = _FaultPlan(fault, partial(self.port.send, to=peer), partial(self._drop, peer), self._stall_s)
         self._drivers[peer] = RobotConversation(
@@ -409,10 +409,10 @@ class _FaultPlan:
         if self._keep_alives <= self._fault.at:
             return False
         kind, self._fault = self._fault.kind, None
-        say(f"fault: {kind.value}")
+        print_event(f"fault: {kind.value}")
         if kind is FaultKind.STALL:
             time.sleep(self._stall_s)
-            say("goes on")
+            print_event("goes on")
             return False
         if kind is FaultKind.SILENCE:
             self._is_silent = True
@@ -442,11 +442,11 @@ async def _serve(options: argparse.Namespace, cancellation: Cancellation, trajec
     vehicle = TrackedRobot(chassis)
     robot = SimulatedRobot(vehicle, options.subsystems, appears_s=options.appear_after, is_verbose=options.verbose)
     if options.dialect is Dialect.ROBOTD_1_2:
-        control: Control = FaultyRobotdControl(robot, say)
+        control: Control = FaultyRobotdControl(robot, print_event)
     elif options.dialect is Dialect.PROTOCOL_1:
-        control = Protocol1Control(robot, say)
+        control = Protocol1Control(robot, print_event)
     else:
-        control = Control(robot, say, codec.FirmwareInfo("emulator", "1", codec.PROTOCOL_VERSION))
+        control = Control(robot, print_event, codec.FirmwareInfo("emulator", "1", codec.PROTOCOL_VERSION))
     silence_s = options.silence_timeout or math.inf
     server = RobotEmulator(
         robot,
@@ -466,7 +466,7 @@ async def _serve(options: argparse.Namespace, cancellation: Cancellation, trajec
             stack.callback(loop.remove_reader, selectable.fileno())
         if not options.no_discovery:
             _respond(options, loop, stack)
-        say(f"listening on {address_name(options.host, server.port.port)}")
+        print_event(f"listening on {address_name(options.host, server.port.port)}")
         tasks = [
             asyncio.create_task(server.move(1 / STEP_RATE, trajectory)),
             asyncio.create_task(server.measure(options.sensor_period or control.readings_period_s or SENSOR_PERIOD_S)),
@@ -475,7 +475,7 @@ async def _serve(options: argparse.Namespace, cancellation: Cancellation, trajec
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-    say(
+    print_event(
         f"ended: {vehicle.time:.2f} s, at x {vehicle.x:.3f} m, y {vehicle.y:.3f} m, "
         f"heading {math.degrees(vehicle.heading):.1f} degrees, battery {vehicle.voltage:.2f} V"
     )
@@ -488,12 +488,12 @@ def _respond(options: argparse.Namespace, loop: asyncio.AbstractEventLoop, stack
 
     def answer(readable: socket.socket) -> None:
         for peer in responder.answer(readable):
-            say(f"answered {peer} as {options.name}")
+            print_event(f"answered {peer} as {options.name}")
 
     for opened in responder.sockets:
         loop.add_reader(opened, answer, opened)
         stack.callback(loop.remove_reader, opened)
-    say(f"discovery on {route.address}:{responder.port} through {route.interface}")
+    print_event(f"discovery on {route.address}:{responder.port} through {route.interface}")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

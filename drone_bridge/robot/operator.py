@@ -20,7 +20,7 @@ from drone_bridge.net.tcp import TcpConnector, TcpStream
 from drone_bridge.programs.operator_options import OperatorParser
 from drone_bridge.programs.options import port, positive
 from drone_bridge.programs.plan import REST, Leg, Plan
-from drone_bridge.programs.program import run_program, say, say_retry
+from drone_bridge.programs.program import print_event, print_retry, run_program
 from drone_bridge.robot import codec
 from drone_bridge.robot.discovery import DiscoveryConnector, DiscoveryRoute
 from drone_bridge.wire.layouts import printable
@@ -106,8 +106,8 @@ class ScriptedDriver:
         return [codec.SkidSteerUpdate(self._drive, 0, 0), codec.UnbindSubsystem(self._drive)]
 
     def handle(self, packet: codec.FromRobot) -> None:
-        if told := self._told(packet):
-            self._report(told)
+        if sentence := self._described(packet):
+            self._report(sentence)
         if isinstance(packet, codec.SubsystemInfo):
             self._choose(packet)
         elif isinstance(packet, codec.SensorInfo):
@@ -120,7 +120,7 @@ class ScriptedDriver:
             self._is_bound = False
             self._leg = None
 
-    def _told(self, packet: codec.FromRobot) -> str | None:
+    def _described(self, packet: codec.FromRobot) -> str | None:
         """Return what a packet tells a person."""
         if isinstance(packet, codec.SensorInfo):
             return f"sensors: {', '.join(printable(sensor.name) for sensor in packet.sensors) or 'none'}"
@@ -160,14 +160,14 @@ def drive(options: argparse.Namespace, cancellation: Cancellation, stack: contex
     with contextlib.suppress(LinkCancelledError):
         while True:
             stream = connector.open()
-            say(f"connected to {stream.peer}")
-            driver = ScriptedDriver(options.driver_name, options.plan, to_speeds, say)
+            print_event(f"connected to {stream.peer}")
+            driver = ScriptedDriver(options.driver_name, options.plan, to_speeds, print_event)
             try:
                 _converse(stream, driver)
             except LinkCancelledError:
                 raise
             except LinkError as error:
-                say(str(error))
+                print_event(str(error))
             if driver.is_over:
                 return 0
             if driver.has_begun:
@@ -177,10 +177,10 @@ def drive(options: argparse.Namespace, cancellation: Cancellation, stack: contex
 
 def _connector(options: argparse.Namespace, cancellation: Cancellation) -> TcpConnector:
     if not options.name:
-        return TcpConnector(options.host, options.port, cancellation, say_retry)
+        return TcpConnector(options.host, options.port, cancellation, print_retry)
     route = DiscoveryRoute(codec.DISCOVERY_GROUP, options.discovery_port, options.discovery_interface)
     return DiscoveryConnector(
-        options.name, options.port, cancellation, say_retry, route=route, timeout_s=DISCOVERY_TIMEOUT_S
+        options.name, options.port, cancellation, print_retry, route=route, timeout_s=DISCOVERY_TIMEOUT_S
     )
 
 

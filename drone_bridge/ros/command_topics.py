@@ -100,7 +100,7 @@ class CommandTopics(Generic[CommandT]):
         self._take("~/helm", TwistStamped, read_velocity, turn, follows_stick, is_velocity=True, is_helm=True)
         self._take("cmd_vel", cmd_vel, read, turn, follows, is_velocity=is_velocity)
         self._take("cmd_vel_stamped", TwistStamped, read, turn, follows, is_velocity=is_velocity, overrules=True)
-        self._node.each_second(OtherTypes(self._node, "cmd_vel", cmd_vel).tell_of_publishers)
+        self._node.each_second(OtherTypes(self._node, "cmd_vel", cmd_vel).warn_of_publishers)
 
     def take_axes(self, read: Callable[[Shares], tuple[CommandT, bool]]) -> None:
         """Subscribe to cmd_axes; `read` converts shares, and returns whether they were within the limits."""

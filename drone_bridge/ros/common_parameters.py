@@ -84,7 +84,7 @@ SOURCE_TIMEOUT = ParameterDeclaration(
     live=True,
 )
 
-#: Of servers: see ros/last_word.py.
+#: Of servers: see ros/neutral_repeater.py.
 NEUTRAL_TIME = ParameterDeclaration(
     "neutral_time",
     60.0,

@@ -59,7 +59,7 @@ def ask_for_all_topics() -> None:
         os.environ.setdefault("ROS_SUPER_CLIENT", "TRUE")
 
 
-def tell_if_alone(node: Stoppable) -> None:
+def warn_if_alone(node: Stoppable) -> None:
     """Have a node say so, once, if it has learned of no other from its discovery server. Call it before the node spins.
 
     Fast DDS itself says nothing about a server that does not answer.
@@ -143,7 +143,7 @@ class _Run:
             except START_ERRORS as error:  # of what it was given; later ones are our own
                 print_start_error(error)
                 return False
-            tell_if_alone(self._node)
+            warn_if_alone(self._node)
             self._executor = executor_of(self._node)
             PROCESS.start()  # what is slow before it is no stall: nobody's commands wait meanwhile
             watchdog.start()

@@ -351,7 +351,7 @@ class TopicPublishers:
         """Publish what a wire message says on the topics that have subscribers."""
         kind = type(wire)
         if not self._is_static_told:
-            self._tell_static(stamp)
+            self._broadcast_static(stamp)
         if quick := self._outputs.get((kind, False)):
             quick.publish(wire, stamp)
         for publisher, make in self._changes.get(kind, ()):
@@ -371,7 +371,7 @@ class TopicPublishers:
 
         return counted
 
-    def _tell_static(self, stamp: Time) -> None:
+    def _broadcast_static(self, stamp: Time) -> None:
         self._is_static_told = True
         if self._static_publisher:
             for transform in self._static:

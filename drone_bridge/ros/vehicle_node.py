@@ -356,12 +356,12 @@ class VehicleNode(EntityOwner):
             path,
             name,
             facts_of(self._protocol_name, "vehicle" if self.is_server else "operator", name, self.parameters.values()),
-            self._say_error,
+            self._log_error,
         )
         self.get_logger().info(f"The bytes of every connection are logged to {path}.")
         return log
 
-    def _say_error(self, sentence: str) -> None:
+    def _log_error(self, sentence: str) -> None:
         self.get_logger().error(sentence)
 
     # Reports.

@@ -83,15 +83,15 @@ class OtherTypes:
         self._type = _name_of(message_type)
         self._told: set[tuple[int, ...]] = set()
 
-    def tell_of_publishers(self) -> None:
+    def warn_of_publishers(self) -> None:
         """Tell of those that publish what this node does not take."""
-        self._tell(self._node.get_publishers_info_by_topic(self._topic), "publishes", "takes")
+        self._warn(self._node.get_publishers_info_by_topic(self._topic), "publishes", "takes")
 
-    def tell_of_subscriptions(self) -> None:
+    def warn_of_subscriptions(self) -> None:
         """Tell of those that take what this node does not publish."""
-        self._tell(self._node.get_subscriptions_info_by_topic(self._topic), "takes", "publishes")
+        self._warn(self._node.get_subscriptions_info_by_topic(self._topic), "takes", "publishes")
 
-    def _tell(self, endpoints: Collection[Any], do: str, this_does: str) -> None:
+    def _warn(self, endpoints: Collection[Any], do: str, this_does: str) -> None:
         others = {tuple(each.endpoint_gid): each for each in endpoints if each.topic_type != self._type}
         for gid in others.keys() - self._told:
             other = others[gid]

@@ -22,7 +22,7 @@ from drone_bridge.net.connector import Cancellation, LinkCancelledError, LinkErr
 from drone_bridge.net.tcp import TcpConnector, TcpStream
 from drone_bridge.programs.operator_options import OperatorParser
 from drone_bridge.programs.plan import REST, Leg
-from drone_bridge.programs.program import run_program, say, say_retry
+from drone_bridge.programs.program import print_event, print_retry, run_program
 from drone_bridge.simulator import codec as sim
 from drone_bridge.simulator.codec import NEED_DATA, VEHICLE, Attribute
 from drone_bridge.wire.addresses import address_name
@@ -90,22 +90,22 @@ class Operator:
         """Run the world, and request a stream of the vehicle's state. Raises LinkError."""
         for request in (sim.GetConfig(), sim.ListEntities(), sim.Run()):
             answer = self._requests.ask(request)
-            say(f"{request.NAME}: {described(answer)}")
+            print_event(f"{request.NAME}: {described(answer)}")
             if isinstance(answer, sim.Configured):
                 self._note_speed(answer)
         stream = sim.StreamEntity(self._vehicle, 1, STREAMED)
         answer = self._streams.ask(stream)
-        say(f"{stream.NAME}: {described(answer)}")
+        print_event(f"{stream.NAME}: {described(answer)}")
         if isinstance(answer, sim.Error):
             raise LinkError(f"The simulator does not stream entity {self._vehicle}: {answer.message}")
 
     def _note_speed(self, configured: sim.Configured) -> None:
         if configured.non_real_time:
-            say("the simulator steps as fast as it can: the plan's seconds are those of the clock on the wall")
+            print_event("the simulator steps as fast as it can: the plan's seconds are those of the clock on the wall")
         elif configured.speed > 0:
             self.speed = configured.speed
             if self.speed != 1.0:
-                say(f"the plan's seconds are simulated ones: {self.speed:g} pass in one")
+                print_event(f"the plan's seconds are simulated ones: {self.speed:g} pass in one")
 
     def hear(self, deadline_s: float) -> None:
         """Handle streamed messages until the deadline."""
@@ -124,14 +124,14 @@ class Operator:
         self.attitude = q  # type: ignore[assignment] # four numbers, as the wire has it
         if time.monotonic() >= self._reported_s + REPORT_PERIOD_S:
             self._reported_s = time.monotonic()
-            say(f"receives x {_numbers(x)} m, v {_numbers(v)} m/s, q {_numbers(q)}, w {_numbers(w)} rad/s")
+            print_event(f"receives x {_numbers(x)} m, v {_numbers(v)} m/s, q {_numbers(q)}, w {_numbers(w)} rad/s")
 
     def steer(self, leg: Leg) -> None:
         """Set the velocities of a leg. Raises LinkError."""
         for request in self.requests_for(leg):
             answer = self._requests.ask(request)
             if isinstance(answer, sim.Error):
-                say(f"was refused {request.NAME}: {answer.message}")
+                print_event(f"was refused {request.NAME}: {answer.message}")
 
     def requests_for(self, leg: Leg) -> tuple[sim.SetEntity, sim.SetEntity]:
         """Return the requests that set a leg's velocities: v is in world axes, so it depends on the attitude."""
@@ -161,10 +161,10 @@ def _numbers(values: Any) -> str:
 
 def operate(options: argparse.Namespace, cancellation: Cancellation, stack: contextlib.ExitStack) -> int:
     """Follow the plan. Raises LinkError if the connection is lost."""
-    connector = TcpConnector(options.host, options.port, cancellation, say_retry)
+    connector = TcpConnector(options.host, options.port, cancellation, print_retry)
     with contextlib.suppress(LinkCancelledError):
         requests, streams = Client(connector.open()), Client(connector.open_once())
-        say(f"connected to {address_name(options.host, options.port)}")
+        print_event(f"connected to {address_name(options.host, options.port)}")
         operator = Operator(requests, streams, VEHICLE)
         stack.callback(streams.leave)
         stack.callback(lambda: requests.leave(*operator.requests_for(REST)))
@@ -172,7 +172,7 @@ def operate(options: argparse.Namespace, cancellation: Cancellation, stack: cont
         while operator.attitude is None:
             operator.hear(time.monotonic() + SEND_PERIOD_S)
         _follow(operator, options)
-        say("the plan is done")
+        print_event("the plan is done")
     return 0
 
 
@@ -183,7 +183,7 @@ def _follow(operator: Operator, options: argparse.Namespace) -> None:
         leg = options.plan.leg_at(elapsed_s)
         if leg is not current:
             current = leg
-            say(f"commands {leg}")
+            print_event(f"commands {leg}")
         operator.steer(leg)
         operator.hear(time.monotonic() + SEND_PERIOD_S)
     operator.steer(REST)

@@ -21,7 +21,7 @@ from drone_bridge.net.udp import UdpListener
 from drone_bridge.programs.operator_options import OperatorParser
 from drone_bridge.programs.options import positive
 from drone_bridge.programs.plan import Leg
-from drone_bridge.programs.program import run_program, say
+from drone_bridge.programs.program import print_event, run_program
 from drone_bridge.telemetry.codec import (
     DEFAULT_PORT,
     MAX_THRUST,
@@ -104,16 +104,16 @@ class Pilot:
             try:
                 event = self._protocol.next_event()
             except RemoteProtocolError as error:
-                say(f"received something invalid: {error}")
+                print_event(f"received something invalid: {error}")
                 continue
             if isinstance(event, DroneTelemetry):
                 self._answer(event, datagram.source)
             elif isinstance(event, RoverTelemetry) and not self._documents % 25:
-                say(f"rover at {event.position.x:.2f} {event.position.y:.2f} m")
+                print_event(f"rover at {event.position.x:.2f} {event.position.y:.2f} m")
 
     def leave(self) -> None:
         """Leave the drone hovering."""
-        say(f"leaves, hovering: {self._documents} documents, {self._images} images")
+        print_event(f"leaves, hovering: {self._documents} documents, {self._images} images")
         with contextlib.suppress(LinkError):
             for _ in range(FAREWELLS if self._drone else 0):
                 self._listener.send(self._protocol.send(HOVER), self._drone)
@@ -121,21 +121,21 @@ class Pilot:
     def _answer(self, telemetry: DroneTelemetry, source: Any) -> None:
         now_s = time.monotonic()
         if self._drone is None:
-            say(f"receives a drone at {peer_name(source)}")
+            print_event(f"receives a drone at {peer_name(source)}")
             if telemetry.timestamp is not None:
-                say("the plan's seconds are those of the drone's timestamps")
+                print_event("the plan's seconds are those of the drone's timestamps")
         self._clock.update(now_s, telemetry.timestamp)
         self._drone = source
         self._documents += 1
         self._images += telemetry.camera.jpeg is not None
         if now_s >= self._reported_s + REPORT_PERIOD_S:
             self._reported_s = now_s
-            say(f"receives {described(telemetry)}")
+            print_event(f"receives {described(telemetry)}")
         leg = self._options.plan.leg_at(self._clock.elapsed_s)
         command = command_for(leg, self._options)
         if leg is not self._leg and leg.duration_s:
             self._leg = leg
-            say(
+            print_event(
                 f"{leg}: thrust {command.thrust:g}, pitch {command.pitch:g}, roll {command.roll:g}, yaw {command.yaw:g}"
             )
         self._listener.send(self._protocol.send(command), source)
@@ -145,7 +145,7 @@ def operate(options: argparse.Namespace, cancellation: Cancellation, stack: cont
     """Fly until the plan is over, and leave the drone hovering in any case. Raises LinkError."""
     listener = UdpListener(options.host, options.port, cancellation)
     stack.callback(listener.close)
-    say(f"waits for telemetry on {address_name(options.host, listener.port)}")
+    print_event(f"waits for telemetry on {address_name(options.host, listener.port)}")
     pilot = Pilot(listener, options)
     try:
         with contextlib.suppress(LinkCancelledError):

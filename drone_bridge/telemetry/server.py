@@ -29,7 +29,7 @@ from drone_bridge.ros.common_parameters import (
     read_group,
 )
 from drone_bridge.ros.images import encoded
-from drone_bridge.ros.last_word import VelocityPublisher
+from drone_bridge.ros.neutral_repeater import VelocityPublisher
 from drone_bridge.ros.parameters import ParameterDeclaration
 from drone_bridge.ros.program import run
 from drone_bridge.ros.protocol_node import ProtocolNode
@@ -275,13 +275,13 @@ class TelemetryServer(ProtocolNode):
 
     def _send_telemetry(self) -> None:
         if self._session and (telemetry := self._sources.telemetry()):
-            self.post(partial(self._session.tell, telemetry))
+            self.post(partial(self._session.send, telemetry))
 
     def _send_rover(self, message: Odometry) -> None:
         if not self._session:
             return
         rover = self._translation.wire_rover(message, self.parameters["rover_pattern"])
-        self.post(partial(self._session.tell_rover, rover))
+        self.post(partial(self._session.send_rover, rover))
 
     def _report_sources(self) -> None:
         missing = self._sources.missing if self._loop else None

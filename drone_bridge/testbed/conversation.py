@@ -84,12 +84,12 @@ class RecordedTestbed(Recorded):
             self._constants = event
         elif isinstance(event, SensorFrame):
             try:
-                self._tell(event)
+                self._send(event)
             except LocalProtocolError:  # the answer to the frame before is not in the log
                 self._replace_bed()
-                self._tell(event)
+                self._send(event)
 
-    def _tell(self, frame: SensorFrame) -> None:
+    def _send(self, frame: SensorFrame) -> None:
         assert self._constants
         if not self._has_constants:
             if self._autopilot.layout is not None and not self._has_answers:

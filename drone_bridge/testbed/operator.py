@@ -22,7 +22,7 @@ from drone_bridge.net.tcp import TcpStream
 from drone_bridge.programs.operator_options import OperatorParser
 from drone_bridge.programs.options import add_choice, one_of
 from drone_bridge.programs.plan import Leg, Plan
-from drone_bridge.programs.program import run_program, say
+from drone_bridge.programs.program import print_event, run_program
 from drone_bridge.programs.tcp_link import make_link
 from drone_bridge.testbed.codec import (
     DEFAULT_PORT,
@@ -81,7 +81,7 @@ class Pilot:
         if self._began_s is None:
             self._began_s = frame.time
         self.elapsed_s = frame.time - self._began_s
-        self._say(frame)
+        self._report(frame)
         position = None if frame.position is None else _levelled(*frame.position)
         self._control.measured(frame.time, self._attitude(frame), position)
         leg = self._plan.leg_at(self.elapsed_s)
@@ -104,17 +104,19 @@ class Pilot:
             thrust=command.thrust,
         )
 
-    def _say(self, frame: SensorFrame) -> None:
+    def _report(self, frame: SensorFrame) -> None:
         leg = self._plan.leg_at(self.elapsed_s)
         if leg is not self._leg:
             self._leg = leg
-            say(f"t={frame.time:.2f} s: leg {leg}" if leg.duration_s else f"t={frame.time:.2f} s: the plan is flown")
+            print_event(
+                f"t={frame.time:.2f} s: leg {leg}" if leg.duration_s else f"t={frame.time:.2f} s: the plan is flown"
+            )
         if frame.time - self._reported_s >= _REPORT_PERIOD_S or frame.time < self._reported_s:
             self._reported_s = frame.time
             named = {"pitch": frame.pitch, "roll": frame.roll, "heading": frame.yaw}
             angles = ", ".join(f"{name} {value:.2f}" for name, value in named.items() if value is not None)
             where = "" if frame.position is None else ", at {:.2f} {:.2f} {:.2f} m".format(*frame.position)
-            say(f"t={frame.time:.2f} s: {angles}{where}")
+            print_event(f"t={frame.time:.2f} s: {angles}{where}")
 
 
 def _levelled(x: float, y: float, z: float) -> tuple[float, float, float]:
@@ -132,11 +134,11 @@ def fly(stream: TcpStream, options: argparse.Namespace) -> bool:
             event = _next_event(stream, connection)
             if isinstance(event, Constants):
                 constants = event
-                say(f"constants: {constants}")
+                print_event(f"constants: {constants}")
                 pilot = Pilot(constants, options.angle_unit, options.plan)
             elif isinstance(event, SimulationRestarted):
                 assert constants
-                say(f"a new simulation has started, after {event.time_before:.2f} s")
+                print_event(f"a new simulation has started, after {event.time_before:.2f} s")
                 pilot = Pilot(constants, options.angle_unit, options.plan)
             elif isinstance(event, SensorFrame):
                 assert pilot
@@ -146,11 +148,11 @@ def fly(stream: TcpStream, options: argparse.Namespace) -> bool:
                     return True
                 stream.send_all(connection.send(answer))
             else:
-                say("the testbed has left")
+                print_event("the testbed has left")
                 return False
     finally:
         stream.leave(connection.finish(pilot.hover) if pilot else b"", _FAREWELL_S)
-        say(f"ended: {frames} frames")
+        print_event(f"ended: {frames} frames")
 
 
 def _next_event(
@@ -176,13 +178,13 @@ def operate(options: argparse.Namespace, cancellation: Cancellation, stack: cont
     link = make_link(options, cancellation)
     stack.callback(link.close)
     stream = link.open()
-    say(f"connected to {stream.peer}")
+    print_event(f"connected to {stream.peer}")
     try:
         return 0 if fly(stream, options) else 1
     except (ProtocolError, LinkError) as error:
         if cancellation.is_set:
             return 0
-        say(str(error))
+        print_event(str(error))
         return 1
 
 

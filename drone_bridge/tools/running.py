@@ -18,7 +18,7 @@ from rclpy.qos import DurabilityPolicy, QoSCompatibility, QoSProfile, Reliabilit
 from rclpy.topic_endpoint_info import TopicEndpointInfo
 
 from drone_bridge.kind import kinds, load
-from drone_bridge.ros.last_word import COMMAND_TOPICS, OBSERVERS
+from drone_bridge.ros.neutral_repeater import COMMAND_TOPICS, OBSERVERS
 from drone_bridge.ros.topics import Topic
 from drone_bridge.ros.vehicle_node import LINK_STATUS
 

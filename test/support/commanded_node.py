@@ -123,5 +123,5 @@ def commanded_nodes(monkeypatch, home):
     clock = SimpleNamespace(now_s=100.0)
     for module in (command_topics, hold, limits):
         monkeypatch.setattr(module, "elapsed_s", lambda: clock.now_s)
-    monkeypatch.setattr(command_topics.OtherTypes, "tell_of_publishers", lambda _: None)
+    monkeypatch.setattr(command_topics.OtherTypes, "warn_of_publishers", lambda _: None)
     return partial(CommandedNode, clock)

@@ -197,7 +197,7 @@ class GoalServer:
         try:
             position, angles = read_pose(message, "odom")
         except ValueError as error:
-            self._errors.say(f"Odometry can't be used: {error}")
+            self._errors.log(f"Odometry can't be used: {error}")
             return
         self._where, self._heard_s = Where(position, rotation_from_angles(*angles)), time.monotonic()
         self._frame = message.header.frame_id
@@ -235,8 +235,8 @@ class GoalServer:
         getattr(handle, outcome.end)()
         self._log(goal, outcome)
         failed = 0 if outcome.end == "succeed" else getattr(self._kinds[name].type.Result, "UNKNOWN", 0)
-        told = {"message": outcome.message, "error_msg": outcome.message, "error_code": failed}
-        return _filled(self._kinds[name].type.Result, **told)
+        feedback = {"message": outcome.message, "error_msg": outcome.message, "error_code": failed}
+        return _filled(self._kinds[name].type.Result, **feedback)
 
     def _log(self, goal: Goal, outcome: Outcome) -> None:
         line = self._outcomes.admit(f"{goal.name}: {outcome.message}")
@@ -273,7 +273,7 @@ class GoalServer:
         except FailedError as error:
             return self._give_up("abort", str(error), now_s)
         if self._goal:
-            self._tell(self._goal, step)
+            self._follow_up(self._goal, step)
         if not step.commands:
             return None
         if self._guide is None:
@@ -380,7 +380,7 @@ class GoalServer:
             _end(goal, end, message)
         return STILL
 
-    def _tell(self, goal: Goal, step: Step) -> None:
+    def _follow_up(self, goal: Goal, step: Step) -> None:
         if step.done:
             self.state = ("holding", step.done)
             self._goal = None
@@ -395,9 +395,13 @@ class GoalServer:
     def _publish_feedback(self, goal: Goal, step: Step) -> None:
         if goal.handle:
             left_s = step.time_s if math.isfinite(step.time_s) else 0.0
-            told = {"distance_remaining": step.distance, "time_remaining": step.time_s, "waiting_for": step.waiting_for}
-            told["estimated_time_remaining"] = Duration(seconds=left_s).to_msg()
-            goal.handle.publish_feedback(_filled(self._kinds[goal.name].type.Feedback, **told))
+            feedback = {
+                "distance_remaining": step.distance,
+                "time_remaining": step.time_s,
+                "waiting_for": step.waiting_for,
+            }
+            feedback["estimated_time_remaining"] = Duration(seconds=left_s).to_msg()
+            goal.handle.publish_feedback(_filled(self._kinds[goal.name].type.Feedback, **feedback))
 
 
 def _kinds_of_nav2(along: Callable[[Any, list[Waypoint]], Guide]) -> dict[str, ActionKind]:

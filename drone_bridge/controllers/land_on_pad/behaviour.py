@@ -171,7 +171,7 @@ class LandOnPadBehaviour(Behaviour):
             pinhole = read_pinhole(messages[CAMERA_INFO], CAMERA_INFO)
             sighting = self._pad_images.sighting(messages[IMAGE], pinhole, imu)
         except NOT_COMPUTABLE as error:
-            self._errors.say(f"An image can't be used: {error}")
+            self._errors.log(f"An image can't be used: {error}")
             return
         self._sighting = sighting or self._sighting
         self._pad_publisher.publish(pad_message(sighting, attitude(imu), imu.header.frame_id, imu.header.stamp))
@@ -190,7 +190,7 @@ class LandOnPadBehaviour(Behaviour):
                 measured, self._sighting = replace(measured, sighting=self._sighting), None
             decision = self._decide(self._land, measured)
         except ValueError as error:
-            self._errors.say(f"A measurement can't be used: {error}")
+            self._errors.log(f"A measurement can't be used: {error}")
             return
         command = decision.command
         self._state_publisher.frame_id, self._state_publisher.stamp = header.frame_id, header.stamp

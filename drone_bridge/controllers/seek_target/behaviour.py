@@ -194,7 +194,7 @@ class SeekTargetBehaviour(Behaviour):
             self._drone = DroneModel.of(message)
         except ValueError as error:
             self._drone = None
-            self._errors.say(f"The drone on drone_properties can't be flown: {error}.")
+            self._errors.log(f"The drone on drone_properties can't be flown: {error}.")
 
     def _on_odometry(self, message: Odometry) -> None:
         """Keep it for its frame, whose images come later: they are larger, and a bridge publishes them last."""
@@ -210,7 +210,7 @@ class SeekTargetBehaviour(Behaviour):
             frame = StereoFrame.read(messages)
             decision = self._decide(frame)
         except ValueError as error:
-            self._errors.say(f"A frame can't be used: {error}")
+            self._errors.log(f"A frame can't be used: {error}")
             return
         self._answered_s = time.monotonic()
         header = messages["imu/data"].header

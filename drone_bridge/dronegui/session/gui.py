@@ -69,7 +69,7 @@ class GuiSession(Session):
         flying: FlyingState,
         *,
         is_held: Callable[[], bool],
-        is_last_word: Callable[[], bool],
+        is_neutral_last: Callable[[], bool],
     ) -> None:
         """Begin without an operator.
 
@@ -79,11 +79,11 @@ class GuiSession(Session):
             gui: how it differs from the document, and its own host, in the address family of navdata.
             flying: whether the drone flies, which lasts longer than a session.
             is_held: returns whether the vehicle is held.
-            is_last_word: returns whether the neutral command is the last that anybody gave the vehicle.
+            is_neutral_last: returns whether the neutral command is the last that anybody gave the vehicle.
         """
         self.state = WAITING
         self._parameter, self._allowed = parameter, allowed_peers
-        self._is_held, self._is_last_word = is_held, is_last_word
+        self._is_held, self._is_neutral_last = is_held, is_neutral_last
         self._flying = flying
         self._gui = Gui(self, *gui)
         self._command = OperatorCommand(LEVEL, lambda: parameter("command_timeout"), parameter("rate"))
@@ -131,7 +131,7 @@ class GuiSession(Session):
             self._look_s = next_due(self._look_s, 1 / self._parameter("rate"), now_s)
         if self._command.is_in_force:
             actions += self._hold_hover(self._gui.controls.hover)
-        elif was_in_force or self._is_last_word():
+        elif was_in_force or self._is_neutral_last():
             # Zero alone would hold the drone level for a while, so that it drifts, even if it was left hovering.
             actions += self._hold_hover(True)
         else:
@@ -195,14 +195,14 @@ class GuiSession(Session):
             self._flying.shown(block.flight_state.is_airborne)
         return self._sent(block, datagram, now_s) if self._gui.hears_drone(now_s) else []
 
-    def tell(self, make: Callable[[FlightState | None], Demo | None], now_s: float) -> Actions:
+    def send_navdata(self, make: Callable[[FlightState | None], Demo | None], now_s: float) -> Actions:
         """Send what the vehicle's topics say, if a block is due; `make` gets the drone's state."""
         if not self._gui.navdata_is_due(now_s):
             return []
         block = make(self._flying.state(self._gui.controls.hover))
         return [] if block is None else self._encoded(block, now_s)
 
-    def tell_detections(self, block: VisionDetect, now_s: float) -> Actions:
+    def send_detections(self, block: VisionDetect, now_s: float) -> Actions:
         """Send what the vehicle's vision detects."""
         return self._encoded(block, now_s) if self._gui.hears_drone(now_s) else []
 

@@ -29,7 +29,7 @@ from drone_bridge.robot.server.port import RobotPort
 from drone_bridge.robot.server.sources import ListedParts, SensorSubscriptions
 from drone_bridge.robot.session.robot import DROPPED_DRIVERS, LISTENING, SILENT_DRIVERS, UNKNOWN_VALUES, RobotSession
 from drone_bridge.robot.topics import SkidSteer, Translation
-from drone_bridge.ros.last_word import LastWord
+from drone_bridge.ros.neutral_repeater import NeutralRepeater
 from drone_bridge.ros.program import run
 from drone_bridge.ros.protocol_node import ProtocolNode
 from drone_bridge.ros.velocity_messages import cmd_vel_type
@@ -57,7 +57,7 @@ class RobotServer(ProtocolNode):
         get = self.parameters.__getitem__
         self._skid_steer = SkidSteer(get("wheel_separation"), get("max_wheel_speed"))
         publisher = self._commands = self.make_publisher(cmd_vel_type(self.parameters), "cmd_vel", 10)
-        self._last_word = LastWord(self, (publisher,), lambda: (publisher, Twist()))
+        self._repeater = NeutralRepeater(self, (publisher,), lambda: (publisher, Twist()))
         is_listed = get("lists_from") == ListsFrom.TOPICS.value
         self._is_waiting = False  # for a call of `_hand_over`
         log_nodes = [name for name in get("log_nodes") if name != NONE]
@@ -138,7 +138,7 @@ class RobotServer(ProtocolNode):
         """Publish what drivers command."""
         if isinstance(message, Speeds):
             self.statistics.counts["commands"] += 1
-            self._last_word.publish(self._commands, self._skid_steer.twist(message), self.decided_s)
+            self._repeater.publish(self._commands, self._skid_steer.twist(message), self.decided_s)
         else:
             self.publish(self._lights[self._light_topics(message.id)], Bool(data=message.is_on))
 

@@ -339,9 +339,9 @@ class DriverSession(Session):
         """Say the last packets, as far as there is a connection, and answer all who wait."""
         conversation = self._conversation
         assert conversation
-        last_words = [conversation.unsent, *codec.in_pieces(map(self._encoded, conversation.farewell()))]
+        last_pieces = [conversation.unsent, *codec.in_pieces(map(self._encoded, conversation.farewell()))]
         if not is_gone:
-            self._out += [Send(piece, self._peer) for piece in last_words if piece]
+            self._out += [Send(piece, self._peer) for piece in last_pieces if piece]
             self._out.append(Close(self._peer))
         conversation.end(reason)
         self._publish_lists(conversation)

@@ -21,7 +21,7 @@ from drone_bridge.net.connector import Cancellation
 from drone_bridge.net.tcp_listener import listening_socket
 from drone_bridge.programs.faults import fault_of
 from drone_bridge.programs.options import ProgramParser, add_address, add_choice, add_run, positive, read_by
-from drone_bridge.programs.program import TrajectoryFile, cancelled_or_after, run_program, say
+from drone_bridge.programs.program import TrajectoryFile, cancelled_or_after, print_event, run_program
 from drone_bridge.simulator.codec import TCP_PORT, VEHICLE
 from drone_bridge.simulator.device.requests import Context, Quirks
 from drone_bridge.simulator.device.world import RunControl, Timing, World
@@ -41,7 +41,7 @@ def serve(options: argparse.Namespace, cancellation: Cancellation, stack: contex
 
 async def _serve(options: argparse.Namespace, cancellation: Cancellation, trajectory: TrajectoryFile | None) -> None:
     timing = Timing(options.rate, options.speed, options.non_real_time)
-    scene = SimulatedScene(timing.step_s, say, random.Random(options.seed))
+    scene = SimulatedScene(timing.step_s, print_event, random.Random(options.seed))
     world = World(scene)
     add_default_environment(world, scene, options.btom)
     SCENES[options.scene](world, scene)
@@ -62,13 +62,13 @@ async def _serve(options: argparse.Namespace, cancellation: Cancellation, trajec
         listening = listening_socket(options.host, options.port, BACKLOG)
         listener = await asyncio.start_server(server.serve, sock=listening)
         stack.callback(listener.close)
-        say(f"listening on {address_name(options.host, listening.getsockname()[1])}")
+        print_event(f"listening on {address_name(options.host, listening.getsockname()[1])}")
         time = asyncio.create_task(server.keep_time())
         await cancelled_or_after(cancellation, options.duration)
         time.cancel()
         await asyncio.gather(time, return_exceptions=True)
         await server.hang_up()
-    say(f"ended: {scene.steps} steps, {scene.time:.2f} simulated s{_whereabouts(scene)}")
+    print_event(f"ended: {scene.steps} steps, {scene.time:.2f} simulated s{_whereabouts(scene)}")
 
 
 def _whereabouts(scene: SimulatedScene) -> str:

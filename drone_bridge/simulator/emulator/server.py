@@ -10,7 +10,7 @@ import socket
 from enum import Enum
 
 from drone_bridge.programs.faults import Fault
-from drone_bridge.programs.program import TrajectoryFile, say
+from drone_bridge.programs.program import TrajectoryFile, print_event
 from drone_bridge.simulator import codec as wire
 from drone_bridge.simulator.codec import (
     VEHICLE,
@@ -85,7 +85,7 @@ class Connection(ServedClient):
             self.queue(message)
             return
         self._fault = None
-        say(f"fault: {fault.kind.value}")
+        print_event(f"fault: {fault.kind.value}")
         if fault.kind is FaultKind.TRUNCATE:
             self.queue(message[: len(message) // 2])
             raise HangUpError("a fault was requested")
@@ -180,13 +180,13 @@ class Server:
         task = asyncio.current_task()
         assert task
         if self._is_leaving or len(self._connections) >= MAX_CLIENTS:
-            say(f"refused {peer}: {'it is over' if self._is_leaving else f'{MAX_CLIENTS} clients are enough'}")
+            print_event(f"refused {peer}: {'it is over' if self._is_leaving else f'{MAX_CLIENTS} clients are enough'}")
             writer.close()
             return
         fault, self._fault = self._fault, None
         connection = Connection(peer, writer, self._quirks, fault)
         self._connections[connection] = task
-        say(f"connected to {peer}")
+        print_event(f"connected to {peer}")
         with contextlib.suppress(asyncio.CancelledError):  # by hang_up
             await self._converse(reader, connection)
 
@@ -213,14 +213,14 @@ class Server:
             connection.close()
             del self._connections[connection]
             self._context.world.leave(connection)
-            say(f"{connection} is gone: {connection.drop_reason or reason}")
+            print_event(f"{connection} is gone: {connection.drop_reason or reason}")
 
     async def _stream_into_closed(self, connection: Connection) -> None:
         """Go on streaming to a client that has closed, as the CUAUV server does until SIGPIPE kills it."""
         if self._is_fragile and self._context.world.items.of_client(connection):
             await asyncio.sleep(LATE_S)
             if connection.is_lost:
-                say(f"killed by SIGPIPE: {connection} has closed its connection while it was streamed to")
+                print_event(f"killed by SIGPIPE: {connection} has closed its connection while it was streamed to")
                 signal.signal(signal.SIGPIPE, signal.SIG_DFL)
                 signal.raise_signal(signal.SIGPIPE)
 
@@ -240,9 +240,9 @@ class Server:
         if self._is_verbose:
             name = type(request).__name__
             if isinstance(response, Error):
-                say(f"{connection} was refused {name}: {response.message}")
+                print_event(f"{connection} was refused {name}: {response.message}")
             else:
-                say(f"{connection} was granted {name}")
+                print_event(f"{connection} was granted {name}")
         if connection.is_real and isinstance(request, Run) and not isinstance(response, Error):
             self._step()  # the CUAUV server's first step can overtake its answer
         return response

@@ -17,7 +17,7 @@ from drone_bridge.net.tcp_connection import StreamOptions
 from drone_bridge.net.tcp_port import TcpPort
 from drone_bridge.ros.bridge_watch import BridgeWatch
 from drone_bridge.ros.frames import FrameNames
-from drone_bridge.ros.last_word import LastWord
+from drone_bridge.ros.neutral_repeater import NeutralRepeater
 from drone_bridge.ros.program import run
 from drone_bridge.ros.protocol_node import ProtocolNode
 from drone_bridge.ros.service_caller import ServiceCaller
@@ -78,7 +78,7 @@ class SimulatorServer(ProtocolNode):
         self._axes = axes
         self._translation = Translation(FrameNames(), axes, Labels())
         publisher = self._commands = self.make_publisher(cmd_vel_type(self.parameters), "cmd_vel", 1)
-        self._last_word = LastWord(self, (publisher,), lambda: (publisher, Twist()))
+        self._repeater = NeutralRepeater(self, (publisher,), lambda: (publisher, Twist()))
         self.hold.when_set(self._hold_changed)
         self._make_caller(get("bridge"))
         self._sources = Sources(self, self._translation, self._take_state)
@@ -144,14 +144,14 @@ class SimulatorServer(ProtocolNode):
         if isinstance(message, Follow):
             self._sources.follow(message.entity, message.name)
         elif message is NEUTRAL:
-            self._last_word.say()
+            self._repeater.publish_neutral()
         else:
             v, w, q = message
             velocity = velocity_from_wire(v, w, self._axes.orientation(q), self._axes)
             allowed = velocity.limited(self.parameters["max_linear_speed"], self.parameters["max_angular_speed"])
             self.statistics.counts["clamped commands"] += allowed != velocity
             self.statistics.counts["commands"] += 1
-            self._last_word.publish(self._commands, twist_from_velocity(allowed), self.decided_s)
+            self._repeater.publish(self._commands, twist_from_velocity(allowed), self.decided_s)
 
     def call_service(self, name: str, tag: Question) -> None:
         self._caller.call(name, partial(self._answer, tag), request=tag.request, moves=tag.moves)

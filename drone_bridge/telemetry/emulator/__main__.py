@@ -41,7 +41,14 @@ from drone_bridge.programs.options import (
     positive,
     triple,
 )
-from drone_bridge.programs.program import LimitedReports, TrajectoryFile, run_program, say, say_retry, say_status
+from drone_bridge.programs.program import (
+    LimitedReports,
+    TrajectoryFile,
+    print_event,
+    print_retry,
+    print_status,
+    run_program,
+)
 from drone_bridge.telemetry.codec import (
     DEFAULT_PORT,
     PERIOD_S,
@@ -131,7 +138,7 @@ class Broadcast:
         """Return the documents to send at the end of this frame."""
         kind = self._fault.kind if self._fault and self._fault.at == frame else None
         if kind:
-            say(f"{kind.value} in frame {frame}, as requested")
+            print_event(f"{kind.value} in frame {frame}, as requested")
         self._stalls |= kind is FaultKind.STALL
         if self._stalls:
             return
@@ -175,12 +182,12 @@ class Broadcast:
             event = self._connection.next_event()
         except RemoteProtocolError as error:
             self.refused += 1
-            self._reports.say(f"refused a document from {where}: {error}")
+            self._reports.print(f"refused a document from {where}: {error}")
             return
         if isinstance(event, DroneCommand):
             self._flight.follow_command(event)
             if not self.commands:
-                say(f"commanded from {where}")
+                print_event(f"commanded from {where}")
             self.commands += 1
         elif isinstance(event, RoverTelemetry):
             self._flight.move_rover(event)
@@ -188,7 +195,7 @@ class Broadcast:
     def _is_not_heard(self, error: LinkRefusedError) -> None:
         """Report once that nobody listens, until somebody does."""
         if self._is_heard:
-            say(str(error))
+            print_event(str(error))
         self._is_heard = False
 
 
@@ -237,13 +244,13 @@ class Watch:
         if self._trajectory:
             self._trajectory.write(world.row())
         if world.touchdown and world.touchdown is not self._touchdown:
-            say(world.touchdown.describe())
+            print_event(world.touchdown.describe())
         if world.phase is Phase.FLYING and self._phase is not Phase.FLYING:
-            say(f"took off: {world.describe()}")
+            print_event(f"took off: {world.describe()}")
         self._phase, self._touchdown = world.phase, world.touchdown
         if world.time >= self._report_due_s:
             self._report_due_s += REPORT_PERIOD_S
-            say_status(world.describe())
+            print_status(world.describe())
         touchdown = self._flight.touchdown
         if touchdown and touchdown.is_good and world.time - touchdown.time >= STAYS_S:
             self.has_landed_well = True
@@ -261,15 +268,15 @@ def fly(options: argparse.Namespace, cancellation: Cancellation, stack: contextl
     if options.rover_port is not None:
         listener = UdpListener(ROVER_HOST, options.rover_port, cancellation)
         stack.callback(listener.close)
-        say(f"rover telemetry on {ROVER_HOST}:{listener.port}")
-    connector = UdpConnector(options.host, options.port, cancellation, say_retry)
+        print_event(f"rover telemetry on {ROVER_HOST}:{listener.port}")
+    connector = UdpConnector(options.host, options.port, cancellation, print_retry)
     duration = math.inf if options.duration is None else options.duration
     watch = Watch(flight, duration, options.until_landed, trajectory)
     broadcast = None
     with contextlib.suppress(LinkCancelledError):
         stream = connector.open()
         stack.callback(stream.close)
-        say(f"sending to {stream.peer}")
+        print_event(f"sending to {stream.peer}")
         broadcast = Broadcast(
             flight,
             stream,
@@ -280,7 +287,7 @@ def fly(options: argparse.Namespace, cancellation: Cancellation, stack: contextl
         )
         broadcast.run(options.speed, watch.goes_on)
     if broadcast:
-        say(
+        print_event(
             f"ended: {flight.world.describe()}; {broadcast.sent} documents sent, "
             f"{broadcast.commands} commands, {broadcast.refused} refused"
         )

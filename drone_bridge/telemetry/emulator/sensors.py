@@ -59,14 +59,14 @@ class Sensors:
         return DroneTelemetry(
             imu=Imu(
                 orientation=Orientation(roll, pitch, math.remainder(yaw, math.tau)),
-                angular_velocity=_told(drone.body_rates + RATE_NOISE * noise[6:9]),
-                linear_acceleration=_told(force + ACCELERATION_NOISE * noise[9:12]),
+                angular_velocity=_vector3(drone.body_rates + RATE_NOISE * noise[6:9]),
+                linear_acceleration=_vector3(force + ACCELERATION_NOISE * noise[9:12]),
             ),
             altimeter=Altimeter(
                 altitude=height + ALTITUDE_NOISE * altitude_noise,
                 vertical_velocity=climb + CLIMB_NOISE * climb_noise,
             ),
-            velocity=_told(velocity),
+            velocity=_vector3(velocity),
             landing_pad=self._look(rotation, drone.yaw, towards_pad),
             camera=camera,
         )
@@ -106,5 +106,5 @@ def levelled(vector: Vector, yaw: float) -> Vector:
     return np.array([cosine * x + sine * y, cosine * y - sine * x, z])
 
 
-def _told(vector: Vector) -> Vector3:
+def _vector3(vector: Vector) -> Vector3:
     return Vector3(*vector.tolist())

@@ -142,7 +142,7 @@ class DroneSession(Session):
 
     # The drone.
 
-    def tell(self, telemetry: DroneTelemetry, now_s: float) -> Actions:
+    def send(self, telemetry: DroneTelemetry, now_s: float) -> Actions:
         """Send the drone's state, if a document is due; an image waits for the document that may have one."""
         if not self._has_link:
             return []
@@ -168,7 +168,7 @@ class DroneSession(Session):
         sent = ("documents", "images") if image else ("documents",)
         return [Send(document, DRONE_TOPIC, UNSENT, sent), *notes]
 
-    def tell_rover(self, rover: RoverTelemetry, now_s: float) -> Actions:
+    def send_rover(self, rover: RoverTelemetry, now_s: float) -> Actions:
         """Send the rover's state, if a document is due."""
         if not self._has_link or not self._rover_rate.is_due(now_s, self._parameter("rate") / ROVER_EVERY):
             return []

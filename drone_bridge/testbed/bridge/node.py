@@ -169,7 +169,7 @@ class TestbedBridge(ProtocolNode):
         self._velocity_parameters = read(VelocityParameters, VELOCITY, self.parameters)
         self._commands: CommandTopics[Command | VelocityCommand] = CommandTopics(self, now=self._stamps.command_clock)
         if get("sync") == LOCKSTEP:
-            self._commands.on_command = self._tell_command
+            self._commands.on_command = self._post_command
         if get("cmd_vel_mode") == VELOCITY:
             self._commands.take_velocities(velocity_from_twist, FOLLOWED_AXES)
         else:
@@ -274,7 +274,7 @@ class TestbedBridge(ProtocolNode):
 
     # What the executor does.
 
-    def _tell_command(self) -> None:
+    def _post_command(self) -> None:
         """Have the session look whether a command, or that there is none any more, is what a frame waits for."""
         if session := self._session:
             self.post(partial(session.commanded, self._commands.arbiter.newest))

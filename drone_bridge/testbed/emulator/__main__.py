@@ -33,7 +33,7 @@ from drone_bridge.programs.options import (
     read_by,
     triple,
 )
-from drone_bridge.programs.program import TrajectoryFile, run_program, say
+from drone_bridge.programs.program import TrajectoryFile, print_event, run_program
 from drone_bridge.programs.tcp_link import make_link
 from drone_bridge.testbed.codec import (
     NEED_DATA,
@@ -125,10 +125,10 @@ class AutopilotSession:
         while not self._is_over():
             self._send_frame(fault)
             if not self._receive_answer():
-                say("the autopilot has left")
+                print_event("the autopilot has left")
                 return False
             if self.flight.has_left_the_world:
-                say("the drone has left the world")
+                print_event("the drone has left the world")
                 return False
             if self._options.realtime:
                 rate.wait(self._step_s)
@@ -154,7 +154,7 @@ class AutopilotSession:
         self._stream.send_all(data[: len(data) // 2])
         if kind is FaultKind.TRUNCATE:
             raise LinkError(f"Closing inside frame {self.steps}, as requested.")
-        say(f"stalling inside frame {self.steps}, as requested")
+        print_event(f"stalling inside frame {self.steps}, as requested")
 
     def _receive_answer(self) -> bool:
         """Wait for the autopilot's answer and follow it; return false if it has left."""
@@ -184,7 +184,7 @@ def serve(
             stream = link.open()
         except LinkCancelledError:
             return False
-        say(f"connected to {stream.peer}")
+        print_event(f"connected to {stream.peer}")
         started = time.monotonic()
         session = AutopilotSession(options, scenario, stream, cancellation, trajectory)
         over = False
@@ -193,10 +193,10 @@ def serve(
         except LinkCancelledError:
             over = True
         except (ProtocolError, LinkError) as error:
-            say(str(error))
+            print_event(str(error))
         stream.leave(b"", FAREWELL_S)
         flight = session.flight
-        say(
+        print_event(
             f"ended: {session.steps} steps, {flight.state.time:.2f} simulated s, "
             f"{time.monotonic() - started:.2f} wall s, smallest distance {flight.smallest_distance:.2f} m"
         )

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from drone_bridge.motion.matrices import Triple, Vector
 from drone_bridge.motion.wind import NO_ROTATION, Wind, WindRotation
-from drone_bridge.programs.program import TrajectoryFile, say
+from drone_bridge.programs.program import TrajectoryFile, print_event
 from drone_bridge.testbed.codec import AngleUnit, Constants, MotionParameters, SensorFrame
 from drone_bridge.testbed.device import Airframe, DroneState, Motion, degrees_per_unit
 
@@ -342,12 +342,12 @@ class SimulatedDrone:
         self.steps += 1
         self._record(flown)
         if self.flight.reached_at is not None and not was_reached:
-            say(self.flight.arrival)
+            print_event(self.flight.arrival)
         restart_every = self._scenario.restart_every
         if restart_every and self.flight.steps >= restart_every and not self.flight.has_left_the_world:
             self.flight = self._scenario.flight()
             self._record(Motion())
-            say("a new simulation has started")
+            print_event("a new simulation has started")
 
     def _record(self, motion: Motion) -> None:
         if self._trajectory:

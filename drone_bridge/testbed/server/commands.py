@@ -12,7 +12,7 @@ from drone_bridge.motion.quaternions import Quaternion
 from drone_bridge.msg import CommandRates
 from drone_bridge.net.clock import elapsed_s
 from drone_bridge.ros.frames import FrameNames
-from drone_bridge.ros.last_word import LastWord, has_followers
+from drone_bridge.ros.neutral_repeater import NeutralRepeater, has_followers
 from drone_bridge.ros.time import time_from_nanoseconds
 from drone_bridge.ros.topics import newest, wait_for_delivery
 from drone_bridge.ros.vehicle_node import VehicleNode
@@ -53,7 +53,7 @@ class CommandPublisher:
         self._attitude: tuple[Quaternion, float] | None = None  # the newest one, and when it came
         self._levelling = Levelling()
         self._neutral_frame: SynchronizedFrame | None = None  # the one that the neutral command answers
-        self._last_word = LastWord(node, tuple(self._publishers.values()), self._present_neutral)
+        self._repeater = NeutralRepeater(node, tuple(self._publishers.values()), self._present_neutral)
         if RATES in self._publishers:  # in a thread of its own, as a drone is levelled out without a link as well
             node.make_ticker("levelling", _LEVELLING_PERIOD_S, self._level_out)
 
@@ -82,12 +82,12 @@ class CommandPublisher:
         else:
             topic, message = VELOCITY, translate.twist_from_velocity(*command)
         # In lockstep the vehicle waits, so nothing is old by its time.
-        self._last_word.publish(self._publishers[topic], message, math.inf if self._is_lockstep else decided_s)
+        self._repeater.publish(self._publishers[topic], message, math.inf if self._is_lockstep else decided_s)
 
     def publish_neutral(self, topic: str) -> None:
         """Publish the neutral command, and repeat it from now on."""
         self._neutral_frame = self._drone.frame  # a frame that is sent later has its answer from an autopilot
-        self._last_word.say(*(self._neutral(topic) or ()))
+        self._repeater.publish_neutral(*(self._neutral(topic) or ()))
 
     def wait_for_delivery(self) -> None:
         """Wait until the last command has arrived, as ROS may be shut down next."""
@@ -145,9 +145,9 @@ class CommandPublisher:
 
     def _level_out(self) -> None:
         """Repeat the neutral command while the drone is tilted, each time for the attitude that it has by now."""
-        neutral_s = None if self.choice.is_velocity else self._last_word.age_s
+        neutral_s = None if self.choice.is_velocity else self._repeater.age_s
         if neutral_s is None and not self._levelling.is_on:
             return
         attitude = self._fresh_attitude()
         if self._levelling.look(neutral_s, translate.tilt_of(attitude) if attitude else None):
-            self._last_word.repeat()
+            self._repeater.repeat()

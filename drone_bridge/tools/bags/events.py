@@ -62,41 +62,41 @@ def events(bag: Bag) -> list[Event]:
     """Return what happened in a bag, in order. Raises BagError."""
     found: list[Event] = []
     paces: dict[str, _Pace] = {}
-    told = _Told()
+    changes = _Changes()
     for message in bag.messages():
         topic, type_name = message.topic.name, message.topic.type_name
         paces.setdefault(topic, _Pace()).note(message.time_ns)
-        if told.tells(type_name) and len(found) < MAX_EVENTS:
+        if changes.may_report(type_name) and len(found) < MAX_EVENTS:
             try:
                 content = bag.deserialize(message)
             except BagError:  # of this one message: the others tell more
                 continue
-            found += [Event(message.time_ns, kind, text) for kind, text in told.by(topic, type_name, content)]
+            found += [Event(message.time_ns, kind, text) for kind, text in changes.by(topic, type_name, content)]
     for topic, pace in paces.items():
         for begin_ns, gap_ns in pace.silences():
             found.append(Event(begin_ns, "silence", f"{topic} silent for {gap_ns / NANOSECONDS_PER_SECOND:.1f} s"))
     return sorted(found, key=lambda event: event.time_ns)[:MAX_EVENTS]
 
 
-class _Told:
+class _Changes:
     """What messages report that they did not report before."""
 
     def __init__(self) -> None:
         self._before: dict[str, Any] = {}
-        self._tellers: dict[str, Callable[[str, Any], Iterator[tuple[str, str]]]] = {
+        self._readers: dict[str, Callable[[str, Any], Iterator[tuple[str, str]]]] = {
             _LOG: self._log,
             _DIAGNOSTICS: self._diagnostics,
             _BOOL: self._bool,
             _CONTROLLER: self._controller,
         }
 
-    def tells(self, type_name: str) -> bool:
+    def may_report(self, type_name: str) -> bool:
         """Return whether messages of this type may tell anything."""
-        return type_name in self._tellers
+        return type_name in self._readers
 
     def by(self, topic: str, type_name: str, content: Any) -> Iterator[tuple[str, str]]:
         """Yield kind and text of what a message of such a type tells."""
-        return self._tellers[type_name](topic, content)
+        return self._readers[type_name](topic, content)
 
     def _has_changed(self, key: str, value: Any) -> bool:
         last, self._before[key] = self._before.get(key), value

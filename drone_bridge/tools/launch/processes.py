@@ -63,7 +63,7 @@ class _Job:
                 os.killpg(self.leader.pid, number)
 
     @property
-    def last_words(self) -> str:
+    def last_lines(self) -> str:
         """The last line on its standard error, or else on its standard output."""
         out, err = (output.last.decode(errors="replace").strip() for output in self._outputs)
         return err or out
@@ -111,7 +111,7 @@ class _Supervisor:
             await self._stopping
         if self._stopping:  # again, as other output may have buried them
             for failure in self._failures.values():
-                self._say(failure)
+                self._print(failure)
         for screen in {self._stdout, self._stderr}:
             screen.close()
         return self._status or int(self._has_failed)
@@ -128,7 +128,7 @@ class _Supervisor:
         is_same = os.path.sameopenfile(out, err)
         self._stderr = self._stdout if is_same else Screen(err, self._loop, self._output_is_broken)
 
-    def _say(self, text: str) -> None:
+    def _print(self, text: str) -> None:
         self._stderr.put(f"[launch] {text}\n".encode())
 
     def _start(self, process: Process) -> None:
@@ -145,7 +145,7 @@ class _Supervisor:
                 preexec_fn=_end_with_parent,  # noqa: PLW1509 - safe, the runner has one thread
             )
         except OSError as error:
-            self._say(f"{process.label} cannot be started: {error}")
+            self._print(f"{process.label} cannot be started: {error}")
             self._count(process, _CANNOT_START)
             return
         assert leader.stdout
@@ -156,7 +156,7 @@ class _Supervisor:
             Lines(leader.stderr, self._stderr, process.label, number, self._loop),
         )
         self._jobs.append(_Job(process, leader, outputs))
-        self._say(f"{process.label} started (pid {leader.pid})")
+        self._print(f"{process.label} started (pid {leader.pid})")
 
     def _reap(self) -> None:
         """Take note of all children that have ended, adopted ones too."""
@@ -178,9 +178,9 @@ class _Supervisor:
             how = f"was ended by {_name(-status)}"
         else:
             how = f"failed with exit status {status}" if status else "ended"
-        self._say(f"{job.process.label} {how} (pid {job.leader.pid})")
+        self._print(f"{job.process.label} {how} (pid {job.leader.pid})")
         if status > 0 and not (job.was_told and status in _INTERRUPTED_STATUSES):
-            self._failures[job.process.label] = f"{job.process.label} {how}: {job.last_words}"
+            self._failures[job.process.label] = f"{job.process.label} {how}: {job.last_lines}"
         self._count(job.process, status)
         if not self._stopping and not job.check_gone():
             task = self._loop.create_task(self._clear_up(job))
@@ -204,7 +204,7 @@ class _Supervisor:
 
     async def _clear_up(self, job: _Job) -> None:
         """Stop what a process has left of its group."""
-        self._say(f"{job.process.label} has left processes behind, which are stopped now")
+        self._print(f"{job.process.label} has left processes behind, which are stopped now")
         job.send(signal.SIGTERM)
         await self._wait(lambda: job.is_gone, seconds=_AFTER_SIGTERM)
         job.send(signal.SIGKILL)
@@ -221,7 +221,7 @@ class _Supervisor:
         if not self._stopping:
             self._status = status
             self._stopping = self._loop.create_task(self._stop_in_order())
-            self._say(f"{reason}: stopping everything")
+            self._print(f"{reason}: stopping everything")
             self._changed.set()
 
     async def _stop_in_order(self) -> None:
@@ -242,7 +242,7 @@ class _Supervisor:
     def _send_to_all(self, number: signal.Signals) -> bool:
         """Send a signal to all that are left; tell whether there are any."""
         for job in self._jobs:
-            self._say(f"{job.process.label} has not stopped, and gets {number.name}")
+            self._print(f"{job.process.label} has not stopped, and gets {number.name}")
             job.send(number)
         return bool(self._jobs)
 

@@ -50,7 +50,7 @@ def _play(bag: "Bag", options: argparse.Namespace) -> int:
     rclpy.init(args=[], signal_handler_options=SignalHandlerOptions.NO)
     try:
         node = rclpy.create_node("player", use_global_arguments=False)
-        publishers = make_publishers(node, topics, dict(options.remap), _say)
+        publishers = make_publishers(node, topics, dict(options.remap), _print)
         if not any(topic.count for topic in publishers):
             print(f"drone-bridge play: '{options.bag}' has nothing to play.", file=sys.stderr)
             return 1
@@ -61,18 +61,18 @@ def _play(bag: "Bag", options: argparse.Namespace) -> int:
             span,
             rate=options.rate,
             clock=_clock(node, options),
-            on_gap=_say_gap,
+            on_gap=_print_gap,
         )
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, lambda *_: player.stop())
         if not player.wait(options.delay):
             return 0
         if options.clock and (problem := clock_conflict(node)):
-            _say(f"{problem}: time will jump back and forth.")
+            _print(f"{problem}: time will jump back and forth.")
         topics_text = "1 topic" if len(publishers) == 1 else f"{len(publishers)} topics"
         for sentence in bag.clock_steps:
-            _say(sentence)
-        _say(f"Playing {topics_text}, {span.seconds:.1f} s, at {options.rate:g} times the recorded speed.")
+            _print(sentence)
+        _print(f"Playing {topics_text}, {span.seconds:.1f} s, at {options.rate:g} times the recorded speed.")
         player.play(options.loop)
         _wait_for_delivery(publishers.values())
         return 0
@@ -85,9 +85,9 @@ def _chosen(bag: "Bag", options: argparse.Namespace) -> "list[BagTopic]":
     names = {topic.name for topic in bag.topics}
     wanted = set(options.topics or names)
     for name in sorted((wanted | {old for old, _ in options.remap}) - names):
-        _say(f"'{name}' is not in the bag, which has {', '.join(sorted(names))}.")
+        _print(f"'{name}' is not in the bag, which has {', '.join(sorted(names))}.")
     if options.clock and CLOCK_TOPIC in wanted:
-        _say(f"'{CLOCK_TOPIC}' is skipped: --clock publishes the time of recording on it.")
+        _print(f"'{CLOCK_TOPIC}' is skipped: --clock publishes the time of recording on it.")
         wanted.discard(CLOCK_TOPIC)
     return [topic for topic in bag.topics if topic.name in wanted]
 
@@ -118,11 +118,11 @@ def _wait_for_delivery(publishers: Any) -> None:
         publisher.wait_for_all_acked(Duration(seconds=max(0.0, deadline_s - time.monotonic())))
 
 
-def _say_gap(position_s: float, gap_s: float) -> None:
-    _say(f"Left out: {gap_s:.1f} s without a message, from {position_s:.1f} s on.")
+def _print_gap(position_s: float, gap_s: float) -> None:
+    _print(f"Left out: {gap_s:.1f} s without a message, from {position_s:.1f} s on.")
 
 
-def _say(sentence: str) -> None:
+def _print(sentence: str) -> None:
     print(sentence, flush=True)
 
 

@@ -89,7 +89,7 @@ class Clients(ServerListener):
                 publisher = self._node.create_publisher(message_class, channel.topic, DEPTH)
                 self._outlets[key] = _Outlet(message_class, publisher)
         except Exception as error:  # rclpy has many for a name that is none
-            self._say(f"Nothing can be published on '{channel.topic:.100}': {error}".rstrip(".") + ".")
+            self._warn(f"Nothing can be published on '{channel.topic:.100}': {error}".rstrip(".") + ".")
             return
         self._outlets[key].users.add((client, channel.id))
 
@@ -108,11 +108,11 @@ class Clients(ServerListener):
             try:  # so that no other node has to take what is none
                 message = deserialize_message(data, outlet.message_class)
             except Exception as error:  # whatever the type support raises
-                self._say(f"What was published on '{topic}' is no '{type_name}': {error}")
+                self._warn(f"What was published on '{topic}' is no '{type_name}': {error}")
                 return
             outlet.publisher.publish(message)
 
-    def _say(self, text: str) -> None:
+    def _warn(self, text: str) -> None:
         if self._server:
             self._server.publish_status(text, StatusLevel.Error)
 
@@ -136,7 +136,7 @@ class Clients(ServerListener):
                 if not result.successful:
                     raise RuntimeError(result.reason or "refused")
             except Exception as error:  # of the node, of the service, or a value of another type
-                self._say(f"{each.name:.100} was not set: {error}")
+                self._warn(f"{each.name:.100} was not set: {error}")
         return list(self._read([each.name for each in parameters]))
 
     def on_parameters_subscribe(self, param_names: list[str]) -> None:
@@ -173,7 +173,7 @@ class Clients(ServerListener):
                 request = GetParameters.Request(names=own)
                 values = calls.ask(f"{node}/get_parameters", GetParameters, request).values
             except Exception as error:  # as above
-                self._say(f"{node} does not list its parameters: {error}")
+                self._warn(f"{node} does not list its parameters: {error}")
                 continue
             yield from (_parameter(node, name, value) for name, value in zip(own, values, strict=False))
 

@@ -76,7 +76,7 @@ class Goals:
 
     def __init__(self, node: Node, tell: Tell) -> None:
         self._node = node
-        self._tell = tell
+        self._send = tell
         self._clients: dict[str, Any] = {}
         self._publishers: dict[str, Any] = {}
         self._handles: dict[str, Any] = {}  # of the goals under way, by the vehicle's topic
@@ -85,12 +85,12 @@ class Goals:
     def set(self, vehicle: str, name: str, place: Place) -> None:
         """Send a goal to what takes them: an action or a topic."""
         if not name:
-            self._tell(vehicle, {"state": "refused", "text": "Nothing accepts goals for this vehicle."})
+            self._send(vehicle, {"state": "refused", "text": "Nothing accepts goals for this vehicle."})
         elif name.endswith(TOPIC):
             if name not in self._publishers:
                 self._publishers[name] = self._node.create_publisher(PoseStamped, name, 1)
             self._publishers[name].publish(place.pose(self._node, needs_heading=True))
-            self._tell(vehicle, {"state": "sent", "text": f"Sent on {name}; this topic reports no progress."})
+            self._send(vehicle, {"state": "sent", "text": f"Sent on {name}; this topic reports no progress."})
         else:
             self._ask(vehicle, name, place)
 
@@ -99,7 +99,7 @@ class Goals:
         if handle := self._handles.get(vehicle):
             handle.cancel_goal_async()
         else:
-            self._tell(vehicle, {"state": "ended", "text": "There is no goal to cancel."})
+            self._send(vehicle, {"state": "ended", "text": "There is no goal to cancel."})
 
     def _ask(self, vehicle: str, name: str, place: Place) -> None:
         go_to = importlib.import_module("drone_bridge.action").GoTo
@@ -112,11 +112,11 @@ class Goals:
     def _on_answer(self, vehicle: str, future: Any) -> None:
         if future.exception() or not future.result().accepted:
             why = future.exception() or "its controller does not take it"
-            self._tell(vehicle, {"state": "refused", "text": f"Refused: {why}"})
+            self._send(vehicle, {"state": "refused", "text": f"Refused: {why}"})
             return
         handle = future.result()
         self._handles[vehicle] = handle
-        self._tell(vehicle, {"state": "going", "text": "Accepted."})
+        self._send(vehicle, {"state": "going", "text": "Accepted."})
         handle.get_result_async().add_done_callback(lambda result: self._on_result(vehicle, handle, result))
 
     def _on_feedback(self, vehicle: str, feedback: Any) -> None:
@@ -129,14 +129,14 @@ class Goals:
         progress = {"distance": distance if math.isfinite(distance) else None}
         progress["left_s"] = left_s if math.isfinite(left_s) else None
         text = f"waits for {feedback.waiting_for}" if feedback.waiting_for else "going"
-        self._tell(vehicle, {"state": "going", "text": text, **progress})
+        self._send(vehicle, {"state": "going", "text": text, **progress})
 
     def _on_result(self, vehicle: str, handle: Any, future: Any) -> None:
         if self._handles.get(vehicle) is not handle:
             return  # a newer one has taken its place
         del self._handles[vehicle]
         if future.exception():
-            self._tell(vehicle, {"state": "ended", "text": str(future.exception())})
+            self._send(vehicle, {"state": "ended", "text": str(future.exception())})
             return
         is_done = future.result().status == GoalStatus.STATUS_SUCCEEDED
-        self._tell(vehicle, {"state": "done" if is_done else "ended", "text": future.result().result.message})
+        self._send(vehicle, {"state": "done" if is_done else "ended", "text": future.result().result.message})

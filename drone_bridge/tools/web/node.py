@@ -152,11 +152,11 @@ class WebBridge(Node):
         self._fleet.command(topic, motion, stamp, self._declared["max_speed"], self._declared["max_turn_rate"])
 
     def _ask_to_hold(self, topic: str, is_held: bool, answer: Callable[[str], None]) -> None:
-        def tell(problem: str) -> None:
+        def warn(problem: str) -> None:
             with contextlib.suppress(RuntimeError):  # which says that the event loop has ended
                 self._door.loop.call_soon_threadsafe(answer, problem)
 
-        self._inbox.put(lambda: self._fleet.hold(topic, is_held, tell))
+        self._inbox.put(lambda: self._fleet.hold(topic, is_held, warn))
 
     def _set_goal(self, topic: str, place: Place) -> None:
         def follow() -> None:

@@ -228,7 +228,7 @@ class Pilots:
             self._announce()
         elif operation == "keep":
             for number in self._helm.keep(pilot.number, pilot.vehicle, now_s):
-                self._tell(number, f"{pilot.name} keeps the helm.")
+                self._notify(number, f"{pilot.name} keeps the helm.")
             self._announce()
         else:
             self._hand_over(pilot, request.get("to"))
@@ -269,7 +269,7 @@ class Pilots:
         before = self._helm.pilot_of(topic)
         self._helm.take(pilot.number, topic, elapsed_s())
         if before is not None and before != pilot.number:
-            self._tell(before, f"{pilot.name} has taken the helm, as you did not answer.")
+            self._notify(before, f"{pilot.name} has taken the helm, as you did not answer.")
             self._pilots[before].vehicle = ""
         self._begin(pilot, topic)
 
@@ -289,7 +289,7 @@ class Pilots:
         self._send_command(topic, NEUTRAL, self._now())  # its next pilot expects it to stop
         self._announce()
 
-    def _tell(self, number: int, reason: str) -> None:
+    def _notify(self, number: int, reason: str) -> None:
         if pilot := self._pilots.get(number):
             _send_soon(pilot.connection, json.dumps({"op": "refused", "reason": reason}))
 
@@ -340,7 +340,7 @@ class Pilots:
 
         def answer(problem: str) -> None:
             if problem:
-                self._tell(pilot.number, f"It is still held: {problem}.")
+                self._notify(pilot.number, f"It is still held: {problem}.")
                 if stop:
                     self._stops.setdefault(topic, stop)
             self._announce()

@@ -114,16 +114,16 @@ class RecordingView(ServerListener):
         pilots = Pilots(lambda *_: None, lambda *_: None, Time)
         self._door = FrontDoor(access, port, self.relay, pilots)
         self._door.run_alongside(pilots.watch)
-        self._door.offer("events.json", self._tell_events)
+        self._door.offer("events.json", self._events_document)
         for topic in self._feeds:
-            self._door.offer(f"history{topic.name}.json", functools.partial(self._tell_history, topic.name))
+            self._door.offer(f"history{topic.name}.json", functools.partial(self._history_document, topic.name))
         try:
             self.port = self._door.open()
         except CannotListenError:
             self._server.stop()
             raise
         self._is_stopped = threading.Event()
-        self._ticker = threading.Thread(target=self._tell_state_on_and_on, daemon=True)
+        self._ticker = threading.Thread(target=self._send_state_periodically, daemon=True)
         self._ticker.start()
 
     def close(self) -> None:
@@ -137,25 +137,25 @@ class RecordingView(ServerListener):
         speed = min(max(request.playback_speed, MIN_SPEED), MAX_SPEED)  # of a NaN, the least
         is_paused = request.playback_command == PlaybackCommand.Pause
         self.player.control(is_paused=is_paused, rate=speed, position_ns=request.seek_time)
-        self._tell_state()
+        self._send_state()
         status = PlaybackStatus.Paused if is_paused else PlaybackStatus.Playing
         # A jump is reported once it is done.
         return PlaybackState(status, self.player.position_ns, speed, did_seek=False, request_id=request.request_id)
 
-    def _tell_state_on_and_on(self) -> None:
+    def _send_state_periodically(self) -> None:
         while not self._is_stopped.wait(STATE_PERIOD_S):
-            self._tell_state()
+            self._send_state()
 
-    def _tell_state(self, *, did_seek: bool = False) -> None:
+    def _send_state(self, *, did_seek: bool = False) -> None:
         position_ns, is_paused = self.player.position_ns, self.player.is_paused
         status = ENDED if position_ns >= self._bag.end_ns else PAUSED if is_paused else PLAYING
-        self.relay.tell_all(_STATE.pack(_STATE_OPCODE, status, position_ns, self.player.rate, did_seek, 0))
+        self.relay.send_all(_STATE.pack(_STATE_OPCODE, status, position_ns, self.player.rate, did_seek, 0))
 
     def _on_jump(self, position_ns: int) -> None:
         """Show the moment that was jumped to: the last message of each topic. In the thread that plays."""
         for feed in self._feeds.values():
             feed.last = None
-        self._tell_state(did_seek=True)
+        self._send_state(did_seek=True)
         latest: dict[BagTopic, bytes] = {}
         for message in self._bag.messages(self._feeds.keys(), position_ns - LOOK_BACK_NS, position_ns):
             latest[message.topic] = message.data
@@ -169,7 +169,7 @@ class RecordingView(ServerListener):
         elif is_subscribed and feed is not None and feed.last is not None:
             self.relay.publish(channel, viewer, feed.last, self.player.position_ns)
 
-    def _tell_events(self) -> Any:
+    def _events_document(self) -> Any:
         if self._events is None:
             try:
                 with Bag(self._bag.path) as bag:  # one reader is in use by the player
@@ -178,7 +178,7 @@ class RecordingView(ServerListener):
                 self._events = []
         return {**self._span(), "events": [{**asdict(event), "time_ns": str(event.time_ns)} for event in self._events]}
 
-    def _tell_history(self, topic: str) -> Any:
+    def _history_document(self, topic: str) -> Any:
         """Return what the recording has of a topic, thinned out; all of it is read once."""
         with self._reading:
             if self._history is None:

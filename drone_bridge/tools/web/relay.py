@@ -73,7 +73,7 @@ class Relay:
             if viewer is None or viewer == number:
                 outbox.put(channel, message)
 
-    def tell_all(self, content: str | bytes) -> None:
+    def send_all(self, content: str | bytes) -> None:
         """Send what the Foxglove server itself would say to all viewers. From any thread."""
         for outbox in list(self._outboxes.values()):
             with contextlib.suppress(OverflowingError):

@@ -13,7 +13,7 @@ from drone_bridge.net.connector import LinkCancelledError, LinkTimeoutError
 from drone_bridge.net.udp import UdpListener
 from drone_bridge.programs.bad_network import BadNetwork
 from drone_bridge.programs.options import ProgramParser, add_address, add_bad_network, add_run, port
-from drone_bridge.programs.program import LimitedReports, TrajectoryFile, run_program, say
+from drone_bridge.programs.program import LimitedReports, TrajectoryFile, print_event, run_program
 from drone_bridge.wire import RemoteProtocolError
 from kestrel_bridge.codec import DEFAULT_PORT, DEFAULT_STATE_PORT, FULL, State, Steer
 from kestrel_bridge.device import DroneSide
@@ -79,7 +79,7 @@ class Body:
 
     def _arrive(self, phase: str) -> None:
         self.phase, finish, self._finish = phase, self._finish, None
-        say(f"{phase} at {self.x:.2f} {self.y:.2f} {self.z:.2f} m")
+        print_event(f"{phase} at {self.x:.2f} {self.y:.2f} {self.z:.2f} m")
         finish(True, "")
 
     def state(self) -> State:
@@ -95,7 +95,7 @@ def fly(options, cancellation, stack) -> int:
     trajectory = TrajectoryFile.wanted(options.trajectory, COLUMNS, stack)
     listener = UdpListener(options.host, options.port, cancellation)
     stack.callback(listener.close)
-    say(f"listening on {options.host}:{listener.port}")
+    print_event(f"listening on {options.host}:{listener.port}")
     network, reports, body = BadNetwork(options.loss, options.reorder, options.seed), LimitedReports(), Body()
 
     def send(data, address):
@@ -112,7 +112,7 @@ def fly(options, cancellation, stack) -> int:
                 datagram = listener.receive(max(0.0, due_s - time.monotonic()))
                 side.receive(datagram.data, datagram.source)
             except RemoteProtocolError as error:
-                reports.say(f"refused: {error}")
+                reports.print(f"refused: {error}")
             except LinkTimeoutError:
                 number, due_s = number + 1, max(due_s + STEP_S, time.monotonic())
                 body.step()
@@ -120,7 +120,7 @@ def fly(options, cancellation, stack) -> int:
                     trajectory.write((body.time, body.x, body.y, body.z, body.heading, body.phase))
                 if side.client and number % STATE_EVERY == 0:
                     send(side.state(body.state()), side.client)
-    say(f"ended: {body.phase} at {body.x:.2f} {body.y:.2f} {body.z:.2f} m")
+    print_event(f"ended: {body.phase} at {body.x:.2f} {body.y:.2f} {body.z:.2f} m")
     return 0
 
 

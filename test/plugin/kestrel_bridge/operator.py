@@ -12,7 +12,7 @@ from drone_bridge.net.connector import LinkCancelledError, LinkError, LinkRefuse
 from drone_bridge.net.udp import UdpConnector, UdpListener, wait_for_any
 from drone_bridge.programs.operator_options import OperatorParser
 from drone_bridge.programs.options import port, positive
-from drone_bridge.programs.program import run_program, say, say_retry
+from drone_bridge.programs.program import print_event, print_retry, run_program
 from drone_bridge.wire import RemoteProtocolError
 from kestrel_bridge.codec import (
     DEFAULT_PORT,
@@ -61,7 +61,7 @@ class Client:
         self.send(request)
         while self._answer is None and time.monotonic() < until_s:
             self.receive_for(PERIOD_S)
-        say(f"{type(request).__name__}: {self._answer or 'no answer'}")
+        print_event(f"{type(request).__name__}: {self._answer or 'no answer'}")
         return bool(self._answer and self._answer.is_ok)
 
     def _take(self, data: bytes) -> None:
@@ -73,7 +73,7 @@ class Client:
                 else:
                     self.state = event
         except RemoteProtocolError as error:
-            say(f"received something invalid: {error}")
+            print_event(f"received something invalid: {error}")
 
 
 def operate(options, cancellation, stack) -> int:
@@ -82,7 +82,7 @@ def operate(options, cancellation, stack) -> int:
     states = UdpListener(local, options.state_port, cancellation)
     stack.callback(states.close)
     with contextlib.suppress(LinkCancelledError):
-        stream = UdpConnector(options.host, options.port, cancellation, say_retry).open()
+        stream = UdpConnector(options.host, options.port, cancellation, print_retry).open()
         stack.callback(stream.close)
         client = Client(stream, states, cancellation)
         try:
@@ -104,7 +104,7 @@ def follow(options, client) -> None:
     while (elapsed_s := time.monotonic() - began_s) < options.plan.duration_s:
         if (now := options.plan.leg_at(elapsed_s)) is not leg:
             leg = now
-            say(f"{leg}: {client.state}")
+            print_event(f"{leg}: {client.state}")
 
         def share(value: float, full: float) -> int:
             return round(FULL * max(-1.0, min(1.0, value / full)))

@@ -14,7 +14,7 @@ from drone_bridge.ros.common_parameters import (
     read_allowed_peers,
 )
 from drone_bridge.ros.frames import FrameNames
-from drone_bridge.ros.last_word import VelocityPublisher
+from drone_bridge.ros.neutral_repeater import VelocityPublisher
 from drone_bridge.ros.parameters import ParameterDeclaration
 from drone_bridge.ros.program import run
 from drone_bridge.ros.protocol_node import ProtocolNode

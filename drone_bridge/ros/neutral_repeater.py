@@ -50,7 +50,7 @@ def is_neutral(message: Any) -> bool:
     return bool(twist == Twist())
 
 
-class LastWord:
+class NeutralRepeater:
     """Passes commands on, and repeats a neutral one for as long as it is the newest on the vehicle's topics.
 
     That ends with the parameter `neutral_time`, or when somebody else publishes a command that is not neutral as well.
@@ -75,9 +75,9 @@ class LastWord:
         self._neutral = neutral
         self._lock = threading.Lock()  # so that no repetition comes after a command
         self._since_s: float | None = None  # None: the neutral command is not the newest
-        self._said_s = 0.0
+        self._published_s = 0.0
         self._was_held = False
-        self._said: deque[Any] = deque(maxlen=100)  # neutral commands: what is heard may be one of them
+        self._published: deque[Any] = deque(maxlen=100)  # neutral commands: what is heard may be one of them
         folder = publishers[0].topic_name.rpartition("/")[0]
         own = {publisher.topic_name for publisher in publishers}
         others = {f"{folder}/{name}": kind for name, kind in COMMAND_TOPICS.items()}
@@ -85,8 +85,8 @@ class LastWord:
         self._counts = {topic: int(topic in own) for topic in self._topics}  # of publishers that are ours
         self._heard: set[str] = set()  # topics that are listened to
         for publisher in publishers:
-            node.each_second(OtherTypes(node, publisher.topic_name, publisher.msg_type).tell_of_subscriptions)
-        node.hold.when_set(self.say)
+            node.each_second(OtherTypes(node, publisher.topic_name, publisher.msg_type).warn_of_subscriptions)
+        node.hold.when_set(self.publish_neutral)
         node.make_timer(PERIOD_S, self._tick)
 
     @property
@@ -102,7 +102,7 @@ class LastWord:
         watchdog says the neutral command then.
         """
         if is_neutral(message):
-            self.say(publisher, message)
+            self.publish_neutral(publisher, message)
         elif self._node.hold.admits("the operator's topics"):
             with self._lock:
                 if self._node.hold.is_held:
@@ -110,24 +110,24 @@ class LastWord:
                 self._since_s = None
                 self._publish(publisher, message, decided_s)
 
-    def say(self, publisher: "Publisher[Any] | None" = None, message: Any = None) -> None:
+    def publish_neutral(self, publisher: "Publisher[Any] | None" = None, message: Any = None) -> None:
         """Publish the neutral command, by default the one that the server makes, and repeat it from now on."""
         with self._lock:
             now_s = time.monotonic()
             if self._since_s is None:
                 self._since_s = now_s
-            self._say(now_s, (publisher, message) if publisher else self._neutral())
+            self._publish_neutral(now_s, (publisher, message) if publisher else self._neutral())
 
     def repeat(self) -> None:
         """Publish the neutral command once more, if it is still the newest."""
         with self._lock:
             if self._since_s is not None:
-                self._say(time.monotonic(), self._neutral())
+                self._publish_neutral(time.monotonic(), self._neutral())
 
-    def _say(self, now_s: float, neutral: "tuple[Publisher[Any], Any] | None") -> None:
+    def _publish_neutral(self, now_s: float, neutral: "tuple[Publisher[Any], Any] | None") -> None:
         if neutral:
-            self._said_s = now_s
-            self._said.append(neutral[1])
+            self._published_s = now_s
+            self._published.append(neutral[1])
             self._publish(*neutral)
 
     def _publish(self, publisher: "Publisher[Any]", message: Any, decided_s: float | None = None) -> None:
@@ -138,7 +138,7 @@ class LastWord:
         is_held, was_held = self._node.hold.is_held, self._was_held
         self._was_held = is_held
         if is_held and not was_held and self._since_s is None:
-            self.say()
+            self.publish_neutral()
         age_s = self.age_s
         if age_s is None or (age_s > self._node.parameters["neutral_time"] and not is_held):
             self._since_s = None
@@ -157,8 +157,8 @@ class LastWord:
             return
         with self._lock:
             now_s = time.monotonic()
-            if self._since_s is not None and now_s - self._said_s > PERIOD_S / 2:
-                self._say(now_s, self._neutral())
+            if self._since_s is not None and now_s - self._published_s > PERIOD_S / 2:
+                self._publish_neutral(now_s, self._neutral())
 
     def _rivals(self) -> set[str]:
         """Return the topics on which somebody else might publish."""
@@ -166,7 +166,7 @@ class LastWord:
 
     def _take(self, message: Any) -> None:
         """Leave the vehicle to somebody else; what is as neutral as ours may be ours."""
-        if not is_neutral(message) and message not in self._said:
+        if not is_neutral(message) and message not in self._published:
             self._since_s = None
 
     def _end_listening(self) -> None:
@@ -198,22 +198,22 @@ class VelocityPublisher:
         self._publishers: tuple[Publisher[Any], ...] = (self._publisher,)
         if axes_frame_id is not None:
             self._publishers += (node.make_publisher(CommandAxes, "cmd_axes", _DEPTH),)
-        self._last_word = LastWord(node, self._publishers, lambda: self._message(Twist(), Shares()))
+        self._repeater = NeutralRepeater(node, self._publishers, lambda: self._message(Twist(), Shares()))
         self._moves = False  # the last command
         self._looked_s = -math.inf
         self._are_shares_taken = False
 
     @property
-    def is_last_word(self) -> bool:
+    def is_neutral_last(self) -> bool:
         """Whether zero is the vehicle's newest command, as far as is known."""
-        return self._last_word.age_s is not None
+        return self._repeater.age_s is not None
 
     def publish(self, twist: Twist, shares: Shares, decided_s: float) -> None:
         """Publish a command; `decided_s` is when it was decided to follow it, see `VehicleNode.publish`."""
         if self._axes_frame_id is not None:
             self._look()
         self._moves = twist != Twist() or shares != Shares()
-        self._last_word.publish(*self._message(twist, shares), decided_s)
+        self._repeater.publish(*self._message(twist, shares), decided_s)
         self._node.statistics.counts["commands"] += 1
 
     def wait_for_delivery(self) -> None:
@@ -230,7 +230,7 @@ class VelocityPublisher:
         are_taken = has_followers(self._node, "cmd_axes")
         if are_taken != self._are_shares_taken:
             if self._moves:
-                self._last_word.publish(*self._message(Twist(), Shares()), elapsed_s())
+                self._repeater.publish(*self._message(Twist(), Shares()), elapsed_s())
             self._are_shares_taken = are_taken
 
     def _message(self, twist: Twist, shares: Shares) -> "tuple[Publisher[Any], Any]":

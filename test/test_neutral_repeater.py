@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""LastWord: what a server leaves behind for the vehicle in ROS when its operator is gone; without ROS."""
+"""NeutralRepeater: what a server leaves behind for the vehicle in ROS when its operator is gone; without ROS."""
 
 from types import SimpleNamespace
 
@@ -11,8 +11,8 @@ from twists import twist
 
 from drone_bridge.motion.tilt_control import Shares
 from drone_bridge.msg import CommandAxes
-from drone_bridge.ros import last_word
-from drone_bridge.ros.last_word import LastWord, VelocityPublisher
+from drone_bridge.ros import neutral_repeater
+from drone_bridge.ros.neutral_repeater import NeutralRepeater, VelocityPublisher
 
 FORWARD, ZERO = twist(forward=1.0), Twist()
 RIVAL = twist(forward=0.5)
@@ -59,27 +59,27 @@ def node(clock):
 def word(node):
     """Of an operator that steers."""
     publisher = node.make_publisher(Twist, "cmd_vel", 1)
-    word = LastWord(node, (publisher,), lambda: (publisher, Twist()))
+    word = NeutralRepeater(node, (publisher,), lambda: (publisher, Twist()))
     word.publish(publisher, FORWARD, 0.0)
     return word
 
 
 def test_only_the_neutral_command_is_repeated(node, word):
     assert node.wait(5) == []
-    word.say()
+    word.publish_neutral()
     assert word.age_s == 0.0
     assert node.wait(5) == [ZERO] * 5
 
 
 def test_it_is_repeated_until_its_time_is_over(node, word):
     node.parameters["neutral_time"] = 3.5
-    word.say()
+    word.publish_neutral()
     assert node.wait(10) == [ZERO] * 3
     assert word.age_s is None
 
 
 def test_somebody_else_who_commands_ends_it(node, word):
-    word.say()
+    word.publish_neutral()
     node.rivals = 1
     assert node.wait(3) == [ZERO] * 2  # who has just come is listened to before anything is said again
     node.heard["/cmd_vel"](ZERO)  # and has not commanded anything yet, or it is our own
@@ -114,7 +114,7 @@ def test_no_command_comes_after_the_neutral_one_of_a_hold_that_begins_meanwhile(
 
 def test_shares_go_to_who_takes_them_and_who_followed_velocities_is_not_left_flying(node, clock, monkeypatch):
     are_taken = [False]
-    monkeypatch.setattr(last_word, "has_followers", lambda node, topic: are_taken[0])
+    monkeypatch.setattr(neutral_repeater, "has_followers", lambda node, topic: are_taken[0])
     commands = VelocityPublisher(node, "base_link")
     commands.publish(FORWARD, Shares(pitch=0.5), 0.0)
     are_taken[0] = True
