@@ -147,7 +147,7 @@ class _Stage:
         self._node.call_service(call.name, call.tag)
 
     def settle(self, outcome: Outcome) -> None:
-        outcome.request.finish(outcome.is_success, outcome.sentence)
+        outcome.request.finish(outcome.is_success, outcome.sentence, outcome.result)
 
     def opened(self) -> None:
         self._node.reports.end_ongoing(UNREACHABLE)

@@ -119,6 +119,8 @@ class Outcome:
     request: Any
     is_success: bool
     sentence: str
+    result: Any = None
+    """What else it brought."""
 
 
 @dataclass(frozen=True, slots=True)
