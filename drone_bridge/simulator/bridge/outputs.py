@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""SimulatorOutputs: the topics of simulator_bridge, by the table of topics, with tf and stamps; for the loop's thread."""
+"""SimulatorOutputs: the topics of simulator_bridge by the table of topics, tf, and stamps. For the loop's thread."""
 
 from collections.abc import Callable
 from functools import partial
