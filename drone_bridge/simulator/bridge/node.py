@@ -81,8 +81,7 @@ class SimulatorBridge(ProtocolNode):
         self._simulation = Simulation(entities, self._read_items, time)
         self._outputs = SimulatorOutputs(self, AXES, self._vehicle, frames)
         self.cleanup.callback(self._outputs.close)
-        for entity in named:
-            self._outputs.open(published.EntityOpened(entity, entities.names[entity]))
+        self._outputs.show(self._simulation.scene)
         self._commands: CommandTopics[Velocity] = CommandTopics(
             self, now=self._outputs.stamps.command_clock, on_command=self._have_steered
         )

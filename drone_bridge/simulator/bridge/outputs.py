@@ -107,19 +107,23 @@ class SimulatorOutputs:
             published.Time: self._tell_time,
             published.States: self._publish_states,
             published.Told: self._publish_event,
-            published.EntityOpened: self.open,
-            published.EntityClosed: self._close_entity,
+            published.Scene: self.show,
             published.Begun: self._begin,
             published.CameraPlaced: self._place_camera,
-            published.CamerasKept: self._keep_cameras,
             published.BodyToModelKnown: self._know_heading,
         }
 
-    def open(self, opened: published.EntityOpened) -> None:
-        """Create the topics of an entity, unless there are."""
-        if opened.entity not in self._topics:
-            frame = f"{self._frames.prefix}{topic_token(opened.name, 'entity')}"
-            self._topics[opened.entity] = EntityTopics(self._node, self._make_translation(frame), opened.name)
+    def show(self, scene: published.Scene) -> None:
+        """Have topics for these entities, and static transforms of these cameras, and of no others."""
+        for gone in self._topics.keys() - scene.entities:
+            self._topics.pop(gone).close()
+        for entity in scene.entities.keys() - self._topics:
+            name = scene.entities[entity]
+            frame = f"{self._frames.prefix}{topic_token(name, 'entity')}"
+            self._topics[entity] = EntityTopics(self._node, self._make_translation(frame), name)
+        frames = {self._frames.odom, *map(self._translation.camera_frame, scene.cameras)}
+        for frame in self._static_transforms.keys() - frames:
+            del self._static_transforms[frame]
 
     def close(self) -> None:
         """Destroy the topics of entities."""
@@ -129,10 +133,6 @@ class SimulatorOutputs:
 
     def _make_translation(self, frame: str = "") -> Translation:
         return Translation(self._frames, self._axes, self._labels, frame=frame)
-
-    def _close_entity(self, closed: published.EntityClosed) -> None:
-        if topics := self._topics.pop(closed.entity, None):
-            topics.close()
 
     # Time.
 
@@ -190,12 +190,6 @@ class SimulatorOutputs:
             position, rotation = self._axes.body(*camera.position), self._axes.rotation(camera.orientation)
             frame = self._translation.camera_frame(placed.name)
             self._publish_static(transform(topics.translation.frame, frame, position, rotation))
-
-    def _keep_cameras(self, kept: published.CamerasKept) -> None:
-        """Forget the static transforms of all other cameras."""
-        frames = {self._frames.odom, *map(self._translation.camera_frame, kept.names)}
-        for frame in self._static_transforms.keys() - frames:
-            del self._static_transforms[frame]
 
     def _publish_static(self, message: TransformStamped) -> None:
         message.header.stamp = self._stamp()

@@ -109,16 +109,8 @@ class ClientSession(Session):
             return self._refused(error, now_s)
         return self._turn(now_s)
 
-    def left(self, peer: Any, sentence: str, now_s: float) -> Actions:
-        """Take that the simulator has closed a connection."""
-        return self._gone(peer, None, now_s)
-
     def disconnected(self, peer: Any, sentence: str, now_s: float) -> Actions:
-        """Take that a connection is lost."""
-        return self._gone(peer, sentence, now_s)
-
-    def _gone(self, peer: Any, sentence: str | None, now_s: float) -> Actions:
-        """End all connections with one, which the simulator has closed if there is no sentence."""
+        """Take that the simulator has closed a connection, or that it is lost: all end with one."""
         self._peers.clear()
         if not (conversation := self._conversation):
             return []
@@ -129,7 +121,7 @@ class ClientSession(Session):
             return self._turn(now_s)
         channel = exchange.requests if exchange.requests.peer is peer else exchange.streams
         try:
-            sentence = sentence or channel.left()
+            sentence = channel.ended(sentence)
         except RemoteProtocolError as error:
             return self._refused(error, now_s, gone=peer)
         self._out.append(Note("lost connections", sentence))

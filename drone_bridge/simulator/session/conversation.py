@@ -28,7 +28,7 @@ from drone_bridge.simulator.codec import STREAMED, Attribute, ItemType
 from drone_bridge.simulator.session.exchange import NO_ANSWER, REFUSALS, Channel, Exchange, Pending, Procedure
 from drone_bridge.simulator.session.heading import BODY_TO_MODEL_KEY, LONGEST_JITTER_S, Heading, decode_rotation
 from drone_bridge.simulator.session.item_keeper import ItemKeeper
-from drone_bridge.simulator.session.published import Begun, EntityClosed, EntityOpened, Fact, Told
+from drone_bridge.simulator.session.published import Begun, Fact, Told
 from drone_bridge.simulator.session.runs import Runs
 from drone_bridge.simulator.session.simulation import Simulation
 from drone_bridge.simulator.session.streams import Streams
@@ -323,13 +323,8 @@ class Conversation:
             mark = self._source.randbytes(TOKEN_BYTES)
             self.exchange.send(sim.SetExtended(self.vehicle, SIMULATION_KEY, mark))
         simulation.mark = mark
-        before = set(self.entities.open)
         simulation.begin_anew()
-        for entity in before - self.entities.open:
-            self.exchange.publish(EntityClosed(entity))
-        for entity in sorted(self.entities.open - before):
-            self.exchange.publish(EntityOpened(entity, self.entities.names[entity]))
-        self.keeper.keep_cameras()
+        self.exchange.publish(simulation.scene)
         return True
 
     def _take_vehicle(self, rotation: sim.Response, state: list[sim.Response]) -> None:

@@ -113,12 +113,12 @@ class Channel:
             elif isinstance(event, Response):
                 yield event
 
-    def left(self) -> str:
-        """Return, in a sentence, how the simulator has closed. Raises RemoteProtocolError in the midst of a message."""
+    def ended(self, sentence: str) -> str:
+        """Return, in a sentence, what the connection's end means. Raises RemoteProtocolError amid a message."""
         self._connection.receive_eof()
         self._connection.next_event()
         if not self._pending:
-            return "The simulator closed the connection."
+            return sentence
         return (
             f"The simulator closed the connection instead of answering {self._oldest}, as the CUAUV server does with a "
             "request that it does not know or like."

@@ -17,7 +17,7 @@ from drone_bridge.simulator import codec as sim
 from drone_bridge.simulator.codec import ItemType
 from drone_bridge.simulator.session.desired_items import Camera, CameraStream, DesiredItem
 from drone_bridge.simulator.session.exchange import Exchange, Pending, Procedure
-from drone_bridge.simulator.session.published import CameraPlaced, CamerasKept, EntityClosed
+from drone_bridge.simulator.session.published import CameraPlaced
 from drone_bridge.simulator.session.simulation import Simulation
 from drone_bridge.wire.events import LocalProtocolError
 
@@ -138,19 +138,10 @@ class ItemKeeper:
         if is_known:
             entities.former_names[number] = entities.names.get(number, "")
         self.items.removed(kind, number, is_ours=is_ours)
-        self.keep_cameras()
+        self._exchange.publish(self._simulation.scene)
         if disturbs_cameras:
             self._camera_moves += 1
             yield from self.ask_for_camera_streams()
         if kind == ItemType.ENTITY and not any(number in item.entities for item in self.items):
-            self.forget_entity(number)
-
-    def forget_entity(self, entity: int) -> None:
-        """Publish no states of an entity any more, but of the vehicle."""
-        self._entities.forget(entity)
-        if entity != self._entities.vehicle:
-            self._exchange.publish(EntityClosed(entity))
-
-    def keep_cameras(self) -> None:
-        """Have no frames of other cameras than those that are desired."""
-        self._exchange.publish(CamerasKept(frozenset(camera.name for camera in self.items.cameras())))
+            entities.forget(number)
+            self._exchange.publish(self._simulation.scene)

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a client's session publishes: the world and what happens in it, in the numbers of the wire."""
 
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from drone_bridge.simulator import codec as sim
@@ -31,17 +32,13 @@ class Told(NamedTuple):
     """ID and name of the camera, and the ID of what is seen."""
 
 
-class EntityOpened(NamedTuple):
-    """States of an entity are published from now on."""
+class Scene(NamedTuple):
+    """What there is to publish from now on, and nothing else."""
 
-    entity: int
-    name: str
-
-
-class EntityClosed(NamedTuple):
-    """And no longer."""
-
-    entity: int
+    entities: Mapping[int, str]
+    """The names of those whose states are published."""
+    cameras: frozenset[str]
+    """The names of ours."""
 
 
 class CameraPlaced(NamedTuple):
@@ -49,12 +46,6 @@ class CameraPlaced(NamedTuple):
 
     name: str
     camera: sim.AddCamera
-
-
-class CamerasKept(NamedTuple):
-    """The names of the cameras that there are; others are gone."""
-
-    names: frozenset[str]
 
 
 class Begun(NamedTuple):

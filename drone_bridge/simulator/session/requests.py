@@ -15,7 +15,6 @@ from drone_bridge.simulator.session.conversation import AwaitSteps, Conversation
 from drone_bridge.simulator.session.desired_items import Camera, CameraStream, DesiredItem, EntityStream
 from drone_bridge.simulator.session.entities import NO_ROTATION, UNKNOWN_HEADING
 from drone_bridge.simulator.session.exchange import NO_ANSWER, REFUSALS, Procedure, RefusedError
-from drone_bridge.simulator.session.published import EntityOpened
 
 _LAST_ID = 0xFFFFFFFF  # that there could be of an item, and is not
 # Codes of CSTREAM.
@@ -101,7 +100,8 @@ def stream_entity(talk: Conversation, entity: int, name: str, period: int) -> Pr
         is_published = True
     finally:
         if not is_published and not was_named:
-            talk.keeper.forget_entity(entity)
+            talk.entities.forget(entity)
+            talk.exchange.publish(talk.simulation.scene)
     return number
 
 
@@ -110,7 +110,7 @@ def _publish(talk: Conversation, entity: int, period: int) -> Procedure[int]:
     if _stream_of(talk, entity):
         raise ValueError(f"The states of entity {entity} are published already.")
     talk.entities.publish(entity)
-    talk.exchange.publish(EntityOpened(entity, talk.entities.names[entity]))
+    talk.exchange.publish(talk.simulation.scene)
     return (yield from talk.keeper.add(EntityStream(entity, period))).id
 
 

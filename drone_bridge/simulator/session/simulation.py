@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable
 
 from drone_bridge.simulator.session.desired_items import Camera, DesiredItem, DesiredItems
 from drone_bridge.simulator.session.entities import Entities
+from drone_bridge.simulator.session.published import Scene
 from drone_bridge.simulator.session.simulated_time import SimulatedTime
 
 
@@ -38,6 +39,12 @@ class Simulation:
                     raise ValueError(f"cameras names {item.name!r}, and there is a frame {frame!r} already.")
                 taken.add(frame)
         self.items.begin_anew(configured)
+
+    @property
+    def scene(self) -> Scene:
+        """What is published of it."""
+        entities = {entity: self.entities.names[entity] for entity in sorted(self.entities.open)}
+        return Scene(entities, frozenset(camera.name for camera in self.items.cameras()))
 
     def camera_frames(self) -> set[str]:
         """Return the tf frames of cameras, without prefix."""
