@@ -204,7 +204,6 @@ def _converse(stream: TcpStream, driver: ScriptedDriver) -> None:
                 driver.handle(event)
     finally:
         stream.leave(codec.in_pieces(map(connection.send, driver.farewell())), LEAVE_TIMEOUT_S)
-        nothing.close()
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -62,23 +62,6 @@ class EntityTopics:
         self._made.clear()
 
 
-class ToldLabels(Labels):
-    """What the IDs in a message stand for: the session has said it with the message."""
-
-    def __init__(self) -> None:
-        self.told: Any = None
-
-    def entity(self, entity: int) -> str:
-        return str(self.told.name)
-
-    def camera_stream(self, stream: int) -> tuple[int, str, int]:
-        camera: tuple[int, str, int] = self.told.camera
-        return camera
-
-    def trigger(self, trigger: int) -> str:
-        return str(self.told.name)
-
-
 class SimulatorOutputs:
     """All topics."""
 
@@ -87,7 +70,6 @@ class SimulatorOutputs:
         self._publishes_tf: bool = node.parameters["publish_tf"]
         self.stamps = Stamps(node)
         self._time = Time()  # of the simulation
-        self._labels = ToldLabels()
         self._topics = {vehicle: EntityTopics(node, self._make_translation(), None)}  # by entity
         #: What events, too, are made by.
         self._translation = self._topics[vehicle].translation
@@ -132,7 +114,7 @@ class SimulatorOutputs:
         self._topics.clear()
 
     def _make_translation(self, frame: str = "") -> Translation:
-        return Translation(self._frames, self._axes, self._labels, frame=frame)
+        return Translation(self._frames, self._axes, Labels(), frame=frame)
 
     # Time.
 
@@ -169,7 +151,7 @@ class SimulatorOutputs:
 
     def _publish_event(self, told: published.Told) -> None:
         publisher, to_ros = self._events[type(told.message)]
-        self._labels.told = told
+        self._translation.labels = Labels(told.name, told.camera)
         self._node.publish(publisher, to_ros(self._translation, told.message, self._stamp()))
 
     def _know_heading(self, known: published.BodyToModelKnown) -> None:

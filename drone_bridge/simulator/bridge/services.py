@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rclpy.callback_groups import ReentrantCallbackGroup
 
+from drone_bridge.ros.parameters import DeclaredParameters
 from drone_bridge.ros.request_services import Request
 from drone_bridge.simulator import codec as sim
 from drone_bridge.simulator.session import requests
 from drone_bridge.simulator.session.client import NOT_CONNECTED
-from drone_bridge.simulator.session.conversation import Work
 from drone_bridge.simulator.session.desired_items import Trigger
 from drone_bridge.simulator.session.exchange import NO_ANSWER
 from drone_bridge.simulator.topics import Axes, attribute_message, entity_state
@@ -27,61 +27,45 @@ AXES = Axes()
 Fields = Mapping[str, Any]
 
 
+#: A procedure, and what it gets beside the conversation.
+Work = tuple[Any, ...]
+
+
 class Service(NamedTuple):
     """One service."""
 
-    work: Callable[[Any, int], Work]
-    """Makes what the session does of the request, and of the period that streams have by default, steps. Raises
-    ValueError."""
+    work: Callable[[Any, DeclaredParameters], Work]
+    """What the session does for a request, by the parameters. Raises ValueError."""
     fields: Callable[[Any], Fields] = lambda result: {}
-    """Makes the fields of the response of what the session returns."""
+    """Makes the fields of the response of what that returns."""
 
 
-def _work(procedure: Callable[..., Any], *arguments: Any, **options: Any) -> Work:
-    """Return a procedure with what follows its conversation."""
-    return lambda talk: procedure(talk, *arguments, **options)
-
-
-def _asks(make: Callable[[Any], sim.Request]) -> Callable[[Any, int], Work]:
-    """Return what sends one request."""
-    return lambda request, _: _work(requests.ask, make(request))
-
-
-def _run(request: Any, _: int) -> Work:
+def _run(request: Any, parameters: DeclaredParameters) -> Work:
     if request.wait and not request.steps:
         raise ValueError("An endless run can't be waited for: set steps, or wait to false.")
-    return _work(requests.run, request.steps, request.wait)
+    return requests.run, request.steps, request.wait, parameters["request_timeout"]
 
 
-def _spawn(request: Any, period: int) -> Work:
-    return _work(requests.spawn, translate.wire_add_entity(request, AXES), request.name, request.stream, period)
+def _spawn(request: Any, parameters: DeclaredParameters) -> Work:
+    entity = translate.wire_add_entity(request, AXES)
+    return requests.spawn, entity, request.name, request.stream, parameters["stream_period"]
 
 
-def _set_state(request: Any, _: int) -> Work:
+def _set_state(request: Any, _: DeclaredParameters) -> Work:
     def changes(orientation: Any) -> Any:
         return translate.wire_set_entity(request, AXES.orientation(orientation) if orientation else None, AXES)
 
-    needs_orientation = request.set_velocity and not request.set_orientation
-    return _work(requests.set_state, request.id, changes, needs_orientation=needs_orientation)
+    return requests.set_state, request.id, changes, request.set_velocity and not request.set_orientation
 
 
-def _add_camera(request: Any, _: int) -> Work:
+def _add_camera(request: Any, _: DeclaredParameters) -> Work:
     camera = translate.wire_add_camera(request, AXES)
-    return _work(requests.add_camera, request.name, camera, tuple(request.targets), request.period)
+    return requests.add_camera, request.name, camera, tuple(request.targets), request.period
 
 
-def _set_camera(request: Any, _: int) -> Work:
-    return _work(requests.set_camera, request.id, list(translate.wire_set_camera(request, AXES)))
-
-
-def _add_trigger(request: Any, _: int) -> Work:
+def _add_trigger(request: Any, _: DeclaredParameters) -> Work:
     plan = translate.trigger_plan(request, AXES)
-    return _work(requests.add, Trigger(plan.name, plan.trigger))
-
-
-def _add_turbulence(request: Any, _: int) -> Work:
-    data = translate.wire_turbulence(request, AXES).encode()
-    return _work(requests.add_object, sim.AddObject(sim.Turbulence.CLASS, data))
+    return requests.add, Trigger(plan.name, plan.trigger)
 
 
 def _configuration(got: sim.Configured) -> Fields:
@@ -110,30 +94,31 @@ def _stream_id(number: int) -> Fields:
 _OFFERED: dict[str, Service] = {
     # The world.
     "run": Service(_run),
-    "pause": Service(lambda _, __: requests.pause),
-    "reassure": Service(_asks(lambda _: sim.Reassure())),
-    "get_configuration": Service(_asks(lambda _: sim.GetConfig()), _configuration),
-    "remove": Service(lambda q, _: _work(requests.remove, translate.wire_remove(q))),
+    "pause": Service(lambda q, p: (requests.pause,)),
+    "reassure": Service(lambda q, p: (requests.ask, sim.Reassure())),
+    "get_configuration": Service(lambda q, p: (requests.ask, sim.GetConfig()), _configuration),
+    "remove": Service(lambda q, p: (requests.remove, translate.wire_remove(q))),
     # Entities and their extended attributes.
-    "list_entities": Service(lambda _, __: requests.list_entities, lambda got: {"ids": got[0], "names": got[1]}),
+    "list_entities": Service(lambda q, p: (requests.list_entities,), lambda got: {"ids": got[0], "names": got[1]}),
     "spawn": Service(_spawn, _id),
-    "get_entity_state": Service(lambda q, _: _work(requests.get_state, q.id), _state),
+    "get_entity_state": Service(lambda q, p: (requests.get_state, q.id), _state),
     "set_entity_state": Service(_set_state),
     "stream_entity": Service(
-        lambda q, period: _work(requests.stream_entity, q.id, q.name, q.period or period), _stream_id
+        lambda q, p: (requests.stream_entity, q.id, q.name, q.period or p["stream_period"]), _stream_id
     ),
     "get_attribute": Service(
-        _asks(lambda q: sim.GetExtended(q.id, q.key)), lambda got: {"attribute": attribute_message(got.key, got.data)}
+        lambda q, p: (requests.ask, sim.GetExtended(q.id, q.key)),
+        lambda got: {"attribute": attribute_message(got.key, got.data)},
     ),
-    "set_attribute": Service(_asks(translate.wire_set_attribute)),
+    "set_attribute": Service(lambda q, p: (requests.ask, translate.wire_set_attribute(q))),
     # Cameras and triggers.
     "add_camera": Service(_add_camera, _id),
-    "set_camera": Service(_set_camera),
+    "set_camera": Service(lambda q, p: (requests.set_camera, q.id, list(translate.wire_set_camera(q, AXES)))),
     "stream_camera": Service(
-        lambda q, _: _work(requests.stream_camera, q.camera_id, q.target_id, q.period or 1), _stream_id
+        lambda q, p: (requests.stream_camera, q.camera_id, q.target_id, q.period or 1), _stream_id
     ),
     "add_trigger": Service(_add_trigger, _id),
-    "add_turbulence": Service(_add_turbulence, _id),
+    "add_turbulence": Service(lambda q, p: (requests.add_object, translate.wire_add_turbulence(q, AXES)), _id),
 }
 
 
@@ -170,9 +155,9 @@ class SimulatorServices:
         session = node.session
         if not session or not session.is_open:
             raise ValueError(NOT_CONNECTED)
-        work = _OFFERED[name].work(request, node.parameters["stream_period"])
+        work, *arguments = _OFFERED[name].work(request, node.parameters)
         asked = Request(node, name)
-        if not node.post(partial(session.ask, asked, work), is_kept=True):
+        if not node.post(partial(session.ask, asked, work, tuple(arguments)), is_kept=True):
             raise ValueError(NOT_CONNECTED)
         if not session.is_open:  # it may have ended before that was posted, with nobody to hear it until the next one
             asked.finish(False, NOT_CONNECTED, NO_ANSWER)

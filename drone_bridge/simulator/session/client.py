@@ -24,7 +24,7 @@ from typing import Any, Protocol
 
 from drone_bridge.session.session import MAY_HAVE_WAITED, Action, Actions, Close, Note, Outcome, Send, Session
 from drone_bridge.simulator import codec as sim
-from drone_bridge.simulator.session.conversation import AUTO, Call, Conversation, Work
+from drone_bridge.simulator.session.conversation import AUTO, Call, Conversation
 from drone_bridge.simulator.session.exchange import NO_ANSWER, Exchange
 from drone_bridge.simulator.session.simulation import Simulation
 from drone_bridge.simulator.session.steering import Steering
@@ -159,13 +159,13 @@ class ClientSession(Session):
         """Take that there is a new command, or none any more."""
         return self._turn(now_s)
 
-    def ask(self, request: Request, work: Work, now_s: float) -> Actions:
+    def ask(self, request: Request, work: Callable[..., Any], arguments: tuple[Any, ...], now_s: float) -> Actions:
         """Do something for somebody, who waits for the outcome; nothing that was asked for before a stall."""
         if not (conversation := self._conversation):
             return [Outcome(request, False, NOT_CONNECTED, NO_ANSWER)]
         if request.asked_s < self.fresh_since_s:
             return [Outcome(request, False, f"{MAY_HAVE_WAITED} Please call it again.", NO_ANSWER)]
-        conversation.ask(Call(request, work))
+        conversation.ask(Call(request, work, arguments))
         return self._turn(now_s)
 
     # A turn.

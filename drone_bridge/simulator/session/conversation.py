@@ -18,6 +18,7 @@ desired items. Then, the first of these that there is:
 import math
 from collections import deque
 from collections.abc import Callable
+from dataclasses import dataclass
 from random import Random
 from typing import Any, NamedTuple
 
@@ -29,7 +30,6 @@ from drone_bridge.simulator.session.exchange import NO_ANSWER, REFUSALS, Channel
 from drone_bridge.simulator.session.heading import BODY_TO_MODEL_KEY, LONGEST_JITTER_S, Heading, decode_rotation
 from drone_bridge.simulator.session.item_keeper import ItemKeeper
 from drone_bridge.simulator.session.published import Begun, Fact, Told
-from drone_bridge.simulator.session.runs import Runs
 from drone_bridge.simulator.session.simulation import Simulation
 from drone_bridge.simulator.session.streams import Streams
 
@@ -55,15 +55,6 @@ FIRST_ATTRIBUTES = (
 )
 
 
-class AwaitSteps(NamedTuple):
-    """What a procedure returns whose outcome comes with the end of a run."""
-
-    mark: int
-    """The runs that had been completed before it began."""
-    expected_s: float
-    """How long the run may show no sign of life."""
-
-
 class Success(NamedTuple):
     """What a procedure returns that has something to say."""
 
@@ -76,11 +67,19 @@ class Call(NamedTuple):
 
     request: Any
     """Who waits for the outcome."""
-    work: "Work"
+    work: Callable[..., Procedure[Any]]
+    """Does it, and returns the result; gets the conversation first. Raises REFUSALS."""
+    arguments: tuple[Any, ...]
 
 
-#: Does what somebody asks for, and returns the result. Raises REFUSALS.
-Work = Callable[["Conversation"], Procedure[Any]]
+@dataclass(slots=True, eq=False)
+class _Running:
+    """A procedure that has begun."""
+
+    procedure: Procedure[None]
+    call: Call | None = None
+    awaited: Pending | float | None = None  # None: it can go on
+    lets_pass: bool = False
 
 
 class Conversation:
@@ -94,8 +93,8 @@ class Conversation:
         self.heading = Heading(exchange, self.entities, source.uniform(0.0, LONGEST_JITTER_S))
         self.keeper = ItemKeeper(exchange, simulation)
         self.streams = Streams(exchange, simulation, self.heading)
-        self.runs = Runs(parameter("request_timeout"))
-        self.configured: sim.Configured | None = None
+        #: How many runs were completed, and how often the simulation was paused here.
+        self.completed_runs = self.pauses = 0
         #: None: not known yet.
         self.is_cuauv_server: bool | None = None
         #: Whether the simulator has answered.
@@ -112,10 +111,7 @@ class Conversation:
         self._known: set[int] = set()  # entities
         self._spied: deque[sim.Spied] = deque()
         self._calls: deque[Call] = deque()
-        self._procedure: Procedure[None] | None = self._begin()
-        self._awaited: Pending | float | None = None  # by it; None: it can go on
-        self._served: Call | None = None  # by it
-        self._awaiting_runs: dict[int, Call] = {}
+        self._running = [_Running(self._begin())]  # of which the last may let others pass
 
     # What happens. Each is followed by `turn`.
 
@@ -135,31 +131,28 @@ class Conversation:
                 elif not isinstance(event, sim.Completed):
                     self.streams.take(event)
                 elif channel is exchange.requests:  # it comes on every connection
-                    self.runs.completed += 1
+                    self.completed_runs += 1
                     self.streams.tell(Told(event))
         finally:
             self.streams.flush()
 
     def ask(self, call: Call) -> None:
         """Do something for somebody, in turn."""
-        if len(self._calls) + len(self._awaiting_runs) + (self._served is not None) >= MAX_CALLS:
+        if len(self._calls) + len(self._running) >= MAX_CALLS:
             self._settle(call, False, f"{MAX_CALLS} requests have no answer yet.")
         else:
             self._calls.append(call)
 
     def resume(self) -> None:
         """Go on after this process stood still: the silence, of steps as well, was its own."""
-        now_s = self._heard_s = self.exchange.now_s
+        self._heard_s = self.exchange.now_s
         self.exchange.resume()
-        self.heading.resume()
-        self.runs.resume(now_s)
 
     def end(self, reason: str) -> None:
         """Answer all who wait."""
-        if self._procedure:
-            self._procedure.close()  # what it has half done is undone
-        self.runs.end(reason)
-        for call in (*([self._served] if self._served else []), *self._calls):
+        for running in self._running:
+            running.procedure.close()  # what it has half done is undone
+        for call in (*(running.call for running in self._running if running.call), *self._calls):
             self._settle(call, False, reason)
         self.exchange.publish(Fact("outstanding requests", "0"))
 
@@ -172,45 +165,50 @@ class Conversation:
             self._report()
         self._go_on()
         heading_due_s = self.heading.look(sees_steps=self.streams.sees_steps)
-        runs_due_s = self.runs.turn(now_s, self.heading.stepped_s)
-        self.due_s = min(time.due_s, self._rates_due_s, runs_due_s)
-        if isinstance(self._awaited, float):
-            self.due_s = min(self.due_s, self._awaited)
-        elif self._procedure is None:
+        times = [running.awaited for running in self._running if isinstance(running.awaited, float)]
+        self.due_s = min(time.due_s, self._rates_due_s, *times)
+        if self._is_free:
             self.due_s = min(self.due_s, self._poll_due_s, heading_due_s, self._heard_s + PROBE_AFTER_S)
 
     # One thing after the other.
 
     def _go_on(self) -> None:
         """Go on with what is being done, and begin what is next, until something has to be waited for."""
-        if isinstance(self._awaited, float):  # or for something that has happened, as perhaps just now
-            self._awaited = None
-        while True:
-            if self._procedure is None:
-                self._procedure, self._awaited = self._next(), None
-                if self._procedure is None:
-                    return
-            elif isinstance(self._awaited, float) or (self._awaited and not self._awaited.is_over):
-                return
-            try:
-                self._awaited = next(self._procedure)
-            except StopIteration:
-                self._procedure = self._awaited = None
+        for running in tuple(self._running):
+            if isinstance(running.awaited, float):  # or for something that has happened, as perhaps just now
+                running.awaited = None
+            self._advance(running)
+        while self._is_free and (begun := self._next()):
+            self._running.append(begun)
+            self._advance(begun)
 
-    def _next(self) -> Procedure[None] | None:
+    @property
+    def _is_free(self) -> bool:
+        """Whether something else can be done."""
+        return all(running.lets_pass for running in self._running)
+
+    def _advance(self, running: _Running) -> None:
+        try:
+            while running.awaited is None or (isinstance(running.awaited, Pending) and running.awaited.is_over):
+                running.awaited = next(running.procedure)
+        except StopIteration:
+            self._running.remove(running)
+
+    def _next(self) -> _Running | None:
         """Return what is to be done next, if anything."""
         now_s = self.exchange.now_s
         if self._spied:
-            return self._note_spied(self._spied.popleft())
+            return _Running(self._note_spied(self._spied.popleft()))
         if now_s >= self._poll_due_s:
-            return self._poll()
+            return _Running(self._poll())
         learning_due_s = self.heading.look(sees_steps=self.streams.sees_steps)
         if now_s >= learning_due_s:
-            return self.heading.learn()
+            return _Running(self.heading.learn())
         if self._calls and not self._has_to_run:
-            return self._serve(self._calls.popleft())
+            call = self._calls.popleft()
+            return _Running(self._serve(call), call)
         if self._has_to_run or now_s >= self._heard_s + PROBE_AFTER_S:
-            return self._ask_by_itself()
+            return _Running(self._ask_by_itself())
         return None
 
     @property
@@ -237,28 +235,17 @@ class Conversation:
     # What others ask for.
 
     def _serve(self, call: Call) -> Procedure[None]:
-        self._served = call
         try:
-            result = yield from call.work(self)
+            result = yield from call.work(self, *call.arguments)
         except REFUSALS as error:
             self._settle(call, False, str(error), getattr(error, "code", NO_ANSWER))
         else:
-            if isinstance(result, AwaitSteps):
-                self._await(call, result)
-            elif isinstance(result, Success):
-                self._settle(call, True, result.sentence, result.result)
-            else:
-                self._settle(call, True, "", result)
-        self._served = None
+            done = result if isinstance(result, Success) else Success(result, "")
+            self._settle(call, True, done.sentence, done.result)
 
-    def _await(self, call: Call, steps: AwaitSteps) -> None:
-        self._awaiting_runs[id(call)] = call
-
-        def finish(problem: str) -> None:
-            del self._awaiting_runs[id(call)]
-            self._settle(call, not problem, problem, None if not problem else NO_ANSWER)
-
-        self.runs.wait(steps.mark, self.exchange.now_s + steps.expected_s, finish)
+    def let_pass(self) -> None:
+        """Have others not wait for the procedure that has just begun last. For that procedure."""
+        self._running[-1].lets_pass = True
 
     def _settle(self, call: Call, is_success: bool, sentence: str, result: Any = NO_ANSWER) -> None:
         if not is_success:
@@ -302,7 +289,6 @@ class Conversation:
     def _take_configuration(self, answer: sim.Response) -> None:
         if not isinstance(answer, sim.Configured):
             return
-        self.configured = answer
         self.heading.frequency = answer.frequency
         fast = ", as fast as it can" if answer.non_real_time else ""
         text = f"{answer.frequency:g} steps per second, speed {answer.speed:g}{fast}"

@@ -162,6 +162,8 @@ class Exchange:
         self.probe = probes[0] if probes else None
         #: The time of this turn.
         self.now_s = -math.inf
+        #: When this process went on after it had stood still.
+        self.resumed_s = -math.inf
         self.out = out
         self._check_hold, self._explain = check_hold, explain
 
@@ -191,6 +193,8 @@ class Exchange:
         pending.on_answer(pending.answer)
 
     def resume(self) -> None:
+        """Go on after this process stood still."""
+        self.resumed_s = self.now_s
         for channel in self.channels:
             channel.resume(self.now_s)
 

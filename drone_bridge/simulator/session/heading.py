@@ -58,11 +58,6 @@ class Heading:
         self._is_warned = False
         self._learning_not_before_s = -math.inf
 
-    def resume(self) -> None:
-        """Wait anew for a pause: while this process stood still it has seen no steps."""
-        if self.quiet_since_s < math.inf:
-            self.quiet_since_s = self._exchange.now_s
-
     def know(self, rotation: BodyToModel | None) -> None:
         """Take the rotation from the vehicle's principal axes to its model, None if unknown."""
         rotations, vehicle = self._entities.body_to_model, self._entities.vehicle
@@ -82,7 +77,8 @@ class Heading:
             self.is_settled = True  # there is no vehicle
             return math.inf
         quiet_s = max(_QUIET_S, _QUIET_STEPS / self.frequency if self.frequency > 0.0 else 0.0) + self._jitter_s
-        due_s = max(max(self.quiet_since_s, self.stepped_s) + quiet_s, self._learning_not_before_s)
+        since_s = max(self.quiet_since_s, self.stepped_s, self._exchange.resumed_s)  # no step was seen before that
+        due_s = max(since_s + quiet_s, self._learning_not_before_s)
         if self._exchange.now_s < due_s and self.stepped_s > -math.inf and not self._is_warned:
             self._is_warned = self.is_settled = True
             self._warn(_RUNNING)

@@ -11,7 +11,7 @@ from drone_bridge.motion.body_to_model import BodyToModel
 from drone_bridge.motion.wxyz import WxyzQuaternion
 from drone_bridge.simulator import codec as sim
 from drone_bridge.simulator.codec import STREAMED, Attribute, CameraAttribute, ItemType
-from drone_bridge.simulator.session.conversation import AwaitSteps, Conversation, Success
+from drone_bridge.simulator.session.conversation import Conversation, Success
 from drone_bridge.simulator.session.desired_items import Camera, CameraStream, DesiredItem, EntityStream
 from drone_bridge.simulator.session.entities import NO_ROTATION, UNKNOWN_HEADING
 from drone_bridge.simulator.session.exchange import NO_ANSWER, REFUSALS, Procedure, RefusedError
@@ -30,22 +30,29 @@ def ask(talk: Conversation, request: sim.Request) -> Procedure[Any]:
 # Running.
 
 
-def run(talk: Conversation, steps: int, is_awaited: bool) -> Procedure[AwaitSteps | None]:
-    """Unpause, and perhaps wait for the steps."""
+def run(talk: Conversation, steps: int, is_awaited: bool, timeout_s: float) -> Procedure[None]:
+    """Unpause, and perhaps wait for the steps, of which one has to come within `timeout_s`. Others can pass then."""
     yield from talk.settle_heading()
-    mark = talk.runs.completed
+    completed, pauses = talk.completed_runs, talk.pauses
     yield from talk.exchange.request(sim.Run(steps))
     if not is_awaited:
-        return None
-    configured = talk.configured
-    is_silent = not talk.streams.sees_steps and configured and configured.frequency > 0.0
-    return AwaitSteps(mark, steps / configured.frequency if configured and is_silent else 0.0)
+        return
+    talk.let_pass()
+    is_silent = not talk.streams.sees_steps and talk.heading.frequency > 0.0
+    expected_s = talk.exchange.now_s + (steps / talk.heading.frequency if is_silent else 0.0)
+    while talk.completed_runs == completed:  # COMPLETED may even have come before the answer to RUN
+        if talk.pauses != pauses:
+            raise ValueError("The simulation was paused before the steps were done.")
+        due_s = max(expected_s, talk.heading.stepped_s, talk.exchange.resumed_s) + timeout_s
+        if talk.exchange.now_s >= due_s:
+            raise ValueError(f"The simulation has made no step for {timeout_s:g} s.")
+        yield due_s
 
 
 def pause(talk: Conversation) -> Procedure[None]:
     """Pause, and fail those that wait for steps."""
     yield from talk.exchange.request(sim.Pause())
-    talk.runs.end("The simulation was paused before the steps were done.")
+    talk.pauses += 1
 
 
 # Items.
@@ -134,7 +141,6 @@ def set_state(
     talk: Conversation,
     entity: int,
     changes: Callable[[WxyzQuaternion | None], Iterable[sim.SetEntity]],
-    *,
     needs_orientation: bool,
 ) -> Procedure[None]:
     """Set attributes, of which `changes` makes the requests for the model's orientation, where that is needed."""

@@ -17,9 +17,9 @@ this process stood still, what was sent before it is sent anew, or zero in its p
 import math
 from collections.abc import Callable
 from functools import partial
-from typing import Any, Protocol
+from typing import Any
 
-from drone_bridge.session.arbiter import Decision, Rank
+from drone_bridge.session.arbiter import Arbiter, Rank
 from drone_bridge.simulator import codec as sim
 from drone_bridge.simulator.session.exchange import Exchange, OnAnswer, ignore
 from drone_bridge.wire.outgoing import UNENCODABLE, encoded
@@ -30,16 +30,6 @@ _UNKNOWN_ATTITUDE = (
 )
 
 
-class Decides(Protocol):
-    """Decides what the vehicle is commanded, as an Arbiter."""
-
-    def decide(self, now_s: float) -> Decision[Any]:
-        """Return what is to be sent now."""
-
-    def forget(self) -> None:
-        """Forget what was commanded."""
-
-
 #: The requests that set a velocity for the vehicle's attitude, which zero does not need.
 ToRequests = Callable[[Any, Any], tuple[sim.SetEntity, ...]]
 
@@ -47,7 +37,9 @@ ToRequests = Callable[[Any, Any], tuple[sim.SetEntity, ...]]
 class Steering:
     """Over all connections."""
 
-    def __init__(self, arbiter: Decides, to_requests: ToRequests, still: Any, parameter: Callable[[str], Any]) -> None:
+    def __init__(
+        self, arbiter: Arbiter[Any], to_requests: ToRequests, still: Any, parameter: Callable[[str], Any]
+    ) -> None:
         """`still` moves nothing; `parameter` returns the present `vehicle`, `rate` and `release_after`."""
         self._arbiter, self._to_requests, self._still, self._parameter = arbiter, to_requests, still, parameter
         #: When `turn` is wanted, unless a command comes before.

@@ -29,7 +29,7 @@ from drone_bridge.ros.frames import AXES, EXACT_VARIANCE, FrameNames, OdometryCo
 from drone_bridge.ros.topic_names import topic_token
 from drone_bridge.ros.topics import Topic, TopicTable
 from drone_bridge.simulator import codec as sim
-from drone_bridge.simulator.codec import STREAMED, Attribute, AttributeValue, ItemType
+from drone_bridge.simulator.codec import STREAMED, Attribute, AttributeValue
 
 #: What an IMU at rest reads, m/s², in the world's axes of ROS.
 AGAINST_GRAVITY: Vector = (0.0, 0.0, 9.81)
@@ -266,20 +266,13 @@ def velocity_from_wire(v: Vector, w: Vector, orientation: Quaternion, axes: Axes
 # Messages.
 
 
-class Labels:
-    """What IDs on the wire stand for. Nobody knows more here than that; the bridge does."""
+class Labels(NamedTuple):
+    """What the IDs of the next message stand for. Nobody knows more than that but the bridge."""
 
-    def entity(self, entity: int) -> str:
-        """Return the name of an entity, empty if it has none."""
-        return ""
-
-    def camera_stream(self, stream: int) -> tuple[int, str, int]:
-        """Return the ID and name of the camera, and the ID of the target."""
-        return 0, "", 0
-
-    def trigger(self, trigger: int) -> str:
-        """Return the name of a trigger."""
-        return ""
+    name: str = ""
+    """Of the entity or trigger, if it has one."""
+    camera: tuple[int, str, int] = (0, "", 0)
+    """The ID and name of the camera, and the ID of the target."""
 
 
 class Translation:
@@ -396,8 +389,8 @@ class Translation:
 
     def camera_view(self, view: sim.CameraData, stamp: Time) -> CameraView:
         """Return where an entity appears."""
-        camera, name, target = self.labels.camera_stream(view.id)
-        message = CameraView(camera=name, camera_id=camera, target=self.labels.entity(target))
+        camera, name, target = self.labels.camera
+        message = CameraView(camera=name, camera_id=camera, target=self.labels.name)
         message.target_id, message.stream_id = target, view.id
         message.header.stamp, message.header.frame_id = stamp, self.camera_frame(name) if name else ""
         message.x, message.y, message.radius, message.depth = view.x, view.y, view.radius, view.depth
@@ -411,7 +404,7 @@ class Translation:
         return sim.CameraData(message.stream_id, message.x, message.y, message.radius, message.depth)
 
     def trigger_event(self, event: Any, stamp: Time) -> TriggerEvent:
-        message = TriggerEvent(event=event.ID, trigger_id=event.id, name=self.labels.trigger(event.id))
+        message = TriggerEvent(event=event.ID, trigger_id=event.id, name=self.labels.name)
         message.header.stamp = stamp
         return message
 
@@ -420,8 +413,7 @@ class Translation:
         return event and event(message.trigger_id)
 
     def item_event(self, event: sim.Spied, stamp: Time) -> ItemEvent:
-        name = self.labels.entity(event.id) if event.type == ItemType.ENTITY else ""
-        message = ItemEvent(added=event.is_added, type=event.type, id=event.id, name=name)
+        message = ItemEvent(added=event.is_added, type=event.type, id=event.id, name=self.labels.name)
         message.header.stamp = stamp
         return message
 

@@ -175,13 +175,14 @@ def trigger_plan(request: AddTrigger.Request, axes: Axes) -> TriggerPlan:
     raise ValueError(f"There is no type {request.type} of triggers; there are 0 to 3.")
 
 
-def wire_turbulence(request: AddTurbulence.Request, axes: Axes) -> sim.Turbulence:
-    """Return a force and a torque; a component that points the other way on the wire has its bounds exchanged."""
+def wire_add_turbulence(request: AddTurbulence.Request, axes: Axes) -> sim.AddObject:
+    """Return the request for turbulence; a component that points the other way on the wire has its bounds exchanged."""
     force_rates = _rates(request.minimum_force_rate, request.maximum_force_rate)
     torque_rates = _rates(request.minimum_torque_rate, request.maximum_torque_rate)
     force_a, force_b = _bounds(request.minimum.force, request.maximum.force, axes)
     torque_a, torque_b = _bounds(request.minimum.torque, request.maximum.torque, axes)
-    return sim.Turbulence(force_a, force_b, *force_rates, torque_a, torque_b, *torque_rates)
+    turbulence = sim.Turbulence(force_a, force_b, *force_rates, torque_a, torque_b, *torque_rates)
+    return sim.AddObject(sim.Turbulence.CLASS, turbulence.encode())
 
 
 def _rates(minimum: float, maximum: float) -> tuple[float, float]:
