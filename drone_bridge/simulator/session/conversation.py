@@ -174,13 +174,15 @@ class Conversation:
 
     def _go_on(self) -> None:
         """Go on with what is being done, and begin what is next, until something has to be waited for."""
-        for running in tuple(self._running):
-            if isinstance(running.awaited, float):  # or for something that has happened, as perhaps just now
-                running.awaited = None
-            self._advance(running)
-        while self._is_free and (begun := self._next()):
+        begun: _Running | None
+        while True:
+            for running in tuple(self._running):
+                if isinstance(running.awaited, float):  # or for something that has happened, as perhaps just now
+                    running.awaited = None
+                self._advance(running)
+            if not self._is_free or not (begun := self._next()):
+                return
             self._running.append(begun)
-            self._advance(begun)
 
     @property
     def _is_free(self) -> bool:
