@@ -174,12 +174,13 @@ class Conversation:
 
     def _go_on(self) -> None:
         """Go on with what is being done, and begin what is next, until something has to be waited for."""
-        begun: _Running | None
         while True:
-            for running in tuple(self._running):
+            for running in (before := tuple(self._running)):
                 if isinstance(running.awaited, float):  # or for something that has happened, as perhaps just now
                     running.awaited = None
                 self._advance(running)
+            if len(self._running) < len(before):
+                continue  # what one has done another may wait for
             if not self._is_free or not (begun := self._next()):
                 return
             self._running.append(begun)
