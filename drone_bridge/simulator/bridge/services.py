@@ -91,7 +91,7 @@ def _stream_id(number: int) -> Fields:
 
 
 #: By name.
-_OFFERED: dict[str, Service] = {
+OFFERED: dict[str, Service] = {
     # The world.
     "run": Service(_run),
     "pause": Service(lambda q, p: (requests.pause,)),
@@ -133,7 +133,7 @@ class SimulatorServices:
 
     async def _serve(self, name: str, request: Any, response: Any) -> Any:
         """Have the session do it, and fill the response."""
-        service = _OFFERED[name]
+        service = OFFERED[name]
         response.code = NO_ANSWER
         try:
             asked = self._ask(name, request)
@@ -155,7 +155,7 @@ class SimulatorServices:
         session = node.session
         if not session or not session.is_open:
             raise ValueError(NOT_CONNECTED)
-        work, *arguments = _OFFERED[name].work(request, node.parameters)
+        work, *arguments = OFFERED[name].work(request, node.parameters)
         asked = Request(node, name)
         if not node.post(partial(session.ask, asked, work, tuple(arguments)), is_kept=True):
             raise ValueError(NOT_CONNECTED)
