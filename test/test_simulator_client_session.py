@@ -15,7 +15,16 @@ from drone_bridge.simulator.session import requests
 from drone_bridge.simulator.session.client import ENDED, NOT_CONNECTED
 from drone_bridge.simulator.session.conversation import MAX_CALLS, PROBE_AFTER_S
 from drone_bridge.simulator.session.desired_items import EntityStream
-from drone_bridge.simulator.session.published import Begun, BodyToModelKnown, Fact, Scene, States, Time, Told
+from drone_bridge.simulator.session.published import (
+    Begun,
+    BodyToModelKnown,
+    CameraPlaced,
+    Fact,
+    Scene,
+    States,
+    Time,
+    Told,
+)
 
 NEUTRAL = [sim.SetEntity(VEHICLE, each, STILL[each]) for each in (Attribute.VELOCITY, Attribute.ANGULAR_VELOCITY)]
 PERIOD_S = 0.02  # of velocities
@@ -704,8 +713,10 @@ def test_a_camera_is_set_about_the_principal_axes_where_the_server_takes_them(is
     talk.world.begin_anew(entities=talk.world.entities)
     ours = talk.simulation.items.cameras()[0]
     assert ours.camera.position == (1.0, 0.0, 0.0)
+    assert talk.published(CameraPlaced)[-1] == CameraPlaced("front", ours.camera)
     talk.reconnect()  # to another simulation, which has it as parameters say
     assert talk.of(sim.AddCamera) == [FRONT]
+    assert talk.published(CameraPlaced)[-1] == CameraPlaced("front", FRONT)
 
 
 # Several requests of one call.
