@@ -15,6 +15,7 @@ from drone_bridge.simulator.session import requests
 from drone_bridge.simulator.session.client import ENDED, NOT_CONNECTED
 from drone_bridge.simulator.session.conversation import MAX_CALLS, PROBE_AFTER_S
 from drone_bridge.simulator.session.desired_items import EntityStream
+from drone_bridge.simulator.session.exchange import OUTDATED
 from drone_bridge.simulator.session.published import (
     Begun,
     BodyToModelKnown,
@@ -367,6 +368,22 @@ def test_what_was_asked_for_before_a_stall_is_refused(talk):
     assert (refused.is_success, refused.result) == (False, -1)
     assert "call it again" in refused.sentence
     assert not talk.of(sim.Run)
+
+
+def test_what_was_accepted_before_a_stall_does_not_move_the_vehicle_after_it(talk):
+    talk.is_silent = True
+
+    def forward(orientation):
+        return [sim.SetEntity(VEHICLE, Attribute.VELOCITY, (1.0, 0.0, 0.0))]
+
+    begun, waiting = (talk.ask(requests.set_state, VEHICLE, forward, True) for _ in range(2))
+    other = talk.ask(requests.ask, sim.SetEntity(BUOY, Attribute.POSITION, (1.0, 0.0, 0.0)))
+    talk.stall(1.0)
+    talk.is_silent = False
+    talk.say("requests", sim.EntityGot(Attribute.ORIENTATION, UPRIGHT))
+    assert [talk.outcome(each).sentence for each in (begun, waiting)] == [OUTDATED] * 2
+    assert talk.outcome(other).is_success
+    assert set(talk.velocities()) == {SET[STOPPED]}
 
 
 def test_a_stall_is_no_pause_in_which_the_vehicle_could_be_turned():

@@ -86,9 +86,9 @@ class SimulatorTalk(SessionTalk):
         self.world.begin_anew(entities={VEHICLE: dict(STILL), BUOY: dict(STILL)})
         self.wires, self.asked, self.closed, self.actions = {}, {}, [], []
 
-    def check_hold(self, request):
-        if self.arbiter.is_held and request.moves(VEHICLE):
-            raise ValueError(f"{request.NAME} is refused while the vehicle is held.")
+    def check_hold(self, name):
+        if self.arbiter.is_held:
+            raise ValueError(f"{name} is refused while the vehicle is held.")
 
     # The link.
 

@@ -98,7 +98,7 @@ class SimulatorBridge(ProtocolNode):
         get = self.parameters.__getitem__
         steering = Steering(self._commands.arbiter, self._requests, STILL, get)
         self.session = ClientSession(
-            self._simulation, steering, get, check_hold=self._check_hold, explain=explanation, source=Random()
+            self._simulation, steering, get, check_hold=self.hold.check, explain=explanation, source=Random()
         )
         return self.session
 
@@ -130,10 +130,6 @@ class SimulatorBridge(ProtocolNode):
     def _requests(self, velocity: Velocity, attitude: WxyzQuaternion | None) -> tuple[sim.SetEntity, ...]:
         """Return what sets a velocity; zero needs no attitude."""
         return set_velocity(self._vehicle, velocity, AXES.orientation(attitude) if attitude else IDENTITY, AXES)
-
-    def _check_hold(self, request: sim.Request) -> None:
-        if request.moves(self._vehicle):
-            self.hold.check(request.NAME)
 
     def publish_event(self, message: Any) -> None:
         """Publish what the simulator says, and what is known of it."""

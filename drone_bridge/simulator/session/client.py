@@ -55,7 +55,7 @@ class ClientSession(Session):
         steering: Steering,
         parameter: Callable[[str], Any],
         *,
-        check_hold: Callable[[sim.Request], None],
+        check_hold: Callable[[str], None],
         explain: Callable[[sim.Request, sim.Error], str],
         source: Random,
     ) -> None:
@@ -66,7 +66,7 @@ class ClientSession(Session):
             steering: of the vehicle.
             parameter: returns the value of `request_timeout`, `poll_period`, s, `item_events`, `run_on_connect` and
                 `body_to_model`.
-            check_hold: raises ValueError for a request that moves a vehicle that is held.
+            check_hold: raises ValueError if the vehicle is held, for a request of this name that moves it.
             explain: returns a sentence about a request that was refused.
             source: of marks, and of pauses that keep bridges apart.
         """
@@ -85,8 +85,14 @@ class ClientSession(Session):
         if len(self._peers) < connections(self._parameter):
             return []
         peers, self._peers = self._peers, []
-        timeout_s = self._parameter("request_timeout")
-        exchange = Exchange(peers, timeout_s, self._check_hold, self._explain, self._out)
+        exchange = Exchange(
+            peers,
+            self._simulation.entities.vehicle,
+            self._parameter("request_timeout"),
+            check_hold=self._check_hold,
+            explain=self._explain,
+            out=self._out,
+        )
         exchange.now_s = now_s
         self._conversation = Conversation(exchange, self._simulation, self._parameter, self._source)
         self.state, self.peer, self.is_open, self.is_proven = CONNECTED, str(peers[0]), True, False

@@ -238,6 +238,7 @@ class Conversation:
     # What others ask for.
 
     def _serve(self, call: Call) -> Procedure[None]:
+        self.exchange.asked_s = call.request.asked_s
         try:
             result = yield from call.work(self, *call.arguments)
         except REFUSALS as error:

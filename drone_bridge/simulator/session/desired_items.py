@@ -17,9 +17,9 @@ MAX_DESIRED_ITEMS = 512
 class DesiredItem:
     """An item that the simulator is to add for us."""
 
-    def __init__(self, kind: ItemType, label: str, entities: set[int]) -> None:
+    def __init__(self, kind: ItemType, label: str, entities: set[int], request: sim.Request | None = None) -> None:
         """`label` is for diagnostics and logs; `entities` are those that it depends on."""
-        self.kind, self.label, self.entities = kind, label, entities
+        self.kind, self.label, self.entities, self._request = kind, label, entities, request
         self.is_configured = False  # by a parameter: in every simulation, whatever was removed
         self.id: int | None = None  # the simulator's; None while it has not added it
         self.messages = 0  # that have come of it
@@ -32,7 +32,8 @@ class DesiredItem:
     @property
     def request(self) -> sim.Request:
         """What adds it."""
-        raise NotImplementedError
+        assert self._request
+        return self._request
 
 
 class EntityStream(DesiredItem):
@@ -40,12 +41,8 @@ class EntityStream(DesiredItem):
 
     def __init__(self, entity: int, period: int, attributes: tuple[Attribute, ...] = STREAMED) -> None:
         label = f"entity {entity}" if attributes == STREAMED else "steps"
-        super().__init__(ItemType.ENTITY_STREAM, label, {entity})
+        super().__init__(ItemType.ENTITY_STREAM, label, {entity}, sim.StreamEntity(entity, period, attributes))
         self.entity, self.period, self.attributes = entity, period, attributes
-
-    @property
-    def request(self) -> sim.Request:
-        return sim.StreamEntity(self.entity, self.period, self.attributes)
 
 
 class Camera(DesiredItem):
@@ -98,12 +95,8 @@ class Trigger(DesiredItem):
             entities = {trigger.entity}
         else:
             entities = set() if isinstance(trigger, sim.BytecodeTrigger) else {trigger.a, trigger.b}
-        super().__init__(ItemType.TRIGGER, f"trigger {name}", entities)
-        self.name, self.trigger = name, trigger
-
-    @property
-    def request(self) -> sim.Request:
-        return sim.AddTrigger(self.trigger)
+        super().__init__(ItemType.TRIGGER, f"trigger {name}", entities, sim.AddTrigger(trigger))
+        self.name = name
 
 
 class DesiredItems:

@@ -29,6 +29,7 @@ _STREAMS_REQUESTS = (sim.StreamEntity, sim.StreamCamera, sim.AddTrigger, sim.Spy
 _UNIMPLEMENTED = (
     "The CUAUV server does not implement this request: it closes the connection, or gives an undefined answer."
 )
+OUTDATED = "This process has stood still since that was asked for: call it again."
 _EMPTY = "The CUAUV server closes the connection on an empty key or value."
 
 OnAnswer = Callable[[Response], None]
@@ -144,8 +145,10 @@ class Exchange:
     def __init__(
         self,
         peers: Sequence[Any],
+        vehicle: int,
         timeout_s: float,
-        check_hold: Callable[[Request], None],
+        *,
+        check_hold: Callable[[str], None],
         explain: Callable[[Request, Error], str],
         out: list[Action],
     ) -> None:
@@ -153,8 +156,9 @@ class Exchange:
 
         Args:
             peers: of the connections: for requests, for streams and, if there is one, for a request that may close it.
+            vehicle: the entity that commands move.
             timeout_s: applies to each answer.
-            check_hold: raises ValueError for a request that moves a vehicle that is held.
+            check_hold: raises ValueError if the vehicle is held, for a request of this name that moves it.
             explain: returns a sentence about a request that was refused.
             out: gets actions.
         """
@@ -164,8 +168,10 @@ class Exchange:
         self.now_s = -math.inf
         #: When this process went on after it had stood still.
         self.resumed_s = -math.inf
+        #: When somebody asked for what is being done.
+        self.asked_s = -math.inf
         self.out = out
-        self._check_hold, self._explain = check_hold, explain
+        self._vehicle, self._check_hold, self._explain = vehicle, check_hold, explain
 
     @property
     def channels(self) -> tuple[Channel, ...]:
@@ -217,9 +223,13 @@ class Exchange:
     def check(self, request: Request) -> None:
         """Raise ValueError for a request that somebody asked for, and that is not to be sent.
 
-        It moves a vehicle that is held, or the CUAUV server closes the connection on it.
+        It moves a vehicle that is held, or was asked for before this process stood still, or the CUAUV server closes
+        the connection on it.
         """
-        self._check_hold(request)
+        if request.moves(self._vehicle):
+            self._check_hold(request.NAME)
+            if self.asked_s < self.resumed_s:
+                raise ValueError(OUTDATED)
         if not request.is_implemented:
             raise ValueError(_UNIMPLEMENTED)
         if not all(request.texts):

@@ -14,7 +14,7 @@ from drone_bridge.simulator.codec import STREAMED, Attribute, CameraAttribute, I
 from drone_bridge.simulator.session.conversation import Conversation, Success
 from drone_bridge.simulator.session.desired_items import Camera, CameraStream, DesiredItem, EntityStream
 from drone_bridge.simulator.session.entities import NO_ROTATION, UNKNOWN_HEADING
-from drone_bridge.simulator.session.exchange import NO_ANSWER, REFUSALS, Procedure, RefusedError
+from drone_bridge.simulator.session.exchange import REFUSALS, Procedure
 
 _LAST_ID = 0xFFFFFFFF  # that there could be of an item, and is not
 # Codes of CSTREAM.
@@ -173,14 +173,8 @@ def add_object(talk: Conversation, request: sim.AddObject) -> Procedure[int]:
 def _is_cuauv_server(talk: Conversation) -> Procedure[bool]:
     """Find out whether this is the CUAUV server, which accepts the removal of unknown triggers."""
     if talk.is_cuauv_server is None:
-        try:
-            yield from talk.exchange.request(sim.Remove(ItemType.TRIGGER, _LAST_ID))
-        except RefusedError as error:
-            if error.code == NO_ANSWER:
-                raise
-            talk.is_cuauv_server = False
-        else:
-            talk.is_cuauv_server = True
+        (answer,) = yield from talk.exchange.ask(sim.Remove(ItemType.TRIGGER, _LAST_ID))
+        talk.is_cuauv_server = isinstance(answer, sim.Ok)
     return talk.is_cuauv_server
 
 
@@ -210,7 +204,7 @@ def add_camera(
 def set_camera(talk: Conversation, camera: int, changes: Iterable[sim.SetCamera]) -> Procedure[None]:
     """Set attributes of an existing camera; the CUAUV server crashes on CSET of an unknown one."""
     made = _some(changes)
-    yield from _expect_camera(talk, camera)
+    yield from _try_stream(talk, camera, _LAST_ID)  # which refuses one that is not there
     # That server takes a pose about the principal axes, though CADD takes it about the model.
     body_to_model = NO_ROTATION
     is_moved = any(change.attribute in (CameraAttribute.POSITION, CameraAttribute.ORIENTATION) for change in made)
@@ -234,15 +228,15 @@ def in_body(change: sim.SetCamera, body_to_model: BodyToModel) -> sim.SetCamera:
     return sim.SetCamera(change.id, change.attribute, value)
 
 
-def _expect_camera(talk: Conversation, camera: int) -> Procedure[None]:
-    """Request an impossible stream, whose error shows whether the camera exists. Raises RefusedError if not."""
-    try:
-        added = yield from talk.exchange.request(sim.StreamCamera(camera, 0, _LAST_ID))
-    except RefusedError as error:
-        if error.code in (NO_ANSWER, _NO_CAMERA):
-            raise
-    else:
-        yield from talk.exchange.request(sim.Remove(added.type, added.id))
+def _try_stream(talk: Conversation, camera: int, target: int) -> Procedure[sim.Error | None]:
+    """Stream an entity by a camera for a moment; return what the simulator has against it."""
+    request = sim.StreamCamera(camera, 0, target)
+    (answer,) = yield from talk.exchange.ask(request)
+    if isinstance(answer, sim.Error) and answer.code == _NO_CAMERA:
+        raise talk.exchange.refusal(request, answer)
+    if isinstance(answer, sim.Added):
+        yield from talk.exchange.ask(sim.Remove(answer.type, answer.id))
+    return answer if isinstance(answer, sim.Error) else None
 
 
 def _body_to_model_under(talk: Conversation, camera: int) -> Procedure[BodyToModel]:
@@ -254,15 +248,9 @@ def _body_to_model_under(talk: Conversation, camera: int) -> Procedure[BodyToMod
     if isinstance(ours, Camera):
         return talk.entities.known_rotation(ours.camera.entity)
     for entity in {talk.vehicle, *talk.entities.body_to_model}:  # those that may be turned against their models
-        try:
-            added = yield from talk.exchange.request(sim.StreamCamera(camera, 0, entity))
-        except RefusedError as error:
-            if error.code == _OWN_ENTITY:  # no camera streams the entity that it is on
-                return talk.entities.known_rotation(entity)
-            if error.code == NO_ANSWER:
-                raise
-        else:
-            yield from talk.exchange.request(sim.Remove(added.type, added.id))
+        error = yield from _try_stream(talk, camera, entity)
+        if error and error.code == _OWN_ENTITY:  # no camera streams the entity that it is on
+            return talk.entities.known_rotation(entity)
     return NO_ROTATION
 
 
