@@ -164,7 +164,7 @@ class Conversation:
         if now_s >= self._rates_due_s:
             self._report()
         self._go_on()
-        heading_due_s = self.heading.look(sees_steps=self.streams.sees_steps)
+        heading_due_s = self.heading.look(self.streams.sees_steps)
         times = [running.awaited for running in self._running if isinstance(running.awaited, float)]
         self.due_s = min(time.due_s, self._rates_due_s, *times)
         if self._is_free:
@@ -204,7 +204,7 @@ class Conversation:
             return _Running(self._note_spied(self._spied.popleft()))
         if now_s >= self._poll_due_s:
             return _Running(self._poll())
-        learning_due_s = self.heading.look(sees_steps=self.streams.sees_steps)
+        learning_due_s = self.heading.look(self.streams.sees_steps)
         if now_s >= learning_due_s:
             return _Running(self.heading.learn())
         if self._calls and not self._has_to_run:
@@ -227,7 +227,7 @@ class Conversation:
     def settle_heading(self) -> Procedure[None]:
         """Wait until the vehicle's heading is known, or can't be learned because the simulation runs."""
         while not self.heading.is_settled:
-            due_s = self.heading.look(sees_steps=self.streams.sees_steps)
+            due_s = self.heading.look(self.streams.sees_steps)
             if self.heading.is_settled:
                 return
             if self.exchange.now_s >= due_s:

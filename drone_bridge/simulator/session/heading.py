@@ -13,6 +13,7 @@ is paused: without a step for _QUIET_S, and for the time of _QUIET_STEPS steps.
 """
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 from drone_bridge.motion.body_to_model import BodyToModel
@@ -66,14 +67,14 @@ class Heading:
             rotations[vehicle] = rotation
         self._exchange.publish(BodyToModelKnown(rotation.rotation if rotation else None))
 
-    def look(self, *, sees_steps: bool) -> float:
+    def look(self, sees_steps: Callable[[], bool]) -> float:
         """Note whether it can be learned, and warn if not; return when `learn` is due."""
         if self._entities.is_heading_known:
             self.is_settled = True
             return math.inf
         if self.quiet_since_s == math.inf:
             return math.inf
-        if not sees_steps:
+        if not sees_steps():
             self.is_settled = True  # there is no vehicle
             return math.inf
         quiet_s = max(_QUIET_S, _QUIET_STEPS / self.frequency if self.frequency > 0.0 else 0.0) + self._jitter_s

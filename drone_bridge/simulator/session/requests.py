@@ -38,7 +38,7 @@ def run(talk: Conversation, steps: int, is_awaited: bool, timeout_s: float) -> P
     if not is_awaited:
         return
     talk.let_pass()
-    is_silent = not talk.streams.sees_steps and talk.heading.frequency > 0.0
+    is_silent = not talk.streams.sees_steps() and talk.heading.frequency > 0.0
     expected_s = talk.exchange.now_s + (steps / talk.heading.frequency if is_silent else 0.0)
     while talk.completed_runs == completed:  # COMPLETED may even have come before the answer to RUN
         if talk.pauses != pauses:

@@ -49,7 +49,6 @@ class Streams:
             self._exchange.publish(States(tuple(self._states.items())))
             self._states.clear()
 
-    @property
     def sees_steps(self) -> bool:
         """Whether a stream reports every step."""
         return any(item.id is not None and self._counts_steps(item) for item in self._items)
