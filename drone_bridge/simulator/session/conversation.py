@@ -353,37 +353,25 @@ class Conversation:
     def _poll(self) -> Procedure[None]:
         (answer,) = yield from self.exchange.ask(sim.ListEntities())
         self._poll_due_s = self.exchange.now_s + self._parameter("poll_period")
-        if not isinstance(answer, sim.EntitiesListed):
-            return
-        listed = set(answer.ids[:MAX_ENTITIES])
-        known, self._known = self._known, listed
-        for entity in sorted(known - listed):
-            yield from self._note_entity(False, entity)
-        for entity in sorted(listed - known):
-            yield from self._note_entity(True, entity)
+        if isinstance(answer, sim.EntitiesListed):
+            listed = set(answer.ids[:MAX_ENTITIES])
+            self._spied += [sim.Spied(False, ItemType.ENTITY, entity) for entity in sorted(self._known - listed)]
+            self._spied += [sim.Spied(True, ItemType.ENTITY, entity) for entity in sorted(listed - self._known)]
 
     def _note_spied(self, event: sim.Spied) -> Procedure[None]:
         if event.type == ItemType.SPY and event.id == self._probe_id:
             return  # from the probe
-        if event.type != ItemType.ENTITY:
-            self.streams.tell(Told(event))
-            if not event.is_added:
-                yield from self.keeper.forget(event.type, event.id)
-            return
+        is_entity = event.type == ItemType.ENTITY
+        self.streams.tell(Told(event, self.entities.label(event.id) if is_entity else ""))
         if not event.is_added:
+            yield from self.keeper.forget(event.type, event.id)
+        if is_entity and event.is_added:
+            if len(self._known) < MAX_ENTITIES:
+                self._known.add(event.id)
+            yield from self.keeper.restore(event.id)
+        elif is_entity:
             self._known.discard(event.id)
-        elif len(self._known) < MAX_ENTITIES:
-            self._known.add(event.id)
-        yield from self._note_entity(event.is_added, event.id)
-
-    def _note_entity(self, is_added: bool, entity: int) -> Procedure[None]:
-        event = sim.Spied(is_added, ItemType.ENTITY, entity)
-        self.streams.tell(Told(event, self.entities.label(entity)))
-        if is_added:
-            yield from self.keeper.restore(entity)
-        else:
-            yield from self.keeper.forget(ItemType.ENTITY, entity)
-            self.entities.former_names.pop(entity, None)
+            self.entities.former_names.pop(event.id, None)
 
     def removed(self, kind: int, number: int) -> Procedure[None]:
         """Note that an item was removed at our request."""
