@@ -48,14 +48,6 @@ class Arbiter:
         self.command = None
 
 
-def requests_of(command, attitude):
-    """Return v by the name of a command, and w of zero."""
-    return tuple(
-        sim.SetEntity(VEHICLE, attribute, value)
-        for attribute, value in ((Attribute.VELOCITY, SET[command]), (Attribute.ANGULAR_VELOCITY, (0.0, 0.0, 0.0)))
-    )
-
-
 def desired():
     """Return what parameters name: streams, a camera that looks for the buoy, and a trigger."""
     camera = Camera("front", FRONT)
@@ -71,7 +63,8 @@ class SimulatorTalk(SessionTalk):
         self.arbiter = Arbiter()
         entities = Entities(VEHICLE, {BUOY: "buoy"}, topic_token, {"map", "odom", "base_link"})
         self.simulation = Simulation(entities, desired, SimulatedTime(is_published=True))
-        steering = Steering(self.arbiter, requests_of, STOPPED, self.parameters.__getitem__)
+        self.attitudes = []  # for which velocities were made
+        steering = Steering(self.arbiter, self.requests_of, STOPPED, self.parameters.__getitem__)
         super().__init__(
             ClientSession(
                 self.simulation,
@@ -89,6 +82,14 @@ class SimulatorTalk(SessionTalk):
     def check_hold(self, name):
         if self.arbiter.is_held:
             raise ValueError(f"{name} is refused while the vehicle is held.")
+
+    def requests_of(self, command, attitude):
+        """Return v by the name of a command, and w of zero."""
+        self.attitudes.append(attitude)
+        return tuple(
+            sim.SetEntity(VEHICLE, attribute, value)
+            for attribute, value in ((Attribute.VELOCITY, SET[command]), (Attribute.ANGULAR_VELOCITY, (0.0, 0.0, 0.0)))
+        )
 
     # The link.
 

@@ -207,7 +207,7 @@ class Conversation:
         learning_due_s = self.heading.look(self.streams.sees_steps)
         if now_s >= learning_due_s:
             return _Running(self.heading.learn())
-        if self._calls and not self._has_to_run:
+        if self._calls:
             call = self._calls.popleft()
             return _Running(self._serve(call), call)
         if self._has_to_run or now_s >= self._heard_s + PROBE_AFTER_S:
