@@ -37,7 +37,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from drone_bridge.wire.outgoing import UNENCODABLE, encoded
 
@@ -110,6 +110,12 @@ class Answer:
     """Whether the vehicle has answered in time."""
     was_displaced: bool = False
     """Whether it was given up for a newer call of the same service."""
+
+
+class Request(Protocol):
+    """What somebody here asks for, and waits for the outcome of."""
+
+    asked_s: float
 
 
 @dataclass(frozen=True, slots=True)

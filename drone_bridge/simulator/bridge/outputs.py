@@ -16,7 +16,6 @@ from drone_bridge.net.clock import time_of_day_ms
 from drone_bridge.ros.frames import FrameNames, transform
 from drone_bridge.ros.protocol_node import ProtocolNode
 from drone_bridge.ros.time import NANOSECONDS, Stamps, time_from_nanoseconds
-from drone_bridge.ros.topic_names import topic_token
 from drone_bridge.ros.topics import NO_EVENTS, Output, Outputs, latched
 from drone_bridge.simulator.session import published
 from drone_bridge.simulator.topics import (
@@ -48,7 +47,7 @@ class EntityTopics:
             if name is None:
                 publisher = node.make_publisher(row.message, row.name, row.qos())
             else:  # without QoS override parameters, which would pile up with every name ever given
-                topic = row.name.format(name=topic_token(name, "entity"))
+                topic = row.name.format(name=name)
                 publisher = node.create_publisher(row.message, topic, row.qos(), event_callbacks=NO_EVENTS)
                 self._made.append(publisher)
             assert row.to_ros
@@ -101,8 +100,8 @@ class SimulatorOutputs:
             self._topics.pop(gone).close()
         for entity in scene.entities.keys() - self._topics:
             name = scene.entities[entity]
-            frame = f"{self._frames.prefix}{topic_token(name, 'entity')}"
-            self._topics[entity] = EntityTopics(self._node, self._make_translation(frame), name)
+            translation = self._make_translation(f"{self._frames.prefix}{name}")
+            self._topics[entity] = EntityTopics(self._node, translation, name)
         frames = {self._frames.odom, *map(self._translation.camera_frame, scene.cameras)}
         for frame in self._static_transforms.keys() - frames:
             del self._static_transforms[frame]

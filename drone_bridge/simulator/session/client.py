@@ -20,9 +20,9 @@ A simulator has proved useful when it has answered: one that never does is conne
 import math
 from collections.abc import Callable
 from random import Random
-from typing import Any, Protocol
+from typing import Any
 
-from drone_bridge.session.session import MAY_HAVE_WAITED, Action, Actions, Close, Note, Outcome, Send, Session
+from drone_bridge.session.session import MAY_HAVE_WAITED, Action, Actions, Close, Note, Outcome, Request, Send, Session
 from drone_bridge.simulator import codec as sim
 from drone_bridge.simulator.session.conversation import AUTO, Call, Conversation
 from drone_bridge.simulator.session.exchange import NO_ANSWER, Exchange
@@ -33,12 +33,6 @@ from drone_bridge.wire.events import RemoteProtocolError
 WAITING, CONNECTED, CLOSED = "waiting for a peer", "connected", "closed"
 NOT_CONNECTED = "There is no connection to the simulator now."
 ENDED = "The connection to the simulator ended."
-
-
-class Request(Protocol):
-    """What somebody asks for, and waits for the outcome of."""
-
-    asked_s: float
 
 
 def connections(parameter: Callable[[str], Any]) -> int:

@@ -162,7 +162,10 @@ class Conversation:
         if told := time.tick(now_s):
             self.exchange.publish(told)
         if now_s >= self._rates_due_s:
-            self._report()
+            period_s = now_s - self._rates_due_s + RATES_PERIOD_S
+            self._rates_due_s = now_s + RATES_PERIOD_S
+            self.exchange.publish(Fact("messages per second", self.streams.rates(period_s)))
+            self.exchange.publish(Fact("outstanding requests", str(self.exchange.outstanding)))
         self._go_on()
         heading_due_s = self.heading.look(self.streams.sees_steps)
         times = [running.awaited for running in self._running if isinstance(running.awaited, float)]
@@ -377,12 +380,3 @@ class Conversation:
         """Note that an item was removed at our request."""
         is_known = kind == ItemType.ENTITY and number in self._known
         yield from self.keeper.forget(kind, number, is_ours=True, is_known=is_known)
-
-    # What people see.
-
-    def _report(self) -> None:
-        now_s = self.exchange.now_s
-        period_s = now_s - self._rates_due_s + RATES_PERIOD_S
-        self._rates_due_s = now_s + RATES_PERIOD_S
-        self.exchange.publish(Fact("messages per second", self.streams.rates(period_s)))
-        self.exchange.publish(Fact("outstanding requests", str(self.exchange.outstanding)))

@@ -24,11 +24,6 @@ class DesiredItem:
         self.id: int | None = None  # the simulator's; None while it has not added it
         self.messages = 0  # that have come of it
 
-    def take_message_count(self) -> int:
-        """Return how many messages were received since the last call."""
-        count, self.messages = self.messages, 0
-        return count
-
     @property
     def request(self) -> sim.Request:
         """What adds it."""

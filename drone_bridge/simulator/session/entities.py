@@ -25,7 +25,7 @@ class Entities:
     def __init__(self, vehicle: int, configured: Mapping[int, str], token: Token, own_frames: Collection[str]) -> None:
         """`configured` has names by entity, and `own_frames` those that no entity may have."""
         self.vehicle = vehicle
-        #: By entity.
+        #: By entity; they are tf frames, without prefix, and parts of topics as well.
         self.names: dict[int, str] = {}
         #: Of those that were removed here, until that is reported.
         self.former_names: dict[int, str] = {}
@@ -51,19 +51,15 @@ class Entities:
         """Give an entity a name of its own, unless it has one; `taken` are frames of what is no entity."""
         if entity in self.names:
             return
-        token, number = self._token(name, "entity"), 2
-        used = self.frames() | set(taken)
-        while token in used:
-            token, number = f"{self._token(name, 'entity')}_{number}", number + 1
-        self.names[entity] = token
+        token = free = self._token(name, "entity")
+        used, number = self.frames() | set(taken), 2
+        while free in used:
+            free, number = f"{token}_{number}", number + 1
+        self.names[entity] = free
 
     def frames(self) -> set[str]:
         """Return the tf frames of entities and the bridge's own, without prefix."""
-        return {self.frame(entity) for entity in self.names} | self._own_frames
-
-    def frame(self, entity: int) -> str:
-        """Return the tf frame of a named entity, without prefix."""
-        return self._token(self.names[entity], "entity")
+        return {*self.names.values(), *self._own_frames}
 
     def camera_frame(self, camera: str) -> str:
         """Return the tf frame of a camera by its name, without prefix."""

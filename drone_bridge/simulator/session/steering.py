@@ -107,11 +107,6 @@ class Steering:
 
     def _send(self, exchange: Exchange, velocity: Any, attitude: Any, on_answer: OnAnswer) -> int:
         """Return how many answers are to come: what can't be encoded is counted, and ends no link."""
-
-        def send(request: sim.SetEntity) -> bool:
-            exchange.send(request, on_answer)
-            return True
-
+        send, refuse = partial(exchange.send, on_answer=on_answer), partial(exchange.note, UNENCODABLE)
         requests = self._to_requests(velocity, attitude)
-        refuse = partial(exchange.note, UNENCODABLE)
-        return sum(bool(encoded(send, request, None, refuse)) for request in requests)
+        return sum(encoded(send, request, None, refuse) is not None for request in requests)

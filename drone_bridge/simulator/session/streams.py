@@ -56,7 +56,9 @@ class Streams:
     def rates(self, period_s: float) -> str:
         """Return how often messages of each stream have come since this was called last."""
         streams = [item for item in self._items if item.id is not None and item.kind in STREAM_TYPES]
-        rates = [f"{stream.label} {stream.take_message_count() / period_s:.1f}" for stream in streams]
+        rates = [f"{stream.label} {stream.messages / period_s:.1f}" for stream in streams]
+        for stream in streams:
+            stream.messages = 0
         return ", ".join(rates[:MAX_RATES])
 
     def _counts_steps(self, item: DesiredItem) -> bool:
