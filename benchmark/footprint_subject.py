@@ -81,16 +81,16 @@ def _run_bridge(program: str, say: Callable[[], None]) -> int:
     gc.disable()  # until all is imported, as executables do (cmake/write_executables.py)
     from rclpy.lifecycle import LifecycleState, TransitionCallbackReturn
 
-    from drone_bridge.ros.link_node import LinkNode
+    from drone_bridge.ros.protocol_node import ProtocolNode
 
-    activate = LinkNode.on_activate
+    activate = ProtocolNode.on_activate
 
-    def say_and_activate(node: LinkNode, state: LifecycleState) -> TransitionCallbackReturn:
+    def say_and_activate(node: ProtocolNode, state: LifecycleState) -> TransitionCallbackReturn:
         say()
         print(json.dumps(_interface(node)), flush=True)
         return activate(node, state)
 
-    LinkNode.on_activate = say_and_activate  # type: ignore[method-assign]
+    ProtocolNode.on_activate = say_and_activate  # type: ignore[method-assign]
     module, function = program.split(":")
     run = getattr(import_module(module), function)
     gc.freeze()

@@ -22,10 +22,11 @@ from step import OK
 from web_viewer import Viewer, web_bridge
 from written_bags import write_bag
 
-from drone_bridge.net.connector import Cancellation, wait_readable
-from drone_bridge.net.tcp import TcpStream
+from drone_bridge.net.connector import wait_readable
+from drone_bridge.net.link_loop import Received
+from drone_bridge.net.tcp_connection import TcpConnection
 from drone_bridge.simulator import codec as sim
-from drone_bridge.simulator.bridge.client import Channel
+from drone_bridge.simulator.bridge.node import OPTIONS
 
 LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 SECONDS = {True: 2.0, False: 30.0}  # of each fast topic, by whether it is the short form
@@ -87,7 +88,7 @@ def cpu_s(pid: int) -> float:
 
 def answers_in_pieces(session: Any, folder: Path, *, short: bool) -> str:
     """Ask a simulator that sends each answer in two pieces, with Nagle's algorithm, as the CUAUV server does."""
-    taken_s, cancellation = list[float](), Cancellation()
+    taken_s = list[float]()
     with socket.create_server(("127.0.0.1", 0)) as listener:
         ours = socket.create_connection(listener.getsockname())
         theirs, _ = listener.accept()
@@ -101,19 +102,19 @@ def answers_in_pieces(session: Any, folder: Path, *, short: bool) -> str:
 
     thread = threading.Thread(target=answer)
     thread.start()
-    stream = TcpStream(ours, cancellation)
-    stream.acknowledge_at_once()
-    channel = Channel(stream, TIMEOUT_S)
+    stream, connection = TcpConnection(ours, OPTIONS), sim.ClientConnection()
     with theirs, contextlib.closing(stream):
         for _ in range(ANSWERS):
             began_s = time.monotonic()
-            pending = channel.send(sim.ListEntities())
-            while pending.answer is None:
-                wait_readable([channel.stream], TIMEOUT_S)
-                list(channel.read())
+            stream.send(connection.send(sim.ListEntities()))
+            while connection.outstanding:
+                wait_readable([stream], TIMEOUT_S)
+                if received := stream.read():
+                    assert isinstance(received, Received)
+                    connection.receive_data(received.data)
+                    list(connection.events())
             taken_s.append(time.monotonic() - began_s)
         thread.join()
-    cancellation.close()
     return f"an answer in two pieces {1000 * statistics.median(taken_s):.1f} ms"
 
 

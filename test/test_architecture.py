@@ -114,14 +114,10 @@ def test_codecs_and_sessions_have_no_socket_no_thread_no_clock():
     assert not found
 
 
-#: Protocols whose nodes are run by sessions: they read no clock, start no thread and lock nothing themselves.
-ON_SESSIONS = {"dronegui", "telemetry"}
-
-
-def test_nodes_on_sessions_have_no_clock_thread_or_lock():
-    parts = ("bridge", "server", "device", "topics", "conversation")
-    nodes = [path for path in MODULES if path.relative_to(PACKAGE).parts[0] in ON_SESSIONS and part_of(path) in parts]
-    nodes += (PACKAGE / "simulator" / "server").glob("*.py")
+def test_nodes_have_no_clock_thread_or_lock():
+    """Sessions say what is sent when, and run in the loop of the kit."""
+    parts = ("bridge", "server", "topics", "conversation")
+    nodes = [path for path in MODULES if path.relative_to(PACKAGE).parts[0] in PROTOCOLS and part_of(path) in parts]
     assert {part_of(path) for path in nodes} >= {"bridge", "server"}
     found = {(path.relative_to(PACKAGE).as_posix(), name) for path in nodes for name in imported_names(path)}
     assert not {each for each in found if each[1] in ("time", "threading", "asyncio", "socket", "select")}
@@ -136,22 +132,20 @@ def private_attributes(path, *classes):
 
 
 def test_no_node_assigns_a_private_attribute_of_its_base():
-    bases = {"entity_owner": "EntityOwner", "vehicle_node": "VehicleNode", "link_node": "LinkNode"}
-    bases["protocol_node"] = "ProtocolNode"
+    bases = {"entity_owner": "EntityOwner", "vehicle_node": "VehicleNode", "protocol_node": "ProtocolNode"}
     of_bases = set().union(*(private_attributes(PACKAGE / "ros" / f"{file}.py", name) for file, name in bases.items()))
     assert "_is_publishing" in of_bases
     nodes = {
         path: match[1]
         for path in MODULES
-        if (match := re.search(r"^class (\w+)\(\w*(?:Link|Protocol)Node\):$", path.read_text(), re.MULTILINE))
+        if (match := re.search(r"^class (\w+)\(\w*ProtocolNode\):$", path.read_text(), re.MULTILINE))
     }
     assert len(nodes) >= 10
     assert not {name: names for path, name in nodes.items() if (names := private_attributes(path, name) & of_bases)}
 
 
-#: Calls of a codec's `send` past `LinkNode.encode`, by file: why their errors end no link.
+#: Calls of a codec's `send` past a session's `encode`, by file: why their errors end no link.
 CALLERS_ANSWER = {
-    "simulator/bridge/client.py",  # raised to who asked, and `Steering` asks by `encode`
     "testbed/server/properties.py",  # a trial, which says what is wrong with the drone's properties
 }
 

@@ -21,9 +21,9 @@ from simulator_fixtures import make_peer
 from testbed_peer import TestbedPeer, bridge
 from tf2_msgs.msg import TFMessage
 
+from drone_bridge.net.link_loop import LinkLoop
 from drone_bridge.robot.bridge.node import RobotBridge
 from drone_bridge.ros.diagnostics import Reports
-from drone_bridge.ros.link_requests import LinkRequests
 from drone_bridge.simulator.bridge.node import SimulatorBridge
 from drone_bridge.srv import SimulatorRequest
 from drone_bridge.testbed.codec import AttitudeLayout
@@ -153,7 +153,7 @@ def test_requests_are_passed_on_as_soon_as_a_bridge_says_that_it_is_connected(
 ):
     """In this process, where a bridge can be held up at that moment, until the call has been accepted or refused."""
     is_said, is_submitted = threading.Event(), threading.Event()
-    inform, submit = Reports.inform, LinkRequests.submit
+    inform, post = Reports.inform, LinkLoop.post
 
     def inform_and_wait(reports, sentence):
         inform(reports, sentence)
@@ -161,14 +161,12 @@ def test_requests_are_passed_on_as_soon_as_a_bridge_says_that_it_is_connected(
             is_said.set()
             assert is_submitted.wait(TIMEOUT_S)
 
-    def submit_and_tell(link_requests, *task, **options):
-        try:
-            return submit(link_requests, *task, **options)
-        finally:
-            is_submitted.set()
+    def post_and_tell(loop, work, **options):
+        post(loop, work, **options)
+        is_submitted.set()
 
     monkeypatch.setattr(Reports, "inform", inform_and_wait)
-    monkeypatch.setattr(LinkRequests, "submit", submit_and_tell)
+    monkeypatch.setattr(LinkLoop, "post", post_and_tell)
     ros.run(node_type, port=closing(make_peer()).port)
     assert is_said.wait(TIMEOUT_S)
     assert ros.call(*service).message == result

@@ -1,32 +1,30 @@
 # SPDX-License-Identifier: Apache-2.0
 """simulator_bridge as a process: what it asks for, what it publishes, how it steers."""
 
-import contextlib
 import itertools
 import math
-import threading
-import time
 
 import pytest
+from builtin_interfaces.msg import Time as BuiltinTime
 from diagnostics import status, wait_for_count
 from geometry_msgs.msg import PoseStamped, Twist, TwistStamped
 from nav_msgs.msg import Odometry
+from processes import Process
 from rclpy.qos import DurabilityPolicy, QoSProfile
 from ros_session import TIMEOUT_S, module_ros, nanoseconds, wait_until
 from rosgraph_msgs.msg import Clock
 from simulator_fixtures import (
     BUOY,
     FRONT,
-    LEARNED,
     NEAR,
     PARAMETERS,
     VEHICLE,
-    bridge,
-    make_peer,
+    call,
     shared_bridge,
     two_entities,
 )
-from simulator_peer import SILENCE, STREAMED, UPRIGHT
+from simulator_peer import byte_by_byte
+from std_srvs.srv import SetBool
 from tf2_msgs.msg import TFMessage
 from twists import twist
 
@@ -46,12 +44,6 @@ ros = module_ros()
 shared, peer = shared_bridge()
 
 
-@pytest.fixture
-def own_peer(closing):
-    """A simulator for a bridge that a test starts."""
-    return closing(make_peer())
-
-
 def near(*values):
     return pytest.approx(values, abs=1e-6)
 
@@ -65,26 +57,6 @@ def seen_after_steps(peer, inbox, values=None, stream=VEHICLE, wanted=lambda mes
     inbox.clear()
     wait_until(lambda: peer.step(peer.streams, values, stream) or len(inbox) > 0, "a message after a step")
     return inbox.wait(wanted)
-
-
-# What it asks for.
-
-
-def test_requests_and_streams_have_connections_of_their_own(peer):
-    wait_until(lambda: peer.requests_.asked_for(sim.AddCamera), "the camera")
-    first = [type(request) for request in peer.requests_.requests[:11]]
-    neutral, told = [sim.SetEntity] * 2, [*[sim.GetExtended] * 2, *[sim.GetEntity] * 5]
-    assert first == [*neutral, sim.GetConfig, *told, sim.ListEntities]
-    assert peer.requests_.asked_for(sim.AddCamera) == [sim.AddCamera(0, UPRIGHT, (0.3, 0.0, 0.0), 1.0)]
-    asked = [request for request in peer.streams.requests if not isinstance(request, sim.StreamCamera)]
-    assert asked == [
-        sim.StreamEntity(VEHICLE, 1, STREAMED),
-        sim.StreamEntity(BUOY, 1, STREAMED),
-        sim.AddTrigger(sim.CollisionTrigger(0, 1, 0.5)),
-        sim.Reassure(),
-    ]
-    wait_until(lambda: peer.streams.asked_for(sim.StreamCamera), "a stream of the camera")
-    assert peer.streams.asked_for(sim.StreamCamera) == [sim.StreamCamera(FRONT, 2, BUOY)]
 
 
 # What it publishes.
@@ -151,12 +123,11 @@ def test_what_a_camera_sees_is_published(ros, peer):
     assert view.header.frame_id == "s1/front"
 
 
-@pytest.mark.parametrize("kind", [sim.Triggered, sim.Untriggered, sim.PathStarted, sim.PathFailed, sim.PathEnded])
-def test_what_a_trigger_finds_is_published(ros, peer, kind):
+def test_what_a_trigger_finds_is_published(ros, peer):
     events = ros.subscribe(TriggerEvent, "trigger_events")
-    wait_until(lambda: peer.send(peer.streams, kind(NEAR)) or len(events), "an event")
+    wait_until(lambda: peer.send(peer.streams, sim.PathFailed(NEAR)) or len(events), "an event")
     event = events.wait()
-    assert (event.name, event.trigger_id, event.event) == ("near", NEAR, kind.ID)
+    assert (event.name, event.trigger_id, event.event) == ("near", NEAR, sim.PathFailed.ID)
 
 
 def test_steps_drive_the_clock_which_stands_still_in_a_pause(ros, peer):
@@ -172,45 +143,12 @@ def test_steps_drive_the_clock_which_stands_still_in_a_pause(ros, peer):
     assert nanoseconds(clock.wait(lambda m: nanoseconds(m.clock) != before + 250_000_000).clock) == before + 260_000_000
 
 
-def test_the_clock_does_not_run_back_when_the_simulator_starts_again(ros, peer):
-    clock, odom = ros.subscribe(Clock, "/clock"), ros.subscribe(Odometry, "odom")
-    for _ in range(10):
-        peer.step(peer.streams)
-    before = time_of_a_step(peer, peer.streams, odom)
-    clock.wait(lambda message: nanoseconds(message.clock) == before)
-    _, streams = peer.restart(entities=two_entities(), answers={sim.GetConfig: sim.Configured(50.0, 2.0, False, False)})
-    base = time_of_a_step(peer, streams, odom)
-    peer.step(streams)
-    told = [before]
-    while told[-1] < base + 40_000_000:
-        told.append(nanoseconds(clock.wait().clock))
-    assert told == sorted(told)
-    assert told[-1] == base + 40_000_000
-
-
 def time_of_a_step(peer, streams, odom):
     """Make a step that is the last one so far, and return its time."""
     wait_until(lambda: peer.step(streams) or len(odom), "odometry")
     number = next(STEP_NUMBERS)
     peer.step(streams, {Attribute.POSITION: (number, 0.0, 0.0)})
     return nanoseconds(odom.wait(lambda message: message.pose.pose.position.y == number).header.stamp)
-
-
-def test_non_finite_states_and_unknown_streams_are_not_published(ros, peer):
-    odom = ros.subscribe(Odometry, "odom")
-    seen_after_steps(peer, odom)
-    before = status(ros)
-    peer.step(peer.streams, {Attribute.POSITION: (math.nan, 0.0, 0.0)})
-    peer.step(peer.streams, {Attribute.ORIENTATION: (0.0, 0.0, 0.0, 0.0)})
-    peer.step(peer.streams, stream=77)
-    wait_for_count(ros, "bad numbers", 2, before)
-    wait_for_count(ros, "unknown streams", 1, before)
-    peer.step(peer.streams, {Attribute.POSITION: (7.0, 0.0, 0.0)})
-    north = [odom.wait().pose.pose.position.y]
-    while north[-1] != 7.0:
-        north.append(odom.wait().pose.pose.position.y)
-    assert set(north) <= {0.0, 7.0}
-    assert {peer.requests_, peer.streams} <= set(peer.clients)
 
 
 # Entities that come and go.
@@ -233,58 +171,6 @@ def announced(peer, events):
     wait_until(lambda: len(peer.requests_.asked_for(sim.ListEntities)) > lists + 1, "a list")
     del peer.entities[number]
     return len(events)
-
-
-def test_an_entity_that_is_removed_here_is_announced_by_its_name(ros, peer):
-    events = ros.subscribe(ItemEvent, "item_events")
-    number = ros.call(srv.Spawn, "simulator_bridge/spawn", srv.Spawn.Request(name="float")).id
-    wait_until(lambda: announced(peer, events), "an event")
-    assert ros.call(
-        srv.RemoveItem, "simulator_bridge/remove", srv.RemoveItem.Request(type=ItemType.ENTITY, id=number)
-    ).success
-    del peer.entities[number]
-    event = events.wait(lambda event: not event.added and event.id == number)
-    assert event.name == "float"
-
-
-@pytest.mark.parametrize("id_bytes", [1, 4])
-def test_where_spying_is_supported_it_is_used(ros, peer, id_bytes):
-    events = ros.subscribe(ItemEvent, "item_events")
-    _, streams = peer.restart(entities=two_entities(), closes_on=set())
-    wait_until(lambda: streams.asked_for(sim.Spy), "spying")
-    spied = sim.Spied(True, ItemType.ENTITY, 9, id_bytes)
-    wait_until(lambda: peer.send(streams, spied) or len(events), "an event")
-    event = events.wait()
-    assert (event.added, event.type, event.id) == (True, ItemEvent.ENTITY, 9)
-    peer.send(streams, sim.Spied(False, ItemType.CAMERA, 3, id_bytes))
-    event = events.wait(lambda event: not event.added)
-    assert (event.type, event.id) == (ItemEvent.CAMERA, 3)
-
-
-def test_an_entity_that_was_missing_is_streamed_as_soon_as_it_comes(ros, peer):
-    requests, streams = peer.restart(entities={VEHICLE: peer.entities[VEHICLE]})
-    wait_until(lambda: len(requests.asked_for(sim.ListEntities)) > 1, "a list without the entity")
-    asked = len(streams.asked_for(sim.StreamEntity))
-    peer.entities[BUOY] = peer.entities[VEHICLE]
-    wait_until(lambda: len(streams.asked_for(sim.StreamEntity)) > asked, "another request for the stream")
-    assert streams.asked_for(sim.StreamEntity)[-1].id == BUOY
-
-
-def test_an_entity_that_is_added_before_the_first_list_is_streamed_too(ros, peer):
-    has_come = threading.Event()
-
-    def list_late(_):
-        assert has_come.wait(TIMEOUT_S)
-        return sim.EntitiesListed(tuple(peer.entities))
-
-    _, streams = peer.restart(entities={VEHICLE: peer.entities[VEHICLE]}, answers={sim.ListEntities: list_late})
-    asked = len(streams.asked_for(sim.StreamEntity))
-    events = ros.subscribe(TriggerEvent, "trigger_events")
-    wait_until(lambda: peer.send(streams, sim.Triggered(77)) or len(events), "an event, later than the refusal")
-    peer.entities[BUOY] = peer.entities[VEHICLE]
-    has_come.set()
-    wait_until(lambda: len(streams.asked_for(sim.StreamEntity)) > asked, "another request for the stream")
-    assert [request.id for request in streams.asked_for(sim.StreamEntity)[asked:]] == [BUOY]
 
 
 # Steering.
@@ -319,96 +205,6 @@ def test_commands_become_velocities_where_the_vehicle_looks(ros, peer):
     wait_until(steer, "the fastest that is allowed")
 
 
-def test_stale_commands_stop_the_vehicle_which_is_then_left_alone(ros, peer):
-    publisher = ros.publisher(Twist, "cmd_vel")
-    began_s = time.monotonic()
-    steer_until(peer, publisher, twist(1.0), (1, 0, 0), (0, 0, 0))
-    wait_until(lambda: velocities(peer)[-1] == (STOPPED, STOPPED), "zero")
-    wait_until(lambda: is_quiet(ros, peer), "quiet", period_s=0.2)
-    assert time.monotonic() - began_s > PARAMETERS["command_timeout"] + PARAMETERS["release_after"]
-    assert velocities(peer)[-2:] == 2 * [(STOPPED, STOPPED)]
-
-
-def is_quiet(ros, peer, for_s=0.15):
-    """Whether no velocity comes for so long, from a bridge that is at work and not kept from it."""
-    settle(ros)
-    count = len(velocities(peer))
-    with contextlib.suppress(AssertionError):
-        wait_until(lambda: len(velocities(peer)) > count, "a velocity", timeout_s=for_s)
-    settle(ros)
-    settle(ros)  # a velocity that is due comes with the request before at the latest
-    return len(velocities(peer)) == count
-
-
-def settle(ros):
-    """Wait until the simulator has answered all that it was asked so far."""
-    assert ros.call(srv.SimulatorRequest, "simulator_bridge/reassure", srv.SimulatorRequest.Request()).success
-
-
-def test_a_vehicle_that_nobody_commands_is_left_alone(ros, peer):
-    wait_until(lambda: is_quiet(ros, peer), "quiet", period_s=0.2)  # as another test may have commanded before
-    before = len(velocities(peer))
-    seen_after_steps(peer, ros.subscribe(Odometry, "odom"))
-    assert is_quiet(ros, peer)
-    assert len(velocities(peer)) == before
-
-
-def test_velocities_come_at_the_rate_whatever_the_rate_of_commands(ros, peer):
-    publisher = ros.publisher(Twist, "cmd_vel")
-    steer_until(peer, publisher, twist(0.5), (0.5, 0, 0), (0, 0, 0))
-    began_s = time.monotonic()
-    commands_for_velocities(peer, publisher, 50, period_s=0.002)
-    assert commands_for_velocities(peer, publisher, 50, period_s=0.2) < 50
-    assert PARAMETERS["rate"] * (time.monotonic() - began_s) + 2 >= 100  # two may have been under way
-
-
-def commands_for_velocities(peer, publisher, count, period_s):
-    """Command with a period until so many velocities have come; return how many commands that took."""
-    before = len(velocities(peer))
-    published = []
-
-    def steer():
-        published.append(publisher.publish(twist(0.5)))
-        return len(velocities(peer)) >= before + count
-
-    wait_until(steer, "velocities", period_s=period_s)
-    return len(published)
-
-
-def test_a_stop_reaches_the_simulator_while_a_spawn_is_stalled_and_the_last_velocity_unanswered(ros, own_peer):
-    with bridge(own_peer, remap=("__ns:=/stalled",), request_timeout=60.0, command_timeout=60.0):
-        own_peer.requests_, _ = own_peer.wait_until_settled()
-        publisher = ros.publisher(Twist, "/stalled/cmd_vel")
-        steer_until(own_peer, publisher, twist(1.0), (1, 0, 0), (0, 0, 0))
-        own_peer.answers[sim.AddEntity] = SILENCE  # with which all answers end
-        client = ros.node.create_client(srv.Spawn, "/stalled/simulator_bridge/spawn")
-        assert client.wait_for_service(TIMEOUT_S)
-
-        def is_asked():
-            """A bridge that has just stood still, as on a busy machine, is to be called again."""
-            return own_peer.requests_.asked_for(sim.AddEntity) or not client.call_async(
-                srv.Spawn.Request(name="stalled")
-            )
-
-        wait_until(is_asked, "the spawn", period_s=1.0)
-        publisher.publish(twist(0.5))
-        time.sleep(0.2)
-        assert velocities(own_peer)[-1] != (STOPPED, STOPPED)
-        wait_until(
-            lambda: publisher.publish(twist(0.0)) or velocities(own_peer)[-1] == (STOPPED, STOPPED),
-            "the stop, before any answer",
-        )
-
-
-def test_non_finite_commands_move_nothing(ros, peer):
-    publisher = ros.publisher(Twist, "cmd_vel", qos=10)
-    before = status(ros)
-    for bad, reason in ((twist(math.nan), "linear.x is nan"), (twist(0.0, left_turn=math.inf), "angular.z is inf")):
-        status(ros, lambda values, bad=bad, reason=reason: publisher.publish(bad) or reason in values["last error"])
-    wait_for_count(ros, "refused commands", 2, before)
-    assert set(velocities(peer)) <= {(STOPPED, STOPPED)}  # as another test may have commanded before
-
-
 def test_deactivating_stops_the_vehicle_and_activating_asks_again(ros, peer):
     publisher = ros.publisher(Twist, "cmd_vel")
     # A command that stays fresh, or the vehicle would be stopped in any case.
@@ -425,46 +221,99 @@ def test_deactivating_stops_the_vehicle_and_activating_asks_again(ros, peer):
     peer.wait_until_settled()
 
 
-# Other parameters.
+# Services.
 
 
-def test_how_principal_axes_lie_is_learned_while_paused_and_kept(ros, own_peer):
-    own_peer.entities[VEHICLE][Attribute.ORIENTATION] = own_peer.btom = EAST
-    with bridge(
-        own_peer,
-        frame_prefix="s4/",
-        body_to_model=LEARNED,
-        stream_period=3,
-        triggers=[""],
-        cameras=[""],
-    ):
-        _, streams = own_peer.wait_until_settled()
-        key = "drone_bridge.btom"
-        wait_until(lambda: (VEHICLE, key) in own_peer.extended, "what was learned")
-        tf = ros.subscribe(TFMessage, "/tf", 100)
-        # The model points north, along y of odom; the principal axes point east.
-        assert model_yaw(own_peer, streams, tf) == near(0, 0, QUARTER, QUARTER)
-        # Seen after the first step by somebody new: it is remembered in the world.
-        own_peer.entities[VEHICLE][Attribute.VELOCITY] = (1.0, 0.0, 0.0)
-        own_peer.hang_up()
-        _, streams = own_peer.wait_until_settled()
-        assert model_yaw(own_peer, streams, tf) == near(0, 0, QUARTER, QUARTER)
-        assert streams.asked_for(sim.StreamEntity)[0] == sim.StreamEntity(VEHICLE, 1, (Attribute.CORPOREAL,))
-        assert streams.asked_for(sim.StreamEntity)[1] == sim.StreamEntity(VEHICLE, 3, STREAMED)
+def test_a_spawned_entity_is_published_and_can_be_removed(ros, peer):
+    response = call(ros, "spawn", srv.Spawn, name="Big Ball", mass=2.0, radius=0.5)
+    assert (response.success, response.id, response.code) == (True, 2, -1), response.message
+    pose = ros.subscribe(PoseStamped, "entities/big_ball/pose")
+    wait_until(lambda: peer.step(peer.streams, stream=2) or len(pose), "its pose")
+    assert list(call(ros, "list_entities", srv.ListEntities).names) == ["vehicle", "buoy", "big_ball"]
+    assert call(ros, "remove", srv.RemoveItem, type=ItemType.ENTITY, id=2).success
+    del peer.entities[2]
+    wait_until(lambda: ros.node.count_publishers("/entities/big_ball/pose") == 0, "the end of its topics")
 
 
-def model_yaw(peer, streams, tf):
-    """The orientation of s4/base_link when the wire says that the principal axes look east."""
-    stream = 1 + 3 * (streams is not peer.first_streams) if hasattr(peer, "first_streams") else 1
-    peer.first_streams = getattr(peer, "first_streams", streams)
-    tf.clear()
-    found = []
+def test_a_refusal_has_the_simulators_code_and_what_it_means(ros, peer):
+    peer.answers[sim.Remove] = sim.Error(0, "No such thing.")
+    response = call(ros, "remove", srv.RemoveItem, type=ItemType.ENTITY, id=9)
+    assert (response.success, response.code) == (False, 0)
+    assert response.message == (
+        "The simulator refused REMOVE with code 0: No such thing. "
+        "This means that there is no item with the type and the ID."
+    )
+    invalid = call(ros, "spawn", srv.Spawn, mass=-1.0)
+    assert (invalid.success, invalid.code) == (False, -1)
+    assert invalid.message == "The mass is -1, and has to be finite and more than 0."
 
-    def is_there():
-        peer.step(streams, {Attribute.ORIENTATION: EAST}, stream)
-        found.extend(t for _ in range(len(tf)) for t in tf.wait().transforms if t.child_frame_id == "s4/base_link")
-        return found
 
-    wait_until(is_there, "the vehicle's transform")
-    q = found[-1].transform.rotation
-    return q.x, q.y, q.z, q.w
+def test_on_hold_the_vehicle_is_not_moved_by_a_service(ros, peer):
+    assert call(ros, "hold", SetBool, data=True).success
+    try:
+        refused = call(ros, "set_entity_state", srv.SetState, id=VEHICLE, set_position=True)
+        assert "ESET is refused while the vehicle is held (the service hold was called)" in refused.message
+    finally:
+        assert call(ros, "hold", SetBool, data=False).success
+    assert not [each for each in peer.requests(sim.SetEntity) if each.attribute == Attribute.POSITION]
+
+
+def test_services_without_a_simulator_return_an_error(ros):
+    with Process.node("simulator_bridge", remap=("__ns:=/lonely",), port=1) as process:
+        process.wait_for_line("can't be reached")
+        response = call(ros, "/lonely/pause", srv.SimulatorRequest)
+    assert (response.success, response.message) == (False, "There is no connection to the simulator now.")
+
+
+# The link.
+
+
+def test_streams_and_requests_get_along_byte_by_byte(ros, peer):
+    peer.split = byte_by_byte
+    odom = ros.subscribe(Odometry, "odom")
+    client = ros.node.create_client(srv.GetState, "simulator_bridge/get_entity_state")
+    assert client.wait_for_service(TIMEOUT_S)
+    future = client.call_async(srv.GetState.Request(id=0))
+    wait_until(lambda: peer.step(peer.streams) or future.done(), "the state", period_s=0.001)
+    assert future.result().success, future.result().message
+    odom.wait()
+    assert {peer.requests_, peer.streams} <= set(peer.clients)
+
+
+def test_garbage_is_counted_and_the_simulator_connected_to_again(ros, peer):
+    before = status(ros)
+    peer.send_bytes(peer.streams, b"\x0d\0\0\0\0")
+    values = wait_for_count(ros, "rejected input", 1, before)
+    assert "The simulator sent a message of type 13, which it does not have." in values["last error"]
+    assert values["lost connections"] == before["lost connections"]
+    wait_until(lambda: not {peer.requests_, peer.streams} & set(peer.clients), "the end of the connections")
+    peer.wait_until_settled()
+    assert call(ros, "reassure", srv.SimulatorRequest).success
+
+
+def test_a_new_simulation_is_announced_and_one_that_goes_on_is_not(ros, peer):
+    simulations = ros.subscribe(BuiltinTime, "simulation_started", LATCHED)
+    wait_until(lambda: (VEHICLE, "drone_bridge.world") in peer.extended, "the simulation's mark")
+    first = simulations.wait()
+    peer.hang_up()
+    requests, streams = peer.wait_until_settled()
+    wait_until(lambda: streams.asked_for(sim.StreamCamera), "the stream of the camera")
+    assert requests.asked_for(sim.AddCamera) == []
+    peer.restart(entities=two_entities())
+    assert nanoseconds(simulations.wait()) > nanoseconds(first) > 0
+    assert not len(simulations)  # of the one that went on nothing was said
+
+
+def test_diagnostics_have_rates_and_the_round_trip(ros, peer):
+    def is_told(values):
+        peer.step(peer.streams)
+        streams = values.get("messages per second", "")  # of this connection, and not of the one before
+        has_streams = streams.startswith("entity 0 ") and "front" in streams
+        return has_streams and float(values.get("request round trip (ms)", "inf")) < 1000.0
+
+    values = status(ros, is_told)
+    assert values["configuration"] == "100 steps per second, speed 1"
+    assert values["item events"] == "by asking every 0.1 s"
+    assert {"steps per second", "stream messages per second", "requests per second", "outstanding requests"} <= set(
+        values
+    )

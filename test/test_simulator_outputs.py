@@ -7,8 +7,10 @@ from types import SimpleNamespace
 import pytest
 from builtin_interfaces.msg import Time
 
-from drone_bridge.simulator.bridge.desired_items import DesiredItems
-from drone_bridge.simulator.bridge.outputs import SimulatorOutputs, TimeKeeper
+from drone_bridge.ros.frames import FrameNames
+from drone_bridge.simulator import codec as sim
+from drone_bridge.simulator.bridge.outputs import SimulatorOutputs
+from drone_bridge.simulator.session.published import Begun, CameraPlaced, Scene, States
 from drone_bridge.simulator.topics import Axes
 
 VEHICLE, BUOY = 0, 1
@@ -25,7 +27,7 @@ class Node:
     def __init__(self, subscribed):
         self.parameters = PARAMETERS
         self.observed = SimpleNamespace(measured=lambda *_: None)
-        self.published = []
+        self.published, self.destroyed = [], []
         self._subscribed = subscribed
 
     def make_publisher(self, kind, topic, qos):
@@ -40,8 +42,24 @@ class Node:
     def now(self):
         return Time(sec=1)
 
+    def publish(self, publisher, message):
+        self.published.append([(publisher, copy.deepcopy(message))])
+
+    def destroy_publisher(self, publisher):
+        self.destroyed.append(publisher)
+
     def publish_all(self, messages):
         self.published.append(copy.deepcopy(list(messages)))
+
+
+def made(node):
+    outputs = SimulatorOutputs(node, Axes(), VEHICLE, FrameNames())
+    do(outputs, Scene({VEHICLE: "vehicle", BUOY: "buoy"}, frozenset({"front"})))
+    return outputs
+
+
+def do(outputs, message):
+    outputs.handlers[type(message)](message)
 
 
 def state(north):
@@ -51,13 +69,9 @@ def state(north):
 @pytest.mark.parametrize("tf", [(), ("/tf",)])
 def test_steps_that_are_read_together_are_published_one_by_one(tf):
     node = Node(["odom", "entities/buoy/pose", *tf])
-    outputs = SimulatorOutputs(node, Axes(), TimeKeeper(node), VEHICLE, DesiredItems())
-    outputs.name_entity(BUOY, "buoy")
-    outputs.open_entity(BUOY)
+    outputs = made(node)
     for step in (1.0, 2.0):
-        outputs.publish_state(VEHICLE, state(step))
-        outputs.publish_state(BUOY, state(10.0 * step))
-    outputs.flush()
+        do(outputs, States(((VEHICLE, state(step)), (BUOY, state(10.0 * step)))))
     seen = []
     for together in node.published:
         topics = dict(together)
@@ -67,3 +81,35 @@ def test_steps_that_are_read_together_are_published_one_by_one(tf):
             zip(["base_link", "buoy"], seen[-1], strict=True)
         )[: len(tf) * 2]
     assert seen == [(1.0, 10.0), (2.0, 20.0)]
+
+
+def placed(node):
+    """Return the newest static transforms: where each is on its parent."""
+    (message,) = [message for topic, message in node.published[-1] if topic == "/tf_static"]
+    return {
+        each.child_frame_id: (each.header.frame_id, each.transform.translation.x, each.transform.translation.z)
+        for each in message.transforms
+    }
+
+
+def test_frames_of_cameras_are_where_these_are_until_they_are_gone():
+    node = Node([])
+    outputs = made(node)
+    do(outputs, Begun(True))
+    do(outputs, CameraPlaced("front", sim.AddCamera(VEHICLE, (1.0, 0.0, 0.0, 0.0), (0.3, 0.0, 1.0), 1.0)))
+    assert placed(node) == {"odom": ("map", 0.0, 0.0), "front": ("base_link", 0.3, -1.0)}
+    do(outputs, CameraPlaced("front", sim.AddCamera(BUOY, (1.0, 0.0, 0.0, 0.0), (0.0, 0.0, 0.0), 1.0)))
+    assert placed(node)["front"] == ("buoy", 0.0, 0.0)
+    do(outputs, Scene({VEHICLE: "vehicle"}, frozenset()))
+    do(outputs, Begun(False))
+    assert placed(node) == {"odom": ("map", 0.0, 0.0)}
+
+
+def test_who_is_gone_has_no_topics_and_who_comes_has():
+    node = Node(["entities/buoy/pose", "entities/gate/pose"])
+    outputs = made(node)
+    do(outputs, Scene({VEHICLE: "vehicle", 7: "gate"}, frozenset()))
+    assert node.destroyed == ["entities/buoy/pose", "entities/buoy/twist"]
+    node.published.clear()
+    do(outputs, States(((BUOY, state(1.0)), (7, state(2.0)))))
+    assert [[topic for topic, _ in together] for together in node.published] == [["entities/gate/pose"]]

@@ -2,54 +2,50 @@
 """How often /clock is published, whenever steps come."""
 
 import random
-from types import SimpleNamespace
 
 import pytest
 
-from drone_bridge.simulator.bridge import outputs as simulator_time
-from drone_bridge.simulator.bridge.outputs import TimeKeeper
 from drone_bridge.simulator.codec import Configured
+from drone_bridge.simulator.session.simulated_time import IDLE_PERIOD_S, SimulatedTime
 
 RATE = 100.0
 
 
 @pytest.fixture
-def clock(monkeypatch):
-    """A keeper with a rate of 100 Hz, `published` with what it publishes, and `now_s`, the time that it sees."""
-    fake = SimpleNamespace(now_s=1000.0, published=[])
-    parameters = {"publish_clock": True, "stamp_source": "wire"}
-    node = SimpleNamespace(
-        parameters=parameters,
-        make_publisher=lambda *_: "clock",
-        make_timer=lambda *_: None,
-        get_parameter=lambda _: SimpleNamespace(value=False),
-        publish=lambda _, message: fake.published.append(message),
-    )
-    monkeypatch.setattr(simulator_time, "time", SimpleNamespace(monotonic=lambda: fake.now_s))
-    fake.keeper = TimeKeeper(node)
-    fake.keeper.clock.configure(Configured(RATE, 1.0, False, False))
-    return fake
+def time():
+    made = SimulatedTime(is_published=True)
+    made.configure(Configured(RATE, 1.0, False, False))
+    return made
 
 
-def test_steps_as_frequent_as_messages_are_published_at_once_whatever_their_jitter(clock):
+def test_steps_as_frequent_as_messages_are_published_at_once_whatever_their_jitter(time):
     jitter = random.Random(1)
-    for number in range(500):
-        clock.now_s = 1000.0 + number / RATE + jitter.uniform(-0.002, 0.002)
-        clock.keeper.step()
-        assert len(clock.published) == number + 1
+    assert all(time.step(1000.0 + number / RATE + jitter.uniform(-0.002, 0.002)).is_due for number in range(500))
 
 
-def test_more_frequent_steps_make_no_more_messages(clock):
-    for number in range(5000):  # 5 s
-        clock.now_s = 1000.0 + number / 1000.0
-        clock.keeper.step()
-    assert 499 <= len(clock.published) <= 501
+def test_more_frequent_steps_make_no_more_messages(time):
+    assert 499 <= sum(time.step(1000.0 + number / 1000.0).is_due for number in range(5000)) <= 501  # 5 s
 
 
-def test_the_last_step_before_a_pause_is_published_when_due(clock):
-    for _ in range(3):
-        clock.keeper.step()
-    assert len(clock.published) == 1
-    assert clock.now_s < clock.keeper.due_s <= clock.now_s + 1 / RATE
-    clock.keeper.tick(clock.keeper.due_s)
-    assert clock.published[-1].clock.nanosec == 30_000_000
+def test_the_last_step_before_a_pause_is_published_when_due_and_then_repeated(time):
+    assert [time.step(1000.0).is_due for _ in range(3)] == [True, False, False]
+    assert 1000.0 < time.due_s <= 1000.0 + 1 / RATE
+    due_s = time.due_s
+    assert time.tick(due_s - 1e-6) is None
+    assert time.tick(due_s) == (30_000_000, True)
+    assert time.due_s == due_s + IDLE_PERIOD_S
+    assert time.tick(due_s + IDLE_PERIOD_S) == (30_000_000, True)
+
+
+def test_without_the_duration_of_a_step_nothing_is_published():
+    unknown = SimulatedTime(is_published=True)
+    with pytest.raises(ValueError, match="0 steps per second"):
+        unknown.configure(Configured(0.0, 1.0, False, False))
+    assert unknown.step(1000.0) == (0, False)
+    assert unknown.due_s == float("inf")
+
+
+def test_the_time_goes_on_from_what_it_was_when_a_step_takes_longer(time):
+    time.step(1000.0)
+    time.configure(Configured(50.0, 2.0, False, False))
+    assert time.step(1001.0).nanoseconds == 50_000_000

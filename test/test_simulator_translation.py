@@ -10,12 +10,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from drone_bridge.motion import quaternions
-from drone_bridge.motion.quaternions import IDENTITY, euler_from_quaternion, rotated
+from drone_bridge.motion.body_to_model import BodyToModel
+from drone_bridge.motion.quaternions import euler_from_quaternion, rotated
 from drone_bridge.msg import ExtendedAttribute
 from drone_bridge.ros.frames import FrameNames
+from drone_bridge.ros.topic_names import topic_token
 from drone_bridge.simulator import codec as sim
 from drone_bridge.simulator import topics
-from drone_bridge.simulator.topics import Axes, BodyToModel, Labels, Translation, services
+from drone_bridge.simulator.session.entities import Entities
+from drone_bridge.simulator.session.requests import in_body
+from drone_bridge.simulator.topics import Axes, Labels, Translation, services
 from drone_bridge.simulator.topics.plans import read_cameras, read_entities, read_entity_plans, read_triggers
 from drone_bridge.simulator.topics.services import explanation
 from drone_bridge.srv import AddTrigger, AddTurbulence, SetCamera, SetState, Spawn
@@ -30,9 +34,11 @@ STILL = (0.0, 0.0, 0.0)
 STAMP = Time(sec=7, nanosec=8)
 
 
-def state(x=STILL, v=STILL, a=STILL, q=NORTH, w=STILL, axes=ROS, body_to_model=NO_ROTATION):
+def state(x=STILL, v=STILL, a=STILL, q=NORTH, w=STILL, body_to_model=NO_ROTATION):
+    entities = Entities(0, {}, topic_token, ())
+    entities.body_to_model[0] = body_to_model
     values = tuple(tuple(map(float, value)) for value in (x, v, a, q, w))
-    return topics.entity_state(values, axes, body_to_model)
+    return topics.entity_state(entities.model_state(0, values), ROS)
 
 
 def near(*values):
@@ -196,16 +202,17 @@ def test_spawning_says_where_the_principal_axes_are():
     request = Spawn.Request(mass=2.0, radius=0.5)
     request.pose = Pose(position=Point(x=1.0, y=2.0, z=3.0), orientation=Quaternion(z=QUARTER, w=QUARTER))  # north
     request.attributes = [ExtendedAttribute(key="render", text="buoy"), ExtendedAttribute(key="raw", data=[0, 255])]
-    entity, body_to_model = services.wire_add_entity(request, ROS)
+    entity = services.wire_add_entity(request, ROS)
     assert entity.position == (2.0, 1.0, -3.0)
     assert entity.orientation == near(1, 0, 0, 0)
     assert entity.inertia == (0.2,) * 3  # of a solid sphere
     assert [(a.key, a.data) for a in entity.attributes] == [("render", b"buoy"), ("raw", b"\0\xff")]
-    assert (entity.mass, entity.radius, entity.corporeal, body_to_model.is_identity) == (2.0, 0.5, True, True)
+    assert (entity.mass, entity.radius, entity.corporeal) == (2.0, 0.5, True)
+    assert BodyToModel(entity.body_to_model).is_identity
 
     request.body_to_model = Quaternion(x=1.0, w=0.0)
-    entity, body_to_model = services.wire_add_entity(request, ROS)
-    assert body_to_model.model(entity.orientation) == near(1, 0, 0, 0)
+    entity = services.wire_add_entity(request, ROS)
+    assert BodyToModel(entity.body_to_model).model(entity.orientation) == near(1, 0, 0, 0)
     assert entity.body_to_model == near(0, 1, 0, 0)
 
 
@@ -246,9 +253,8 @@ def test_cameras_are_placed_about_the_principal_axes_for_a_simulator_that_has_th
     request = SetCamera.Request(id=1, set_position=True, set_orientation=True)
     request.pose = Pose(position=Point(x=1.0, y=2.0, z=3.0), orientation=Quaternion(w=1.0))
     turned_right = BodyToModel((QUARTER, 0.0, 0.0, QUARTER))  # the principal axes point to the model's right
-    position, rotation = sorted(
-        services.wire_set_camera(request, ROS, turned_right), key=lambda change: -change.attribute
-    )
+    changes = [in_body(change, turned_right) for change in services.wire_set_camera(request, ROS)]
+    position, rotation = sorted(changes, key=lambda change: -change.attribute)
     assert position.value == near(-2, -1, -3)  # 2 m to the left of the model are behind
     assert rotation.value == near(QUARTER, 0, 0, -QUARTER)  # what looks ahead looks to the left
     assert BodyToModel.between((1, 0, 0, 0), turned_right.rotation).rotation == near(*turned_right.rotation)
@@ -279,15 +285,15 @@ def test_turbulence_has_its_bounds_in_order_on_the_wire():
     request = AddTurbulence.Request(minimum_force_rate=1.0, maximum_force_rate=2.0)
     request.minimum = Wrench(force=Vector3(x=1.0, y=2.0, z=3.0), torque=Vector3(z=-1.0))
     request.maximum = Wrench(force=Vector3(x=4.0, y=5.0, z=6.0), torque=Vector3(z=1.0))
-    turbulence = services.wire_turbulence(request, ROS)
+    turbulence = sim.Turbulence.decode(services.wire_add_turbulence(request, ROS).data)
     assert (turbulence.force_a, turbulence.force_b) == ((2.0, 1.0, -6.0), (5.0, 4.0, -3.0))
     assert (turbulence.torque_a, turbulence.torque_b) == ((0.0, 0.0, -1.0), (0.0, 0.0, 1.0))
     assert (turbulence.force_rate_a, turbulence.force_rate_b) == (1.0, 2.0)
     with pytest.raises(ValueError, match="nowhere above"):
-        services.wire_turbulence(AddTurbulence.Request(minimum=request.maximum), ROS)
+        services.wire_add_turbulence(AddTurbulence.Request(minimum=request.maximum), ROS)
     for rates in ({"minimum_force_rate": 11.0}, {"maximum_torque_rate": math.inf}, {"minimum_torque_rate": math.nan}):
         with pytest.raises(ValueError, match="have to be finite and in this order"):
-            services.wire_turbulence(AddTurbulence.Request(**rates), ROS)
+            services.wire_add_turbulence(AddTurbulence.Request(**rates), ROS)
 
 
 @pytest.mark.parametrize(
@@ -332,12 +338,14 @@ def test_a_code_means_what_it_does_for_the_request(request_, code, meaning):
 
 def test_cameras_are_described_in_a_line():
     full, short = read_cameras(
-        ["front entity=2 xyz=0.3,0,-1 rpy=0,0,1.5707963267948966 f=2 targets=3,4 period=5 enabled=false", "back", ""]
+        ["front entity=2 xyz=0.3,0,-1 rpy=0,0,1.5707963267948966 f=2 targets=3,4 period=5 enabled=false", "back", ""],
+        ROS,
     )
-    assert (full.name, full.entity, full.position, full.focal_length) == ("front", 2, (0.3, 0.0, -1.0), 2.0)
-    assert (full.enabled, full.targets, full.period) == (False, (3, 4), 5)
-    assert forward(full.rotation) == near(0, 1, 0)
-    assert (short.name, short.entity, short.rotation, short.targets) == ("back", 0, IDENTITY, ())
+    camera = full.camera
+    assert (full.name, camera.entity, camera.position, camera.focal_length) == ("front", 2, (0.3, 0.0, 1.0), 2.0)
+    assert (camera.enabled, full.targets, full.period) == (False, (3, 4), 5)
+    assert forward(ROS.rotation(camera.orientation)) == near(0, 1, 0)
+    assert short == ("back", sim.AddCamera(0, NORTH, STILL, 1.0), (), 1)
 
 
 def test_triggers_are_described_in_a_line():
@@ -361,13 +369,13 @@ def test_triggers_are_described_in_a_line():
         (read_entities, "x:buoy", "'x' for the ID"),
         (read_entities, "-1", "'-1' for the ID"),
         (read_entities, "4294967296", "whole number"),
-        (read_cameras, "front targets=a", "'a' for targets"),
-        (read_cameras, "front xyz=1,2", "three numbers"),
-        (read_cameras, "front xyz=1,2,nan", "finite"),
-        (read_cameras, "front f=0", "focal length is 0.*'front f=0'"),
-        (read_cameras, "front enabled=yes", "true or false"),
-        (read_cameras, "front colour=red", "allowed are entity, xyz"),
-        (read_cameras, "front entity", "each followed by ="),
+        (lambda lines: read_cameras(lines, ROS), "front targets=a", "'a' for targets"),
+        (lambda lines: read_cameras(lines, ROS), "front xyz=1,2", "three numbers"),
+        (lambda lines: read_cameras(lines, ROS), "front xyz=1,2,nan", "finite"),
+        (lambda lines: read_cameras(lines, ROS), "front f=0", "focal length is 0.*'front f=0'"),
+        (lambda lines: read_cameras(lines, ROS), "front enabled=yes", "true or false"),
+        (lambda lines: read_cameras(lines, ROS), "front colour=red", "allowed are entity, xyz"),
+        (lambda lines: read_cameras(lines, ROS), "front entity", "each followed by ="),
         (lambda lines: read_triggers(lines, ROS), "near", "collision, sweep or path"),
         (lambda lines: read_triggers(lines, ROS), "near collision a=1", "lacks b"),
         (lambda lines: read_triggers(lines, ROS), "gate path entity=0 start=0,0,0 end=1,0,0 distance=0", "more than 0"),

@@ -163,6 +163,16 @@ class TestSessionLiveness:
         assert pass_s(0.5) == 0.5
         assert ended == [(3.0, False)]
 
+    def test_a_connection_ends_for_reports_when_the_loop_looks(self, session):
+        liveness = SessionLiveness(session, SimpleNamespace(now_s=lambda: 100.0))
+        session.is_open, session.since_s = True, 100.0
+        assert not liveness.is_open
+        liveness.look(lambda is_timeout: None)
+        session.is_open = False
+        assert liveness.is_open
+        liveness.look(lambda is_timeout: None)
+        assert not liveness.is_open
+
     def test_a_peer_that_takes_the_place_of_another_is_another_connection(self, pass_s, ended):
         pass_s(1.0, connects=True)
         pass_s(2.0, hears=True)

@@ -100,24 +100,13 @@ class Cancellation:
         self._watched.close()
 
 
-class Watch:
-    """Waits on the same open files repeatedly, without registering them each time."""
-
-    def __init__(self, files: Sequence[Selectable]) -> None:
-        self._poll = select.poll()
-        for file in files:
-            self._poll.register(file, select.POLLIN)
-        self._descriptors = [file.fileno() for file in files]
-
-    def wait(self, timeout_s: float | None) -> list[bool]:
-        """Wait until a file is readable or has failed, or for the timeout; return for each whether it is."""
-        ready = dict(self._poll.poll(None if timeout_s is None else timeout_s * 1000))
-        return [descriptor in ready for descriptor in self._descriptors]
-
-
 def wait_readable(files: Sequence[Selectable], timeout_s: float | None) -> list[bool]:
     """Wait until a file is readable or has failed, or for the timeout; return for each whether it is."""
-    return Watch(files).wait(timeout_s)
+    poll = select.poll()
+    for file in files:
+        poll.register(file, select.POLLIN)
+    ready = dict(poll.poll(None if timeout_s is None else timeout_s * 1000))
+    return [file.fileno() in ready for file in files]
 
 
 # How long to wait before trying again.

@@ -350,9 +350,9 @@ class LinkLoop:
         now_s = self.session.fresh_since_s = self._clock.now_s()
         self._try(self.session.lost, now_s)
         self._answer_all(now_s)
+        self._stage.turned()
         if self._streams:
             self._streams.disconnect_all()
-        self._stage.turned()
 
     def _answer_all(self, now_s: float) -> None:
         """Have the session answer who waits."""

@@ -19,9 +19,8 @@ from drone_bridge.net.connector import (
     LinkError,
     LinkTimeoutError,
     MakeTap,
-    Selectable,
-    Watch,
     reason,
+    wait_readable,
 )
 from drone_bridge.wire.addresses import address_name
 
@@ -88,8 +87,6 @@ class TcpStream:
         self._tap = wire_log("tcp", address_name(own_host, own_port), self.peer) if wire_log else None
         self._socket = connected
         self._polls: dict[int, select.poll] = {}  # by event
-        self._wakeup: Selectable | None = None  # of `_watch`
-        self._watch = Watch([])
         self._cancellation = cancellation
         self._on_close = on_close
         self._closing = threading.Lock()
@@ -157,14 +154,9 @@ class TcpStream:
                 raise LinkError(f"The connection to {self.peer} was lost: {reason(error)}.") from error
         raise LinkCancelledError("Receiving was cancelled.")
 
-    def wait(self, wakeup: Selectable, timeout_s: float | None) -> bool:
-        """Wait for bytes, a wakeup or the timeout; return whether `receive_into` would not block.
-
-        Raises LinkCancelledError.
-        """
-        if wakeup is not self._wakeup:  # else it is the same as for the last frame
-            self._wakeup, self._watch = wakeup, Watch([self._socket, wakeup, self._cancellation])
-        is_readable, _, is_cancelled = self._watch.wait(timeout_s)
+    def wait(self, timeout_s: float | None) -> bool:
+        """Wait for bytes or the timeout; return whether `receive_into` would not block. Raises LinkCancelledError."""
+        is_readable, is_cancelled = wait_readable([self._socket, self._cancellation], timeout_s)
         if is_cancelled:
             raise LinkCancelledError("Waiting was cancelled.")
         return is_readable
@@ -308,38 +300,3 @@ def peer_name(connected: socket.socket) -> str:
     """Return the address and port of the peer. Raises OSError if it has gone."""
     host, port = connected.getpeername()[:2]
     return address_name(host, port)
-
-
-# Waking a thread that waits for its connection, to give it work.
-
-
-_WAKE_BYTES = 64  # more than one is left only when waking was faster than waiting
-
-
-class Wakeup:
-    """Wakes one thread, any number of times, when another has left work for it."""
-
-    def __init__(self) -> None:
-        self._watched, self._trigger = socket.socketpair()
-        self._watched.setblocking(False)
-        self._trigger.setblocking(False)
-
-    def wake(self) -> None:
-        """Wake the thread, now or when it next waits. Thread-safe."""
-        with contextlib.suppress(OSError):  # full: the wake-up is already pending; closed: no thread waits any more
-            self._trigger.send(b"\0")
-
-    def clear(self) -> None:
-        """Reset the wake-up. Call it before looking for work."""
-        with contextlib.suppress(BlockingIOError):
-            while len(self._watched.recv(_WAKE_BYTES)) == _WAKE_BYTES:
-                pass
-
-    def fileno(self) -> int:
-        """Return the descriptor that is readable when the thread was woken."""
-        return self._watched.fileno()
-
-    def close(self) -> None:
-        """Close the descriptors, when no thread waits any more."""
-        self._trigger.close()
-        self._watched.close()

@@ -53,15 +53,16 @@ class TcpConnections:
     def unwatch(self, file: Selectable) -> None:
         self.selector.unregister(file.fileno())
 
-    def add(self, connected: socket.socket) -> None:
-        """Take over a connected socket, unless its peer has gone again."""
+    def add(self, connected: socket.socket) -> StreamPeer | None:
+        """Take over a connected socket, and return its peer; None if that has gone again."""
         try:
             connection = TcpConnection(connected, self._options, self._wire_log)
         except OSError:
-            return
+            return None
         self._by_peer[connection.peer] = connection
         self.selector.register(connection.fileno(), selectors.EVENT_READ, partial(self._serve, connection))
         self._events.append(Connected(connection.peer))
+        return connection.peer
 
     def receive(self) -> Received | Filled | Connected | Disconnected | None:
         """See Link."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""TcpPeer: a TCP connection to one host and port as a link for a LinkLoop, opened again and again."""
+"""TcpPeer: TCP connections to one host and port as a link for a LinkLoop, opened again and again; mostly one."""
 
 import socket
 from collections.abc import Callable, Sequence
@@ -7,7 +7,16 @@ from typing import Any
 
 from drone_bridge.net import tcp
 from drone_bridge.net.clock import Clock
-from drone_bridge.net.connector import Cancellation, Connector, LinkClosedError, LinkError, MakeTap, Selectable
+from drone_bridge.net.connector import (
+    FIRST_DELAY_S,
+    Cancellation,
+    Connector,
+    LinkCancelledError,
+    LinkClosedError,
+    LinkError,
+    MakeTap,
+    Selectable,
+)
 from drone_bridge.net.link_loop import Connected, Disconnected, Filled, Received
 from drone_bridge.net.tcp_connection import StreamOptions
 from drone_bridge.net.tcp_connections import TcpConnections
@@ -15,7 +24,11 @@ from drone_bridge.wire.addresses import address_name
 
 
 class TcpPeer(Connector[socket.socket]):
-    """The session hears that it is connected, its bytes, and that it is disconnected; then the link is opened again."""
+    """The session hears that it is connected, its bytes, and that it is disconnected; then the link is opened again.
+
+    Of several connections the session hears once there are all of them, in the order in which they were opened. When
+    all have gone they are opened again: a session that needs all of them closes the others when it loses one.
+    """
 
     kind = socket.SOCK_STREAM
 
@@ -25,6 +38,7 @@ class TcpPeer(Connector[socket.socket]):
         port: int,
         on_failure: Callable[[str, float], None],
         *,
+        connections: int = 1,
         options: StreamOptions | None = None,
         wire_log: MakeTap | None = None,
         clock: Clock | None = None,
@@ -32,12 +46,28 @@ class TcpPeer(Connector[socket.socket]):
         """`on_failure` gets a sentence about each attempt to connect that failed, and the seconds until the next."""
         super().__init__(host, port, Cancellation(), on_failure)
         self._connections = TcpConnections(options, wire_log, clock)
-        self._peer: Any = None
+        self._count = connections
+        self._peers: list[Any] = []
 
     def open(self) -> None:  # type: ignore[override] # it is its own stream
         """Connect, and retry until that works. Raises LinkCancelledError."""
         self._is_first = True  # who opens it again has waited already
-        self._connections.add(super().open())
+        self._peers.clear()
+        while not self._peers:
+            opened = [super().open()]
+            try:
+                while len(opened) < self._count:
+                    opened.append(self.open_once())
+            except (LinkError, LinkCancelledError) as error:
+                for connected in opened:
+                    connected.close()
+                if isinstance(error, LinkCancelledError):
+                    raise
+                self._on_failure(str(error), FIRST_DELAY_S)
+            else:
+                self._peers = [self._connections.add(connected) for connected in opened]
+                if None in self._peers:
+                    self._connections.disconnect_all()
 
     def cancel(self) -> None:
         self._cancellation.cancel()
@@ -50,23 +80,21 @@ class TcpPeer(Connector[socket.socket]):
         received = self._connections.receive()
         if received is None and not self._connections:
             raise LinkClosedError(f"The connection to {address_name(self._host, self._port)} is closed.")
-        if isinstance(received, Connected):
-            self._peer = received.source
         return received
 
     def send(self, data: bytes | memoryview, to: Any) -> None:
-        """Send a piece to the peer, whatever it is called. Raises LinkError without one."""
+        """Send a piece on a connection, or the only one, whatever it is called. Raises LinkError without one."""
         if not self._connections:
             raise LinkError(f"Nothing can be sent to {address_name(self._host, self._port)}: there is no connection.")
-        self._connections.send(data, self._peer)
+        self._connections.send(data, self._named(to))
 
     def has_unsent(self, peer: Any) -> bool:
-        """See TcpPort; there is only one peer, whatever it is called."""
-        return self._connections.has_unsent(self._peer)
+        """See TcpPort."""
+        return self._connections.has_unsent(self._named(peer))
 
     def disconnect(self, peer: Any) -> None:
-        """See StreamLink; there is only one peer, whatever it is called."""
-        self._connections.disconnect(self._peer)
+        """See StreamLink."""
+        self._connections.disconnect(self._named(peer))
 
     def disconnect_all(self) -> None:
         self._connections.disconnect_all()
@@ -74,6 +102,10 @@ class TcpPeer(Connector[socket.socket]):
     def close(self) -> None:
         self._connections.close()
         self._cancellation.close()
+
+    def _named(self, peer: Any) -> Any:
+        """Return the peer of a connection; the only one's, whatever it is called."""
+        return self._peers[0] if self._count == 1 else peer
 
     def _connect_to(self, connecting: socket.socket, address: Any) -> None:
         tcp.connect(connecting, address, self._cancellation)

@@ -188,14 +188,13 @@ def _converse(stream: TcpStream, driver: ScriptedDriver) -> None:
     """Follow the plan to its end. Raises LinkError if the robot ends the conversation."""
     connection = codec.DriverConnection()
     buffer = memoryview(bytearray(_RECEIVE_BYTES))
-    nothing = Cancellation()
     try:
         while not driver.is_over:
             driver.tick(time.monotonic(), time.time_ns() // 1_000_000)
             for packet in driver.outbox:
                 stream.send_all(connection.send(packet), head_bytes=codec.HEADER_BYTES)
             driver.outbox.clear()
-            if not stream.wait(nothing, STEP_S):
+            if not stream.wait(STEP_S):
                 continue
             count = stream.receive_into(buffer)
             connection.receive_data(buffer[:count]) if count else connection.receive_eof()
@@ -205,7 +204,6 @@ def _converse(stream: TcpStream, driver: ScriptedDriver) -> None:
                 driver.handle(event)
     finally:
         stream.leave(codec.in_pieces(map(connection.send, driver.farewell())), LEAVE_TIMEOUT_S)
-        nothing.close()
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -48,7 +48,8 @@ class SessionLiveness(Liveness):
 
     @property
     def is_open(self) -> bool:
-        return self._session.is_open
+        """Whether there is a connection, as the loop saw it when it last set the state for people."""
+        return self._connected is not None
 
     @property
     def open_for_s(self) -> float:
@@ -147,7 +148,7 @@ class _Stage:
         self._node.call_service(call.name, call.tag)
 
     def settle(self, outcome: Outcome) -> None:
-        outcome.request.finish(outcome.is_success, outcome.sentence)
+        outcome.request.finish(outcome.is_success, outcome.sentence, outcome.result)
 
     def opened(self) -> None:
         self._node.reports.end_ongoing(UNREACHABLE)

@@ -31,10 +31,13 @@ class Request:
         self.asked_s = Clock().now_s()
         self._executor = node.executor
         self.future: Future[tuple[bool, str]] = Future(executor=self._executor)
+        #: What else came of it.
+        self.result: Any = None
 
-    def finish(self, is_success: bool, sentence: str) -> None:
+    def finish(self, is_success: bool, sentence: str, result: Any = None) -> None:
         """Have the service respond; the first outcome counts."""
         if not self.future.done():
+            self.result = result
             self.future.set_result((is_success, sentence))
         if self._executor:
             self._executor.wake()

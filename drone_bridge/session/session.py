@@ -37,7 +37,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from drone_bridge.wire.outgoing import UNENCODABLE, encoded
 
@@ -114,6 +114,12 @@ class Answer:
     """The service's, where it says more than that."""
 
 
+class Request(Protocol):
+    """What somebody here asks for, and waits for the outcome of."""
+
+    asked_s: float
+
+
 @dataclass(frozen=True, slots=True)
 class Outcome:
     """What became of a request that somebody here waits for."""
@@ -121,6 +127,8 @@ class Outcome:
     request: Any
     is_success: bool
     sentence: str
+    result: Any = None
+    """What else it brought."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -101,6 +101,7 @@ __all__ = [
     "PARAMETERS",
     "REQUESTS",
     "RESPONSES",
+    "STREAMED",
     "TCP_PORT",
     "VEHICLE",
     "AddCamera",
@@ -474,6 +475,15 @@ class Attribute(IntEnum):
     ANGULAR_VELOCITY = 4  # w, rad/s, model
     CORPOREAL = 5
 
+
+#: The attributes that a state is made of, in the order in which they are asked for.
+STREAMED = (
+    Attribute.POSITION,
+    Attribute.VELOCITY,
+    Attribute.ACCELERATION,
+    Attribute.ORIENTATION,
+    Attribute.ANGULAR_VELOCITY,
+)
 
 #: A vector or quaternion, a bool for CORPOREAL, and bytes for an attribute that the document does not have.
 AttributeValue = tuple[float, ...] | bool | bytes

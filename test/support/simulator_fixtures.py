@@ -2,6 +2,7 @@
 """What tests of simulator_bridge have in common: a bridge with a vehicle, a buoy, a camera and a trigger."""
 
 import pytest
+from patience import wait_until
 from processes import Process
 from simulator_peer import STILL, SimulatorPeer
 
@@ -60,6 +61,14 @@ def shared_bridge(behaviour=(), **parameters):
 
 
 def call(ros, name, service, /, **fields):
-    """Call a service of the bridge, which may be in a namespace: /a/run is /a/simulator_bridge/run."""
+    """Call a service of the bridge, which may be in a namespace: /a/run is /a/simulator_bridge/run.
+
+    A bridge that has just stood still, as on a busy machine, is called again.
+    """
     namespace, slash, name = name.rpartition("/")
-    return ros.call(service, f"{namespace}{slash}simulator_bridge/{name}", service.Request(**fields))
+
+    def answer():
+        response = ros.call(service, f"{namespace}{slash}simulator_bridge/{name}", service.Request(**fields))
+        return None if "has just stood still" in response.message else response
+
+    return wait_until(answer, "an answer of a bridge that runs")

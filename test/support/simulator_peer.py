@@ -52,22 +52,8 @@ class _Client:
         return [request for request in self.requests if isinstance(request, kind)]
 
 
-class SimulatorPeer:
-    """Listens on a free port, and serves any number of clients, each in a thread. Closes on SPY, as the real one does.
-
-    `answers`: by type of request, a response or a function of the request, which may give None if it has answered
-    itself; or SILENCE, with which answers on that connection end.
-    """
-
-    def __init__(self, port=0, **behaviour):
-        self.clients = []
-        self.received = Inbox()  # pairs of client and request
-        self._world = threading.Lock()  # while a request changes it, or a new one begins
-        self.begin_anew(**behaviour)
-        self._listener = socket.create_server(("127.0.0.1", port))
-        self.port = self._listener.getsockname()[1]
-        self._threads = [threading.Thread(target=self._accept)]
-        self._threads[0].start()
+class World:
+    """What is simulated, and the answers that all simulators give."""
 
     def begin_anew(self, **behaviour):
         """Begin a new world, in which everything is as it was at first."""
@@ -83,6 +69,56 @@ class SimulatorPeer:
         self._counts = dict.fromkeys(ItemType, 0)
         vars(self).update(behaviour)
         self._counts[ItemType.ENTITY] = max(self.entities) + 1
+
+    def usual_answer(self, request):
+        if isinstance(request, sim.GetConfig):
+            return sim.Configured(100.0, 1.0, False, False)
+        if isinstance(request, sim.ListEntities):
+            return sim.EntitiesListed(tuple(self.entities))
+        if isinstance(request, sim.GetEntity):
+            entity = self.entities.get(request.id)
+            if entity is None:
+                return sim.Error(0, "No entity with given ID.")
+            return sim.EntityGot(request.attribute, entity[request.attribute])
+        if isinstance(request, sim.SetEntity) and request.attribute == Attribute.ORIENTATION:
+            btom = self.btom if request.id == 0 else UPRIGHT
+            self.entities[request.id][Attribute.ORIENTATION] = multiply(request.value, btom)
+        if isinstance(request, sim.StreamEntity) and request.id not in self.entities:
+            return sim.Error(1, "No entity with given ID.")
+        if isinstance(request, sim.SetExtended):
+            self.extended[request.id, request.key] = request.data
+            return sim.Ok()
+        if isinstance(request, sim.GetExtended):
+            data = self.extended.get((request.id, request.key))
+            missing = sim.Error(0, "No extended entity attribute with given key.")
+            return missing if data is None else sim.ExtendedGot(request.key, data)
+        if isinstance(request, sim.Remove) and request.type == ItemType.TRIGGER and not self.is_cuauv_server:
+            return sim.Error(0, "No trigger with given ID.")
+        if request.ADDS is not None:
+            number = self._counts[request.ADDS]
+            self._counts[request.ADDS] += 1
+            if isinstance(request, sim.AddEntity):
+                self.entities[number] = dict(STILL)
+            return sim.Added(request.ADDS, number)
+        return sim.Ok() if request.ANSWER is sim.Ok else sim.Error(9, "The test gave no answer.")
+
+
+class SimulatorPeer(World):
+    """Listens on a free port, and serves any number of clients, each in a thread. Closes on SPY, as the real one does.
+
+    `answers`: by type of request, a response or a function of the request, which may give None if it has answered
+    itself; or SILENCE, with which answers on that connection end.
+    """
+
+    def __init__(self, port=0, **behaviour):
+        self.clients = []
+        self.received = Inbox()  # pairs of client and request
+        self._world = threading.Lock()  # while a request changes it, or a new one begins
+        self.begin_anew(**behaviour)
+        self._listener = socket.create_server(("127.0.0.1", port))
+        self.port = self._listener.getsockname()[1]
+        self._threads = [threading.Thread(target=self._accept)]
+        self._threads[0].start()
 
     # Serving.
 
@@ -128,38 +164,6 @@ class SimulatorPeer:
             answer = answer(request)
         if answer is not None:
             self.send(client, answer)
-
-    def usual_answer(self, request):
-        if isinstance(request, sim.GetConfig):
-            return sim.Configured(100.0, 1.0, False, False)
-        if isinstance(request, sim.ListEntities):
-            return sim.EntitiesListed(tuple(self.entities))
-        if isinstance(request, sim.GetEntity):
-            entity = self.entities.get(request.id)
-            if entity is None:
-                return sim.Error(0, "No entity with given ID.")
-            return sim.EntityGot(request.attribute, entity[request.attribute])
-        if isinstance(request, sim.SetEntity) and request.attribute == Attribute.ORIENTATION:
-            btom = self.btom if request.id == 0 else UPRIGHT
-            self.entities[request.id][Attribute.ORIENTATION] = multiply(request.value, btom)
-        if isinstance(request, sim.StreamEntity) and request.id not in self.entities:
-            return sim.Error(1, "No entity with given ID.")
-        if isinstance(request, sim.SetExtended):
-            self.extended[request.id, request.key] = request.data
-            return sim.Ok()
-        if isinstance(request, sim.GetExtended):
-            data = self.extended.get((request.id, request.key))
-            missing = sim.Error(0, "No extended entity attribute with given key.")
-            return missing if data is None else sim.ExtendedGot(request.key, data)
-        if isinstance(request, sim.Remove) and request.type == ItemType.TRIGGER and not self.is_cuauv_server:
-            return sim.Error(0, "No trigger with given ID.")
-        if request.ADDS is not None:
-            number = self._counts[request.ADDS]
-            self._counts[request.ADDS] += 1
-            if isinstance(request, sim.AddEntity):
-                self.entities[number] = dict(STILL)
-            return sim.Added(request.ADDS, number)
-        return sim.Ok() if request.ANSWER is sim.Ok else sim.Error(9, "The test gave no answer.")
 
     # What a test does.
 

@@ -330,3 +330,57 @@ def test_a_link_out_whose_session_hangs_up_says_its_last_words(server, peer, clo
         peer.receive()
     assert accepted.recv(10) == b"neutral"
     assert accepted.recv(10) == b""
+
+
+# Several that connect out together.
+
+
+@pytest.fixture
+def three(server, closing):
+    failures = []
+    made = closing(
+        TcpPeer(
+            "127.0.0.1", server.getsockname()[1], lambda sentence, delay_s: failures.append(sentence), connections=3
+        )
+    )
+    made.failures = failures
+    return made
+
+
+def test_several_connections_have_names_and_ends_of_their_own(server, three, closing):
+    three.open()
+    accepted = [closing(server.accept()[0]) for _ in range(3)]
+    peers = [hear(three).source for _ in range(3)]
+    for number, peer in enumerate(peers):
+        three.send(str(number).encode(), peer)
+    assert [each.recv(10) for each in accepted] == [b"0", b"1", b"2"]
+    accepted[2].close()
+    assert hear(three).source is peers[2]
+    three.send(b"to nobody", peers[2])
+    three.disconnect(peers[0])
+    assert accepted[0].recv(10) == b""
+    accepted[1].sendall(b"here")
+    assert hear(three) == Received(b"here", peers[1])
+    three.disconnect(peers[1])
+    with pytest.raises(LinkClosedError):
+        three.receive()
+
+
+def test_of_several_connections_there_are_all_or_none(server, three, closing, monkeypatch):
+    """Those that were opened before one that fails are closed, and all are opened again."""
+    connect, attempts = three._connect_to, []
+
+    def fail_third(connecting, address):
+        attempts.append(address)
+        if len(attempts) == 3:
+            raise OSError(111, "refused")
+        connect(connecting, address)
+
+    monkeypatch.setattr(three, "_connect_to", fail_third)
+    three.open()
+    abandoned, accepted = ([closing(server.accept()[0]) for _ in range(count)] for count in (2, 3))
+    assert [each.recv(10) for each in abandoned] == [b"", b""]
+    assert len(three.failures) == 1
+    assert [type(hear(three)) for _ in range(3)] == [Connected] * 3
+    accepted[0].sendall(b"here")
+    assert hear(three).data == b"here"

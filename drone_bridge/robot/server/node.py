@@ -5,7 +5,7 @@ What is sent when is in `session.robot`; this node gives it topics, parameters, 
 searches for robots.
 """
 
-import socket
+import platform
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -108,7 +108,7 @@ class RobotServer(ProtocolNode):
         return session
 
     def _robot_name(self) -> str:
-        return self.parameters["robot_name"] or socket.gethostname()
+        return self.parameters["robot_name"] or platform.node()
 
     def _robot_parts(self) -> RobotParts | None:
         return self._listed.newest() if self._listed else self._parts

@@ -39,6 +39,7 @@ from drone_bridge.session.session import (
     Note,
     Outcome,
     Publish,
+    Request,
     Send,
     Session,
     encode,
@@ -64,12 +65,6 @@ class Steering(Protocol):
 
     def forget(self) -> None:
         """Forget what was commanded."""
-
-
-class Request(Protocol):
-    """What somebody asks for, and waits for the outcome of."""
-
-    asked_s: float
 
 
 # What is published, beside packets of the robot.

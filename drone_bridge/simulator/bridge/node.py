@@ -1,47 +1,54 @@
 # SPDX-License-Identifier: Apache-2.0
-"""simulator_bridge: a client of the underwater simulator, as a ROS 2 node. See docs/simulator.md."""
+"""simulator_bridge: a client of the underwater simulator, as a ROS 2 node. See docs/simulator.md.
 
-import time
+What is said when is in `session.client`; this node gives it topics, services, parameters, and connections.
+"""
+
+from random import Random
 from typing import Any
 
 from geometry_msgs.msg import Twist
 
-from drone_bridge.net.connector import Cancellation, LinkError
-from drone_bridge.net.tcp import Wakeup
+from drone_bridge.motion.body_to_model import BodyToModel
+from drone_bridge.motion.quaternions import IDENTITY
+from drone_bridge.motion.wxyz import WxyzQuaternion
+from drone_bridge.net.link_loop import Link
+from drone_bridge.net.tcp_connection import StreamOptions
+from drone_bridge.net.tcp_peer import TcpPeer
 from drone_bridge.ros.command_topics import CommandTopics
-from drone_bridge.ros.link_node import Endpoint, LinkNode
-from drone_bridge.ros.link_requests import LinkRequest
+from drone_bridge.ros.common_parameters import frame_names
+from drone_bridge.ros.frames import FrameNames
 from drone_bridge.ros.program import run
+from drone_bridge.ros.protocol_node import ProtocolNode
+from drone_bridge.ros.topic_names import topic_token
 from drone_bridge.simulator import codec as sim
-from drone_bridge.simulator.bridge.client import Client, OnAnswer, SimulatorEndpoint, SimulatorLink
-from drone_bridge.simulator.bridge.desired_items import (
-    Camera,
-    CameraStream,
-    DesiredItem,
-    DesiredItems,
-    EntityStream,
-    Trigger,
-)
-from drone_bridge.simulator.bridge.outputs import SimulatorOutputs, TimeKeeper
-from drone_bridge.simulator.bridge.parameters import AUTO, PARAMETERS
-from drone_bridge.simulator.bridge.services import Call, Result, SimulatorServices, do
-from drone_bridge.simulator.bridge.session import AwaitedRun, SimulatorSession
-from drone_bridge.simulator.bridge.steering import Ask, Steering
+from drone_bridge.simulator.bridge.outputs import SimulatorOutputs
+from drone_bridge.simulator.bridge.parameters import PARAMETERS
+from drone_bridge.simulator.bridge.services import AXES, SimulatorServices
 from drone_bridge.simulator.codec import Attribute
-from drone_bridge.simulator.topics import Axes, BodyToModel, Velocity, velocity_from_twist
+from drone_bridge.simulator.session import published
+from drone_bridge.simulator.session.client import ClientSession, connections
+from drone_bridge.simulator.session.desired_items import Camera, CameraStream, DesiredItem, EntityStream, Trigger
+from drone_bridge.simulator.session.entities import Entities
+from drone_bridge.simulator.session.simulated_time import SimulatedTime
+from drone_bridge.simulator.session.simulation import Simulation
+from drone_bridge.simulator.session.steering import Steering
+from drone_bridge.simulator.topics import STILL, Velocity, set_velocity, velocity_from_twist
 from drone_bridge.simulator.topics.plans import read_cameras, read_entities, read_triggers
-from drone_bridge.wire.events import RemoteProtocolError
+from drone_bridge.simulator.topics.services import explanation
 
-#: How long the simulator has to read the last velocities and close its connections.
-LEAVE_TIMEOUT_S = 0.3
+#: Small chunks: a stream without pause delays no velocity by more than one. And a server that sends header and body in
+#: two packets waits for the acknowledgement of the first.
+OPTIONS = StreamOptions(chunk_bytes=16 * 1024, acknowledges_at_once=True)
+HEADING = "heading"  # of conditions
 
 
-class SimulatorBridge(LinkNode):
+class SimulatorBridge(ProtocolNode):
     """Publishes the simulator's world, steers its vehicle, and forwards service calls."""
 
     rates = ("steps", "stream messages", "requests", "velocities")
     problems = (
-        *LinkNode.problems,
+        *ProtocolNode.problems,
         "refused commands",
         "unsteered commands",
         "refused velocities",
@@ -49,48 +56,51 @@ class SimulatorBridge(LinkNode):
         "missing vehicle",
         "unknown heading",
         "bad numbers",
-        "dropped messages",
     )
 
     def __init__(self, **options: Any) -> None:
         super().__init__("simulator_bridge", PARAMETERS, **options)
-        self._wakeup = Wakeup()
-        self._simulator_services = SimulatorServices(self, self._wakeup.wake)
-
-    # The lifecycle.
+        #: What talks to the simulator; None before the node was active.
+        self.session: ClientSession | None = None
+        self._simulator_services = SimulatorServices(self)
 
     def set_up(self) -> None:
+        """Read the parameters and create publishers and subscriptions."""
         get = self.parameters.__getitem__
-        self._axes = Axes()
         self._vehicle: int = get("vehicle")
-        self._timeout_s: float = get("request_timeout")
         if any(get("body_to_model")):
             if len(get("body_to_model")) != 4:
                 raise ValueError("body_to_model has to have 4 numbers.")
             BodyToModel(get("body_to_model"))
-        self._entities = read_entities(get("entities"))
-        if self._vehicle in self._entities:
+        named = read_entities(get("entities"))
+        if self._vehicle in named:
             raise ValueError(f"entities names {self._vehicle}, which is the vehicle.")
-        keeper = TimeKeeper(self)
-        self._items = DesiredItems()
-        self._outputs = SimulatorOutputs(self, self._axes, keeper, self._vehicle, self._items)
+        frames = frame_names(self.parameters, FrameNames)
+        entities = Entities(self._vehicle, named, topic_token, frames.own)
+        time = SimulatedTime(is_published=get("publish_clock"))
+        self._simulation = Simulation(entities, self._read_items, time)
+        self._outputs = SimulatorOutputs(self, AXES, self._vehicle, frames)
         self.cleanup.callback(self._outputs.close)
-        self._take_parameters()
+        self._outputs.show(self._simulation.scene)
         self._commands: CommandTopics[Velocity] = CommandTopics(
-            self, now=keeper.clock.message if keeper.stamps_are_simulated else None, on_command=self._wakeup.wake
+            self, now=self._outputs.stamps.command_clock, on_command=self._have_steered
         )
         self._commands.take_velocities(self._read)
-        self._steering = Steering(self, self._commands.arbiter, self._axes, self._vehicle)
-        self._simulation: bytes | None = None  # the mark of the one that the bridge was connected to last
 
-    def _take_parameters(self) -> None:
-        """Have the entities and items that parameters name, and no others. Raises ValueError."""
-        self._outputs.forget_entities_but({self._vehicle, *self._entities})
-        for entity, name in self._entities.items():
-            self._outputs.name_entity(entity, name)
-            self._outputs.open_entity(entity)
-        self._items.begin_anew(self._read_items())
-        self._outputs.keep_cameras(self._items.camera_frames())
+    def make_transport(self) -> Link:
+        """Open several connections to the simulator."""
+        get = self.parameters.__getitem__
+        count, log = connections(get), self.wire_log
+        host, port = get("host"), get("port")
+        return TcpPeer(host, port, self._connecting_failed, connections=count, options=OPTIONS, wire_log=log)
+
+    def make_session(self) -> ClientSession:
+        get = self.parameters.__getitem__
+        steering = Steering(self._commands.arbiter, self._requests, STILL, get)
+        self.session = ClientSession(
+            self._simulation, steering, get, check_hold=self.hold.check, explain=explanation, source=Random()
+        )
+        return self.session
 
     def _read_items(self) -> list[DesiredItem]:
         """Return the items given by parameters. Raises ValueError."""
@@ -98,94 +108,11 @@ class SimulatorBridge(LinkNode):
         period = get("stream_period")
         # The clock counts the steps in the vehicle's stream.
         items: list[DesiredItem] = [] if period == 1 else [EntityStream(self._vehicle, 1, (Attribute.CORPOREAL,))]
-        items += [EntityStream(entity, period) for entity in (self._vehicle, *self._entities)]
-        taken = self._outputs.entity_frames()
-        for plan in read_cameras(get("cameras")):
-            if plan.frame in taken:
-                raise ValueError(f"cameras names {plan.name!r}, and there is a frame {plan.frame!r} already.")
-            taken.add(plan.frame)
-            camera = Camera(plan)
+        items += [EntityStream(entity, period) for entity in (self._vehicle, *read_entities(get("entities")))]
+        for plan in read_cameras(get("cameras"), AXES):
+            camera = Camera(plan.name, plan.camera)
             items += [camera, *(CameraStream(camera, target, plan.period) for target in plan.targets)]
-        return items + [Trigger(plan) for plan in read_triggers(get("triggers"), self._axes)]
-
-    def make_endpoint(self, cancellation: Cancellation) -> Endpoint:
-        """Open several connections to the simulator."""
-        get = self.parameters.__getitem__
-        self._link_cancellation = cancellation
-        self._steering.disengage()
-        return SimulatorEndpoint(
-            get("host"),
-            get("port"),
-            cancellation,
-            self._connecting_failed,
-            wire_log=self.wire_log,
-            has_probe=get("item_events") == AUTO,
-        )
-
-    # The conversation, on the link's thread.
-
-    def prepare(self) -> None:
-        """Forget old commands, and accept requests."""
-        self._commands.arbiter.forget()
-        self._simulator_services.link_requests.open()
-
-    def converse(self, link: SimulatorLink) -> None:
-        """Publish and steer until the connection ends, and stop a vehicle that is being steered."""
-        client = Client(link, self._timeout_s, self.statistics, self._link_cancellation, self._wakeup)
-
-        def ask(request: sim.Request, on_answer: OnAnswer) -> None:
-            self.encode(lambda each: client.send(each, on_answer), request)
-
-        client.steer = lambda now_s: self._steer(now_s, ask)
-        client.check_hold = self._check_hold
-        session = SimulatorSession(self, client, self._items, self._outputs, self._simulation)
-        session.begin_anew = self._begin_anew
-        link_requests = self._simulator_services.link_requests
-        reason = "The connection to the simulator ended."
-        try:
-            self._steering.start_over(ask)
-            session.start()
-            while True:
-                client.is_stirred = False
-                due_s = session.tick()
-                for link_request in link_requests.take():
-                    self._do(link_request, session)
-                if not client.is_stirred:  # else there may be something to do by now
-                    client.wait(due_s)
-        except (LinkError, RemoteProtocolError) as error:
-            reason = str(error)
-            raise
-        finally:
-            session.stop()
-            link.leave(self._steering.last_requests(), LEAVE_TIMEOUT_S)
-            self._simulation = session.simulation
-            link_requests.close(reason)
-            self.statistics.facts["outstanding requests"] = "0"
-
-    def _begin_anew(self) -> None:
-        """Forget what services have added to a former simulation, and say that another one began."""
-        self._take_parameters()
-        self._outputs.announce_simulation()
-
-    def _steer(self, now_s: float, ask: Ask) -> float:
-        self._steering.tick(now_s, self._outputs.attitude, ask)
-        return self._steering.due_s
-
-    def _check_hold(self, request: sim.Request) -> None:
-        if request.moves(self._vehicle):
-            self.hold.check(request.NAME)
-
-    def _do(self, link_request: LinkRequest[Call], session: SimulatorSession) -> None:
-        def finish(result: Result) -> None:
-            self.statistics.counts["refused requests"] += not result.success
-            self._simulator_services.link_requests.finish(link_request, result)
-
-        result = do(session, link_request.task)
-        if isinstance(result, Result):
-            finish(result)
-            return
-        latest_s = time.monotonic() + result.expected_s
-        session.wait_for_run(AwaitedRun(result.mark, latest_s, lambda problem: finish(Result(not problem, problem))))
+        return items + [Trigger(plan.name, plan.trigger) for plan in read_triggers(get("triggers"), AXES)]
 
     # What the executor does.
 
@@ -193,6 +120,31 @@ class SimulatorBridge(LinkNode):
         asked = velocity_from_twist(twist)
         allowed = asked.limited(self.parameters["max_linear_speed"], self.parameters["max_angular_speed"])
         return allowed, allowed == asked
+
+    def _have_steered(self) -> None:
+        if self.session:
+            self.post(self.session.commanded)
+
+    # The simulator, on the loop's thread.
+
+    def _requests(self, velocity: Velocity, attitude: WxyzQuaternion | None) -> tuple[sim.SetEntity, ...]:
+        """Return what sets a velocity; zero needs no attitude."""
+        return set_velocity(self._vehicle, velocity, AXES.orientation(attitude) if attitude else IDENTITY, AXES)
+
+    def publish_event(self, message: Any) -> None:
+        """Publish what the simulator says, and what is known of it."""
+        if handle := self._outputs.handlers.get(type(message)):
+            handle(message)
+        if isinstance(message, published.RoundTrip):
+            self.statistics.took("request round trip", message.duration_s)
+        elif isinstance(message, published.Fact):
+            self.statistics.facts[message.name] = message.text
+        elif isinstance(message, published.BodyToModelKnown):
+            self.statistics.end_condition(HEADING)
+            rotation = " ".join(f"{number:.6g}" for number in message.rotation or ())
+            self.statistics.facts["vehicle's body to model"] = rotation or "not known"
+        elif isinstance(message, published.HeadingUnknown):
+            self.statistics.begin_condition(HEADING, "The vehicle's heading is not known")
 
 
 def main() -> int:

@@ -10,9 +10,7 @@ from drone_bridge.ros.limits import limit_parameters
 from drone_bridge.ros.parameters import ParameterDeclaration
 from drone_bridge.ros.time import time_parameters
 from drone_bridge.simulator.codec import TCP_PORT
-
-# Values of item_events.
-AUTO, SPY, POLL, NONE = "auto", "spy", "poll", "none"
+from drone_bridge.simulator.session.conversation import AUTO, NONE, POLL, SPY
 
 PARAMETERS = (
     *common_parameters(TCP_PORT, "The simulator's port.", roles=("connect",), silence_warning_s=2.5),

@@ -20,28 +20,19 @@ from rclpy.qos import QoSProfile
 from sensor_msgs.msg import Imu
 from std_msgs.msg import Empty, Header
 
+from drone_bridge.motion.body_to_model import unit_rotation
 from drone_bridge.motion.quaternions import IDENTITY, Quaternion, inverse, rotated, rotated_back
-from drone_bridge.motion.wxyz import IDENTITY as UPRIGHT
-from drone_bridge.motion.wxyz import Vector, WxyzQuaternion, conjugate, multiply, rotate
+from drone_bridge.motion.wxyz import Vector, WxyzQuaternion
 from drone_bridge.msg import CameraView, ExtendedAttribute, ItemEvent, TriggerEvent
 from drone_bridge.ros import frames
 from drone_bridge.ros.frames import AXES, EXACT_VARIANCE, FrameNames, OdometryCovariances, set_quaternion, set_vector
 from drone_bridge.ros.topic_names import topic_token
 from drone_bridge.ros.topics import Topic, TopicTable
 from drone_bridge.simulator import codec as sim
-from drone_bridge.simulator.codec import Attribute, AttributeValue, ItemType
+from drone_bridge.simulator.codec import STREAMED, Attribute, AttributeValue
 
-#: The attributes that states are made of, in the order in which they are requested.
-STREAMED = (
-    Attribute.POSITION,
-    Attribute.VELOCITY,
-    Attribute.ACCELERATION,
-    Attribute.ORIENTATION,
-    Attribute.ANGULAR_VELOCITY,
-)
 #: What an IMU at rest reads, m/s², in the world's axes of ROS.
 AGAINST_GRAVITY: Vector = (0.0, 0.0, 9.81)
-_LARGEST_NORM_ERROR = 0.01  # of a quaternion that still counts as a rotation
 _NOT_MEASURED = -1.0  # the covariance that says so
 EXACT_COVARIANCES = OdometryCovariances([EXACT_VARIANCE] * AXES, [EXACT_VARIANCE] * AXES)
 _ZERO: Vector = (0.0, 0.0, 0.0)
@@ -101,48 +92,6 @@ class Axes:
         return q.w, q.x, -q.y, -q.z
 
 
-class BodyToModel:
-    """The rotation from an entity's principal axes, which q on the wire refers to, to its model, which ROS uses.
-
-    On the wire w, ESET q and cameras are about the model already.
-    """
-
-    def __init__(self, rotation: Sequence[float] = UPRIGHT) -> None:
-        """`rotation` is btom: w, x, y, z. Raises ValueError unless it is a rotation."""
-        self.rotation = _unit(rotation)
-        self.is_identity = max(map(abs, self.rotation[1:])) < 1e-12  # w alone could not tell below 1e-6 rad
-
-    def model(self, q: Sequence[float]) -> WxyzQuaternion:
-        """Return the orientation of the model for q on the wire: w, x, y, z. Raises ValueError."""
-        body = _unit(q)
-        return body if self.is_identity else multiply(body, conjugate(self.rotation))
-
-    def body(self, q: Sequence[float]) -> WxyzQuaternion:
-        """Return q on the wire for the orientation of the model: w, x, y, z. Raises ValueError."""
-        return multiply(_unit(q), self.rotation)
-
-    def rotation_in_body(self, q: Sequence[float]) -> WxyzQuaternion:
-        """Convert a rotation (w, x, y, z) from the model to the principal axes."""
-        return multiply(conjugate(self.rotation), q)
-
-    def vector_in_body(self, vector: Vector) -> Vector:
-        """Convert a vector from the model to the principal axes."""
-        return rotate(conjugate(self.rotation), vector)
-
-    @classmethod
-    def between(cls, model: Sequence[float], body: Sequence[float]) -> "BodyToModel":
-        """Return the rotation between two orientations, each w, x, y, z. Raises ValueError."""
-        return cls(multiply(conjugate(_unit(model)), _unit(body)))
-
-
-def _unit(q: Sequence[float]) -> WxyzQuaternion:
-    w, x, y, z = q
-    norm = math.sqrt(w * w + x * x + y * y + z * z)
-    if not abs(norm - 1.0) <= _LARGEST_NORM_ERROR:  # so that NaN is refused, too
-        raise ValueError(f"The quaternion {w:g}, {x:g}, {y:g}, {z:g} has the length {norm:g}, and has to have 1.")
-    return w / norm, x / norm, y / norm, z / norm
-
-
 # Parts of messages.
 
 
@@ -158,7 +107,7 @@ def quaternion(message: Any) -> Quaternion:
     """Return a geometry_msgs/Quaternion, of length 1. All zeros stand for no rotation."""
     if not any((message.x, message.y, message.z, message.w)):
         return IDENTITY
-    w, x, y, z = _unit((message.w, message.x, message.y, message.z))
+    w, x, y, z = unit_rotation((message.w, message.x, message.y, message.z))
     return Quaternion(x, y, z, w)
 
 
@@ -203,19 +152,10 @@ def _fill_twist(message: Twist, state: EntityState) -> None:
     set_vector(message.angular, state.angular_velocity)
 
 
-def entity_state(values: Sequence[Any], axes: Axes, body_to_model: BodyToModel) -> EntityState:
-    """Return the state for values of STREAMED. Raises ValueError unless they are finite and a rotation."""
+def entity_state(values: Sequence[Any], axes: Axes) -> EntityState:
+    """Return the state for values of STREAMED, of which q is about the model."""
     x, v, a, q, w = values
-    # The sum is NaN if any of them is.
-    if not math.isfinite(sum(x + v + a + w)):
-        raise ValueError(f"The state x {x}, v {v}, a {a}, w {w} is not made of finite numbers.")
-    return EntityState(
-        axes.world(*x),
-        axes.world(*v),
-        axes.world(*a),
-        axes.orientation(body_to_model.model(q)),
-        axes.body(*w),
-    )
+    return EntityState(axes.world(*x), axes.world(*v), axes.world(*a), axes.orientation(q), axes.body(*w))
 
 
 def wire_value(state: EntityState, corporeal: bool, attribute: int, axes: Axes) -> AttributeValue:
@@ -331,20 +271,13 @@ def velocity_from_wire(v: Vector, w: Vector, orientation: Quaternion, axes: Axes
 # Messages.
 
 
-class Labels:
-    """What IDs on the wire stand for. Nobody knows more here than that; the bridge does."""
+class Labels(NamedTuple):
+    """What the IDs of the next message stand for. Nobody knows more than that but the bridge."""
 
-    def entity(self, entity: int) -> str:
-        """Return the name of an entity, empty if it has none."""
-        return ""
-
-    def camera_stream(self, stream: int) -> tuple[int, str, int]:
-        """Return the ID and name of the camera, and the ID of the target."""
-        return 0, "", 0
-
-    def trigger(self, trigger: int) -> str:
-        """Return the name of a trigger."""
-        return ""
+    name: str = ""
+    """Of the entity or trigger, if it has one."""
+    camera: tuple[int, str, int] = (0, "", 0)
+    """The ID and name of the camera, and the ID of the target."""
 
 
 class Translation:
@@ -461,8 +394,8 @@ class Translation:
 
     def camera_view(self, view: sim.CameraData, stamp: Time) -> CameraView:
         """Return where an entity appears."""
-        camera, name, target = self.labels.camera_stream(view.id)
-        message = CameraView(camera=name, camera_id=camera, target=self.labels.entity(target))
+        camera, name, target = self.labels.camera
+        message = CameraView(camera=name, camera_id=camera, target=self.labels.name)
         message.target_id, message.stream_id = target, view.id
         message.header.stamp, message.header.frame_id = stamp, self.camera_frame(name) if name else ""
         message.x, message.y, message.radius, message.depth = view.x, view.y, view.radius, view.depth
@@ -476,7 +409,7 @@ class Translation:
         return sim.CameraData(message.stream_id, message.x, message.y, message.radius, message.depth)
 
     def trigger_event(self, event: Any, stamp: Time) -> TriggerEvent:
-        message = TriggerEvent(event=event.ID, trigger_id=event.id, name=self.labels.trigger(event.id))
+        message = TriggerEvent(event=event.ID, trigger_id=event.id, name=self.labels.name)
         message.header.stamp = stamp
         return message
 
@@ -485,8 +418,7 @@ class Translation:
         return event and event(message.trigger_id)
 
     def item_event(self, event: sim.Spied, stamp: Time) -> ItemEvent:
-        name = self.labels.entity(event.id) if event.type == ItemType.ENTITY else ""
-        message = ItemEvent(added=event.is_added, type=event.type, id=event.id, name=name)
+        message = ItemEvent(added=event.is_added, type=event.type, id=event.id, name=self.labels.name)
         message.header.stamp = stamp
         return message
 
@@ -504,7 +436,7 @@ class Translation:
     def parts(self, wire: Any) -> Iterator[tuple[str, Any]]:
         """Yield the topics of a streamed state."""
         if isinstance(wire, sim.EntityData) and wire.attributes == STREAMED:
-            state = entity_state(wire.values, self.axes, BodyToModel())
+            state = entity_state(wire.values, self.axes)
             for row in STATES:  # of the vehicle, or of another entity
                 yield row.name.format(name="buoy"), state
 

@@ -14,9 +14,9 @@ All of it is in ROS's axes. Everything raises ValueError with a sentence about t
 import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
-from drone_bridge.motion.quaternions import IDENTITY, Quaternion, quaternion_from_euler
+from drone_bridge.motion.quaternions import Quaternion, quaternion_from_euler
 from drone_bridge.motion.wxyz import Vector
 from drone_bridge.ros.topic_names import topic_token
 from drone_bridge.simulator import codec as sim
@@ -27,27 +27,28 @@ _LARGEST_ID = 0xFFFFFFFF
 PlanT = TypeVar("PlanT")
 
 
-@dataclass(frozen=True, slots=True)
-class CameraPlan:
-    """A camera on an entity, and its targets. Raises ValueError."""
+def mounted_camera(  # noqa: PLR0917 # geometry
+    entity: int, position: Vector, rotation: Quaternion, focal_length: float, enabled: bool, axes: Axes
+) -> sim.AddCamera:
+    """Return a camera at a position, m, and with a rotation in an entity's frame, along whose x axis it looks then."""
+    focal_length = checked_focal_length(focal_length)
+    return sim.AddCamera(entity, axes.wire_rotation(rotation), axes.body(*position), focal_length, enabled)
+
+
+def checked_focal_length(focal_length: float) -> float:
+    """Return a focal length that can be."""
+    if not 0.0 < focal_length < math.inf:
+        raise ValueError(f"The focal length is {focal_length:g}, and has to be finite and more than 0.")
+    return focal_length
+
+
+class CameraPlan(NamedTuple):
+    """A camera, its name and its targets."""
 
     name: str
-    entity: int
-    position: Vector = (0.0, 0.0, 0.0)  # m, in the entity's frame
-    rotation: Quaternion = IDENTITY  # in the entity's frame; it looks along its x axis
-    focal_length: float = 1.0
-    enabled: bool = True
+    camera: sim.AddCamera
     targets: tuple[int, ...] = ()
     period: int = 1  # steps
-
-    @property
-    def frame(self) -> str:
-        """Its tf frame, without prefix."""
-        return topic_token(self.name, "camera")
-
-    def __post_init__(self) -> None:
-        if not 0.0 < self.focal_length < math.inf:
-            raise ValueError(f"The focal length is {self.focal_length:g}, and has to be finite and more than 0.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,9 +109,9 @@ def read_entity_plans(lines: Iterable[str]) -> list[EntityPlan]:
     return plans
 
 
-def read_cameras(lines: Iterable[str]) -> list[CameraPlan]:
+def read_cameras(lines: Iterable[str], axes: Axes) -> list[CameraPlan]:
     """Return the cameras that lines describe."""
-    return [_read_camera(line, *line.split()) for line in lines if line.strip()]
+    return [_read_camera(axes, line, *line.split()) for line in lines if line.strip()]
 
 
 def read_triggers(lines: Iterable[str], axes: Axes) -> list[TriggerPlan]:
@@ -135,22 +136,21 @@ def _read_entity(line: str, first: str, *rest: str) -> EntityPlan:
     return EntityPlan(number, name, **values)
 
 
-def _read_camera(line: str, name: str, *rest: str) -> CameraPlan:
+def _read_camera(axes: Axes, line: str, name: str, *rest: str) -> CameraPlan:
     readers = {"entity": _whole, "xyz": _vector, "rpy": _vector, "f": _number, "targets": _wholes, "period": _whole}
     values = _values(line, rest, {**readers, "enabled": _truth})
-    return _naming(
+    camera = _naming(
         line,
-        lambda: CameraPlan(
-            name,
+        lambda: mounted_camera(
             values.get("entity", 0),
             values.get("xyz", (0.0, 0.0, 0.0)),
             quaternion_from_euler(*values.get("rpy", (0.0, 0.0, 0.0))),
             values.get("f", 1.0),
             values.get("enabled", True),
-            values.get("targets", ()),
-            values.get("period", 1),
+            axes,
         ),
     )
+    return CameraPlan(name, camera, values.get("targets", ()), values.get("period", 1))
 
 
 def _read_trigger(axes: Axes, line: str, name: str, kind: str = "", *rest: str) -> TriggerPlan:

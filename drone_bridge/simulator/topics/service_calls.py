@@ -13,11 +13,12 @@ from typing import Any, NamedTuple
 from geometry_msgs.msg import Vector3
 
 from drone_bridge import srv
+from drone_bridge.motion.body_to_model import BodyToModel
 from drone_bridge.motion.quaternions import Quaternion, inverse, rotated
 from drone_bridge.motion.wxyz import WxyzQuaternion
 from drone_bridge.simulator import codec as sim
 from drone_bridge.simulator.codec import Attribute, CameraAttribute, ItemType
-from drone_bridge.simulator.topics import Axes, BodyToModel, EntityState, attribute_message, wire_value
+from drone_bridge.simulator.topics import Axes, EntityState, attribute_message, wire_value
 from drone_bridge.simulator.topics.services import (
     GRAVITY,
     GRAVITY_ID,

@@ -9,19 +9,19 @@ a sentence, for numbers that make no sense.
 import math
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from typing import Any
 
 from geometry_msgs.msg import Point, Pose, Twist, Vector3
 from geometry_msgs.msg import Quaternion as QuaternionMessage
 
 from drone_bridge import srv
+from drone_bridge.motion.body_to_model import BodyToModel
 from drone_bridge.motion.quaternions import Quaternion, rotated
 from drone_bridge.msg import ExtendedAttribute
 from drone_bridge.simulator import codec as sim
 from drone_bridge.simulator.codec import Attribute, CameraAttribute
-from drone_bridge.simulator.topics import Axes, BodyToModel, EntityState, quaternion, vector
-from drone_bridge.simulator.topics.plans import CameraPlan, TriggerPlan
+from drone_bridge.simulator.topics import Axes, EntityState, quaternion, vector
+from drone_bridge.simulator.topics.plans import TriggerPlan, checked_focal_length, mounted_camera
 from drone_bridge.srv import AddCamera, AddTrigger, AddTurbulence, SetAttribute, SetCamera, SetState, Spawn
 from drone_bridge.wire.layouts import printable
 
@@ -56,8 +56,15 @@ SERVICES = {
 # What the bridge asks the simulator for.
 
 
-def wire_add_entity(request: Spawn.Request, axes: Axes) -> tuple[sim.AddEntity, BodyToModel]:
-    """Return the request, and the rotation from the entity's principal axes to its model."""
+def wire_remove(request: srv.RemoveItem.Request) -> sim.Remove:
+    """Return the request to remove any item."""
+    if request.type == sim.ItemType.OBJECT and request.id == GRAVITY_ID and request.name != GRAVITY:
+        raise ValueError(f"Object {GRAVITY_ID} is gravity: it is removed only if the request's name is {GRAVITY!r}.")
+    return sim.Remove(request.type, request.id)
+
+
+def wire_add_entity(request: Spawn.Request, axes: Axes) -> sim.AddEntity:
+    """Return the request for an entity."""
     btom = BodyToModel(axes.wire_rotation(quaternion(request.body_to_model)))
     for name, value in (("mass", request.mass), ("radius", request.radius)):
         if not 0.0 < value < math.inf:
@@ -77,7 +84,7 @@ def wire_add_entity(request: Spawn.Request, axes: Axes) -> tuple[sim.AddEntity, 
         btom.body(model),
         request.corporeal,
         tuple(sim.ExtendedAttribute(attribute.key, attribute_data(attribute)) for attribute in request.attributes),
-    ), btom
+    )
 
 
 def wire_set_entity(request: SetState.Request, orientation: Quaternion | None, axes: Axes) -> Iterator[sim.SetEntity]:
@@ -131,62 +138,24 @@ def attribute_data(message: ExtendedAttribute) -> bytes:
 # Cameras.
 
 
-def camera_plan(request: AddCamera.Request) -> CameraPlan:
-    """Return the camera that add_camera asks for."""
-    return CameraPlan(
-        request.name,
-        request.entity_id,
-        vector(request.pose.position),
-        quaternion(request.pose.orientation),
-        request.focal_length,
-        request.enabled,
-        tuple(request.targets),
-        request.period,
-    )
-
-
-def wire_add_camera(plan: CameraPlan, axes: Axes) -> sim.AddCamera:
+def wire_add_camera(request: AddCamera.Request, axes: Axes) -> sim.AddCamera:
     """Return the request for a camera."""
-    return sim.AddCamera(
-        plan.entity, axes.wire_rotation(plan.rotation), axes.body(*plan.position), plan.focal_length, plan.enabled
-    )
+    position, rotation = vector(request.pose.position), quaternion(request.pose.orientation)
+    return mounted_camera(request.entity_id, position, rotation, request.focal_length, request.enabled, axes)
 
 
-def check_camera(request: SetCamera.Request) -> None:
-    """Raise ValueError for a request that can't be made."""
-    if not any(wire_set_camera(request, Axes(), BodyToModel())):
-        raise ValueError("The request sets nothing.")
-
-
-def wire_set_camera(request: SetCamera.Request, axes: Axes, body_to_model: BodyToModel) -> Iterator[sim.SetCamera]:
-    """Yield a request per attribute that is chosen.
-
-    `body_to_model`: of the entity, for a simulator that takes poses about its principal axes; else none.
-    """
+def wire_set_camera(request: SetCamera.Request, axes: Axes) -> Iterator[sim.SetCamera]:
+    """Yield a request per attribute that is chosen."""
     if request.set_orientation:
-        rotation = body_to_model.rotation_in_body(axes.wire_rotation(quaternion(request.pose.orientation)))
+        rotation = axes.wire_rotation(quaternion(request.pose.orientation))
         yield sim.SetCamera(request.id, CameraAttribute.ORIENTATION, rotation)
     if request.set_position:
-        position = body_to_model.vector_in_body(axes.body(*vector(request.pose.position)))
-        yield sim.SetCamera(request.id, CameraAttribute.POSITION, position)
+        yield sim.SetCamera(request.id, CameraAttribute.POSITION, axes.body(*vector(request.pose.position)))
     if request.set_focal_length:
-        if not 0.0 < request.focal_length < math.inf:
-            raise ValueError(f"The focal length is {request.focal_length:g}, and has to be finite and more than 0.")
-        yield sim.SetCamera(request.id, CameraAttribute.FOCAL_LENGTH, request.focal_length)
+        focal_length = checked_focal_length(request.focal_length)
+        yield sim.SetCamera(request.id, CameraAttribute.FOCAL_LENGTH, focal_length)
     if request.set_enabled:
         yield sim.SetCamera(request.id, CameraAttribute.ENABLED, bool(request.enabled))
-
-
-def changed_camera(plan: CameraPlan, request: SetCamera.Request) -> CameraPlan:
-    """Return what a camera is after the attributes that are chosen have been set."""
-    pose = request.pose
-    return replace(
-        plan,
-        rotation=quaternion(pose.orientation) if request.set_orientation else plan.rotation,
-        position=vector(pose.position) if request.set_position else plan.position,
-        focal_length=request.focal_length if request.set_focal_length else plan.focal_length,
-        enabled=bool(request.enabled) if request.set_enabled else plan.enabled,
-    )
 
 
 # Triggers and objects.
@@ -206,13 +175,14 @@ def trigger_plan(request: AddTrigger.Request, axes: Axes) -> TriggerPlan:
     raise ValueError(f"There is no type {request.type} of triggers; there are 0 to 3.")
 
 
-def wire_turbulence(request: AddTurbulence.Request, axes: Axes) -> sim.Turbulence:
-    """Return a force and a torque; a component that points the other way on the wire has its bounds exchanged."""
+def wire_add_turbulence(request: AddTurbulence.Request, axes: Axes) -> sim.AddObject:
+    """Return the request for turbulence; a component that points the other way on the wire has its bounds exchanged."""
     force_rates = _rates(request.minimum_force_rate, request.maximum_force_rate)
     torque_rates = _rates(request.minimum_torque_rate, request.maximum_torque_rate)
     force_a, force_b = _bounds(request.minimum.force, request.maximum.force, axes)
     torque_a, torque_b = _bounds(request.minimum.torque, request.maximum.torque, axes)
-    return sim.Turbulence(force_a, force_b, *force_rates, torque_a, torque_b, *torque_rates)
+    turbulence = sim.Turbulence(force_a, force_b, *force_rates, torque_a, torque_b, *torque_rates)
+    return sim.AddObject(sim.Turbulence.CLASS, turbulence.encode())
 
 
 def _rates(minimum: float, maximum: float) -> tuple[float, float]:

@@ -1,16 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""DesiredItems: the streams, cameras and triggers of parameters and services that a simulation is to have.
+"""DesiredItems: the streams, cameras and triggers of parameters and services that a simulation is to have. Pure.
 
 What services have added is gone with the simulation; what parameters name is there in every one.
 """
 
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from typing import Any
 
 from drone_bridge.simulator import codec as sim
-from drone_bridge.simulator.codec import Attribute, ItemType
-from drone_bridge.simulator.topics import STREAMED, Axes
-from drone_bridge.simulator.topics.plans import CameraPlan, TriggerPlan
-from drone_bridge.simulator.topics.services import wire_add_camera
+from drone_bridge.simulator.codec import STREAMED, Attribute, CameraAttribute, ItemType
 
 MAX_DESIRED_ITEMS = 512
 
@@ -18,44 +17,44 @@ MAX_DESIRED_ITEMS = 512
 class DesiredItem:
     """An item that the simulator is to add for us."""
 
-    def __init__(self, kind: ItemType, name: str, entities: set[int]) -> None:
-        """`name` is for diagnostics and logs; `entities` are those that it depends on."""
-        self.kind, self.name, self.entities = kind, name, entities
+    def __init__(self, kind: ItemType, label: str, entities: set[int], request: sim.Request | None = None) -> None:
+        """`label` is for diagnostics and logs; `entities` are those that it depends on."""
+        self.kind, self.label, self.entities, self._request = kind, label, entities, request
         self.is_configured = False  # by a parameter: in every simulation, whatever was removed
         self.id: int | None = None  # the simulator's; None while it has not added it
         self.messages = 0  # that have come of it
 
-    def take_message_count(self) -> int:
-        """Return how many messages were received since the last call."""
-        count, self.messages = self.messages, 0
-        return count
-
-    def request(self, axes: Axes) -> sim.Request | None:
-        """Return the request that adds it, None if that is not possible yet."""
-        raise NotImplementedError
+    @property
+    def request(self) -> sim.Request:
+        """What adds it."""
+        assert self._request
+        return self._request
 
 
 class EntityStream(DesiredItem):
     """The states of an entity or, with other attributes, one message per step."""
 
     def __init__(self, entity: int, period: int, attributes: tuple[Attribute, ...] = STREAMED) -> None:
-        name = f"entity {entity}" if attributes == STREAMED else "steps"
-        super().__init__(ItemType.ENTITY_STREAM, name, {entity})
+        label = f"entity {entity}" if attributes == STREAMED else "steps"
+        super().__init__(ItemType.ENTITY_STREAM, label, {entity}, sim.StreamEntity(entity, period, attributes))
         self.entity, self.period, self.attributes = entity, period, attributes
-
-    def request(self, axes: Axes) -> sim.Request:
-        return sim.StreamEntity(self.entity, self.period, self.attributes)
 
 
 class Camera(DesiredItem):
     """A camera, which belongs to the world and outlives the connection."""
 
-    def __init__(self, plan: CameraPlan) -> None:
-        super().__init__(ItemType.CAMERA, f"camera {plan.name}", {plan.entity})
-        self.plan = plan
+    def __init__(self, name: str, camera: sim.AddCamera) -> None:
+        super().__init__(ItemType.CAMERA, f"camera {name}", {camera.entity})
+        self.name, self.camera = name, camera
 
-    def request(self, axes: Axes) -> sim.Request:
-        return wire_add_camera(self.plan, axes)
+    @property
+    def request(self) -> sim.Request:
+        return self.camera
+
+    def change(self, change: sim.SetCamera) -> None:
+        """Have it as it is after a request."""
+        changed: dict[str, Any] = {CameraAttribute(change.attribute).name.lower(): change.value}
+        self.camera = replace(self.camera, **changed)
 
 
 class CameraStream(DesiredItem):
@@ -64,9 +63,9 @@ class CameraStream(DesiredItem):
     def __init__(self, camera: Camera | int, target: int, period: int) -> None:
         own = camera if isinstance(camera, Camera) else None
         #: The camera's name, empty if it is not ours.
-        self.camera_name = own.plan.name if own else ""
-        name = f"entity {target} in camera {self.camera_name or camera}"
-        super().__init__(ItemType.CAMERA_STREAM, name, {target} | (own.entities if own else set()))
+        self.camera_name = own.name if own else ""
+        label = f"entity {target} in camera {self.camera_name or camera}"
+        super().__init__(ItemType.CAMERA_STREAM, label, {target} | (own.entities if own else set()))
         self.camera, self.target, self.period = camera, target, period
         #: How often cameras had come or gone when it was asked for; None: since its camera is there, it was not.
         self.camera_moves: int | None = None
@@ -76,24 +75,23 @@ class CameraStream(DesiredItem):
         """The simulator's ID of the camera, if it exists."""
         return self.camera.id if isinstance(self.camera, Camera) else self.camera
 
-    def request(self, axes: Axes) -> sim.Request | None:
-        return None if self.camera_id is None else sim.StreamCamera(self.camera_id, self.period, self.target)
+    @property
+    def request(self) -> sim.Request:
+        """What adds it, once there is the camera."""
+        assert self.camera_id is not None
+        return sim.StreamCamera(self.camera_id, self.period, self.target)
 
 
 class Trigger(DesiredItem):
     """A trigger."""
 
-    def __init__(self, plan: TriggerPlan) -> None:
-        trigger = plan.trigger
+    def __init__(self, name: str, trigger: sim.Trigger) -> None:
         if isinstance(trigger, sim.PathTrigger):
             entities = {trigger.entity}
         else:
             entities = set() if isinstance(trigger, sim.BytecodeTrigger) else {trigger.a, trigger.b}
-        super().__init__(ItemType.TRIGGER, f"trigger {plan.name}", entities)
-        self.plan = plan
-
-    def request(self, axes: Axes) -> sim.Request:
-        return sim.AddTrigger(self.plan.trigger)
+        super().__init__(ItemType.TRIGGER, f"trigger {name}", entities, sim.AddTrigger(trigger))
+        self.name = name
 
 
 class DesiredItems:
@@ -127,9 +125,9 @@ class DesiredItems:
                 f"the limit of {MAX_DESIRED_ITEMS}."
             )
 
-    def camera_frames(self) -> set[str]:
-        """Return the tf frames of cameras, without prefix."""
-        return {item.plan.frame for item in self._all if isinstance(item, Camera)}
+    def cameras(self) -> list[Camera]:
+        """Return the cameras."""
+        return [item for item in self._all if isinstance(item, Camera)]
 
     def reconnect(self) -> None:
         """Prepare for a new connection to the same simulation, in which cameras stay."""

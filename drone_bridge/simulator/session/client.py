@@ -1,0 +1,215 @@
+# SPDX-License-Identifier: Apache-2.0
+"""ClientSession: what a client says to a simulator, and when, over all of its connections, for simulator_bridge. Pure.
+
+Theory of operation, by the document and by what real simulators do:
+
+| state | what is sent | ends |
+|---|---|---|
+| WAITING | nothing | CONNECTED, when all connections are there |
+| CONNECTED | zero for the vehicle, then what Conversation and Steering say | WAITING, when a connection ends, an \
+answer takes longer than `request_timeout`, or what comes can't be read |
+| CLOSED, by `end` | zero for a vehicle that is being steered | |
+
+The connections live and die together, but for one that tries a request which may close it. All are closed for writing
+first, as real simulators die of SIGPIPE when they write twice to a connection that is gone. What somebody asks for has
+an outcome when the simulator has answered, or when the connections end.
+
+A simulator has proved useful when it has answered: one that never does is connected to ever less often.
+"""
+
+import math
+from collections.abc import Callable
+from random import Random
+from typing import Any
+
+from drone_bridge.session.session import MAY_HAVE_WAITED, Action, Actions, Close, Note, Outcome, Request, Send, Session
+from drone_bridge.simulator import codec as sim
+from drone_bridge.simulator.session.conversation import AUTO, Call, Conversation
+from drone_bridge.simulator.session.exchange import NO_ANSWER, Exchange
+from drone_bridge.simulator.session.simulation import Simulation
+from drone_bridge.simulator.session.steering import Steering
+from drone_bridge.wire.events import RemoteProtocolError
+
+WAITING, CONNECTED, CLOSED = "waiting for a peer", "connected", "closed"
+NOT_CONNECTED = "There is no connection to the simulator now."
+ENDED = "The connection to the simulator ended."
+
+
+def connections(parameter: Callable[[str], Any]) -> int:
+    """Return how many connections a session has: for requests, for streams, and one that tries SPY."""
+    return 3 if parameter("item_events") == AUTO else 2
+
+
+class ClientSession(Session):
+    """A client's conversations with one simulator, one after the other."""
+
+    def __init__(
+        self,
+        simulation: Simulation,
+        steering: Steering,
+        parameter: Callable[[str], Any],
+        *,
+        check_hold: Callable[[str], None],
+        explain: Callable[[sim.Request, sim.Error], str],
+        source: Random,
+    ) -> None:
+        """Begin.
+
+        Args:
+            simulation: what is known of it.
+            steering: of the vehicle.
+            parameter: returns the value of `request_timeout`, `poll_period`, s, `item_events`, `run_on_connect` and
+                `body_to_model`.
+            check_hold: raises ValueError if the vehicle is held, for a request of this name that moves it.
+            explain: returns a sentence about a request that was refused.
+            source: of marks, and of pauses that keep bridges apart.
+        """
+        self.state = WAITING
+        self._simulation, self._steering, self._parameter = simulation, steering, parameter
+        self._check_hold, self._explain, self._source = check_hold, explain, source
+        self._peers: list[Any] = []  # until there are all of them
+        self._conversation: Conversation | None = None
+        self._out: list[Action] = []
+
+    # The link.
+
+    def connected(self, peer: Any, now_s: float) -> Actions:
+        """Stop the vehicle and begin, once all connections are there."""
+        self._peers.append(peer)
+        if len(self._peers) < connections(self._parameter):
+            return []
+        peers, self._peers = self._peers, []
+        exchange = Exchange(
+            peers,
+            self._simulation.entities.vehicle,
+            self._parameter("request_timeout"),
+            check_hold=self._check_hold,
+            explain=self._explain,
+            out=self._out,
+        )
+        exchange.now_s = now_s
+        self._conversation = Conversation(exchange, self._simulation, self._parameter, self._source)
+        self.state, self.peer, self.is_open, self.is_proven = CONNECTED, str(peers[0]), True, False
+        self.heard_s, self.since_s = None, now_s
+        self._out.append(Note("connections", f"Connected to {self.peer}.", is_expected=True))
+        self._steering.begin(exchange)
+        return self._turn(now_s)
+
+    def receive(self, data: bytes | str, source: Any, now_s: float) -> Actions:
+        """Take a chunk of what the simulator says."""
+        assert isinstance(data, bytes)
+        if not (conversation := self._conversation):
+            return []
+        conversation.exchange.now_s = self.heard_s = now_s
+        try:
+            for channel in conversation.exchange.channels:
+                if channel.peer is source:
+                    conversation.receive(channel, data)
+        except RemoteProtocolError as error:
+            return self._refused(error, now_s)
+        return self._turn(now_s)
+
+    def disconnected(self, peer: Any, sentence: str, now_s: float) -> Actions:
+        """Take that the simulator has closed a connection, or that it is lost: all end with one."""
+        self._peers.clear()
+        if not (conversation := self._conversation):
+            return []
+        exchange = conversation.exchange
+        exchange.now_s = now_s
+        if exchange.probe and exchange.probe.peer is peer:
+            exchange.end_probe(is_gone=True)
+            return self._turn(now_s)
+        channel = exchange.requests if exchange.requests.peer is peer else exchange.streams
+        try:
+            sentence = channel.ended(sentence)
+        except RemoteProtocolError as error:
+            return self._refused(error, now_s, gone=peer)
+        self._out.append(Note("lost connections", sentence))
+        return self._ended(sentence, now_s, gone=peer)
+
+    def tick(self, now_s: float) -> Actions:
+        """Do what is due."""
+        return self._turn(now_s) if now_s >= self.due_s else []
+
+    def resume(self, now_s: float) -> Actions:
+        """Have the vehicle stand, or go on as it is commanded now, and listen before the simulator is judged."""
+        if not (conversation := self._conversation):
+            return []
+        if self.heard_s is not None:
+            self.heard_s = now_s
+        conversation.exchange.now_s = now_s
+        conversation.resume()
+        self._steering.resume()
+        return self._turn(now_s)
+
+    def lost(self, now_s: float) -> Actions:
+        """Leave the vehicle standing after a fault; nothing is left of connections that have ended."""
+        self._peers.clear()
+        return self._ended(ENDED, now_s) if self._conversation else []
+
+    def end(self, now_s: float) -> Actions:
+        """Leave a vehicle standing that is being steered."""
+        actions = self.lost(now_s)
+        self.state, self.is_over = CLOSED, True
+        return actions
+
+    # What is asked for.
+
+    def commanded(self, now_s: float) -> Actions:
+        """Take that there is a new command, or none any more."""
+        return self._turn(now_s)
+
+    def ask(self, request: Request, work: Callable[..., Any], arguments: tuple[Any, ...], now_s: float) -> Actions:
+        """Do something for somebody, who waits for the outcome; nothing that was asked for before a stall."""
+        if not (conversation := self._conversation):
+            return [Outcome(request, False, NOT_CONNECTED, NO_ANSWER)]
+        if request.asked_s < self.fresh_since_s:
+            return [Outcome(request, False, f"{MAY_HAVE_WAITED} Please call it again.", NO_ANSWER)]
+        conversation.ask(Call(request, work, arguments))
+        return self._turn(now_s)
+
+    # A turn.
+
+    def _turn(self, now_s: float) -> Actions:
+        """Do what is due, and return all that is to be done."""
+        if not (conversation := self._conversation):
+            return []
+        exchange = conversation.exchange
+        exchange.now_s = now_s
+        for channel in exchange.channels:
+            if now_s < channel.due_s:
+                continue
+            if channel is not exchange.probe:
+                self._out.append(Note("lost connections", channel.overdue()))
+                return self._ended(channel.overdue(), now_s, is_silent=True)
+            exchange.end_probe()
+        self._steering.turn(exchange, conversation.heading.attitude)
+        conversation.turn()
+        self.is_proven = conversation.is_proven
+        self.due_s = min(self._steering.due_s, conversation.due_s, *(each.due_s for each in exchange.channels))
+        return self._done()
+
+    def _done(self) -> Actions:
+        actions = list(self._out)
+        self._out.clear()
+        return actions
+
+    def _refused(self, error: RemoteProtocolError, now_s: float, gone: Any = None) -> Actions:
+        sentence = f"{error} The connection is closed, as its bytes can't be trusted."
+        self._out.append(Note("rejected input", sentence))
+        return self._ended(str(error), now_s, gone=gone)
+
+    def _ended(self, reason: str, now_s: float, *, gone: Any = None, is_silent: bool = False) -> Actions:
+        """Say zero, as far as there is a connection, close all of them, and answer all who wait."""
+        conversation = self._conversation
+        assert conversation
+        exchange, self._conversation = conversation.exchange, None
+        exchange.now_s = now_s
+        if exchange.requests.peer is not gone:
+            self._out += [Send(data, exchange.requests.peer) for data in self._steering.last_requests()]
+        self._out += [Close(channel.peer) for channel in exchange.channels if channel.peer is not gone]
+        conversation.end(reason)
+        self.hangs += is_silent
+        self.state, self.is_open, self.heard_s, self.since_s = WAITING, False, None, None
+        self.due_s = math.inf
+        return self._done()

@@ -1,0 +1,382 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Conversation: what a client says over one set of connections, from the first requests on. Pure.
+
+One thing is asked for at a time, each a Procedure that waits for its answers; steering, streams and timeouts go on
+meanwhile. The first one begins the conversation: it asks for the configuration, for the vehicle's state and for all
+desired items. Then, the first of these that there is:
+
+| what | when |
+|---|---|
+| what SPY has told is noted, and what is missing asked for again | it was told |
+| entities are listed, where SPY closes the connection | every `poll_period` |
+| the simulation is unpaused | with `run_on_connect`, once the heading is settled |
+| the heading is learned | the simulation is paused, see Heading |
+| what somebody asks for | in order |
+| REASSURE | nothing was heard for PROBE_AFTER_S |
+"""
+
+import math
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+from random import Random
+from typing import Any, NamedTuple
+
+from drone_bridge.motion.body_to_model import BodyToModel
+from drone_bridge.session.session import Action, Outcome
+from drone_bridge.simulator import codec as sim
+from drone_bridge.simulator.codec import STREAMED, Attribute, ItemType
+from drone_bridge.simulator.session.exchange import NO_ANSWER, REFUSALS, Channel, Exchange, Pending, Procedure
+from drone_bridge.simulator.session.heading import BODY_TO_MODEL_KEY, LONGEST_JITTER_S, Heading, decode_rotation
+from drone_bridge.simulator.session.item_keeper import ItemKeeper
+from drone_bridge.simulator.session.published import Begun, Fact, Told
+from drone_bridge.simulator.session.simulation import Simulation
+from drone_bridge.simulator.session.streams import Streams
+
+RATES_PERIOD_S = 1.0
+MAX_ENTITIES = 65536  # that are remembered, to tell which have come and gone
+#: Silence of an idle simulator after which it is probed.
+PROBE_AFTER_S = 1.0
+#: Requests of others without an answer; more are refused.
+MAX_CALLS = 100
+# Values of item_events.
+AUTO, SPY, POLL, NONE = "auto", "spy", "poll", "none"
+
+#: An extended attribute of the vehicle: a mark, which tells after a reconnect whether the simulation is the same one.
+SIMULATION_KEY = "drone_bridge.world"
+TOKEN_BYTES = 16
+#: What the vehicle is asked for at first.
+FIRST_ATTRIBUTES = (
+    Attribute.POSITION,
+    Attribute.VELOCITY,
+    Attribute.ACCELERATION,
+    Attribute.ANGULAR_VELOCITY,
+    Attribute.ORIENTATION,
+)
+
+
+class Success(NamedTuple):
+    """What a procedure returns that has something to say."""
+
+    result: Any
+    sentence: str
+
+
+class Call(NamedTuple):
+    """Something that somebody asks for."""
+
+    request: Any
+    """Who waits for the outcome."""
+    work: Callable[..., Procedure[Any]]
+    """Does it, and returns the result; gets the conversation first. Raises REFUSALS."""
+    arguments: tuple[Any, ...]
+
+
+@dataclass(slots=True, eq=False)
+class _Running:
+    """A procedure that has begun."""
+
+    procedure: Procedure[None]
+    call: Call | None = None
+    awaited: Pending | float | None = None  # None: it can go on
+    lets_pass: bool = False
+
+
+class Conversation:
+    """On connections that have just been opened."""
+
+    def __init__(
+        self, exchange: Exchange, simulation: Simulation, parameter: Callable[[str], Any], source: Random
+    ) -> None:
+        self.exchange, self.simulation, self.entities = exchange, simulation, simulation.entities
+        self.vehicle = self.entities.vehicle
+        self.heading = Heading(exchange, self.entities, source.uniform(0.0, LONGEST_JITTER_S))
+        self.keeper = ItemKeeper(exchange, simulation)
+        self.streams = Streams(exchange, simulation, self.heading)
+        #: How many runs were completed, and how often the simulation was paused here.
+        self.completed_runs = self.pauses = 0
+        #: None: not known yet.
+        self.is_cuauv_server: bool | None = None
+        #: Whether the simulator has answered.
+        self.is_proven = False
+        #: When `turn` is wanted.
+        self.due_s = exchange.now_s
+        self._parameter, self._source = parameter, source
+        self._out: list[Action] = exchange.out
+        self._runs_on_connect: bool = parameter("run_on_connect")
+        self._poll_due_s = math.inf
+        self._rates_due_s = exchange.now_s + RATES_PERIOD_S
+        self._heard_s = exchange.now_s
+        self._probe_id: int | None = None  # of the spy on the connection that tried it
+        self._known: set[int] = set()  # entities
+        self._spied: deque[sim.Spied] = deque()
+        self._calls: deque[Call] = deque()
+        self._running = [_Running(self._begin())]  # of which the last may let others pass
+
+    # What happens. Each is followed by `turn`.
+
+    def receive(self, channel: Channel, data: bytes) -> None:
+        """Take a chunk from a connection. Raises RemoteProtocolError after what came before."""
+        exchange = self.exchange
+        self._heard_s = exchange.now_s
+        if channel is exchange.probe:
+            exchange.receive_on_probe(channel, data)
+            return
+        try:
+            for event in channel.receive(data, exchange.now_s):
+                if isinstance(event, Pending):
+                    exchange.answered(event)
+                elif isinstance(event, sim.Spied):
+                    self._spied.append(event)
+                elif not isinstance(event, sim.Completed):
+                    self.streams.take(event)
+                elif channel is exchange.requests:  # it comes on every connection
+                    self.completed_runs += 1
+                    self.streams.tell(Told(event))
+        finally:
+            self.streams.flush()
+
+    def ask(self, call: Call) -> None:
+        """Do something for somebody, in turn."""
+        if len(self._calls) + len(self._running) >= MAX_CALLS:
+            self._settle(call, False, f"{MAX_CALLS} requests have no answer yet.")
+        else:
+            self._calls.append(call)
+
+    def resume(self) -> None:
+        """Go on after this process stood still: the silence, of steps as well, was its own."""
+        self._heard_s = self.exchange.now_s
+        self.exchange.resume()
+
+    def end(self, reason: str) -> None:
+        """Answer all who wait."""
+        for running in self._running:
+            running.procedure.close()  # what it has half done is undone
+        for call in (*(running.call for running in self._running if running.call), *self._calls):
+            self._settle(call, False, reason)
+        self.exchange.publish(Fact("outstanding requests", "0"))
+
+    def turn(self) -> None:
+        """Do what is due."""
+        now_s, time = self.exchange.now_s, self.simulation.time
+        if told := time.tick(now_s):
+            self.exchange.publish(told)
+        if now_s >= self._rates_due_s:
+            period_s = now_s - self._rates_due_s + RATES_PERIOD_S
+            self._rates_due_s = now_s + RATES_PERIOD_S
+            self.exchange.publish(Fact("messages per second", self.streams.rates(period_s)))
+            self.exchange.publish(Fact("outstanding requests", str(self.exchange.outstanding)))
+        self._go_on()
+        heading_due_s = self.heading.look(self.streams.sees_steps)
+        times = [running.awaited for running in self._running if isinstance(running.awaited, float)]
+        self.due_s = min(time.due_s, self._rates_due_s, *times)
+        if self._is_free:
+            self.due_s = min(self.due_s, self._poll_due_s, heading_due_s, self._heard_s + PROBE_AFTER_S)
+
+    # One thing after the other.
+
+    def _go_on(self) -> None:
+        """Go on with what is being done, and begin what is next, until something has to be waited for."""
+        while True:
+            for running in (before := tuple(self._running)):
+                if isinstance(running.awaited, float):  # or for something that has happened, as perhaps just now
+                    running.awaited = None
+                self._advance(running)
+            if len(self._running) < len(before):
+                continue  # what one has done another may wait for
+            if not self._is_free or not (begun := self._next()):
+                return
+            self._running.append(begun)
+
+    @property
+    def _is_free(self) -> bool:
+        """Whether something else can be done."""
+        return all(running.lets_pass for running in self._running)
+
+    def _advance(self, running: _Running) -> None:
+        try:
+            while running.awaited is None or (isinstance(running.awaited, Pending) and running.awaited.is_over):
+                running.awaited = next(running.procedure)
+        except StopIteration:
+            self._running.remove(running)
+
+    def _next(self) -> _Running | None:
+        """Return what is to be done next, if anything."""
+        now_s = self.exchange.now_s
+        if self._spied:
+            return _Running(self._note_spied(self._spied.popleft()))
+        if now_s >= self._poll_due_s:
+            return _Running(self._poll())
+        learning_due_s = self.heading.look(self.streams.sees_steps)
+        if now_s >= learning_due_s:
+            return _Running(self.heading.learn())
+        if self._calls:
+            call = self._calls.popleft()
+            return _Running(self._serve(call), call)
+        if self._has_to_run or now_s >= self._heard_s + PROBE_AFTER_S:
+            return _Running(self._ask_by_itself())
+        return None
+
+    @property
+    def _has_to_run(self) -> bool:
+        return self._runs_on_connect and self.heading.is_settled
+
+    def _ask_by_itself(self) -> Procedure[None]:
+        """Unpause the simulation, which an Error says to run already, or else ask for a sign of life."""
+        request = sim.Run() if self._has_to_run else sim.Reassure()
+        self._runs_on_connect &= not self._has_to_run
+        yield from self.exchange.ask(request)
+
+    def settle_heading(self) -> Procedure[None]:
+        """Wait until the vehicle's heading is known, or can't be learned because the simulation runs."""
+        while not self.heading.is_settled:
+            due_s = self.heading.look(self.streams.sees_steps)
+            if self.heading.is_settled:
+                return
+            if self.exchange.now_s >= due_s:
+                yield from self.heading.learn()
+            else:
+                yield due_s
+
+    # What others ask for.
+
+    def _serve(self, call: Call) -> Procedure[None]:
+        self.exchange.asked_s = call.request.asked_s
+        try:
+            result = yield from call.work(self, *call.arguments)
+        except REFUSALS as error:
+            self._settle(call, False, str(error), getattr(error, "code", NO_ANSWER))
+        else:
+            done = result if isinstance(result, Success) else Success(result, "")
+            self._settle(call, True, done.sentence, done.result)
+
+    def let_pass(self) -> None:
+        """Have others not wait for the procedure that has just begun last. For that procedure."""
+        self._running[-1].lets_pass = True
+
+    def _settle(self, call: Call, is_success: bool, sentence: str, result: Any = NO_ANSWER) -> None:
+        if not is_success:
+            self.exchange.note("refused requests")
+        self._out.append(Outcome(call.request, is_success, sentence, result))
+
+    # The beginning.
+
+    def _begin(self) -> Procedure[None]:
+        """Send the first requests, and ask for all desired items."""
+        exchange, keeper = self.exchange, self.keeper
+        first = [
+            sim.GetConfig(),
+            sim.GetExtended(self.vehicle, SIMULATION_KEY),
+            sim.GetExtended(self.vehicle, BODY_TO_MODEL_KEY),
+            *(sim.GetEntity(self.vehicle, attribute) for attribute in FIRST_ATTRIBUTES),
+        ]
+        *pending, listing = [exchange.send(request) for request in (*first, sim.ListEntities())]
+        configured, mark, rotation, *state = yield from exchange.wait_for(*pending)
+        self._take_configuration(configured)
+        is_new = self._recognize(mark)
+        self._take_vehicle(rotation, state)
+        exchange.publish(Begun(is_new))
+        sent = keeper.send_missing()
+        has_vehicle = isinstance(state[-1], sim.EntityGot)
+        self.heading.is_settled = self.entities.is_heading_known or not has_vehicle
+        # When this is answered, so is all that streams.
+        (answer,) = yield from exchange.wait_for(exchange.send(sim.Reassure(), channel=exchange.streams))
+        if isinstance(answer, sim.Ok):
+            self.is_proven = True
+            self.heading.quiet_since_s = max(self.heading.stepped_s, exchange.now_s)
+        yield from keeper.settle(sent)
+        yield from keeper.ask_for_camera_streams()
+        (listed,) = yield from exchange.wait_for(listing)
+        if isinstance(listed, sim.EntitiesListed):
+            self._known = set(listed.ids[:MAX_ENTITIES])
+        for entity in sorted(self._known):
+            yield from keeper.restore(entity)  # it may have come after the request for its stream, unreported
+        yield from self._begin_to_notice_items()
+
+    def _take_configuration(self, answer: sim.Response) -> None:
+        if not isinstance(answer, sim.Configured):
+            return
+        self.heading.frequency = answer.frequency
+        fast = ", as fast as it can" if answer.non_real_time else ""
+        text = f"{answer.frequency:g} steps per second, speed {answer.speed:g}{fast}"
+        self.exchange.publish(Fact("configuration", text))
+        try:
+            self.simulation.time.configure(answer)
+        except ValueError as error:
+            self.exchange.note("bad numbers", str(error))
+
+    def _recognize(self, answer: sim.Response) -> bool:
+        """Return whether this is another simulation than the last one."""
+        simulation = self.simulation
+        mark = answer.data if isinstance(answer, sim.ExtendedGot) and len(answer.data) == TOKEN_BYTES else None
+        if mark is not None and mark == simulation.mark:
+            simulation.items.reconnect()
+            return False
+        if mark is None:  # else another bridge has marked it: with two marks each would take it for a new one
+            mark = self._source.randbytes(TOKEN_BYTES)
+            self.exchange.send(sim.SetExtended(self.vehicle, SIMULATION_KEY, mark))
+        simulation.mark = mark
+        simulation.begin_anew()
+        self.exchange.publish(simulation.scene)
+        return True
+
+    def _take_vehicle(self, rotation: sim.Response, state: list[sim.Response]) -> None:
+        stored = None
+        if isinstance(rotation, sim.ExtendedGot):
+            try:
+                stored = decode_rotation(rotation.data)
+            except ValueError as error:
+                self.exchange.note("bad numbers", str(error))
+        given, heading = self._parameter("body_to_model"), self.heading
+        heading.know(BodyToModel(given) if any(given) else stored)
+        values = {got.attribute: got.value for got in state if isinstance(got, sim.EntityGot)}
+        try:
+            known = self.entities.model_state(self.vehicle, [values[attribute] for attribute in STREAMED])
+            heading.attitude = known[3] if self.entities.is_heading_known else None
+        except (KeyError, ValueError) as error:
+            reason = str(error) if isinstance(error, ValueError) else f"There is no entity {self.vehicle}."
+            self.exchange.note("missing vehicle", f"The direction of the vehicle is unknown. {reason}")
+
+    # Items that come and go.
+
+    def _begin_to_notice_items(self) -> Procedure[None]:
+        way = self._parameter("item_events")
+        if way == AUTO:
+            added = yield from self.exchange.try_on_probe(sim.Spy())
+            self._probe_id = added.id if isinstance(added, sim.Added) else None
+            way = POLL if self._probe_id is None else SPY
+        if way == SPY:
+            self.exchange.publish(Fact("item events", "by SPY"))
+            self.exchange.send(sim.Spy())
+        elif way == POLL:
+            period_s = self._parameter("poll_period")
+            self.exchange.publish(Fact("item events", f"by asking every {period_s:g} s"))
+            self._poll_due_s = self.exchange.now_s + period_s
+
+    def _poll(self) -> Procedure[None]:
+        (answer,) = yield from self.exchange.ask(sim.ListEntities())
+        self._poll_due_s = self.exchange.now_s + self._parameter("poll_period")
+        if isinstance(answer, sim.EntitiesListed):
+            listed = set(answer.ids[:MAX_ENTITIES])
+            self._spied += [sim.Spied(False, ItemType.ENTITY, entity) for entity in sorted(self._known - listed)]
+            self._spied += [sim.Spied(True, ItemType.ENTITY, entity) for entity in sorted(listed - self._known)]
+
+    def _note_spied(self, event: sim.Spied) -> Procedure[None]:
+        if event.type == ItemType.SPY and event.id == self._probe_id:
+            return  # from the probe
+        is_entity = event.type == ItemType.ENTITY
+        self.streams.tell(Told(event, self.entities.label(event.id) if is_entity else ""))
+        if not event.is_added:
+            yield from self.keeper.forget(event.type, event.id)
+        if is_entity and event.is_added:
+            if len(self._known) < MAX_ENTITIES:
+                self._known.add(event.id)
+            yield from self.keeper.restore(event.id)
+        elif is_entity:
+            self._known.discard(event.id)
+            self.entities.former_names.pop(event.id, None)
+
+    def removed(self, kind: int, number: int) -> Procedure[None]:
+        """Note that an item was removed at our request."""
+        is_known = kind == ItemType.ENTITY and number in self._known
+        yield from self.keeper.forget(kind, number, is_ours=True, is_known=is_known)

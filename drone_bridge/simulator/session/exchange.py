@@ -1,0 +1,299 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Exchange: requests to a simulator over its connections, and procedures that wait for their answers. Pure.
+
+There is one connection for requests and one for streams, which real servers interleave wrongly on a single one, and
+perhaps a third that tries a request which may close it. Answers carry no ID: they come in the order of the requests of
+their connection, so that after one that does not come nothing can be matched any more.
+
+A Procedure is a generator that asks for several things, one after the other. It yields what it waits for: a Pending
+request, or the time until which something else may happen. Nothing of it happens but by `Conversation`, which goes on
+with it as soon as that has come.
+"""
+
+import math
+from collections import deque
+from collections.abc import Callable, Generator, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from drone_bridge.session.session import Action, Close, Note, Publish, Send
+from drone_bridge.simulator import codec as sim
+from drone_bridge.simulator.codec import NEED_DATA, Answer, ClientConnection, Error, ItemType, Remove, Request, Response
+from drone_bridge.simulator.session.published import RoundTrip
+from drone_bridge.wire.events import LocalProtocolError, RemoteProtocolError
+
+NO_ANSWER = -1  # code of a refusal that no Error of the simulator stands behind
+STREAM_TYPES = (ItemType.ENTITY_STREAM, ItemType.CAMERA_STREAM)
+_STREAMS_ITEMS = (*STREAM_TYPES, ItemType.TRIGGER, ItemType.SPY)
+_STREAMS_REQUESTS = (sim.StreamEntity, sim.StreamCamera, sim.AddTrigger, sim.Spy)
+_UNIMPLEMENTED = (
+    "The CUAUV server does not implement this request: it closes the connection, or gives an undefined answer."
+)
+OUTDATED = "This process has stood still since that was asked for: call it again."
+_EMPTY = "The CUAUV server closes the connection on an empty key or value."
+
+OnAnswer = Callable[[Response], None]
+ResultT = TypeVar("ResultT")
+
+
+def ignore(_: Response) -> None:
+    """Do nothing with an answer."""
+
+
+class RefusedError(Exception):
+    """The simulator has refused a request."""
+
+    def __init__(self, message: str, code: int = NO_ANSWER) -> None:
+        super().__init__(message)
+        self.code = code
+
+
+#: What ends a procedure that somebody asked for without success: refusals, and requests that can't be sent.
+REFUSALS = (RefusedError, LocalProtocolError, ValueError)
+
+
+@dataclass(slots=True, eq=False)
+class Pending:
+    """A request that was sent."""
+
+    request: Request
+    on_answer: OnAnswer
+    sent_s: float
+    answer: Response | None = None
+    is_over: bool = False
+    """Whether the answer has come, or will not come."""
+
+
+#: Something that takes several answers, and what comes of it.
+Procedure = Generator[Pending | float, None, ResultT]
+
+
+class Channel:
+    """One connection, and its requests without an answer."""
+
+    def __init__(self, peer: Any, timeout_s: float) -> None:
+        """`timeout_s` applies to each answer."""
+        self.peer = peer
+        self._timeout_s = timeout_s
+        self._connection = ClientConnection()
+        self._pending: deque[Pending] = deque()  # as long as the connection allows
+        self._answered_s = -math.inf  # or since when this process listens again
+
+    @property
+    def outstanding(self) -> int:
+        return len(self._pending)
+
+    @property
+    def due_s(self) -> float:
+        """When the next answer is overdue: those that were sent together are answered one after the other."""
+        return max(self._pending[0].sent_s, self._answered_s) + self._timeout_s if self._pending else math.inf
+
+    def resume(self, now_s: float) -> None:
+        """Give the next answer its time anew: while this process stood still it did not listen."""
+        self._answered_s = now_s
+
+    def send(self, request: Request, on_answer: OnAnswer, now_s: float) -> tuple[Pending, bytes]:
+        """Return the bytes of a request. Raises LocalProtocolError, and nothing has happened then."""
+        data = self._connection.send(request)
+        pending = Pending(request, on_answer, now_s)
+        self._pending.append(pending)
+        return pending, data
+
+    def receive(self, data: bytes, now_s: float) -> Iterator[Pending | Response]:
+        """Take a chunk: yield the requests that are answered by it, and out-of-band messages.
+
+        Raises RemoteProtocolError.
+        """
+        self._connection.receive_data(data)
+        while (event := self._connection.next_event()) is not NEED_DATA:
+            if isinstance(event, Answer):
+                self._answered_s = now_s
+                pending = self._pending.popleft()
+                pending.answer, pending.is_over = event.response, True
+                yield pending
+            elif isinstance(event, Response):
+                yield event
+
+    def ended(self, sentence: str) -> str:
+        """Return, in a sentence, what the connection's end means. Raises RemoteProtocolError amid a message."""
+        self._connection.receive_eof()
+        self._connection.next_event()
+        if not self._pending:
+            return sentence
+        return (
+            f"The simulator closed the connection instead of answering {self._oldest}, as the CUAUV server does with a "
+            "request that it does not know or like."
+        )
+
+    def overdue(self) -> str:
+        """Return, in a sentence, what the simulator has not answered."""
+        return f"The simulator has not answered {self._oldest} within {self._timeout_s:g} s."
+
+    def end(self) -> None:
+        """Note that no answer will come any more."""
+        for pending in self._pending:
+            pending.is_over = True
+
+    @property
+    def _oldest(self) -> str:
+        return self._pending[0].request.NAME
+
+
+class Exchange:
+    """The connections of one conversation. What is to be done gathers in `out`."""
+
+    def __init__(
+        self,
+        peers: Sequence[Any],
+        vehicle: int,
+        timeout_s: float,
+        *,
+        check_hold: Callable[[str], None],
+        explain: Callable[[Request, Error], str],
+        out: list[Action],
+    ) -> None:
+        """Begin.
+
+        Args:
+            peers: of the connections: for requests, for streams and, if there is one, for a request that may close it.
+            vehicle: the entity that commands move.
+            timeout_s: applies to each answer.
+            check_hold: raises ValueError if the vehicle is held, for a request of this name that moves it.
+            explain: returns a sentence about a request that was refused.
+            out: gets actions.
+        """
+        self.requests, self.streams, *probes = (Channel(peer, timeout_s) for peer in peers)
+        self.probe = probes[0] if probes else None
+        #: The time of this turn.
+        self.now_s = -math.inf
+        #: When this process went on after it had stood still.
+        self.resumed_s = -math.inf
+        #: When somebody asked for what is being done.
+        self.asked_s = -math.inf
+        self.out = out
+        self._vehicle, self._check_hold, self._explain = vehicle, check_hold, explain
+
+    @property
+    def channels(self) -> tuple[Channel, ...]:
+        """Those that are open."""
+        return (self.requests, self.streams, *((self.probe,) if self.probe else ()))
+
+    @property
+    def outstanding(self) -> int:
+        return self.requests.outstanding + self.streams.outstanding
+
+    def note(self, counter: str, sentence: str = "", *, is_ongoing: bool = False) -> None:
+        """Have something counted and, with a sentence, logged."""
+        self.out.append(Note(counter, sentence, is_ongoing=is_ongoing))
+
+    def publish(self, message: Any) -> None:
+        self.out.append(Publish(message))
+
+    # What comes.
+
+    def answered(self, pending: Pending) -> None:
+        """Count an answer, and give it to who waits for it."""
+        assert pending.answer is not None
+        self.note("requests")
+        self.publish(RoundTrip(self.now_s - pending.sent_s))
+        pending.on_answer(pending.answer)
+
+    def resume(self) -> None:
+        """Go on after this process stood still."""
+        self.resumed_s = self.now_s
+        for channel in self.channels:
+            channel.resume(self.now_s)
+
+    # Asking.
+
+    def send(self, request: Request, on_answer: OnAnswer = ignore, channel: Channel | None = None) -> Pending:
+        """Send a request, and go on. Raises LocalProtocolError, and nothing has happened then."""
+        channel = channel or self._channel_for(request)
+        pending, data = channel.send(request, on_answer, self.now_s)
+        self.out.append(Send(data, channel.peer, "unsent requests"))
+        return pending
+
+    def _channel_for(self, request: Request) -> Channel:
+        """Return the channel of a request: streams and triggers send to the connection that added them."""
+        is_of_stream = isinstance(request, _STREAMS_REQUESTS) or (
+            isinstance(request, Remove) and request.type in _STREAMS_ITEMS
+        )
+        return self.streams if is_of_stream else self.requests
+
+    def check(self, request: Request) -> None:
+        """Raise ValueError for a request that somebody asked for, and that is not to be sent.
+
+        It moves a vehicle that is held, or was asked for before this process stood still, or the CUAUV server closes
+        the connection on it.
+        """
+        if request.moves(self._vehicle):
+            self._check_hold(request.NAME)
+            if self.asked_s < self.resumed_s:
+                raise ValueError(OUTDATED)
+        if not request.is_implemented:
+            raise ValueError(_UNIMPLEMENTED)
+        if not all(request.texts):
+            raise ValueError(_EMPTY)
+
+    def refusal(self, request: Request, error: Error) -> RefusedError:
+        """Return what an Error says of a request."""
+        return RefusedError(self._explain(request, error), error.code)
+
+    # Procedures.
+
+    def wait_for(self, *pending: Pending) -> Procedure[list[Response]]:
+        """Wait for answers, which may be Errors."""
+        for each in pending:
+            while not each.is_over:
+                yield each
+        return [each.answer for each in pending if each.answer is not None]
+
+    def ask(self, *requests: Request) -> Procedure[list[Response]]:
+        """Send requests of our own together; return their answers, which may be Errors."""
+        return (yield from self.wait_for(*[self.send(request) for request in requests]))
+
+    def answers_to(self, *requests: Request) -> Procedure[list[Any]]:
+        """Send requests of our own together; return their answers. Raises RefusedError for an Error."""
+        answers = yield from self.ask(*requests)
+        for request, answer in zip(requests, answers, strict=True):
+            if isinstance(answer, Error):
+                raise self.refusal(request, answer)
+        return answers
+
+    def request_all(self, *requests: Request) -> Procedure[list[Any]]:
+        """Send requests that somebody asked for together, and return their answers. Raises REFUSALS."""
+        for request in requests:
+            self.check(request)
+        return (yield from self.answers_to(*requests))
+
+    def request(self, request: Request) -> Procedure[Any]:
+        """Send a request that somebody asked for, and return its answer. Raises REFUSALS."""
+        return (yield from self.request_all(request))[0]
+
+    # The connection that tries a request which may close it.
+
+    def try_on_probe(self, request: Request) -> Procedure[Response | None]:
+        """Send a request on a connection of its own, and close that; return the answer, None if there is none."""
+        if self.probe is None:
+            return None
+        pending = self.send(request, channel=self.probe)
+        while not pending.is_over:
+            yield pending
+        self.end_probe()
+        return pending.answer
+
+    def receive_on_probe(self, probe: Channel, data: bytes) -> None:
+        """Take what comes there; what is no answer means nothing."""
+        try:
+            for _ in probe.receive(data, self.now_s):
+                continue
+        except RemoteProtocolError:
+            self.end_probe()
+
+    def end_probe(self, *, is_gone: bool = False) -> None:
+        """Close that connection, unless it `is_gone`."""
+        if self.probe:
+            self.probe.end()
+            if not is_gone:
+                self.out.append(Close(self.probe.peer))
+            self.probe = None

@@ -1,0 +1,261 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a client can be asked for, each a Procedure of its conversation. Pure.
+
+What refuses one is raised as one of REFUSALS. All numbers are those of the wire, about models and not principal axes.
+"""
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from drone_bridge.motion.body_to_model import BodyToModel
+from drone_bridge.motion.wxyz import WxyzQuaternion
+from drone_bridge.simulator import codec as sim
+from drone_bridge.simulator.codec import STREAMED, Attribute, CameraAttribute, ItemType
+from drone_bridge.simulator.session.conversation import Conversation, Success
+from drone_bridge.simulator.session.desired_items import Camera, CameraStream, DesiredItem, EntityStream
+from drone_bridge.simulator.session.entities import NO_ROTATION, UNKNOWN_HEADING
+from drone_bridge.simulator.session.exchange import REFUSALS, Procedure
+
+_LAST_ID = 0xFFFFFFFF  # that there could be of an item, and is not
+# Codes of CSTREAM.
+_NO_CAMERA = 0
+_OWN_ENTITY = 2
+
+
+def ask(talk: Conversation, request: sim.Request) -> Procedure[Any]:
+    """Send one request, and return its answer."""
+    return (yield from talk.exchange.request(request))
+
+
+# Running.
+
+
+def run(talk: Conversation, steps: int, is_awaited: bool, timeout_s: float) -> Procedure[None]:
+    """Unpause, and perhaps wait for the steps, of which one has to come within `timeout_s`. Others can pass then."""
+    yield from talk.settle_heading()
+    completed, pauses = talk.completed_runs, talk.pauses
+    yield from talk.exchange.request(sim.Run(steps))
+    if not is_awaited:
+        return
+    talk.let_pass()
+    is_silent = not talk.streams.sees_steps() and talk.heading.frequency > 0.0
+    expected_s = talk.exchange.now_s + (steps / talk.heading.frequency if is_silent else 0.0)
+    while talk.completed_runs == completed:  # COMPLETED may even have come before the answer to RUN
+        if talk.pauses != pauses:
+            raise ValueError("The simulation was paused before the steps were done.")
+        due_s = max(expected_s, talk.heading.stepped_s, talk.exchange.resumed_s) + timeout_s
+        if talk.exchange.now_s >= due_s:
+            raise ValueError(f"The simulation has made no step for {timeout_s:g} s.")
+        yield due_s
+
+
+def pause(talk: Conversation) -> Procedure[None]:
+    """Pause, and fail those that wait for steps."""
+    yield from talk.exchange.request(sim.Pause())
+    talk.pauses += 1
+
+
+# Items.
+
+
+def remove(talk: Conversation, request: sim.Remove) -> Procedure[None]:
+    """Remove an item, which may be a desired one."""
+    yield from talk.exchange.request(request)
+    yield from talk.removed(request.type, request.id)
+
+
+def add(talk: Conversation, item: DesiredItem) -> Procedure[int]:
+    """Add an item that is desired from now on; return its ID."""
+    return (yield from talk.keeper.add(item)).id
+
+
+def list_entities(talk: Conversation) -> Procedure[tuple[tuple[int, ...], list[str]]]:
+    """Return the IDs of all entities, and their names."""
+    listed = yield from talk.exchange.request(sim.ListEntities())
+    return listed.ids, [talk.entities.names.get(entity, "") for entity in listed.ids]
+
+
+# Entities.
+
+
+def spawn(
+    talk: Conversation, request: sim.AddEntity, name: str, is_streamed: bool, period: int
+) -> Procedure[int | Success]:
+    """Add an entity, and perhaps publish its states; return its ID."""
+    entity = (yield from talk.exchange.request(request)).id
+    body_to_model = BodyToModel(request.body_to_model)
+    if not body_to_model.is_identity:
+        talk.entities.body_to_model[entity] = body_to_model
+    if name or is_streamed:
+        talk.simulation.name(entity, name)
+    try:
+        yield from talk.keeper.restore(entity)  # what parameters, or others before it was there, desire of it
+        if is_streamed and not _stream_of(talk, entity):
+            yield from _publish(talk, entity, period)
+    except REFUSALS as error:
+        return Success(entity, f"It was added, but is not published: {error}")
+    return int(entity)
+
+
+def stream_entity(talk: Conversation, entity: int, name: str, period: int) -> Procedure[int]:
+    """Publish the states of an entity; return the stream's ID."""
+    was_named = entity in talk.entities.names
+    talk.simulation.name(entity, name)
+    is_published = False
+    try:
+        number = yield from _publish(talk, entity, period)
+        is_published = True
+    finally:
+        if not is_published and not was_named:
+            talk.entities.forget(entity)
+            talk.exchange.publish(talk.simulation.scene)
+    return number
+
+
+def _publish(talk: Conversation, entity: int, period: int) -> Procedure[int]:
+    """Publish the states of a named entity."""
+    if _stream_of(talk, entity):
+        raise ValueError(f"The states of entity {entity} are published already.")
+    talk.entities.publish(entity)
+    talk.exchange.publish(talk.simulation.scene)
+    return (yield from talk.keeper.add(EntityStream(entity, period))).id
+
+
+def _stream_of(talk: Conversation, entity: int) -> EntityStream | None:
+    """Return the desired stream of an entity's states."""
+    streams = (item for item in talk.keeper.items if isinstance(item, EntityStream) and item.attributes == STREAMED)
+    return next((stream for stream in streams if stream.entity == entity), None)
+
+
+def get_state(talk: Conversation, entity: int) -> Procedure[Success]:
+    """Return the values of STREAMED, with q about the model, and of CORPOREAL."""
+    attributes = (*STREAMED, Attribute.CORPOREAL)
+    answers = yield from talk.exchange.request_all(*(sim.GetEntity(entity, attribute) for attribute in attributes))
+    *values, corporeal = (got.value for got in answers)
+    state = talk.entities.model_state(entity, values)
+    is_doubtful = entity == talk.vehicle and not talk.entities.is_heading_known
+    return Success((state, corporeal), UNKNOWN_HEADING if is_doubtful else "")
+
+
+def set_state(
+    talk: Conversation,
+    entity: int,
+    changes: Callable[[WxyzQuaternion | None], Iterable[sim.SetEntity]],
+    needs_orientation: bool,
+) -> Procedure[None]:
+    """Set attributes, of which `changes` makes the requests for the model's orientation, where that is needed."""
+    orientation = None
+    if needs_orientation:
+        got = yield from talk.exchange.request(sim.GetEntity(entity, Attribute.ORIENTATION))
+        orientation = talk.entities.known_rotation(entity).model(got.value)
+    yield from talk.exchange.request_all(*_some(changes(orientation)))
+
+
+def _some(changes: Iterable[Any]) -> list[Any]:
+    """Return changes. Raises ValueError without any."""
+    if not (made := list(changes)):
+        raise ValueError("The request sets nothing.")
+    return made
+
+
+# Turbulence.
+
+
+def add_object(talk: Conversation, request: sim.AddObject) -> Procedure[int]:
+    """Add an object.
+
+    Its ID is the one by which it is removed: the CUAUV server returns a count from 0, and its force 0 is gravity.
+    """
+    number: int = (yield from talk.exchange.request(request)).id
+    return number + 1 if (yield from _is_cuauv_server(talk)) else number
+
+
+def _is_cuauv_server(talk: Conversation) -> Procedure[bool]:
+    """Find out whether this is the CUAUV server, which accepts the removal of unknown triggers."""
+    if talk.is_cuauv_server is None:
+        (answer,) = yield from talk.exchange.ask(sim.Remove(ItemType.TRIGGER, _LAST_ID))
+        talk.is_cuauv_server = isinstance(answer, sim.Ok)
+    return talk.is_cuauv_server
+
+
+# Cameras.
+
+
+def add_camera(
+    talk: Conversation, name: str, request: sim.AddCamera, targets: tuple[int, ...], period: int
+) -> Procedure[int]:
+    """Add a camera and streams of its targets; return its ID."""
+    entities, items = talk.entities, talk.keeper.items
+    taken, number, given = entities.frames() | talk.simulation.camera_frames(), 0, name
+    while not given and entities.camera_frame(f"camera_{number}") in taken:
+        number += 1
+    name = given or f"camera_{number}"
+    if (frame := entities.camera_frame(name)) in taken:
+        raise ValueError(f"There is a frame {frame!r} already, so no camera can be called {name!r}.")
+    items.check_room(1 + len(targets))
+    camera = Camera(name, request)
+    added = yield from talk.keeper.add(camera)
+    for target in targets:
+        items.add(CameraStream(camera, target, period))
+    yield from talk.keeper.ask_for_camera_streams()
+    return added.id
+
+
+def set_camera(talk: Conversation, camera: int, changes: Iterable[sim.SetCamera]) -> Procedure[None]:
+    """Set attributes of an existing camera; the CUAUV server crashes on CSET of an unknown one."""
+    made = _some(changes)
+    yield from _try_stream(talk, camera, _LAST_ID)  # which refuses one that is not there
+    # That server takes a pose about the principal axes, though CADD takes it about the model.
+    body_to_model = NO_ROTATION
+    is_moved = any(change.attribute in (CameraAttribute.POSITION, CameraAttribute.ORIENTATION) for change in made)
+    if is_moved and (yield from _is_cuauv_server(talk)):
+        body_to_model = yield from _body_to_model_under(talk, camera)
+    yield from talk.exchange.request_all(*(in_body(change, body_to_model) for change in made))
+    ours = talk.keeper.items.find(ItemType.CAMERA, camera)
+    if isinstance(ours, Camera):
+        for change in made:
+            ours.change(change)
+        talk.keeper.place(ours)
+
+
+def in_body(change: sim.SetCamera, body_to_model: BodyToModel) -> sim.SetCamera:
+    """Return a change about the principal axes instead of the model."""
+    value: Any = change.value
+    if change.attribute == CameraAttribute.ORIENTATION:
+        value = body_to_model.rotation_in_body(value)
+    elif change.attribute == CameraAttribute.POSITION:
+        value = body_to_model.vector_in_body(value)
+    return sim.SetCamera(change.id, change.attribute, value)
+
+
+def _try_stream(talk: Conversation, camera: int, target: int) -> Procedure[sim.Error | None]:
+    """Stream an entity by a camera for a moment; return what the simulator has against it."""
+    request = sim.StreamCamera(camera, 0, target)
+    (answer,) = yield from talk.exchange.ask(request)
+    if isinstance(answer, sim.Error) and answer.code == _NO_CAMERA:
+        raise talk.exchange.refusal(request, answer)
+    if isinstance(answer, sim.Added):
+        yield from talk.exchange.ask(sim.Remove(answer.type, answer.id))
+    return answer if isinstance(answer, sim.Error) else None
+
+
+def _body_to_model_under(talk: Conversation, camera: int) -> Procedure[BodyToModel]:
+    """Return the rotation from principal axes to model of the entity that a camera is on, none if unknown.
+
+    Raises ValueError when the camera is on the vehicle, and that is not known of the vehicle yet.
+    """
+    ours = talk.keeper.items.find(ItemType.CAMERA, camera)
+    if isinstance(ours, Camera):
+        return talk.entities.known_rotation(ours.camera.entity)
+    for entity in {talk.vehicle, *talk.entities.body_to_model}:  # those that may be turned against their models
+        error = yield from _try_stream(talk, camera, entity)
+        if error and error.code == _OWN_ENTITY:  # no camera streams the entity that it is on
+            return talk.entities.known_rotation(entity)
+    return NO_ROTATION
+
+
+def stream_camera(talk: Conversation, camera: int, target: int, period: int) -> Procedure[int]:
+    """Publish where an entity appears; return the stream's ID."""
+    ours = talk.keeper.items.find(ItemType.CAMERA, camera)
+    stream = CameraStream(ours if isinstance(ours, Camera) else camera, target, period)
+    return (yield from talk.keeper.add(stream)).id

@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: Apache-2.0
+"""SimulatedTime: counts steps from the first one seen. Pure, with the time of day handed in."""
+
+import math
+
+from drone_bridge.simulator.codec import Configured
+from drone_bridge.simulator.session.published import Time
+
+NANOSECONDS = 1_000_000_000
+#: How often the time is repeated while the simulation stands still, for those who have come meanwhile.
+IDLE_PERIOD_S = 0.2
+#: How often it is published at most, Hz.
+RATE = 100.0
+
+
+class SimulatedTime:
+    """Never runs back, even if the simulator is restarted, and is published at a limited rate."""
+
+    def __init__(self, *, is_published: bool) -> None:
+        self._is_published = is_published
+        self._step_ns = 0.0  # 0: not known
+        self._base_ns = 0
+        self._steps = 0  # since the base
+        self._published_s = -math.inf
+        self._next_s = -math.inf  # when the next one would be on time, if there are as many as there may be
+        self._is_pending = False
+
+    @property
+    def nanoseconds(self) -> int:
+        return self._base_ns + round(self._steps * self._step_ns)
+
+    def configure(self, configured: Configured) -> None:
+        """Set the duration of a step: `frequency` steps and `speed` simulated seconds per second of the wall clock.
+
+        Raises ValueError when that makes no sense.
+        """
+        frequency, speed = configured.frequency, configured.speed
+        step_ns = speed / frequency * NANOSECONDS if frequency > 0.0 and speed > 0.0 else math.nan
+        if not (0.0 < step_ns < 1e15):
+            raise ValueError(
+                f"The simulator reports {frequency:g} steps per second at speed {speed:g}, so its time is unknown."
+            )
+        self._base_ns, self._steps = self.nanoseconds, 0
+        self._step_ns = step_ns
+
+    def step(self, now_s: float) -> Time:
+        """Count a step, and return the time."""
+        self._steps += 1
+        self._is_pending = True
+        return self._time(now_s)
+
+    @property
+    def due_s(self) -> float:
+        """When `tick` is due."""
+        if not self._is_published or not self._step_ns:
+            return math.inf
+        if self._is_pending:
+            # Steps that come about as often come now early, now late. To wait for the early ones would be one more
+            # turn of the link's thread each.
+            return self._next_s - 0.5 / RATE
+        return self._published_s + IDLE_PERIOD_S
+
+    def tick(self, now_s: float) -> Time | None:
+        """Return the time if it is due."""
+        return self._time(now_s) if now_s >= self.due_s else None
+
+    def _time(self, now_s: float) -> Time:
+        is_due = now_s >= self.due_s
+        if is_due:
+            self._published_s = now_s
+            self._next_s = max(self._next_s, now_s) + 1 / RATE
+            self._is_pending = False
+        return Time(self.nanoseconds, is_due)

@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Streams: what the simulator tells unasked becomes what is published. Pure.
+
+States that come together are published together, and those of each step by themselves: a step begins with a message of
+the vehicle's stream of every step, or with a second state of the same entity. Nothing overtakes anything.
+"""
+
+from typing import Any
+
+from drone_bridge.simulator import codec as sim
+from drone_bridge.simulator.codec import STREAMED, ItemType
+from drone_bridge.simulator.session.desired_items import CameraStream, DesiredItem, EntityStream, Trigger
+from drone_bridge.simulator.session.exchange import STREAM_TYPES, Exchange
+from drone_bridge.simulator.session.heading import Heading
+from drone_bridge.simulator.session.published import States, Told
+from drone_bridge.simulator.session.simulation import Simulation
+
+MAX_RATES = 32  # that /diagnostics shows
+
+
+class Streams:
+    """In one conversation."""
+
+    def __init__(self, exchange: Exchange, simulation: Simulation, heading: Heading) -> None:
+        self._exchange, self._entities, self._items = exchange, simulation.entities, simulation.items
+        self._time, self._heading = simulation.time, heading
+        self._states: dict[int, tuple[Any, ...]] = {}  # of this step, which have yet to be published
+
+    def take(self, event: sim.Response) -> None:
+        """Take what has come; `flush` is next, when no more has."""
+        if isinstance(event, sim.EntityData):
+            self._take_state(event)
+        elif isinstance(event, sim.CameraData):
+            self._take_view(event)
+        elif isinstance(event, sim.ExtendedData):
+            self._count_unknown()
+        else:
+            trigger = self._items.find(ItemType.TRIGGER, getattr(event, "id", -1))
+            self.tell(Told(event, trigger.name if isinstance(trigger, Trigger) else ""))
+
+    def tell(self, told: Told) -> None:
+        """Publish what the simulator has told, after the states that came before."""
+        self.flush()
+        self._exchange.publish(told)
+
+    def flush(self) -> None:
+        """Publish the states that have come."""
+        if self._states:
+            self._exchange.publish(States(tuple(self._states.items())))
+            self._states.clear()
+
+    def sees_steps(self) -> bool:
+        """Whether a stream reports every step."""
+        return any(item.id is not None and self._counts_steps(item) for item in self._items)
+
+    def rates(self, period_s: float) -> str:
+        """Return how often messages of each stream have come since this was called last."""
+        streams = [item for item in self._items if item.id is not None and item.kind in STREAM_TYPES]
+        rates = [f"{stream.label} {stream.messages / period_s:.1f}" for stream in streams]
+        for stream in streams:
+            stream.messages = 0
+        return ", ".join(rates[:MAX_RATES])
+
+    def _counts_steps(self, item: DesiredItem) -> bool:
+        return isinstance(item, EntityStream) and item.entity == self._entities.vehicle and item.period == 1
+
+    def _take_state(self, data: sim.EntityData) -> None:
+        exchange, stream = self._exchange, self._items.find(ItemType.ENTITY_STREAM, data.id)
+        if not isinstance(stream, EntityStream):
+            self._count_unknown()  # just added, or just removed
+            return
+        exchange.note("stream messages")
+        stream.messages += 1
+        if self._counts_steps(stream):
+            exchange.note("steps")
+            self.flush()
+            self._heading.stepped_s = exchange.now_s
+            exchange.publish(self._time.step(exchange.now_s))
+        if data.attributes != STREAMED or stream.entity not in self._entities.open:
+            return
+        try:
+            state = self._entities.model_state(stream.entity, data.values)
+        except ValueError as error:
+            exchange.note("bad numbers", f"Entity {stream.entity}: {error}")
+            return
+        if stream.entity == self._entities.vehicle:
+            self._heading.attitude = state[3] if self._entities.is_heading_known else None
+        if stream.entity in self._states:
+            self.flush()
+        self._states[stream.entity] = state
+
+    def _take_view(self, data: sim.CameraData) -> None:
+        stream = self._items.find(ItemType.CAMERA_STREAM, data.id)
+        if not isinstance(stream, CameraStream):
+            self._count_unknown()
+            return
+        self._exchange.note("stream messages")
+        stream.messages += 1
+        camera = (stream.camera_id or 0, stream.camera_name, stream.target)
+        self.tell(Told(data, self._entities.label(stream.target), camera))
+
+    def _count_unknown(self) -> None:
+        """Count a message of a stream that nobody asked for."""
+        self._exchange.note("stream messages")
+        self._exchange.note("unknown streams")

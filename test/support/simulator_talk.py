@@ -1,0 +1,204 @@
+# SPDX-License-Identifier: Apache-2.0
+"""SimulatorTalk: the session of simulator_bridge and a simulator, with a clock of the test's own."""
+
+from random import Random
+from types import SimpleNamespace
+
+from session_talk import SessionTalk
+from simulator_peer import STILL, World
+
+from drone_bridge.ros.topic_names import topic_token
+from drone_bridge.session.arbiter import Decision, Rank
+from drone_bridge.session.session import Close, Note, Outcome, Publish, Send
+from drone_bridge.simulator import codec as sim
+from drone_bridge.simulator.codec import STREAMED, Attribute
+from drone_bridge.simulator.session.client import ClientSession
+from drone_bridge.simulator.session.desired_items import Camera, CameraStream, EntityStream, Trigger
+from drone_bridge.simulator.session.entities import Entities
+from drone_bridge.simulator.session.simulated_time import SimulatedTime
+from drone_bridge.simulator.session.simulation import Simulation
+from drone_bridge.simulator.session.steering import Steering
+
+VEHICLE, BUOY = 0, 1
+COMMAND_TIMEOUT_S = 0.5
+FRONT = sim.AddCamera(VEHICLE, (1.0, 0.0, 0.0, 0.0), (0.3, 0.0, 0.0), 1.0)
+STOPPED, NORTH, EAST = ("still",), ("north",), ("east",)
+SET = {STOPPED: (0.0, 0.0, 0.0), NORTH: (1.0, 0.0, 0.0), EAST: (0.0, 1.0, 0.0)}
+PARAMETERS = {
+    **{"vehicle": VEHICLE, "rate": 50.0, "release_after": 5.0, "request_timeout": 2.0, "poll_period": 1.0},
+    **{"item_events": "auto", "run_on_connect": False, "body_to_model": [1.0, 0.0, 0.0, 0.0]},
+}
+NAMES = ("requests", "streams", "probe")
+
+
+class Arbiter:
+    """Has one command, for COMMAND_TIMEOUT_S, or holds."""
+
+    def __init__(self):
+        self.command, self.arrived_s, self.is_held = None, None, False
+
+    def decide(self, now_s):
+        if self.is_held:
+            return Decision(Rank.HOLD)
+        if self.command is None or now_s - self.arrived_s > COMMAND_TIMEOUT_S:
+            return Decision(Rank.NEUTRAL)
+        return Decision(Rank.COMMAND, self.command, self.arrived_s)
+
+    def forget(self):
+        self.command = None
+
+
+def desired():
+    """Return what parameters name: streams, a camera that looks for the buoy, and a trigger."""
+    camera = Camera("front", FRONT)
+    streams = [EntityStream(entity, 1) for entity in (VEHICLE, BUOY)]
+    return [*streams, camera, CameraStream(camera, BUOY, 2), Trigger("near", sim.CollisionTrigger(0, 1, 0.5))]
+
+
+class SimulatorTalk(SessionTalk):
+    """A client's session, and a simulator that answers on each connection at once unless it `is_silent`."""
+
+    def __init__(self, **parameters):
+        self.parameters = {**PARAMETERS, **parameters}
+        self.arbiter = Arbiter()
+        entities = Entities(VEHICLE, {BUOY: "buoy"}, topic_token, {"map", "odom", "base_link"})
+        self.simulation = Simulation(entities, desired, SimulatedTime(is_published=True))
+        self.attitudes = []  # for which velocities were made
+        steering = Steering(self.arbiter, self.requests_of, STOPPED, self.parameters.__getitem__)
+        super().__init__(
+            ClientSession(
+                self.simulation,
+                steering,
+                self.parameters.__getitem__,
+                check_hold=self.check_hold,
+                explain=lambda request, error: f"Refused with {error.code}.",
+                source=Random(1),
+            )
+        )
+        self.world, self.is_silent = World(), False
+        self.world.begin_anew(entities={VEHICLE: dict(STILL), BUOY: dict(STILL)})
+        self.wires, self.asked, self.closed, self.actions = {}, {}, [], []
+
+    def check_hold(self, name):
+        if self.arbiter.is_held:
+            raise ValueError(f"{name} is refused while the vehicle is held.")
+
+    def requests_of(self, command, attitude):
+        """Return v by the name of a command, and w of zero."""
+        self.attitudes.append(attitude)
+        return tuple(
+            sim.SetEntity(VEHICLE, attribute, value)
+            for attribute, value in ((Attribute.VELOCITY, SET[command]), (Attribute.ANGULAR_VELOCITY, (0.0, 0.0, 0.0)))
+        )
+
+    # The link.
+
+    def connect(self):
+        """Have the simulator there; return all that was done until it has nothing more to answer."""
+        count = 3 if self.parameters["item_events"] == "auto" else 2
+        self.wires = {name: sim.ServerConnection() for name in NAMES[:count]}
+        self.asked = {name: [] for name in self.wires}
+        self.closed.clear()
+        done = []
+        for name in NAMES[:count]:
+            done += self.take(self.session.connected(name, self.now_s))
+        return done
+
+    def take(self, actions):
+        """Do what the session wants, and have the simulator answer; return all of it."""
+        done = list(actions)
+        self.actions += done
+        for action in actions:
+            if isinstance(action, Close):
+                self.closed.append(action.peer)
+            elif isinstance(action, Send) and action.to in self.wires:
+                assert action.to not in self.closed
+                self.wires[action.to].receive_data(action.data)
+        for name, wire in tuple(self.wires.items()):
+            while (request := wire.next_event()) is not sim.NEED_DATA:
+                self.asked[name].append(request)
+                if self.is_silent or name in self.closed:
+                    continue
+                if type(request) in self.world.closes_on:
+                    done += self.hang_up(name)
+                    break
+                answer = self.world.answers.get(type(request), self.world.usual_answer)
+                answer = answer(request) if callable(answer) else answer
+                if answer is not None:
+                    done += self.say(name, answer)
+        return done
+
+    def say(self, name, *messages):
+        """Have the simulator say something on a connection."""
+        data = b"".join(map(self.wires[name].send, messages))
+        return self.take(self.session.receive(data, name, self.now_s))
+
+    def hang_up(self, *names):
+        """Have the simulator close connections, by default all of them; each ends the others here."""
+        done = []
+        for name in names or tuple(self.wires):
+            if self.wires.pop(name, None) and name not in self.closed:
+                done += self.take(self.session.left(name, f"{name} has closed the connection.", self.now_s))
+        return done
+
+    def reconnect(self):
+        """Have the simulator close all connections, and be there again."""
+        done = self.hang_up()
+        return done + self.take(self.session.lost(self.now_s)) + self.connect()
+
+    # Time and steps.
+
+    def run(self, seconds):
+        done, end_s = [], self.now_s + seconds
+        while self.session.due_s <= end_s:
+            self.now_s = max(self.now_s, self.session.due_s)
+            done += self.take(self.session.tick(self.now_s))
+        self.now_s = end_s
+        return done
+
+    def stall(self, seconds):
+        """Have this process stand still, and go on."""
+        self.now_s += seconds
+        self.session.fresh_since_s = self.now_s
+        return self.take(self.session.resume(self.now_s))
+
+    def step(self, values=None, stream=VEHICLE):
+        """Tell the state of an entity after a step."""
+        state = STILL | (values or {})
+        data = sim.EntityData(stream, STREAMED, tuple(state[attribute] for attribute in STREAMED))
+        return self.say("streams", data)
+
+    # What is asked for.
+
+    def command(self, command):
+        self.arbiter.command, self.arbiter.arrived_s = command, self.now_s
+        return self.take(self.session.commanded(self.now_s))
+
+    def ask(self, work, *arguments, asked_s=None):
+        """Ask for something; the request has its outcome in `outcome`, once there is one."""
+        request = SimpleNamespace(asked_s=self.now_s if asked_s is None else asked_s)
+        self.take(self.session.ask(request, work, arguments, self.now_s))
+        return request
+
+    def outcome(self, request):
+        """Return what came of something that was asked for, None if nothing has."""
+        outcomes = [each for each in self.actions if isinstance(each, Outcome) and each.request is request]
+        assert len(outcomes) <= 1
+        return outcomes[0] if outcomes else None
+
+    # What was said.
+
+    def of(self, kind, name="requests"):
+        """Return the requests of a kind on a connection."""
+        return [request for request in self.asked[name] if isinstance(request, kind)]
+
+    def velocities(self):
+        """Return the velocities that the vehicle was given, in order."""
+        return [each.value for each in self.of(sim.SetEntity) if each.attribute == Attribute.VELOCITY]
+
+    def published(self, kind):
+        return [each.message for each in self.actions if isinstance(each, Publish) and isinstance(each.message, kind)]
+
+    def noted(self, counter):
+        """Return the sentences about what is counted so."""
+        return [each.sentence for each in self.actions if isinstance(each, Note) and each.counter == counter]

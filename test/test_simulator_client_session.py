@@ -1,0 +1,827 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What simulator_bridge says to a simulator over all of its connections: the session alone, in no time."""
+
+import math
+
+import pytest
+from session_talk import published
+from simulator_peer import STILL, STREAMED, UPRIGHT
+from simulator_talk import BUOY, COMMAND_TIMEOUT_S, EAST, FRONT, NORTH, SET, STOPPED, VEHICLE, SimulatorTalk
+
+from drone_bridge.session.session import Close, Send
+from drone_bridge.simulator import codec as sim
+from drone_bridge.simulator.codec import Attribute, ItemType
+from drone_bridge.simulator.session import requests
+from drone_bridge.simulator.session.client import ENDED, NOT_CONNECTED
+from drone_bridge.simulator.session.conversation import MAX_CALLS, PROBE_AFTER_S
+from drone_bridge.simulator.session.desired_items import EntityStream
+from drone_bridge.simulator.session.exchange import OUTDATED
+from drone_bridge.simulator.session.published import (
+    Begun,
+    BodyToModelKnown,
+    CameraPlaced,
+    Fact,
+    Scene,
+    States,
+    Time,
+    Told,
+)
+
+NEUTRAL = [sim.SetEntity(VEHICLE, each, STILL[each]) for each in (Attribute.VELOCITY, Attribute.ANGULAR_VELOCITY)]
+PERIOD_S = 0.02  # of velocities
+TIMEOUT_S = 2.0  # of answers
+QUARTER = math.sqrt(0.5)
+TURNED = (QUARTER, 0.0, 0.0, QUARTER)
+MARK = (VEHICLE, "drone_bridge.world")
+BODY_TO_MODEL = (VEHICLE, "drone_bridge.btom")
+ZEROS = [0.0, 0.0, 0.0, 0.0]
+NO_VEHICLE = sim.Error(0, "No entity with given ID.")
+
+
+@pytest.fixture
+def talk():
+    """A session whose simulator is there, and has answered all that it was asked at first."""
+    talk = SimulatorTalk()
+    talk.connect()
+    return talk
+
+
+def spying(**parameters):
+    """Return a talk with a simulator that reports items."""
+    talk = SimulatorTalk(item_events="spy", **parameters)
+    talk.world.closes_on = set()
+    talk.connect()
+    return talk
+
+
+# What it asks for at first.
+
+
+def test_zero_comes_first_and_requests_and_streams_have_connections_of_their_own(talk):
+    kinds = [type(each) for each in talk.asked["requests"][:10]]
+    assert talk.asked["requests"][:2] == NEUTRAL
+    assert kinds[2:] == [sim.GetConfig, *[sim.GetExtended] * 2, *[sim.GetEntity] * 5]
+    assert talk.of(sim.AddCamera) == [FRONT]
+    assert talk.asked["streams"] == [
+        sim.StreamEntity(VEHICLE, 1, STREAMED),
+        sim.StreamEntity(BUOY, 1, STREAMED),
+        sim.AddTrigger(sim.CollisionTrigger(0, 1, 0.5)),
+        sim.Reassure(),
+        sim.StreamCamera(0, 2, BUOY),
+    ]
+    assert (talk.session.state, talk.session.is_open, talk.session.is_proven) == ("connected", True, True)
+    assert talk.noted("connections") == ["Connected to requests."]
+
+
+def test_nothing_is_said_before_all_connections_are_there():
+    talk = SimulatorTalk()
+    assert talk.session.connected("requests", talk.now_s) == []
+    assert not talk.session.is_open
+
+
+def test_a_simulator_that_answers_nothing_has_not_proved_useful():
+    talk = SimulatorTalk()
+    talk.is_silent = True
+    talk.connect()
+    assert not talk.session.is_proven
+
+
+def test_a_simulator_without_a_vehicle_is_useful_too():
+    talk = SimulatorTalk()
+    talk.world.begin_anew(entities={BUOY: dict(STILL)}, answers={sim.SetEntity: NO_VEHICLE})
+    talk.connect()
+    assert talk.noted("missing vehicle") == ["The direction of the vehicle is unknown. There is no entity 0."]
+    assert talk.noted("refused items") == ["The simulator refused entity 0. Refused with 1."]
+    assert not talk.noted("refused velocities")
+    assert talk.outcome(talk.ask(requests.run, 0, False, TIMEOUT_S)).is_success
+
+
+# What is published.
+
+
+def test_states_of_a_step_are_published_together_and_each_step_by_itself(talk):
+    wire, north = talk.wires["streams"], lambda number: (number, 0.0, 0.0)
+    data = b""
+    for number in (1.0, 2.0):
+        for stream in (VEHICLE, BUOY):
+            values = STILL | {Attribute.POSITION: north(number + 10 * stream)}
+            data += wire.send(sim.EntityData(stream, STREAMED, tuple(values[each] for each in STREAMED)))
+    done = talk.take(talk.session.receive(data, "streams", talk.now_s))
+    told = [each for each in published(done) if isinstance(each, States | Time)]
+    assert [type(each) for each in told] == [Time, States, Time, States]
+    positions = [[(entity, values[0]) for entity, values in each.of] for each in told[1::2]]
+    assert positions == [[(0, north(1.0)), (1, north(11.0))], [(0, north(2.0)), (1, north(12.0))]]
+    assert [each.nanoseconds for each in told[::2]] == [10_000_000, 20_000_000]
+
+
+def test_nothing_overtakes_the_states_before_it(talk):
+    data = talk.wires["streams"].send(sim.EntityData(VEHICLE, STREAMED, tuple(STILL[each] for each in STREAMED)))
+    data += talk.wires["streams"].send(sim.Triggered(0))
+    kinds = [type(each) for each in published(talk.take(talk.session.receive(data, "streams", talk.now_s)))]
+    assert kinds == [Time, States, Told]
+    assert talk.published(Told)[-1] == Told(sim.Triggered(0), "near")
+
+
+def test_a_view_says_by_which_camera_whom_it_shows(talk):
+    view = sim.CameraData(0, 0.25, -0.5, 0.125, 4.0)
+    talk.say("streams", view)
+    assert talk.published(Told)[-1] == Told(view, "buoy", (0, "front", BUOY))
+
+
+def test_states_that_make_no_sense_and_unknown_streams_are_counted_and_not_published(talk):
+    for bad in ({Attribute.POSITION: (math.nan, 0.0, 0.0)}, {Attribute.ORIENTATION: (0.0,) * 4}):
+        talk.step(bad)
+    assert [sentence.split(":")[0] for sentence in talk.noted("bad numbers")] == ["Entity 0"] * 2
+    talk.step(stream=77)
+    assert len(talk.noted("unknown streams")) == 1
+    talk.say("streams", sim.EntityData(VEHICLE, (0,), ((1.0, 2.0, 3.0),)))
+    assert not talk.published(States)
+    assert talk.session.is_open
+
+
+def test_the_time_does_not_run_back_when_the_simulator_starts_again(talk):
+    for _ in range(10):
+        talk.step()
+    talk.world.begin_anew(answers={sim.GetConfig: sim.Configured(50.0, 2.0, False, False)})
+    talk.reconnect()
+    talk.step()
+    told = [each.nanoseconds for each in talk.published(Time)]
+    assert told == sorted(told)
+    assert told[-1] == 10 * 10_000_000 + 40_000_000
+
+
+# Entities that come and go.
+
+
+def test_where_spying_closes_the_connection_entities_are_listed(talk):
+    assert talk.asked["probe"] == [sim.Spy()]
+    assert not [each for each in talk.asked["streams"] if isinstance(each, sim.Spy)]
+    assert talk.session.is_open
+    talk.world.entities[9] = dict(STILL)
+    talk.run(1.1)
+    del talk.world.entities[9]
+    talk.run(1.1)
+    told = [each.message for each in talk.published(Told)]
+    assert told == [sim.Spied(True, ItemType.ENTITY, 9), sim.Spied(False, ItemType.ENTITY, 9)]
+
+
+def test_where_spying_is_supported_it_is_used_on_the_streams_connection():
+    talk = SimulatorTalk()
+    talk.world.closes_on = set()
+    talk.connect()
+    assert talk.closed == ["probe"]
+    assert talk.asked["streams"][-1] == sim.Spy()
+    lists = len(talk.of(sim.ListEntities))
+    talk.say("streams", sim.Spied(False, ItemType.SPY, 0))  # of the connection that tried it
+    talk.say("streams", sim.Spied(False, ItemType.CAMERA, 3))
+    assert [each.message for each in talk.published(Told)] == [sim.Spied(False, ItemType.CAMERA, 3)]
+    talk.run(3.0)
+    assert len(talk.of(sim.ListEntities)) == lists
+
+
+def test_a_probe_that_is_not_answered_is_given_up_alone():
+    talk = SimulatorTalk()
+    talk.world.closes_on, talk.world.answers = set(), {sim.Spy: lambda request: None}
+    talk.connect()
+    talk.run(TIMEOUT_S + 0.1)
+    assert talk.closed == ["probe"]
+    assert talk.session.is_open
+    assert Fact("item events", "by asking every 1 s") in talk.published(Fact)
+
+
+def test_an_entity_that_was_missing_is_streamed_as_soon_as_it_comes():
+    talk = SimulatorTalk()
+    del talk.world.entities[BUOY]
+    talk.connect()
+    asked = len(talk.of(sim.StreamEntity, "streams"))
+    talk.world.entities[BUOY] = dict(STILL)
+    talk.run(1.1)
+    assert [each.id for each in talk.of(sim.StreamEntity, "streams")[asked:]] == [BUOY]
+
+
+def test_an_entity_that_comes_before_the_first_list_is_streamed_too():
+    talk = SimulatorTalk()
+    del talk.world.entities[BUOY]
+    talk.world.answers[sim.ListEntities] = sim.EntitiesListed((VEHICLE, BUOY))
+    talk.world.answers[sim.Reassure] = lambda request: talk.world.entities.update({BUOY: dict(STILL)}) or sim.Ok()
+    talk.connect()
+    assert [each.id for each in talk.of(sim.StreamEntity, "streams")] == [VEHICLE, BUOY, BUOY]
+
+
+def test_an_entity_that_is_removed_here_is_announced_by_its_name(talk):
+    number = talk.outcome(talk.ask(requests.spawn, ball(), "float", True, 1)).result
+    talk.run(1.1)
+    assert talk.outcome(talk.ask(requests.remove, sim.Remove(ItemType.ENTITY, number))).is_success
+    assert number not in talk.published(Scene)[-1].entities
+    del talk.world.entities[number]
+    talk.run(1.1)
+    assert talk.published(Told)[-1] == Told(sim.Spied(False, ItemType.ENTITY, number), "float")
+
+
+def test_a_simulator_that_is_slow_is_not_asked_again_before_it_has_answered(talk):
+    talk.world.answers[sim.ListEntities] = lambda request: None
+    talk.run(1.5)
+    lists = len(talk.of(sim.ListEntities))
+    talk.run(1.0)
+    assert len(talk.of(sim.ListEntities)) == lists
+
+
+def ball(**more):
+    return sim.AddEntity(1.0, 0.2, (0.1,) * 3, UPRIGHT, (0.0,) * 3, UPRIGHT, True, **more)
+
+
+# Steering.
+
+
+def test_a_command_is_sent_at_once_and_then_the_newest_at_the_rate(talk):
+    talk.command(NORTH)
+    assert talk.velocities()[1:] == [SET[NORTH]]
+    talk.command(EAST)
+    assert len(talk.velocities()) == 2
+    talk.run(PERIOD_S)
+    assert talk.velocities()[2:] == [SET[EAST]]
+
+
+def test_without_a_command_the_vehicle_gets_zero_and_is_then_left_alone(talk):
+    talk.command(NORTH)
+    talk.run(COMMAND_TIMEOUT_S + 2 * PERIOD_S)
+    assert set(talk.velocities()[-1:]) == {SET[STOPPED]}
+    talk.run(5.0)
+    count = len(talk.velocities())
+    assert talk.velocities()[-200:] == [SET[STOPPED]] * 200
+    talk.run(5.0)
+    assert len(talk.velocities()) == count
+
+
+def test_a_vehicle_that_nobody_commands_is_left_alone(talk):
+    talk.run(5.0)
+    assert talk.velocities() == [SET[STOPPED]]
+
+
+def test_a_stop_does_not_wait_for_answers_but_other_velocities_do(talk):
+    talk.command(NORTH)
+    talk.run(PERIOD_S)
+    talk.is_silent = True
+    talk.command(NORTH)
+    talk.run(PERIOD_S)
+    count = len(talk.velocities())
+    talk.command(EAST)
+    talk.run(2 * PERIOD_S)
+    assert len(talk.velocities()) == count
+    assert talk.noted("late velocities")
+    talk.command(STOPPED)
+    talk.run(2 * PERIOD_S)
+    assert talk.velocities()[count:] == [SET[STOPPED]]
+
+
+def test_velocities_go_while_an_answer_is_outstanding(talk):
+    talk.is_silent = True
+    pending = talk.ask(requests.spawn, ball(), "", True, 1)
+    talk.command(NORTH)
+    assert talk.velocities()[-1] == SET[NORTH]
+    assert talk.outcome(pending) is None
+
+
+def test_velocities_are_for_where_the_vehicle_points_to_now(talk):
+    talk.step({Attribute.ORIENTATION: TURNED})
+    talk.command(NORTH)
+    assert talk.attitudes[-1] == pytest.approx(TURNED)
+
+
+def test_a_refused_velocity_is_counted(talk):
+    talk.world.answers[sim.SetEntity] = NO_VEHICLE
+    talk.command(NORTH)
+    assert talk.noted("refused velocities")[0] == "The simulator refuses to steer entity 0 (code 0)."
+
+
+def test_on_hold_the_vehicle_is_kept_still_for_as_long_as_that_lasts(talk):
+    talk.command(NORTH)
+    talk.arbiter.is_held = True
+    talk.take(talk.session.commanded(talk.now_s))
+    talk.run(10.0)
+    assert talk.velocities()[-100:] == [SET[STOPPED]] * 100
+    count = len(talk.velocities())
+    talk.run(1.0)
+    assert len(talk.velocities()) > count
+
+
+def test_a_vehicle_of_unknown_attitude_gets_nothing_but_zero():
+    talk = SimulatorTalk(body_to_model=ZEROS)
+    talk.connect()
+    talk.step()  # it runs
+    talk.command(NORTH)
+    assert talk.velocities() == [SET[STOPPED]]
+    assert talk.noted("unsteered commands")
+    talk.command(STOPPED)
+    talk.run(2 * PERIOD_S)
+    assert set(talk.velocities()) == {SET[STOPPED]}
+    assert len(talk.velocities()) > 1
+
+
+def test_the_end_leaves_a_vehicle_standing_that_is_being_steered(talk):
+    talk.command(NORTH)
+    talk.arbiter.command = None
+    actions = talk.take(talk.session.end(talk.now_s))
+    assert talk.asked["requests"][-2:] == NEUTRAL
+    ends = [each for each in actions if isinstance(each, Send | Close)]
+    assert [type(each) for each in ends] == [Send, Send, Close, Close]
+    assert talk.session.is_over
+
+
+def test_the_end_says_nothing_to_a_vehicle_that_is_left_alone(talk):
+    actions = talk.take(talk.session.end(talk.now_s))
+    assert not [each for each in actions if isinstance(each, Send)]
+    assert sorted(talk.closed) == ["requests", "streams"]
+
+
+def test_each_connection_begins_with_zero_and_without_what_was_commanded_before(talk):
+    talk.command(NORTH)
+    talk.reconnect()
+    assert talk.asked["requests"][:2] == NEUTRAL
+    talk.run(1.0)
+    assert set(talk.velocities()) == {SET[STOPPED]}
+
+
+# Stalls.
+
+
+def test_after_a_stall_zero_is_sent_at_once_instead_of_a_command_that_is_old(talk):
+    talk.command(NORTH)
+    talk.stall(0.6)
+    assert talk.velocities()[-1] == SET[STOPPED]
+
+
+def test_after_a_stall_zero_does_not_wait_for_the_rate():
+    talk = SimulatorTalk(rate=0.5)
+    talk.connect()
+    talk.run(3.0)
+    talk.command(NORTH)
+    talk.stall(0.6)
+    assert talk.velocities()[-2:] == [SET[NORTH], SET[STOPPED]]
+
+
+def test_after_a_stall_what_may_be_on_its_way_is_followed_by_what_is_commanded_now(talk):
+    talk.command(NORTH)
+    talk.arbiter.command, talk.arbiter.arrived_s = EAST, talk.now_s + 0.4
+    talk.stall(0.5)
+    assert talk.velocities()[-1] == SET[EAST]
+
+
+def test_while_this_process_stood_still_nobody_was_silent(talk):
+    talk.is_silent = True
+    talk.ask(requests.ask, sim.Reassure())
+    talk.stall(10.0)
+    assert talk.session.is_open
+    talk.run(TIMEOUT_S - 0.1)
+    assert talk.session.is_open
+    talk.run(0.2)
+    assert not talk.session.is_open
+
+
+def test_what_was_asked_for_before_a_stall_is_refused(talk):
+    talk.stall(1.0)
+    refused = talk.outcome(talk.ask(requests.run, 0, False, TIMEOUT_S, asked_s=talk.now_s - 0.5))
+    assert (refused.is_success, refused.result) == (False, -1)
+    assert "call it again" in refused.sentence
+    assert not talk.of(sim.Run)
+
+
+def test_what_was_accepted_before_a_stall_does_not_move_the_vehicle_after_it(talk):
+    talk.is_silent = True
+
+    def forward(orientation):
+        return [sim.SetEntity(VEHICLE, Attribute.VELOCITY, (1.0, 0.0, 0.0))]
+
+    begun, waiting = (talk.ask(requests.set_state, VEHICLE, forward, True) for _ in range(2))
+    other = talk.ask(requests.ask, sim.SetEntity(BUOY, Attribute.POSITION, (1.0, 0.0, 0.0)))
+    talk.stall(1.0)
+    talk.is_silent = False
+    talk.say("requests", sim.EntityGot(Attribute.ORIENTATION, UPRIGHT))
+    assert [talk.outcome(each).sentence for each in (begun, waiting)] == [OUTDATED] * 2
+    assert talk.outcome(other).is_success
+    assert set(talk.velocities()) == {SET[STOPPED]}
+
+
+def test_a_stall_is_no_pause_in_which_the_vehicle_could_be_turned():
+    talk = SimulatorTalk(body_to_model=ZEROS)
+    talk.connect()
+    talk.step()
+    talk.stall(5.0)
+    assert not [each for each in talk.of(sim.SetEntity) if each.attribute == Attribute.ORIENTATION]
+
+
+# Silence and nonsense.
+
+
+def test_an_unanswered_request_ends_all_connections_and_answers_who_waits(talk):
+    talk.is_silent = True
+    asked, next_one = talk.ask(requests.ask, sim.Reassure()), talk.ask(requests.ask, sim.GetConfig())
+    talk.run(TIMEOUT_S)
+    sentence = "The simulator has not answered REASSURE within 2 s."
+    assert [talk.outcome(each).sentence for each in (asked, next_one)] == [sentence] * 2
+    assert talk.noted("lost connections") == [sentence]
+    assert sorted(talk.closed) == ["requests", "streams"]
+    assert (talk.session.hangs, talk.session.due_s) == (1, math.inf)
+
+
+def test_an_idle_simulator_is_asked_for_a_sign_of_life():
+    talk = SimulatorTalk(item_events="none")
+    talk.connect()
+    talk.run(PROBE_AFTER_S)
+    assert talk.asked["requests"][-1] == sim.Reassure()
+    assert talk.session.silent_s(talk.now_s) == 0.0
+
+
+def test_answers_that_come_one_after_the_other_are_not_overdue(talk):
+    talk.world.answers[sim.GetEntity] = lambda request: None
+    asked = talk.ask(requests.get_state, BUOY)
+    for attribute in (*STREAMED, Attribute.CORPOREAL):
+        assert not talk.outcome(asked)
+        talk.run(TIMEOUT_S - 0.1)
+        talk.say("requests", sim.EntityGot(attribute, STILL[attribute]))
+    assert talk.outcome(asked).is_success
+
+
+def test_nonsense_ends_the_connections_without_counting_as_lost(talk):
+    talk.command(NORTH)
+    talk.take(talk.session.receive(b"\x0d\0\0\0\0", "streams", talk.now_s))
+    assert len(talk.noted("rejected input")) == 1
+    assert "a message of type 13, which it does not have" in talk.noted("rejected input")[0]
+    assert not talk.noted("lost connections")
+    assert talk.asked["requests"][-2:] == NEUTRAL
+
+
+def test_what_came_before_nonsense_is_published(talk):
+    data = talk.wires["streams"].send(sim.EntityData(VEHICLE, STREAMED, tuple(STILL[each] for each in STREAMED)))
+    talk.take(talk.session.receive(data + b"\x0d\0\0\0\0", "streams", talk.now_s))
+    assert talk.published(States)
+
+
+def test_the_end_of_one_connection_names_the_request_that_it_may_have_been_for(talk):
+    talk.world.answers[sim.AddEntity] = lambda request: None
+    asked = talk.ask(requests.spawn, ball(), "", True, 1)
+    talk.hang_up("requests")
+    assert talk.outcome(asked).sentence.startswith("The simulator closed the connection instead of answering EADD")
+    assert talk.closed == ["streams"]
+
+
+def test_the_end_of_the_streams_ends_the_requests_with_zero(talk):
+    talk.command(NORTH)
+    talk.hang_up("streams")
+    assert talk.noted("lost connections") == ["streams has closed the connection."]
+    assert talk.asked["requests"][-2:] == NEUTRAL
+    assert talk.closed == ["requests"]
+
+
+def test_after_a_fault_the_vehicle_stands_and_who_waits_is_answered(talk):
+    talk.command(NORTH)
+    talk.world.answers[sim.Reassure] = lambda request: None
+    asked = talk.ask(requests.ask, sim.Reassure())
+    talk.take(talk.session.lost(talk.now_s))
+    assert talk.asked["requests"][-2:] == NEUTRAL
+    assert talk.outcome(asked).sentence == ENDED
+    assert talk.session.lost(talk.now_s) == []
+
+
+def test_who_asks_without_a_connection_is_refused():
+    talk = SimulatorTalk()
+    assert talk.outcome(talk.ask(requests.pause)).sentence == NOT_CONNECTED
+
+
+def test_requests_without_an_answer_are_bounded(talk):
+    talk.world.answers[sim.Reassure] = lambda request: None
+    asked = [talk.ask(requests.ask, sim.Reassure()) for _ in range(MAX_CALLS + 1)]
+    assert talk.outcome(asked[-1]).sentence == f"{MAX_CALLS} requests have no answer yet."
+    assert not any(map(talk.outcome, asked[:-1]))
+    talk.say("requests", sim.Ok())
+    assert not talk.outcome(talk.ask(requests.ask, sim.Reassure()))
+
+
+def test_an_item_whose_request_timed_out_is_not_restored(talk):
+    talk.world.answers[sim.StreamEntity] = lambda request: None
+    talk.ask(requests.stream_entity, VEHICLE + 7, "gate", 1)
+    assert 7 in talk.published(Scene)[-1].entities
+    talk.run(TIMEOUT_S)
+    assert 7 not in talk.published(Scene)[-1].entities
+    talk.world.answers.clear()
+    talk.reconnect()
+    assert [each.id for each in talk.of(sim.StreamEntity, "streams")] == [VEHICLE, BUOY]
+
+
+# Simulations.
+
+
+def test_the_same_simulation_goes_on_after_a_reconnect(talk):
+    assert talk.published(Begun) == [Begun(True)]
+    talk.outcome(talk.ask(requests.add, EntityStream(BUOY, 7)))
+    talk.reconnect()
+    assert talk.published(Begun) == [Begun(True), Begun(False)]
+    assert talk.of(sim.AddCamera) == []
+    assert [each.period for each in talk.of(sim.StreamEntity, "streams")] == [1, 1, 7]
+    assert talk.of(sim.StreamCamera, "streams") == [sim.StreamCamera(0, 2, BUOY)]
+
+
+def test_in_a_new_simulation_there_is_what_parameters_name_and_nothing_that_services_added(talk):
+    number = talk.outcome(talk.ask(requests.spawn, ball(), "ball", True, 1)).result
+    talk.ask(requests.add_camera, "down", FRONT, (0,), 1)
+    assert talk.published(Scene)[-1].entities[number] == "ball"
+    talk.world.begin_anew(entities={VEHICLE: dict(STILL), BUOY: dict(STILL)})
+    talk.reconnect()
+    assert talk.published(Begun)[-1] == Begun(True)
+    assert talk.published(Scene)[-1] == Scene({VEHICLE: "vehicle", BUOY: "buoy"}, frozenset({"front"}))
+    assert talk.of(sim.AddCamera) == [FRONT]
+    assert [each.id for each in talk.of(sim.StreamEntity, "streams")] == [VEHICLE, BUOY]
+    assert talk.outcome(talk.ask(requests.list_entities)).result == ((0, 1), ["vehicle", "buoy"])
+    assert talk.outcome(talk.ask(requests.add_camera, "down", FRONT, (), 1)).is_success
+
+
+def test_a_world_that_another_bridge_has_marked_keeps_its_mark():
+    talk = SimulatorTalk()
+    mark = talk.world.extended[MARK] = bytes(range(16))
+    talk.connect()
+    assert len(talk.of(sim.AddCamera)) == 1
+    talk.reconnect()
+    assert not talk.of(sim.AddCamera)
+    assert talk.world.extended[MARK] == mark
+    # A new world has none of our cameras, whoever has marked it first.
+    talk.world.begin_anew(extended={MARK: b"x" * 16})
+    talk.reconnect()
+    assert len(talk.of(sim.AddCamera)) == 1
+    assert talk.world.extended[MARK] == b"x" * 16
+
+
+def test_refused_items_are_logged_and_requested_on_the_next_connection(talk):
+    talk.world.answers[sim.AddTrigger] = sim.Error(2, "No entity.")
+    talk.reconnect()
+    assert set(talk.noted("refused items")) == {"The simulator refused trigger near. Refused with 2."}
+    talk.world.answers.clear()
+    talk.reconnect()
+    talk.say("streams", sim.Triggered(1))
+    assert talk.published(Told)[-1].name == "near"
+
+
+# Where the vehicle points to.
+
+
+def learning(**parameters):
+    talk = SimulatorTalk(body_to_model=ZEROS, **parameters)
+    talk.world.entities[VEHICLE][Attribute.ORIENTATION] = talk.world.btom = TURNED
+    talk.connect()
+    return talk
+
+
+def test_how_principal_axes_lie_is_learned_while_paused_and_kept():
+    talk = learning()
+    assert talk.published(BodyToModelKnown)[-1].rotation is None
+    talk.run(0.4)
+    assert talk.published(BodyToModelKnown)[-1].rotation == pytest.approx(TURNED)
+    assert talk.world.entities[VEHICLE][Attribute.ORIENTATION] == pytest.approx(TURNED)  # as it was
+    talk.reconnect()
+    assert talk.published(BodyToModelKnown)[-1].rotation == pytest.approx(TURNED)
+    assert not [each for each in talk.of(sim.SetEntity) if each.attribute == Attribute.ORIENTATION]
+    talk.step({Attribute.ORIENTATION: TURNED}, stream=2)  # the third one of entities
+    assert talk.published(States)[-1].of[0][1][3] == pytest.approx(UPRIGHT)
+
+
+def test_while_the_simulation_runs_it_is_not_learned_and_said_once():
+    talk = learning()
+    for _ in range(100):
+        talk.step()
+        talk.run(0.05)
+    assert len(talk.noted("unknown heading")) == 1
+    assert "was running already" in talk.noted("unknown heading")[0]
+    assert BODY_TO_MODEL not in talk.world.extended
+    talk.run(1.0)  # somebody has paused it
+    assert BODY_TO_MODEL in talk.world.extended
+
+
+def test_a_vehicle_that_others_turn_meanwhile_is_looked_at_again():
+    talk = learning()
+    turns = iter([TURNED, UPRIGHT, UPRIGHT])
+    talk.world.answers[sim.GetEntity] = lambda request: sim.EntityGot(request.attribute, next(turns))
+    talk.run(0.4)
+    assert "turned by others" in talk.noted("unknown heading")[0]
+    talk.world.answers.clear()
+    talk.run(4.0)
+    assert BODY_TO_MODEL not in talk.world.extended
+    talk.run(2.0)
+    assert BODY_TO_MODEL in talk.world.extended
+
+
+def test_a_run_waits_until_the_heading_is_settled():
+    talk = learning()
+    asked = talk.ask(requests.run, 0, False, TIMEOUT_S)
+    assert not talk.of(sim.Run)
+    talk.run(0.4)
+    kinds = [type(each) for each in talk.asked["requests"]]
+    assert kinds.index(sim.Run) > max(n for n, kind in enumerate(kinds) if kind is sim.GetEntity)
+    assert talk.outcome(asked).is_success
+
+
+def test_a_simulation_that_the_bridge_unpauses_runs_once_the_heading_is_known():
+    talk = learning(run_on_connect=True)
+    assert not talk.of(sim.Run)
+    talk.run(0.4)
+    assert talk.of(sim.Run) == [sim.Run(0)]
+    assert BODY_TO_MODEL in talk.world.extended
+
+
+# Runs that are waited for.
+
+
+@pytest.mark.parametrize("order", ["completed first", "answer first"])
+def test_steps_can_be_waited_for_whatever_overtakes_what(talk, order):
+    talk.world.answers[sim.Run] = lambda request: None
+    asked = talk.ask(requests.run, 1, True, TIMEOUT_S)
+    said = [sim.Completed(), sim.Ok()] if order == "completed first" else [sim.Ok(), sim.Completed()]
+    assert not talk.outcome(asked)
+    talk.say("streams", sim.Completed())  # it comes on every connection, and counts once
+    assert not talk.outcome(asked)
+    talk.say("requests", *said)
+    assert talk.outcome(asked).is_success
+    assert [each.message for each in talk.published(Told)] == [sim.Completed()]
+
+
+def test_waiting_for_steps_ends_when_there_are_none_and_lets_others_pass(talk):
+    asked = talk.ask(requests.run, 1000, True, TIMEOUT_S)
+    assert talk.outcome(talk.ask(requests.ask, sim.Reassure())).is_success
+    talk.run(TIMEOUT_S - 0.1)
+    talk.step()
+    talk.run(TIMEOUT_S - 0.1)
+    talk.stall(5.0)  # in which no step could be seen
+    talk.run(TIMEOUT_S - 0.1)
+    assert not talk.outcome(asked)
+    talk.run(0.2)
+    assert talk.outcome(asked).sentence == "The simulation has made no step for 2 s."
+
+
+def test_waiting_for_steps_ends_when_somebody_pauses_here(talk):
+    asked = [talk.ask(requests.run, 1000, True, TIMEOUT_S) for _ in range(2)]
+    assert talk.outcome(talk.ask(requests.pause)).is_success
+    assert [talk.outcome(each).sentence for each in asked] == [
+        "The simulation was paused before the steps were done."
+    ] * 2
+
+
+def test_waiting_for_steps_ends_with_the_connection(talk):
+    asked = talk.ask(requests.run, 1000, True, TIMEOUT_S)
+    talk.hang_up()
+    assert talk.outcome(asked).sentence == "requests has closed the connection."
+
+
+# Cameras.
+
+
+def of_cameras(talk):
+    """Return what was asked about streams of cameras."""
+    removed = [each for each in talk.asked["streams"] if isinstance(each, sim.StreamCamera | sim.Remove)]
+    return [("remove" if isinstance(each, sim.Remove) else "stream", each.id) for each in removed]
+
+
+def test_cameras_are_there_before_any_of_them_is_streamed():
+    talk = SimulatorTalk()
+    talk.world.answers[sim.AddCamera] = lambda request: None
+    talk.connect()
+    assert of_cameras(talk) == []
+    talk.say("requests", sim.Added(ItemType.CAMERA, 0))
+    assert of_cameras(talk) == [("stream", 0)]
+
+
+def test_adding_a_camera_recreates_the_streams_of_the_others(talk):
+    assert talk.outcome(talk.ask(requests.add_camera, "down", FRONT, (BUOY,), 5)).result == 1
+    assert of_cameras(talk) == [("stream", 0), ("remove", 0), ("stream", 0), ("stream", 1)]
+    talk.say("streams", sim.CameraData(2, 0.0, 0.0, 0.0, 1.0))
+    assert talk.published(Told)[-1].camera == (1, "down", BUOY)
+
+
+@pytest.mark.parametrize("who", ["here", "by others"])
+def test_removing_an_entity_recreates_camera_streams_once(who):
+    talk = SimulatorTalk()
+    talk.world.entities[9] = dict(STILL)
+    talk.connect()
+    if who == "here":
+        talk.ask(requests.remove, sim.Remove(ItemType.ENTITY, 9))
+    del talk.world.entities[9]
+    talk.run(3.0)
+    assert of_cameras(talk) == [("stream", 0), ("remove", 0), ("stream", 0)]
+
+
+def test_a_removed_camera_is_not_there_any_more_and_its_streams_are_not_renewed(talk):
+    added = talk.outcome(talk.ask(requests.add_camera, "down", FRONT, (BUOY,), 1)).result
+    talk.ask(requests.remove, sim.Remove(ItemType.CAMERA, added))
+    assert talk.published(Scene)[-1].cameras == {"front"}
+    assert of_cameras(talk)[-2:] == [("remove", 1), ("stream", 0)]
+
+
+def test_frames_of_entities_and_cameras_are_their_own(talk):
+    again = talk.outcome(talk.ask(requests.add_camera, "Front", FRONT, (), 1))
+    assert again.sentence == "There is a frame 'front' already, so no camera can be called 'Front'."
+    number = talk.outcome(talk.ask(requests.spawn, ball(), "Front", False, 1)).result
+    assert dict(zip(*talk.outcome(talk.ask(requests.list_entities)).result, strict=True))[number] == "front_2"
+    for _ in range(2):
+        talk.ask(requests.add_camera, "", FRONT, (), 1)
+    names = [item.name for item in talk.simulation.items.cameras()]
+    assert names == ["front", "camera_0", "camera_1"]
+
+
+def test_a_missing_camera_is_not_set(talk):
+    talk.world.answers[sim.StreamCamera] = lambda request: sim.Error(0 if request.id == 7 else 1)
+    change = sim.SetCamera(7, sim.CameraAttribute.FOCAL_LENGTH, 2.0)
+    refused = talk.outcome(talk.ask(requests.set_camera, 7, [change]))
+    assert (refused.is_success, refused.result) == (False, 0)
+    assert not talk.of(sim.SetCamera)
+    there = sim.SetCamera(5, sim.CameraAttribute.FOCAL_LENGTH, 2.0)
+    assert talk.outcome(talk.ask(requests.set_camera, 5, [there])).is_success
+    assert talk.of(sim.SetCamera) == [there]
+
+
+@pytest.mark.parametrize("is_cuauv_server", [True, False])
+def test_a_camera_is_set_about_the_principal_axes_where_the_server_takes_them(is_cuauv_server):
+    talk = SimulatorTalk(body_to_model=list(TURNED))
+    talk.world.is_cuauv_server = is_cuauv_server
+    talk.connect()
+    change = sim.SetCamera(0, sim.CameraAttribute.POSITION, (1.0, 0.0, 0.0))
+    assert talk.outcome(talk.ask(requests.set_camera, 0, [change])).is_success
+    (sent,) = talk.of(sim.SetCamera)
+    assert sent.value == pytest.approx((0.0, -1.0, 0.0) if is_cuauv_server else (1.0, 0.0, 0.0), abs=1e-12)
+    talk.world.begin_anew(entities=talk.world.entities)
+    ours = talk.simulation.items.cameras()[0]
+    assert ours.camera.position == (1.0, 0.0, 0.0)
+    assert talk.published(CameraPlaced)[-1] == CameraPlaced("front", ours.camera)
+    talk.reconnect()  # to another simulation, which has it as parameters say
+    assert talk.of(sim.AddCamera) == [FRONT]
+    assert talk.published(CameraPlaced)[-1] == CameraPlaced("front", FRONT)
+
+
+# Several requests of one call.
+
+
+def test_a_spawned_entity_is_streamed_though_its_name_is_taken(talk):
+    spawned = talk.outcome(talk.ask(requests.spawn, ball(), "Buoy", True, 3))
+    assert talk.published(Scene)[-1].entities == {VEHICLE: "vehicle", BUOY: "buoy", spawned.result: "buoy_2"}
+    assert talk.asked["streams"][-1] == sim.StreamEntity(spawned.result, 3, STREAMED)
+
+
+def test_an_entity_that_is_added_but_not_streamed_is_a_success_that_says_so(talk):
+    talk.world.answers[sim.StreamEntity] = sim.Error(1)
+    spawned = talk.outcome(talk.ask(requests.spawn, ball(), "", True, 1))
+    assert (spawned.is_success, spawned.result) == (True, 2)
+    assert spawned.sentence == "It was added, but is not published: Refused with 1."
+
+
+def test_a_velocity_in_an_entitys_own_frame_is_set_for_where_it_points_to(talk):
+    talk.world.entities[BUOY][Attribute.ORIENTATION] = TURNED
+    taken = []
+    talk.ask(requests.set_state, BUOY, lambda q: taken.append(q) or [sim.SetEntity(BUOY, 1, (1.0, 0.0, 0.0))], True)
+    assert taken == [pytest.approx(TURNED)]
+    nothing = talk.outcome(talk.ask(requests.set_state, BUOY, lambda q: [], False))
+    assert nothing.sentence == "The request sets nothing."
+
+
+@pytest.mark.parametrize(("is_cuauv_server", "number"), [(True, 1), (False, 0)])
+def test_an_object_has_the_id_by_which_it_is_removed(talk, is_cuauv_server, number):
+    talk.world.is_cuauv_server = is_cuauv_server
+    assert talk.outcome(talk.ask(requests.add_object, sim.AddObject("turbulence", b""))).result == number
+
+
+def test_what_moves_the_vehicle_is_refused_on_hold_and_all_else_is_not(talk):
+    talk.arbiter.is_held = True
+    moving = sim.SetEntity(VEHICLE, Attribute.POSITION, (0.0, 0.0, 1.0))
+    refused = talk.outcome(talk.ask(requests.ask, moving))
+    assert (refused.is_success, refused.sentence) == (False, "ESET is refused while the vehicle is held.")
+    assert moving not in talk.asked["requests"]
+    assert talk.outcome(talk.ask(requests.ask, sim.SetEntity(BUOY, 0, (0.0, 0.0, 1.0)))).is_success
+
+
+@pytest.mark.parametrize(
+    "request_",
+    [
+        sim.SetExtended(1, "", b"a note"),
+        sim.SetExtended(1, "note", b""),
+        sim.GetExtended(1, ""),
+        ball(attributes=(sim.ExtendedAttribute("note", b""),)),
+        sim.AddTrigger(sim.BytecodeTrigger(b"\1\2")),
+    ],
+)
+def test_requests_on_which_real_simulators_hang_up_are_not_sent(talk, request_):
+    count = len(talk.asked["requests"]) + len(talk.asked["streams"])
+    refused = talk.outcome(talk.ask(requests.ask, request_))
+    assert refused.sentence.startswith("The CUAUV server ")
+    assert len(talk.asked["requests"]) + len(talk.asked["streams"]) == count
+
+
+def test_what_does_not_fit_the_wire_is_refused_and_ends_nothing(talk):
+    refused = talk.outcome(talk.ask(requests.ask, sim.SetExtended(1, "k", bytes(1020))))
+    assert refused.sentence == "SetExtended has 1030 bytes, and the simulator takes 1024."
+    assert talk.outcome(talk.ask(requests.ask, sim.Reassure())).is_success
+
+
+def test_people_see_rates_and_round_trips(talk):
+    talk.step()
+    talk.run(1.1)
+    facts = {each.name: each.text for each in talk.published(Fact)}
+    assert facts["configuration"] == "100 steps per second, speed 1"
+    assert facts["item events"] == "by asking every 1 s"
+    assert "entity 0 1.0" in facts["messages per second"]
+    assert "entity 1 in camera front 0.0" in facts["messages per second"]
+    assert facts["outstanding requests"] == "0"

@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which streams, cameras and triggers a simulation is to have, whatever comes and goes in it."""
+
+import pytest
+
+from drone_bridge.simulator import codec as sim
+from drone_bridge.simulator.session.desired_items import (
+    MAX_DESIRED_ITEMS,
+    Camera,
+    CameraStream,
+    DesiredItems,
+    EntityStream,
+)
+
+FRONT = sim.AddCamera(0, (1.0, 0.0, 0.0, 0.0), (0.0, 0.0, 0.0), 1.0)
+
+
+def desired(*configured):
+    items = DesiredItems()
+    items.begin_anew(configured)
+    return items
+
+
+def test_there_is_a_limit_to_desired_items():
+    items = desired(*(EntityStream(number, 1) for number in range(MAX_DESIRED_ITEMS)))
+    with pytest.raises(ValueError, match=f"limit of {MAX_DESIRED_ITEMS}"):
+        items.add(EntityStream(0, 1))
+
+
+def test_removing_a_camera_removes_its_streams():
+    camera = Camera("front", FRONT)
+    stream, other = CameraStream(camera, 1, 1), EntityStream(1, 1)
+    items = desired()
+    for number, item in enumerate((camera, stream, other)):
+        items.add(item)
+        items.mark_added(item, number)
+    items.removed(sim.ItemType.CAMERA, 0, is_ours=True)
+    assert list(items) == [other]
+    assert items.find(sim.ItemType.CAMERA_STREAM, 1) is None
+    assert items.find(sim.ItemType.ENTITY_STREAM, 2) is other
+
+
+def test_configured_items_are_requested_again_when_an_entity_goes():
+    configured, service = EntityStream(1, 1), EntityStream(1, 1)
+    items = desired(configured)
+    items.add(service)
+    items.mark_added(configured, 0)
+    items.mark_added(service, 1)
+    items.removed(sim.ItemType.ENTITY, 1)
+    assert list(items) == [configured]
+    assert configured.id is None
+
+
+def test_configured_items_come_back_in_another_world_whoever_removed_the_entity():
+    stream, trigger = EntityStream(1, 1), EntityStream(2, 1)
+    items = desired(stream, trigger)
+    items.mark_added(stream, 0)
+    items.removed(sim.ItemType.ENTITY, 1, is_ours=True)
+    assert list(items) == [stream, trigger]
+    assert stream.id is None
+    # But not a stream that somebody had us remove.
+    items.mark_added(trigger, 1)
+    items.removed(sim.ItemType.ENTITY_STREAM, 1, is_ours=True)
+    assert list(items) == [stream]
+
+
+def test_only_cameras_survive_a_new_connection():
+    camera, stream = Camera("front", FRONT), EntityStream(0, 1)
+    items = desired(camera, stream)
+    items.mark_added(camera, 7)
+    items.mark_added(stream, 8)
+    items.reconnect()
+    assert (camera.id, stream.id) == (7, None)
+    assert items.find(sim.ItemType.CAMERA, 7) is camera
+    assert items.find(sim.ItemType.ENTITY_STREAM, 8) is None
+    items.begin_anew([])
+    assert not list(items)
+    assert items.find(sim.ItemType.CAMERA, 7) is None

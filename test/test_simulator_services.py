@@ -1,0 +1,254 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The services of simulator_bridge: each becomes its request, and the answer comes back. Without node or process."""
+
+import pytest
+from geometry_msgs.msg import Point, Pose, Twist, Vector3
+from simulator_peer import STILL, UPRIGHT
+from simulator_talk import BUOY, VEHICLE, SimulatorTalk
+
+from drone_bridge import srv
+from drone_bridge.msg import ExtendedAttribute
+from drone_bridge.simulator import codec as sim
+from drone_bridge.simulator.bridge.services import OFFERED
+from drone_bridge.simulator.codec import Attribute, CameraAttribute, ItemType
+from drone_bridge.simulator.topics.services import SERVICES
+
+PARAMETERS = {"request_timeout": 2.0, "stream_period": 1}
+
+
+@pytest.fixture
+def talk():
+    """A session whose simulator has answered all that it was asked at first, and knows SPY."""
+    talk = SimulatorTalk()
+    talk.world.closes_on = set()
+    talk.connect()
+    for asked in talk.asked.values():
+        asked.clear()
+    return talk
+
+
+def call(talk, name, service, /, **fields):
+    """Do what a service does; return its outcome and the fields of its response, none without success."""
+    work, *arguments = OFFERED[name].work(service.Request(**fields), PARAMETERS)
+    outcome = talk.outcome(talk.ask(work, *arguments))
+    return outcome, OFFERED[name].fields(outcome.result) if outcome.is_success else {}
+
+
+def requests(talk, kind):
+    return [request for name in talk.asked for request in talk.of(kind, name)]
+
+
+def near(*values):
+    return pytest.approx(values, abs=1e-9)
+
+
+def test_all_services_are_offered():
+    assert OFFERED.keys() == SERVICES.keys()
+
+
+NORTH = Pose(position=Point(x=1.0, y=2.0, z=3.0))
+NORTH.orientation.z = NORTH.orientation.w = 0.5**0.5
+TURBULENCE = sim.Turbulence((0.0,) * 3, (0.0,) * 3, -10.0, 10.0, (0.0,) * 3, (0.0,) * 3, -1.0, 1.0)
+
+SIMPLE = [
+    # name, service, its fields, the request on the wire, the answer, what comes back
+    ("reassure", srv.SimulatorRequest, {}, sim.Reassure(), sim.Ok(), {}),
+    ("pause", srv.SimulatorRequest, {}, sim.Pause(), sim.Ok(), {}),
+    ("run", srv.Run, {"steps": 3}, sim.Run(3), sim.Ok(), {}),
+    (
+        "get_configuration",
+        srv.GetConfiguration,
+        {},
+        sim.GetConfig(),
+        sim.Configured(50.0, 2.0, True, False),
+        {"frequency": 50.0, "speed": 2.0, "non_real_time": True, "use_desired_thrusters": False},
+    ),
+    ("remove", srv.RemoveItem, {"type": 1, "id": 7}, sim.Remove(1, 7), sim.Ok(), {}),
+    ("remove", srv.RemoveItem, {"type": 4, "id": 7}, sim.Remove(4, 7), sim.Ok(), {}),
+    (
+        "list_entities",
+        srv.ListEntities,
+        {},
+        sim.ListEntities(),
+        sim.EntitiesListed((0, 1, 9)),
+        {"ids": [0, 1, 9], "names": ["vehicle", "buoy", ""]},
+    ),
+    (
+        "get_attribute",
+        srv.GetAttribute,
+        {"id": 1, "key": "k"},
+        sim.GetExtended(1, "k"),
+        sim.ExtendedGot("k", b"hi"),
+        {"attribute": ExtendedAttribute(key="k", text="hi", data=list(b"hi"))},
+    ),
+    (
+        "set_attribute",
+        srv.SetAttribute,
+        {"id": 1, "attribute": ExtendedAttribute(key="k", data=[0, 255])},
+        sim.SetExtended(1, "k", b"\0\xff"),
+        sim.Ok(),
+        {},
+    ),
+    (
+        "set_camera",
+        srv.SetCamera,
+        {"id": 5, "set_focal_length": True, "focal_length": 2.0},
+        sim.SetCamera(5, CameraAttribute.FOCAL_LENGTH, 2.0),
+        sim.Ok(),
+        {},
+    ),
+    (
+        "stream_camera",
+        srv.StreamCamera,
+        {"camera_id": 5, "target_id": 1, "period": 3},
+        sim.StreamCamera(5, 3, 1),
+        sim.Added(ItemType.CAMERA_STREAM, 8),
+        {"stream_id": 8},
+    ),
+    (
+        "add_trigger",
+        srv.AddTrigger,
+        {"name": "touch", "type": 1, "entity_a": 0, "entity_b": 1},
+        sim.AddTrigger(sim.SweepCollisionTrigger(0, 1)),
+        sim.Added(ItemType.TRIGGER, 6),
+        {"id": 6},
+    ),
+    (
+        "add_turbulence",
+        srv.AddTurbulence,
+        {},
+        sim.AddObject("turbulence", TURBULENCE.encode()),
+        sim.Added(ItemType.OBJECT, 3),
+        {"id": 4},  # under which the CUAUV server removes it
+    ),
+]
+
+
+each_service = pytest.mark.parametrize(
+    ("name", "service", "fields", "request_", "answer", "expected"), SIMPLE, ids=[case[0] for case in SIMPLE]
+)
+
+
+@each_service
+def test_a_service_becomes_its_request_and_gets_its_answer(talk, name, service, fields, request_, answer, expected):
+    talk.world.answers[type(request_)] = answer
+    outcome, got = call(talk, name, service, **fields)
+    assert outcome.is_success, outcome.sentence
+    response = SERVICES[name].Response(**got)  # so that they have the types of its fields
+    for field, value in expected.items():
+        assert (list(getattr(response, field)) if isinstance(value, list) else getattr(response, field)) == value
+    assert request_ in requests(talk, type(request_))
+
+
+@each_service
+def test_an_error_has_its_code(talk, name, service, fields, request_, answer, expected):
+    talk.world.answers[type(request_)] = sim.Error(5, "Not today.")
+    outcome, _ = call(talk, name, service, **fields)
+    assert (outcome.is_success, outcome.result, outcome.sentence) == (False, 5, "Refused with 5.")
+
+
+def setting(attribute, value, **fields):
+    return "set_entity_state", srv.SetState, {"id": VEHICLE, **fields}, sim.SetEntity(VEHICLE, attribute, value)
+
+
+MOVING = [
+    setting(Attribute.POSITION, (2.0, 1.0, -3.0), set_position=True, pose=NORTH),
+    setting(Attribute.VELOCITY, near(0, 1, 0), set_velocity=True, twist=Twist(linear=Vector3(x=1.0))),
+    setting(Attribute.ANGULAR_VELOCITY, near(0, 0, -1), set_angular_velocity=True, twist=Twist(angular=Vector3(z=1.0))),
+    setting(Attribute.ACCELERATION, (0.0, 1.0, 0.0), set_acceleration=True, acceleration=Vector3(x=1.0)),
+    setting(Attribute.ORIENTATION, near(*UPRIGHT), set_orientation=True, pose=NORTH),
+    setting(Attribute.CORPOREAL, False, set_corporeal=True),
+    ("remove", srv.RemoveItem, {"type": 0, "id": VEHICLE}, sim.Remove(0, VEHICLE)),
+    ("remove", srv.RemoveItem, {"type": 1, "id": 0, "name": "gravity"}, sim.Remove(1, 0)),
+]
+
+
+@pytest.mark.parametrize(("name", "service", "fields", "request_"), [*MOVING, *(case[:4] for case in SIMPLE)])
+def test_on_hold_a_service_does_all_but_move_the_vehicle(talk, name, service, fields, request_):
+    talk.arbiter.is_held = True
+    outcome, _ = call(talk, name, service, **fields)
+    if request_.moves(VEHICLE):
+        assert outcome.sentence == f"{request_.NAME} is refused while the vehicle is held."
+    assert (request_ in requests(talk, type(request_))) == (not request_.moves(VEHICLE))
+
+
+def refused(talk, name, service, /, **fields):
+    """Return the sentence by which a request is refused before it is sent."""
+    before = {peer: len(asked) for peer, asked in talk.asked.items()}
+    try:
+        outcome, _ = call(talk, name, service, **fields)
+    except ValueError as error:
+        sentence = str(error)
+    else:
+        assert not outcome.is_success
+        sentence = outcome.sentence
+    assert {peer: len(asked) for peer, asked in talk.asked.items()} == before
+    return sentence
+
+
+def test_invalid_requests_are_refused_here(talk):
+    mass = refused(talk, "spawn", srv.Spawn, mass=-1.0)
+    assert mass == "The mass is -1, and has to be finite and more than 0."
+    endless = refused(talk, "run", srv.Run, wait=True)
+    assert endless == "An endless run can't be waited for: set steps, or wait to false."
+    assert refused(talk, "set_entity_state", srv.SetState, id=BUOY) == "The request sets nothing."
+    assert refused(talk, "set_camera", srv.SetCamera, id=0) == "The request sets nothing."
+    key = refused(talk, "get_attribute", srv.GetAttribute, key="k" * 256)
+    assert key == "The key of GetExtended has 256 bytes, and 255 are allowed."
+
+
+def test_gravity_is_removed_only_by_its_name(talk):
+    sentence = refused(talk, "remove", srv.RemoveItem, type=ItemType.OBJECT, id=0)
+    assert sentence == "Object 0 is gravity: it is removed only if the request's name is 'gravity'."
+    assert call(talk, "remove", srv.RemoveItem, type=ItemType.OBJECT, id=0, name="gravity")[0].is_success
+    assert requests(talk, sim.Remove) == [sim.Remove(ItemType.OBJECT, 0)]
+
+
+def test_a_spawned_entity_is_a_sphere_by_default_and_is_streamed(talk):
+    outcome, fields = call(talk, "spawn", srv.Spawn, name="Big Ball", pose=NORTH, mass=2.0, radius=0.5)
+    assert (outcome.sentence, fields) == ("", {"id": 2})
+    assert requests(talk, sim.AddEntity) == [
+        sim.AddEntity(2.0, 0.5, (0.2,) * 3, UPRIGHT, (2.0, 1.0, -3.0), near(*UPRIGHT))
+    ]
+    assert sim.StreamEntity(2, 1, (0, 1, 2, 3, 4)) in talk.asked["streams"]
+    assert call(talk, "list_entities", srv.ListEntities)[1]["names"] == ["vehicle", "buoy", "big_ball"]
+
+
+def test_an_entity_that_somebody_else_added_can_be_published(talk):
+    talk.world.entities[7] = dict(STILL)
+    _, fields = call(talk, "stream_entity", srv.StreamEntity, id=7, name="gate", period=4)
+    assert fields == {"stream_id": 2}
+    assert talk.asked["streams"] == [sim.StreamEntity(7, 4, (0, 1, 2, 3, 4))]
+
+
+def test_the_state_is_all_attributes(talk):
+    talk.world.entities[BUOY] |= {Attribute.POSITION: (1.0, 2.0, 3.0), Attribute.VELOCITY: (1.0, 0.0, 0.0)}
+    _, fields = call(talk, "get_entity_state", srv.GetState, id=BUOY)
+    position, velocity = fields["pose"].position, fields["twist"].linear
+    assert (position.x, position.y, position.z) == (2.0, 1.0, -3.0)
+    assert velocity.x == pytest.approx(1.0)  # it looks north, and moves there
+    assert fields["corporeal"]
+
+
+def test_the_state_can_be_set_in_parts(talk):
+    velocity = Twist(linear=Vector3(x=1.0), angular=Vector3(z=1.0))
+    fields = {"set_position": True, "set_velocity": True, "set_angular_velocity": True, "set_corporeal": True}
+    fields |= {"id": BUOY, "pose": NORTH, "twist": velocity, "corporeal": False}
+    assert call(talk, "set_entity_state", srv.SetState, **fields)[0].is_success
+    assert [(request.attribute, request.value) for request in requests(talk, sim.SetEntity)] == [
+        (Attribute.POSITION, (2.0, 1.0, -3.0)),
+        (Attribute.VELOCITY, near(1, 0, 0)),  # in its own frame, and it looks north
+        (Attribute.ANGULAR_VELOCITY, (0.0, 0.0, -1.0)),
+        (Attribute.CORPOREAL, False),
+    ]
+    talk.world.answers[sim.SetEntity] = lambda request: sim.Error(1) if request.attribute == 1 else sim.Ok()
+    outcome, _ = call(talk, "set_entity_state", srv.SetState, **fields)
+    assert (outcome.is_success, outcome.result) == (False, 1)
+
+
+def test_a_camera_is_placed_and_streams_whom_it_looks_for(talk):
+    fields = {"name": "down", "entity_id": 0, "targets": [1], "period": 5, "pose": NORTH}
+    assert call(talk, "add_camera", srv.AddCamera, **fields)[1] == {"id": 1}
+    (added,) = requests(talk, sim.AddCamera)
+    assert (added.entity, added.position) == (0, (1.0, -2.0, -3.0))
+    assert talk.asked["streams"][-1] == sim.StreamCamera(1, 5, 1)
