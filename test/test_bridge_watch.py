@@ -5,6 +5,7 @@ import pytest
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
 from plain_node import PlainNode
 
+from drone_bridge.ros import bridge_watch
 from drone_bridge.ros.bridge_watch import GONE_AFTER_S, SILENT_AFTER_S, BridgeWatch
 from drone_bridge.ros.diagnostics import PEER_SILENT
 from drone_bridge.ros.vehicle_node import LINK_STATUS
@@ -39,7 +40,8 @@ class Watched:
 
 
 @pytest.fixture
-def watched(clock):
+def watched(clock, monkeypatch):
+    monkeypatch.setattr(bridge_watch, "elapsed_s", lambda: clock[0])
     return Watched()
 
 

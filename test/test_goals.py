@@ -15,7 +15,7 @@ from processes import Process
 from robot_peer import RobotPeer
 from ros_session import repeating, wait_until
 from std_msgs.msg import Bool
-from std_srvs.srv import SetBool, Trigger
+from std_srvs.srv import Trigger
 from tf2_msgs.msg import TFMessage
 
 from drone_bridge.motion.quaternions import quaternion_from_euler
@@ -301,7 +301,7 @@ def test_after_cancel_and_stop_the_wire_stays_neutral(ros, goals, closing):
         assert_stands()
         sent = goals.send("go_to", pose=pose_at(1000, 0))
         peer.received.wait(drives)
-        assert ros.call(SetBool, "robot_bridge/hold", SetBool.Request(data=True)).success
+        assert ros.switch("robot_bridge/hold", True).success
         end, message = sent.end()
         assert (end, message.partition(":")[0]) == ("aborted", "The vehicle is held")
         assert_stands()

@@ -94,7 +94,7 @@ def test_a_peer_that_is_not_there_yet_is_a_warning_only_if_it_stays_away(clock, 
     logger = Mock()
     reports = diagnostics.Reports(logger, "connected")
     clock[0] += 1000
-    reports.start_over(5.0, may_be_silent=False)
+    reports.start_over(5.0)
     for _ in range(80):
         reports.warn_ongoing("unreachable", "It can't be reached.", is_usual_at_start=True)
         clock[0] += 1
@@ -105,7 +105,7 @@ def test_a_peer_that_is_not_there_yet_is_a_warning_only_if_it_stays_away(clock, 
 def test_what_is_no_matter_of_the_start_is_a_warning_at_once():
     logger = Mock()
     reports = diagnostics.Reports(logger, "connected")
-    reports.start_over(5.0, may_be_silent=False)
+    reports.start_over(5.0)
     reports.warn_ongoing("refused", "It was refused.")
     reports.count_and_warn_ongoing("undelivered", "It was held.")
     assert [call[0] for call in logger.method_calls] == ["warning", "warning"]

@@ -115,7 +115,7 @@ def test_the_bridge_takes_off_steers_and_leaves_the_drone_hovering(start, drone_
         refused, sentence = call(Trigger, "takeoff", Trigger.Request())
         assert not refused
         assert "held" in sentence
-    assert call(SetBool, "hold", SetBool.Request(data=False))[0]
+    assert ros.switch("/kestrel_bridge/hold", False).success
     assert call(Trigger, "land", Trigger.Request()) == (True, "ok")
     emulator.wait_for_line("standing at")
     assert bridge.stop() == 0

@@ -3,16 +3,13 @@
 
 import math
 import threading
-import time
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from patience import TIMEOUT_S
 
-from drone_bridge.ros.diagnostics import Liveness
 from drone_bridge.ros.stall_watch import (
     LATE_TURN_S,
-    PROCESS,
     SETTLING_ROUNDS,
     SETTLING_S,
     STALL_S,
@@ -134,18 +131,6 @@ def test_a_stream_counts_again_two_rounds_of_the_executor_after_a_stall(clock):
     clock.now_s += 2.0
     run(LATE_TURN_S + 0.2)  # nothing waits for so long
     assert settling.refusal() is None
-
-
-def test_a_peer_is_not_silent_while_this_process_stood_still(monkeypatch):
-    now_s = 100.0
-    monkeypatch.setattr(time, "monotonic", lambda: now_s)
-    liveness = Liveness()
-    liveness.opened()
-    now_s += 10.0
-    monkeypatch.setattr(PROCESS, "running_s", lambda: float("inf"))
-    assert liveness.silence_s == pytest.approx(10.0)
-    monkeypatch.setattr(PROCESS, "running_s", lambda: 0.5)
-    assert liveness.silence_s == 0.5
 
 
 def test_a_thread_notices_a_stall_once_wherever_it_was_between_two_looks(clock):

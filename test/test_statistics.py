@@ -7,7 +7,7 @@ import pytest
 from diagnostic_msgs.msg import DiagnosticStatus
 
 from drone_bridge.ros.diagnostics import HANGING, LinkStatistics, Liveness, Reports
-from drone_bridge.ros.protocol_node import SessionLiveness
+from drone_bridge.ros.stall_watch import PROCESS
 
 
 def values_of(status):
@@ -80,46 +80,57 @@ def test_a_condition_is_reported_for_as_long_as_it_lasts():
     assert statistics.report("a link", "", (), ()).level == DiagnosticStatus.OK
 
 
-def test_a_silent_peer_is_a_warning_although_it_is_connected(clock):
-    statistics = LinkStatistics(silence_limit_s=5.0, state="connected")
-    statistics.liveness.opened()
+class Peer:
+    """A session's peer, as its link's thread sees it, and the silence of it that is reported."""
+
+    def __init__(self, reports, clock):
+        self.session = SimpleNamespace(is_open=False, heard_s=None, since_s=None, hangs=0)
+        self._reports, self._clock = reports, clock
+        reports.statistics.liveness = self.liveness = Liveness(self.session, lambda: clock[0])
+
+    def connects(self):
+        self.session.is_open, self.session.heard_s, self.session.since_s = True, None, self._clock[0]
+        self.liveness.look(self._reports.note_end)
+
+    def speaks(self):
+        self.session.heard_s = self._clock[0]
+        self.liveness.look(self._reports.note_end)
+
+    def is_given_up(self):
+        self.session.is_open, self.session.since_s = False, None
+        self.session.hangs += 1
+        self.liveness.look(self._reports.note_end)
+
+
+@pytest.fixture
+def reports():
+    logger = SimpleNamespace(**dict.fromkeys(("info", "warning", "error"), lambda line: None))
+    reports = Reports(logger, "connected")
+    reports.start_over(silence_limit_s=2.0)
+    return reports
+
+
+@pytest.fixture
+def peer(reports, clock):
+    return Peer(reports, clock)
+
+
+def test_a_silent_peer_is_a_warning_although_it_is_connected(reports, peer, clock):
+    reports.start_over(silence_limit_s=5.0)
+    statistics = reports.statistics
+    statistics.state, statistics.liveness = "connected", peer.liveness
+    peer.connects()
     clock[0] += 5.0
     assert statistics.report("a link", "", (), ()).level == DiagnosticStatus.OK
     clock[0] += 20.0
     status = statistics.report("a link", "", (), ())
     assert (status.level, status.message) == (DiagnosticStatus.WARN, "connected, silent for 25 s")
     assert values_of(status)["peer_silent_s"] == "25.0"
-    statistics.liveness.heard()
+    peer.speaks()
     assert statistics.report("a link", "", (), ()).message == "connected"
 
 
-def test_reconnecting_without_data_does_not_restart_the_count_of_silence(clock):
-    liveness = Liveness()
-    for seconds in (2.0, 3.0):
-        liveness.opened()
-        clock[0] += seconds
-        liveness.closed()
-        clock[0] += 100.0  # without a link nobody is listened to
-        assert liveness.silence_s == 0.0
-    liveness.opened()
-    clock[0] += 1.0
-    assert liveness.silence_s == pytest.approx(6.0)
-    liveness.heard()
-    clock[0] += 0.5
-    assert liveness.silence_s == pytest.approx(0.5)
-
-
-def test_a_peer_that_may_stay_mute_counts_as_silent_once_it_has_spoken(clock):
-    liveness = Liveness(may_be_silent=True)
-    liveness.opened()
-    clock[0] += 60.0
-    assert liveness.silence_s == 0.0
-    liveness.heard()
-    clock[0] += 2.0
-    assert liveness.silence_s == pytest.approx(2.0)
-
-
-class TestSessionLiveness:
+class TestLiveness:
     """The silence of a session's peer, whose connections come and go."""
 
     @pytest.fixture
@@ -134,7 +145,7 @@ class TestSessionLiveness:
     def pass_s(self, session, ended):
         """pass_s(seconds, **changes of the session) lets time pass, then the loop looks; returns the silence."""
         time_s = [100.0]
-        liveness = SessionLiveness(session, SimpleNamespace(now_s=lambda: time_s[0]))
+        liveness = Liveness(session, lambda: time_s[0])
 
         def note_end(is_timeout):
             ended.append((liveness.silence_s, is_timeout))
@@ -164,7 +175,7 @@ class TestSessionLiveness:
         assert ended == [(3.0, False)]
 
     def test_a_connection_ends_for_reports_when_the_loop_looks(self, session):
-        liveness = SessionLiveness(session, SimpleNamespace(now_s=lambda: 100.0))
+        liveness = Liveness(session, lambda: 100.0)
         session.is_open, session.since_s = True, 100.0
         assert not liveness.is_open
         liveness.look(lambda is_timeout: None)
@@ -188,6 +199,12 @@ class TestSessionLiveness:
         pass_s(2.0, leaves=True)
         assert [is_timeout for _, is_timeout in ended] == [True, False]
 
+    def test_nobody_is_silent_while_this_process_stood_still(self, pass_s, monkeypatch):
+        pass_s(0.0, connects=True)
+        assert pass_s(10.0) == 10.0
+        monkeypatch.setattr(PROCESS, "running_s", lambda: 0.5)
+        assert pass_s(0.0) == 0.5
+
 
 class TestSilence:
     """A peer that says nothing, and who is heard after it."""
@@ -199,15 +216,15 @@ class TestSilence:
         said = []
         logger = SimpleNamespace(info=said.append, warning=lambda line: None)
         reports = Reports(logger, "connected")
-        reports.start_over(silence_limit_s=2.0, may_be_silent=False)
-        statistics = reports.statistics
+        reports.start_over(silence_limit_s=2.0)
+        statistics, peer = reports.statistics, Peer(reports, clock)
         statistics.peer = "a:1"
-        statistics.liveness.opened()
+        peer.connects()
         clock[0] += 3.0
         reports.notice_silence()
         assert said == []
         statistics.peer = next_peer
-        statistics.liveness.heard()
+        peer.speaks()
         reports.notice_silence()
         assert said == [sentence]
 
@@ -216,33 +233,30 @@ class TestHangs:
     """A peer that is given up for its silence, again and again."""
 
     @pytest.fixture
-    def reports(self):
-        logger = SimpleNamespace(**dict.fromkeys(("info", "warning", "error"), lambda line: None))
-        reports = Reports(logger, "connected")
-        reports.start_over(silence_limit_s=2.0, may_be_silent=False)
-        return reports
+    def hang(self, reports, peer, clock):
+        """hang() is one connection: it is opened, perhaps something is heard, and it is given up."""
 
-    def hang(self, reports, clock, *, is_heard):
-        """One connection: it is opened, perhaps something is heard, and it is given up."""
-        liveness = reports.statistics.liveness
-        liveness.opened()
-        if is_heard:
-            liveness.heard()
-        clock[0] += 3.0
-        reports.notice_silence()
-        reports.note_end(is_timeout=True)
+        def hang(*, is_heard):
+            peer.connects()
+            if is_heard:
+                peer.speaks()
+            clock[0] += 3.0
+            reports.notice_silence()
+            peer.is_given_up()
 
-    def test_one_hang_is_one_however_many_connections_it_lasts(self, reports, clock):
-        self.hang(reports, clock, is_heard=True)
+        return hang
+
+    def test_one_hang_is_one_however_many_connections_it_lasts(self, reports, hang):
+        hang(is_heard=True)
         for _ in range(5):
-            self.hang(reports, clock, is_heard=False)
+            hang(is_heard=False)
         assert reports.statistics.hangs == 1
         assert HANGING not in reports.statistics.conditions
 
-    def test_the_third_one_is_an_error(self, reports, clock):
+    def test_the_third_one_is_an_error(self, reports, hang):
         for _ in range(2):
-            self.hang(reports, clock, is_heard=True)
-            self.hang(reports, clock, is_heard=False)
+            hang(is_heard=True)
+            hang(is_heard=False)
             assert HANGING not in reports.statistics.conditions
-        self.hang(reports, clock, is_heard=True)
+        hang(is_heard=True)
         assert "has hung 3 times" in reports.statistics.conditions[HANGING].sentence

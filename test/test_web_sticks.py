@@ -15,7 +15,6 @@ from nav_msgs.msg import Odometry
 from processes import Process
 from ros_session import TIMEOUT_S, module_ros, repeating, wait_until
 from sensor_msgs.msg import Image
-from std_srvs.srv import SetBool
 from web_boxes import boxes, contains, faults, overlap
 from web_page import grows, press_twice, take_the_helm
 from web_viewer import Pilot, web_bridge
@@ -48,7 +47,7 @@ def page(browser, server, ros):
     browser.evaluate("localStorage.clear()")
     browser.wait("document.querySelector('.who').innerText === 'nobody steers'")
     # The helm of the test before may have ended after its page was resumed, and that holds the vehicle.
-    assert ros.call(SetBool, "dronegui_bridge/hold", SetBool.Request(data=False)).success
+    assert ros.switch("dronegui_bridge/hold", False).success
     browser.wait("document.querySelector('.banner').hidden")
     yield browser
     browser.key(FORWARD, down=False)
@@ -166,13 +165,13 @@ def test_a_gamepad_s_axes_are_shown_and_can_be_changed_and_its_button_is_stop(he
 
 
 def test_take_off_needs_two_presses_and_hover_is_a_switch_and_what_is_said_covers_no_stick(page, ros, peer):
-    assert ros.call(SetBool, "dronegui_bridge/assume_flying", SetBool.Request(data=False)).success
+    assert ros.switch("dronegui_bridge/assume_flying", False).success
     button = f"document.querySelector('{TAKEOFF}')"
     page.click(TAKEOFF)
     page.wait(f"{button}.classList.contains('armed')")
     page.wait(f"!{button}.classList.contains('armed')")  # too late
     # The helm of the test before has ended by now for the node too, which may have held the vehicle once more.
-    assert ros.call(SetBool, "dronegui_bridge/hold", SetBool.Request(data=False)).success
+    assert ros.switch("dronegui_bridge/hold", False).success
     peer.forget()
     press_twice(page, TAKEOFF)
     page.wait("!document.querySelector('.notice').hidden")
@@ -199,7 +198,7 @@ def test_an_emergency_is_called_so_unless_the_drone_is_on_the_ground_and_says_wh
     """By its button beside the sticks, and by the form of its service."""
 
     def assume(is_flying):
-        assert ros.call(SetBool, "dronegui_bridge/assume_flying", SetBool.Request(data=is_flying)).success
+        assert ros.switch("dronegui_bridge/assume_flying", is_flying).success
 
     assume(False)
     page.wait(says("reset"))

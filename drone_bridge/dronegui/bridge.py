@@ -135,7 +135,6 @@ class DroneGuiBridge(ProtocolNode):
     """Sends controls at a steady rate, publishes navdata, and takes off and lands on request."""
 
     open_state = SENDING
-    peer_may_be_silent = True
     rates = ("packets", "commands", "navdata", "detections")
     problems = (*ProtocolNode.problems, UNHEARD, "refused commands", FOREIGN_NAVDATA, PORT_UNAVAILABLE)
 

@@ -6,11 +6,11 @@ vanished. A bridge reports once a second.
 """
 
 import math
-import time
 from collections.abc import Callable, Collection
 
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 
+from drone_bridge.net.clock import elapsed_s
 from drone_bridge.ros.diagnostics import PEER_SILENT
 from drone_bridge.ros.stall_watch import PROCESS
 from drone_bridge.ros.vehicle_node import LINK_STATUS, VehicleNode
@@ -52,11 +52,12 @@ class BridgeWatch:
                 continue
             names = self._bridges() if names is None else names
             if f"/{status.name.removesuffix(LINK_STATUS)}" in names:
-                self._heard_s = time.monotonic()
+                self._heard_s = elapsed_s()
                 self._update(is_gone=False, is_vehicle_silent=_silence_s(status) >= SILENT_AFTER_S)
 
     def _look(self) -> None:
-        if self._heard_s is not None and PROCESS.silent_s(self._heard_s) > GONE_AFTER_S:
+        # While this process stood still, it did not listen.
+        if self._heard_s is not None and min(elapsed_s() - self._heard_s, PROCESS.running_s()) > GONE_AFTER_S:
             self._update(is_gone=True, is_vehicle_silent=False)
 
     def _update(self, *, is_gone: bool, is_vehicle_silent: bool) -> None:

@@ -7,7 +7,7 @@ import traceback
 from collections import Counter, defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
 
@@ -104,55 +104,73 @@ def _with_suppressed(line: str, number: int) -> str:
     return f"{line} ({number} line{'' if number == 1 else 's'} suppressed)"
 
 
-# How long a peer has been silent, regardless of the state of its link.
+# How long a peer has been silent, over all of its connections.
+
+
+class Conversation(Protocol):
+    """What a session says of its peer's connection."""
+
+    is_open: bool
+    since_s: float | None
+    heard_s: float | None
+    hangs: int
 
 
 class Liveness:
-    """The duration of silence while a link is open, accumulated over all links since the peer was last heard.
+    """For how long a session's peer has been silent, over all its connections since it was last heard, for reports.
 
     While this process stood still, nobody was silent: it did not listen.
 
-    The system of a hung peer often still accepts connections: links that open and close without a message from the peer
-    do not restart the count. `opened`, `heard` and `closed` are for the link's thread, the rest for any.
+    The system of a hung peer often still accepts connections: those that open and close without a message from the peer
+    do not restart the count. `look` and `closed` are for the link's thread, the rest for any.
     """
 
-    def __init__(self, may_be_silent: bool = False) -> None:
-        """`may_be_silent`: a peer that has never sent anything does not count as silent."""
-        self._counts = not may_be_silent
-        self._since_s: float | None = None  # of the silence on the open link; None: there is none
-        self._before_s = 0.0  # silence on the links before
+    def __init__(self, session: Conversation | None = None, now_s: Callable[[], float] = elapsed_s) -> None:
+        """`now_s` is the session's clock. Without a session there is no connection."""
+        self._session, self._now_s = session, now_s
+        self._hangs = 0
+        self._connected: tuple[float | None] | None = None  # since when; None without a connection
+        self._heard_s: float | None = None
+        self._since_s: float | None = None  # of the silence on the open connection; None: there is none
+        self._before_s = 0.0  # silence on the connections before
         #: Whether the peer was heard since it hung last. For the link's thread to set.
         self.may_hang_anew = True
-        self._opened_s: float | None = None
 
-    def opened(self) -> None:
-        self._since_s = self._opened_s = time.monotonic()
-
-    def heard(self) -> None:
-        """Note that a valid message was received."""
-        self._since_s, self._before_s, self._counts = time.monotonic(), 0.0, True
-        self.may_hang_anew = True
+    def look(self, note_end: Callable[..., None]) -> None:
+        """Follow the session; `note_end(is_timeout=…)` is called when a connection has ended."""
+        session = self._session
+        assert session
+        connected = (session.since_s,) if session.is_open else None
+        if self._connected and connected != self._connected:
+            note_end(is_timeout=session.hangs > self._hangs)
+        self._hangs = session.hangs
+        self._connected = connected
+        if connected is None:
+            return
+        if session.heard_s is not None and session.heard_s != self._heard_s:
+            self._heard_s, self._before_s, self.may_hang_anew = session.heard_s, 0.0, True
+        self._since_s = session.since_s if session.heard_s is None else session.heard_s
 
     def closed(self) -> None:
-        if self._since_s is not None and self._counts:
-            self._before_s += PROCESS.silent_s(self._since_s)
-        self._since_s = self._opened_s = None
+        self._before_s, self._since_s = self.silence_s, None
 
     @property
     def is_open(self) -> bool:
-        """Whether there is a link."""
-        return self._since_s is not None
+        """Whether there is a connection, as the loop saw it when it last set the state for people."""
+        return self._connected is not None
 
     @property
     def open_for_s(self) -> float:
-        """For how long there has been a link; 0 without one."""
-        return 0.0 if self._opened_s is None else time.monotonic() - self._opened_s
+        """For how long there has been a connection; 0 without one."""
+        since_s = self._session.since_s if self._session else None
+        return 0.0 if since_s is None or not self.is_open else self._now_s() - since_s
 
     @property
     def silence_s(self) -> float:
-        """How long the peer has been silent while connected; 0 without a link."""
+        """How long the peer has been silent while connected; 0 without a connection."""
         since_s = self._since_s
-        return self._before_s + PROCESS.silent_s(since_s) if since_s is not None and self._counts else 0.0
+        silent_s = 0.0 if since_s is None else max(0.0, self._now_s() - since_s)
+        return self._before_s + min(silent_s, PROCESS.running_s()) if since_s is not None else 0.0  # the rest: our own
 
 
 # The statistics of a link, for /diagnostics.
@@ -340,13 +358,10 @@ class Reports:
         self._started_s = elapsed_s()
         self.statistics = LinkStatistics(open_state)
 
-    def start_over(self, silence_limit_s: float, may_be_silent: bool) -> None:
-        """Reset the counts; a peer that is silent for longer than this limit is reported.
-
-        With `may_be_silent`, one that has never sent anything is not.
-        """
+    def start_over(self, silence_limit_s: float) -> None:
+        """Reset the counts; a peer that is silent for longer than this limit is reported."""
         self._started_s = elapsed_s()
-        self.statistics = LinkStatistics(self._open_state, silence_limit_s, liveness=Liveness(may_be_silent))
+        self.statistics = LinkStatistics(self._open_state, silence_limit_s)
         self._was_silent = False
 
     def inform(self, sentence: str) -> None:

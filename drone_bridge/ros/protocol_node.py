@@ -14,53 +14,8 @@ from typing import Any
 from drone_bridge.net.clock import Clock
 from drone_bridge.net.link_loop import DROPPED_BY_STALL, DROPPED_WORK, Link, LinkLoop
 from drone_bridge.ros.diagnostics import Liveness
-from drone_bridge.ros.stall_watch import PROCESS
 from drone_bridge.ros.vehicle_node import UNREACHABLE, VehicleNode
 from drone_bridge.session.session import REFUSED_DATAGRAMS, Actions, Call, Note, Outcome, Session
-
-
-class SessionLiveness(Liveness):
-    """For how long a session's peer has been silent, over all its connections since it was last heard, for reports."""
-
-    def __init__(self, session: Session, clock: Clock) -> None:
-        super().__init__()
-        self._session, self._clock = session, clock
-        self._hangs = 0
-        self._connected: tuple[float | None] | None = None  # since when; None without a connection
-        self._heard_s: float | None = None
-
-    def look(self, note_end: Callable[..., None]) -> None:
-        """Follow the session; `note_end(is_timeout=…)` is called when a connection has ended. For the loop's thread."""
-        session = self._session
-        connected = (session.since_s,) if session.is_open else None
-        if self._connected and connected != self._connected:
-            note_end(is_timeout=session.hangs > self._hangs)
-        self._hangs = session.hangs
-        self._connected = connected
-        if connected is None:
-            return
-        if session.heard_s is not None and session.heard_s != self._heard_s:
-            self._heard_s, self._before_s, self.may_hang_anew = session.heard_s, 0.0, True
-        self._since_s = session.since_s if session.heard_s is None else session.heard_s
-
-    def closed(self) -> None:
-        self._before_s, self._since_s = self.silence_s, None
-
-    @property
-    def is_open(self) -> bool:
-        """Whether there is a connection, as the loop saw it when it last set the state for people."""
-        return self._connected is not None
-
-    @property
-    def open_for_s(self) -> float:
-        since_s = self._session.since_s
-        return 0.0 if since_s is None or not self.is_open else self._clock.now_s() - since_s
-
-    @property
-    def silence_s(self) -> float:
-        since_s = self._since_s
-        silent_s = 0.0 if since_s is None else max(0.0, self._clock.now_s() - since_s)
-        return self._before_s + min(silent_s, PROCESS.running_s()) if since_s is not None else 0.0  # the rest: our own
 
 
 class ProtocolNode(VehicleNode):
@@ -115,7 +70,7 @@ class ProtocolNode(VehicleNode):
 
     def make_link(self) -> LinkLoop:
         transport, session, clock = self.make_transport(), self.make_session(), Clock()
-        self.statistics.liveness = liveness = SessionLiveness(session, clock)
+        self.statistics.liveness = liveness = Liveness(session, clock.now_s)
         self._loop = LinkLoop(f"{self.get_name()} link", transport, session, _Stage(self, session, liveness), clock)
         return self._loop
 
@@ -126,7 +81,7 @@ class ProtocolNode(VehicleNode):
 class _Stage:
     """What the loop does with actions."""
 
-    def __init__(self, node: ProtocolNode, session: Session, liveness: SessionLiveness) -> None:
+    def __init__(self, node: ProtocolNode, session: Session, liveness: Liveness) -> None:
         self._node, self._session, self._liveness = node, session, liveness
 
     def publish(self, message: Any) -> None:

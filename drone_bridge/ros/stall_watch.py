@@ -63,10 +63,6 @@ class StallWatch:
         """Return whether the process has stood still since a time of `clock`, by default `elapsed_s`."""
         return self.running_s() <= self.clock() - moment_s
 
-    def silent_s(self, heard_s: float) -> float:
-        """Return for how long a peer has been silent that was heard then (time.monotonic), while this process ran."""
-        return min(time.monotonic() - heard_s, self.running_s())
-
     @property
     def is_settling(self) -> bool:
         """Whether the process has just stood still, so that what arrives may have been waiting: obey no command.

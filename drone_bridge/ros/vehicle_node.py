@@ -87,8 +87,6 @@ class VehicleNode(EntityOwner):
     )
     #: The parameter that says after how many seconds of silence a connected peer is a warning.
     silence_parameter = "silence_warning"
-    #: Whether a healthy peer may be one that never says anything.
-    peer_may_be_silent = False
     #: Whether its session says itself when the peer is silent.
     says_silence = False
     #: Whether it is the vehicle's side of its protocol, and steers a vehicle in ROS.
@@ -267,7 +265,7 @@ class VehicleNode(EntityOwner):
         """Read the parameters, create publishers and subscriptions, start reporting."""
         self._is_time_simulated = is_time_simulated(self)
         self.observed = ObservedMotion(elapsed_s)
-        self.reports.start_over(self.parameters[self.silence_parameter], self.peer_may_be_silent)
+        self.reports.start_over(self.parameters[self.silence_parameter])
         if self.parameters.refused:
             raise ValueError("; ".join(why.rstrip(".") for why in self.parameters.refused.values()) + ".")
         self._diagnostics = self._make_diagnostics()

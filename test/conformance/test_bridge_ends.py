@@ -7,7 +7,6 @@ import time
 import pytest
 from processes import TIMEOUT_S
 from ros_session import wait_until
-from std_srvs.srv import SetBool
 from vehicle_pair import BridgePair, assert_neutral_after, assert_nothing_moved, each_kind, shared
 
 kind, pair = each_kind(), shared(BridgePair)
@@ -18,7 +17,7 @@ def test_a_bridge_on_hold(pair, ros):
 
     def hold(is_held):
         asked_s = time.monotonic()
-        assert ros.call(SetBool, f"{pair.node}/hold", SetBool.Request(data=is_held)).success
+        assert ros.switch(f"{pair.node}/hold", is_held).success
         return asked_s
 
     pair.drive()

@@ -14,7 +14,6 @@ import pytest
 from flooder import flooding
 from processes import TIMEOUT_S
 from ros_session import repeating, wait_until
-from std_srvs.srv import SetBool
 from vanishing import kill
 from vehicle_pair import (
     COMMAND_TIMEOUT_S,
@@ -53,13 +52,13 @@ def test_a_server_on_hold(pair):
     """The operator goes on all the while."""
     pair.drive()
     hold = f"{pair.node}/hold"
-    assert pair.session.call(SetBool, hold, SetBool.Request(data=True)).success
+    assert pair.session.switch(hold, True).success
     held_s = time.monotonic()
     assert_neutral(pair.commands)
     pair.program.wait_for_line("Commands on the operator's topics do not move the vehicle: it is held")
     assert_neutral_is_repeated(pair)
     assert_nothing_moved(pair.commands, held_s)
-    assert pair.session.call(SetBool, hold, SetBool.Request(data=False)).success
+    assert pair.session.switch(hold, False).success
     pair.drive()
 
 

@@ -17,7 +17,7 @@ from patience import TIMEOUT_S, wait_until
 from rcl_interfaces.srv import GetParameters, ListParameters, SetParameters
 from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
 from rclpy.parameter import Parameter, parameter_value_to_python
-from std_srvs.srv import Trigger
+from std_srvs.srv import SetBool, Trigger
 
 from drone_bridge.ros.time import NANOSECONDS
 
@@ -170,9 +170,16 @@ class RosSession:
 
     def trigger(self, name):
         """Call a std_srvs/Trigger, again where a busy machine held the node up and it says so."""
+        return self._call_again(Trigger, name, Trigger.Request())
+
+    def switch(self, name, is_on):
+        """Call a std_srvs/SetBool likewise."""
+        return self._call_again(SetBool, name, SetBool.Request(data=is_on))
+
+    def _call_again(self, service_type, name, request):
         until_s = time.monotonic() + TIMEOUT_S
         while True:
-            answer = self.call(Trigger, name, Trigger.Request())
+            answer = self.call(service_type, name, request)
             if CALL_AGAIN not in answer.message or time.monotonic() > until_s:
                 return answer
 
