@@ -43,7 +43,7 @@ def start(peer):
 
 
 def hold(ros, data):
-    answer = ros.call(SetBool, "dronegui_bridge/hold", SetBool.Request(data=data))
+    answer = ros.switch("dronegui_bridge/hold", data)
     assert answer.success
     return answer.message
 
