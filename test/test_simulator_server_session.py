@@ -16,6 +16,7 @@ from drone_bridge.session.session import AFTER_STALLS, SETTLING_S, Call, Close, 
 from drone_bridge.simulator import codec as sim
 from drone_bridge.simulator.codec import Attribute, ItemType
 from drone_bridge.simulator.device.requests import MAX_UNREAD_BYTES, Quirks
+from drone_bridge.simulator.device.world import FULL, MAX_ITEMS
 from drone_bridge.simulator.session.forwarding import LOST_BRIDGE, MAY_BE_OLD, REFUSED_COMMANDS, UNSTEERED
 from drone_bridge.simulator.session.mirrored_scene import ConfiguredEntity
 from drone_bridge.simulator.session.simulator import (
@@ -505,6 +506,42 @@ def test_items_in_the_bridge_s_simulator_end_with_their_client(world):
     assert removed == {(ItemType.CAMERA_STREAM, 6), (ItemType.TRIGGER, 5)}
     assert other.ask(sim.ListCameras()).ids == (4,)
     assert not other.news()
+
+
+def test_a_camera_of_the_bridge_s_simulator_has_no_attributes_that_no_camera_has(world):
+    world.bridge.responses = {"add_camera": {**DONE, "id": 4}, "set_camera": DONE}
+    assert world.ask(sim.AddCamera(VEHICLE, LEVEL, STANDING, 1.0)) == sim.Added(ItemType.CAMERA, 4)
+    for unknown in (4, 255):
+        assert world.ask(sim.SetCamera(4, unknown, b"data")).code == 1
+    assert world.ask(sim.SetCamera(4, sim.CameraAttribute.ENABLED, False)) == sim.Ok()
+    assert len(world.bridge.asked) == 2
+
+
+def test_a_camera_of_the_bridge_s_simulator_takes_the_id_of_an_own_one_and_ends_its_streams():
+    """As after the bridge has come back."""
+    world = ServedWorld(others=[ConfiguredEntity(BUOY, 0.15)])
+    assert world.ask(sim.AddCamera(VEHICLE, LEVEL, STANDING, 1.0)) == sim.Added(ItemType.CAMERA, 0)
+    assert world.ask(sim.StreamCamera(0, 1, BUOY)) == sim.Added(ItemType.CAMERA_STREAM, 0)
+    world.move(entity=BUOY)
+    world.move()
+    assert [type(event) for event in world.client.news()] == [sim.CameraData]
+    world.bridge.responses = {"add_camera": {**DONE, "id": 0}}
+    assert world.ask(sim.AddCamera(VEHICLE, LEVEL, STANDING, 1.0)) == sim.Added(ItemType.CAMERA, 0)
+    world.move()
+    assert not world.client.news()
+
+
+def test_what_there_is_no_room_for_here_does_not_stay_in_the_bridge_s_simulator(world):
+    world.bridge.responses = {"add_trigger": {**DONE, "id": 0}, "remove": DONE}
+    request = sim.AddTrigger(sim.SweepCollisionTrigger(0, 3))
+    for number in range(MAX_ITEMS):
+        world.bridge.responses["add_trigger"] = {**DONE, "id": number}
+        assert world.ask(request) == sim.Added(ItemType.TRIGGER, number)
+    world.bridge.asked.clear()
+    world.bridge.responses["add_trigger"] = {**DONE, "id": MAX_ITEMS}
+    assert world.ask(request).code == FULL
+    assert [name for name, _ in world.bridge.asked] == ["add_trigger", "remove"]
+    assert world.bridge.asked[-1][1].id == MAX_ITEMS
 
 
 def test_spies_learn_of_entities_that_the_bridge_s_simulator_has_and_loses(world):
