@@ -24,6 +24,7 @@ from drone_bridge.simulator.session.simulator import (
     MAX_AHEAD_BYTES,
     MAX_CLIENTS,
     MAX_PER_TURN,
+    MAX_POSTS_PER_TURN,
     SILENT_S,
     WATCH_PERIOD_S,
 )
@@ -447,6 +448,46 @@ def test_what_a_client_sends_ahead_of_an_answer_is_bounded_and_then_answered_in_
         assert not slow.client.is_closed
         slow.client.say(reassure * (MAX_AHEAD_BYTES // len(reassure) // 2 + 1))
     assert slow.client.is_closed
+
+
+def test_what_a_client_sends_ahead_is_bounded_however_many_services_have_answered_it(slow):
+    reassure = sim.frame(sim.Reassure())
+    slow.client.say(sim.frame(ASKING) * 2)
+    slow.clients.clear()  # nobody reads what it is sent
+    slow.do(slow.session.receive, reassure * (MAX_AHEAD_BYTES // len(reassure) - 10), "alice")
+    slow.answer()
+    assert slow.calls
+    assert slow.session.client_count == 1
+    slow.do(slow.session.receive, reassure * 20, "alice")
+    assert slow.session.client_count == 0
+
+
+def test_who_has_more_requests_than_a_turn_is_for_does_not_pile_up_more_and_more(world):
+    data = sim.frame(sim.Reassure()) * 1000
+    world.clients.clear()
+    for _ in range(MAX_AHEAD_BYTES // len(data)):
+        world.do(world.session.receive, data, "alice")
+    assert world.session.client_count == 1
+    for _ in range(MAX_AHEAD_BYTES // len(data)):
+        world.do(world.session.receive, data, "alice")
+    assert world.session.client_count == 0
+
+
+def test_a_turn_ends_early_for_who_causes_many_messages_for_others(world):
+    spies = [world.connect(f"spy {number}") for number in range(5)]
+    for spy in spies:
+        for _ in range(MAX_POSTS_PER_TURN // len(spies)):
+            assert isinstance(spy.ask(sim.Spy()), sim.Added)
+    adding = sim.StreamEntity(VEHICLE, 1, (Attribute.POSITION,))
+    world.client.send(*[adding] * 3, sim.Reassure())
+    assert len(answers(world.client)) == 1
+    for _ in range(2):
+        assert world.session.due_s <= world.now_s
+        world.do(world.session.tick)
+        assert len(answers(world.client)) == 1
+    world.do(world.session.tick)
+    assert answers(world.client) == [sim.Ok()]
+    assert world.session.due_s > world.now_s
 
 
 def test_a_client_that_leaves_while_a_service_answers_leaves_nothing_behind(world):

@@ -5,7 +5,7 @@ Theory of operation, by "Simulator Protocol" of the document:
 
 Clients come and go, MAX_CLIENTS at once, and share one world, which is made from topics; a bridge's services do what
 topics can't (`session.forwarding`). Each client is answered in order. While a service answers one, what it sends is
-kept, up to MAX_AHEAD_BYTES.
+kept, up to MAX_AHEAD_BYTES; so is what it sends in more than one turn.
 
 | a client | what is done | ends |
 |---|---|---|
@@ -53,10 +53,12 @@ from drone_bridge.wire.events import RemoteProtocolError
 WAITING, LISTENING, CLOSED = "waiting for a peer", "listening", "closed"
 #: One more takes the place of who has been silent for longest.
 MAX_CLIENTS = 32
-#: What a client may send while a service answers it.
+#: What a client may send before it is its turn, as a service answers it, or as it has sent much.
 MAX_AHEAD_BYTES = 1 << 20
 #: Requests of one client that are answered before others have their turn.
 MAX_PER_TURN = 50
+#: Messages that these may cause for others, as spies, until the turn ends; one request may cause as many by itself.
+MAX_POSTS_PER_TURN = 500
 #: For how long a bridge is not called that has left a call unanswered. DDS itself takes 20 s to find that a node was
 #: killed, if that happened right after it was discovered.
 SILENT_S = 5.0
@@ -70,16 +72,16 @@ _UNENCODABLE = sim.Error(0, "The answer can't be encoded.")
 class _Served(ServedClient):
     """A client's requests and what it is sent, by its own connection."""
 
-    def __init__(self, peer: Any, quirks: Quirks, out: list[Action]) -> None:
-        """`out` gets notes about messages that the wire can't carry."""
+    def __init__(self, peer: Any, quirks: Quirks, out: list[Action], count_post: Callable[[], None]) -> None:
+        """`out` gets notes about messages that the wire can't carry; `count_post` is called for each unasked one."""
         super().__init__(quirks)
-        self.peer, self._out = peer, out
+        self.peer, self._out, self._count_post = peer, out, count_post
         #: Whether a service is answering it; has it more requests than one turn is for; and is it gone.
         self.is_waiting = self.is_behind = self.has_left = False
-        self.ahead_bytes = 0  # received while it waits
 
     def post(self, response: sim.Response) -> None:
         """Queue a message that answers no request."""
+        self._count_post()
         if not self.drop_reason and (message := encode(sim.frame, response, None, self._out)):
             self.queue(message)
 
@@ -143,6 +145,7 @@ class SimulatorSession(Session):
         self._clients: Clients[_Served] = Clients(MAX_CLIENTS)
         self._waiting: dict[Question, _Waiting] = {}
         self._watch_s = -math.inf
+        self._posts = 0  # ever
 
     @property
     def client_count(self) -> int:
@@ -166,7 +169,7 @@ class SimulatorSession(Session):
             self._drop(loser.peer, f"it has been silent for {silence_s:.1f} s, and {peer} takes its place")
         if not self._clients:
             self.since_s, self.heard_s = now_s, None
-        self._clients.add(peer, _Served(peer, self._quirks, self._out), now_s)
+        self._clients.add(peer, _Served(peer, self._quirks, self._out, self._count_post), now_s)
         self._out.append(Note("connections", f"Connected to {peer}.", is_expected=True))
         return self._done(now_s)
 
@@ -177,9 +180,7 @@ class SimulatorSession(Session):
             return []
         self._begin(now_s)
         self.heard_s = now_s
-        served = self._clients[source].handler
-        served.receive(data)
-        served.ahead_bytes += len(data) if served.is_waiting else 0
+        self._clients[source].handler.receive(data)
         self._serve(source)
         return self._done(now_s)
 
@@ -348,11 +349,13 @@ class SimulatorSession(Session):
         if peer not in self._clients:
             return
         client = self._clients[peer]
-        served, count = client.handler, 0
+        served, count, last_post = client.handler, 0, self._posts + MAX_POSTS_PER_TURN
+        served.is_behind = False
         try:
-            if served.ahead_bytes > MAX_AHEAD_BYTES:
-                raise HangUpError(f"it has sent more than {MAX_AHEAD_BYTES} bytes ahead of an answer")
-            while count < MAX_PER_TURN and not (served.is_waiting or served.drop_reason):
+            while not (served.is_waiting or served.drop_reason):
+                if count >= MAX_PER_TURN or self._posts >= last_post:
+                    served.is_behind = True
+                    break
                 if (request := served.next_request()) is None:
                     break
                 count += 1
@@ -361,12 +364,13 @@ class SimulatorSession(Session):
                 if isinstance(answering, sim.Response):
                     served.answer(answering)
                 else:
-                    served.is_waiting, served.ahead_bytes = True, 0
+                    served.is_waiting = True
                     self._go_on(answering, served)
+            if (served.is_waiting or served.is_behind) and served.protocol.unread_bytes > MAX_AHEAD_BYTES:
+                raise HangUpError(f"it has sent more than {MAX_AHEAD_BYTES} bytes ahead of an answer")
         except (RemoteProtocolError, HangUpError) as error:
             self._drop(peer, str(error))
             return
-        served.is_behind = count == MAX_PER_TURN
         has_begun = served.protocol.inside_message and not (served.is_waiting or served.is_behind)
         self._clients.heard(client, self._now_s, is_inside_message=has_begun, has_spoken=count > 0)
 
@@ -396,6 +400,9 @@ class SimulatorSession(Session):
 
     def _is_offered(self, service: str) -> bool:
         return self._now_s >= self._silent_until_s and self._offers(service)
+
+    def _count_post(self) -> None:
+        self._posts += 1
 
     def _complete(self) -> None:
         for client in self._clients.all():
