@@ -39,6 +39,7 @@ FORWARD, TURN = (0.5, 0.0, 0.0), (0.0, 0.0, 0.25)
 UNKNOWN = sim.Error(0, "The state of this entity is not known.")
 NO_SERVICE = sim.Error(0, "No node offers the service spawn.")
 DONE = {"success": True}
+LYING = {**DONE, **state_fields(state_at(STANDING, IDENTITY), True)}
 BALL = sim.AddEntity(1.0, 1.0, (1.0, 1.0, 1.0), LEVEL, STANDING, LEVEL)
 
 
@@ -374,7 +375,69 @@ def test_after_a_long_stall_the_vehicle_is_stopped_and_nobody_is_dropped(steered
     assert not mute.is_closed
 
 
+def test_what_waited_for_a_service_while_this_process_stood_still_moves_nothing(slow):
+    slow.move()
+    slow.client.send(ASKING, steer())
+    slow.now_s += 10.0
+    slow.do(slow.session.resume)
+    slow.run(2 * SETTLING_S)
+    slow.client.send(steer(TURN, W))
+    slow.move()
+    slow.answer()
+    told, refused, followed = answers(slow.client)
+    assert (told, refused.message, followed) == (TOLD, MAY_BE_OLD, sim.Ok())
+    assert [(command.v, command.w) for command in slow.commands] == [(STANDING, TURN)]
+
+
+def test_a_request_that_takes_two_calls_moves_nothing_if_this_process_stood_still_in_between(world):
+    world.bridge.responses = {"get_entity_state": LYING, "set_entity_state": DONE}
+    world.answers_later = True
+    world.client.send(steer())
+    world.now_s += 10.0
+    world.do(world.session.resume)
+    world.run(2 * SETTLING_S)
+    world.answer()
+    assert not world.calls
+    assert [each.message for each in answers(world.client)] == [MAY_BE_OLD]
+    world.client.send(steer(TURN, W))
+    world.answer()
+    assert answers(world.client) == [sim.Ok()]
+
+
+def test_a_request_whose_first_bytes_are_older_than_a_stall_is_old(steered):
+    data = steered.client.wire.send(steer(TURN, W))
+    steered.client.say(data[:-1])
+    steered.now_s += 0.4
+    steered.do(steered.session.resume)
+    steered.run(SETTLING_S)
+    steered.commands.clear()
+    steered.client.say(data[-1:])
+    assert answers(steered.client)[-1].message == MAY_BE_OLD
+    assert not steered.commands
+    assert steered.ask(steer(TURN, W)) == sim.Ok()
+
+
 # Services.
+
+
+def test_a_velocity_that_a_service_sets_too_late_is_ended(world):
+    world.bridge.responses = {"set_entity_state": DONE}
+    world.answers_later = True
+    world.client.send(steer(TURN, W))
+    world.run(world.parameters["request_timeout"] + 0.01)
+    world.client.leave()
+    world.commands.clear()
+    world.answer()
+    assert world.commands == [NEUTRAL]
+
+
+def test_after_the_end_no_other_call_follows(world):
+    world.bridge.responses = {"get_entity_state": LYING, "set_entity_state": DONE}
+    world.answers_later = True
+    world.client.send(steer())
+    world.do(world.session.end)
+    world.answer()
+    assert not world.calls
 
 
 def test_a_service_that_does_not_answer_is_an_error_and_is_left_alone_for_a_while(slow):
@@ -503,7 +566,7 @@ def test_a_client_that_leaves_while_a_service_answers_leaves_nothing_behind(worl
 
 def test_a_client_that_leaves_moves_nothing_any_more(world):
     world.bridge.responses = {
-        "get_entity_state": {**DONE, **state_fields(state_at(STANDING, IDENTITY), True)},
+        "get_entity_state": LYING,
         "set_entity_state": DONE,
     }
     world.answers_later = True

@@ -21,8 +21,10 @@ until it is gone: then zero is commanded, and it does not steer |
 | is paused | nothing is streamed or commanded; where there is a bridge, its simulator decides that | by RUN |
 
 A service that has not answered in time is not called, nor any other of that bridge, for SILENT_S, unless it answers
-late, or the bridge goes or comes back. Right after this process stood still nothing is followed that moves the vehicle
-but zero, as it may have waited meanwhile.
+late, or the bridge goes or comes back. A velocity that it has given the vehicle that late is ended at once.
+
+What was received before this process stood still, or right after that, as it may have waited meanwhile, moves the
+vehicle no more, unless it is zero, whenever its turn comes.
 """
 
 import math
@@ -78,6 +80,23 @@ class _Served(ServedClient):
         self.peer, self._out, self._count_post = peer, out, count_post
         #: Whether a service is answering it; has it more requests than one turn is for; and is it gone.
         self.is_waiting = self.is_behind = self.has_left = False
+        #: Whether the request that is being answered may have waited while this process stood still.
+        self.is_old = False
+        self._new_bytes = 0  # received since
+
+    def take_chunk(self, data: bytes, *, may_be_old: bool) -> None:
+        """Receive the next chunk."""
+        self.receive(data)
+        self._new_bytes = 0 if may_be_old else self._new_bytes + len(data)
+
+    def age(self) -> None:
+        """Note that whatever has been received so far is old."""
+        self.is_old, self._new_bytes = True, 0
+
+    def next_request(self) -> sim.Request | None:
+        """See ServedClient."""
+        self.is_old = self.protocol.unread_bytes > self._new_bytes
+        return super().next_request()
 
     def post(self, response: sim.Response) -> None:
         """Queue a message that answers no request."""
@@ -180,7 +199,7 @@ class SimulatorSession(Session):
             return []
         self._begin(now_s)
         self.heard_s = now_s
-        self._clients[source].handler.receive(data)
+        self._clients[source].handler.take_chunk(data, may_be_old=now_s < self._settled_s)
         self._serve(source)
         return self._done(now_s)
 
@@ -216,6 +235,8 @@ class SimulatorSession(Session):
         self._commands.end_silent(now_s, stood_still=True)
         self._begin(now_s)
         self._clients.resume(now_s)
+        for client in self._clients.all():
+            client.handler.age()
         until_s = now_s + self._parameter("request_timeout")  # as answers may have come
         self._waiting = {question: waiting._replace(until_s=until_s) for question, waiting in self._waiting.items()}
         if self.since_s is not None:
@@ -225,6 +246,7 @@ class SimulatorSession(Session):
     def lost(self, now_s: float) -> Actions:
         """Stop the vehicle, and close all clients, after a fault."""
         self._begin(now_s)
+        self._commands.stop()
         for client in self._clients.all():
             self._leave(client.peer)
             self._out.append(Close(client.peer))
@@ -235,6 +257,7 @@ class SimulatorSession(Session):
         """Stop the vehicle, and end with COMPLETED."""
         self._begin(now_s)
         self._commands.stop()
+        self._waiting.clear()  # as what comes now must lead to no other call
         self._complete()
         actions = [*self._done(now_s), *(Close(client.peer) for client in self._clients.all())]
         self._clients = Clients(MAX_CLIENTS)
@@ -250,6 +273,8 @@ class SimulatorSession(Session):
             self._silent_until_s = -math.inf
         if waiting := self._waiting.pop(question, None):
             self._go_on(waiting.asking, waiting.served, answer)
+        elif question.steers and answer.is_success:  # nobody ends that, as its client has got an error
+            self._commands.stop_anyway()
         return self._done(now_s)
 
     def bridge_changed(self, now_s: float) -> Actions:
@@ -310,7 +335,7 @@ class SimulatorSession(Session):
             self._clock_moved_s = now_s
         self._scene.now_s = now_s if world_s is None else world_s
         forwarder = self._forwarder
-        forwarder.now_s, forwarder.is_settling = now_s, now_s < self._settled_s
+        forwarder.now_s = now_s
         forwarder.is_clock_stopped = now_s - self._clock_moved_s > CLOCK_STOPPED_AFTER_S
         self._commands.end_silent(now_s)
 
@@ -360,6 +385,7 @@ class SimulatorSession(Session):
                     break
                 count += 1
                 self._out.append(Note("requests"))
+                self._forwarder.may_be_old = served.is_old
                 answering = self._forwarder.begin(served, request)
                 if isinstance(answering, sim.Response):
                     served.answer(answering)
@@ -376,6 +402,7 @@ class SimulatorSession(Session):
 
     def _go_on(self, asking: Asking, served: _Served | None = None, answer: Answer | None = None) -> None:
         """Go on with what has got an answer, or begins, up to its next question or its end."""
+        self._forwarder.may_be_old = served is not None and served.is_old
         try:
             question = asking.send(answer)  # type: ignore[arg-type] # None begins
         except StopIteration as stop:

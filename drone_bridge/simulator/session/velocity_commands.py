@@ -102,6 +102,10 @@ class VelocityCommands:
     def stop(self) -> None:
         """Publish zero if a client steers, and forget what was set."""
         if self._heard_s:
-            self._velocity.clear()
-            self._heard_s.clear()
-            self._out.append(Publish(NEUTRAL))
+            self.stop_anyway()
+
+    def stop_anyway(self) -> None:
+        """Publish zero, even if nobody steers any more."""
+        self._velocity.clear()
+        self._heard_s.clear()
+        self._out.append(Publish(NEUTRAL))
