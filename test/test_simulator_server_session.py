@@ -20,6 +20,7 @@ from drone_bridge.simulator.device.world import FULL, MAX_ITEMS
 from drone_bridge.simulator.session.forwarding import LOST_BRIDGE, MAY_BE_OLD, REFUSED_COMMANDS, UNSTEERED
 from drone_bridge.simulator.session.mirrored_scene import ConfiguredEntity
 from drone_bridge.simulator.session.simulator import (
+    CHUNK_BYTES,
     CLOCK_STOPPED_AFTER_S,
     MAX_AHEAD_BYTES,
     MAX_CLIENTS,
@@ -158,6 +159,18 @@ def test_a_real_server_hangs_up_on_what_it_does_not_know_and_sends_bodies_by_the
     pieces = world.connect("pieces")
     pieces.say(b"\x21\0\0\0")
     assert pieces.is_closed
+
+
+@pytest.mark.parametrize("quirks", Quirks)
+def test_long_requests_and_many_at_once_are_in_pieces_for_nobody_who_sends_them_as_one(quirks):
+    world = ServedWorld(quirks=quirks)
+    for requests in ([sim.SetExtended(VEHICLE, "long", bytes(1000))], [sim.GetConfig()] * 1000):
+        data = b"".join(map(world.client.wire.send, requests))
+        for start in range(0, len(data), CHUNK_BYTES[quirks]):
+            world.client.say(data[start : start + CHUNK_BYTES[quirks]])
+        while world.session.due_s <= world.now_s:
+            world.do(world.session.tick)
+        assert len(answers(world.client)) == len(requests)
 
 
 # The world.

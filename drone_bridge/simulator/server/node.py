@@ -30,7 +30,7 @@ from drone_bridge.simulator.server.parameters import PARAMETERS
 from drone_bridge.simulator.server.sources import Sources
 from drone_bridge.simulator.session.forwarding import REFUSED_COMMANDS, UNSTEERED, Follow, Question
 from drone_bridge.simulator.session.mirrored_scene import ConfiguredEntity
-from drone_bridge.simulator.session.simulator import LISTENING, MAX_CLIENTS, SimulatorSession
+from drone_bridge.simulator.session.simulator import CHUNK_BYTES, LISTENING, MAX_CLIENTS, SimulatorSession
 from drone_bridge.simulator.session.velocity_commands import NEUTRAL, VelocityCommand
 from drone_bridge.simulator.topics import (
     EVENTS,
@@ -48,8 +48,6 @@ from drone_bridge.simulator.topics.plans import read_entity_plans
 from drone_bridge.simulator.topics.services import SERVICES
 from drone_bridge.wire.addresses import address_name
 
-#: Small, as a session handles all requests of a chunk before another client has its turn.
-CHUNK_BYTES = 256
 #: Messages of topics that wait for the session; the oldest are dropped.
 MAX_ARRIVED = 1000
 #: How long a service is listened to for an answer; the session's clients wait for less.
@@ -111,7 +109,8 @@ class SimulatorServer(ProtocolNode):
 
     def make_transport(self) -> Link:
         """Listen for clients. Raises LinkError."""
-        host, options = self.parameters["host"], StreamOptions(CHUNK_BYTES, expects_acknowledgements=True)
+        host, quirks = self.parameters["host"], Quirks(self.parameters["quirks"])
+        options = StreamOptions(CHUNK_BYTES[quirks], expects_acknowledgements=True)
         port = TcpPort(host, self.parameters["port"], options=options, wire_log=self.wire_log, has_small_buffers=True)
         self.get_logger().info(f"Listening to clients on {address_name(host, port.port)}.")
         return port

@@ -53,6 +53,9 @@ from drone_bridge.simulator.session.mirrored_scene import ConfiguredEntity, Stat
 from drone_bridge.wire.events import RemoteProtocolError
 
 WAITING, LISTENING, CLOSED = "waiting for a peer", "listening", "closed"
+#: What is read of a client at a time: little, so that others have their turn soon; but where a request that arrives in
+#: pieces ends its client, as much as may wait in the system.
+CHUNK_BYTES = {Quirks.NONE: 256, Quirks.REAL: 1 << 18}
 #: One more takes the place of who has been silent for longest.
 MAX_CLIENTS = 32
 #: What a client may send before it is its turn, as a service answers it, or as it has sent much.
