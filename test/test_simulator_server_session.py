@@ -125,6 +125,12 @@ def test_garbage_ends_its_client_and_leaves_the_vehicle_standing(steered):
     assert watcher.ask(sim.Reassure()) == sim.Ok()
 
 
+def test_what_a_client_has_requested_before_it_sent_garbage_is_answered(world):
+    world.client.say(world.client.wire.send(sim.Reassure()) + b"\x63\0\0\0\0")
+    assert answers(world.client) == [sim.Ok()]
+    assert world.client.is_closed
+
+
 @settings(max_examples=100)
 @given(st.lists(st.binary(max_size=40) | ANY_REQUEST.map(sim.frame), max_size=20), st.booleans())
 def test_any_bytes_are_answered_or_end_their_client(chunks, has_bridge):

@@ -446,8 +446,9 @@ class SimulatorSession(Session):
         return self._done(now_s)
 
     def _drop(self, peer: Any, reason: str) -> None:
-        """Close a client that is here, for a reason that is half a sentence."""
+        """Close a client that is here, once it has its answers so far, for a reason that is half a sentence."""
         self._out.append(Note(LOST, f"{peer} is gone: {reason.rstrip('.')}."))
+        self._out += [Send(piece, peer) for piece in self._clients[peer].handler.take()]
         self._leave(peer)
         self._out.append(Close(peer))
 
