@@ -267,6 +267,13 @@ def test_pausing_stops_the_vehicle_and_streams_and_running_counts_steps(steered)
     assert [event.id for event in steered.client.news()] == [stream]
 
 
+def test_a_pause_stops_the_vehicle_however_soon_it_ends(steered):
+    steered.client.send(sim.Pause(), sim.Run())
+    assert steered.commands == [NEUTRAL]
+    steered.client.send(steer(), sim.Pause(), sim.Run(), steer(TURN, W))
+    assert [(command.v, command.w) for command in steered.commands[1:]] == [NEUTRAL[:2], (STANDING, TURN)]
+
+
 def test_what_only_a_service_can_do_is_refused_without_it(world):
     assert world.ask(BALL) == NO_SERVICE
     assert world.ask(sim.Remove(ItemType.ENTITY, VEHICLE)).code == 0

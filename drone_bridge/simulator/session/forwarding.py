@@ -181,7 +181,9 @@ class Forwarder:
                 return error.answer
             return sim.Ok()
         response = answer(self._device, client, request)
-        self.is_run_pending |= isinstance(request, sim.Run | sim.Pause) and isinstance(response, sim.Ok)
+        if isinstance(request, sim.Run | sim.Pause) and isinstance(response, sim.Ok):
+            self.is_run_pending = True
+            self.commands.note_pause(is_paused=self.is_paused)  # it may run again before anything is published
         return response
 
     def _is_answered_here(self, request: Request) -> bool:
