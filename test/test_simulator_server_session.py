@@ -562,6 +562,19 @@ def test_who_has_more_requests_than_a_turn_is_for_does_not_pile_up_more_and_more
     assert world.session.client_count == 0
 
 
+def test_of_those_who_have_more_requests_than_a_turn_is_for_each_has_its_turn_in_order(world):
+    """So that no more than one turn lies between two clients' requests, however many others are behind."""
+    others = [world.client, world.connect("bob")]
+    for client in others:
+        client.send(*[sim.Reassure()] * (3 * MAX_PER_TURN))
+        client.news()
+    for client in 2 * others:
+        world.do(world.session.tick)
+        assert [len(each.news()) for each in others] == [MAX_PER_TURN * (each is client) for each in others]
+    world.run(0.01)
+    assert not any(client.news() for client in others)
+
+
 def test_a_turn_ends_early_for_who_causes_many_messages_for_others(world):
     spies = [world.connect(f"spy {number}") for number in range(5)]
     for spy in spies:

@@ -28,6 +28,7 @@ vehicle no more, unless it is zero, whenever its turn comes.
 """
 
 import math
+from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -168,6 +169,7 @@ class SimulatorSession(Session):
         self._waiting: dict[Question, _Waiting] = {}
         self._watch_s = -math.inf
         self._posts = 0  # ever
+        self._behind: deque[Any] = deque()  # peers that are due for another turn, or were
 
     @property
     def client_count(self) -> int:
@@ -220,9 +222,8 @@ class SimulatorSession(Session):
         self._begin(now_s)
         for client, lateness in self._clients.overdue(now_s):
             self._drop(client.peer, f"it {lateness}")
-        for client in self._clients.all():
-            if client.handler.is_behind:
-                self._serve(client.peer)
+        if self._behind:  # one of them, as others may have said something since it was due
+            self._serve(self._behind.popleft())
         for question, (asking, served, until_s) in tuple(self._waiting.items()):
             if now_s >= until_s:
                 self._silent_until_s = now_s + SILENT_S
@@ -260,6 +261,7 @@ class SimulatorSession(Session):
         """Stop the vehicle, and end with COMPLETED."""
         self._begin(now_s)
         self._commands.stop()
+        self._behind.clear()
         self._waiting.clear()  # as what comes now must lead to no other call
         self._complete()
         actions = [*self._done(now_s), *(Close(client.peer) for client in self._clients.all())]
@@ -365,7 +367,7 @@ class SimulatorSession(Session):
     def _set_due(self, now_s: float) -> None:
         is_watched = self._clients or self.is_vehicle_unknown or self._forwarder.is_run_pending
         self.due_s = min(
-            now_s if any(client.handler.is_behind for client in self._clients.all()) else math.inf,
+            now_s if self._behind else math.inf,
             self._commands.due_s,
             self._clients.due_s,
             min((waiting.until_s for waiting in self._waiting.values()), default=math.inf),
@@ -383,6 +385,8 @@ class SimulatorSession(Session):
             while not (served.is_waiting or served.drop_reason):
                 if count >= MAX_PER_TURN or self._posts >= last_post:
                     served.is_behind = True
+                    if peer not in self._behind:
+                        self._behind.append(peer)
                     break
                 if (request := served.next_request()) is None:
                     break
