@@ -24,7 +24,7 @@ from drone_bridge.ros.service_caller import ServiceCaller
 from drone_bridge.ros.time import is_time_simulated
 from drone_bridge.ros.topics import Topic, latched, wait_for_delivery
 from drone_bridge.ros.velocity_messages import cmd_vel_type
-from drone_bridge.session.session import AFTER_STALLS, Actions, Answer
+from drone_bridge.session.session import AFTER_STALLS, Action, Actions, Answer
 from drone_bridge.simulator.device.requests import Quirks
 from drone_bridge.simulator.server.parameters import PARAMETERS
 from drone_bridge.simulator.server.sources import Sources
@@ -50,6 +50,8 @@ from drone_bridge.wire.addresses import address_name
 
 #: Messages of topics that wait for the session; the oldest are dropped.
 MAX_ARRIVED = 1000
+#: Of these, how many it takes before clients have their turn: were it one, states would age while many clients talk.
+MAX_PER_TURN = 10
 #: How long a service is listened to for an answer; the session's clients wait for less.
 LONGEST_ANSWER_S = 65.0
 _SILENT_VEHICLE = "the vehicle's position is unknown"
@@ -186,7 +188,7 @@ class SimulatorServer(ProtocolNode):
             self._arrive(session.begin_anew)
 
     def _arrive(self, work: Work) -> None:
-        """Have the session take what a topic says: in order, each when clients had their turn, also after a stall."""
+        """Have the session take what a topic says: in order, some of it per turn of clients, also after a stall."""
         self.statistics.counts["dropped messages"] += len(self._arrived) == MAX_ARRIVED
         self._arrived.append(work)
         if not self._is_waiting:
@@ -195,14 +197,14 @@ class SimulatorServer(ProtocolNode):
                 self._is_waiting = False
 
     def _hand_over(self, now_s: float) -> Actions:
-        """Hand over one message, on the loop's thread."""
+        """Hand over some messages, on the loop's thread."""
         self._is_waiting = False
-        if not self._arrived:
-            return []
-        work = self._arrived.popleft()
+        actions: list[Action] = []
+        for _ in range(min(len(self._arrived), MAX_PER_TURN)):
+            actions += self._arrived.popleft()(now_s)
         if self._arrived:
             self._is_waiting = self.post(self._hand_over, is_kept=True)
-        return work(now_s)
+        return actions
 
     def _report_clients(self) -> None:
         session = self._session
