@@ -16,13 +16,16 @@ from drone_bridge.session.session import AFTER_STALLS, SETTLING_S, Call, Close, 
 from drone_bridge.simulator import codec as sim
 from drone_bridge.simulator.codec import Attribute, ItemType
 from drone_bridge.simulator.device.requests import MAX_UNREAD_BYTES, Quirks
+from drone_bridge.simulator.device.world import FULL, MAX_ITEMS
 from drone_bridge.simulator.session.forwarding import LOST_BRIDGE, MAY_BE_OLD, REFUSED_COMMANDS, UNSTEERED
 from drone_bridge.simulator.session.mirrored_scene import ConfiguredEntity
 from drone_bridge.simulator.session.simulator import (
+    CHUNK_BYTES,
     CLOCK_STOPPED_AFTER_S,
     MAX_AHEAD_BYTES,
     MAX_CLIENTS,
     MAX_PER_TURN,
+    MAX_POSTS_PER_TURN,
     SILENT_S,
     WATCH_PERIOD_S,
 )
@@ -37,6 +40,7 @@ FORWARD, TURN = (0.5, 0.0, 0.0), (0.0, 0.0, 0.25)
 UNKNOWN = sim.Error(0, "The state of this entity is not known.")
 NO_SERVICE = sim.Error(0, "No node offers the service spawn.")
 DONE = {"success": True}
+LYING = {**DONE, **state_fields(state_at(STANDING, IDENTITY), True)}
 BALL = sim.AddEntity(1.0, 1.0, (1.0, 1.0, 1.0), LEVEL, STANDING, LEVEL)
 
 
@@ -121,6 +125,12 @@ def test_garbage_ends_its_client_and_leaves_the_vehicle_standing(steered):
     assert watcher.ask(sim.Reassure()) == sim.Ok()
 
 
+def test_what_a_client_has_requested_before_it_sent_garbage_is_answered(world):
+    world.client.say(world.client.wire.send(sim.Reassure()) + b"\x63\0\0\0\0")
+    assert answers(world.client) == [sim.Ok()]
+    assert world.client.is_closed
+
+
 @settings(max_examples=100)
 @given(st.lists(st.binary(max_size=40) | ANY_REQUEST.map(sim.frame), max_size=20), st.booleans())
 def test_any_bytes_are_answered_or_end_their_client(chunks, has_bridge):
@@ -155,6 +165,18 @@ def test_a_real_server_hangs_up_on_what_it_does_not_know_and_sends_bodies_by_the
     pieces = world.connect("pieces")
     pieces.say(b"\x21\0\0\0")
     assert pieces.is_closed
+
+
+@pytest.mark.parametrize("quirks", Quirks)
+def test_long_requests_and_many_at_once_are_in_pieces_for_nobody_who_sends_them_as_one(quirks):
+    world = ServedWorld(quirks=quirks)
+    for requests in ([sim.SetExtended(VEHICLE, "long", bytes(1000))], [sim.GetConfig()] * 1000):
+        data = b"".join(map(world.client.wire.send, requests))
+        for start in range(0, len(data), CHUNK_BYTES[quirks]):
+            world.client.say(data[start : start + CHUNK_BYTES[quirks]])
+        while world.session.due_s <= world.now_s:
+            world.do(world.session.tick)
+        assert len(answers(world.client)) == len(requests)
 
 
 # The world.
@@ -243,6 +265,13 @@ def test_pausing_stops_the_vehicle_and_streams_and_running_counts_steps(steered)
     assert steered.ask(sim.Run()) == sim.Ok()
     steered.move()
     assert [event.id for event in steered.client.news()] == [stream]
+
+
+def test_a_pause_stops_the_vehicle_however_soon_it_ends(steered):
+    steered.client.send(sim.Pause(), sim.Run())
+    assert steered.commands == [NEUTRAL]
+    steered.client.send(steer(), sim.Pause(), sim.Run(), steer(TURN, W))
+    assert [(command.v, command.w) for command in steered.commands[1:]] == [NEUTRAL[:2], (STANDING, TURN)]
 
 
 def test_what_only_a_service_can_do_is_refused_without_it(world):
@@ -372,7 +401,69 @@ def test_after_a_long_stall_the_vehicle_is_stopped_and_nobody_is_dropped(steered
     assert not mute.is_closed
 
 
+def test_what_waited_for_a_service_while_this_process_stood_still_moves_nothing(slow):
+    slow.move()
+    slow.client.send(ASKING, steer())
+    slow.now_s += 10.0
+    slow.do(slow.session.resume)
+    slow.run(2 * SETTLING_S)
+    slow.client.send(steer(TURN, W))
+    slow.move()
+    slow.answer()
+    told, refused, followed = answers(slow.client)
+    assert (told, refused.message, followed) == (TOLD, MAY_BE_OLD, sim.Ok())
+    assert [(command.v, command.w) for command in slow.commands] == [(STANDING, TURN)]
+
+
+def test_a_request_that_takes_two_calls_moves_nothing_if_this_process_stood_still_in_between(world):
+    world.bridge.responses = {"get_entity_state": LYING, "set_entity_state": DONE}
+    world.answers_later = True
+    world.client.send(steer())
+    world.now_s += 10.0
+    world.do(world.session.resume)
+    world.run(2 * SETTLING_S)
+    world.answer()
+    assert not world.calls
+    assert [each.message for each in answers(world.client)] == [MAY_BE_OLD]
+    world.client.send(steer(TURN, W))
+    world.answer()
+    assert answers(world.client) == [sim.Ok()]
+
+
+def test_a_request_whose_first_bytes_are_older_than_a_stall_is_old(steered):
+    data = steered.client.wire.send(steer(TURN, W))
+    steered.client.say(data[:-1])
+    steered.now_s += 0.4
+    steered.do(steered.session.resume)
+    steered.run(SETTLING_S)
+    steered.commands.clear()
+    steered.client.say(data[-1:])
+    assert answers(steered.client)[-1].message == MAY_BE_OLD
+    assert not steered.commands
+    assert steered.ask(steer(TURN, W)) == sim.Ok()
+
+
 # Services.
+
+
+def test_a_velocity_that_a_service_sets_too_late_is_ended(world):
+    world.bridge.responses = {"set_entity_state": DONE}
+    world.answers_later = True
+    world.client.send(steer(TURN, W))
+    world.run(world.parameters["request_timeout"] + 0.01)
+    world.client.leave()
+    world.commands.clear()
+    world.answer()
+    assert world.commands == [NEUTRAL]
+
+
+def test_after_the_end_no_other_call_follows(world):
+    world.bridge.responses = {"get_entity_state": LYING, "set_entity_state": DONE}
+    world.answers_later = True
+    world.client.send(steer())
+    world.do(world.session.end)
+    world.answer()
+    assert not world.calls
 
 
 def test_a_service_that_does_not_answer_is_an_error_and_is_left_alone_for_a_while(slow):
@@ -448,6 +539,59 @@ def test_what_a_client_sends_ahead_of_an_answer_is_bounded_and_then_answered_in_
     assert slow.client.is_closed
 
 
+def test_what_a_client_sends_ahead_is_bounded_however_many_services_have_answered_it(slow):
+    reassure = sim.frame(sim.Reassure())
+    slow.client.say(sim.frame(ASKING) * 2)
+    slow.clients.clear()  # nobody reads what it is sent
+    slow.do(slow.session.receive, reassure * (MAX_AHEAD_BYTES // len(reassure) - 10), "alice")
+    slow.answer()
+    assert slow.calls
+    assert slow.session.client_count == 1
+    slow.do(slow.session.receive, reassure * 20, "alice")
+    assert slow.session.client_count == 0
+
+
+def test_who_has_more_requests_than_a_turn_is_for_does_not_pile_up_more_and_more(world):
+    data = sim.frame(sim.Reassure()) * 1000
+    world.clients.clear()
+    for _ in range(MAX_AHEAD_BYTES // len(data)):
+        world.do(world.session.receive, data, "alice")
+    assert world.session.client_count == 1
+    for _ in range(MAX_AHEAD_BYTES // len(data)):
+        world.do(world.session.receive, data, "alice")
+    assert world.session.client_count == 0
+
+
+def test_of_those_who_have_more_requests_than_a_turn_is_for_each_has_its_turn_in_order(world):
+    """So that no more than one turn lies between two clients' requests, however many others are behind."""
+    others = [world.client, world.connect("bob")]
+    for client in others:
+        client.send(*[sim.Reassure()] * (3 * MAX_PER_TURN))
+        client.news()
+    for client in 2 * others:
+        world.do(world.session.tick)
+        assert [len(each.news()) for each in others] == [MAX_PER_TURN * (each is client) for each in others]
+    world.run(0.01)
+    assert not any(client.news() for client in others)
+
+
+def test_a_turn_ends_early_for_who_causes_many_messages_for_others(world):
+    spies = [world.connect(f"spy {number}") for number in range(5)]
+    for spy in spies:
+        for _ in range(MAX_POSTS_PER_TURN // len(spies)):
+            assert isinstance(spy.ask(sim.Spy()), sim.Added)
+    adding = sim.StreamEntity(VEHICLE, 1, (Attribute.POSITION,))
+    world.client.send(*[adding] * 3, sim.Reassure())
+    assert len(answers(world.client)) == 1
+    for _ in range(2):
+        assert world.session.due_s <= world.now_s
+        world.do(world.session.tick)
+        assert len(answers(world.client)) == 1
+    world.do(world.session.tick)
+    assert answers(world.client) == [sim.Ok()]
+    assert world.session.due_s > world.now_s
+
+
 def test_a_client_that_leaves_while_a_service_answers_leaves_nothing_behind(world):
     world.bridge.responses = {"stream_camera": {**DONE, "stream_id": 6}, "remove": DONE}
     world.answers_later = True
@@ -461,7 +605,7 @@ def test_a_client_that_leaves_while_a_service_answers_leaves_nothing_behind(worl
 
 def test_a_client_that_leaves_moves_nothing_any_more(world):
     world.bridge.responses = {
-        "get_entity_state": {**DONE, **state_fields(state_at(STANDING, IDENTITY), True)},
+        "get_entity_state": LYING,
         "set_entity_state": DONE,
     }
     world.answers_later = True
@@ -505,6 +649,42 @@ def test_items_in_the_bridge_s_simulator_end_with_their_client(world):
     assert removed == {(ItemType.CAMERA_STREAM, 6), (ItemType.TRIGGER, 5)}
     assert other.ask(sim.ListCameras()).ids == (4,)
     assert not other.news()
+
+
+def test_a_camera_of_the_bridge_s_simulator_has_no_attributes_that_no_camera_has(world):
+    world.bridge.responses = {"add_camera": {**DONE, "id": 4}, "set_camera": DONE}
+    assert world.ask(sim.AddCamera(VEHICLE, LEVEL, STANDING, 1.0)) == sim.Added(ItemType.CAMERA, 4)
+    for unknown in (4, 255):
+        assert world.ask(sim.SetCamera(4, unknown, b"data")).code == 1
+    assert world.ask(sim.SetCamera(4, sim.CameraAttribute.ENABLED, False)) == sim.Ok()
+    assert len(world.bridge.asked) == 2
+
+
+def test_a_camera_of_the_bridge_s_simulator_takes_the_id_of_an_own_one_and_ends_its_streams():
+    """As after the bridge has come back."""
+    world = ServedWorld(others=[ConfiguredEntity(BUOY, 0.15)])
+    assert world.ask(sim.AddCamera(VEHICLE, LEVEL, STANDING, 1.0)) == sim.Added(ItemType.CAMERA, 0)
+    assert world.ask(sim.StreamCamera(0, 1, BUOY)) == sim.Added(ItemType.CAMERA_STREAM, 0)
+    world.move(entity=BUOY)
+    world.move()
+    assert [type(event) for event in world.client.news()] == [sim.CameraData]
+    world.bridge.responses = {"add_camera": {**DONE, "id": 0}}
+    assert world.ask(sim.AddCamera(VEHICLE, LEVEL, STANDING, 1.0)) == sim.Added(ItemType.CAMERA, 0)
+    world.move()
+    assert not world.client.news()
+
+
+def test_what_there_is_no_room_for_here_does_not_stay_in_the_bridge_s_simulator(world):
+    world.bridge.responses = {"add_trigger": {**DONE, "id": 0}, "remove": DONE}
+    request = sim.AddTrigger(sim.SweepCollisionTrigger(0, 3))
+    for number in range(MAX_ITEMS):
+        world.bridge.responses["add_trigger"] = {**DONE, "id": number}
+        assert world.ask(request) == sim.Added(ItemType.TRIGGER, number)
+    world.bridge.asked.clear()
+    world.bridge.responses["add_trigger"] = {**DONE, "id": MAX_ITEMS}
+    assert world.ask(request).code == FULL
+    assert [name for name, _ in world.bridge.asked] == ["add_trigger", "remove"]
+    assert world.bridge.asked[-1][1].id == MAX_ITEMS
 
 
 def test_spies_learn_of_entities_that_the_bridge_s_simulator_has_and_loses(world):

@@ -24,7 +24,12 @@ class StreamConnection(EventSource[EventT]):
     @property
     def inside_message(self) -> bool:
         """Whether part of a message was received, after `next_event` has returned NEED_DATA."""
-        return len(self._buffer) > self._start
+        return self.unread_bytes > 0
+
+    @property
+    def unread_bytes(self) -> int:
+        """How much was received that `next_event` has not returned yet."""
+        return len(self._buffer) - self._start
 
     def receive_data(self, data: bytes | bytearray | memoryview) -> None:
         """Receive bytes. Those after a broken message are ignored."""
@@ -43,7 +48,7 @@ class StreamConnection(EventSource[EventT]):
         """Return the next event, or NEED_DATA. Raises RemoteProtocolError, again at each call."""
         if self._failure:
             raise RemoteProtocolError(self._failure)
-        available = len(self._buffer) - self._start
+        available = self.unread_bytes
         if available < self._header.size:
             return self._wait_or_end("a header", self._header.size)
         header = self._header.unpack_from(self._buffer, self._start)
@@ -75,6 +80,6 @@ class StreamConnection(EventSource[EventT]):
     def _wait_or_end(self, inside: str, needed: int) -> EventT | NeedData:
         if not self._has_ended:
             return NEED_DATA
-        if got := len(self._buffer) - self._start:
+        if got := self.unread_bytes:
             raise self._fail(f"closed inside {inside}, after {got} of {needed} bytes")
         return ConnectionClosed()  # type: ignore[return-value] # which is among the events of each connection

@@ -290,6 +290,10 @@ def add_camera(context: Context, client: Client, request: wire.AddCamera) -> wir
 def set_camera(context: Context, client: Client, request: wire.SetCamera) -> wire.Response:
     """Set an attribute of a camera. Error 0: no such camera; 1: no such attribute."""
     expect(context, ItemType.CAMERA, request.id)
+    if request.attribute not in tuple(wire.CameraAttribute):
+        raise RefusedError(
+            1, f"There is no attribute {request.attribute} of cameras, only 0 to {max(wire.CameraAttribute)}."
+        )
     camera, value = context.world.camera(request.id), request.value
     # The CUAUV server takes these relative to the body frame, though it takes those of CADD relative to the model's.
     from_frame = context.world.scene.body_to_model(camera.entity) if context.is_real else IDENTITY
@@ -299,12 +303,8 @@ def set_camera(context: Context, client: Client, request: wire.SetCamera) -> wir
         camera.x = rotate(from_frame, _vector(cast(Vector, value)))
     elif request.attribute == wire.CameraAttribute.FOCAL_LENGTH:
         camera.focal_length = _finite(cast(float, value))
-    elif request.attribute == wire.CameraAttribute.ENABLED:
-        camera.is_enabled = bool(value)
     else:
-        raise RefusedError(
-            1, f"There is no attribute {request.attribute} of cameras, only 0 to {max(wire.CameraAttribute)}."
-        )
+        camera.is_enabled = bool(value)
     return wire.Ok()
 
 

@@ -120,12 +120,10 @@ class Items:
         return self._items[kind]
 
     def add(self, kind: ItemType, item: Item, number: int | None = None) -> int:
-        """Add an item, with the given ID or the next one; return the ID. Raises RefusedError."""
+        """Add an item, with the given ID, which is free, or the next one; return the ID. Raises RefusedError."""
         check_room(kind, len(self._items[kind]))
         if number is None:
             number = self._next[kind]
-        elif number in self._items[kind]:
-            self.remove((kind, number))
         self._next[kind] = max(self._next[kind], number + 1)
         self._items[kind][number] = item
         for dependency in item.depends_on:
@@ -372,7 +370,7 @@ class Stream(Item):
         return self.message(number, world)
 
     def message(self, number: int, world: World) -> Response:
-        raise RefusedError(UNSUPPORTED, "There are no objects.")
+        raise NotImplementedError
 
 
 @dataclass(slots=True, kw_only=True)
@@ -563,7 +561,12 @@ class World:
         return number
 
     def add(self, kind: ItemType, item: Item, number: int | None = None) -> int:
-        """Add an item of another type, with the given ID or the next one; return the ID. Raises RefusedError."""
+        """Add an item of another type, with the given ID or the next one; return the ID. Raises RefusedError.
+
+        One that has that ID already is removed, with what depends on it.
+        """
+        if number is not None and self.has(kind, number):
+            self.remove((kind, number))
         number = self.items.add(kind, item, number)
         self._notify_spies(True, (kind, number))
         return number

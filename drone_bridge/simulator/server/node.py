@@ -24,13 +24,13 @@ from drone_bridge.ros.service_caller import ServiceCaller
 from drone_bridge.ros.time import is_time_simulated
 from drone_bridge.ros.topics import Topic, latched, wait_for_delivery
 from drone_bridge.ros.velocity_messages import cmd_vel_type
-from drone_bridge.session.session import AFTER_STALLS, Actions, Answer
+from drone_bridge.session.session import AFTER_STALLS, Action, Actions, Answer
 from drone_bridge.simulator.device.requests import Quirks
 from drone_bridge.simulator.server.parameters import PARAMETERS
 from drone_bridge.simulator.server.sources import Sources
 from drone_bridge.simulator.session.forwarding import REFUSED_COMMANDS, UNSTEERED, Follow, Question
 from drone_bridge.simulator.session.mirrored_scene import ConfiguredEntity
-from drone_bridge.simulator.session.simulator import LISTENING, MAX_CLIENTS, SimulatorSession
+from drone_bridge.simulator.session.simulator import CHUNK_BYTES, LISTENING, MAX_CLIENTS, SimulatorSession
 from drone_bridge.simulator.session.velocity_commands import NEUTRAL, VelocityCommand
 from drone_bridge.simulator.topics import (
     EVENTS,
@@ -48,10 +48,10 @@ from drone_bridge.simulator.topics.plans import read_entity_plans
 from drone_bridge.simulator.topics.services import SERVICES
 from drone_bridge.wire.addresses import address_name
 
-#: Small, as a session handles all requests of a chunk before another client has its turn.
-CHUNK_BYTES = 256
 #: Messages of topics that wait for the session; the oldest are dropped.
 MAX_ARRIVED = 1000
+#: Of these, how many it takes before clients have their turn: were it one, states would age while many clients talk.
+MAX_PER_TURN = 10
 #: How long a service is listened to for an answer; the session's clients wait for less.
 LONGEST_ANSWER_S = 65.0
 _SILENT_VEHICLE = "the vehicle's position is unknown"
@@ -111,7 +111,8 @@ class SimulatorServer(ProtocolNode):
 
     def make_transport(self) -> Link:
         """Listen for clients. Raises LinkError."""
-        host, options = self.parameters["host"], StreamOptions(CHUNK_BYTES, expects_acknowledgements=True)
+        host, quirks = self.parameters["host"], Quirks(self.parameters["quirks"])
+        options = StreamOptions(CHUNK_BYTES[quirks], expects_acknowledgements=True)
         port = TcpPort(host, self.parameters["port"], options=options, wire_log=self.wire_log, has_small_buffers=True)
         self.get_logger().info(f"Listening to clients on {address_name(host, port.port)}.")
         return port
@@ -187,7 +188,7 @@ class SimulatorServer(ProtocolNode):
             self._arrive(session.begin_anew)
 
     def _arrive(self, work: Work) -> None:
-        """Have the session take what a topic says: in order, each when clients had their turn, also after a stall."""
+        """Have the session take what a topic says: in order, some of it per turn of clients, also after a stall."""
         self.statistics.counts["dropped messages"] += len(self._arrived) == MAX_ARRIVED
         self._arrived.append(work)
         if not self._is_waiting:
@@ -196,14 +197,14 @@ class SimulatorServer(ProtocolNode):
                 self._is_waiting = False
 
     def _hand_over(self, now_s: float) -> Actions:
-        """Hand over one message, on the loop's thread."""
+        """Hand over some messages, on the loop's thread."""
         self._is_waiting = False
-        if not self._arrived:
-            return []
-        work = self._arrived.popleft()
+        actions: list[Action] = []
+        for _ in range(min(len(self._arrived), MAX_PER_TURN)):
+            actions += self._arrived.popleft()(now_s)
         if self._arrived:
             self._is_waiting = self.post(self._hand_over, is_kept=True)
-        return work(now_s)
+        return actions
 
     def _report_clients(self) -> None:
         session = self._session

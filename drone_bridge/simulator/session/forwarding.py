@@ -67,6 +67,8 @@ class Question:
     """As the service has it."""
     moves: bool
     """Whether it may move the vehicle."""
+    steers: bool = False
+    """Whether it gives the vehicle a velocity, which lasts."""
 
 
 Asking = Generator[Question, Answer, Any]
@@ -130,8 +132,8 @@ class Forwarder:
         self.commands = VelocityCommands(
             lambda: float(parameter("command_timeout")), lambda: self.scene.orientation(self._vehicle), out
         )
-        #: The time, whether what is received may be old, and whether simulated time stands still: set by the session.
-        self.now_s, self.is_settling, self.is_clock_stopped = 0.0, False, False
+        #: The time, whether the request may be old, and whether simulated time stands still: set by the session.
+        self.now_s, self.may_be_old, self.is_clock_stopped = 0.0, False, False
         #: Whether clients have run or paused the world without the simulator knowing.
         self.is_run_pending = False
         self._had_bridge = False
@@ -179,7 +181,9 @@ class Forwarder:
                 return error.answer
             return sim.Ok()
         response = answer(self._device, client, request)
-        self.is_run_pending |= isinstance(request, sim.Run | sim.Pause) and isinstance(response, sim.Ok)
+        if isinstance(request, sim.Run | sim.Pause) and isinstance(response, sim.Ok):
+            self.is_run_pending = True
+            self.commands.note_pause(is_paused=self.is_paused)  # it may run again before anything is published
         return response
 
     def _is_answered_here(self, request: Request) -> bool:
@@ -250,7 +254,7 @@ class Forwarder:
         """Raise RefusedError unless the vehicle may be moved now."""
         if not self._admits():
             raise RefusedError(0, HELD)
-        if self.is_settling:
+        if self.may_be_old:
             self._out.append(Note(AFTER_STALLS))
             raise RefusedError(INVALID, MAY_BE_OLD)
 
@@ -261,7 +265,7 @@ class Forwarder:
         service = self._calls.service_of(request)
         assert service
         moves = request.moves(self._vehicle)
-        question = Question(service, self._calls.ask(request, orientation), moves)
+        question = Question(service, self._calls.ask(request, orientation), moves, self._is_steering(request))
         if moves:
             self._check_moves()
         got = yield question
@@ -295,7 +299,11 @@ class Forwarder:
                     self.world.extended_attributes.set(request.id, request.key, request.data)
         elif isinstance(answered, sim.Added) and answered.type in _FORWARDED_ITEMS:
             owner = None if answered.type == ItemType.CAMERA else client  # cameras stay when their clients leave
-            self.world.add(ItemType(answered.type), ForwardedItem(client=owner), answered.id)
+            try:
+                self.world.add(ItemType(answered.type), ForwardedItem(client=owner), answered.id)
+            except RefusedError:  # there are too many
+                yield from self.remove_all([(ItemType(answered.type), answered.id)])
+                raise
         return answered
 
     def _run(self, client: Client | None, request: sim.Run | sim.Pause) -> Asking:

@@ -5,7 +5,7 @@ Theory of operation, by "Simulator Protocol" of the document:
 
 Clients come and go, MAX_CLIENTS at once, and share one world, which is made from topics; a bridge's services do what
 topics can't (`session.forwarding`). Each client is answered in order. While a service answers one, what it sends is
-kept, up to MAX_AHEAD_BYTES.
+kept, up to MAX_AHEAD_BYTES; so is what it sends in more than one turn.
 
 | a client | what is done | ends |
 |---|---|---|
@@ -21,11 +21,14 @@ until it is gone: then zero is commanded, and it does not steer |
 | is paused | nothing is streamed or commanded; where there is a bridge, its simulator decides that | by RUN |
 
 A service that has not answered in time is not called, nor any other of that bridge, for SILENT_S, unless it answers
-late, or the bridge goes or comes back. Right after this process stood still nothing is followed that moves the vehicle
-but zero, as it may have waited meanwhile.
+late, or the bridge goes or comes back. A velocity that it has given the vehicle that late is ended at once.
+
+What was received before this process stood still, or right after that, as it may have waited meanwhile, moves the
+vehicle no more, unless it is zero, whenever its turn comes.
 """
 
 import math
+from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -51,12 +54,17 @@ from drone_bridge.simulator.session.mirrored_scene import ConfiguredEntity, Stat
 from drone_bridge.wire.events import RemoteProtocolError
 
 WAITING, LISTENING, CLOSED = "waiting for a peer", "listening", "closed"
+#: What is read of a client at a time: little, so that others have their turn soon; but where a request that arrives in
+#: pieces ends its client, as much as may wait in the system.
+CHUNK_BYTES = {Quirks.NONE: 256, Quirks.REAL: 1 << 18}
 #: One more takes the place of who has been silent for longest.
 MAX_CLIENTS = 32
-#: What a client may send while a service answers it.
+#: What a client may send before it is its turn, as a service answers it, or as it has sent much.
 MAX_AHEAD_BYTES = 1 << 20
 #: Requests of one client that are answered before others have their turn.
 MAX_PER_TURN = 50
+#: Messages that these may cause for others, as spies, until the turn ends; one request may cause as many by itself.
+MAX_POSTS_PER_TURN = 500
 #: For how long a bridge is not called that has left a call unanswered. DDS itself takes 20 s to find that a node was
 #: killed, if that happened right after it was discovered.
 SILENT_S = 5.0
@@ -70,16 +78,33 @@ _UNENCODABLE = sim.Error(0, "The answer can't be encoded.")
 class _Served(ServedClient):
     """A client's requests and what it is sent, by its own connection."""
 
-    def __init__(self, peer: Any, quirks: Quirks, out: list[Action]) -> None:
-        """`out` gets notes about messages that the wire can't carry."""
+    def __init__(self, peer: Any, quirks: Quirks, out: list[Action], count_post: Callable[[], None]) -> None:
+        """`out` gets notes about messages that the wire can't carry; `count_post` is called for each unasked one."""
         super().__init__(quirks)
-        self.peer, self._out = peer, out
+        self.peer, self._out, self._count_post = peer, out, count_post
         #: Whether a service is answering it; has it more requests than one turn is for; and is it gone.
         self.is_waiting = self.is_behind = self.has_left = False
-        self.ahead_bytes = 0  # received while it waits
+        #: Whether the request that is being answered may have waited while this process stood still.
+        self.is_old = False
+        self._new_bytes = 0  # received since
+
+    def take_chunk(self, data: bytes, *, may_be_old: bool) -> None:
+        """Receive the next chunk."""
+        self.receive(data)
+        self._new_bytes = 0 if may_be_old else self._new_bytes + len(data)
+
+    def age(self) -> None:
+        """Note that whatever has been received so far is old."""
+        self.is_old, self._new_bytes = True, 0
+
+    def next_request(self) -> sim.Request | None:
+        """See ServedClient."""
+        self.is_old = self.protocol.unread_bytes > self._new_bytes
+        return super().next_request()
 
     def post(self, response: sim.Response) -> None:
         """Queue a message that answers no request."""
+        self._count_post()
         if not self.drop_reason and (message := encode(sim.frame, response, None, self._out)):
             self.queue(message)
 
@@ -143,6 +168,8 @@ class SimulatorSession(Session):
         self._clients: Clients[_Served] = Clients(MAX_CLIENTS)
         self._waiting: dict[Question, _Waiting] = {}
         self._watch_s = -math.inf
+        self._posts = 0  # ever
+        self._behind: deque[Any] = deque()  # peers that are due for another turn, or were
 
     @property
     def client_count(self) -> int:
@@ -166,7 +193,7 @@ class SimulatorSession(Session):
             self._drop(loser.peer, f"it has been silent for {silence_s:.1f} s, and {peer} takes its place")
         if not self._clients:
             self.since_s, self.heard_s = now_s, None
-        self._clients.add(peer, _Served(peer, self._quirks, self._out), now_s)
+        self._clients.add(peer, _Served(peer, self._quirks, self._out, self._count_post), now_s)
         self._out.append(Note("connections", f"Connected to {peer}.", is_expected=True))
         return self._done(now_s)
 
@@ -177,9 +204,7 @@ class SimulatorSession(Session):
             return []
         self._begin(now_s)
         self.heard_s = now_s
-        served = self._clients[source].handler
-        served.receive(data)
-        served.ahead_bytes += len(data) if served.is_waiting else 0
+        self._clients[source].handler.take_chunk(data, may_be_old=now_s < self._settled_s)
         self._serve(source)
         return self._done(now_s)
 
@@ -197,9 +222,8 @@ class SimulatorSession(Session):
         self._begin(now_s)
         for client, lateness in self._clients.overdue(now_s):
             self._drop(client.peer, f"it {lateness}")
-        for client in self._clients.all():
-            if client.handler.is_behind:
-                self._serve(client.peer)
+        if self._behind:  # one of them, as others may have said something since it was due
+            self._serve(self._behind.popleft())
         for question, (asking, served, until_s) in tuple(self._waiting.items()):
             if now_s >= until_s:
                 self._silent_until_s = now_s + SILENT_S
@@ -215,6 +239,8 @@ class SimulatorSession(Session):
         self._commands.end_silent(now_s, stood_still=True)
         self._begin(now_s)
         self._clients.resume(now_s)
+        for client in self._clients.all():
+            client.handler.age()
         until_s = now_s + self._parameter("request_timeout")  # as answers may have come
         self._waiting = {question: waiting._replace(until_s=until_s) for question, waiting in self._waiting.items()}
         if self.since_s is not None:
@@ -224,6 +250,7 @@ class SimulatorSession(Session):
     def lost(self, now_s: float) -> Actions:
         """Stop the vehicle, and close all clients, after a fault."""
         self._begin(now_s)
+        self._commands.stop()
         for client in self._clients.all():
             self._leave(client.peer)
             self._out.append(Close(client.peer))
@@ -234,6 +261,8 @@ class SimulatorSession(Session):
         """Stop the vehicle, and end with COMPLETED."""
         self._begin(now_s)
         self._commands.stop()
+        self._behind.clear()
+        self._waiting.clear()  # as what comes now must lead to no other call
         self._complete()
         actions = [*self._done(now_s), *(Close(client.peer) for client in self._clients.all())]
         self._clients = Clients(MAX_CLIENTS)
@@ -249,6 +278,8 @@ class SimulatorSession(Session):
             self._silent_until_s = -math.inf
         if waiting := self._waiting.pop(question, None):
             self._go_on(waiting.asking, waiting.served, answer)
+        elif question.steers and answer.is_success:  # nobody ends that, as its client has got an error
+            self._commands.stop_anyway()
         return self._done(now_s)
 
     def bridge_changed(self, now_s: float) -> Actions:
@@ -309,7 +340,7 @@ class SimulatorSession(Session):
             self._clock_moved_s = now_s
         self._scene.now_s = now_s if world_s is None else world_s
         forwarder = self._forwarder
-        forwarder.now_s, forwarder.is_settling = now_s, now_s < self._settled_s
+        forwarder.now_s = now_s
         forwarder.is_clock_stopped = now_s - self._clock_moved_s > CLOCK_STOPPED_AFTER_S
         self._commands.end_silent(now_s)
 
@@ -336,7 +367,7 @@ class SimulatorSession(Session):
     def _set_due(self, now_s: float) -> None:
         is_watched = self._clients or self.is_vehicle_unknown or self._forwarder.is_run_pending
         self.due_s = min(
-            now_s if any(client.handler.is_behind for client in self._clients.all()) else math.inf,
+            now_s if self._behind else math.inf,
             self._commands.due_s,
             self._clients.due_s,
             min((waiting.until_s for waiting in self._waiting.values()), default=math.inf),
@@ -348,30 +379,37 @@ class SimulatorSession(Session):
         if peer not in self._clients:
             return
         client = self._clients[peer]
-        served, count = client.handler, 0
+        served, count, last_post = client.handler, 0, self._posts + MAX_POSTS_PER_TURN
+        served.is_behind = False
         try:
-            if served.ahead_bytes > MAX_AHEAD_BYTES:
-                raise HangUpError(f"it has sent more than {MAX_AHEAD_BYTES} bytes ahead of an answer")
-            while count < MAX_PER_TURN and not (served.is_waiting or served.drop_reason):
+            while not (served.is_waiting or served.drop_reason):
+                if count >= MAX_PER_TURN or self._posts >= last_post:
+                    served.is_behind = True
+                    if peer not in self._behind:
+                        self._behind.append(peer)
+                    break
                 if (request := served.next_request()) is None:
                     break
                 count += 1
                 self._out.append(Note("requests"))
+                self._forwarder.may_be_old = served.is_old
                 answering = self._forwarder.begin(served, request)
                 if isinstance(answering, sim.Response):
                     served.answer(answering)
                 else:
-                    served.is_waiting, served.ahead_bytes = True, 0
+                    served.is_waiting = True
                     self._go_on(answering, served)
+            if (served.is_waiting or served.is_behind) and served.protocol.unread_bytes > MAX_AHEAD_BYTES:
+                raise HangUpError(f"it has sent more than {MAX_AHEAD_BYTES} bytes ahead of an answer")
         except (RemoteProtocolError, HangUpError) as error:
             self._drop(peer, str(error))
             return
-        served.is_behind = count == MAX_PER_TURN
         has_begun = served.protocol.inside_message and not (served.is_waiting or served.is_behind)
         self._clients.heard(client, self._now_s, is_inside_message=has_begun, has_spoken=count > 0)
 
     def _go_on(self, asking: Asking, served: _Served | None = None, answer: Answer | None = None) -> None:
         """Go on with what has got an answer, or begins, up to its next question or its end."""
+        self._forwarder.may_be_old = served is not None and served.is_old
         try:
             question = asking.send(answer)  # type: ignore[arg-type] # None begins
         except StopIteration as stop:
@@ -397,6 +435,9 @@ class SimulatorSession(Session):
     def _is_offered(self, service: str) -> bool:
         return self._now_s >= self._silent_until_s and self._offers(service)
 
+    def _count_post(self) -> None:
+        self._posts += 1
+
     def _complete(self) -> None:
         for client in self._clients.all():
             client.handler.post(sim.Completed())
@@ -409,8 +450,9 @@ class SimulatorSession(Session):
         return self._done(now_s)
 
     def _drop(self, peer: Any, reason: str) -> None:
-        """Close a client that is here, for a reason that is half a sentence."""
+        """Close a client that is here, once it has its answers so far, for a reason that is half a sentence."""
         self._out.append(Note(LOST, f"{peer} is gone: {reason.rstrip('.')}."))
+        self._out += [Send(piece, peer) for piece in self._clients[peer].handler.take()]
         self._leave(peer)
         self._out.append(Close(peer))
 

@@ -70,9 +70,7 @@ class VelocityCommands:
 
     def publish(self, *, is_paused: bool) -> None:
         """Publish a change; while the world is paused nothing, but zero when that begins."""
-        if is_paused and not self._was_paused:
-            self.stop()
-        self._was_paused = is_paused
+        self.note_pause(is_paused=is_paused)
         is_new, self._is_new = self._is_new, False
         if is_paused or not is_new:
             return
@@ -82,6 +80,12 @@ class VelocityCommands:
             self.stop()
         else:
             self._out.append(Publish(VelocityCommand(v, w, q or IDENTITY)))  # zero does not mind the orientation
+
+    def note_pause(self, *, is_paused: bool) -> None:
+        """Note whether the world is paused, which stops the vehicle when it begins."""
+        if is_paused and not self._was_paused:
+            self.stop()
+        self._was_paused = is_paused
 
     def end_silent(self, now_s: float, *, stood_still: bool = False) -> None:
         """Stop the vehicle if a client that steers has been silent, perhaps as this process stood still."""
@@ -102,6 +106,11 @@ class VelocityCommands:
     def stop(self) -> None:
         """Publish zero if a client steers, and forget what was set."""
         if self._heard_s:
-            self._velocity.clear()
-            self._heard_s.clear()
-            self._out.append(Publish(NEUTRAL))
+            self.stop_anyway()
+
+    def stop_anyway(self) -> None:
+        """Publish zero, even if nobody steers any more."""
+        self._is_new = False
+        self._velocity.clear()
+        self._heard_s.clear()
+        self._out.append(Publish(NEUTRAL))
