@@ -149,7 +149,6 @@ def test_a_failure_looks_to_the_other_end_as_without_the_relay(relay, operator, 
     relay.send_navdata(CAPTURE[0])
     assert operator.hears_nothing_for(0.3)
     relay.server.wait_for_count(UNOFFERED, told + 1)
-    assert "dronegui_bridge" in ros.node.get_node_names(), "DDS itself missed it first, after 20 s"
     relay.start_bridge()
     gui.wait_for_next(lambda packet: packet.is_following(pitch=-0.25))
     relay.carry_navdata()
