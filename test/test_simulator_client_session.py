@@ -769,6 +769,18 @@ def test_an_entity_that_is_added_but_not_streamed_is_a_success_that_says_so(talk
     assert spawned.sentence == "It was added, but is not published: Refused with 1."
 
 
+def test_an_entity_that_is_added_before_the_connection_ends_is_a_success_that_says_so(talk):
+    talk.world.answers[sim.StreamEntity] = lambda request: None
+    spawning = talk.ask(requests.spawn, ball(), "", True, 1)
+    waiting = talk.ask(requests.ask, sim.Reassure())
+    talk.hang_up("streams")
+    spawned = talk.outcome(spawning)
+    assert (spawned.is_success, spawned.result) == (True, 2)
+    assert spawned.sentence.startswith("It was added, but is not published: The simulator closed the connection")
+    assert not talk.outcome(waiting).is_success
+    assert 2 not in [each.entity for each in talk.simulation.items if isinstance(each, EntityStream)]
+
+
 def test_a_velocity_in_an_entitys_own_frame_is_set_for_where_it_points_to(talk):
     talk.world.entities[BUOY][Attribute.ORIENTATION] = TURNED
     taken = []

@@ -26,7 +26,15 @@ from drone_bridge.motion.body_to_model import BodyToModel
 from drone_bridge.session.session import Action, Outcome
 from drone_bridge.simulator import codec as sim
 from drone_bridge.simulator.codec import STREAMED, Attribute, ItemType
-from drone_bridge.simulator.session.exchange import NO_ANSWER, REFUSALS, Channel, Exchange, Pending, Procedure
+from drone_bridge.simulator.session.exchange import (
+    NO_ANSWER,
+    REFUSALS,
+    Channel,
+    EndedError,
+    Exchange,
+    Pending,
+    Procedure,
+)
 from drone_bridge.simulator.session.heading import BODY_TO_MODEL_KEY, LONGEST_JITTER_S, Heading, decode_rotation
 from drone_bridge.simulator.session.item_keeper import ItemKeeper
 from drone_bridge.simulator.session.published import Begun, Fact, Told
@@ -150,9 +158,16 @@ class Conversation:
 
     def end(self, reason: str) -> None:
         """Answer all who wait."""
-        for running in self._running:
-            running.procedure.close()  # what it has half done is undone
-        for call in (*(running.call for running in self._running if running.call), *self._calls):
+        unanswered = deque(self._calls)
+        for running in reversed(self._running):
+            try:
+                running.procedure.throw(EndedError(reason))  # what it has half done is undone
+            except StopIteration:
+                continue  # what it has done is worth saying
+            except EndedError:
+                if running.call:
+                    unanswered.appendleft(running.call)
+        for call in unanswered:
             self._settle(call, False, reason)
         self.exchange.publish(Fact("outstanding requests", "0"))
 
