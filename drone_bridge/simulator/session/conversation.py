@@ -296,9 +296,8 @@ class Conversation:
         self.heading.is_settled = self.entities.is_heading_known or not has_vehicle
         # When this is answered, so is all that streams.
         (answer,) = yield from exchange.wait_for(exchange.send(sim.Reassure(), channel=exchange.streams))
-        if isinstance(answer, sim.Ok):
-            self.is_proven = True
-            self.heading.quiet_since_s = max(self.heading.stepped_s, exchange.now_s)
+        self.is_proven = isinstance(answer, sim.Ok)
+        self.heading.quiet_since_s = max(self.heading.stepped_s, exchange.now_s)
         yield from keeper.settle(sent)
         yield from keeper.ask_for_camera_streams()
         (listed,) = yield from exchange.wait_for(listing)
