@@ -11,7 +11,7 @@ from simulator_talk import BUOY, COMMAND_TIMEOUT_S, EAST, FRONT, NORTH, SET, STO
 from drone_bridge.session.session import Close, Send
 from drone_bridge.simulator import codec as sim
 from drone_bridge.simulator.codec import Attribute, ItemType
-from drone_bridge.simulator.session import requests
+from drone_bridge.simulator.session import conversation, requests
 from drone_bridge.simulator.session.client import ENDED, NOT_CONNECTED
 from drone_bridge.simulator.session.conversation import MAX_CALLS, PROBE_AFTER_S
 from drone_bridge.simulator.session.desired_items import EntityStream
@@ -187,6 +187,18 @@ def test_where_spying_is_supported_it_is_used_on_the_streams_connection():
     assert [each.message for each in talk.published(Told)] == [sim.Spied(False, ItemType.CAMERA, 3)]
     talk.run(3.0)
     assert len(talk.of(sim.ListEntities)) == lists
+
+
+def test_a_simulator_that_reports_items_without_end_fills_no_memory(monkeypatch):
+    monkeypatch.setattr(conversation, "MAX_ENTITIES", 20)
+    talk = spying()
+    talk.is_silent = True
+    gone, back = (sim.Spied(is_added, ItemType.ENTITY, BUOY) for is_added in (False, True))
+    talk.say("streams", gone, back, *[back] * 10)
+    assert talk.session.is_open
+    talk.say("streams", *[back] * 11)
+    assert not talk.session.is_open
+    assert talk.noted("rejected input")[0].startswith("The simulator has reported over 20 items at once.")
 
 
 def test_a_probe_that_is_not_answered_is_given_up_alone():

@@ -40,9 +40,10 @@ from drone_bridge.simulator.session.item_keeper import ItemKeeper
 from drone_bridge.simulator.session.published import Begun, Fact, Told
 from drone_bridge.simulator.session.simulation import Simulation
 from drone_bridge.simulator.session.streams import Streams
+from drone_bridge.wire.events import RemoteProtocolError
 
 RATES_PERIOD_S = 1.0
-MAX_ENTITIES = 65536  # that are remembered, to tell which have come and gone
+MAX_ENTITIES = 65536  # that are remembered, to tell which have come and gone; and reports that have yet to be noted
 #: Silence of an idle simulator after which it is probed.
 PROBE_AFTER_S = 1.0
 #: Requests of others without an answer; more are refused.
@@ -135,6 +136,8 @@ class Conversation:
                 if isinstance(event, Pending):
                     exchange.answered(event)
                 elif isinstance(event, sim.Spied):
+                    if len(self._spied) >= MAX_ENTITIES:
+                        raise RemoteProtocolError(f"The simulator has reported over {MAX_ENTITIES} items at once.")
                     self._spied.append(event)
                 elif not isinstance(event, sim.Completed):
                     self.streams.take(event)
