@@ -446,6 +446,14 @@ def test_what_a_link_gets_later_is_waited_for_too(link, session, stage):
         os.close(end)
 
 
+def test_what_a_link_has_noticed_while_it_was_opened_is_received_before_anything_is_waited_for(link, session, stage):
+    loop, before_waits = LinkLoop("test", link, session, stage), []
+    loop._poll = lambda *files: SimpleNamespace(poll=lambda timeout_ms: before_waits.append(list(session.calls)) or [])
+    link.waiting = [b"first"]
+    run_until(loop, lambda: before_waits)
+    assert ("receive", b"first") in before_waits[0]
+
+
 def test_a_session_that_never_ends_is_left(link, session, stage, clock):
     session.end = lambda now_s: []
     LinkLoop("test", link, session, stage, clock).end()

@@ -11,7 +11,7 @@ from simulator_talk import BUOY, COMMAND_TIMEOUT_S, EAST, FRONT, NORTH, SET, STO
 from drone_bridge.session.session import Close, Send
 from drone_bridge.simulator import codec as sim
 from drone_bridge.simulator.codec import Attribute, ItemType
-from drone_bridge.simulator.session import requests
+from drone_bridge.simulator.session import conversation, requests
 from drone_bridge.simulator.session.client import ENDED, NOT_CONNECTED
 from drone_bridge.simulator.session.conversation import MAX_CALLS, PROBE_AFTER_S
 from drone_bridge.simulator.session.desired_items import EntityStream
@@ -96,6 +96,16 @@ def test_a_simulator_without_a_vehicle_is_useful_too():
     assert talk.outcome(talk.ask(requests.run, 0, False, TIMEOUT_S)).is_success
 
 
+def test_a_simulator_that_refuses_to_reassure_holds_up_nobody():
+    talk = SimulatorTalk(body_to_model=ZEROS)
+    talk.world.answers[sim.Reassure] = sim.Error(0)
+    talk.connect()
+    running, listing = talk.ask(requests.run, 0, False, TIMEOUT_S), talk.ask(requests.list_entities)
+    talk.run(1.0)
+    assert talk.outcome(running).is_success
+    assert talk.outcome(listing).is_success
+
+
 # What is published.
 
 
@@ -177,6 +187,18 @@ def test_where_spying_is_supported_it_is_used_on_the_streams_connection():
     assert [each.message for each in talk.published(Told)] == [sim.Spied(False, ItemType.CAMERA, 3)]
     talk.run(3.0)
     assert len(talk.of(sim.ListEntities)) == lists
+
+
+def test_a_simulator_that_reports_items_without_end_fills_no_memory(monkeypatch):
+    monkeypatch.setattr(conversation, "MAX_ENTITIES", 20)
+    talk = spying()
+    talk.is_silent = True
+    gone, back = (sim.Spied(is_added, ItemType.ENTITY, BUOY) for is_added in (False, True))
+    talk.say("streams", gone, back, *[back] * 10)
+    assert talk.session.is_open
+    talk.say("streams", *[back] * 11)
+    assert not talk.session.is_open
+    assert talk.noted("rejected input")[0].startswith("The simulator has reported over 20 items at once.")
 
 
 def test_a_probe_that_is_not_answered_is_given_up_alone():
@@ -767,6 +789,18 @@ def test_an_entity_that_is_added_but_not_streamed_is_a_success_that_says_so(talk
     spawned = talk.outcome(talk.ask(requests.spawn, ball(), "", True, 1))
     assert (spawned.is_success, spawned.result) == (True, 2)
     assert spawned.sentence == "It was added, but is not published: Refused with 1."
+
+
+def test_an_entity_that_is_added_before_the_connection_ends_is_a_success_that_says_so(talk):
+    talk.world.answers[sim.StreamEntity] = lambda request: None
+    spawning = talk.ask(requests.spawn, ball(), "", True, 1)
+    waiting = talk.ask(requests.ask, sim.Reassure())
+    talk.hang_up("streams")
+    spawned = talk.outcome(spawning)
+    assert (spawned.is_success, spawned.result) == (True, 2)
+    assert spawned.sentence.startswith("It was added, but is not published: The simulator closed the connection")
+    assert not talk.outcome(waiting).is_success
+    assert 2 not in [each.entity for each in talk.simulation.items if isinstance(each, EntityStream)]
 
 
 def test_a_velocity_in_an_entitys_own_frame_is_set_for_where_it_points_to(talk):

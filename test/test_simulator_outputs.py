@@ -10,7 +10,8 @@ from builtin_interfaces.msg import Time
 from drone_bridge.ros.frames import FrameNames
 from drone_bridge.simulator import codec as sim
 from drone_bridge.simulator.bridge.outputs import SimulatorOutputs
-from drone_bridge.simulator.session.published import Begun, CameraPlaced, Scene, States
+from drone_bridge.simulator.session.published import Begun, CameraPlaced, Scene, States, Told
+from drone_bridge.simulator.session.published import Time as SimulatedTime
 from drone_bridge.simulator.topics import Axes
 
 VEHICLE, BUOY = 0, 1
@@ -25,7 +26,7 @@ class Node:
     """Converts each message when it is published, as rclpy does."""
 
     def __init__(self, subscribed):
-        self.parameters = PARAMETERS
+        self.parameters, self.decided_s, self._seconds = PARAMETERS, 0.0, 0
         self.observed = SimpleNamespace(measured=lambda *_: None)
         self.published, self.destroyed = [], []
         self._subscribed = subscribed
@@ -40,7 +41,8 @@ class Node:
         return topic in self._subscribed
 
     def now(self):
-        return Time(sec=1)
+        self._seconds += 1
+        return Time(sec=self._seconds)
 
     def publish(self, publisher, message):
         self.published.append([(publisher, copy.deepcopy(message))])
@@ -81,6 +83,20 @@ def test_steps_that_are_read_together_are_published_one_by_one(tf):
             zip(["base_link", "buoy"], seen[-1], strict=True)
         )[: len(tf) * 2]
     assert seen == [(1.0, 10.0), (2.0, 20.0)]
+
+
+def test_what_comes_of_a_step_together_has_one_stamp():
+    node = Node(["odom"])
+    outputs = made(node)
+    view = Told(sim.CameraData(0, 0.25, -0.5, 0.125, 4.0), "buoy", (0, "front", BUOY))
+    for step in (1, 2):
+        do(outputs, SimulatedTime(step * 10_000_000, False))
+        do(outputs, States(((VEHICLE, state(0.0)),)))
+        do(outputs, view)
+    node.decided_s = 1.0
+    do(outputs, view)
+    seen = [(topic, message.header.stamp.sec) for together in node.published for topic, message in together]
+    assert seen == [("odom", 1), ("camera_view", 1), ("odom", 2), ("camera_view", 2), ("camera_view", 3)]
 
 
 def placed(node):

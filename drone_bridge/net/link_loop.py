@@ -249,6 +249,7 @@ class LinkLoop:
         """Run the session until it is to end. Raises LinkError when the link has to be opened again."""
         files = tuple(self.link.files())
         poll = self._poll(*files)
+        self.turn()  # what was connected while the link was opened makes no file readable
         while not self._is_stopping:
             if files != (files := tuple(self.link.files())):  # one may come later, or be replaced
                 poll = self._poll(*files)

@@ -65,9 +65,13 @@ class TcpPeer(Connector[socket.socket]):
                     raise
                 self._on_failure(str(error), FIRST_DELAY_S)
             else:
-                self._peers = [self._connections.add(connected) for connected in opened]
-                if None in self._peers:
+                peers = [self._connections.add(connected) for connected in opened]
+                if None in peers:
                     self._connections.disconnect_all()
+                    name = address_name(self._host, self._port)
+                    self._on_failure(f"{name} has closed the connection at once.", FIRST_DELAY_S)
+                else:
+                    self._peers = peers
 
     def cancel(self) -> None:
         self._cancellation.cancel()

@@ -69,6 +69,7 @@ class SimulatorOutputs:
         self._publishes_tf: bool = node.parameters["publish_tf"]
         self.stamps = Stamps(node)
         self._time = Time()  # of the simulation
+        self._newest: tuple[float, Time] | None = None  # the stamp of this step, and when that was
         self._topics = {vehicle: EntityTopics(node, self._make_translation(), None)}  # by entity
         #: What events, too, are made by.
         self._translation = self._topics[vehicle].translation
@@ -118,13 +119,18 @@ class SimulatorOutputs:
     # Time.
 
     def _tell_time(self, time: published.Time) -> None:
+        self._newest = None
         seconds, nanoseconds = divmod(time.nanoseconds, NANOSECONDS)
         self._time = self.stamps.newest = Time(sec=min(seconds, 2**31 - 1), nanosec=nanoseconds)  # it ends in 2038
         if time.is_due and self.stamps.clock_publisher:
             self._node.publish(self.stamps.clock_publisher, Clock(clock=self._time))
 
     def _stamp(self) -> Time:
-        return self.stamps.of(self._time)
+        """Return the header stamp, the same one for all that has come of a step together."""
+        come_s = self._node.decided_s
+        if self._newest is None or self._newest[0] != come_s:
+            self._newest = come_s, self.stamps.of(self._time)
+        return self._newest[1]
 
     # States and events.
 

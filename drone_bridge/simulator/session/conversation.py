@@ -26,15 +26,24 @@ from drone_bridge.motion.body_to_model import BodyToModel
 from drone_bridge.session.session import Action, Outcome
 from drone_bridge.simulator import codec as sim
 from drone_bridge.simulator.codec import STREAMED, Attribute, ItemType
-from drone_bridge.simulator.session.exchange import NO_ANSWER, REFUSALS, Channel, Exchange, Pending, Procedure
+from drone_bridge.simulator.session.exchange import (
+    NO_ANSWER,
+    REFUSALS,
+    Channel,
+    EndedError,
+    Exchange,
+    Pending,
+    Procedure,
+)
 from drone_bridge.simulator.session.heading import BODY_TO_MODEL_KEY, LONGEST_JITTER_S, Heading, decode_rotation
 from drone_bridge.simulator.session.item_keeper import ItemKeeper
 from drone_bridge.simulator.session.published import Begun, Fact, Told
 from drone_bridge.simulator.session.simulation import Simulation
 from drone_bridge.simulator.session.streams import Streams
+from drone_bridge.wire.events import RemoteProtocolError
 
 RATES_PERIOD_S = 1.0
-MAX_ENTITIES = 65536  # that are remembered, to tell which have come and gone
+MAX_ENTITIES = 65536  # that are remembered, to tell which have come and gone; and reports that have yet to be noted
 #: Silence of an idle simulator after which it is probed.
 PROBE_AFTER_S = 1.0
 #: Requests of others without an answer; more are refused.
@@ -127,6 +136,8 @@ class Conversation:
                 if isinstance(event, Pending):
                     exchange.answered(event)
                 elif isinstance(event, sim.Spied):
+                    if len(self._spied) >= MAX_ENTITIES:
+                        raise RemoteProtocolError(f"The simulator has reported over {MAX_ENTITIES} items at once.")
                     self._spied.append(event)
                 elif not isinstance(event, sim.Completed):
                     self.streams.take(event)
@@ -150,9 +161,16 @@ class Conversation:
 
     def end(self, reason: str) -> None:
         """Answer all who wait."""
-        for running in self._running:
-            running.procedure.close()  # what it has half done is undone
-        for call in (*(running.call for running in self._running if running.call), *self._calls):
+        unanswered = deque(self._calls)
+        for running in reversed(self._running):
+            try:
+                running.procedure.throw(EndedError(reason))  # what it has half done is undone
+            except StopIteration:
+                continue  # what it has done is worth saying
+            except EndedError:
+                if running.call:
+                    unanswered.appendleft(running.call)
+        for call in unanswered:
             self._settle(call, False, reason)
         self.exchange.publish(Fact("outstanding requests", "0"))
 
@@ -281,9 +299,8 @@ class Conversation:
         self.heading.is_settled = self.entities.is_heading_known or not has_vehicle
         # When this is answered, so is all that streams.
         (answer,) = yield from exchange.wait_for(exchange.send(sim.Reassure(), channel=exchange.streams))
-        if isinstance(answer, sim.Ok):
-            self.is_proven = True
-            self.heading.quiet_since_s = max(self.heading.stepped_s, exchange.now_s)
+        self.is_proven = isinstance(answer, sim.Ok)
+        self.heading.quiet_since_s = max(self.heading.stepped_s, exchange.now_s)
         yield from keeper.settle(sent)
         yield from keeper.ask_for_camera_streams()
         (listed,) = yield from exchange.wait_for(listing)

@@ -48,6 +48,10 @@ class RefusedError(Exception):
         self.code = code
 
 
+class EndedError(Exception):
+    """The connections have ended, with this reason, while a procedure waited."""
+
+
 #: What ends a procedure that somebody asked for without success: refusals, and requests that can't be sent.
 REFUSALS = (RefusedError, LocalProtocolError, ValueError)
 

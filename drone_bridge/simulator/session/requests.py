@@ -14,7 +14,7 @@ from drone_bridge.simulator.codec import STREAMED, Attribute, CameraAttribute, I
 from drone_bridge.simulator.session.conversation import Conversation, Success
 from drone_bridge.simulator.session.desired_items import Camera, CameraStream, DesiredItem, EntityStream
 from drone_bridge.simulator.session.entities import NO_ROTATION, UNKNOWN_HEADING
-from drone_bridge.simulator.session.exchange import REFUSALS, Procedure
+from drone_bridge.simulator.session.exchange import REFUSALS, EndedError, Procedure
 
 _LAST_ID = 0xFFFFFFFF  # that there could be of an item, and is not
 # Codes of CSTREAM.
@@ -92,7 +92,7 @@ def spawn(
         yield from talk.keeper.restore(entity)  # what parameters, or others before it was there, desire of it
         if is_streamed and not _stream_of(talk, entity):
             yield from _publish(talk, entity, period)
-    except REFUSALS as error:
+    except (*REFUSALS, EndedError) as error:
         return Success(entity, f"It was added, but is not published: {error}")
     return int(entity)
 
