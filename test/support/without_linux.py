@@ -11,7 +11,7 @@ import contextlib
 import errno
 import os
 import select
-import selectors
+import selectors  # noqa: F401
 import signal
 import socket
 import subprocess  # noqa: F401
@@ -53,7 +53,7 @@ def set_known_option(opened, level, option, *value):
 
 
 def forget_linux():
-    """Take away what macOS lacks, and ROS."""
+    """Take away what macOS lacks, and ROS. Its queue of the kernel, kqueue, is stood in for by ours."""
     sys.modules["rclpy"] = None
     for owner, names in NAMES.items():
         for name in names:
@@ -61,7 +61,6 @@ def forget_linux():
                 delattr(owner, name)
     socket.socket.setsockopt = set_known_option
     os.stat = stat_known_path
-    selectors.DefaultSelector = selectors.PollSelector
     sys.platform = "darwin"
     sys.addaudithook(refuse)
 
