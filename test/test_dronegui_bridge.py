@@ -81,9 +81,8 @@ def test_a_reset_from_before_the_bridge_stood_still_stops_no_motors(ros, drone):
     with bridge(drone) as process:
         assert press(ros, "takeoff").success
         drone.wait_for_line("^taking off -> flying")
-        reset = ros.node.create_client(Trigger, "dronegui_bridge/reset")
         topic = ros.publisher(Empty, "reset")
-        assert reset.wait_for_service(60)
+        reset = ros.client(Trigger, "dronegui_bridge/reset")
         process.send(signal.SIGSTOP)
         called = reset.call_async(Trigger.Request())
         topic.publish(Empty())

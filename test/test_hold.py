@@ -108,6 +108,8 @@ def call_while_stopped(ros, process, seconds):
     """Have a bridge stand still for so long; return the call of hold that was made at the beginning."""
     client = ros.node.create_client(SetBool, "dronegui_bridge/hold")
     assert client.wait_for_service(TIMEOUT_S)
+    # The service may not have found the client yet, and a request is lost then.
+    wait_until(lambda: ros.answer(client, SetBool.Request(data=False), 5.0), "a service that has found the client")
     process.send(signal.SIGSTOP)
     wait_until(process.is_stopped, "the bridge to stand still")
     called = client.call_async(SetBool.Request(data=True))

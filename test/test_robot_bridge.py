@@ -178,8 +178,7 @@ def test_it_finds_the_robot_by_name_and_lists_those_there_are(ros, start_child):
     parameters = {"robot_name": "saber", "port": port, "discovery_port": discovery_port, "discovery_timeout": 3.0}
     with Process.node("robot_bridge", remap=["__ns:=/own"], **parameters) as process:
         process.wait_for_line(r"granted subsystem 0 \(tracks\)")
-        clients = [ros.node.create_client(Discover, "/own/robot_bridge/discover") for _ in range(2)]
-        assert all(client.wait_for_service(10) for client in clients)
+        clients = [ros.client(Discover, "/own/robot_bridge/discover") for _ in range(2)]
         futures = [client.call_async(Discover.Request()) for client in clients]
         wait_until(lambda: all(future.done() for future in futures), "two answers")
         for future in futures:

@@ -11,7 +11,7 @@ from geometry_msgs.msg import PoseStamped, Twist, TwistStamped
 from nav_msgs.msg import Odometry
 from processes import Process
 from rclpy.qos import DurabilityPolicy, QoSProfile
-from ros_session import TIMEOUT_S, module_ros, nanoseconds, wait_until
+from ros_session import module_ros, nanoseconds, wait_until
 from rosgraph_msgs.msg import Clock
 from simulator_fixtures import (
     BUOY,
@@ -271,8 +271,7 @@ def test_services_without_a_simulator_return_an_error(ros):
 def test_streams_and_requests_get_along_byte_by_byte(ros, peer):
     peer.split = byte_by_byte
     odom = ros.subscribe(Odometry, "odom")
-    client = ros.node.create_client(srv.GetState, "simulator_bridge/get_entity_state")
-    assert client.wait_for_service(TIMEOUT_S)
+    client = ros.client(srv.GetState, "simulator_bridge/get_entity_state")
     future = client.call_async(srv.GetState.Request(id=0))
     wait_until(lambda: peer.step(peer.streams) or future.done(), "the state", period_s=0.001)
     assert future.result().success, future.result().message

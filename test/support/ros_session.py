@@ -31,6 +31,8 @@ LEADS_TO = {
 
 #: What a node says of a request that may have waited while its process stood still.
 CALL_AGAIN = "call it again"
+#: In which a service finds a client that has found it.
+FINDING_S = 1.0
 
 
 class RosSession:
@@ -125,13 +127,13 @@ class RosSession:
         for number, name in enumerate(names):
             transition = Transition(id=getattr(Transition, f"TRANSITION_{name.upper()}"))
             request = ChangeState.Request(transition=transition)
-            answer = self._answer(client, request, TIMEOUT_S)
+            answer = self.answer(client, request, TIMEOUT_S)
             if answer is None and number == 0:
                 # The first request of a client, or its answer, is lost where the service has not discovered all of the
                 # client yet. For no other reason is it made again, and the state says which of the two was lost.
                 if self._state_of(node) == LEADS_TO[name]:
                     continue
-                answer = self._answer(client, request, TIMEOUT_S)
+                answer = self.answer(client, request, TIMEOUT_S)
             assert answer is not None, f"{service} did not answer within {TIMEOUT_S} s"
             assert answer.success, f"{node} refused to {name}"
 
@@ -155,14 +157,22 @@ class RosSession:
     def call(self, service_type, name, request, timeout_s=TIMEOUT_S):
         client = self.node.create_client(service_type, name)
         assert client.wait_for_service(timeout_s), f"no service {name}"
-        if (answer := self._answer(client, request, timeout_s)) is None:
+        if (answer := self.answer(client, request, timeout_s)) is None:
             # Which tells whether the request was lost, or the answer.
-            again = self._answer(client, request, 10.0)
+            again = self.answer(client, request, 10.0)
             raise AssertionError(f"{name} did not answer within {timeout_s} s; asked once more it said: {again}")
         return answer
 
+    def client(self, service_type, name):
+        """Return a client that the service has found as well, which loses requests before: nothing says when it has."""
+        client = self.node.create_client(service_type, name)
+        assert client.wait_for_service(TIMEOUT_S), f"no service {name}"
+        time.sleep(FINDING_S)
+        return client
+
     @staticmethod
-    def _answer(client, request, timeout_s):
+    def answer(client, request, timeout_s):
+        """Return what a client's service answers, None without an answer."""
         done = threading.Event()
         future = client.call_async(request)
         future.add_done_callback(lambda _: done.set())
