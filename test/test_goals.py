@@ -4,6 +4,8 @@
 import math
 import os
 import re
+import signal
+import time
 
 import numpy as np
 import pytest
@@ -156,6 +158,19 @@ def test_hold_the_helm_and_a_stale_odometry_end_a_goal_with_the_reason(ros, goal
         sent.feedback.wait(lambda feedback: not feedback.waiting_for)
         vehicle.fall_silent()
         assert sent.end() == ("aborted", "There is no odometry for 0.5 s.")
+
+
+def test_a_goal_goes_on_after_its_controller_stood_still(ros, goals):
+    with controller(max_speed=0.5) as process:
+        vehicle = Vehicle(ros)
+        sent = goals.send("go_to", pose=pose_at(2, 0))
+        wait_until(lambda: vehicle.position[0] > 0.2, "being on the way")
+        process.send(signal.SIGSTOP)
+        wait_until(process.is_stopped, "the controller to stand still")
+        time.sleep(1.0)  # twice its odometry_timeout
+        process.send(signal.SIGCONT)
+        end, message = sent.end()
+        assert end == "succeeded", message
 
 
 def test_a_goal_outside_of_the_fence_is_refused_at_once(ros, goals):

@@ -29,6 +29,7 @@ from drone_bridge.motion.matrices import rotation_from_angles
 from drone_bridge.motion.quaternions import IDENTITY, euler_from_quaternion, multiplied, rotated, unit_quaternion
 from drone_bridge.ros.diagnostics import LogLimiter
 from drone_bridge.ros.frame_tree import FrameTree, Placed
+from drone_bridge.ros.stall_watch import PROCESS
 from drone_bridge.ros.topics import latched, subscribe
 
 GOAL_POSE = "goal_pose"
@@ -353,7 +354,8 @@ class GoalServer:
 
     def _obstacle(self, guide: Guide, now_s: float) -> str:
         """Return why nothing can be followed now, in a sentence, or nothing."""
-        if now_s - self._heard_s > self._parameters.odometry_timeout:
+        # What came while this process stood still is heard next.
+        if min(now_s - self._heard_s, PROCESS.running_s()) > self._parameters.odometry_timeout:
             return f"There is no odometry for {self._parameters.odometry_timeout:g} s."
         if guide.steers and self._is_held:
             return "The vehicle is held: call its service hold with false, or press Resume on the page."
