@@ -78,6 +78,8 @@ def test_an_operator_that_stands_still(pair):
 
 def test_a_server_that_stands_still_while_its_operator_dies(pair):
     pair.drive()
+    # Between two commands: one that is being handed to DDS when the process stops can't be called back.
+    assert pair.commands.wait(None, time.monotonic(), TIMEOUT_S), "no command"
     pair.program.send(signal.SIGSTOP)
     try:
         wait_until(pair.program.is_stopped, "the server to stand still")

@@ -33,7 +33,8 @@ def assert_neutral_after(commands, since_s):
 
 def assert_nothing_moved(commands, since_s):
     """Assert that no command since a moment moved the vehicle."""
-    assert [when - since_s for when, is_neutral in commands.since(since_s) if not is_neutral] == []
+    moved_s = [when - since_s for when, is_neutral in commands.since(since_s) if not is_neutral]
+    assert not moved_s, f"moved {moved_s} s after it"
 
 
 def each_kind():
