@@ -22,10 +22,10 @@ def test_profiles_announce_no_types_for_which_others_would_ask_before_they_see_a
 def test_the_closed_profile_differs_from_the_open_one_in_its_reach_alone():
     def tuned(profile):
         root = ElementTree.parse(profile).getroot()
-        tags = ("segment_size", "sendBufferSize", "non_blocking_send", "count", "nanosec")
+        tags = ("segment_size", "healthy_check_timeout_ms", "sendBufferSize", "non_blocking_send", "count", "nanosec")
         return [element.text for tag in tags for element in root.iterfind(f".//{{*}}{tag}")]
 
-    assert tuned(CLOSED[PROFILE]) == tuned(OPEN[PROFILE]) == ["8388608", "212992", "true", "10", "500000000"]
+    assert tuned(CLOSED[PROFILE]) == tuned(OPEN[PROFILE]) == ["8388608", "300", "212992", "true", "10", "500000000"]
 
 
 def test_an_observer_of_the_shipped_policy_can_command_nothing():
