@@ -22,7 +22,7 @@ LATENCY_P99 = Metric("latency at 100 Hz, p99 (ms)", 2)
 CALLS_PER_SECOND = Metric("service calls/s, no streams", 0, at_least=0.9)
 
 LOAD = f"{ENTITIES} entities, 5 attributes"
-ON_THE_WIRE = "request round trip (ms)"  # in the bridge's /diagnostics
+ON_THE_WIRE = "request_round_trip_ms"  # in the bridge's /diagnostics
 BURST = 100  # steps, of which the last has to arrive before the next burst begins
 BURST_TIMEOUT_S = 20.0
 WARM_UP_S = 0.3

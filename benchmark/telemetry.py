@@ -20,7 +20,7 @@ LATENCY_P99 = Metric("latency of images, p99 (ms)", 2)
 
 LOAD = f"{WIDTH} x {HEIGHT}, {RATE_HZ:g} Hz"
 IMAGES = "camera/image_raw/compressed"
-DECODED = "images decoded"  # in the bridge's /diagnostics
+DECODED = "images_decoded"  # in the bridge's /diagnostics
 DIAGNOSTICS_S = 1.3  # within which they have come again
 WARM_UP_S = 0.3
 WATCHED_S = 1.0

@@ -362,7 +362,7 @@ class Campaign:
             print(f"{subject.name}: allocated {sizes}", flush=True)
         wrong = grown(usage)
         wrong += [f"sent what its vehicle can't read: {each}" for log in subject.logs for each in log.malformed]
-        if internal := subject.counts.get("internal errors", 0):
+        if internal := subject.counts.get("internal_errors", 0):
             wrong.append(f"{internal} internal errors in its diagnostics")
         program = subject.program
         if program.is_running and (status := program.end()) != 0:

@@ -54,7 +54,7 @@ def main() -> None:
 
     def read(diagnostics: DiagnosticArray) -> None:
         for value in (value for status in diagnostics.status for value in status.values):
-            if value.key == "refused commands":
+            if value.key == "refused_commands":
                 print(f"refused {value.value}", flush=True)
 
     kind, topic = (Image, "left/image_raw") if arguments.raw else (CompressedImage, "left/image_raw/compressed")

@@ -136,10 +136,10 @@ def test_at_the_helm_too_velocities_are_followed_within_the_limits():
     assert vehicle.decided() == (Rank.COMMAND, (2.0, 0.0, 0.0))
     vehicle.hold.steer(vehicle.now_s)
     assert vehicle.decided() == (Rank.HELM, (2.0, 0.0, 0.0))
-    assert vehicle.counts == {"limited commands": 2}
+    assert vehicle.counts == {"limited_commands": 2}
     vehicle.command(1.0, 0.0, 0.0)
     assert vehicle.decided() == (Rank.HELM, (1.0, 0.0, 0.0))
-    assert vehicle.counts == {"limited commands": 2}
+    assert vehicle.counts == {"limited_commands": 2}
 
 
 def test_a_command_is_followed_within_the_limits_of_the_moment_and_not_of_its_arrival():
@@ -200,7 +200,7 @@ def test_how_long_a_command_has_waited_is_measured_once_and_only_if_it_is_follow
     vehicle.decided()
     vehicle.now_s += 0.125
     vehicle.decided()
-    assert vehicle.took == [("command received to sent", 0.25)]
+    assert vehicle.took == [("command_received_to_sent", 0.25)]
 
 
 # Overruling: cmd_vel_stamped over others.

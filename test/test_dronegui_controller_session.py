@@ -236,7 +236,7 @@ def test_without_a_command_and_while_hover_is_held_it_hovers(talk):
     talk.is_hover_held = True
     actions = talk.run(0.1)
     assert states(actions) == [HOVER] * 2
-    assert len(notes(actions, "hover packets")) == 2
+    assert len(notes(actions, "hover_packets")) == 2
 
 
 def test_each_packet_is_published_as_it_was_sent(talk):
@@ -264,7 +264,7 @@ def test_velocities_that_are_estimated_are_counted(talk):
 def test_a_command_that_cant_be_encoded_is_hover_and_counted(talk):
     talk.pilot.wanted = Shares(pitch=math.nan)
     actions = talk.run(0.05)
-    assert (states(actions), len(notes(actions, "unencodable messages"))) == ([HOVER], 1)
+    assert (states(actions), len(notes(actions, "unencodable_messages"))) == ([HOVER], 1)
 
 
 def test_what_nobody_hears_is_sent_all_the_same_and_counted(talk):
@@ -331,11 +331,11 @@ def test_navdata_is_published_as_it_came(talk):
     actions = [*talk.hear({"features": []}), *talk.hear({"type": "checksum", "value": 1})]
     blocks = [message.block for message in published(actions)]
     assert blocks == [VisionDetect(), OtherNavdata("checksum", {"value": 1})]
-    assert (len(notes(actions, "detections")), len(notes(actions, "other navdata"))) == (1, 1)
+    assert (len(notes(actions, "detections")), len(notes(actions, "other_navdata"))) == (1, 1)
 
 
 def test_garbage_and_strangers_change_nothing(talk):
-    assert "is not JSON" in notes(talk.hear(b"{}x"), "rejected input")[0]
+    assert "is not JSON" in notes(talk.hear(b"{}x"), "rejected_input")[0]
     actions = talk.hear({"type": "demo", "ctrl_state": 3 << 16}, STRANGER)
     assert notes(actions, FOREIGN_NAVDATA) == ["Navdata of 127.0.0.2:3456 was refused: the GUI is at 127.0.0.1."]
     assert (published(actions), talk.session.heard_s, talk.watch.is_flying(talk.now_s)) == ([], None, None)

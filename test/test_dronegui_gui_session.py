@@ -133,7 +133,7 @@ def test_hover_and_a_level_state_are_zero_and_silence_after_them_is_no_loss(talk
 def test_what_is_refused_keeps_no_state_in_force(talk):
     talk.forward()
     talk.now_s += 0.4
-    assert "pitch is 'full'" in notes(talk.hear(b'{"seq": 9, "state": {"pitch": "full"}}'), "rejected input")[0]
+    assert "pitch is 'full'" in notes(talk.hear(b'{"seq": 9, "state": {"pitch": "full"}}'), "rejected_input")[0]
     late = notes(talk.say(seq=1, pitch=-1) and talk.say(seq=0, pitch=-1), LATE)
     assert late == ["Packets from 192.0.2.1:40000 arrive late: 0 after 1. A restarted sender must begin with seq 1."]
     talk.run(0.4)
@@ -144,7 +144,7 @@ def test_what_is_refused_keeps_no_state_in_force(talk):
 def test_who_is_not_allowed_changes_nothing():
     talk = Talk(allowed=("192.0.2.1",))
     actions = talk.forward(ELSEWHERE)
-    assert notes(actions, "refused peers") == ["198.51.100.1:40000 was refused: it is not in allowed_peers."]
+    assert notes(actions, "refused_peers") == ["198.51.100.1:40000 was refused: it is not in allowed_peers."]
     assert (published(actions), talk.session.is_open) == ([], False)
 
 
@@ -461,7 +461,7 @@ def test_an_operator_does_not_let_go_of_the_hover_of_a_held_drone(talk):
 def test_a_bridges_block_goes_on_byte_for_byte_to_the_own_machine_and_to_who_controls(talk):
     datagram = b'{"type": "checksum",  "value": 1}'
     block = OtherNavdata("checksum", {"value": 1})
-    assert talk.session.forward(block, datagram, talk.now_s) == [Send(datagram, OWN, UNSENT, ("other navdata",))]
+    assert talk.session.forward(block, datagram, talk.now_s) == [Send(datagram, OWN, UNSENT, ("other_navdata",))]
     talk.forward()
     actions = talk.session.forward(block, datagram, talk.now_s)
     assert [(action.data, action.to) for action in actions] == [
@@ -503,4 +503,4 @@ def test_detections_are_sent_as_they_come_and_what_no_block_carries_is_counted(t
     assert documents(talk.session.send_detections(found, talk.now_s), OWN)[0]["features"][0]["dist"] == 150
     too_many = VisionDetect(found.features * (MAX_FEATURES + 1))
     actions = talk.session.send_detections(too_many, talk.now_s)
-    assert (documents(actions, OWN), len(notes(actions, "unencodable messages"))) == ([], 1)
+    assert (documents(actions, OWN), len(notes(actions, "unencodable_messages"))) == ([], 1)

@@ -293,7 +293,7 @@ def test_what_is_sent_is_counted_once_it_is(loop, link, stage):
     link.fails = LinkError("down")
     loop.post(lambda now_s: [Send(b"2", if_sent=("documents",))])
     loop.turn()
-    assert stage.counts == {"documents": 1, "images": 1, "unsent datagrams": 1}
+    assert stage.counts == {"documents": 1, "images": 1, "unsent_datagrams": 1}
 
 
 def test_posted_work_delays_a_tick_by_one_piece(loop, session, clock):
@@ -360,10 +360,10 @@ def test_refusals_go_to_the_session_whether_read_or_met_while_sending(loop, link
 
 
 def test_what_can_not_be_sent_is_counted_by_its_kind(loop, link, session, stage):
-    session.answers["receive"] = [Send(b"answer", None, "undelivered commands"), Note("sent commands")]
+    session.answers["receive"] = [Send(b"answer", None, "undelivered_commands"), Note("sent_commands")]
     link.waiting, link.fails = [b"1"], LinkError("The network is down.")
     loop.turn()
-    assert stage.counts == {"undelivered commands": 1, "sent commands": 1}
+    assert stage.counts == {"undelivered_commands": 1, "sent_commands": 1}
     assert "The network is down." in stage.sentences
 
 
@@ -431,7 +431,7 @@ def test_a_fault_at_the_end_keeps_nobody_waiting_and_ends_no_repeats(link, stage
     loop.end()
     assert [data for data, _ in link.sent] == [b"neutral"] * 2  # the first one was not even returned
     assert asked == ["answered"]
-    assert stage.counts["internal errors"] == 2
+    assert stage.counts["internal_errors"] == 2
 
 
 def test_what_a_link_gets_later_is_waited_for_too(link, session, stage):
@@ -509,7 +509,7 @@ def test_a_fault_leaves_the_vehicle_neutral_and_the_session_goes_on(stage):
     loop.post(fail, is_kept=True)
     wait_until(lambda: link.opened == 2, "the link to be opened again")
     assert loop.stop()
-    assert stage.counts["internal errors"] == 1
+    assert stage.counts["internal_errors"] == 1
     assert link.sent[0] == (b"neutral", None)
     assert [name for name in names(session) if name in ("opened", "lost", "end")] == ["opened", "lost", "opened", "end"]
 
@@ -540,7 +540,7 @@ def test_a_link_that_is_lost_leaves_the_vehicle_neutral_before_it_is_opened_agai
         "receive",
         "end",
     ]
-    assert stage.counts["lost connections"] == stage.counts["left neutral"] == 1
+    assert stage.counts["lost_connections"] == stage.counts["left neutral"] == 1
     assert (asked, stage.counts[DROPPED_BY_STALL]) == ([], 0)
 
 
@@ -680,7 +680,7 @@ def test_a_peer_that_has_gone_is_no_fault_of_the_link_and_is_waited_for_ever_lon
     streams.waiting = [Received(b"1", "a"), LinkClosedError("gone"), prove, LinkClosedError("gone"), None]
     run_until(LinkLoop("test", streams, stream_session, stage), lambda: streams.opened == 3)
     assert delays_s[:3] == ["delay", "reset", "delay"]
-    assert stage.counts["lost connections"] == 0
+    assert stage.counts["lost_connections"] == 0
     assert [name for name in names(stream_session) if name in ("opened", "lost")][:4] == [
         "opened",
         "lost",

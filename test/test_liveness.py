@@ -77,7 +77,7 @@ def test_commands_that_reach_no_vehicle_are_counted_and_warned_of(ros):
 
     def is_counted(report):
         commands.publish(Twist())
-        return int(values_of(report)["undelivered commands"]) > 1
+        return int(values_of(report)["undelivered_commands"]) > 1
 
     with bridge(peer, silence_warning=2.0, autostart=True) as node:
         peer.open().exchange()

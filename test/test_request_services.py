@@ -127,7 +127,7 @@ def test_waiting_for_a_link_is_bounded(node, ends):
             look(node)
     call.go_on()
     assert call.response.message == "takeoff can't be requested: no peer is connected."
-    assert (node.kept, node.refused) == ([], [("refused commands", f"takeoff: {call.response.message}")])
+    assert (node.kept, node.refused) == ([], [("refused_commands", f"takeoff: {call.response.message}")])
 
 
 def test_nothing_is_waited_for_while_the_node_is_inactive(node):

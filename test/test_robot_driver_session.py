@@ -234,11 +234,11 @@ def test_the_robot_is_left_stopped_and_has_everything_back(bound, how):
         assert bound.session.is_over
     elif how == "nonsense":
         actions = bound.take(bound.session.receive(b"\0\1\4\0", "robot:25600", bound.now_s))
-        assert len(notes(actions, "rejected input")) == 1
+        assert len(notes(actions, "rejected_input")) == 1
     elif how == "silence":
         bound.is_answering, bound.parameters["silence_warning"] = False, 60.0
         actions = bound.run(LINK_TIMEOUT_S + 0.1)
-        assert notes(actions, "lost connections") == ["The robot has been silent for 2 s."]
+        assert notes(actions, "lost_connections") == ["The robot has been silent for 2 s."]
         assert bound.session.hangs == 1
     else:
         bound.take(bound.session.lost(bound.now_s))
@@ -253,7 +253,7 @@ def test_the_robot_is_left_stopped_and_has_everything_back(bound, how):
 
 def test_a_robot_that_has_gone_is_sent_nothing_more(bound):
     actions = bound.session.disconnected("robot:25600", "The robot has gone.", bound.now_s)
-    assert notes(actions, "lost connections") == ["The robot has gone."]
+    assert notes(actions, "lost_connections") == ["The robot has gone."]
     assert not [action for action in actions if isinstance(action, (Send, Close))]
     assert bound.session.end(bound.now_s) == []
 
@@ -261,14 +261,14 @@ def test_a_robot_that_has_gone_is_sent_nothing_more(bound):
 def test_a_robot_that_is_cut_short_is_rejected(bound):
     bound.session.receive(b"\0", "robot:25600", bound.now_s)
     actions = bound.session.disconnected("robot:25600", "The robot has gone.", bound.now_s)
-    assert (len(notes(actions, "rejected input")), notes(actions, "lost connections")) == (1, [])
+    assert (len(notes(actions, "rejected_input")), notes(actions, "lost_connections")) == (1, [])
 
 
 def test_a_robot_that_closes_while_something_is_bound_is_explained(talk):
     talk.connect()
     talk.is_answering = False
     talk.say(ROBOT)
-    (sentence,) = notes(talk.session.disconnected("robot:25600", "The robot has gone.", talk.now_s), "lost connections")
+    (sentence,) = notes(talk.session.disconnected("robot:25600", "The robot has gone.", talk.now_s), "lost_connections")
     assert sentence.startswith("The robot closed the connection while subsystem 0 (drive), subsystem 1 (lamp) was ")
 
 

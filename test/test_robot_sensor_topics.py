@@ -46,7 +46,7 @@ def test_readings_before_the_list_are_no_reason_to_warn():
     assert not node.warnings
     topics.update(codec.SensorInfo(()))
     topics.read(readings)
-    assert [count for count, _ in node.warnings] == ["unknown sensors"]
+    assert [count for count, _ in node.warnings] == ["unknown_sensors"]
 
 
 def test_renaming_sensors_does_not_make_topics_without_limit():

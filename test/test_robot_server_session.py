@@ -166,13 +166,13 @@ def test_the_motors_stop_when_their_driver_goes_and_others_can_have_them(talk, d
         actions = driving.say(codec.UnbindSubsystem(TRACKS))
     elif how == "talks nonsense":
         actions = talk.receive(bytes.fromhex("0003 04 000000"), "alice")
-        assert "The connection is closed, as its bytes can't be trusted." in notes(actions, "rejected input")[0]
+        assert "The connection is closed, as its bytes can't be trusted." in notes(actions, "rejected_input")[0]
         assert driving.is_closed
     else:
         driving.say()
         talk.receive(b"\0\4", "alice")
         actions = driving.leave()
-        assert len(notes(actions, "rejected input")) == 1
+        assert len(notes(actions, "rejected_input")) == 1
     assert published(actions) == [STOPPED]
     assert published(talk.run(1.0)) == [STOPPED] * (STOPS - 1)
     assert codec.SubsystemBound(TRACKS, "") in bob.heard
@@ -285,7 +285,7 @@ def test_who_is_refused_is_counted(talk):
     for number in range(MAX_DRIVERS):
         talk.connect(f"d{number}").alive()
     actions = talk.session.connected("late", talk.now_s)
-    assert notes(actions, "refused peers") == ["late was refused: 16 drivers are connected already."]
+    assert notes(actions, "refused_peers") == ["late was refused: 16 drivers are connected already."]
     assert actions[-1] == Close("late")
 
 

@@ -282,9 +282,9 @@ def test_streams_and_requests_get_along_byte_by_byte(ros, peer):
 def test_garbage_is_counted_and_the_simulator_connected_to_again(ros, peer):
     before = status(ros)
     peer.send_bytes(peer.streams, b"\x0d\0\0\0\0")
-    values = wait_for_count(ros, "rejected input", 1, before)
-    assert "The simulator sent a message of type 13, which it does not have." in values["last error"]
-    assert values["lost connections"] == before["lost connections"]
+    values = wait_for_count(ros, "rejected_input", 1, before)
+    assert "The simulator sent a message of type 13, which it does not have." in values["last_error"]
+    assert values["lost_connections"] == before["lost_connections"]
     wait_until(lambda: not {peer.requests_, peer.streams} & set(peer.clients), "the end of the connections")
     peer.wait_until_settled()
     assert call(ros, "reassure", srv.SimulatorRequest).success
@@ -306,13 +306,13 @@ def test_a_new_simulation_is_announced_and_one_that_goes_on_is_not(ros, peer):
 def test_diagnostics_have_rates_and_the_round_trip(ros, peer):
     def is_told(values):
         peer.step(peer.streams)
-        streams = values.get("messages per second", "")  # of this connection, and not of the one before
+        streams = values.get("messages_per_second", "")  # of this connection, and not of the one before
         has_streams = streams.startswith("entity 0 ") and "front" in streams
-        return has_streams and float(values.get("request round trip (ms)", "inf")) < 1000.0
+        return has_streams and float(values.get("request_round_trip_ms", "inf")) < 1000.0
 
     values = status(ros, is_told)
     assert values["configuration"] == "100 steps per second, speed 1"
     assert values["item events"] == "by asking every 0.1 s"
-    assert {"steps per second", "stream messages per second", "requests per second", "outstanding requests"} <= set(
+    assert {"steps_per_second", "stream_messages_per_second", "requests_per_second", "outstanding_requests"} <= set(
         values
     )

@@ -102,10 +102,10 @@ def test_a_vehicle_whose_heading_can_not_be_known_is_not_steered_until_it_is(ros
 
         def is_refused(values):
             publisher.publish(command)
-            return int(values.get("unsteered commands", 0)) > 0
+            return int(values.get("unsteered_commands", 0)) > 0
 
         values = status(ros, is_refused)
-        assert values["vehicle's body to model"] == "not known"
+        assert values["body_to_model"] == "not known"
         assert values["heading"] == "The vehicle's heading is not known"
         assert ros.subscribe(Imu, "imu/data").wait().orientation_covariance[0] == -1.0
         assert math.hypot(*velocity(client)) < 0.1
@@ -113,7 +113,7 @@ def test_a_vehicle_whose_heading_can_not_be_known_is_not_steered_until_it_is(ros
         assert "its orientation may be wrong" in doubtful.message
         call(ros, "pause", srv.SimulatorRequest)
         process.wait_for_line(LEARNED)
-        assert "heading" not in status(ros, lambda values: values["vehicle's body to model"] != "not known")
+        assert "heading" not in status(ros, lambda values: values["body_to_model"] != "not known")
         assert steer(client, publisher)[0] == pytest.approx(1.0, abs=0.1)  # still north, more or less
 
 

@@ -90,9 +90,9 @@ def test_a_simulator_without_a_vehicle_is_useful_too():
     talk = SimulatorTalk()
     talk.world.begin_anew(entities={BUOY: dict(STILL)}, answers={sim.SetEntity: NO_VEHICLE})
     talk.connect()
-    assert talk.noted("missing vehicle") == ["The direction of the vehicle is unknown. There is no entity 0."]
-    assert talk.noted("refused items") == ["The simulator refused entity 0. Refused with 1."]
-    assert not talk.noted("refused velocities")
+    assert talk.noted("missing_vehicle") == ["The direction of the vehicle is unknown. There is no entity 0."]
+    assert talk.noted("refused_items") == ["The simulator refused entity 0. Refused with 1."]
+    assert not talk.noted("refused_velocities")
     assert talk.outcome(talk.ask(requests.run, 0, False, TIMEOUT_S)).is_success
 
 
@@ -141,9 +141,9 @@ def test_a_view_says_by_which_camera_whom_it_shows(talk):
 def test_states_that_make_no_sense_and_unknown_streams_are_counted_and_not_published(talk):
     for bad in ({Attribute.POSITION: (math.nan, 0.0, 0.0)}, {Attribute.ORIENTATION: (0.0,) * 4}):
         talk.step(bad)
-    assert [sentence.split(":")[0] for sentence in talk.noted("bad numbers")] == ["Entity 0"] * 2
+    assert [sentence.split(":")[0] for sentence in talk.noted("bad_numbers")] == ["Entity 0"] * 2
     talk.step(stream=77)
-    assert len(talk.noted("unknown streams")) == 1
+    assert len(talk.noted("unknown_streams")) == 1
     talk.say("streams", sim.EntityData(VEHICLE, (0,), ((1.0, 2.0, 3.0),)))
     assert not talk.published(States)
     assert talk.session.is_open
@@ -198,7 +198,7 @@ def test_a_simulator_that_reports_items_without_end_fills_no_memory(monkeypatch)
     assert talk.session.is_open
     talk.say("streams", *[back] * 11)
     assert not talk.session.is_open
-    assert talk.noted("rejected input")[0].startswith("The simulator has reported over 20 items at once.")
+    assert talk.noted("rejected_input")[0].startswith("The simulator has reported over 20 items at once.")
 
 
 def test_a_probe_that_is_not_answered_is_given_up_alone():
@@ -290,7 +290,7 @@ def test_a_stop_does_not_wait_for_answers_but_other_velocities_do(talk):
     talk.command(EAST)
     talk.run(2 * PERIOD_S)
     assert len(talk.velocities()) == count
-    assert talk.noted("late velocities")
+    assert talk.noted("late_velocities")
     talk.command(STOPPED)
     talk.run(2 * PERIOD_S)
     assert talk.velocities()[count:] == [SET[STOPPED]]
@@ -313,7 +313,7 @@ def test_velocities_are_for_where_the_vehicle_points_to_now(talk):
 def test_a_refused_velocity_is_counted(talk):
     talk.world.answers[sim.SetEntity] = NO_VEHICLE
     talk.command(NORTH)
-    assert talk.noted("refused velocities")[0] == "The simulator refuses to steer entity 0 (code 0)."
+    assert talk.noted("refused_velocities")[0] == "The simulator refuses to steer entity 0 (code 0)."
 
 
 def test_on_hold_the_vehicle_is_kept_still_for_as_long_as_that_lasts(talk):
@@ -333,7 +333,7 @@ def test_a_vehicle_of_unknown_attitude_gets_nothing_but_zero():
     talk.step()  # it runs
     talk.command(NORTH)
     assert talk.velocities() == [SET[STOPPED]]
-    assert talk.noted("unsteered commands")
+    assert talk.noted("unsteered_commands")
     talk.command(STOPPED)
     talk.run(2 * PERIOD_S)
     assert set(talk.velocities()) == {SET[STOPPED]}
@@ -441,7 +441,7 @@ def test_an_unanswered_request_ends_all_connections_and_answers_who_waits(talk):
     talk.run(TIMEOUT_S)
     sentence = "The simulator has not answered REASSURE within 2 s."
     assert [talk.outcome(each).sentence for each in (asked, next_one)] == [sentence] * 2
-    assert talk.noted("lost connections") == [sentence]
+    assert talk.noted("lost_connections") == [sentence]
     assert sorted(talk.closed) == ["requests", "streams"]
     assert (talk.session.hangs, talk.session.due_s) == (1, math.inf)
 
@@ -467,9 +467,9 @@ def test_answers_that_come_one_after_the_other_are_not_overdue(talk):
 def test_nonsense_ends_the_connections_without_counting_as_lost(talk):
     talk.command(NORTH)
     talk.take(talk.session.receive(b"\x0d\0\0\0\0", "streams", talk.now_s))
-    assert len(talk.noted("rejected input")) == 1
-    assert "a message of type 13, which it does not have" in talk.noted("rejected input")[0]
-    assert not talk.noted("lost connections")
+    assert len(talk.noted("rejected_input")) == 1
+    assert "a message of type 13, which it does not have" in talk.noted("rejected_input")[0]
+    assert not talk.noted("lost_connections")
     assert talk.asked["requests"][-2:] == NEUTRAL
 
 
@@ -490,7 +490,7 @@ def test_the_end_of_one_connection_names_the_request_that_it_may_have_been_for(t
 def test_the_end_of_the_streams_ends_the_requests_with_zero(talk):
     talk.command(NORTH)
     talk.hang_up("streams")
-    assert talk.noted("lost connections") == ["streams has closed the connection."]
+    assert talk.noted("lost_connections") == ["streams has closed the connection."]
     assert talk.asked["requests"][-2:] == NEUTRAL
     assert talk.closed == ["requests"]
 
@@ -575,7 +575,7 @@ def test_a_world_that_another_bridge_has_marked_keeps_its_mark():
 def test_refused_items_are_logged_and_requested_on_the_next_connection(talk):
     talk.world.answers[sim.AddTrigger] = sim.Error(2, "No entity.")
     talk.reconnect()
-    assert set(talk.noted("refused items")) == {"The simulator refused trigger near. Refused with 2."}
+    assert set(talk.noted("refused_items")) == {"The simulator refused trigger near. Refused with 2."}
     talk.world.answers.clear()
     talk.reconnect()
     talk.say("streams", sim.Triggered(1))
@@ -610,8 +610,8 @@ def test_while_the_simulation_runs_it_is_not_learned_and_said_once():
     for _ in range(100):
         talk.step()
         talk.run(0.05)
-    assert len(talk.noted("unknown heading")) == 1
-    assert "was running already" in talk.noted("unknown heading")[0]
+    assert len(talk.noted("unknown_heading")) == 1
+    assert "was running already" in talk.noted("unknown_heading")[0]
     assert BODY_TO_MODEL not in talk.world.extended
     talk.run(1.0)  # somebody has paused it
     assert BODY_TO_MODEL in talk.world.extended
@@ -622,7 +622,7 @@ def test_a_vehicle_that_others_turn_meanwhile_is_looked_at_again():
     turns = iter([TURNED, UPRIGHT, UPRIGHT])
     talk.world.answers[sim.GetEntity] = lambda request: sim.EntityGot(request.attribute, next(turns))
     talk.run(0.4)
-    assert "turned by others" in talk.noted("unknown heading")[0]
+    assert "turned by others" in talk.noted("unknown_heading")[0]
     talk.world.answers.clear()
     talk.run(4.0)
     assert BODY_TO_MODEL not in talk.world.extended
@@ -856,6 +856,6 @@ def test_people_see_rates_and_round_trips(talk):
     facts = {each.name: each.text for each in talk.published(Fact)}
     assert facts["configuration"] == "100 steps per second, speed 1"
     assert facts["item events"] == "by asking every 1 s"
-    assert "entity 0 1.0" in facts["messages per second"]
-    assert "entity 1 in camera front 0.0" in facts["messages per second"]
-    assert facts["outstanding requests"] == "0"
+    assert "entity 0 1.0" in facts["messages_per_second"]
+    assert "entity 1 in camera front 0.0" in facts["messages_per_second"]
+    assert facts["outstanding_requests"] == "0"

@@ -239,7 +239,7 @@ def test_a_client_that_hangs_is_given_up_and_disturbs_nobody(ros, server, client
         hung = SimulatorClient(server.port, receive_buffer=4096)
         requests = b"".join(hung.prepare(sim.StreamEntity(VEHICLE, 1, tuple(Attribute) * 5)) for _ in range(800))
         hung.socket.sendall(requests)
-        wait_for_count(ros, "lost connections", 1, before)
+        wait_for_count(ros, "lost_connections", 1, before)
         client.settle()
         hung.close()
 

@@ -17,38 +17,38 @@ def values_of(status):
 def test_durations_are_means_of_one_period_and_counts_grow_for_ever():
     statistics = LinkStatistics(state="connected", peer="somebody")
     for seconds in (0.001, 0.003):
-        statistics.took("round trip", seconds)
+        statistics.took("round_trip", seconds)
         statistics.counts["frames"] += 1
-    first = statistics.report("a link", "robot 7", ("frames",), ("lost connections",))
+    first = statistics.report("a link", "robot 7", ("frames",), ("lost_connections",))
     assert (first.name, first.hardware_id, first.level, first.message) == (
         "a link",
         "robot 7",
         DiagnosticStatus.OK,
         "connected",
     )
-    assert values_of(first)["round trip (ms)"] == "2.00"
-    assert values_of(first)["lost connections"] == "0"
-    statistics.counts["lost connections"] += 1
-    second = statistics.report("a link", "robot 7", ("frames",), ("lost connections",))
+    assert values_of(first)["round_trip_ms"] == "2.00"
+    assert values_of(first)["lost_connections"] == "0"
+    statistics.counts["lost_connections"] += 1
+    second = statistics.report("a link", "robot 7", ("frames",), ("lost_connections",))
     assert (second.level, second.message) == (DiagnosticStatus.WARN, "connected; lost connections growing")
     assert values_of(second)["frames"] == "2"
-    assert values_of(second)["frames per second"] == "0.0"
-    assert "round trip (ms)" not in values_of(second)
+    assert values_of(second)["frames_per_second"] == "0.0"
+    assert "round_trip_ms" not in values_of(second)
 
 
 def test_what_happened_in_a_period_that_nobody_asked_for_is_not_reported_as_new(clock):
     statistics = LinkStatistics(state="connected")
-    statistics.counts.update({"frames": 600, "lost connections": 1})
-    statistics.took("round trip", 0.5)
+    statistics.counts.update({"frames": 600, "lost_connections": 1})
+    statistics.took("round_trip", 0.5)
     clock[0] += 60.0
     statistics.start_period()
     statistics.counts["frames"] += 10
     clock[0] += 1.0
-    status = statistics.report("a link", "", ("frames",), ("lost connections",))
+    status = statistics.report("a link", "", ("frames",), ("lost_connections",))
     assert (status.level, status.message) == (DiagnosticStatus.OK, "connected")
-    assert values_of(status)["lost connections"] == "1"
-    assert values_of(status)["frames per second"] == "10.0"
-    assert "round trip (ms)" not in values_of(status)
+    assert values_of(status)["lost_connections"] == "1"
+    assert values_of(status)["frames_per_second"] == "10.0"
+    assert "round_trip_ms" not in values_of(status)
 
 
 def test_a_duration_may_come_while_those_of_its_period_are_reported():
@@ -61,8 +61,8 @@ def test_a_duration_may_come_while_those_of_its_period_are_reported():
             durations_s.setdefault("another", (0.5, 1))
             return str(self)
 
-    statistics.took(Name("round trip"), 0.002)
-    assert values_of(statistics.report("a link", "", (), ()))["round trip (ms)"] == "2.00"
+    statistics.took(Name("round_trip"), 0.002)
+    assert values_of(statistics.report("a link", "", (), ()))["round_trip_ms"] == "2.00"
 
 
 def test_a_condition_is_reported_for_as_long_as_it_lasts():

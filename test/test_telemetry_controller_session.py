@@ -135,14 +135,14 @@ def test_commands_come_at_their_rate_which_may_change(talk):
 
 def test_nobody_who_commands_is_a_hover(talk):
     actions = talk.run(0.2, telemetry=A)
-    assert sent(actions) == [HOVER] * len(notes(actions, "hover commands"))
+    assert sent(actions) == [HOVER] * len(notes(actions, "hover_commands"))
 
 
 def test_velocities_that_are_flown_by_an_estimate_are_noted(talk):
     talk.pilot.command = FORWARD
-    assert notes(talk.run(0.1, telemetry=A), "commands flown by an estimate") == []
+    assert notes(talk.run(0.1, telemetry=A), "commands_flown_by_an_estimate") == []
     talk.pilot.is_estimating = True
-    (sentence, *_) = notes(talk.run(0.1, telemetry=A), "commands flown by an estimate")
+    (sentence, *_) = notes(talk.run(0.1, telemetry=A), "commands_flown_by_an_estimate")
     assert "has not reported how it moves for 0.2 s" in sentence
 
 
@@ -156,7 +156,7 @@ def test_what_no_wire_carries_is_a_hover_and_is_counted(talk):
     talk.pilot.command = DroneCommand(pitch=math.nan)
     actions = talk.run(0.05)
     assert sent(actions) == [HOVER]
-    assert "pitch" in notes(actions, "unencodable messages")[0]
+    assert "pitch" in notes(actions, "unencodable_messages")[0]
 
 
 def test_a_rounding_error_beyond_full_tilt_is_full_tilt(talk):
@@ -170,21 +170,21 @@ def test_a_rounding_error_beyond_full_tilt_is_full_tilt(talk):
 def test_a_document_that_is_refused_changes_nothing(talk):
     for data in (b"{", b'{"imu": 1}', json.dumps(changed(DRONE, velocity__x="fast"))):
         actions = talk.hear(document=data)
-        assert len(notes(actions, "rejected input")) == len(actions) == 1
+        assert len(notes(actions, "rejected_input")) == len(actions) == 1
     assert published(talk.hear()) == [DroneTelemetry]
 
 
 def test_an_image_that_cannot_be_read_costs_only_itself(talk):
     actions = talk.hear(image=b"no picture")
     assert published(actions) == [DroneTelemetry]
-    assert notes(actions, "undecodable images") == [
+    assert notes(actions, "undecodable_images") == [
         "camera.image begins with 6e 6f 20 70, and not as a JPEG. The rest of its document was published."
     ]
 
 
 def test_late_documents_are_counted_only(talk):
     talk.clock.time -= 0.1
-    assert talk.hear() == [Note("late documents")]
+    assert talk.hear() == [Note("late_documents")]
 
 
 def test_a_restarted_drone_is_followed(talk):
@@ -259,7 +259,7 @@ def test_a_drone_that_was_silent_before_a_stall_gets_nothing_after_it(talk):
 def test_a_drone_that_talks_is_not_replaced(talk):
     actions = talk.hear(B)
     assert published(actions) == []
-    assert notes(actions, "refused peers") == [
+    assert notes(actions, "refused_peers") == [
         "127.0.0.1:6000 was refused: 127.0.0.1:5000 is connected, and only one peer is served."
     ]
     assert sent(talk.run(1.0, telemetry=A), to=B) == []
@@ -267,7 +267,7 @@ def test_a_drone_that_talks_is_not_replaced(talk):
 
 def test_a_silent_drone_keeps_its_place_until_the_takeover_timeout(talk):
     talk.run(5.0)
-    assert "keeps its place for 5 s of silence" in notes(talk.hear(B), "refused peers")[0]
+    assert "keeps its place for 5 s of silence" in notes(talk.hear(B), "refused_peers")[0]
     talk.run(0.1)
     actions = talk.hear(B)
     assert notes(actions, "takeovers") == [
@@ -301,7 +301,7 @@ def test_documents_of_peers_that_are_not_allowed_are_ignored(allowed, is_taken):
     actions = talk.hear()
     assert bool(sent(actions)) == bool(published(actions)) == is_taken
     refusals = [] if is_taken else ["127.0.0.1:5000 was refused: it is not in allowed_peers."]
-    assert notes(actions, "refused peers") == refusals
+    assert notes(actions, "refused_peers") == refusals
     assert bool(published(talk.hear(A, ROVER))) == is_taken
 
 
@@ -332,11 +332,11 @@ def test_a_rover_on_the_topic_is_sent_on_to_a_drone_that_talks():
     talk.run(3.0)
     actions = talk.hear(ROVER_TOPIC, json.dumps(changed(ROVER, timestamp=3.0)))
     assert sent(actions) == []
-    assert notes(actions, "undelivered rover documents") == [""]
+    assert notes(actions, "undelivered_rover_documents") == [""]
 
 
 def test_a_drone_on_the_rovers_topic_is_refused(talk):
-    assert "position is missing" in notes(talk.hear(ROVER_TOPIC), "rejected input")[0]
+    assert "position is missing" in notes(talk.hear(ROVER_TOPIC), "rejected_input")[0]
 
 
 # Documents on topics.

@@ -98,7 +98,7 @@ def test_each_command_counts_anew(talk):
 def test_a_document_that_is_refused_keeps_no_command_in_force(talk):
     talk.hear(FORWARD_DOCUMENT)
     talk.now_s += 0.4
-    assert "thrust is 7" in notes(talk.hear(command(7)), "rejected input")[0]
+    assert "thrust is 7" in notes(talk.hear(command(7)), "rejected_input")[0]
     assert published(talk.run(0.2))[-1] == DroneCommand()
 
 
@@ -236,9 +236,9 @@ def test_an_image_too_large_for_the_link_is_left_out():
 def test_an_image_that_no_document_carries_costs_only_itself(talk):
     large = JPEG + bytes(4 * 1024 * 1024)
     actions = talk.tell(replace(TELEMETRY, camera=Camera(1, 1, 60.0, large)))
-    assert len(notes(actions, "unencodable messages")) == 1
+    assert len(notes(actions, "unencodable_messages")) == 1
     assert documents(actions)[0]["camera"]["image"] is None
-    assert notes(talk.tell(), "unencodable messages") == []
+    assert notes(talk.tell(), "unencodable_messages") == []
 
 
 def test_a_rover_goes_with_every_other_document(talk):
@@ -254,4 +254,4 @@ def test_what_no_document_carries_is_counted(talk):
     nowhere = RoverTelemetry(Vector(float("nan"), 0.0, 0.0), Vector(0.0, 0.0, 0.0), "circular")
     actions = talk.session.send_rover(nowhere, talk.now_s)
     assert documents(actions, ROVER_TOPIC) == []
-    assert len(notes(actions, "unencodable messages")) == 1
+    assert len(notes(actions, "unencodable_messages")) == 1

@@ -236,10 +236,10 @@ def test_who_gets_no_command_hovers_and_that_is_counted():
     talk = talking()
     actions = talk.show()
     assert answers(actions) == [NEUTRAL.thrust]
-    assert (len(notes(actions, "neutral answers")), len(notes(actions, "clamped answers"))) == (1, 0)
+    assert (len(notes(actions, "neutral_answers")), len(notes(actions, "clamped_answers"))) == (1, 0)
     talk.command(30.0)
     actions = talk.show()
-    assert (len(notes(actions, "neutral answers")), len(notes(actions, "clamped answers"))) == (0, 1)
+    assert (len(notes(actions, "neutral_answers")), len(notes(actions, "clamped_answers"))) == (0, 1)
 
 
 def test_a_command_that_the_wire_can_not_carry_is_answered_by_the_neutral_one():
@@ -247,7 +247,7 @@ def test_a_command_that_the_wire_can_not_carry_is_answered_by_the_neutral_one():
     talk.command(math.nan)
     actions = talk.show()
     assert answers(actions) == [NEUTRAL.thrust]
-    assert len(notes(actions, "unencodable messages")) == 1
+    assert len(notes(actions, "unencodable_messages")) == 1
 
 
 def test_the_estimate_is_brought_up_to_date_where_there_is_time():
@@ -291,7 +291,7 @@ def test_time_0_is_a_new_simulation_and_commands_for_the_one_before_are_discarde
     assert kinds(actions) == ["Restarted", "Send", "Shown"]
     assert published(actions)[0] == Restarted(CONSTANTS)
     assert answers(actions) == [NEUTRAL.thrust]
-    assert len(notes(actions, "new simulations")) == 1
+    assert len(notes(actions, "new_simulations")) == 1
     assert talk.session.peer == "a"
 
 
@@ -571,7 +571,7 @@ def test_another_one_is_refused_while_the_first_is_there():
     talk.show()
     actions = talk.connect("b")
     assert closed(actions) == ["b"]
-    assert notes(actions, "refused peers") == ["b was refused: a is connected, and only one peer is served."]
+    assert notes(actions, "refused_peers") == ["b was refused: a is connected, and only one peer is served."]
     assert answers(talk.show(time=10.0)) == [NEUTRAL.thrust]
 
 

@@ -145,7 +145,7 @@ def test_auto_detects_a_pose_and_logs_it(ros, closing):
         position = first.pose.pose.position
         assert (position.x, position.y, position.z) == (1.0, 3.0, 2.0)
         process.wait_for_line("The testbed sends 7 floats after the images: attitude_layout is pose")
-        reports.wait(lambda report: values_of(report)["attitude layout"] == "pose (auto)")
+        reports.wait(lambda report: values_of(report)["attitude_layout"] == "pose (auto)")
         static = ros.subscribe(TFMessage, "/tf_static", LATCHED).wait().transforms
         assert ("map", "odom") in {(transform.header.frame_id, transform.child_frame_id) for transform in static}
 
@@ -168,7 +168,7 @@ def test_jpegs_are_made_of_both_sides_while_somebody_listens(ros, peer):
         for _ in range(50):
             exchange()
         reports.clear()
-        assert "images compressed" not in values_of(reports.wait())
+        assert "images_compressed" not in values_of(reports.wait())
         inboxes = {side: ros.subscribe(CompressedImage, f"{side}/image_raw/compressed") for side in colours}
         wait_until(lambda: exchange() and all(map(len, inboxes.values())), "JPEGs")
         for side, inbox in inboxes.items():

@@ -307,7 +307,7 @@ def test_a_command_beyond_the_drones_maxima_is_limited_and_counted():
     talk = talking()
     actions = talk.answer(pack_reply(MotionParameters(0.0, 0.0, 0.0, 1000.0)))
     assert commands(actions) == [rates(talk, MotionParameters(0.0, 0.0, 0.0, CONSTANTS.max_thrust))]
-    assert notes(actions, "limited commands") == [""]
+    assert notes(actions, "limited_commands") == [""]
 
 
 # Silences.
@@ -564,7 +564,7 @@ def test_another_one_is_refused_while_the_first_is_there():
     talk.answer()
     actions = talk.connect("b")
     assert closed(actions) == ["b"]
-    assert notes(actions, "refused peers") == ["b was refused: a is connected, and only one peer is served."]
+    assert notes(actions, "refused_peers") == ["b was refused: a is connected, and only one peer is served."]
     assert talk.session.peer == "a"
     talk.show()
     assert commands(talk.answer()) == [rates(talk)]

@@ -26,19 +26,19 @@ def test_a_velocity_and_shares_have_the_signs_of_rep_103(node):
     assert sent == (Rank.COMMAND, wanted)
     sent = node.send("cmd_axes", CommandAxes(thrust=0.1, pitch=0.2, roll=0.3, yaw=0.4))
     assert sent == (Rank.COMMAND, Shares(0.1, 0.2, 0.3, 0.4))
-    assert "clamped commands" not in node.counts
+    assert "clamped_commands" not in node.counts
 
 
 def test_shares_beyond_full_deflection_are_clamped_and_counted(node):
     sent = node.send("cmd_axes", CommandAxes(thrust=-2.0, pitch=1.5, roll=-1.0, yaw=1.0))
     assert sent == (Rank.COMMAND, Shares(-1.0, 1.0, -1.0, 1.0))
-    assert node.counts["clamped commands"] == 1
+    assert node.counts["clamped_commands"] == 1
 
 
 @pytest.mark.parametrize(("up", "turn", "is_within"), [(1.0, -1.5, True), (-1.1, 0.0, False), (0.0, 1.6, False)])
 def test_velocities_that_the_drone_cannot_reach_are_counted(node, up, turn, is_within):
     node.send("cmd_vel", twist(up=up, left_turn=turn))
-    assert node.counts.get("clamped commands", 0) == (not is_within)
+    assert node.counts.get("clamped_commands", 0) == (not is_within)
 
 
 def test_units_and_turns_that_are_too_fast_are_told_of_once(node):

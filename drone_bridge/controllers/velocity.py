@@ -30,7 +30,7 @@ from drone_bridge.ros.velocity_messages import OtherTypes, VelocityFrames, cmd_v
 
 NAME = "velocity"
 STAMPED = "cmd_vel_stamped"
-REFUSED = "refused velocities"
+REFUSED = "refused_velocities"
 PARAMETERS = (
     ParameterDeclaration(
         f"{NAME}.command_timeout",

@@ -126,7 +126,7 @@ PARAMETERS = (
 MAX_OTHER_TYPES = 8
 MAX_TYPE_LETTERS = 24
 #: The count of attempts to have the port for navdata that failed.
-PORT_UNAVAILABLE = "missed navdata ports"
+PORT_UNAVAILABLE = "missed_navdata_ports"
 # Conditions in diagnostics.
 NO_NAVDATA, EMERGENCY = "navdata", "emergency"
 
@@ -136,7 +136,7 @@ class DroneGuiBridge(ProtocolNode):
 
     open_state = SENDING
     rates = ("packets", "commands", "navdata", "detections")
-    problems = (*ProtocolNode.problems, UNHEARD, "refused commands", FOREIGN_NAVDATA, PORT_UNAVAILABLE)
+    problems = (*ProtocolNode.problems, UNHEARD, "refused_commands", FOREIGN_NAVDATA, PORT_UNAVAILABLE)
 
     def __init__(self, **options: Any) -> None:
         super().__init__("dronegui_bridge", PARAMETERS, **options)
@@ -224,7 +224,7 @@ class DroneGuiBridge(ProtocolNode):
     def _publish_navdata(self, received: Received) -> None:
         received_s, block = self.decided_s, received.block
         if isinstance(block, Demo):
-            self.statistics.facts |= navdata_facts(block) | {"navdata source": received.source}
+            self.statistics.facts |= navdata_facts(block) | {"navdata_source": received.source}
             if block.charge is not None:
                 self.observed.battery = block.charge
                 if (note := charge_note(block)) and not self._has_noted_charge:
@@ -236,14 +236,14 @@ class DroneGuiBridge(ProtocolNode):
                 self._pilot.measured(motion, received_s)
         elif isinstance(block, OtherNavdata) and len(self._other_types) < MAX_OTHER_TYPES:
             self._other_types.add(block.type[:MAX_TYPE_LETTERS])
-            self.statistics.facts["other navdata types"] = ", ".join(sorted(self._other_types))
+            self.statistics.facts["other_navdata_types"] = ", ".join(sorted(self._other_types))
         stamp = self.now()
         self._topics.publish(received.datagram, stamp)
         self._topics.publish(block, stamp)
         if isinstance(block, Demo) and (pose := self._dead_reckoning.update(block, received_s)):
             self.observed.measured(*pose.motion, height=pose.z)
             self._topics.publish(pose, stamp)
-        self.statistics.took("navdata read to published", self._steady_clock.now_s() - received_s)
+        self.statistics.took("navdata_read_to_published", self._steady_clock.now_s() - received_s)
 
     def _publish_flying(self, is_flying: bool) -> None:
         if self._flying:
@@ -277,7 +277,7 @@ class DroneGuiBridge(ProtocolNode):
             try:
                 self.inform(await self._requests.request(name))
             except ValueError as error:
-                self.count_and_warn("refused commands", f"A message on {name} was refused: {error}")
+                self.count_and_warn("refused_commands", f"A message on {name} was refused: {error}")
 
         return receive
 

@@ -141,7 +141,7 @@ class DroneGuiServer(ProtocolNode):
         REFUSED,
         UNANSWERED,
         UNSENT,
-        "rejected messages",
+        "rejected_messages",
         OPERATORS_LOST,
     )
 
@@ -285,7 +285,7 @@ class DroneGuiServer(ProtocolNode):
         try:
             block = self._reader.next_event()
         except RemoteProtocolError as error:
-            self.count_and_warn("rejected messages", f"A message on {NAVDATA_TOPIC} was refused: {error}")
+            self.count_and_warn("rejected_messages", f"A message on {NAVDATA_TOPIC} was refused: {error}")
             return
         if isinstance(block, Demo):
             self._topics.put(NAVDATA_TOPIC, message)

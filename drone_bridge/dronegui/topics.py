@@ -128,8 +128,8 @@ def navdata_facts(demo: Demo) -> dict[str, str]:
     state = demo.flight_state
     unknown = "nothing" if demo.ctrl_state is None else f"an unknown state (ctrl_state {demo.ctrl_state})"
     return {
-        "flight state": unknown if state is None else state.name.lower().replace("_", " "),
-        "navdata lacks": ", ".join(name for name in _OF_ODOMETRY if getattr(demo, name) is None),
+        "flight_state": unknown if state is None else state.name.lower().replace("_", " "),
+        "navdata_lacks": ", ".join(name for name in _OF_ODOMETRY if getattr(demo, name) is None),
     }
 
 

@@ -45,10 +45,10 @@ LONGEST_PAUSE_S = 1.0
 END_S = 1.0
 #: Counters of what the loop itself notices.
 INTERNAL_ERRORS, LOST_LINKS, DROPPED_WORK, DROPPED_BY_STALL = (
-    "internal errors",
-    "lost connections",
-    "dropped work",
-    "dropped after a stall",
+    "internal_errors",
+    "lost_connections",
+    "dropped_work",
+    "dropped_after_a_stall",
 )
 
 #: Why what was decided is not sent.

@@ -141,7 +141,7 @@ class CommandTopics(Generic[CommandT]):
                 except ValueError as error:
                     refusal = str(error)
             if refusal:
-                node.count_and_warn("refused commands", f"A command on {topic} was refused: {refusal}")
+                node.count_and_warn("refused_commands", f"A command on {topic} was refused: {refusal}")
                 return
             if is_helm:
                 self._helm_stamp = stamp
@@ -151,7 +151,7 @@ class CommandTopics(Generic[CommandT]):
                 return
             counts, now_s = node.statistics.counts, elapsed_s()
             if not is_helm and not arbiter.admits(now_s, overrules=overrules):
-                counts["overruled commands"] += 1
+                counts["overruled_commands"] += 1
                 return
             counts["commands"] += 1
             node.undelivered(topic)
@@ -162,7 +162,7 @@ class CommandTopics(Generic[CommandT]):
                 self._warn_of_unsupported_axes(message, follows)
             command, was_within = read(message)
             if not was_within:
-                counts["clamped commands"] += 1
+                counts["clamped_commands"] += 1
             velocity = None
             if is_velocity:
                 linear, angular = message.linear, message.angular
@@ -176,7 +176,7 @@ class CommandTopics(Generic[CommandT]):
         asked = {axis: value for axis, value in _floats(twist) if abs(value) > ROUNDING and axis not in follows}
         if not asked:
             return
-        self._node.statistics.counts["commands for axes that it lacks"] += 1
+        self._node.statistics.counts["commands_for_axes_that_it_lacks"] += 1
         if asked.keys() <= self._warned_axes:
             return
         self._warned_axes |= asked.keys()

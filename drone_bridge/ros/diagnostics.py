@@ -270,7 +270,7 @@ class LinkStatistics:
         status = DiagnosticStatus(name=name, hardware_id=hardware_id)
         status.level = max([DiagnosticStatus.WARN if is_warning else DiagnosticStatus.OK, *levels])
         state = f"{self.state}, silent for {silence_s:.0f} s" if is_silent else self.state
-        growing = [f"{', '.join(grown)} growing"] if grown else []
+        growing = [f"{', '.join(grown).replace('_', ' ')} growing"] if grown else []
         status.message = "; ".join([state, *(condition.sentence for condition in conditions.values()), *growing])
         values = self._values(period, conditions, silence_s, rates, problems)
         status.values = [KeyValue(key=key, value=value) for key, value in values.items()]
@@ -286,17 +286,17 @@ class LinkStatistics:
     ) -> dict[str, str]:
         """Return what the status shows, in this order."""
         counts = period.counts
-        values = {"state": self.state, "peer": self.peer, "last error": self.last_error}
+        values = {"state": self.state, "peer": self.peer, "last_error": self.last_error}
         values[PEER_SILENT] = f"{silence_s:.1f}" if self.liveness.is_open else ""
         values |= {name: condition.sentence for name, condition in conditions.items()}
         values |= self.facts.copy()
         values |= {key: str(counts.get(key, 0)) for key in (*rates, *problems)}
         values |= {key: str(value) for key, value in sorted(counts.items()) if key not in values}
         for key in rates:
-            values[f"{key} per second"] = f"{period.growth(key) / period.length_s:.1f}"
+            values[f"{key}_per_second"] = f"{period.growth(key) / period.length_s:.1f}"
         # The IO thread may be just about to add to what is now the last period's.
         for key, (total, number) in period.durations_s.copy().items():
-            values[f"{key} (ms)"] = f"{1000 * total / number:.2f}"
+            values[f"{key}_ms"] = f"{1000 * total / number:.2f}"
         return values
 
 
@@ -336,7 +336,7 @@ class Ticker:
 SILENCES = "silences"
 #: The condition of a peer that hangs again and again, from the third time on; it ends when it has been connected, and
 #: heard, for long enough.
-HANGING = "hanging peer"
+HANGING = "hanging_peer"
 HANGS_OF_AN_ERROR = 3
 HEARD_WELL_S = 60.0
 #: The condition that /clock has more than one publisher.

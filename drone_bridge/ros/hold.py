@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from drone_bridge.ros.vehicle_node import VehicleNode
 
 #: The count of commands that were refused because the vehicle is held, or because somebody is at its helm.
-REFUSED = "commands refused on hold"
+REFUSED = "commands_refused_on_hold"
 HELD = "hold"  # of conditions
 _ADVICE = "call the service hold with false, or press Resume on the page, to let it follow commands"
 

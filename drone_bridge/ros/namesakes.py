@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 PERIOD_S = 5.0
 GHOST_S = 30.0
 #: The condition, and what mends it.
-NAMESAKES = "node's name"
+NAMESAKES = "node_name"
 ADVICE = "end one of them, or give it a name or a namespace of its own"
 
 

@@ -21,7 +21,7 @@ from drone_bridge.session.session import REFUSED_DATAGRAMS, Actions, Call, Note,
 class ProtocolNode(VehicleNode):
     """A bridge or server: it gives its topics and parameters, its link, its session, and how a message is published."""
 
-    problems = (*VehicleNode.problems, DROPPED_WORK, DROPPED_BY_STALL, REFUSED_DATAGRAMS, "dropped messages")
+    problems = (*VehicleNode.problems, DROPPED_WORK, DROPPED_BY_STALL, REFUSED_DATAGRAMS, "dropped_messages")
 
     _loop: LinkLoop | None = None
 

@@ -106,7 +106,7 @@ class RequestServices:
             response.message, response.success = await self.request(name), True
         except ValueError as error:
             response.message, response.success = str(error), False
-            self._node.count_and_warn("refused commands", f"{name}: {error}")
+            self._node.count_and_warn("refused_commands", f"{name}: {error}")
         return response
 
     async def _wait_for_link(self) -> None:

@@ -21,7 +21,7 @@ MAX_PENDING = 4
 #: What is called while the vehicle is held, and whatever has happened since it was decided.
 LAND = "land"
 #: The condition of services that can't be called.
-MISSING = "missing services"
+MISSING = "missing_services"
 
 Finish = Callable[[Answer], None]
 

@@ -43,12 +43,12 @@ LINK_STATUS = ": link"
 #: How often a node whose port is taken tries to start.
 START_PERIOD_S = 2.0
 #: The count of commands that no vehicle can have followed.
-UNDELIVERED = "undelivered commands"
+UNDELIVERED = "undelivered_commands"
 
 #: A peer that has been connected for less may not have answered yet what has to be agreed with it first.
 OPENING_S = 3.0
 #: The condition of a peer that can't be reached.
-UNREACHABLE = "unreachable peer"
+UNREACHABLE = "unreachable_peer"
 
 MessageT = TypeVar("MessageT")
 EncodedT = TypeVar("EncodedT")
@@ -77,10 +77,10 @@ class VehicleNode(EntityOwner):
     #: The counts of LinkStatistics that /diagnostics shows as rates, and those whose growth is a warning.
     rates: tuple[str, ...] = ()
     problems: tuple[str, ...] = (
-        "rejected input",
-        "lost connections",
-        "internal errors",
-        "refused peers",
+        "rejected_input",
+        "lost_connections",
+        "internal_errors",
+        "refused_peers",
         SILENCES,
         UNDELIVERED,
         UNENCODABLE,
@@ -156,7 +156,7 @@ class VehicleNode(EntityOwner):
         try:
             publisher.publish(message)
         except PUBLISHER_ERRORS:
-            self.statistics.counts["dropped messages"] += 1
+            self.statistics.counts["dropped_messages"] += 1
 
     def publish_all(self, messages: Iterable[tuple[Any, Any]]) -> None:
         """Publish messages with their publishers, as `publish` does."""
@@ -419,7 +419,7 @@ class VehicleNode(EntityOwner):
 
     def _failed(self, trace: str) -> None:
         if self.context.ok():  # else ROS is being shut down, and everything fails
-            self.count_and_warn("internal errors", trace)
+            self.count_and_warn("internal_errors", trace)
 
     def _report(self) -> None:
         self._is_time_simulated = is_time_simulated(self)

@@ -40,8 +40,8 @@ from drone_bridge.session.hold_state import HoldState
 CommandT = TypeVar("CommandT")
 
 #: The count of commands that were followed within the limits only, and how long they took.
-LIMITED = "limited commands"
-WAITED = "command received to sent"
+LIMITED = "limited_commands"
+WAITED = "command_received_to_sent"
 
 
 class Rank(Enum):

@@ -21,7 +21,7 @@ WHOLE_MESSAGE_S = 10.0
 #: Who has completed a message within this time keeps its place when more come than there is room for.
 KEEPS_PLACE_S = 1.0
 #: Counters.
-LOST, REFUSED = "lost connections", "refused peers"
+LOST, REFUSED = "lost_connections", "refused_peers"
 
 
 @dataclass(slots=True, eq=False)

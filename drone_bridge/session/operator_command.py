@@ -8,7 +8,7 @@ from typing import Any
 from drone_bridge.session.session import AFTER_STALLS, Actions, Note, Publish, next_due
 
 #: The counter of operators that fell silent while commanding a motion.
-OPERATORS_LOST = "operators gone"
+OPERATORS_LOST = "operators_gone"
 #: How soon after its time-out a command ends.
 _AFTER_S = 1e-3
 

@@ -47,9 +47,9 @@ FINAL_GAP_S = 0.02
 #: For how long after a stall of this process commands are refused: what had waited elsewhere is read by then.
 SETTLING_S = 0.2
 #: The counter of datagrams that nobody listened to.
-REFUSED_DATAGRAMS = "refused datagrams"
+REFUSED_DATAGRAMS = "refused_datagrams"
 #: The counter of commands right after a stall.
-AFTER_STALLS = "commands after a stall"
+AFTER_STALLS = "commands_after_a_stall"
 MAY_HAVE_WAITED = "A command was refused, as this process has just stood still, and it may have waited meanwhile."
 
 MessageT = TypeVar("MessageT")
@@ -63,7 +63,7 @@ class Send:
     """Over a stream without a copy: it has to stay as it is until the peer has taken it."""
     to: Any = None
     """Where, as the link names its peers; None where there is only one."""
-    if_lost: str = "unsent datagrams"
+    if_lost: str = "unsent_datagrams"
     """The counter of those that could not be sent."""
     if_sent: tuple[str, ...] = ()
     """The counters of those that were."""

@@ -16,7 +16,7 @@ from drone_bridge.session.arbiter import Arbiter
 #: What was measured before that is not flown by.
 FEEDBACK_TIMEOUT_S = 0.2
 #: The count of velocities that were flown without feedback, and the sentence about them.
-ESTIMATED = "commands flown by an estimate"
+ESTIMATED = "commands_flown_by_an_estimate"
 ESTIMATES = (
     f"The drone has not reported how it moves for {FEEDBACK_TIMEOUT_S:g} s: velocities are estimated from the "
     "commanded tilt, and it drifts with the wind."

@@ -118,8 +118,8 @@ class TelemetryBridge(ProtocolNode):
     open_state = TALKING
     silence_parameter = "telemetry_timeout"
     says_silence = True
-    rates = ("documents", "rover documents", "late documents", "images", "images decoded", "commands")
-    problems = (*ProtocolNode.problems, BAD_IMAGES, LOST_COMMANDS, LOST_ROVERS, "refused commands")
+    rates = ("documents", "rover_documents", "late_documents", "images", "images_decoded", "commands")
+    problems = (*ProtocolNode.problems, BAD_IMAGES, LOST_COMMANDS, LOST_ROVERS, "refused_commands")
 
     def __init__(self, **options: Any) -> None:
         super().__init__("telemetry_bridge", PARAMETERS, **options)
@@ -173,7 +173,7 @@ class TelemetryBridge(ProtocolNode):
     def publish_event(self, message: DroneTelemetry | RoverTelemetry) -> None:
         """Publish a document's topics."""
         if isinstance(message, RoverTelemetry):
-            self.statistics.counts["rover documents"] += 1
+            self.statistics.counts["rover_documents"] += 1
             self._topics.publish(message, self._stamps.of(_time(message.timestamp)))
             return
         heard_s = self.decided_s
@@ -188,8 +188,8 @@ class TelemetryBridge(ProtocolNode):
         self._topics.publish(message, stamp)
         if (camera := message.camera).jpeg is not None:
             self.statistics.counts["images"] += 1
-            self.statistics.counts["images of another size"] += camera.jpeg_size != (camera.width, camera.height)
-        self.statistics.took("document read to published", elapsed_s() - heard_s)
+            self.statistics.counts["images_of_another_size"] += camera.jpeg_size != (camera.width, camera.height)
+        self.statistics.took("document_read_to_published", elapsed_s() - heard_s)
 
     # What the executor does.
 

@@ -203,7 +203,7 @@ class DroneSources:
 # The node.
 
 
-BAD_IMAGES = "unusable images"
+BAD_IMAGES = "unusable_images"
 INCOMPLETE = "sources"
 #: The largest payload of a UDP datagram.
 MAX_DATAGRAM_BYTES = 65507
@@ -215,7 +215,7 @@ class TelemetryServer(ProtocolNode):
 
     is_server = True
     open_state = TALKING
-    rates = ("documents", "rover documents", "images", "commands")
+    rates = ("documents", "rover_documents", "images", "commands")
     problems = (*ProtocolNode.problems, UNHEARD, UNSENT, TOO_LARGE, BAD_IMAGES, OPERATORS_LOST, AFTER_STALLS)
 
     def __init__(self, **options: Any) -> None:

@@ -557,7 +557,7 @@ TOPICS = (
         to_ros=Translation.image,
         qos=newest,
         is_slow=True,
-        count="images decoded",
+        count="images_decoded",
         meaning="decoded, rgb8, while somebody subscribes",
     ),
     Topic(

@@ -587,7 +587,7 @@ TOPICS = (
             to_ros=partial(Translation.compressed_image, side=side),
             qos=newest,
             is_slow=True,
-            count="images compressed",
+            count="images_compressed",
             meaning=f"of the {side} camera as JPEG, made while somebody subscribes",
         )
         for side in SIDES

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, TypeVar, get_type_hints
 from drone_bridge.wire.events import LocalProtocolError
 
 #: The count of messages of our own that the wire can't carry.
-UNENCODABLE = "unencodable messages"
+UNENCODABLE = "unencodable_messages"
 
 MessageT = TypeVar("MessageT")
 EncodedT = TypeVar("EncodedT")

@@ -96,7 +96,7 @@ function vehicle({ level, message, values }: Report, ageS: number): Link {
   const silentS = Number(values.get("peer_silent_s") || 0);
   const name = "vehicle";
   if (state === undefined) return { name, level, text: message };
-  if (!WORKING.has(state)) return { name, level: "error", text: values.get("last error") ? `${state}: ${values.get("last error")}` : state };
+  if (!WORKING.has(state)) return { name, level: "error", text: values.get("last_error") ? `${state}: ${values.get("last_error")}` : state };
   if (/silent for \d/.test(message)) return { name, level: "error", text: "silent", ageS: silentS };
   return { name, level: "ok", text: state, ageS: silentS + ageS };
 }

@@ -88,7 +88,7 @@ LAND_PERIOD_S = 1.0
 #: Hover packets at the start, as UDP may lose some.
 HOVER_PACKETS = 3
 # Counters.
-UNHEARD, FOREIGN_NAVDATA = "undelivered packets", "refused navdata"
+UNHEARD, FOREIGN_NAVDATA = "undelivered_packets", "refused_navdata"
 #: What a drone that was commanded to take off shows, and one that was commanded to land.
 TAKEN_OFF = frozenset(state for state in FlightState if state.is_airborne and state is not FlightState.LANDING)
 LANDING_OR_LANDED = frozenset({FlightState.LANDING, FlightState.LANDED, FlightState.INIT})
@@ -358,7 +358,7 @@ class ControllerSession(Session):
         if self._pilot.is_estimating:
             self._effects.append(Note(ESTIMATED, ESTIMATES, is_ongoing=True))
         if shares is None:
-            self._effects.append(Note("hover packets"))
+            self._effects.append(Note("hover_packets"))
             return HOVER
         return self._to_controls(shares)
 
@@ -378,11 +378,11 @@ class ControllerSession(Session):
         try:
             block = self._connection.next_event()
         except RemoteProtocolError as error:
-            return [Note("rejected input", f"A datagram of navdata from {name} was refused: {error}")]
+            return [Note("rejected_input", f"A datagram of navdata from {name} was refused: {error}")]
         assert block is not NEED_DATA
         self.heard_s = now_s
         kinds = {Demo: "navdata", VisionDetect: "detections"}
-        self._effects.append(Note(kinds.get(type(block), "other navdata")))
+        self._effects.append(Note(kinds.get(type(block), "other_navdata")))
         if isinstance(block, Demo):
             self._watch.note(block.flight_state, now_s)
             self._publish_flying(self._watch.is_flying(now_s))

@@ -17,7 +17,7 @@ from drone_bridge.dronegui.codec import FlightState
 from drone_bridge.session.session import Actions, Note
 
 #: The counter of messages that the drone is on the ground which were not believed.
-DOUBTFUL = "doubtful landings"
+DOUBTFUL = "doubtful_landings"
 
 
 class FlyingState:

@@ -55,7 +55,7 @@ TAKE_OFF, LAND, RESET, HOVER = "takeoff", "land", "reset", "hover"
 #: No motion: as hover, but for the button.
 LEVEL = Controls(hover=False)
 # Counters.
-LATE, REFUSED, UNANSWERED, UNSENT = "late packets", "refused presses", "unanswered presses", "unsent navdata"
+LATE, REFUSED, UNANSWERED, UNSENT = "late_packets", "refused_presses", "unanswered_presses", "unsent_navdata"
 
 
 class GuiSession(Session):
@@ -99,7 +99,7 @@ class GuiSession(Session):
         """Take a packet."""
         name = peer_name(source)
         if not self._allowed.allows(source[0]):
-            return [Note("refused peers", f"{name} was refused: it is not in allowed_peers.")]
+            return [Note("refused_peers", f"{name} was refused: it is not in allowed_peers.")]
         if now_s < self._settled_s:
             return [Note(AFTER_STALLS, MAY_HAVE_WAITED)]
         assert isinstance(data, bytes)
@@ -108,7 +108,7 @@ class GuiSession(Session):
         try:
             event = self._gui.receive(data, source, now_s)
         except RemoteProtocolError as error:
-            return [Note("rejected input", f"A packet from {name} was refused: {error}")]
+            return [Note("rejected_input", f"A packet from {name} was refused: {error}")]
         if not isinstance(event, ControlPacket):
             sentence = f"Packets from {name} arrive late: {event.seq:g} after {event.newest_seq:g}."
             return [Note(LATE, f"{sentence} A restarted sender must begin with seq 1.", is_ongoing=True)]
@@ -213,7 +213,7 @@ class GuiSession(Session):
 
     def _sent(self, block: Navdata, datagram: bytes, now_s: float) -> Actions:
         kinds = {Demo: "navdata", VisionDetect: "detections"}
-        counted = (kinds.get(type(block), "other navdata"),)
+        counted = (kinds.get(type(block), "other_navdata"),)
         sent = [Send(datagram, each, UNSENT, counted) for each in self._gui.receivers(datagram, now_s)]
         return [*sent, *([Publish(block)] if isinstance(block, Demo) else [])]
 

@@ -46,19 +46,19 @@ class RobotBridge(ProtocolNode):
     rates = ("packets", "commands", "updates")
     problems = (
         *ProtocolNode.problems,
-        "refused commands",
-        "refused binds",
-        "unanswered binds",
-        "lost subsystems",
-        "missing subsystems",
+        "refused_commands",
+        "refused_binds",
+        "unanswered_binds",
+        "lost_subsystems",
+        "missing_subsystems",
         "slow keep-alives",
-        "unexpected packets",
-        "unknown packets",
-        "unknown types",
-        "unknown sensors",
-        "unreadable lists",
-        "malformed strings",
-        "other protocol versions",
+        "unexpected_packets",
+        "unknown_packets",
+        "unknown_types",
+        "unknown_sensors",
+        "unreadable_lists",
+        "malformed_strings",
+        "other_protocol_versions",
     )
 
     def __init__(self, **options: Any) -> None:
@@ -145,14 +145,14 @@ class RobotBridge(ProtocolNode):
                 self.get_logger().info(f"{ROBOT_SAYS}{line}")
         elif isinstance(message, codec.FirmwareInfo):
             self.statistics.facts["firmware"] = f"{printable(message.type)} {printable(message.version)}"
-            self.statistics.facts["protocol version"] = str(message.protocol_version)
+            self.statistics.facts["protocol_version"] = str(message.protocol_version)
 
     def _publish_lists(self, lists: Lists) -> None:
         stamp = self.now()
         if lists.subsystems:
             self._translation.bound = lists.bound
             self.publish(self._subsystems_publisher, self._translation.subsystems(lists.subsystems, stamp))
-        self.statistics.facts["bound subsystems"] = ", ".join(map(str, sorted(lists.bound))) or "none"
+        self.statistics.facts["bound_subsystems"] = ", ".join(map(str, sorted(lists.bound))) or "none"
         self.publish(self._sensors_publisher, self._translation.sensors(self._sensor_topics.info, stamp))
 
     def _report_problem(self, problem: Problem) -> None:

@@ -36,7 +36,7 @@ from drone_bridge.ros.velocity_messages import cmd_vel_type
 from drone_bridge.session.session import AFTER_STALLS, Actions
 
 #: The condition of a robot behind a bridge that says nothing.
-SILENT_ROBOT = "silent robot"
+SILENT_ROBOT = "silent_robot"
 #: Small, as a session handles all packets of a chunk before another driver has its turn.
 CHUNK_BYTES = 256
 

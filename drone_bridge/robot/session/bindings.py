@@ -130,7 +130,7 @@ class Bindings:
             self._outbox.append(codec.QuerySubsystems())
         for number in [number for number, attempt in self._attempts.items() if now_s >= attempt.until_s]:
             sentence = f"The robot has not answered the bind of {self._label(number)}."
-            self._count_and_warn("unanswered binds", sentence)
+            self._count_and_warn("unanswered_binds", sentence)
             self._end_attempt(number, False, sentence)
             self._bind_later(number, now_s)
         for number in [number for number, due_s in self._to_bind.items() if now_s >= due_s]:
@@ -156,7 +156,7 @@ class Bindings:
                     self._lose(number)
         self._wanted, missing = self._desired.choose(info.subsystems)
         for sentence in missing:
-            self._count_and_warn("missing subsystems", sentence)
+            self._count_and_warn("missing_subsystems", sentence)
         for number in sorted(self._wanted - self.bound - self._attempts.keys()):
             if is_first:  # whether or not it is held: only a refusal shows that it can't be had
                 self._bind(number, now_s)
@@ -170,7 +170,7 @@ class Bindings:
         old, new = ([(each.type, each.name) for each in info.subsystems] for info in (before, after))
         if old == new:
             return False
-        self._count_and_warn("unexpected packets", "The robot's subsystems have changed.")
+        self._count_and_warn("unexpected_packets", "The robot's subsystems have changed.")
         # What was granted says nothing about others in the same place. NXT adapters add to the list at any time.
         self.bound = {number for number in self.bound if old[number : number + 1] == new[number : number + 1]}
         self._to_bind.clear()
@@ -186,7 +186,7 @@ class Bindings:
                 self._end_attempt(number, False, f"{self._label(number)} is no longer wanted.")
             else:
                 self._count_and_warn(
-                    "unexpected packets", f"The robot granted {self._label(number)}, which was not requested."
+                    "unexpected_packets", f"The robot granted {self._label(number)}, which was not requested."
                 )
             return
         if number in self.bound:
@@ -206,13 +206,13 @@ class Bindings:
         """Note that a subsystem was refused."""
         if number not in self._attempts:
             self._count_and_warn(
-                "unexpected packets", f"The robot refused {self._label(number)}, which was not requested."
+                "unexpected_packets", f"The robot refused {self._label(number)}, which was not requested."
             )
             return
         who = printable(self.driver(number)) or "nobody, as far as is known,"
         sentence = f"The robot refused {self._label(number)}: {who} has it."
         self._refused.add(number)
-        self._count_and_warn("refused binds", f"{sentence} It is requested again when it is released.")
+        self._count_and_warn("refused_binds", f"{sentence} It is requested again when it is released.")
         self._end_attempt(number, False, sentence)
 
     def handle_bound(self, packet: codec.SubsystemBound, now_s: float) -> None:
@@ -220,7 +220,7 @@ class Bindings:
         number, driver = packet.id, packet.driver
         if self.subsystem_type(number) is None:
             self._count_and_warn(
-                "unexpected packets",
+                "unexpected_packets",
                 f"The robot announced a driver of {self._label(number)}, which it had not listed.",
             )
             return
@@ -236,7 +236,7 @@ class Bindings:
         self.bound.discard(number)
         driver = self.driver(number)
         who = f"given it to {printable(driver)}" if driver else "taken it away"
-        self._count_and_warn("lost subsystems", f"{self._label(number)}: the robot has {who}.")
+        self._count_and_warn("lost_subsystems", f"{self._label(number)}: the robot has {who}.")
 
     def _bind_later(self, number: int, now_s: float) -> None:
         """Bind once the last attempt is long enough ago."""

@@ -54,7 +54,7 @@ NOT_CONNECTED = "There is no connection to the robot now."
 #: How soon after its time-out a command ends.
 _AFTER_S = 1e-3
 #: Names of problems that go on.
-OBSTRUCTION, STANDSTILL, UNANSWERED_STOP = "obstruction", "standstill", "unanswered stop"
+OBSTRUCTION, STANDSTILL, UNANSWERED_STOP = "obstruction", "standstill", "unanswered_stop"
 
 
 class Steering(Protocol):
@@ -186,7 +186,7 @@ class DriverSession(Session):
         if attempts := self._conversation.bindings.attempts:
             why = self._others.closing_explanation
             sentence = f"The robot closed the connection while {attempts} was being bound: {why}."
-        self._out.append(Note("lost connections", sentence))
+        self._out.append(Note("lost_connections", sentence))
         return self._ended(sentence, now_s, is_gone=True)
 
     def tick(self, now_s: float) -> Actions:
@@ -265,7 +265,7 @@ class DriverSession(Session):
             try:
                 conversation.tick(now_s, self._wall_ms())
             except SilentRobotError as silence:
-                self._out.append(Note("lost connections", str(silence)))
+                self._out.append(Note("lost_connections", str(silence)))
                 return self._ended(str(silence), now_s, is_silent=True)
             if self._light is not None:
                 conversation.light(self._light)
@@ -327,7 +327,7 @@ class DriverSession(Session):
 
     def _refused(self, error: RemoteProtocolError, now_s: float, *, is_gone: bool = False) -> Actions:
         sentence = f"{error} The connection is closed, as its bytes can't be trusted."
-        self._out.append(Note("rejected input", sentence))
+        self._out.append(Note("rejected_input", sentence))
         return self._ended(sentence, now_s, is_gone=is_gone)
 
     def _ended(self, reason: str, now_s: float, *, is_gone: bool = False, is_silent: bool = False) -> Actions:

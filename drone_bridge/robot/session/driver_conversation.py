@@ -23,19 +23,19 @@ def anomalies(packet: codec.FromRobot) -> Iterator[tuple[str, str]]:
     """Yield each as the name of a count and a sentence."""
     if isinstance(packet, codec.UnknownPacket):
         size = len(packet.payload)
-        yield "unknown packets", f"The robot sent {size} bytes of the unknown type 0x{packet.type:02x}."
+        yield "unknown_packets", f"The robot sent {size} bytes of the unknown type 0x{packet.type:02x}."
     elif "\ufffd" in str(packet):
-        yield "malformed strings", f"The robot sent a string that is not UTF-8: {printable(str(packet))}"
+        yield "malformed_strings", f"The robot sent a string that is not UTF-8: {printable(str(packet))}"
     if isinstance(packet, (codec.SubsystemInfo, codec.SensorInfo)) and (packet.opaque or packet.missing):
         what = "subsystem" if isinstance(packet, codec.SubsystemInfo) else "sensor"
         yield (
-            "unknown types",
+            "unknown_types",
             f"The robot has a {what} of an unknown type; it and {packet.missing} more after it, "
             f"{len(packet.opaque)} bytes, can't be read.",
         )
     if isinstance(packet, codec.FirmwareInfo) and packet.protocol_version != codec.PROTOCOL_VERSION:
         yield (
-            "other protocol versions",
+            "other_protocol_versions",
             f"The robot speaks version {packet.protocol_version} of the protocol, not {codec.PROTOCOL_VERSION}.",
         )
 
@@ -232,7 +232,7 @@ class DriverConversation:
             self._stopped_s, self.moving = None, STOPPED
         if round_trip_s is None:
             self._count_and_warn(
-                "unexpected packets", f"The robot answered keep-alive {packet.time_ms}, which was not sent."
+                "unexpected_packets", f"The robot answered keep-alive {packet.time_ms}, which was not sent."
             )
             return
         self._listener.round_trip_measured(round_trip_s)
@@ -245,7 +245,7 @@ class DriverConversation:
         if packet.type not in self._unreadable:
             self._unreadable.add(packet.type)
             self._count_and_warn(
-                "unreadable lists",
+                "unreadable_lists",
                 f"The robot sent a packet of type 0x{packet.type:02x} in an unknown layout: {packet.problem}. It and "
                 "others like it are left aside.",
             )

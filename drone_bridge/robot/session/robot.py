@@ -78,7 +78,7 @@ MAX_LATE_ANSWERS = 100  # per driver: ten seconds' worth at usual rates
 #: How soon after its time-out a driver is halted.
 _AFTER_S = 1e-3
 # Counters.
-SILENT_DRIVERS, DROPPED_DRIVERS, UNKNOWN_VALUES = "silent drivers", "dropped drivers", "unknown values"
+SILENT_DRIVERS, DROPPED_DRIVERS, UNKNOWN_VALUES = "silent_drivers", "dropped_drivers", "unknown_values"
 
 
 class _Driver(NamedTuple):
@@ -144,7 +144,7 @@ class RobotSession(Session):
             loser = self._clients.loser(now_s)
         except FullError as error:
             refusal = str(error).replace("clients", "drivers")
-            return [Note("refused peers", f"{peer} was refused: {refusal}", is_ongoing=True), Close(peer)]
+            return [Note("refused_peers", f"{peer} was refused: {refusal}", is_ongoing=True), Close(peer)]
         if loser:
             silence_s = now_s - loser.heard_s
             self._leave(loser.peer, f"it has been silent for {silence_s:.1f} s, and {peer} takes its place")
@@ -329,7 +329,7 @@ class RobotSession(Session):
 
     def _reject(self, driver: _Driver, error: ProtocolError) -> None:
         sentence = f"{driver.conversation.driver}: {error} The connection is closed, as its bytes can't be trusted."
-        self._out.append(Note("rejected input", sentence))
+        self._out.append(Note("rejected_input", sentence))
 
     def _keeps_back(self, kept: "deque[codec.KeepAlive]", packet: codec.FromRobot) -> bool:
         """Return whether a packet is an answer that is kept back: of a silent robot it would come late as well."""

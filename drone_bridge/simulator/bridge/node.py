@@ -46,16 +46,16 @@ HEADING = "heading"  # of conditions
 class SimulatorBridge(ProtocolNode):
     """Publishes the simulator's world, steers its vehicle, and forwards service calls."""
 
-    rates = ("steps", "stream messages", "requests", "velocities")
+    rates = ("steps", "stream_messages", "requests", "velocities")
     problems = (
         *ProtocolNode.problems,
-        "refused commands",
-        "unsteered commands",
-        "refused velocities",
-        "refused items",
-        "missing vehicle",
-        "unknown heading",
-        "bad numbers",
+        "refused_commands",
+        "unsteered_commands",
+        "refused_velocities",
+        "refused_items",
+        "missing_vehicle",
+        "unknown_heading",
+        "bad_numbers",
     )
 
     def __init__(self, **options: Any) -> None:
@@ -136,13 +136,13 @@ class SimulatorBridge(ProtocolNode):
         if handle := self._outputs.handlers.get(type(message)):
             handle(message)
         if isinstance(message, published.RoundTrip):
-            self.statistics.took("request round trip", message.duration_s)
+            self.statistics.took("request_round_trip", message.duration_s)
         elif isinstance(message, published.Fact):
             self.statistics.facts[message.name] = message.text
         elif isinstance(message, published.BodyToModelKnown):
             self.statistics.end_condition(HEADING)
             rotation = " ".join(f"{number:.6g}" for number in message.rotation or ())
-            self.statistics.facts["vehicle's body to model"] = rotation or "not known"
+            self.statistics.facts["body_to_model"] = rotation or "not known"
         elif isinstance(message, published.HeadingUnknown):
             self.statistics.begin_condition(HEADING, "The vehicle's heading is not known")
 

@@ -62,7 +62,7 @@ class SimulatorServer(ProtocolNode):
 
     is_server = True
     rates = ("requests", "states", "commands")
-    problems = (*ProtocolNode.problems, AFTER_STALLS, REFUSED_COMMANDS, UNSTEERED, "bad numbers")
+    problems = (*ProtocolNode.problems, AFTER_STALLS, REFUSED_COMMANDS, UNSTEERED, "bad_numbers")
     open_state = LISTENING
 
     def __init__(self, **options: Any) -> None:
@@ -150,7 +150,7 @@ class SimulatorServer(ProtocolNode):
             v, w, q = message
             velocity = velocity_from_wire(v, w, self._axes.orientation(q), self._axes)
             allowed = velocity.limited(self.parameters["max_linear_speed"], self.parameters["max_angular_speed"])
-            self.statistics.counts["clamped commands"] += allowed != velocity
+            self.statistics.counts["clamped_commands"] += allowed != velocity
             self.statistics.counts["commands"] += 1
             self._repeater.publish(self._commands, twist_from_velocity(allowed), self.decided_s)
 
@@ -189,7 +189,7 @@ class SimulatorServer(ProtocolNode):
 
     def _arrive(self, work: Work) -> None:
         """Have the session take what a topic says: in order, some of it per turn of clients, also after a stall."""
-        self.statistics.counts["dropped messages"] += len(self._arrived) == MAX_ARRIVED
+        self.statistics.counts["dropped_messages"] += len(self._arrived) == MAX_ARRIVED
         self._arrived.append(work)
         if not self._is_waiting:
             self._is_waiting = True  # before it may be handed over

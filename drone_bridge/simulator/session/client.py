@@ -124,7 +124,7 @@ class ClientSession(Session):
             sentence = channel.ended(sentence)
         except RemoteProtocolError as error:
             return self._refused(error, now_s, gone=peer)
-        self._out.append(Note("lost connections", sentence))
+        self._out.append(Note("lost_connections", sentence))
         return self._ended(sentence, now_s, gone=peer)
 
     def tick(self, now_s: float) -> Actions:
@@ -180,7 +180,7 @@ class ClientSession(Session):
             if now_s < channel.due_s:
                 continue
             if channel is not exchange.probe:
-                self._out.append(Note("lost connections", channel.overdue()))
+                self._out.append(Note("lost_connections", channel.overdue()))
                 return self._ended(channel.overdue(), now_s, is_silent=True)
             exchange.end_probe()
         self._steering.turn(exchange, conversation.heading.attitude)
@@ -196,7 +196,7 @@ class ClientSession(Session):
 
     def _refused(self, error: RemoteProtocolError, now_s: float, gone: Any = None) -> Actions:
         sentence = f"{error} The connection is closed, as its bytes can't be trusted."
-        self._out.append(Note("rejected input", sentence))
+        self._out.append(Note("rejected_input", sentence))
         return self._ended(str(error), now_s, gone=gone)
 
     def _ended(self, reason: str, now_s: float, *, gone: Any = None, is_silent: bool = False) -> Actions:

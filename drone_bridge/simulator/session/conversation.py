@@ -172,7 +172,7 @@ class Conversation:
                     unanswered.appendleft(running.call)
         for call in unanswered:
             self._settle(call, False, reason)
-        self.exchange.publish(Fact("outstanding requests", "0"))
+        self.exchange.publish(Fact("outstanding_requests", "0"))
 
     def turn(self) -> None:
         """Do what is due."""
@@ -182,8 +182,8 @@ class Conversation:
         if now_s >= self._rates_due_s:
             period_s = now_s - self._rates_due_s + RATES_PERIOD_S
             self._rates_due_s = now_s + RATES_PERIOD_S
-            self.exchange.publish(Fact("messages per second", self.streams.rates(period_s)))
-            self.exchange.publish(Fact("outstanding requests", str(self.exchange.outstanding)))
+            self.exchange.publish(Fact("messages_per_second", self.streams.rates(period_s)))
+            self.exchange.publish(Fact("outstanding_requests", str(self.exchange.outstanding)))
         self._go_on()
         heading_due_s = self.heading.look(self.streams.sees_steps)
         times = [running.awaited for running in self._running if isinstance(running.awaited, float)]
@@ -274,7 +274,7 @@ class Conversation:
 
     def _settle(self, call: Call, is_success: bool, sentence: str, result: Any = NO_ANSWER) -> None:
         if not is_success:
-            self.exchange.note("refused requests")
+            self.exchange.note("refused_requests")
         self._out.append(Outcome(call.request, is_success, sentence, result))
 
     # The beginning.
@@ -320,7 +320,7 @@ class Conversation:
         try:
             self.simulation.time.configure(answer)
         except ValueError as error:
-            self.exchange.note("bad numbers", str(error))
+            self.exchange.note("bad_numbers", str(error))
 
     def _recognize(self, answer: sim.Response) -> bool:
         """Return whether this is another simulation than the last one."""
@@ -343,7 +343,7 @@ class Conversation:
             try:
                 stored = decode_rotation(rotation.data)
             except ValueError as error:
-                self.exchange.note("bad numbers", str(error))
+                self.exchange.note("bad_numbers", str(error))
         given, heading = self._parameter("body_to_model"), self.heading
         heading.know(BodyToModel(given) if any(given) else stored)
         values = {got.attribute: got.value for got in state if isinstance(got, sim.EntityGot)}
@@ -352,7 +352,7 @@ class Conversation:
             heading.attitude = known[3] if self.entities.is_heading_known else None
         except (KeyError, ValueError) as error:
             reason = str(error) if isinstance(error, ValueError) else f"There is no entity {self.vehicle}."
-            self.exchange.note("missing vehicle", f"The direction of the vehicle is unknown. {reason}")
+            self.exchange.note("missing_vehicle", f"The direction of the vehicle is unknown. {reason}")
 
     # Items that come and go.
 

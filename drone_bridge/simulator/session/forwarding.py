@@ -48,7 +48,7 @@ _FORWARDED_ITEMS = (ItemType.CAMERA, ItemType.CAMERA_STREAM, ItemType.TRIGGER)
 #: In the answer to CONFIG where no service gives it, Hz.
 FREQUENCY = 100.0
 # Counters.
-REFUSED_COMMANDS, UNSTEERED = "refused commands", "unsteered commands"
+REFUSED_COMMANDS, UNSTEERED = "refused_commands", "unsteered_commands"
 
 
 class Follow(NamedTuple):

@@ -122,7 +122,7 @@ class Heading:
 
     def _warn(self, sentence: str) -> None:
         self._exchange.publish(HeadingUnknown())
-        self._exchange.note("unknown heading", sentence)
+        self._exchange.note("unknown_heading", sentence)
 
 
 def decode_rotation(data: bytes) -> BodyToModel:

@@ -122,7 +122,7 @@ class ItemKeeper:
         return self._exchange.send(item.request, register)
 
     def _warn_refused(self, item: DesiredItem, sentence: str) -> None:
-        self._exchange.note("refused items", f"The simulator refused {item.label}. {sentence}")
+        self._exchange.note("refused_items", f"The simulator refused {item.label}. {sentence}")
 
     # What is gone.
 

@@ -77,14 +77,14 @@ class Steering:
         self._sent_s, self.due_s = now_s, now_s + period_s
         if command is not None:
             if attitude is None and command != self._still:
-                exchange.note("unsteered commands", _UNKNOWN_ATTITUDE, is_ongoing=True)
+                exchange.note("unsteered_commands", _UNKNOWN_ATTITUDE, is_ongoing=True)
                 return
             self._is_engaged, self._stale_since_s = True, None
         elif self._stale_since_s is None:
             self._stale_since_s = now_s
         velocity = self._still if command is None else command
         if self._unanswered and (velocity != self._still or self._sent == self._still):
-            exchange.note("late velocities")
+            exchange.note("late_velocities")
             return
         self._sent = velocity
 
@@ -93,7 +93,7 @@ class Steering:
             if isinstance(answer, sim.Error):
                 entity = self._parameter("vehicle")
                 sentence = f"The simulator refuses to steer entity {entity} (code {answer.code})."
-                exchange.note("refused velocities", sentence)
+                exchange.note("refused_velocities", sentence)
 
         self._unanswered += self._send(exchange, velocity, attitude, answered)
         exchange.note("velocities")

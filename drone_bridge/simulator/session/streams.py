@@ -69,7 +69,7 @@ class Streams:
         if not isinstance(stream, EntityStream):
             self._count_unknown()  # just added, or just removed
             return
-        exchange.note("stream messages")
+        exchange.note("stream_messages")
         stream.messages += 1
         if self._counts_steps(stream):
             exchange.note("steps")
@@ -81,7 +81,7 @@ class Streams:
         try:
             state = self._entities.model_state(stream.entity, data.values)
         except ValueError as error:
-            exchange.note("bad numbers", f"Entity {stream.entity}: {error}")
+            exchange.note("bad_numbers", f"Entity {stream.entity}: {error}")
             return
         if stream.entity == self._entities.vehicle:
             self._heading.attitude = state[3] if self._entities.is_heading_known else None
@@ -94,12 +94,12 @@ class Streams:
         if not isinstance(stream, CameraStream):
             self._count_unknown()
             return
-        self._exchange.note("stream messages")
+        self._exchange.note("stream_messages")
         stream.messages += 1
         camera = (stream.camera_id or 0, stream.camera_name, stream.target)
         self.tell(Told(data, self._entities.label(stream.target), camera))
 
     def _count_unknown(self) -> None:
         """Count a message of a stream that nobody asked for."""
-        self._exchange.note("stream messages")
-        self._exchange.note("unknown streams")
+        self._exchange.note("stream_messages")
+        self._exchange.note("unknown_streams")

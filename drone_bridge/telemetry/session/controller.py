@@ -58,8 +58,8 @@ from drone_bridge.wire.events import NEED_DATA, RemoteProtocolError
 
 WAITING, TALKING, SILENT, CLOSED = "waiting for a peer", "talking", "no telemetry", "closed"
 # Counters.
-LOST_COMMANDS, LOST_ROVERS = "undelivered commands", "undelivered rover documents"
-BAD_IMAGES = "undecodable images"
+LOST_COMMANDS, LOST_ROVERS = "undelivered_commands", "undelivered_rover_documents"
+BAD_IMAGES = "undecodable_images"
 #: Who sends the documents of a topic.
 _SENDERS: dict[Any, Sender] = {DRONE_TOPIC: "drone", ROVER_TOPIC: "rover"}
 
@@ -108,10 +108,10 @@ class ControllerSession(Session):
         try:
             event = connection.next_event()
         except RemoteProtocolError as error:
-            return [Note("rejected input", f"A document from {name} was refused: {error}")]
+            return [Note("rejected_input", f"A document from {name} was refused: {error}")]
         assert event is not NEED_DATA
         if isinstance(event, LateTelemetry):
-            return [Note("late documents")]
+            return [Note("late_documents")]
         if isinstance(event, RoverTelemetry):
             return [Publish(event), *(self._relayed(data) if source == ROVER_TOPIC else [])]
         problem = event.camera.problem
@@ -142,7 +142,7 @@ class ControllerSession(Session):
         self.due_s = next_due(self.due_s, 1 / self._parameter("rate"), now_s)
         shares = self._pilot.shares(now_s)
         if shares is None:
-            return [*self._sent(HOVER), Note("hover commands"), *silences]
+            return [*self._sent(HOVER), Note("hover_commands"), *silences]
         estimates = [Note(ESTIMATED, ESTIMATES, is_ongoing=True)] if self._pilot.is_estimating else []
         return [*self._sent(self._to_command(shares)), *estimates, *silences]
 
@@ -217,7 +217,7 @@ class ControllerSession(Session):
         notes: list[Action] = []
         document = encode(self._from_drone.send, command, HOVER, notes)
         assert document  # hover can always be encoded
-        return [*notes, Send(document, self._drone, LOST_COMMANDS, ("sent commands",))]
+        return [*notes, Send(document, self._drone, LOST_COMMANDS, ("sent_commands",))]
 
     def _relayed(self, document: bytes | str) -> Actions:
         """Send a rover's document on to the drone."""
@@ -229,4 +229,4 @@ class ControllerSession(Session):
 
 
 def _refusal(name: str, reason: str) -> Note:
-    return Note("refused peers", f"{name} was refused: {reason}", is_ongoing=True)
+    return Note("refused_peers", f"{name} was refused: {reason}", is_ongoing=True)

@@ -56,7 +56,7 @@ REFUSAL_HOLDS_S = 2.0
 #: How often a command is published while it is in force, Hz.
 REPEAT_RATE = 20.0
 # Counters.
-UNHEARD, UNSENT, TOO_LARGE = "undelivered documents", "unsent documents", "images too large"
+UNHEARD, UNSENT, TOO_LARGE = "undelivered_documents", "unsent_documents", "images_too_large"
 
 
 class DroneSession(Session):
@@ -95,7 +95,7 @@ class DroneSession(Session):
         try:
             event = self._connection.next_event()
         except RemoteProtocolError as error:
-            return [Note("rejected input", f"A document from {self.peer} was refused: {error}")]
+            return [Note("rejected_input", f"A document from {self.peer} was refused: {error}")]
         if now_s < self._settled_s:
             return [Note(AFTER_STALLS, MAY_HAVE_WAITED)]
         self.heard_s, self._refused_until_s = now_s, -math.inf
@@ -174,7 +174,7 @@ class DroneSession(Session):
             return []
         notes: list[Action] = []
         document = encode(RoverConnection().send, rover, None, notes)
-        return [Send(document, ROVER_TOPIC, UNSENT, ("rover documents",)), *notes] if document else notes
+        return [Send(document, ROVER_TOPIC, UNSENT, ("rover_documents",)), *notes] if document else notes
 
     def _encoded(self, telemetry: DroneTelemetry, image: Camera | None, notes: list[Action]) -> bytes | None:
         """Return a document with this image, or with none."""

@@ -135,7 +135,7 @@ class TestbedBridge(ProtocolNode):
 
     __test__ = False  # not a test, whatever its name tells pytest
     rates = ("frames", "images")
-    problems = (*ProtocolNode.problems, "refused commands", MISSED)
+    problems = (*ProtocolNode.problems, "refused_commands", MISSED)
 
     def __init__(self, **options: Any) -> None:
         super().__init__("testbed_bridge", PARAMETERS, **options)
@@ -152,7 +152,7 @@ class TestbedBridge(ProtocolNode):
         self._translation = translate.Translation(
             self._unit,
             self._names,
-            refuse_image=partial(self.count_and_warn, "images not compressed"),
+            refuse_image=partial(self.count_and_warn, "images_not_compressed"),
         )
         clock = self._stamps.clock_publisher
         self._topics = TopicPublishers(
@@ -223,7 +223,7 @@ class TestbedBridge(ProtocolNode):
             if self._pose_topics:
                 self._pose_topics.publish(message.frame, message.stamp)
             self.statistics.counts["frames"] += 1
-            self.statistics.took("frame received to published", elapsed_s() - self.decided_s)
+            self.statistics.took("frame_received_to_published", elapsed_s() - self.decided_s)
         elif isinstance(message, Constants):
             self._announce(message)
         elif isinstance(message, LayoutFound):
@@ -237,14 +237,14 @@ class TestbedBridge(ProtocolNode):
 
     def _announce(self, constants: Constants) -> None:
         """Publish the constants, and prepare the outputs of every frame."""
-        self.statistics.facts["attitude layout"] = self._layout.value if self._layout else "to be decided"
+        self.statistics.facts["attitude_layout"] = self._layout.value if self._layout else "to be decided"
         self._topics.restart()
         self._topics.publish(constants, self.now())
         self._publish_static_transforms(constants, self._layout)
 
     def _report_layout(self, layout: AttitudeLayout, constants: Constants) -> None:
         """Log the detected layout, and offer the topics that come with it."""
-        self.statistics.facts["attitude layout"] = f"{layout.value} ({AUTO})"
+        self.statistics.facts["attitude_layout"] = f"{layout.value} ({AUTO})"
         floats = f"{len(layout.floats)} floats after the images"
         if layout is AttitudeLayout.POSE:
             self._offer_pose().wait_for_subscribers(MATCHING_TIMEOUT_S)

@@ -54,7 +54,7 @@ _SUBSCRIBER_CHECK_PERIOD_S = 0.5
 _CHUNK_BYTES = 256
 # Conditions.
 _WAITING = "waiting for the drone"
-_UNHEARD = "unheard commands"
+_UNHEARD = "unheard_commands"
 
 
 def read_pixels(image: Image, constants: Constants) -> ImageBytes:
@@ -110,7 +110,7 @@ class TestbedServer(ProtocolNode):
             {kind: self.resolve_topic_name(topic) for kind, topic in needed.items()},
         )
         self._properties = PropertiesSource(self, self._learn)
-        self.statistics.facts["attitude layout"] = self._dialect.layout.value
+        self.statistics.facts["attitude_layout"] = self._dialect.layout.value
         self.make_timer(_SUBSCRIBER_CHECK_PERIOD_S, self._check_subscribers)
         self.each_second(self._report_frames)
 
@@ -190,7 +190,7 @@ class TestbedServer(ProtocolNode):
         try:
             pose = translate.sensed(odometry, self._dialect.angle_unit)
         except ValueError as error:
-            self.count_and_warn("rejected input", f"A message on {self.resolve_topic_name('odom')} is no pose: {error}")
+            self.count_and_warn("rejected_input", f"A message on {self.resolve_topic_name('odom')} is no pose: {error}")
             return
         if (session := self._session) and session.has_link:
             self.post(partial(session.locate, seconds_of(odometry.header.stamp), pose))
@@ -199,7 +199,7 @@ class TestbedServer(ProtocolNode):
         try:
             self._drone.learn(read_properties(properties, self._dialect.angle_unit))
         except ValueError as error:
-            self.count_and_warn("rejected input", f"The drone's properties can't be announced: {error}")
+            self.count_and_warn("rejected_input", f"The drone's properties can't be announced: {error}")
             return
         self._have_it_looked()
 
@@ -217,7 +217,7 @@ class TestbedServer(ProtocolNode):
 
     def _report_frames(self) -> None:
         frames, counts = self._drone.frames, self.statistics.counts
-        counts["dropped frames"], counts["images without their other side"] = frames.dropped, frames.unmatched
+        counts["dropped_frames"], counts["images_without_their_other_side"] = frames.dropped, frames.unmatched
         if (session := self._session) and session.waits_for:
             self.reports.warn_ongoing(_WAITING, session.waits_for)
         else:

@@ -79,7 +79,7 @@ class PropertiesSource:
         try:
             translate.add_cameras(properties, self._infos["left"], self._infos.get("right"))
         except ValueError as error:
-            self._node.count_and_warn("rejected input", f"The drone's cameras are not known: {error}")
+            self._node.count_and_warn("rejected_input", f"The drone's cameras are not known: {error}")
             return
         self._assume(properties, f"from camera_info and the parameters {DRONE}.*")
 

@@ -49,7 +49,7 @@ from drone_bridge.wire.events import LocalProtocolError, RemoteProtocolError
 
 WAITING, CONNECTED, CLOSED = "waiting for a peer", "connected", "closed"
 # Counters.
-REJECTED, MISSED = "rejected input", "missed lockstep commands"
+REJECTED, MISSED = "rejected_input", "missed_lockstep_commands"
 #: A testbed that has been silent for so long where its first frame may end is waiting for the answer.
 FRAME_END_SILENCE_S = 0.5
 #: How long more is waited for of a message that is not whole in time: on a busy machine it may have come already, while
@@ -299,7 +299,7 @@ class AutopilotSession(Session):
             f"The testbed has started a new simulation on the same connection: its time is 0 after "
             f"{restart.time_before:.3f} s."
         )
-        return [Note("new simulations", sentence, is_expected=True), Publish(Restarted(self._constants))]
+        return [Note("new_simulations", sentence, is_expected=True), Publish(Restarted(self._constants))]
 
     def _served(self, client: Client[AutopilotConnection], frame: SensorFrame, now_s: float) -> Actions:
         """Answer a frame and have it published, in the order that keeps the testbed waiting least."""
@@ -340,9 +340,9 @@ class AutopilotSession(Session):
         if data:
             actions.append(Send(data, client.peer))
         if command is None:
-            actions.append(Note("neutral answers"))
+            actions.append(Note("neutral_answers"))
         if not was_within:
-            actions.append(Note("clamped answers"))
+            actions.append(Note("clamped_answers"))
         if self._flight.has_unseen:
             self._is_behind = True
         else:

@@ -59,7 +59,7 @@ from drone_bridge.wire.events import LocalProtocolError, RemoteProtocolError
 WAITING, CONNECTED, CLOSED = "waiting for a peer", "connected", "closed"
 # Counters.
 REJECTED, REFUSED_FRAMES, LATE_ANSWERS, NEUTRAL_COMMANDS = (
-    "rejected input",
+    "rejected_input",
     "refused frames",
     "late answers",
     "neutral commands",
@@ -263,7 +263,7 @@ class DroneSession(Session):
             self.is_proven = True
             actions.append(Publish(Took("waiting for the autopilot", now_s - self._idle_since_s)))
             self._idle_since_s = now_s
-            actions += [Note("limited commands")] * (drone.limited - limited_before)
+            actions += [Note("limited_commands")] * (drone.limited - limited_before)
             if exchange.late_answers > late_before:
                 actions.append(Note(LATE_ANSWERS, _LATE))
             command, drone.command = drone.command, None

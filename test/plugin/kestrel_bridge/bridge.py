@@ -33,8 +33,8 @@ class KestrelBridge(ProtocolNode):
     """Topics and parameters, the link, and the session of a client."""
 
     open_state = "sending"
-    rates = ("sent commands", "states")
-    problems = (*ProtocolNode.problems, "undelivered datagrams", "unanswered requests", "refused commands")
+    rates = ("sent_commands", "states")
+    problems = (*ProtocolNode.problems, "undelivered_datagrams", "unanswered_requests", "refused_commands")
 
     def __init__(self, **options) -> None:
         super().__init__("kestrel_bridge", PARAMETERS, **options)

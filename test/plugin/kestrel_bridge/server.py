@@ -45,7 +45,7 @@ class KestrelServer(ProtocolNode):
     is_server = True
     open_state = "serving"
     rates = ("datagrams", "commands", "states")
-    problems = (*ProtocolNode.problems, AFTER_STALLS, OPERATORS_LOST, "unsent datagrams")
+    problems = (*ProtocolNode.problems, AFTER_STALLS, OPERATORS_LOST, "unsent_datagrams")
 
     def __init__(self, **options) -> None:
         super().__init__("kestrel_server", PARAMETERS, **options)

@@ -62,12 +62,12 @@ class ClientSession(Session):
 
     def receive(self, data, source, now_s):
         if source[0] != self._peer_host():
-            return [Note("refused peers", f"State from {peer_name(source)} was refused: it is another host.")]
+            return [Note("refused_peers", f"State from {peer_name(source)} was refused: it is another host.")]
         self._connection.receive_data(data)
         try:
             event = self._connection.next_event()
         except RemoteProtocolError as error:
-            return [Note("rejected input", f"A datagram from {peer_name(source)} was refused: {error}")]
+            return [Note("rejected_input", f"A datagram from {peer_name(source)} was refused: {error}")]
         self.heard_s = now_s
         if not isinstance(event, Answer):
             return [Publish(event), Note("states")]
@@ -130,7 +130,7 @@ class ClientSession(Session):
     def _sent(self, message):
         notes = []
         data = encode(self._connection.send, message, Steer(), notes)
-        return [Send(data, None, "undelivered datagrams", ("sent commands",)), *notes]
+        return [Send(data, None, "undelivered_datagrams", ("sent_commands",)), *notes]
 
     def _outcomes(self, requests, is_success, sentence):
         landings = [Note("", f"The drone has to land: {sentence}") for each in requests if each is LANDING]
@@ -154,14 +154,14 @@ class DroneSession(Session):
     def receive(self, data, source, now_s):
         name = peer_name(source)
         if not self._allowed.allows(source[0]):
-            return [Note("refused peers", f"{name} was refused: it is not in allowed_peers.")]
+            return [Note("refused_peers", f"{name} was refused: it is not in allowed_peers.")]
         if now_s < self._settled_s:
             return [Note(AFTER_STALLS)]
         self._now_s = now_s
         try:
             self._side.receive(data, source)
         except RemoteProtocolError as error:
-            return [Note("rejected input", f"A datagram from {name} was refused: {error}")]
+            return [Note("rejected_input", f"A datagram from {name} was refused: {error}")]
         begun = [] if self.is_open else [Note("connections", f"Serving {name}.", is_expected=True)]
         self.state, self.peer, self.is_open, self.heard_s = "serving", name, True, now_s
         self.due_s = min(self._command.due_s, self._state_s)
