@@ -439,7 +439,7 @@ def test_after_its_own_stall_it_speaks_and_listens_before_it_judges(bound):
     bound.now_s += TIMEOUT_S / 2
     bound.hear(asked)
     assert bound.wait(TIMEOUT_S / 2) == []
-    assert bound.counts() == ["slow keep-alives"]  # this one took a second indeed
+    assert bound.counts() == ["slow_keep_alives"]  # this one took a second indeed
     with pytest.raises(SilentRobotError, match="been silent for 2 s"):
         bound.wait(TIMEOUT_S / 2)
 
@@ -515,7 +515,7 @@ def test_nothing_is_driven_when_keep_alives_come_back_late(bound):
     assert bound.drive(5, 5) == [codec.SkidSteerUpdate(0, 0, 0)]
     assert "answered no keep-alive" in bound.session.standstill_reason(bound.now_s)
     bound.hear(delayed[0])
-    assert bound.counts() == ["slow keep-alives"]
+    assert bound.counts() == ["slow_keep_alives"]
     assert "took 2.5 s to the robot and back" in bound.log.warnings[0][1]
     assert bound.drive(5, 5) == []  # the keep-alive that came back is too old to tell that they are in time again
     bound.hear(*bound.keep_alive())

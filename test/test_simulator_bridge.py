@@ -312,7 +312,7 @@ def test_diagnostics_have_rates_and_the_round_trip(ros, peer):
 
     values = status(ros, is_told)
     assert values["configuration"] == "100 steps per second, speed 1"
-    assert values["item events"] == "by asking every 0.1 s"
+    assert values["item_events"] == "by asking every 0.1 s"
     assert {"steps_per_second", "stream_messages_per_second", "requests_per_second", "outstanding_requests"} <= set(
         values
     )

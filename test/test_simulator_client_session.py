@@ -208,7 +208,7 @@ def test_a_probe_that_is_not_answered_is_given_up_alone():
     talk.run(TIMEOUT_S + 0.1)
     assert talk.closed == ["probe"]
     assert talk.session.is_open
-    assert Fact("item events", "by asking every 1 s") in talk.published(Fact)
+    assert Fact("item_events", "by asking every 1 s") in talk.published(Fact)
 
 
 def test_an_entity_that_was_missing_is_streamed_as_soon_as_it_comes():
@@ -855,7 +855,7 @@ def test_people_see_rates_and_round_trips(talk):
     talk.run(1.1)
     facts = {each.name: each.text for each in talk.published(Fact)}
     assert facts["configuration"] == "100 steps per second, speed 1"
-    assert facts["item events"] == "by asking every 1 s"
+    assert facts["item_events"] == "by asking every 1 s"
     assert "entity 0 1.0" in facts["messages_per_second"]
     assert "entity 1 in camera front 0.0" in facts["messages_per_second"]
     assert facts["outstanding_requests"] == "0"

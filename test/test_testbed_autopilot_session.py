@@ -356,7 +356,7 @@ def test_in_lockstep_a_frame_is_published_and_waits_for_the_command_with_its_sta
     talk.now_s += 0.2
     actions = talk.command(7.0, stamp=talk.stamp)
     assert answers(actions) == [7.0]
-    assert Took("waiting for the lockstep command", pytest.approx(0.2)) in published(actions)
+    assert Took("waiting_for_the_lockstep_command", pytest.approx(0.2)) in published(actions)
     assert talk.command(8.0, stamp=talk.stamp) == talk.run(60.0) == []
     assert talk.calls == ["see", "estimate", "answer", "answered"]
 

@@ -275,7 +275,7 @@ def test_an_answer_may_come_ahead_of_its_frame_and_in_pieces():
 def test_how_long_the_autopilot_takes_is_reported():
     talk = talking()
     talk.run(0.25)
-    assert Took("waiting for the autopilot", pytest.approx(0.25)) in published(talk.answer())
+    assert Took("waiting_for_the_autopilot", pytest.approx(0.25)) in published(talk.answer())
 
 
 def test_an_attitude_that_does_not_come_is_not_waited_for_for_ever():

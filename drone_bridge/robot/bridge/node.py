@@ -51,7 +51,7 @@ class RobotBridge(ProtocolNode):
         "unanswered_binds",
         "lost_subsystems",
         "missing_subsystems",
-        "slow keep-alives",
+        "slow_keep_alives",
         "unexpected_packets",
         "unknown_packets",
         "unknown_types",
@@ -130,7 +130,7 @@ class RobotBridge(ProtocolNode):
         if isinstance(message, Moved):
             self._dead_reckoning.move(message)
         elif isinstance(message, RoundTrip):
-            self.statistics.took("keep-alive round trip", message.duration_s)
+            self.statistics.took("keep_alive_round_trip", message.duration_s)
             self._sensor_topics.offer()  # so that who comes now and then has values within a tenth of a second
         elif isinstance(message, codec.SensorUpdate):
             self._sensor_topics.read(message)

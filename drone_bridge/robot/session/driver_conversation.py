@@ -238,7 +238,7 @@ class DriverConversation:
         self._listener.round_trip_measured(round_trip_s)
         if round_trip_s >= SLOW_ROUND_TRIP_S:
             sentence = f"A keep-alive took {round_trip_s:.1f} s to the robot and back. Robots stop for one that is over"
-            self._count_and_warn("slow keep-alives", f"{sentence} {OLDEST_KEEP_ALIVE_S:g} s old.")
+            self._count_and_warn("slow_keep_alives", f"{sentence} {OLDEST_KEEP_ALIVE_S:g} s old.")
 
     def _handle_unreadable(self, packet: codec.UnreadableList) -> None:
         """Tell it once: it may come four times a second, and the robot can be driven all the same."""

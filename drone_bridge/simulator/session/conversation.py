@@ -363,11 +363,11 @@ class Conversation:
             self._probe_id = added.id if isinstance(added, sim.Added) else None
             way = POLL if self._probe_id is None else SPY
         if way == SPY:
-            self.exchange.publish(Fact("item events", "by SPY"))
+            self.exchange.publish(Fact("item_events", "by SPY"))
             self.exchange.send(sim.Spy())
         elif way == POLL:
             period_s = self._parameter("poll_period")
-            self.exchange.publish(Fact("item events", f"by asking every {period_s:g} s"))
+            self.exchange.publish(Fact("item_events", f"by asking every {period_s:g} s"))
             self._poll_due_s = self.exchange.now_s + period_s
 
     def _poll(self) -> Procedure[None]:

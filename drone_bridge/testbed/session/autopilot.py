@@ -352,7 +352,7 @@ class AutopilotSession(Session):
     def _answered_in_lockstep(self, arrival: Arrival[Any] | None, now_s: float) -> Actions:
         """Answer the frame that waits, by the command to it or else by the newest one."""
         self._asked = None
-        took = Publish(Took("waiting for the lockstep command", now_s - self._asked_s))
+        took = Publish(Took("waiting_for_the_lockstep_command", now_s - self._asked_s))
         (client,) = self._clients.all()
         actions = [*self._answered(client, self._arbiter.decide(now_s, arrival).command), took]
         self._set_due()

@@ -60,9 +60,9 @@ WAITING, CONNECTED, CLOSED = "waiting for a peer", "connected", "closed"
 # Counters.
 REJECTED, REFUSED_FRAMES, LATE_ANSWERS, NEUTRAL_COMMANDS = (
     "rejected_input",
-    "refused frames",
-    "late answers",
-    "neutral commands",
+    "refused_frames",
+    "late_answers",
+    "neutral_commands",
 )
 #: How long an autopilot that has sent nothing at all keeps its place when another one comes.
 MUTE_KEEPS_PLACE_S = 2.0
@@ -261,7 +261,7 @@ class DroneSession(Session):
             if isinstance(event, ConnectionClosed):
                 return [*actions, *self._ended(Note("", "The autopilot has left.", is_expected=True))]
             self.is_proven = True
-            actions.append(Publish(Took("waiting for the autopilot", now_s - self._idle_since_s)))
+            actions.append(Publish(Took("waiting_for_the_autopilot", now_s - self._idle_since_s)))
             self._idle_since_s = now_s
             actions += [Note("limited_commands")] * (drone.limited - limited_before)
             if exchange.late_answers > late_before:
@@ -297,7 +297,7 @@ class DroneSession(Session):
         self._idle_since_s = now_s
         # All of it, or the autopilot would wait for the rest for ever; and it moves nothing.
         sent = [Send(piece, peer) for piece in pieces]
-        took = Took("frame complete to sent", now_s - drone.frame.completed_s)
+        took = Took("frame_complete_to_sent", now_s - drone.frame.completed_s)
         return [*actions, *sent, Note("frames"), Publish(took)]
 
     def _reading_watched(self, peer: Any, now_s: float) -> Actions:
