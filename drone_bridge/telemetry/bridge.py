@@ -42,7 +42,7 @@ from drone_bridge.telemetry.codec import (
     RoverConnection,
     RoverTelemetry,
 )
-from drone_bridge.telemetry.session.controller import BAD_IMAGES, LOST_COMMANDS, LOST_ROVERS, TALKING, ControllerSession
+from drone_bridge.telemetry.session.controller import BAD_IMAGES, LOST_ROVERS, TALKING, ControllerSession
 from drone_bridge.telemetry.topics import (
     DEFAULT_FOV,
     OPPOSITE_SIGNS,
@@ -119,7 +119,7 @@ class TelemetryBridge(ProtocolNode):
     silence_parameter = "telemetry_timeout"
     says_silence = True
     rates = ("documents", "rover_documents", "late_documents", "images", "images_decoded", "commands")
-    problems = (*ProtocolNode.problems, BAD_IMAGES, LOST_COMMANDS, LOST_ROVERS, "refused_commands")
+    problems = (*ProtocolNode.problems, BAD_IMAGES, LOST_ROVERS, "refused_commands")
 
     def __init__(self, **options: Any) -> None:
         super().__init__("telemetry_bridge", PARAMETERS, **options)

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Questions to the topic table of each protocol: a message that a bridge made survives a legacy hop."""
 
+import re
 from array import array
 
 import pytest
@@ -97,3 +98,12 @@ def test_each_row_says_what_it_is_of_and_goes_somewhere(kind):
     for row in table.rows:
         assert row.to_ros or row.from_ros, row.name
         assert row.meaning or row.name.startswith("/"), row.name
+
+
+@each_kind
+def test_counters_are_named_in_snake_case_and_once(kind):
+    for part in filter(None, (kind.bridge, kind.server)):
+        node = part.make
+        names = (*node.rates, *node.problems, *(row.count for row in load(kind.topics).rows if row.count))
+        assert [name for name in names if not re.fullmatch("[a-z][a-z0-9_]*", name)] == [], part
+        assert len(set(node.problems)) == len(node.problems), part

@@ -235,7 +235,9 @@ class StreamRelay(Relay):
                     near.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 0, 0))
                     return
                 self._record(reader, data)
-                if self.fault != HALF_OPEN:
+                if self.fault == HALF_OPEN:  # a vehicle that waits for this command sends nothing more
+                    self.has_spoiled.set()
+                else:
                     far.sendall(data)
             else:
                 self._read_all(near, call)
