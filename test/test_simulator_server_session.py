@@ -25,7 +25,6 @@ from drone_bridge.simulator.session.simulator import (
     MAX_AHEAD_BYTES,
     MAX_CLIENTS,
     MAX_PER_TURN,
-    MAX_POSTS_PER_TURN,
     SILENT_S,
     WATCH_PERIOD_S,
 )
@@ -573,23 +572,6 @@ def test_of_those_who_have_more_requests_than_a_turn_is_for_each_has_its_turn_in
         assert [len(each.news()) for each in others] == [MAX_PER_TURN * (each is client) for each in others]
     world.run(0.01)
     assert not any(client.news() for client in others)
-
-
-def test_a_turn_ends_early_for_who_causes_many_messages_for_others(world):
-    spies = [world.connect(f"spy {number}") for number in range(5)]
-    for spy in spies:
-        for _ in range(MAX_POSTS_PER_TURN // len(spies)):
-            assert isinstance(spy.ask(sim.Spy()), sim.Added)
-    adding = sim.StreamEntity(VEHICLE, 1, (Attribute.POSITION,))
-    world.client.send(*[adding] * 3, sim.Reassure())
-    assert len(answers(world.client)) == 1
-    for _ in range(2):
-        assert world.session.due_s <= world.now_s
-        world.do(world.session.tick)
-        assert len(answers(world.client)) == 1
-    world.do(world.session.tick)
-    assert answers(world.client) == [sim.Ok()]
-    assert world.session.due_s > world.now_s
 
 
 def test_a_client_that_leaves_while_a_service_answers_leaves_nothing_behind(world):

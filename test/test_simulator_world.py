@@ -8,7 +8,7 @@ import pytest
 from offline_simulator import LEVEL, OfflineSimulator, RecordingClient, entity
 
 from drone_bridge.simulator import codec as sim
-from drone_bridge.simulator.device.world import FULL, INVALID, MAX_ITEMS
+from drone_bridge.simulator.device.world import FULL, INVALID, MAX_ITEMS, MAX_SPIES
 from drone_bridge.simulator.emulator.scene import ENGINE_OBJECTS, SCENES
 
 ZERO = (0.0, 0.0, 0.0)
@@ -287,11 +287,17 @@ def test_a_spied_id_that_needs_more_than_a_byte_gets_four(simulator):
 
 
 def test_there_is_room_for_a_thousand_of_each(simulator):
-    requests = [entity(), sim.StreamEntity(VEHICLE, 0, ()), sim.AddObject("turbulence", constant()), sim.Spy()]
-    for request in requests:
+    for request in (entity(), sim.StreamEntity(VEHICLE, 0, ()), sim.AddObject("turbulence", constant())):
         for _ in range(MAX_ITEMS + 1):
             last = simulator.ask(request)
         assert last.code == FULL
+
+
+def test_there_is_room_for_one_spy_of_each_client(simulator):
+    """Each is sent a message for each item that comes or goes, while others wait."""
+    answers = [simulator.ask(sim.Spy()) for _ in range(MAX_SPIES + 1)]
+    assert not any(isinstance(answer, sim.Error) for answer in answers[:MAX_SPIES])
+    assert answers[MAX_SPIES].code == FULL
 
 
 def test_removing_thousands_of_items_at_once_keeps_nobody_waiting(simulator):

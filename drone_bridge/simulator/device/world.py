@@ -40,7 +40,8 @@ from drone_bridge.simulator.codec import (
     Untriggered,
 )
 
-MAX_ITEMS = 1000  # of each type
+MAX_ITEMS = 1000  # of each type, but for spies
+MAX_SPIES = 32  # as many as clients: each is sent a message for each item that comes or goes
 
 # Error codes that the document does not define.
 INVALID = 16  # an impossible number
@@ -101,7 +102,7 @@ class Item:
 
 def check_room(kind: ItemType, count: int) -> None:
     """Raise RefusedError if there are already too many items of a type."""
-    if count >= MAX_ITEMS:
+    if count >= (MAX_SPIES if kind is ItemType.SPY else MAX_ITEMS):
         raise RefusedError(FULL, f"There are {count} items of the type {NAMES[kind]}, and no more are possible.")
 
 

@@ -63,8 +63,6 @@ MAX_CLIENTS = 32
 MAX_AHEAD_BYTES = 1 << 20
 #: Requests of one client that are answered before others have their turn.
 MAX_PER_TURN = 50
-#: Messages that these may cause for others, as spies, until the turn ends; one request may cause as many by itself.
-MAX_POSTS_PER_TURN = 500
 #: For how long a bridge is not called that has left a call unanswered. DDS itself takes 20 s to find that a node was
 #: killed, if that happened right after it was discovered.
 SILENT_S = 5.0
@@ -78,10 +76,10 @@ _UNENCODABLE = sim.Error(0, "The answer can't be encoded.")
 class _Served(ServedClient):
     """A client's requests and what it is sent, by its own connection."""
 
-    def __init__(self, peer: Any, quirks: Quirks, out: list[Action], count_post: Callable[[], None]) -> None:
-        """`out` gets notes about messages that the wire can't carry; `count_post` is called for each unasked one."""
+    def __init__(self, peer: Any, quirks: Quirks, out: list[Action]) -> None:
+        """`out` gets notes about messages that the wire can't carry."""
         super().__init__(quirks)
-        self.peer, self._out, self._count_post = peer, out, count_post
+        self.peer, self._out = peer, out
         #: Whether a service is answering it; has it more requests than one turn is for; and is it gone.
         self.is_waiting = self.is_behind = self.has_left = False
         #: Whether the request that is being answered may have waited while this process stood still.
@@ -104,7 +102,6 @@ class _Served(ServedClient):
 
     def post(self, response: sim.Response) -> None:
         """Queue a message that answers no request."""
-        self._count_post()
         if not self.drop_reason and (message := encode(sim.frame, response, None, self._out)):
             self.queue(message)
 
@@ -168,7 +165,6 @@ class SimulatorSession(Session):
         self._clients: Clients[_Served] = Clients(MAX_CLIENTS)
         self._waiting: dict[Question, _Waiting] = {}
         self._watch_s = -math.inf
-        self._posts = 0  # ever
         self._behind: deque[Any] = deque()  # peers that are due for another turn, or were
 
     @property
@@ -193,7 +189,7 @@ class SimulatorSession(Session):
             self._drop(loser.peer, f"it has been silent for {silence_s:.1f} s, and {peer} takes its place")
         if not self._clients:
             self.since_s, self.heard_s = now_s, None
-        self._clients.add(peer, _Served(peer, self._quirks, self._out, self._count_post), now_s)
+        self._clients.add(peer, _Served(peer, self._quirks, self._out), now_s)
         self._out.append(Note("connections", f"Connected to {peer}.", is_expected=True))
         return self._done(now_s)
 
@@ -379,11 +375,11 @@ class SimulatorSession(Session):
         if peer not in self._clients:
             return
         client = self._clients[peer]
-        served, count, last_post = client.handler, 0, self._posts + MAX_POSTS_PER_TURN
+        served, count = client.handler, 0
         served.is_behind = False
         try:
             while not (served.is_waiting or served.drop_reason):
-                if count >= MAX_PER_TURN or self._posts >= last_post:
+                if count >= MAX_PER_TURN:
                     served.is_behind = True
                     if peer not in self._behind:
                         self._behind.append(peer)
@@ -434,9 +430,6 @@ class SimulatorSession(Session):
 
     def _is_offered(self, service: str) -> bool:
         return self._now_s >= self._silent_until_s and self._offers(service)
-
-    def _count_post(self) -> None:
-        self._posts += 1
 
     def _complete(self) -> None:
         for client in self._clients.all():
