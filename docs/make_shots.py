@@ -49,7 +49,8 @@ class Shooting:
 
     def __init__(self, browser: chromium.Browser, composition: Composition, folder: Path) -> None:
         """Prepare for the page of a composition."""
-        self._emulators = composition.pids_of("testbed", "dronegui", "simulator", "robot", "landing")
+        started = [composition.wait_for_line(rf"\[launch\] {name}-\d+ started \(pid (\d+)\)") for name in VEHICLES]
+        self._emulators = [int(line[1]) for line in started]
         self.found: list[str] = []
         self._browser = browser
         self._address = address_of(composition)
