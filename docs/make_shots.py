@@ -177,8 +177,7 @@ class Shooting:
         """Have the drone look for its pad, and take a picture when it has found it, high above."""
         browser = self._browser
         if browser.evaluate("document.querySelector('.resume').checkVisibility()"):  # as the helm of before has ended
-            browser.click(".resume")
-            browser.wait("document.querySelector('.banner').hidden")
+            self._resume(".resume")
         doing = "/%s/.test(document.querySelector('[data-cell=doing]').innerText)"
         for _ in range(5):  # as a busy machine may show too late what the drone did
             browser.wait(f"{BUTTON} !== null")
@@ -200,8 +199,7 @@ class Shooting:
         browser.wait("/Holding since/.test(document.querySelector('.banner').innerText)")
         self._take("hold")
         self._release()
-        browser.click(".resume")
-        browser.wait("document.querySelector('.banner').hidden")
+        self._resume(".resume")
 
     def _push(self) -> None:
         """Push a stick; this machine may hold the page up, which has to let go then."""

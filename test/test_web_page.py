@@ -75,6 +75,7 @@ def test_the_page_shows_all_five_vehicles_and_talks_to_nobody_else(browser, ros)
                 assert has_colours(browser, f'.camera[data-topic^="/{vehicle}/"]')
             browser.wait(f"document.querySelector('#scene').dataset.marks >= {marks}")
             grows(browser, f'[data-plot="{plot}"]', "points", 1)
+        check_switching(browser)
         check_overview(browser)
         check_tools(browser)
         check_layouts(ros)
@@ -87,6 +88,14 @@ def test_the_page_shows_all_five_vehicles_and_talks_to_nobody_else(browser, ros)
         assert browser.console_errors == []
         host = address.partition("/")[0]
         assert [each for each in browser.requests if host not in each and not each.startswith(("data:", "blob:"))] == []
+
+
+def check_switching(browser):
+    """What another vehicle does is not shown of the one that is looked at, not even for the moment of the click."""
+    browser.click("[data-vehicle=testbed]")
+    browser.wait("/^Doing\\s+seek target/.test(document.querySelector('[data-cell=doing]').innerText)")
+    click = "document.querySelector('[data-vehicle=robot]').click()"
+    assert "seek target" not in browser.evaluate(f"({click}, document.querySelector('[data-cell=doing]').innerText)")
 
 
 def check_overview(browser):

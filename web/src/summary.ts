@@ -26,6 +26,7 @@ export class Summary {
   #height?: Arrival;
   #activity: Activity;
   #bytes = 0;
+  #bytesPerS = 0;
 
   constructor(private stream: Stream, private helm: Helm, private fleet: Fleet, private health: Health, private links: Links) {
     this.#activity = new Activity(stream);
@@ -33,7 +34,11 @@ export class Summary {
     fleet.addEventListener("change", () => this.#follow());
     health.addEventListener("change", () => this.#show());
     links.addEventListener("change", () => this.#show());
-    setInterval(() => this.#show(), PERIOD_MS);
+    setInterval(() => {
+      this.#bytesPerS = ((stream.bytesReceived - this.#bytes) * 1000) / PERIOD_MS;
+      this.#bytes = stream.bytesReceived;
+      this.#show();
+    }, PERIOD_MS);
   }
 
   #follow(): void {
@@ -50,6 +55,7 @@ export class Summary {
       stream.subscribe(`${prefix}odom`, (arrival) => (this.#odometry = arrival)),
       stream.subscribe(`${prefix}height`, (arrival) => (this.#height = arrival)),
     ];
+    this.#show(); // at once: what is there still is another vehicle's
   }
 
   #show(): void {
@@ -61,8 +67,7 @@ export class Summary {
   }
 
   #showConnection(): void {
-    const rate = ((this.stream.bytesReceived - this.#bytes) * 1000) / PERIOD_MS;
-    this.#bytes = this.stream.bytesReceived;
+    const rate = this.#bytesPerS;
     const links = this.links.all;
     const broken = links.find(({ level }) => level === "error");
     const hasVehicle = this.fleet.subjects.length > 0;
