@@ -25,7 +25,7 @@ from drone_bridge.motion.quaternions import euler_from_quaternion, unit_quaterni
 from drone_bridge.motion.tilt_control import Shares
 from drone_bridge.msg import CommandAxes, ControllerState
 from drone_bridge.ros.command_axes import axes_from_shares
-from drone_bridge.ros.diagnostics import LogLimiter
+from drone_bridge.ros.log_limiter import LogLimiter
 from drone_bridge.ros.parameters import DeclaredParameters
 from drone_bridge.ros.time import stamp_numbers
 from drone_bridge.ros.topics import PUBLISHER_ERRORS, wait_for_delivery

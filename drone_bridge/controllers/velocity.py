@@ -21,7 +21,7 @@ from drone_bridge.motion.velocity_control import HOVER, VelocityCommand, Velocit
 from drone_bridge.msg import CommandRates, DroneProperties
 from drone_bridge.net.clock import elapsed_s
 from drone_bridge.ros.command_ages import CommandAges
-from drone_bridge.ros.diagnostics import ConditionLogLimiter
+from drone_bridge.ros.log_limiter import ConditionLogLimiter
 from drone_bridge.ros.parameters import DeclaredParameters, ParameterDeclaration, declarations, read
 from drone_bridge.ros.stall_watch import StreamSettling
 from drone_bridge.ros.time import seconds_of

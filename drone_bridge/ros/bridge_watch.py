@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 
 from drone_bridge.net.clock import elapsed_s
-from drone_bridge.ros.diagnostics import PEER_SILENT
+from drone_bridge.ros.link_statistics import PEER_SILENT
 from drone_bridge.ros.stall_watch import PROCESS
 from drone_bridge.ros.vehicle_node import LINK_STATUS, VehicleNode
 

@@ -18,15 +18,15 @@ from rclpy.publisher import Publisher
 
 from drone_bridge.motion.limits import ObservedMotion
 from drone_bridge.net.clock import elapsed_s
-from drone_bridge.net.connector import (
-    LinkError,
-)
-from drone_bridge.ros.diagnostics import CLOCKS, SILENCES, LinkStatistics, Reports, Ticker
+from drone_bridge.net.connector import LinkError
+from drone_bridge.ros.diagnostics import CLOCKS, SILENCES, Reports
 from drone_bridge.ros.entity_owner import EntityOwner, log_failure
 from drone_bridge.ros.hold import Hold
+from drone_bridge.ros.link_statistics import LinkStatistics
 from drone_bridge.ros.namesakes import ADVICE, NAMESAKES, Namesakes
 from drone_bridge.ros.parameters import UNCONFIGURED, ParameterDeclaration
 from drone_bridge.ros.stall_watch import PROCESS, STALL_S
+from drone_bridge.ros.ticker import Ticker
 from drone_bridge.ros.time import clock_conflict, is_time_simulated, time_from_nanoseconds
 from drone_bridge.ros.topics import NO_EVENTS, PUBLISHER_ERRORS
 from drone_bridge.session.session import AFTER_STALLS, MAY_HAVE_WAITED

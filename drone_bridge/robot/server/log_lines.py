@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from rcl_interfaces.msg import Log
 
 from drone_bridge.robot.topics import ROBOT_SAYS
-from drone_bridge.ros.diagnostics import LogLimiter
+from drone_bridge.ros.log_limiter import LogLimiter
 from drone_bridge.ros.vehicle_node import VehicleNode
 from drone_bridge.wire.layouts import printable
 
