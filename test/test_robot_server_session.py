@@ -285,7 +285,7 @@ def test_who_is_refused_is_counted(talk):
     for number in range(MAX_DRIVERS):
         talk.connect(f"d{number}").alive()
     actions = talk.session.connected("late", talk.now_s)
-    assert notes(actions, "refused_peers") == ["late was refused: 16 drivers are connected already."]
+    assert notes(actions, "refused_peers") == ["late was refused: 16 clients are connected already."]
     assert actions[-1] == Close("late")
 
 

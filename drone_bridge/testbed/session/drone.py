@@ -161,9 +161,10 @@ class DroneSession(Session):
         return []
 
     def connected(self, peer: Any, now_s: float) -> Actions:
-        is_admitted, actions = self._clients.make_room(peer, now_s, self._closed)
-        if not is_admitted:
-            return actions
+        refusal, loser, reason = self._clients.admit(peer, now_s)
+        if refusal:
+            return refusal
+        actions = [] if loser is None else self._closed(loser, Note(LOST, f"{loser} {reason}."))
         self._clients.add(peer, LockstepExchange(self._drone, self._setup.dialect), now_s)
         self._drone.start_over()
         self._announced, self._idle_since_s = None, now_s
