@@ -32,8 +32,8 @@ from std_srvs.srv import SetBool
 
 from drone_bridge.action import FollowPath, GoTo, Land, TakeOff
 from drone_bridge.motion.quaternions import euler_from_quaternion, quaternion_from_euler, unit_quaternion
-from drone_bridge.ros.frames import set_quaternion
-from drone_bridge.ros.topics import subscribe
+from drone_bridge.ros.subscriptions import subscribe
+from drone_bridge.ros.transforms import set_quaternion
 
 #: For whatever has to be found or answered, unless a vehicle was made with another patience.
 PATIENCE_S = 10.0

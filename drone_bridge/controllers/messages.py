@@ -27,8 +27,8 @@ from drone_bridge.msg import CommandAxes, ControllerState
 from drone_bridge.ros.command_axes import axes_from_shares
 from drone_bridge.ros.log_limiter import LogLimiter
 from drone_bridge.ros.parameters import DeclaredParameters
+from drone_bridge.ros.publishers import PUBLISHER_ERRORS, wait_for_delivery
 from drone_bridge.ros.time import stamp_numbers
-from drone_bridge.ros.topics import PUBLISHER_ERRORS, wait_for_delivery
 from drone_bridge.ros.velocity_messages import as_published, cmd_vel_type
 
 Angles = tuple[float, float, float]  # roll, pitch and yaw of REP 103, rad

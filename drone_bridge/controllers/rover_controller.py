@@ -17,7 +17,8 @@ from drone_bridge.ros.common_parameters import STAMPED_CMD_VEL
 from drone_bridge.ros.frames import FrameNames
 from drone_bridge.ros.parameters import DeclaredParameters, ParameterDeclaration, declarations, read
 from drone_bridge.ros.program import run
-from drone_bridge.ros.topics import PUBLISHER_ERRORS, subscribe
+from drone_bridge.ros.publishers import PUBLISHER_ERRORS
+from drone_bridge.ros.subscriptions import subscribe
 from drone_bridge.ros.wheel_odometry import Pose, WheelOdometry
 
 STANDING = "stationary"

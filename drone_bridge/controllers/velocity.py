@@ -23,9 +23,10 @@ from drone_bridge.net.clock import elapsed_s
 from drone_bridge.ros.command_ages import CommandAges
 from drone_bridge.ros.log_limiter import ConditionLogLimiter
 from drone_bridge.ros.parameters import DeclaredParameters, ParameterDeclaration, declarations, read
+from drone_bridge.ros.qos import command_stream, latched
 from drone_bridge.ros.stall_watch import StreamSettling
+from drone_bridge.ros.subscriptions import subscribe
 from drone_bridge.ros.time import seconds_of
-from drone_bridge.ros.topics import command_stream, latched, subscribe
 from drone_bridge.ros.velocity_messages import OtherTypes, VelocityFrames, cmd_vel_type
 
 NAME = "velocity"

@@ -25,7 +25,8 @@ from drone_bridge.described import described
 from drone_bridge.motion.matrices import Matrix, Vector, angles_from_rotation, limited, rotation_from_angles
 from drone_bridge.msg import DroneProperties
 from drone_bridge.ros.parameters import DeclaredParameters, ParameterDeclaration, declarations, read
-from drone_bridge.ros.topics import latched, subscribe
+from drone_bridge.ros.qos import latched
+from drone_bridge.ros.subscriptions import subscribe
 
 NAMES = ("x", "y", "z", "yaw")
 # Getting back to the line may take this share of the speed, so that there is always some left to go on.

@@ -23,10 +23,13 @@ from drone_bridge.msg import SensorArray, SensorValue, SubsystemArray
 from drone_bridge.msg import Subsystem as SubsystemMessage
 from drone_bridge.robot import codec
 from drone_bridge.robot.codec import Speeds
-from drone_bridge.ros.frames import FrameNames, OdometryCovariances, odometry_transform
+from drone_bridge.ros.covariances import OdometryCovariances
+from drone_bridge.ros.frames import FrameNames
 from drone_bridge.ros.parameters import ParameterDeclaration
+from drone_bridge.ros.qos import latched
 from drone_bridge.ros.topic_names import topic_token, unique_names
-from drone_bridge.ros.topics import MissingTopicError, Topic, TopicTable, latched
+from drone_bridge.ros.topics import MissingTopicError, Topic, TopicTable
+from drone_bridge.ros.transforms import odometry_transform
 from drone_bridge.ros.wheel_odometry import WheelOdometry, body_from_wheel_speeds, wheel_speeds_from_body
 from drone_bridge.wire.layouts import printable
 

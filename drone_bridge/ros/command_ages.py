@@ -11,7 +11,8 @@ from builtin_interfaces.msg import Time
 from rclpy.node import Node
 
 from drone_bridge.ros.parameters import DeclaredParameters
-from drone_bridge.ros.time import is_time_simulated, seconds_between
+from drone_bridge.ros.simulated_time import is_time_simulated
+from drone_bridge.ros.time import seconds_between
 
 #: How far clocks may differ that are synchronized, s: a stamp that far ahead of our time counts as current.
 CLOCK_TOLERANCE_S = 0.1

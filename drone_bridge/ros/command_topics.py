@@ -18,9 +18,9 @@ from drone_bridge.net.clock import elapsed_s
 from drone_bridge.ros.command_ages import CommandAges
 from drone_bridge.ros.command_axes import shares_from_axes
 from drone_bridge.ros.limits import LimitReports, has_limits, read_limits
+from drone_bridge.ros.qos import command_stream
 from drone_bridge.ros.stall_watch import StreamSettling
 from drone_bridge.ros.time import stamp_numbers
-from drone_bridge.ros.topics import command_stream
 from drone_bridge.ros.vehicle_node import VehicleNode
 from drone_bridge.ros.velocity_messages import OtherTypes, cmd_vel_type, velocity_frames
 from drone_bridge.session.arbiter import Arbiter, Arrival, AskedVelocity

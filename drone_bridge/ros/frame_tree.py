@@ -9,7 +9,8 @@ from rclpy.qos import QoSProfile
 from tf2_msgs.msg import TFMessage
 
 from drone_bridge.motion.quaternions import IDENTITY, Quaternion, inverse, multiplied, rotated, unit_quaternion
-from drone_bridge.ros.topics import latched, subscribe
+from drone_bridge.ros.qos import latched
+from drone_bridge.ros.subscriptions import subscribe
 
 Point = tuple[float, float, float]
 Placed = tuple[Point, Quaternion]  # m, in the frame that it is seen from

@@ -25,10 +25,11 @@ from drone_bridge.ros.hold import Hold
 from drone_bridge.ros.link_statistics import LinkStatistics
 from drone_bridge.ros.namesakes import ADVICE, NAMESAKES, Namesakes
 from drone_bridge.ros.parameters import UNCONFIGURED, ParameterDeclaration
+from drone_bridge.ros.publishers import NO_EVENTS, PUBLISHER_ERRORS
+from drone_bridge.ros.simulated_time import clock_conflict, is_time_simulated
 from drone_bridge.ros.stall_watch import PROCESS, STALL_S
 from drone_bridge.ros.ticker import Ticker
-from drone_bridge.ros.time import clock_conflict, is_time_simulated, time_from_nanoseconds
-from drone_bridge.ros.topics import NO_EVENTS, PUBLISHER_ERRORS
+from drone_bridge.ros.time import time_from_nanoseconds
 from drone_bridge.session.session import AFTER_STALLS, MAY_HAVE_WAITED
 from drone_bridge.wire.addresses import address_name
 from drone_bridge.wire.outgoing import UNENCODABLE, encoded

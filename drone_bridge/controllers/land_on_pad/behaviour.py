@@ -42,8 +42,9 @@ from drone_bridge.motion.matrices import NOT_COMPUTABLE, Vector
 from drone_bridge.motion.tilt_control import Shares
 from drone_bridge.msg import LandingPad
 from drone_bridge.ros.parameters import DeclaredParameters, ParameterDeclaration, declarations, read
+from drone_bridge.ros.qos import latched
+from drone_bridge.ros.subscriptions import subscribe
 from drone_bridge.ros.time import seconds_of
-from drone_bridge.ros.topics import latched, subscribe
 from drone_bridge.vision.markers import MarkerParameters
 
 VELOCITY, HEIGHT = "velocity", "height"

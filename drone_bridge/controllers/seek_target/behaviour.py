@@ -37,8 +37,9 @@ from drone_bridge.motion.matrices import NOT_COMPUTABLE, Triple
 from drone_bridge.motion.velocity_control import VelocityCommand
 from drone_bridge.msg import CommandRates, DroneProperties
 from drone_bridge.ros.parameters import DeclaredParameters, ParameterDeclaration, declarations, read
+from drone_bridge.ros.qos import latched
+from drone_bridge.ros.subscriptions import subscribe
 from drone_bridge.ros.time import seconds_of
-from drone_bridge.ros.topics import latched, subscribe
 from drone_bridge.vision.pinhole import Image, Pinhole
 
 #: The topics that make a frame.

@@ -27,7 +27,8 @@ from drone_bridge.robot.session.driver import DriverSession, Lists, Moved, Probl
 from drone_bridge.robot.topics import ROBOT_SAYS, TABLE, SkidSteer, Translation
 from drone_bridge.ros.command_topics import CommandTopics
 from drone_bridge.ros.common_parameters import frame_names
-from drone_bridge.ros.frames import FrameNames, OdometryCovariances
+from drone_bridge.ros.covariances import OdometryCovariances
+from drone_bridge.ros.frames import FrameNames
 from drone_bridge.ros.log_limiter import LogLimiter
 from drone_bridge.ros.program import run
 from drone_bridge.ros.protocol_node import ProtocolNode

@@ -13,10 +13,14 @@ from tf2_msgs.msg import TFMessage
 
 from drone_bridge.motion.quaternions import euler_from_quaternion
 from drone_bridge.net.clock import time_of_day_ms
-from drone_bridge.ros.frames import FrameNames, transform
+from drone_bridge.ros.frames import FrameNames
+from drone_bridge.ros.outputs import Output, Outputs
 from drone_bridge.ros.protocol_node import ProtocolNode
-from drone_bridge.ros.time import NANOSECONDS, Stamps, time_from_nanoseconds
-from drone_bridge.ros.topics import NO_EVENTS, Output, Outputs, latched
+from drone_bridge.ros.publishers import NO_EVENTS
+from drone_bridge.ros.qos import latched
+from drone_bridge.ros.simulated_time import Stamps
+from drone_bridge.ros.time import NANOSECONDS, time_from_nanoseconds
+from drone_bridge.ros.transforms import transform
 from drone_bridge.simulator.session import published
 from drone_bridge.simulator.topics import (
     ENTITY_STATES,

@@ -25,9 +25,11 @@ from drone_bridge.motion.quaternions import IDENTITY, Quaternion, inverse, rotat
 from drone_bridge.motion.wxyz import Vector, WxyzQuaternion
 from drone_bridge.msg import CameraView, ExtendedAttribute, ItemEvent, TriggerEvent
 from drone_bridge.ros import frames
-from drone_bridge.ros.frames import AXES, EXACT_VARIANCE, FrameNames, OdometryCovariances, set_quaternion, set_vector
+from drone_bridge.ros.covariances import AXES, EXACT_VARIANCE, OdometryCovariances
+from drone_bridge.ros.frames import FrameNames
 from drone_bridge.ros.topic_names import topic_token
 from drone_bridge.ros.topics import Topic, TopicTable
+from drone_bridge.ros.transforms import set_quaternion, set_vector, transform
 from drone_bridge.simulator import codec as sim
 from drone_bridge.simulator.codec import STREAMED, Attribute, AttributeValue
 
@@ -328,7 +330,7 @@ class Translation:
 
     @cached_property
     def _transform(self) -> TransformStamped:
-        return frames.transform(self.names.odom, self.frame)
+        return transform(self.names.odom, self.frame)
 
     def odometry(self, state: EntityState, stamp: Time) -> Odometry:
         message = self._odometry
