@@ -54,7 +54,6 @@ from drone_bridge.wire.layouts import (
     Int32,
     Int64,
     Layout,
-    Message,
     MisfitError,
     Numbers,
     RestOfBody,
@@ -65,6 +64,7 @@ from drone_bridge.wire.layouts import (
     is_one_of,
     layout_of,
 )
+from drone_bridge.wire.messages import Message
 from drone_bridge.wire.outgoing import Range
 from drone_bridge.wire.stream import StreamConnection
 

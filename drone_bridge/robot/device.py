@@ -15,8 +15,8 @@ from enum import Enum
 from typing import ClassVar, NamedTuple, Protocol
 
 from drone_bridge.robot import codec
-from drone_bridge.wire.layouts import printable
 from drone_bridge.wire.outgoing import encoded
+from drone_bridge.wire.printable import printable
 
 TRACKS = "tracks"  # default names of subsystems
 HEADLIGHT = "headlight"

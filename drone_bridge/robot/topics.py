@@ -31,7 +31,7 @@ from drone_bridge.ros.topic_names import topic_token, unique_names
 from drone_bridge.ros.topics import MissingTopicError, Topic, TopicTable
 from drone_bridge.ros.transforms import odometry_transform
 from drone_bridge.ros.wheel_odometry import WheelOdometry, body_from_wheel_speeds, wheel_speeds_from_body
-from drone_bridge.wire.layouts import printable
+from drone_bridge.wire.printable import printable
 
 SKID_STEER = (
     ParameterDeclaration("wheel_separation", 0.5, "Distance between left and right wheels, m.", range=(0.01, 10.0)),

@@ -78,7 +78,6 @@ from drone_bridge.wire.layouts import (
     Float64,
     Layout,
     ListOf,
-    Message,
     MisfitError,
     Numbers,
     Reader,
@@ -90,6 +89,7 @@ from drone_bridge.wire.layouts import (
     is_one_of,
     pack,
 )
+from drone_bridge.wire.messages import Message
 from drone_bridge.wire.stream import StreamConnection
 
 __all__ = [

@@ -34,7 +34,7 @@ from drone_bridge.ros.program import run
 from drone_bridge.ros.protocol_node import ProtocolNode
 from drone_bridge.ros.stream_link import stream_link
 from drone_bridge.ros.wheel_odometry import POSE_VARIANCES
-from drone_bridge.wire.layouts import printable
+from drone_bridge.wire.printable import printable
 
 LONGEST_DRIVER_NAME = 255  # bytes
 #: Small packets: what a robot that floods says is handled in pieces that delay no stop.

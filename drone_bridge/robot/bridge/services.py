@@ -18,7 +18,7 @@ from drone_bridge.robot.discovery import DiscoveryRoute, DiscoverySearch
 from drone_bridge.robot.session.driver import NOT_CONNECTED, DriverSession
 from drone_bridge.ros.request_services import Request
 from drone_bridge.srv import Bind, Discover, Unbind
-from drone_bridge.wire.layouts import printable
+from drone_bridge.wire.printable import printable
 
 if TYPE_CHECKING:
     from drone_bridge.robot.bridge.node import RobotBridge

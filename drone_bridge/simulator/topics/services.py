@@ -23,7 +23,7 @@ from drone_bridge.simulator.codec import Attribute, CameraAttribute
 from drone_bridge.simulator.topics import Axes, EntityState, quaternion, vector
 from drone_bridge.simulator.topics.plans import TriggerPlan, checked_focal_length, mounted_camera
 from drone_bridge.srv import AddCamera, AddTrigger, AddTurbulence, SetAttribute, SetCamera, SetState, Spawn
-from drone_bridge.wire.layouts import printable
+from drone_bridge.wire.printable import printable
 
 SPHERE = 0.4  # the moment of inertia of a solid sphere of mass 1 kg and radius 1 m, kg m²
 GRAVITY_ID = 0  # among objects
