@@ -6,7 +6,9 @@ from session_talk import SessionTalk, notes, published
 
 from drone_bridge.robot import codec
 from drone_bridge.robot.codec import STOPPED, Speeds
-from drone_bridge.robot.device import MAX_DRIVERS, Dialect, DrivenSubsystem
+from drone_bridge.robot.device.control import MAX_DRIVERS
+from drone_bridge.robot.device.dialects import Dialect
+from drone_bridge.robot.device.vehicle import DrivenSubsystem
 from drone_bridge.robot.session.drive_commands import STOPS
 from drone_bridge.robot.session.listing import Listing
 from drone_bridge.robot.session.robot import (

@@ -24,7 +24,7 @@ from drone_bridge.motion.flight_control import (
 )
 from drone_bridge.motion.matrices import angles_from_rotation, rotation_from_vector
 from drone_bridge.motion.wind import WindRotation
-from drone_bridge.testbed.device import Airframe, DroneState, Motion
+from drone_bridge.testbed.device.drone_state import Airframe, DroneState, Motion
 from drone_bridge.testbed.emulator.world import GREY, REACHED_WITHIN_M, RED, Flight, Sphere, StereoCamera, World
 from drone_bridge.vision.pinhole import Pinhole
 

@@ -10,7 +10,8 @@ from std_msgs.msg import Bool
 from std_srvs.srv import SetBool, Trigger
 
 from drone_bridge.controllers.behaviour import Behaviour
-from drone_bridge.controllers.messages import COMMAND_RATE, StatePublisher, make_steady_timer, plan_clock
+from drone_bridge.controllers.state_publisher import StatePublisher
+from drone_bridge.controllers.timing import COMMAND_RATE, make_steady_timer, plan_clock
 from drone_bridge.described import described
 from drone_bridge.ros.parameters import DeclaredParameters, declarations, read
 from drone_bridge.ros.qos import latched

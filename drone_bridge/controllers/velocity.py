@@ -14,7 +14,9 @@ from nav_msgs.msg import Odometry
 from rclpy.node import Node
 
 from drone_bridge.controllers.behaviour import Behaviour
-from drone_bridge.controllers.messages import ErrorLog, StatePublisher, make_steady_timer, read_pose
+from drone_bridge.controllers.messages import ErrorLog, read_pose
+from drone_bridge.controllers.state_publisher import StatePublisher
+from drone_bridge.controllers.timing import make_steady_timer
 from drone_bridge.motion.attitude_estimator import MeasuredAttitude
 from drone_bridge.motion.flight_control import DroneModel
 from drone_bridge.motion.velocity_control import HOVER, VelocityCommand, VelocityControl, VelocityParameters

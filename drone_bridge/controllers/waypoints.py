@@ -13,14 +13,10 @@ from nav_msgs.msg import Odometry
 from rclpy.node import Node
 
 from drone_bridge.controllers.behaviour import Behaviour
-from drone_bridge.controllers.messages import (
-    COMMAND_RATE,
-    ErrorLog,
-    StatePublisher,
-    VelocityCommands,
-    make_steady_timer,
-    read_pose,
-)
+from drone_bridge.controllers.commands import VelocityCommands
+from drone_bridge.controllers.messages import ErrorLog, read_pose
+from drone_bridge.controllers.state_publisher import StatePublisher
+from drone_bridge.controllers.timing import COMMAND_RATE, make_steady_timer
 from drone_bridge.described import described
 from drone_bridge.motion.matrices import Matrix, Vector, angles_from_rotation, limited, rotation_from_angles
 from drone_bridge.msg import DroneProperties

@@ -108,7 +108,7 @@ class TopicPublishers:
         self._static = list(static_transforms)
         self._changes: dict[type, list[Output]] = {}
         self._last: dict[Any, Any] = {}  # what only changes are published of, by publisher
-        self._is_static_told = False
+        self._is_static_sent = False
         publishers: dict[str, Any] = {}
         outputs: dict[tuple[type, bool], list[Output]] = {}
         for kind, output in more:
@@ -139,7 +139,7 @@ class TopicPublishers:
 
     def restart(self) -> None:
         """Publish again, with the next wire message, what is published only when it changes."""
-        self._is_static_told = False
+        self._is_static_sent = False
         self._last.clear()
         for outputs in self._outputs.values():
             outputs.recheck()
@@ -147,7 +147,7 @@ class TopicPublishers:
     def publish(self, wire: Any, stamp: Time) -> None:
         """Publish what a wire message says on the topics that have subscribers."""
         kind = type(wire)
-        if not self._is_static_told:
+        if not self._is_static_sent:
             self._broadcast_static(stamp)
         if quick := self._outputs.get((kind, False)):
             quick.publish(wire, stamp)
@@ -169,7 +169,7 @@ class TopicPublishers:
         return counted
 
     def _broadcast_static(self, stamp: Time) -> None:
-        self._is_static_told = True
+        self._is_static_sent = True
         if self._static_publisher:
             for transform in self._static:
                 transform.header.stamp = stamp

@@ -19,17 +19,13 @@ from std_msgs.msg import Header
 
 from drone_bridge.controllers.behaviour import Behaviour
 from drone_bridge.controllers.camera_messages import read_pinhole, read_pixels
-from drone_bridge.controllers.messages import (
-    ErrorLog,
-    StampedSets,
-    StatePublisher,
-    VelocityCommands,
-    make_steady_timer,
-    read_angles,
-    read_pose,
-)
+from drone_bridge.controllers.commands import VelocityCommands
+from drone_bridge.controllers.messages import ErrorLog, read_angles, read_pose
 from drone_bridge.controllers.seek_target.pilot import Decision, SeekParameters, SeekTarget
 from drone_bridge.controllers.seek_target.steering import STANDARD_GRAVITY
+from drone_bridge.controllers.stamped_sets import StampedSets
+from drone_bridge.controllers.state_publisher import StatePublisher
+from drone_bridge.controllers.timing import make_steady_timer
 from drone_bridge.described import described
 from drone_bridge.motion.attitude_estimator import MeasuredAttitude
 from drone_bridge.motion.flight_control import Command, DroneModel

@@ -4,7 +4,7 @@
 Theory of operation, by the document and by what real drivers do:
 
 Drivers come and go, MAX_DRIVERS at once. Each asks what there is, binds what it wants, updates what it has bound, and
-says keep-alives all the while; `device.Control` has who may drive what, in each dialect. They send changes only, so
+says keep-alives all the while; `device.control` has who may drive what, in each dialect. They send changes only, so
 speeds are repeated here, and a stop a few times.
 
 | a driver | what is done | ends |
@@ -32,17 +32,11 @@ from typing import Any, NamedTuple
 
 from drone_bridge.robot import codec
 from drone_bridge.robot.codec import STOPPED, Speeds
-from drone_bridge.robot.device import (
-    MAX_DRIVERS,
-    Control,
-    Dialect,
-    DrivenSubsystem,
-    HangUpError,
-    Instant,
-    Protocol1Control,
-    RobotConversation,
-    RobotdControl,
-)
+from drone_bridge.robot.device.control import MAX_DRIVERS, Control
+from drone_bridge.robot.device.conversation import RobotConversation
+from drone_bridge.robot.device.dialects import Dialect, Protocol1Control, RobotdControl
+from drone_bridge.robot.device.drivers import HangUpError, Instant
+from drone_bridge.robot.device.vehicle import DrivenSubsystem
 from drone_bridge.robot.session.drive_commands import DriveCommands
 from drone_bridge.robot.session.listing import Listing
 from drone_bridge.robot.session.sensor_values import SensorValues

@@ -43,7 +43,8 @@ from drone_bridge.testbed.codec import (
     Constants,
     TestbedConnection,
 )
-from drone_bridge.testbed.device import Airframe, Dialect, LockstepExchange
+from drone_bridge.testbed.device.drone_state import Airframe
+from drone_bridge.testbed.device.exchange import Dialect, LockstepExchange
 from drone_bridge.testbed.emulator.world import COLUMNS, Flight, Scenario, SimulatedDrone, StereoCamera, World
 from drone_bridge.wire.events import ProtocolError
 

@@ -20,7 +20,7 @@ from drone_bridge.ros.vehicle_node import VehicleNode
 from drone_bridge.ros.velocity_messages import cmd_vel_type
 from drone_bridge.testbed import topics as translate
 from drone_bridge.testbed.codec import AngleUnit
-from drone_bridge.testbed.device import LevelVelocity
+from drone_bridge.testbed.device.modelled_flight import LevelVelocity
 from drone_bridge.testbed.server.parameters import AUTO, LOCKSTEP
 from drone_bridge.testbed.session.framed_drone import FramedDrone, RatesAnswer
 from drone_bridge.testbed.session.frames import SynchronizedFrame
