@@ -14,8 +14,9 @@ from drone_bridge.controllers.seek_target.pilot import (
     SeekState,
     SeekTarget,
 )
+from drone_bridge.controllers.seek_target.sphere_detector import SphereDetector
 from drone_bridge.controllers.seek_target.steering import CommandsInFlight
-from drone_bridge.controllers.seek_target.target import SphereDetector, TargetEstimator
+from drone_bridge.controllers.seek_target.target_estimator import TargetEstimator
 from drone_bridge.motion.attitude_estimator import AttitudeEstimator, MeasuredAttitude
 from drone_bridge.motion.flight_control import (
     Command,

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What dronegui's packets and navdata say on topics, and what topics say in them.
+"""Translation: dronegui's packets and navdata to messages on topics, and back; the table of topics.
 
 The wire has directions instead of frames: roll + goes right, pitch + goes backward, yaw + turns right; phi + banks
 right, theta + raises the nose, psi + turns right; velocities are forward, right and down. Units are thousandths: of a
 degree, a metre, a metre per second. What a block leaves out gives no message, or an unknown in it; what no message
-tells is left out of a block.
+has is left out of a block.
 """
 
 import math

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a robot's packets say on topics, and what topics say in its packets.
+"""Translation: a robot's packets to messages on topics, and back; the table of topics.
 
 The wire counts in whole thousandths (mV, mA) and hundredths (degrees Celsius); a side's speed is from -2048 to 2048,
 positive forward.

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The underwater simulator's protocol: TCP, messages of a type ID, a length and a body, big-endian.
+"""ClientConnection and ServerConnection: the two ends of the underwater simulator's protocol.
+
+TCP, messages of a type ID, a length and a body, big-endian.
 
 Theory of operation ("Simulator Protocol" of the document). All clients share one world of rigid bodies, which is
 paused until a client sends RUN. A client may send requests at any time, and ahead of their answers: each is answered

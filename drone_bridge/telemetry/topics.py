@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What telemetry's documents say on topics, and what topics say in its documents.
+"""Translation: telemetry's documents to messages on topics, and back; the table of topics.
 
 The wire has SI units and degrees of view; its signs are parameters, as the document fixes only that of thrust. At rest
 the accelerometer reads +9.81 on z, so z is up; x is taken as forward and y as left (REP 103). Velocity and landing pad

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a testbed's messages say on topics, and what topics say in its messages.
+"""Translation: a testbed's messages to those on topics, and back; the table of topics.
 
 The wire has degrees (or radians, where a testbed uses them) and otherwise SI units. Its world has y up and a heading
 that turns to the right; ROS has ENU and REP 103. An attitude without roll, or without yaw, is marked by its covariance.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the simulator's messages say on topics, and what topics say in its messages.
+"""Translation: the simulator's messages to those on topics, and back; the table of topics.
 
 The wire's world is north-east-down, its bodies are forward-right-down, its quaternions w, x, y, z; `Axes` turns them
 into REP 103's and back. q on the wire is about an entity's principal axes when it is sent (EGOT, EDATA), and about its

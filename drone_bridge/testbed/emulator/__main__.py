@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An emulated testbed: a drone in a seeded world, controlled over TCP.
+"""An emulated testbed: a drone in a seeded world, which one autopilot session after the other flies over TCP.
 
     python3 -m drone_bridge.testbed.emulator --seed 3 --until-reached
 

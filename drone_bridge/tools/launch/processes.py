@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Start processes, watch them, stop them in order, and leave nothing behind. For Linux.
+"""A supervisor of processes: starts them, watches them, stops them in order, and leaves nothing behind. For Linux.
 
 Each process leads a session of its own: a Ctrl-C at the terminal reaches the runner alone, and a signal to a process
 reaches its children too. They are stopped in the reverse order of their start, each with SIGINT, the next when the one
