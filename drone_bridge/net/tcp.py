@@ -1,8 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""TcpStream: a TCP connection for one thread, which another one may cancel; how to make one, and its socket's options.
-
-Small messages are sent at once, and a vanished peer is noticed. tcp_listener.py waits for peers.
-"""
+"""TCP socket options: small messages are sent at once, and a vanished peer is noticed."""
 
 import contextlib
 import os
@@ -58,6 +55,9 @@ def expect_acknowledgements(connected: socket.socket) -> None:
     """
     if hasattr(socket, "TCP_USER_TIMEOUT"):
         connected.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, vanished_after_s() * 1000)
+
+
+# A TCP connection and how to make one, for a thread that can be cancelled. tcp_listener.py waits for peers.
 
 
 CONNECT_TIMEOUT_S = 5.0

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whether the bridge behind a server's topics still runs, and hears its vehicle, by its reports on /diagnostics.
+"""BridgeWatch: whether the bridge behind a server's topics runs, and hears its vehicle, by its reports on /diagnostics.
 
 For topics and services that have no rate, as DDS itself takes 20 s, with Fast DDS, to give up a participant that
 vanished. A bridge reports once a second.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The newest transforms of tf, and where frames are as seen from others. There is no wheel of tf2_ros."""
+"""FrameTree: the newest transforms of tf, and where frames are as seen from others. There is no wheel of tf2_ros."""
 
 import math
 
@@ -29,7 +29,7 @@ class FrameTree:
         self._by_child: dict[str, TransformStamped] = {}
 
     def seen_from(self, base: str, frame: str) -> Placed | None:
-        """Return where a frame is as seen from another one, None while tf does not say that."""
+        """Return where a frame is as seen from another one, None while tf does not have that."""
         if self._node:
             subscribe(self._node, TFMessage, "/tf", self.keep, QoSProfile(depth=100))
             subscribe(self._node, TFMessage, "/tf_static", self.keep, all_static())

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Self-describing parameters that refuse invalid values with a sentence."""
+"""DeclaredParameters: a node's parameters, which describe themselves and refuse invalid values with a sentence."""
 
 import difflib
 import json

@@ -74,7 +74,7 @@ def _turned(vector: Vector3, angle: float) -> Vector3:
 
 
 class OtherTypes:
-    """Tells once of each endpoint on a topic that has another type than ours, as DDS never connects the two."""
+    """Warns once of each endpoint on a topic that has another type than ours, as DDS never connects the two."""
 
     def __init__(self, node: Node, topic: str, message_type: type) -> None:
         """`message_type` is what this node takes, or publishes, on the topic."""

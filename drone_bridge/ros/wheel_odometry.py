@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The motion of wheeled vehicles: speeds of their two sides, poses in a plane, dead reckoning."""
+"""WheelOdometry: dead reckoning of wheeled vehicles, from the speeds of their two sides, to poses in a plane."""
 
 import math
 from typing import NamedTuple

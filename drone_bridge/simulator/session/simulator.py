@@ -33,18 +33,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from drone_bridge.session.clients import LOST, Clients
-from drone_bridge.session.session import (
-    SETTLING_S,
-    Action,
-    Actions,
-    Answer,
-    Call,
-    Close,
-    Note,
-    Send,
-    Session,
-    encode,
-)
+from drone_bridge.session.session import SETTLING_S, Action, Actions, Answer, Call, Close, Note, Send, Session, encode
 from drone_bridge.simulator import codec as sim
 from drone_bridge.simulator.codec import ItemType
 from drone_bridge.simulator.device.requests import HangUpError, Quirks, ServedClient
