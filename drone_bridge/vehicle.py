@@ -244,17 +244,17 @@ class Vehicle:
             raise VehicleError(
                 f"No node serves {self._namespace}/{name}: start a controller (goals:=true in launch files)."
             )
-        asked: list[Any] = []
+        sent: list[Any] = []
 
         def is_answered() -> bool:
-            if time.monotonic() > began_s + _RESEND_S * len(asked):
-                asked.append(client.send_goal_async(goal))
-            return asked[-1].done() if asked else False
+            if time.monotonic() > began_s + _RESEND_S * len(sent):
+                sent.append(client.send_goal_async(goal))
+            return sent[-1].done() if sent else False
 
         began_s = time.monotonic()
         if not _waits(is_answered, self._patience_s):
             raise VehicleError(f"{self._namespace}/{name} has not answered for {self._patience_s:g} s.")
-        ended = asked[-1].result().get_result_async()
+        ended = sent[-1].result().get_result_async()
         while not _waits(ended.done, self._patience_s):
             if not client.server_is_ready():
                 raise VehicleError(f"The node that served {self._namespace}/{name} is gone.")

@@ -61,8 +61,8 @@ class RobotServices:
         """Have the session do a task, and fill the response."""
         number = int(request.data) if task == LIGHT else request.id
         try:
-            asked = self._ask(task, number)
-            response.success, response.message = await asked.future  # type: ignore[misc] # annotated as an iterator
+            waiting = self._ask(task, number)
+            response.success, response.message = await waiting.future  # type: ignore[misc] # annotated as an iterator
         except ValueError as error:
             response.success, response.message = False, str(error)
         return response

@@ -92,7 +92,7 @@ class SimulatorOutputs:
         self.handlers: dict[type, Callable[[Any], None]] = {
             published.Time: self._tell_time,
             published.States: self._publish_states,
-            published.Told: self._publish_event,
+            published.Reported: self._publish_event,
             published.Scene: self.show,
             published.Begun: self._begin,
             published.CameraPlaced: self._place_camera,
@@ -158,10 +158,10 @@ class SimulatorOutputs:
     def _make_tf(self, moved: list[tuple[EntityTopics, EntityState]], stamp: Time) -> TFMessage:
         return TFMessage(transforms=[topics.translation.transform(state, stamp) for topics, state in moved])
 
-    def _publish_event(self, told: published.Told) -> None:
-        publisher, to_ros = self._events[type(told.message)]
-        self._translation.labels = Labels(told.name, told.camera)
-        self._node.publish(publisher, to_ros(self._translation, told.message, self._stamp()))
+    def _publish_event(self, reported: published.Reported) -> None:
+        publisher, to_ros = self._events[type(reported.message)]
+        self._translation.labels = Labels(reported.name, reported.camera)
+        self._node.publish(publisher, to_ros(self._translation, reported.message, self._stamp()))
 
     def _know_heading(self, known: published.BodyToModelKnown) -> None:
         self._translation.is_attitude_known = known.rotation is not None

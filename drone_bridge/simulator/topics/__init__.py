@@ -392,7 +392,7 @@ class Translation:
     def _state(self, pose: Pose) -> EntityState:
         return state_at(vector(pose.position), quaternion(pose.orientation))
 
-    # What else the simulator tells unasked.
+    # What else the simulator reports by itself.
 
     def camera_view(self, view: sim.CameraData, stamp: Time) -> CameraView:
         """Return where an entity appears."""
@@ -500,7 +500,7 @@ ENTITY_STATES = (
 STATES = (*VEHICLE_STATES, *ENTITY_STATES)
 #: The topic on which the bridge says, latched, when it first met the simulation: a new time says that a new one began.
 SIMULATION_STARTED = "simulation_started"
-#: What the simulator tells unasked, each message of which counts.
+#: What the simulator reports by itself, each message of which counts.
 EVENTS = (
     Topic(
         "camera_view",
@@ -546,7 +546,7 @@ EVENTS = (
 )
 
 
-def _told_on(topic: str) -> Callable[[Translation, Callable[[str], Any], Time], Any]:
+def _reported_on(topic: str) -> Callable[[Translation, Callable[[str], Any], Time], Any]:
     """Return what makes a message that is on one topic."""
     return lambda translation, value, stamp: value(topic)
 
@@ -556,7 +556,7 @@ TABLE = TopicTable(
     lambda: Translation(FrameNames(), Axes(), Labels()),
     {
         sim.EntityData: Translation.assemble,
-        **{row.of: _told_on(row.name) for row in EVENTS},
+        **{row.of: _reported_on(row.name) for row in EVENTS},
     },
     parts=Translation.parts,
 )

@@ -120,7 +120,7 @@ class _Supervisor:
         self._loop.add_signal_handler(signal.SIGCHLD, self._reap)
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             if number != signal.SIGHUP or signal.getsignal(number) != signal.SIG_IGN:  # as nohup asks for
-                self._loop.add_signal_handler(number, self._asked_to_stop, number)
+                self._loop.add_signal_handler(number, self._stop_requested, number)
 
     def _open_screens(self) -> None:
         out, err = sys.stdout.fileno(), sys.stderr.fileno()
@@ -212,7 +212,7 @@ class _Supervisor:
     def _output_is_broken(self) -> None:
         self._stop("the output is closed", 128 + signal.SIGPIPE)
 
-    def _asked_to_stop(self, number: signal.Signals) -> None:
+    def _stop_requested(self, number: signal.Signals) -> None:
         self._requests += 1
         self._stop(f"{number.name} received", 128 + number)
         self._changed.set()
