@@ -32,8 +32,8 @@ from std_srvs.srv import SetBool
 
 from drone_bridge.action import FollowPath, GoTo, Land, TakeOff
 from drone_bridge.motion.quaternions import euler_from_quaternion, quaternion_from_euler, unit_quaternion
-from drone_bridge.ros.frames import set_quaternion
-from drone_bridge.ros.topics import subscribe
+from drone_bridge.ros.subscriptions import subscribe
+from drone_bridge.ros.transforms import set_quaternion
 
 #: For whatever has to be found or answered, unless a vehicle was made with another patience.
 PATIENCE_S = 10.0
@@ -244,17 +244,17 @@ class Vehicle:
             raise VehicleError(
                 f"No node serves {self._namespace}/{name}: start a controller (goals:=true in launch files)."
             )
-        asked: list[Any] = []
+        sent: list[Any] = []
 
         def is_answered() -> bool:
-            if time.monotonic() > began_s + _RESEND_S * len(asked):
-                asked.append(client.send_goal_async(goal))
-            return asked[-1].done() if asked else False
+            if time.monotonic() > began_s + _RESEND_S * len(sent):
+                sent.append(client.send_goal_async(goal))
+            return sent[-1].done() if sent else False
 
         began_s = time.monotonic()
         if not _waits(is_answered, self._patience_s):
             raise VehicleError(f"{self._namespace}/{name} has not answered for {self._patience_s:g} s.")
-        ended = asked[-1].result().get_result_async()
+        ended = sent[-1].result().get_result_async()
         while not _waits(ended.done, self._patience_s):
             if not client.server_is_ready():
                 raise VehicleError(f"The node that served {self._namespace}/{name} is gone.")

@@ -3,9 +3,7 @@
 
 import math
 
-import pytest
-
-from drone_bridge.session.clients import LOST, REFUSED, Clients, FullError
+from drone_bridge.session.clients import REFUSED, Admission, Clients
 from drone_bridge.session.session import Close, Note
 
 
@@ -60,48 +58,35 @@ def test_a_stall_of_our_own_costs_nobody_its_time():
     assert idle.heard_s == 100.0
 
 
-def test_a_full_house_has_room_for_who_comes_at_the_cost_of_the_mute_then_of_the_most_silent():
+def test_a_full_house_has_room_at_the_cost_of_the_mute_then_of_the_one_that_was_silent_for_longest():
     clients = Clients(3)
-    first, mute, third = add(clients, "first", "mute", "third")
-    assert Clients(4).loser(0.0) is None
+    first, _, third = add(clients, "first", "mute", "third")
+    assert Clients(4).admit("next", 0.0) == Admission()
     speak(clients, third, 1.0)
     speak(clients, first, 2.0)
-    assert clients.loser(2.0) is mute
+    assert clients.admit("next", 2.0).loser == "mute"
     clients.remove("mute")
-    assert clients.loser(2.0) is None
+    assert clients.admit("next", 2.0) == Admission()
     speak(clients, *add(clients, "fourth"), 2.5)
-    assert clients.loser(2.6) is third
+    assert clients.admit("next", 2.6) == Admission(
+        loser="third", reason="was silent for 1.6 s, and is replaced by next"
+    )
+    assert len(clients) == 3  # until the caller has ended that conversation
     speak(clients, third, 2.6)
-    with pytest.raises(FullError, match=r"^3 clients are connected already\.$"):
-        clients.loser(2.7)
+    sentence = "next was refused: 3 clients are connected already."
+    assert clients.admit("next", 2.7) == Admission([Note(REFUSED, sentence, is_ongoing=True), Close("next")])
 
 
-def test_one_alone_may_be_silent_for_as_long_as_it_is_said_and_a_mute_one_for_less():
+def test_an_only_client_may_be_silent_for_as_long_as_the_caller_allows_and_a_mute_one_for_less():
     clients = Clients(1, keeps_place_s=lambda: 10.0, mute_keeps_place_s=2.0)
     (only,) = add(clients, "only")
-    with pytest.raises(FullError, match=r"^only is connected already\.$"):
-        clients.loser(1.9)
-    assert clients.loser(2.0) is only
+    sentence = "next was refused: only is connected, and only one peer is served."
+    refused = Admission([Note(REFUSED, sentence, is_ongoing=True), Close("next")])
+    assert clients.admit("next", 1.9) == refused
+    assert clients.admit("next", 2.0).loser == "only"
     speak(clients, only, 3.0)
-    with pytest.raises(FullError):
-        clients.loser(12.9)
-    assert clients.loser(13.0) is only
-
-
-def test_the_only_place_is_given_refused_or_taken_from_who_was_silent():
-    clients, ended = Clients(1, keeps_place_s=lambda: 10.0), []
-
-    def close(peer, note):
-        ended.append((peer, note))
-        return [Close(peer)]
-
-    assert clients.make_room("one", 0.0, close) == (True, [])
-    speak(clients, *add(clients, "one"), 1.0)
-    sentence = "two was refused: one is connected, and only one peer is served."
-    assert clients.make_room("two", 2.0, close) == (False, [Note(REFUSED, sentence, is_ongoing=True), Close("two")])
-    assert ended == []
-    assert clients.make_room("two", 11.5, close) == (True, [Close("one")])
-    assert ended == [("one", Note(LOST, "one was silent for 10.5 s, and is replaced by two."))]
+    assert clients.admit("next", 12.9) == refused
+    assert clients.admit("next", 13.0).loser == "only"
 
 
 def test_who_has_gone_has_no_place():

@@ -8,7 +8,7 @@ from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 from ros_session import Inbox, module_ros, wait_until
 from std_msgs.msg import Int32
 
-from drone_bridge.ros.topics import subscribe
+from drone_bridge.ros.subscriptions import subscribe
 
 ros = module_ros()
 

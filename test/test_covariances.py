@@ -7,7 +7,8 @@ from nav_msgs.msg import Odometry
 
 from drone_bridge.dronegui.topics import ODOMETRY_COVARIANCES as DRONEGUI
 from drone_bridge.robot.bridge.parameters import PARAMETERS as ROBOT
-from drone_bridge.ros.frames import AXES, FrameNames, covariance_from_diagonal
+from drone_bridge.ros.covariances import AXES, covariance_from_diagonal
+from drone_bridge.ros.frames import FrameNames
 from drone_bridge.ros.wheel_odometry import WheelOdometry
 from drone_bridge.simulator.topics import EXACT_COVARIANCES as SIMULATOR
 from drone_bridge.telemetry.topics import ROVER_COVARIANCES as TELEMETRY

@@ -28,7 +28,8 @@ from drone_bridge.dronegui.topics import (
     static_transforms,
 )
 from drone_bridge.motion.quaternions import Quaternion, euler_from_quaternion, rotated
-from drone_bridge.ros.frames import AXES, UNKNOWN_VARIANCE, DroneFrameNames
+from drone_bridge.ros.covariances import AXES, UNKNOWN_VARIANCE
+from drone_bridge.ros.frames import DroneFrameNames
 
 CAPTURE = Path(__file__).parent / "captures" / "gui_to_controller_navdata.jsonl"
 STAMP = Time(sec=12, nanosec=34)

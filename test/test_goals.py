@@ -22,8 +22,8 @@ from tf2_msgs.msg import TFMessage
 
 from drone_bridge.motion.quaternions import quaternion_from_euler
 from drone_bridge.robot.codec import SkidSteerUpdate
-from drone_bridge.ros.frames import transform
-from drone_bridge.ros.topics import latched
+from drone_bridge.ros.qos import latched
+from drone_bridge.ros.transforms import transform
 
 STILL = Twist()
 FAST = {"max_speed": 3.0, "max_climb_speed": 3.0, "max_turn_rate": 3.0}

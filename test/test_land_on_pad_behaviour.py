@@ -17,7 +17,7 @@ from drone_bridge.controllers.land_on_pad.pilot import LandParameters
 from drone_bridge.motion.tilt_control import Shares
 from drone_bridge.msg import CommandAxes, ControllerState, LandingPad
 from drone_bridge.ros.command_axes import shares_from_axes
-from drone_bridge.ros.images import JpegDecoder
+from drone_bridge.ros.jpeg_images import JpegDecoder
 from drone_bridge.ros.time import time_from_seconds
 from drone_bridge.telemetry.emulator.rover import Pattern
 from drone_bridge.telemetry.emulator.world import LandingFlight, Setup

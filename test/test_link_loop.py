@@ -20,9 +20,10 @@ from drone_bridge.net.link_loop import (
     LinkLoop,
     Received,
 )
-from drone_bridge.session.session import Call, Close, Note, Outcome, Publish, Send, Session, StallWatch
+from drone_bridge.session.session import Call, Close, Note, Outcome, Publish, Send, Session
+from drone_bridge.session.stall_detector import StallDetector
 
-STALL_S = StallWatch.STALL_S + 0.1
+STALL_S = StallDetector.STALL_S + 0.1
 
 
 class OwnClock:
@@ -334,7 +335,7 @@ def test_a_broken_link_while_what_waited_is_dropped_does_not_either(loop, link, 
 
 def test_a_pause_below_a_stall_drops_nothing(loop, link, session, clock):
     link.waiting = [b"1"]
-    clock.time_s += StallWatch.STALL_S
+    clock.time_s += StallDetector.STALL_S
     loop.turn()
     assert names(session) == ["receive"]
 

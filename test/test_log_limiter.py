@@ -6,7 +6,7 @@ from unittest.mock import Mock
 import pytest
 
 from drone_bridge.ros import diagnostics
-from drone_bridge.ros.diagnostics import (
+from drone_bridge.ros.log_limiter import (
     BURST,
     CONDITION_ENDS_AFTER_S,
     LINES_PER_S,

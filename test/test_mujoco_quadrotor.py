@@ -15,7 +15,7 @@ from ros_session import wait_until
 from std_msgs.msg import Bool
 
 import drone_bridge
-from drone_bridge.ros.topics import latched
+from drone_bridge.ros.qos import latched
 
 pytest.importorskip("mujoco")  # `make setup` brings it, other installations need not have it
 

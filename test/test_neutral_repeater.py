@@ -11,8 +11,9 @@ from twists import twist
 
 from drone_bridge.motion.tilt_control import Shares
 from drone_bridge.msg import CommandAxes
-from drone_bridge.ros import neutral_repeater
-from drone_bridge.ros.neutral_repeater import NeutralRepeater, VelocityPublisher
+from drone_bridge.ros import velocity_publisher
+from drone_bridge.ros.neutral_repeater import NeutralRepeater
+from drone_bridge.ros.velocity_publisher import VelocityPublisher
 
 FORWARD, ZERO = twist(forward=1.0), Twist()
 RIVAL = twist(forward=0.5)
@@ -114,7 +115,7 @@ def test_no_command_comes_after_the_neutral_one_of_a_hold_that_begins_meanwhile(
 
 def test_shares_go_to_who_takes_them_and_who_followed_velocities_is_not_left_flying(node, clock, monkeypatch):
     are_taken = [False]
-    monkeypatch.setattr(neutral_repeater, "has_followers", lambda node, topic: are_taken[0])
+    monkeypatch.setattr(velocity_publisher, "has_followers", lambda node, topic: are_taken[0])
     commands = VelocityPublisher(node, "base_link")
     commands.publish(FORWARD, Shares(pitch=0.5), 0.0)
     are_taken[0] = True

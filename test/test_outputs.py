@@ -4,7 +4,7 @@
 import pytest
 from builtin_interfaces.msg import Time
 
-from drone_bridge.ros.topics import Output, Outputs
+from drone_bridge.ros.outputs import Output, Outputs
 
 
 class Node:

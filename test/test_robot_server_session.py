@@ -6,7 +6,9 @@ from session_talk import SessionTalk, notes, published
 
 from drone_bridge.robot import codec
 from drone_bridge.robot.codec import STOPPED, Speeds
-from drone_bridge.robot.device import MAX_DRIVERS, Dialect, DrivenSubsystem
+from drone_bridge.robot.device.control import MAX_DRIVERS
+from drone_bridge.robot.device.dialects import Dialect
+from drone_bridge.robot.device.vehicle import DrivenSubsystem
 from drone_bridge.robot.session.drive_commands import STOPS
 from drone_bridge.robot.session.listing import Listing
 from drone_bridge.robot.session.robot import (
@@ -285,7 +287,7 @@ def test_who_is_refused_is_counted(talk):
     for number in range(MAX_DRIVERS):
         talk.connect(f"d{number}").alive()
     actions = talk.session.connected("late", talk.now_s)
-    assert notes(actions, "refused_peers") == ["late was refused: 16 drivers are connected already."]
+    assert notes(actions, "refused_peers") == ["late was refused: 16 clients are connected already."]
     assert actions[-1] == Close("late")
 
 

@@ -7,14 +7,11 @@ import pytest
 
 from drone_bridge.robot import codec
 from drone_bridge.robot.codec import STOPPED, Speeds
-from drone_bridge.robot.device import (
-    Control,
-    DrivenSubsystem,
-    Instant,
-    Protocol1Control,
-    RobotConversation,
-    RobotdControl,
-)
+from drone_bridge.robot.device.control import Control
+from drone_bridge.robot.device.conversation import RobotConversation
+from drone_bridge.robot.device.dialects import Protocol1Control, RobotdControl
+from drone_bridge.robot.device.drivers import Instant
+from drone_bridge.robot.device.vehicle import DrivenSubsystem
 from drone_bridge.robot.session.desired import DesiredSubsystems
 from drone_bridge.robot.session.driver_conversation import BYTE_PERIOD_S, DriverConversation
 from drone_bridge.robot.session.keep_alives import KEEP_ALIVE_PERIOD_S, LATE_S

@@ -7,15 +7,11 @@ import pytest
 
 from drone_bridge.robot import codec
 from drone_bridge.robot.codec import STOPPED, Speeds
-from drone_bridge.robot.device import (
-    Control,
-    DrivenSubsystem,
-    FaultyRobotdControl,
-    HangUpError,
-    Instant,
-    RobotConversation,
-    RobotdControl,
-)
+from drone_bridge.robot.device.control import Control
+from drone_bridge.robot.device.conversation import RobotConversation
+from drone_bridge.robot.device.dialects import FaultyRobotdControl, RobotdControl
+from drone_bridge.robot.device.drivers import HangUpError, Instant
+from drone_bridge.robot.device.vehicle import DrivenSubsystem
 from drone_bridge.robot.server.listing import check_topics, light_topics, parts_of_parameters
 from drone_bridge.robot.server.parameters import PARAMETERS
 from drone_bridge.robot.session.drive_commands import LEAST_GAP_S, DriveCommands

@@ -21,10 +21,10 @@ from drone_bridge.simulator.session.published import (
     BodyToModelKnown,
     CameraPlaced,
     Fact,
+    Reported,
     Scene,
     States,
     Time,
-    Told,
 )
 
 NEUTRAL = [sim.SetEntity(VEHICLE, each, STILL[each]) for each in (Attribute.VELOCITY, Attribute.ANGULAR_VELOCITY)]
@@ -128,14 +128,14 @@ def test_nothing_overtakes_the_states_before_it(talk):
     data = talk.wires["streams"].send(sim.EntityData(VEHICLE, STREAMED, tuple(STILL[each] for each in STREAMED)))
     data += talk.wires["streams"].send(sim.Triggered(0))
     kinds = [type(each) for each in published(talk.take(talk.session.receive(data, "streams", talk.now_s)))]
-    assert kinds == [Time, States, Told]
-    assert talk.published(Told)[-1] == Told(sim.Triggered(0), "near")
+    assert kinds == [Time, States, Reported]
+    assert talk.published(Reported)[-1] == Reported(sim.Triggered(0), "near")
 
 
 def test_a_view_says_by_which_camera_whom_it_shows(talk):
     view = sim.CameraData(0, 0.25, -0.5, 0.125, 4.0)
     talk.say("streams", view)
-    assert talk.published(Told)[-1] == Told(view, "buoy", (0, "front", BUOY))
+    assert talk.published(Reported)[-1] == Reported(view, "buoy", (0, "front", BUOY))
 
 
 def test_states_that_make_no_sense_and_unknown_streams_are_counted_and_not_published(talk):
@@ -171,7 +171,7 @@ def test_where_spying_closes_the_connection_entities_are_listed(talk):
     talk.run(1.1)
     del talk.world.entities[9]
     talk.run(1.1)
-    told = [each.message for each in talk.published(Told)]
+    told = [each.message for each in talk.published(Reported)]
     assert told == [sim.Spied(True, ItemType.ENTITY, 9), sim.Spied(False, ItemType.ENTITY, 9)]
 
 
@@ -184,7 +184,7 @@ def test_where_spying_is_supported_it_is_used_on_the_streams_connection():
     lists = len(talk.of(sim.ListEntities))
     talk.say("streams", sim.Spied(False, ItemType.SPY, 0))  # of the connection that tried it
     talk.say("streams", sim.Spied(False, ItemType.CAMERA, 3))
-    assert [each.message for each in talk.published(Told)] == [sim.Spied(False, ItemType.CAMERA, 3)]
+    assert [each.message for each in talk.published(Reported)] == [sim.Spied(False, ItemType.CAMERA, 3)]
     talk.run(3.0)
     assert len(talk.of(sim.ListEntities)) == lists
 
@@ -237,7 +237,7 @@ def test_an_entity_that_is_removed_here_is_announced_by_its_name(talk):
     assert number not in talk.published(Scene)[-1].entities
     del talk.world.entities[number]
     talk.run(1.1)
-    assert talk.published(Told)[-1] == Told(sim.Spied(False, ItemType.ENTITY, number), "float")
+    assert talk.published(Reported)[-1] == Reported(sim.Spied(False, ItemType.ENTITY, number), "float")
 
 
 def test_a_simulator_that_is_slow_is_not_asked_again_before_it_has_answered(talk):
@@ -579,7 +579,7 @@ def test_refused_items_are_logged_and_requested_on_the_next_connection(talk):
     talk.world.answers.clear()
     talk.reconnect()
     talk.say("streams", sim.Triggered(1))
-    assert talk.published(Told)[-1].name == "near"
+    assert talk.published(Reported)[-1].name == "near"
 
 
 # Where the vehicle points to.
@@ -661,7 +661,7 @@ def test_steps_can_be_waited_for_whatever_overtakes_what(talk, order):
     assert not talk.outcome(asked)
     talk.say("requests", *said)
     assert talk.outcome(asked).is_success
-    assert [each.message for each in talk.published(Told)] == [sim.Completed()]
+    assert [each.message for each in talk.published(Reported)] == [sim.Completed()]
 
 
 def test_waiting_for_steps_ends_when_there_are_none_and_lets_others_pass(talk):
@@ -713,7 +713,7 @@ def test_adding_a_camera_recreates_the_streams_of_the_others(talk):
     assert talk.outcome(talk.ask(requests.add_camera, "down", FRONT, (BUOY,), 5)).result == 1
     assert of_cameras(talk) == [("stream", 0), ("remove", 0), ("stream", 0), ("stream", 1)]
     talk.say("streams", sim.CameraData(2, 0.0, 0.0, 0.0, 1.0))
-    assert talk.published(Told)[-1].camera == (1, "down", BUOY)
+    assert talk.published(Reported)[-1].camera == (1, "down", BUOY)
 
 
 @pytest.mark.parametrize("who", ["here", "by others"])

@@ -10,7 +10,7 @@ from builtin_interfaces.msg import Time
 from drone_bridge.ros.frames import FrameNames
 from drone_bridge.simulator import codec as sim
 from drone_bridge.simulator.bridge.outputs import SimulatorOutputs
-from drone_bridge.simulator.session.published import Begun, CameraPlaced, Scene, States, Told
+from drone_bridge.simulator.session.published import Begun, CameraPlaced, Reported, Scene, States
 from drone_bridge.simulator.session.published import Time as SimulatedTime
 from drone_bridge.simulator.topics import Axes
 
@@ -88,7 +88,7 @@ def test_steps_that_are_read_together_are_published_one_by_one(tf):
 def test_what_comes_of_a_step_together_has_one_stamp():
     node = Node(["odom"])
     outputs = made(node)
-    view = Told(sim.CameraData(0, 0.25, -0.5, 0.125, 4.0), "buoy", (0, "front", BUOY))
+    view = Reported(sim.CameraData(0, 0.25, -0.5, 0.125, 4.0), "buoy", (0, "front", BUOY))
     for step in (1, 2):
         do(outputs, SimulatedTime(step * 10_000_000, False))
         do(outputs, States(((VEHICLE, state(0.0)),)))

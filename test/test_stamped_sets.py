@@ -8,7 +8,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from drone_bridge.controllers.messages import KEPT, StampedSets
+from drone_bridge.controllers.stamped_sets import KEPT, StampedSets
 
 TOPICS = ("left", "right", "info")
 

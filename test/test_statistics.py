@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a link has done, as it is told on /diagnostics once a second."""
+"""What a link has done, as /diagnostics shows it once a second; the silence and the hangs of its peer."""
 
 from types import SimpleNamespace
 
 import pytest
 from diagnostic_msgs.msg import DiagnosticStatus
 
-from drone_bridge.ros.diagnostics import HANGING, LinkStatistics, Liveness, Reports
+from drone_bridge.ros.diagnostics import HANGING, Reports
+from drone_bridge.ros.link_statistics import LinkStatistics
+from drone_bridge.ros.liveness import Liveness
 from drone_bridge.ros.stall_watch import PROCESS
 
 

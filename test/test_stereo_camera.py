@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from rotations import of_testbed_angles
 
-from drone_bridge.testbed.device import DroneState
+from drone_bridge.testbed.device.drone_state import DroneState
 from drone_bridge.testbed.emulator.world import Sphere, StereoCamera
 
 

@@ -16,8 +16,8 @@ from std_msgs.msg import Bool
 
 from drone_bridge.motion.tilt_control import Shares
 from drone_bridge.ros import frames
-from drone_bridge.ros.frames import AXES, UNKNOWN_VARIANCE
-from drone_bridge.ros.images import MAX_SCANS, JpegDecoder
+from drone_bridge.ros.covariances import AXES, UNKNOWN_VARIANCE
+from drone_bridge.ros.jpeg_images import MAX_SCANS, JpegDecoder
 from drone_bridge.telemetry.codec import (
     MAX_FOV,
     MAX_MAGNITUDE,

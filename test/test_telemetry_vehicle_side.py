@@ -13,7 +13,7 @@ from nav_msgs.msg import Odometry
 from sensor_msgs.msg import Image, Imu
 from telemetry_documents import DRONE, ROVER
 
-from drone_bridge.ros.images import encoded
+from drone_bridge.ros.jpeg_images import encoded
 from drone_bridge.ros.time import time_from_seconds
 from drone_bridge.telemetry.codec import ControllerConnection, DroneCommand
 from drone_bridge.telemetry.topics import (

@@ -10,7 +10,7 @@ from plain_node import PlainNode
 
 from drone_bridge.motion.quaternions import quaternion_from_euler
 from drone_bridge.testbed.codec import AngleUnit, Constants, MotionParameters, SensorFrame
-from drone_bridge.testbed.device import LevelVelocity
+from drone_bridge.testbed.device.modelled_flight import LevelVelocity
 from drone_bridge.testbed.server import commands
 from drone_bridge.testbed.server.commands import CommandPublisher
 from drone_bridge.testbed.session.framed_drone import FramedDrone, RatesAnswer

@@ -18,7 +18,8 @@ from drone_bridge.testbed.codec import (
     SensorFrame,
     pack_reply,
 )
-from drone_bridge.testbed.device import Dialect, FlightLimits, LevelVelocity
+from drone_bridge.testbed.device.exchange import Dialect
+from drone_bridge.testbed.device.modelled_flight import FlightLimits, LevelVelocity
 from drone_bridge.testbed.session.drone import (
     CLOSED,
     CONNECTED,

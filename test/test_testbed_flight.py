@@ -9,7 +9,7 @@ import pytest
 from drone_bridge.motion.velocity_control import VelocityCommand, VelocityParameters
 from drone_bridge.testbed.bridge.flight import TestbedFlight
 from drone_bridge.testbed.codec import AngleUnit, Constants, SensorFrame
-from drone_bridge.testbed.device import Airframe, DroneState, Motion
+from drone_bridge.testbed.device.drone_state import Airframe, DroneState, Motion
 from drone_bridge.testbed.topics import BodyRates, Command, pose
 
 CONSTANTS = Constants(90.0, 90.0, 4, 4, 0.25, 1.0, 9.81, 0.2, 25.0, 720.0, 720.0, 720.0)

@@ -12,7 +12,8 @@ from quadrotor import Quadrotor
 
 from drone_bridge.programs.plan import parse_plan
 from drone_bridge.testbed.codec import AngleUnit, Constants, MotionParameters, SensorFrame
-from drone_bridge.testbed.device import Airframe, DroneState, FlightLimits, ModelledFlight, Motion
+from drone_bridge.testbed.device.drone_state import Airframe, DroneState, Motion
+from drone_bridge.testbed.device.modelled_flight import FlightLimits, ModelledFlight
 from drone_bridge.testbed.operator import Pilot
 
 CONSTANTS = Constants(120.0, 90.0, 4, 4, 0.0, 1.5, 9.81, 0.2, 25.0, 720.0, 720.0, 720.0)

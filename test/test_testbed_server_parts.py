@@ -15,7 +15,7 @@ from drone_bridge.ros.neutral_repeater import has_followers
 from drone_bridge.ros.time import nanoseconds_of, time_from_seconds
 from drone_bridge.testbed import topics as translate
 from drone_bridge.testbed.codec import AngleUnit, Constants, MotionParameters, SensorFrame
-from drone_bridge.testbed.device import FlightLimits, ModelledFlight
+from drone_bridge.testbed.device.modelled_flight import FlightLimits, ModelledFlight
 from drone_bridge.testbed.server.node import TestbedServer, read_pixels
 from drone_bridge.testbed.server.properties import read_properties
 from drone_bridge.testbed.session.framed_drone import BLACK, FramedDrone, RatesAnswer

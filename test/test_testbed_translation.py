@@ -14,7 +14,7 @@ from rotations import about, matrix, turned
 from drone_bridge.ros.time import time_from_seconds
 from drone_bridge.testbed import topics as translate
 from drone_bridge.testbed.codec import AngleUnit, Constants, MotionParameters, SensorFrame
-from drone_bridge.testbed.device import Airframe, DroneState, Motion
+from drone_bridge.testbed.device.drone_state import Airframe, DroneState, Motion
 from drone_bridge.testbed.emulator.world import RED, Sphere, StereoCamera
 from drone_bridge.testbed.topics import BodyRates, Command, StereoFrameNames, Translation
 

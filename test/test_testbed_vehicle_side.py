@@ -11,7 +11,7 @@ from drone_bridge.testbed.codec import (
     AttitudeLayout,
     AutopilotConnection,
 )
-from drone_bridge.testbed.device import Dialect, LockstepExchange
+from drone_bridge.testbed.device.exchange import Dialect, LockstepExchange
 from drone_bridge.wire.events import RemoteProtocolError
 
 

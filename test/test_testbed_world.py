@@ -6,11 +6,7 @@ import pytest
 from rotations import of_testbed_angles
 
 from drone_bridge.motion.wind import WindRotation
-from drone_bridge.testbed.device import (
-    Airframe,
-    DroneState,
-    Motion,
-)
+from drone_bridge.testbed.device.drone_state import Airframe, DroneState, Motion
 from drone_bridge.testbed.emulator.world import Sphere, World
 
 CALM = np.zeros(3)

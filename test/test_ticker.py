@@ -5,7 +5,7 @@ import threading
 
 from patience import TIMEOUT_S
 
-from drone_bridge.ros.diagnostics import Ticker
+from drone_bridge.ros.ticker import Ticker
 
 LONG_S = TIMEOUT_S
 

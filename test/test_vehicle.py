@@ -19,7 +19,7 @@ from std_srvs.srv import SetBool
 
 import drone_bridge
 from drone_bridge.ros.frames import enu_from_ned
-from drone_bridge.ros.topics import latched
+from drone_bridge.ros.qos import latched
 from drone_bridge.testbed.topics import enu_from_testbed
 
 PLACE = (2.0, 1.0, 1.5)

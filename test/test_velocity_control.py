@@ -14,7 +14,7 @@ from drone_bridge.motion.attitude_estimator import MeasuredAttitude
 from drone_bridge.motion.flight_control import Command, DroneModel
 from drone_bridge.motion.velocity_control import HOVER, VelocityCommand, VelocityControl, VelocityParameters
 from drone_bridge.motion.wind import WindRotation
-from drone_bridge.testbed.device import DroneState
+from drone_bridge.testbed.device.drone_state import DroneState
 
 SPEED_TOLERANCE = 0.02  # m/s, in calm air
 GUSTY_TOLERANCE = 0.1  # m/s, where positions are measured

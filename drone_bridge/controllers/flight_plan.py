@@ -10,10 +10,12 @@ from std_msgs.msg import Bool
 from std_srvs.srv import SetBool, Trigger
 
 from drone_bridge.controllers.behaviour import Behaviour
-from drone_bridge.controllers.messages import COMMAND_RATE, StatePublisher, make_steady_timer, plan_clock
+from drone_bridge.controllers.state_publisher import StatePublisher
+from drone_bridge.controllers.timing import COMMAND_RATE, make_steady_timer, plan_clock
 from drone_bridge.described import described
 from drone_bridge.ros.parameters import DeclaredParameters, declarations, read
-from drone_bridge.ros.topics import latched, subscribe
+from drone_bridge.ros.qos import latched
+from drone_bridge.ros.subscriptions import subscribe
 from drone_bridge.ros.velocity_messages import as_published, cmd_vel_type
 
 # Each leg's direction (forward, left): a square to the right hand, which ends where it began. The nose does not turn.

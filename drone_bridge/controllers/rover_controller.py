@@ -9,15 +9,18 @@ from nav_msgs.msg import Odometry
 from rclpy.node import Node
 from rclpy.parameter import Parameter
 
+from drone_bridge.controllers.commands import VelocityCommands
 from drone_bridge.controllers.goals.guides import GoalParameters
 from drone_bridge.controllers.goals.server import GoalServer
-from drone_bridge.controllers.messages import COMMAND_RATE, ErrorLog, VelocityCommands, make_steady_timer, read_pose
+from drone_bridge.controllers.messages import ErrorLog, read_pose
 from drone_bridge.controllers.rover_patterns import PATTERNS, Limits, Pattern, PoseEstimate, Velocity
+from drone_bridge.controllers.timing import COMMAND_RATE, make_steady_timer
 from drone_bridge.ros.common_parameters import STAMPED_CMD_VEL
 from drone_bridge.ros.frames import FrameNames
 from drone_bridge.ros.parameters import DeclaredParameters, ParameterDeclaration, declarations, read
 from drone_bridge.ros.program import run
-from drone_bridge.ros.topics import PUBLISHER_ERRORS, subscribe
+from drone_bridge.ros.publishers import PUBLISHER_ERRORS
+from drone_bridge.ros.subscriptions import subscribe
 from drone_bridge.ros.wheel_odometry import Pose, WheelOdometry
 
 STANDING = "stationary"

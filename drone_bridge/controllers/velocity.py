@@ -14,18 +14,21 @@ from nav_msgs.msg import Odometry
 from rclpy.node import Node
 
 from drone_bridge.controllers.behaviour import Behaviour
-from drone_bridge.controllers.messages import ErrorLog, StatePublisher, make_steady_timer, read_pose
+from drone_bridge.controllers.messages import ErrorLog, read_pose
+from drone_bridge.controllers.state_publisher import StatePublisher
+from drone_bridge.controllers.timing import make_steady_timer
 from drone_bridge.motion.attitude_estimator import MeasuredAttitude
 from drone_bridge.motion.flight_control import DroneModel
 from drone_bridge.motion.velocity_control import HOVER, VelocityCommand, VelocityControl, VelocityParameters
 from drone_bridge.msg import CommandRates, DroneProperties
 from drone_bridge.net.clock import elapsed_s
 from drone_bridge.ros.command_ages import CommandAges
-from drone_bridge.ros.diagnostics import ConditionLogLimiter
+from drone_bridge.ros.log_limiter import ConditionLogLimiter
 from drone_bridge.ros.parameters import DeclaredParameters, ParameterDeclaration, declarations, read
+from drone_bridge.ros.qos import command_stream, latched
 from drone_bridge.ros.stall_watch import StreamSettling
+from drone_bridge.ros.subscriptions import subscribe
 from drone_bridge.ros.time import seconds_of
-from drone_bridge.ros.topics import command_stream, latched, subscribe
 from drone_bridge.ros.velocity_messages import OtherTypes, VelocityFrames, cmd_vel_type
 
 NAME = "velocity"

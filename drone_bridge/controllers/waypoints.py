@@ -13,19 +13,16 @@ from nav_msgs.msg import Odometry
 from rclpy.node import Node
 
 from drone_bridge.controllers.behaviour import Behaviour
-from drone_bridge.controllers.messages import (
-    COMMAND_RATE,
-    ErrorLog,
-    StatePublisher,
-    VelocityCommands,
-    make_steady_timer,
-    read_pose,
-)
+from drone_bridge.controllers.commands import VelocityCommands
+from drone_bridge.controllers.messages import ErrorLog, read_pose
+from drone_bridge.controllers.state_publisher import StatePublisher
+from drone_bridge.controllers.timing import COMMAND_RATE, make_steady_timer
 from drone_bridge.described import described
 from drone_bridge.motion.matrices import Matrix, Vector, angles_from_rotation, limited, rotation_from_angles
 from drone_bridge.msg import DroneProperties
 from drone_bridge.ros.parameters import DeclaredParameters, ParameterDeclaration, declarations, read
-from drone_bridge.ros.topics import latched, subscribe
+from drone_bridge.ros.qos import latched
+from drone_bridge.ros.subscriptions import subscribe
 
 NAMES = ("x", "y", "z", "yaw")
 # Getting back to the line may take this share of the speed, so that there is always some left to go on.

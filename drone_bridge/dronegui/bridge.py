@@ -52,9 +52,10 @@ from drone_bridge.ros.limits import limit_parameters
 from drone_bridge.ros.parameters import ParameterDeclaration
 from drone_bridge.ros.program import run
 from drone_bridge.ros.protocol_node import ProtocolNode
+from drone_bridge.ros.qos import latched
 from drone_bridge.ros.request_services import RequestServices
 from drone_bridge.ros.tilt_commands import TiltCommands, drone_parameters, read_drone
-from drone_bridge.ros.topics import TopicPublishers, latched
+from drone_bridge.ros.topics import TopicPublishers
 from drone_bridge.session.tilt_pilot import TiltPilot
 from drone_bridge.wire.addresses import address_name
 

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The dronegui protocol: one JSON document per UDP datagram, between a controller and an AR.Drone's GUI.
+"""ControllerConnection and ReceiverConnection: a controller and an AR.Drone's GUI, the two ends of the dronegui protocol.
+
+One JSON document per UDP datagram.
 
 Theory of operation, by the document "Network control protocol" (its section "Setting control state"; navdata, which it
 lacks, by what the real GUI sends, see docs/dronegui.md):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A simulated drone behind its control GUI: it listens for control packets over UDP and flies accordingly.
+"""A simulated drone, a Flight, behind its control GUI: it listens for control packets over UDP and flies accordingly.
 
     python3 -m drone_bridge.dronegui.emulator --trajectory flight.csv
 

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What dronegui's packets and navdata say on topics, and what topics say in them.
+"""Translation: dronegui's packets and navdata to messages on topics, and back; the table of topics.
 
 The wire has directions instead of frames: roll + goes right, pitch + goes backward, yaw + turns right; phi + banks
 right, theta + raises the nose, psi + turns right; velocities are forward, right and down. Units are thousandths: of a
 degree, a metre, a metre per second. What a block leaves out gives no message, or an unknown in it; what no message
-tells is left out of a block.
+has is left out of a block.
 """
 
 import math
@@ -43,18 +43,12 @@ from drone_bridge.motion.quaternions import (
 )
 from drone_bridge.motion.tilt_control import Motion, Shares
 from drone_bridge.msg import Detection, DetectionArray, DroneGuiState
-from drone_bridge.ros import frames
-from drone_bridge.ros.frames import (
-    UNKNOWN_VARIANCE,
-    DroneFrameNames,
-    OdometryCovariances,
-    covariance_from_diagonal,
-    is_measured,
-    odometry_transform,
-    set_quaternion,
-    transform,
-)
-from drone_bridge.ros.topics import Topic, TopicTable, queued
+from drone_bridge.ros import covariances, frames
+from drone_bridge.ros.covariances import UNKNOWN_VARIANCE, OdometryCovariances, covariance_from_diagonal, is_measured
+from drone_bridge.ros.frames import DroneFrameNames
+from drone_bridge.ros.qos import queued
+from drone_bridge.ros.topics import Topic, TopicTable
+from drone_bridge.ros.transforms import odometry_transform, set_quaternion, transform
 
 # Controls.
 
@@ -268,7 +262,7 @@ class Translation:
         set_quaternion(message.pose.pose.orientation, pose.orientation)
         linear.x, linear.y, linear.z = pose.velocity
         ODOMETRY_COVARIANCES.fill(message)
-        for diagonal in (0, frames.AXES + 1):
+        for diagonal in (0, covariances.AXES + 1):
             message.pose.covariance[diagonal] += pose.variance
         return message
 

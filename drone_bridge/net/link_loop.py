@@ -7,7 +7,7 @@ when it is due. The actions that the session returns are done at once, by the sa
 link, the others by a `Stage`. Other threads only append to a deque and wake the thread by a pipe, whose end is the one
 thing that is locked.
 
-A turn begins when something arrives or is posted, when the session is due, and at least every StallWatch.PERIOD_S. A
+A turn begins when something arrives or is posted, when the session is due, and at least every StallDetector.PERIOD_S. A
 peer that floods the link delays a tick by one datagram at most.
 """
 
@@ -31,7 +31,8 @@ from drone_bridge.net.connector import (
     Selectable,
 )
 from drone_bridge.net.thread_end import STOP_TIMEOUT_S, ends_within
-from drone_bridge.session.session import Actions, Call, Close, Note, Outcome, Publish, Send, Session, StallWatch
+from drone_bridge.session.session import Actions, Call, Close, Note, Outcome, Publish, Send, Session
+from drone_bridge.session.stall_detector import StallDetector
 
 #: Work that waits for the thread; of more, the oldest is dropped.
 MAX_POSTED = 64
@@ -158,7 +159,7 @@ class LinkLoop:
         """`name` is the thread's, and `clock` has the time that the session is given."""
         self.link, self.session = link, session
         self._stage, self._clock = stage, clock or Clock()
-        self._watch = StallWatch()
+        self._stalls = StallDetector()
         #: When it was decided what is being done now, by the session's clock.
         self.decided_s = -math.inf
         self._streams = link if isinstance(link, StreamLink) else None
@@ -236,7 +237,7 @@ class LinkLoop:
 
     def _begin(self) -> None:
         """Begin on an open link: what was posted while there was none is old, and that time was no stall."""
-        self._watch = StallWatch()
+        self._stalls = StallDetector()
         self._posted.clear()
         if self._was_lost:
             self._drain()
@@ -253,7 +254,7 @@ class LinkLoop:
         while not self._is_stopping:
             if files != (files := tuple(self.link.files())):  # one may come later, or be replaced
                 poll = self._poll(*files)
-            wait_s = min(self.session.due_s - self._clock.now_s(), StallWatch.PERIOD_S)
+            wait_s = min(self.session.due_s - self._clock.now_s(), StallDetector.PERIOD_S)
             ready = poll.poll(0.0 if self._posted or self._kept else max(0.0, wait_s) * 1000)
             if (self._woken, select.POLLIN) in ready:
                 self._forget_wakes()
@@ -314,7 +315,7 @@ class LinkLoop:
     def _now(self) -> float | None:
         """Return the time; None if the process has stood still just now, and the session has resumed."""
         now_s = self._clock.now_s()
-        if not self._watch.has_stalled(now_s):
+        if not self._stalls.has_stalled(now_s):
             return now_s
         self._resume(now_s)
         return None
@@ -396,7 +397,7 @@ class LinkLoop:
         for action in actions:
             try:
                 if isinstance(action, Send):
-                    may_be_old = self._clock.now_s() - now_s > StallWatch.STALL_S
+                    may_be_old = self._clock.now_s() - now_s > StallDetector.STALL_S
                     if self._streams or self._is_stopping or not may_be_old:
                         self._send(action)
                     else:

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The robot control protocol, versions 1 and 2: TCP, packets with a length and a type in front, big-endian.
+"""DriverConnection and RobotConnection: the two ends of the robot control protocol, versions 1 and 2.
+
+TCP, packets with a length and a type in front, big-endian.
 
 Theory of operation ("Control Protocol" of the document). A driver registers (0x03), queries the lists (0x02), binds
 what it wants to drive (0x04) and updates it (0x05); keep-alives (0x01) show both sides that the other one is alive. The
@@ -54,7 +56,6 @@ from drone_bridge.wire.layouts import (
     Int32,
     Int64,
     Layout,
-    Message,
     MisfitError,
     Numbers,
     RestOfBody,
@@ -65,6 +66,7 @@ from drone_bridge.wire.layouts import (
     is_one_of,
     layout_of,
 )
+from drone_bridge.wire.messages import Message
 from drone_bridge.wire.outgoing import Range
 from drone_bridge.wire.stream import StreamConnection
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Finds robots: a request to a UDP multicast group (or one address), and the names in the replies.
+"""DiscoverySearch and DiscoveryResponder: robots are found by a request to a UDP multicast group, or one address.
 
+The replies have their names. Nothing here waits but `find_robots` and `addresses_of`, in the thread that calls them.
 IPv4 only, as the group is. Everything goes through one interface, named by its address: with 127.0.0.1 nothing leaves
 this machine, except that a responder joins the group on every interface. Drivers on this machine ask by the default
 route, wherever that leads, and have to be heard there; others are not answered.

@@ -35,19 +35,11 @@ from drone_bridge.programs.options import (
 )
 from drone_bridge.programs.program import TrajectoryFile, cancelled_or_after, print_event, run_program
 from drone_bridge.robot import codec
-from drone_bridge.robot.device import (
-    HEADLIGHT,
-    MAX_DRIVERS,
-    TRACKS,
-    Control,
-    Dialect,
-    DrivenSubsystem,
-    FaultyRobotdControl,
-    HangUpError,
-    Instant,
-    Protocol1Control,
-    RobotConversation,
-)
+from drone_bridge.robot.device.control import MAX_DRIVERS, Control
+from drone_bridge.robot.device.conversation import RobotConversation
+from drone_bridge.robot.device.dialects import Dialect, FaultyRobotdControl, Protocol1Control
+from drone_bridge.robot.device.drivers import HangUpError, Instant
+from drone_bridge.robot.device.vehicle import HEADLIGHT, TRACKS, DrivenSubsystem
 from drone_bridge.robot.discovery import DiscoveryResponder, DiscoveryRoute
 from drone_bridge.wire.addresses import address_name
 from drone_bridge.wire.events import RemoteProtocolError

@@ -23,7 +23,7 @@ from drone_bridge.programs.plan import REST, Leg, Plan
 from drone_bridge.programs.program import print_event, print_retry, run_program
 from drone_bridge.robot import codec
 from drone_bridge.robot.discovery import DiscoveryConnector, DiscoveryRoute
-from drone_bridge.wire.layouts import printable
+from drone_bridge.wire.printable import printable
 
 KEEP_ALIVE_PERIOD_S = 0.1
 STEP_S = 0.02  # how late a leg begins at most

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a robot's packets say on topics, and what topics say in its packets.
+"""Translation: a robot's packets to messages on topics, and back; the table of topics.
 
 The wire counts in whole thousandths (mV, mA) and hundredths (degrees Celsius); a side's speed is from -2048 to 2048,
 positive forward.
@@ -23,12 +23,15 @@ from drone_bridge.msg import SensorArray, SensorValue, SubsystemArray
 from drone_bridge.msg import Subsystem as SubsystemMessage
 from drone_bridge.robot import codec
 from drone_bridge.robot.codec import Speeds
-from drone_bridge.ros.frames import FrameNames, OdometryCovariances, odometry_transform
+from drone_bridge.ros.covariances import OdometryCovariances
+from drone_bridge.ros.frames import FrameNames
 from drone_bridge.ros.parameters import ParameterDeclaration
+from drone_bridge.ros.qos import latched
 from drone_bridge.ros.topic_names import topic_token, unique_names
-from drone_bridge.ros.topics import MissingTopicError, Topic, TopicTable, latched
+from drone_bridge.ros.topics import MissingTopicError, Topic, TopicTable
+from drone_bridge.ros.transforms import odometry_transform
 from drone_bridge.ros.wheel_odometry import WheelOdometry, body_from_wheel_speeds, wheel_speeds_from_body
-from drone_bridge.wire.layouts import printable
+from drone_bridge.wire.printable import printable
 
 SKID_STEER = (
     ParameterDeclaration("wheel_separation", 0.5, "Distance between left and right wheels, m.", range=(0.01, 10.0)),

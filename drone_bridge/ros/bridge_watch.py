@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whether the bridge behind a server's topics still runs, and hears its vehicle, by its reports on /diagnostics.
+"""BridgeWatch: whether the bridge behind a server's topics runs, and hears its vehicle, by its reports on /diagnostics.
 
 For topics and services that have no rate, as DDS itself takes 20 s, with Fast DDS, to give up a participant that
 vanished. A bridge reports once a second.
@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 
 from drone_bridge.net.clock import elapsed_s
-from drone_bridge.ros.diagnostics import PEER_SILENT
+from drone_bridge.ros.link_statistics import PEER_SILENT
 from drone_bridge.ros.stall_watch import PROCESS
 from drone_bridge.ros.vehicle_node import LINK_STATUS, VehicleNode
 

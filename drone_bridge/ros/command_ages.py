@@ -11,7 +11,8 @@ from builtin_interfaces.msg import Time
 from rclpy.node import Node
 
 from drone_bridge.ros.parameters import DeclaredParameters
-from drone_bridge.ros.time import is_time_simulated, seconds_between
+from drone_bridge.ros.simulated_time import is_time_simulated
+from drone_bridge.ros.time import seconds_between
 
 #: How far clocks may differ that are synchronized, s: a stamp that far ahead of our time counts as current.
 CLOCK_TOLERANCE_S = 0.1
@@ -48,7 +49,7 @@ class CommandAges:
         self._now = now or (lambda: node.get_clock().now().to_msg())
         #: Whether stamps come from the clock of a machine, and not from one that all share.
         self._are_by_machines = now is None and not is_time_simulated(node)
-        self._has_told_of_zero = False
+        self._has_warned_of_zero = False
 
     def stamp_of(self, message: Any) -> Time | None:
         """Return when a command was given, None if it does not say that: zero is none, as in ros2_controllers.
@@ -60,8 +61,8 @@ class CommandAges:
             return stamp
         if seconds_between(self._now(), stamp) <= self._parameters[self._timeout_name]:
             return stamp
-        if not self._has_told_of_zero:
-            self._has_told_of_zero = True
+        if not self._has_warned_of_zero:
+            self._has_warned_of_zero = True
             self._logger.warning(
                 f"Commands on {self._topic} have a stamp of zero, which counts as none: their age is judged by their "
                 "arrival. This is logged once."

@@ -18,9 +18,9 @@ from drone_bridge.net.clock import elapsed_s
 from drone_bridge.ros.command_ages import CommandAges
 from drone_bridge.ros.command_axes import shares_from_axes
 from drone_bridge.ros.limits import LimitReports, has_limits, read_limits
+from drone_bridge.ros.qos import command_stream
 from drone_bridge.ros.stall_watch import StreamSettling
 from drone_bridge.ros.time import stamp_numbers
-from drone_bridge.ros.topics import command_stream
 from drone_bridge.ros.vehicle_node import VehicleNode
 from drone_bridge.ros.velocity_messages import OtherTypes, cmd_vel_type, velocity_frames
 from drone_bridge.session.arbiter import Arbiter, Arrival, AskedVelocity
@@ -173,14 +173,14 @@ class CommandTopics(Generic[CommandT]):
         node.make_subscription(message_type, topic, receive, command_stream())
 
     def _warn_of_unsupported_axes(self, twist: Twist, follows: Collection[str]) -> None:
-        asked = {axis: value for axis, value in _floats(twist) if abs(value) > ROUNDING and axis not in follows}
-        if not asked:
+        unfollowed = {axis: value for axis, value in _floats(twist) if abs(value) > ROUNDING and axis not in follows}
+        if not unfollowed:
             return
         self._node.statistics.counts["commands_for_axes_that_it_lacks"] += 1
-        if asked.keys() <= self._warned_axes:
+        if unfollowed.keys() <= self._warned_axes:
             return
-        self._warned_axes |= asked.keys()
-        wanted = ", ".join(f"{axis} = {value:g} {TWIST_AXES[axis]}" for axis, value in asked.items())
+        self._warned_axes |= unfollowed.keys()
+        wanted = ", ".join(f"{axis} = {value:g} {TWIST_AXES[axis]}" for axis, value in unfollowed.items())
         self._node.warn(
             f"cmd_vel asks for {wanted}, which this vehicle can't do; it follows {', '.join(follows)}. The rest of the "
             f"command is followed. This is logged once."

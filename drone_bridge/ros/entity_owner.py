@@ -24,7 +24,8 @@ from drone_bridge.net.connector import (
     LinkError,
 )
 from drone_bridge.ros.parameters import DeclaredParameters, ParameterDeclaration, has_value
-from drone_bridge.ros.topics import NO_EVENTS, subscribe
+from drone_bridge.ros.publishers import NO_EVENTS
+from drone_bridge.ros.subscriptions import subscribe
 
 if TYPE_CHECKING:
     pass

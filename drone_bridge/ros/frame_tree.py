@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The newest transforms of tf, and where frames are as seen from others. There is no wheel of tf2_ros."""
+"""FrameTree: the newest transforms of tf, and where frames are as seen from others. There is no wheel of tf2_ros."""
 
 import math
 
@@ -9,7 +9,8 @@ from rclpy.qos import QoSProfile
 from tf2_msgs.msg import TFMessage
 
 from drone_bridge.motion.quaternions import IDENTITY, Quaternion, inverse, multiplied, rotated, unit_quaternion
-from drone_bridge.ros.topics import latched, subscribe
+from drone_bridge.ros.qos import latched
+from drone_bridge.ros.subscriptions import subscribe
 
 Point = tuple[float, float, float]
 Placed = tuple[Point, Quaternion]  # m, in the frame that it is seen from
@@ -28,7 +29,7 @@ class FrameTree:
         self._by_child: dict[str, TransformStamped] = {}
 
     def seen_from(self, base: str, frame: str) -> Placed | None:
-        """Return where a frame is as seen from another one, None while tf does not say that."""
+        """Return where a frame is as seen from another one, None while tf does not have that."""
         if self._node:
             subscribe(self._node, TFMessage, "/tf", self.keep, QoSProfile(depth=100))
             subscribe(self._node, TFMessage, "/tf_static", self.keep, all_static())

@@ -18,7 +18,8 @@ from std_srvs.srv import SetBool
 
 from drone_bridge.net.clock import elapsed_s
 from drone_bridge.ros.hold_file import HoldFile
-from drone_bridge.ros.topics import NO_EVENTS, PUBLISHER_ERRORS, latched
+from drone_bridge.ros.publishers import NO_EVENTS, PUBLISHER_ERRORS
+from drone_bridge.ros.qos import latched
 from drone_bridge.session.hold_state import AT_HELM, CALLED, HoldState
 
 if TYPE_CHECKING:

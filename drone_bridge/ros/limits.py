@@ -12,7 +12,8 @@ from drone_bridge.net.clock import elapsed_s
 from drone_bridge.ros.common_parameters import frame_names
 from drone_bridge.ros.frames import FrameNames
 from drone_bridge.ros.parameters import ParameterDeclaration, declarations, read
-from drone_bridge.ros.topics import NO_EVENTS, PUBLISHER_ERRORS, latched
+from drone_bridge.ros.publishers import NO_EVENTS, PUBLISHER_ERRORS
+from drone_bridge.ros.qos import latched
 from drone_bridge.ros.vehicle_node import VehicleNode
 from drone_bridge.session.arbiter import Arbiter
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Self-describing parameters that refuse invalid values with a sentence."""
+"""DeclaredParameters: a node's parameters, which describe themselves and refuse invalid values with a sentence."""
 
 import difflib
 import json
@@ -127,11 +127,11 @@ class DeclaredParameters:
 
     def _unknown(self, names: Iterable[str]) -> str:
         """Return the sentence about parameters that were given and do not exist."""
-        said = []
+        named = []
         for name in names:
             close = difflib.get_close_matches(name, self._declarations, n=1)
-            said.append(f"{name} (did you mean {close[0]}?)" if close else name)
-        return f"There is no parameter {', '.join(said)} here, and what is given for it has no effect."
+            named.append(f"{name} (did you mean {close[0]}?)" if close else name)
+        return f"There is no parameter {', '.join(named)} here, and what is given for it has no effect."
 
     def _declare(self, declaration: ParameterDeclaration, *, ignore_override: bool) -> None:
         declared = self._node.declare_parameter(

@@ -6,7 +6,6 @@ and shuts ROS down, so that neither waits for a callback. A process that stands 
 (`watchdog`), as is one that starts or shuts down for too long.
 """
 
-import os
 import re
 import signal
 import socket
@@ -17,7 +16,6 @@ from collections.abc import Callable
 from typing import Protocol
 
 import rclpy
-from rclpy.clock import Clock, ClockType  # type: ignore[attr-defined] # where humble has it, too
 from rclpy.exceptions import NameValidationException, ParameterException
 from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
 from rclpy.impl.implementation_singleton import rclpy_implementation
@@ -26,6 +24,7 @@ from rclpy.node import Node
 from rclpy.signals import SignalHandlerOptions
 
 from drone_bridge.ros import watchdog
+from drone_bridge.ros.discovery_server import warn_if_alone
 from drone_bridge.ros.environment import complete_environment, undiscovered
 from drone_bridge.ros.service_responses import resend_lost_responses
 from drone_bridge.ros.shared_memory import make_room
@@ -40,48 +39,6 @@ class Stoppable(Protocol):
 
     def leave(self) -> None:
         """Stop working: send the neutral command, close connections. Thread-safe."""
-
-
-# A Fast DDS discovery server: seeing all topics behind it, and noticing that it is gone.
-
-
-#: How long a node waits for others before it says that there are none.
-_ALONE_S = 5.0
-
-
-def ask_for_all_topics() -> None:
-    """Have the discovery server, if there is one, announce every topic to this process. Call it before rclpy.init.
-
-    A server announces to a client only the topics that the client itself uses, and to a super client all of them. This
-    process becomes one unless ROS_SUPER_CLIENT says otherwise.
-    """
-    if os.environ.get("ROS_DISCOVERY_SERVER"):
-        os.environ.setdefault("ROS_SUPER_CLIENT", "TRUE")
-
-
-def warn_if_alone(node: Stoppable) -> None:
-    """Have a node say so, once, if it has learned of no other from its discovery server. Call it before the node spins.
-
-    Fast DDS itself says nothing about a server that does not answer.
-    """
-    server = os.environ.get("ROS_DISCOVERY_SERVER")
-    if not server:
-        return
-    assert isinstance(node, Node)
-
-    def look() -> None:
-        timer.cancel()
-        if len(node.get_node_names()) <= 1:
-            node.get_logger().warning(
-                f"The discovery server {server} (ROS_DISCOVERY_SERVER) has named no other node in {_ALONE_S:g} s. "
-                "If there are any with the same variable, it does not run or can't be reached: nodes that start now "
-                "find nobody, and nobody finds them."
-            )
-
-    timer = node.create_timer(_ALONE_S, look, clock=Clock(clock_type=ClockType.STEADY_TIME))
-
-
-# From a node's parameters to the end of its process.
 
 
 STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM)
@@ -143,6 +100,7 @@ class _Run:
             except START_ERRORS as error:  # of what it was given; later ones are our own
                 print_start_error(error)
                 return False
+            assert isinstance(self._node, Node)
             warn_if_alone(self._node)
             self._executor = executor_of(self._node)
             PROCESS.start()  # what is slow before it is no stall: nobody's commands wait meanwhile

@@ -13,7 +13,7 @@ from typing import Any
 
 from drone_bridge.net.clock import Clock
 from drone_bridge.net.link_loop import DROPPED_BY_STALL, DROPPED_WORK, Link, LinkLoop
-from drone_bridge.ros.diagnostics import Liveness
+from drone_bridge.ros.liveness import Liveness
 from drone_bridge.ros.vehicle_node import UNREACHABLE, VehicleNode
 from drone_bridge.session.session import REFUSED_DATAGRAMS, Actions, Call, Note, Outcome, Session
 

@@ -11,8 +11,8 @@ from std_srvs.srv import SetBool, Trigger
 
 from drone_bridge.net.clock import elapsed_s
 from drone_bridge.ros.protocol_node import ProtocolNode
+from drone_bridge.ros.publishers import PUBLISHER_ERRORS
 from drone_bridge.ros.stall_watch import PROCESS
-from drone_bridge.ros.topics import PUBLISHER_ERRORS
 from drone_bridge.session.session import Answer
 
 CHECK_PERIOD_S = 0.5

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Notices that this process stood still: it was stopped, swapped out, or its machine was suspended.
+"""StallWatch: notices that this process stood still: it was stopped, swapped out, or its machine was suspended.
+
+A thread of its own ticks, and each look counts as a tick; a lock is held while the gap since the last tick is judged.
 
 Whatever waited in queues meanwhile arrives as if it were new: DDS notes a message's reception only after the process
 goes on. (Reliable writers send again what was lost, up to 8 s later: so streams of commands are taken best-effort.) And
@@ -16,9 +18,10 @@ from collections.abc import Callable
 
 from drone_bridge.net.clock import elapsed_s
 from drone_bridge.session import session
+from drone_bridge.session.stall_detector import StallDetector
 
 #: The time between two ticks, and the gap that is a stall: as a session's loop has them.
-TICK_S, STALL_S = session.StallWatch.PERIOD_S, session.StallWatch.STALL_S
+TICK_S, STALL_S = StallDetector.PERIOD_S, StallDetector.STALL_S
 #: For how long after a stall no command is taken. What had queued up is read within some milliseconds.
 SETTLING_S = session.SETTLING_S
 #: How many commands of a stream are refused at least. The executor takes one of a topic per round: the one that waited,

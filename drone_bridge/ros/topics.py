@@ -1,233 +1,30 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Topics: QoS profiles, subscriptions to whatever is offered, and the tables that say what a protocol has on topics."""
+"""TopicTable: what a protocol has on topics, a row for each, with the publishers and subscriptions made from it.
+
+Bridge (TopicPublishers), server (TopicSubscriptions), reference page and tests go by the same table. The publishers of
+one kind of wire message belong to one thread, in a node the link's. What a server hears is written in the executor and
+read by any thread without a lock: the newest message of a topic, with its time, is replaced as a whole.
+"""
 
 from __future__ import annotations
 
-import contextlib
-import copy
-import math
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from builtin_interfaces.msg import Time
-from rclpy.duration import Duration
-from rclpy.exceptions import InvalidHandle
-from rclpy.impl.implementation_singleton import rclpy_implementation
-from rclpy.node import PublisherEventCallbacks  # type: ignore[attr-defined] # where humble has it, too
-from rclpy.publisher import Publisher
-from rclpy.qos import DurabilityPolicy, QoSPolicyKind, QoSProfile, ReliabilityPolicy, qos_profile_sensor_data
+from rclpy.qos import QoSProfile
 from tf2_msgs.msg import TFMessage
 
-try:
-    from rclpy.event_handler import SubscriptionEventCallbacks, UnsupportedEventTypeError
-except ImportError:  # Humble
-    from rclpy.qos_event import SubscriptionEventCallbacks, UnsupportedEventTypeError
+from drone_bridge.ros.outputs import SUBSCRIBER_CHECK_PERIOD_S, Output, Outputs
+from drone_bridge.ros.qos import latched, queued, sensor_data
 
 if TYPE_CHECKING:
     from geometry_msgs.msg import TransformStamped
-    from rclpy.callback_groups import CallbackGroup
-    from rclpy.node import Node
-    from rclpy.publisher import Publisher
-    from rclpy.qos_overriding_options import QoSOverridingOptions
 
     from drone_bridge.ros.vehicle_node import VehicleNode
-
-
-# QoS profiles: a new one each time, because overrides change them.
-
-
-def latched() -> QoSProfile:
-    """Return the QoS of topics whose last message late subscribers get as well."""
-    return QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
-
-
-def newest() -> QoSProfile:
-    """Return the QoS of topics on which a newer message replaces one that was not taken in time."""
-    return QoSProfile(depth=1, reliability=ReliabilityPolicy.RELIABLE)
-
-
-def command_stream() -> QoSProfile:
-    """Return the QoS of a subscription to a stream of commands, which moves the vehicle.
-
-    A reliable writer's samples come again after a stall, up to seconds later: of 17 bridges that had been stopped for
-    2 s under a live commander, 7 carried out an old command, and with best effort none. A command that is lost is
-    followed by the next one. Publishers of commands, ours too, may offer more: they stay reliable for subscribers that
-    request that, as a bag does. Single events, such as a take-off, are taken reliably.
-    """
-    return QoSProfile(depth=1, reliability=ReliabilityPolicy.BEST_EFFORT)
-
-
-# What publishing can raise, and waiting until the last message of a publisher is delivered.
-
-
-DELIVERY_TIMEOUT_S = 0.3
-#: A writer of reliable messages was overrun, or ROS is already shutting down.
-PUBLISHER_ERRORS = (rclpy_implementation.RCLError, InvalidHandle)
-
-
-def wait_for_delivery(publisher: Publisher[Any]) -> None:
-    """Wait for subscribers to acknowledge the last message, as ROS may be shut down next."""
-    with contextlib.suppress(*PUBLISHER_ERRORS):
-        publisher.wait_for_all_acked(Duration(seconds=DELIVERY_TIMEOUT_S))
-
-
-# Publishers that ignore subscribers with an incompatible QoS, as those log a warning themselves.
-
-
-NO_EVENTS = PublisherEventCallbacks(use_default_callbacks=False)
-
-
-# Subscriptions that receive from every publisher of their topic, whatever QoS it offers. One that requests earlier
-# messages (transient local) or lost ones (reliable) gets nothing at all from a publisher that does not offer that; a
-# second one, which requests less, receives from such publishers.
-
-
-_CONSEQUENCES = {
-    QoSPolicyKind.DURABILITY: "without durability transient_local, so that earlier messages are not received",
-    QoSPolicyKind.RELIABILITY: "without reliability reliable, so that lost messages are not sent again",
-}
-
-
-def subscribe(
-    node: Node,
-    message_type: type,
-    topic: str,
-    callback: Callable[[Any], Any],
-    qos: QoSProfile | int,
-    *,
-    callback_group: CallbackGroup | None = None,
-    overridable: QoSOverridingOptions | None = None,
-    keep: Callable[[Any], None] = lambda subscription: None,
-) -> None:
-    """Subscribe to all publishers of a topic: with this QoS, or depth, and with less to those that offer less.
-
-    That happens as soon as such a publisher is discovered, and is logged. From then on, messages of those that offer
-    more arrive twice. `keep` gets each of the subscriptions; `overridable` is for the first one.
-    """
-    made: set[tuple[DurabilityPolicy, ReliabilityPolicy]] = set()
-
-    def create(wanted: QoSProfile, events: Any) -> Any:
-        return node.create_subscription(
-            message_type,
-            topic,
-            callback,
-            copy.copy(wanted),  # an override changes the profile that it is given, and others may have the same
-            callback_group=callback_group,
-            event_callbacks=events,
-            qos_overriding_options=None if made else overridable,  # a topic has those parameters once
-        )
-
-    def add(wanted: QoSProfile) -> None:
-        def on_incompatible(info: Any) -> None:
-            less = _without(subscription.qos_profile, info.last_policy_kind)
-            if less and (less.durability, less.reliability) not in made:
-                name = node.resolve_topic_name(topic)
-                node.get_logger().info(f"{name} is published {_CONSEQUENCES[info.last_policy_kind]}.")
-                add(less)
-
-        try:
-            subscription = create(wanted, SubscriptionEventCallbacks(incompatible_qos=on_incompatible))
-        except UnsupportedEventTypeError:  # as where every subscription hears every publisher
-            subscription = create(wanted, None)
-        made.add((subscription.qos_profile.durability, subscription.qos_profile.reliability))
-        keep(subscription)
-
-    add(QoSProfile(depth=qos) if isinstance(qos, int) else qos)
-
-
-def arrived(subscription: Any, at_most: int) -> Iterator[tuple[Any, dict[str, Any]]]:
-    """Yield the messages, or their bytes, that wait on a subscription now, each with what the middleware knows of it.
-
-    For nodes that follow many topics: rclpy's executor takes one message of each topic every time it waits, and its
-    wait costs time per subscription. Beside 800 others it took 46 of 1,280 messages per second.
-    """
-    with subscription.handle:
-        for _ in range(at_most):  # a topic that is faster than its reader has to leave time for others
-            taken = subscription.handle.take_message(subscription.msg_type, subscription.raw)
-            if not taken:
-                return
-            yield taken
-
-
-def _without(qos: QoSProfile, kind: QoSPolicyKind) -> QoSProfile | None:
-    """Return the profile without this policy's request; None if it requests nothing known here."""
-    less = copy.copy(qos)
-    if kind == QoSPolicyKind.DURABILITY:
-        less.durability = DurabilityPolicy.VOLATILE
-    elif kind == QoSPolicyKind.RELIABILITY:
-        less.reliability = ReliabilityPolicy.BEST_EFFORT
-    else:
-        return None
-    return less
-
-
-# Topics whose messages are made only while they have subscribers.
-
-
-#: How long a new subscriber may go unnoticed, for want of a reason to choose otherwise.
-SUBSCRIBER_CHECK_PERIOD_S = 0.2
-
-SourceT = TypeVar("SourceT")
-
-
-class Output(NamedTuple):
-    """A topic, and the function that makes its message, or None, from a source and a stamp."""
-
-    publisher: Publisher[Any]
-    make: Callable[[Any, Time], Any]
-
-
-class Outputs(Generic[SourceT]):
-    """The topics of one source, such as a camera frame or the state of an entity.
-
-    DDS is queried for subscribers only now and then: a query can take longer than anything but publishing.
-    """
-
-    def __init__(
-        self, node: VehicleNode, outputs: Iterable[Output], period_s: float = SUBSCRIBER_CHECK_PERIOD_S
-    ) -> None:
-        """`period_s` is how long a new subscriber may go unnoticed."""
-        self._node = node
-        self._outputs = tuple(outputs)
-        self._period_s = period_s
-        self._wanted: list[Output] = []
-        self.recheck()
-
-    def recheck(self) -> None:
-        """Query the subscribers again before the next publication."""
-        self._checked_s = -math.inf
-
-    def wanted(self) -> list[Output]:
-        now_s = time.monotonic()
-        if now_s - self._checked_s > self._period_s:
-            self._checked_s = now_s
-            self._wanted = [output for output in self._outputs if self._node.is_wanted(output.publisher)]
-        return self._wanted
-
-    def publish(self, source: SourceT, stamp: Time) -> None:
-        """Make and publish the messages that have subscribers."""
-        self._node.publish_all(self.made(source, stamp))
-
-    def made(self, source: SourceT, stamp: Time) -> list[tuple[Publisher[Any], Any]]:
-        """Return the messages that have subscribers, each with its publisher."""
-        # All are made first: each one published wakes a thread of DDS, which costs least when it is still awake.
-        return [(topic, message) for topic, make in self.wanted() if (message := make(source, stamp)) is not None]
-
-
-# Tables of topics: each topic of a protocol is one row, which bridge, server, reference page and tests go by.
-
-
-def queued() -> QoSProfile:
-    """Return the QoS of topics each of whose messages counts."""
-    return QoSProfile(depth=10)
-
-
-def sensor_data() -> QoSProfile:
-    """Return the QoS of a subscription that every publisher satisfies."""
-    return qos_profile_sensor_data
 
 
 class MissingTopicError(ValueError):
@@ -311,7 +108,7 @@ class TopicPublishers:
         self._static = list(static_transforms)
         self._changes: dict[type, list[Output]] = {}
         self._last: dict[Any, Any] = {}  # what only changes are published of, by publisher
-        self._is_static_told = False
+        self._is_static_sent = False
         publishers: dict[str, Any] = {}
         outputs: dict[tuple[type, bool], list[Output]] = {}
         for kind, output in more:
@@ -342,7 +139,7 @@ class TopicPublishers:
 
     def restart(self) -> None:
         """Publish again, with the next wire message, what is published only when it changes."""
-        self._is_static_told = False
+        self._is_static_sent = False
         self._last.clear()
         for outputs in self._outputs.values():
             outputs.recheck()
@@ -350,7 +147,7 @@ class TopicPublishers:
     def publish(self, wire: Any, stamp: Time) -> None:
         """Publish what a wire message says on the topics that have subscribers."""
         kind = type(wire)
-        if not self._is_static_told:
+        if not self._is_static_sent:
             self._broadcast_static(stamp)
         if quick := self._outputs.get((kind, False)):
             quick.publish(wire, stamp)
@@ -372,14 +169,11 @@ class TopicPublishers:
         return counted
 
     def _broadcast_static(self, stamp: Time) -> None:
-        self._is_static_told = True
+        self._is_static_sent = True
         if self._static_publisher:
             for transform in self._static:
                 transform.header.stamp = stamp
             self._node.publish(self._static_publisher, TFMessage(transforms=self._static))
-
-
-# What a server hears on the topics of its table.
 
 
 class TopicSubscriptions:

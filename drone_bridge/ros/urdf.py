@@ -6,7 +6,7 @@ from xml.etree.ElementTree import Element
 from geometry_msgs.msg import TransformStamped
 
 from drone_bridge.motion.quaternions import quaternion_from_euler
-from drone_bridge.ros.frames import transform
+from drone_bridge.ros.transforms import transform
 
 
 def put_before_frames(description: Element, prefix: str) -> None:

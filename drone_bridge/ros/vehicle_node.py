@@ -1,5 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""VehicleNode: the base of bridges and servers: a lifecycle, hold, counts and diagnostics, and a link while active."""
+"""VehicleNode: the base of bridges and servers: a lifecycle, hold, counts and diagnostics, and a link while active.
+
+Three threads: the executor's, in which transitions and callbacks run; the link's, while active, which alone reads,
+sends and publishes what was heard; and that of the reports, from configure to cleanup. `leave` may come from a fourth,
+which waits for signals: a lock is held while the link is started, or is left with the neutral command. A node that
+can't start stays unconfigured, and a timer starts it again where that may help.
+"""
 
 import contextlib
 import threading
@@ -18,17 +24,18 @@ from rclpy.publisher import Publisher
 
 from drone_bridge.motion.limits import ObservedMotion
 from drone_bridge.net.clock import elapsed_s
-from drone_bridge.net.connector import (
-    LinkError,
-)
-from drone_bridge.ros.diagnostics import CLOCKS, SILENCES, LinkStatistics, Reports, Ticker
+from drone_bridge.net.connector import LinkError
+from drone_bridge.ros.diagnostics import CLOCKS, SILENCES, Reports
 from drone_bridge.ros.entity_owner import EntityOwner, log_failure
 from drone_bridge.ros.hold import Hold
+from drone_bridge.ros.link_statistics import LinkStatistics
 from drone_bridge.ros.namesakes import ADVICE, NAMESAKES, Namesakes
 from drone_bridge.ros.parameters import UNCONFIGURED, ParameterDeclaration
+from drone_bridge.ros.publishers import NO_EVENTS, PUBLISHER_ERRORS
+from drone_bridge.ros.simulated_time import clock_conflict, is_time_simulated
 from drone_bridge.ros.stall_watch import PROCESS, STALL_S
-from drone_bridge.ros.time import clock_conflict, is_time_simulated, time_from_nanoseconds
-from drone_bridge.ros.topics import NO_EVENTS, PUBLISHER_ERRORS
+from drone_bridge.ros.ticker import Ticker
+from drone_bridge.ros.time import time_from_nanoseconds
 from drone_bridge.session.session import AFTER_STALLS, MAY_HAVE_WAITED
 from drone_bridge.wire.addresses import address_name
 from drone_bridge.wire.outgoing import UNENCODABLE, encoded
@@ -87,7 +94,7 @@ class VehicleNode(EntityOwner):
     )
     #: The parameter that says after how many seconds of silence a connected peer is a warning.
     silence_parameter = "silence_warning"
-    #: Whether its session says itself when the peer is silent.
+    #: Whether its session reports itself when the peer is silent.
     says_silence = False
     #: Whether it is the vehicle's side of its protocol, and steers a vehicle in ROS.
     is_server = False
@@ -104,7 +111,7 @@ class VehicleNode(EntityOwner):
         # A server and a bridge may have the same namespace, and their vehicles are not the same one.
         self._namesakes = Namesakes(self)
         self.hold = Hold(self, "~/held" if self.is_server else "held")
-        #: What the vehicle tells of its motion.
+        #: How the vehicle moves, by its own account.
         self.observed = ObservedMotion(elapsed_s)
         #: Where the bytes of every connection are to be logged, while active and if the user wants it.
         self.wire_log: WireLog | None = None
@@ -256,7 +263,7 @@ class VehicleNode(EntityOwner):
     def transition_failed(self, error: Exception) -> None:
         """Tell the user why a transition that they requested failed."""
         if self._is_starting:
-            self._start_failure = error  # which `start` tells, and not each attempt
+            self._start_failure = error  # which `start` logs, and not each attempt
         else:
             super().transition_failed(error)
 

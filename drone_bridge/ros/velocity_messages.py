@@ -74,14 +74,14 @@ def _turned(vector: Vector3, angle: float) -> Vector3:
 
 
 class OtherTypes:
-    """Tells once of each endpoint on a topic that has another type than ours, as DDS never connects the two."""
+    """Warns once of each endpoint on a topic that has another type than ours, as DDS never connects the two."""
 
     def __init__(self, node: Node, topic: str, message_type: type) -> None:
         """`message_type` is what this node takes, or publishes, on the topic."""
         self._node = node
         self._topic = node.resolve_topic_name(topic)
         self._type = _name_of(message_type)
-        self._told: set[tuple[int, ...]] = set()
+        self._warned_of: set[tuple[int, ...]] = set()
 
     def warn_of_publishers(self) -> None:
         """Tell of those that publish what this node does not take."""
@@ -93,7 +93,7 @@ class OtherTypes:
 
     def _warn(self, endpoints: Collection[Any], do: str, this_does: str) -> None:
         others = {tuple(each.endpoint_gid): each for each in endpoints if each.topic_type != self._type}
-        for gid in others.keys() - self._told:
+        for gid in others.keys() - self._warned_of:
             other = others[gid]
             advice = (
                 f" Set {STAMPED_CMD_VEL.name} to the same value in both."
@@ -104,7 +104,7 @@ class OtherTypes:
                 f"{other.node_namespace.rstrip('/')}/{other.node_name} {do} {other.topic_type} on {self._topic}, where "
                 f"this node {this_does} {self._type}: nothing of that arrives.{advice} This is logged once."
             )
-        self._told = set(others)
+        self._warned_of = set(others)
 
 
 def _name_of(message_type: type) -> str:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The motion of wheeled vehicles: speeds of their two sides, poses in a plane, dead reckoning."""
+"""WheelOdometry: dead reckoning of wheeled vehicles, from the speeds of their two sides, to poses in a plane."""
 
 import math
 from typing import NamedTuple
@@ -8,7 +8,9 @@ from builtin_interfaces.msg import Time
 from nav_msgs.msg import Odometry
 
 from drone_bridge.motion.quaternions import quaternion_from_euler
-from drone_bridge.ros.frames import UNKNOWN_VARIANCE, FrameNames, OdometryCovariances, set_quaternion
+from drone_bridge.ros.covariances import UNKNOWN_VARIANCE, OdometryCovariances
+from drone_bridge.ros.frames import FrameNames
+from drone_bridge.ros.transforms import set_quaternion
 
 # A skid steer has a left and a right side that each run forward or backward, and no frames.
 

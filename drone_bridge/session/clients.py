@@ -8,7 +8,7 @@ one that takes too long for a message loses it by itself, however its bytes tric
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
 from drone_bridge.session.session import Actions, Close, Note
 
@@ -38,8 +38,15 @@ class Client(Generic[HandlerT]):
     """Whether it has ever completed a message."""
 
 
-class FullError(Exception):
-    """There is no room for another client; the text is a sentence without its subject."""
+class Admission(NamedTuple):
+    """Whether one more peer gets a place, and at whose cost."""
+
+    refusal: Actions = ()
+    """What is done if it gets none, else nothing."""
+    loser: Any = None
+    """The peer whose conversation has to be ended first, None for nobody."""
+    reason: str = ""
+    """Why that one: half a sentence, whose subject is the loser."""
 
 
 class Clients(Generic[HandlerT]):
@@ -81,36 +88,18 @@ class Clients(Generic[HandlerT]):
         """Return all, in the order of their connections."""
         return tuple(self._by_peer.values())
 
-    def loser(self, now_s: float) -> Client[HandlerT] | None:
-        """Return who gives its place to one more, None while there is room.
-
-        Raises FullError when everybody keeps its place.
-        """
+    def admit(self, peer: Any, now_s: float) -> Admission:
+        """Return whether one more peer gets a place; the caller removes the loser, then adds the peer."""
         if len(self._by_peer) < self._most:
-            return None
+            return Admission()
         idle = min(self._by_peer.values(), key=lambda each: (each.has_spoken, each.heard_s))
-        keeps_s = self._keeps_place_s()
-        if now_s - idle.heard_s < (keeps_s if idle.has_spoken else min(keeps_s, self._mute_keeps_place_s)):
-            names = ", ".join(str(each.peer) for each in self._by_peer.values())
-            who = f"{names} is" if self._most == 1 else f"{self._most} clients are"
-            raise FullError(f"{who} connected already.")
-        return idle
-
-    def make_room(self, peer: Any, now_s: float, close: Callable[[Any, Note], Actions]) -> tuple[bool, Actions]:
-        """Return whether a peer gets the only place, and what is to be done for that, or else to refuse it.
-
-        `close` ends the conversation with another peer, with a note of why.
-        """
-        try:
-            loser = self.loser(now_s)
-        except FullError:
-            (only,) = self._by_peer
-            sentence = f"{peer} was refused: {only} is connected, and only one peer is served."
-            return False, [Note(REFUSED, sentence, is_ongoing=True), Close(peer)]
-        if loser is None:
-            return True, []
-        silent = f"{loser.peer} was silent for {now_s - loser.heard_s:.1f} s, and is replaced by {peer}."
-        return True, close(loser.peer, Note(LOST, silent))
+        silence_s, keeps_s = now_s - idle.heard_s, self._keeps_place_s()
+        if silence_s >= (keeps_s if idle.has_spoken else min(keeps_s, self._mute_keeps_place_s)):
+            return Admission(loser=idle.peer, reason=f"was silent for {silence_s:.1f} s, and is replaced by {peer}")
+        full = f"{self._most} clients are connected already."
+        if self._most == 1:
+            full = f"{idle.peer} is connected, and only one peer is served."
+        return Admission([Note(REFUSED, f"{peer} was refused: {full}", is_ongoing=True), Close(peer)])
 
     def add(self, peer: Any, handler: HandlerT, now_s: float) -> Client[HandlerT]:
         """Give a peer a place."""

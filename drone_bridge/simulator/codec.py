@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The underwater simulator's protocol: TCP, messages of a type ID, a length and a body, big-endian.
+"""ClientConnection and ServerConnection: the two ends of the underwater simulator's protocol.
+
+TCP, messages of a type ID, a length and a body, big-endian.
 
 Theory of operation ("Simulator Protocol" of the document). All clients share one world of rigid bodies, which is
 paused until a client sends RUN. A client may send requests at any time, and ahead of their answers: each is answered
@@ -78,7 +80,6 @@ from drone_bridge.wire.layouts import (
     Float64,
     Layout,
     ListOf,
-    Message,
     MisfitError,
     Numbers,
     Reader,
@@ -90,6 +91,7 @@ from drone_bridge.wire.layouts import (
     is_one_of,
     pack,
 )
+from drone_bridge.wire.messages import Message
 from drone_bridge.wire.stream import StreamConnection
 
 __all__ = [

@@ -24,13 +24,15 @@ from drone_bridge.ros.common_parameters import (
     read_allowed_peers,
 )
 from drone_bridge.ros.limits import limit_parameters
+from drone_bridge.ros.outputs import Output
 from drone_bridge.ros.parameters import ParameterDeclaration
 from drone_bridge.ros.program import run
 from drone_bridge.ros.protocol_node import ProtocolNode
+from drone_bridge.ros.simulated_time import Stamps, time_parameters
 from drone_bridge.ros.text_link import TextLink
 from drone_bridge.ros.tilt_commands import TiltCommands, drone_parameters, read_drone
-from drone_bridge.ros.time import Stamps, time_from_seconds, time_parameters
-from drone_bridge.ros.topics import Output, TopicPublishers
+from drone_bridge.ros.time import time_from_seconds
+from drone_bridge.ros.topics import TopicPublishers
 from drone_bridge.session.tilt_pilot import TiltPilot
 from drone_bridge.telemetry.codec import (
     COMMAND_TOPIC,

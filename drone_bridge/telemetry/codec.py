@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The telemetry protocol of a drone without GPS and a rover: JSON documents, one per datagram or topic message.
+"""ControllerConnection, DroneConnection, RoverConnection: the ends of the telemetry of a drone without GPS and a rover.
+
+JSON documents, one per datagram or topic message.
 
 Theory of operation, by the document "Communication Protocol (GPS-Denied)":
 

@@ -28,8 +28,7 @@ from drone_bridge.ros.common_parameters import (
     full_scale_parameters,
     read_group,
 )
-from drone_bridge.ros.images import encoded
-from drone_bridge.ros.neutral_repeater import VelocityPublisher
+from drone_bridge.ros.jpeg_images import encoded
 from drone_bridge.ros.parameters import ParameterDeclaration
 from drone_bridge.ros.program import run
 from drone_bridge.ros.protocol_node import ProtocolNode
@@ -37,6 +36,7 @@ from drone_bridge.ros.text_link import TextLink
 from drone_bridge.ros.time import seconds_of
 from drone_bridge.ros.topics import MissingTopicError, TopicSubscriptions
 from drone_bridge.ros.vehicle_node import VehicleNode
+from drone_bridge.ros.velocity_publisher import VelocityPublisher
 from drone_bridge.session.operator_command import OPERATORS_LOST
 from drone_bridge.session.session import AFTER_STALLS
 from drone_bridge.telemetry.codec import (

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What telemetry's documents say on topics, and what topics say in its documents.
+"""Translation: telemetry's documents to messages on topics, and back; the table of topics.
 
 The wire has SI units and degrees of view; its signs are parameters, as the document fixes only that of thrust. At rest
 the accelerometer reads +9.81 on z, so z is up; x is taken as forward and y as left (REP 103). Velocity and landing pad
@@ -30,22 +30,21 @@ from drone_bridge.motion.quaternions import (
 from drone_bridge.motion.tilt_control import Motion, Shares
 from drone_bridge.msg import LandingPad as LandingPadMessage
 from drone_bridge.ros import frames
-from drone_bridge.ros.frames import (
+from drone_bridge.ros.covariances import (
     EXACT_VARIANCE,
     UNKNOWN_VARIANCE,
-    DroneFrameNames,
     OdometryCovariances,
     covariance_from_diagonal,
     is_measured,
-    odometry_transform,
-    set_quaternion,
-    set_vector,
-    transform,
 )
-from drone_bridge.ros.images import JpegDecoder, pinhole_camera_info, set_data
+from drone_bridge.ros.frames import DroneFrameNames
+from drone_bridge.ros.images import pinhole_camera_info, set_data
+from drone_bridge.ros.jpeg_images import JpegDecoder
 from drone_bridge.ros.parameters import ParameterDeclaration
+from drone_bridge.ros.qos import latched, newest
 from drone_bridge.ros.time import seconds_of, time_from_seconds
-from drone_bridge.ros.topics import MissingTopicError, Topic, TopicTable, latched, newest
+from drone_bridge.ros.topics import MissingTopicError, Topic, TopicTable
+from drone_bridge.ros.transforms import odometry_transform, set_quaternion, set_vector, transform
 from drone_bridge.telemetry.codec import (
     MAX_FOV,
     MAX_THRUST,

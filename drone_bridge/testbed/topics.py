@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a testbed's messages say on topics, and what topics say in its messages.
+"""Translation: a testbed's messages to those on topics, and back; the table of topics.
 
 The wire has degrees (or radians, where a testbed uses them) and otherwise SI units. Its world has y up and a heading
 that turns to the right; ROS has ENU and REP 103. An attitude without roll, or without yaw, is marked by its covariance.
@@ -29,20 +29,15 @@ from drone_bridge.motion.quaternions import (
 )
 from drone_bridge.msg import CommandRates, DroneProperties
 from drone_bridge.ros import frames
-from drone_bridge.ros.frames import (
-    AXES,
-    EXACT_VARIANCE,
-    UNKNOWN_VARIANCE,
-    FrameNames,
-    OdometryCovariances,
-    set_quaternion,
-    set_vector,
-    transform,
-)
-from drone_bridge.ros.images import JpegEncoder, Rgb8Image, pinhole_camera_info, rgb8_pixels
+from drone_bridge.ros.covariances import AXES, EXACT_VARIANCE, UNKNOWN_VARIANCE, OdometryCovariances
+from drone_bridge.ros.frames import FrameNames
+from drone_bridge.ros.images import Rgb8Image, pinhole_camera_info, rgb8_pixels
+from drone_bridge.ros.jpeg_images import JpegEncoder
 from drone_bridge.ros.parameters import ParameterDeclaration
+from drone_bridge.ros.qos import latched, newest
 from drone_bridge.ros.time import seconds_of, time_from_seconds
-from drone_bridge.ros.topics import Topic, TopicTable, latched, newest
+from drone_bridge.ros.topics import Topic, TopicTable
+from drone_bridge.ros.transforms import set_quaternion, set_vector, transform
 from drone_bridge.testbed.codec import (
     AngleUnit,
     AttitudeLayout,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`drone-bridge doctor`: what is installed and running here and whether it works, to be put into a report.
+"""`drone-bridge doctor`: findings about what is installed and running here and whether it works, for a report.
 
 A line begins with ok, `!` (something works less well, and the line says what mends it) or `x` (it does not work).
 """

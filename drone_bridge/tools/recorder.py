@@ -49,7 +49,8 @@ def main(args: list[str] | None = None) -> int:
     from rclpy.utilities import remove_ros_args
 
     from drone_bridge.ros import watchdog
-    from drone_bridge.ros.program import START_ERRORS, ask_for_all_topics, initialize_ros, print_start_error
+    from drone_bridge.ros.discovery_server import ask_for_all_topics
+    from drone_bridge.ros.program import START_ERRORS, initialize_ros, print_start_error
 
     arguments = sys.argv if args is None else [sys.argv[0], *args]
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)

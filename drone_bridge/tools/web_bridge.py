@@ -7,7 +7,8 @@ web_bridge --ros-args -p port:=8765
 import ctypes
 import sys
 
-from drone_bridge.ros.program import ask_for_all_topics, run
+from drone_bridge.ros.discovery_server import ask_for_all_topics
+from drone_bridge.ros.program import run
 
 #: Larger blocks go back to the system when they are freed: those of pictures. glibc's own threshold grows to 32 MiB
 #: with the first of them, and what viewers who left had waiting would stay.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Errors of a conversation, by the end that caused them."""
+"""Events of connections, and the errors of a conversation, by the end that caused them."""
 
 from abc import ABC, abstractmethod
 from collections import deque
@@ -19,9 +19,6 @@ class LocalProtocolError(ProtocolError):
 
 class RemoteProtocolError(ProtocolError):
     """The peer sent what the protocol does not allow. Its later bytes can't be trusted."""
-
-
-# Events and event queues that all connections share.
 
 
 EventT = TypeVar("EventT")

@@ -10,7 +10,7 @@ from sensor_msgs.msg import CameraInfo, Image, Imu
 
 from drone_bridge.msg import CommandRates, ControllerState, DroneProperties
 from drone_bridge.ros.time import time_from_seconds
-from drone_bridge.testbed.device import DroneState
+from drone_bridge.testbed.device.drone_state import DroneState
 from drone_bridge.testbed.emulator.world import RED, Sphere, StereoCamera
 
 WIDTH, HEIGHT, ANGLE_OF_VIEW, BASELINE = 64, 48, 90.0, 0.25  # pixels, degrees, m

@@ -17,7 +17,7 @@ from drone_bridge.motion.flight_control import DroneModel
 from drone_bridge.motion.matrices import Triple
 from drone_bridge.motion.velocity_control import VelocityCommand, VelocityControl, VelocityParameters
 from drone_bridge.motion.wind import NO_ROTATION, Wind, WindRotation
-from drone_bridge.testbed.device import Airframe, DroneState, Motion
+from drone_bridge.testbed.device.drone_state import Airframe, DroneState, Motion
 
 STEP_S = 1 / 60
 LAYOUTS = ("pose", "pitch_yaw", "pitch_roll")

@@ -41,8 +41,8 @@ from drone_bridge.telemetry.emulator.world import LandingFlight, Setup
 from drone_bridge.telemetry.topics import TABLE, TelemetryCommandSigns, command_from_shares
 from drone_bridge.testbed.bridge.flight import TestbedFlight
 from drone_bridge.testbed.codec import REPLY, AngleUnit, Constants, MotionParameters, SensorFrame, pack_reply
-from drone_bridge.testbed.device import Airframe
-from drone_bridge.testbed.device import Motion as TestbedMotion
+from drone_bridge.testbed.device.drone_state import Airframe
+from drone_bridge.testbed.device.drone_state import Motion as TestbedMotion
 from drone_bridge.testbed.emulator.world import Flight as TestbedEmulator
 from drone_bridge.testbed.emulator.world import Sphere, World
 from drone_bridge.testbed.topics import pose

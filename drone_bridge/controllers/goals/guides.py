@@ -1,5 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How each goal is reached: from where the vehicle is to the velocity that it gets. No topics, no clock."""
+"""Flight, Drive, TakeOff and Land: the guides to goals, from where the vehicle is to the velocity that it gets.
+
+No topics, no clock, one thread. A guide gives a step at a time, until that says how the goal was reached, or
+FailedError why it can't be. Taking off and landing call the vehicle's own services first, where it has them, and wait
+for the answer without steering.
+"""
 
 import itertools
 import math

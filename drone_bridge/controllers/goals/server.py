@@ -27,10 +27,11 @@ from drone_bridge.controllers.messages import ErrorLog, read_pose
 from drone_bridge.controllers.waypoints import Waypoint
 from drone_bridge.motion.matrices import rotation_from_angles
 from drone_bridge.motion.quaternions import IDENTITY, euler_from_quaternion, multiplied, rotated, unit_quaternion
-from drone_bridge.ros.diagnostics import LogLimiter
 from drone_bridge.ros.frame_tree import FrameTree, Placed
+from drone_bridge.ros.log_limiter import LogLimiter
+from drone_bridge.ros.qos import latched
 from drone_bridge.ros.stall_watch import PROCESS
-from drone_bridge.ros.topics import latched, subscribe
+from drone_bridge.ros.subscriptions import subscribe
 
 GOAL_POSE = "goal_pose"
 FENCE = "fence"  # as bridges have it

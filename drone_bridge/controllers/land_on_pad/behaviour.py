@@ -20,6 +20,7 @@ from std_srvs.srv import Trigger
 
 from drone_bridge.controllers.behaviour import Behaviour
 from drone_bridge.controllers.camera_messages import read_pinhole
+from drone_bridge.controllers.commands import AxesCommands
 from drone_bridge.controllers.land_on_pad.images import (
     CAMERA_INFO,
     IMAGE,
@@ -31,19 +32,17 @@ from drone_bridge.controllers.land_on_pad.images import (
     pad_message,
 )
 from drone_bridge.controllers.land_on_pad.pilot import Decision, LandOnPad, LandParameters, Measured, PadSighting
-from drone_bridge.controllers.messages import (
-    AxesCommands,
-    ErrorLog,
-    StampedSets,
-    StatePublisher,
-    make_steady_timer,
-)
+from drone_bridge.controllers.messages import ErrorLog
+from drone_bridge.controllers.stamped_sets import StampedSets
+from drone_bridge.controllers.state_publisher import StatePublisher
+from drone_bridge.controllers.timing import make_steady_timer
 from drone_bridge.motion.matrices import NOT_COMPUTABLE, Vector
 from drone_bridge.motion.tilt_control import Shares
 from drone_bridge.msg import LandingPad
 from drone_bridge.ros.parameters import DeclaredParameters, ParameterDeclaration, declarations, read
+from drone_bridge.ros.qos import latched
+from drone_bridge.ros.subscriptions import subscribe
 from drone_bridge.ros.time import seconds_of
-from drone_bridge.ros.topics import latched, subscribe
 from drone_bridge.vision.markers import MarkerParameters
 
 VELOCITY, HEIGHT = "velocity", "height"

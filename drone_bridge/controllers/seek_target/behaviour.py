@@ -19,17 +19,13 @@ from std_msgs.msg import Header
 
 from drone_bridge.controllers.behaviour import Behaviour
 from drone_bridge.controllers.camera_messages import read_pinhole, read_pixels
-from drone_bridge.controllers.messages import (
-    ErrorLog,
-    StampedSets,
-    StatePublisher,
-    VelocityCommands,
-    make_steady_timer,
-    read_angles,
-    read_pose,
-)
+from drone_bridge.controllers.commands import VelocityCommands
+from drone_bridge.controllers.messages import ErrorLog, read_angles, read_pose
 from drone_bridge.controllers.seek_target.pilot import Decision, SeekParameters, SeekTarget
 from drone_bridge.controllers.seek_target.steering import STANDARD_GRAVITY
+from drone_bridge.controllers.stamped_sets import StampedSets
+from drone_bridge.controllers.state_publisher import StatePublisher
+from drone_bridge.controllers.timing import make_steady_timer
 from drone_bridge.described import described
 from drone_bridge.motion.attitude_estimator import MeasuredAttitude
 from drone_bridge.motion.flight_control import Command, DroneModel
@@ -37,8 +33,9 @@ from drone_bridge.motion.matrices import NOT_COMPUTABLE, Triple
 from drone_bridge.motion.velocity_control import VelocityCommand
 from drone_bridge.msg import CommandRates, DroneProperties
 from drone_bridge.ros.parameters import DeclaredParameters, ParameterDeclaration, declarations, read
+from drone_bridge.ros.qos import latched
+from drone_bridge.ros.subscriptions import subscribe
 from drone_bridge.ros.time import seconds_of
-from drone_bridge.ros.topics import latched, subscribe
 from drone_bridge.vision.pinhole import Image, Pinhole
 
 #: The topics that make a frame.

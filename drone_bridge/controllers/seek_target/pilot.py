@@ -22,8 +22,9 @@ from enum import Enum
 
 import numpy as np
 
+from drone_bridge.controllers.seek_target.sphere_detector import Outline, SphereDetector
 from drone_bridge.controllers.seek_target.steering import Gains, RateSteering, Steering, VelocitySteering
-from drone_bridge.controllers.seek_target.target import Outline, SphereDetector, TargetEstimator
+from drone_bridge.controllers.seek_target.target_estimator import TargetEstimator
 from drone_bridge.described import described
 from drone_bridge.motion.attitude_estimator import AttitudeEstimator, MeasuredAttitude
 from drone_bridge.motion.flight_control import Command, DroneModel, Limits, braking_profile

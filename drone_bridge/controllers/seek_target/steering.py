@@ -11,7 +11,7 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
-from drone_bridge.controllers.seek_target.target import TargetEstimator
+from drone_bridge.controllers.seek_target.target_estimator import TargetEstimator
 from drone_bridge.motion.attitude_estimator import AttitudeEstimator, MeasuredAttitude
 from drone_bridge.motion.flight_control import Command, DroneModel, FlightControl, Limits, hover
 from drone_bridge.motion.matrices import Vector

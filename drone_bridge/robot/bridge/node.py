@@ -27,13 +27,14 @@ from drone_bridge.robot.session.driver import DriverSession, Lists, Moved, Probl
 from drone_bridge.robot.topics import ROBOT_SAYS, TABLE, SkidSteer, Translation
 from drone_bridge.ros.command_topics import CommandTopics
 from drone_bridge.ros.common_parameters import frame_names
-from drone_bridge.ros.diagnostics import LogLimiter
-from drone_bridge.ros.frames import FrameNames, OdometryCovariances
+from drone_bridge.ros.covariances import OdometryCovariances
+from drone_bridge.ros.frames import FrameNames
+from drone_bridge.ros.log_limiter import LogLimiter
 from drone_bridge.ros.program import run
 from drone_bridge.ros.protocol_node import ProtocolNode
 from drone_bridge.ros.stream_link import stream_link
 from drone_bridge.ros.wheel_odometry import POSE_VARIANCES
-from drone_bridge.wire.layouts import printable
+from drone_bridge.wire.printable import printable
 
 LONGEST_DRIVER_NAME = 255  # bytes
 #: Small packets: what a robot that floods says is handled in pieces that delay no stop.

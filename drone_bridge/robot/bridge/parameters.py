@@ -8,7 +8,7 @@ from drone_bridge.robot import codec
 from drone_bridge.robot.session.desired import FIRST
 from drone_bridge.robot.topics import DISCOVERY_UDP_PORT, SKID_STEER
 from drone_bridge.ros.common_parameters import common_parameters, frame_parameters
-from drone_bridge.ros.frames import AXES
+from drone_bridge.ros.covariances import AXES
 from drone_bridge.ros.limits import limit_parameters
 from drone_bridge.ros.parameters import ParameterDeclaration
 from drone_bridge.ros.wheel_odometry import TWIST_VARIANCES

@@ -10,7 +10,8 @@ from rclpy.publisher import Publisher
 from drone_bridge.net.clock import elapsed_s
 from drone_bridge.robot import codec
 from drone_bridge.robot.topics import MAX_SENSORS, TABLE, TOPIC_OF_TYPE, Translation
-from drone_bridge.ros.topics import NO_EVENTS, Topic
+from drone_bridge.ros.publishers import NO_EVENTS
+from drone_bridge.ros.topics import Topic
 from drone_bridge.ros.vehicle_node import VehicleNode
 
 #: DDS never frees all of a destroyed topic, so there is a limit for the life of the node, on the number of names and on

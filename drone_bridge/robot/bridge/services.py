@@ -18,7 +18,7 @@ from drone_bridge.robot.discovery import DiscoveryRoute, DiscoverySearch
 from drone_bridge.robot.session.driver import NOT_CONNECTED, DriverSession
 from drone_bridge.ros.request_services import Request
 from drone_bridge.srv import Bind, Discover, Unbind
-from drone_bridge.wire.layouts import printable
+from drone_bridge.wire.printable import printable
 
 if TYPE_CHECKING:
     from drone_bridge.robot.bridge.node import RobotBridge
@@ -61,8 +61,8 @@ class RobotServices:
         """Have the session do a task, and fill the response."""
         number = int(request.data) if task == LIGHT else request.id
         try:
-            asked = self._ask(task, number)
-            response.success, response.message = await asked.future  # type: ignore[misc] # annotated as an iterator
+            waiting = self._ask(task, number)
+            response.success, response.message = await waiting.future  # type: ignore[misc] # annotated as an iterator
         except ValueError as error:
             response.success, response.message = False, str(error)
         return response

@@ -7,9 +7,9 @@ from collections.abc import Callable, Sequence
 from rcl_interfaces.msg import Log
 
 from drone_bridge.robot.topics import ROBOT_SAYS
-from drone_bridge.ros.diagnostics import LogLimiter
+from drone_bridge.ros.log_limiter import LogLimiter
 from drone_bridge.ros.vehicle_node import VehicleNode
-from drone_bridge.wire.layouts import printable
+from drone_bridge.wire.printable import printable
 
 ROSOUT = "/rosout"
 MAX_WAITING = 64  # lines; older ones are dropped

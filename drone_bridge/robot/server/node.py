@@ -20,7 +20,7 @@ from drone_bridge.net.link_loop import Link
 from drone_bridge.net.tcp_connection import StreamOptions
 from drone_bridge.net.tcp_port import TcpPort
 from drone_bridge.robot.codec import LightUpdate, Speeds
-from drone_bridge.robot.device import Dialect
+from drone_bridge.robot.device.dialects import Dialect
 from drone_bridge.robot.discovery import DiscoveryResponder, DiscoveryRoute
 from drone_bridge.robot.server.listing import LIGHT_TOPIC, NONE, RobotParts, light_topics, parts_of_parameters
 from drone_bridge.robot.server.log_lines import LogLines

@@ -6,7 +6,8 @@ from dataclasses import replace
 from enum import Enum
 
 from drone_bridge.robot import codec
-from drone_bridge.robot.device import TRACKS, Dialect
+from drone_bridge.robot.device.dialects import Dialect
+from drone_bridge.robot.device.vehicle import TRACKS
 from drone_bridge.robot.discovery import MAX_NAME_BYTES
 from drone_bridge.robot.server.listing import NONE, check_topics
 from drone_bridge.robot.topics import DISCOVERY_UDP_PORT, SKID_STEER

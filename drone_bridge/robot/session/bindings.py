@@ -10,7 +10,7 @@ from drone_bridge.robot.codec import STOPPED
 from drone_bridge.robot.session.desired import DesiredSubsystems
 from drone_bridge.robot.session.listener import Listener
 from drone_bridge.robot.session.other_drivers import Obstruction, OtherDrivers
-from drone_bridge.wire.layouts import printable
+from drone_bridge.wire.printable import printable
 
 BIND_PAUSE_S = 1.0  # between attempts to bind the same subsystem
 #: While others hold a desired subsystem, as a robot need not announce its release.

@@ -4,7 +4,7 @@
 from collections.abc import Iterable, Sequence
 
 from drone_bridge.robot import codec
-from drone_bridge.wire.layouts import printable
+from drone_bridge.wire.printable import printable
 
 FIRST, ALL, NONE = "first", "all", "none"
 

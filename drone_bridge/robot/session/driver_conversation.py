@@ -16,7 +16,7 @@ from drone_bridge.robot.session.keep_alives import (
 )
 from drone_bridge.robot.session.listener import Listener
 from drone_bridge.robot.session.other_drivers import OtherDrivers
-from drone_bridge.wire.layouts import printable
+from drone_bridge.wire.printable import printable
 
 
 def anomalies(packet: codec.FromRobot) -> Iterator[tuple[str, str]]:

@@ -5,7 +5,7 @@ import re
 from typing import NamedTuple
 
 from drone_bridge.robot import codec
-from drone_bridge.wire.layouts import printable
+from drone_bridge.wire.printable import printable
 
 ROBOTD = "robotd"  # as 0x09 tells it
 #: What robotd logs, to its drivers as well: the time, who it is about, and what.

@@ -4,7 +4,7 @@
 Theory of operation, by the document and by what real drivers do:
 
 Drivers come and go, MAX_DRIVERS at once. Each asks what there is, binds what it wants, updates what it has bound, and
-says keep-alives all the while; `device.Control` has who may drive what, in each dialect. They send changes only, so
+says keep-alives all the while; `device.control` has who may drive what, in each dialect. They send changes only, so
 speeds are repeated here, and a stop a few times.
 
 | a driver | what is done | ends |
@@ -32,21 +32,15 @@ from typing import Any, NamedTuple
 
 from drone_bridge.robot import codec
 from drone_bridge.robot.codec import STOPPED, Speeds
-from drone_bridge.robot.device import (
-    MAX_DRIVERS,
-    Control,
-    Dialect,
-    DrivenSubsystem,
-    HangUpError,
-    Instant,
-    Protocol1Control,
-    RobotConversation,
-    RobotdControl,
-)
+from drone_bridge.robot.device.control import MAX_DRIVERS, Control
+from drone_bridge.robot.device.conversation import RobotConversation
+from drone_bridge.robot.device.dialects import Dialect, Protocol1Control, RobotdControl
+from drone_bridge.robot.device.drivers import HangUpError, Instant
+from drone_bridge.robot.device.vehicle import DrivenSubsystem
 from drone_bridge.robot.session.drive_commands import DriveCommands
 from drone_bridge.robot.session.listing import Listing
 from drone_bridge.robot.session.sensor_values import SensorValues
-from drone_bridge.session.clients import Clients, FullError
+from drone_bridge.session.clients import Clients
 from drone_bridge.session.session import (
     AFTER_STALLS,
     FINAL_GAP_S,
@@ -140,14 +134,11 @@ class RobotSession(Session):
     def connected(self, peer: Any, now_s: float) -> Actions:
         """Give a driver a place, if need be that of one that says nothing."""
         self._begin(now_s)
-        try:
-            loser = self._clients.loser(now_s)
-        except FullError as error:
-            refusal = str(error).replace("clients", "drivers")
-            return [Note("refused_peers", f"{peer} was refused: {refusal}", is_ongoing=True), Close(peer)]
-        if loser:
-            silence_s = now_s - loser.heard_s
-            self._leave(loser.peer, f"it has been silent for {silence_s:.1f} s, and {peer} takes its place")
+        refusal, loser, reason = self._clients.admit(peer, now_s)
+        if refusal:
+            return [*self._done(now_s), *refusal]
+        if loser is not None:
+            self._leave(loser, f"it {reason}")
         kept: deque[codec.KeepAlive] = deque(maxlen=MAX_LATE_ANSWERS)
         conversation = RobotConversation(
             self._control,

@@ -13,10 +13,14 @@ from tf2_msgs.msg import TFMessage
 
 from drone_bridge.motion.quaternions import euler_from_quaternion
 from drone_bridge.net.clock import time_of_day_ms
-from drone_bridge.ros.frames import FrameNames, transform
+from drone_bridge.ros.frames import FrameNames
+from drone_bridge.ros.outputs import Output, Outputs
 from drone_bridge.ros.protocol_node import ProtocolNode
-from drone_bridge.ros.time import NANOSECONDS, Stamps, time_from_nanoseconds
-from drone_bridge.ros.topics import NO_EVENTS, Output, Outputs, latched
+from drone_bridge.ros.publishers import NO_EVENTS
+from drone_bridge.ros.qos import latched
+from drone_bridge.ros.simulated_time import Stamps
+from drone_bridge.ros.time import NANOSECONDS, time_from_nanoseconds
+from drone_bridge.ros.transforms import transform
 from drone_bridge.simulator.session import published
 from drone_bridge.simulator.topics import (
     ENTITY_STATES,
@@ -88,7 +92,7 @@ class SimulatorOutputs:
         self.handlers: dict[type, Callable[[Any], None]] = {
             published.Time: self._tell_time,
             published.States: self._publish_states,
-            published.Told: self._publish_event,
+            published.Reported: self._publish_event,
             published.Scene: self.show,
             published.Begun: self._begin,
             published.CameraPlaced: self._place_camera,
@@ -154,10 +158,10 @@ class SimulatorOutputs:
     def _make_tf(self, moved: list[tuple[EntityTopics, EntityState]], stamp: Time) -> TFMessage:
         return TFMessage(transforms=[topics.translation.transform(state, stamp) for topics, state in moved])
 
-    def _publish_event(self, told: published.Told) -> None:
-        publisher, to_ros = self._events[type(told.message)]
-        self._translation.labels = Labels(told.name, told.camera)
-        self._node.publish(publisher, to_ros(self._translation, told.message, self._stamp()))
+    def _publish_event(self, reported: published.Reported) -> None:
+        publisher, to_ros = self._events[type(reported.message)]
+        self._translation.labels = Labels(reported.name, reported.camera)
+        self._node.publish(publisher, to_ros(self._translation, reported.message, self._stamp()))
 
     def _know_heading(self, known: published.BodyToModelKnown) -> None:
         self._translation.is_attitude_known = known.rotation is not None

@@ -8,7 +8,7 @@ from drone_bridge.ros.common_parameters import (
 )
 from drone_bridge.ros.limits import limit_parameters
 from drone_bridge.ros.parameters import ParameterDeclaration
-from drone_bridge.ros.time import time_parameters
+from drone_bridge.ros.simulated_time import time_parameters
 from drone_bridge.simulator.codec import TCP_PORT
 from drone_bridge.simulator.session.conversation import AUTO, NONE, POLL, SPY
 

@@ -20,9 +20,11 @@ from drone_bridge.ros.frames import FrameNames
 from drone_bridge.ros.neutral_repeater import NeutralRepeater
 from drone_bridge.ros.program import run
 from drone_bridge.ros.protocol_node import ProtocolNode
+from drone_bridge.ros.publishers import wait_for_delivery
+from drone_bridge.ros.qos import latched
 from drone_bridge.ros.service_caller import ServiceCaller
-from drone_bridge.ros.time import is_time_simulated
-from drone_bridge.ros.topics import Topic, latched, wait_for_delivery
+from drone_bridge.ros.simulated_time import is_time_simulated
+from drone_bridge.ros.topics import Topic
 from drone_bridge.ros.velocity_messages import cmd_vel_type
 from drone_bridge.session.session import AFTER_STALLS, Action, Actions, Answer
 from drone_bridge.simulator.device.requests import Quirks

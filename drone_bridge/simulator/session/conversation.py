@@ -7,7 +7,7 @@ desired items. Then, the first of these that there is:
 
 | what | when |
 |---|---|
-| what SPY has told is noted, and what is missing asked for again | it was told |
+| what SPY has reported is noted, and what is missing requested again | it was reported |
 | entities are listed, where SPY closes the connection | every `poll_period` |
 | the simulation is unpaused | with `run_on_connect`, once the heading is settled |
 | the heading is learned | the simulation is paused, see Heading |
@@ -37,7 +37,7 @@ from drone_bridge.simulator.session.exchange import (
 )
 from drone_bridge.simulator.session.heading import BODY_TO_MODEL_KEY, LONGEST_JITTER_S, Heading, decode_rotation
 from drone_bridge.simulator.session.item_keeper import ItemKeeper
-from drone_bridge.simulator.session.published import Begun, Fact, Told
+from drone_bridge.simulator.session.published import Begun, Fact, Reported
 from drone_bridge.simulator.session.simulation import Simulation
 from drone_bridge.simulator.session.streams import Streams
 from drone_bridge.wire.events import RemoteProtocolError
@@ -143,7 +143,7 @@ class Conversation:
                     self.streams.take(event)
                 elif channel is exchange.requests:  # it comes on every connection
                     self.completed_runs += 1
-                    self.streams.tell(Told(event))
+                    self.streams.report(Reported(event))
         finally:
             self.streams.flush()
 
@@ -177,8 +177,8 @@ class Conversation:
     def turn(self) -> None:
         """Do what is due."""
         now_s, time = self.exchange.now_s, self.simulation.time
-        if told := time.tick(now_s):
-            self.exchange.publish(told)
+        if begun := time.tick(now_s):
+            self.exchange.publish(begun)
         if now_s >= self._rates_due_s:
             period_s = now_s - self._rates_due_s + RATES_PERIOD_S
             self._rates_due_s = now_s + RATES_PERIOD_S
@@ -382,7 +382,7 @@ class Conversation:
         if event.type == ItemType.SPY and event.id == self._probe_id:
             return  # from the probe
         is_entity = event.type == ItemType.ENTITY
-        self.streams.tell(Told(event, self.entities.label(event.id) if is_entity else ""))
+        self.streams.report(Reported(event, self.entities.label(event.id) if is_entity else ""))
         if not event.is_added:
             yield from self.keeper.forget(event.type, event.id)
         if is_entity and event.is_added:

@@ -22,8 +22,8 @@ class Time(NamedTuple):
     """Whether it is to be published by itself."""
 
 
-class Told(NamedTuple):
-    """What the simulator has told unasked, and what the IDs in it stand for."""
+class Reported(NamedTuple):
+    """What the simulator has reported by itself, and what the IDs in it stand for."""
 
     message: sim.Response
     name: str = ""

@@ -32,19 +32,8 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from drone_bridge.session.clients import LOST, REFUSED, Clients, FullError
-from drone_bridge.session.session import (
-    SETTLING_S,
-    Action,
-    Actions,
-    Answer,
-    Call,
-    Close,
-    Note,
-    Send,
-    Session,
-    encode,
-)
+from drone_bridge.session.clients import LOST, Clients
+from drone_bridge.session.session import SETTLING_S, Action, Actions, Answer, Call, Close, Note, Send, Session, encode
 from drone_bridge.simulator import codec as sim
 from drone_bridge.simulator.codec import ItemType
 from drone_bridge.simulator.device.requests import HangUpError, Quirks, ServedClient
@@ -180,13 +169,11 @@ class SimulatorSession(Session):
     def connected(self, peer: Any, now_s: float) -> Actions:
         """Give a client a place, if need be that of one that says nothing."""
         self._begin(now_s)
-        try:
-            loser = self._clients.loser(now_s)
-        except FullError as error:
-            return [*self._done(now_s), Note(REFUSED, f"{peer} was refused: {error}", is_ongoing=True), Close(peer)]
-        if loser:
-            silence_s = now_s - loser.heard_s
-            self._drop(loser.peer, f"it has been silent for {silence_s:.1f} s, and {peer} takes its place")
+        refusal, loser, reason = self._clients.admit(peer, now_s)
+        if refusal:
+            return [*self._done(now_s), *refusal]
+        if loser is not None:
+            self._drop(loser, f"it {reason}")
         if not self._clients:
             self.since_s, self.heard_s = now_s, None
         self._clients.add(peer, _Served(peer, self._quirks, self._out), now_s)

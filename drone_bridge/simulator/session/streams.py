@@ -12,7 +12,7 @@ from drone_bridge.simulator.codec import STREAMED, ItemType
 from drone_bridge.simulator.session.desired_items import CameraStream, DesiredItem, EntityStream, Trigger
 from drone_bridge.simulator.session.exchange import STREAM_TYPES, Exchange
 from drone_bridge.simulator.session.heading import Heading
-from drone_bridge.simulator.session.published import States, Told
+from drone_bridge.simulator.session.published import Reported, States
 from drone_bridge.simulator.session.simulation import Simulation
 
 MAX_RATES = 32  # that /diagnostics shows
@@ -36,12 +36,12 @@ class Streams:
             self._count_unknown()
         else:
             trigger = self._items.find(ItemType.TRIGGER, getattr(event, "id", -1))
-            self.tell(Told(event, trigger.name if isinstance(trigger, Trigger) else ""))
+            self.report(Reported(event, trigger.name if isinstance(trigger, Trigger) else ""))
 
-    def tell(self, told: Told) -> None:
-        """Publish what the simulator has told, after the states that came before."""
+    def report(self, reported: Reported) -> None:
+        """Publish what the simulator has reported, after the states that came before."""
         self.flush()
-        self._exchange.publish(told)
+        self._exchange.publish(reported)
 
     def flush(self) -> None:
         """Publish the states that have come."""
@@ -97,7 +97,7 @@ class Streams:
         self._exchange.note("stream_messages")
         stream.messages += 1
         camera = (stream.camera_id or 0, stream.camera_name, stream.target)
-        self.tell(Told(data, self._entities.label(stream.target), camera))
+        self.report(Reported(data, self._entities.label(stream.target), camera))
 
     def _count_unknown(self) -> None:
         """Count a message of a stream that nobody asked for."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the simulator's messages say on topics, and what topics say in its messages.
+"""Translation: the simulator's messages to those on topics, and back; the table of topics.
 
 The wire's world is north-east-down, its bodies are forward-right-down, its quaternions w, x, y, z; `Axes` turns them
 into REP 103's and back. q on the wire is about an entity's principal axes when it is sent (EGOT, EDATA), and about its
@@ -25,9 +25,11 @@ from drone_bridge.motion.quaternions import IDENTITY, Quaternion, inverse, rotat
 from drone_bridge.motion.wxyz import Vector, WxyzQuaternion
 from drone_bridge.msg import CameraView, ExtendedAttribute, ItemEvent, TriggerEvent
 from drone_bridge.ros import frames
-from drone_bridge.ros.frames import AXES, EXACT_VARIANCE, FrameNames, OdometryCovariances, set_quaternion, set_vector
+from drone_bridge.ros.covariances import AXES, EXACT_VARIANCE, OdometryCovariances
+from drone_bridge.ros.frames import FrameNames
 from drone_bridge.ros.topic_names import topic_token
 from drone_bridge.ros.topics import Topic, TopicTable
+from drone_bridge.ros.transforms import set_quaternion, set_vector, transform
 from drone_bridge.simulator import codec as sim
 from drone_bridge.simulator.codec import STREAMED, Attribute, AttributeValue
 
@@ -328,7 +330,7 @@ class Translation:
 
     @cached_property
     def _transform(self) -> TransformStamped:
-        return frames.transform(self.names.odom, self.frame)
+        return transform(self.names.odom, self.frame)
 
     def odometry(self, state: EntityState, stamp: Time) -> Odometry:
         message = self._odometry
@@ -390,7 +392,7 @@ class Translation:
     def _state(self, pose: Pose) -> EntityState:
         return state_at(vector(pose.position), quaternion(pose.orientation))
 
-    # What else the simulator tells unasked.
+    # What else the simulator reports by itself.
 
     def camera_view(self, view: sim.CameraData, stamp: Time) -> CameraView:
         """Return where an entity appears."""
@@ -498,7 +500,7 @@ ENTITY_STATES = (
 STATES = (*VEHICLE_STATES, *ENTITY_STATES)
 #: The topic on which the bridge says, latched, when it first met the simulation: a new time says that a new one began.
 SIMULATION_STARTED = "simulation_started"
-#: What the simulator tells unasked, each message of which counts.
+#: What the simulator reports by itself, each message of which counts.
 EVENTS = (
     Topic(
         "camera_view",
@@ -544,7 +546,7 @@ EVENTS = (
 )
 
 
-def _told_on(topic: str) -> Callable[[Translation, Callable[[str], Any], Time], Any]:
+def _reported_on(topic: str) -> Callable[[Translation, Callable[[str], Any], Time], Any]:
     """Return what makes a message that is on one topic."""
     return lambda translation, value, stamp: value(topic)
 
@@ -554,7 +556,7 @@ TABLE = TopicTable(
     lambda: Translation(FrameNames(), Axes(), Labels()),
     {
         sim.EntityData: Translation.assemble,
-        **{row.of: _told_on(row.name) for row in EVENTS},
+        **{row.of: _reported_on(row.name) for row in EVENTS},
     },
     parts=Translation.parts,
 )

@@ -21,7 +21,7 @@ from drone_bridge.motion.wxyz import Vector
 from drone_bridge.ros.topic_names import topic_token
 from drone_bridge.simulator import codec as sim
 from drone_bridge.simulator.topics import Axes
-from drone_bridge.wire.layouts import printable
+from drone_bridge.wire.printable import printable
 
 _LARGEST_ID = 0xFFFFFFFF
 PlanT = TypeVar("PlanT")

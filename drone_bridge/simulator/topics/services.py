@@ -23,7 +23,7 @@ from drone_bridge.simulator.codec import Attribute, CameraAttribute
 from drone_bridge.simulator.topics import Axes, EntityState, quaternion, vector
 from drone_bridge.simulator.topics.plans import TriggerPlan, checked_focal_length, mounted_camera
 from drone_bridge.srv import AddCamera, AddTrigger, AddTurbulence, SetAttribute, SetCamera, SetState, Spawn
-from drone_bridge.wire.layouts import printable
+from drone_bridge.wire.printable import printable
 
 SPHERE = 0.4  # the moment of inertia of a solid sphere of mass 1 kg and radius 1 m, kg m²
 GRAVITY_ID = 0  # among objects
@@ -226,7 +226,7 @@ def pose_message(position: Any, orientation: Quaternion) -> Pose:
 
 _MEANS = " This means that "
 #: An explanation of an error that came with a text, which is a sentence.
-_SAID = re.compile(rf"The simulator refused \w+ with code \d+: (.*?\.)(?:{_MEANS}.*)?$", re.DOTALL)
+_EXPLANATION = re.compile(rf"The simulator refused \w+ with code \d+: (.*?\.)(?:{_MEANS}.*)?$", re.DOTALL)
 _NO_ENTITY = "there is no entity with the ID"
 _NO_ATTRIBUTE = "there is no attribute with the ID"
 _NO_CAMERA = "there is no camera with the ID"
@@ -258,21 +258,21 @@ _MEANINGS: dict[type[Any], tuple[str, ...]] = {
 
 def meaning(request: sim.Request, code: int) -> str:
     """Return the meaning of a code for a request, as the end of a sentence; empty if unknown."""
-    asked = request.trigger if isinstance(request, sim.AddTrigger) else request
-    meanings = _MEANINGS.get(type(asked), ())
+    requested = request.trigger if isinstance(request, sim.AddTrigger) else request
+    meanings = _MEANINGS.get(type(requested), ())
     return meanings[code] if code < len(meanings) else ""
 
 
 def explanation(request: sim.Request, error: sim.Error) -> str:
     """Return an explanation of a refused request."""
     text = printable(error.message.encode(errors="surrogateescape").decode(errors="replace")).strip()
-    said = f"The simulator refused {request.NAME} with code {error.code}"
-    said += f": {text.rstrip('.')}." if text else "."
+    sentence = f"The simulator refused {request.NAME} with code {error.code}"
+    sentence += f": {text.rstrip('.')}." if text else "."
     what = meaning(request, error.code)
-    return f"{said}{_MEANS}{what}." if what else said
+    return f"{sentence}{_MEANS}{what}." if what else sentence
 
 
 def simulators_own_text(explained: str) -> str:
     """Return the simulator's own message from an explanation, or all of it if there is none."""
-    said = _SAID.match(explained)
-    return said[1] if said else explained
+    match = _EXPLANATION.match(explained)
+    return match[1] if match else explained

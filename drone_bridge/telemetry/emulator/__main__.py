@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A simulated drone without GPS above a rover with a landing pad.
+"""A simulated drone without GPS above a rover with a landing pad, which broadcasts its telemetry.
 
     python3 -m drone_bridge.telemetry.emulator --rover circular --seed 3 --until-landed
 
-It sends telemetry over UDP to its bridge, and takes commands from it. It reports on standard output, a
-line for each event: where it sends to, who commands it, each touchdown and how good it was, where everything ended.
+A Broadcast sends telemetry over UDP to its bridge, and takes commands from it; a Watch decides when the flight ends. It
+reports on standard output, a line for each event: where it sends to, who commands it, each touchdown and how good it
+was, where everything ended.
 """
 
 from __future__ import annotations

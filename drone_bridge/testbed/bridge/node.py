@@ -24,14 +24,17 @@ from drone_bridge.ros.common_parameters import (
     frame_names,
     frame_parameters,
 )
-from drone_bridge.ros.images import load_opencv
+from drone_bridge.ros.jpeg_images import load_opencv
 from drone_bridge.ros.limits import limit_parameters
+from drone_bridge.ros.outputs import Output
 from drone_bridge.ros.parameters import ParameterDeclaration, declarations, read
 from drone_bridge.ros.program import run
 from drone_bridge.ros.protocol_node import ProtocolNode
+from drone_bridge.ros.qos import latched
+from drone_bridge.ros.simulated_time import Stamps, time_parameters
 from drone_bridge.ros.stream_link import stream_link
-from drone_bridge.ros.time import Stamps, time_from_seconds, time_parameters
-from drone_bridge.ros.topics import Output, TopicPublishers, latched
+from drone_bridge.ros.time import time_from_seconds
+from drone_bridge.ros.topics import TopicPublishers
 from drone_bridge.testbed import topics as translate
 from drone_bridge.testbed.bridge.flight import TestbedFlight
 from drone_bridge.testbed.codec import AngleUnit, AttitudeLayout, AutopilotConnection, Constants, SensorFrame

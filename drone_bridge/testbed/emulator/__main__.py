@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An emulated testbed: a drone in a seeded world, controlled over TCP.
+"""An emulated testbed: a drone in a seeded world, which one autopilot session after the other flies over TCP.
 
     python3 -m drone_bridge.testbed.emulator --seed 3 --until-reached
 
@@ -43,7 +43,8 @@ from drone_bridge.testbed.codec import (
     Constants,
     TestbedConnection,
 )
-from drone_bridge.testbed.device import Airframe, Dialect, LockstepExchange
+from drone_bridge.testbed.device.drone_state import Airframe
+from drone_bridge.testbed.device.exchange import Dialect, LockstepExchange
 from drone_bridge.testbed.emulator.world import COLUMNS, Flight, Scenario, SimulatedDrone, StereoCamera, World
 from drone_bridge.wire.events import ProtocolError
 

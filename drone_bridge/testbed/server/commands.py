@@ -13,13 +13,14 @@ from drone_bridge.msg import CommandRates
 from drone_bridge.net.clock import elapsed_s
 from drone_bridge.ros.frames import FrameNames
 from drone_bridge.ros.neutral_repeater import NeutralRepeater, has_followers
+from drone_bridge.ros.publishers import wait_for_delivery
+from drone_bridge.ros.qos import newest
 from drone_bridge.ros.time import time_from_nanoseconds
-from drone_bridge.ros.topics import newest, wait_for_delivery
 from drone_bridge.ros.vehicle_node import VehicleNode
 from drone_bridge.ros.velocity_messages import cmd_vel_type
 from drone_bridge.testbed import topics as translate
 from drone_bridge.testbed.codec import AngleUnit
-from drone_bridge.testbed.device import LevelVelocity
+from drone_bridge.testbed.device.modelled_flight import LevelVelocity
 from drone_bridge.testbed.server.parameters import AUTO, LOCKSTEP
 from drone_bridge.testbed.session.framed_drone import FramedDrone, RatesAnswer
 from drone_bridge.testbed.session.frames import SynchronizedFrame

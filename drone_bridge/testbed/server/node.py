@@ -22,7 +22,7 @@ from drone_bridge.ros.time import nanoseconds_of, seconds_of
 from drone_bridge.session.session import Actions
 from drone_bridge.testbed import topics as translate
 from drone_bridge.testbed.codec import AttitudeLayout, Constants, Limits
-from drone_bridge.testbed.device import LevelVelocity
+from drone_bridge.testbed.device.modelled_flight import LevelVelocity
 from drone_bridge.testbed.server.commands import CommandPublisher
 from drone_bridge.testbed.server.parameters import (
     ATTITUDE_TOPICS,

@@ -9,7 +9,8 @@ from sensor_msgs.msg import Imu
 from drone_bridge.ros.common_parameters import NEUTRAL_TIME, SOURCE_TIMEOUT, common_parameters
 from drone_bridge.ros.parameters import DeclaredParameters, ParameterDeclaration
 from drone_bridge.testbed.codec import AngleUnit, AttitudeLayout
-from drone_bridge.testbed.device import Dialect, FlightLimits
+from drone_bridge.testbed.device.exchange import Dialect
+from drone_bridge.testbed.device.modelled_flight import FlightLimits
 from drone_bridge.testbed.session.output import RATES, VELOCITY
 from drone_bridge.testbed.topics import ANGLE_UNIT, SIDES, attitude_layout
 

@@ -166,9 +166,10 @@ class AutopilotSession(Session):
         return []
 
     def connected(self, peer: Any, now_s: float) -> Actions:
-        is_admitted, actions = self._clients.make_room(peer, now_s, self._closed)
-        if not is_admitted:
-            return actions
+        refusal, loser, reason = self._clients.admit(peer, now_s)
+        if refusal:
+            return refusal
+        actions = [] if loser is None else self._closed(loser, Note(LOST, f"{loser} {reason}."))
         connection = self._make_connection()
         self._clients.add(peer, connection, now_s)
         self.peer, self.state, self.is_open, self.is_proven = str(peer), CONNECTED, True, False

@@ -2,7 +2,7 @@
 """DroneSession: what the testbed says to an autopilot, and what of its answers is followed, for testbed_server. Pure.
 
 Theory of operation, by the document "Drone Autopilot & Virtual TestBed Wire Protocol" (the exchange itself, frame and
-answer in turns, is `device.LockstepExchange`; here is when it goes on, and when it ends):
+answer in turns, is `device.exchange`; here is when it goes on, and when it ends):
 
 | state | what is sent | ends |
 |---|---|---|
@@ -48,7 +48,8 @@ from drone_bridge.session.session import (
     Session,
 )
 from drone_bridge.testbed.codec import NEED_DATA, AttitudeLayout, ConnectionClosed, Constants, SensorFrame
-from drone_bridge.testbed.device import Dialect, FlightLimits, LevelVelocity, LockstepExchange, ModelledFlight
+from drone_bridge.testbed.device.exchange import Dialect, LockstepExchange
+from drone_bridge.testbed.device.modelled_flight import FlightLimits, LevelVelocity, ModelledFlight
 from drone_bridge.testbed.session.framed_drone import FramedDrone, RatesAnswer
 from drone_bridge.testbed.session.frames import ATTITUDE_TIMEOUT_S, LEFT
 from drone_bridge.testbed.session.output import OutputChoice
@@ -161,9 +162,10 @@ class DroneSession(Session):
         return []
 
     def connected(self, peer: Any, now_s: float) -> Actions:
-        is_admitted, actions = self._clients.make_room(peer, now_s, self._closed)
-        if not is_admitted:
-            return actions
+        refusal, loser, reason = self._clients.admit(peer, now_s)
+        if refusal:
+            return refusal
+        actions = [] if loser is None else self._closed(loser, Note(LOST, f"{loser} {reason}."))
         self._clients.add(peer, LockstepExchange(self._drone, self._setup.dialect), now_s)
         self._drone.start_over()
         self._announced, self._idle_since_s = None, now_s

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from drone_bridge.testbed.codec import Constants, ImageBytes, MotionParameters, SensorFrame, within_maxima
-from drone_bridge.testbed.device import LevelVelocity, ModelledFlight
+from drone_bridge.testbed.device.modelled_flight import LevelVelocity, ModelledFlight
 from drone_bridge.testbed.session.frames import LEFT, NANOSECONDS, RIGHT, FrameSynchronizer, SynchronizedFrame
 
 #: An image of a drone without cameras.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Start processes, watch them, stop them in order, and leave nothing behind. For Linux.
+"""A supervisor of processes: starts them, watches them, stops them in order, and leaves nothing behind. For Linux.
 
 Each process leads a session of its own: a Ctrl-C at the terminal reaches the runner alone, and a signal to a process
 reaches its children too. They are stopped in the reverse order of their start, each with SIGINT, the next when the one
@@ -120,7 +120,7 @@ class _Supervisor:
         self._loop.add_signal_handler(signal.SIGCHLD, self._reap)
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             if number != signal.SIGHUP or signal.getsignal(number) != signal.SIG_IGN:  # as nohup asks for
-                self._loop.add_signal_handler(number, self._asked_to_stop, number)
+                self._loop.add_signal_handler(number, self._stop_requested, number)
 
     def _open_screens(self) -> None:
         out, err = sys.stdout.fileno(), sys.stderr.fileno()
@@ -212,7 +212,7 @@ class _Supervisor:
     def _output_is_broken(self) -> None:
         self._stop("the output is closed", 128 + signal.SIGPIPE)
 
-    def _asked_to_stop(self, number: signal.Signals) -> None:
+    def _stop_requested(self, number: signal.Signals) -> None:
         self._requests += 1
         self._stop(f"{number.name} received", 128 + number)
         self._changed.set()

@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The $(...) of launch files: text is parsed once into a template, and performed where it is needed."""
+"""Substitution: the $(...) of launch files. Text is read once into a template, and performed where it is needed.
+
+A template is text and substitutions, whose arguments are templates; `_Reader` makes it, by recursive descent, and KNOWN
+has what each name stands for.
+"""
 
 import shlex
 import shutil

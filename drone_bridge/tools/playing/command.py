@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from drone_bridge.programs.options import not_negative, positive
-from drone_bridge.ros.time import CLOCK_TOPIC, clock_conflict
+from drone_bridge.ros.simulated_time import CLOCK_TOPIC, clock_conflict
 
 if TYPE_CHECKING:
     from rclpy.node import Node

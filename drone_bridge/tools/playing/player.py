@@ -1,5 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Publishes the messages of a bag when they are due, and reads them before that."""
+"""Player: publishes the messages of a bag when they are due, and reads them before that.
+
+It plays in the thread that calls `play`, and a second one reads ahead. Others pause it, jump, and read its position:
+what they share is changed under one condition, which wakes the player. It is paused or runs, by its Timeline; a jump is
+noted, and done by the player before its next message. `stop` takes no lock, as it may come from a signal handler.
+"""
 
 import contextlib
 import threading

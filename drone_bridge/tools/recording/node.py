@@ -19,7 +19,7 @@ except ImportError:  # Humble
     from rclpy.qos_event import SubscriptionEventCallbacks
 
 from drone_bridge.ros.service_responses import resend_lost_responses
-from drone_bridge.ros.topics import arrived
+from drone_bridge.ros.subscriptions import arrived
 from drone_bridge.tools.interfaces import BULKY_TYPES, UnknownTypeError, import_interface
 from drone_bridge.tools.recording.arrival import ArrivalClock, ArrivalTimes, steady_ns
 from drone_bridge.tools.recording.bag import Topic

@@ -11,7 +11,7 @@ from rclpy.qos import QoSProfile
 from std_msgs.msg import Bool
 from std_srvs.srv import SetBool
 
-from drone_bridge.ros.topics import latched
+from drone_bridge.ros.qos import latched
 from drone_bridge.tools.web.goals import goal_of
 from drone_bridge.tools.web.graph import HAS_MESSAGE_INFO
 from drone_bridge.tools.web.helm import Motion

@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The one address for viewers: the page, the Foxglove stream and the helm, with access by the rules in `access`."""
+"""FrontDoor: the one address for viewers: the page, the Foxglove stream and the helm, by the rules of `access`.
+
+A thread of its own runs the event loop in which all connections are served; other threads only open and close it, or
+post to its loop. What is offered as JSON is made in further threads, as that may wait for DDS or a disk.
+"""
 
 import asyncio
 import contextlib

@@ -19,7 +19,7 @@ from rclpy.qos import DurabilityPolicy, HistoryPolicy, QoSProfile, ReliabilityPo
 from rclpy.subscription import Subscription
 from rclpy.topic_endpoint_info import TopicEndpointInfo
 
-from drone_bridge.ros.topics import arrived
+from drone_bridge.ros.subscriptions import arrived
 from drone_bridge.tools.interfaces import UnknownTypeError, import_interface, message_text
 
 MAX_CHANNELS = 1024

@@ -13,7 +13,7 @@ from rclpy.node import Node
 from std_msgs.msg import String
 from std_srvs.srv import SetBool
 
-from drone_bridge.ros.topics import latched
+from drone_bridge.ros.qos import latched
 
 STOP_TIMEOUT_S = 5.0  # the recorder itself takes 2 s at most
 

@@ -1,8 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A bag in the page, and in Foxglove: its topics as channels, played on request. Without ROS running.
+"""RecordingView: a bag in the page, and in Foxglove: its topics as channels, played on request. Without ROS running.
 
 Play, pause, speed and seek are Foxglove's playback control. Its messages from the server go to all viewers on the same
 way as those of topics, so that none of another time comes after them.
+
+The main thread plays, Foxglove's own threads pause and jump, one more sends the state twice a second, and the front
+door's serve what was recorded: all of it is read once, under a lock, with a reader apart from the player's.
 """
 
 import contextlib

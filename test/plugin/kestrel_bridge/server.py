@@ -14,12 +14,12 @@ from drone_bridge.ros.common_parameters import (
     read_allowed_peers,
 )
 from drone_bridge.ros.frames import FrameNames
-from drone_bridge.ros.neutral_repeater import VelocityPublisher
 from drone_bridge.ros.parameters import ParameterDeclaration
 from drone_bridge.ros.program import run
 from drone_bridge.ros.protocol_node import ProtocolNode
 from drone_bridge.ros.service_caller import ServiceCaller
 from drone_bridge.ros.topics import MissingTopicError, TopicSubscriptions
+from drone_bridge.ros.velocity_publisher import VelocityPublisher
 from drone_bridge.session.operator_command import OPERATORS_LOST
 from drone_bridge.session.session import AFTER_STALLS
 from kestrel_bridge.codec import DEFAULT_PORT, DEFAULT_STATE_PORT

@@ -11,8 +11,9 @@ from sensor_msgs.msg import BatteryState
 
 from drone_bridge.motion.quaternions import Quaternion, euler_from_quaternion, quaternion_from_euler
 from drone_bridge.ros.common_parameters import full_scale_parameters
-from drone_bridge.ros.frames import FrameNames, set_quaternion
+from drone_bridge.ros.frames import FrameNames
 from drone_bridge.ros.topics import MissingTopicError, Topic, TopicTable
+from drone_bridge.ros.transforms import set_quaternion
 from kestrel_bridge.codec import FULL, State, Steer
 
 #: The fields of a Twist by axis of the wire.

@@ -1,145 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Finding the outline of a sphere of one colour in an image.
+"""TargetEstimator: a Kalman filter for the target's position, the drone's velocity and disturbances, fed with outlines.
 
-A sphere's outline is a circle of directions around the direction to its centre, however the perspective bends it in
-the image. So an outline is given as directions, and part of it is enough to say where the centre is: the rest may lie
-outside the image or behind an obstacle.
+Frame: levelled, z up, x where the drone looked when its yaw was 0.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 
-import cv2
 import numpy as np
 import numpy.typing as npt
 
+from drone_bridge.controllers.seek_target.sphere_detector import Outline
 from drone_bridge.motion.matrices import Matrix, Vector
-from drone_bridge.vision.pinhole import Image, Pinhole, Vectors
-
-# The outline runs somewhere between the centres of two neighbouring pixels.
-EDGE_DEVIATION_PIXELS = 0.4
-Mask = npt.NDArray[np.uint8]  # height x width: not 0 where a pixel belongs to it
-MAX_EDGES = 120  # per image; more cost time and tell little more
-MIDDLE_PIXELS = 800  # enough for the middle of a blob
-
-
-@dataclass(frozen=True, slots=True)
-class Outline:
-    """What one camera sees of the sphere."""
-
-    edges: Vectors  # n x 3: directions of points on the outline, body axes; n may be 0
-    deviations: npt.NDArray[np.float64]  # n: standard deviation of each one's angle, rad
-    middle: npt.NDArray[np.float64]  # 3: direction to the middle of what is seen
-    solid_angle: float  # of what is seen, sr
-    fills_view: bool  # nothing else is in the image
-
-
-class SphereDetector:
-    """Finds pixels of the target's colour and the outline between them and the background.
-
-    Assumes that one sphere has this colour, and that the background is near to white. Where the target borders on
-    anything else, that may be an obstacle in front of it, so there is no outline.
-    """
-
-    def __init__(
-        self, pinhole: Pinhole, colour: Sequence[int], tolerance: int, background: int, shading: float = 1.0
-    ) -> None:
-        """A pixel is the target's if no channel is off by more than the tolerance, from the colour or its shades.
-
-        `shading` is the darkest of those, as a share of the colour. Highlights inside the target are its own.
-        Of the others, those with no channel below `background` are background: all of them if that is 0.
-        """
-        self._pinhole = pinhole
-        self._lowest = np.array([max(int(shading * channel) - tolerance, 0) for channel in colour])
-        self._highest = np.array([min(channel + tolerance, 255) for channel in colour])
-        # Between the darkest shade and the colour there is a line, in red, green and blue, and not all of a box.
-        is_box_enough = shading == 1.0 or np.count_nonzero(colour) < 2
-        self._shade = None if is_box_enough else np.array(colour) / np.linalg.norm(colour)
-        self._tolerance, self._has_shades = tolerance, shading < 1.0
-        self._background = np.array([background] * 3)
-        # Solid angle of a pixel: 1 / (fx fy) on the axis, less by the cubed cosine of the angle to it.
-        columns = (np.arange(pinhole.width) - pinhole.cx) / pinhole.fx
-        rows = (np.arange(pinhole.height) - pinhole.cy) / pinhole.fy
-        self._solid_angles = (1 + columns**2 + rows[:, np.newaxis] ** 2) ** -1.5 / (pinhole.fx * pinhole.fy)
-
-    def detect(self, image: Image) -> Outline | None:
-        """Return the visible part of the sphere, or None. Raises ValueError for an image of another size."""
-        expected = (self._pinhole.height, self._pinhole.width, 3)
-        if image.shape != expected:
-            raise ValueError(f"the image is {image.shape}, and the camera's are {expected}")
-        mask: Mask = cv2.inRange(image, self._lowest, self._highest).astype(np.uint8, copy=False)
-        if self._shade is not None:
-            mask[~self._is_shade(image, mask)] = 0
-        left, top, width, height = cv2.boundingRect(mask)
-        if not width:
-            return None
-        # With the pixels around the box, as far as there are any.
-        columns = slice(max(left - 1, 0), left + width + 1)
-        rows = slice(max(top - 1, 0), top + height + 1)
-        inside = _filled(mask[rows, columns]) if self._has_shades else mask[rows, columns] > 0
-        background = (cv2.inRange(image[rows, columns], self._background, np.array([255] * 3)) > 0) & ~inside
-
-        edge_columns, edge_rows = _borders(inside, background)
-        if len(edge_columns) > MAX_EDGES:
-            chosen = np.linspace(0, len(edge_columns) - 1, MAX_EDGES).astype(int)
-            edge_columns, edge_rows = edge_columns[chosen], edge_rows[chosen]
-        edges = self._pinhole.directions(edge_columns + columns.start, edge_rows + rows.start)
-
-        middle, solid_angle = self._middle(inside, columns.start, rows.start)
-        focal = math.sqrt(self._pinhole.fx * self._pinhole.fy)
-        return Outline(edges, EDGE_DEVIATION_PIXELS / focal * edges[:, 0], middle, solid_angle, bool(mask.all()))
-
-    def _is_shade(self, image: Image, mask: Mask) -> npt.NDArray[np.bool_]:
-        """Return where pixels of a mask are the colour, or a darker one of the same hue."""
-        assert self._shade is not None
-        is_shade = mask > 0
-        pixels = image[is_shade].astype(float)
-        off = np.abs(pixels - np.outer(pixels @ self._shade, self._shade)).max(axis=1, initial=0.0)
-        is_shade[is_shade] = off <= self._tolerance
-        return is_shade
-
-    def _middle(self, inside: npt.NDArray[np.bool_], left: int, top: int) -> tuple[npt.NDArray[np.float64], float]:
-        """Return the mean direction of the pixels, weighted by solid angle, and the solid angle of all."""
-        step = max(1, int(math.sqrt(inside.size / MIDDLE_PIXELS)))  # a coarse grid will do for a large box
-        rows, columns = np.nonzero(inside[::step, ::step])
-        if not len(rows):  # slivers that the grid misses
-            step = 1
-            rows, columns = np.nonzero(inside)
-        rows, columns = step * rows + top, step * columns + left
-        weights = self._solid_angles[rows, columns]
-        mean = weights @ self._pinhole.directions(columns.astype(float), rows.astype(float))
-        return mean / np.linalg.norm(mean), step * step * float(weights.sum())
-
-
-def _filled(mask: Mask) -> npt.NDArray[np.bool_]:
-    """Return what is in a mask, and what that encloses, as highlights."""
-    around = cv2.copyMakeBorder(mask, 1, 1, 1, 1, cv2.BORDER_CONSTANT, value=0)
-    cv2.floodFill(around, None, (0, 0), 128)
-    filled: npt.NDArray[np.bool_] = around[1:-1, 1:-1] != 128
-    return filled
-
-
-def _borders(
-    inside: npt.NDArray[np.bool_], outside: npt.NDArray[np.bool_]
-) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
-    """Return columns and rows of the points halfway between a pixel inside and a neighbour outside."""
-    beside = (inside[:, :-1] & outside[:, 1:]) | (outside[:, :-1] & inside[:, 1:])
-    below = (inside[:-1] & outside[1:]) | (outside[:-1] & inside[1:])
-    beside_rows, beside_columns = np.nonzero(beside)
-    below_rows, below_columns = np.nonzero(below)
-    return (
-        np.concatenate([beside_columns + 0.5, below_columns]),
-        np.concatenate([beside_rows, below_rows + 0.5]),
-    )
-
-
-# A Kalman filter for the target's position, the drone's velocity and disturbances, fed with outlines.
-#
-# Frame: levelled, z up, x where the drone looked when its yaw was 0.
-
 
 POSITION = slice(0, 3)  # of the target relative to the drone, m
 VELOCITY = slice(3, 6)  # of the drone, m/s

@@ -1,0 +1,36 @@
+# SPDX-License-Identifier: Apache-2.0
+"""StatePublisher: publishes and logs what a behaviour is doing."""
+
+import math
+
+from builtin_interfaces.msg import Time
+from rclpy.node import Node
+
+from drone_bridge.msg import ControllerState
+
+
+class StatePublisher:
+    """Publishes the state of a behaviour on ~/state, and logs it when it changes."""
+
+    def __init__(self, node: Node, behaviour: str, *, logs_reasons: bool = False) -> None:
+        """With `logs_reasons`, a state is also logged when only its reason changes."""
+        self._node, self._behaviour, self._logs_reasons = node, behaviour, logs_reasons
+        self._publisher = node.create_publisher(ControllerState, "~/state", 10)
+        self._logged = ""
+        #: The vehicle's body, as its own messages name it.
+        self.frame_id = "base_link"
+        #: Of the newest measurements that were answered, whose clock need not be this node's; None stands for ROS time.
+        self.stamp: Time | None = None
+
+    def publish(self, state: str, reason: str, distance: float | None = None) -> None:
+        """Publish a state, with the distance to its goal in m."""
+        message = ControllerState(
+            behaviour=self._behaviour, state=state, reason=reason, distance=math.nan if distance is None else distance
+        )
+        message.header.stamp = self.stamp or self._node.get_clock().now().to_msg()
+        message.header.frame_id = self.frame_id
+        self._publisher.publish(message)
+        line = f"{state}: {reason}"
+        if (logged := line if self._logs_reasons else state) != self._logged:
+            self._logged = logged
+            self._node.get_logger().info(line)

@@ -1,0 +1,241 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Control: who may drive the robot, and what its drivers are sent, as the document has it.
+
+A subsystem is free or bound by one driver; `dialects` has how programs behave that differ. Nothing here waits, locks or
+reads a clock: every call has the time, and comes from one thread.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import ClassVar
+
+from drone_bridge.robot import codec
+from drone_bridge.robot.device.drivers import Driver, Instant
+from drone_bridge.robot.device.vehicle import RobotVehicle, clamped
+
+MAX_DRIVERS = 16
+LONGEST_NAME = 255  # characters of a driver's name that fit the packets that contain it
+
+
+@dataclass(slots=True)
+class Control:
+    """The robot's side of the conversations with all drivers."""
+
+    #: Whether drivers are sent readings of sensors (0x05).
+    sends_readings: ClassVar[bool] = True
+    #: How often `send_readings` is to be called, s; None for whenever there is a new value.
+    readings_period_s: ClassVar[float | None] = None
+
+    vehicle: RobotVehicle
+    report: Callable[[str], None]  # logs a sentence
+    firmware: codec.FirmwareInfo = field(
+        default_factory=lambda: codec.FirmwareInfo("drone_bridge", "1", codec.PROTOCOL_VERSION)
+    )
+    is_settling: Callable[[], bool] = lambda: False  # whether this process has just stood still
+    drivers: list[Driver] = field(default_factory=list)
+    _owners: dict[int, Driver] = field(default_factory=dict)  # by subsystem
+    _nulls: set[int] = field(default_factory=set)  # sensors that were listed as null because they had no value
+
+    # Requests of drivers.
+
+    def join(self, driver: Driver) -> None:
+        """Add a driver, which is sent nothing until it asks."""
+        self.drivers.append(driver)
+
+    def handle(self, driver: Driver, packet: codec.FromDriver, now: Instant) -> None:
+        """Handle a packet; updates of subsystems that the driver has not bound are ignored. Raises HangUpError."""
+        driver.last_heard_s = now.steady_s
+        if isinstance(packet, codec.KeepAlive):
+            driver.has_backlog = driver.backlog.is_late(packet.time_ms, now.steady_s) and driver.is_halted
+            self._keep_alive(driver, packet, now)
+            self._catch_up(driver)
+        elif isinstance(packet, codec.QuerySubsystems):
+            self._query(driver)
+        elif isinstance(packet, codec.RegisterDriver):
+            driver.name = packet.name[:LONGEST_NAME]
+            self.report(f"{driver.peer} is {driver}")
+        elif isinstance(packet, codec.BindSubsystem):
+            self._bind(driver, packet.id, now)
+        elif isinstance(packet, codec.UnbindSubsystem):
+            self._unbind(driver, packet.id, now)
+        elif isinstance(packet, (codec.SkidSteerUpdate, codec.LightUpdate, codec.OpaqueUpdate)):
+            self._update(driver, packet)
+
+    def leave(self, driver: Driver, now: Instant) -> None:
+        """Stop the motors of a driver whose connection has ended, and release what it holds."""
+        self.drivers.remove(driver)
+        for number in self._held_by(driver):
+            if self._is_skid_steer(number):
+                self._stop(number, f"{driver} has vanished")
+            self._release(number, driver, now)
+
+    def revoke(self, number: int, now: Instant) -> None:
+        """Release a subsystem that is no longer available."""
+        if driver := self._owners.get(number):
+            if self._is_skid_steer(number):
+                self._stop(number, f"{driver} has lost them")
+            self._release(number, driver, now)
+
+    def drop_silent(self, now: Instant, allowed_s: float) -> list[Driver]:
+        """Drop the drivers that have been silent for too long, release what they hold, and return them."""
+        dropped = [driver for driver in self._silent(now, allowed_s) if not driver.drop_reason]
+        for driver in dropped:
+            for number in self._held_by(driver):
+                if self._is_skid_steer(number):
+                    self._stop(number, f"{driver} is silent")
+            driver.drop(f"it has been silent for {allowed_s:g} s")
+        return dropped
+
+    def halt_silent(self, now: Instant, allowed_s: float) -> list[Driver]:
+        """Stop the motors of drivers that have been silent for too long, until their next update; return them."""
+        return self._halt(self._silent(now, allowed_s), f"has been silent for {allowed_s:g} s", now)
+
+    def halt_all(self, now: Instant) -> list[Driver]:
+        """Stop the motors of every driver in the same way, as this process stood still; return whose they are.
+
+        However lately one was heard: it may have been read before the stall, and handled after it.
+        """
+        return self._halt(self.drivers, "may be gone, as nobody listened to it", now)
+
+    def _halt(self, drivers: Sequence[Driver], reason: str, now: Instant) -> list[Driver]:
+        halted = [driver for driver in drivers if not driver.is_halted and self._held_by(driver)]
+        for driver in halted:
+            driver.is_halted, driver.has_backlog = True, driver.backlog.begin()
+            driver.waiting.clear()
+            for number in self._held_by(driver):
+                if self._is_skid_steer(number):
+                    self._safe_mode(number, f"{driver} {reason}", now)
+        return halted
+
+    def _silent(self, now: Instant, allowed_s: float) -> list[Driver]:
+        return [driver for driver in self.drivers if now.steady_s - driver.last_heard_s > allowed_s]
+
+    def silent_at_s(self, allowed_s: float) -> float:
+        """Return when `halt_silent` is due at the earliest; infinity for never."""
+        heard = [driver.last_heard_s for driver in self.drivers if not driver.is_halted and self._held_by(driver)]
+        return min(heard, default=float("inf")) + allowed_s
+
+    @property
+    def holders(self) -> dict[int, Driver]:
+        """The drivers by the subsystems they hold."""
+        return dict(self._owners)
+
+    def _keep_alive(self, driver: Driver, packet: codec.KeepAlive, now: Instant) -> None:
+        del now  # the document gives keep-alives no age
+        driver.send(packet)
+
+    def _query(self, driver: Driver) -> None:
+        for answer in (self._sensor_info(), self._subsystem_info(), self.firmware):
+            driver.send(answer)
+
+    def _bind(self, driver: Driver, number: int, now: Instant) -> None:
+        if driver.name is None or not self._is_free(number, driver):
+            driver.send(codec.BindFailure(number))
+            return
+        if number not in self._owners:
+            self._owners[number] = driver
+            self._broadcast(codec.SubsystemBound(number, driver.name))
+            self.log(f"[{driver}] bound subsystem {number}", now)
+        driver.send(codec.BindSuccess(number))
+
+    def _unbind(self, driver: Driver, number: int, now: Instant) -> None:
+        if self._owners.get(number) is driver:
+            if self._is_skid_steer(number):
+                self._stop(number, f"{driver} has unbound them")
+            self._release(number, driver, now)
+
+    def _update(self, driver: Driver, packet: codec.SkidSteerUpdate | codec.LightUpdate | codec.OpaqueUpdate) -> None:
+        if self._owners.get(packet.id) is not driver or isinstance(packet, codec.OpaqueUpdate):
+            return
+        if isinstance(packet, codec.LightUpdate):
+            self.vehicle.light(packet.id, packet.is_on)
+        elif driver.has_backlog or self.is_settling():
+            driver.waiting[packet.id] = packet.left, packet.right
+        else:
+            self._drive(driver, packet.id, packet.left, packet.right)
+
+    def _catch_up(self, driver: Driver) -> None:
+        """Follow the newest of the updates that came while it was not known whether they were old."""
+        if driver.has_backlog or self.is_settling():
+            return
+        waiting, driver.waiting = driver.waiting, {}
+        for number, (left, right) in waiting.items():
+            if self._owners.get(number) is driver:
+                self._drive(driver, number, left, right)
+
+    def _drive(self, driver: Driver, number: int, left: int, right: int) -> None:
+        driver.is_halted = False
+        driver.waiting.pop(number, None)
+        self.vehicle.drive(number, clamped(left), clamped(right))
+
+    def _release(self, number: int, driver: Driver, now: Instant) -> None:
+        del self._owners[number]
+        self._broadcast(codec.SubsystemBound(number, ""))
+        self.log(f"[{driver}] unbound subsystem {number}", now)
+
+    def _is_free(self, number: int, driver: Driver) -> bool:
+        subsystems = self.vehicle.subsystems
+        if number >= len(subsystems) or not subsystems[number].is_available:
+            return False
+        return self._owners.get(number, driver) is driver
+
+    def _held_by(self, driver: Driver) -> list[int]:
+        return sorted(number for number, owner in self._owners.items() if owner is driver)
+
+    def _is_skid_steer(self, number: int) -> bool:
+        return self.vehicle.subsystems[number].type == codec.SubsystemType.SKID_STEER
+
+    def _stop(self, number: int, reason: str) -> None:
+        self.vehicle.stop(number)
+        self.report(f"motors stopped: {reason}")
+
+    def _safe_mode(self, number: int, reason: str, now: Instant) -> None:
+        self.log(f"{{{self.vehicle.subsystems[number].name}}} safe mode", now)
+        self._stop(number, reason)
+
+    # Packets to drivers.
+
+    def send_readings(self, readings: Sequence[codec.SensorReading]) -> None:
+        """Send new values to every driver. If a sensor was listed without a value, the list is sent again first."""
+        if not self.sends_readings or not readings:
+            return
+        if any(reading.sensor in self._nulls for reading in readings):
+            self._nulls.clear()
+            self._broadcast(self._sensor_info())
+        self._broadcast(codec.SensorUpdate(tuple(readings)))
+
+    def log(self, text: str, now: Instant) -> None:
+        """Log a line locally, and to every driver with the time in robotd's format."""
+        self.report(text)
+        time = datetime.fromtimestamp(now.wall_ms / 1000).strftime("%b %d %Y %I:%M:%S %p")
+        self.send_log(f"[{time}] {text}")
+
+    def send_log(self, line: str) -> None:
+        """Send a log line to every driver."""
+        self._broadcast(codec.LogMessage(line))
+
+    def _broadcast(self, packet: codec.FromRobot) -> None:
+        for driver in tuple(self.drivers):
+            driver.send(packet)
+
+    def _subsystem_info(self) -> codec.SubsystemInfo:
+        return codec.SubsystemInfo(
+            tuple(
+                codec.Subsystem(subsystem.type, subsystem.name, self._holder_name(number), *(subsystem.motors or ()))
+                for number, subsystem in enumerate(self.vehicle.subsystems)
+            )
+        )
+
+    def _holder_name(self, number: int) -> str:
+        owner = self._owners.get(number)
+        return (owner and owner.name) or self.vehicle.subsystems[number].other_driver
+
+    def _sensor_info(self) -> codec.SensorInfo:
+        """Return the list, in which a sensor without a value is null."""
+        sensors = tuple(self.vehicle.sensors())
+        listed = tuple(s if s.value is not None else codec.Sensor(codec.SensorType.NULL, s.name) for s in sensors)
+        self._nulls |= {number for number, sensor in enumerate(sensors) if sensor is not listed[number]}
+        return codec.SensorInfo(listed)

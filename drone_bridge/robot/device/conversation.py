@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: Apache-2.0
+"""RobotConversation: one driver's connection to a robot, bytes in and bytes out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from drone_bridge.robot import codec
+from drone_bridge.robot.device.control import Control
+from drone_bridge.robot.device.drivers import Driver, Instant
+from drone_bridge.wire.outgoing import encoded
+
+
+class RobotConversation:
+    """One driver, which is known to `Control` from the start until `leave`."""
+
+    def __init__(
+        self,
+        control: Control,
+        peer: str,
+        send: Callable[[bytes], None],
+        close: Callable[[], None],
+        clock: Callable[[], Instant],
+        *,
+        is_suppressed: Callable[[codec.FromRobot], bool] = lambda packet: False,
+        reads_one_packet: bool = False,
+        unencodable: Callable[[str], None] | None = None,
+    ) -> None:
+        """Join.
+
+        Args:
+            control: of the robot.
+            peer: the driver's address, for logs.
+            send: sends bytes to the driver without blocking.
+            close: ends the connection.
+            clock: returns the time.
+            is_suppressed: returns whether to drop a packet, for emulated faults.
+            reads_one_packet: handle one of the packets in each socket read, as the LEGO NXT adapters do.
+            unencodable: gets a sentence about a packet that can't be encoded, and is not sent; by default a report.
+        """
+        self._control = control
+        self._send = send
+        self._clock = clock
+        self._is_suppressed = is_suppressed
+        self._reads_one_packet = reads_one_packet
+        self._unencodable = unencodable or control.report
+        self._has_read = False
+        self._received = clock()
+        self._connection = codec.RobotConnection([subsystem.type for subsystem in control.vehicle.subsystems])
+        self.driver = Driver(peer, self._send_packet, close, self._received.steady_s)
+        control.join(self.driver)
+
+    @property
+    def inside_message(self) -> bool:
+        return self._connection.inside_message and not self._reads_one_packet
+
+    def receive_data(self, data: bytes) -> None:
+        self._received = self._clock()  # a packet may be handled much later
+        self._connection.receive_data(data)
+        self._has_read = True
+
+    def handle_next(self) -> bool:
+        """Handle the next packet that has arrived; return whether there was one.
+
+        Raises RemoteProtocolError and HangUpError, which end the connection.
+        """
+        if self.driver.drop_reason or (self._reads_one_packet and not self._has_read):
+            return False
+        self._has_read = False
+        event = self._connection.next_event()
+        if event is codec.NEED_DATA or isinstance(event, codec.ConnectionClosed):
+            return False
+        self._control.handle(self.driver, event, self._received)
+        return True
+
+    def receive_eof(self) -> None:
+        """Handle the end of the driver's stream. Raises RemoteProtocolError if it is inside a packet."""
+        self._connection.receive_eof()
+        self._reads_one_packet = False  # from now on reads wait for nothing, and one follows the other
+        while self.handle_next():
+            pass
+
+    def leave(self, reason: str) -> None:
+        self._control.leave(self.driver, self._clock())
+        self._control.report(f"{self.driver} is gone: {self.driver.drop_reason or reason}")
+
+    def _send_packet(self, packet: codec.FromRobot) -> None:
+        if self.driver.drop_reason or self._is_suppressed(packet):
+            return
+        if data := encoded(self._connection.send, packet, None, self._unencodable):
+            self._send(data)

@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: Apache-2.0
+"""RobotVehicle: the interface of a robot that can be driven, and its subsystems."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from drone_bridge.robot import codec
+
+TRACKS = "tracks"  # default names of subsystems
+HEADLIGHT = "headlight"
+
+
+@dataclass(frozen=True, slots=True)
+class DrivenSubsystem:
+    """Something that one driver at a time can bind. Its id is its index among the vehicle's subsystems."""
+
+    type: codec.SubsystemType
+    name: str
+    motors: tuple[codec.MotorSensors, codec.MotorSensors] | None = None  # left and right, of a skid steer
+    is_available: bool = True  # False: binds are refused
+    other_driver: str = ""  # the name of a driver elsewhere that holds it
+
+
+class RobotVehicle(Protocol):
+    """A robot. Numbers are ids of subsystems."""
+
+    @property
+    def subsystems(self) -> Sequence[DrivenSubsystem]:
+        """The subsystems that can be bound."""
+
+    def drive(self, number: int, left: int, right: int) -> None:
+        """Set the motors of a skid steer, each from -FULL_SPEED to FULL_SPEED."""
+
+    def stop(self, number: int) -> None:
+        """Stop the motors of a skid steer."""
+
+    def light(self, number: int, is_on: bool) -> None:
+        """Switch a light."""
+
+    def sensors(self) -> Sequence[codec.Sensor]:
+        """Return every sensor with its current value, None if unknown."""
+
+
+def clamped(speed: int) -> int:
+    """Return a speed limited to the valid range, which drivers may exceed."""
+    return max(-codec.FULL_SPEED, min(codec.FULL_SPEED, speed))

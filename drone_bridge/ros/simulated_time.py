@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Stamps: which node publishes simulated time on /clock, and which headers are stamped with it, for all bridges.
+
+No node publishes /clock unless configured to. One that does also stamps with it: to nodes on simulated time, stamps of
+any other time would lie in the distant future or past. Several publishers of /clock make simulated time jump, which
+`clock_conflict` finds.
+"""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from builtin_interfaces.msg import Time
+from rosgraph_msgs.msg import Clock
+
+from drone_bridge.ros.parameters import ParameterDeclaration
+from drone_bridge.ros.qos import newest
+
+if TYPE_CHECKING:
+    from rclpy.node import Node
+    from rclpy.publisher import Publisher
+
+    from drone_bridge.ros.vehicle_node import VehicleNode
+
+CLOCK_TOPIC = "/clock"
+
+
+def is_time_simulated(node: "Node") -> bool:
+    """Return whether a node uses simulated time."""
+    clock: Any = node.get_clock()  # a ROSClock, which the annotation does not say
+    return bool(clock.ros_time_is_active)
+
+
+def clock_conflict(node: "Node") -> str | None:
+    """Return a sentence that names the publishers of /clock if they conflict for `node`, which may be one of them.
+
+    For nodes that follow /clock or publish it, as asking DDS takes 0.1 ms where that is done once a second.
+    """
+    own_name = node.get_fully_qualified_name()
+    infos = node.get_publishers_info_by_topic(CLOCK_TOPIC)
+    names = sorted(f"{info.node_namespace.rstrip('/')}/{info.node_name}" for info in infos)
+    if own_name in names:
+        names.remove(own_name)  # once: another node may have the same name
+        return f"{CLOCK_TOPIC} is published by {' and '.join(names)}, too" if names else None
+    return f"{CLOCK_TOPIC} is published by {' and '.join(names)}" if len(names) > 1 else None
+
+
+def time_parameters(whose: str) -> tuple[ParameterDeclaration, ...]:
+    """Return the parameters of time; `whose` is for instance "the testbed's simulated"."""
+    return (
+        ParameterDeclaration(
+            "stamp_source",
+            "ros",
+            f"Header stamps: ROS time at arrival, or {whose} time; always the latter if publish_clock is true.",
+            choices=("ros", "wire"),
+        ),
+        ParameterDeclaration(
+            "publish_clock", False, f"Publish {whose} time on {CLOCK_TOPIC} and use it for header stamps."
+        ),
+    )
+
+
+class Stamps:
+    """Stamps incoming data, and publishes /clock, according to `time_parameters`."""
+
+    def __init__(self, node: "VehicleNode") -> None:
+        self._node = node
+        #: The publisher of /clock; None unless this node is configured to publish it.
+        self.clock_publisher: Publisher[Any] | None = None
+        if node.parameters["publish_clock"]:
+            self.clock_publisher = node.make_publisher(Clock, CLOCK_TOPIC, newest())
+        # A node that drives /clock itself would hear each time only after the message that it belongs to.
+        self.are_wire_time = bool(self.clock_publisher) or node.parameters["stamp_source"] == "wire"
+        #: The newest stamp.
+        self.newest = Time()
+
+    def stamp(self, wire_time: Time | None) -> Time:
+        """Return and remember the stamp of data that has just arrived. `wire_time` is as for `of`."""
+        self.newest = self.of(wire_time)
+        return self.newest
+
+    def of(self, wire_time: Time | None) -> Time:
+        """Return the stamp of data that has just arrived; `wire_time` is its own time, if any."""
+        return wire_time if wire_time and self.are_wire_time else self._node.now()
+
+    @property
+    def command_clock(self) -> Callable[[], Time] | None:
+        """The clock of command stamps; None for the node's."""
+        return (lambda: self.newest) if self.are_wire_time else None

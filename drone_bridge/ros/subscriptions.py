@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Subscriptions that receive from every publisher of their topic, whatever QoS it offers; and taking what has arrived.
+
+A subscription that requests earlier messages (transient local) or lost ones (reliable) gets nothing at all from a
+publisher that does not offer that; a second one, which requests less, receives from such publishers.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
+
+from rclpy.qos import DurabilityPolicy, QoSPolicyKind, QoSProfile, ReliabilityPolicy
+
+try:
+    from rclpy.event_handler import SubscriptionEventCallbacks, UnsupportedEventTypeError
+except ImportError:  # Humble
+    from rclpy.qos_event import SubscriptionEventCallbacks, UnsupportedEventTypeError
+
+if TYPE_CHECKING:
+    from rclpy.callback_groups import CallbackGroup
+    from rclpy.node import Node
+    from rclpy.qos_overriding_options import QoSOverridingOptions
+
+
+_CONSEQUENCES = {
+    QoSPolicyKind.DURABILITY: "without durability transient_local, so that earlier messages are not received",
+    QoSPolicyKind.RELIABILITY: "without reliability reliable, so that lost messages are not sent again",
+}
+
+
+def subscribe(
+    node: Node,
+    message_type: type,
+    topic: str,
+    callback: Callable[[Any], Any],
+    qos: QoSProfile | int,
+    *,
+    callback_group: CallbackGroup | None = None,
+    overridable: QoSOverridingOptions | None = None,
+    keep: Callable[[Any], None] = lambda subscription: None,
+) -> None:
+    """Subscribe to all publishers of a topic: with this QoS, or depth, and with less to those that offer less.
+
+    That happens as soon as such a publisher is discovered, and is logged. From then on, messages of those that offer
+    more arrive twice. `keep` gets each of the subscriptions; `overridable` is for the first one.
+    """
+    made: set[tuple[DurabilityPolicy, ReliabilityPolicy]] = set()
+
+    def create(wanted: QoSProfile, events: Any) -> Any:
+        return node.create_subscription(
+            message_type,
+            topic,
+            callback,
+            copy.copy(wanted),  # an override changes the profile that it is given, and others may have the same
+            callback_group=callback_group,
+            event_callbacks=events,
+            qos_overriding_options=None if made else overridable,  # a topic has those parameters once
+        )
+
+    def add(wanted: QoSProfile) -> None:
+        def on_incompatible(info: Any) -> None:
+            less = _without(subscription.qos_profile, info.last_policy_kind)
+            if less and (less.durability, less.reliability) not in made:
+                name = node.resolve_topic_name(topic)
+                node.get_logger().info(f"{name} is published {_CONSEQUENCES[info.last_policy_kind]}.")
+                add(less)
+
+        try:
+            subscription = create(wanted, SubscriptionEventCallbacks(incompatible_qos=on_incompatible))
+        except UnsupportedEventTypeError:  # as where every subscription hears every publisher
+            subscription = create(wanted, None)
+        made.add((subscription.qos_profile.durability, subscription.qos_profile.reliability))
+        keep(subscription)
+
+    add(QoSProfile(depth=qos) if isinstance(qos, int) else qos)
+
+
+def arrived(subscription: Any, at_most: int) -> Iterator[tuple[Any, dict[str, Any]]]:
+    """Yield the messages, or their bytes, that wait on a subscription now, each with what the middleware knows of it.
+
+    For nodes that follow many topics: rclpy's executor takes one message of each topic every time it waits, and its
+    wait costs time per subscription. Beside 800 others it took 46 of 1,280 messages per second.
+    """
+    with subscription.handle:
+        for _ in range(at_most):  # a topic that is faster than its reader has to leave time for others
+            taken = subscription.handle.take_message(subscription.msg_type, subscription.raw)
+            if not taken:
+                return
+            yield taken
+
+
+def _without(qos: QoSProfile, kind: QoSPolicyKind) -> QoSProfile | None:
+    """Return the profile without this policy's request; None if it requests nothing known here."""
+    less = copy.copy(qos)
+    if kind == QoSPolicyKind.DURABILITY:
+        less.durability = DurabilityPolicy.VOLATILE
+    elif kind == QoSPolicyKind.RELIABILITY:
+        less.reliability = ReliabilityPolicy.BEST_EFFORT
+    else:
+        return None
+    return less

@@ -1,0 +1,43 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Transforms between tf frames, and vectors and rotations written into messages."""
+
+from collections.abc import Iterable
+
+from geometry_msgs.msg import Point, TransformStamped, Vector3
+from geometry_msgs.msg import Quaternion as QuaternionMessage
+from nav_msgs.msg import Odometry
+
+from drone_bridge.motion.quaternions import IDENTITY, Quaternion
+
+
+def transform(
+    parent: str,
+    child: str,
+    translation: tuple[float, float, float] = (0.0, 0.0, 0.0),
+    rotation: Quaternion = IDENTITY,
+) -> TransformStamped:
+    """Return the pose of the child in the parent, without a stamp; translation in m."""
+    message = TransformStamped(child_frame_id=child)
+    message.header.frame_id = parent
+    set_vector(message.transform.translation, translation)
+    set_quaternion(message.transform.rotation, rotation)
+    return message
+
+
+def set_vector(message: Point | Vector3, value: Iterable[float]) -> None:
+    """Write x, y and z into a message."""
+    message.x, message.y, message.z = value
+
+
+def set_quaternion(message: QuaternionMessage, value: Quaternion) -> None:
+    """Write a rotation into a message."""
+    message.x, message.y, message.z, message.w = value
+
+
+def odometry_transform(message: Odometry) -> TransformStamped:
+    """Return the pose of the odometry as a transform of the same time."""
+    position, orientation = message.pose.pose.position, message.pose.pose.orientation
+    rotation = Quaternion(orientation.x, orientation.y, orientation.z, orientation.w)
+    moved = transform(message.header.frame_id, message.child_frame_id, (position.x, position.y, position.z), rotation)
+    moved.header.stamp = message.header.stamp
+    return moved

@@ -1,0 +1,226 @@
+# SPDX-License-Identifier: Apache-2.0
+"""ModelledFlight: lets an autopilot that commands rates and thrust steer a vehicle that follows velocities.
+
+The answers fly a model of the testbed's drone, and the vehicle is commanded the model's velocity. The autopilot gets
+the model's state: the tilt that it has commanded, and a position that moves accordingly. The vehicle's own position
+would lag behind, which makes autopilots tuned for a testbed oscillate. In the long run, however, the vehicle's
+position counts:
+
+- The model's position converges to the vehicle's, and stays within a maximum distance of it. To the autopilot, any
+  difference between the two looks like wind, which it compensates for.
+- At the maximum distance the model is slowed down, so that its velocity does not wind up in front of a wall.
+- The heading is the vehicle's, or converges to it as well. Correcting it turns the model about its thrust axis, so
+  that the direction of the thrust does not change.
+
+An autopilot that gets no position can't compensate. There the model is left to itself within the maximum
+distance, and the vehicle is drawn to it, if it is known where the vehicle is.
+
+Axes are those of `drone_state`.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import numpy as np
+
+from drone_bridge.motion.matrices import Matrix, Vector, limited
+from drone_bridge.testbed.codec import (
+    AngleUnit,
+    Constants,
+    MotionParameters,
+    SensorFrame,
+)
+from drone_bridge.testbed.device.drone_state import Airframe, DroneState, Motion, degrees_per_unit
+
+LONGEST_STEP_S = 1.0  # between frames; after a longer one the model begins at rest
+#: How fast a model at the maximum distance loses the speed that the vehicle does not have, 1/s.
+_BRAKE = 4.0
+#: How fast a vehicle is drawn to a model that leads, 1/s, and how much less per s between frames: what they show is
+#: older then.
+_PULL = 1.3
+_PULL_PER_STEP = 5.0  # 1/s
+_MAX_HEADING_LEAD = math.radians(30)
+_ZERO = np.zeros(3)
+
+
+@dataclass(frozen=True, slots=True)
+class FlightLimits:
+    """The limits of the modelled flight, whatever the autopilot answers."""
+
+    max_speed: float  # m/s, horizontal
+    max_climb_speed: float  # m/s, up and down
+    max_tilt: float  # rad off the vertical, less than a quarter turn
+    max_yaw_rate: float  # rad/s
+    max_lead: float  # m from the vehicle to the model
+
+
+class LevelVelocity(NamedTuple):
+    """A velocity in level axes aligned with the vehicle's heading."""
+
+    ahead: float  # m/s
+    right: float  # m/s
+    up: float  # m/s
+    yaw_rate: float  # rad/s about the vertical, positive turns right
+
+
+class ModelledFlight:
+    """The flight of one autopilot: call `observe` with each frame, and `follow` with its answer, in turns."""
+
+    def __init__(
+        self,
+        constants: Constants,
+        unit: AngleUnit,
+        limits: FlightLimits,
+        correction_gain: float,
+        heading_gain: float = math.inf,
+        *,
+        tells_position: bool = True,
+    ) -> None:
+        """Begin at rest.
+
+        Args:
+            constants: what was announced to the autopilot.
+            unit: of angles on the wire.
+            limits: the limits of the model.
+            correction_gain: how fast the model's position converges to the vehicle's, 1/s.
+            heading_gain: the same for its heading, immediate by default. An autopilot that gets no roll infers it from
+                the rest, and would mistake noise of a measured heading for roll.
+            tells_position: whether the autopilot gets the model's position. One that does not can't correct for what
+                the vehicle does differently: where the vehicle's position is known, it is steered to the model then,
+                rather than the model to the vehicle.
+        """
+        self._airframe = Airframe.from_constants(constants)
+        self._unit = unit
+        self._degrees = degrees_per_unit(unit)
+        self._limits = limits
+        self._gain = correction_gain
+        self._heading_gain = heading_gain
+        self._tells_position = tells_position
+        self._leads = False  # the vehicle is steered to the model
+        self._time_s: float | None = None
+        self._step_s = 0.0
+        self._motion: Motion | None = None  # since the last frame; None: at rest
+        self._state = DroneState.at_start()
+        self._heading = 0.0  # of the vehicle, degrees
+        #: How far a model that leads is from the vehicle, m and rad.
+        self._behind, self._turned_behind = _ZERO, 0.0
+
+    def reset(self) -> None:
+        """Start over, level and at rest, as the vehicle was commanded to stop."""
+        self._motion = None
+        self._state = self._level_state(self._state.position)
+        self._behind, self._turned_behind = _ZERO, 0.0
+
+    def observe(self, frame: SensorFrame) -> SensorFrame:
+        """Advance the model to the time of a frame; return the frame with the model's attitude and position.
+
+        The frame needs the vehicle's heading. Without a position it stays without one. Positions may begin and
+        end in flight.
+        """
+        assert frame.yaw is not None
+        self._heading = frame.yaw * self._degrees
+        vehicle = None if frame.position is None else np.array(frame.position)
+        step_s = -1.0 if self._time_s is None else frame.time - self._time_s
+        self._time_s = frame.time
+        led, self._leads = self._leads, vehicle is not None and not self._tells_position
+        if self._motion is None or not 0.0 <= step_s <= LONGEST_STEP_S:
+            self._motion = None
+            self._state = self._level_state(_ZERO if vehicle is None else vehicle)
+        elif step_s:
+            begins_to_lead = self._leads and not led
+            self._advance(self._motion, vehicle, step_s, begins_to_lead)
+        heading, pitch, roll = self._state.angles
+        self._behind, self._turned_behind = _ZERO, 0.0
+        if self._leads and vehicle is not None:
+            self._behind = self._state.position - vehicle
+            self._turned_behind = math.remainder(math.radians(heading - self._heading), math.tau)
+        x, y, z = self._state.position.tolist()
+        return replace(
+            frame,
+            pitch=pitch / self._degrees,
+            roll=roll / self._degrees,
+            yaw=heading / self._degrees,
+            position=None if vehicle is None else (x, y, z),
+        )
+
+    def _advance(self, motion: Motion, vehicle: Vector | None, step_s: float, begins_to_lead: bool) -> None:
+        self._step_s = step_s
+        flown = self._state.advance(self._airframe, motion, _ZERO, step_s)
+        if begins_to_lead and vehicle is not None:
+            flown = replace(flown, position=vehicle)
+        position, velocity = self._near_vehicle(flown, vehicle, step_s)
+        rotation = self._rotation(flown.rotation[:, 1], self._heading_near_vehicle(flown, step_s))
+        self._state = DroneState(position, self._limited_velocity(velocity), rotation)
+
+    def follow(self, answer: MotionParameters) -> LevelVelocity:
+        """Apply the answer to the last frame; return the vehicle's velocity until the next one."""
+        fastest = self._limits.max_yaw_rate
+        motion = Motion.from_answer(answer, self._unit)
+        motion = replace(motion, yaw_rate=_clamp(motion.yaw_rate, math.degrees(fastest)))
+        self._motion = motion
+        ahead = self._state.advance(self._airframe, motion, _ZERO, self._step_s)  # a step as long as the last one
+        pull = _PULL / (1 + _PULL_PER_STEP * self._step_s)
+        velocity = self._limited_velocity(ahead.velocity + pull * self._behind)
+        _, up, _ = velocity.tolist()
+        _, pitch, roll = np.radians(self._state.angles).tolist()
+        heading = math.radians(self._heading)
+        yaw_rate = math.cos(roll) * motion.yaw_rate - math.sin(roll) * motion.pitch_rate
+        yaw_rate = math.radians(yaw_rate) / math.cos(pitch) + pull * self._turned_behind
+        return LevelVelocity(
+            ahead=float(velocity @ _ahead(heading)),
+            right=float(velocity @ _ahead(heading + math.pi / 2)),
+            up=up,
+            yaw_rate=_clamp(yaw_rate, fastest),
+        )
+
+    def _level_state(self, position: Vector) -> DroneState:
+        """Return the state of a level drone at rest, with the vehicle's heading."""
+        return DroneState(position, _ZERO, self._rotation(np.array([0.0, 1.0, 0.0]), self._heading))
+
+    def _near_vehicle(self, flown: DroneState, vehicle: Vector | None, step_s: float) -> tuple[Vector, Vector]:
+        """Return position and velocity of the model, kept near the vehicle."""
+        if vehicle is None:
+            return flown.position, flown.velocity
+        lead = flown.position - vehicle
+        if not self._leads:
+            lead = math.exp(-self._gain * step_s) * lead
+        held = limited(lead, self._limits.max_lead)
+        return vehicle + held, flown.velocity - _BRAKE * (lead - held)
+
+    def _heading_near_vehicle(self, flown: DroneState, step_s: float) -> float:
+        """Return the heading of the model in degrees, kept near the vehicle's."""
+        heading, _, _ = np.radians(flown.angles).tolist()
+        vehicle = math.radians(self._heading)
+        gain = 0.0 if self._leads else self._heading_gain
+        lead = math.exp(-gain * step_s) * math.remainder(heading - vehicle, math.tau)
+        return math.degrees(vehicle + _clamp(lead, _MAX_HEADING_LEAD))
+
+    def _limited_velocity(self, velocity: Vector) -> Vector:
+        """Return a velocity within the limits."""
+        x, z = limited(velocity[[0, 2]], self._limits.max_speed).tolist()
+        return np.array([x, _clamp(float(velocity[1]), self._limits.max_climb_speed), z])
+
+    def _rotation(self, up: Vector, heading: float) -> Matrix:
+        """Return the rotation with this heading and this upward body axis, its tilt limited."""
+        tilt = self._limits.max_tilt
+        sideways = math.hypot(up[0], up[2])
+        if math.atan2(sideways, up[1]) > tilt:
+            share = math.sin(tilt) / max(sideways, 1e-9)
+            up = np.array([share * up[0], math.cos(tilt), share * up[2]])
+            up /= np.linalg.norm(up)  # upside down, its tilt has no direction
+        level = _ahead(math.radians(heading))
+        forward = level - np.array([0.0, float(level @ up) / up[1], 0.0])  # above or below it, and square to up
+        forward /= np.linalg.norm(forward)
+        return np.column_stack([np.cross(forward, up), up, -forward])
+
+
+def _ahead(heading: float) -> Vector:
+    """Return the horizontal direction of a heading in rad."""
+    return np.array([math.sin(heading), 0.0, -math.cos(heading)])
+
+
+def _clamp(value: float, limit: float) -> float:
+    return max(-limit, min(limit, value))
