@@ -220,10 +220,12 @@ def main(short: bool) -> int:
         folder = Path(name)
         bag = folder / "flight"
         arguments = ("record:=true", f"bag:={bag}", "view:=true", "view_port:=0")
+        started_s = time.monotonic()
         launch = Process(executable("drone-bridge"), "launch", launch_file(folder, each), *arguments)
         try:
             address = launch.wait_for_line(r"Open in a browser: http://(\S+)", START_S)[1]
             wait_until(lambda: len(session.node.get_publishers_info_by_topic("/tf")) >= 4 * each, "vehicles", START_S)
+            started_s = time.monotonic() - started_s
             with Viewer(address) as viewer:
                 viewer.subscribe("/tf")
                 robots = [f"robot{number}" for number in range(1, max(2, each))]
@@ -247,6 +249,8 @@ def main(short: bool) -> int:
         total, lines = by_kind(before, after, lasted_s)
         for line in lines:
             verdict.figure(line)
+        spent_s = statistics.mean(usage.cpu_s for usage in before.values())
+        verdict.figure(f"started within {started_s:.0f} s, for {spent_s:.1f} s of a core each")
         recorded, gaps_s = read_tf(bag, (began_ns, ended_ns))
         kept, dropped = map(int, re.search(r"/tf +\S+ +(\d+) +(\d+)", launch.output).groups())  # type: ignore[union-attr]
         published = recorded * (kept + dropped) / kept

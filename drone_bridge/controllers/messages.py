@@ -17,6 +17,7 @@ from nav_msgs.msg import Odometry
 from rclpy.clock import Clock, ClockType  # type: ignore[attr-defined] # where humble has it, too
 from rclpy.node import Node
 from rclpy.publisher import Publisher
+from rclpy.timer import Timer
 from sensor_msgs.msg import Imu
 from std_msgs.msg import Header
 
@@ -28,7 +29,7 @@ from drone_bridge.ros.command_axes import axes_from_shares
 from drone_bridge.ros.diagnostics import LogLimiter
 from drone_bridge.ros.parameters import DeclaredParameters
 from drone_bridge.ros.time import stamp_numbers
-from drone_bridge.ros.topics import PUBLISHER_ERRORS, wait_for_delivery
+from drone_bridge.ros.topics import NO_EVENTS, PUBLISHER_ERRORS, wait_for_delivery
 from drone_bridge.ros.velocity_messages import as_published, cmd_vel_type
 
 Angles = tuple[float, float, float]  # roll, pitch and yaw of REP 103, rad
@@ -82,9 +83,9 @@ class ErrorLog:
 COMMAND_RATE = 20.0
 
 
-def make_steady_timer(node: Node, period_s: float, callback: Callable[[], None]) -> None:
+def make_steady_timer(node: Node, period_s: float, callback: Callable[[], None]) -> Timer:
     """Call back in this period by a steady clock: a paused simulation must not leave a vehicle on its last command."""
-    node.create_timer(period_s, callback, clock=Clock(clock_type=ClockType.STEADY_TIME))
+    return node.create_timer(period_s, callback, clock=Clock(clock_type=ClockType.STEADY_TIME))
 
 
 def plan_clock(node: Node) -> Callable[[], float]:
@@ -132,7 +133,7 @@ class StatePublisher:
     def __init__(self, node: Node, behaviour: str, *, logs_reasons: bool = False) -> None:
         """With `logs_reasons`, a state is also logged when only its reason changes."""
         self._node, self._behaviour, self._logs_reasons = node, behaviour, logs_reasons
-        self._publisher = node.create_publisher(ControllerState, "~/state", 10)
+        self._publisher = node.create_publisher(ControllerState, "~/state", 10, event_callbacks=NO_EVENTS)
         self._logged = ""
         #: The vehicle's body, as its own messages name it.
         self.frame_id = "base_link"
@@ -191,7 +192,7 @@ class VelocityCommands(Commands):
     """Velocities on cmd_vel."""
 
     def __init__(self, node: Node, parameters: DeclaredParameters) -> None:
-        super().__init__(node.create_publisher(cmd_vel_type(parameters), "cmd_vel", 1))
+        super().__init__(node.create_publisher(cmd_vel_type(parameters), "cmd_vel", 1, event_callbacks=NO_EVENTS))
         self._node = node
 
     def publish(self, velocity: tuple[float, float, float], turn: tuple[float, float, float]) -> None:
@@ -211,7 +212,7 @@ class AxesCommands(Commands):
     """Shares of tilt and thrust on cmd_axes."""
 
     def __init__(self, node: Node) -> None:
-        super().__init__(node.create_publisher(CommandAxes, "cmd_axes", 1))
+        super().__init__(node.create_publisher(CommandAxes, "cmd_axes", 1, event_callbacks=NO_EVENTS))
         self._node = node
         self._frame_id = ""
 

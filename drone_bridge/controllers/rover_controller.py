@@ -17,7 +17,7 @@ from drone_bridge.ros.common_parameters import STAMPED_CMD_VEL
 from drone_bridge.ros.frames import FrameNames
 from drone_bridge.ros.parameters import DeclaredParameters, ParameterDeclaration, declarations, read
 from drone_bridge.ros.program import run
-from drone_bridge.ros.topics import PUBLISHER_ERRORS, subscribe
+from drone_bridge.ros.topics import PUBLISHER_ERRORS
 from drone_bridge.ros.wheel_odometry import Pose, WheelOdometry
 
 STANDING = "stationary"
@@ -54,8 +54,8 @@ class RoverController(Node):
         self._was_following = False
         self._errors = ErrorLog(self)
         self._commands = VelocityCommands(self, self._declared)
-        self._goals = GoalServer(self, read(GoalParameters, "goals", self._declared), flies=False)
-        subscribe(self, Odometry, "odom", self._measure, 1)
+        goals = read(GoalParameters, "goals", self._declared)
+        self._goals = GoalServer(self, goals, flies=False, on_odometry=self._measure)
         self._odometry = WheelOdometry()
         self._frame_names = FrameNames(self._declared["frame_prefix"])
         publishes_odometry = self._declared["publish_odometry"]

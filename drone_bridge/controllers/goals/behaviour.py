@@ -10,6 +10,8 @@ from drone_bridge.controllers.messages import COMMAND_RATE, StatePublisher, Velo
 from drone_bridge.ros.parameters import DeclaredParameters, declarations, read
 
 NAME = "goals"
+#: How often it looks at the vehicle, and says its state, while there is no goal.
+IDLE_RATE = 2.0
 PARAMETERS = (*declarations(GoalParameters, NAME),)
 
 
@@ -17,12 +19,13 @@ class GoalsBehaviour(Behaviour):
     """Publishes velocities while a goal is followed or held, and nothing otherwise."""
 
     def __init__(self, node: Node, parameters: DeclaredParameters) -> None:
-        self._goals = GoalServer(node, read(GoalParameters, NAME, parameters), flies=True)
+        goals = read(GoalParameters, NAME, parameters)
+        self._goals = GoalServer(node, goals, flies=True, on_goal=self._begin)
         self._is_left = False
         self._node, self._parameters = node, parameters
         self._commands: VelocityCommands | None = None  # until there is a goal: it is nobody's commander before
         self._state_publisher = StatePublisher(node, NAME, logs_reasons=True)
-        make_steady_timer(node, 1 / COMMAND_RATE, self._on_timer)
+        self._timer = make_steady_timer(node, 1 / IDLE_RATE, self._on_timer)
 
     def leave(self) -> None:
         self._is_left = True
@@ -32,10 +35,22 @@ class GoalsBehaviour(Behaviour):
     def destroy(self) -> None:
         self._goals.destroy()
 
+    def _begin(self) -> None:
+        self._set_rate(COMMAND_RATE)
+
+    def _set_rate(self, rate_hz: float) -> None:
+        period_ns = round(1e9 / rate_hz)
+        if period_ns != self._timer.timer_period_ns:
+            self._timer.timer_period_ns = period_ns
+            self._timer.reset()  # or the period before runs out first
+
     def _on_timer(self) -> None:
         if self._is_left:
             return
-        if step := self._goals.step():
+        step = self._goals.step()
+        if self._goals.is_idle:
+            self._set_rate(IDLE_RATE)
+        if step:
             self._commands = self._commands or VelocityCommands(self._node, self._parameters)
             self._commands.publish(step.velocity, step.turn)
         self._state_publisher.publish(*self._goals.state, step.distance if step else None)
