@@ -15,7 +15,7 @@ import statistics
 import tempfile
 import threading
 import time
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -259,14 +259,20 @@ def main(short: bool) -> int:
         commands = judge_robots(verdict, folder, each, commander.given_ns, stopped_ns)
         if restarts:
             verdict.figure(f"{restarts} processes were started again.")
-        signals = [launch.count_lines(rf"has not stopped, and gets {name}") for name in ("SIGTERM", "SIGKILL")]
+        by_term, by_kill = (ended_by(launch.output, name) for name in ("SIGTERM", "SIGKILL"))
         verdict.figure(
             f"{4 * each} vehicles, {len(pids)} processes: {total:.0f} % of a core; of /tf "
             f"{100 * kept / (kept + dropped):.1f} % recorded and {100 * shown / published:.1f} % in the page, gaps of "
-            f"{max(gaps_s.values()):.2f} s at most; {commands}; ended in {ending_s:.1f} s, {signals[0]} by SIGTERM, "
-            f"{signals[1]} by SIGKILL"
+            f"{max(gaps_s.values()):.2f} s at most; {commands}; ended in {ending_s:.1f} s, {by_term} by SIGTERM, "
+            f"{by_kill} by SIGKILL"
         )
     return verdict.status
+
+
+def ended_by(output: str, name: str) -> str:
+    """Return how many processes needed a signal to end, and of which kinds they were."""
+    kinds = Counter(re.findall(rf"(\S+)-\d+ has not stopped, and gets {name}", output))
+    return f"{kinds.total()} ({', '.join(kinds)})" if kinds else "none"
 
 
 def watch(viewer: Any, seconds: float) -> None:

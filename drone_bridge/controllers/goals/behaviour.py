@@ -6,12 +6,10 @@ from rclpy.node import Node
 from drone_bridge.controllers.behaviour import Behaviour
 from drone_bridge.controllers.goals.guides import GoalParameters
 from drone_bridge.controllers.goals.server import GoalServer
-from drone_bridge.controllers.messages import COMMAND_RATE, StatePublisher, VelocityCommands, make_steady_timer
+from drone_bridge.controllers.messages import CommandTimer, StatePublisher, VelocityCommands
 from drone_bridge.ros.parameters import DeclaredParameters, declarations, read
 
 NAME = "goals"
-#: How often it looks at the vehicle, and says its state, while there is no goal.
-IDLE_RATE = 2.0
 PARAMETERS = (*declarations(GoalParameters, NAME),)
 
 
@@ -20,12 +18,12 @@ class GoalsBehaviour(Behaviour):
 
     def __init__(self, node: Node, parameters: DeclaredParameters) -> None:
         goals = read(GoalParameters, NAME, parameters)
-        self._goals = GoalServer(node, goals, flies=True, on_goal=self._begin)
+        self._goals = GoalServer(node, goals, flies=True, on_goal=lambda: self._timer.set_idle(False))
         self._is_left = False
         self._node, self._parameters = node, parameters
         self._commands: VelocityCommands | None = None  # until there is a goal: it is nobody's commander before
         self._state_publisher = StatePublisher(node, NAME, logs_reasons=True)
-        self._timer = make_steady_timer(node, 1 / IDLE_RATE, self._on_timer)
+        self._timer = CommandTimer(node, self._on_timer)
 
     def leave(self) -> None:
         self._is_left = True
@@ -35,21 +33,11 @@ class GoalsBehaviour(Behaviour):
     def destroy(self) -> None:
         self._goals.destroy()
 
-    def _begin(self) -> None:
-        self._set_rate(COMMAND_RATE)
-
-    def _set_rate(self, rate_hz: float) -> None:
-        period_ns = round(1e9 / rate_hz)
-        if period_ns != self._timer.timer_period_ns:
-            self._timer.timer_period_ns = period_ns
-            self._timer.reset()  # or the period before runs out first
-
     def _on_timer(self) -> None:
         if self._is_left:
             return
         step = self._goals.step()
-        if self._goals.is_idle:
-            self._set_rate(IDLE_RATE)
+        self._timer.set_idle(self._goals.is_idle)
         if step:
             self._commands = self._commands or VelocityCommands(self._node, self._parameters)
             self._commands.publish(step.velocity, step.turn)
