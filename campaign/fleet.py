@@ -2,8 +2,8 @@
 """Many vehicles as processes: four of each kind, with controllers, recorder and page; what they cost, and what is lost.
 
 Robots but the last are commanded at 20 Hz by numbered velocities, which their bridges' wire logs show again; nobody has
-a goal. Nothing here is about time but figures. CAMPAIGN_EACH in the environment is another number of vehicles of each
-kind, CAMPAIGN_SECONDS for how long they are measured.
+a goal. CAMPAIGN_EACH in the environment is another number of vehicles of each kind, CAMPAIGN_SECONDS for how long they
+are measured.
 """
 
 import contextlib
@@ -251,20 +251,23 @@ def main(short: bool) -> int:
             verdict.figure(line)
         spent_s = statistics.mean(usage.cpu_s for usage in before.values())
         verdict.figure(f"started within {started_s:.0f} s, for {spent_s:.1f} s of a core each")
-        recorded, gaps_s = read_tf(bag, (began_ns, ended_ns))
-        kept, dropped = map(int, re.search(r"/tf +\S+ +(\d+) +(\d+)", launch.output).groups())  # type: ignore[union-attr]
-        published = recorded * (kept + dropped) / kept
-        for drone in flew(bag):
-            verdict.stopped(False, f"{drone} says that it flew, and nobody had asked for that.")
+        transforms = "the recorder was killed before its bag was whole"
+        if counts := re.search(r"/tf +\S+ +(\d+) +(\d+)", launch.output):
+            recorded, gaps_s = read_tf(bag, (began_ns, ended_ns))
+            kept = int(counts[1]) / (int(counts[1]) + int(counts[2]))
+            transforms = (
+                f"of /tf {100 * kept:.1f} % recorded and {100 * shown * kept / recorded:.1f} % in the page, gaps of "
+                f"{max(gaps_s.values()):.2f} s at most"
+            )
+            for drone in flew(bag):
+                verdict.stopped(False, f"{drone} says that it flew, and nobody had asked for that.")
         commands = judge_robots(verdict, folder, each, commander.given_ns, stopped_ns)
         if restarts:
             verdict.figure(f"{restarts} processes were started again.")
         by_term, by_kill = (ended_by(launch.output, name) for name in ("SIGTERM", "SIGKILL"))
         verdict.figure(
-            f"{4 * each} vehicles, {len(pids)} processes: {total:.0f} % of a core; of /tf "
-            f"{100 * kept / (kept + dropped):.1f} % recorded and {100 * shown / published:.1f} % in the page, gaps of "
-            f"{max(gaps_s.values()):.2f} s at most; {commands}; ended in {ending_s:.1f} s, {by_term} by SIGTERM, "
-            f"{by_kill} by SIGKILL"
+            f"{4 * each} vehicles, {len(pids)} processes: {total:.0f} % of a core; {transforms}; {commands}; "
+            f"ended in {ending_s:.1f} s, {by_term} by SIGTERM, {by_kill} by SIGKILL"
         )
     return verdict.status
 
