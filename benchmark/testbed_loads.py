@@ -9,6 +9,7 @@ class Load(Enum):
     """What people do with a drone in flight. Its name is an option of the subscriber and of the baseline."""
 
     IMAGES = "images only"
+    BESIDE_C = "images only, beside C"  # the baseline is a program in C
     EVERYTHING = "seven topics"  # those of images, cameras, attitude, odometry and tf
     COMMANDED = "commanded"  # all seven, and a velocity at 20 Hz
     CONTROLLED = "controlled"  # all seven, and a controller answers each frame

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from system import READY_TIMEOUT_S, Measurement, Place, System, bridge_command, script_command, ticks, until
 from table import BRIDGE
+from testbed_c import compiled_baseline
 from testbed_loads import Load
 from testbed_peer import Conversation, Peer
 
@@ -41,6 +42,8 @@ class TestbedSystem(System):
         if side == BRIDGE:
             sync = "lockstep" if self._is_controlled else "latest"
             command = bridge_command("testbed_bridge", namespace, port=port, sync=sync, **parameters)
+        elif load is Load.BESIDE_C:
+            command = [compiled_baseline(place.scratch), str(port), namespace]
         else:
             command = script_command("testbed_baseline.py", str(port), namespace, load.name)
         super().__init__(side, place, command, {"subscriber": subscriber})

@@ -8,7 +8,7 @@ from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 from ros_session import Inbox, module_ros, wait_until
 from std_msgs.msg import Int32
 
-from drone_bridge.ros.subscriptions import subscribe
+from drone_bridge.ros.subscriptions import PolledTopic, subscribe
 
 ros = module_ros()
 
@@ -82,3 +82,15 @@ def test_a_depth_is_enough_and_many_publishers_are_warned_of_once(ros, topic, he
         wait_until(lambda publisher=publisher, number=number: publisher.publish(Int32(data=number)) or len(inbox), "it")
         inbox.wait(lambda message, number=number: message.data == number)
     assert lacking() == ["reliability"]
+
+
+@pytest.mark.parametrize("offered", [qos(), qos(NOT_KEPT, BEST_EFFORT)])
+def test_a_polled_topic_has_the_newest_message_of_any_publisher_and_has_it_once(ros, topic, offered):
+    polled = PolledTopic(ros.node, Int32, topic)
+    assert polled.take() is None
+    publisher = ros.node.create_publisher(Int32, topic, offered)
+    wait_until(publisher.get_subscription_count, "the subscription")
+    for number in range(3):
+        publisher.publish(Int32(data=number))
+    wait_until(lambda: polled.take() == Int32(data=2), "the newest message")
+    assert polled.take() is None

@@ -18,7 +18,7 @@ from drone_bridge.motion.tilt_control import Shares
 from drone_bridge.msg import CommandAxes
 from drone_bridge.ros.command_axes import axes_from_shares
 from drone_bridge.ros.parameters import DeclaredParameters
-from drone_bridge.ros.publishers import PUBLISHER_ERRORS, wait_for_delivery
+from drone_bridge.ros.publishers import NO_EVENTS, PUBLISHER_ERRORS, wait_for_delivery
 from drone_bridge.ros.velocity_messages import as_published, cmd_vel_type
 
 
@@ -57,7 +57,7 @@ class VelocityCommands(Commands):
     """Velocities on cmd_vel."""
 
     def __init__(self, node: Node, parameters: DeclaredParameters) -> None:
-        super().__init__(node.create_publisher(cmd_vel_type(parameters), "cmd_vel", 1))
+        super().__init__(node.create_publisher(cmd_vel_type(parameters), "cmd_vel", 1, event_callbacks=NO_EVENTS))
         self._node = node
 
     def publish(self, velocity: tuple[float, float, float], turn: tuple[float, float, float]) -> None:
@@ -77,7 +77,7 @@ class AxesCommands(Commands):
     """Shares of tilt and thrust on cmd_axes."""
 
     def __init__(self, node: Node) -> None:
-        super().__init__(node.create_publisher(CommandAxes, "cmd_axes", 1))
+        super().__init__(node.create_publisher(CommandAxes, "cmd_axes", 1, event_callbacks=NO_EVENTS))
         self._node = node
         self._frame_id = ""
 

@@ -1,7 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""rover_controller: drives a pattern or to goals on cmd_vel, by odometry, and on request says where that leads."""
+"""rover_controller: drives a pattern or to goals on cmd_vel, by odometry, and on request says where that leads.
+
+While it is stationary and has no goal, it commands nothing, so that others may.
+"""
 
 import contextlib
+import math
 import time
 from typing import Any
 
@@ -11,16 +15,15 @@ from rclpy.parameter import Parameter
 
 from drone_bridge.controllers.commands import VelocityCommands
 from drone_bridge.controllers.goals.guides import GoalParameters
-from drone_bridge.controllers.goals.server import GoalServer
+from drone_bridge.controllers.goals.server import STOPPING_S, GoalServer
 from drone_bridge.controllers.messages import ErrorLog, read_pose
 from drone_bridge.controllers.rover_patterns import PATTERNS, Limits, Pattern, PoseEstimate, Velocity
-from drone_bridge.controllers.timing import COMMAND_RATE, make_steady_timer
+from drone_bridge.controllers.timing import CommandTimer
 from drone_bridge.ros.common_parameters import STAMPED_CMD_VEL
 from drone_bridge.ros.frames import FrameNames
 from drone_bridge.ros.parameters import DeclaredParameters, ParameterDeclaration, declarations, read
 from drone_bridge.ros.program import run
 from drone_bridge.ros.publishers import PUBLISHER_ERRORS
-from drone_bridge.ros.subscriptions import subscribe
 from drone_bridge.ros.wheel_odometry import Pose, WheelOdometry
 
 STANDING = "stationary"
@@ -44,7 +47,7 @@ PARAMETERS = (
 
 
 class RoverController(Node):
-    """Commands at a steady rate, and zero on shutdown."""
+    """Commands at a steady rate while there is something to follow, zero for a while after it, and on shutdown."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__("rover_controller", **options)
@@ -57,17 +60,21 @@ class RoverController(Node):
         self._was_following = False
         self._errors = ErrorLog(self)
         self._commands = VelocityCommands(self, self._declared)
-        self._goals = GoalServer(self, read(GoalParameters, "goals", self._declared), flies=False)
-        subscribe(self, Odometry, "odom", self._measure, 1)
+        goals = read(GoalParameters, "goals", self._declared)
+        self._goals = GoalServer(self, goals, flies=False, on_odometry=self._measure, on_goal=self._wake)
+        self._followed_s = -math.inf  # when there was something to follow, by time.monotonic
         self._odometry = WheelOdometry()
         self._frame_names = FrameNames(self._declared["frame_prefix"])
         publishes_odometry = self._declared["publish_odometry"]
         self._odometry_publisher = self.create_publisher(Odometry, "~/odom", 10) if publishes_odometry else None
 
     def start(self) -> bool:
-        make_steady_timer(self, 1 / COMMAND_RATE, self._command)
+        self._timer = CommandTimer(self, self._command)
         self._declared.freeze_because("when the node starts, and it is running: restart it with the new value")
         return True
+
+    def _wake(self) -> None:
+        self._timer.set_idle(False)
 
     def leave(self) -> None:
         self._commands.leave()
@@ -95,6 +102,13 @@ class RoverController(Node):
         else:
             self._velocity = self._chosen_pattern().velocity(self._estimate.pose, now_s)
         self._log_what_is_followed(self._estimate.follows_odometry(now_s))
+        # Who publishes odometry is the only driver of its rover.
+        if not self._goals.is_idle or self._declared["pattern"] != STANDING or self._odometry_publisher:
+            self._followed_s = now_s
+        is_idle = now_s - self._followed_s > STOPPING_S
+        self._timer.set_idle(is_idle)
+        if is_idle:
+            return
         forward, turn = self._velocity
         self._commands.publish((forward, 0.0, 0.0), (0.0, 0.0, turn))
         if self._odometry_publisher:

@@ -7,6 +7,7 @@ from builtin_interfaces.msg import Time
 from rclpy.node import Node
 
 from drone_bridge.msg import ControllerState
+from drone_bridge.ros.publishers import NO_EVENTS
 
 
 class StatePublisher:
@@ -15,7 +16,7 @@ class StatePublisher:
     def __init__(self, node: Node, behaviour: str, *, logs_reasons: bool = False) -> None:
         """With `logs_reasons`, a state is also logged when only its reason changes."""
         self._node, self._behaviour, self._logs_reasons = node, behaviour, logs_reasons
-        self._publisher = node.create_publisher(ControllerState, "~/state", 10)
+        self._publisher = node.create_publisher(ControllerState, "~/state", 10, event_callbacks=NO_EVENTS)
         self._logged = ""
         #: The vehicle's body, as its own messages name it.
         self.frame_id = "base_link"

@@ -11,7 +11,9 @@ import copy
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
+from rclpy.callback_groups import CallbackGroup
 from rclpy.qos import DurabilityPolicy, QoSPolicyKind, QoSProfile, ReliabilityPolicy
+from rclpy.subscription import Subscription
 
 try:
     from rclpy.event_handler import SubscriptionEventCallbacks, UnsupportedEventTypeError
@@ -19,7 +21,6 @@ except ImportError:  # Humble
     from rclpy.qos_event import SubscriptionEventCallbacks, UnsupportedEventTypeError
 
 if TYPE_CHECKING:
-    from rclpy.callback_groups import CallbackGroup
     from rclpy.node import Node
     from rclpy.qos_overriding_options import QoSOverridingOptions
 
@@ -68,7 +69,9 @@ def subscribe(
                 add(less)
 
         try:
-            subscription = create(wanted, SubscriptionEventCallbacks(incompatible_qos=on_incompatible))
+            # No other event: each that an executor waits for makes each of its waits dearer.
+            events = SubscriptionEventCallbacks(incompatible_qos=on_incompatible, use_default_callbacks=False)
+            subscription = create(wanted, events)
         except UnsupportedEventTypeError:  # as where every subscription hears every publisher
             subscription = create(wanted, None)
         made.add((subscription.qos_profile.durability, subscription.qos_profile.reliability))
@@ -89,6 +92,47 @@ def arrived(subscription: Any, at_most: int) -> Iterator[tuple[Any, dict[str, An
             if not taken:
                 return
             yield taken
+
+
+# What no executor waits for: what arrives wakes nobody, and is taken when its owner wants it.
+
+
+#: An executor that waits for an event of a subscription returns at once while a message waits there, which it does not
+#: take: with the events that rclpy handles by default, the recorder costs a core.
+UNWATCHED = SubscriptionEventCallbacks(use_default_callbacks=False)
+
+
+class Polled(CallbackGroup):
+    """Subscriptions that no executor waits for."""
+
+    def can_execute(self, entity: Any) -> bool:
+        return not isinstance(entity, Subscription)
+
+    def beginning_execution(self, entity: Any) -> bool:
+        return True
+
+    def ending_execution(self, entity: Any) -> None:
+        pass
+
+
+class PolledTopic:
+    """The newest message of a topic, for those who look regularly: a stream wakes nobody for each of its messages.
+
+    From publishers of any QoS; what is lost is followed by the next one. For the executor.
+    """
+
+    def __init__(self, node: Node, message_type: type, topic: str) -> None:
+        qos = QoSProfile(depth=1, reliability=ReliabilityPolicy.BEST_EFFORT)
+        self._subscription: Any = node.create_subscription(
+            message_type, topic, lambda _: None, qos, callback_group=Polled(), event_callbacks=UNWATCHED
+        )
+
+    def take(self) -> Any:
+        """Return the newest message that has come since the last call, or None."""
+        newest = None
+        for message, _ in arrived(self._subscription, 2):
+            newest = message
+        return newest
 
 
 def _without(qos: QoSProfile, kind: QoSPolicyKind) -> QoSProfile | None:

@@ -8,7 +8,7 @@ from drone_bridge.controllers.commands import VelocityCommands
 from drone_bridge.controllers.goals.guides import GoalParameters
 from drone_bridge.controllers.goals.server import GoalServer
 from drone_bridge.controllers.state_publisher import StatePublisher
-from drone_bridge.controllers.timing import COMMAND_RATE, make_steady_timer
+from drone_bridge.controllers.timing import CommandTimer
 from drone_bridge.ros.parameters import DeclaredParameters, declarations, read
 
 NAME = "goals"
@@ -19,12 +19,13 @@ class GoalsBehaviour(Behaviour):
     """Publishes velocities while a goal is followed or held, and nothing otherwise."""
 
     def __init__(self, node: Node, parameters: DeclaredParameters) -> None:
-        self._goals = GoalServer(node, read(GoalParameters, NAME, parameters), flies=True)
+        goals = read(GoalParameters, NAME, parameters)
+        self._goals = GoalServer(node, goals, flies=True, on_goal=lambda: self._timer.set_idle(False))
         self._is_left = False
         self._node, self._parameters = node, parameters
         self._commands: VelocityCommands | None = None  # until there is a goal: it is nobody's commander before
         self._state_publisher = StatePublisher(node, NAME, logs_reasons=True)
-        make_steady_timer(node, 1 / COMMAND_RATE, self._on_timer)
+        self._timer = CommandTimer(node, self._on_timer)
 
     def leave(self) -> None:
         self._is_left = True
@@ -37,7 +38,9 @@ class GoalsBehaviour(Behaviour):
     def _on_timer(self) -> None:
         if self._is_left:
             return
-        if step := self._goals.step():
+        step = self._goals.step()
+        self._timer.set_idle(self._goals.is_idle)
+        if step:
             self._commands = self._commands or VelocityCommands(self._node, self._parameters)
             self._commands.publish(step.velocity, step.turn)
         self._state_publisher.publish(*self._goals.state, step.distance if step else None)

@@ -31,7 +31,7 @@ from drone_bridge.ros.frame_tree import FrameTree, Placed
 from drone_bridge.ros.log_limiter import LogLimiter
 from drone_bridge.ros.qos import latched
 from drone_bridge.ros.stall_watch import PROCESS
-from drone_bridge.ros.subscriptions import subscribe
+from drone_bridge.ros.subscriptions import PolledTopic, subscribe
 
 GOAL_POSE = "goal_pose"
 FENCE = "fence"  # as bridges have it
@@ -102,10 +102,22 @@ class GoalServer:
     Its owner calls `step` regularly, and publishes the velocities that it returns.
     """
 
-    def __init__(self, node: Node, parameters: GoalParameters, *, flies: bool) -> None:
-        """Serve all actions, or, for what drives, those that a rover can follow."""
+    def __init__(
+        self,
+        node: Node,
+        parameters: GoalParameters,
+        *,
+        flies: bool,
+        on_odometry: Callable[[Odometry], object] = lambda _: None,
+        on_goal: Callable[[], object] = lambda: None,
+    ) -> None:
+        """Serve all actions, or, for what drives, those that a rover can follow.
+
+        `on_odometry` gets the newest odometry at each step, and `on_goal` is called at the arrival of a goal.
+        """
         self._node, self._parameters, self._flies = node, parameters, flies
         self._frames = FrameTree(node)
+        self._odometry, self._use_odometry, self._on_goal = PolledTopic(node, Odometry, "odom"), on_odometry, on_goal
         self._errors, self._outcomes = ErrorLog(node), LogLimiter()
         self._where: Where | None = None
         self._frame, self._heard_s = "", -math.inf  # of the odometry
@@ -120,7 +132,6 @@ class GoalServer:
         self._stop_until_s = -math.inf
         #: What it does, and why.
         self.state = ("idle", "there is no goal")
-        subscribe(node, Odometry, "odom", self._on_odometry, 1)
         subscribe(node, Bool, "held", self._on_held, latched())
         subscribe(node, PolygonStamped, FENCE, self._on_fence, latched())
         subscribe(node, PoseStamped, GOAL_POSE, self._on_goal_pose, 1)
@@ -195,7 +206,8 @@ class GoalServer:
 
     # What is heard.
 
-    def _on_odometry(self, message: Odometry) -> None:
+    def _hear_odometry(self, message: Odometry) -> None:
+        self._use_odometry(message)
         try:
             position, angles = read_pose(message, "odom")
         except ValueError as error:
@@ -255,12 +267,20 @@ class GoalServer:
         if self._next:
             _end(self._next, "abort", f"Another goal came: {goal.name}.")
         self._next = goal
+        self._on_goal()
 
     # What is done.
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether there is nothing to do until a goal comes."""
+        return self._next is None and self._guide is None and time.monotonic() >= self._stop_until_s
 
     def step(self) -> Step | None:
         """Return what to do now; None to say nothing, so that others may."""
         now_s = time.monotonic()
+        if message := self._odometry.take():
+            self._hear_odometry(message)
         self._begin_next(now_s)
         if self._guide is None:
             return STILL if now_s < self._stop_until_s else None

@@ -6,20 +6,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from rclpy.callback_groups import CallbackGroup
 from rclpy.clock import Clock, ClockType  # type: ignore[attr-defined]  # Humble has it nowhere else
 from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy, HistoryPolicy, QoSProfile, ReliabilityPolicy
-from rclpy.subscription import Subscription
 from rclpy.topic_endpoint_info import TopicEndpointInfo
 
-try:
-    from rclpy.event_handler import SubscriptionEventCallbacks
-except ImportError:  # Humble
-    from rclpy.qos_event import SubscriptionEventCallbacks
-
 from drone_bridge.ros.service_responses import resend_lost_responses
-from drone_bridge.ros.subscriptions import arrived
+from drone_bridge.ros.subscriptions import UNWATCHED, Polled, arrived
 from drone_bridge.tools.interfaces import BULKY_TYPES, UnknownTypeError, import_interface
 from drone_bridge.tools.recording.arrival import ArrivalClock, ArrivalTimes, steady_ns
 from drone_bridge.tools.recording.bag import Topic
@@ -38,24 +31,6 @@ BULKY_DEPTH = 100
 
 Sink = Callable[[Topic, int, int, bytes], object]
 """Takes a topic, receive and publish time (ns since the epoch), and the serialized message."""
-
-
-# An executor that waits for an event of a subscription returns at once while a message waits there, which it does not
-# take: with the events that rclpy handles by default, the recorder costs a core.
-NO_EVENTS = SubscriptionEventCallbacks(use_default_callbacks=False)
-
-
-class _Polled(CallbackGroup):
-    """Subscriptions that no executor waits for."""
-
-    def can_execute(self, entity: Any) -> bool:
-        return not isinstance(entity, Subscription)
-
-    def beginning_execution(self, entity: Any) -> bool:
-        return True
-
-    def ending_execution(self, entity: Any) -> None:
-        pass
 
 
 @dataclass(slots=True)
@@ -86,7 +61,7 @@ class Recorder(Node):
             self.get_logger().info("Waiting for /clock.")
         # rclpy does not expose the graph's guard condition, so poll.
         steady = Clock(clock_type=ClockType.STEADY_TIME)
-        self._polled = _Polled()
+        self._polled = Polled()
         self._reviewed_s = time.monotonic()
         self.arrival = ArrivalClock(*self._clocks())
         self._timer = self.create_timer(DISCOVERY_PERIOD_S, self._discover, clock=steady)
@@ -211,7 +186,7 @@ class Recorder(Node):
             on_message,
             request,
             raw=True,
-            event_callbacks=NO_EVENTS,
+            event_callbacks=UNWATCHED,
             callback_group=self._polled,
         )
 

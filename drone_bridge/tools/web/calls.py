@@ -3,6 +3,7 @@
 
 import threading
 from collections import OrderedDict
+from collections.abc import Mapping, Sequence
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as FutureTimeoutError
 from dataclasses import dataclass, field
@@ -57,9 +58,12 @@ class Calls:
         self._timer = node.create_timer(CALL_PERIOD_S, self._call_waiting, clock=steady)
         self._timer.cancel()  # while nothing waits
 
-    def look(self) -> None:
-        """Offer services that have come, withdraw those that have gone, and call what is ready to be called."""
-        present = {(name, types[0]) for name, types in self._node.get_service_names_and_types()}
+    def look(self, services: Mapping[str, Sequence[str]]) -> None:
+        """Offer services that have come, and withdraw those that have gone.
+
+        `services` are all of the graph, with the names of their types.
+        """
+        present = {(name, types[0]) for name, types in services.items()}
         for name in [name for name, type_name in self._type_names.items() if (name, type_name) not in present]:
             self._server.remove_services([name])
             del self._types[name], self._type_names[name]

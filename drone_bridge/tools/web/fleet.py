@@ -11,7 +11,9 @@ from rclpy.qos import QoSProfile
 from std_msgs.msg import Bool
 from std_srvs.srv import SetBool
 
+from drone_bridge.ros.publishers import NO_EVENTS
 from drone_bridge.ros.qos import latched
+from drone_bridge.ros.subscriptions import UNWATCHED
 from drone_bridge.tools.web.goals import goal_of
 from drone_bridge.tools.web.graph import HAS_MESSAGE_INFO
 from drone_bridge.tools.web.helm import Motion
@@ -48,11 +50,9 @@ class Fleet:
         self._subscriptions_to_held: dict[str, Any] = {}
         self.vehicles: list[Vehicle] = []
 
-    def look(self) -> bool:
-        """Update the vehicles from the graph; return whether they have changed."""
+    def look(self, topics: Mapping[str, Sequence[str]], services: Mapping[str, Sequence[str]]) -> bool:
+        """Update the vehicles from all topics and services of the graph; return whether they have changed."""
         found: dict[str, Vehicle] = {}
-        topics = dict(self._node.get_topic_names_and_types())
-        services = dict(self._node.get_service_names_and_types())
         for topic, type_names in topics.items():
             if topic.rpartition("/")[2] != COMMAND_TOPIC or COMMAND_TYPE not in type_names:
                 continue
@@ -72,7 +72,10 @@ class Fleet:
         node, qos = self._node, QoSProfile(depth=1)
         targets = {target for vehicle in vehicles for target in vehicle.targets}
         _match(
-            self._publishers, targets, lambda it: node.create_publisher(TwistStamped, it, qos), node.destroy_publisher
+            self._publishers,
+            targets,
+            lambda it: node.create_publisher(TwistStamped, it, qos, event_callbacks=NO_EVENTS),
+            node.destroy_publisher,
         )
         holds = {service for vehicle in vehicles for service in vehicle.holds}
         for service in self._asked.keys() - holds:
@@ -94,7 +97,7 @@ class Fleet:
             self._on_held(vehicle, since_ns if message.data else None, is_first)
 
         callback: Any = take if HAS_MESSAGE_INFO else lambda message: take(message, {})
-        return self._node.create_subscription(Bool, topic, callback, latched())
+        return self._node.create_subscription(Bool, topic, callback, latched(), event_callbacks=UNWATCHED)
 
     def hold(self, topic: str, is_held: bool, answer: Callable[[str], None]) -> None:
         """Have a vehicle held, or follow commands again, in the executor's thread.

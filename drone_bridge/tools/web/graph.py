@@ -3,23 +3,25 @@
 
 A topic without viewers has no subscription here, so that bridges need not produce what nobody sees. One that is
 latched has a subscription per viewer, which DDS fills with what was published before; any other has one for all.
-All of it happens in the executor's thread.
+All of it happens in the executor's thread: pictures and what is latched is taken when it comes, streams of anything
+else every TAKING_PERIOD_S. An executor that waits for each message costs messages times vehicles.
 """
 
 import contextlib
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from foxglove import Channel, Context, Schema
+from rclpy.clock import Clock, ClockType  # type: ignore[attr-defined]  # Humble has it nowhere else
 from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy, HistoryPolicy, QoSProfile, ReliabilityPolicy
 from rclpy.subscription import Subscription
 from rclpy.topic_endpoint_info import TopicEndpointInfo
 
-from drone_bridge.ros.subscriptions import arrived
+from drone_bridge.ros.subscriptions import UNWATCHED, Polled, arrived
 from drone_bridge.tools.interfaces import UnknownTypeError, import_interface, message_text
 
 MAX_CHANNELS = 1024
@@ -31,6 +33,7 @@ LOG, LOG_LINES = "/rosout", 1000
 PICTURES = frozenset(
     {"sensor_msgs/msg/Image", "sensor_msgs/msg/CompressedImage", "sensor_msgs/msg/PointCloud2"},
 )
+TAKING_PERIOD_S = 0.02
 Publish = Callable[[int, int | None, bytes, int], None]
 """Sends a message: of which channel, to which viewer (None: all), its bytes, and its time in ns."""
 
@@ -92,14 +95,23 @@ class Graph:
         self._feeds: dict[tuple[str, str], Feed] = {}
         self._by_channel: dict[int, Feed] = {}
         self._refused: set[tuple[str, str]] = set()
+        self._streams: dict[Any, Callable[..., None]] = {}  # how each message is sent, by subscription
+        self._polled = Polled()
+        self._timer = node.create_timer(
+            TAKING_PERIOD_S, self._take_streams, clock=Clock(clock_type=ClockType.STEADY_TIME)
+        )
+        self._timer.cancel()  # while there are no streams
 
     def __len__(self) -> int:
         """The number of topics that are offered."""
         return len(self._feeds)
 
-    def look(self) -> None:
-        """Offer topics that have come, withdraw those that have gone, and follow changes of QoS."""
-        present = dict.fromkeys(self._published())
+    def look(self, topics: Mapping[str, Sequence[str]]) -> None:
+        """Offer topics that have come, withdraw those that have gone, and follow changes of QoS.
+
+        `topics` are all of the graph, with the names of their types.
+        """
+        present = dict.fromkeys(self._published(topics))
         for key in self._feeds.keys() - present.keys():
             self._withdraw(key)
         for key in present:
@@ -110,9 +122,9 @@ class Graph:
             if feed.viewers:
                 self._subscribe(feed)
 
-    def _published(self) -> Iterator[tuple[str, str]]:
+    def _published(self, topics: Mapping[str, Sequence[str]]) -> Iterator[tuple[str, str]]:
         """Yield topic and type of what somebody publishes, but for hidden names."""
-        for topic, type_names in self._node.get_topic_names_and_types():
+        for topic, type_names in topics.items():
             if any(part.startswith("_") for part in topic.split("/")) or not self._node.count_publishers(topic):
                 continue
             if len(type_names) == 1:
@@ -181,7 +193,7 @@ class Graph:
         feed.viewers.clear()
         self._subscribe(feed)
         if feed.history is not None:
-            self._node.destroy_subscription(feed.for_all)
+            self._destroy(feed.for_all)
         number = feed.channel.id()
         del self._by_channel[number]
         self._on_withdrawn(number)
@@ -203,7 +215,7 @@ class Graph:
         self._subscribe_each_viewer(feed, before)
         changed = (offers.volatile_reliable, offers.latched_ids) != (before.volatile_reliable, before.latched_ids)
         if feed.for_all and changed:
-            self._node.destroy_subscription(feed.for_all)
+            self._destroy(feed.for_all)
             feed.for_all = None
         if not feed.for_all and offers.volatile_reliable is not None:
             send = self._sender(feed, None, offers.latched_ids)
@@ -214,7 +226,7 @@ class Graph:
         reliable = feed.offers.latched_reliable
         for viewer in list(feed.for_each):
             if viewer not in feed.viewers or reliable != before.latched_reliable:
-                self._node.destroy_subscription(feed.for_each.pop(viewer))
+                self._destroy(feed.for_each.pop(viewer))
         if reliable is not None:
             for viewer in feed.viewers - feed.for_each.keys():
                 feed.for_each[viewer] = self._create(feed, reliable, self._sender(feed, viewer), latched=True)
@@ -233,8 +245,32 @@ class Graph:
                 send(*waiting)
 
         callback: Any = take if HAS_MESSAGE_INFO else lambda data: take(data, {})
-        subscription = self._node.create_subscription(feed.message_class, feed.topic, callback, profile, raw=True)
+        is_stream = not latched and feed.type_name not in PICTURES
+        subscription = self._node.create_subscription(
+            feed.message_class,
+            feed.topic,
+            callback,
+            profile,
+            callback_group=self._polled if is_stream else None,
+            event_callbacks=UNWATCHED,
+            raw=True,
+        )
+        if is_stream:
+            self._streams[subscription] = send
+            if self._timer.is_canceled():
+                self._timer.reset()
         return subscription
+
+    def _take_streams(self) -> None:
+        for subscription, send in self._streams.items():
+            for waiting in arrived(subscription, DEPTH):
+                send(*waiting)
+
+    def _destroy(self, subscription: Any) -> None:
+        self._streams.pop(subscription, None)
+        if not self._streams:
+            self._timer.cancel()
+        self._node.destroy_subscription(subscription)
 
     def _sender(
         self, feed: Feed, viewer: int | None, others: frozenset[bytes] = frozenset()

@@ -4,6 +4,7 @@
 import contextlib
 import functools
 import os
+import time
 import webbrowser
 from collections.abc import Callable
 from typing import Any
@@ -33,6 +34,8 @@ from drone_bridge.tools.web.relay import Relay
 
 CAPABILITIES = [Capability.ConnectionGraph, Capability.Services, Capability.ClientPublish, Capability.Parameters]
 LOOK_PERIOD_S = 0.5
+#: Of who publishes and takes what while no topic or service comes or goes, which takes a question for each of them.
+REVIEW_PERIOD_S = 2.0
 
 #: What may wait for all viewers together. Beyond it, what is too much for a viewer is left out.
 VIEWERS_BYTES = 64 << 20
@@ -71,6 +74,8 @@ class WebBridge(Node):
         self._inbox = Inbox(self)
         self._fleet = Fleet(self, self._on_held)
         self._is_open = False
+        self._seen: tuple[dict[str, list[str]], dict[str, list[str]]] = {}, {}
+        self._review_s = 0.0  # by time.monotonic()
 
     def start(self) -> bool:
         """Listen, and begin to look at the graph."""
@@ -128,11 +133,19 @@ class WebBridge(Node):
     def _look(self) -> None:
         if not self._is_open:
             return
-        self._graph.look()
-        self._calls.look()
         self._recording.look()
         self._first_viewer.look(self._relay.has_viewers)
-        if self._fleet.look():
+        seen, now_s = (
+            (dict(self.get_topic_names_and_types()), dict(self.get_service_names_and_types())),
+            time.monotonic(),
+        )
+        if seen == self._seen and now_s < self._review_s:
+            return
+        self._seen, self._review_s = seen, now_s + REVIEW_PERIOD_S
+        topics, services = seen
+        self._graph.look(topics)
+        self._calls.look(services)
+        if self._fleet.look(topics, services):
             self._door.loop.call_soon_threadsafe(self._pilots.set_vehicles, list(self._fleet.vehicles))
 
     def _subscribed(self, viewer: int, channel: int, is_subscribed: bool) -> None:
