@@ -18,12 +18,12 @@ from drone_bridge.motion.attitude_estimator import MeasuredAttitude
 from drone_bridge.motion.flight_control import Command, DroneModel
 from drone_bridge.motion.velocity_control import VelocityCommand, VelocityControl, VelocityParameters
 from drone_bridge.net.connector import Cancellation, LinkError, LinkTimeoutError
-from drone_bridge.net.tcp import TcpStream
+from drone_bridge.net.tcp_connection import StreamOptions
+from drone_bridge.programs.one_stream import OneStream, make_link
 from drone_bridge.programs.operator_options import OperatorParser
 from drone_bridge.programs.options import add_choice, one_of
 from drone_bridge.programs.plan import Leg, Plan
 from drone_bridge.programs.program import print_event, run_program
-from drone_bridge.programs.tcp_link import make_link
 from drone_bridge.testbed.codec import (
     DEFAULT_PORT,
     NEED_DATA,
@@ -40,7 +40,6 @@ from drone_bridge.wire.events import ProtocolError
 
 #: So long a silence where the first frame may end says that it does.
 _FRAME_END_SILENCE_S = 0.5
-_FAREWELL_S = 0.3
 _REPORT_PERIOD_S = 1.0  # of simulated time
 
 
@@ -124,10 +123,9 @@ def _levelled(x: float, y: float, z: float) -> tuple[float, float, float]:
     return x, -z, y
 
 
-def fly(stream: TcpStream, options: argparse.Namespace) -> bool:
+def fly(stream: OneStream, options: argparse.Namespace) -> bool:
     """Fly the plan in one conversation; return whether it was completed. Raises ProtocolError and LinkError."""
     connection = AutopilotConnection(options.layout, options.angle_unit)
-    stream.acknowledge_at_once()
     pilot, frames, constants = None, 0, None
     try:
         while True:
@@ -146,27 +144,26 @@ def fly(stream: TcpStream, options: argparse.Namespace) -> bool:
                 answer = pilot.answer(event)
                 if pilot.is_over:
                     return True
-                stream.send_all(connection.send(answer))
+                stream.send(connection.send(answer))
             else:
                 print_event("the testbed has left")
                 return False
     finally:
-        stream.leave(connection.finish(pilot.hover) if pilot else b"", _FAREWELL_S)
+        stream.leave(connection.finish(pilot.hover) if pilot else b"")
         print_event(f"ended: {frames} frames")
 
 
 def _next_event(
-    stream: TcpStream, connection: AutopilotConnection
+    stream: OneStream, connection: AutopilotConnection
 ) -> Constants | SimulationRestarted | SensorFrame | ConnectionClosed:
     while (event := connection.next_event()) is NEED_DATA:
         try:
-            timeout_s = _FRAME_END_SILENCE_S if connection.silence_decides else None
-            count = stream.receive_into(*connection.get_buffers(), timeout_s=timeout_s)
+            data = stream.receive(_FRAME_END_SILENCE_S if connection.silence_decides else math.inf)
         except LinkTimeoutError:
             connection.peer_waits()
             continue
-        if count:
-            connection.buffer_updated(count)
+        if data:
+            connection.receive_data(data)
         else:
             connection.receive_eof()
     assert isinstance(event, Constants | SimulationRestarted | SensorFrame | ConnectionClosed)
@@ -175,11 +172,12 @@ def _next_event(
 
 def operate(options: argparse.Namespace, cancellation: Cancellation, stack: contextlib.ExitStack) -> int:
     """Connect to a testbed and fly; return 1 unless the plan was completed."""
-    link = make_link(options, cancellation)
+    link = make_link(options, cancellation, StreamOptions(acknowledges_at_once=True))
     stack.callback(link.close)
-    stream = link.open()
-    print_event(f"connected to {stream.peer}")
+    stream = OneStream(link, cancellation)
     try:
+        stream.open()
+        print_event(f"connected to {stream.peer}")
         return 0 if fly(stream, options) else 1
     except (ProtocolError, LinkError) as error:
         if cancellation.is_set:
