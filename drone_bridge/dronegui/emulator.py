@@ -336,8 +336,8 @@ def _in_body(flight: Flight, x: float, y: float, z: float) -> tuple[float, float
 class GuiProgram:
     """A GUI without its window: it counts packets, and reports who controls it."""
 
-    def __init__(self, flight: Flight, dialect: Dialect, navdata_socket: DatagramPort | None) -> None:
-        """`navdata_socket` sends navdata; without one, controllers get none."""
+    def __init__(self, flight: Flight, dialect: Dialect, navdata_socket: DatagramPort) -> None:
+        """`navdata_socket` sends navdata."""
         self.packets = self.late = self.refused = 0
         #: Whether it runs, and so listens.
         self.is_open = True
@@ -351,8 +351,7 @@ class GuiProgram:
         self._was_hearing = self._was_reset = False
 
     def _started(self) -> Gui:
-        socket = self._navdata_socket
-        return Gui(self._flight, self._dialect, socket.loopback_host) if socket else Gui(self._flight, self._dialect)
+        return Gui(self._flight, self._dialect, self._navdata_socket.loopback_host)
 
     def close_or_start(self, *_: object) -> None:
         """Do what the GUI's user does by closing its window, and by starting it again: it knows nothing then."""
@@ -407,8 +406,6 @@ class GuiProgram:
             return
         datagrams = [self._gui.navdata(block) for block in blocks(self._flight, self._navdata_number)]
         self._navdata_number += 1
-        if not self._navdata_socket:
-            return
         for datagram in datagrams:
             for address in self._gui.receivers(datagram, self._flight.time):
                 with contextlib.suppress(LinkError):  # perhaps it is there again for the next one
@@ -506,10 +503,8 @@ def serve(options: argparse.Namespace, cancellation: Cancellation, stack: contex
     return 0
 
 
-def open_navdata_socket(options: argparse.Namespace, stack: contextlib.ExitStack) -> DatagramPort | None:
-    """Return the socket for navdata, if it is sent. Raises LinkError."""
-    if options.no_navdata:
-        return None
+def open_navdata_socket(options: argparse.Namespace, stack: contextlib.ExitStack) -> DatagramPort:
+    """Return the socket for navdata. Raises LinkError."""
     try:
         opened = DatagramPort(options.host, options.navdata_source_port)
     except LinkError as error:
@@ -555,7 +550,6 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
         help="without packets for this long the drone takes the GUI for gone, and sends it no more navdata until reset "
         'or "Stream Navdata"; about 2 s with an AR.Drone (%(default)s)',
     )
-    navdata.add_argument("--no-navdata", action="store_true", help="send none to the controllers")
     drone = parser.add_argument_group("drone")
     add_number(drone, "--gusts", 0.0, "standard deviation, m/s", not_negative)
     add_run(parser, seed_of="gusts, losses and reordering", duration="seconds")

@@ -30,6 +30,7 @@ KEEP_ALIVE_PERIOD_S = 0.1
 STEP_S = 0.02  # how late a leg begins at most
 BIND_PERIOD_S = 1.0  # between attempts to bind what another driver has
 DISCOVERY_TIMEOUT_S = 1.0
+DRIVER_NAME = "operator"
 ENDED_BY_ROBOT = 1  # the exit code
 #: Unit and what one of it is on the wire, by type of sensor.
 _UNITS = {
@@ -161,7 +162,7 @@ def drive(options: argparse.Namespace, cancellation: Cancellation, stack: contex
         while True:
             stream.open()
             print_event(f"connected to {stream.peer}")
-            driver = ScriptedDriver(options.driver_name, options.plan, to_speeds, print_event)
+            driver = ScriptedDriver(DRIVER_NAME, options.plan, to_speeds, print_event)
             try:
                 _converse(stream, driver)
             except LinkCancelledError:
@@ -224,7 +225,6 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
         "--discovery-interface", default="127.0.0.1", help="its address; 0.0.0.0 for the system's choice (%(default)s)"
     )
     robot = parser.add_argument_group("robot")
-    robot.add_argument("--driver-name", default="operator", help="name shown to the robot (%(default)s)")
     robot.add_argument("--wheel-separation", type=positive, default=0.5, help="m (%(default)s)")
     robot.add_argument("--max-wheel-speed", type=positive, default=1.0, help="at full speed, m/s (%(default)s)")
     return parser.parse_args(arguments)

@@ -21,13 +21,12 @@ from drone_bridge.net.connector import Cancellation, LinkError, LinkTimeoutError
 from drone_bridge.net.tcp_connection import StreamOptions
 from drone_bridge.programs.one_stream import OneStream, make_link
 from drone_bridge.programs.operator_options import OperatorParser
-from drone_bridge.programs.options import add_choice, one_of
+from drone_bridge.programs.options import one_of
 from drone_bridge.programs.plan import Leg, Plan
 from drone_bridge.programs.program import print_event, run_program
 from drone_bridge.testbed.codec import (
     DEFAULT_PORT,
     NEED_DATA,
-    AngleUnit,
     AttitudeLayout,
     AutopilotConnection,
     ConnectionClosed,
@@ -46,18 +45,17 @@ _REPORT_PERIOD_S = 1.0  # of simulated time
 class Pilot:
     """Flies a plan in one simulation. Converts between the testbed's axes and those of `flight`."""
 
-    def __init__(self, constants: Constants, unit: AngleUnit, plan: Plan) -> None:
+    def __init__(self, constants: Constants, plan: Plan) -> None:
         """Raises ValueError for a drone that can't fly."""
-        self._radians = math.radians(1) if unit is AngleUnit.DEGREES else 1.0
         self._plan = plan
         self._drone = DroneModel(
             mass=constants.weight,
             gravity=abs(constants.gravity),
             drag=constants.drag,
             max_thrust=constants.max_thrust,
-            max_roll_rate=constants.max_roll_rate * self._radians,
-            max_pitch_rate=constants.max_pitch_rate * self._radians,
-            max_yaw_rate=constants.max_yaw_rate * self._radians,
+            max_roll_rate=math.radians(constants.max_roll_rate),
+            max_pitch_rate=math.radians(constants.max_pitch_rate),
+            max_yaw_rate=math.radians(constants.max_yaw_rate),
         )
         self._control = VelocityControl(self._drone, VelocityParameters())
         self._began_s: float | None = None
@@ -90,16 +88,16 @@ class Pilot:
 
     def _attitude(self, frame: SensorFrame) -> MeasuredAttitude:
         return MeasuredAttitude(
-            roll=None if frame.roll is None else frame.roll * self._radians,
-            pitch=frame.pitch * self._radians,
-            yaw=None if frame.yaw is None else math.pi / 2 - frame.yaw * self._radians,  # headings turn right
+            roll=None if frame.roll is None else math.radians(frame.roll),
+            pitch=math.radians(frame.pitch),
+            yaw=None if frame.yaw is None else math.pi / 2 - math.radians(frame.yaw),  # headings turn right
         )
 
     def _motion(self, command: Command) -> MotionParameters:
         return MotionParameters(
-            pitch_rate=command.pitch_rate / self._radians,
-            roll_rate=command.roll_rate / self._radians,
-            yaw_rate=(0.0 - command.yaw_rate) / self._radians,  # to the right
+            pitch_rate=math.degrees(command.pitch_rate),
+            roll_rate=math.degrees(command.roll_rate),
+            yaw_rate=math.degrees(0.0 - command.yaw_rate),  # to the right
             thrust=command.thrust,
         )
 
@@ -125,7 +123,7 @@ def _levelled(x: float, y: float, z: float) -> tuple[float, float, float]:
 
 def fly(stream: OneStream, options: argparse.Namespace) -> bool:
     """Fly the plan in one conversation; return whether it was completed. Raises ProtocolError and LinkError."""
-    connection = AutopilotConnection(options.layout, options.angle_unit)
+    connection = AutopilotConnection(options.layout)
     pilot, frames, constants = None, 0, None
     try:
         while True:
@@ -133,11 +131,11 @@ def fly(stream: OneStream, options: argparse.Namespace) -> bool:
             if isinstance(event, Constants):
                 constants = event
                 print_event(f"constants: {constants}")
-                pilot = Pilot(constants, options.angle_unit, options.plan)
+                pilot = Pilot(constants, options.plan)
             elif isinstance(event, SimulationRestarted):
                 assert constants
                 print_event(f"a new simulation has started, after {event.time_before:.2f} s")
-                pilot = Pilot(constants, options.angle_unit, options.plan)
+                pilot = Pilot(constants, options.plan)
             elif isinstance(event, SensorFrame):
                 assert pilot
                 frames += 1
@@ -196,7 +194,6 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
         metavar="|".join(layout.value for layout in AttitudeLayout),
         help="what follows the images (found out from the first frame)",
     )
-    add_choice(parser.link, "--angle-unit", AngleUnit.DEGREES, "on the wire")
     return parser.parse_args(arguments)
 
 

@@ -36,7 +36,6 @@ from drone_bridge.programs.options import (
 from drone_bridge.programs.program import TrajectoryFile, print_event, run_program
 from drone_bridge.testbed.codec import (
     NEED_DATA,
-    AngleUnit,
     AttitudeLayout,
     ConnectionClosed,
     Constants,
@@ -97,7 +96,11 @@ class AutopilotSession:
             math.inf if options.duration is None else round(options.duration * options.rate),
         )
         self._drone = SimulatedDrone(scenario, trajectory)
-        dialect = Dialect(options.layout, options.angle_unit, options.negative_gravity, options.default_sockets)
+        dialect = Dialect(
+            options.layout,
+            has_negative_gravity=options.negative_gravity,
+            sends_in_pieces=options.default_sockets,
+        )
         self._exchange = LockstepExchange(self._drone, dialect)
 
     @property
@@ -223,10 +226,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def make_scenario(options: argparse.Namespace) -> Scenario:
     """Return the drone and its world. Raises ValueError and ProtocolError for what can't be."""
-    unit = 1.0 if options.angle_unit is AngleUnit.DEGREES else math.radians(1)
     constants = Constants(
-        horizontal_angle_of_view=options.hfov * unit,
-        vertical_angle_of_view=options.vfov * unit,
+        horizontal_angle_of_view=options.hfov,
+        vertical_angle_of_view=options.vfov,
         width=options.width,
         height=options.height,
         camera_separation=SEPARATION,
@@ -234,18 +236,17 @@ def make_scenario(options: argparse.Namespace) -> Scenario:
         gravity=AIRFRAME.gravity,
         drag=AIRFRAME.drag,
         max_thrust=MAX_THRUST,
-        max_pitch_rate=MAX_RATE * unit,
-        max_roll_rate=MAX_RATE * unit,
-        max_yaw_rate=MAX_RATE * unit,
+        max_pitch_rate=MAX_RATE,
+        max_roll_rate=MAX_RATE,
+        max_yaw_rate=MAX_RATE,
     )
-    TestbedConnection(options.layout, options.angle_unit).send(constants)  # complain now, not to each autopilot
+    TestbedConnection(options.layout).send(constants)  # complain now, not to each autopilot
     turned = options.wind_rotation
     return Scenario(
         World.random(options.seed, options.obstacles, target=options.target, wind=options.wind, wind_rotation=turned),
         AIRFRAME,
         StereoCamera(options.width, options.height, options.hfov, options.vfov, SEPARATION),
         constants,
-        options.angle_unit,
         step=1 / options.rate,
         gusts=options.gusts,
         seed=options.seed,
@@ -265,7 +266,6 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     link.add_argument("--role", choices=("listen", "connect"), default="listen")
     add_address(link, 8000, "to listen on or to connect to")
     add_choice(link, "--layout", AttitudeLayout.PITCH_YAW, "what follows the images")
-    add_choice(link, "--angle-unit", AngleUnit.DEGREES, "on the wire")
     link.add_argument(
         "--negative-gravity", action="store_true", help="announce an upward acceleration, as some testbeds do"
     )
