@@ -4,13 +4,23 @@
 import socket
 
 import pytest
-from patience import wait_until
+from patience import TIMEOUT_S, wait_until
 
 from drone_bridge.net import datagram_link
-from drone_bridge.net.connector import LinkError
-from drone_bridge.net.datagram_link import FAILING_S, RETRY_S, DatagramPeer, PeerWithLatePort, PortWithOutlet
+from drone_bridge.net.blocking import receive
+from drone_bridge.net.connector import LinkCancelledError, LinkError, LinkRefusedError
+from drone_bridge.net.datagram_link import (
+    FAILING_S,
+    RETRY_S,
+    DatagramPeer,
+    DatagramPort,
+    PeerWithLatePort,
+    PortWithOutlet,
+)
+from drone_bridge.wire.addresses import peer_name
 
 HOST = "127.0.0.1"
+LARGEST_PAYLOAD = 65507  # what IPv4 leaves of a datagram
 
 
 class Clock:
@@ -131,3 +141,130 @@ def test_a_link_by_which_nothing_can_be_sent_for_long_is_opened_again(peer, clos
         link.receive()
     link.open()
     assert link.receive() is None
+
+
+# To one peer, which may not be there.
+
+
+@pytest.fixture
+def new_peer(closing):
+    """new_peer() gives a bound socket of somebody else."""
+
+    def bind(port=0):
+        peer = closing(socket.socket(socket.AF_INET, socket.SOCK_DGRAM))
+        peer.bind((HOST, port))
+        peer.settimeout(TIMEOUT_S)
+        return peer
+
+    return bind
+
+
+@pytest.fixture
+def link(peer, closing):
+    """A link of ours to the peer."""
+    peer.settimeout(TIMEOUT_S)
+    link = closing(DatagramPeer(*peer.getsockname(), lambda *_: None))
+    link.open()
+    return link
+
+
+def test_datagrams_arrive_complete(link, peer):
+    assert link.peer == peer_name(peer.getsockname())
+    for data in (b"one", b"", bytes(LARGEST_PAYLOAD)):
+        link.send(data, None)
+        arrived, source = peer.recvfrom(65535)
+        assert (arrived, source[0]) == (data, link.own_host)
+        peer.sendto(data[::-1], source)
+        assert received(link).data == data[::-1]
+
+
+def test_datagrams_of_others_are_ignored(link, peer, new_peer):
+    link.send(b"here I am", None)
+    _, address = peer.recvfrom(100)
+    new_peer().sendto(b"from a stranger", address)
+    peer.sendto(b"from the peer", address)
+    assert received(link).data == b"from the peer"
+
+
+def test_a_refused_datagram_is_reported_with_the_next_one_which_is_sent_anyway(link, peer, new_peer):
+    port = peer.getsockname()[1]
+    peer.close()
+    link.send(b"to nobody", None)
+    again = new_peer(port)
+    with pytest.raises(LinkRefusedError, match="Nobody listens at"):
+        link.send(b"to somebody", None)
+    assert again.recv(100) == b"to somebody"
+    link.send(b"more", None)
+    assert again.recv(100) == b"more"
+
+
+def test_a_refused_datagram_is_reported_when_receiving_too(link, peer):
+    peer.close()
+    link.send(b"to nobody", None)
+    with pytest.raises(LinkRefusedError):
+        received(link)
+
+
+def test_cancelling_ends_receiving_but_not_sending(link, peer, cancellation):
+    cancellation.cancel()
+    with pytest.raises(LinkCancelledError):
+        receive(link, cancellation)
+    link.send(b"last words", None)
+    assert peer.recv(100) == b"last words"
+
+
+def test_an_unresolvable_name_is_retried(cancellation):
+    failures = []
+
+    def on_failure(sentence, delay_s):
+        failures.append((sentence, delay_s))
+        if len(failures) == 2:
+            cancellation.cancel()
+
+    with pytest.raises(LinkCancelledError):
+        DatagramPeer("no such host", 5560, on_failure, cancellation=cancellation).open()
+    assert all("no such host:5560 can't be reached" in sentence for sentence, _ in failures)
+    assert all(delay_s <= 1.0 for _, delay_s in failures)
+
+
+def test_a_name_of_both_versions_means_ipv4_where_legacy_programs_are(peer, closing, monkeypatch):
+    """A name, as localhost often does, stands for addresses of both versions."""
+    resolve = socket.getaddrinfo
+
+    def resolve_both(host, port, **kinds):
+        ipv4 = resolve(HOST, port, **kinds)
+        return [(socket.AF_INET6, *ipv4[0][1:4], ("::1", port, 0, 0)), *ipv4]
+
+    monkeypatch.setattr(socket, "getaddrinfo", resolve_both)
+    link = closing(DatagramPeer("both", peer.getsockname()[1], lambda *_: None))
+    link.open()
+    assert (link.peer, link.peer_host) == (peer_name(peer.getsockname()), HOST)
+    port = closing(DatagramPort("both", 0))
+    peer.sendto(b"hello", (HOST, port.port))
+    assert received(port).data == b"hello"
+
+
+# From whoever sends.
+
+
+def test_a_port_receives_from_anybody_and_answers(new_peer, closing):
+    port = closing(DatagramPort(HOST, 0))
+    for peer in (new_peer(), new_peer()):
+        peer.sendto(b"question", (HOST, port.port))
+        assert received(port) == (b"question", peer.getsockname())
+        port.send(b"answer", peer.getsockname())
+        assert peer.recvfrom(100) == (b"answer", (HOST, port.port))
+    with pytest.raises(LinkError, match=r"Nothing can be sent to 127\.0\.0\.1:\d+: Message too long\."):
+        port.send(bytes(LARGEST_PAYLOAD + 1), peer.getsockname())
+
+
+@pytest.mark.parametrize("host", ["192.0.2.1", "a..b", "1:2:3"])
+def test_an_address_of_another_machine_is_reported(host):
+    with pytest.raises(LinkError, match=r"Can't listen on \[?" + host + r"\]?:0: .*\.$"):
+        DatagramPort(host, 0)
+
+
+def test_an_address_shows_where_its_port_begins():
+    assert peer_name(("127.0.0.1", 5)) == "127.0.0.1:5"
+    assert peer_name(("::1", 5, 0, 0)) == "[::1]:5"
+    assert peer_name(("::ffff:127.0.0.1", 5, 0, 0)) == "127.0.0.1:5"

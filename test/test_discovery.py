@@ -16,7 +16,7 @@ from drone_bridge.robot.discovery import (
     DISCOVERY_GROUP,
     DISCOVERY_QUERY,
     MAX_NAME_BYTES,
-    DiscoveryConnector,
+    DiscoveredPeer,
     DiscoveryResponder,
     DiscoveryRoute,
     FoundRobot,
@@ -228,8 +228,13 @@ def test_an_invalid_route_is_refused(arguments, reason):
 
 def connector(name, port, discovery_port, cancellation, failures):
     route = DiscoveryRoute(port=discovery_port)
-    return DiscoveryConnector(
-        name, port, cancellation, lambda *failure: failures.append(failure), route=route, timeout_s=ANSWER_S
+    return DiscoveredPeer(
+        name,
+        port,
+        lambda *failure: failures.append(failure),
+        route=route,
+        timeout_s=ANSWER_S,
+        cancellation=cancellation,
     )
 
 
@@ -239,10 +244,10 @@ def test_a_robot_is_connected_to_by_name(respond, cancellation):
         respond("rapier", discovery_port)
         failures = []
         link = connector("rapier", server.getsockname()[1], discovery_port, cancellation, failures)
-        stream = link.open()
-        assert stream.peer == f"{LOOPBACK}:{server.getsockname()[1]}"
+        link.open()
+        assert str(link.receive().source) == f"{LOOPBACK}:{server.getsockname()[1]}"
         assert failures == []
-        stream.close()
+        link.close()
 
 
 def test_a_robot_that_starts_later_is_found(respond, cancellation, free_port):
@@ -257,8 +262,9 @@ def test_a_robot_that_starts_later_is_found(respond, cancellation, free_port):
 
         route = DiscoveryRoute(port=free_port)
         port = server.getsockname()[1]
-        link = DiscoveryConnector("rapier", port, cancellation, fail, route=route, timeout_s=1.0)
-        link.open().close()
+        link = DiscoveredPeer("rapier", port, fail, route=route, timeout_s=1.0, cancellation=cancellation)
+        link.open()
+        link.close()
         assert "rapier" in failures[0][0]
         assert "no robot of this name answered at 238.160.102.2" in failures[0][0]
         assert "but 'saber'" in failures[0][0]
@@ -273,7 +279,7 @@ def test_a_search_without_any_answer_is_reported(cancellation, free_port):
 
     route = DiscoveryRoute(port=free_port)
     with pytest.raises(LinkCancelledError):
-        DiscoveryConnector("saber", 1, cancellation, fail, route=route, timeout_s=BRIEF_S).open()
+        DiscoveredPeer("saber", 1, fail, route=route, timeout_s=BRIEF_S, cancellation=cancellation).open()
     assert f"no robot of this name answered at 238.160.102.2:{free_port}, nor any other." in failures[0]
 
 

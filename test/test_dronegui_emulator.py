@@ -48,7 +48,7 @@ def emulate(start_child):
 
 def test_a_flight_from_take_off_to_landing(emulate, tmp_path):
     path = tmp_path / "flight.csv"
-    drone, controller = emulate("--trajectory", str(path), "--bootstrapped", "--no-navdata")
+    drone, controller = emulate("--trajectory", str(path), "--bootstrapped")
     controller.press("take_off")
     drone.wait_for_line(r"^controlled by 127\.0\.0\.1:\d+")
     drone.wait_for_line("^landed -> taking off: ")

@@ -155,17 +155,6 @@ def test_the_rover_follows_documents_at_the_command_port(emulate, bridge):
     drone.wait_for_line(r"rover x=1\.50 y=-2\.00 m$")
 
 
-def test_the_rover_follows_documents_at_its_own_port(emulate):
-    drone = emulate("--rover", "follow", "--rover-port", "0", "--speed", "4", "--no-images")
-    port = int(drone.wait_for_line(r"^rover telemetry on 127\.0\.0\.1:(\d+)$")[1])
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as rover:
-        rover.connect(("127.0.0.1", port))
-        rover.send(rover_document(3.0, 1.0))
-        drone.wait_for_line(r"rover x=3\.00 y=1\.00 m$")
-        rover.send(b"no telemetry")
-        drone.wait_for_line("^refused a document from the rover's port: ")
-
-
 def test_invalid_documents_are_refused_and_change_nothing(emulate, bridge):
     drone = emulate("--no-images")
     bridge.receive()

@@ -152,7 +152,7 @@ def test_robotd_hangs_up_on_a_bind_without_registration(emulate, connect):
 @pytest.mark.parametrize("is_orderly", [True, False], ids=["orderly", "crash"])
 def test_robotd_refuses_every_bind_once_a_driver_has_gone(emulate, connect, is_orderly):
     """As the real program does: the binder becomes an owner who is not there."""
-    emulator = emulate(*ROBOTD, "--no-light")
+    emulator = emulate(*ROBOTD, "--subsystems", "tracks")
     alice, watcher = connect(emulator, "alice"), connect(emulator, "watcher")
     alice.bind(TRACKS)
     if is_orderly:

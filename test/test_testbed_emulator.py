@@ -10,7 +10,6 @@ import sys
 import pytest
 from processes import Process
 
-from drone_bridge.net.connector import LinkCancelledError
 from drone_bridge.testbed.codec import (
     NEED_DATA,
     AutopilotConnection,
@@ -18,7 +17,7 @@ from drone_bridge.testbed.codec import (
     Constants,
     MotionParameters,
 )
-from drone_bridge.testbed.emulator.__main__ import AutopilotSession, make_scenario, parse
+from drone_bridge.testbed.emulator.__main__ import parse, stream_options
 from drone_bridge.wire.events import RemoteProtocolError
 
 TIMEOUT = 60  # s
@@ -52,32 +51,12 @@ class Emulator(Process):
         return int(self.line("listening on 127.0.0.1:"))
 
 
-class SocketOptions:
-    """Notes what is set on a stream, and ends the conversation there."""
-
-    def __init__(self):
-        self.set = []
-
-    def acknowledge_at_once(self):
-        self.set.append("acknowledges at once")
-
-    def wait_for_acknowledgements(self):
-        self.set.append("waits for acknowledgements")
-
-    def send_all(self, data):
-        raise LinkCancelledError
-
-
-@pytest.mark.parametrize(
-    ("options", "expected"), [([], "acknowledges at once"), (["--default-sockets"], "waits for acknowledgements")]
-)
-def test_an_answer_in_pieces_is_acknowledged_at_once_unless_sockets_are_as_by_default(options, expected):
+@pytest.mark.parametrize("has_default_sockets", [False, True])
+def test_an_answer_in_pieces_is_acknowledged_at_once_unless_sockets_are_as_by_default(has_default_sockets):
     # Else the pieces of a Java autopilot's answer, with Nagle's algorithm on, cost 40 ms per step.
-    stream = SocketOptions()
-    arguments = parse([*SMALL, *options])
-    with pytest.raises(LinkCancelledError):
-        AutopilotSession(arguments, make_scenario(arguments), stream, None, None).run(None)
-    assert stream.set == [expected]
+    options = stream_options(parse(["--default-sockets"] * has_default_sockets))
+    assert options.acknowledges_at_once is not has_default_sockets
+    assert options.waits_for_acknowledgements is has_default_sockets
 
 
 @pytest.fixture

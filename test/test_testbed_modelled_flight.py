@@ -167,7 +167,7 @@ PLAN = parse_plan("4s forward 0.5, 2s, 2s turn 0.5, 3s")
 def fly(flown, carried=lambda frame: frame):
     """Have the scripted autopilot fly its plan by what the wire carries; return how far it was ahead at most."""
     with contextlib.redirect_stdout(io.StringIO()):
-        pilot = Pilot(CONSTANTS, AngleUnit.DEGREES, PLAN)
+        pilot = Pilot(CONSTANTS, PLAN)
         frame = flown.told()
         farthest = 0.0
         while not pilot.is_over:
@@ -211,7 +211,7 @@ def test_a_quadrotor_that_is_located_flies_the_plan(layout, rate_hz):
             tells_position=layout == "pose",
         )
         with contextlib.redirect_stdout(io.StringIO()):
-            pilot = Pilot(CONSTANTS, AngleUnit.DEGREES, PLAN)
+            pilot = Pilot(CONSTANTS, PLAN)
             for step in range(round(PLAN.duration_s * rate_hz)):
                 (x, y, z), seen_yaw = quadrotor.measured()
                 frame = flight.observe(

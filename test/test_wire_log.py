@@ -12,11 +12,13 @@ from mcap.reader import NonSeekingReader
 from tcp_peer import LONG_S
 
 from drone_bridge.kind import Side
-from drone_bridge.net import wire_log
-from drone_bridge.net.connector import RECEIVED, SENT, LinkCancelledError, LinkError
-from drone_bridge.net.tcp import TcpConnector
-from drone_bridge.net.tcp_listener import TcpListener
-from drone_bridge.net.udp import UdpConnector, UdpListener
+from drone_bridge.net import tcp_connections, wire_log
+from drone_bridge.net.connector import RECEIVED, SENT, LinkError
+from drone_bridge.net.datagram_link import DatagramPeer, DatagramPort
+from drone_bridge.net.link_loop import Connected, Disconnected
+from drone_bridge.net.tcp_connection import StreamOptions
+from drone_bridge.net.tcp_peer import TcpPeer
+from drone_bridge.net.tcp_port import TcpPort
 from drone_bridge.net.wire_log import WireLog, facts_of
 from drone_bridge.tools.wire.log_file import LogFile
 
@@ -57,6 +59,13 @@ def stream(entries, sender):
     return b"".join(entry.data for entry in entries if entry.sender is sender)
 
 
+def hear(link):
+    """Return the next thing that the link has."""
+    heard = []
+    wait_until(lambda: heard.append(link.receive()) or heard[-1])
+    return heard[-1]
+
+
 def wait_until(condition):
     until = time.monotonic() + LONG_S
     while not condition():
@@ -64,117 +73,91 @@ def wait_until(condition):
         time.sleep(0.02)
 
 
-def test_both_directions_of_a_tcp_connection_and_its_end_are_logged_with_times(make_log, cancellation):
+def test_both_directions_of_a_tcp_connection_and_its_end_are_logged_with_times(make_log, closing):
     log = make_log()
     with socket.create_server(("127.0.0.1", 0)) as server:
         began_ns = time.time_ns()
         port = server.getsockname()[1]
-        connected = TcpConnector("127.0.0.1", port, cancellation, lambda *_: None, wire_log=log).open()
+        halves = memoryview(bytearray(2)), memoryview(bytearray(20))
+        options = StreamOptions(memory=lambda peer: halves)
+        link = closing(TcpPeer("127.0.0.1", port, lambda *_: None, options=options, wire_log=log))
+        link.open()
+        assert isinstance(hear(link), Connected)
         peer, address = server.accept()
-        connected.send_all(b"question")
+        link.send(b"question", None)
         assert peer.recv(100) == b"question"
         peer.sendall(b"answer")
-        halves = memoryview(bytearray(2)), memoryview(bytearray(20))
-        assert connected.receive_into(*halves, timeout_s=LONG_S) == 6
+        assert hear(link).size == 6
         peer.close()
-        assert connected.receive_into(*halves, timeout_s=LONG_S) == 0
-        connected.close()
+        assert hear(link).is_regular
     log.close()
     (path,) = files_of(log)
     with LogFile(path) as file:
         source = file.source
     assert (source.kind.name, source.side, source.name) == ("robot", US, "robot_bridge")
     assert source.parameters == {"robot_name": ""}
-    assert contents(path) == [(US, b"question"), (THEM, b"answer"), (THEM, b"")]
+    assert contents(path)[:3] == [(US, b"question"), (THEM, b"answer"), (THEM, b"")]
     entries = entries_of(path)
     assert {entry.connection[:4] for entry in entries} == {(1, "tcp", f"127.0.0.1:{address[1]}", f"127.0.0.1:{port}")}
     assert all(began_ns <= entry.time_ns <= time.time_ns() for entry in entries)
     assert log.ends == []
 
 
-def test_each_connection_of_a_node_has_a_number(make_log, cancellation):
+def test_each_connection_of_a_node_has_a_number(make_log, closing):
     log = make_log()
-    listener = TcpListener("127.0.0.1", 0, cancellation, lambda _: None, wire_log=log)
+    port = closing(TcpPort("127.0.0.1", 0, wire_log=log))
     for number in range(2):
-        with socket.create_connection(("127.0.0.1", listener.port)) as peer:
-            listened = listener.open()
+        with socket.create_connection(("127.0.0.1", port.port)) as peer:
+            assert isinstance(hear(port), Connected)
             peer.sendall(b"%d" % number)
-            assert listened.receive_into(memoryview(bytearray(9)), timeout_s=LONG_S) == 1
-            listened.close()
-    cancellation.cancel()
-    listener.close()
+            hear(port)
+        assert isinstance(hear(port), Disconnected)
     log.close()
-    found = [(entry.connection.number, entry.data) for entry in entries_of(*files_of(log))]
+    found = [(entry.connection.number, entry.data) for entry in entries_of(*files_of(log)) if entry.data]
     assert found == [(1, b"0"), (2, b"1")]
 
 
-def test_last_words_and_what_a_listener_hears_while_it_leaves_are_logged(make_log, cancellation):
-    log = make_log()
-    listener = TcpListener("127.0.0.1", 0, cancellation, lambda _: None, wire_log=log)
-    with socket.create_connection(("127.0.0.1", listener.port)) as peer:
-        stream_ = listener.open()
+def test_last_words_and_what_is_heard_while_it_leaves_are_logged(make_log, monkeypatch):
+    monkeypatch.setattr(tcp_connections, "LEAVE_S", LONG_S)
+    log = make_log(128 * MEBIBYTE)
+    image = os.urandom(16 * MEBIBYTE)
+    port = TcpPort("127.0.0.1", 0, options=StreamOptions(max_unread_bytes=32 * MEBIBYTE), wire_log=log)
+    with socket.create_connection(("127.0.0.1", port.port)) as peer:
+        name = hear(port).source
         peer.sendall(b"still talking")
-        leaving = threading.Thread(target=stream_.leave, args=[[b"stop", b"bye"], LONG_S])
-        leaving.start()
-        assert peer.makefile("rb").read() == b"stopbye"
+        for piece in (image, b"stop"):
+            port.send(piece, name)
+        port.disconnect(name)
+        read = bytearray()
+        while data := peer.recv(MEBIBYTE):
+            read += data
+            assert port.receive() is None
+        assert read == image + b"stop"
         peer.shutdown(socket.SHUT_WR)
-        leaving.join()
-    cancellation.cancel()
-    listener.close()
+        port.close()
     log.close()
     entries = entries_of(*files_of(log))
-    assert [entry.data for entry in entries if entry.sender is US] == [b"stop", b"bye"]
+    assert stream(entries, US) == image + b"stop"
     assert stream(entries, THEM) == b"still talking"
 
 
-def test_a_message_that_leaving_completes_is_logged_whole(make_log, cancellation):
-    log = make_log(128 * MEBIBYTE)
-    image = os.urandom(16 * MEBIBYTE)
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        connected = TcpConnector(*server.getsockname(), cancellation, lambda *_: None, wire_log=log).open()
-        peer, _ = server.accept()
-    with peer:
-
-        def cancel_inside_the_image():
-            peer.recv(1, socket.MSG_PEEK)
-            cancellation.cancel()
-
-        threading.Thread(target=cancel_inside_the_image).start()
-        with pytest.raises(LinkCancelledError):
-            connected.send_all(image)
-        leaving = threading.Thread(target=connected.leave, args=[b"end", LONG_S])
-        leaving.start()
-        with peer.makefile("rb") as read:
-            assert read.read() == image + b"end"
-        peer.shutdown(socket.SHUT_WR)
-        leaving.join()
-    log.close()
-    assert stream(entries_of(*files_of(log)), US) == image + b"end"
-
-
-def test_datagrams_are_logged_with_who_sent_them(make_log, cancellation):
+def test_datagrams_are_logged_with_who_sent_them(make_log, closing):
     log = make_log()
-    listener = UdpListener("127.0.0.1", 0, cancellation, log)
-    connected = UdpConnector("127.0.0.1", listener.port, cancellation, lambda *_: None, log).open()
-    own = f"127.0.0.1:{connected._socket.socket.getsockname()[1]}"
-    connected.send(b"telemetry")
-    datagram = listener.receive(LONG_S)
-    listener.send(b"command", datagram.source)
-    assert connected.receive(LONG_S) == b"command"
-    connected.close()
-    listener.close()
+    port = closing(DatagramPort("127.0.0.1", 0, log))
+    link = closing(DatagramPeer("127.0.0.1", port.port, lambda *_: None, log))
+    link.open()
+    link.send(b"telemetry", None)
+    datagram = hear(port)
+    port.send(b"command", datagram.source)
+    assert hear(link).data == b"command"
     log.close()
-    port = f"127.0.0.1:{listener_port(log)}"
+    own, theirs = f"127.0.0.1:{datagram.source[1]}", f"127.0.0.1:{port.port}"
     assert [(*entry.connection[1:4], entry.sender, entry.data) for entry in entries_of(*files_of(log))] == [
-        ("udp", own, port, US, b"telemetry"),
-        ("udp", port, own, THEM, b"telemetry"),
-        ("udp", port, own, US, b"command"),
-        ("udp", own, port, THEM, b"command"),
+        ("udp", own, theirs, US, b"telemetry"),
+        ("udp", theirs, own, THEM, b"telemetry"),
+        ("udp", theirs, own, US, b"command"),
+        ("udp", own, theirs, THEM, b"command"),
     ]
-
-
-def listener_port(log):
-    return entries_of(*files_of(log))[0].connection.peer.rpartition(":")[2]
 
 
 def test_the_mcap_library_reads_the_files(make_log):

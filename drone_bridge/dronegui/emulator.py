@@ -45,8 +45,10 @@ from drone_bridge.dronegui.device import Dialect, Gui
 from drone_bridge.motion.matrices import Triple
 from drone_bridge.motion.quaternions import inverse, quaternion_from_euler, rotated
 from drone_bridge.motion.wind import Wind
+from drone_bridge.net.blocking import receive
 from drone_bridge.net.connector import Cancellation, LinkCancelledError, LinkError, LinkTimeoutError
-from drone_bridge.net.udp import Datagram, UdpListener, open_preferred
+from drone_bridge.net.datagram_link import DatagramPort
+from drone_bridge.net.link_loop import Received
 from drone_bridge.programs.bad_network import BadNetwork
 from drone_bridge.programs.options import (
     ProgramParser,
@@ -334,8 +336,8 @@ def _in_body(flight: Flight, x: float, y: float, z: float) -> tuple[float, float
 class GuiProgram:
     """A GUI without its window: it counts packets, and reports who controls it."""
 
-    def __init__(self, flight: Flight, dialect: Dialect, navdata_socket: UdpListener | None) -> None:
-        """`navdata_socket` sends navdata; without one, controllers get none."""
+    def __init__(self, flight: Flight, dialect: Dialect, navdata_socket: DatagramPort) -> None:
+        """`navdata_socket` sends navdata."""
         self.packets = self.late = self.refused = 0
         #: Whether it runs, and so listens.
         self.is_open = True
@@ -349,8 +351,7 @@ class GuiProgram:
         self._was_hearing = self._was_reset = False
 
     def _started(self) -> Gui:
-        socket = self._navdata_socket
-        return Gui(self._flight, self._dialect, socket.loopback_host) if socket else Gui(self._flight, self._dialect)
+        return Gui(self._flight, self._dialect, self._navdata_socket.loopback_host)
 
     def close_or_start(self, *_: object) -> None:
         """Do what the GUI's user does by closing its window, and by starting it again: it knows nothing then."""
@@ -405,8 +406,6 @@ class GuiProgram:
             return
         datagrams = [self._gui.navdata(block) for block in blocks(self._flight, self._navdata_number)]
         self._navdata_number += 1
-        if not self._navdata_socket:
-            return
         for datagram in datagrams:
             for address in self._gui.receivers(datagram, self._flight.time):
                 with contextlib.suppress(LinkError):  # perhaps it is there again for the next one
@@ -427,17 +426,17 @@ class GuiPort:
     def __init__(self, host: str, port: int, cancellation: Cancellation) -> None:
         """Listen. Raises LinkError."""
         self._host, self._cancellation = host, cancellation
-        self._listener: UdpListener | None = UdpListener(host, port, cancellation)
+        self._listener: DatagramPort | None = DatagramPort(host, port)
         self.number = self._listener.port
 
-    def receive(self, timeout_s: float, is_open: bool) -> Datagram:
+    def receive(self, timeout_s: float, is_open: bool) -> Received:
         """Wait for a packet. Raises LinkError, LinkTimeoutError and LinkCancelledError."""
         if is_open and self._listener is None:
-            self._listener = UdpListener(self._host, self.number, self._cancellation)
+            self._listener = DatagramPort(self._host, self.number)
         elif not is_open:
             self.close()
         if self._listener:
-            return self._listener.receive(timeout_s)
+            return receive(self._listener, self._cancellation, timeout_s)
         if self._cancellation.wait(timeout_s):
             raise LinkCancelledError("Waiting was cancelled.")
         raise LinkTimeoutError("The GUI is closed.")
@@ -456,7 +455,7 @@ def fly(
     trajectory: TrajectoryFile | None,
 ) -> None:
     """Fly in real time until the duration is over. Raises LinkError and LinkCancelledError."""
-    network: BadNetwork[Datagram] = BadNetwork(options.loss, options.reorder, options.seed)
+    network: BadNetwork[Received] = BadNetwork(options.loss, options.reorder, options.seed)
     duration = math.inf if options.duration is None else options.duration
     step = 1 / STEP_RATE
     due = time.monotonic()
@@ -492,7 +491,7 @@ def serve(options: argparse.Namespace, cancellation: Cancellation, stack: contex
     trajectory = TrajectoryFile.wanted(options.trajectory, CSV_COLUMNS, stack)
     listener = GuiPort(options.host, options.port, cancellation)
     stack.callback(listener.close)
-    navdata_socket = open_navdata_socket(options, cancellation, stack)
+    navdata_socket = open_navdata_socket(options, stack)
     gui = GuiProgram(flight, dialect, navdata_socket)
     signal.signal(signal.SIGUSR1, gui.start_navdata)
     signal.signal(signal.SIGUSR2, gui.land)
@@ -504,16 +503,14 @@ def serve(options: argparse.Namespace, cancellation: Cancellation, stack: contex
     return 0
 
 
-def open_navdata_socket(
-    options: argparse.Namespace, cancellation: Cancellation, stack: contextlib.ExitStack
-) -> UdpListener | None:
-    """Return the socket for navdata, if it is sent. Raises LinkError."""
-    if options.no_navdata:
-        return None
-    opened, problem = open_preferred(options.host, options.navdata_source_port, cancellation)
+def open_navdata_socket(options: argparse.Namespace, stack: contextlib.ExitStack) -> DatagramPort:
+    """Return the socket for navdata. Raises LinkError."""
+    try:
+        opened = DatagramPort(options.host, options.navdata_source_port)
+    except LinkError as error:
+        opened = DatagramPort(options.host, 0)
+        print_event(f"{error} Navdata goes out from port {opened.port} instead.")
     stack.callback(opened.close)
-    if problem:
-        print_event(f"{problem} Navdata goes out from port {opened.port} instead.")
     return opened
 
 
@@ -553,7 +550,6 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
         help="without packets for this long the drone takes the GUI for gone, and sends it no more navdata until reset "
         'or "Stream Navdata"; about 2 s with an AR.Drone (%(default)s)',
     )
-    navdata.add_argument("--no-navdata", action="store_true", help="send none to the controllers")
     drone = parser.add_argument_group("drone")
     add_number(drone, "--gusts", 0.0, "standard deviation, m/s", not_negative)
     add_run(parser, seed_of="gusts, losses and reordering", duration="seconds")

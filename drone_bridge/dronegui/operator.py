@@ -29,8 +29,9 @@ from drone_bridge.dronegui.codec import (
     FlightState,
     VisionDetect,
 )
+from drone_bridge.net.blocking import receive
 from drone_bridge.net.connector import Cancellation, LinkCancelledError, LinkRefusedError, LinkTimeoutError
-from drone_bridge.net.udp import UdpConnector, UdpListener, UdpStream
+from drone_bridge.net.datagram_link import DatagramPeer, DatagramPort
 from drone_bridge.programs.operator_options import OperatorParser
 from drone_bridge.programs.options import not_negative, port, positive
 from drone_bridge.programs.plan import Leg
@@ -54,10 +55,9 @@ IN_THE_AIR = frozenset({FlightState.FLYING, FlightState.HOVERING})
 class Client:
     """Sends states and receives navdata."""
 
-    def __init__(self, stream: UdpStream, navdata: UdpListener | None) -> None:
+    def __init__(self, gui: DatagramPeer, navdata: DatagramPort | None, cancellation: Cancellation) -> None:
         self.demo: Demo | None = None  # the newest
-        self._stream = stream
-        self._navdata = navdata
+        self._gui, self._navdata, self._cancellation = gui, navdata, cancellation
         self._protocol = ControllerConnection()
         self._is_heard = True
         self._was_refused = False  # ever
@@ -72,7 +72,7 @@ class Client:
         """Send a state; report once whether anybody listens."""
         datagram = self._protocol.send(controls)
         try:
-            self._stream.send(datagram)
+            self._gui.send(datagram, None)
         except LinkRefusedError as error:
             if not self._was_refused:
                 print_event(f"{error} Still sending.")
@@ -108,10 +108,11 @@ class Client:
         """Receive navdata until the deadline."""
         while (left_s := due_s - time.monotonic()) > 0:
             if self._navdata is None:
-                self._stream.pause(left_s)
+                if self._cancellation.wait(left_s):
+                    raise LinkCancelledError("Waiting was cancelled.")
                 return
             with contextlib.suppress(LinkTimeoutError):
-                self._take(self._navdata.receive(left_s).data)
+                self._take(receive(self._navdata, self._cancellation, left_s).data)
 
     def _take(self, datagram: bytes) -> None:
         self._protocol.receive_data(datagram)
@@ -202,16 +203,16 @@ def fly(client: Client, options: argparse.Namespace) -> None:
 
 def operate(options: argparse.Namespace, cancellation: Cancellation, stack: contextlib.ExitStack) -> int:
     """Fly until the plan is over, and leave the drone hovering in any case. Raises LinkError and ValueError."""
-    connector = UdpConnector(options.host, options.port, cancellation, print_retry)
+    gui = DatagramPeer(options.host, options.port, print_retry, cancellation=cancellation)
+    stack.callback(gui.close)
     with contextlib.suppress(LinkCancelledError):
-        stream = connector.open()
-        stack.callback(stream.close)
+        gui.open()
         navdata = None
         if options.navdata_port:
-            navdata = UdpListener(stream.own_host, options.navdata_port, cancellation)
+            navdata = DatagramPort(gui.own_host, options.navdata_port)
             stack.callback(navdata.close)
-        print_event(f"sends to {stream.peer}")
-        client = Client(stream, navdata)
+        print_event(f"sends to {gui.peer}")
+        client = Client(gui, navdata, cancellation)
         try:
             fly(client, options)
         finally:

@@ -8,8 +8,8 @@ import select
 import socket
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
-from typing import Any, ClassVar, Generic, Protocol, TypeVar
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, ClassVar, Protocol
 
 from drone_bridge.wire.addresses import address_name
 
@@ -138,17 +138,15 @@ class Backoff:
         self._delay_s = FIRST_DELAY_S
 
 
-# Opens links to a host by name, with retries, for a thread that can be cancelled.
+# Connects to a host by name, with retries, for a thread that can be cancelled.
 
-
-StreamT = TypeVar("StreamT")
 
 #: The longest delay after a port of this machine refused: asking costs nobody anything, and a vehicle waits.
 LONGEST_LOCAL_DELAY_S = 1.0
 
 
-class Connector(ABC, Generic[StreamT]):
-    """Opens a link to a peer, retrying forever. How depends on the transport."""
+class Connector(ABC):
+    """Connects a socket to a peer, retrying forever. How depends on the transport."""
 
     kind: ClassVar[socket.SocketKind]
 
@@ -156,71 +154,65 @@ class Connector(ABC, Generic[StreamT]):
         self,
         host: str,
         port: int,
-        cancellation: Cancellation,
         on_failure: Callable[[str, float], None],
         backoff: Backoff | None = None,
-        *,
-        wire_log: MakeTap | None = None,
+        cancellation: Cancellation | None = None,
     ) -> None:
-        """`on_failure` gets a sentence about each attempt that failed and the seconds until the next one."""
-        self._wire_log = wire_log
+        """`on_failure` gets a sentence about each attempt that failed and the seconds until the next one.
+
+        `cancellation` ends all waiting, by default one that only `cancel` sets.
+        """
         self._host = host
         self._port = port
-        self._cancellation = cancellation
+        self._cancellation = cancellation or Cancellation()
+        self._owns_cancellation = cancellation is None
         self._on_failure = on_failure
         self.backoff = backoff or Backoff()
-        self._is_first = True
         self._was_refused_here = False  # the last attempt, by this machine
 
     @property
     def port(self) -> int:
         return self._port
 
-    def open(self) -> StreamT:
-        """Wait for a link and return it. Raises LinkCancelledError.
+    def cancel(self) -> None:
+        """End all waiting, now and later."""
+        self._cancellation.cancel()
 
-        From the second call on even the first attempt waits: a peer that accepts and closes is not stormed.
-        """
-        if not self._is_first:
-            self._pause(self.backoff.next_delay_s())
-        self._is_first = False
+    def close(self) -> None:
+        """Close what is waited with."""
+        if self._owns_cancellation:
+            self._cancellation.close()
+
+    def _connect(self) -> socket.socket:
+        """Wait for a connected socket and return it. Raises LinkCancelledError."""
         while True:
             try:
-                return self._stream(self._connect())
-            except OSError as error:
+                return self._connect_once()
+            except LinkCancelledError:
+                raise
+            except LinkError as error:
                 delay_s = self.backoff.next_delay_s()
                 if self._was_refused_here:
                     delay_s = min(delay_s, LONGEST_LOCAL_DELAY_S)
-                self._on_failure(f"{address_name(self._host, self._port)} can't be reached: {reason(error)}.", delay_s)
-                self._pause(delay_s)
+                self._on_failure(str(error), delay_s)
+                if self._cancellation.wait(delay_s):
+                    raise LinkCancelledError("Connecting was cancelled.") from error
 
-    def open_once(self) -> StreamT:
-        """Try once, without delay. Raises LinkError and LinkCancelledError."""
+    def _connect_once(self) -> socket.socket:
+        """Try every address once, without delay. Raises LinkError and LinkCancelledError."""
+        self._was_refused_here = False
         try:
-            return self._stream(self._connect())
+            return self._connect_to_any(self._resolve())
         except OSError as error:
             raise LinkError(f"{address_name(self._host, self._port)} can't be reached: {reason(error)}.") from error
-
-    def close(self) -> None:
-        """Do nothing: there is nothing to release."""
 
     @abstractmethod
     def _connect_to(self, connecting: socket.socket, address: Any) -> None:
         """Connect a new socket. Raises OSError and LinkCancelledError."""
 
-    @abstractmethod
-    def _stream(self, connected: socket.socket) -> StreamT:
-        """Return the link over a connected socket."""
-
-    def _pause(self, delay_s: float) -> None:
-        if self._cancellation.wait(delay_s):
-            raise LinkCancelledError("Connecting was cancelled.")
-
-    def _connect(self) -> socket.socket:
-        """Try every address of the host."""
+    def _connect_to_any(self, addresses: Iterable[Any]) -> socket.socket:
         failure = OSError("the name does not resolve to an address")
-        self._was_refused_here = False
-        for family, kind, protocol, _, address in self._resolve():
+        for family, kind, protocol, _, address in addresses:
             try:
                 connecting = socket.socket(family, kind, protocol)
             except OSError as error:  # IPv6 may be turned off, whatever the name stands for

@@ -124,7 +124,7 @@ class PortWithOutlet(DatagramPort):
 FAILING_S = 1.0
 
 
-class DatagramPeer(Connector[socket.socket]):
+class DatagramPeer(Connector):
     """Datagrams to and from one host and port. Whether anybody is there is known only after sending.
 
     When the address of this machine changes, sending fails until the link is opened again: that is what `receive` asks
@@ -134,20 +134,26 @@ class DatagramPeer(Connector[socket.socket]):
     kind = socket.SOCK_DGRAM
 
     def __init__(
-        self, host: str, port: int, on_failure: Callable[[str, float], None], wire_log: MakeTap | None = None
+        self,
+        host: str,
+        port: int,
+        on_failure: Callable[[str, float], None],
+        wire_log: MakeTap | None = None,
+        *,
+        cancellation: Cancellation | None = None,
     ) -> None:
         """`on_failure` gets a sentence about each attempt to open that failed, and the seconds until the next one."""
-        super().__init__(host, port, Cancellation(), on_failure, Backoff(longest_s=LONGEST_DELAY_S), wire_log=wire_log)
+        super().__init__(host, port, on_failure, Backoff(longest_s=LONGEST_DELAY_S), cancellation)
+        self._wire_log = wire_log
         self._name = address_name(host, port)
         self._socket: socket.socket | None = None
         self._reader = _Reader()
         self._tap: Tap | None = None
         self._failing_since_s = math.inf  # since when nothing could be sent
 
-    def open(self) -> None:  # type: ignore[override] # it is its own stream
+    def open(self) -> None:
         """Look the host up, and connect; retry until that works. Raises LinkCancelledError."""
-        self._is_first = True  # who opens it again has waited already
-        opened = super().open()
+        opened = self._connect()
         self.backoff.reset()
         if self._socket:
             self._socket.close()  # until now there was something to send the last command by
@@ -158,8 +164,21 @@ class DatagramPeer(Connector[socket.socket]):
         if self._wire_log:
             self._tap = self._wire_log("udp", peer_name(self._socket.getsockname()), self._name)
 
-    def cancel(self) -> None:
-        self._cancellation.cancel()
+    @property
+    def peer(self) -> str:
+        """The peer's address and port; before it is known, what the host is called."""
+        return self._name
+
+    @property
+    def peer_host(self) -> str:
+        """The peer's address, without its port; empty before it is known."""
+        return str(self._socket.getpeername()[0]) if self._socket else ""
+
+    @property
+    def own_host(self) -> str:
+        """The address of our side, once it is open."""
+        assert self._socket
+        return str(self._socket.getsockname()[0])
 
     def files(self) -> Sequence[Selectable]:
         return (self._socket,) if self._socket else ()
@@ -187,7 +206,7 @@ class DatagramPeer(Connector[socket.socket]):
     def close(self) -> None:
         if self._socket:
             self._socket.close()
-        self._cancellation.close()
+        super().close()
 
     def _send(self, opened: socket.socket, data: bytes | memoryview) -> None:
         opened.send(data)
@@ -197,9 +216,6 @@ class DatagramPeer(Connector[socket.socket]):
 
     def _connect_to(self, connecting: socket.socket, address: Any) -> None:
         connecting.connect(address)
-
-    def _stream(self, connected: socket.socket) -> socket.socket:
-        return connected
 
     def _resolve(self) -> list[Any]:
         """See Connector."""
@@ -216,17 +232,14 @@ class PeerWithStatePort(DatagramPeer):
         state_port: int,
         on_failure: Callable[[str, float], None],
         wire_log: MakeTap | None = None,
+        *,
+        cancellation: Cancellation | None = None,
     ) -> None:
         """Bind the port for state. Raises LinkError when it is not available."""
-        super().__init__(host, port, on_failure, wire_log)
+        super().__init__(host, port, on_failure, wire_log, cancellation=cancellation)
         # Wherever the peer is; whether what comes is from there is for the session to look at.
         local = "127.0.0.1" if host in ("127.0.0.1", "localhost") else "0.0.0.0"
         self._state = DatagramPort(local, state_port, wire_log)
-
-    @property
-    def peer_host(self) -> str:
-        """The peer's address, without its port; empty before it is known."""
-        return str(self._socket.getpeername()[0]) if self._socket else ""
 
     def files(self) -> Sequence[Selectable]:
         return (*super().files(), *self._state.files())
@@ -280,12 +293,7 @@ class PeerWithLatePort(DatagramPeer):
         #: Why there is no port; empty while there is one.
         self.problem = ""
 
-    @property
-    def peer_host(self) -> str:
-        """The peer's address, without its port; empty before it is known."""
-        return str(self._socket.getpeername()[0]) if self._socket else ""
-
-    def open(self) -> None:  # type: ignore[override] # as DatagramPeer's
+    def open(self) -> None:
         super().open()
         self._close_state()
         self._tried_s = -math.inf

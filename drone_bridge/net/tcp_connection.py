@@ -27,7 +27,14 @@ class StreamOptions:
     expects_acknowledgements: bool = False
     """Whether a peer that acknowledges nothing is given up, see `tcp.expect_acknowledgements`."""
     acknowledges_at_once: bool = False
-    """Whether a peer may wait for the acknowledgement of each piece of a message, see TcpStream."""
+    """Whether acknowledgements are sent without delay, where the system can.
+
+    For peers that send a message in pieces with Nagle's algorithm on: each piece waits for the acknowledgement of the
+    previous one, which is otherwise delayed by 40 ms. Not when all that was asked for has come: then the message is
+    whole, and its answer acknowledges it.
+    """
+    waits_for_acknowledgements: bool = False
+    """Whether small pieces wait until what was sent is acknowledged (Nagle's algorithm), as by default elsewhere."""
     max_unread_bytes: int = MAX_UNREAD_BYTES
     """What a peer may leave unread before it is given up."""
     memory: "Callable[[StreamPeer], Sequence[memoryview]] | None" = None
@@ -58,6 +65,8 @@ class TcpConnection:
             tcp.set_options(connected)
             if options.expects_acknowledgements:
                 tcp.expect_acknowledgements(connected)
+            if options.waits_for_acknowledgements:
+                connected.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 0)
             self.peer = StreamPeer(tcp.peer_name(connected))
             own = address_name(*connected.getsockname()[:2])
         except OSError:

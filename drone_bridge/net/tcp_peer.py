@@ -23,7 +23,7 @@ from drone_bridge.net.tcp_connections import TcpConnections
 from drone_bridge.wire.addresses import address_name
 
 
-class TcpPeer(Connector[socket.socket]):
+class TcpPeer(Connector):
     """The session hears that it is connected, its bytes, and that it is disconnected; then the link is opened again.
 
     Of several connections the session hears once there are all of them, in the order in which they were opened. When
@@ -42,22 +42,22 @@ class TcpPeer(Connector[socket.socket]):
         options: StreamOptions | None = None,
         wire_log: MakeTap | None = None,
         clock: Clock | None = None,
+        cancellation: Cancellation | None = None,
     ) -> None:
         """`on_failure` gets a sentence about each attempt to connect that failed, and the seconds until the next."""
-        super().__init__(host, port, Cancellation(), on_failure)
+        super().__init__(host, port, on_failure, cancellation=cancellation)
         self._connections = TcpConnections(options, wire_log, clock)
         self._count = connections
         self._peers: list[Any] = []
 
-    def open(self) -> None:  # type: ignore[override] # it is its own stream
+    def open(self) -> None:
         """Connect, and retry until that works. Raises LinkCancelledError."""
-        self._is_first = True  # who opens it again has waited already
         self._peers.clear()
         while not self._peers:
-            opened = [super().open()]
+            opened = [self._connect()]
             try:
                 while len(opened) < self._count:
-                    opened.append(self.open_once())
+                    opened.append(self._connect_once())
             except (LinkError, LinkCancelledError) as error:
                 for connected in opened:
                     connected.close()
@@ -72,9 +72,6 @@ class TcpPeer(Connector[socket.socket]):
                     self._on_failure(f"{name} has closed the connection at once.", FIRST_DELAY_S)
                 else:
                     self._peers = peers
-
-    def cancel(self) -> None:
-        self._cancellation.cancel()
 
     def files(self) -> Sequence[Selectable]:
         return (self._connections.selector,)
@@ -105,7 +102,7 @@ class TcpPeer(Connector[socket.socket]):
 
     def close(self) -> None:
         self._connections.close()
-        self._cancellation.close()
+        super().close()
 
     def _named(self, peer: Any) -> Any:
         """Return the peer of a connection; the only one's, whatever it is called."""
@@ -113,6 +110,3 @@ class TcpPeer(Connector[socket.socket]):
 
     def _connect_to(self, connecting: socket.socket, address: Any) -> None:
         tcp.connect(connecting, address, self._cancellation)
-
-    def _stream(self, connected: socket.socket) -> socket.socket:
-        return connected

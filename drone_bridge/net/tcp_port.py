@@ -12,9 +12,9 @@ from collections.abc import Sequence
 from drone_bridge.net.clock import Clock
 from drone_bridge.net.connector import Backoff, MakeTap, Selectable
 from drone_bridge.net.link_loop import Connected, Disconnected, Filled, Received
+from drone_bridge.net.tcp import listening_socket
 from drone_bridge.net.tcp_connection import StreamOptions, StreamPeer
 from drone_bridge.net.tcp_connections import TcpConnections
-from drone_bridge.net.tcp_listener import listening_socket
 
 #: What of a peer may wait in the system, where it grows old, and of what it does not read.
 RECEIVE_BUFFER_BYTES = 64 * 1024

@@ -18,8 +18,9 @@ from typing import Any
 
 from drone_bridge.net.clock import elapsed_s
 from drone_bridge.net.connector import Cancellation, LinkCancelledError, LinkError, MakeTap, wait_readable
-from drone_bridge.net.tcp import TcpConnector
-from drone_bridge.net.udp import DatagramReader, stamp_datagrams
+from drone_bridge.net.dated_datagrams import DatagramReader, stamp_datagrams
+from drone_bridge.net.tcp_connection import StreamOptions
+from drone_bridge.net.tcp_peer import TcpPeer
 from drone_bridge.robot.codec import DISCOVERY_GROUP, DISCOVERY_PORT, DISCOVERY_QUERY
 
 ANY_INTERFACE = "0.0.0.0"
@@ -161,26 +162,27 @@ def _ask(asking: socket.socket, route: DiscoveryRoute) -> None:
         ) from error
 
 
-class DiscoveryConnector(TcpConnector):
-    """Connects to the robot of a name, which is looked up by discovery before each attempt."""
+class DiscoveredPeer(TcpPeer):
+    """The robot of a name as a link, which is looked up by discovery before each attempt."""
 
     def __init__(
         self,
         name: str,
         port: int,
-        cancellation: Cancellation,
         on_failure: Callable[[str, float], None],
         *,
         route: DiscoveryRoute,
         timeout_s: float,
+        options: StreamOptions | None = None,
         wire_log: MakeTap | None = None,
+        cancellation: Cancellation | None = None,
     ) -> None:
         """`port` is the robot's TCP port, `timeout_s` how long to wait for its answer."""
-        super().__init__(name, port, cancellation, on_failure, wire_log=wire_log)
-        self._route = route
-        self._timeout_s = timeout_s
+        super().__init__(name, port, on_failure, options=options, wire_log=wire_log, cancellation=cancellation)
+        self._route, self._timeout_s = route, timeout_s
 
     def _resolve(self) -> list[Any]:
+        """See Connector."""
         return addresses_of(self._host, self._port, self._route, self._timeout_s, self._cancellation)
 
 

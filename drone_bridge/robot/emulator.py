@@ -540,14 +540,7 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
         type=_subsystems,
         default=tuple(SUBSYSTEMS),
         metavar="tracks,headlight",
-        help="its subsystems, in list order (%(metavar)s)",
-    )
-    robot.add_argument(
-        "--no-light",
-        dest="subsystems",
-        action="store_const",
-        const=(TRACKS,),
-        help="tracks only: robotd's Java driver can't read a list with further subsystems",
+        help="its subsystems, in list order; robotd's Java driver can read tracks alone (%(metavar)s)",
     )
     robot.add_argument(
         "--appear-after",

@@ -15,23 +15,23 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 
-from drone_bridge.net.connector import Cancellation, LinkCancelledError, LinkError
-from drone_bridge.net.tcp import TcpConnector, TcpStream
+from drone_bridge.net.connector import Cancellation, LinkCancelledError, LinkError, LinkTimeoutError
+from drone_bridge.net.tcp_peer import TcpPeer
+from drone_bridge.programs.one_stream import OneStream
 from drone_bridge.programs.operator_options import OperatorParser
 from drone_bridge.programs.options import port, positive
 from drone_bridge.programs.plan import REST, Leg, Plan
 from drone_bridge.programs.program import print_event, print_retry, run_program
 from drone_bridge.robot import codec
-from drone_bridge.robot.discovery import DiscoveryConnector, DiscoveryRoute
+from drone_bridge.robot.discovery import DiscoveredPeer, DiscoveryRoute
 from drone_bridge.wire.printable import printable
 
 KEEP_ALIVE_PERIOD_S = 0.1
 STEP_S = 0.02  # how late a leg begins at most
 BIND_PERIOD_S = 1.0  # between attempts to bind what another driver has
-LEAVE_TIMEOUT_S = 0.3
 DISCOVERY_TIMEOUT_S = 1.0
+DRIVER_NAME = "operator"
 ENDED_BY_ROBOT = 1  # the exit code
-_RECEIVE_BYTES = 4096
 #: Unit and what one of it is on the wire, by type of sensor.
 _UNITS = {
     codec.SensorType.BATTERY: ("V", 1000),
@@ -155,13 +155,14 @@ def drive(options: argparse.Namespace, cancellation: Cancellation, stack: contex
     def to_speeds(leg: Leg) -> tuple[int, int]:
         return speeds(leg, options.wheel_separation, options.max_wheel_speed)
 
-    connector = _connector(options, cancellation)
-    stack.callback(connector.close)
+    link = _link(options, cancellation)
+    stack.callback(link.close)
+    stream = OneStream(link, cancellation)
     with contextlib.suppress(LinkCancelledError):
         while True:
-            stream = connector.open()
+            stream.open()
             print_event(f"connected to {stream.peer}")
-            driver = ScriptedDriver(options.driver_name, options.plan, to_speeds, print_event)
+            driver = ScriptedDriver(DRIVER_NAME, options.plan, to_speeds, print_event)
             try:
                 _converse(stream, driver)
             except LinkCancelledError:
@@ -175,35 +176,39 @@ def drive(options: argparse.Namespace, cancellation: Cancellation, stack: contex
     return 0
 
 
-def _connector(options: argparse.Namespace, cancellation: Cancellation) -> TcpConnector:
+def _link(options: argparse.Namespace, cancellation: Cancellation) -> TcpPeer:
     if not options.name:
-        return TcpConnector(options.host, options.port, cancellation, print_retry)
+        return TcpPeer(options.host, options.port, print_retry, cancellation=cancellation)
     route = DiscoveryRoute(codec.DISCOVERY_GROUP, options.discovery_port, options.discovery_interface)
-    return DiscoveryConnector(
-        options.name, options.port, cancellation, print_retry, route=route, timeout_s=DISCOVERY_TIMEOUT_S
+    return DiscoveredPeer(
+        options.name,
+        options.port,
+        print_retry,
+        route=route,
+        timeout_s=DISCOVERY_TIMEOUT_S,
+        cancellation=cancellation,
     )
 
 
-def _converse(stream: TcpStream, driver: ScriptedDriver) -> None:
+def _converse(stream: OneStream, driver: ScriptedDriver) -> None:
     """Follow the plan to its end. Raises LinkError if the robot ends the conversation."""
     connection = codec.DriverConnection()
-    buffer = memoryview(bytearray(_RECEIVE_BYTES))
     try:
         while not driver.is_over:
             driver.tick(time.monotonic(), time.time_ns() // 1_000_000)
-            for packet in driver.outbox:
-                stream.send_all(connection.send(packet), head_bytes=codec.HEADER_BYTES)
+            stream.send(*codec.in_pieces(map(connection.send, driver.outbox)))
             driver.outbox.clear()
-            if not stream.wait(STEP_S):
+            try:
+                data = stream.receive(STEP_S)
+            except LinkTimeoutError:
                 continue
-            count = stream.receive_into(buffer)
-            connection.receive_data(buffer[:count]) if count else connection.receive_eof()
+            connection.receive_data(data) if data else connection.receive_eof()
             while (event := connection.next_event()) is not codec.NEED_DATA:
                 if isinstance(event, codec.ConnectionClosed):
                     raise LinkError("The robot has closed the connection.")
                 driver.handle(event)
     finally:
-        stream.leave(codec.in_pieces(map(connection.send, driver.farewell())), LEAVE_TIMEOUT_S)
+        stream.leave(*codec.in_pieces(map(connection.send, driver.farewell())))
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -220,7 +225,6 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
         "--discovery-interface", default="127.0.0.1", help="its address; 0.0.0.0 for the system's choice (%(default)s)"
     )
     robot = parser.add_argument_group("robot")
-    robot.add_argument("--driver-name", default="operator", help="name shown to the robot (%(default)s)")
     robot.add_argument("--wheel-separation", type=positive, default=0.5, help="m (%(default)s)")
     robot.add_argument("--max-wheel-speed", type=positive, default=1.0, help="at full speed, m/s (%(default)s)")
     return parser.parse_args(arguments)

@@ -19,7 +19,9 @@ from typing import Any
 
 from drone_bridge.motion.wxyz import Vector, WxyzQuaternion, rotate
 from drone_bridge.net.connector import Cancellation, LinkCancelledError, LinkError, LinkTimeoutError
-from drone_bridge.net.tcp import TcpConnector, TcpStream
+from drone_bridge.net.tcp_connection import StreamOptions
+from drone_bridge.net.tcp_peer import TcpPeer
+from drone_bridge.programs.one_stream import OneStream
 from drone_bridge.programs.operator_options import OperatorParser
 from drone_bridge.programs.plan import REST, Leg
 from drone_bridge.programs.program import print_event, print_retry, run_program
@@ -30,23 +32,20 @@ from drone_bridge.wire.addresses import address_name
 SEND_PERIOD_S = 0.05
 ANSWER_TIMEOUT_S = 10.0
 REPORT_PERIOD_S = 1.0
-GOODBYE_S = 0.3  # for the simulator to close as well
 STREAMED = (Attribute.POSITION, Attribute.VELOCITY, Attribute.ORIENTATION, Attribute.ANGULAR_VELOCITY)
 
 
 class Client:
     """One connection: sends requests, waits for answers, and queues other messages."""
 
-    def __init__(self, stream: TcpStream) -> None:
+    def __init__(self, stream: OneStream) -> None:
         self.news: list[sim.Response] = []  # unsolicited responses
         self._stream = stream
         self._connection = sim.ClientConnection()
-        self._buffer = memoryview(bytearray(65536))
-        stream.acknowledge_at_once()
 
     def ask(self, request: sim.Request) -> sim.Response:
         """Return the answer, which may be an Error. Raises LinkError and RemoteProtocolError."""
-        self._stream.send_all(self._connection.send(request), ANSWER_TIMEOUT_S)  # at once: real servers need that
+        self._stream.send(self._connection.send(request))  # at once: real servers need that
         deadline_s = time.monotonic() + ANSWER_TIMEOUT_S
         while not (answers := self._read(deadline_s)):
             continue
@@ -59,13 +58,13 @@ class Client:
 
     def leave(self, *requests: sim.Request) -> None:
         """Send the last messages, and wait for the server to close first, as real servers require."""
-        self._stream.leave([sim.frame(request) for request in requests], GOODBYE_S)
+        self._stream.leave(*map(sim.frame, requests))
 
     def _read(self, deadline_s: float) -> list[sim.Answer]:
-        count = self._stream.receive_into(self._buffer, timeout_s=max(0.0, deadline_s - time.monotonic()))
-        if not count:
+        data = self._stream.receive(max(0.0, deadline_s - time.monotonic()))
+        if not data:
             raise LinkError(f"{self._stream.peer} has closed the connection.")
-        self._connection.receive_data(self._buffer[:count])
+        self._connection.receive_data(data)
         answers = []
         while (event := self._connection.next_event()) is not NEED_DATA:
             if isinstance(event, sim.Answer):
@@ -161,9 +160,8 @@ def _numbers(values: Any) -> str:
 
 def operate(options: argparse.Namespace, cancellation: Cancellation, stack: contextlib.ExitStack) -> int:
     """Follow the plan. Raises LinkError if the connection is lost."""
-    connector = TcpConnector(options.host, options.port, cancellation, print_retry)
     with contextlib.suppress(LinkCancelledError):
-        requests, streams = Client(connector.open()), Client(connector.open_once())
+        requests, streams = (Client(_connected(options, cancellation, stack)) for _ in range(2))
         print_event(f"connected to {address_name(options.host, options.port)}")
         operator = Operator(requests, streams, VEHICLE)
         stack.callback(streams.leave)
@@ -174,6 +172,20 @@ def operate(options: argparse.Namespace, cancellation: Cancellation, stack: cont
         _follow(operator, options)
         print_event("the plan is done")
     return 0
+
+
+def _connected(options: argparse.Namespace, cancellation: Cancellation, stack: contextlib.ExitStack) -> OneStream:
+    link = TcpPeer(
+        options.host,
+        options.port,
+        print_retry,
+        options=StreamOptions(acknowledges_at_once=True),
+        cancellation=cancellation,
+    )
+    stack.callback(link.close)
+    stream = OneStream(link, cancellation)
+    stream.open()
+    return stream
 
 
 def _follow(operator: Operator, options: argparse.Namespace) -> None:

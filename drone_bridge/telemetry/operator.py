@@ -16,8 +16,9 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
+from drone_bridge.net.blocking import receive
 from drone_bridge.net.connector import Cancellation, LinkCancelledError, LinkError
-from drone_bridge.net.udp import UdpListener
+from drone_bridge.net.datagram_link import DatagramPort
 from drone_bridge.programs.operator_options import OperatorParser
 from drone_bridge.programs.options import positive
 from drone_bridge.programs.plan import Leg
@@ -86,8 +87,8 @@ class PlanClock:
 class Pilot:
     """Follows the plan from the first telemetry on."""
 
-    def __init__(self, listener: UdpListener, options: argparse.Namespace) -> None:
-        self._listener = listener
+    def __init__(self, port: DatagramPort, cancellation: Cancellation, options: argparse.Namespace) -> None:
+        self._port, self._cancellation = port, cancellation
         self._options = options
         self._protocol = ControllerConnection()
         self._drone: Any = None  # where telemetry comes from
@@ -99,7 +100,7 @@ class Pilot:
     def fly(self) -> None:
         """Answer telemetry until the plan is over. Raises LinkError and LinkCancelledError."""
         while self._drone is None or self._clock.elapsed_s < self._options.plan.duration_s:
-            datagram = self._listener.receive()
+            datagram = receive(self._port, self._cancellation)
             self._protocol.receive_data(datagram.data)
             try:
                 event = self._protocol.next_event()
@@ -116,7 +117,7 @@ class Pilot:
         print_event(f"leaves, hovering: {self._documents} documents, {self._images} images")
         with contextlib.suppress(LinkError):
             for _ in range(FAREWELLS if self._drone else 0):
-                self._listener.send(self._protocol.send(HOVER), self._drone)
+                self._port.send(self._protocol.send(HOVER), self._drone)
 
     def _answer(self, telemetry: DroneTelemetry, source: Any) -> None:
         now_s = time.monotonic()
@@ -138,15 +139,15 @@ class Pilot:
             print_event(
                 f"{leg}: thrust {command.thrust:g}, pitch {command.pitch:g}, roll {command.roll:g}, yaw {command.yaw:g}"
             )
-        self._listener.send(self._protocol.send(command), source)
+        self._port.send(self._protocol.send(command), source)
 
 
 def operate(options: argparse.Namespace, cancellation: Cancellation, stack: contextlib.ExitStack) -> int:
     """Fly until the plan is over, and leave the drone hovering in any case. Raises LinkError."""
-    listener = UdpListener(options.host, options.port, cancellation)
-    stack.callback(listener.close)
-    print_event(f"waits for telemetry on {address_name(options.host, listener.port)}")
-    pilot = Pilot(listener, options)
+    port = DatagramPort(options.host, options.port)
+    stack.callback(port.close)
+    print_event(f"waits for telemetry on {address_name(options.host, port.port)}")
+    pilot = Pilot(port, cancellation, options)
     try:
         with contextlib.suppress(LinkCancelledError):
             pilot.fly()

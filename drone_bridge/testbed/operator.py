@@ -18,16 +18,15 @@ from drone_bridge.motion.attitude_estimator import MeasuredAttitude
 from drone_bridge.motion.flight_control import Command, DroneModel
 from drone_bridge.motion.velocity_control import VelocityCommand, VelocityControl, VelocityParameters
 from drone_bridge.net.connector import Cancellation, LinkError, LinkTimeoutError
-from drone_bridge.net.tcp import TcpStream
+from drone_bridge.net.tcp_connection import StreamOptions
+from drone_bridge.programs.one_stream import OneStream, make_link
 from drone_bridge.programs.operator_options import OperatorParser
-from drone_bridge.programs.options import add_choice, one_of
+from drone_bridge.programs.options import one_of
 from drone_bridge.programs.plan import Leg, Plan
 from drone_bridge.programs.program import print_event, run_program
-from drone_bridge.programs.tcp_link import make_link
 from drone_bridge.testbed.codec import (
     DEFAULT_PORT,
     NEED_DATA,
-    AngleUnit,
     AttitudeLayout,
     AutopilotConnection,
     ConnectionClosed,
@@ -40,25 +39,23 @@ from drone_bridge.wire.events import ProtocolError
 
 #: So long a silence where the first frame may end says that it does.
 _FRAME_END_SILENCE_S = 0.5
-_FAREWELL_S = 0.3
 _REPORT_PERIOD_S = 1.0  # of simulated time
 
 
 class Pilot:
     """Flies a plan in one simulation. Converts between the testbed's axes and those of `flight`."""
 
-    def __init__(self, constants: Constants, unit: AngleUnit, plan: Plan) -> None:
+    def __init__(self, constants: Constants, plan: Plan) -> None:
         """Raises ValueError for a drone that can't fly."""
-        self._radians = math.radians(1) if unit is AngleUnit.DEGREES else 1.0
         self._plan = plan
         self._drone = DroneModel(
             mass=constants.weight,
             gravity=abs(constants.gravity),
             drag=constants.drag,
             max_thrust=constants.max_thrust,
-            max_roll_rate=constants.max_roll_rate * self._radians,
-            max_pitch_rate=constants.max_pitch_rate * self._radians,
-            max_yaw_rate=constants.max_yaw_rate * self._radians,
+            max_roll_rate=math.radians(constants.max_roll_rate),
+            max_pitch_rate=math.radians(constants.max_pitch_rate),
+            max_yaw_rate=math.radians(constants.max_yaw_rate),
         )
         self._control = VelocityControl(self._drone, VelocityParameters())
         self._began_s: float | None = None
@@ -91,16 +88,16 @@ class Pilot:
 
     def _attitude(self, frame: SensorFrame) -> MeasuredAttitude:
         return MeasuredAttitude(
-            roll=None if frame.roll is None else frame.roll * self._radians,
-            pitch=frame.pitch * self._radians,
-            yaw=None if frame.yaw is None else math.pi / 2 - frame.yaw * self._radians,  # headings turn right
+            roll=None if frame.roll is None else math.radians(frame.roll),
+            pitch=math.radians(frame.pitch),
+            yaw=None if frame.yaw is None else math.pi / 2 - math.radians(frame.yaw),  # headings turn right
         )
 
     def _motion(self, command: Command) -> MotionParameters:
         return MotionParameters(
-            pitch_rate=command.pitch_rate / self._radians,
-            roll_rate=command.roll_rate / self._radians,
-            yaw_rate=(0.0 - command.yaw_rate) / self._radians,  # to the right
+            pitch_rate=math.degrees(command.pitch_rate),
+            roll_rate=math.degrees(command.roll_rate),
+            yaw_rate=math.degrees(0.0 - command.yaw_rate),  # to the right
             thrust=command.thrust,
         )
 
@@ -124,10 +121,9 @@ def _levelled(x: float, y: float, z: float) -> tuple[float, float, float]:
     return x, -z, y
 
 
-def fly(stream: TcpStream, options: argparse.Namespace) -> bool:
+def fly(stream: OneStream, options: argparse.Namespace) -> bool:
     """Fly the plan in one conversation; return whether it was completed. Raises ProtocolError and LinkError."""
-    connection = AutopilotConnection(options.layout, options.angle_unit)
-    stream.acknowledge_at_once()
+    connection = AutopilotConnection(options.layout)
     pilot, frames, constants = None, 0, None
     try:
         while True:
@@ -135,38 +131,37 @@ def fly(stream: TcpStream, options: argparse.Namespace) -> bool:
             if isinstance(event, Constants):
                 constants = event
                 print_event(f"constants: {constants}")
-                pilot = Pilot(constants, options.angle_unit, options.plan)
+                pilot = Pilot(constants, options.plan)
             elif isinstance(event, SimulationRestarted):
                 assert constants
                 print_event(f"a new simulation has started, after {event.time_before:.2f} s")
-                pilot = Pilot(constants, options.angle_unit, options.plan)
+                pilot = Pilot(constants, options.plan)
             elif isinstance(event, SensorFrame):
                 assert pilot
                 frames += 1
                 answer = pilot.answer(event)
                 if pilot.is_over:
                     return True
-                stream.send_all(connection.send(answer))
+                stream.send(connection.send(answer))
             else:
                 print_event("the testbed has left")
                 return False
     finally:
-        stream.leave(connection.finish(pilot.hover) if pilot else b"", _FAREWELL_S)
+        stream.leave(connection.finish(pilot.hover) if pilot else b"")
         print_event(f"ended: {frames} frames")
 
 
 def _next_event(
-    stream: TcpStream, connection: AutopilotConnection
+    stream: OneStream, connection: AutopilotConnection
 ) -> Constants | SimulationRestarted | SensorFrame | ConnectionClosed:
     while (event := connection.next_event()) is NEED_DATA:
         try:
-            timeout_s = _FRAME_END_SILENCE_S if connection.silence_decides else None
-            count = stream.receive_into(*connection.get_buffers(), timeout_s=timeout_s)
+            data = stream.receive(_FRAME_END_SILENCE_S if connection.silence_decides else math.inf)
         except LinkTimeoutError:
             connection.peer_waits()
             continue
-        if count:
-            connection.buffer_updated(count)
+        if data:
+            connection.receive_data(data)
         else:
             connection.receive_eof()
     assert isinstance(event, Constants | SimulationRestarted | SensorFrame | ConnectionClosed)
@@ -175,11 +170,12 @@ def _next_event(
 
 def operate(options: argparse.Namespace, cancellation: Cancellation, stack: contextlib.ExitStack) -> int:
     """Connect to a testbed and fly; return 1 unless the plan was completed."""
-    link = make_link(options, cancellation)
+    link = make_link(options, cancellation, StreamOptions(acknowledges_at_once=True))
     stack.callback(link.close)
-    stream = link.open()
-    print_event(f"connected to {stream.peer}")
+    stream = OneStream(link, cancellation)
     try:
+        stream.open()
+        print_event(f"connected to {stream.peer}")
         return 0 if fly(stream, options) else 1
     except (ProtocolError, LinkError) as error:
         if cancellation.is_set:
@@ -198,7 +194,6 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
         metavar="|".join(layout.value for layout in AttitudeLayout),
         help="what follows the images (found out from the first frame)",
     )
-    add_choice(parser.link, "--angle-unit", AngleUnit.DEGREES, "on the wire")
     return parser.parse_args(arguments)
 
 

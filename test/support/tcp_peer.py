@@ -2,20 +2,17 @@
 """Peers of TCP links, threads that wait, and what tests of both expect."""
 
 import socket
-import struct
 import threading
 
 import pytest
 from patience import TIMEOUT_S
 
-from drone_bridge.net.connector import Backoff, LinkCancelledError, LinkTimeoutError
-from drone_bridge.net.tcp import TcpConnector
+from drone_bridge.net.connector import Backoff, LinkCancelledError
 
 # A socket that nobody closed is a defect even where the garbage collector finds it in time.
 NO_LEAKS = pytest.mark.filterwarnings("error::ResourceWarning", "error::pytest.PytestUnraisableExceptionWarning")
 
 LONG_S = TIMEOUT_S  # even for what has to happen at once
-MEBIBYTE = 1024 * 1024
 
 
 def has_ipv6():
@@ -54,42 +51,6 @@ class Task:
         if error:
             raise error
         return result
-
-
-def ignore_failures(sentence, delay_s):
-    pass
-
-
-def connector(peer_listener, cancellation, on_failure=ignore_failures, **options):
-    return TcpConnector("127.0.0.1", peer_listener.getsockname()[1], cancellation, on_failure, **options)
-
-
-def connect(port, host="127.0.0.1"):
-    return socket.create_connection((host, port), timeout=LONG_S)
-
-
-def reset(peer):
-    """Close so that the other side gets a reset."""
-    peer.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-    peer.close()
-
-
-def read_to_the_end(peer):
-    data = bytearray()
-    while piece := peer.recv(MEBIBYTE):
-        data += piece
-    return bytes(data)
-
-
-def receive(stream, size=65536, timeout_s=LONG_S):
-    buffer = bytearray(size)
-    return bytes(buffer[: stream.receive_into(memoryview(buffer), timeout_s=timeout_s)])
-
-
-def fill(stream):
-    """Send until the peer, which does not read, takes no more."""
-    with pytest.raises(LinkTimeoutError):
-        stream.send_all(bytes(16 * MEBIBYTE), 0.05)
 
 
 class FixedBackoff(Backoff):

@@ -8,9 +8,9 @@ import socket
 import threading
 
 import pytest
-from tcp_peer import LONG_S, connector
+from tcp_peer import LONG_S
 
-from drone_bridge.net.tcp_listener import TcpListener
+from drone_bridge.net.tcp_peer import TcpPeer
 
 
 def open_sockets():
@@ -33,17 +33,6 @@ def nothing_is_left_behind():
 
 
 @pytest.fixture
-def listener(cancellation):
-    """A listener of ours; the peers that it refused are in `listener.refused`."""
-    refused = []
-    listener = TcpListener("127.0.0.1", 0, cancellation, refused.append)
-    listener.refused = refused
-    yield listener
-    cancellation.cancel()
-    listener.close()
-
-
-@pytest.fixture
 def peer_listener():
     """A peer that listens."""
     with socket.create_server(("127.0.0.1", 0)) as server:
@@ -52,14 +41,15 @@ def peer_listener():
 
 
 @pytest.fixture
-def connected(peer_listener, cancellation):
-    """A stream of ours and the peer's socket."""
-    stream = connector(peer_listener, cancellation).open()
-    peer = peer_listener.accept()[0]
-    peer.settimeout(LONG_S)
-    yield stream, peer
-    peer.close()
-    stream.close()
+def connector(cancellation, closing):
+    """connector(port) gives a link of ours to a peer, which the test's cancellation ends."""
+
+    def made(port, on_failure=lambda sentence, delay_s: None, backoff=None, host="127.0.0.1"):
+        link = closing(TcpPeer(host, port, on_failure, cancellation=cancellation))
+        link.backoff = backoff or link.backoff
+        return link
+
+    return made
 
 
 @pytest.fixture

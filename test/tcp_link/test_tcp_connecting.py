@@ -5,17 +5,16 @@ import socket
 import threading
 
 import pytest
-from tcp_peer import LONG_S, LOOPBACK, NO_LEAKS, FixedBackoff, Task, connector
+from tcp_peer import LONG_S, LOOPBACK, NO_LEAKS, FixedBackoff, Task
 
 from drone_bridge.net import connector as links_connector
 from drone_bridge.net import tcp
 from drone_bridge.net.connector import LinkCancelledError
-from drone_bridge.net.tcp import TcpConnector
 
 pytestmark = NO_LEAKS
 
 
-def test_a_peer_that_starts_later_is_connected_to(free_port, cancellation):
+def test_a_peer_that_starts_later_is_connected_to(free_port, connector):
     failures = []
     failed_twice = threading.Event()
 
@@ -24,17 +23,17 @@ def test_a_peer_that_starts_later_is_connected_to(free_port, cancellation):
         if len(failures) == 2:
             failed_twice.set()
 
-    opening = Task(TcpConnector("127.0.0.1", free_port, cancellation, on_failure, FixedBackoff(0.02)).open)
+    opening = Task(connector(free_port, on_failure, FixedBackoff(0.02)).open)
     assert failed_twice.wait(LONG_S)
     with socket.create_server(("127.0.0.1", free_port)) as server:
-        opening.result().close()
+        opening.result()
         server.accept()[0].close()
     assert set(failures) == {(f"127.0.0.1:{free_port} can't be reached: Connection refused.", 0.02)}
 
 
 @pytest.mark.parametrize(("is_own", "delay_s"), [(True, 1.0), (False, 5.0)])
 def test_a_port_of_this_machine_that_refuses_is_tried_each_second(
-    monkeypatch, free_port, cancellation, is_own, delay_s
+    monkeypatch, free_port, cancellation, is_own, delay_s, connector
 ):
     """A program that is started again there is driven soon, and nothing goes over a network."""
     delays = []
@@ -46,42 +45,30 @@ def test_a_port_of_this_machine_that_refuses_is_tried_each_second(
     if not is_own:
         monkeypatch.setattr(links_connector, "_is_own", lambda *_: False)
     with pytest.raises(LinkCancelledError):
-        TcpConnector("127.0.0.1", free_port, cancellation, on_failure, FixedBackoff(5.0)).open()
+        connector(free_port, on_failure, FixedBackoff(5.0)).open()
     assert delays == [delay_s]
 
 
-def test_a_peer_that_accepts_and_closes_is_not_flooded_with_attempts(peer_listener, cancellation):
-    backoff = FixedBackoff(0.01)
-    link = connector(peer_listener, cancellation, backoff=backoff)
-    for count in range(4):
-        link.open().close()
-        assert backoff.asked == count
-    link.close()
-
-
 @pytest.mark.parametrize("order", [("127.0.0.1", "127.0.0.2"), ("127.0.0.2", "127.0.0.1")])
-def test_every_address_of_a_name_is_tried(monkeypatch, peer_listener, cancellation, order):
+def test_every_address_of_a_name_is_tried(monkeypatch, peer_listener, connector, order):
     resolve_to(monkeypatch, *((socket.AF_INET, host) for host in order))
-    link = TcpConnector("localhost", peer_listener.getsockname()[1], cancellation, pytest.fail)
-    stream = link.open()
-    assert stream.peer == "{}:{}".format(*peer_listener.getsockname())
-    stream.close()
+    link = connector(peer_listener.getsockname()[1], pytest.fail, host="localhost")
+    link.open()
+    assert str(link.receive().source) == "{}:{}".format(*peer_listener.getsockname())
 
 
 @pytest.mark.parametrize("host", LOOPBACK)
-def test_localhost_is_reached_when_only_one_family_listens(monkeypatch, cancellation, host):
+def test_localhost_is_reached_when_only_one_family_listens(monkeypatch, connector, host):
     families = {"127.0.0.1": socket.AF_INET, "::1": socket.AF_INET6}
     resolve_to(monkeypatch, *((family, name) for name, family in families.items() if name in LOOPBACK))
     with socket.create_server((host, 0), family=families[host]) as server:
-        link = TcpConnector("localhost", server.getsockname()[1], cancellation, pytest.fail)
-        link.open().close()
+        connector(server.getsockname()[1], pytest.fail, host="localhost").open()
 
 
-def test_a_disabled_address_family_is_skipped(monkeypatch, peer_listener, cancellation):
+def test_a_disabled_address_family_is_skipped(monkeypatch, peer_listener, connector):
     no_such_family = 9999
     resolve_to(monkeypatch, (no_such_family, "::1"), (socket.AF_INET, "127.0.0.1"))
-    link = TcpConnector("localhost", peer_listener.getsockname()[1], cancellation, pytest.fail)
-    link.open().close()
+    connector(peer_listener.getsockname()[1], pytest.fail, host="localhost").open()
 
 
 def resolve_to(monkeypatch, *families_and_hosts):
@@ -94,7 +81,7 @@ def resolve_to(monkeypatch, *families_and_hosts):
 @pytest.mark.parametrize(
     ("host", "port"), [("a..b", 1), ("127.0.0.1\0", 1), ("x" * 64 + ".org", 1), ("127.0.0.1", 70000)]
 )
-def test_an_invalid_address_is_reported_and_does_not_hang(cancellation, host, port):
+def test_an_invalid_address_is_reported_and_does_not_hang(cancellation, host, port, connector):
     sentences = []
 
     def on_failure(sentence, delay_s):
@@ -102,12 +89,12 @@ def test_an_invalid_address_is_reported_and_does_not_hang(cancellation, host, po
         cancellation.cancel()
 
     with pytest.raises(LinkCancelledError):
-        Task(TcpConnector(host, port, cancellation, on_failure).open).result()
+        Task(connector(port, on_failure, host=host).open).result()
     assert len(sentences) == 1
     assert sentences[0].startswith(f"{host}:{port} can't be reached: ")
 
 
-def test_an_unknown_host_name_is_reported(monkeypatch, cancellation):
+def test_an_unknown_host_name_is_reported(monkeypatch, cancellation, connector):
     def getaddrinfo(*arguments, **options):
         raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
 
@@ -119,11 +106,11 @@ def test_an_unknown_host_name_is_reported(monkeypatch, cancellation):
         cancellation.cancel()
 
     with pytest.raises(LinkCancelledError):
-        TcpConnector("testbed", 8000, cancellation, on_failure).open()
+        connector(8000, on_failure, host="testbed").open()
     assert sentences == ["testbed:8000 can't be reached: Name or service not known."]
 
 
-def test_an_unresponsive_peer_is_retried(monkeypatch, cancellation, unresponsive_port):
+def test_an_unresponsive_peer_is_retried(monkeypatch, cancellation, unresponsive_port, connector):
     monkeypatch.setattr(tcp, "CONNECT_TIMEOUT_S", 0.05)
     sentences = []
 
@@ -133,11 +120,11 @@ def test_an_unresponsive_peer_is_retried(monkeypatch, cancellation, unresponsive
             cancellation.cancel()
 
     with pytest.raises(LinkCancelledError):
-        TcpConnector("127.0.0.1", unresponsive_port, cancellation, on_failure, FixedBackoff(0)).open()
+        connector(unresponsive_port, on_failure, FixedBackoff(0)).open()
     assert sentences == 2 * [f"127.0.0.1:{unresponsive_port} can't be reached: no answer for 0.05 s."]
 
 
-def test_a_socket_connected_to_itself_is_not_taken_for_a_peer(monkeypatch, free_port, cancellation):
+def test_a_socket_connected_to_itself_is_not_taken_for_a_peer(monkeypatch, free_port, cancellation, connector):
     class Mirror(socket.socket):
         """Takes the port for its own that it then connects to, as may happen by chance with an ephemeral one."""
 
@@ -153,5 +140,5 @@ def test_a_socket_connected_to_itself_is_not_taken_for_a_peer(monkeypatch, free_
         cancellation.cancel()
 
     with pytest.raises(LinkCancelledError):
-        TcpConnector("127.0.0.1", free_port, cancellation, on_failure).open()
+        connector(free_port, on_failure).open()
     assert sentences == [f"127.0.0.1:{free_port} can't be reached: nobody listens there."]

@@ -8,12 +8,12 @@ import time
 
 import pytest
 from patience import wait_until
-from tcp_peer import LONG_S
+from tcp_peer import LONG_S, LOOPBACK
 
 from drone_bridge.net import tcp_connections, tcp_port
 from drone_bridge.net.connector import LinkClosedError, LinkError
 from drone_bridge.net.link_loop import Connected, Disconnected, Filled, Received, StreamLink
-from drone_bridge.net.tcp_connection import MAX_UNREAD_BYTES, StreamOptions
+from drone_bridge.net.tcp_connection import MAX_UNREAD_BYTES, StreamOptions, TcpConnection
 from drone_bridge.net.tcp_peer import TcpPeer
 from drone_bridge.net.tcp_port import TcpPort
 
@@ -283,6 +283,53 @@ def test_all_interfaces_are_reached_by_ipv4_whichever_way_they_are_named(host, c
     port = closing(TcpPort(host, 0))
     client = closing(socket.create_connection(("127.0.0.1", port.port), LONG_S))
     assert str(hear(port).source) == f"127.0.0.1:{client.getsockname()[1]}"
+
+
+@pytest.mark.skipif("::1" not in LOOPBACK, reason="there is no IPv6 here")
+@pytest.mark.parametrize(("host", "others"), [("::1", "127.0.0.1"), ("127.0.0.1", "::1"), ("localhost", "::1")])
+def test_one_address_is_that_of_one_version(host, others, closing):
+    port = closing(TcpPort(host, 0))
+    closing(socket.create_connection((host, port.port), LONG_S))
+    with pytest.raises(ConnectionRefusedError):
+        socket.create_connection((others, port.port), LONG_S)
+
+
+def test_a_port_in_use_is_reported(port):
+    with pytest.raises(LinkError) as refusal:
+        TcpPort("127.0.0.1", port.port)
+    assert str(refusal.value) == f"Can't listen on 127.0.0.1:{port.port}: Address already in use."
+
+
+@pytest.mark.parametrize("host", ["192.0.2.1", "a..b", "1:2:3"])
+def test_an_address_of_another_machine_is_reported(host):
+    with pytest.raises(LinkError, match=r"Can't listen on \[?" + host + r"\]?:0: .*\.$"):
+        TcpPort(host, 0)
+
+
+@pytest.mark.parametrize("number", [-1, 65536])
+def test_an_invalid_port_is_reported(number):
+    with pytest.raises(LinkError, match=f"Can't listen on port {number}: it has to be from 0 to 65535"):
+        TcpPort("127.0.0.1", number)
+
+
+def test_an_empty_host_does_not_mean_all_interfaces():
+    with pytest.raises(LinkError, match=r"Can't listen on no host: to listen on all interfaces, name 0\.0\.0\.0\."):
+        TcpPort("", 0)
+
+
+@pytest.mark.parametrize("waits", [False, True])
+def test_small_messages_wait_for_each_other_only_where_that_is_asked_for(server, closing, waits):
+    ours = socket.create_connection(server.getsockname(), LONG_S)
+    closing(TcpConnection(ours, StreamOptions(waits_for_acknowledgements=waits)))
+    assert bool(ours.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)) is not waits
+    assert ours.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE)
+
+
+def test_a_socket_whose_peer_has_gone_is_closed():
+    unconnected = socket.socket()
+    with pytest.raises(OSError, match="not connected"):
+        TcpConnection(unconnected, StreamOptions())
+    assert unconnected.fileno() == -1
 
 
 # One that connects out.

@@ -1,12 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """TCP peers whose machine vanishes: neither a FIN nor a RST comes of them."""
 
-import contextlib
 import select
 import socket
 
 import pytest
-from tcp_peer import LONG_S, NO_LEAKS, Task, connector, receive
+from tcp_peer import LONG_S, NO_LEAKS, Task
 from vanishing import vanish
 
 from drone_bridge.net import tcp as tcp_options
@@ -28,19 +27,19 @@ def read_to_the_end(connection):
         connection.read()
 
 
-def test_a_vanished_peer_is_noticed_whether_or_not_an_acknowledgement_is_owed(peer_listener, cancellation):
+def test_a_vanished_peer_is_noticed_whether_or_not_an_acknowledgement_is_owed(peer_listener, closing):
     """All at once, as it takes seconds."""
-    with contextlib.ExitStack() as stack:
-        stream = connector(peer_listener, cancellation).open()
-        stack.callback(stream.close)
-        owing = TcpConnection(
-            socket.create_connection(peer_listener.getsockname()), StreamOptions(expects_acknowledgements=True)
+    idle, owing = (
+        closing(
+            TcpConnection(
+                socket.create_connection(peer_listener.getsockname()), StreamOptions(expects_acknowledgements=it)
+            )
         )
-        stack.callback(owing.close)
-        for _ in range(2):
-            vanish(stack.enter_context(peer_listener.accept()[0]))
-        owing.send(b"an answer")
-        reading = [Task(receive, stream, 100, 2 * LONG_S), Task(read_to_the_end, owing)]
-        for each in reading:
-            with pytest.raises(LinkError, match="lost"):
-                each.result(2 * LONG_S)
+        for it in (False, True)
+    )
+    for _ in range(2):
+        vanish(closing(peer_listener.accept()[0]))
+    owing.send(b"an answer")
+    for each in [Task(read_to_the_end, connection) for connection in (idle, owing)]:
+        with pytest.raises(LinkError, match="lost"):
+            each.result(2 * LONG_S)

@@ -15,13 +15,12 @@ from drone_bridge.net.clock import time_of_day_ms
 from drone_bridge.net.link_loop import Link
 from drone_bridge.net.tcp_connection import StreamOptions
 from drone_bridge.robot import codec
-from drone_bridge.robot.bridge.discovered_peer import DiscoveredPeer
 from drone_bridge.robot.bridge.odometry import DeadReckoning
 from drone_bridge.robot.bridge.parameters import PARAMETERS
 from drone_bridge.robot.bridge.sensor_topics import SensorTopics, TopicBudget
 from drone_bridge.robot.bridge.services import RobotServices
 from drone_bridge.robot.codec import Speeds
-from drone_bridge.robot.discovery import DiscoveryRoute
+from drone_bridge.robot.discovery import DiscoveredPeer, DiscoveryRoute
 from drone_bridge.robot.session.desired import DesiredSubsystems
 from drone_bridge.robot.session.driver import DriverSession, Lists, Moved, Problem, RoundTrip
 from drone_bridge.robot.topics import ROBOT_SAYS, TABLE, SkidSteer, Translation

@@ -18,7 +18,7 @@ from collections.abc import Sequence
 
 from drone_bridge.motion.wxyz import IDENTITY, WxyzQuaternion, unit
 from drone_bridge.net.connector import Cancellation
-from drone_bridge.net.tcp_listener import listening_socket
+from drone_bridge.net.tcp import listening_socket
 from drone_bridge.programs.faults import fault_of
 from drone_bridge.programs.options import ProgramParser, add_address, add_choice, add_run, positive, read_by
 from drone_bridge.programs.program import TrajectoryFile, cancelled_or_after, print_event, run_program

@@ -28,8 +28,9 @@ except ModuleNotFoundError as error:
         raise
     sys.exit(explain_missing("drone_bridge.telemetry.emulator", error))
 
+from drone_bridge.net.blocking import receive
 from drone_bridge.net.connector import Cancellation, LinkCancelledError, LinkRefusedError, LinkTimeoutError
-from drone_bridge.net.udp import UdpConnector, UdpListener, UdpStream
+from drone_bridge.net.datagram_link import DatagramPeer
 from drone_bridge.programs.bad_network import BadNetwork
 from drone_bridge.programs.faults import Fault, fault_of
 from drone_bridge.programs.options import (
@@ -68,9 +69,6 @@ from drone_bridge.telemetry.emulator.scene import PAD_HEIGHT
 from drone_bridge.telemetry.emulator.world import COLUMNS, LANDING_GEAR, LandingFlight, Phase, Setup, Touchdown
 from drone_bridge.wire.events import RemoteProtocolError
 
-#: Where rover telemetry is listened for on a port of its own.
-ROVER_HOST = "127.0.0.1"
-
 # The wire: telemetry out, commands in, and injected faults.
 
 #: After the process was held up for longer than this, flight goes on from there instead of catching up.
@@ -97,19 +95,18 @@ class Broadcast:
     def __init__(
         self,
         flight: LandingFlight,
-        stream: UdpStream,
+        peer: DatagramPeer,
+        cancellation: Cancellation,
         network: BadNetwork[bytes],
         *,
-        rover_listener: UdpListener | None = None,
         publish_rover: bool = False,
         fault: Fault[FaultKind] | None = None,
     ) -> None:
-        """Datagrams are sent through `network`. `rover_listener` receives telemetry of a rover, beside the stream."""
+        """Datagrams are sent to the open `peer` through `network`."""
         self.sent = self.commands = self.refused = 0
         self._flight = flight
-        self._stream = stream
+        self._peer, self._cancellation = peer, cancellation
         self._network = network
-        self._rover_listener = rover_listener
         self._publish_rover = publish_rover
         self._fault = fault
         self._stalls = False
@@ -133,7 +130,6 @@ class Broadcast:
                 return
             due = max(due + PERIOD_S / speed, time.monotonic() - LONGEST_CATCH_UP_S)
             self._receive_until(due)
-            self._receive_of_rover()
 
     def _documents(self, frame: int, telemetry: DroneTelemetry) -> Iterator[bytes]:
         """Return the documents to send at the end of this frame."""
@@ -150,7 +146,7 @@ class Broadcast:
 
     def _send(self, document: bytes) -> None:
         try:
-            self._stream.send(document)
+            self._peer.send(document, None)
         except LinkRefusedError as error:
             self._is_not_heard(error)
         self.sent += 1
@@ -162,33 +158,25 @@ class Broadcast:
             while (left_s := due - time.monotonic()) > 0 or late < DOCUMENTS_WHEN_LATE:
                 late += left_s <= 0
                 try:
-                    document = self._stream.receive(max(left_s, 0.0))
+                    document = receive(self._peer, self._cancellation, max(left_s, 0.0)).data
                 except LinkRefusedError as error:
                     self._is_not_heard(error)
                     continue
                 self._is_heard = True
-                self._take(document, self._stream.peer)
+                self._take(document)
 
-    def _receive_of_rover(self) -> None:
-        if self._rover_listener is None:
-            return
-        with contextlib.suppress(LinkTimeoutError):
-            for _ in range(DOCUMENTS_WHEN_LATE):
-                document, _ = self._rover_listener.receive(0.0)
-                self._take(document, "the rover's port")
-
-    def _take(self, document: bytes, where: str) -> None:
+    def _take(self, document: bytes) -> None:
         self._connection.receive_data(document)
         try:
             event = self._connection.next_event()
         except RemoteProtocolError as error:
             self.refused += 1
-            self._reports.print(f"refused a document from {where}: {error}")
+            self._reports.print(f"refused a document from {self._peer.peer}: {error}")
             return
         if isinstance(event, DroneCommand):
             self._flight.follow_command(event)
             if not self.commands:
-                print_event(f"commanded from {where}")
+                print_event(f"commanded from {self._peer.peer}")
             self.commands += 1
         elif isinstance(event, RoverTelemetry):
             self._flight.move_rover(event)
@@ -265,24 +253,19 @@ def fly(options: argparse.Namespace, cancellation: Cancellation, stack: contextl
     cv2.setNumThreads(1)  # images are small: waking other threads for them costs more than it gains
     flight = LandingFlight(Setup(**{each.name: getattr(options, each.name) for each in fields(Setup)}))
     trajectory = TrajectoryFile.wanted(options.trajectory, COLUMNS, stack)
-    listener = None
-    if options.rover_port is not None:
-        listener = UdpListener(ROVER_HOST, options.rover_port, cancellation)
-        stack.callback(listener.close)
-        print_event(f"rover telemetry on {ROVER_HOST}:{listener.port}")
-    connector = UdpConnector(options.host, options.port, cancellation, print_retry)
+    peer = DatagramPeer(options.host, options.port, print_retry, cancellation=cancellation)
+    stack.callback(peer.close)
     duration = math.inf if options.duration is None else options.duration
     watch = Watch(flight, duration, options.until_landed, trajectory)
     broadcast = None
     with contextlib.suppress(LinkCancelledError):
-        stream = connector.open()
-        stack.callback(stream.close)
-        print_event(f"sending to {stream.peer}")
+        peer.open()
+        print_event(f"sending to {peer.peer}")
         broadcast = Broadcast(
             flight,
-            stream,
+            peer,
+            cancellation,
             BadNetwork(options.loss, options.reorder, options.seed),
-            rover_listener=listener,
             publish_rover=options.publish_rover,
             fault=options.fault,
         )
@@ -329,11 +312,6 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     )
     rover.add_argument("--rover-speed", type=positive, default=0.5, help="m/s (%(default)s)")
     rover.add_argument("--rover-amplitude", type=positive, default=2.0, help="of its pattern, m (%(default)s)")
-    rover.add_argument(
-        "--rover-port",
-        type=port,
-        help="extra port to listen on for rover telemetry; 0 picks a free one (none)",
-    )
     rover.add_argument("--publish-rover", action="store_true", help="also send the rover's telemetry")
     drone = parser.add_argument_group("drone")
     drone.add_argument("--start", choices=("air", "ground"), default="air", help="where it starts (%(default)s)")

@@ -19,9 +19,9 @@ from enum import Enum
 
 from drone_bridge.motion.wind import NO_ROTATION, WindRotation
 from drone_bridge.net.connector import Cancellation, LinkCancelledError, LinkError
-from drone_bridge.net.tcp import TcpConnector, TcpStream
-from drone_bridge.net.tcp_listener import TcpListener
+from drone_bridge.net.tcp_connection import StreamOptions
 from drone_bridge.programs.faults import Fault, fault_of
+from drone_bridge.programs.one_stream import OneStream, make_link
 from drone_bridge.programs.options import (
     ProgramParser,
     add_address,
@@ -34,13 +34,12 @@ from drone_bridge.programs.options import (
     triple,
 )
 from drone_bridge.programs.program import TrajectoryFile, print_event, run_program
-from drone_bridge.programs.tcp_link import make_link
 from drone_bridge.testbed.codec import (
     NEED_DATA,
-    AngleUnit,
     AttitudeLayout,
     ConnectionClosed,
     Constants,
+    Limits,
     TestbedConnection,
 )
 from drone_bridge.testbed.device.drone_state import Airframe
@@ -49,7 +48,6 @@ from drone_bridge.testbed.emulator.world import COLUMNS, Flight, Scenario, Simul
 from drone_bridge.wire.events import ProtocolError
 
 _NAN_FLOAT32 = b"\x7f\xc0\x00\x00"
-_RECEIVE_BYTES = 256
 #: What the testbeds that one meets announce: kg, m/s^2, N per m/s of air speed, and between the pinholes m.
 AIRFRAME, SEPARATION = Airframe(1.0, 9.81, 0.2), 0.25
 #: Announced, and not enforced: N, and degrees/s about each axis.
@@ -86,7 +84,7 @@ class AutopilotSession:
         self,
         options: argparse.Namespace,
         scenario: Scenario,
-        stream: TcpStream,
+        stream: OneStream,
         cancellation: Cancellation,
         trajectory: TrajectoryFile | None,
     ) -> None:
@@ -99,7 +97,11 @@ class AutopilotSession:
             math.inf if options.duration is None else round(options.duration * options.rate),
         )
         self._drone = SimulatedDrone(scenario, trajectory)
-        dialect = Dialect(options.layout, options.angle_unit, options.negative_gravity, options.default_sockets)
+        dialect = Dialect(
+            options.layout,
+            has_negative_gravity=options.negative_gravity,
+            sends_in_pieces=options.default_sockets,
+        )
         self._exchange = LockstepExchange(self._drone, dialect)
 
     @property
@@ -117,11 +119,7 @@ class AutopilotSession:
 
         Raises ProtocolError and LinkError, LinkCancelledError among them.
         """
-        if self._options.default_sockets:
-            self._stream.wait_for_acknowledgements()
-        else:  # for autopilots that send an answer in pieces, with Nagle's algorithm on
-            self._stream.acknowledge_at_once()
-        self._stream.send_all(self._exchange.opening())
+        self._stream.send(self._exchange.opening())
         rate = FixedRate(self._cancellation)
         while not self._is_over():
             self._send_frame(fault)
@@ -144,37 +142,41 @@ class AutopilotSession:
         if fault and fault.at == self.steps:
             self._send_faulty(fault.kind, b"".join(pieces))
             return
-        for piece in pieces:
-            self._stream.send_all(piece)
+        self._stream.send(*pieces)
 
     def _send_faulty(self, kind: FaultKind, data: bytes) -> None:
         if kind is FaultKind.GARBAGE:
             floats = len(self._options.layout.floats)
-            self._stream.send_all(data[: -len(_NAN_FLOAT32) * floats] + floats * _NAN_FLOAT32)
+            self._stream.send(data[: -len(_NAN_FLOAT32) * floats] + floats * _NAN_FLOAT32)
             return
-        self._stream.send_all(data[: len(data) // 2])
+        self._stream.send(data[: len(data) // 2])
         if kind is FaultKind.TRUNCATE:
             raise LinkError(f"Closing inside frame {self.steps}, as requested.")
         print_event(f"stalling inside frame {self.steps}, as requested")
 
     def _receive_answer(self) -> bool:
         """Wait for the autopilot's answer and follow it; return false if it has left."""
-        buffer = memoryview(bytearray(_RECEIVE_BYTES))
         while (event := self._exchange.next_event(time.monotonic())) is NEED_DATA:
-            if count := self._stream.receive_into(buffer):
-                self._exchange.receive_data(buffer[:count])
+            if data := self._stream.receive():
+                self._exchange.receive_data(data)
             else:
                 self._exchange.receive_eof()
         return not isinstance(event, ConnectionClosed)
 
 
-FAREWELL_S = 0.2  # how long an autopilot gets to close its side as well
+def stream_options(options: argparse.Namespace) -> StreamOptions:
+    """Return how autopilots are read and sent to."""
+    return StreamOptions(
+        acknowledges_at_once=not options.default_sockets,  # for answers in pieces, with Nagle's algorithm on
+        waits_for_acknowledgements=options.default_sockets,
+        max_unread_bytes=2 * Limits().frame_bytes,  # more than is ever sent: one frame, and the constants
+    )
 
 
 def serve(
     options: argparse.Namespace,
     scenario: Scenario,
-    link: TcpListener | TcpConnector,
+    stream: OneStream,
     cancellation: Cancellation,
     trajectory: TrajectoryFile | None,
 ) -> bool:
@@ -182,7 +184,7 @@ def serve(
     fault = options.fault
     while True:
         try:
-            stream = link.open()
+            stream.open()
         except LinkCancelledError:
             return False
         print_event(f"connected to {stream.peer}")
@@ -195,7 +197,7 @@ def serve(
             over = True
         except (ProtocolError, LinkError) as error:
             print_event(str(error))
-        stream.leave(b"", FAREWELL_S)
+        stream.leave()
         flight = session.flight
         print_event(
             f"ended: {session.steps} steps, {flight.state.time:.2f} simulated s, "
@@ -204,7 +206,7 @@ def serve(
         if over or options.once:
             return flight.reached_at is not None
         if session.steps:
-            link.backoff.reset()
+            stream.has_served()
         fault = None
 
 
@@ -212,9 +214,9 @@ def fly(options: argparse.Namespace, cancellation: Cancellation, stack: contextl
     """Fly until the end; return the exit code. Raises ValueError, OSError, ProtocolError and LinkError."""
     scenario = make_scenario(options)
     trajectory = TrajectoryFile.wanted(options.trajectory, COLUMNS, stack)
-    link = make_link(options, cancellation)
+    link = make_link(options, cancellation, stream_options(options))
     stack.callback(link.close)
-    reached = serve(options, scenario, link, cancellation, trajectory)
+    reached = serve(options, scenario, OneStream(link, cancellation), cancellation, trajectory)
     return int(options.until_reached and not reached)
 
 
@@ -225,10 +227,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def make_scenario(options: argparse.Namespace) -> Scenario:
     """Return the drone and its world. Raises ValueError and ProtocolError for what can't be."""
-    unit = 1.0 if options.angle_unit is AngleUnit.DEGREES else math.radians(1)
     constants = Constants(
-        horizontal_angle_of_view=options.hfov * unit,
-        vertical_angle_of_view=options.vfov * unit,
+        horizontal_angle_of_view=options.hfov,
+        vertical_angle_of_view=options.vfov,
         width=options.width,
         height=options.height,
         camera_separation=SEPARATION,
@@ -236,18 +237,17 @@ def make_scenario(options: argparse.Namespace) -> Scenario:
         gravity=AIRFRAME.gravity,
         drag=AIRFRAME.drag,
         max_thrust=MAX_THRUST,
-        max_pitch_rate=MAX_RATE * unit,
-        max_roll_rate=MAX_RATE * unit,
-        max_yaw_rate=MAX_RATE * unit,
+        max_pitch_rate=MAX_RATE,
+        max_roll_rate=MAX_RATE,
+        max_yaw_rate=MAX_RATE,
     )
-    TestbedConnection(options.layout, options.angle_unit).send(constants)  # complain now, not to each autopilot
+    TestbedConnection(options.layout).send(constants)  # complain now, not to each autopilot
     turned = options.wind_rotation
     return Scenario(
         World.random(options.seed, options.obstacles, target=options.target, wind=options.wind, wind_rotation=turned),
         AIRFRAME,
         StereoCamera(options.width, options.height, options.hfov, options.vfov, SEPARATION),
         constants,
-        options.angle_unit,
         step=1 / options.rate,
         gusts=options.gusts,
         seed=options.seed,
@@ -267,7 +267,6 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     link.add_argument("--role", choices=("listen", "connect"), default="listen")
     add_address(link, 8000, "to listen on or to connect to")
     add_choice(link, "--layout", AttitudeLayout.PITCH_YAW, "what follows the images")
-    add_choice(link, "--angle-unit", AngleUnit.DEGREES, "on the wire")
     link.add_argument(
         "--negative-gravity", action="store_true", help="announce an upward acceleration, as some testbeds do"
     )

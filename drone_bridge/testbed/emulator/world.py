@@ -15,7 +15,7 @@ from drone_bridge.motion.matrices import Triple, Vector
 from drone_bridge.motion.wind import NO_ROTATION, Wind, WindRotation
 from drone_bridge.programs.program import TrajectoryFile, print_event
 from drone_bridge.testbed.codec import AngleUnit, Constants, MotionParameters, SensorFrame
-from drone_bridge.testbed.device.drone_state import Airframe, DroneState, Motion, degrees_per_unit
+from drone_bridge.testbed.device.drone_state import Airframe, DroneState, Motion
 
 Colour = tuple[int, int, int]  # red, green, blue, 0 to 255
 
@@ -301,7 +301,6 @@ class Scenario:
     airframe: Airframe
     camera: StereoCamera
     constants: Constants
-    angle_unit: AngleUnit
     step: float  # s
     gusts: float  # m/s
     seed: int
@@ -318,7 +317,6 @@ class SimulatedDrone:
         self.steps = 0  # of all flights
         self.flight = scenario.flight()
         self._scenario = scenario
-        self._degrees_per_unit = degrees_per_unit(scenario.angle_unit)
         self._trajectory = trajectory
         self._record(Motion())
 
@@ -330,13 +328,13 @@ class SimulatedDrone:
         """Return the current frame, with the values of all layouts."""
         state = self.flight.state
         left, right = self._scenario.camera.render(state, self._scenario.world.spheres)
-        heading, pitch, roll = (angle / self._degrees_per_unit for angle in state.angles)
+        heading, pitch, roll = state.angles
         x, y, z = state.position.tolist()
         return SensorFrame(left.data, right.data, state.time, pitch, roll, yaw=heading, position=(x, y, z))
 
     def fly(self, motion: MotionParameters) -> None:
         """Fly one step, and start over when the scenario requires it."""
-        flown = Motion.from_answer(motion, self._scenario.angle_unit)
+        flown = Motion.from_answer(motion, AngleUnit.DEGREES)
         was_reached = self.flight.reached_at is not None
         self.flight.advance(flown)
         self.steps += 1

@@ -94,8 +94,7 @@ def _shell_lines(processes: Iterable[Process]) -> str:
     """Return the processes as a shell would take them, their parameter files as comments."""
     lines = []
     for process in processes:
-        directory = f" in {process.directory}" if process.directory is not None else ""
-        lines += [f"# [{process.label}]{directory}{' (required)' if process.is_required else ''}"]
+        lines += [f"# [{process.label}]{' (required)' if process.is_required else ''}"]
         for path, text in process.files.items():
             lines += [f"# {path}:", *(f"#     {line}" for line in text.splitlines())]
         lines += [shlex.join([*_changes(process.environment), *process.command])]
@@ -104,6 +103,5 @@ def _shell_lines(processes: Iterable[Process]) -> str:
 
 def _changes(environment: Mapping[str, str]) -> list[str]:
     """Return the call of env(1) that makes this environment of ours, or nothing when it is the same."""
-    unset = [word for name in os.environ if name not in environment for word in ("-u", name)]
     changed = [f"{name}={value}" for name, value in environment.items() if os.environ.get(name) != value]
-    return ["env", *unset, *changed] if unset or changed else []
+    return ["env", *changed] if changed else []

@@ -32,7 +32,6 @@ class Process:
     label: str  # what its lines of output begin with, unique: name-1, name-2, ...
     command: tuple[str, ...]
     environment: Mapping[str, str]
-    directory: str | None  # where it runs, None for where the runner runs
     is_required: bool  # whether its end ends everything
     respawn_delay: float | None  # s until it is started again after its end, None for never
     files: Mapping[Path, str] = field(default_factory=dict)  # parameter files that the command names
@@ -82,9 +81,7 @@ class _Evaluation:
             "include": self._include,
             "group": self._group,
             "push_ros_namespace": self._push_ros_namespace,
-            "push-ros-namespace": self._push_ros_namespace,
             "set_env": self._set_env,
-            "unset_env": self._unset_env,
         }
 
     def name_unused_parameters(self) -> None:
@@ -132,9 +129,6 @@ class _Evaluation:
     def _optional(self, element: Element, attribute: str) -> str | None:
         return self._text(element, attribute) if attribute in element.templates else None
 
-    def _pairs(self, elements: Iterable[Element]) -> dict[str, str]:
-        return {self._text(each, "name"): self._text(each, "value") for each in elements}
-
     def _arg(self, element: Element) -> None:
         argument = Argument.declared_by(element)
         self.declared.append(argument)
@@ -153,9 +147,6 @@ class _Evaluation:
     def _set_env(self, element: Element) -> None:
         name, value = self._text(element, "name"), self._text(element, "value")
         self._scope.environment[name] = value
-
-    def _unset_env(self, element: Element) -> None:
-        self._scope.environment.pop(self._text(element, "name"), None)
 
     def _push_ros_namespace(self, element: Element) -> None:
         pushed = self._text(element, "namespace")
@@ -176,8 +167,7 @@ class _Evaluation:
     def _group(self, element: Element) -> None:
         outside = dict(self._scope.configurations), dict(self._scope.environment)
         self._run(element.children)
-        if substitutions.truth(element.attributes.get("scoped", "true")):
-            self._scope.configurations, self._scope.environment = outside
+        self._scope.configurations, self._scope.environment = outside
 
     def _include(self, element: Element) -> None:
         path = Path(self._text(element, "file"))
@@ -226,7 +216,7 @@ class _Evaluation:
                 addressed = self._addressed.setdefault(file, {})
                 addressed[f"{(namespace or '').rstrip('/')}/{name or executable}"] = executable
         command += self._remappings(element)
-        self._add(element, command, self._optional(element, "exec_name"), files)
+        self._add(element, command, None, files)
 
     def _remappings(self, element: Element) -> Iterator[str]:
         for remap in element.named("remap"):
@@ -237,18 +227,15 @@ class _Evaluation:
     ) -> Path:
         """Return the file for one <param>; when it has yet to be written, its text is added to `files`."""
         try:
-            if "from" in element.templates and element.attributes.keys() <= {"from", "allow_substs"}:
+            if element.attributes.keys() == {"from"}:
                 path = Path(self._text(element, "from"))
                 if not path.is_file():
                     raise SubstitutionError(f"there is no parameter file {path}")
-                if not substitutions.truth(element.attributes.get("allow_substs", "false")):
-                    parameters.check_file(path)
-                    return path
-                text = parameters.substituted_file(path, self._scope)
-            else:
-                text = parameters.parameter_file(element, self._scope, node)
-                if is_ours:
-                    parameters.check_ports(text)
+                parameters.check_file(path)
+                return path
+            text = parameters.parameter_file(element, self._scope, node)
+            if is_ours:
+                parameters.check_ports(text)
         except SubstitutionError as error:
             raise element.error(self._with_argument(element, error)) from error
         self._files += 1
@@ -261,27 +248,18 @@ class _Evaluation:
 
     def _add(self, element: Element, command: list[str], name: str | None, files: Mapping[Path, str]) -> None:
         """Add the process of a <node> or <executable>, with the attributes that both have."""
-        environment = self._scope.environment | self._pairs(element.named("env"))
-        directory = self._optional(element, "cwd")
-        if directory is not None and not Path(directory).is_dir():
-            raise SubstitutionError(f"cwd: there is no directory {directory}")
-        # A relative path is looked up from where the process will be.
-        program = command[0] if "/" not in command[0] else str(Path(directory or ".") / command[0])
-        if shutil.which(program, path=environment.get("PATH")) is None:
+        environment = dict(self._scope.environment)
+        if shutil.which(command[0], path=environment.get("PATH")) is None:
             raise SubstitutionError(f"there is no executable '{command[0]}'")
         output = self._optional(element, "output")
         if output is not None and output not in _OUTPUTS:
             raise SubstitutionError(f"output: '{output}' is none of {', '.join(_OUTPUTS)}")
-        on_exit = element.attributes.get("on_exit")
-        if on_exit not in (None, "shutdown"):
-            raise SubstitutionError(f"on_exit: '{on_exit}' is not 'shutdown'")
         self.processes.append(
             Process(
                 label=f"{name or Path(command[0]).name}-{len(self.processes) + 1}",
                 command=tuple(command),
                 environment=environment,
-                directory=directory,
-                is_required=on_exit is not None or ENDS_LAUNCH in command,
+                is_required=ENDS_LAUNCH in command,
                 respawn_delay=self._respawn_delay(element),
                 files=files,
             )

@@ -27,13 +27,8 @@ _SCALARS = (str, bool, int, float)
 _LARGEST_PORT = 65535
 #: What a text is not that can't be read as one of them.
 _WORDS: dict[Scalars | None, str] = {int: "a whole number", float: "a number", str: "text", None: "YAML"}
-# What `type` may be: the type of the value or of its items (None for any), and whether it is a list.
-_TYPES: dict[str | None, tuple[Scalars | None, bool]] = {
-    **{kind.__name__: (kind, False) for kind in _SCALARS},
-    **{f"list_of_{kind.__name__}": (kind, True) for kind in _SCALARS},
-    "yaml": (None, False),
-    None: (None, False),
-}
+#: What `type` may be, None for any type.
+_TYPES: dict[str | None, Scalars | None] = {**{kind.__name__: kind for kind in _SCALARS}, "yaml": None, None: None}
 
 
 def parameter_file(element: Element, scope: Scope, node: str | None) -> str:
@@ -42,21 +37,12 @@ def parameter_file(element: Element, scope: Scope, node: str | None) -> str:
     `node` is the node's name with its namespace, or None when one of them is not known; then the parameter goes to
     every node of the process. Raises SubstitutionError.
     """
-    values = dict(_flatten(element, scope, prefix=""))
+    if element.attributes.keys() - {"type"} != {"name", "value"}:
+        raise SubstitutionError("<param> takes either 'name' with 'value', and 'type', or 'from'")
+    name = substitutions.perform(element.templates["name"], scope)
+    values = {name: typed_value(element.attributes["value"], element.attributes.get("type"), scope)}
     text: str = yaml.dump({node or "/**": {"ros__parameters": values}}, default_flow_style=False)
     return text
-
-
-def substituted_file(path: Path, scope: Scope) -> str:
-    """Return the text of a parameter file with its substitutions performed. Raises SubstitutionError and OSError."""
-    text = substitutions.perform(substitutions.parse(_text_of(path)), scope)
-    _check_text(text, path, " after its substitutions")
-    return text
-
-
-def check_file(path: Path) -> None:
-    """Refuse a parameter file that no node could read. Raises SubstitutionError and OSError."""
-    _check_text(_text_of(path), path)
 
 
 def unused(path: Path, nodes: Mapping[str, Collection[str] | None]) -> Iterator[str]:
@@ -101,11 +87,13 @@ def _text_of(path: Path) -> str:
         raise SubstitutionError(f"{path} is not text in UTF-8: {error}") from error
 
 
-def _check_text(text: str, path: Path, when: str = "") -> None:
+def check_file(path: Path) -> None:
+    """Refuse a parameter file that no node could read. Raises SubstitutionError and OSError."""
+    text = _text_of(path)
     try:
         nodes = yaml_text.read(text)
     except yaml.YAMLError as error:
-        raise SubstitutionError(yaml_text.refusal(path, error, when)) from error
+        raise SubstitutionError(yaml_text.refusal(path, error)) from error
     if nodes is not None and not isinstance(nodes, dict):
         raise SubstitutionError(f"{path} holds no parameters: {_FORM}")
     for name in _above_parameters(nodes):
@@ -129,43 +117,25 @@ def check_ports(text: str) -> None:
                 raise SubstitutionError(f"{name} has to be from 0 to {_LARGEST_PORT}, not {value}")
 
 
-def _flatten(element: Element, scope: Scope, prefix: str) -> Iterator[tuple[str, Value]]:
-    """Yield the parameter, or the nested ones with their names joined by dots."""
-    if "name" not in element.attributes or "from" in element.attributes or "allow_substs" in element.attributes:
-        raise SubstitutionError("<param> takes either 'name' or, at the top, 'from' with 'allow_substs'")
-    if ("value" in element.attributes) == bool(element.children):
-        raise SubstitutionError("<param> takes either 'value' or nested <param>")
-    name = prefix + substitutions.perform(element.templates["name"], scope)
-    if not element.children:
-        yield name, typed_value(element.attributes["value"], element.attributes.get("type"), scope)
-    elif "type" in element.attributes:
-        raise SubstitutionError("'type' belongs to a <param> with 'value'")
-    for child in element.children:
-        yield from _flatten(child, scope, prefix=f"{name}.")
-
-
 def typed_value(text: str, wanted: str | None, scope: Scope) -> Value:
     """Return the value that `text` has for the `type` given. Raises SubstitutionError."""
     if wanted not in _TYPES:
         raise SubstitutionError(f"there is no parameter type '{wanted}'; there are {', '.join(filter(None, _TYPES))}")
-    scalar, is_list = _TYPES[wanted]
-    if scalar and not is_list:
+    if scalar := _TYPES[wanted]:
         return _coerced(substitutions.perform(substitutions.parse(text), scope), scalar)
     value = _read(text)
     if isinstance(value, list):
-        return _uniform([_performed(i, scalar, scope) if isinstance(i, str) else i for i in value], scalar, text)
-    if is_list:
-        raise SubstitutionError(f"'{text}' is not a list")
+        return _uniform([_performed(i, scope) if isinstance(i, str) else i for i in value], text)
     if isinstance(value, str):
-        value = _performed(value, None, scope)
-    return _uniform(value, None, text) if isinstance(value, list) else value
+        value = _performed(value, scope)
+    return _uniform(value, text) if isinstance(value, list) else value
 
 
-def _uniform(items: Sequence[Value], wanted: Scalars | None, text: str) -> list[Scalar]:
+def _uniform(items: Sequence[Value], text: str) -> list[Scalar]:
     """Refuse a list of mixed or other types."""
     kinds = {type(item) for item in items}
-    if len(kinds) > 1 or not kinds <= ({wanted} if wanted else set(_SCALARS)):
-        raise SubstitutionError(f"the items of '{text}' are not all {wanted.__name__ if wanted else 'of one type'}")
+    if len(kinds) > 1 or not kinds <= set(_SCALARS):
+        raise SubstitutionError(f"the items of '{text}' are not all of one type")
     return [item for item in items if not isinstance(item, list)]
 
 
@@ -179,11 +149,11 @@ def _read(text: str) -> Value:
         return text
 
 
-def _performed(text: str, wanted: Scalars | None, scope: Scope) -> Value:
+def _performed(text: str, scope: Scope) -> Value:
     """Perform the substitutions in a text and read the result; a text that has none is one already."""
     template = substitutions.parse(text)
     result = substitutions.perform(template, scope)
-    return result if wanted is None and substitutions.is_plain(template) else _coerced(result, wanted)
+    return result if substitutions.is_plain(template) else _coerced(result, None)
 
 
 def _coerced(text: str, wanted: Scalars | None) -> Value:

@@ -55,31 +55,25 @@ def _tag(required: str = "", optional: str = "", literal: str = "", children: Ma
 
 
 _CONDITION = "if unless "
-_PROCESS = _CONDITION + "cwd output respawn "
-_PROCESS_LITERAL = "on_exit respawn_delay"
-_PAIR = _tag("name value")
-_PARAMETER: dict[str, _Tag] = {}
-_PARAMETER["param"] = _tag(optional="name from", literal="value type allow_substs", children=_PARAMETER)
+_PROCESS = _CONDITION + "output respawn "
 
 _ACTIONS: dict[str, _Tag] = {
     "arg": _tag("name", _CONDITION + "default", "name description", {"choice": _tag("value", literal="value")}),
     "let": _tag("name value", _CONDITION),
     "node": _tag(
         "exec",
-        _PROCESS + "pkg name namespace exec_name args ros_args",
-        _PROCESS_LITERAL,
-        {**_PARAMETER, "remap": _tag("from to"), "env": _PAIR},
+        _PROCESS + "pkg name namespace args ros_args",
+        "respawn_delay",
+        {"param": _tag(optional="name from", literal="value type"), "remap": _tag("from to")},
     ),
-    "executable": _tag("cmd", _PROCESS + "name", _PROCESS_LITERAL, {"env": _PAIR}),
-    "include": _tag("file", _CONDITION, children={"arg": _PAIR}),
+    "executable": _tag("cmd", _PROCESS + "name", "respawn_delay"),
+    "include": _tag("file", _CONDITION, children={"arg": _tag("name value")}),
     "push_ros_namespace": _tag("namespace", _CONDITION),
-    "push-ros-namespace": _tag("namespace", _CONDITION),
     "set_env": _tag("name value", _CONDITION),
-    "unset_env": _tag("name", _CONDITION),
 }
 #: Every tag that a group may have in it, which is every one below <launch>.
 GROUP_TAGS: dict[str, _Tag] = {}
-_ACTIONS["group"] = _tag("", _CONDITION, "scoped", GROUP_TAGS)
+_ACTIONS["group"] = _tag("", _CONDITION, children=GROUP_TAGS)
 GROUP_TAGS.update(_ACTIONS)
 _ROOT = {"launch": _tag(literal="version", children=_ACTIONS)}
 

@@ -137,7 +137,6 @@ class _Supervisor:
         try:
             leader = subprocess.Popen(
                 process.command,
-                cwd=process.directory,
                 env=process.environment,
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,

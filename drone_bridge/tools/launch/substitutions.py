@@ -253,10 +253,6 @@ def find_executable(package: str, executable: str) -> str:
     return found
 
 
-def _boolean(combine: Callable[..., bool]) -> Callable[[Scope, tuple[Template, ...]], str]:
-    return lambda scope, arguments: str(combine(*(truth(perform(each, scope)) for each in arguments))).lower()
-
-
 KNOWN = {
     "var": _Kind(1, 2, _var),
     "env": _Kind(1, 2, _env),
@@ -265,9 +261,6 @@ KNOWN = {
     "find-pkg-prefix": _Kind(1, 1, _find_package_prefix),
     "find-pkg-share": _Kind(1, 1, _find_package_share),
     "exec-in-pkg": _Kind(2, 2, _executable_in_package),
-    "not": _Kind(1, 1, _boolean(lambda value: not value)),
-    "and": _Kind(2, 2, _boolean(lambda left, right: left and right)),
-    "or": _Kind(2, 2, _boolean(lambda left, right: left or right)),
 }
 
 

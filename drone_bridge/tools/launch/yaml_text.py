@@ -24,11 +24,11 @@ def read(text: str) -> Any:
         loader.dispose()
 
 
-def refusal(path: Path | str, error: yaml.YAMLError, when: str = "") -> str:
+def refusal(path: Path | str, error: yaml.YAMLError) -> str:
     """Return the sentence about a file that is not YAML, with its line where that is known."""
     mark = getattr(error, "problem_mark", None)
     where = f"{path}:{mark.line + 1}" if mark else str(path)
-    return f"{where}: this is not YAML{when}: {getattr(error, 'problem', None) or error}"
+    return f"{where}: this is not YAML: {getattr(error, 'problem', None) or error}"
 
 
 class _Loader(yaml.SafeLoader):  # type: ignore[misc]

@@ -26,7 +26,7 @@ from websockets.protocol import State
 from websockets.typing import Subprotocol
 
 from drone_bridge.net.connector import LinkError
-from drone_bridge.net.tcp_listener import listening_socket
+from drone_bridge.net.tcp import listening_socket
 from drone_bridge.tools.web import page
 from drone_bridge.tools.web.access import Access
 

@@ -9,8 +9,9 @@ import math
 import sys
 import time
 
+from drone_bridge.net.blocking import receive
 from drone_bridge.net.connector import LinkCancelledError, LinkTimeoutError
-from drone_bridge.net.udp import UdpListener
+from drone_bridge.net.datagram_link import DatagramPort
 from drone_bridge.programs.bad_network import BadNetwork
 from drone_bridge.programs.options import ProgramParser, add_address, add_bad_network, add_run, port
 from drone_bridge.programs.program import LimitedReports, TrajectoryFile, print_event, run_program
@@ -93,7 +94,7 @@ class Body:
 def fly(options, cancellation, stack) -> int:
     """Fly until cancelled or over. Raises LinkError and OSError."""
     trajectory = TrajectoryFile.wanted(options.trajectory, COLUMNS, stack)
-    listener = UdpListener(options.host, options.port, cancellation)
+    listener = DatagramPort(options.host, options.port)
     stack.callback(listener.close)
     print_event(f"listening on {options.host}:{listener.port}")
     network, reports, body = BadNetwork(options.loss, options.reorder, options.seed), LimitedReports(), Body()
@@ -109,7 +110,7 @@ def fly(options, cancellation, stack) -> int:
     with contextlib.suppress(LinkCancelledError):
         while number < steps:
             try:
-                datagram = listener.receive(max(0.0, due_s - time.monotonic()))
+                datagram = receive(listener, cancellation, max(0.0, due_s - time.monotonic()))
                 side.receive(datagram.data, datagram.source)
             except RemoteProtocolError as error:
                 reports.print(f"refused: {error}")

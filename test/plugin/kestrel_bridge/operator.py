@@ -8,8 +8,9 @@ import contextlib
 import sys
 import time
 
+from drone_bridge.net.blocking import receive
 from drone_bridge.net.connector import LinkCancelledError, LinkError, LinkRefusedError, LinkTimeoutError
-from drone_bridge.net.udp import UdpConnector, UdpListener, wait_for_any
+from drone_bridge.net.datagram_link import PeerWithStatePort
 from drone_bridge.programs.operator_options import OperatorParser
 from drone_bridge.programs.options import port, positive
 from drone_bridge.programs.program import print_event, print_retry, run_program
@@ -35,8 +36,8 @@ HELLO_PERIOD_S = 1.0
 class Client:
     """Talks to the drone."""
 
-    def __init__(self, stream, states, cancellation) -> None:
-        self._stream, self._states, self._cancellation = stream, states, cancellation
+    def __init__(self, drone, cancellation) -> None:
+        self._drone, self._cancellation = drone, cancellation
         self._protocol = ClientConnection()
         self._answer: Answer | None = None
         self.state: State | None = None
@@ -44,16 +45,14 @@ class Client:
     def send(self, message) -> None:
         """Send a message; that nobody listens yet is no failure."""
         with contextlib.suppress(LinkRefusedError):
-            self._stream.send(self._protocol.send(message))
+            self._drone.send(self._protocol.send(message), None)
 
     def receive_for(self, seconds: float) -> None:
         """Receive for a time. Raises LinkCancelledError."""
         due_s = time.monotonic() + seconds
         while (left_s := due_s - time.monotonic()) > 0:
-            for source in wait_for_any((self._stream, self._states), self._cancellation, left_s):
-                with contextlib.suppress(LinkTimeoutError, LinkRefusedError):
-                    received = source.receive(0.0)
-                    self._take(received if isinstance(received, bytes) else received.data)
+            with contextlib.suppress(LinkTimeoutError, LinkRefusedError):
+                self._take(receive(self._drone, self._cancellation, left_s).data)
 
     def ask(self, request, patience_s: float = PATIENCE_S) -> bool:
         """Send a request; return whether the answer is ok, False without one."""
@@ -78,13 +77,11 @@ class Client:
 
 def operate(options, cancellation, stack) -> int:
     """Fly the plan; return 0 if take-off and landing were confirmed. Raises LinkError."""
-    local = "127.0.0.1" if options.host in ("127.0.0.1", "localhost") else "0.0.0.0"
-    states = UdpListener(local, options.state_port, cancellation)
-    stack.callback(states.close)
+    drone = PeerWithStatePort(options.host, options.port, options.state_port, print_retry, cancellation=cancellation)
+    stack.callback(drone.close)
     with contextlib.suppress(LinkCancelledError):
-        stream = UdpConnector(options.host, options.port, cancellation, print_retry).open()
-        stack.callback(stream.close)
-        client = Client(stream, states, cancellation)
+        drone.open()
+        client = Client(drone, cancellation)
         try:
             while not (client.ask(Hello(), HELLO_PERIOD_S) and client.state):
                 client.receive_for(HELLO_PERIOD_S)

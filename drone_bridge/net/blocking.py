@@ -1,0 +1,38 @@
+# SPDX-License-Identifier: Apache-2.0
+"""receive: waits for what arrives on a link, for programs that do one thing at a time; nodes run a LinkLoop."""
+
+import math
+from collections.abc import Sequence
+from typing import Protocol, TypeVar
+
+from drone_bridge.net.clock import elapsed_s
+from drone_bridge.net.connector import Cancellation, LinkCancelledError, LinkTimeoutError, Selectable, wait_readable
+
+#: How often a link is looked at in any case: it may let peers leave, or accept again.
+TURN_S = 0.1
+ArrivedT_co = TypeVar("ArrivedT_co", covariant=True)
+
+
+class Receiving(Protocol[ArrivedT_co]):
+    """What of a Link receives."""
+
+    def files(self) -> Sequence[Selectable]:
+        """See Link."""
+
+    def receive(self) -> ArrivedT_co | None:
+        """See Link."""
+
+
+def receive(link: Receiving[ArrivedT_co], cancellation: Cancellation, timeout_s: float = math.inf) -> ArrivedT_co:
+    """Return what arrives next, or has arrived already.
+
+    Raises LinkCancelledError, LinkTimeoutError, and what the link raises.
+    """
+    until_s = elapsed_s() + timeout_s
+    while not cancellation.is_set:
+        if (arrived := link.receive()) is not None:
+            return arrived
+        if (left_s := until_s - elapsed_s()) <= 0.0:
+            raise LinkTimeoutError(f"Nothing arrived for {timeout_s:g} s.")
+        wait_readable([*link.files(), cancellation], min(left_s, TURN_S))
+    raise LinkCancelledError("Receiving was cancelled.")

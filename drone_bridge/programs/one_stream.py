@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: Apache-2.0
+"""OneStream: a TCP link of a plain program that talks with one peer at a time."""
+
+from __future__ import annotations
+
+import argparse
+import math
+from typing import Any
+
+from drone_bridge.net.blocking import receive
+from drone_bridge.net.connector import Cancellation, LinkCancelledError, LinkError
+from drone_bridge.net.link_loop import Connected, Disconnected, Received, StreamLink
+from drone_bridge.net.tcp_connection import StreamOptions
+from drone_bridge.net.tcp_peer import TcpPeer
+from drone_bridge.net.tcp_port import TcpPort
+from drone_bridge.programs.program import print_event, print_retry
+from drone_bridge.wire.addresses import address_name
+
+
+class OneStream:
+    """One stream after the other; who connects while there is one is refused."""
+
+    def __init__(self, link: StreamLink, cancellation: Cancellation) -> None:
+        self._link, self._cancellation = link, cancellation
+        self._peer: Any = None
+        self._was_open = False
+
+    @property
+    def peer(self) -> str:
+        """Whose stream it is."""
+        return str(self._peer)
+
+    def open(self) -> None:
+        """Wait for a peer. Raises LinkCancelledError.
+
+        From the second time on connecting waits first: a peer that accepts and closes is not stormed.
+        """
+        delay_s = self._link.backoff.next_delay_s() if self._was_open and isinstance(self._link, TcpPeer) else 0.0
+        if self._cancellation.wait(delay_s):
+            raise LinkCancelledError("Connecting was cancelled.")
+        self._was_open = True
+        self._link.open()
+        while not isinstance(arrived := receive(self._link, self._cancellation), Connected):
+            pass
+        self._peer = arrived.source
+
+    def has_served(self) -> None:
+        """Note that the peer has proved useful: what is waited before connecting again is short."""
+        self._link.backoff.reset()
+
+    def receive(self, timeout_s: float = math.inf) -> bytes:
+        """Wait for bytes, and return them; none at the end of the stream.
+
+        Raises LinkCancelledError, LinkTimeoutError, and LinkError when the connection is lost.
+        """
+        while True:
+            arrived: Any = receive(self._link, self._cancellation, timeout_s)
+            if arrived.source is self._peer:
+                break
+            if isinstance(arrived, Connected):
+                print_event(f"refused {arrived.source}: one at a time")
+                self._link.disconnect(arrived.source)
+        if isinstance(arrived, Disconnected) and not arrived.is_regular:
+            raise LinkError(arrived.sentence)
+        return arrived.data if isinstance(arrived, Received) else b""
+
+    def send(self, *pieces: bytes | memoryview) -> None:
+        """Send pieces one by one, without waiting until the peer takes them."""
+        for piece in pieces:
+            self._link.send(piece, self._peer)
+
+    def leave(self, *pieces: bytes | memoryview) -> None:
+        """Send the last pieces, and end the stream once the peer has them."""
+        self.send(*pieces)
+        self._link.disconnect(self._peer)
+
+
+def make_link(options: argparse.Namespace, cancellation: Cancellation, stream: StreamOptions) -> TcpPort | TcpPeer:
+    """Return a link for --role, --host and --port, which prints its address and errors.
+
+    Raises LinkError when the address can't be listened on.
+    """
+    if options.role == "listen":
+        link = TcpPort(options.host, options.port, options=stream)
+        print_event(f"listening on {address_name(options.host, link.port)}")
+        return link
+    return TcpPeer(options.host, options.port, print_retry, options=stream, cancellation=cancellation)
