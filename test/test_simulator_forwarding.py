@@ -177,6 +177,7 @@ def test_a_current_is_added_by_the_bridge_and_nothing_else_is_an_object(server):
     for class_name, data in (("wind", b""), ("turbulence", b"short")):
         assert server.ask(sim.AddObject(class_name, data)).code == 0
     assert server.ask(sim.ListObjects()) == sim.ObjectsListed(())
+    assert server.ask(sim.GetObject(7, 0)).code == 0
     assert len(server.bridge.asked) == 1
 
 
@@ -186,6 +187,16 @@ def test_of_a_camera_in_the_simulator_there_are_streams_only(server):
     refused = sim.Error(0, "A camera of the simulator behind the bridge has streams only.")
     assert server.ask(sim.ViewCamera(4, BUOY)) == refused
     assert server.ask(sim.ListCameras()) == sim.CamerasListed((4,))
+    assert server.ask(sim.BroadcastCamera(4)) == sim.Added(sim.ItemType.CAMERA_BROADCAST, 0)
+
+
+def test_attributes_that_clients_set_are_streamed_by_the_server(server):
+    server.bridge.responses = {"set_attribute": {"success": True}}
+    stream = server.ask(sim.StreamExtended(VEHICLE, 1, ("note",)))
+    assert stream == sim.Added(sim.ItemType.EXTENDED_STREAM, 0)
+    assert server.ask(sim.SetExtended(VEHICLE, "note", b"hi")) == sim.Ok()
+    server.move()
+    assert server.client.news() == [sim.ExtendedData(0, (sim.ExtendedAttribute("note", b"hi"),))]
 
 
 def test_what_is_streamed_and_the_wire_can_not_carry_is_left_out(server):

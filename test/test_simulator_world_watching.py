@@ -95,6 +95,7 @@ def test_cameras_are_listed_and_their_errors_reported(simulator):
     assert simulator.code(sim.SetCamera(9, sim.CameraAttribute.ENABLED, True)) == 0
     assert simulator.code(sim.SetCamera(first, 4, b"")) == 1
     assert simulator.code(sim.SetCamera(first, sim.CameraAttribute.POSITION, (0, 0, math.inf))) == INVALID
+    assert simulator.code(sim.BroadcastCamera(9)) == 0
     for ask in (sim.ViewCamera, lambda camera, target: sim.StreamCamera(camera, 1, target)):
         assert simulator.code(ask(9, other)) == 0
         assert simulator.code(ask(first, 9)) == 1
@@ -178,9 +179,22 @@ def test_a_period_of_n_is_every_nth_step_and_0_is_never(simulator):
     assert counts == {0: 0, 1: 14, 2: 7, 7: 2}
 
 
+def test_extended_streams_carry_what_is_there_when_they_are_sent(simulator):
+    stream = simulator.add(sim.StreamExtended(VEHICLE, 2, ("note", "render", "none")))
+    simulator.get(sim.SetExtended(VEHICLE, "note", b"1"))
+    assert simulator.step() == []
+    [data] = simulator.step()
+    render = sim.ExtendedAttribute("render", b"vehicle")
+    assert data == sim.ExtendedData(stream, (sim.ExtendedAttribute("note", b"1"), render))
+    simulator.get(sim.SetExtended(VEHICLE, "note", b"2"))
+    assert simulator.step(2) == [sim.ExtendedData(stream, (sim.ExtendedAttribute("note", b"2"), render))]
+
+
 def test_errors_of_streams_are_the_noted_ones(simulator):
     assert simulator.code(sim.StreamEntity(VEHICLE, 1, (X, 6))) == 0
     assert simulator.code(sim.StreamEntity(9, 1, (X,))) == 1
+    assert simulator.code(sim.StreamExtended(VEHICLE, 1, ("a", "a"))) == 0
+    assert simulator.code(sim.StreamExtended(9, 1, ("a",))) == 1
 
 
 def test_cameras_come_before_entities_and_triggers_as_from_the_cuauv_server(simulator):

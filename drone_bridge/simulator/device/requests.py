@@ -24,6 +24,7 @@ from drone_bridge.simulator.device.world import (
     Client,
     Collision,
     EntityStream,
+    ExtendedStream,
     Item,
     Path,
     RefusedError,
@@ -255,6 +256,19 @@ def add_object(context: Context, client: Client, request: wire.AddObject) -> wir
     return wire.Added(ItemType.OBJECT, context.world.add_object(request.class_name, request.data))
 
 
+def set_object(context: Context, client: Client, request: wire.SetObject) -> wire.Response:
+    """Set an attribute of an object. Error 0: no such object; 1: no such attribute; 2: impossible value."""
+    expect(context, ItemType.OBJECT, request.id)
+    context.world.scene.set_object(request.id, request.attribute, request.data)
+    return wire.Ok()
+
+
+def get_object(context: Context, client: Client, request: wire.GetObject) -> wire.Response:
+    """Return an attribute of an object. Errors as for setting one."""
+    expect(context, ItemType.OBJECT, request.id)
+    return wire.ObjectGot(request.attribute, context.world.scene.object_data(request.id, request.attribute))
+
+
 # Cameras.
 
 
@@ -301,6 +315,13 @@ def view_camera(context: Context, client: Client, request: wire.ViewCamera) -> w
     return wire.CameraGot(view.x, view.y, view.radius, view.depth)
 
 
+def broadcast_camera(context: Context, client: Client, request: wire.BroadcastCamera) -> wire.Response:
+    """Add a broadcast, which has no effect, as there is no shared memory. Error 0: no such camera."""
+    expect(context, ItemType.CAMERA, request.id)
+    broadcast = Item(client=client, depends_on=frozenset({(ItemType.CAMERA, request.id)}))
+    return wire.Added(ItemType.CAMERA_BROADCAST, context.world.add(ItemType.CAMERA_BROADCAST, broadcast))
+
+
 def _expect_view(context: Context, camera: int, target: int) -> None:
     expect(context, ItemType.CAMERA, camera)
     expect(context, ItemType.ENTITY, target, code=1)
@@ -338,6 +359,21 @@ def stream_entity(context: Context, client: Client, request: wire.StreamEntity) 
         attributes=request.attributes,
     )
     return wire.Added(ItemType.ENTITY_STREAM, context.world.add(ItemType.ENTITY_STREAM, stream))
+
+
+def stream_extended(context: Context, client: Client, request: wire.StreamExtended) -> wire.Response:
+    """Add a stream of extended attributes. Error 0: the same key twice; 1: no such entity."""
+    if len(set(request.keys)) < len(request.keys):
+        raise RefusedError(0, "The keys must be distinct.")
+    expect(context, ItemType.ENTITY, request.id, code=1)
+    stream = ExtendedStream(
+        client=client,
+        depends_on=frozenset({(ItemType.ENTITY, request.id)}),
+        period=request.period,
+        entity=request.id,
+        keys=request.keys,
+    )
+    return wire.Added(ItemType.EXTENDED_STREAM, context.world.add(ItemType.EXTENDED_STREAM, stream))
 
 
 # Triggers.
@@ -437,23 +473,25 @@ _HANDLERS: dict[type[wire.Request], Handler] = {
     wire.GetEntity: get_entity,
     wire.SetExtended: set_extended,
     wire.GetExtended: get_extended,
+    wire.ListObjectClasses: lambda context, client, request: wire.ObjectClassesListed(
+        tuple(context.world.scene.object_classes)
+    ),
     wire.ListObjects: lambda context, client, request: wire.ObjectsListed(tuple(context.world.scene.objects)),
     wire.AddObject: add_object,
+    wire.SetObject: set_object,
+    wire.GetObject: get_object,
     wire.ListCameras: lambda context, client, request: wire.CamerasListed(
         tuple(context.world.items.of(ItemType.CAMERA))
     ),
     wire.AddCamera: add_camera,
     wire.SetCamera: set_camera,
     wire.ViewCamera: view_camera,
+    wire.BroadcastCamera: broadcast_camera,
     wire.StreamCamera: stream_camera,
     wire.StreamEntity: stream_entity,
+    wire.StreamExtended: stream_extended,
     wire.AddTrigger: add_trigger,
 }
-
-
-def _refuse(context: Context, client: Client, request: wire.Request) -> wire.Response:
-    """Refuse what the document calls not implemented, and no known simulator has."""
-    raise RefusedError(UNSUPPORTED, f"{request.NAME} is not implemented, as the document says of it.")
 
 
 def answer(context: Context, client: Client, request: wire.Request) -> wire.Response:
@@ -461,7 +499,7 @@ def answer(context: Context, client: Client, request: wire.Request) -> wire.Resp
     if context.is_real and isinstance(request, wire.Remove) and request.type not in request.REMOVED_BY_CUAUV:
         return wire.Ok()  # it does nothing about them
     try:
-        response = _HANDLERS.get(type(request), _refuse)(context, client, request)
+        response = _HANDLERS[type(request)](context, client, request)
     except RefusedError as error:
         return error.answer
     if context.is_real and isinstance(request, wire.AddObject):

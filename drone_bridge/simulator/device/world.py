@@ -28,6 +28,8 @@ from drone_bridge.simulator.codec import (
     CameraData,
     EntityData,
     Error,
+    ExtendedAttribute,
+    ExtendedData,
     ItemType,
     PathEnded,
     PathFailed,
@@ -227,6 +229,14 @@ class Scene(Protocol):
         """Remove an object. Raises RefusedError."""
         raise RefusedError(UNSUPPORTED, "There are no objects.")
 
+    def object_data(self, number: int, attribute: int) -> bytes:
+        """Return an attribute of an object. Raises RefusedError."""
+        raise RefusedError(UNSUPPORTED, "There are no objects.")
+
+    def set_object(self, number: int, attribute: int, data: bytes) -> None:
+        """Set an attribute of an object. Raises RefusedError."""
+        raise RefusedError(UNSUPPORTED, "There are no objects.")
+
 
 # Extended attributes.
 
@@ -377,6 +387,19 @@ class EntityStream(Stream):
 
 
 @dataclass(slots=True, kw_only=True)
+class ExtendedStream(Stream):
+    """Extended attributes of an entity. One that it lacks is left out."""
+
+    entity: int
+    keys: tuple[str, ...]
+
+    def message(self, number: int, world: World) -> ExtendedData:
+        existing = world.extended(self.entity)
+        attributes = tuple(ExtendedAttribute(key, existing[key]) for key in self.keys if key in existing)
+        return ExtendedData(number, attributes)
+
+
+@dataclass(slots=True, kw_only=True)
 class CameraStream(Stream):
     """Where an entity appears in a camera. Steps do not count while the camera is disabled."""
 
@@ -492,7 +515,7 @@ def _distance_to_segment(point: Vector, start: Vector, end: Vector) -> float:
 
 
 # Items notified of a step, in the CUAUV server's order.
-_NOTIFIED = (ItemType.CAMERA_STREAM, ItemType.ENTITY_STREAM, ItemType.TRIGGER)
+_NOTIFIED = (ItemType.CAMERA_STREAM, ItemType.ENTITY_STREAM, ItemType.EXTENDED_STREAM, ItemType.TRIGGER)
 
 
 class World:

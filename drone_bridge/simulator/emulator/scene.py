@@ -176,7 +176,7 @@ class SimulatedScene:
         return [ENGINE_OBJECTS + number for number, (body, _) in self.physics.engines.items() if body == entity]
 
     def add_object(self, class_name: str, data: bytes) -> int:
-        return self.add_force(Turbulence(_turbulence_limits(data), self._random))
+        return self.add_force(Turbulence(_turbulence_limits(data, code=0), self._random))
 
     def add_force(self, force: Force) -> int:
         """Add a force; return its ID as an object."""
@@ -192,15 +192,29 @@ class SimulatedScene:
         else:
             del self.physics.forces[number]
 
+    def object_data(self, number: int, attribute: int) -> bytes:
+        """See Scene. Only the limits of turbulence exist."""
+        return self._turbulence(number, attribute).limits.encode()
 
-def _turbulence_limits(data: bytes) -> wire.Turbulence:
+    def set_object(self, number: int, attribute: int, data: bytes) -> None:
+        turbulence = self._turbulence(number, attribute)
+        turbulence.limits = _turbulence_limits(data, code=2)
+
+    def _turbulence(self, number: int, attribute: int) -> Turbulence:
+        force = self.physics.forces.get(number)
+        if attribute != wire.PARAMETERS or not isinstance(force, Turbulence):
+            raise RefusedError(1, f"Object {number} has no attribute {attribute}.")
+        return force
+
+
+def _turbulence_limits(data: bytes, code: int) -> wire.Turbulence:
     try:
         limits = wire.Turbulence.decode(data)
         check_turbulence(limits)
     except MisfitError as error:
-        raise RefusedError(0, f"The data are not a turbulence: {error}.") from error
+        raise RefusedError(code, f"The data are not a turbulence: {error}.") from error
     except ValueError as error:
-        raise RefusedError(0, str(error)) from error
+        raise RefusedError(code, str(error)) from error
     return limits
 
 
