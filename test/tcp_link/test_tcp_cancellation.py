@@ -47,7 +47,9 @@ def test_waiting_to_connect_again_can_be_cancelled(cancellation, peer_listener):
 def test_looking_up_a_name_can_be_cancelled(monkeypatch, cancellation):
     asked, answered = threading.Event(), threading.Event()
 
-    def getaddrinfo(*arguments, **options):
+    def getaddrinfo(*arguments, flags=0, **options):
+        if flags & socket.AI_NUMERICHOST:
+            raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
         asked.set()
         answered.wait(LONG_S)
         return []
