@@ -327,6 +327,25 @@ def test_on_hold_the_vehicle_is_kept_still_for_as_long_as_that_lasts(talk):
     assert len(talk.velocities()) > count
 
 
+def test_on_hold_the_vehicle_is_kept_still_on_the_next_connection_as_well(talk):
+    talk.run(1.0)
+    talk.hang_up("requests")
+    talk.arbiter.is_held = True  # which nobody hears of, as there is no link
+    talk.reconnect()
+    count = len(talk.velocities())
+    talk.run(1.0)
+    assert talk.velocities()[count:] == [SET[STOPPED]] * (len(talk.velocities()) - count)
+    assert len(talk.velocities()) > count
+
+
+def test_on_hold_the_vehicle_is_kept_still_right_after_a_stall(talk):
+    talk.run(1.0)
+    count = len(talk.velocities())
+    talk.arbiter.is_held = True  # which was posted, and dropped by the stall
+    talk.stall(1.0)
+    assert talk.velocities()[count:] == [SET[STOPPED]]
+
+
 def test_a_vehicle_of_unknown_attitude_gets_nothing_but_zero():
     talk = SimulatorTalk(body_to_model=ZEROS)
     talk.connect()

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Errors that end the use of a link."""
 
+import contextlib
 import os
 import queue
 import random
@@ -232,7 +233,9 @@ class Connector(ABC):
         raise failure
 
     def _resolve(self) -> list[Any]:
-        """Look the host up in a thread, as the system's resolver can't be cancelled and may take long."""
+        """Look the host up; a name in a thread, as the system's resolver can't be cancelled and may take long."""
+        with contextlib.suppress(OSError, ValueError, OverflowError):  # the answer about what is no address is below
+            return socket.getaddrinfo(self._host, self._port, type=self.kind, flags=socket.AI_NUMERICHOST)
         answers: queue.SimpleQueue[list[Any] | OSError] = queue.SimpleQueue()
         done = Cancellation()
 

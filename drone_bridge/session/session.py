@@ -37,7 +37,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeVar
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 from drone_bridge.wire.outgoing import UNENCODABLE, encoded
 
@@ -76,8 +76,7 @@ class Publish:
     message: Any
 
 
-@dataclass(frozen=True, slots=True)
-class Note:
+class Note(NamedTuple):
     """Something to count, unless the counter is empty, and with a sentence to log."""
 
     counter: str

@@ -63,6 +63,7 @@ and 11 are not in it at all.
 """  # noqa: E501 -- tables
 
 import struct
+from abc import abstractmethod
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -71,7 +72,7 @@ from functools import lru_cache
 from operator import itemgetter
 from typing import Annotated, Any, ClassVar
 
-from drone_bridge.wire.events import NEED_DATA, ConnectionClosed, EventT, LocalProtocolError, NeedData
+from drone_bridge.wire.events import NEED_DATA, ConnectionClosed, EventT, LocalProtocolError
 from drone_bridge.wire.layouts import (
     Bytes,
     Choice,
@@ -1084,7 +1085,7 @@ class _Connection(StreamConnection[EventT]):
     def _read_message(self, header: tuple[int, ...], start: int, end: int) -> Any:
         kind, length = header
         if kind != EntityData.ID or self._kinds is REQUESTS:
-            return self._kinds[kind].decode(bytes(memoryview(self._buffer)[start:end]))
+            return self._taken(self._kinds[kind].decode(bytes(memoryview(self._buffer)[start:end])))
         if length >= _STREAM_ID.size:
             layout = self._layouts.get(_STREAM_ID.unpack_from(self._buffer, start)[0])
             if layout and layout.size == length and (known := layout.decode(self._buffer, start)):
@@ -1094,6 +1095,10 @@ class _Connection(StreamConnection[EventT]):
             self._layouts.clear()
         self._layouts[data.id] = entity_data_layout(data.attributes)
         return data
+
+    @abstractmethod
+    def _taken(self, message: Any) -> Any:
+        """Return the event of a message, other than EntityData, that has arrived. Raises what `_fail` returns."""
 
 
 class ClientConnection(_Connection[Answer | Response | ConnectionClosed]):
@@ -1129,13 +1134,6 @@ class ClientConnection(_Connection[Answer | Response | ConnectionClosed]):
         """The request that the next answer is for."""
         return self._requests[0] if self._requests else None
 
-    def next_event(self) -> Answer | Response | ConnectionClosed | NeedData:
-        """Return the next event, or NEED_DATA. Raises RemoteProtocolError, again at each call."""
-        event = super().next_event()
-        if type(event) is not EntityData and isinstance(event, Response) and event.is_in_band:
-            return self._answer(event)
-        return event
-
     def send(self, request: Request) -> bytes:
         """Return the bytes of a request, to be written at once: the CUAUV server can't read it in pieces.
 
@@ -1157,6 +1155,9 @@ class ClientConnection(_Connection[Answer | Response | ConnectionClosed]):
         self._requests.append(request)
         return data
 
+    def _taken(self, message: Response) -> Answer | Response:
+        return self._answer(message) if message.is_in_band else message
+
     def _answer(self, response: Response) -> Answer:
         if not self._requests:
             raise self._fail(f"sent {type(response).__name__}, and no request was open")
@@ -1170,7 +1171,11 @@ class ClientConnection(_Connection[Answer | Response | ConnectionClosed]):
 
 
 class ServerConnection(_Connection[Request | ConnectionClosed]):
-    """The server's side, for one client. `next_event` returns requests, each to be answered in order."""
+    """The server's side, for one client. `next_event` returns requests, each to be answered in order.
+
+    It raises RemoteProtocolError, again at each call, for what the document does not allow, a request that it does not
+    have included. The CUAUV server closes then, without an answer.
+    """
 
     _peer = "client"
     _kinds = REQUESTS
@@ -1184,17 +1189,6 @@ class ServerConnection(_Connection[Request | ConnectionClosed]):
     def outstanding(self) -> int:
         """The number of requests to answer."""
         return len(self._requests)
-
-    def next_event(self) -> Request | ConnectionClosed | NeedData:
-        """Return the next event, or NEED_DATA.
-
-        Raises RemoteProtocolError, again at each call, for what the document does not allow, a request that it does
-        not have included. The CUAUV server closes then, without an answer.
-        """
-        event = super().next_event()
-        if isinstance(event, Request):
-            self._requests.append(event)
-        return event
 
     def send(self, response: Response) -> bytes:
         """Return the bytes of a response.
@@ -1215,3 +1209,7 @@ class ServerConnection(_Connection[Request | ConnectionClosed]):
         data = frame(response)
         self._requests.popleft()
         return data
+
+    def _taken(self, message: Request) -> Request:
+        self._requests.append(message)
+        return message

@@ -48,7 +48,7 @@ class StreamConnection(EventSource[EventT]):
         """Return the next event, or NEED_DATA. Raises RemoteProtocolError, again at each call."""
         if self._failure:
             raise RemoteProtocolError(self._failure)
-        available = self.unread_bytes
+        available = len(self._buffer) - self._start
         if available < self._header.size:
             return self._wait_or_end("a header", self._header.size)
         header = self._header.unpack_from(self._buffer, self._start)

@@ -36,7 +36,9 @@ def test_a_link_is_cancelled_by_itself_as_well(free_port, connector):
 def test_looking_up_a_name_can_be_cancelled(monkeypatch, cancellation, connector):
     asked, answered = threading.Event(), threading.Event()
 
-    def getaddrinfo(*arguments, **options):
+    def getaddrinfo(*arguments, flags=0, **options):
+        if flags & socket.AI_NUMERICHOST:
+            raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
         asked.set()
         answered.wait(LONG_S)
         return []

@@ -72,7 +72,7 @@ def test_a_disabled_address_family_is_skipped(monkeypatch, peer_listener, connec
 
 
 def resolve_to(monkeypatch, *families_and_hosts):
-    def getaddrinfo(host, port, type):
+    def getaddrinfo(host, port, type, flags=0):
         return [(family, type, 0, "", (name, port)) for family, name in families_and_hosts]
 
     monkeypatch.setattr(socket, "getaddrinfo", getaddrinfo)

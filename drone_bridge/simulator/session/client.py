@@ -157,6 +157,7 @@ class ClientSession(Session):
 
     def commanded(self, now_s: float) -> Actions:
         """Take that there is a new command, or none any more."""
+        self._steering.due_s = now_s
         return self._turn(now_s)
 
     def ask(self, request: Request, work: Callable[..., Any], arguments: tuple[Any, ...], now_s: float) -> Actions:

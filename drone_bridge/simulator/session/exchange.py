@@ -166,7 +166,9 @@ class Exchange:
             explain: returns a sentence about a request that was refused.
             out: gets actions.
         """
-        self.requests, self.streams, *probes = (Channel(peer, timeout_s) for peer in peers)
+        #: Those that are open.
+        self.channels = tuple(Channel(peer, timeout_s) for peer in peers)
+        self.requests, self.streams, *probes = self.channels
         self.probe = probes[0] if probes else None
         #: The time of this turn.
         self.now_s = -math.inf
@@ -176,11 +178,6 @@ class Exchange:
         self.asked_s = -math.inf
         self.out = out
         self._vehicle, self._check_hold, self._explain = vehicle, check_hold, explain
-
-    @property
-    def channels(self) -> tuple[Channel, ...]:
-        """Those that are open."""
-        return (self.requests, self.streams, *((self.probe,) if self.probe else ()))
 
     @property
     def outstanding(self) -> int:
@@ -300,4 +297,4 @@ class Exchange:
             self.probe.end()
             if not is_gone:
                 self.out.append(Close(self.probe.peer))
-            self.probe = None
+            self.probe, self.channels = None, (self.requests, self.streams)

@@ -42,7 +42,7 @@ class Steering:
     ) -> None:
         """`still` moves nothing; `parameter` returns the present `vehicle`, `rate` and `release_after`."""
         self._arbiter, self._to_requests, self._still, self._parameter = arbiter, to_requests, still, parameter
-        #: When `turn` is wanted, unless a command comes before.
+        #: When `turn` does something; a new command makes that now.
         self.due_s = math.inf
         self._is_engaged = False
         self._stale_since_s: float | None = None
@@ -54,17 +54,20 @@ class Steering:
         """Stop the vehicle, on a new connection, and forget what was commanded before."""
         self._arbiter.forget()
         self._unanswered, self._sent = 0, None
-        self._sent_s = -math.inf
+        self._sent_s = self.due_s = -math.inf
         self._stale_since_s = exchange.now_s if self._is_engaged else None
         self._send(exchange, self._still, None, ignore)  # that there is no vehicle is said by who asks for its state
 
     def resume(self) -> None:
         """Have `turn` send at once: what was decided before this process stood still may be on its way."""
-        self._sent_s = -math.inf
+        self._sent_s = self.due_s = -math.inf
 
     def turn(self, exchange: Exchange, attitude: Any) -> None:
         """Send what is due. Without an attitude only zero can be sent, as the direction of forward is unknown."""
-        now_s, period_s = exchange.now_s, 1.0 / float(self._parameter("rate"))
+        now_s = exchange.now_s
+        if now_s < self.due_s:
+            return
+        period_s = 1.0 / float(self._parameter("rate"))
         self.due_s = self._sent_s + period_s
         if now_s < self.due_s:
             return

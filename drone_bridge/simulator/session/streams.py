@@ -7,6 +7,7 @@ the vehicle's stream of every step, or with a second state of the same entity. N
 
 from typing import Any
 
+from drone_bridge.session.session import Note
 from drone_bridge.simulator import codec as sim
 from drone_bridge.simulator.codec import STREAMED, ItemType
 from drone_bridge.simulator.session.desired_items import CameraStream, DesiredItem, EntityStream, Trigger
@@ -16,6 +17,7 @@ from drone_bridge.simulator.session.published import Reported, States
 from drone_bridge.simulator.session.simulation import Simulation
 
 MAX_RATES = 32  # that /diagnostics shows
+_MESSAGE = Note("stream_messages")
 
 
 class Streams:
@@ -69,7 +71,7 @@ class Streams:
         if not isinstance(stream, EntityStream):
             self._count_unknown()  # just added, or just removed
             return
-        exchange.note("stream_messages")
+        exchange.out.append(_MESSAGE)
         stream.messages += 1
         if self._counts_steps(stream):
             exchange.note("steps")
@@ -94,12 +96,12 @@ class Streams:
         if not isinstance(stream, CameraStream):
             self._count_unknown()
             return
-        self._exchange.note("stream_messages")
+        self._exchange.out.append(_MESSAGE)
         stream.messages += 1
         camera = (stream.camera_id or 0, stream.camera_name, stream.target)
         self.report(Reported(data, self._entities.label(stream.target), camera))
 
     def _count_unknown(self) -> None:
         """Count a message of a stream that nobody asked for."""
-        self._exchange.note("stream_messages")
+        self._exchange.out.append(_MESSAGE)
         self._exchange.note("unknown_streams")

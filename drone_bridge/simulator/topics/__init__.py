@@ -48,7 +48,7 @@ _HALF_ROOT = math.sqrt(0.5)
 
 def orientation_from_ned_frd(w: float, x: float, y: float, z: float) -> Quaternion:
     """Return the orientation of the same body in ENU and REP 103's axes: facing north is a yaw of 90 degrees."""
-    return Quaternion(x=_HALF_ROOT * (x + y), y=_HALF_ROOT * (x - y), z=_HALF_ROOT * (w - z), w=_HALF_ROOT * (w + z))
+    return Quaternion(_HALF_ROOT * (x + y), _HALF_ROOT * (x - y), _HALF_ROOT * (w - z), _HALF_ROOT * (w + z))
 
 
 def ned_frd_from_orientation(q: Quaternion) -> WxyzQuaternion:
@@ -67,18 +67,14 @@ class Axes:
     Every vector that is turned comes back when it is turned again.
     """
 
-    def world(self, x: float, y: float, z: float) -> Vector:
-        """Turn a point or vector of the world into the other axes."""
-        return frames.enu_from_ned(x, y, z)
-
-    def body(self, x: float, y: float, z: float) -> Vector:
-        """Turn a vector of a body into the other axes."""
-        return frames.flu_from_frd(x, y, z)
+    #: Turns a point or vector of the world into the other axes.
+    world = staticmethod(frames.enu_from_ned)
+    #: Turns a vector of a body into the other axes.
+    body = staticmethod(frames.flu_from_frd)
 
     def orientation(self, q: Sequence[float]) -> Quaternion:
         """Convert an orientation of the simulator (w, x, y, z) to ROS's axes."""
-        w, x, y, z = q
-        return orientation_from_ned_frd(w, x, y, z)
+        return orientation_from_ned_frd(*q)
 
     def wire_orientation(self, q: Quaternion) -> WxyzQuaternion:
         """Convert an orientation to the simulator's axes: w, x, y, z."""
