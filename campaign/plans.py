@@ -84,7 +84,7 @@ def square_by_the_time(session: Any, folder: Path, verdict: Verdict) -> str:
     plan = folder / "by_the_time.yaml"
     plan.write_text(BY_THE_TIME)
     rows, last = fly_the_square(session, folder, plan)
-    flown = [row for row in rows if float(row["z"]) > AIRBORNE_M and not float(row["control_hover"])]
+    flown = [row for row in rows if row["phase"] == "flying" and float(row["z"]) > AIRBORNE_M]
     heights = [float(row["z"]) for row in flown]
     off = math.dist(places_of(rows)[-1], (0, 0))
     verdict.figure(f"square by the time: {last}, heights within {max(heights) - min(heights):.2f} m")
