@@ -26,11 +26,18 @@ PATIENCE_S = 240.0  # of a flight
 BY_THE_TIME = """
 /**/drone_controller:
   ros__parameters:
-    behaviour: flight_plan
-    flight_plan.take_off_time: 3.0
-    flight_plan.leg_time: 0.8
-    flight_plan.pause_time: 0.6
-    flight_plan.speed: 0.5
+    behaviour: waypoints
+    waypoints.points:
+      - "takeoff for=3"
+      - "forward=0.5 for=0.8"
+      - "for=0.6"
+      - "left=-0.5 for=0.8"
+      - "for=0.6"
+      - "forward=-0.5 for=0.8"
+      - "for=0.6"
+      - "left=0.5 for=0.8"
+      - "for=0.6"
+      - "land"
 """
 CORNERS = ((0, 0), (2, 0), (2, -2), (0, -2), (0, 0))
 AIRBORNE_M = 0.5
@@ -77,7 +84,7 @@ def square_by_the_time(session: Any, folder: Path, verdict: Verdict) -> str:
     plan = folder / "by_the_time.yaml"
     plan.write_text(BY_THE_TIME)
     rows, last = fly_the_square(session, folder, plan)
-    flown = [row for row in rows if float(row["z"]) > AIRBORNE_M and not float(row["control_hover"])]
+    flown = [row for row in rows if row["phase"] == "flying" and float(row["z"]) > AIRBORNE_M]
     heights = [float(row["z"]) for row in flown]
     off = math.dist(places_of(rows)[-1], (0, 0))
     verdict.figure(f"square by the time: {last}, heights within {max(heights) - min(heights):.2f} m")

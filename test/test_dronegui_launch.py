@@ -16,11 +16,8 @@ from drone_bridge.msg import ControllerState
 PLAN = """
 /**/drone_controller:
   ros__parameters:
-    behaviour: flight_plan
-    flight_plan.take_off_time: 3.0
-    flight_plan.leg_time: 0.8
-    flight_plan.pause_time: 0.6
-    flight_plan.speed: 0.5
+    behaviour: waypoints
+    waypoints.points: ["takeoff for=3", "forward=0.5 for=0.8", "left=-0.5 for=0.8", "for=0.6", "land"]
 """
 
 

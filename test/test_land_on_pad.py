@@ -10,7 +10,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pad_flight import PATTERNS, PadFlight
 
-from drone_bridge.controllers.land_on_pad.pilot import LandOnPad, LandParameters, LandState, Measured, PadSighting
+from drone_bridge.controllers.land_on_pad.pilot import (
+    FASTEST,
+    MAX_TURN_RATE,
+    LandOnPad,
+    LandParameters,
+    LandState,
+    Measured,
+    PadSighting,
+)
+from drone_bridge.motion.tilt_control import Velocity
 from drone_bridge.telemetry.codec import PERIOD_S
 from drone_bridge.telemetry.emulator.scene import PAD_HEIGHT
 
@@ -75,12 +84,11 @@ def test_a_pad_that_is_lost_is_climbed_for_and_then_searched_for():
     flight.hides = False
     flight.until(lambda decision: decision.state is LandState.DESCENDING and is_above(flight))
     flight.hides = True
-    height = flight.drone.position[2]
     flight.until(lambda decision: decision.state is LandState.CLIMBING, 3)
     assert "pad out of sight for 0.5 s" in flight.decisions[-1].reason
     flight.until(lambda decision: decision.state is LandState.SEARCHING, 6)
     assert flight.decisions[-1].reason.startswith("pad lost for 3.")
-    assert flight.drone.position[2] > height + 1
+    assert flight.drone.velocity[2] > 1
     flight.hides = False
     assert flight.land().is_good
 
@@ -117,9 +125,11 @@ def test_motors_are_cut_at_touchdown_and_then_left_alone():
     flight = PadFlight("linear")
     flight.land()
     cut = after(flight, LandParameters().cut_time - 3 * PERIOD_S)
-    assert {decision.command.up for decision in cut} == {-1.0}
+    assert {decision.command for decision in cut} == {Velocity(up=-LandParameters().max_descent_speed)}
+    assert flight.drone.command.thrust == -1.0
     rest = after(flight, 1.0)[5:]
-    assert {decision.command for decision in rest} == {type(rest[0].command)()}
+    assert {decision.command for decision in rest} == {Velocity()}
+    assert flight.drone.command.thrust == 0.0
     assert flight.world.has_landed
     assert {decision.reason for decision in (*cut, *rest)} == {"touchdown was reported"}
 
@@ -146,13 +156,10 @@ def test_a_jump_of_the_stamp_starts_over(jump):
 # Limits.
 
 
-def test_tilt_and_descent_stay_within_their_limits():
-    parameters = LandParameters(max_tilt=0.1, max_descent_speed=0.6, max_climb_speed=0.5)
-    flight = PadFlight("linear", 2, parameters=parameters)
+def test_climb_and_descent_stay_within_their_limits():
+    flight = PadFlight("linear", 2, parameters=LandParameters(max_descent_speed=0.6, max_climb_speed=0.5))
     touchdown = flight.land()
     assert touchdown.is_good
-    for decision in flight.decisions:
-        assert math.hypot(decision.command.forward, decision.command.left) * parameters.full_tilt <= 0.1 + 1e-9
     falls = -np.diff(flight.heights) / PERIOD_S
     assert falls.max() < 0.85  # with gusts
     assert (-falls).max() < 0.75
@@ -179,17 +186,7 @@ def test_commands_stay_within_limits_whatever_is_measured(measurements):
         stamp += step
         sighting = offset and PadSighting(stamp, np.array(offset), 0.05, 0.05)
         decision = behaviour.update(Measured(stamp, LEVEL, np.array(velocity), altitude, sighting, landed))
-        assert decision.command.is_finite
-        command = decision.command
-        assert max(map(abs, (command.forward, command.left, command.up, command.turn))) <= 1
-
-
-@pytest.mark.parametrize(
-    ("make", "sentence"),
-    [
-        (lambda: LandParameters(max_tilt=0.6), "max_tilt has to be at most full_tilt, 0.5, not 0.6"),
-    ],
-)
-def test_parameters_that_do_not_go_together_are_refused(make, sentence):
-    with pytest.raises(ValueError, match=sentence):
-        make()
+        forward, left, up, turn = decision.command
+        assert math.hypot(forward, left) <= FASTEST * LandParameters().max_speed + 1e-9
+        assert -LandParameters().max_descent_speed <= up <= LandParameters().max_climb_speed
+        assert abs(turn) <= MAX_TURN_RATE

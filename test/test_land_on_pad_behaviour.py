@@ -6,7 +6,8 @@ import copy
 import math
 
 import pytest
-from geometry_msgs.msg import PointStamped, TwistWithCovarianceStamped
+from geometry_msgs.msg import PointStamped, Twist, TwistWithCovarianceStamped
+from pad_flight import BridgePilot
 from processes import Process
 from rclpy.qos import DurabilityPolicy, QoSProfile
 from sensor_msgs.msg import CameraInfo, Image, Imu
@@ -14,20 +15,13 @@ from std_msgs.msg import Bool
 from std_srvs.srv import Trigger
 
 from drone_bridge.controllers.land_on_pad.pilot import LandParameters
-from drone_bridge.motion.tilt_control import Shares
-from drone_bridge.msg import CommandAxes, ControllerState, LandingPad
-from drone_bridge.ros.command_axes import shares_from_axes
+from drone_bridge.motion.tilt_control import Velocity
+from drone_bridge.msg import ControllerState, LandingPad
 from drone_bridge.ros.jpeg_images import JpegDecoder
 from drone_bridge.ros.time import time_from_seconds
 from drone_bridge.telemetry.emulator.rover import Pattern
 from drone_bridge.telemetry.emulator.world import LandingFlight, Setup
-from drone_bridge.telemetry.topics import (
-    LandingFrameNames,
-    TelemetryCommandSigns,
-    TelemetrySigns,
-    Translation,
-    command_from_shares,
-)
+from drone_bridge.telemetry.topics import LandingFrameNames, TelemetrySigns, Translation
 
 LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 TYPES = {
@@ -56,7 +50,8 @@ class Bridge:
         self.vehicle = LandingFlight(Setup(seed, Pattern(pattern), **setup))
         self._messages = Translation(LandingFrameNames(), TelemetrySigns(), 60.0, is_levelled=True)
         self._decoder = JpegDecoder("camera_optical_frame")
-        self.commands = ros.subscribe(CommandAxes, "cmd_axes")
+        self.commands = ros.subscribe(Twist, "cmd_vel")
+        self._pilot, self._velocity = BridgePilot(), Velocity()
         self.states = ros.subscribe(ControllerState, STATES)
         self._publishers = {topic: ros.node.create_publisher(kind, topic, 10) for topic, kind in TYPES.items()}
         self._landed = ros.node.create_publisher(Bool, "landed", LATCHED)
@@ -88,9 +83,9 @@ class Bridge:
         if telemetry.landed != self._told_landed:
             self._told_landed = telemetry.landed
             self._landed.publish(Bool(data=telemetry.landed))
-        self._follow(stamp)
+        self._follow(telemetry, stamp)
 
-    def _follow(self, stamp):
+    def _follow(self, telemetry, stamp):
         """Wait for the answer to the frame of this stamp, and obey the newest command."""
 
         def is_answer(state):
@@ -102,14 +97,15 @@ class Bridge:
             self._is_answered = True
         except AssertionError:  # none may come, as when something is missing
             self._is_answered = False
-        axes = None
+        twist = None
         with contextlib.suppress(AssertionError):
-            axes = self.commands.wait(timeout_s=IMPATIENCE_S if self._is_answered else 0.0)
+            twist = self.commands.wait(timeout_s=IMPATIENCE_S if self._is_answered else 0.0)
             while len(self.commands):
-                axes = self.commands.wait()
-        if axes:
+                twist = self.commands.wait()
+        if twist:
             self.obeyed += 1
-            self.vehicle.follow_command(command_from_shares(shares_from_axes(axes), TelemetryCommandSigns()))
+            self._velocity = Velocity(twist.linear.x, twist.linear.y, twist.linear.z, twist.angular.z)
+        self.vehicle.follow_command(self._pilot.command(telemetry, self._velocity))
 
     def until(self, wanted, what, frames=1500, **options):
         """Publish frames until a state is wanted, and return it."""
@@ -175,7 +171,7 @@ def test_it_hovers_when_measurements_cease(ros):
         bridge.until(is_in("descending"), "a descent")
         state = bridge.states.wait(is_in("waiting"))
         assert state.reason == "for imu/data, velocity, height, landing_pad"
-        bridge.commands.wait(lambda axes: shares_from_axes(axes) == Shares())
+        bridge.commands.wait(lambda twist: twist == Twist())
         # They come back after more than a second of stamps: everything starts over.
         for _ in range(40):
             bridge.vehicle.advance()
@@ -191,6 +187,6 @@ def test_leaving_ends_with_hover(ros):
         bridge.frame()
         bridge.commands.clear()
         assert process.stop() == 0
-    bridge.commands.wait(lambda axes: shares_from_axes(axes) == Shares())
+    bridge.commands.wait(lambda twist: twist == Twist())
     while len(bridge.commands):
-        assert shares_from_axes(bridge.commands.wait()) == Shares()
+        assert bridge.commands.wait() == Twist()

@@ -20,7 +20,7 @@ TOUCHDOWN = r"\[landing-\d\] touchdown on the"  # how well is measured in the ca
 #: What a landing consists of, in its namespace.
 RECORDED = {
     *("imu/data", "velocity", "height", "landing_pad", "camera/image_raw", "camera/camera_info", "landed"),
-    *("rover/odom", "cmd_axes", "drone_controller/state"),
+    *("rover/odom", "cmd_vel", "drone_controller/state"),
 }
 
 

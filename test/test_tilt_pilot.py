@@ -63,6 +63,17 @@ def test_shares_are_sent_as_they_are_and_nothing_is_neutral(flight):
     assert not flight.pilot.is_estimating
 
 
+@pytest.mark.parametrize("hovers", [False, True])
+def test_a_drone_that_stands_and_is_to_sink_stops_its_motors_unless_it_does_so_by_itself(hovers):
+    flight = Flight(hovers=hovers)
+    flight.wanted = Velocity(forward=1.0, up=-0.1)
+    assert flight.fly(1.0, measured=AT_REST).thrust > -1.0
+    flight.pilot.stands()
+    assert (flight.fly(PERIOD_S) == Shares(thrust=-1.0)) == (not hovers)
+    flight.wanted = CLIMB
+    assert flight.fly(PERIOD_S).thrust > 0.0
+
+
 def test_a_velocity_is_flown_by_what_is_measured(flight):
     flight.wanted = FORWARD
     assert flight.fly(1.0, measured=AT_REST).pitch > BLIND_TILT_SHARE

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From waypoint to waypoint: the way alone, closed over a vehicle that does what it is told, without ROS."""
+"""From waypoint to waypoint: what is commanded and called, and when, over a vehicle that does just that."""
 
 import math
 
@@ -9,10 +9,12 @@ from geometry_msgs.msg import Point, Quaternion
 from nav_msgs.msg import Odometry
 
 from drone_bridge.controllers.messages import read_pose
-from drone_bridge.controllers.waypoints import Waypoint, WaypointParameters, Waypoints, WaypointState
+from drone_bridge.controllers.waypoints.waypoint import Waypoint
+from drone_bridge.controllers.waypoints.waypoints import WaypointParameters, Waypoints, WaypointState
 from drone_bridge.motion.matrices import rotation_from_angles, rotation_from_vector
 
 STEP_S = 0.05
+STILL = (0.0, 0.0, 0.0)
 BOX = ("x=3 y=0 z=-1.5 yaw=0", "x=3 y=2 z=-1.5", "x=0 y=2 z=-1.5 yaw=3", "x=0 y=0 z=-1.5")
 
 
@@ -32,7 +34,7 @@ class Vehicle:
 
     def swim(self, seconds, until=None):
         for _ in range(round(seconds / STEP_S)):
-            decision = self.way.update(self.now_s, self.position.copy(), self.rotation)
+            decision = self.way.update(self.now_s, (self.position.copy(), self.rotation))
             self.path.append(self.position.copy())
             self.decisions.append(decision)
             if until and until(decision):
@@ -65,15 +67,26 @@ def away_from_line(path, start, end):
 def test_waypoints_are_read_as_people_write_them():
     assert Waypoint.read("x=2 y=-1.5  yaw=1e-1") == Waypoint(x=2.0, y=-1.5, yaw=0.1)
     assert str(Waypoint.read("z=-3 x=1.25")) == "x 1.25 z -3.00 m"
-    assert str(Waypoint.read("y=0 yaw=1.5708")) == "y 0.00 m, yaw 90°"
+    assert str(Waypoint.read("y=0 yaw=1.5708 for=3")) == "y 0.00 m, yaw 90°, for 3 s"
+    assert Waypoint.read("left=-0.3 turn=0.5 for=2") == Waypoint(left=-0.3, turn=0.5, duration_s=2.0)
+    assert str(Waypoint.read("left=-0.3 turn=0.5 for=2")) == "left -0.3 turn 0.5, for 2 s"
+    assert Waypoint.read("for=5 takeoff") == Waypoint(call="takeoff", duration_s=5.0)
+    assert str(Waypoint.read("land")) == "land"
 
 
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
-        ("", "a waypoint is empty, and needs at least one of x="),
+        ("", "a waypoint is empty, and needs a place, a leg or a call"),
         ("  ", "a waypoint is empty"),
-        ("x=1 x=2", "'x=1 x=2' has 'x=2', and consists of x=, y=, z= .m. and yaw= .rad., each once at most"),
+        ("x=1 x=2", "'x=1 x=2' has 'x=2', and can have only one x"),
+        ("takeoff land", "'takeoff land' has 'land', and can have only one call"),
+        ("x=1 forward=1 for=2", "'x=1 forward=1 for=2' is several things, and has to be a place, a leg or a call"),
+        ("land z=0", "'land z=0' is several things"),
+        ("forward=1", "'forward=1' has no end, and needs for="),
+        ("for=-1", "has 'for=-1', and lasts 0 to 3600 s"),
+        ("for=inf", "for has to be a finite number"),
+        ("call=land", "has 'call=land', and consists of x=, y=, z= .m. and yaw= .rad., or of forward="),
         ("roll=1", "has 'roll=1', and consists of"),
         ("1 2 3", "has '1', and consists of"),
         ("x=one", "has 'x=one', and x has to be a finite number"),
@@ -120,12 +133,126 @@ def test_the_last_waypoint_is_held_for_good():
 
 
 def test_a_gap_in_the_odometry_begins_another_line():
-    vehicle = Vehicle("x=10 y=0").swim(2)
+    vehicle = Vehicle("x=10 y=0", odometry_timeout=0.3).swim(2)
     vehicle.position = np.array([1.0, 5.0, 0.0])
-    vehicle.way.interrupted()
+    stopped = vehicle.way.update(vehicle.now_s, None)
+    assert (stopped.state, stopped.reason) == (WaypointState.STOPPED, "no odometry for 0.3 s")
+    assert (stopped.velocity, stopped.turn) == (STILL, STILL)
     vehicle.path.clear()
     vehicle.swim_to_the_end()
     assert away_from_line(vehicle.path, (1, 5, 0), (10, 0, 0)) < 0.05
+
+
+class Drone:
+    """Answers calls after a while, has no odometry, and keeps what was decided: calls, velocities and None for none."""
+
+    ANSWER_S = 0.6
+
+    def __init__(self, *points, **parameters):
+        self.way = Waypoints(WaypointParameters(**parameters), tuple(map(Waypoint.read, points)))
+        self.is_flying = False
+        self.obeys = True
+        self.refuses = {}  # service: how often
+        self.now_s = 100.0
+        self.log = []
+        self._answer = None  # when and for what
+
+    def fly(self, seconds=100.0):
+        for _ in range(round(seconds / STEP_S)):
+            if self._answer and self.now_s >= self._answer[0]:
+                (_, call), self._answer = self._answer, None
+                left = self.refuses.get(call, 0)
+                self.refuses[call] = max(0, left - 1)
+                if not left and self.obeys:
+                    self.is_flying = call == "takeoff"
+                self.way.answered(self.now_s, not left, "not now" if left else "done")
+            self.last = self.way.update(self.now_s, None, self.is_flying)
+            done = self.last.call or (self.last.velocity if self.last.commands else None)
+            if self.last.call:
+                assert self._answer is None, "a call before the answer to the one before"
+                assert not self.last.commands
+                self._answer = self.now_s + self.ANSWER_S, self.last.call
+            if self.last.call or not self.log or self.log[-1] != done:
+                self.log.append(done)
+            if self.last.state in (WaypointState.DONE, WaypointState.FAILED) and done is None:
+                break
+            self.now_s += STEP_S
+        return self
+
+    @property
+    def end(self):
+        return self.last.state.value, self.last.reason
+
+
+FLIGHT = ("takeoff for=2", "forward=0.2 for=1", "for=0.5", "left=-0.2 turn=0.1 for=1", "land")
+AHEAD, ASIDE = (0.2, 0.0, 0.0), (0.0, -0.2, 0.0)
+
+
+def test_a_flight_by_the_clock_needs_no_odometry_and_stops_before_it_lands():
+    drone = Drone(*FLIGHT).fly()
+    assert drone.log == ["takeoff", None, AHEAD, STILL, ASIDE, STILL, "land", None]
+    assert drone.end == ("done", "after waypoint 5 of 5: land")
+    assert 5.7 <= drone.now_s - 100.0 < 6.3  # two answers, four times, and steps between them
+
+
+def test_a_leg_that_is_the_last_one_ends_with_zero_and_then_leaves_the_vehicle_to_others():
+    drone = Drone("forward=0.2 for=1").fly()
+    assert drone.log == [AHEAD, STILL, None]
+    assert drone.end == ("done", "after waypoint 1 of 1: forward 0.2, for 1 s")
+
+
+def test_time_that_runs_back_does_not_lengthen_a_leg_by_more_than_itself():
+    drone = Drone("forward=0.2 for=1").fly(0.5)
+    drone.now_s = 3.0
+    assert drone.fly().now_s < 4.2
+
+
+def test_refused_calls_are_repeated():
+    drone = Drone(*FLIGHT)
+    drone.refuses = {"takeoff": 2, "land": 1}
+    assert drone.fly().end[0] == "done"
+    assert [entry for entry in drone.log if isinstance(entry, str)] == ["takeoff"] * 3 + ["land"] * 2
+
+
+@pytest.mark.parametrize("call", ["takeoff", "land"])
+def test_a_call_that_stays_refused_ends_it_and_nothing_more_is_commanded(call):
+    drone = Drone(*FLIGHT)
+    drone.refuses = {call: 100}
+    assert drone.fly().end == ("failed", f"{call} was refused: not now")
+    assert drone.log[-2:] == [call, None]
+    assert (AHEAD in drone.log) == (call == "land")
+
+
+@pytest.mark.parametrize("is_flying", [True, None])
+def test_a_flight_is_not_done_until_the_drone_is_known_to_be_down(is_flying):
+    drone = Drone(*FLIGHT).fly(5.0)
+    drone.is_flying, drone.obeys = is_flying, False
+    assert drone.fly().end == ("failed", "the vehicle was not seen on the ground within 30 s of land")
+
+
+def test_nothing_is_commanded_to_a_drone_that_has_not_taken_off():
+    drone = Drone(*FLIGHT)
+    drone.obeys = False
+    assert drone.fly().end == ("failed", "the vehicle was not seen flying within 30 s of takeoff")
+    assert drone.log == ["takeoff", None]
+
+
+def test_a_bridge_that_goes_ends_it_for_good():
+    drone = Drone(*FLIGHT).fly(3.0)
+    drone.way.give_up("the bridge is gone")
+    assert drone.fly().end == ("failed", "the bridge is gone")
+    assert drone.log[-2:] == [AHEAD, None]
+
+
+def test_a_drone_that_will_need_odometry_does_not_take_off_without():
+    drone = Drone("takeoff", "x=1 y=0", "land").fly(5.0)
+    assert (drone.end, drone.log) == (("waiting", "for odometry"), [None])
+
+
+def test_legs_are_within_the_limits():
+    for leg in ("forward=0.4 left=0.4 for=1", "up=0.4 for=1", "turn=-0.6 for=1"):
+        with pytest.raises(ValueError, match="exceeds max_speed, max_climb_speed or max_turn_rate"):
+            Drone(leg, max_climb_speed=0.3)
 
 
 @pytest.mark.parametrize(

@@ -12,11 +12,7 @@ from typing import Any
 from geometry_msgs.msg import Twist, Vector3
 from rclpy.node import Node
 from rclpy.publisher import Publisher
-from std_msgs.msg import Header
 
-from drone_bridge.motion.tilt_control import Shares
-from drone_bridge.msg import CommandAxes
-from drone_bridge.ros.command_axes import axes_from_shares
 from drone_bridge.ros.parameters import DeclaredParameters
 from drone_bridge.ros.publishers import NO_EVENTS, PUBLISHER_ERRORS, wait_for_delivery
 from drone_bridge.ros.velocity_messages import as_published, cmd_vel_type
@@ -71,20 +67,3 @@ class VelocityCommands(Commands):
         (x, y, z), (about_x, about_y, about_z) = velocity, turn
         twist = Twist(linear=Vector3(x=x, y=y, z=z), angular=Vector3(x=about_x, y=about_y, z=about_z))
         return as_published(twist, self._publisher, self._node)
-
-
-class AxesCommands(Commands):
-    """Shares of tilt and thrust on cmd_axes."""
-
-    def __init__(self, node: Node) -> None:
-        super().__init__(node.create_publisher(CommandAxes, "cmd_axes", 1, event_callbacks=NO_EVENTS))
-        self._node = node
-        self._frame_id = ""
-
-    def publish(self, shares: Shares, header: Header) -> None:
-        """Publish shares with the header of the measurement that they answer, which names the body's frame."""
-        self._frame_id = header.frame_id
-        self.send(axes_from_shares(shares, header.stamp, header.frame_id))
-
-    def zero(self) -> CommandAxes:
-        return axes_from_shares(Shares(), self._node.get_clock().now().to_msg(), self._frame_id)

@@ -5,11 +5,12 @@ from typing import Any, Protocol
 
 from rclpy.node import Node
 
-from drone_bridge.controllers import flight_plan, velocity, waypoints
+from drone_bridge.controllers import velocity
 from drone_bridge.controllers.behaviour import Behaviour
 from drone_bridge.controllers.goals import behaviour as goals
 from drone_bridge.controllers.land_on_pad import behaviour as land_on_pad
 from drone_bridge.controllers.seek_target import behaviour as seek_target
+from drone_bridge.controllers.waypoints import behaviour as waypoints
 from drone_bridge.ros.common_parameters import STAMPED_CMD_VEL
 from drone_bridge.ros.parameters import DeclaredParameters, ParameterDeclaration
 from drone_bridge.ros.program import run
@@ -26,7 +27,7 @@ class BehaviourModule(Protocol):
 
 
 BEHAVIOURS: dict[str, BehaviourModule] = {
-    module.NAME: module for module in (seek_target, flight_plan, waypoints, land_on_pad, velocity, goals)
+    module.NAME: module for module in (seek_target, waypoints, land_on_pad, velocity, goals)
 }
 PARAMETERS = (
     ParameterDeclaration("behaviour", seek_target.NAME, "What to do.", choices=tuple(BEHAVIOURS)),

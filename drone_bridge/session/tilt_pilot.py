@@ -72,6 +72,8 @@ class TiltPilot:
         if self._is_on_ground:
             self._control.restart()
         shares = self._control.command(wanted, step_s, is_blind=is_blind)
+        if self._is_on_ground and wanted.up < 0.0 and not self._hovers:
+            shares = Shares(thrust=-1.0)  # for it to stop its motors
         if is_blind and self._hovers and wanted == Velocity():
             self._control.restart()
             return None

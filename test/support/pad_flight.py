@@ -1,18 +1,48 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A closed loop for land_on_pad without ROS and without waiting: the emulated vehicle and the behaviour."""
+"""A closed loop for land_on_pad without waiting: the emulated vehicle, what its bridge flies by, and the behaviour."""
 
 from collections import deque
+from types import SimpleNamespace
 
 import numpy as np
 
 from drone_bridge.controllers.land_on_pad.pilot import LandOnPad, LandParameters, LandState, Measured, PadSighting
 from drone_bridge.motion.matrices import rotation_from_angles
-from drone_bridge.telemetry.codec import PERIOD_S, DroneCommand
+from drone_bridge.motion.tilt_control import Velocity
+from drone_bridge.session.arbiter import Decision, Rank
+from drone_bridge.session.tilt_pilot import TiltPilot
+from drone_bridge.telemetry.bridge import LANDING_DRONE
+from drone_bridge.telemetry.codec import PERIOD_S
 from drone_bridge.telemetry.emulator.rover import Pattern
 from drone_bridge.telemetry.emulator.world import LandingFlight, Setup
+from drone_bridge.telemetry.topics import (
+    LandingFrameNames,
+    TelemetryCommandSigns,
+    TelemetrySigns,
+    Translation,
+    command_from_shares,
+)
 
 PATTERNS = ("stationary", "linear", "circular", "square", "random")
-FULL_TILT = 0.5  # of the wire, and rad
+
+
+class BridgePilot:
+    """What telemetry_bridge makes of velocities: a command for each of the drone's documents."""
+
+    def __init__(self):
+        self._velocity = Velocity()
+        arbiter = SimpleNamespace(decide=lambda _: Decision(Rank.COMMAND, self._velocity))
+        self._pilot = TiltPilot(arbiter, LANDING_DRONE, hovers=False)
+        self._translation = Translation(LandingFrameNames(), TelemetrySigns(), 60.0, is_levelled=True)
+
+    def command(self, telemetry, velocity):
+        """Return the command for a velocity, after what the drone has measured."""
+        if telemetry.landed:
+            self._pilot.stands()
+        else:
+            self._pilot.measured(self._translation.motion(telemetry), telemetry.timestamp)
+        self._velocity = velocity
+        return command_from_shares(self._pilot.shares(telemetry.timestamp), TelemetryCommandSigns())
 
 
 class PadFlight:
@@ -41,6 +71,7 @@ class PadFlight:
         if away is not None:
             self.drone.position[:2] = away
         self.behaviour = LandOnPad(parameters or LandParameters())
+        self._pilot = BridgePilot()
         self.decisions = []
         self.heights = []
         self.sees, self._tells_landed, self._locate = sees, tells_landed, locate
@@ -58,7 +89,7 @@ class PadFlight:
 
     def measure(self):
         """Let a frame's time pass, and return what is measured then."""
-        told = self.vehicle.advance()
+        told = self._told = self.vehicle.advance()
         roll, pitch, yaw = told.imu.orientation
         rotation, turn = rotation_from_angles(roll, pitch, yaw), rotation_from_angles(0.0, 0.0, yaw)
         if self.step % self._sight_every == 0 and (sighting := self._sighting(told, rotation, turn)):
@@ -93,11 +124,9 @@ class PadFlight:
         decision = self.behaviour.update(self.measure())
         self.decisions.append(decision)
         self.heights.append(float(self.drone.position[2]))
-        self._waiting.append(decision.command)
+        self._waiting.append(self._pilot.command(self._told, decision.command))
         if len(self._waiting) > self._delay:
-            command = self._waiting.popleft()
-            pitch, roll = FULL_TILT * command.forward, -FULL_TILT * command.left
-            self.vehicle.follow_command(DroneCommand(command.up, pitch, roll, 0.5 * command.turn))
+            self.vehicle.follow_command(self._waiting.popleft())
         return decision
 
     def until(self, condition, longest_s=60.0):

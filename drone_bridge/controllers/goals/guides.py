@@ -15,7 +15,8 @@ from typing import NamedTuple, Protocol
 import numpy as np
 
 from drone_bridge.controllers.rover_patterns import Limits, approach
-from drone_bridge.controllers.waypoints import Waypoint, WaypointParameters, Waypoints, WaypointState
+from drone_bridge.controllers.waypoints.waypoint import Waypoint
+from drone_bridge.controllers.waypoints.waypoints import WaypointParameters, Waypoints, WaypointState
 from drone_bridge.described import described
 from drone_bridge.motion.matrices import Matrix, Vector, angles_from_rotation
 from drone_bridge.ros.wheel_odometry import Pose
@@ -127,7 +128,7 @@ class Flight:
         self._settling = Settling(parameters.settle_time)
 
     def step(self, now_s: float, where: Where) -> Step:
-        decision = self._waypoints.update(now_s, where.position, where.rotation)
+        decision = self._waypoints.update(now_s, where)
         is_there = decision.state is WaypointState.DONE and decision.distance <= self._tolerance
         left = decision.distance + self._left_after[self._waypoints.index]
         is_reached = self._settling.has_lasted(now_s, is_there)

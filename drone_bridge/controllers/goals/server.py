@@ -24,7 +24,7 @@ from drone_bridge.action import FollowPath, GoTo, Land, TakeOff
 from drone_bridge.controllers.goals import guides
 from drone_bridge.controllers.goals.guides import FailedError, GoalParameters, Guide, Step, Where
 from drone_bridge.controllers.messages import ErrorLog, read_pose
-from drone_bridge.controllers.waypoints import Waypoint
+from drone_bridge.controllers.waypoints.waypoint import Waypoint
 from drone_bridge.motion.matrices import rotation_from_angles
 from drone_bridge.motion.quaternions import IDENTITY, euler_from_quaternion, multiplied, rotated, unit_quaternion
 from drone_bridge.ros.frame_tree import FrameTree, Placed

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The behaviour `land_on_pad` with its topics: measurements in, shares of tilt, thrust and turn rate out."""
+"""The behaviour `land_on_pad` with its topics: measurements in, velocities out."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from std_srvs.srv import Trigger
 
 from drone_bridge.controllers.behaviour import Behaviour
 from drone_bridge.controllers.camera_messages import read_pinhole
-from drone_bridge.controllers.commands import AxesCommands
+from drone_bridge.controllers.commands import VelocityCommands
 from drone_bridge.controllers.land_on_pad.images import (
     CAMERA_INFO,
     IMAGE,
@@ -37,7 +37,6 @@ from drone_bridge.controllers.stamped_sets import StampedSets
 from drone_bridge.controllers.state_publisher import StatePublisher
 from drone_bridge.controllers.timing import make_steady_timer
 from drone_bridge.motion.matrices import NOT_COMPUTABLE, Vector
-from drone_bridge.motion.tilt_control import Shares
 from drone_bridge.msg import LandingPad
 from drone_bridge.ros.parameters import DeclaredParameters, ParameterDeclaration, declarations, read
 from drone_bridge.ros.qos import latched
@@ -117,7 +116,6 @@ class LandOnPadBehaviour(Behaviour):
     """Feeds measurements to LandOnPad as they arrive, and publishes its decisions."""
 
     def __init__(self, node: Node, parameters: DeclaredParameters) -> None:
-        """Raises ValueError with a sentence for inconsistent parameters."""
         self._node = node
         self._land_parameters = read(LandParameters, NAME, parameters)
         self._pad_images = PadImages(read(MarkerParameters, NAME, parameters))
@@ -128,7 +126,7 @@ class LandOnPadBehaviour(Behaviour):
         self._sighting: PadSighting | None = None
         self._heard_s: dict[str, float] = {}  # when each topic was last heard, steady clock
         self._measured_s = -math.inf  # when all of them were, with one stamp
-        self._commands = AxesCommands(node)
+        self._commands = VelocityCommands(node, parameters)
         self._state_publisher = StatePublisher(node, NAME)
         self._state_publisher.stamp = Time()
         use_camera = parameters[f"{NAME}.use_camera"]
@@ -191,16 +189,16 @@ class LandOnPadBehaviour(Behaviour):
         except ValueError as error:
             self._errors.log(f"A measurement can't be used: {error}")
             return
-        command = decision.command
+        forward, left, up, turn = decision.command
         self._state_publisher.frame_id, self._state_publisher.stamp = header.frame_id, header.stamp
-        self._commands.publish(Shares(command.up, command.forward, 0.0 - command.left, command.turn), header)
+        self._commands.publish((forward, left, up), (0.0, 0.0, turn))
         self._state_publisher.publish(decision.state.value, decision.reason, decision.distance)
 
     def _decide(self, land: LandOnPad, measured: Measured) -> Decision:
         """Return the answer. Raises ValueError if there is none, and then starts over."""
         try:
             decision = land.update(measured)
-            if decision.command.is_finite:
+            if all(map(math.isfinite, decision.command)):
                 return decision
             problem = "numbers are not finite"
         except NOT_COMPUTABLE as error:

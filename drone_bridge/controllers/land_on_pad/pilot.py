@@ -6,7 +6,7 @@ relative position. Each set of measurements goes through three stages:
 
 1. Estimate: Kalman filters track the pad's position and velocity, also for a while after it was last seen.
 2. Decision: which state the landing is in, and why.
-3. Guidance: a velocity for that state, turned into tilt and thrust.
+3. Guidance: a velocity for that state.
 """
 
 from __future__ import annotations
@@ -21,24 +21,18 @@ import numpy as np
 from drone_bridge.described import described
 from drone_bridge.motion.flight_control import braking_profile
 from drone_bridge.motion.matrices import Matrix, Vector, limited
+from drone_bridge.motion.tilt_control import Velocity
 
 
 @dataclass(frozen=True, slots=True)
 class LandParameters:
-    """How to search, follow and descend.
+    """How to search, follow and descend."""
 
-    Raises ValueError when the drone would have to tilt further than it can.
-    """
-
-    # How the drone answers.
-    full_tilt: float = described(0.5, "Tilt for a share of 1 in cmd_axes, rad.", 0.01, 1.5)
-    thrust_acceleration: float = described(5.0, "Upward acceleration for a share of 1 in cmd_axes, m/s^2.", 0.1, 100.0)
-    response_time: float = described(0.2, "From a command to its effect, s.", 0.0, 2.0)
+    response_time: float = described(0.3, "From a command to its effect, s.", 0.0, 2.0)
 
     # Limits.
-    max_tilt: float = described(0.35, "Tilt limit, rad.", 0.02, 1.2)
     max_speed: float = described(2.5, "Towards the pad, beyond the pad's own speed, m/s.", 0.1, 20.0)
-    max_deceleration: float = 2.0  # deceleration on which braking distances are based, m/s^2
+    max_deceleration: float = 0.9  # deceleration on which braking distances are based, m/s^2
     max_climb_speed: float = 2.0  # m/s
     max_descent_speed: float = 1.5  # speed while searching, m/s
 
@@ -63,74 +57,16 @@ class LandParameters:
     cut_time: float = described(2.0, "Time for which the motors are commanded to stop after touchdown, s.", 0.0, 60.0)
 
     # Control.
-    position_gain: float = 1.8  # position gain close to the pad, 1/s
-    velocity_gain: float = 4.0  # velocity gain, 1/s
-    climb_gain: float = 3.0  # 1/s
-    trim_gain: float = 1.0  # integral gain against wind, 1/s^2
-    yaw_gain: float = 0.7  # fraction of the full turn rate per rad of heading error, while searching
-
-    def __post_init__(self) -> None:
-        if self.max_tilt > self.full_tilt:
-            raise ValueError(f"max_tilt has to be at most full_tilt, {self.full_tilt}, not {self.max_tilt}")
-
-
-# Converts desired velocities to tilt and thrust, for a drone that is commanded in shares.
+    position_gain: float = 2.0  # position gain close to the pad, 1/s
+    yaw_gain: float = 0.35  # turn rate per rad of heading error, while searching, 1/s
 
 
 GRAVITY = 9.81  # m/s^2
-MAX_SIDEWAYS_TRIM = 2.0  # m/s^2 of acceleration against wind and drag
-MAX_UPWARD_TRIM = 3.0  # m/s^2 against a hover that is not quite one, or tilted
-
-
-@dataclass(frozen=True, slots=True)
-class ShareCommand:
-    """Shares of full tilt, thrust and turn rate, each from -1 to 1."""
-
-    forward: float = 0.0  # of the full tilt, positive accelerates forward
-    left: float = 0.0  # of the full tilt
-    up: float = 0.0  # of the thrust beyond that of hovering
-    turn: float = 0.0  # of the full turn rate, positive turns left
-
-    @property
-    def is_finite(self) -> bool:
-        return all(map(math.isfinite, (self.forward, self.left, self.up, self.turn)))
-
-
-class ShareControl:
-    """A PI controller of the velocity. The integrals, in level axes, compensate for wind."""
-
-    def __init__(self, parameters: LandParameters) -> None:
-        self._parameters = parameters
-        self._trim: Vector = np.zeros(3)  # m/s^2
-
-    def command(self, error: Vector, rotation: Matrix, turn: float, seconds: float) -> ShareCommand:
-        """Return the command for a velocity error.
-
-        Args:
-            error: wanted velocity minus the present one, 3, m/s.
-            rotation: the drone's attitude.
-            turn: share of the full turn rate.
-            seconds: since the last command.
-        """
-        parameters = self._parameters
-        self._learn(error, seconds)
-        acceleration = self._trim.copy()
-        acceleration[:2] += parameters.velocity_gain * error[:2]
-        acceleration[2] += parameters.climb_gain * error[2]
-        tilt = _tilt(acceleration[:2], parameters.max_tilt)
-        heading = _heading(rotation)
-        aside = np.array([-heading[1], heading[0]])
-        return ShareCommand(
-            forward=_share(float(tilt @ heading) / parameters.full_tilt),
-            left=_share(float(tilt @ aside) / parameters.full_tilt),
-            up=_share(float(acceleration[2]) / parameters.thrust_acceleration),
-            turn=_share(turn),
-        )
-
-    def _learn(self, error: Vector, seconds: float) -> None:
-        self._trim = self._trim + self._parameters.trim_gain * seconds * np.clip(error, -1.0, 1.0)
-        self._trim[:2] = limited(self._trim[:2], MAX_SIDEWAYS_TRIM)
-        self._trim[2] = np.clip(self._trim[2], -MAX_UPWARD_TRIM, MAX_UPWARD_TRIM)
+MAX_TURN_RATE = 0.5  # rad/s
+#: A drone follows velocities with a lag: by this share of what is missing it is commanded more.
+LEAD = 1.0
+#: Times max_speed, beyond which nothing is commanded: whatever is measured, no pad is as fast.
+FASTEST = 3.0
 
 
 def acceleration_of_tilt(rotation: Matrix) -> Vector:
@@ -140,20 +76,9 @@ def acceleration_of_tilt(rotation: Matrix) -> Vector:
     return acceleration
 
 
-def _tilt(acceleration: Vector, most: float) -> Vector:
-    """Return the tilt, rad, towards a horizontal acceleration, 2, m/s^2."""
-    size = float(np.linalg.norm(acceleration))
-    tilt: Vector = min(math.atan(size / GRAVITY), most) * acceleration / max(size, 1e-9)
-    return tilt
-
-
 def _heading(rotation: Matrix) -> Vector:
     forward: Vector = rotation[:2, 0]
     return forward / max(float(np.linalg.norm(forward)), 1e-9)
-
-
-def _share(value: float) -> float:
-    return max(-1.0, min(1.0, value))
 
 
 # The inputs and outputs of the behaviour `land_on_pad`.
@@ -197,7 +122,7 @@ class Measured:
 class Decision:
     """The command, and the reason for it."""
 
-    command: ShareCommand
+    command: Velocity
     state: LandState
     reason: str  # a human-readable phrase
     distance: float | None  # to the pad, m; None while it is not known
@@ -411,13 +336,11 @@ class LandOnPad:
         self._stamp = measured.stamp
         self._estimate(measured, seconds)
         self._decide(measured, seconds)
-        command = self._cut() if self._state is LandState.LANDED else self._guide(measured.rotation, seconds)
+        command = self._cut() if self._state is LandState.LANDED else self._guide(measured.rotation)
         return Decision(command, self._state, self._reason, self._distance())
 
     def _start(self, measured: Measured) -> None:
-        parameters = self._parameters
         self._estimator = PadEstimator()
-        self._control = ShareControl(parameters)
         self._state, self._reason = LandState.SEARCHING, "nothing seen yet"
         self._since = measured.stamp  # when this state began
         self._seen_at = -math.inf
@@ -533,18 +456,18 @@ class LandOnPad:
 
     # Guidance.
 
-    def _guide(self, rotation: Matrix, seconds: float) -> ShareCommand:
-        """Return the command for the current state."""
-        estimator, turn = self._estimator, 0.0
-        wanted = np.zeros(3)
+    def _guide(self, rotation: Matrix) -> Velocity:
+        """Return the velocity for the current state."""
+        parameters, estimator, turn = self._parameters, self._estimator, 0.0
         if self._state is LandState.SEARCHING:
-            wanted[:2], turn = self._searching(rotation)
-            wanted[2] = self._to_altitude(self._parameters.search_height)
+            wanted, turn = self._searching(rotation)
+            climb = self._to_altitude(parameters.search_height)
         else:
-            wanted[:2] = self._chasing()
-            wanted[2] = self._sinking()
-        error = wanted - np.append(estimator.velocity, estimator.climb_speed)
-        return self._control.command(error, rotation, turn, seconds)
+            wanted, climb = self._chasing(), self._sinking()
+        heading = _heading(rotation)
+        led = limited(wanted + LEAD * (wanted - estimator.velocity), FASTEST * parameters.max_speed)
+        left = float(heading[0] * led[1] - heading[1] * led[0])
+        return Velocity(float(led @ heading), left, climb, max(-MAX_TURN_RATE, min(MAX_TURN_RATE, turn)))
 
     def _searching(self, rotation: Matrix) -> tuple[Vector, float]:
         """Return the velocity along the search pattern, and the turn that points the nose along it."""
@@ -604,11 +527,11 @@ class LandOnPad:
         wanted: Vector = min(speed, max_speed) * to_go / max(distance, 1e-9)
         return wanted
 
-    def _cut(self) -> ShareCommand:
-        """Return full thrust downwards, which stops the motors, and after a while nothing."""
+    def _cut(self) -> Velocity:
+        """Return a velocity downwards, at which a drone that stands stops its motors, and after a while nothing."""
         assert self._stamp is not None
         is_cutting = self._stamp - self._since <= self._parameters.cut_time
-        return ShareCommand(up=-1.0) if is_cutting else ShareCommand()
+        return Velocity(up=-self._parameters.max_descent_speed) if is_cutting else Velocity()
 
     # What guidance and decision look at.
 

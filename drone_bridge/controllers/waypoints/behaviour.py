@@ -1,0 +1,125 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The behaviour `waypoints` with its topics: odometry in, velocities out, and the vehicle's takeoff and land."""
+
+from __future__ import annotations
+
+import math
+import time
+from functools import partial
+from typing import Any
+
+from nav_msgs.msg import Odometry
+from rclpy.node import Node
+from std_msgs.msg import Bool
+from std_srvs.srv import Trigger
+
+from drone_bridge.controllers.behaviour import Behaviour
+from drone_bridge.controllers.commands import VelocityCommands
+from drone_bridge.controllers.messages import ErrorLog, read_pose
+from drone_bridge.controllers.state_publisher import StatePublisher
+from drone_bridge.controllers.timing import COMMAND_RATE, make_steady_timer, plan_clock
+from drone_bridge.controllers.waypoints.waypoint import CALLS, Waypoint
+from drone_bridge.controllers.waypoints.waypoints import (
+    Decision,
+    Measured,
+    WaypointParameters,
+    Waypoints,
+    WaypointState,
+)
+from drone_bridge.motion.matrices import rotation_from_angles
+from drone_bridge.msg import DroneProperties
+from drone_bridge.ros.parameters import DeclaredParameters, ParameterDeclaration, declarations, read
+from drone_bridge.ros.qos import latched
+from drone_bridge.ros.subscriptions import subscribe
+
+NAME = "waypoints"
+PARAMETERS = (
+    ParameterDeclaration(
+        f"{NAME}.points",
+        ["x=2 y=0", "x=2 y=2", "x=0 y=2", "x=0 y=0"],
+        "The waypoints, one after the other. A place in the frame of the odometry: 'x=2 y=0 z=-1 yaw=1.57', in m and "
+        "rad, where omitted axes are free. A leg by the clock in body axes: 'forward=0.3 left=0 up=0 turn=0 for=2', in "
+        "m/s, rad/s and s. 'takeoff' and 'land' call the vehicle's services. 'for=2' also says how many s to stay at "
+        "a place, or after a call.",
+    ),
+    *declarations(WaypointParameters, NAME),
+)
+
+
+class WaypointsBehaviour(Behaviour):
+    """Moves from waypoint to waypoint, once all that they need is there."""
+
+    def __init__(self, node: Node, parameters: DeclaredParameters) -> None:
+        """Raises ValueError with a sentence for invalid waypoints."""
+        self._node = node
+        try:
+            self._points = tuple(map(Waypoint.read, parameters[f"{NAME}.points"]))
+            self._parameters = read(WaypointParameters, NAME, parameters)
+            self._waypoints = Waypoints(self._parameters, self._points)
+        except ValueError as error:
+            raise ValueError(f"{NAME}.points can't be used: {error}.") from None
+        self._now = plan_clock(node)
+        self._measured: Measured | None = None
+        self._measured_s = -math.inf
+        self._is_flying: bool | None = None
+        self._is_announced = False
+        self._is_left = False
+        self._errors = ErrorLog(node)
+        self._commands = VelocityCommands(node, parameters)
+        self._state_publisher = StatePublisher(node, NAME, logs_reasons=True)
+        self._services: dict[str, Any] = {name: node.create_client(Trigger, name) for name in CALLS}
+        self._called = sorted({point.call for point in self._points if point.call})
+        subscribe(node, Bool, "flying", self._on_flying, latched())
+        subscribe(node, Odometry, "odom", self._on_odometry, 1)
+        subscribe(node, DroneProperties, "drone_properties", self._on_properties, latched())
+        make_steady_timer(node, 1 / COMMAND_RATE, self._on_timer)
+
+    def leave(self) -> None:
+        self._is_left = True
+        self._commands.leave()
+
+    def _on_flying(self, message: Bool) -> None:
+        self._is_flying = message.data
+
+    def _on_odometry(self, message: Odometry) -> None:
+        try:
+            position, angles = read_pose(message, "odom")
+        except ValueError as error:
+            self._errors.log(f"Odometry can't be used: {error}")
+            return
+        self._state_publisher.frame_id = message.child_frame_id
+        self._measured, self._measured_s = (position, rotation_from_angles(*angles)), time.monotonic()
+
+    def _on_properties(self, _: DroneProperties) -> None:
+        """Restart with the first waypoint when a drone is announced again, as its simulation was restarted."""
+        if self._is_announced:
+            self._waypoints = Waypoints(self._parameters, self._points)
+            self._measured = None
+        self._is_announced = True
+
+    def _on_timer(self) -> None:
+        if self._is_left:
+            return
+        if missing := [name for name in self._called if not self._services[name].service_is_ready()]:
+            if not self._waypoints.has_begun:
+                self._publish_state(Decision(WaypointState.WAITING, f"for the service {missing[0]}"))
+                return
+            self._waypoints.give_up("the bridge is gone")
+        is_late = time.monotonic() - self._measured_s > self._parameters.odometry_timeout
+        decision = self._waypoints.update(self._now(), None if is_late else self._measured, self._is_flying)
+        if decision.commands:
+            self._commands.publish(decision.velocity, decision.turn)
+        if decision.call:
+            future = self._services[decision.call].call_async(Trigger.Request())
+            future.add_done_callback(partial(self._on_answer, self._waypoints))
+        self._publish_state(decision)
+
+    def _on_answer(self, waypoints: Waypoints, future: Any) -> None:
+        answer = future.result()
+        waypoints.answered(self._now(), answer.success, answer.message)
+
+    def _publish_state(self, decision: Decision) -> None:
+        self._state_publisher.publish(decision.state.value, decision.reason, decision.distance)
+
+
+start = WaypointsBehaviour
