@@ -26,7 +26,7 @@ def emulate(start_child):
 
 @pytest.fixture
 def connect(closing):
-    return lambda emulator, name=None, **options: closing(RobotDriver(emulator.port, name, **options))
+    return lambda emulator, name=None: closing(RobotDriver(emulator.port, name))
 
 
 def test_the_motors_stop_when_their_driver_vanishes_or_is_silent_and_can_be_bound_again(emulate, connect):
