@@ -275,3 +275,34 @@ def test_the_helm_is_handed_to_a_number_with_a_point(clock):
         await talking
 
     conversation(run)
+
+
+@pytest.mark.parametrize("way", ["neutral", "release", "leave", "silence", "the server's end"])
+def test_the_vehicle_stops_when_the_pilot_lets_go_or_is_lost(clock, monkeypatch, way):
+    monkeypatch.setattr(pilots, "TOKEN_PERIOD_S", 0.0)
+
+    async def converse():
+        server = Server()
+        talking = asyncio.ensure_future(server.pilots(server.page, True))
+        watching = asyncio.ensure_future(server.pilots.watch())
+        await server.ask(op="take", vehicle=TOPIC)
+        await server.ask(op="steer", token=server.page.tokens[-1], motion={"x": 1})
+        assert [command[1] for command in server.commands][-1] == (1.0, 0.0, 0.0, 0.0)
+        server.commands.clear()
+        if way == "neutral":
+            await server.ask(op="steer", token=server.page.tokens[-1], motion={})
+        elif way == "release":
+            await server.ask(op="release")
+        elif way == "leave":
+            server.page.leave()
+        elif way == "silence":
+            clock[0] += 0.5
+        else:
+            watching.cancel()
+        await server.settle()
+        assert {command[:2] for command in server.commands} == {(TOPIC, (0.0, 0.0, 0.0, 0.0))}
+        watching.cancel()
+        server.page.leave()
+        await talking
+
+    asyncio.run(converse())
