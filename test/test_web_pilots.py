@@ -28,7 +28,7 @@ class Page:
 
     def __init__(self):
         self.told = {}
-        self.tokens = []
+        self.tokens, self.refusals = [], []
         self.transport = SimpleNamespace(get_write_buffer_size=lambda: 0, abort=lambda: None)
         self._requests = asyncio.Queue()
 
@@ -44,6 +44,8 @@ class Page:
             self.told = message
         elif message["op"] == "token":
             self.tokens.append(message["token"])
+        elif message["op"] == "refused":
+            self.refusals.append(message["reason"])
 
     async def recv_streaming(self):
         request = await self._requests.get()
@@ -306,3 +308,15 @@ def test_the_vehicle_stops_when_the_pilot_lets_go_or_is_lost(clock, monkeypatch,
         await talking
 
     asyncio.run(converse())
+
+
+@pytest.mark.parametrize("garbage", ["{", "[]", "null", "[" * 100000, '{"op": "steer"}', b"\xff", '{"op": 1}'])
+def test_garbage_at_the_helm_is_refused_and_nothing_else(clock, garbage):
+    async def run(server):
+        server.page._requests.put_nowait(garbage)
+        await server.settle()
+        assert len(server.page.refusals) == 1
+        await server.ask(op="take", vehicle=TOPIC)
+        assert server.page.told["vehicles"][0]["pilot"] == "you"
+
+    conversation(run)
