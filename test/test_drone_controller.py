@@ -1,32 +1,49 @@
 # SPDX-License-Identifier: Apache-2.0
-"""drone_controller as a process, between topics; the test plays the bridge."""
+"""drone_controller and its behaviour seek_target, in no time; the test plays the bridge."""
 
 import array
 import math
 
 import pytest
-from controller_pilot import BASELINE, HEIGHT, TARGET, TARGET_M, WIDTH, Pilot, messages, properties, stamp_of
+from controller_node import ControllerNode
+from controller_pilot import BASELINE, HEIGHT, TARGET, TARGET_M, WIDTH, messages, properties
 from geometry_msgs.msg import Twist
 from nav_msgs.msg import Odometry
-from processes import Process, executable
 
-from drone_bridge.controllers.drone_controller import BEHAVIOURS
 from drone_bridge.controllers.seek_target.behaviour import StereoFrame
 from drone_bridge.controllers.seek_target.pilot import SeekParameters, SeekTarget
 from drone_bridge.motion.flight_control import DroneModel
 from drone_bridge.ros.time import seconds_of
 
-FRESH_S = 2.0  # between frames: the behaviour takes a gap as long as this for another flight and starts over
-BRIEF_STEP_S = 0.001  # between frames that may be many, when no such gap may come of them
+STEP_S = 1 / 60
 
 
-def controller(**parameters):
-    return Process.node("drone_controller", **of_behaviour(parameters))
+class Pilot:
+    """A drone_controller that seeks, and the frames that a bridge publishes for it."""
 
+    def __init__(self, clock, *, is_announced=True, **parameters):
+        self.node = ControllerNode(clock, "seek_target", **parameters)
+        self.time_s = 1000.0
+        if is_announced:
+            self.announce()
 
-def of_behaviour(parameters):
-    """The full names of parameters."""
-    return {name if name == "behaviour" else f"seek_target.{name}": value for name, value in parameters.items()}
+    def announce(self, **changes):
+        self.node.say(drone_properties=properties(**changes))
+
+    def show(self, spheres=(), frames=1, step_s=STEP_S, **changes):
+        """Publish frames; return the state after the last one."""
+        for _ in range(frames):
+            self.time_s += step_s
+            self.node.run(step_s)
+            frame = messages(self.time_s, spheres, **changes)
+            self.node.say(**{topic.replace("/", "__"): message for topic, message in frame.items()})
+        return self.node.state
+
+    def show_until(self, wanted, spheres=(), **changes):
+        for _ in range(200):
+            if (state := self.show(spheres, **changes)).state == wanted:
+                return state
+        raise AssertionError(f"not {wanted} but {state}")
 
 
 def fields_of(message, names):
@@ -34,7 +51,7 @@ def fields_of(message, names):
 
 
 def first_command(spheres):
-    """What the behaviour answers to the first frame of a flight, computed in this process."""
+    """What the behaviour answers to the first frame of a flight."""
     drone = DroneModel(**fields_of(properties(), DroneModel.__dataclass_fields__))
     frame = StereoFrame.read(messages(1000.0, spheres))
     seek = SeekTarget(SeekParameters(), drone, frame.pinhole, BASELINE)
@@ -44,66 +61,61 @@ def first_command(spheres):
 # Commands and states.
 
 
-def test_a_frame_is_answered_with_rates_and_thrust_of_its_stamp(ros):
+def test_a_frame_is_answered_with_rates_and_thrust_of_its_stamp(clock):
     expected = first_command([TARGET])
     assert expected.yaw_rate > 0  # towards the target, on the left
-    with controller():
-        pilot = Pilot(ros)
-        pilot.publish_until(lambda: len(pilot.commands), "a first command", [TARGET], step_s=FRESH_S)
-        state = pilot.state_after([TARGET], step_s=FRESH_S)
-        command = pilot.commands.wait(lambda command: stamp_of(command) == stamp_of(state))
+    pilot = Pilot(clock)
+    state = pilot.show([TARGET])
+    (command,) = pilot.node.commands("cmd_rates")
+    assert seconds_of(command.header.stamp) == pytest.approx(pilot.time_s)
+    assert command.header == state.header
     got = (command.roll_rate, command.pitch_rate, command.yaw_rate, command.thrust)
     assert got == pytest.approx((expected.roll_rate, expected.pitch_rate, expected.yaw_rate, expected.thrust))
 
 
-def test_the_state_says_what_it_does_and_why(ros):
-    with controller() as process:
-        pilot = Pilot(ros)
-        state = pilot.state_after()
-        assert (state.behaviour, state.state) == ("seek_target", "searching")
-        assert state.reason == "nothing in sight, looking around here"
-        assert math.isnan(state.distance)
-        state = pilot.state_after([TARGET], lambda state: state.state != "searching")
-        assert state.state == "approaching"
-        assert state.distance == pytest.approx(TARGET_M, rel=0.1)
-        assert f"target in sight at {state.distance:.2f} m" == state.reason
-        process.wait_for_line("searching: nothing in sight")
-        process.wait_for_line("approaching: target in sight at")
-        assert process.count_lines("searching|approaching") == 2  # changes, not frames
+def test_the_state_says_what_it_does_and_why(clock):
+    pilot = Pilot(clock)
+    state = pilot.show()
+    assert (state.behaviour, state.state) == ("seek_target", "searching")
+    assert state.reason == "nothing in sight, looking around here"
+    assert math.isnan(state.distance)
+    state = pilot.show_until("approaching", [TARGET])
+    assert state.distance == pytest.approx(TARGET_M, rel=0.1)
+    assert f"target in sight at {state.distance:.2f} m" == state.reason
+    logged = [line.partition(":")[0] for line in pilot.node.lines]
+    assert logged == ["searching", "approaching"]  # changes, not frames
 
 
-def test_nothing_is_commanded_before_the_drone_is_known(ros):
-    with controller() as process:
-        pilot = Pilot(ros, mass=0.0)
-        process.wait_for_line("The drone on drone_properties can't be flown: mass has to be above 0, not 0.0")
-        for _ in range(20):
-            pilot.publish()
-        pilot.announce()
-        pilot.publish_until(lambda: len(pilot.commands), "a command")
-        command = pilot.commands.wait()
-    # The first command of all belongs to a frame that was not looked at before the announcement; two may wait for it.
-    assert command.header.stamp.sec + command.header.stamp.nanosec / 1e9 > 1000.0 + 18.5 / 60
+def test_nothing_is_commanded_before_the_drone_is_known(clock):
+    pilot = Pilot(clock, is_announced=False)
+    pilot.announce(mass=0.0)
+    assert pilot.node.lines == [
+        "The drone on drone_properties can't be flown: mass has to be above 0, not 0.0.",
+    ]
+    pilot.node.run(2.0)
+    assert pilot.node.state.reason.startswith("for drone_properties, or the parameter seek_target.drone.mass, left/")
+    pilot.show(frames=5)
+    assert not pilot.node.commands("cmd_rates")
+    pilot.announce()
+    pilot.show()
+    assert len(pilot.node.commands("cmd_rates")) == 1
 
 
 @pytest.mark.parametrize("what", ["stamps that run back", "another drone", "other cameras"])
-def test_another_testbed_resets_the_controller(ros, what):
-    with controller():
-        pilot = Pilot(ros)
-        pilot.state_after([TARGET], lambda state: state.state == "approaching")
-        # Out of sight, it is still approached where it was last seen ...
-        state = pilot.state_after()
-        assert state.reason.startswith("target out of sight, expected at")
-        # ... but not in another world.
-        changes = {}
-        if what == "stamps that run back":
-            pilot.time_s = 5.0
-        elif what == "another drone":
-            pilot.announce(mass=2.0)
-        else:
-            changes = {"left_camera_info": {"k": [30.0, 0.0, 31.5, 0.0, 30.0, 23.5, 0.0, 0.0, 1.0]}}
-        began_s = pilot.time_s
-        state = pilot.state_after((), lambda state: state.state == "searching", BRIEF_STEP_S, **changes)
-    assert pilot.time_s - began_s < SeekParameters().coast_time  # after which it would be given up anyway
+def test_another_testbed_resets_the_controller(clock, what):
+    pilot = Pilot(clock)
+    pilot.show_until("approaching", [TARGET])
+    # Out of sight, it is still approached where it was last seen ...
+    assert pilot.show().reason.startswith("target out of sight, expected at")
+    # ... but not in another world.
+    changes = {}
+    if what == "stamps that run back":
+        pilot.time_s = 5.0
+    elif what == "another drone":
+        pilot.announce(mass=2.0)
+    else:
+        changes = {"left_camera_info": {"k": [30.0, 0.0, 31.5, 0.0, 30.0, 23.5, 0.0, 0.0, 1.0]}}
+    state = pilot.show(**changes)
     assert state.reason == "nothing in sight, looking around here"
     assert math.isnan(state.distance)
 
@@ -111,28 +123,35 @@ def test_another_testbed_resets_the_controller(ros, what):
 # Drones that are not a testbed's.
 
 
-def test_a_drone_without_properties_is_known_by_parameters(ros):
-    with controller(**{"drone.mass": 1.5, "drone.max_thrust": 25.0}):
-        pilot = Pilot(ros, is_announced=False)
-        pilot.publish_until(lambda: len(pilot.commands), "a command", [TARGET])
-        command = pilot.commands.wait()
-        assert command.thrust == pytest.approx(1.5 * 9.81, rel=0.2)
-        assert command.header.frame_id == "d1/base_link"
+def test_a_drone_without_properties_is_known_by_parameters(clock):
+    pilot = Pilot(clock, is_announced=False, **{"drone.mass": 1.5, "drone.max_thrust": 25.0})
+    pilot.show([TARGET])
+    (command,) = pilot.node.commands("cmd_rates")
+    assert command.thrust == pytest.approx(1.5 * 9.81, rel=0.2)
+    assert command.header.frame_id == "d1/base_link"
 
 
-def test_a_drone_that_holds_velocities_gets_them_and_zero_at_the_end(ros):
-    velocities = ros.subscribe(Twist, "cmd_vel")
-    with controller(commands="velocities", frame_timeout=0.3):
-        pilot = Pilot(ros, is_announced=False)
-        pilot.publish_until(lambda: len(velocities), "a velocity", [TARGET])
-        first = velocities.wait(lambda twist: twist.linear.x > 0)
-        assert first.linear.y > 0 or first.angular.z > 0  # the target is on the left
-        assert pilot.state_after([TARGET]).header.frame_id == "d1/base_link"
-        velocities.wait(lambda twist: twist == Twist())  # no more frames
-        state = pilot.states.wait(lambda state: state.state == "waiting")
-        assert state.reason.startswith("for left/image_raw")
-        assert 1000.0 < seconds_of(state.header.stamp) <= pilot.time_s + 1e-6, "of the last frame that was answered"
-    assert not len(pilot.commands), "nothing on cmd_rates"
+def test_a_drone_that_holds_velocities_gets_them_and_zero_at_the_end(clock):
+    pilot = Pilot(clock, is_announced=False, commands="velocities", frame_timeout=0.3)
+    assert pilot.show([TARGET], frames=60).header.frame_id == "d1/base_link"
+    assert "cmd_rates" not in pilot.node.published
+    velocities = pilot.node.commands("cmd_vel")
+    first = next(twist for twist in velocities if twist.linear.x > 0)
+    assert first.linear.y > 0 or first.angular.z > 0  # the target is on the left
+    pilot.node.run(1.0)  # no more frames
+    assert pilot.node.commands("cmd_vel")[-1] == Twist()
+    state = pilot.node.state
+    assert (state.state, state.reason[:18]) == ("waiting", "for left/image_raw")
+    assert seconds_of(state.header.stamp) == pytest.approx(pilot.time_s), "of the last frame that was answered"
+
+
+def test_after_leaving_nothing_is_commanded_but_a_zero(clock):
+    pilot = Pilot(clock, is_announced=False, commands="velocities")
+    pilot.show([TARGET], frames=3)
+    pilot.node.commands("cmd_vel")
+    pilot.node.behaviour.leave()
+    pilot.show([TARGET], frames=3)
+    assert pilot.node.commands("cmd_vel") == [Twist()]
 
 
 # What can't be used.
@@ -228,7 +247,6 @@ def test_other_colour_encodings_mean_the_same(encoding, pixel):
 @pytest.mark.parametrize(
     ("parameters", "sentence"),
     [
-        ({"behaviour": "dance"}, f"behaviour is 'dance', and has to be one of {', '.join(BEHAVIOURS)}."),
         (
             {"hold_distance": 0.9, "reach_distance": 0.75},
             "hold_distance has to be between target_radius, 0.5, and reach_distance, 0.75, not 0.9",
@@ -237,16 +255,10 @@ def test_other_colour_encodings_mean_the_same(encoding, pixel):
             {"hold_distance": 0.4, "reach_distance": 0.75},
             "hold_distance has to be between target_radius, 0.5, and reach_distance, 0.75, not 0.4",
         ),
-        ({"max_speed": 1000.0}, "seek_target.max_speed"),
-        ({"max_speed": ".nan"}, "seek_target.max_speed"),
-        ({"max_speed": "fast"}, "seek_target.max_speed"),
-        ({"target_colour": "[255, 0]"}, "target_colour has to be three numbers from 0 to 255, not [255, 0]"),
-        ({"target_colour": "[255, 0, 256]"}, "target_colour has to be three numbers from 0 to 255, not [255, 0, 256]"),
+        ({"target_colour": [255, 0]}, r"target_colour has to be three numbers from 0 to 255, not \[255, 0\]"),
+        ({"target_colour": [255, 0, 256]}, r"target_colour has to be three numbers from 0 to 255, not \[255, 0, 256\]"),
     ],
 )
-def test_invalid_parameters_end_it_with_a_sentence(start_child, parameters, sentence):
-    given = [part for name, value in of_behaviour(parameters).items() for part in ("-p", f"{name}:={value}")]
-    process = start_child(executable("drone_controller"), "--ros-args", *given)
-    assert process.wait() == 1
-    assert sentence in process.output
-    assert "Traceback" not in process.output
+def test_invalid_parameters_are_refused_with_a_sentence(clock, parameters, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        ControllerNode(clock, "seek_target", **parameters)

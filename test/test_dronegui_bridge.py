@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""dronegui_bridge as a process: with an emulated GUI and its drone, and with a GUI that the test is."""
+"""dronegui_bridge as a process, with an emulated GUI and its drone."""
 
 import signal
 import time
 
 import pytest
-from dronegui_peer import DroneGuiPeer
 from geometry_msgs.msg import Twist
 from nav_msgs.msg import Odometry
 from ports import free_port
@@ -13,22 +12,15 @@ from processes import Process
 from rclpy.qos import DurabilityPolicy, QoSProfile
 from ros_session import repeating, wait_until
 from sensor_msgs.msg import Imu, Range
-from std_msgs.msg import Bool, Empty
+from std_msgs.msg import Empty
 from std_srvs.srv import Trigger
 from tf2_msgs.msg import TFMessage
 from twists import twist
 
 from drone_bridge.dronegui.topics import POSE_VARIANCES
-from drone_bridge.msg import CommandAxes, DetectionArray
+from drone_bridge.msg import DetectionArray
 
 LATCHED = QoSProfile(depth=10, durability=DurabilityPolicy.TRANSIENT_LOCAL)
-#: For a GUI that sends no navdata.
-BLIND = {"receive_navdata": False, "bootstrap": False, "initially": "landed"}
-
-
-@pytest.fixture
-def peer(closing):
-    return closing(DroneGuiPeer())
 
 
 @pytest.fixture
@@ -94,41 +86,3 @@ def test_a_reset_from_before_the_bridge_stood_still_stops_no_motors(ros, drone):
         wait_until(lambda: press(ros, "land").success, "a landing")
         drone.wait_for_line("^landing -> landed")
         assert drone.count_lines("emergency") == 0
-
-
-def test_deactivation_leaves_hover_then_silence_and_activation_restarts_at_1(ros, peer):
-    flying = ros.subscribe(Bool, "flying", LATCHED)
-    with Process.node("dronegui_bridge", port=peer.port, command_timeout=10.0, press_time=0.05, **BLIND):
-        publisher = ros.publisher(CommandAxes, "cmd_axes")
-
-        def is_flown():
-            publisher.publish(CommandAxes(pitch=1.0))
-            return any(packet.is_following(pitch=-1) for packet in peer.packets)
-
-        wait_until(is_flown, "the command on the wire", period_s=0.03)
-        ros.publisher(Empty, "takeoff").publish(Empty())  # as good as the service
-        flying.wait(lambda message: message.data)
-        ros.transition("dronegui_bridge", "deactivate")
-        left = len(peer.packets)
-        assert all(packet.is_hover for packet in peer.packets[-3:]), peer.packets[-5:]
-        refused = press(ros, "land")
-        assert (refused.success, "has to be active" in refused.message) == (False, True)
-        ros.transition("dronegui_bridge", "cleanup")
-        assert ros.set_parameters("dronegui_bridge", **{"port": peer.port, "first_packet_copies": 2})[0].successful
-        assert not press(ros, "reset").success
-        assert len(peer.packets) == left
-        flying.clear()
-        ros.transition("dronegui_bridge", "configure", "activate")
-        assert flying.wait().data, "it has forgotten that the drone flies"
-        peer.wait(since=left + 4)
-        again = peer.packets[left:]
-        assert [packet.seq for packet in again[:4]] == [1, 1, 2, 3]
-        assert all(packet.is_hover for packet in again[:4]), "an old command was followed"
-        assert press(ros, "land").success
-
-
-def test_an_unresolvable_host_is_retried_and_the_bridge_can_be_stopped(ros):
-    with Process.node("dronegui_bridge", host="no such host", **BLIND) as process:
-        process.wait_for_line(r"no such host:5560 can't be reached: .* Trying again in")
-        assert "found its GUI's host" in press(ros, "takeoff").message
-        assert process.stop() == 0

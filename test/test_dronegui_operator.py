@@ -15,21 +15,6 @@ def ports():
     return free_ports(2)
 
 
-def test_it_flies_its_plan_and_lands(ports):
-    port, navdata_port = ports
-    emulator = ("drone_bridge.dronegui.emulator", "--navdata-source-port", "0", "--navdata-port", navdata_port)
-    with Process.module(*emulator, "--port", port) as drone:
-        drone.wait_for_line("listening on")
-        options = ("--port", port, "--navdata-port", navdata_port, "--pause", "0", "--landed")
-        with Process.module("drone_bridge.dronegui.operator", *options, "--plan", "1s forward 2") as operator:
-            assert operator.wait() == 0
-            operator.wait_for_line("receives landed, height 0.00 m")
-            operator.wait_for_line("1s forward 2: pitch -0.4")
-            operator.wait_for_line("receives flying")
-            operator.wait_for_line("leaves, landed")
-        drone.wait_for_line(r"landing -> landed: .* x=(0\.[2-9]|[1-9])")
-
-
 @pytest.mark.parametrize("is_known", [False, True])
 def test_it_presses_nothing_that_could_bring_a_flying_drone_down(ports, is_known):
     port, navdata_port = ports

@@ -70,26 +70,6 @@ class Drone:
         wait_until(lambda: self.told == list(told), f"{told}")
 
 
-def test_a_press_in_flight_is_no_take_off_on_the_word_of_a_bridge_that_came_back(ros, serve, operator):
-    """It was started while the drone flew, and may take it for landed."""
-    drone = Drone(ros)
-    server = serve()
-    server.wait_for_line("The drone's services are available")
-    imu = ros.node.create_publisher(Imu, "imu/data", 1)
-    ros.node.create_timer(0.05, lambda: imu.publish(Imu()))
-    drone.fly(True)
-    operator.state(HOVERING)
-    ros.node.destroy_publisher(drone.flying)
-    drone.flying = ros.node.create_publisher(Bool, "flying", LATCHED)
-    drone.fly(False)
-    server.wait_for_line("/flying says that the drone is on the ground, but so may a node started while it flew")
-    operator.press("take_off")
-    drone.wait("land")
-    operator.state(LANDED)
-    operator.press("take_off")
-    drone.wait("land", "takeoff")
-
-
 def test_buttons_as_empty_messages_for_drivers_that_have_topics(ros, serve, operator):
     names = {"takeoff": "ardrone/takeoff", "land": "ardrone/land", "reset": "ardrone/reset"}
     topics = {name: ros.subscribe(Empty, topic) for name, topic in names.items()}

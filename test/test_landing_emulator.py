@@ -92,23 +92,6 @@ def test_telemetry_is_of_25_times_a_second_with_an_image_in_every_fifth(emulate,
     assert not any(one.landed for one in telemetry)
 
 
-def test_commands_fly_it_and_stay_in_effect(emulate, bridge, tmp_path):
-    path = tmp_path / "flight.csv"
-    drone = emulate("--trajectory", path, "--speed", "5", "--gusts", "0", "--no-images")
-    bridge.receive()
-    bridge.send(thrust=0.5, pitch=0.25, roll=-0.125, yaw=0.0)
-    drone.wait_for_line(rf"^commanded from 127\.0\.0\.1:{bridge.port}$")
-    drone.wait_for_line(r"^t=5\.0 s, flying")
-    assert drone.stop() == 0
-    drone.wait_for_line(r"^ended: t=.* documents sent, 1 commands, 0 refused$")
-    rows = rows_of(path)
-    last = {name: float(value) for name, value in rows[-1].items() if name != "phase"}
-    assert float(rows[1]["time"]) - float(rows[0]["time"]) == pytest.approx(0.04)
-    assert (last["thrust_command"], last["pitch_command"], last["roll_command"]) == (0.5, 0.25, -0.125)
-    assert last["pitch"] == pytest.approx(14.3, abs=0.1)
-    assert last["vz"] == pytest.approx(1.25, abs=0.01)
-
-
 def test_a_good_landing_ends_it_with_0(emulate, bridge, tmp_path):
     path = tmp_path / "flight.csv"
     # Low and in real time: so this pilot can be held up for two seconds anywhere, and still land well.
@@ -172,26 +155,10 @@ def test_invalid_documents_are_refused_and_change_nothing(emulate, bridge):
     assert drone.count_lines("Traceback") == 0
 
 
-@pytest.mark.parametrize(
-    ("kind", "error"),
-    [
-        ("truncate", "not JSON"),
-        ("garbage", "not JSON"),
-        ("huge", "altitude"),
-    ],
-)
-def test_faults_are_refused_by_name_and_what_comes_after_is_fine(emulate, bridge, kind, error):
-    drone = emulate("--fault", f"{kind}@6", "--speed", "2")
+def test_faults_are_refused_by_name_and_what_comes_after_is_fine(emulate, bridge):
+    drone = emulate("--fault", "truncate@6", "--speed", "2")
     assert bridge.collect(6)
-    with pytest.raises(RemoteProtocolError, match=error):
+    with pytest.raises(RemoteProtocolError, match="not JSON"):
         bridge.receive()
     assert isinstance(bridge.receive(), DroneTelemetry)
-    drone.wait_for_line(f"^{kind} in frame 6, as requested$")
-
-
-def test_an_image_that_is_no_jpeg_costs_only_itself(emulate, bridge):
-    drone = emulate("--fault", "not-jpeg@6", "--speed", "2")
-    assert bridge.collect(6)
-    camera = bridge.receive().camera
-    assert (camera.jpeg, camera.problem.partition(" ")[0]) == (None, "camera.image")
-    drone.wait_for_line("^not-jpeg in frame 6, as requested$")
+    drone.wait_for_line("^truncate in frame 6, as requested$")

@@ -1,15 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """landing.launch.xml, all of it: an emulated drone is landed on an emulated rover, recorded, and left alone."""
 
-import re
 import signal
 
-import pytest
 from composition import INTERRUPTED, launch, wait_until_recorded
 from nav_msgs.msg import Odometry
-from ros_session import wait_until
 from rosbags.highlevel import AnyReader
-from sensor_msgs.msg import Imu
 from std_msgs.msg import String
 from web_viewer import Viewer
 
@@ -88,16 +84,6 @@ def test_the_landing_begins_when_somebody_looks(ros, free_port):
         composition.wait_for_line("/drone_controller/land_on_pad is called when somebody looks, or in 60 s")
         with Viewer(address):
             states.wait(lambda state: state.state == "searching")
-
-
-def test_without_a_controller_the_drone_hovers(ros, free_port):
-    with launch("landing.launch.xml", emulate=True, telemetry_port=free_port, rover_pattern="linear") as composition:
-        composition.wait_for_line(r"\[landing-\d\] commanded from")
-        attitudes = ros.subscribe(Imu, "/imu/data")
-        wait_until(lambda: len(attitudes) >= 75, "three seconds of flight")
-    assert not re.search(r"\[landing-\d\] t=", composition.output)  # no line each second
-    at = re.search(r"ended: t=\S+ s, flying, x=\S+ y=\S+ z=([\d.]+) m", composition.output)
-    assert float(at[1]) == pytest.approx(5.0, abs=0.3)
 
 
 def test_documents_can_come_by_topic(ros, free_port):

@@ -8,15 +8,13 @@ from pathlib import Path
 
 import pytest
 from geometry_msgs.msg import Twist
-from nav_msgs.msg import Odometry
 from processes import Process, executable, when_listening
 from rclpy.qos import DurabilityPolicy, QoSProfile
 from robot_peer import LAMP, RobotPeer
-from ros_session import module_ros, nanoseconds, wait_until
+from ros_session import module_ros, wait_until
 from sensor_msgs.msg import BatteryState, Temperature
 from std_msgs.msg import Bool
 from std_srvs.srv import SetBool
-from tf2_msgs.msg import TFMessage
 from twists import twist
 
 from drone_bridge.msg import SensorArray, SensorValue
@@ -56,41 +54,6 @@ def bridge(peer, **parameters):
 
 
 # Driving.
-
-
-def test_dead_reckoning_follows_what_was_commanded(ros, peer):
-    odometry, transforms = ros.subscribe(Odometry, "odom", 1000), ros.subscribe(TFMessage, "/tf", 1000)
-    publisher = ros.publisher(Twist, "cmd_vel")
-    start = odometry.wait()
-
-    moving, placed = {}, {}  # by their stamps: on a busy machine some get lost
-
-    def drive():
-        publisher.publish(twist(0.5, left_turn=1.0))
-        for message in (odometry.wait() for _ in range(len(odometry))):
-            if distance(start, message) > 0.05 and message.twist.twist.linear.x:
-                moving[nanoseconds(message.header.stamp)] = message
-        for message in (transforms.wait() for _ in range(len(transforms))):
-            placed[nanoseconds(message.transforms[0].header.stamp)] = message.transforms[0]
-        return next(((moving[at], placed[at]) for at in moving.keys() & placed.keys()), None)
-
-    moved, transform = wait_until(drive, "odometry of a robot that drives, and its transform")
-    assert (moved.header.frame_id, moved.child_frame_id) == ("r1/odom", "r1/base_link")
-    assert turned(start, moved) > 0
-    velocity = moved.twist.twist
-    assert (velocity.linear.x, velocity.angular.z) == pytest.approx((0.5, 1.0), abs=0.01)
-    assert (transform.header.frame_id, transform.child_frame_id) == ("r1/odom", "r1/base_link")
-    assert transform.transform.translation.x == moved.pose.pose.position.x
-
-
-def distance(one, other):
-    a, b = one.pose.pose.position, other.pose.pose.position
-    return math.hypot(b.x - a.x, b.y - a.y)
-
-
-def turned(one, other):
-    headings = [2 * math.atan2(m.pose.pose.orientation.z, m.pose.pose.orientation.w) for m in (one, other)]
-    return math.remainder(headings[1] - headings[0], math.tau)
 
 
 # What the robot tells.

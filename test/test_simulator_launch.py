@@ -11,7 +11,7 @@ from nav_msgs.msg import Odometry
 from ros_session import wait_until
 from tf2_msgs.msg import TFMessage
 
-from drone_bridge.msg import ControllerState, TriggerEvent
+from drone_bridge.msg import ControllerState
 from drone_bridge.ros.time import seconds_between
 
 CORNERS = [(0.0, 0.0, -1.0), (2.0, 0.0, -1.0), (2.0, 2.0, -1.0), (0.0, 2.0, -1.0), (0.0, 0.0, -1.0)]
@@ -86,20 +86,3 @@ def test_the_submarine_swims_around_a_box_and_is_left_standing(ros, tmp_path, fr
     with trajectory.open() as file:
         last = list(csv.DictReader(file))[-1]
     assert max(abs(float(last[name])) for name in ("vx", "vy", "vz")) < 0.05
-
-
-def test_triggers_of_the_scene_tell_of_buoys_nearby(ros, tmp_path, free_port):
-    plan = tmp_path / "ahead.yaml"
-    plan.write_text(PLAN.replace('["z=-1', '["x=0 y=3.5 z=-2", "z=-1'))
-    events = ros.subscribe(TriggerEvent, "trigger_events", 100)
-    with launch(
-        "simulator.launch.xml",
-        emulate=True,
-        control=True,
-        simulator_scene="buoys",
-        simulator_port=free_port,
-        simulator_plan=plan,
-    ):
-        names = set()
-        while names != {"near_red", "near_green", "near_yellow"}:
-            names.add(events.wait().name)

@@ -25,8 +25,8 @@ PARAMETERS = {
 class Node:
     """Converts each message when it is published, as rclpy does."""
 
-    def __init__(self, subscribed):
-        self.parameters, self.decided_s, self._seconds = PARAMETERS, 0.0, 0
+    def __init__(self, subscribed, **parameters):
+        self.parameters, self.decided_s, self._seconds = {**PARAMETERS, **parameters}, 0.0, 0
         self.observed = SimpleNamespace(measured=lambda *_: None)
         self.published, self.destroyed = [], []
         self._subscribed = subscribed
@@ -47,6 +47,10 @@ class Node:
     def publish(self, publisher, message):
         self.published.append([(publisher, copy.deepcopy(message))])
 
+    def last(self, topic):
+        """Return the newest message on a topic."""
+        return [message for together in self.published for name, message in together if name == topic][-1]
+
     def destroy_publisher(self, publisher):
         self.destroyed.append(publisher)
 
@@ -54,8 +58,8 @@ class Node:
         self.published.append(copy.deepcopy(list(messages)))
 
 
-def made(node):
-    outputs = SimulatorOutputs(node, Axes(), VEHICLE, FrameNames())
+def made(node, frames=None):
+    outputs = SimulatorOutputs(node, Axes(), VEHICLE, frames or FrameNames())
     do(outputs, Scene({VEHICLE: "vehicle", BUOY: "buoy"}, frozenset({"front"})))
     return outputs
 
@@ -129,3 +133,49 @@ def test_who_is_gone_has_no_topics_and_who_comes_has():
     node.published.clear()
     do(outputs, States(((BUOY, state(1.0)), (7, state(2.0)))))
     assert [[topic for topic, _ in together] for together in node.published] == [["entities/gate/pose"]]
+
+
+def test_what_the_simulator_reports_says_what_its_numbers_stand_for():
+    node = Node([])
+    outputs = made(node, FrameNames(prefix="s1/"))
+    do(outputs, Reported(sim.CameraData(0, 0.25, -0.5, 0.125, 4.0), "buoy", (0, "front", BUOY)))
+    view = node.last("camera_view")
+    assert (view.camera, view.camera_id, view.target, view.target_id) == ("front", 0, "buoy", BUOY)
+    assert (view.x, view.y, view.radius, view.depth, view.visible) == (0.25, -0.5, 0.125, 4.0, True)
+    assert view.header.frame_id == "s1/front"
+    do(outputs, Reported(sim.PathFailed(3), "near"))
+    event = node.last("trigger_events")
+    assert (event.name, event.trigger_id, event.event) == ("near", 3, sim.PathFailed.ID)
+    do(outputs, Reported(sim.Spied(True, sim.ItemType.ENTITY, 7), "gate"))
+    event = node.last("item_events")
+    assert (event.added, event.type, event.id, event.name) == (True, event.ENTITY, 7, "gate")
+
+
+def test_frames_of_entities_have_the_prefix():
+    node = Node(["odom", "entities/buoy/pose", "entities/buoy/twist", "/tf"])
+    do(made(node, FrameNames(prefix="s1/")), States(((VEHICLE, state(1.0)), (BUOY, state(2.0)))))
+    assert (node.last("odom").header.frame_id, node.last("odom").child_frame_id) == ("s1/odom", "s1/base_link")
+    assert node.last("entities/buoy/pose").header.frame_id == "s1/odom"
+    assert node.last("entities/buoy/twist").header.frame_id == "s1/buoy"
+    transforms = [(each.header.frame_id, each.child_frame_id) for each in node.last("/tf").transforms]
+    assert transforms == [("s1/odom", "s1/base_link"), ("s1/odom", "s1/buoy")]
+
+
+def test_the_simulated_time_is_published_when_it_is_due_and_stamps_with_it():
+    node = Node(["odom"], publish_clock=True)
+    outputs = made(node)
+    do(outputs, SimulatedTime(1_250_000_000, True))
+    do(outputs, SimulatedTime(2_500_000_000, False))
+    do(outputs, States(((VEHICLE, state(0.0)),)))
+    assert node.last("/clock").clock == Time(sec=1, nanosec=250_000_000)
+    assert node.last("odom").header.stamp == Time(sec=2, nanosec=500_000_000)
+
+
+def test_a_new_simulation_is_announced_and_one_that_goes_on_is_not():
+    node = Node([])
+    outputs = made(node)
+    for is_new in (True, False):
+        do(outputs, Begun(is_new))
+    topics = [topic for together in node.published for topic, _ in together]
+    assert topics.count("simulation_started") == 1
+    assert node.last("simulation_started").sec > 0

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The emulated world as requests see it: entities, attributes, objects, items that come and go."""
 
+import contextlib
 import math
 import time
 
@@ -8,8 +9,10 @@ import pytest
 from offline_simulator import LEVEL, OfflineSimulator, RecordingClient, entity
 
 from drone_bridge.simulator import codec as sim
+from drone_bridge.simulator.device.requests import Quirks, ServedClient
 from drone_bridge.simulator.device.world import FULL, INVALID, MAX_ITEMS, MAX_SPIES
 from drone_bridge.simulator.emulator.scene import ENGINE_OBJECTS, SCENES
+from drone_bridge.wire.events import RemoteProtocolError
 
 ZERO = (0.0, 0.0, 0.0)
 VEHICLE, GRAVITY = 0, 0
@@ -319,3 +322,38 @@ def test_removing_thousands_of_items_at_once_keeps_nobody_waiting(simulator):
 
 
 # Running.
+
+
+# As the CUAUV server.
+
+
+@pytest.fixture
+def cuauv(simulator):
+    simulator.context.is_real = True
+    return simulator
+
+
+def test_streams_and_triggers_stay_whatever_remove_is_answered_with(cuauv):
+    stream = cuauv.add(sim.StreamEntity(VEHICLE, 1, (X,)))
+    kinds = (sim.ItemType.ENTITY_STREAM, sim.ItemType.TRIGGER, sim.ItemType.EXTENDED_STREAM, 9)
+    for kind in kinds:
+        assert cuauv.ask(sim.Remove(kind, stream)) == sim.Ok()
+    assert [event.id for event in cuauv.step()] == [stream]
+
+
+def test_what_turbulence_is_called_when_it_is_added_is_what_removes_gravity(cuauv):
+    added = [cuauv.add(sim.AddObject(sim.Turbulence.CLASS, constant((30.0, 0.0, 0.0)))) for _ in range(2)]
+    assert added == [0, 1]
+    assert cuauv.ask(sim.Remove(sim.ItemType.OBJECT, added[0])) == sim.Ok()
+    cuauv.step()
+    north, _, down = value(cuauv, VEHICLE, V)
+    assert north > 0.019  # two of them for a hundredth of a second on 30 kg
+    assert down < -0.09  # only its buoyancy is left
+
+
+def test_a_body_of_more_than_1024_bytes_ends_the_connection():
+    client, served = sim.ClientConnection(max_request_bytes=2048), ServedClient(Quirks.REAL)
+    for size, refusal in ((1024, contextlib.nullcontext()), (1025, pytest.raises(RemoteProtocolError, match="1024"))):
+        served.receive(client.send(sim.SetExtended(VEHICLE, "k", bytes(size - 10))))
+        with refusal:
+            assert served.next_request().data == bytes(1014)

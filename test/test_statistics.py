@@ -223,8 +223,10 @@ class TestSilence:
         statistics.peer = "a:1"
         peer.connects()
         clock[0] += 3.0
-        reports.notice_silence()
+        for _ in range(3):
+            reports.notice_silence()
         assert said == []
+        assert statistics.counts["silences"] == 1  # although nobody subscribes to diagnostics
         statistics.peer = next_peer
         peer.speaks()
         reports.notice_silence()

@@ -3,7 +3,6 @@
 
 from composition import launch
 from ports import free_port
-from processes import Process
 
 from drone_bridge.programs.plan import Leg
 from drone_bridge.telemetry import operator as telemetry
@@ -20,19 +19,6 @@ def test_legs_are_fractions_of_full_scale():
     command = telemetry.command_for(Leg(1.0, forward=1.0, left=-0.5, up=0.25, turn=-0.5), Drone)
     assert command == DroneCommand(thrust=0.5, pitch=0.25, roll=0.125, yaw=-0.25)
     assert telemetry.command_for(Leg(1.0, forward=50.0, up=-9.0), Drone) == DroneCommand(thrust=-1.0, pitch=0.5)
-
-
-def test_it_answers_an_emulated_drone_and_leaves_it_hovering():
-    options = ("--port", "0", "--plan", "1s up 0.5, 0.5s turn 0.5")
-    with Process.module("drone_bridge.telemetry.operator", *options) as operator:
-        port = operator.wait_for_line(r"waits for telemetry on 127\.0\.0\.1:(\d+)")[1]
-        with Process.module("drone_bridge.telemetry.emulator", "--port", port, "--no-images") as drone:
-            assert operator.wait() == 0
-            operator.wait_for_line("1s up 0.5: thrust 0.5, pitch 0, roll 0, yaw 0")
-            operator.wait_for_line("receives height .* m, velocity")
-            operator.wait_for_line(r"leaves, hovering: \d\d+ documents")
-            assert drone.stop() == 0
-            drone.wait_for_line(r"documents sent, \d\d+ commands, 0 refused")
 
 
 def test_the_launch_file_puts_a_flight_through_ros(domain):

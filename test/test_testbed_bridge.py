@@ -11,7 +11,6 @@ import pytest
 from diagnostic_msgs.msg import DiagnosticArray
 from diagnostics import values_of
 from geometry_msgs.msg import Twist
-from nav_msgs.msg import Odometry
 from processes import Process
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 from ros_session import wait_until
@@ -20,8 +19,8 @@ from testbed_peer import CONSTANTS, HOVER, TestbedPeer, bridge, pixels
 from tf2_msgs.msg import TFMessage
 
 from drone_bridge.msg import DroneProperties
-from drone_bridge.ros.time import seconds_of, time_from_seconds
-from drone_bridge.testbed.codec import AttitudeLayout, SensorFrame
+from drone_bridge.ros.time import time_from_seconds
+from drone_bridge.testbed.codec import SensorFrame
 
 LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 
@@ -99,19 +98,6 @@ def test_the_qos_of_one_topic_can_be_overridden_and_of_no_other(ros, peer):
 # What goes to the wire.
 
 
-def test_cmd_vel_becomes_rates_and_thrust_with_the_wire_s_signs_where_that_was_asked_for(ros, peer):
-    message, answers = Twist(), []
-    message.angular.x, message.angular.y, message.angular.z, message.linear.z = 0.1, 0.2, 0.3, 9.0
-    with bridge(peer, command_timeout=30.0, cmd_vel_mode="rates_and_thrust"):
-        peer.open()
-        publisher = ros.publisher(Twist, "cmd_vel")
-        wait_until(
-            lambda: publisher.publish(message) or answers.append(peer.exchange()) or answers[-1] != HOVER, "the command"
-        )
-    pitch, roll, yaw = (math.degrees(rate) for rate in (0.2, 0.1, -0.3))
-    assert dataclasses.astuple(answers[-1]) == pytest.approx((pitch, roll, yaw, 9.0), rel=1e-6)
-
-
 def test_a_slow_reliable_subscriber_does_not_hold_up_the_testbed(ros, peer):
     # A subscriber whose node nobody spins: its history is full after one image, and it never reads it.
     reliable = QoSProfile(depth=1, reliability=ReliabilityPolicy.RELIABLE)
@@ -127,27 +113,6 @@ def test_a_slow_reliable_subscriber_does_not_hold_up_the_testbed(ros, peer):
 
 
 # Layouts, and a new simulation on the same connection.
-
-LEVEL = {"pitch": 0.0, "roll": 0.0, "yaw": 0.0, "position": (1.0, 2.0, -3.0)}
-
-
-def test_auto_detects_a_pose_and_logs_it(ros, closing):
-    odometry = ros.subscribe(Odometry, "odom")
-    reports = ros.subscribe(DiagnosticArray, "/diagnostics")
-    constants = ros.subscribe(DroneProperties, "drone_properties", LATCHED)
-    peer = closing(TestbedPeer(layout=AttitudeLayout.POSE))
-    with bridge(peer, stamp_source="wire") as process:
-        peer.open()
-        constants.wait()  # the bridge knows of this subscription, and so of the one before
-        peer.exchange(**LEVEL)
-        first = odometry.wait()
-        assert seconds_of(first.header.stamp) == pytest.approx(peer.time), "who subscribed before gets the first one"
-        position = first.pose.pose.position
-        assert (position.x, position.y, position.z) == (1.0, 3.0, 2.0)
-        process.wait_for_line("The testbed sends 7 floats after the images: attitude_layout is pose")
-        reports.wait(lambda report: values_of(report)["attitude_layout"] == "pose (auto)")
-        static = ros.subscribe(TFMessage, "/tf_static", LATCHED).wait().transforms
-        assert ("map", "odom") in {(transform.header.frame_id, transform.child_frame_id) for transform in static}
 
 
 def test_jpegs_are_made_of_both_sides_while_somebody_listens(ros, peer):
@@ -178,3 +143,27 @@ def test_jpegs_are_made_of_both_sides_while_somebody_listens(ros, peer):
             decoded = cv2.imdecode(np.frombuffer(message.data, np.uint8), cv2.IMREAD_COLOR)
             assert decoded.shape == (size.height, size.width, 3)
             assert np.abs(decoded[:, :, ::-1].astype(int) - colours[side]).max() <= 6
+
+
+def test_commands_that_reach_no_vehicle_are_counted_and_warned_of(ros, peer):
+    reports = ros.subscribe(DiagnosticArray, "/diagnostics")
+    commands = ros.publisher(Twist, "cmd_vel", subscribers=0)
+
+    def is_counted(report):
+        commands.publish(Twist())
+        return int(values_of(report)["undelivered_commands"]) > 1
+
+    with bridge(peer, silence_warning=2.0, autostart=True) as node:
+        peer.open().exchange()
+        node.wait_for_line("attitude_layout is taken to be")  # until its first frame it is silent as well
+        wait_until(commands.get_subscription_count, "the bridge")
+        line = r"Commands on cmd_vel reach no vehicle: 127\.0\.0\.1:\d+ has been silent for \d+ s\."
+        wait_until(lambda: commands.publish(Twist()) or node.count_lines(line), "the warning", period_s=0.05)
+        reports.wait(is_counted)
+        assert node.count_lines(line) == 1  # however often they come
+        peer.close()
+    with bridge(peer) as node:
+        wait_until(commands.get_subscription_count, "the bridge")
+        reports.wait(is_counted)
+        line = r"Commands on cmd_vel reach no vehicle: no peer is connected\."
+        wait_until(lambda: commands.publish(Twist()) or node.count_lines(line), "the warning", period_s=0.05)

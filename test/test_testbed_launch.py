@@ -3,7 +3,6 @@
 
 import csv
 import os
-import re
 import signal
 
 import pytest
@@ -163,32 +162,3 @@ def test_rviz_gets_its_view_and_a_frame_to_stand_in(tmp_path, monkeypatch):
             assert run.wait() == 0
         assert run.count_lines(rf"rviz2 -d \S+/rviz/testbed\.rviz -f {frame} --ros-args") == 1
         assert run.count_lines(f"rviz2 .*__ns:=/{arguments.get('namespace', '')}( |$)") == 1
-
-
-def test_a_killed_bridge_comes_back_and_a_killed_emulator_ends_the_launch(free_port):
-    with launch("testbed.launch.xml", emulate=True, testbed_port=free_port, **SMALL) as composition:
-        composition.wait_for_line("Connected to")
-        pids = dict(re.findall(r"\[launch\] (\S+)-\d started \(pid (\d+)\)", composition.output))
-        os.kill(int(pids["testbed_bridge"]), signal.SIGKILL)
-        composition.wait_for_count(r"\[launch\] testbed_bridge-2 started", 2)
-        composition.wait_for_count("Connected to", 2)
-        os.kill(int(pids["testbed"]), signal.SIGKILL)
-        assert composition.wait() == 128 + signal.SIGKILL
-        assert composition.leftovers() == []
-        composition.wait_for_line(r"\[launch\] testbed-1 is required: stopping everything")
-
-
-def test_a_composition_whose_port_is_taken_ends_and_says_so_last(free_port):
-    with launch("testbed.launch.xml", emulate=True, testbed_port=free_port, **SMALL) as first:
-        first.wait_for_line("Connected to")
-        second = launch("testbed.launch.xml", emulate=True, testbed_port=free_port, **SMALL)
-        try:
-            assert second.wait() == 2
-            assert re.match(
-                rf"\[launch\] testbed-1 failed with exit status 2: testbed: .*{free_port}.*in use\. .*_port:= ",
-                second.lines[-1],
-            )
-        finally:
-            second.end()
-        # Its bridge may have found the testbed of the first, which serves one at a time and is not disturbed.
-        assert first.count_lines("lost|closed inside") == 0

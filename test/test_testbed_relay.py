@@ -4,15 +4,13 @@
 import contextlib
 import struct
 import time
-from dataclasses import astuple
 from pathlib import Path
 
-import pytest
 from processes import TIMEOUT_S, Process
 from ros_session import RosSession, wait_until
 from testbed_autopilot import AutopilotPeer
 from testbed_bytes import float32
-from testbed_peer import CONSTANTS, REPLY, TestbedPeer, pixels
+from testbed_peer import CONSTANTS, REPLY, TestbedPeer
 from vanishing import kill
 
 from drone_bridge.kind import Side
@@ -26,7 +24,6 @@ AUTOPILOT_BYTES = (CAPTURES / "autopilot_to_testbed.bin").read_bytes()
 FRAMES = 3
 GOLDEN = Constants(*struct.unpack_from(">ffiiffffffff", TESTBED_BYTES))
 CONSTANTS_BYTES = 48
-LAYOUT = AttitudeLayout.POSE
 PATIENCE_S = 60.0  # of both nodes, for an autopilot or a testbed on a machine that is slow and busy
 MEETING_S = 0.3  # of both nodes, while they have not found each other
 BOTH = ("testbed_bridge", "testbed_server")
@@ -81,17 +78,8 @@ def fields(number):
     }
 
 
-def level(number):
-    """The same of a drone that is level: one that is tilted would be levelled out by the server's neutral command."""
-    return {**fields(number), "pitch": 0.0, "roll": 0.0}
-
-
 def motion(number):
     return MotionParameters(float32(0.37 * number), float32(-0.71 * number), float32(1.3 * number), float32(15.1))
-
-
-def hover():
-    return MotionParameters(0.0, 0.0, 0.0, CONSTANTS.weight * abs(CONSTANTS.gravity))
 
 
 def test_golden_captures_pass_byte_for_byte_until_the_bridge_is_killed(ros, tmp_path):
@@ -126,89 +114,3 @@ def test_golden_captures_pass_byte_for_byte_until_the_bridge_is_killed(ros, tmp_
     logged = [entry for entry in entries if entry.connection == entries[-1].connection]  # others came before
     assert b"".join(entry.data for entry in logged if entry.sender is Side.VEHICLE) == TESTBED_BYTES
     assert b"".join(entry.data for entry in logged if entry.sender is Side.OPERATOR) == AUTOPILOT_BYTES
-
-
-class Pair:
-    """A testbed and an autopilot, with ROS between them."""
-
-    def __init__(self, port, testbed):
-        self.port, self.testbed = port, testbed
-        self.autopilot = None
-
-    def meet(self):
-        """Open a conversation at both ends."""
-        self.part()
-        self.testbed.open()
-        self.autopilot = AutopilotPeer(self.port, LAYOUT)
-        self.autopilot.socket.settimeout(TIMEOUT_S)
-        self.first()
-
-    def first(self):
-        """Exchange the first frame."""
-        self.testbed.send_frame(**fields(0))
-        assert isinstance(self.autopilot.receive(), Constants)
-        self.autopilot.receive()
-        self.autopilot.answer()
-        self.testbed.reply()
-
-    def exchange(self, number):
-        """Send a frame through, and its answer back; return both as they arrived."""
-        self.testbed.send_frame(**fields(number))
-        frame = self.autopilot.receive()
-        self.autopilot.answer(motion(number))
-        return frame, self.testbed.reply()
-
-    def part(self):
-        if self.autopilot:
-            self.autopilot.socket.close()
-        self.testbed.hang_up()
-
-
-@pytest.fixture(scope="module")
-def pair():
-    testbed = TestbedPeer(layout=LAYOUT)
-    with contextlib.closing(testbed), relay("relay", testbed, LAYOUT) as (_, _, port):
-        pair = Pair(port, testbed)
-        yield pair
-        pair.part()
-
-
-def test_each_frame_gets_the_answer_that_was_given_for_it(pair):
-    pair.meet()
-    for number in range(1, 100):
-        frame, answer = pair.exchange(number)
-        expected = fields(number)
-        assert (frame.pitch, frame.roll, frame.yaw) == (expected["pitch"], expected["roll"], expected["yaw"])
-        assert frame.position == expected["position"]
-        assert frame.time == float32(pair.testbed.time)
-        assert bytes(frame.left) == pixels(1)
-        assert bytes(frame.right) == pixels(2)
-        assert answer == motion(number)
-
-
-def test_a_testbed_that_leaves_and_comes_back_is_told_apart_from_one_that_goes_on(pair):
-    pair.meet()
-    _, answer = pair.exchange(1)
-    assert answer == motion(1)
-    pair.testbed.open()  # time from 0: the constants are the same, and so the connection can go on
-    pair.testbed.send_frame(time=0.0, **fields(0))
-    while not isinstance(event := pair.autopilot.receive(), SensorFrame):
-        pass
-    assert event.time == 0.0
-    pair.autopilot.answer(motion(7))
-    assert pair.testbed.reply() == motion(7)
-
-
-def test_an_autopilot_that_leaves_leaves_a_drone_that_hovers(pair):
-    pair.meet()
-    pair.exchange(1)
-    pair.testbed.send_frame(**level(2))
-    pair.autopilot.receive()
-    pair.autopilot.socket.close()
-    # The server's neutral command is stamped with the frame, and so it is the answer.
-    assert astuple(pair.testbed.reply()) == pytest.approx(astuple(hover()))
-    # The next autopilot begins with the next frame.
-    pair.autopilot = AutopilotPeer(pair.port, LAYOUT)
-    pair.autopilot.socket.settimeout(TIMEOUT_S)
-    pair.first()
-    assert pair.exchange(3)[1] == motion(3)

@@ -2,19 +2,34 @@
 """cmd_vel as others have it: its type, its frame, and what is said to whoever publishes or takes another type."""
 
 import math
+from types import SimpleNamespace
 
 import pytest
-from diagnostic_msgs.msg import DiagnosticArray
-from diagnostics import values_of
+from commanded_node import commanded_nodes
 from geometry_msgs.msg import Twist, TwistStamped
-from processes import Process, executable
-from ros_session import wait_until
 
+from drone_bridge.controllers.commands import VelocityCommands
+from drone_bridge.ros.command_topics import CommandTopics
+from drone_bridge.ros.common_parameters import STAMPED_CMD_VEL
+from drone_bridge.ros.neutral_repeater import NeutralRepeater
+from drone_bridge.ros.time import time_from_seconds
 from drone_bridge.ros.velocity_messages import VelocityFrames
 
-NAME = "enable_stamped_cmd_vel"
-#: The type that a node has on cmd_vel by this parameter, and the other one.
-TYPES = {False: (Twist, TwistStamped), True: (TwistStamped, Twist)}
+
+@pytest.fixture
+def make_node(monkeypatch, tmp_path):
+    return commanded_nodes(monkeypatch, tmp_path)
+
+
+#: The type that a node has on cmd_vel by its parameter, and the other one.
+TYPES = {False: ("Twist", "TwistStamped"), True: ("TwistStamped", "Twist")}
+
+
+def endpoint(number, kind):
+    """Return somebody's publisher or subscription, as the graph has it."""
+    return SimpleNamespace(
+        endpoint_gid=[number], topic_type=f"geometry_msgs/msg/{kind}", node_namespace="/a", node_name="other"
+    )
 
 
 def command(forward=0.0, left=0.0, turn=0.0, frame=""):
@@ -24,41 +39,52 @@ def command(forward=0.0, left=0.0, turn=0.0, frame=""):
     return message
 
 
-def count(inbox, name):
-    return int(values_of(inbox.wait()).get(name, 0))
+@pytest.mark.parametrize("is_stamped", [False, True])
+def test_a_publisher_of_the_other_type_is_told_of_once(make_node, is_stamped):
+    node = make_node(**{STAMPED_CMD_VEL.name: is_stamped})
+    CommandTopics(node).take_velocities(lambda twist: (twist, True))
+    ours, other = TYPES[is_stamped]
+    node.publishers = [endpoint(1, ours), endpoint(2, other)]
+    for _ in range(3):
+        node.report()
+    (line,) = node.logged
+    assert line == (
+        f"/a/other publishes geometry_msgs/msg/{other} on /cmd_vel, where this node takes geometry_msgs/msg/{ours}: "
+        "nothing of that arrives. Set enable_stamped_cmd_vel to the same value in both. This is logged once."
+    )
+    node.publishers = []
+    node.report()
+    node.publishers = [endpoint(3, other)]
+    node.report()
+    assert node.logged == [line, line]  # another one
 
 
 @pytest.mark.parametrize("is_stamped", [False, True])
-def test_a_publisher_of_the_other_type_is_told_of_once_and_one_of_ours_is_followed(ros, free_port, is_stamped):
+def test_a_server_tells_of_a_vehicle_that_takes_the_other_type(make_node, is_stamped):
+    node = make_node()
+    kind = TwistStamped if is_stamped else Twist
+    publisher = node.make_publisher(kind, "cmd_vel", 1)
+    NeutralRepeater(node, (publisher,), lambda: (publisher, kind()))
     ours, other = TYPES[is_stamped]
-    reports = ros.subscribe(DiagnosticArray, "/diagnostics")
-    with Process.node("robot_bridge", port=free_port, **{NAME: is_stamped}) as node:
-        publisher = ros.publisher(ours, "cmd_vel")
-        wait_until(lambda: publisher.publish(ours()) or count(reports, "commands") > 0, "a command that is followed")
-    ros.node.destroy_publisher(publisher)
-    with Process.node("robot_bridge", port=free_port, **{NAME: is_stamped}) as node:
-        ros.node.create_publisher(other, "cmd_vel", 1)
-        line = rf"WARN.* publishes geometry_msgs/msg/{other.__name__} on /cmd_vel, .*takes .*/{ours.__name__}: .*{NAME}"
-        node.wait_for_line(line)
-        for _ in range(3):  # a look for others comes once per second, as a report does
-            reports.wait()
-        assert node.count_lines(line) == 1
+    node.get_subscriptions_info_by_topic = lambda topic: [endpoint(1, ours), endpoint(2, other)]
+    node.report()
+    (line,) = node.logged
+    assert f"takes geometry_msgs/msg/{other} on /cmd_vel, where this node publishes geometry_msgs/msg/{ours}" in line
 
 
 @pytest.mark.parametrize("is_stamped", [False, True])
-def test_a_server_publishes_the_type_and_tells_of_a_vehicle_that_takes_the_other(ros, free_port, is_stamped):
-    ours, other = TYPES[is_stamped]
-    ros.node.create_subscription(other, "cmd_vel", lambda message: None, 1)
-    with Process.node("telemetry_server", port=free_port, **{NAME: is_stamped}) as node:
-        node.wait_for_line(
-            rf"WARN.* takes geometry_msgs/msg/{other.__name__} on /cmd_vel, .*publishes .*/{ours.__name__}"
-        )
-
-
-def test_a_controller_publishes_the_type(ros, start_child):
-    start_child(executable("rover_controller"), "--ros-args", "-p", f"{NAME}:=true", "-p", "pattern:=circular")
-    inbox = ros.subscribe(TwistStamped, "cmd_vel")
-    inbox.wait(lambda message: message.twist.linear.x > 0 and message.header.stamp.sec > 0)
+def test_a_controller_publishes_the_type(is_stamped):
+    sent = []
+    node = SimpleNamespace(
+        create_publisher=lambda kind, topic, qos: SimpleNamespace(msg_type=kind, publish=sent.append),
+        get_clock=lambda: SimpleNamespace(now=lambda: SimpleNamespace(to_msg=lambda: time_from_seconds(5.0))),
+    )
+    VelocityCommands(node, {STAMPED_CMD_VEL.name: is_stamped}).publish((1.0, 0.0, 0.0), (0.0, 0.0, 0.5))
+    (message,) = sent
+    assert type(message).__name__ == TYPES[is_stamped][0]
+    twist = message.twist if is_stamped else message
+    assert (twist.linear.x, twist.angular.z) == (1.0, 0.5)
+    assert not is_stamped or message.header.stamp.sec == 5
 
 
 @pytest.mark.parametrize("frame", ["odom", "map"])

@@ -28,7 +28,7 @@ class Page:
 
     def __init__(self):
         self.told = {}
-        self.tokens = []
+        self.tokens, self.refusals = [], []
         self.transport = SimpleNamespace(get_write_buffer_size=lambda: 0, abort=lambda: None)
         self._requests = asyncio.Queue()
 
@@ -44,6 +44,8 @@ class Page:
             self.told = message
         elif message["op"] == "token":
             self.tokens.append(message["token"])
+        elif message["op"] == "refused":
+            self.refusals.append(message["reason"])
 
     async def recv_streaming(self):
         request = await self._requests.get()
@@ -273,5 +275,48 @@ def test_the_helm_is_handed_to_a_number_with_a_point(clock):
         assert other.told["vehicles"][0]["pilot"] == "you"
         other.leave()
         await talking
+
+    conversation(run)
+
+
+@pytest.mark.parametrize("way", ["neutral", "release", "leave", "silence", "the server's end"])
+def test_the_vehicle_stops_when_the_pilot_lets_go_or_is_lost(clock, monkeypatch, way):
+    monkeypatch.setattr(pilots, "TOKEN_PERIOD_S", 0.0)
+
+    async def converse():
+        server = Server()
+        talking = asyncio.ensure_future(server.pilots(server.page, True))
+        watching = asyncio.ensure_future(server.pilots.watch())
+        await server.ask(op="take", vehicle=TOPIC)
+        await server.ask(op="steer", token=server.page.tokens[-1], motion={"x": 1})
+        assert [command[1] for command in server.commands][-1] == (1.0, 0.0, 0.0, 0.0)
+        server.commands.clear()
+        if way == "neutral":
+            await server.ask(op="steer", token=server.page.tokens[-1], motion={})
+        elif way == "release":
+            await server.ask(op="release")
+        elif way == "leave":
+            server.page.leave()
+        elif way == "silence":
+            clock[0] += 0.5
+        else:
+            watching.cancel()
+        await server.settle()
+        assert {command[:2] for command in server.commands} == {(TOPIC, (0.0, 0.0, 0.0, 0.0))}
+        watching.cancel()
+        server.page.leave()
+        await talking
+
+    asyncio.run(converse())
+
+
+@pytest.mark.parametrize("garbage", ["{", "[]", "null", "[" * 100000, '{"op": "steer"}', b"\xff", '{"op": 1}'])
+def test_garbage_at_the_helm_is_refused_and_nothing_else(clock, garbage):
+    async def run(server):
+        server.page._requests.put_nowait(garbage)
+        await server.settle()
+        assert len(server.page.refusals) == 1
+        await server.ask(op="take", vehicle=TOPIC)
+        assert server.page.told["vehicles"][0]["pilot"] == "you"
 
     conversation(run)

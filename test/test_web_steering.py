@@ -98,32 +98,6 @@ def test_a_command_is_published_with_a_stamp_and_in_the_units_of_ros(pilot, comm
     ros.set_parameters("web_bridge", max_speed=1.0)
 
 
-@pytest.mark.parametrize("way", ["neutral", "release", "leave", "silence"])
-def test_the_vehicle_stops_when_the_pilot_lets_go_or_is_lost(bridge, pilot, commands, way):
-    steer_until_it_moves(pilot, commands)
-    pilot.steer(x=1.0)
-    if way == "neutral":
-        pilot.steer(token=pilot.token)
-    elif way == "release":
-        pilot.send(op="release")
-    elif way == "leave":
-        pilot.connection.close()
-    commands.wait(is_moving=False)
-    assert_nothing_more_moves(bridge, commands)
-
-
-def test_commands_that_were_stuck_move_nothing(bridge, pilot, commands):
-    old = pilot.next_token()
-    for _ in range(5):
-        pilot.next_token()
-    for _ in range(3):
-        pilot.steer(token=old, x=1.0)
-    pilot.wait_for(lambda: pilot.refusals, "a refusal")
-    assert "0.3 s is allowed" in pilot.refusals[0]
-    assert_nothing_more_moves(bridge, commands)
-    assert not commands.moving
-
-
 def test_a_network_that_stops_stops_the_vehicle_and_delayed_commands_move_nothing(bridge, commands):
     with Network(bridge.address) as network, Pilot(network.address) as pilot:
         pilot.take(TOPIC)

@@ -31,6 +31,7 @@ class CommandedNode(PlainNode):
         self.logged, self.latched, self.conditions = [], [], {}
         self.reports.update_condition = lambda name, problem, advice: self.conditions.update({name: problem})
         self.each, self.take, self.wakes, self.on_their_way = [], {}, 0, []
+        self.publishers = []  # of others, as the graph has them
         self.hold = Hold(self, "held")
 
     def follow(self, commands):
@@ -53,6 +54,9 @@ class CommandedNode(PlainNode):
 
     def create_publisher(self, kind, topic, qos, **_):
         return SimpleNamespace(publish=self.latched.append, topic_name=topic)
+
+    def get_publishers_info_by_topic(self, topic):
+        return self.publishers
 
     def create_service(self, kind, name, serve):
         self.serve = serve
@@ -123,5 +127,4 @@ def commanded_nodes(monkeypatch, home):
     clock = SimpleNamespace(now_s=100.0)
     for module in (command_topics, hold, limits):
         monkeypatch.setattr(module, "elapsed_s", lambda: clock.now_s)
-    monkeypatch.setattr(command_topics.OtherTypes, "warn_of_publishers", lambda _: None)
     return partial(CommandedNode, clock)

@@ -1,28 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a drone_controller listens to and says, for tests that play the bridge."""
+"""Frames of stereo images as a bridge publishes them, and the drone that they are of."""
 
 import array
 import math
 
-from rclpy.qos import DurabilityPolicy, QoSProfile
-from ros_session import wait_until
 from sensor_msgs.msg import CameraInfo, Image, Imu
 
-from drone_bridge.msg import CommandRates, ControllerState, DroneProperties
+from drone_bridge.msg import DroneProperties
 from drone_bridge.ros.time import time_from_seconds
 from drone_bridge.testbed.device.drone_state import DroneState
 from drone_bridge.testbed.emulator.world import RED, Sphere, StereoCamera
 
 WIDTH, HEIGHT, ANGLE_OF_VIEW, BASELINE = 64, 48, 90.0, 0.25  # pixels, degrees, m
-STEP_S = 1 / 60
-LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
-TYPES = {
-    "left/image_raw": Image,
-    "right/image_raw": Image,
-    "left/camera_info": CameraInfo,
-    "right/camera_info": CameraInfo,
-    "imu/data": Imu,
-}
 CAMERA = StereoCamera(WIDTH, HEIGHT, ANGLE_OF_VIEW, ANGLE_OF_VIEW, BASELINE)
 #: The target 5 m ahead and 2 m to the left of a drone at the start, in the emulator's axes.
 TARGET_M = math.hypot(5.0, 2.0)
@@ -69,55 +58,3 @@ def messages(time_s, spheres=(), **changes):
         message.header.stamp = time_from_seconds(time_s)
     frame["imu/data"].header.frame_id = "d1/base_link"
     return frame
-
-
-def stamp_of(message):
-    return message.header.stamp.sec, message.header.stamp.nanosec
-
-
-class Pilot:
-    """Publishes frames for a controller and hears what it says."""
-
-    def __init__(self, ros, *, is_announced=True, **first_properties):
-        """Announce a drone with these properties, or none."""
-        self.commands = ros.subscribe(CommandRates, "cmd_rates")
-        self.states = ros.subscribe(ControllerState, "drone_controller/state")
-        self._publishers = {topic: ros.publisher(kind, topic) for topic, kind in TYPES.items()}
-        if is_announced:
-            self._properties = ros.publisher(DroneProperties, "drone_properties", LATCHED)
-            self.announce(**first_properties)
-        self.time_s = 1000.0
-
-    def announce(self, **changes):
-        self._properties.publish(properties(**changes))
-
-    def publish(self, spheres=(), step_s=STEP_S, **changes):
-        """Publish the next frame, and return its stamp."""
-        self.time_s += step_s
-        for topic, message in messages(self.time_s, spheres, **changes).items():
-            self._publishers[topic].publish(message)
-        return stamp_of(message)
-
-    def publish_until(self, condition, what, spheres=(), **changes):
-        """Publish the next frames until the condition holds."""
-
-        def frame():
-            self.publish(spheres, **changes)
-            return condition()
-
-        wait_until(frame, what, period_s=0.03)
-
-    def state_after(self, spheres=(), wanted=lambda state: True, step_s=STEP_S, **changes):
-        """Publish frames until the state of one is the wanted one: a reader may not have found its writer yet."""
-        stamps, found = set(), []
-
-        def frame():
-            stamps.add(self.publish(spheres, step_s, **changes))
-            while len(self.states):
-                state = self.states.wait()
-                if stamp_of(state) in stamps and wanted(state):
-                    found.append(state)
-            return found
-
-        wait_until(frame, "the wanted state", period_s=0.03)
-        return found[0]

@@ -24,11 +24,6 @@ class Packet:
     def __repr__(self):
         return f"<{self.seq} {self.state}>"
 
-    def is_following(self, **axes):
-        """Whether it says what was commanded, and no button."""
-        wanted = {**HOVER, "hover": False, **axes}
-        return all(abs(self.state[name] - value) < 1e-9 for name, value in wanted.items())
-
     @property
     def is_hover(self):
         """Whether it says hover and nothing else."""

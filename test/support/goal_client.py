@@ -11,7 +11,7 @@ from ros_session import Inbox
 
 from drone_bridge.action import FollowPath, GoTo, Land, TakeOff
 
-TYPES = {"take_off": TakeOff, "land": Land, "go_to": GoTo, "follow_path": FollowPath, "navigate_to_pose": GoTo}
+TYPES = {"take_off": TakeOff, "land": Land, "go_to": GoTo, "follow_path": FollowPath}
 ENDS = {
     GoalStatus.STATUS_SUCCEEDED: "succeeded",
     GoalStatus.STATUS_ABORTED: "aborted",
@@ -19,12 +19,10 @@ ENDS = {
 }
 
 
-def pose_at(x, y, z=0.0, frame="", *, yaw_quaternion=(0.0, 0.0, 0.0, 0.0)):
+def pose_at(x, y, z=0.0, frame=""):
     pose = PoseStamped()
     pose.header.frame_id = frame
     pose.pose.position.x, pose.pose.position.y, pose.pose.position.z = float(x), float(y), float(z)
-    q = pose.pose.orientation
-    q.x, q.y, q.z, q.w = yaw_quaternion
     return pose
 
 

@@ -95,7 +95,7 @@ class PlainNode:
     # Topics.
 
     def resolve_topic_name(self, topic):
-        return f"/{topic}"
+        return f"/{topic.removeprefix('/')}"
 
     def make_publisher(self, message_type, topic, qos):
         return SimpleNamespace(topic_name=f"/{topic}", msg_type=message_type, wait_for_all_acked=self._do_nothing)

@@ -2,7 +2,6 @@
 """A vehicle in ROS that a test plays: cmd_vel in, odom out."""
 
 import math
-import threading
 
 import numpy as np
 from geometry_msgs.msg import Twist
@@ -15,16 +14,12 @@ PERIOD_S = 0.02
 
 
 class Vehicle:
-    """Moves as cmd_vel says and publishes odometry, until it is told to fall silent."""
+    """Moves as cmd_vel says and publishes odometry."""
 
     def __init__(self, ros):
         self.position = np.zeros(3)
         self.yaw = 0.0
-        self.path = []
         self._twist = Twist()
-        self._silent = threading.Event()
-        self._changes = {}
-        self.body = "base_link"
         self._publisher = ros.node.create_publisher(Odometry, "odom", 1)
         ros.node.create_subscription(Twist, "cmd_vel", self._hear, 1)
         self._timer = ros.node.create_timer(PERIOD_S, self._move)
@@ -33,30 +28,18 @@ class Vehicle:
         self._twist = twist
 
     def _move(self):
-        if self._silent.is_set():
-            return
         linear, turn = self._twist.linear, self._twist.angular.z
         cos, sin = math.cos(self.yaw), math.sin(self.yaw)
         self.position += PERIOD_S * np.array(
             [cos * linear.x - sin * linear.y, sin * linear.x + cos * linear.y, linear.z]
         )
         self.yaw += PERIOD_S * turn
-        self.path.append(tuple(self.position))
         self._publisher.publish(self.odometry())
 
     def odometry(self):
-        message = Odometry(child_frame_id=self.body)
+        message = Odometry(child_frame_id="base_link")
         message.header.frame_id = "odom"
         position = message.pose.pose.position
         position.x, position.y, position.z = self.position.tolist()
         set_quaternion(message.pose.pose.orientation, quaternion_from_euler(0.0, 0.0, self.yaw))
-        for name, value in self._changes.items():
-            setattr(message.pose.pose.orientation, name, value)
         return message
-
-    def fall_silent(self):
-        self._silent.set()
-
-    def speak(self, **changes):
-        self._changes = changes
-        self._silent.clear()

@@ -1,9 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A driver for tests: sends what a test wants and waits for the expected answers."""
 
-import contextlib
 import socket
-import struct
 import time
 
 from patience import TIMEOUT_S
@@ -26,11 +24,9 @@ from drone_bridge.robot.codec import (
 class RobotDriver:
     """One connection to a robot."""
 
-    def __init__(self, port, name=None, receive_buffer=None):
+    def __init__(self, port, name=None):
         self.socket = socket.socket()
         self.socket.settimeout(TIMEOUT_S)
-        if receive_buffer:
-            self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer)
         self.socket.connect(("127.0.0.1", port))
         self._connection = DriverConnection()
         self.events = []
@@ -42,12 +38,6 @@ class RobotDriver:
 
     def send_bytes(self, data):
         self.socket.sendall(data)
-
-    def send_bytes_until_closed(self, data):
-        """Send again and again, and read nothing, until the robot has had enough."""
-        with contextlib.suppress(ConnectionError):
-            while True:
-                self.socket.sendall(data)
 
     def next_event(self):
         while (event := self._connection.next_event()) is NEED_DATA:
@@ -114,11 +104,6 @@ class RobotDriver:
         except TimeoutError:
             return False
         return True
-
-    def reset(self):
-        """Close as a system does whose program was killed with bytes unread."""
-        self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-        self.close()
 
     def close(self):
         self.socket.close()

@@ -84,7 +84,7 @@ class Client:
 class ServedWorld(SessionTalk):
     """A session, its clients, and the bridge behind it, whose services answer at once unless `answers_later`."""
 
-    def __init__(self, others=(), **options):
+    def __init__(self, others=(), bridge=None, **options):
         self.parameters = {
             "vehicle": VEHICLE,
             "command_timeout": 0.5,
@@ -92,7 +92,7 @@ class ServedWorld(SessionTalk):
             "request_timeout": 2.0,
             **options.pop("parameters", {}),
         }
-        self.bridge, self.is_held, self.refused = PlainBridge(), False, 0
+        self.bridge, self.is_held, self.refused = bridge or PlainBridge(), False, 0
         self.answers_later, self.calls = False, []
         self.clients, self.commands, self.followed, self.notes, self.actions = [], [], [], [], []
         super().__init__(

@@ -26,14 +26,6 @@ class TelemetryOperator(KeepsSending):
         self.last = json.loads(data)
         return self.last
 
-    def receive_until(self, send, name, value):
-        """Send again and again until a document has this value."""
-        for _ in range(600):
-            send()
-            if not self.hears_nothing_for(0.05) and self.last.get(name) == value:
-                return True
-        return False
-
     def wait(self, wanted):
         """Return the first document that is wanted."""
         while not wanted(document := self.receive()):

@@ -49,10 +49,6 @@ class UdpPeer:
             assert found is not None, f"nothing such within {timeout_s} s among {self._received[since:][-5:]}"
         return found
 
-    def wait_for_next(self, wanted=lambda one: True):
-        """Return the first wanted one of those that are still to come."""
-        return self.wait(wanted, len(self.received))
-
     def close(self):
         """Be gone. Calling it again does nothing."""
         if not self._thread.is_alive():

@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: Apache-2.0
+"""ControllerNode: what a behaviour of drone_controller asks of its node, without ROS and in no time."""
+
+from types import SimpleNamespace
+
+from drone_bridge.controllers.drone_controller import BEHAVIOURS, PARAMETERS
+from drone_bridge.ros.time import time_from_seconds
+
+
+class ControllerNode:
+    """A node with one behaviour. What it publishes is in `published`, by topic; what it logs, in `lines`."""
+
+    def __init__(self, clock, behaviour, **parameters):
+        """`clock[0]` is the steady time in s; the parameters of the behaviour are without its name."""
+        self._clock, self._timers, self._heard, self._services = clock, [], {}, {}
+        self.published, self.lines = {}, []
+        self._logger = SimpleNamespace(info=self.lines.append, warning=self.lines.append, error=self.lines.append)
+        values = {declaration.name: declaration.default for declaration in PARAMETERS}
+        given = {f"{behaviour}.{name}": value for name, value in parameters.items()}
+        assert given.keys() <= values.keys()
+        self.behaviour = BEHAVIOURS[behaviour].start(self, values | given)
+
+    # What a node offers.
+
+    def create_subscription(self, kind, topic, heard, qos, **options):
+        self._heard[topic] = heard
+        return SimpleNamespace(qos_profile=qos)
+
+    def create_publisher(self, kind, topic, qos, **options):
+        messages = self.published.setdefault(topic, [])
+        return SimpleNamespace(msg_type=kind, publish=messages.append, wait_for_all_acked=lambda timeout: True)
+
+    def create_timer(self, period_s, call, clock):
+        self._timers.append([self._clock[0] + period_s, period_s, call])
+
+    def create_service(self, kind, name, serve):
+        self._services[name] = kind, serve
+
+    def create_client(self, kind, name):
+        return SimpleNamespace(service_is_ready=lambda: False)
+
+    def get_parameter(self, name):
+        assert name == "use_sim_time"
+        return SimpleNamespace(value=False)
+
+    def get_logger(self):
+        return self._logger
+
+    def get_clock(self):
+        now = SimpleNamespace(to_msg=lambda: time_from_seconds(self._clock[0]))
+        return SimpleNamespace(now=lambda: now, ros_time_is_active=False)
+
+    def get_publishers_info_by_topic(self, topic):
+        return []
+
+    def resolve_topic_name(self, topic):
+        return f"/{topic}"
+
+    # What a test does.
+
+    def say(self, **messages):
+        """Have others publish messages, by topic with `__` for a slash."""
+        for name, message in messages.items():
+            if heard := self._heard.get(name.replace("__", "/")):
+                heard(message)
+
+    def call(self, name):
+        kind, serve = self._services[name]
+        return serve(kind.Request(), kind.Response())
+
+    def run(self, seconds):
+        """Let time pass, in which timers run when they are due."""
+        end_s = self._clock[0] + seconds
+        while (timer := min(self._timers, key=lambda each: each[0]))[0] <= end_s:
+            self._clock[0] = max(self._clock[0], timer[0])
+            timer[0] += timer[1]
+            timer[2]()
+        self._clock[0] = end_s
+
+    def commands(self, topic):
+        """Return what it has commanded since the last time."""
+        messages = self.published[topic]
+        taken = messages.copy()
+        messages.clear()
+        return taken
+
+    @property
+    def state(self):
+        """The newest state."""
+        return self.published["~/state"][-1]

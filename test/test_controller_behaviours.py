@@ -1,0 +1,305 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The behaviours velocity, waypoints and land_on_pad of drone_controller, in no time; the test plays the vehicle."""
+
+import copy
+import math
+
+import numpy as np
+import pytest
+from controller_node import ControllerNode
+from controller_pilot import properties
+from geometry_msgs.msg import Twist, TwistStamped
+from nav_msgs.msg import Odometry
+from pad_flight import BridgePilot
+from std_msgs.msg import Bool
+
+from drone_bridge.controllers import velocity
+from drone_bridge.controllers.land_on_pad.pilot import LandParameters
+from drone_bridge.motion.quaternions import quaternion_from_euler
+from drone_bridge.motion.tilt_control import Velocity
+from drone_bridge.ros.jpeg_images import JpegDecoder
+from drone_bridge.ros.time import time_from_seconds
+from drone_bridge.ros.transforms import set_quaternion
+from drone_bridge.telemetry.emulator.rover import Pattern
+from drone_bridge.telemetry.emulator.world import LandingFlight, Setup
+from drone_bridge.telemetry.topics import LandingFrameNames, TelemetrySigns, Translation
+
+STILL = Twist()
+PERIOD_S = 0.02
+
+
+def odometry_at(position=(0.0, 0.0, 0.0), yaw=0.0, **orientation):
+    message = Odometry(child_frame_id="d1/base_link")
+    message.header.frame_id = "odom"
+    at = message.pose.pose.position
+    at.x, at.y, at.z = map(float, position)
+    set_quaternion(message.pose.pose.orientation, quaternion_from_euler(0.0, 0.0, yaw))
+    for name, value in orientation.items():
+        setattr(message.pose.pose.orientation, name, value)
+    return message
+
+
+def twist_of(forward=0.0, turn=0.0):
+    message = Twist()
+    message.linear.x, message.angular.z = forward, turn
+    return message
+
+
+# velocity.
+
+
+@pytest.fixture
+def moving(clock, monkeypatch):
+    """A controller that has a drone."""
+    monkeypatch.setattr(velocity, "elapsed_s", lambda: clock[0])
+    node = ControllerNode(clock, "velocity")
+    assert node.state.reason == "for drone_properties and odom"
+    node.say(drone_properties=properties())
+    return node
+
+
+def answer(node, clock, seconds=1.0):
+    """Publish odometry of a drone that hangs in the air; return the last command."""
+    for _ in range(round(seconds / PERIOD_S)):
+        node.run(PERIOD_S)
+        message = odometry_at()
+        message.header.stamp = time_from_seconds(clock[0])
+        node.say(odom=message)
+    command = node.commands("cmd_rates")[-1]
+    assert command.header.stamp == message.header.stamp
+    return command
+
+
+def test_velocities_are_followed_by_rates_while_they_are_fresh(moving, clock):
+    hovering = answer(moving, clock)
+    assert (hovering.pitch_rate, hovering.yaw_rate) == pytest.approx((0.0, 0.0), abs=1e-6)
+    assert hovering.thrust == pytest.approx(15.0, rel=0.01)
+    moving.say(cmd_vel=twist_of(0.5))
+    assert answer(moving, clock, PERIOD_S).pitch_rate > 0.1  # nose down
+    assert moving.state.state == "moving"
+    stamped = TwistStamped(twist=twist_of(turn=0.5))
+    stamped.header.stamp = time_from_seconds(clock[0])
+    moving.say(cmd_vel_stamped=stamped)
+    assert answer(moving, clock, PERIOD_S).yaw_rate > 0.1
+    answer(moving, clock, 0.6)
+    assert (moving.state.state, moving.state.reason) == ("hovering", "no velocity is commanded")
+
+
+@pytest.mark.parametrize("ago_s", [0.4, 0.6])
+def test_stamped_velocities_that_waited_are_refused(moving, clock, ago_s):
+    stamped = TwistStamped(twist=twist_of(0.5))
+    stamped.header.stamp = time_from_seconds(clock[0] - ago_s)
+    moving.say(cmd_vel_stamped=stamped)
+    answer(moving, clock, PERIOD_S)
+    refusal = "A velocity on cmd_vel_stamped was refused: it is 0.600 s old, and 0.5 s (velocity.command_timeout)"
+    assert moving.state.state == ("moving" if ago_s < 0.5 else "hovering")
+    assert any(refusal in line for line in moving.lines) == (ago_s > 0.5), moving.lines
+
+
+def test_what_no_drone_can_be_told_is_refused(moving, clock):
+    moving.say(cmd_vel=twist_of(math.nan))
+    moving.say(odom=odometry_at(w=7.0))
+    assert not moving.commands("cmd_rates")
+    assert [line.partition(":")[0] for line in moving.lines[-2:]] == [
+        "A velocity was refused",
+        "Odometry can't be used",
+    ]
+    moving.say(drone_properties=properties(mass=-1.0))
+    moving.say(odom=odometry_at())
+    assert not moving.commands("cmd_rates")
+
+
+# waypoints.
+
+
+class Vehicle:
+    """Moves as cmd_vel says, and publishes odometry."""
+
+    def __init__(self, clock, **parameters):
+        self.node = ControllerNode(clock, "waypoints", **parameters)
+        self.position, self.yaw, self.path = np.zeros(3), 0.0, []
+        self.commands = []
+
+    def move(self, seconds, until=None):
+        for _ in range(round(seconds / PERIOD_S)):
+            self.node.say(odom=odometry_at(self.position, self.yaw))
+            self.node.run(PERIOD_S)
+            self.commands += self.node.commands("cmd_vel")
+            twist = self.commands[-1] if self.commands else STILL
+            cos, sin = math.cos(self.yaw), math.sin(self.yaw)
+            x, y = twist.linear.x, twist.linear.y
+            self.position += PERIOD_S * np.array([cos * x - sin * y, sin * x + cos * y, twist.linear.z])
+            self.yaw += PERIOD_S * twist.angular.z
+            self.path.append(tuple(self.position))
+            if until and self.node.state.state == until:
+                return
+
+
+POINTS = ["x=1 y=0 z=-0.5 yaw=1.5708", "x=1 y=1 z=-0.5"]
+FAST = {"max_speed": 2.0, "max_climb_speed": 2.0, "max_turn_rate": 3.0}
+
+
+def test_points_are_reached_and_the_last_one_is_held(clock):
+    vehicle = Vehicle(clock, points=POINTS, position_tolerance=0.1, **FAST)
+    vehicle.node.run(0.1)
+    waiting = vehicle.node.state
+    assert (waiting.behaviour, waiting.state, waiting.reason) == ("waypoints", "waiting", "for odometry")
+    assert math.isnan(waiting.distance)
+    vehicle.move(1.0, until="going")
+    assert vehicle.node.state.reason == "to waypoint 1 of 2: x 1.00 y 0.00 z -0.50 m, yaw 90°"
+    vehicle.move(30.0, until="done")
+    done = vehicle.node.state
+    assert done.reason == "stays at waypoint 2 of 2: x 1.00 y 1.00 z -0.50 m"
+    assert done.distance < 0.15
+    assert done.header.frame_id == "d1/base_link"
+    vehicle.move(10.0)
+    assert np.linalg.norm(vehicle.position - (1, 1, -0.5)) < 0.02
+    assert vehicle.yaw == pytest.approx(math.pi / 2, abs=0.2)
+    assert np.linalg.norm(np.array(vehicle.path) - (1, 0, -0.5), axis=1).min() < 0.15
+    vehicle.node.say(drone_properties=properties())
+    vehicle.node.say(drone_properties=properties())  # announced again: its simulation was restarted
+    vehicle.move(0.1)
+    assert vehicle.node.state.reason.startswith("to waypoint 1 of 2")
+
+
+def test_nothing_is_commanded_before_there_is_odometry_and_zero_when_it_is_stale(clock):
+    vehicle = Vehicle(clock, points=["x=1000"], odometry_timeout=0.3)
+    node = vehicle.node
+    node.run(1.0)
+    assert not node.commands("cmd_vel")
+    vehicle.move(3.0)
+    assert vehicle.commands[-1] == twist_of(0.5)
+    node.run(0.4)
+    assert (node.state.state, node.state.reason) == ("stopped", "no odometry for 0.3 s")
+    assert node.commands("cmd_vel")[-1] == STILL
+    vehicle.move(3.0)
+    assert vehicle.commands[-1] == twist_of(0.5)
+    # Numbers that no vehicle can have are as good as none.
+    for orientation in ({"x": math.nan}, {"w": 0.0, "z": 0.0}):
+        for _ in range(20):
+            node.say(odom=odometry_at(**orientation))
+            node.run(PERIOD_S)
+        assert node.commands("cmd_vel")[-1] == STILL
+    assert 0 < sum(line.startswith("Odometry can't be used: the orientation in odom") for line in node.lines) < 20
+
+
+def test_the_last_command_is_zero(clock):
+    vehicle = Vehicle(clock, points=["x=1000 yaw=1"])
+    vehicle.move(1.0)
+    vehicle.node.behaviour.leave()
+    vehicle.node.run(1.0)
+    assert vehicle.node.commands("cmd_vel") == [STILL]
+
+
+# land_on_pad.
+
+
+class Bridge:
+    """An emulated vehicle; each of its frames is answered at once."""
+
+    def __init__(self, node, pattern="stationary", **setup):
+        self.node, self.vehicle = node, LandingFlight(Setup(1, Pattern(pattern), **setup))
+        self._messages = Translation(LandingFrameNames(), TelemetrySigns(), 60.0, is_levelled=True)
+        self._decoder = JpegDecoder("camera_optical_frame")
+        self._said_landed = None
+        self._pilot, self._velocity = BridgePilot(), Velocity()
+        self.obeyed = 0
+
+    def frame(self, without=()):
+        """Publish the next frame, all but the topics in `without`, and follow the answer."""
+        telemetry = self.vehicle.advance()
+        stamp = time_from_seconds(1000 + telemetry.timestamp)
+        make = self._messages
+        messages = {
+            "imu__data": make.imu(telemetry, stamp),
+            "velocity": make.velocity(telemetry, stamp),
+            "height": make.height(telemetry, stamp),
+            "landing_pad": make.landing_pad(telemetry, stamp),
+        }
+        if image := telemetry.camera.jpeg:
+            messages["camera__image_raw"] = self._decoder.image(image, stamp)
+            messages["camera__camera_info"] = make.camera_info(telemetry, stamp)
+        self.node.run(0.04)
+        if telemetry.landed != self._said_landed:
+            self._said_landed = telemetry.landed
+            self.node.say(landed=Bool(data=telemetry.landed))
+        self.node.say(**copy.deepcopy({topic: each for topic, each in messages.items() if topic not in without}))
+        for twist in self.node.commands("cmd_vel"):
+            self.obeyed += 1
+            self._velocity = Velocity(twist.linear.x, twist.linear.y, twist.linear.z, twist.angular.z)
+        self.vehicle.follow_command(self._pilot.command(telemetry, self._velocity))
+
+    def until(self, *names, frames=1500, **options):
+        """Publish frames until a state is one of these, and return it."""
+        for _ in range(frames):
+            self.frame(**options)
+            if self.node.state.state in names:
+                return self.node.state
+        raise AssertionError(f"not {names} but {self.node.state}")
+
+
+@pytest.mark.parametrize("use_camera", [False, True])
+def test_the_pad_is_landed_on(clock, use_camera):
+    """By the topic that says where it is, with no image; by images, with nothing on that topic."""
+    node = ControllerNode(clock, "land_on_pad", use_camera=use_camera)
+    bridge = Bridge(node, "circular", images=use_camera)
+    hidden = ("landing_pad",) if use_camera else ()
+    state = bridge.until("landed", without=hidden)
+    if use_camera:
+        pad = next(pad for pad in node.published["~/landing_pad"] if pad.detected and pad.distance < 1)
+        assert math.hypot(pad.offset_x, pad.offset_y) < 0.6
+        assert pad.header.frame_id == "base_link"
+        assert 0.5 < pad.confidence <= 1
+    assert ("~/landing_pad" in node.published) == use_camera
+    assert bridge.vehicle.touchdown.is_good, bridge.vehicle.touchdown.describe()
+    assert (state.behaviour, state.reason) == ("land_on_pad", "touchdown was reported")
+    for line in ("descending: above the pad", "committed: aligned at", "landed: touchdown was reported"):
+        assert any(said.startswith(line) for said in node.lines)
+    # The motors are told to stop, and then nothing.
+    ups = set()
+    for _ in range(round(LandParameters().cut_time / 0.04) + 20):
+        bridge.frame(without=hidden)
+        ups.add(bridge.vehicle.drone.command.thrust)
+    assert ups == {-1.0, 0.0}
+    assert bridge.vehicle.drone.command.thrust == 0.0
+
+
+def test_on_request_it_takes_off_and_lands_as_often_as_it_is_asked(clock):
+    node = ControllerNode(clock, "land_on_pad", on_request=True)
+    bridge = Bridge(node, "circular", images=False, starts_on_ground=True)
+    for _ in range(25):
+        bridge.frame()
+    assert node.state.reason == "for a call of land_on_pad"
+    assert not bridge.obeyed
+    for _ in range(2):  # and then from the pad
+        assert node.call("~/land_on_pad").success
+        bridge.until("searching")
+        bridge.until("approaching", "following", "descending")
+        assert bridge.vehicle.drone.position[2] > 0.7 * LandParameters().search_height
+        bridge.until("landed")
+        assert bridge.vehicle.touchdown.is_good, bridge.vehicle.touchdown.describe()
+
+
+def test_it_hovers_when_measurements_cease(clock):
+    node = ControllerNode(clock, "land_on_pad")
+    bridge = Bridge(node)
+    bridge.until("descending")
+    node.run(1.0)
+    assert (node.state.state, node.state.reason) == ("waiting", "for imu/data, velocity, height, landing_pad")
+    commands = node.commands("cmd_vel")
+    assert commands == [STILL] * len(commands) != []
+    # They come back after more than a second of stamps: everything starts over.
+    for _ in range(40):
+        bridge.vehicle.advance()
+    bridge.until("landed")
+    assert bridge.vehicle.touchdown.is_good
+
+
+def test_leaving_ends_with_hover(clock):
+    node = ControllerNode(clock, "land_on_pad")
+    bridge = Bridge(node, "linear")
+    bridge.until("descending", "approaching")
+    node.behaviour.leave()
+    assert node.commands("cmd_vel") == [STILL]
+    bridge.frame()
+    assert not node.commands("cmd_vel")

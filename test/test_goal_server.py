@@ -1,0 +1,399 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The actions of drone_controller and rover_controller, without nodes and in no time."""
+
+import math
+import re
+import sys
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from geometry_msgs.msg import Point32, Polygon, PolygonStamped, PoseStamped, TwistStamped
+from nav_msgs.msg import Odometry, Path
+from std_msgs.msg import Bool
+from tf2_msgs.msg import TFMessage
+
+from drone_bridge.action import FollowPath, GoTo, Land, TakeOff
+from drone_bridge.controllers.goals import server as module
+from drone_bridge.controllers.goals.guides import GoalParameters
+from drone_bridge.controllers.goals.server import GoalServer
+from drone_bridge.motion.quaternions import quaternion_from_euler
+from drone_bridge.ros import frame_tree
+from drone_bridge.ros.transforms import set_quaternion, transform
+
+PERIOD_S = 0.02
+TYPES = {"take_off": TakeOff, "land": Land, "go_to": GoTo, "follow_path": FollowPath, "navigate_to_pose": GoTo}
+FAST = {"max_speed": 3.0, "max_climb_speed": 3.0, "max_turn_rate": 3.0}
+SLOW = {"max_speed": 0.5}
+LEFT = quaternion_from_euler(0.0, 0.0, math.pi / 2)
+TRIGGER, TWIST_STAMPED = ["std_srvs/srv/Trigger"], ["geometry_msgs/msg/TwistStamped"]
+
+
+def pose_at(x, y, z=0.0, frame="", yaw_quaternion=(0.0, 0.0, 0.0, 0.0)):
+    pose = PoseStamped()
+    pose.header.frame_id = frame
+    pose.pose.position.x, pose.pose.position.y, pose.pose.position.z = float(x), float(y), float(z)
+    q = pose.pose.orientation
+    q.x, q.y, q.z, q.w = yaw_quaternion
+    return pose
+
+
+class Handle:
+    """A goal as rclpy hands it over, and what becomes of it."""
+
+    def __init__(self, request):
+        self.request, self.is_cancel_requested = request, False
+        self.end, self.message, self.feedback = None, None, []
+        self.succeed, self.abort, self.canceled = (
+            lambda end=end: setattr(self, "end", end) for end in ("succeeded", "aborted", "canceled")
+        )
+
+    def publish_feedback(self, feedback):
+        self.feedback.append(feedback)
+
+    @property
+    def outcome(self):
+        return self.end, self.message
+
+
+class World:
+    """A server of goals, what its node knows of the graph, and a vehicle that moves as it says."""
+
+    def __init__(self, clock, monkeypatch, *, flies=True, **parameters):
+        self._clock = clock
+        self.heard, self.executing, self.lines = {}, {}, []
+        self.topics, self.services, self.answers, self.called = {}, {}, {}, []
+        self.position, self.yaw, self.path = np.zeros(3), 0.0, []
+        self.speaks, self.obeys, self.running = True, True, []
+        self.odometry = None  # until it is taken
+        subscribe = lambda node, kind, topic, heard, qos: self.heard.__setitem__(topic, heard)  # noqa: E731
+        monkeypatch.setattr(module, "subscribe", subscribe)
+        monkeypatch.setattr(frame_tree, "subscribe", subscribe)
+        monkeypatch.setattr(module, "PolledTopic", lambda node, kind, topic: SimpleNamespace(take=self._take_odometry))
+        monkeypatch.setattr(module, "ActionServer", self._serve)
+        monkeypatch.setattr(module.PROCESS, "running_s", lambda: math.inf)
+        self.server = GoalServer(self._node(), GoalParameters(**{**FAST, **parameters}), flies=flies)
+
+    def _node(self):
+        logger = SimpleNamespace(info=self.lines.append, warning=self.lines.append)
+        return SimpleNamespace(
+            get_topic_names_and_types=lambda: list(self.topics.items()),
+            get_service_names_and_types=lambda: list(self.services.items()),
+            get_namespace=lambda: "/",
+            resolve_service_name=lambda name: f"/{name}",
+            get_logger=lambda: logger,
+            create_client=lambda kind, name: SimpleNamespace(call_async=lambda request: self._call(name)),
+            destroy_client=lambda client: None,
+        )
+
+    def _serve(self, node, kind, name, execute, cancel_callback):
+        self.executing[name] = execute
+        return SimpleNamespace(destroy=lambda: None)
+
+    def _call(self, name):
+        self.called.append(name)
+        answer = self.answers[name]()
+        future = SimpleNamespace(done=lambda: True, exception=lambda: None, result=lambda: answer)
+        future.add_done_callback = lambda callback: callback(future)
+        return future
+
+    def _take_odometry(self):
+        taken, self.odometry = self.odometry, None
+        return taken
+
+    def say(self, topic, message):
+        self.heard[topic](message)
+
+    def send(self, name, **fields):
+        handle = Handle(TYPES[name].Goal(**fields))
+        self.running.append((handle, self.executing[name](handle)))
+        self._advance()
+        return handle
+
+    def _advance(self):
+        for each in tuple(self.running):
+            handle, coroutine = each
+            try:
+                coroutine.send(None)
+            except StopIteration as ended:
+                handle.message = ended.value.message
+                self.running.remove(each)
+
+    def step(self):
+        """Let a moment pass; return what is commanded in it: a Step, or None."""
+        self._clock[0] += PERIOD_S
+        if self.speaks:
+            odometry = Odometry()
+            odometry.header.frame_id = "odom"
+            at = odometry.pose.pose.position
+            at.x, at.y, at.z = self.position.tolist()
+            set_quaternion(odometry.pose.pose.orientation, quaternion_from_euler(0.0, 0.0, self.yaw))
+            self.odometry = odometry
+        step = self.server.step()
+        if step and self.obeys:
+            (x, y, z), turn = step.velocity, step.turn[2]
+            cos, sin = math.cos(self.yaw), math.sin(self.yaw)
+            self.position = self.position + PERIOD_S * np.array([cos * x - sin * y, sin * x + cos * y, z])
+            self.yaw += PERIOD_S * turn
+        self.path.append(tuple(self.position))
+        self._advance()
+        return step
+
+    def run(self, seconds):
+        return [self.step() for _ in range(round(seconds / PERIOD_S))]
+
+    def end_of(self, handle, at_most_s=60.0):
+        """Let time pass until a goal has ended; return how, and the sentence."""
+        for _ in range(round(at_most_s / PERIOD_S)):
+            if handle.end:
+                return handle.outcome
+            self.step()
+        raise AssertionError(f"{handle.request} has not ended: {self.server.state}")
+
+    def away(self, *place):
+        return np.linalg.norm(self.position - place)
+
+
+@pytest.fixture
+def make_world(clock, monkeypatch):
+    return lambda **options: World(clock, monkeypatch, **options)
+
+
+@pytest.fixture
+def world(make_world):
+    return make_world()
+
+
+def is_still(step):
+    return step is not None and not any((*step.velocity, *step.turn))
+
+
+def moves(step):
+    return step is not None and any(step.velocity)
+
+
+# The way there.
+
+
+def test_a_goal_is_reached_with_its_heading_and_held(world):
+    sent = world.send("go_to", pose=pose_at(2, -1, 1, yaw_quaternion=LEFT))
+    world.run(0.1)
+    first = next(each for each in sent.feedback if not each.waiting_for)
+    assert first.distance_remaining == pytest.approx(math.sqrt(6), abs=0.1)
+    assert first.time_remaining == pytest.approx(first.distance_remaining / 3.0)
+    end, message = world.end_of(sent)
+    assert (end, message[:43]) == ("succeeded", "Reached x 2.00 y -1.00 z 1.00 m, yaw 90°, 0")
+    assert world.away(2, -1, 1) < 0.1
+    assert world.yaw == pytest.approx(math.pi / 2, abs=0.1)
+    world.position[0] += 1.0  # a gust
+    world.run(10.0)
+    assert world.away(2, -1, 1) < 0.05
+    assert any("go_to: Reached x 2.00" in line for line in world.lines)
+
+
+def test_a_path_is_followed_through_each_of_its_poses(world):
+    path = Path(poses=[pose_at(1, 0), pose_at(1, 1), pose_at(0, 1)])
+    path.header.frame_id = "odom"
+    sent = world.send("follow_path", path=path, tolerance=0.05, speed=2.0)
+    assert world.end_of(sent)[0] == "succeeded"
+    assert sent.feedback[1].distance_remaining > 2.5
+    passed = np.array(world.path)
+    assert all(np.linalg.norm(passed - (x, y, 0), axis=1).min() < 0.06 for x, y in ((1, 0), (1, 1), (0, 1)))
+
+
+def test_a_rover_drives_to_goals_and_turns_on_the_spot(make_world):
+    world = make_world(flies=False, max_speed=1.0)
+    assert world.executing.keys() == {"go_to", "follow_path"}
+    sent = world.send("go_to", pose=pose_at(-1, 1, 5, yaw_quaternion=LEFT))
+    assert world.end_of(sent)[0] == "succeeded"
+    assert world.away(-1, 1, 0) < 0.15
+    assert world.yaw % math.tau == pytest.approx(math.pi / 2, abs=0.15)
+    path = Path(poses=[pose_at(0, 1), pose_at(0, 0)])
+    assert world.end_of(world.send("follow_path", path=path))[0] == "succeeded"
+    assert world.away(0, 0, 0) < 0.15
+
+
+def test_a_goal_in_another_frame_is_turned_by_tf(world):
+    sent = world.send("go_to", pose=pose_at(10, 2, 0.5, frame="map", yaw_quaternion=LEFT))
+    world.run(0.1)
+    world.say("/tf_static", TFMessage(transforms=[transform("map", "odom", (10.0, 0.0, 0.0), LEFT)]))
+    assert world.end_of(sent)[0] == "succeeded"
+    assert world.away(2, 0, 0.5) < 0.1
+    assert world.yaw == pytest.approx(0.0, abs=0.1)
+
+
+def test_goal_pose_is_a_go_to(world):
+    world.say("goal_pose", pose_at(1, 1, 1))
+    world.run(10.0)
+    assert world.away(1, 1, 1) < 0.1
+    assert world.lines[0].startswith("go_to: Reached x 1.00 y 1.00 z 1.00 m")
+    world.say("goal_pose", pose_at(math.inf, 1, 1))
+    assert world.lines[1].startswith("go_to: The position is (inf, 1.0, 1.0)")
+
+
+def test_where_there_are_nav2s_messages_its_names_are_served_too(make_world, monkeypatch):
+    """With stand-ins of another type, which have a pose as well: of Nav2's own messages there is no wheel."""
+    stand_in = SimpleNamespace(NavigateToPose=GoTo, FollowWaypoints=FollowPath)
+    monkeypatch.setitem(sys.modules, "nav2_msgs", SimpleNamespace(action=stand_in))
+    monkeypatch.setitem(sys.modules, "nav2_msgs.action", stand_in)
+    world = make_world()
+    assert world.end_of(world.send("navigate_to_pose", pose=pose_at(0.5, 0)))[0] == "succeeded"
+    assert world.away(0.5, 0, 0) < 0.1
+    assert "follow_waypoints" in world.executing
+
+
+# Ends.
+
+
+def test_cancel_stops_and_then_nothing_is_commanded(make_world):
+    world = make_world(**SLOW)
+    sent = world.send("go_to", pose=pose_at(1000, 0))
+    assert world.run(3.0)[-1].velocity == pytest.approx((0.5, 0.0, 0.0))
+    sent.is_cancel_requested = True
+    commanded = world.run(1.0)
+    assert sent.outcome == ("canceled", "Canceled.")
+    stops = [step for step in commanded if step is not None]
+    assert all(map(is_still, stops))
+    assert len(stops) == pytest.approx(0.5 / PERIOD_S, abs=1)
+    assert commanded[-1] is None  # so that others may command
+
+
+def test_another_goal_takes_its_place(make_world):
+    world = make_world(**SLOW)
+    first = world.send("go_to", pose=pose_at(1000, 0))
+    world.run(1.0)
+    second = world.send("go_to", pose=pose_at(*world.position))
+    assert world.end_of(first) == ("aborted", "Another goal came: go_to.")
+    assert world.end_of(second)[0] == "succeeded"
+
+
+BAD = (
+    ({"pose": pose_at(math.nan, 0)}, r"The position is \(nan, 0.0, 0.0\), and has to be within 1e\+06 m"),
+    ({"pose": pose_at(0, 0, yaw_quaternion=(0.0, 0.0, 0.0, 7.0))}, "The orientation is .* has to have length 1"),
+    ({"pose": pose_at(1, 0), "tolerance": math.inf}, "tolerance is inf, and has to be a finite number"),
+    ({"pose": pose_at(1, 0, frame="nowhere")}, "There is no transform from nowhere to odom after 0.3 s"),
+    ({"path": Path()}, "The path has 0 poses, and has to have 1 to 10000."),
+)
+
+
+@pytest.mark.parametrize(("fields", "sentence"), BAD)
+def test_what_cannot_be_followed_is_refused_with_a_sentence_and_disturbs_no_other_goal(make_world, fields, sentence):
+    world = make_world(patience=0.3, **SLOW)
+    good = world.send("go_to", pose=pose_at(1000, 0))
+    world.run(1.0)
+    end, message = world.end_of(world.send("follow_path" if "path" in fields else "go_to", **fields))
+    assert end == "aborted"
+    assert re.match(sentence, message), message
+    assert good.end is None
+    assert moves(world.step())
+
+
+def test_without_odometry_nothing_begins_and_what_has_begun_ends(make_world):
+    world = make_world(**SLOW)
+    world.speaks = False
+    sent = world.send("go_to", pose=pose_at(1, 0))
+    assert world.end_of(sent) == ("aborted", "There is no odometry after 5 s.")
+    assert sent.feedback[-1].waiting_for == "odometry"
+    world.speaks = True
+    sent = world.send("go_to", pose=pose_at(1000, 0))
+    assert moves(world.run(1.0)[-1])
+    world.speaks = False
+    assert world.end_of(sent) == ("aborted", "There is no odometry for 0.5 s.")
+    assert is_still(world.step())
+
+
+def test_a_goal_outlives_a_standstill_of_its_own_process(make_world, clock, monkeypatch):
+    """What came meanwhile is heard next."""
+    world = make_world(**SLOW)
+    sent = world.send("go_to", pose=pose_at(1000, 0))
+    world.run(1.0)
+    clock[0] += 3.0
+    monkeypatch.setattr(module.PROCESS, "running_s", lambda: 0.1)
+    world.speaks = False
+    assert moves(world.step())
+    assert sent.end is None
+
+
+def test_hold_ends_a_goal_and_refuses_the_next(make_world):
+    world = make_world(**SLOW)
+    held = "The vehicle is held: call its service hold with false, or press Resume on the page."
+    sent = world.send("go_to", pose=pose_at(1000, 0))
+    world.run(1.0)
+    world.say("held", Bool(data=True))
+    assert is_still(world.step())
+    assert sent.outcome == ("aborted", held)
+    assert world.end_of(world.send("go_to", pose=pose_at(1, 0))) == ("aborted", held)
+    world.say("held", Bool(data=False))
+    assert world.end_of(world.send("go_to", pose=pose_at(*world.position)))[0] == "succeeded"
+
+
+def test_a_person_at_the_helm_ends_a_goal(make_world):
+    world = make_world(**SLOW)
+    world.topics = {"/some_bridge/helm": TWIST_STAMPED, "/other/vehicle/helm": TWIST_STAMPED}
+    sent = world.send("go_to", pose=pose_at(1000, 0))
+    world.run(1.0)
+    assert "/other/vehicle/helm" not in world.heard
+    world.say("/some_bridge/helm", TwistStamped())
+    assert is_still(world.step())
+    assert sent.outcome == ("aborted", "Somebody is at the helm.")
+    world.run(1.0)
+    assert world.end_of(world.send("go_to", pose=pose_at(*world.position)))[0] == "succeeded"
+
+
+def test_a_goal_outside_of_the_fence_is_refused_at_once(world):
+    square = Polygon(points=[Point32(x=x, y=y) for x, y in ((3.0, -3.0), (3.0, 3.0), (-3.0, 3.0), (-3.0, -3.0))])
+    fence = PolygonStamped(polygon=square)
+    fence.header.frame_id = "odom"
+    world.say("fence", fence)
+    assert world.end_of(world.send("go_to", pose=pose_at(2.9, -2.9, 1)))[0] == "succeeded"
+    path = Path(poses=[pose_at(0, 0), pose_at(0, -4)])
+    reaches = "is outside of the fence of the vehicle's bridge, which reaches from (-3, -3) to (3, 3) m."
+    assert world.end_of(world.send("follow_path", path=path)) == ("aborted", f"x 0.00 y -4.00 z 0.00 m {reaches}")
+    assert world.away(2.9, -2.9, 1) < 0.1
+
+
+def test_a_goal_that_something_keeps_the_vehicle_from_is_given_up(make_world):
+    world = make_world(stuck_time=1.0)
+    world.obeys = False
+    end, message = world.end_of(world.send("go_to", pose=pose_at(3, 0)))
+    assert end == "aborted"
+    assert message.startswith("It has come no nearer for 1 s, and is 3.0 m away: a fence")
+
+
+# Taking off and landing.
+
+
+def test_take_off_and_land_without_services_are_flown(world):
+    end, message = world.end_of(world.send("take_off", height=1.5))
+    assert (end, message[:9]) == ("succeeded", "Hovers 1.")
+    assert world.away(0, 0, 1.5) < 0.1
+    assert world.end_of(world.send("land")) == ("succeeded", "Is at the height where it began.")
+    assert world.away(0, 0, 0) < 0.1
+    assert is_still(world.step())
+
+
+def test_take_off_and_land_go_by_the_vehicles_own_services(world):
+    world.say("flying", Bool(data=False))
+    world.services = {f"/some_bridge/{name}": TRIGGER for name in ("takeoff", "land")}
+    empty = SimpleNamespace(success=False, message="The battery is empty.")
+
+    well = SimpleNamespace(success=True, message="")
+    world.answers = {"/some_bridge/takeoff": lambda: empty, "/some_bridge/land": lambda: well}
+    assert world.end_of(world.send("take_off", height=1.0)) == (
+        "aborted",
+        "The service takeoff refused: The battery is empty.",
+    )
+    world.answers["/some_bridge/takeoff"] = lambda: well
+    sent = world.send("take_off", height=1.0)
+    assert set(world.run(1.0)[1:]) == {None}  # the vehicle rises by itself
+    assert sent.feedback[-1].waiting_for == "the vehicle to fly"
+    world.say("flying", Bool(data=True))
+    assert world.end_of(sent)[0] == "succeeded"
+    assert world.away(0, 0, 1) < 0.1
+    world.say("held", Bool(data=True))
+    sent = world.send("land")
+    world.run(1.0)
+    assert sent.end is None
+    world.say("flying", Bool(data=False))
+    assert world.end_of(sent) == ("succeeded", "Has landed.")
+    assert world.called == [f"/some_bridge/{name}" for name in ("takeoff", "takeoff", "land")]
