@@ -76,7 +76,7 @@ def test_a_server_tells_of_a_vehicle_that_takes_the_other_type(make_node, is_sta
 def test_a_controller_publishes_the_type(is_stamped):
     sent = []
     node = SimpleNamespace(
-        create_publisher=lambda kind, topic, qos: SimpleNamespace(msg_type=kind, publish=sent.append),
+        create_publisher=lambda kind, topic, qos, **_: SimpleNamespace(msg_type=kind, publish=sent.append),
         get_clock=lambda: SimpleNamespace(now=lambda: SimpleNamespace(to_msg=lambda: time_from_seconds(5.0))),
     )
     VelocityCommands(node, {STAMPED_CMD_VEL.name: is_stamped}).publish((1.0, 0.0, 0.0), (0.0, 0.0, 0.5))
