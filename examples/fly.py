@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Fly around a corner and land, on any drone that has odometry and takes goals: see docs/controllers.md."""
+"""Fly around a corner and land, on any drone that has odometry and takes goals; see docs/controllers.md.
+
+Beside it runs, for instance: drone-bridge launch dronegui.launch.xml emulate:=true goals:=true
+"""
 
 import drone_bridge
 
