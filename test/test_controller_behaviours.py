@@ -162,6 +162,11 @@ def test_points_are_reached_and_the_last_one_is_held(clock):
     assert vehicle.node.state.reason.startswith("to waypoint 1 of 2")
 
 
+@pytest.mark.parametrize(("points", "called"), [(POINTS, []), (["takeoff for=5", "forward=0.3 for=2"], ["takeoff"])])
+def test_only_services_that_it_calls_look_as_if_the_vehicle_had_them(clock, points, called):
+    assert Vehicle(clock, points=points).node.clients == called
+
+
 def test_nothing_is_commanded_before_there_is_odometry_and_zero_when_it_is_stale(clock):
     vehicle = Vehicle(clock, points=["x=1000"], odometry_timeout=0.3)
     node = vehicle.node

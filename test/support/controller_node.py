@@ -13,7 +13,7 @@ class ControllerNode:
     def __init__(self, clock, behaviour, **parameters):
         """`clock[0]` is the steady time in s; the parameters of the behaviour are without its name."""
         self._clock, self._timers, self._heard, self._services = clock, [], {}, {}
-        self.published, self.lines = {}, []
+        self.published, self.lines, self.clients = {}, [], []
         self._logger = SimpleNamespace(info=self.lines.append, warning=self.lines.append, error=self.lines.append)
         values = {declaration.name: declaration.default for declaration in PARAMETERS}
         given = {f"{behaviour}.{name}": value for name, value in parameters.items()}
@@ -37,6 +37,7 @@ class ControllerNode:
         self._services[name] = kind, serve
 
     def create_client(self, kind, name):
+        self.clients.append(name)
         return SimpleNamespace(service_is_ready=lambda: False)
 
     def get_parameter(self, name):

@@ -18,7 +18,7 @@ from drone_bridge.controllers.commands import VelocityCommands
 from drone_bridge.controllers.messages import ErrorLog, read_pose
 from drone_bridge.controllers.state_publisher import StatePublisher
 from drone_bridge.controllers.timing import COMMAND_RATE, make_steady_timer, plan_clock
-from drone_bridge.controllers.waypoints.waypoint import CALLS, Waypoint
+from drone_bridge.controllers.waypoints.waypoint import Waypoint
 from drone_bridge.controllers.waypoints.waypoints import (
     Decision,
     Measured,
@@ -67,8 +67,9 @@ class WaypointsBehaviour(Behaviour):
         self._errors = ErrorLog(node)
         self._commands = VelocityCommands(node, parameters)
         self._state_publisher = StatePublisher(node, NAME, logs_reasons=True)
-        self._services: dict[str, Any] = {name: node.create_client(Trigger, name) for name in CALLS}
-        self._called = sorted({point.call for point in self._points if point.call})
+        # None but those: a client alone makes the service look as if the vehicle had it.
+        called = sorted({point.call for point in self._points if point.call})
+        self._services: dict[str, Any] = {name: node.create_client(Trigger, name) for name in called}
         subscribe(node, Bool, "flying", self._on_flying, latched())
         subscribe(node, Odometry, "odom", self._on_odometry, 1)
         subscribe(node, DroneProperties, "drone_properties", self._on_properties, latched())
@@ -100,7 +101,7 @@ class WaypointsBehaviour(Behaviour):
     def _on_timer(self) -> None:
         if self._is_left:
             return
-        if missing := [name for name in self._called if not self._services[name].service_is_ready()]:
+        if missing := [name for name, service in self._services.items() if not service.service_is_ready()]:
             if not self._waypoints.has_begun:
                 self._publish_state(Decision(WaypointState.WAITING, f"for the service {missing[0]}"))
                 return
