@@ -165,7 +165,8 @@ class Shooting:
     def _resume(self, button: str) -> None:
         """Press Resume, again where a vehicle holds once more, as the end of a helm takes a second."""
         for _ in range(10):
-            self._browser.click(button)
+            is_there = self._browser.evaluate(f"document.querySelector('{button}').checkVisibility()")
+            self._browser.click(button if is_there else ".resume")  # of all only one may hold once more
             with contextlib.suppress(AssertionError):
                 self._browser.wait("document.querySelector('.banner').hidden", 3.0)
                 time.sleep(1.2)
