@@ -4,8 +4,10 @@
 import argparse
 import sys
 from functools import partial
+from pathlib import Path
 from statistics import median
 
+import testbed_endpoint
 from rounds import make_parser, run, systems, take_turns
 from system import Measurement, System
 from table import BASELINE, BRIDGE, Metric, Samples
@@ -19,6 +21,7 @@ AIMS = {
     (640, 480): {Load.IMAGES: 1.1, Load.BESIDE_C: 1.45, Load.EVERYTHING: 1.15, Load.COMMANDED: 1.2},
     (1280, 720): {Load.IMAGES: 1.1, Load.BESIDE_C: 1.25, Load.EVERYTHING: 1.1, Load.COMMANDED: 1.15},
 }
+ENDPOINT_AIMS = {(320, 240): 1.4, (640, 480): 1.2}
 ROUND_TRIP_AIMS = {(320, 240): 1.75, (640, 480): 1.1, (1280, 720): 1.1}
 RATE_HZ = 30
 FRAMES_PER_SECOND = Metric("frames/s, seven topics, unpaced", 0)
@@ -57,7 +60,7 @@ def measure_paced(load: Load, sides: list[str], sizes: list[Size], seconds: floa
             )
             continue
         for side, measurement in sides_measured.items():
-            aim = AIMS.get(size, {}).get(load)
+            aim = ENDPOINT_AIMS.get(size) if load is Load.BESIDE_ENDPOINT else AIMS.get(size, {}).get(load)
             # An image is one of the two of a frame.
             cpu = Metric(f"CPU per image, {load.value} (ms)", 3, at_most=aim)
             samples.add(_name(size), cpu, side, _cpu_ms(measurement))
@@ -104,6 +107,7 @@ def main() -> int:
     parser.add_argument(
         "--loads", type=load_named, nargs="+", default=[*Load], metavar="LOAD", help=", ".join(Load.__members__)
     )
+    parser.add_argument("--endpoint", type=Path, metavar="FOLDER", help="a clone of ROS-TCP-Endpoint's main-ros2")
     parser.add_argument("--default-malloc", action="store_true", help="leave the subscribers' malloc untuned")
     options = parser.parse_args()
     if options.default_malloc:
@@ -111,6 +115,10 @@ def main() -> int:
     if Load.BESIDE_C in options.loads and not COMPILER:
         options.loads.remove(Load.BESIDE_C)
         print("left out: the baseline in C, as there is no gcc here.")
+    testbed_endpoint.FOLDER = options.endpoint
+    if Load.BESIDE_ENDPOINT in options.loads and not options.endpoint:
+        options.loads.remove(Load.BESIDE_ENDPOINT)
+        print("left out: ROS-TCP-Endpoint, as --endpoint names no clone of it.")
     samples = Samples("stereo, 30 Hz, in flight")
 
     def measure_round(seconds: float, sides: list[str]) -> None:

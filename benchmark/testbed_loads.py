@@ -10,6 +10,7 @@ class Load(Enum):
 
     IMAGES = "images only"
     BESIDE_C = "images only, beside C"  # the baseline is a program in C
+    BESIDE_ENDPOINT = "images only, beside ROS-TCP-Endpoint"
     EVERYTHING = "seven topics"  # those of images, cameras, attitude, odometry and tf
     COMMANDED = "commanded"  # all seven, and a velocity at 20 Hz
     CONTROLLED = "controlled"  # all seven, and a controller answers each frame

@@ -2,6 +2,7 @@
 """Marks in the pixels that identify each image and its age."""
 
 import struct
+from collections.abc import Iterable
 from typing import NamedTuple
 
 SIDES = ("left", "right")
@@ -23,10 +24,10 @@ class Mark(NamedTuple):
         return 1.0 + self.frame % 16
 
 
-def write(frame: bytearray, image_bytes: int, mark: Mark) -> None:
-    """Mark both images at the start of a frame of the wire."""
+def write(frame: bytearray, starts: Iterable[int], image_bytes: int, mark: Mark) -> None:
+    """Mark the images that start there in a frame of the wire."""
     packed = _MARK.pack(*mark)
-    for start in (0, image_bytes):
+    for start in starts:
         frame[start : start + SIZE] = packed
         frame[start + image_bytes - SIZE : start + image_bytes] = packed
 

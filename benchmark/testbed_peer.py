@@ -69,7 +69,7 @@ class Conversation:
         mark = Mark(measurement, number, time.monotonic_ns())
         flown_s = (mark.sent_ns - self._began_ns) / 1e9
         _FLOATS.pack_into(self._frame, 2 * self._image_bytes, *next(self._poses), flown_s)
-        marks.write(self._frame, self._image_bytes, mark)
+        marks.write(self._frame, (0, self._image_bytes), self._image_bytes, mark)
         self._socket.sendall(self._frame)
         reply = self._socket.recv(_REPLY.size, socket.MSG_WAITALL)
         took_s = (time.monotonic_ns() - mark.sent_ns) / 1e9

@@ -40,7 +40,7 @@ class Subscriber(Node):
         qos = QoSProfile(depth=1, reliability=ReliabilityPolicy.RELIABLE)
         self._newest = dict.fromkeys(SIDES, NOTHING)
         self._missing: dict[str, type[Any]] = {}  # until ready
-        if load not in (Load.IMAGES, Load.BESIDE_C):
+        if load not in (Load.IMAGES, Load.BESIDE_C, Load.BESIDE_ENDPOINT):
             self._missing = {"imu/data": Imu, "odom": Odometry, "/tf": TFMessage}
             self._missing |= {f"{side}/camera_info": CameraInfo for side in SIDES}
         self._is_ready = False

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from system import READY_TIMEOUT_S, Measurement, Place, System, bridge_command, script_command, ticks, until
 from table import BRIDGE
 from testbed_c import compiled_baseline
+from testbed_endpoint import EndpointConversation, EndpointPeer, endpoint_command
 from testbed_loads import Load
 from testbed_peer import Conversation, Peer
 
@@ -34,19 +35,23 @@ class TestbedSystem(System):
 
     def __init__(self, side: str, place: Place, load: Load, **parameters: object) -> None:
         self._is_controlled = load is Load.CONTROLLED
-        self._peer = Peer()
-        self._conversation: Conversation | None = None
+        self._conversation: Conversation | EndpointConversation | None = None
         namespace = f"/benchmark_{os.getpid()}"
+        is_endpoint = side != BRIDGE and load is Load.BESIDE_ENDPOINT
+        self._peer = EndpointPeer(namespace) if is_endpoint else Peer()
         subscriber = script_command("testbed_subscriber.py", namespace, load.name)
         port = self._peer.port
         if side == BRIDGE:
             sync = "lockstep" if self._is_controlled else "latest"
             command = bridge_command("testbed_bridge", namespace, port=port, sync=sync, **parameters)
+        elif is_endpoint:
+            command = endpoint_command(port)
         elif load is Load.BESIDE_C:
             command = [compiled_baseline(place.scratch), str(port), namespace]
         else:
             command = script_command("testbed_baseline.py", str(port), namespace, load.name)
         super().__init__(side, place, command, {"subscriber": subscriber})
+        self.subject.may_fail = is_endpoint  # it answers SIGINT with a traceback
 
     def open(self, size: Size) -> None:
         """Begin a conversation with cameras of this size, which see one flat colour each."""
