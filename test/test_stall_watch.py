@@ -13,7 +13,6 @@ from drone_bridge.ros.stall_watch import (
     SETTLING_ROUNDS,
     SETTLING_S,
     STALL_S,
-    Resumptions,
     StallWatch,
     StreamSettling,
     elapsed_s,
@@ -93,9 +92,6 @@ class Watch:
     def running_s(self):
         return self.ran_s
 
-    def stood_still_since(self, moment_s):
-        return self.ran_s <= elapsed_s() - moment_s
-
 
 @pytest.fixture
 def watch():
@@ -131,21 +127,3 @@ def test_a_stream_counts_again_two_rounds_of_the_executor_after_a_stall(clock):
     clock.now_s += 2.0
     run(LATE_TURN_S + 0.2)  # nothing waits for so long
     assert settling.refusal() is None
-
-
-def test_a_thread_notices_a_stall_once_wherever_it_was_between_two_looks(clock):
-    watch = StallWatch(clock)
-    resumptions = Resumptions(watch)
-    for _ in range(3):  # a thread that is just slow
-        for _ in range(5):
-            clock.now_s += 0.9 * STALL_S
-            watch.running_s()
-        assert not resumptions.look()
-    clock.now_s += 5.0
-    watch.running_s()  # the thread that ticks
-    for _ in range(5):
-        clock.now_s += 0.9 * STALL_S
-        watch.running_s()
-    assert resumptions.look()
-    clock.now_s += 0.1
-    assert not resumptions.look()

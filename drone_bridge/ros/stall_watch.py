@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """StallWatch: notices that this process stood still: it was stopped, swapped out, or its machine was suspended.
 
-A thread of its own ticks, and each look counts as a tick; a lock is held while the gap since the last tick is judged.
+A thread of its own ticks, and each look counts as a tick. Nothing is locked: whoever sees the gap since the last tick
+notes the stall before its own tick, so that nobody sees the one without the other.
 
 Whatever waited in queues meanwhile arrives as if it were new: DDS notes a message's reception only after the process
 goes on. (Reliable writers send again what was lost, up to 8 s later: so streams of commands are taken best-effort.) And
@@ -42,7 +43,6 @@ class StallWatch:
         self._ticked_s = clock()
         self._resumed_s = -math.inf
         self._looks = threading.local()  # of each thread that asks whether to obey
-        self._noticing = threading.Lock()
         self._thread: threading.Thread | None = None
         # Without a node nobody ticks, and then a gap between two questions says nothing.
         self._is_ticking = clock is not elapsed_s
@@ -55,12 +55,11 @@ class StallWatch:
         # The gap is judged by the first caller after it, and that need not be the thread that ticks.
         if not self._is_ticking:
             return math.inf
-        with self._noticing:
-            now_s = self.clock()
-            if now_s - self._ticked_s > STALL_S:
-                self._resumed_s = now_s
-            self._ticked_s = now_s
-            return now_s - self._resumed_s
+        now_s = self.clock()
+        if now_s - self._ticked_s > STALL_S:
+            self._resumed_s = now_s
+        self._ticked_s = now_s
+        return now_s - self._resumed_s
 
     def stood_still_since(self, moment_s: float) -> bool:
         """Return whether the process has stood still since a time of `clock`, by default `elapsed_s`."""
@@ -84,11 +83,10 @@ class StallWatch:
 
     def start(self) -> None:
         """Tick in a thread of its own, from now on. May be called again, also in a forked process."""
-        with self._noticing:
-            if self._thread is None or not self._thread.is_alive():
-                self._ticked_s, self._is_ticking = self.clock(), True
-                self._thread = threading.Thread(target=self._tick, name="stall watch", daemon=True)
-                self._thread.start()
+        if self._thread is None or not self._thread.is_alive():
+            self._ticked_s, self._is_ticking = self.clock(), True
+            self._thread = threading.Thread(target=self._tick, name="stall watch", daemon=True)
+            self._thread.start()
 
     def _tick(self) -> None:
         while True:
@@ -100,19 +98,6 @@ class StallWatch:
 PROCESS = StallWatch()
 
 
-class Resumptions:
-    """Whether this process has stood still since a thread last looked. For that thread."""
-
-    def __init__(self, watch: StallWatch = PROCESS) -> None:
-        self._watch = watch
-        self._looked_s = watch.clock()
-
-    def look(self) -> bool:
-        """Return whether it has; wherever between two looks that was, in a wait or at work."""
-        before_s, self._looked_s = self._looked_s, self._watch.clock()
-        return self._watch.stood_still_since(before_s)
-
-
 class StreamSettling:
     """Refuses the commands of one stream that may have waited while this process stood still. For the executor.
 
@@ -121,14 +106,15 @@ class StreamSettling:
 
     def __init__(self, watch: StallWatch = PROCESS) -> None:
         self._watch = watch
-        self._resumptions = Resumptions(watch)
+        self._looked_s = watch.clock()
         self._rounds_left = 0
 
     def refusal(self) -> str | None:
         """Return why a command that has just arrived is refused, or None."""
-        running_s = self._watch.running_s()
-        if self._resumptions.look():
+        running_s, now_s = self._watch.running_s(), self._watch.clock()
+        if running_s <= now_s - self._looked_s:  # it has stood still since, be it in a wait or at work
             self._rounds_left = SETTLING_ROUNDS
+        self._looked_s = now_s
         if running_s >= LATE_TURN_S or (running_s >= SETTLING_S and not self._rounds_left):
             return None
         self._rounds_left = max(0, self._rounds_left - 1)
