@@ -9,7 +9,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 
 from drone_bridge.tools.demo.composition import confinement
@@ -114,16 +114,6 @@ class Child:
             return self.lines[number]
         self.check()
         raise ChildError(f"The {self.name} printed nothing for {timeout_s:g} s.{self._last_errors()}")
-
-    def wait_until(self, is_enough: Callable[[list[str]], bool], timeout_s: float) -> None:
-        """Wait until its output satisfies `is_enough`. Raises ChildError at the time-out."""
-        with self._printed:
-            self._printed.wait_for(lambda: is_enough(self.lines) or self._has_ended, timeout_s)
-        if not is_enough(self.lines):
-            self.check()
-            raise ChildError(
-                f"The {self.name} did not print the expected output within {timeout_s:g} s.{self._last_errors()}"
-            )
 
     def cpu_s(self) -> float:
         """Return the seconds of processor time that all its threads have used."""

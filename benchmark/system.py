@@ -7,11 +7,11 @@ import json
 import socket
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import median
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple
 
 from ament_index_python.packages import get_package_prefix
 from children import KEEP_FREED_MEMORY, Child, ChildError
@@ -65,15 +65,12 @@ class Measurement:
 class System:
     """One side of the comparison: a subject under measurement, and helpers in processes of their own."""
 
-    helper_environment: ClassVar[Mapping[str, str]] = KEEP_FREED_MEMORY
-
     def __init__(self, side: str, place: Place, subject: list[str], helpers: dict[str, list[str]]) -> None:
         """Start the programs with these command lines; one of the helpers is the `subscriber`."""
         self.side = side
         self.subject = Child(side, subject, *place)
         self.helpers = {
-            name: Child(f"{side}'s {name}", command, *place, self.helper_environment)
-            for name, command in helpers.items()
+            name: Child(f"{side}'s {name}", command, *place, KEEP_FREED_MEMORY) for name, command in helpers.items()
         }
         self.notes: dict[str, Any] = {}  # what the subscriber wrote down; there after `stop`
         self._measurements = 0

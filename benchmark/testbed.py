@@ -9,7 +9,7 @@ from statistics import median
 
 import testbed_endpoint
 from rounds import make_parser, run, systems, take_turns
-from system import Measurement, System
+from system import Measurement
 from table import BASELINE, BRIDGE, Metric, Samples
 from testbed_c import COMPILER
 from testbed_loads import Load, load_named
@@ -24,7 +24,6 @@ AIMS = {
 ENDPOINT_AIMS = {(320, 240): 1.4, (640, 480): 1.2}
 ROUND_TRIP_AIMS = {(320, 240): 1.75, (640, 480): 1.1, (1280, 720): 1.1}
 RATE_HZ = 30
-FRAMES_PER_SECOND = Metric("frames/s, seven topics, unpaced", 0)
 LATENCY_P50 = Metric("latency, seven topics, p50 (ms)", 2, at_most=1.05)
 LATENCY_P99 = Metric("latency, seven topics, p99 (ms)", 2, at_most=1.2, percentile=99)
 ROUND_TRIP_CONTROLLED = Metric("round trip, controller (ms)", 2, at_most=1.1)
@@ -72,16 +71,13 @@ def measure_paced(load: Load, sides: list[str], sizes: list[Size], seconds: floa
                 samples.add(_name(size), answer, side, measurement.round_trip_ms)
 
 
-def measure_unpaced(load: Load, sides: list[str], sizes: list[Size], seconds: float, samples: Samples) -> None:
-    """One round in which a frame follows as soon as the one before is answered."""
-    with systems(partial(TestbedSystem, load=load), sides) as pair:
+def measure_controlled(sides: list[str], sizes: list[Size], seconds: float, samples: Samples) -> None:
+    """One round in which a frame follows as soon as a controller has answered the one before."""
+    with systems(partial(TestbedSystem, load=Load.CONTROLLED), sides) as pair:
         for size in sizes:
             prepare(pair, size)
             for side, measurement in take_turns(pair, TestbedSystem.unpaced, seconds).items():
-                if load is Load.CONTROLLED:
-                    samples.add(_name(size), ROUND_TRIP_CONTROLLED, side, measurement.round_trip_ms)
-                else:
-                    samples.add(_name(size), FRAMES_PER_SECOND, side, measurement.items_per_second)
+                samples.add(_name(size), ROUND_TRIP_CONTROLLED, side, measurement.round_trip_ms)
 
 
 def measure_memory(checkpoints: tuple[int, ...]) -> None:
@@ -108,10 +104,7 @@ def main() -> int:
         "--loads", type=load_named, nargs="+", default=[*Load], metavar="LOAD", help=", ".join(Load.__members__)
     )
     parser.add_argument("--endpoint", type=Path, metavar="FOLDER", help="a clone of ROS-TCP-Endpoint's main-ros2")
-    parser.add_argument("--default-malloc", action="store_true", help="leave the subscribers' malloc untuned")
     options = parser.parse_args()
-    if options.default_malloc:
-        System.helper_environment = {}
     if Load.BESIDE_C in options.loads and not COMPILER:
         options.loads.remove(Load.BESIDE_C)
         print("left out: the baseline in C, as there is no gcc here.")
@@ -123,10 +116,10 @@ def main() -> int:
 
     def measure_round(seconds: float, sides: list[str]) -> None:
         for load in options.loads:
-            if load is not Load.CONTROLLED:
+            if load is Load.CONTROLLED:
+                measure_controlled(sides, options.sizes, seconds, samples)
+            else:
                 measure_paced(load, sides, options.sizes, seconds, samples)
-            if load in (Load.EVERYTHING, Load.CONTROLLED):
-                measure_unpaced(load, sides, options.sizes, seconds, samples)
 
     divisor = 10 if options.quick else 1
     checkpoints = tuple(frames // divisor for frames in CHECKPOINTS)
