@@ -129,10 +129,7 @@ class PolledTopic:
 
     def take(self) -> Any:
         """Return the newest message that has come since the last call, or None."""
-        newest = None
-        for message, _ in arrived(self._subscription, 2):
-            newest = message
-        return newest
+        return next((message for message, _ in arrived(self._subscription, 1)), None)
 
 
 def _without(qos: QoSProfile, kind: QoSPolicyKind) -> QoSProfile | None:
