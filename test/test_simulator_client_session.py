@@ -91,7 +91,7 @@ def test_a_simulator_without_a_vehicle_is_useful_too():
     talk.world.begin_anew(entities={BUOY: dict(STILL)}, answers={sim.SetEntity: NO_VEHICLE})
     talk.connect()
     assert talk.noted("missing_vehicle") == ["The direction of the vehicle is unknown. There is no entity 0."]
-    assert talk.noted("refused_items") == ["The simulator refused entity 0. Refused with 1."]
+    assert talk.noted("refused_items") == ["The simulator refused entity 0. No entity with given ID."]
     assert not talk.noted("refused_velocities")
     assert talk.outcome(talk.ask(requests.run, 0, False, TIMEOUT_S)).is_success
 
@@ -594,7 +594,7 @@ def test_a_world_that_another_bridge_has_marked_keeps_its_mark():
 def test_refused_items_are_logged_and_requested_on_the_next_connection(talk):
     talk.world.answers[sim.AddTrigger] = sim.Error(2, "No entity.")
     talk.reconnect()
-    assert set(talk.noted("refused_items")) == {"The simulator refused trigger near. Refused with 2."}
+    assert set(talk.noted("refused_items")) == {"The simulator refused trigger near. No entity."}
     talk.world.answers.clear()
     talk.reconnect()
     talk.say("streams", sim.Triggered(1))
@@ -807,7 +807,7 @@ def test_an_entity_that_is_added_but_not_streamed_is_a_success_that_says_so(talk
     talk.world.answers[sim.StreamEntity] = sim.Error(1)
     spawned = talk.outcome(talk.ask(requests.spawn, ball(), "", True, 1))
     assert (spawned.is_success, spawned.result) == (True, 2)
-    assert spawned.sentence == "It was added, but is not published: Refused with 1."
+    assert spawned.sentence == "It was added, but is not published: The simulator refused ESTREAM with code 1."
 
 
 def test_an_entity_that_is_added_before_the_connection_ends_is_a_success_that_says_so(talk):

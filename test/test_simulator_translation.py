@@ -21,7 +21,6 @@ from drone_bridge.simulator.session.entities import Entities
 from drone_bridge.simulator.session.requests import in_body
 from drone_bridge.simulator.topics import Axes, Labels, Translation, services
 from drone_bridge.simulator.topics.plans import read_cameras, read_entities, read_entity_plans, read_triggers
-from drone_bridge.simulator.topics.services import explanation
 from drone_bridge.srv import AddTrigger, AddTurbulence, SetCamera, SetState, Spawn
 
 ROS = Axes()
@@ -302,35 +301,6 @@ def test_turbulence_has_its_bounds_in_order_on_the_wire():
 def test_attributes_are_text_where_they_can_be(data, text):
     message = topics.attribute_message("k\udcff", data)
     assert (message.key, message.text, bytes(message.data)) == ("k\ufffd", text, data)
-
-
-# Errors.
-
-
-@pytest.mark.parametrize(
-    ("request_", "code", "meaning"),
-    [
-        (sim.SetEntity(0, 0, STILL), 0, "there is no entity with the ID"),
-        (sim.SetEntity(0, 0, STILL), 1, "there is no attribute with the ID"),
-        (sim.GetEntity(0, 0), 0, "there is no entity with the ID"),
-        (sim.GetEntity(0, 0), 1, "there is no attribute with the ID"),
-        (sim.StreamEntity(0, 1, ()), 0, "there is no attribute with the ID"),
-        (sim.StreamEntity(0, 1, ()), 1, "there is no entity with the ID"),
-        (sim.Run(), 0, "the simulation is running already"),
-        (sim.Pause(), 0, "the simulation is paused already"),
-        (sim.StreamCamera(0, 1, 0), 2, "the camera is on that very entity"),
-        (sim.AddTrigger(sim.CollisionTrigger(1, 1, 1.0)), 1, "an entity can't collide with itself"),
-        (sim.AddTrigger(sim.SweepCollisionTrigger(0, 9)), 3, "there is no entity with the ID of the second"),
-        (sim.AddTrigger(sim.PathTrigger(9, STILL, STILL, 1.0)), 1, "there is no entity with the ID"),
-        (sim.GetExtended(0, "note"), 0, "the entity has no attribute with the key"),
-        (sim.Remove(0, 9), 0, "there is no item with the type and the ID"),
-    ],
-    ids=str,
-)
-def test_a_code_means_what_it_does_for_the_request(request_, code, meaning):
-    sentence = explanation(request_, sim.Error(code, "Oh\n\x1b[31mno"))
-    assert sentence.startswith(f"The simulator refused {request_.NAME} with code {code}: Oh\\n\\x1b[31mno.")
-    assert sentence.endswith(f"This means that {meaning}.")
 
 
 # Lines of parameters.

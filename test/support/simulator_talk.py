@@ -58,7 +58,7 @@ def desired():
 class SimulatorTalk(SessionTalk):
     """A client's session, and a simulator that answers on each connection at once unless it `is_silent`."""
 
-    def __init__(self, explain=lambda request, error: f"Refused with {error.code}.", **parameters):
+    def __init__(self, **parameters):
         self.parameters = {**PARAMETERS, **parameters}
         self.arbiter = Arbiter()
         entities = Entities(VEHICLE, {BUOY: "buoy"}, topic_token, {"map", "odom", "base_link"})
@@ -71,7 +71,6 @@ class SimulatorTalk(SessionTalk):
                 steering,
                 self.parameters.__getitem__,
                 check_hold=self.check_hold,
-                explain=explain,
                 source=Random(1),
             )
         )

@@ -35,7 +35,6 @@ from drone_bridge.simulator.session.simulation import Simulation
 from drone_bridge.simulator.session.steering import Steering
 from drone_bridge.simulator.topics import STILL, Velocity, set_velocity, velocity_from_twist
 from drone_bridge.simulator.topics.plans import read_cameras, read_entities, read_triggers
-from drone_bridge.simulator.topics.services import explanation
 
 #: Small chunks: a stream without pause delays no velocity by more than one. And a server that sends header and body in
 #: two packets waits for the acknowledgement of the first.
@@ -97,9 +96,7 @@ class SimulatorBridge(ProtocolNode):
     def make_session(self) -> ClientSession:
         get = self.parameters.__getitem__
         steering = Steering(self._commands.arbiter, self._requests, STILL, get)
-        self.session = ClientSession(
-            self._simulation, steering, get, check_hold=self.hold.check, explain=explanation, source=Random()
-        )
+        self.session = ClientSession(self._simulation, steering, get, check_hold=self.hold.check, source=Random())
         return self.session
 
     def _read_items(self) -> list[DesiredItem]:

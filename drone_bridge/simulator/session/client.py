@@ -23,7 +23,6 @@ from random import Random
 from typing import Any
 
 from drone_bridge.session.session import MAY_HAVE_WAITED, Action, Actions, Close, Note, Outcome, Request, Send, Session
-from drone_bridge.simulator import codec as sim
 from drone_bridge.simulator.session.conversation import AUTO, Call, Conversation
 from drone_bridge.simulator.session.exchange import NO_ANSWER, Exchange
 from drone_bridge.simulator.session.simulation import Simulation
@@ -50,7 +49,6 @@ class ClientSession(Session):
         parameter: Callable[[str], Any],
         *,
         check_hold: Callable[[str], None],
-        explain: Callable[[sim.Request, sim.Error], str],
         source: Random,
     ) -> None:
         """Begin.
@@ -61,12 +59,11 @@ class ClientSession(Session):
             parameter: returns the value of `request_timeout`, `poll_period`, s, `item_events`, `run_on_connect` and
                 `body_to_model`.
             check_hold: raises ValueError if the vehicle is held, for a request of this name that moves it.
-            explain: returns a sentence about a request that was refused.
             source: of marks, and of pauses that keep bridges apart.
         """
         self.state = WAITING
         self._simulation, self._steering, self._parameter = simulation, steering, parameter
-        self._check_hold, self._explain, self._source = check_hold, explain, source
+        self._check_hold, self._source = check_hold, source
         self._peers: list[Any] = []  # until there are all of them
         self._conversation: Conversation | None = None
         self._out: list[Action] = []
@@ -84,7 +81,6 @@ class ClientSession(Session):
             self._simulation.entities.vehicle,
             self._parameter("request_timeout"),
             check_hold=self._check_hold,
-            explain=self._explain,
             out=self._out,
         )
         exchange.now_s = now_s

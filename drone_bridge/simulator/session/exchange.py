@@ -21,6 +21,7 @@ from drone_bridge.simulator import codec as sim
 from drone_bridge.simulator.codec import NEED_DATA, Answer, ClientConnection, Error, ItemType, Remove, Request, Response
 from drone_bridge.simulator.session.published import RoundTrip
 from drone_bridge.wire.events import LocalProtocolError, RemoteProtocolError
+from drone_bridge.wire.printable import printable
 
 NO_ANSWER = -1  # code of a refusal that no Error of the simulator stands behind
 STREAM_TYPES = (ItemType.ENTITY_STREAM, ItemType.CAMERA_STREAM)
@@ -46,6 +47,12 @@ class RefusedError(Exception):
     def __init__(self, message: str, code: int = NO_ANSWER) -> None:
         super().__init__(message)
         self.code = code
+
+
+def refusal(request: Request, error: Error) -> RefusedError:
+    """Return what the simulator says of a request that it refused, or at least that it did."""
+    text = printable(error.message.encode(errors="surrogateescape").decode(errors="replace")).strip()
+    return RefusedError(text or f"The simulator refused {request.NAME} with code {error.code}.", error.code)
 
 
 class EndedError(Exception):
@@ -153,7 +160,6 @@ class Exchange:
         timeout_s: float,
         *,
         check_hold: Callable[[str], None],
-        explain: Callable[[Request, Error], str],
         out: list[Action],
     ) -> None:
         """Begin.
@@ -163,7 +169,6 @@ class Exchange:
             vehicle: the entity that commands move.
             timeout_s: applies to each answer.
             check_hold: raises ValueError if the vehicle is held, for a request of this name that moves it.
-            explain: returns a sentence about a request that was refused.
             out: gets actions.
         """
         #: Those that are open.
@@ -177,7 +182,7 @@ class Exchange:
         #: When somebody asked for what is being done.
         self.asked_s = -math.inf
         self.out = out
-        self._vehicle, self._check_hold, self._explain = vehicle, check_hold, explain
+        self._vehicle, self._check_hold = vehicle, check_hold
 
     @property
     def outstanding(self) -> int:
@@ -236,10 +241,6 @@ class Exchange:
         if not all(request.texts):
             raise ValueError(_EMPTY)
 
-    def refusal(self, request: Request, error: Error) -> RefusedError:
-        """Return what an Error says of a request."""
-        return RefusedError(self._explain(request, error), error.code)
-
     # Procedures.
 
     def wait_for(self, *pending: Pending) -> Procedure[list[Response]]:
@@ -258,7 +259,7 @@ class Exchange:
         answers = yield from self.ask(*requests)
         for request, answer in zip(requests, answers, strict=True):
             if isinstance(answer, Error):
-                raise self.refusal(request, answer)
+                raise refusal(request, answer)
         return answers
 
     def request_all(self, *requests: Request) -> Procedure[list[Any]]:

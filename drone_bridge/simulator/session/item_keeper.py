@@ -16,7 +16,7 @@ from collections.abc import Iterable
 from drone_bridge.simulator import codec as sim
 from drone_bridge.simulator.codec import ItemType
 from drone_bridge.simulator.session.desired_items import Camera, CameraStream, DesiredItem
-from drone_bridge.simulator.session.exchange import Exchange, Pending, Procedure
+from drone_bridge.simulator.session.exchange import Exchange, Pending, Procedure, refusal
 from drone_bridge.simulator.session.published import CameraPlaced
 from drone_bridge.simulator.session.simulation import Simulation
 from drone_bridge.wire.events import LocalProtocolError
@@ -44,7 +44,7 @@ class ItemKeeper:
         try:
             (answer,) = yield from exchange.wait_for(self._send(item))
             if isinstance(answer, sim.Error):
-                raise exchange.refusal(request, answer)
+                raise refusal(request, answer)
             is_added = True
         finally:  # who hears of no success is not to find it there later
             if not is_added:
@@ -69,7 +69,7 @@ class ItemKeeper:
         for item, pending in sent:
             (answer,) = yield from self._exchange.wait_for(pending)
             if isinstance(answer, sim.Error):
-                self._warn_refused(item, str(self._exchange.refusal(pending.request, answer)))
+                self._warn_refused(item, str(refusal(pending.request, answer)))
             elif isinstance(item, Camera):
                 self._note_camera(item)
 

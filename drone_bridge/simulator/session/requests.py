@@ -14,7 +14,7 @@ from drone_bridge.simulator.codec import STREAMED, Attribute, CameraAttribute, I
 from drone_bridge.simulator.session.conversation import Conversation, Success
 from drone_bridge.simulator.session.desired_items import Camera, CameraStream, DesiredItem, EntityStream
 from drone_bridge.simulator.session.entities import NO_ROTATION, UNKNOWN_HEADING
-from drone_bridge.simulator.session.exchange import REFUSALS, EndedError, Procedure
+from drone_bridge.simulator.session.exchange import REFUSALS, EndedError, Procedure, refusal
 
 _LAST_ID = 0xFFFFFFFF  # that there could be of an item, and is not
 # Codes of CSTREAM.
@@ -233,7 +233,7 @@ def _try_stream(talk: Conversation, camera: int, target: int) -> Procedure[sim.E
     request = sim.StreamCamera(camera, 0, target)
     (answer,) = yield from talk.exchange.ask(request)
     if isinstance(answer, sim.Error) and answer.code == _NO_CAMERA:
-        raise talk.exchange.refusal(request, answer)
+        raise refusal(request, answer)
     if isinstance(answer, sim.Added):
         yield from talk.exchange.ask(sim.Remove(answer.type, answer.id))
     return answer if isinstance(answer, sim.Error) else None

@@ -25,7 +25,6 @@ from drone_bridge.simulator.topics.services import (
     point_message,
     pose_message,
     quaternion_message,
-    simulators_own_text,
     vector3_message,
 )
 from drone_bridge.wire.layouts import MisfitError
@@ -192,7 +191,7 @@ def _entity_got(request: sim.GetEntity, response: srv.GetState.Response) -> sim.
 def refusal(response: Any) -> sim.Error:
     """Return the error of a response without success: the simulator's own, or the bridge's, which is for people."""
     if response.code >= 0:
-        return sim.Error(response.code, simulators_own_text(response.message))
+        return sim.Error(response.code, response.message)
     text = shorten(response.message, LONGEST_TEXT, placeholder=" ...").encode()[:LONGEST_TEXT]
     return sim.Error(0, text.decode(errors="ignore"))
 

@@ -7,7 +7,6 @@ a sentence, for numbers that make no sense.
 """
 
 import math
-import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -23,7 +22,6 @@ from drone_bridge.simulator.codec import Attribute, CameraAttribute
 from drone_bridge.simulator.topics import Axes, EntityState, quaternion, vector
 from drone_bridge.simulator.topics.plans import TriggerPlan, checked_focal_length, mounted_camera
 from drone_bridge.srv import AddCamera, AddTrigger, AddTurbulence, SetAttribute, SetCamera, SetState, Spawn
-from drone_bridge.wire.printable import printable
 
 SPHERE = 0.4  # the moment of inertia of a solid sphere of mass 1 kg and radius 1 m, kg m²
 GRAVITY_ID = 0  # among objects
@@ -219,60 +217,3 @@ def quaternion_message(q: Quaternion) -> QuaternionMessage:
 def pose_message(position: Any, orientation: Quaternion) -> Pose:
     """Return a pose as a message."""
     return Pose(position=point_message(position), orientation=quaternion_message(orientation))
-
-
-# The meanings of the simulator's error codes, which depend on the request.
-
-
-_MEANS = " This means that "
-#: An explanation of an error that came with a text, which is a sentence.
-_EXPLANATION = re.compile(rf"The simulator refused \w+ with code \d+: (.*?\.)(?:{_MEANS}.*)?$", re.DOTALL)
-_NO_ENTITY = "there is no entity with the ID"
-_NO_ATTRIBUTE = "there is no attribute with the ID"
-_NO_CAMERA = "there is no camera with the ID"
-_COLLISION = (
-    "",
-    "an entity can't collide with itself",
-    "there is no entity with the ID of the first",
-    "there is no entity with the ID of the second",
-)
-# Errors of the CUAUV server, which the document gives for ESET alone.
-_MEANINGS: dict[type[Any], tuple[str, ...]] = {
-    sim.Remove: ("there is no item with the type and the ID",),
-    sim.AddEntity: ("the mass, the radius or the moments of inertia are impossible",),
-    sim.SetEntity: (_NO_ENTITY, _NO_ATTRIBUTE),
-    sim.GetEntity: (_NO_ENTITY, _NO_ATTRIBUTE),
-    sim.StreamEntity: (_NO_ATTRIBUTE, _NO_ENTITY),  # the other way round
-    sim.GetExtended: ("the entity has no attribute with the key",),
-    sim.AddObject: ("there is no such class of objects, or its data are invalid",),
-    sim.AddCamera: (_NO_ENTITY,),
-    sim.SetCamera: (_NO_CAMERA, _NO_ATTRIBUTE),
-    sim.StreamCamera: (_NO_CAMERA, _NO_ENTITY, "the camera is on that very entity"),
-    sim.CollisionTrigger: _COLLISION,
-    sim.SweepCollisionTrigger: _COLLISION,
-    sim.PathTrigger: ("", _NO_ENTITY, "the distance is not above 0"),
-    sim.Run: ("the simulation is running already",),
-    sim.Pause: ("the simulation is paused already",),
-}
-
-
-def meaning(request: sim.Request, code: int) -> str:
-    """Return the meaning of a code for a request, as the end of a sentence; empty if unknown."""
-    requested = request.trigger if isinstance(request, sim.AddTrigger) else request
-    meanings = _MEANINGS.get(type(requested), ())
-    return meanings[code] if code < len(meanings) else ""
-
-
-def explanation(request: sim.Request, error: sim.Error) -> str:
-    """Return an explanation of a refused request."""
-    text = printable(error.message.encode(errors="surrogateescape").decode(errors="replace")).strip()
-    sentence = f"The simulator refused {request.NAME} with code {error.code}"
-    sentence += f": {text.rstrip('.')}." if text else "."
-    what = meaning(request, error.code)
-    return f"{sentence}{_MEANS}{what}." if what else sentence
-
-
-def simulators_own_text(explained: str) -> str:
-    """Return the simulator's own message from an explanation, or all of it if there is none."""
-    match = _EXPLANATION.match(explained)
-    return match[1] if match else explained
