@@ -18,9 +18,8 @@ from drone_bridge.simulator.session.mirrored_scene import MirroredEntity, Mirror
 from drone_bridge.simulator.topics import (
     STATES,
     STREAMED,
-    Axes,
-    Labels,
     Translation,
+    axes,
     entity_state,
     service_calls,
     services,
@@ -33,8 +32,6 @@ from drone_bridge.simulator.topics import (
     with_specific_force,
     with_twist,
 )
-
-AXES = Axes()
 
 
 def random_vector(source):
@@ -55,7 +52,7 @@ def random_values(seed):
 
 
 def translation():
-    return Translation(FrameNames(), AXES, Labels())
+    return Translation(FrameNames())
 
 
 def there_and_back(row, state):
@@ -68,8 +65,8 @@ def test_a_rotation_has_one_sign_on_the_wire_whichever_it_has_in_ros():
     for q in ((1.0, 0.0, 0.0, 0.0), (0.5, 0.5, -0.5, 0.5)):
         for sign in (1.0, -1.0):
             values = (0.0,) * 3, (0.0,) * 3, (0.0,) * 3, tuple(sign * part for part in q), (0.0,) * 3
-            state = entity_state(values, AXES)
-            told = wire_value(state, True, Attribute.ORIENTATION, AXES)
+            state = entity_state(values)
+            told = wire_value(state, True, Attribute.ORIENTATION)
             assert told == pytest.approx(q)
             assert 2.0 * math.acos(told[0]) == pytest.approx(2.0 * math.acos(q[0]))
 
@@ -78,30 +75,30 @@ def test_a_rotation_has_one_sign_on_the_wire_whichever_it_has_in_ros():
 def test_states_survive_topics(seed):
     """Of odom and imu/data all attributes do, of pose and twist all but the acceleration."""
     values = random_values(seed)
-    state = entity_state(values, AXES)
+    state = entity_state(values)
     odom, imu, pose, twist = (there_and_back(row, state) for row in STATES)
     for whole in (
         with_specific_force(odom, imu),
         with_twist(pose, twist)._replace(acceleration=state.acceleration),
     ):
         for attribute, there in zip(STREAMED, values, strict=True):
-            assert wire_value(whole, True, attribute, AXES) == pytest.approx(there, abs=1e-12), attribute
+            assert wire_value(whole, True, attribute) == pytest.approx(there, abs=1e-12), attribute
 
 
 @pytest.mark.parametrize("seed", range(5))
 def test_v_and_w_come_out_of_the_bridge_as_they_went_into_the_server(seed):
     _, v, _, q, w = random_values(seed)
-    orientation = AXES.orientation(q)
-    twist = twist_from_velocity(velocity_from_wire(v, w, orientation, AXES))
-    sent = set_velocity(0, velocity_from_twist(twist), orientation, AXES)
+    orientation = axes.orientation(q)
+    twist = twist_from_velocity(velocity_from_wire(v, w, orientation))
+    sent = set_velocity(0, velocity_from_twist(twist), orientation)
     assert [request.attribute for request in sent] == [Attribute.VELOCITY, Attribute.ANGULAR_VELOCITY]
     assert [request.value for request in sent] == [pytest.approx(v), pytest.approx(w)]
 
 
 def test_a_vehicle_that_looks_north_and_is_to_go_east_goes_to_its_right():
     """Axes at one glance: north is a yaw of 90 degrees in ROS, and right is -y there; to turn right is about -z."""
-    north = Axes().orientation((1.0, 0.0, 0.0, 0.0))
-    velocity = velocity_from_wire((0.0, 1.0, 0.0), (0.0, 0.0, 0.5), north, Axes())
+    north = axes.orientation((1.0, 0.0, 0.0, 0.0))
+    velocity = velocity_from_wire((0.0, 1.0, 0.0), (0.0, 0.0, 0.5), north)
     assert velocity.linear == pytest.approx((0.0, -1.0, 0.0))
     assert velocity.angular == pytest.approx((0.0, 0.0, -0.5))
 
@@ -139,8 +136,8 @@ def test_eset_comes_out_of_the_bridge_as_it_went_into_the_server(attribute):
         if attribute == Attribute.ORIENTATION
         else random_vector(source)
     )
-    request, orientation = sim.SetEntity(3, attribute, value), AXES.orientation(random_rotation(source))
-    (sent,) = services.wire_set_entity(service_calls.set_state(request, orientation), orientation, AXES)
+    request, orientation = sim.SetEntity(3, attribute, value), axes.orientation(random_rotation(source))
+    (sent,) = services.wire_set_entity(service_calls.set_state(request, orientation), orientation)
     assert (sent.id, sent.attribute) == (3, attribute)
     assert sent.value == pytest.approx(value)
 
@@ -151,7 +148,7 @@ def test_eadd_comes_out_of_the_bridge_as_it_went_into_the_server():
     request = sim.AddEntity(
         2.0, 0.3, (1.0, 2.0, 3.0), random_rotation(source), (4.0, 5.0, 6.0), random_rotation(source), False, attributes
     )
-    sent = services.wire_add_entity(service_calls.spawn(request), AXES)
+    sent = services.wire_add_entity(service_calls.spawn(request))
     assert (sent.mass, sent.radius, sent.corporeal, sent.attributes) == (2.0, 0.3, False, attributes)
     for name in ("inertia", "body_to_model", "position", "orientation"):
         assert getattr(sent, name) == pytest.approx(getattr(request, name)), name
@@ -160,7 +157,7 @@ def test_eadd_comes_out_of_the_bridge_as_it_went_into_the_server():
 def test_cameras_and_triggers_come_out_of_the_bridge_as_they_went_into_the_server():
     source = random.Random(2)
     camera = sim.AddCamera(0, random_rotation(source), (0.1, 0.2, 0.3), 1.5, False)
-    sent = services.wire_add_camera(service_calls.add_camera(camera), AXES)
+    sent = services.wire_add_camera(service_calls.add_camera(camera))
     assert (sent.entity, sent.focal_length, sent.enabled) == (0, 1.5, False)
     assert [sent.orientation, sent.position] == [pytest.approx(camera.orientation), pytest.approx(camera.position)]
     for attribute, value in (
@@ -170,7 +167,7 @@ def test_cameras_and_triggers_come_out_of_the_bridge_as_they_went_into_the_serve
         (CameraAttribute.ENABLED, True),
     ):
         asked = service_calls.set_camera(sim.SetCamera(4, attribute, value))
-        (change,) = services.wire_set_camera(asked, AXES)
+        (change,) = services.wire_set_camera(asked)
         assert (change.id, change.attribute, change.value) == (4, attribute, pytest.approx(value))
     for trigger in (
         sim.CollisionTrigger(1, 2, -1.0),
@@ -178,14 +175,14 @@ def test_cameras_and_triggers_come_out_of_the_bridge_as_they_went_into_the_serve
         sim.BytecodeTrigger(b"\1\2"),
         sim.PathTrigger(1, (1.0, 2.0, 3.0), (4.0, 5.0, 6.0), 0.5),
     ):
-        assert services.trigger_plan(service_calls.add_trigger(sim.AddTrigger(trigger)), AXES).trigger == trigger
+        assert services.trigger_plan(service_calls.add_trigger(sim.AddTrigger(trigger))).trigger == trigger
     current = sim.Turbulence(
         (-1.0, 2.0, 3.0), (1.0, 2.0, 4.0), -0.5, 0.25, (-3.0, 0.0, -1.0), (3.0, 0.5, 0.0), 0.0, 1.0
     )
-    assert services.wire_add_turbulence(service_calls.add_turbulence(turbulence(current)), AXES) == turbulence(current)
+    assert services.wire_add_turbulence(service_calls.add_turbulence(turbulence(current))) == turbulence(current)
     disordered = sim.Turbulence((0.0, 0.0, 1.0), (0.0, 0.0, -1.0), 0.0, 0.0, *((0.0,) * 3,) * 2, 0.0, 0.0)
     with pytest.raises(ValueError, match="has to be nowhere above"):
-        services.wire_add_turbulence(service_calls.add_turbulence(turbulence(disordered)), AXES)
+        services.wire_add_turbulence(service_calls.add_turbulence(turbulence(disordered)))
     assert services.wire_set_attribute(service_calls.set_attribute(sim.SetExtended(1, "key", b"text"))).data == b"text"
 
 
@@ -251,7 +248,7 @@ def test_a_silent_entity_exists_without_a_state():
     assert scene.entities == [0]
     with pytest.raises(RefusedError, match=r"No entity with given ID\."):
         scene.attribute(0, Attribute.POSITION)
-    at_rest = wire_state(entity_state(random_values(1), AXES), AXES)
+    at_rest = wire_state(entity_state(random_values(1)))
     scene.update(0, at_rest)
     assert scene.attribute(0, Attribute.POSITION) == at_rest[0]
     scene.now_s = 1.1

@@ -24,7 +24,7 @@ from drone_bridge.ros.topic_names import topic_token
 from drone_bridge.simulator import codec as sim
 from drone_bridge.simulator.bridge.outputs import SimulatorOutputs
 from drone_bridge.simulator.bridge.parameters import PARAMETERS
-from drone_bridge.simulator.bridge.services import AXES, SimulatorServices
+from drone_bridge.simulator.bridge.services import SimulatorServices
 from drone_bridge.simulator.codec import Attribute
 from drone_bridge.simulator.session import published
 from drone_bridge.simulator.session.client import ClientSession, connections
@@ -33,7 +33,7 @@ from drone_bridge.simulator.session.entities import Entities
 from drone_bridge.simulator.session.simulated_time import SimulatedTime
 from drone_bridge.simulator.session.simulation import Simulation
 from drone_bridge.simulator.session.steering import Steering
-from drone_bridge.simulator.topics import STILL, Velocity, set_velocity, velocity_from_twist
+from drone_bridge.simulator.topics import STILL, Velocity, axes, set_velocity, velocity_from_twist
 from drone_bridge.simulator.topics.plans import read_cameras, read_entities, read_triggers
 
 #: Small chunks: a stream without pause delays no velocity by more than one. And a server that sends header and body in
@@ -78,7 +78,7 @@ class SimulatorBridge(ProtocolNode):
         entities = Entities(self._vehicle, named, topic_token, frames.own)
         time = SimulatedTime(is_published=get("publish_clock"))
         self._simulation = Simulation(entities, self._read_items, time)
-        self._outputs = SimulatorOutputs(self, AXES, self._vehicle, frames)
+        self._outputs = SimulatorOutputs(self, self._vehicle, frames)
         self.cleanup.callback(self._outputs.close)
         self._outputs.show(self._simulation.scene)
         self._commands: CommandTopics[Velocity] = CommandTopics(
@@ -106,10 +106,10 @@ class SimulatorBridge(ProtocolNode):
         # The clock counts the steps in the vehicle's stream.
         items: list[DesiredItem] = [] if period == 1 else [EntityStream(self._vehicle, 1, (Attribute.CORPOREAL,))]
         items += [EntityStream(entity, period) for entity in (self._vehicle, *read_entities(get("entities")))]
-        for plan in read_cameras(get("cameras"), AXES):
+        for plan in read_cameras(get("cameras")):
             camera = Camera(plan.name, plan.camera)
             items += [camera, *(CameraStream(camera, target, plan.period) for target in plan.targets)]
-        return items + [Trigger(plan.name, plan.trigger) for plan in read_triggers(get("triggers"), AXES)]
+        return items + [Trigger(plan.name, plan.trigger) for plan in read_triggers(get("triggers"))]
 
     # What the executor does.
 
@@ -126,7 +126,7 @@ class SimulatorBridge(ProtocolNode):
 
     def _requests(self, velocity: Velocity, attitude: WxyzQuaternion | None) -> tuple[sim.SetEntity, ...]:
         """Return what sets a velocity; zero needs no attitude."""
-        return set_velocity(self._vehicle, velocity, AXES.orientation(attitude) if attitude else IDENTITY, AXES)
+        return set_velocity(self._vehicle, velocity, axes.orientation(attitude) if attitude else IDENTITY)
 
     def publish_event(self, message: Any) -> None:
         """Publish what the simulator says, and what is known of it."""

@@ -37,10 +37,9 @@ from drone_bridge.simulator.session.velocity_commands import NEUTRAL, VelocityCo
 from drone_bridge.simulator.topics import (
     EVENTS,
     SIMULATION_STARTED,
-    Axes,
     EntityState,
-    Labels,
     Translation,
+    axes,
     service_calls,
     twist_from_velocity,
     velocity_from_wire,
@@ -76,9 +75,8 @@ class SimulatorServer(ProtocolNode):
     # The lifecycle.
 
     def set_up(self) -> None:
-        get, axes = self.parameters.__getitem__, Axes()
-        self._axes = axes
-        self._translation = Translation(FrameNames(), axes, Labels())
+        get = self.parameters.__getitem__
+        self._translation = Translation(FrameNames())
         publisher = self._commands = self.make_publisher(cmd_vel_type(self.parameters), "cmd_vel", 1)
         self._repeater = NeutralRepeater(self, (publisher,), lambda: (publisher, Twist()))
         self.hold.when_set(self._hold_changed)
@@ -150,7 +148,7 @@ class SimulatorServer(ProtocolNode):
             self._repeater.publish_neutral()
         else:
             v, w, q = message
-            velocity = velocity_from_wire(v, w, self._axes.orientation(q), self._axes)
+            velocity = velocity_from_wire(v, w, axes.orientation(q))
             allowed = velocity.limited(self.parameters["max_linear_speed"], self.parameters["max_angular_speed"])
             self.statistics.counts["clamped_commands"] += allowed != velocity
             self.statistics.counts["commands"] += 1
@@ -175,7 +173,7 @@ class SimulatorServer(ProtocolNode):
 
     def _take_state(self, entity: int, state: EntityState) -> None:
         if session := self._session:
-            self._arrive(partial(session.moved, entity, wire_state(state, self._axes)))
+            self._arrive(partial(session.moved, entity, wire_state(state)))
 
     def _take_event(self, row: Topic, message: Any) -> None:
         """Take what the bridge's simulator reports by itself."""

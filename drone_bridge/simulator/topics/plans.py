@@ -20,15 +20,15 @@ from drone_bridge.motion.quaternions import Quaternion, quaternion_from_euler
 from drone_bridge.motion.wxyz import Vector
 from drone_bridge.ros.topic_names import topic_token
 from drone_bridge.simulator import codec as sim
-from drone_bridge.simulator.topics import Axes
+from drone_bridge.simulator.topics import axes
 from drone_bridge.wire.printable import printable
 
 _LARGEST_ID = 0xFFFFFFFF
 PlanT = TypeVar("PlanT")
 
 
-def mounted_camera(  # noqa: PLR0917 # geometry
-    entity: int, position: Vector, rotation: Quaternion, focal_length: float, enabled: bool, axes: Axes
+def mounted_camera(  # geometry
+    entity: int, position: Vector, rotation: Quaternion, focal_length: float, enabled: bool
 ) -> sim.AddCamera:
     """Return a camera at a position, m, and with a rotation in an entity's frame, along whose x axis it looks then."""
     focal_length = checked_focal_length(focal_length)
@@ -66,8 +66,8 @@ class TriggerPlan:
         return cls(name, sim.CollisionTrigger(a, b, distance))
 
     @classmethod
-    def path(  # noqa: PLR0917 # geometry
-        cls, name: str, entity: int, start: Vector, end: Vector, distance: float, axes: Axes
+    def path(  # geometry
+        cls, name: str, entity: int, start: Vector, end: Vector, distance: float
     ) -> "TriggerPlan":
         """An entity goes from start to end, m in the world, without leaving the line by a distance, m."""
         if not 0.0 < distance < math.inf:
@@ -109,14 +109,14 @@ def read_entity_plans(lines: Iterable[str]) -> list[EntityPlan]:
     return plans
 
 
-def read_cameras(lines: Iterable[str], axes: Axes) -> list[CameraPlan]:
+def read_cameras(lines: Iterable[str]) -> list[CameraPlan]:
     """Return the cameras that lines describe."""
-    return [_read_camera(axes, line, *line.split()) for line in lines if line.strip()]
+    return [_read_camera(line, *line.split()) for line in lines if line.strip()]
 
 
-def read_triggers(lines: Iterable[str], axes: Axes) -> list[TriggerPlan]:
+def read_triggers(lines: Iterable[str]) -> list[TriggerPlan]:
     """Return the triggers that lines describe."""
-    return [_read_trigger(axes, line, *line.split()) for line in lines if line.strip()]
+    return [_read_trigger(line, *line.split()) for line in lines if line.strip()]
 
 
 def _numbered(line: str, text: str) -> tuple[int, str]:
@@ -136,7 +136,7 @@ def _read_entity(line: str, first: str, *rest: str) -> EntityPlan:
     return EntityPlan(number, name, **values)
 
 
-def _read_camera(axes: Axes, line: str, name: str, *rest: str) -> CameraPlan:
+def _read_camera(line: str, name: str, *rest: str) -> CameraPlan:
     readers = {"entity": _whole, "xyz": _vector, "rpy": _vector, "f": _number, "targets": _wholes, "period": _whole}
     values = _values(line, rest, {**readers, "enabled": _truth})
     camera = _naming(
@@ -147,13 +147,12 @@ def _read_camera(axes: Axes, line: str, name: str, *rest: str) -> CameraPlan:
             quaternion_from_euler(*values.get("rpy", (0.0, 0.0, 0.0))),
             values.get("f", 1.0),
             values.get("enabled", True),
-            axes,
         ),
     )
     return CameraPlan(name, camera, values.get("targets", ()), values.get("period", 1))
 
 
-def _read_trigger(axes: Axes, line: str, name: str, kind: str = "", *rest: str) -> TriggerPlan:
+def _read_trigger(line: str, name: str, kind: str = "", *rest: str) -> TriggerPlan:
     pair: dict[str, Callable[[str], Any]] = {"a": _whole, "b": _whole}
     if kind == "collision":
         values = _values(line, rest, {**pair, "distance": _number}, needed=("a", "b"))
@@ -163,7 +162,7 @@ def _read_trigger(axes: Axes, line: str, name: str, kind: str = "", *rest: str) 
     if kind == "path":
         readers = {"entity": _whole, "start": _vector, "end": _vector, "distance": _number}
         values = _values(line, rest, readers, needed=tuple(readers))
-        return _naming(line, lambda: TriggerPlan.path(name, axes=axes, **values))
+        return _naming(line, lambda: TriggerPlan.path(name, **values))
     raise ValueError(f"{printable(line)!r} is not a trigger: its name has to be followed by collision, sweep or path.")
 
 

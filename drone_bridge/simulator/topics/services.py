@@ -19,7 +19,7 @@ from drone_bridge.motion.quaternions import Quaternion, rotated
 from drone_bridge.msg import ExtendedAttribute
 from drone_bridge.simulator import codec as sim
 from drone_bridge.simulator.codec import Attribute, CameraAttribute
-from drone_bridge.simulator.topics import Axes, EntityState, quaternion, vector
+from drone_bridge.simulator.topics import EntityState, axes, quaternion, vector
 from drone_bridge.simulator.topics.plans import TriggerPlan, checked_focal_length, mounted_camera
 from drone_bridge.srv import AddCamera, AddTrigger, AddTurbulence, SetAttribute, SetCamera, SetState, Spawn
 
@@ -61,7 +61,7 @@ def wire_remove(request: srv.RemoveItem.Request) -> sim.Remove:
     return sim.Remove(request.type, request.id)
 
 
-def wire_add_entity(request: Spawn.Request, axes: Axes) -> sim.AddEntity:
+def wire_add_entity(request: Spawn.Request) -> sim.AddEntity:
     """Return the request for an entity."""
     btom = BodyToModel(axes.wire_rotation(quaternion(request.body_to_model)))
     for name, value in (("mass", request.mass), ("radius", request.radius)):
@@ -85,7 +85,7 @@ def wire_add_entity(request: Spawn.Request, axes: Axes) -> sim.AddEntity:
     )
 
 
-def wire_set_entity(request: SetState.Request, orientation: Quaternion | None, axes: Axes) -> Iterator[sim.SetEntity]:
+def wire_set_entity(request: SetState.Request, orientation: Quaternion | None) -> Iterator[sim.SetEntity]:
     """Yield a request per attribute that is chosen; `orientation` is what the entity has now, if that is needed."""
 
     def change(attribute: Attribute, value: sim.AttributeValue) -> sim.SetEntity:
@@ -136,13 +136,13 @@ def attribute_data(message: ExtendedAttribute) -> bytes:
 # Cameras.
 
 
-def wire_add_camera(request: AddCamera.Request, axes: Axes) -> sim.AddCamera:
+def wire_add_camera(request: AddCamera.Request) -> sim.AddCamera:
     """Return the request for a camera."""
     position, rotation = vector(request.pose.position), quaternion(request.pose.orientation)
-    return mounted_camera(request.entity_id, position, rotation, request.focal_length, request.enabled, axes)
+    return mounted_camera(request.entity_id, position, rotation, request.focal_length, request.enabled)
 
 
-def wire_set_camera(request: SetCamera.Request, axes: Axes) -> Iterator[sim.SetCamera]:
+def wire_set_camera(request: SetCamera.Request) -> Iterator[sim.SetCamera]:
     """Yield a request per attribute that is chosen."""
     if request.set_orientation:
         rotation = axes.wire_rotation(quaternion(request.pose.orientation))
@@ -159,7 +159,7 @@ def wire_set_camera(request: SetCamera.Request, axes: Axes) -> Iterator[sim.SetC
 # Triggers and objects.
 
 
-def trigger_plan(request: AddTrigger.Request, axes: Axes) -> TriggerPlan:
+def trigger_plan(request: AddTrigger.Request) -> TriggerPlan:
     """Return the trigger that add_trigger asks for."""
     if request.type == request.COLLISION:
         return TriggerPlan.collision(request.name, request.entity_a, request.entity_b, request.distance)
@@ -169,16 +169,16 @@ def trigger_plan(request: AddTrigger.Request, axes: Axes) -> TriggerPlan:
         return TriggerPlan(request.name, sim.BytecodeTrigger(bytes(request.code)))
     if request.type == request.PATH:
         start, end = vector(request.start), vector(request.end)
-        return TriggerPlan.path(request.name, request.entity_a, start, end, request.distance, axes)
+        return TriggerPlan.path(request.name, request.entity_a, start, end, request.distance)
     raise ValueError(f"There is no type {request.type} of triggers; there are 0 to 3.")
 
 
-def wire_add_turbulence(request: AddTurbulence.Request, axes: Axes) -> sim.AddObject:
+def wire_add_turbulence(request: AddTurbulence.Request) -> sim.AddObject:
     """Return the request for turbulence; a component that points the other way on the wire has its bounds exchanged."""
     force_rates = _rates(request.minimum_force_rate, request.maximum_force_rate)
     torque_rates = _rates(request.minimum_torque_rate, request.maximum_torque_rate)
-    force_a, force_b = _bounds(request.minimum.force, request.maximum.force, axes)
-    torque_a, torque_b = _bounds(request.minimum.torque, request.maximum.torque, axes)
+    force_a, force_b = _bounds(request.minimum.force, request.maximum.force)
+    torque_a, torque_b = _bounds(request.minimum.torque, request.maximum.torque)
     turbulence = sim.Turbulence(force_a, force_b, *force_rates, torque_a, torque_b, *torque_rates)
     return sim.AddObject(sim.Turbulence.CLASS, turbulence.encode())
 
@@ -189,7 +189,7 @@ def _rates(minimum: float, maximum: float) -> tuple[float, float]:
     return minimum, maximum
 
 
-def _bounds(minimum: Any, maximum: Any, axes: Axes) -> tuple[Any, Any]:
+def _bounds(minimum: Any, maximum: Any) -> tuple[Any, Any]:
     low, high = vector(minimum), vector(maximum)
     if any(a > b for a, b in zip(low, high, strict=True)):
         raise ValueError(f"The minimum {low} has to be nowhere above the maximum {high}.")
