@@ -175,7 +175,7 @@ def test_cameras_and_triggers_come_out_of_the_bridge_as_they_went_into_the_serve
         sim.BytecodeTrigger(b"\1\2"),
         sim.PathTrigger(1, (1.0, 2.0, 3.0), (4.0, 5.0, 6.0), 0.5),
     ):
-        assert services.trigger_plan(service_calls.add_trigger(sim.AddTrigger(trigger))).trigger == trigger
+        assert services.wire_trigger(service_calls.add_trigger(sim.AddTrigger(trigger))) == trigger
     current = sim.Turbulence(
         (-1.0, 2.0, 3.0), (1.0, 2.0, 4.0), -0.5, 0.25, (-3.0, 0.0, -1.0), (3.0, 0.5, 0.0), 0.0, 1.0
     )

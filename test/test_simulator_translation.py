@@ -21,7 +21,7 @@ from drone_bridge.simulator.session.entities import Entities
 from drone_bridge.simulator.session.requests import in_body
 from drone_bridge.simulator.topics import Translation, axes, services
 from drone_bridge.simulator.topics.plans import read_cameras, read_entities, read_entity_plans, read_triggers
-from drone_bridge.srv import AddTrigger, AddTurbulence, SetCamera, SetState, Spawn
+from drone_bridge.srv import AddCamera, AddTrigger, AddTurbulence, SetCamera, SetState, Spawn
 
 NO_ROTATION = BodyToModel()
 QUARTER = math.sqrt(0.5)
@@ -267,16 +267,15 @@ def test_what_is_behind_a_camera_is_not_visible():
 
 def test_triggers_are_placed_in_the_world():
     request = AddTrigger.Request(name="gate", type=3, entity_a=1, distance=0.5, start=Point(x=1.0, y=2.0, z=3.0))
-    plan = services.trigger_plan(request)
-    assert (plan.name, plan.trigger) == ("gate", sim.PathTrigger(1, (2.0, 1.0, -3.0), STILL, 0.5))
+    assert services.wire_trigger(request) == sim.PathTrigger(1, (2.0, 1.0, -3.0), STILL, 0.5)
     collision = AddTrigger.Request(type=0, entity_a=1, entity_b=2, distance=-1.0)
-    assert services.trigger_plan(collision).trigger == sim.CollisionTrigger(1, 2, -1.0)
+    assert services.wire_trigger(collision) == sim.CollisionTrigger(1, 2, -1.0)
     sweep = AddTrigger.Request(type=1, entity_a=1, entity_b=2)
-    assert services.trigger_plan(sweep).trigger == sim.SweepCollisionTrigger(1, 2)
-    assert services.trigger_plan(AddTrigger.Request(type=2, code=[1])).trigger == sim.BytecodeTrigger(b"\1")
+    assert services.wire_trigger(sweep) == sim.SweepCollisionTrigger(1, 2)
+    assert services.wire_trigger(AddTrigger.Request(type=2, code=[1])) == sim.BytecodeTrigger(b"\1")
     for bad in ({"type": 4}, {"type": 3}, {"type": 0, "distance": math.nan}):
         with pytest.raises(ValueError, match=r"\.$"):
-            services.trigger_plan(AddTrigger.Request(**bad))
+            services.wire_trigger(AddTrigger.Request(**bad))
 
 
 def test_turbulence_has_its_bounds_in_order_on_the_wire():
@@ -309,11 +308,16 @@ def test_cameras_are_described_in_a_line():
     full, short = read_cameras(
         ["front entity=2 xyz=0.3,0,-1 rpy=0,0,1.5707963267948966 f=2 targets=3,4 period=5 enabled=false", "back", ""],
     )
-    camera = full.camera
-    assert (full.name, camera.entity, camera.position, camera.focal_length) == ("front", 2, (0.3, 0.0, 1.0), 2.0)
-    assert (camera.enabled, full.targets, full.period) == (False, (3, 4), 5)
-    assert forward(axes.rotation(camera.orientation)) == near(0, 1, 0)
-    assert short == ("back", sim.AddCamera(0, NORTH, STILL, 1.0), (), 1)
+    assert (full.name, full.entity_id, xyz(full.pose.position), full.focal_length) == (
+        "front",
+        2,
+        (0.3, 0.0, -1.0),
+        2.0,
+    )
+    assert (full.enabled, list(full.targets), full.period) == (False, [3, 4], 5)
+    assert forward(of_message(full.pose.orientation)) == near(0, 1, 0)
+    assert short == AddCamera.Request(name="back")
+    assert services.wire_add_camera(short) == sim.AddCamera(0, NORTH, STILL, 1.0)
 
 
 def test_triggers_are_described_in_a_line():
@@ -324,10 +328,11 @@ def test_triggers_are_described_in_a_line():
             "gate path entity=0 start=0,0,-1 end=5,0,-1 distance=1",
         ],
     )
-    assert near_.trigger == sim.CollisionTrigger(0, 3, 0.5)
-    assert touch.trigger == sim.SweepCollisionTrigger(0, 3)
-    assert gate.trigger == sim.PathTrigger(0, (0.0, 0.0, 1.0), (0.0, 5.0, 1.0), 1.0)
-    assert read_triggers(["near collision a=0 b=3"])[0].trigger.distance == -1.0
+    assert (near_.name, touch.name, gate.name) == ("near", "touch", "gate")
+    assert services.wire_trigger(near_) == sim.CollisionTrigger(0, 3, 0.5)
+    assert services.wire_trigger(touch) == sim.SweepCollisionTrigger(0, 3)
+    assert services.wire_trigger(gate) == sim.PathTrigger(0, (0.0, 0.0, 1.0), (0.0, 5.0, 1.0), 1.0)
+    assert read_triggers(["near collision a=0 b=3"])[0].distance == -1.0
 
 
 @pytest.mark.parametrize(

@@ -35,6 +35,7 @@ from drone_bridge.simulator.session.simulation import Simulation
 from drone_bridge.simulator.session.steering import Steering
 from drone_bridge.simulator.topics import STILL, Velocity, axes, set_velocity, velocity_from_twist
 from drone_bridge.simulator.topics.plans import read_cameras, read_entities, read_triggers
+from drone_bridge.simulator.topics.services import wire_add_camera, wire_trigger
 
 #: Small chunks: a stream without pause delays no velocity by more than one. And a server that sends header and body in
 #: two packets waits for the acknowledgement of the first.
@@ -106,10 +107,10 @@ class SimulatorBridge(ProtocolNode):
         # The clock counts the steps in the vehicle's stream.
         items: list[DesiredItem] = [] if period == 1 else [EntityStream(self._vehicle, 1, (Attribute.CORPOREAL,))]
         items += [EntityStream(entity, period) for entity in (self._vehicle, *read_entities(get("entities")))]
-        for plan in read_cameras(get("cameras")):
-            camera = Camera(plan.name, plan.camera)
-            items += [camera, *(CameraStream(camera, target, plan.period) for target in plan.targets)]
-        return items + [Trigger(plan.name, plan.trigger) for plan in read_triggers(get("triggers"))]
+        for adding in read_cameras(get("cameras")):
+            camera = Camera(adding.name, wire_add_camera(adding))
+            items += [camera, *(CameraStream(camera, target, adding.period) for target in adding.targets)]
+        return items + [Trigger(adding.name, wire_trigger(adding)) for adding in read_triggers(get("triggers"))]
 
     # What the executor does.
 

@@ -61,11 +61,6 @@ def _add_camera(request: Any, _: DeclaredParameters) -> Work:
     return requests.add_camera, request.name, camera, tuple(request.targets), request.period
 
 
-def _add_trigger(request: Any, _: DeclaredParameters) -> Work:
-    plan = translate.trigger_plan(request)
-    return requests.add, Trigger(plan.name, plan.trigger)
-
-
 def _configuration(got: sim.Configured) -> Fields:
     return {
         "frequency": got.frequency,
@@ -115,7 +110,7 @@ OFFERED: dict[str, Service] = {
     "stream_camera": Service(
         lambda q, p: (requests.stream_camera, q.camera_id, q.target_id, q.period or 1), _stream_id
     ),
-    "add_trigger": Service(_add_trigger, _id),
+    "add_trigger": Service(lambda q, p: (requests.add, Trigger(q.name, translate.wire_trigger(q))), _id),
     "add_turbulence": Service(lambda q, p: (requests.add_object, translate.wire_add_turbulence(q)), _id),
 }
 

@@ -42,7 +42,6 @@ from drone_bridge.simulator.session.simulation import Simulation
 from drone_bridge.simulator.session.streams import Streams
 from drone_bridge.wire.events import RemoteProtocolError
 
-RATES_PERIOD_S = 1.0
 MAX_ENTITIES = 65536  # that are remembered, to tell which have come and gone; and reports that have yet to be noted
 #: Silence of an idle simulator after which it is probed.
 PROBE_AFTER_S = 1.0
@@ -114,7 +113,6 @@ class Conversation:
         self._out: list[Action] = exchange.out
         self._runs_on_connect: bool = parameter("run_on_connect")
         self._poll_due_s = math.inf
-        self._rates_due_s = exchange.now_s + RATES_PERIOD_S
         self._heard_s = exchange.now_s
         self._probe_id: int | None = None  # of the spy on the connection that tried it
         self._known: set[int] = set()  # entities
@@ -172,22 +170,16 @@ class Conversation:
                     unanswered.appendleft(running.call)
         for call in unanswered:
             self._settle(call, False, reason)
-        self.exchange.publish(Fact("outstanding_requests", "0"))
 
     def turn(self) -> None:
         """Do what is due."""
-        now_s, time = self.exchange.now_s, self.simulation.time
-        if begun := time.tick(now_s):
+        time = self.simulation.time
+        if begun := time.tick(self.exchange.now_s):
             self.exchange.publish(begun)
-        if now_s >= self._rates_due_s:
-            period_s = now_s - self._rates_due_s + RATES_PERIOD_S
-            self._rates_due_s = now_s + RATES_PERIOD_S
-            self.exchange.publish(Fact("messages_per_second", self.streams.rates(period_s)))
-            self.exchange.publish(Fact("outstanding_requests", str(self.exchange.outstanding)))
         self._go_on()
         heading_due_s = self.heading.look(self.streams.sees_steps)
         times = [running.awaited for running in self._running if isinstance(running.awaited, float)]
-        self.due_s = min(time.due_s, self._rates_due_s, *times)
+        self.due_s = min(time.due_s, *times, math.inf)
         if self._is_free:
             self.due_s = min(self.due_s, self._poll_due_s, heading_due_s, self._heard_s + PROBE_AFTER_S)
 

@@ -18,11 +18,10 @@ class DesiredItem:
     """An item that the simulator is to add for us."""
 
     def __init__(self, kind: ItemType, label: str, entities: set[int], request: sim.Request | None = None) -> None:
-        """`label` is for diagnostics and logs; `entities` are those that it depends on."""
+        """`label` is for logs; `entities` are those that it depends on."""
         self.kind, self.label, self.entities, self._request = kind, label, entities, request
         self.is_configured = False  # by a parameter: in every simulation, whatever was removed
         self.id: int | None = None  # the simulator's; None while it has not added it
-        self.messages = 0  # that have come of it
 
     @property
     def request(self) -> sim.Request:

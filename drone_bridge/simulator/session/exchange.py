@@ -24,8 +24,7 @@ from drone_bridge.wire.events import LocalProtocolError, RemoteProtocolError
 from drone_bridge.wire.printable import printable
 
 NO_ANSWER = -1  # code of a refusal that no Error of the simulator stands behind
-STREAM_TYPES = (ItemType.ENTITY_STREAM, ItemType.CAMERA_STREAM)
-_STREAMS_ITEMS = (*STREAM_TYPES, ItemType.TRIGGER, ItemType.SPY)
+_STREAMS_ITEMS = (ItemType.ENTITY_STREAM, ItemType.CAMERA_STREAM, ItemType.TRIGGER, ItemType.SPY)
 _STREAMS_REQUESTS = (sim.StreamEntity, sim.StreamCamera, sim.AddTrigger, sim.Spy)
 _UNIMPLEMENTED = (
     "The CUAUV server does not implement this request: it closes the connection, or gives an undefined answer."
@@ -89,10 +88,6 @@ class Channel:
         self._connection = ClientConnection()
         self._pending: deque[Pending] = deque()  # as long as the connection allows
         self._answered_s = -math.inf  # or since when this process listens again
-
-    @property
-    def outstanding(self) -> int:
-        return len(self._pending)
 
     @property
     def due_s(self) -> float:
@@ -183,10 +178,6 @@ class Exchange:
         self.asked_s = -math.inf
         self.out = out
         self._vehicle, self._check_hold = vehicle, check_hold
-
-    @property
-    def outstanding(self) -> int:
-        return self.requests.outstanding + self.streams.outstanding
 
     def note(self, counter: str, sentence: str = "", *, is_ongoing: bool = False) -> None:
         """Have something counted and, with a sentence, logged."""

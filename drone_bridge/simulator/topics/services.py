@@ -20,7 +20,6 @@ from drone_bridge.msg import ExtendedAttribute
 from drone_bridge.simulator import codec as sim
 from drone_bridge.simulator.codec import Attribute, CameraAttribute
 from drone_bridge.simulator.topics import EntityState, axes, quaternion, vector
-from drone_bridge.simulator.topics.plans import TriggerPlan, checked_focal_length, mounted_camera
 from drone_bridge.srv import AddCamera, AddTrigger, AddTurbulence, SetAttribute, SetCamera, SetState, Spawn
 
 SPHERE = 0.4  # the moment of inertia of a solid sphere of mass 1 kg and radius 1 m, kg m²
@@ -137,9 +136,16 @@ def attribute_data(message: ExtendedAttribute) -> bytes:
 
 
 def wire_add_camera(request: AddCamera.Request) -> sim.AddCamera:
-    """Return the request for a camera."""
-    position, rotation = vector(request.pose.position), quaternion(request.pose.orientation)
-    return mounted_camera(request.entity_id, position, rotation, request.focal_length, request.enabled)
+    """Return the request for a camera, which looks along its x axis."""
+    rotation = axes.wire_rotation(quaternion(request.pose.orientation))
+    position = axes.body(*vector(request.pose.position))
+    return sim.AddCamera(request.entity_id, rotation, position, _checked_focal_length(request), request.enabled)
+
+
+def _checked_focal_length(request: AddCamera.Request | SetCamera.Request) -> float:
+    if not 0.0 < request.focal_length < math.inf:
+        raise ValueError(f"The focal length is {request.focal_length:g}, and has to be finite and more than 0.")
+    return float(request.focal_length)
 
 
 def wire_set_camera(request: SetCamera.Request) -> Iterator[sim.SetCamera]:
@@ -150,8 +156,7 @@ def wire_set_camera(request: SetCamera.Request) -> Iterator[sim.SetCamera]:
     if request.set_position:
         yield sim.SetCamera(request.id, CameraAttribute.POSITION, axes.body(*vector(request.pose.position)))
     if request.set_focal_length:
-        focal_length = checked_focal_length(request.focal_length)
-        yield sim.SetCamera(request.id, CameraAttribute.FOCAL_LENGTH, focal_length)
+        yield sim.SetCamera(request.id, CameraAttribute.FOCAL_LENGTH, _checked_focal_length(request))
     if request.set_enabled:
         yield sim.SetCamera(request.id, CameraAttribute.ENABLED, bool(request.enabled))
 
@@ -159,17 +164,21 @@ def wire_set_camera(request: SetCamera.Request) -> Iterator[sim.SetCamera]:
 # Triggers and objects.
 
 
-def trigger_plan(request: AddTrigger.Request) -> TriggerPlan:
-    """Return the trigger that add_trigger asks for."""
+def wire_trigger(request: AddTrigger.Request) -> sim.Trigger:
+    """Return the trigger that add_trigger is to add."""
+    a, b, distance = request.entity_a, request.entity_b, request.distance
     if request.type == request.COLLISION:
-        return TriggerPlan.collision(request.name, request.entity_a, request.entity_b, request.distance)
+        if not math.isfinite(distance):
+            raise ValueError(f"The distance is {distance}, and has to be a finite number.")
+        return sim.CollisionTrigger(a, b, distance)
     if request.type == request.SWEEP_COLLISION:
-        return TriggerPlan(request.name, sim.SweepCollisionTrigger(request.entity_a, request.entity_b))
+        return sim.SweepCollisionTrigger(a, b)
     if request.type == request.BYTECODE:
-        return TriggerPlan(request.name, sim.BytecodeTrigger(bytes(request.code)))
+        return sim.BytecodeTrigger(bytes(request.code))
     if request.type == request.PATH:
-        start, end = vector(request.start), vector(request.end)
-        return TriggerPlan.path(request.name, request.entity_a, start, end, request.distance)
+        if not 0.0 < distance < math.inf:
+            raise ValueError(f"The distance is {distance:g}, and has to be finite and more than 0.")
+        return sim.PathTrigger(a, axes.world(*vector(request.start)), axes.world(*vector(request.end)), distance)
     raise ValueError(f"There is no type {request.type} of triggers; there are 0 to 3.")
 
 
