@@ -70,7 +70,7 @@ def test_zero_comes_first_and_requests_and_streams_have_connections_of_their_own
         sim.StreamCamera(0, 2, BUOY),
     ]
     assert (talk.session.state, talk.session.is_open, talk.session.is_proven) == ("connected", True, True)
-    assert talk.noted("connections") == ["Connected to requests."]
+    assert set(talk.noted("connections")) == {"Connected to requests."}
 
 
 def test_nothing_is_said_before_all_connections_are_there():
@@ -164,9 +164,9 @@ def test_the_time_does_not_run_back_when_the_simulator_starts_again(talk):
 
 
 def test_where_spying_closes_the_connection_entities_are_listed(talk):
-    assert talk.asked["probe"] == [sim.Spy()]
-    assert not [each for each in talk.asked["streams"] if isinstance(each, sim.Spy)]
-    assert talk.session.is_open
+    assert len(talk.noted("connections")) == 2
+    assert not talk.noted("lost_connections")
+    assert not talk.of(sim.Spy, "streams")
     talk.world.entities[9] = dict(STILL)
     talk.run(1.1)
     del talk.world.entities[9]
@@ -175,18 +175,28 @@ def test_where_spying_closes_the_connection_entities_are_listed(talk):
     assert told == [sim.Spied(True, ItemType.ENTITY, 9), sim.Spied(False, ItemType.ENTITY, 9)]
 
 
-def test_where_spying_is_supported_it_is_used_on_the_streams_connection():
+def test_a_simulator_that_closes_the_connection_on_spying_has_been_asked_for_nothing_else():
+    talk = SimulatorTalk(item_events="spy")
+    talk.connect()
+    assert not talk.session.is_open
+    assert talk.asked == {"requests": NEUTRAL, "streams": [sim.Spy()]}
+    assert talk.noted("lost_connections")
+
+
+@pytest.mark.parametrize("is_refused", [False, True])
+def test_where_spying_is_supported_it_is_used_on_the_streams_connection(is_refused):
     talk = SimulatorTalk()
     talk.world.closes_on = set()
+    if is_refused:
+        talk.world.answers[sim.Spy] = sim.Error(18)
     talk.connect()
-    assert talk.closed == ["probe"]
-    assert talk.asked["streams"][-1] == sim.Spy()
+    assert talk.asked["streams"][0] == sim.Spy()
+    assert len(talk.noted("connections")) == 1
     lists = len(talk.of(sim.ListEntities))
-    talk.say("streams", sim.Spied(False, ItemType.SPY, 0))  # of the connection that tried it
     talk.say("streams", sim.Spied(False, ItemType.CAMERA, 3))
     assert [each.message for each in talk.published(Reported)] == [sim.Spied(False, ItemType.CAMERA, 3)]
     talk.run(3.0)
-    assert len(talk.of(sim.ListEntities)) == lists
+    assert (len(talk.of(sim.ListEntities)) > lists) is is_refused
 
 
 def test_a_simulator_that_reports_items_without_end_fills_no_memory(monkeypatch):
@@ -201,14 +211,14 @@ def test_a_simulator_that_reports_items_without_end_fills_no_memory(monkeypatch)
     assert talk.noted("rejected_input")[0].startswith("The simulator has reported over 20 items at once.")
 
 
-def test_a_probe_that_is_not_answered_is_given_up_alone():
+def test_who_does_not_answer_spying_is_asked_once():
     talk = SimulatorTalk()
     talk.world.closes_on, talk.world.answers = set(), {sim.Spy: lambda request: None}
     talk.connect()
-    talk.run(TIMEOUT_S + 0.1)
-    assert talk.closed == ["probe"]
-    assert talk.session.is_open
-    assert Fact("item_events", "by asking every 1 s") in talk.published(Fact)
+    talk.run(TIMEOUT_S)
+    assert not talk.session.is_open
+    talk.connect()
+    assert Fact("item_events", "poll") in talk.published(Fact)
 
 
 def test_an_entity_that_was_missing_is_streamed_as_soon_as_it_comes():
@@ -872,4 +882,4 @@ def test_what_does_not_fit_the_wire_is_refused_and_ends_nothing(talk):
 def test_people_see_the_configuration_and_how_items_are_noticed(talk):
     facts = {each.name: each.text for each in talk.published(Fact)}
     assert facts["configuration"] == "100 steps per second, speed 1"
-    assert facts["item_events"] == "by asking every 1 s"
+    assert facts["item_events"] == "poll"

@@ -27,7 +27,7 @@ from drone_bridge.simulator.bridge.parameters import PARAMETERS
 from drone_bridge.simulator.bridge.services import SimulatorServices
 from drone_bridge.simulator.codec import Attribute
 from drone_bridge.simulator.session import published
-from drone_bridge.simulator.session.client import ClientSession, connections
+from drone_bridge.simulator.session.client import CONNECTIONS, ClientSession
 from drone_bridge.simulator.session.desired_items import Camera, CameraStream, DesiredItem, EntityStream, Trigger
 from drone_bridge.simulator.session.entities import Entities
 from drone_bridge.simulator.session.simulated_time import SimulatedTime
@@ -88,11 +88,10 @@ class SimulatorBridge(ProtocolNode):
         self._commands.take_velocities(self._read)
 
     def make_transport(self) -> Link:
-        """Open several connections to the simulator."""
+        """Open the connections to the simulator."""
         get = self.parameters.__getitem__
-        count, log = connections(get), self.wire_log
-        host, port = get("host"), get("port")
-        return TcpPeer(host, port, self._connecting_failed, connections=count, options=OPTIONS, wire_log=log)
+        host, port, log = get("host"), get("port"), self.wire_log
+        return TcpPeer(host, port, self._connecting_failed, connections=CONNECTIONS, options=OPTIONS, wire_log=log)
 
     def make_session(self) -> ClientSession:
         get = self.parameters.__getitem__

@@ -10,9 +10,10 @@ Theory of operation, by the document and by what real simulators do:
 answer takes longer than `request_timeout`, or what comes can't be read |
 | CLOSED, by `end` | zero for a vehicle that is being steered | |
 
-The connections live and die together, but for one that tries a request which may close it. All are closed for writing
-first, as real simulators die of SIGPIPE when they write twice to a connection that is gone. What somebody asks for has
-an outcome when the simulator has answered, or when the connections end.
+There are two connections, for requests and for streams, which live and die together. Both are closed for writing first,
+as real simulators die of SIGPIPE when they write twice to a connection that is gone. Real ones also close a connection
+on SPY: where `item_events` leaves that open, one that does so, or does not answer, is connected to without SPY from
+then on. What somebody asks for has an outcome when the simulator has answered, or when the connections end.
 
 A simulator has proved useful when it has answered: one that never does is connected to ever less often.
 """
@@ -23,7 +24,8 @@ from random import Random
 from typing import Any
 
 from drone_bridge.session.session import MAY_HAVE_WAITED, Action, Actions, Close, Note, Outcome, Request, Send, Session
-from drone_bridge.simulator.session.conversation import AUTO, Call, Conversation
+from drone_bridge.simulator import codec as sim
+from drone_bridge.simulator.session.conversation import AUTO, POLL, SPY, Call, Conversation
 from drone_bridge.simulator.session.exchange import NO_ANSWER, Exchange
 from drone_bridge.simulator.session.simulation import Simulation
 from drone_bridge.simulator.session.steering import Steering
@@ -32,11 +34,7 @@ from drone_bridge.wire.events import RemoteProtocolError
 WAITING, CONNECTED, CLOSED = "waiting for a peer", "connected", "closed"
 NOT_CONNECTED = "There is no connection to the simulator now."
 ENDED = "The connection to the simulator ended."
-
-
-def connections(parameter: Callable[[str], Any]) -> int:
-    """Return how many connections a session has: for requests, for streams, and one that tries SPY."""
-    return 3 if parameter("item_events") == AUTO else 2
+CONNECTIONS = 2  # for requests, and for streams
 
 
 class ClientSession(Session):
@@ -66,6 +64,7 @@ class ClientSession(Session):
         self._check_hold, self._source = check_hold, source
         self._peers: list[Any] = []  # until there are all of them
         self._conversation: Conversation | None = None
+        self._may_know_spy = True
         self._out: list[Action] = []
 
     # The link.
@@ -73,7 +72,7 @@ class ClientSession(Session):
     def connected(self, peer: Any, now_s: float) -> Actions:
         """Stop the vehicle and begin, once all connections are there."""
         self._peers.append(peer)
-        if len(self._peers) < connections(self._parameter):
+        if len(self._peers) < CONNECTIONS:
             return []
         peers, self._peers = self._peers, []
         exchange = Exchange(
@@ -84,7 +83,12 @@ class ClientSession(Session):
             out=self._out,
         )
         exchange.now_s = now_s
-        self._conversation = Conversation(exchange, self._simulation, self._parameter, self._source)
+        item_events = self._parameter("item_events")
+        if item_events == AUTO:
+            item_events = SPY if self._may_know_spy else POLL
+        self._conversation = Conversation(
+            exchange, self._simulation, self._parameter, self._source, item_events=item_events
+        )
         self.state, self.peer, self.is_open, self.is_proven = CONNECTED, str(peers[0]), True, False
         self.heard_s, self.since_s = None, now_s
         self._out.append(Note("connections", f"Connected to {self.peer}.", is_expected=True))
@@ -112,15 +116,13 @@ class ClientSession(Session):
             return []
         exchange = conversation.exchange
         exchange.now_s = now_s
-        if exchange.probe and exchange.probe.peer is peer:
-            exchange.end_probe(is_gone=True)
-            return self._turn(now_s)
         channel = exchange.requests if exchange.requests.peer is peer else exchange.streams
         try:
             sentence = channel.ended(sentence)
         except RemoteProtocolError as error:
             return self._refused(error, now_s, gone=peer)
-        self._out.append(Note("lost_connections", sentence))
+        is_expected = isinstance(channel.oldest, sim.Spy) and self._parameter("item_events") == AUTO
+        self._out.append(Note("" if is_expected else "lost_connections", sentence, is_expected=is_expected))
         return self._ended(sentence, now_s, gone=peer)
 
     def tick(self, now_s: float) -> Actions:
@@ -176,10 +178,8 @@ class ClientSession(Session):
         for channel in exchange.channels:
             if now_s < channel.due_s:
                 continue
-            if channel is not exchange.probe:
-                self._out.append(Note("lost_connections", channel.overdue()))
-                return self._ended(channel.overdue(), now_s, is_silent=True)
-            exchange.end_probe()
+            self._out.append(Note("lost_connections", channel.overdue()))
+            return self._ended(channel.overdue(), now_s, is_silent=True)
         self._steering.turn(exchange, conversation.heading.attitude)
         conversation.turn()
         self.is_proven = conversation.is_proven
@@ -201,6 +201,7 @@ class ClientSession(Session):
         conversation = self._conversation
         assert conversation
         exchange, self._conversation = conversation.exchange, None
+        self._may_know_spy &= not isinstance(exchange.streams.oldest, sim.Spy)
         exchange.now_s = now_s
         if exchange.requests.peer is not gone:
             self._out += [Send(data, exchange.requests.peer) for data in self._steering.last_requests()]

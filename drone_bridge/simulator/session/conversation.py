@@ -94,8 +94,15 @@ class Conversation:
     """On connections that have just been opened."""
 
     def __init__(
-        self, exchange: Exchange, simulation: Simulation, parameter: Callable[[str], Any], source: Random
+        self,
+        exchange: Exchange,
+        simulation: Simulation,
+        parameter: Callable[[str], Any],
+        source: Random,
+        *,
+        item_events: str,
     ) -> None:
+        """`item_events` says how items that come and go are noticed: SPY, POLL or NONE."""
         self.exchange, self.simulation, self.entities = exchange, simulation, simulation.entities
         self.vehicle = self.entities.vehicle
         self.heading = Heading(exchange, self.entities, source.uniform(0.0, LONGEST_JITTER_S))
@@ -109,12 +116,11 @@ class Conversation:
         self.is_proven = False
         #: When `turn` is wanted.
         self.due_s = exchange.now_s
-        self._parameter, self._source = parameter, source
+        self._parameter, self._source, self._item_events = parameter, source, item_events
         self._out: list[Action] = exchange.out
         self._runs_on_connect: bool = parameter("run_on_connect")
         self._poll_due_s = math.inf
         self._heard_s = exchange.now_s
-        self._probe_id: int | None = None  # of the spy on the connection that tried it
         self._known: set[int] = set()  # entities
         self._spied: deque[sim.Spied] = deque()
         self._calls: deque[Call] = deque()
@@ -126,9 +132,6 @@ class Conversation:
         """Take a chunk from a connection. Raises RemoteProtocolError after what came before."""
         exchange = self.exchange
         self._heard_s = exchange.now_s
-        if channel is exchange.probe:
-            exchange.receive_on_probe(channel, data)
-            return
         try:
             for event in channel.receive(data, exchange.now_s):
                 if isinstance(event, Pending):
@@ -205,7 +208,7 @@ class Conversation:
 
     def _advance(self, running: _Running) -> None:
         try:
-            while running.awaited is None or (isinstance(running.awaited, Pending) and running.awaited.is_over):
+            while running.awaited is None or (isinstance(running.awaited, Pending) and running.awaited.answer):
                 running.awaited = next(running.procedure)
         except StopIteration:
             self._running.remove(running)
@@ -272,8 +275,13 @@ class Conversation:
     # The beginning.
 
     def _begin(self) -> Procedure[None]:
-        """Send the first requests, and ask for all desired items."""
+        """Send the first requests, and ask for all desired items.
+
+        SPY comes before anything that changes the world, as real servers close the connection on it.
+        """
         exchange, keeper = self.exchange, self.keeper
+        if self._item_events == SPY and isinstance((yield from exchange.ask(sim.Spy()))[0], sim.Error):
+            self._item_events = POLL
         first = [
             sim.GetConfig(),
             sim.GetExtended(self.vehicle, SIMULATION_KEY),
@@ -300,7 +308,9 @@ class Conversation:
             self._known = set(listed.ids[:MAX_ENTITIES])
         for entity in sorted(self._known):
             yield from keeper.restore(entity)  # it may have come after the request for its stream, unreported
-        yield from self._begin_to_notice_items()
+        if self._item_events == POLL:
+            self._poll_due_s = exchange.now_s + self._parameter("poll_period")
+        exchange.publish(Fact("item_events", self._item_events))
 
     def _take_configuration(self, answer: sim.Response) -> None:
         if not isinstance(answer, sim.Configured):
@@ -348,20 +358,6 @@ class Conversation:
 
     # Items that come and go.
 
-    def _begin_to_notice_items(self) -> Procedure[None]:
-        way = self._parameter("item_events")
-        if way == AUTO:
-            added = yield from self.exchange.try_on_probe(sim.Spy())
-            self._probe_id = added.id if isinstance(added, sim.Added) else None
-            way = POLL if self._probe_id is None else SPY
-        if way == SPY:
-            self.exchange.publish(Fact("item_events", "by SPY"))
-            self.exchange.send(sim.Spy())
-        elif way == POLL:
-            period_s = self._parameter("poll_period")
-            self.exchange.publish(Fact("item_events", f"by asking every {period_s:g} s"))
-            self._poll_due_s = self.exchange.now_s + period_s
-
     def _poll(self) -> Procedure[None]:
         (answer,) = yield from self.exchange.ask(sim.ListEntities())
         self._poll_due_s = self.exchange.now_s + self._parameter("poll_period")
@@ -371,8 +367,6 @@ class Conversation:
             self._spied += [sim.Spied(True, ItemType.ENTITY, entity) for entity in sorted(listed - self._known)]
 
     def _note_spied(self, event: sim.Spied) -> Procedure[None]:
-        if event.type == ItemType.SPY and event.id == self._probe_id:
-            return  # from the probe
         is_entity = event.type == ItemType.ENTITY
         self.streams.report(Reported(event, self.entities.label(event.id) if is_entity else ""))
         if not event.is_added:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Exchange: requests to a simulator over its connections, and procedures that wait for their answers. Pure.
 
-There is one connection for requests and one for streams, which real servers interleave wrongly on a single one, and
-perhaps a third that tries a request which may close it. Answers carry no ID: they come in the order of the requests of
+There is one connection for requests and one for streams, which real servers interleave wrongly on a single one. Answers
+carry no ID: they come in the order of the requests of
 their connection, so that after one that does not come nothing can be matched any more.
 
 A Procedure is a generator that asks for several things, one after the other. It yields what it waits for: a Pending
@@ -16,11 +16,11 @@ from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from drone_bridge.session.session import Action, Close, Note, Publish, Send
+from drone_bridge.session.session import Action, Note, Publish, Send
 from drone_bridge.simulator import codec as sim
 from drone_bridge.simulator.codec import NEED_DATA, Answer, ClientConnection, Error, ItemType, Remove, Request, Response
 from drone_bridge.simulator.session.published import RoundTrip
-from drone_bridge.wire.events import LocalProtocolError, RemoteProtocolError
+from drone_bridge.wire.events import LocalProtocolError
 from drone_bridge.wire.printable import printable
 
 NO_ANSWER = -1  # code of a refusal that no Error of the simulator stands behind
@@ -70,8 +70,6 @@ class Pending:
     on_answer: OnAnswer
     sent_s: float
     answer: Response | None = None
-    is_over: bool = False
-    """Whether the answer has come, or will not come."""
 
 
 #: Something that takes several answers, and what comes of it.
@@ -115,7 +113,7 @@ class Channel:
             if isinstance(event, Answer):
                 self._answered_s = now_s
                 pending = self._pending.popleft()
-                pending.answer, pending.is_over = event.response, True
+                pending.answer = event.response
                 yield pending
             elif isinstance(event, Response):
                 yield event
@@ -124,25 +122,22 @@ class Channel:
         """Return, in a sentence, what the connection's end means. Raises RemoteProtocolError amid a message."""
         self._connection.receive_eof()
         self._connection.next_event()
-        if not self._pending:
+        if not self.oldest:
             return sentence
         return (
-            f"The simulator closed the connection instead of answering {self._oldest}, as the CUAUV server does with a "
-            "request that it does not know or like."
+            f"The simulator closed the connection instead of answering {self.oldest.NAME}, as the CUAUV server does "
+            "with a request that it does not know or like."
         )
 
     def overdue(self) -> str:
         """Return, in a sentence, what the simulator has not answered."""
-        return f"The simulator has not answered {self._oldest} within {self._timeout_s:g} s."
-
-    def end(self) -> None:
-        """Note that no answer will come any more."""
-        for pending in self._pending:
-            pending.is_over = True
+        assert self.oldest
+        return f"The simulator has not answered {self.oldest.NAME} within {self._timeout_s:g} s."
 
     @property
-    def _oldest(self) -> str:
-        return self._pending[0].request.NAME
+    def oldest(self) -> Request | None:
+        """The request that the next answer is for."""
+        return self._pending[0].request if self._pending else None
 
 
 class Exchange:
@@ -160,16 +155,13 @@ class Exchange:
         """Begin.
 
         Args:
-            peers: of the connections: for requests, for streams and, if there is one, for a request that may close it.
+            peers: of the connections: for requests, and for streams.
             vehicle: the entity that commands move.
             timeout_s: applies to each answer.
             check_hold: raises ValueError if the vehicle is held, for a request of this name that moves it.
             out: gets actions.
         """
-        #: Those that are open.
-        self.channels = tuple(Channel(peer, timeout_s) for peer in peers)
-        self.requests, self.streams, *probes = self.channels
-        self.probe = probes[0] if probes else None
+        self.channels = self.requests, self.streams = tuple(Channel(peer, timeout_s) for peer in peers)
         #: The time of this turn.
         self.now_s = -math.inf
         #: When this process went on after it had stood still.
@@ -237,7 +229,7 @@ class Exchange:
     def wait_for(self, *pending: Pending) -> Procedure[list[Response]]:
         """Wait for answers, which may be Errors."""
         for each in pending:
-            while not each.is_over:
+            while each.answer is None:
                 yield each
         return [each.answer for each in pending if each.answer is not None]
 
@@ -262,31 +254,3 @@ class Exchange:
     def request(self, request: Request) -> Procedure[Any]:
         """Send a request that somebody asked for, and return its answer. Raises REFUSALS."""
         return (yield from self.request_all(request))[0]
-
-    # The connection that tries a request which may close it.
-
-    def try_on_probe(self, request: Request) -> Procedure[Response | None]:
-        """Send a request on a connection of its own, and close that; return the answer, None if there is none."""
-        if self.probe is None:
-            return None
-        pending = self.send(request, channel=self.probe)
-        while not pending.is_over:
-            yield pending
-        self.end_probe()
-        return pending.answer
-
-    def receive_on_probe(self, probe: Channel, data: bytes) -> None:
-        """Take what comes there; what is no answer means nothing."""
-        try:
-            for _ in probe.receive(data, self.now_s):
-                continue
-        except RemoteProtocolError:
-            self.end_probe()
-
-    def end_probe(self, *, is_gone: bool = False) -> None:
-        """Close that connection, unless it `is_gone`."""
-        if self.probe:
-            self.probe.end()
-            if not is_gone:
-                self.out.append(Close(self.probe.peer))
-            self.probe, self.channels = None, (self.requests, self.streams)
