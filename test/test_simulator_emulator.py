@@ -16,7 +16,6 @@ from simulator_client import SimulatorClient
 from drone_bridge.simulator import codec as sim
 from drone_bridge.simulator.device.requests import Quirks
 from drone_bridge.simulator.emulator.server import Connection
-from drone_bridge.wire.events import RemoteProtocolError
 
 COMMAND = (sys.executable, "-m", "drone_bridge.simulator.emulator", "--port", 0)
 X, V, A, Q, W, CORPOREAL = sim.Attribute
@@ -154,19 +153,7 @@ def test_no_more_than_32_clients_are_served(simulator, connect):
     simulator.wait_for_line("^refused .*: 32 clients are enough")
 
 
-# Faults and the program.
-
-
-@pytest.mark.parametrize(("fault", "error"), [("truncate@1", "closed inside"), ("garbage@1", "ids of 36 bytes")])
-def test_faults_break_the_first_connection_only(emulate, connect, fault, error):
-    emulator = emulate("--fault", fault)
-    client = connect(emulator)
-    client.settle()
-    with pytest.raises(RemoteProtocolError, match=error):
-        client.ask(sim.GetConfig())
-    again = connect(emulator)
-    for _ in range(3):
-        again.settle()
+# The program.
 
 
 def test_it_ends_cleanly_and_tells_each_client(emulate, connect):
@@ -195,7 +182,7 @@ def test_a_client_that_has_just_left_does_not_keep_others_from_hearing_of_the_en
         ended = asyncio.get_running_loop().create_future()
 
         def serve(_, writer):
-            connection = Connection("a client", writer, Quirks.NONE, None)
+            connection = Connection("a client", writer, Quirks.NONE)
             client.close()  # so what is sent to it now is answered with a reset, at once
             try:
                 connection.post(sim.Completed())
@@ -318,7 +305,7 @@ class Transport:
 def test_the_real_server_sends_header_and_body_by_themselves(quirks, written):
     with socket.socket() as idle:
         writer = Transport(idle)
-        connection = Connection("peer", writer, quirks, None)
+        connection = Connection("peer", writer, quirks)
         connection.post(sim.Added(0, 7))
         connection.post(sim.Completed())
         assert writer.written == []

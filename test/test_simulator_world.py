@@ -9,7 +9,7 @@ import pytest
 from offline_simulator import LEVEL, OfflineSimulator, RecordingClient, entity
 
 from drone_bridge.simulator import codec as sim
-from drone_bridge.simulator.device.requests import Quirks, ServedClient
+from drone_bridge.simulator.device.requests import HangUpError, Quirks, ServedClient
 from drone_bridge.simulator.device.world import FULL, INVALID, MAX_ITEMS, MAX_SPIES
 from drone_bridge.simulator.emulator.scene import ENGINE_OBJECTS, SCENES
 from drone_bridge.wire.events import RemoteProtocolError
@@ -321,9 +321,6 @@ def test_removing_thousands_of_items_at_once_keeps_nobody_waiting(simulator):
             assert not simulator.world.items.of(request.ADDS)
 
 
-# Running.
-
-
 # As the CUAUV server.
 
 
@@ -357,3 +354,11 @@ def test_a_body_of_more_than_1024_bytes_ends_the_connection():
         served.receive(client.send(sim.SetExtended(VEHICLE, "k", bytes(size - 10))))
         with refusal:
             assert served.next_request().data == bytes(1014)
+
+
+@pytest.mark.parametrize("said", [sim.frame(sim.Spy()), sim.frame(sim.GetExtended(0, "")), sim.frame(sim.Pause())[:4]])
+def test_what_is_unknown_or_empty_or_in_pieces_ends_the_connection(said):
+    served = ServedClient(Quirks.REAL)
+    served.receive(said)
+    with pytest.raises(HangUpError):
+        served.next_request()

@@ -27,7 +27,6 @@ from drone_bridge.ros.simulated_time import is_time_simulated
 from drone_bridge.ros.topics import Topic
 from drone_bridge.ros.velocity_messages import cmd_vel_type
 from drone_bridge.session.session import AFTER_STALLS, Action, Actions, Answer
-from drone_bridge.simulator.device.requests import Quirks
 from drone_bridge.simulator.server.parameters import PARAMETERS
 from drone_bridge.simulator.server.sources import Sources
 from drone_bridge.simulator.session.forwarding import REFUSED_COMMANDS, UNSTEERED, Follow, Question
@@ -111,8 +110,7 @@ class SimulatorServer(ProtocolNode):
 
     def make_transport(self) -> Link:
         """Listen for clients. Raises LinkError."""
-        host, quirks = self.parameters["host"], Quirks(self.parameters["quirks"])
-        options = StreamOptions(CHUNK_BYTES[quirks], expects_acknowledgements=True)
+        host, options = self.parameters["host"], StreamOptions(CHUNK_BYTES, expects_acknowledgements=True)
         port = TcpPort(host, self.parameters["port"], options=options, wire_log=self.wire_log, has_small_buffers=True)
         self.get_logger().info(f"Listening to clients on {address_name(host, port.port)}.")
         return port
@@ -128,7 +126,6 @@ class SimulatorServer(ProtocolNode):
             offers=lambda service: bool(get("bridge")) and self._caller.offers(service),
             admits=lambda: self.hold.admits("the operator's topics"),
             simulated_s=lambda: self.get_clock().now().nanoseconds / 1e9 if is_time_simulated(self) else None,
-            quirks=Quirks(get("quirks")),
         )
         return self._session
 

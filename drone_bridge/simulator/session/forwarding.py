@@ -115,7 +115,6 @@ class Forwarder:
         *,
         offers: Callable[[str], bool],
         admits: Callable[[], bool],
-        is_real: bool,
         out: list[Action],
     ) -> None:
         """Begin with a world that runs; `out` gets actions, the rest is as for SimulatorSession."""
@@ -124,7 +123,7 @@ class Forwarder:
         self.scene = MirroredScene(lambda: float(parameter("source_timeout")))
         self.world, self.control = World(self.scene), RunControl()
         self.control.run(0)
-        self._device = Context(self.world, self.control, Timing(FREQUENCY), is_real)
+        self._device = Context(self.world, self.control, Timing(FREQUENCY))
         for entity in entities:
             self.scene.add(entity.number, MirroredEntity(entity.radius, has_source=True, is_configured=True))
             self.world.entity_added(entity.number, {"render": entity.render.encode()} if entity.render else {})
