@@ -38,9 +38,8 @@ def constant(force=ZERO, torque=ZERO):
 
 def test_a_new_world_has_a_vehicle_gravity_buoyancy_and_drag(simulator):
     assert simulator.get(sim.ListEntities()).ids == (VEHICLE,)
-    physics = simulator.scene.physics
-    assert list(physics.forces) == [GRAVITY]
-    assert [type(engine).__name__ for _, engine in physics.engines.values()] == ["Buoyancy"] + 7 * ["DragPlane"]
+    engines = simulator.scene.bodies[VEHICLE].engines.values()
+    assert [type(engine).__name__ for engine in engines] == ["Buoyancy"] + 7 * ["DragPlane"]
     engines = tuple(ENGINE_OBJECTS + number for number in range(8))
     assert simulator.get(sim.ListObjects()).ids == (GRAVITY, *engines)
     assert [value(simulator, VEHICLE, attribute) for attribute in sim.Attribute] == [
@@ -117,7 +116,7 @@ def test_attributes_are_set_and_got_in_the_documented_frames(simulator):
     assert value(simulator, number, Q) == pytest.approx(QUARTER_ABOUT_Z)  # model · btom
     simulator.get(sim.SetEntity(number, W, (0.0, 2.0, 0.0)))
     assert value(simulator, number, W) == pytest.approx((0, 2, 0))
-    assert simulator.scene.physics.bodies.motion(number).w == pytest.approx((2, 0, 0))
+    assert simulator.scene.bodies[number].w == pytest.approx((2, 0, 0))
     simulator.get(sim.SetEntity(number, CORPOREAL, True))
     assert value(simulator, number, CORPOREAL) is True
 

@@ -262,7 +262,6 @@ class Server:
 
     def record(self) -> None:
         """Write the vehicle's state to the trajectory, if both exist."""
-        bodies = self._scene.physics.bodies
-        if self._trajectory and VEHICLE in bodies.columns:
-            motion = bodies.motion(VEHICLE)
-            self._trajectory.write((self._scene.time, *motion.x, *motion.q, *motion.v, *motion.w))
+        vehicle = self._scene.bodies.get(VEHICLE)
+        if self._trajectory and vehicle:
+            self._trajectory.write((self._scene.time, *vehicle.x, *vehicle.q, *vehicle.v, *vehicle.w))
