@@ -16,8 +16,6 @@ from drone_bridge.simulator.device.world import RefusedError
 from drone_bridge.simulator.server.sources import PairedSource
 from drone_bridge.simulator.session.mirrored_scene import MirroredEntity, MirroredScene
 from drone_bridge.simulator.topics import (
-    STATES,
-    STREAMED,
     Translation,
     axes,
     entity_state,
@@ -29,8 +27,6 @@ from drone_bridge.simulator.topics import (
     velocity_from_wire,
     wire_state,
     wire_value,
-    with_specific_force,
-    with_twist,
 )
 
 
@@ -55,11 +51,6 @@ def translation():
     return Translation(FrameNames())
 
 
-def there_and_back(row, state):
-    """Return what the server makes of the message that the bridge makes of a state."""
-    return row.from_ros(translation(), row.to_ros(translation(), state, Time()))
-
-
 def test_a_rotation_has_one_sign_on_the_wire_whichever_it_has_in_ros():
     """Clients compute its angle as 2 acos(w)."""
     for q in ((1.0, 0.0, 0.0, 0.0), (0.5, 0.5, -0.5, 0.5)):
@@ -69,20 +60,6 @@ def test_a_rotation_has_one_sign_on_the_wire_whichever_it_has_in_ros():
             told = wire_value(state, True, Attribute.ORIENTATION)
             assert told == pytest.approx(q)
             assert 2.0 * math.acos(told[0]) == pytest.approx(2.0 * math.acos(q[0]))
-
-
-@pytest.mark.parametrize("seed", range(5))
-def test_states_survive_topics(seed):
-    """Of odom and imu/data all attributes do, of pose and twist all but the acceleration."""
-    values = random_values(seed)
-    state = entity_state(values)
-    odom, imu, pose, twist = (there_and_back(row, state) for row in STATES)
-    for whole in (
-        with_specific_force(odom, imu),
-        with_twist(pose, twist)._replace(acceleration=state.acceleration),
-    ):
-        for attribute, there in zip(STREAMED, values, strict=True):
-            assert wire_value(whole, True, attribute) == pytest.approx(there, abs=1e-12), attribute
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -124,22 +101,6 @@ def test_non_finite_numbers_and_invalid_rotations_are_refused(bad):
 
 def turbulence(current):
     return sim.AddObject(sim.Turbulence.CLASS, current.encode())
-
-
-@pytest.mark.parametrize("attribute", list(Attribute))
-def test_eset_comes_out_of_the_bridge_as_it_went_into_the_server(attribute):
-    source = random.Random(attribute)
-    value = (
-        True
-        if attribute == Attribute.CORPOREAL
-        else random_rotation(source)
-        if attribute == Attribute.ORIENTATION
-        else random_vector(source)
-    )
-    request, orientation = sim.SetEntity(3, attribute, value), axes.orientation(random_rotation(source))
-    (sent,) = services.wire_set_entity(service_calls.set_state(request, orientation), orientation)
-    assert (sent.id, sent.attribute) == (3, attribute)
-    assert sent.value == pytest.approx(value)
 
 
 def test_eadd_comes_out_of_the_bridge_as_it_went_into_the_server():

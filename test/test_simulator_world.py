@@ -361,3 +361,17 @@ def test_what_is_unknown_or_empty_or_in_pieces_ends_the_connection(said):
     served.receive(said)
     with pytest.raises(HangUpError):
         served.next_request()
+
+
+@pytest.mark.parametrize(
+    ("quirks", "written"),
+    [
+        (Quirks.NONE, [b"\x02\0\0\0\5\0\0\0\0\7\xff\0\0\0\0"]),
+        (Quirks.REAL, [b"\x02\0\0\0\5", b"\0\0\0\0\7", b"\xff\0\0\0\0"]),
+    ],
+)
+def test_header_and_body_are_sent_by_themselves(quirks, written):
+    served = ServedClient(quirks)
+    served.post(sim.Added(0, 7))
+    served.post(sim.Completed())
+    assert served.take() == written

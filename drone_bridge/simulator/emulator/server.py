@@ -23,8 +23,6 @@ from drone_bridge.wire.addresses import address_name
 from drone_bridge.wire.events import RemoteProtocolError
 
 _BEHIND_BYTES = 256 * 1024  # unread, when there is reason to wait for a client if time does not press
-_SEND_BUFFER_BYTES = 256 * 1024  # in the system
-_LINGER_S = 1.0  # how long a client gets to read what was sent before its connection was closed
 
 
 class Connection(ServedClient):
@@ -38,8 +36,6 @@ class Connection(ServedClient):
         connected = writer.get_extra_info("socket")
         # The CUAUV server leaves Nagle's algorithm on, so that its bodies wait for the client's acknowledgement.
         connected.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, not self.is_real)
-        # What nobody reads piles up here, where it is counted, and not in the system.
-        connected.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _SEND_BUFFER_BYTES)
 
     def __str__(self) -> str:
         return self.peer
@@ -89,14 +85,11 @@ class Connection(ServedClient):
         """Write everything and close without waiting for the client."""
         self.flush()
         self._writer.close()
-        if self.unread_bytes:
-            asyncio.get_running_loop().call_later(_LINGER_S, self._writer.transport.abort)
 
 
 # All clients, and the time.
 
 
-MAX_CLIENTS = 32
 GOODBYE_S = 0.2  # how long clients get to close as well when the server ends
 LATE_S = 0.1  # how long it may take to notice that a client has closed
 MAX_LAG_S = 0.1  # that is caught up when the machine was busy with something else
@@ -137,8 +130,7 @@ class Server:
         peer = address_name(*writer.get_extra_info("peername")[:2])
         task = asyncio.current_task()
         assert task
-        if self._is_leaving or len(self._connections) >= MAX_CLIENTS:
-            print_event(f"refused {peer}: {'it is over' if self._is_leaving else f'{MAX_CLIENTS} clients are enough'}")
+        if self._is_leaving:
             writer.close()
             return
         connection = Connection(peer, writer, Quirks.REAL if self._context.is_real else Quirks.NONE)

@@ -155,20 +155,17 @@ class DesiredItems:
         return self._added.get((kind, number))
 
     def drop(self, item: DesiredItem) -> None:
-        """No longer desire an item, nor the streams of a camera."""
-        for other in self:
-            if other is item or (isinstance(other, CameraStream) and other.camera is item):
-                self.mark_missing(other)
-                self._all.remove(other)
+        """No longer desire an item."""
+        self.mark_missing(item)
+        self._all.remove(item)
 
     def removed(self, kind: int, number: int, *, is_ours: bool = False) -> None:
-        """Note that an item and its dependents were removed; `is_ours`: at our request."""
+        """Note that an item was removed, and what depends on it; `is_ours`: at our request."""
         item = self.find(kind, number)
-        if item:
-            (self.drop if is_ours or not item.is_configured else self.mark_missing)(item)
-        for other in self:
-            needs_it = number in other.entities if kind == ItemType.ENTITY else False
-            needs_it |= isinstance(other, CameraStream) and item is not None and other.camera is item
-            needs_it |= kind == ItemType.CAMERA and isinstance(other, CameraStream) and other.camera == number
-            if needs_it:
-                (self.mark_missing if other.is_configured else self.drop)(other)  # the entity may come again
+        streams = [each for each in self._all if isinstance(each, CameraStream) and kind == ItemType.CAMERA]
+        gone = [item] if item else []
+        gone += [stream for stream in streams if stream.camera_id == number]
+        gone += [other for other in self if kind == ItemType.ENTITY and number in other.entities]
+        for other in gone:
+            keeps = other.is_configured and not (is_ours and other is item)
+            (self.mark_missing if keeps else self.drop)(other)  # what is configured may come again
