@@ -26,7 +26,6 @@ from drone_bridge.simulator.topics import (
     velocity_from_twist,
     velocity_from_wire,
     wire_state,
-    wire_value,
 )
 
 
@@ -57,7 +56,7 @@ def test_a_rotation_has_one_sign_on_the_wire_whichever_it_has_in_ros():
         for sign in (1.0, -1.0):
             values = (0.0,) * 3, (0.0,) * 3, (0.0,) * 3, tuple(sign * part for part in q), (0.0,) * 3
             state = entity_state(values)
-            told = wire_value(state, True, Attribute.ORIENTATION)
+            told = wire_state(state)[Attribute.ORIENTATION]
             assert told == pytest.approx(q)
             assert 2.0 * math.acos(told[0]) == pytest.approx(2.0 * math.acos(q[0]))
 

@@ -25,7 +25,7 @@ from typing import Any, NamedTuple
 from drone_bridge.motion.body_to_model import BodyToModel
 from drone_bridge.session.session import Action, Outcome
 from drone_bridge.simulator import codec as sim
-from drone_bridge.simulator.codec import STREAMED, Attribute, ItemType
+from drone_bridge.simulator.codec import STREAMED, ItemType
 from drone_bridge.simulator.session.exchange import (
     NO_ANSWER,
     REFUSALS,
@@ -53,14 +53,6 @@ AUTO, SPY, POLL, NONE = "auto", "spy", "poll", "none"
 #: An extended attribute of the vehicle: a mark, which tells after a reconnect whether the simulation is the same one.
 SIMULATION_KEY = "drone_bridge.world"
 TOKEN_BYTES = 16
-#: What the vehicle is asked for at first.
-FIRST_ATTRIBUTES = (
-    Attribute.POSITION,
-    Attribute.VELOCITY,
-    Attribute.ACCELERATION,
-    Attribute.ANGULAR_VELOCITY,
-    Attribute.ORIENTATION,
-)
 
 
 class Success(NamedTuple):
@@ -286,7 +278,7 @@ class Conversation:
             sim.GetConfig(),
             sim.GetExtended(self.vehicle, SIMULATION_KEY),
             sim.GetExtended(self.vehicle, BODY_TO_MODEL_KEY),
-            *(sim.GetEntity(self.vehicle, attribute) for attribute in FIRST_ATTRIBUTES),
+            *(sim.GetEntity(self.vehicle, attribute) for attribute in STREAMED),
         ]
         *pending, listing = [exchange.send(request) for request in (*first, sim.ListEntities())]
         configured, mark, rotation, *state = yield from exchange.wait_for(*pending)
@@ -295,7 +287,7 @@ class Conversation:
         self._take_vehicle(rotation, state)
         exchange.publish(Begun(is_new))
         sent = keeper.send_missing()
-        has_vehicle = isinstance(state[-1], sim.EntityGot)
+        has_vehicle = isinstance(state[0], sim.EntityGot)
         self.heading.is_settled = self.entities.is_heading_known or not has_vehicle
         # When this is answered, so is all that streams.
         (answer,) = yield from exchange.wait_for(exchange.send(sim.Reassure(), channel=exchange.streams))

@@ -106,26 +106,13 @@ def entity_state(values: Sequence[Any]) -> EntityState:
     return EntityState(axes.world(*x), axes.world(*v), axes.world(*a), axes.orientation(q), axes.body(*w))
 
 
-def wire_value(state: EntityState, corporeal: bool, attribute: int) -> AttributeValue:
-    """Return an attribute as on the wire, with identical body and model frames."""
-    if attribute == Attribute.POSITION:
-        return axes.world(*state.position)
-    if attribute == Attribute.VELOCITY:
-        return axes.world(*state.velocity)
-    if attribute == Attribute.ACCELERATION:
-        return axes.world(*state.acceleration)
-    if attribute == Attribute.ORIENTATION:
-        w, x, y, z = axes.wire_orientation(state.orientation)
-        # Clients compute the angle as 2 acos(w): of the two that mean the same, the smaller one, and never above 1.
-        return (min(w, 1.0), x, y, z) if w >= 0.0 else (min(-w, 1.0), -x, -y, -z)
-    if attribute == Attribute.ANGULAR_VELOCITY:
-        return axes.body(*state.angular_velocity)
-    return corporeal
-
-
 def wire_state(state: EntityState) -> tuple[AttributeValue, ...]:
-    """Return the values of STREAMED as on the wire."""
-    return tuple(wire_value(state, True, attribute) for attribute in STREAMED)
+    """Return the values of STREAMED as on the wire, with identical body and model frames."""
+    w, x, y, z = axes.wire_orientation(state.orientation)
+    # Clients compute the angle as 2 acos(w): of the two that mean the same, the smaller one, and never above 1.
+    q = (min(w, 1.0), x, y, z) if w >= 0.0 else (min(-w, 1.0), -x, -y, -z)
+    motion = axes.world(*state.velocity), axes.world(*state.acceleration)
+    return axes.world(*state.position), *motion, q, axes.body(*state.angular_velocity)
 
 
 def state_at(position: Vector, orientation: Quaternion) -> EntityState:

@@ -18,7 +18,7 @@ from drone_bridge.motion.quaternions import Quaternion, inverse, rotated
 from drone_bridge.motion.wxyz import WxyzQuaternion
 from drone_bridge.simulator import codec as sim
 from drone_bridge.simulator.codec import Attribute, CameraAttribute, ItemType
-from drone_bridge.simulator.topics import EntityState, attribute_message, axes, wire_value
+from drone_bridge.simulator.topics import EntityState, attribute_message, axes, wire_state
 from drone_bridge.simulator.topics.services import (
     GRAVITY,
     GRAVITY_ID,
@@ -183,8 +183,8 @@ def _configured(request: sim.GetConfig, got: srv.GetConfiguration.Response) -> s
 
 
 def _entity_got(request: sim.GetEntity, response: srv.GetState.Response) -> sim.Response:
-    value = wire_value(state_from_response(response), response.corporeal, request.attribute)
-    return sim.EntityGot(request.attribute, value)
+    values = (*wire_state(state_from_response(response)), response.corporeal)
+    return sim.EntityGot(request.attribute, values[request.attribute])
 
 
 def refusal(response: Any) -> sim.Error:
