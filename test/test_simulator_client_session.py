@@ -863,7 +863,6 @@ def test_what_moves_the_vehicle_is_refused_on_hold_and_all_else_is_not(talk):
         sim.SetExtended(1, "note", b""),
         sim.GetExtended(1, ""),
         ball(attributes=(sim.ExtendedAttribute("note", b""),)),
-        sim.AddTrigger(sim.BytecodeTrigger(b"\1\2")),
     ],
 )
 def test_requests_on_which_real_simulators_hang_up_are_not_sent(talk, request_):

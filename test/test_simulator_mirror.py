@@ -132,7 +132,6 @@ def test_cameras_and_triggers_come_out_of_the_bridge_as_they_went_into_the_serve
     for trigger in (
         sim.CollisionTrigger(1, 2, -1.0),
         sim.SweepCollisionTrigger(1, 2),
-        sim.BytecodeTrigger(b"\1\2"),
         sim.PathTrigger(1, (1.0, 2.0, 3.0), (4.0, 5.0, 6.0), 0.5),
     ):
         assert services.wire_trigger(service_calls.add_trigger(sim.AddTrigger(trigger))) == trigger

@@ -26,9 +26,6 @@ from drone_bridge.wire.printable import printable
 NO_ANSWER = -1  # code of a refusal that no Error of the simulator stands behind
 _STREAMS_ITEMS = (ItemType.ENTITY_STREAM, ItemType.CAMERA_STREAM, ItemType.TRIGGER, ItemType.SPY)
 _STREAMS_REQUESTS = (sim.StreamEntity, sim.StreamCamera, sim.AddTrigger, sim.Spy)
-_UNIMPLEMENTED = (
-    "The CUAUV server does not implement this request: it closes the connection, or gives an undefined answer."
-)
 OUTDATED = "This process has stood still since that was asked for: call it again."
 _EMPTY = "The CUAUV server closes the connection on an empty key or value."
 
@@ -219,8 +216,6 @@ class Exchange:
             self._check_hold(request.NAME)
             if self.asked_s < self.resumed_s:
                 raise ValueError(OUTDATED)
-        if not request.is_implemented:
-            raise ValueError(_UNIMPLEMENTED)
         if not all(request.texts):
             raise ValueError(_EMPTY)
 

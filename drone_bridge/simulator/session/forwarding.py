@@ -16,7 +16,7 @@ called that may do so, as hold may have begun since the call before.
 | EGET | of an entity whose state is not known |
 | ESTREAM | of an entity without topics; then its topics are subscribed to |
 | CSET, CSTREAM | of cameras that are not our own |
-| TADD, OADD | of what the document has |
+| TADD, OADD | of what simulators have |
 """
 
 import contextlib
@@ -206,7 +206,7 @@ class Forwarder:
                 ItemType.CAMERA, request.id
             )
         elif isinstance(request, sim.AddTrigger):
-            is_here = isinstance(request.trigger, sim.UnknownTrigger)
+            is_here = isinstance(request.trigger, sim.UnknownTrigger | sim.BytecodeTrigger)
         elif isinstance(request, sim.AddObject):
             is_here = request.class_name != sim.Turbulence.CLASS
         return is_here

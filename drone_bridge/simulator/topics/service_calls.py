@@ -5,7 +5,6 @@ A row of the table has the service, what makes its request of the wire's, and wh
 response. The wire's axes become ROS's, and the other way round.
 """
 
-from array import array
 from collections.abc import Callable
 from textwrap import shorten
 from typing import Any, NamedTuple
@@ -131,13 +130,11 @@ def set_camera(request: sim.SetCamera) -> srv.SetCamera.Request:
 
 
 def add_trigger(request: sim.AddTrigger) -> srv.AddTrigger.Request:
-    """TADD of what the document has."""
+    """TADD of what simulators have."""
     trigger = request.trigger
-    assert not isinstance(trigger, sim.UnknownTrigger)
+    assert not isinstance(trigger, sim.UnknownTrigger | sim.BytecodeTrigger)
     call = srv.AddTrigger.Request(name="operator_trigger", type=trigger.TYPE)
-    if isinstance(trigger, sim.BytecodeTrigger):
-        call.code = array("B", trigger.code)
-    elif isinstance(trigger, sim.PathTrigger):
+    if isinstance(trigger, sim.PathTrigger):
         call.entity_a, call.distance = trigger.entity, trigger.distance
         call.start, call.end = point_message(axes.world(*trigger.start)), point_message(axes.world(*trigger.end))
     else:
