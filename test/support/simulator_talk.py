@@ -101,7 +101,7 @@ class SimulatorTalk(SessionTalk):
             self.closed.clear()
             for name in NAMES:
                 done += self.take(self.session.connected(name, self.now_s))
-            if self.session.is_open:
+            if "streams" in self.wires:
                 break
         return done
 

@@ -5,8 +5,9 @@ Theory of operation, by the document and by what real simulators do:
 
 | state | what is sent | ends |
 |---|---|---|
-| WAITING | nothing | CONNECTED, when all connections are there |
-| CONNECTED | zero for the vehicle, then what Conversation and Steering say | WAITING, when a connection ends, an \
+| WAITING | nothing | when all connections are there |
+| WAITING, with these | zero for the vehicle, and SPY | CONNECTED, when that is answered, or is not sent |
+| CONNECTED | what Conversation and Steering say | WAITING, when a connection ends, an \
 answer takes longer than `request_timeout`, or what comes can't be read |
 | CLOSED, by `end` | zero for a vehicle that is being steered | |
 
@@ -89,9 +90,7 @@ class ClientSession(Session):
         self._conversation = Conversation(
             exchange, self._simulation, self._parameter, self._source, item_events=item_events
         )
-        self.state, self.peer, self.is_open, self.is_proven = CONNECTED, str(peers[0]), True, False
-        self.heard_s, self.since_s = None, now_s
-        self._out.append(Note("connections", f"Connected to {self.peer}.", is_expected=True))
+        self.peer, self.is_proven, self.heard_s, self.since_s = str(peers[0]), False, None, now_s
         self._steering.begin(exchange)
         return self._turn(now_s)
 
@@ -182,6 +181,9 @@ class ClientSession(Session):
             return self._ended(channel.overdue(), now_s, is_silent=True)
         self._steering.turn(exchange, conversation.heading.attitude)
         conversation.turn()
+        if conversation.has_begun and not self.is_open:
+            self.state, self.is_open = CONNECTED, True
+            self._out.append(Note("connections", f"Connected to {self.peer}.", is_expected=True))
         self.is_proven = conversation.is_proven
         self.due_s = min(self._steering.due_s, conversation.due_s, *(each.due_s for each in exchange.channels))
         return self._done()

@@ -104,7 +104,8 @@ class Conversation:
         self.completed_runs = self.pauses = 0
         #: None: not known yet.
         self.is_cuauv_server: bool | None = None
-        #: Whether the simulator has answered.
+        #: Whether it goes on after SPY; and whether the simulator has answered.
+        self.has_begun = False
         self.is_proven = False
         #: When `turn` is wanted.
         self.due_s = exchange.now_s
@@ -274,6 +275,7 @@ class Conversation:
         exchange, keeper = self.exchange, self.keeper
         if self._item_events == SPY and isinstance((yield from exchange.ask(sim.Spy()))[0], sim.Error):
             self._item_events = POLL
+        self.has_begun = True
         first = [
             sim.GetConfig(),
             sim.GetExtended(self.vehicle, SIMULATION_KEY),
