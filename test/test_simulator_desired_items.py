@@ -17,7 +17,9 @@ FRONT = sim.AddCamera(0, (1.0, 0.0, 0.0, 0.0), (0.0, 0.0, 0.0), 1.0)
 
 def desired(*configured):
     items = DesiredItems()
-    items.begin_anew(configured)
+    for item in configured:
+        item.is_configured = True
+        items.add(item)
     return items
 
 

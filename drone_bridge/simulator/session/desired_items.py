@@ -4,7 +4,7 @@
 What services have added is gone with the simulation; what parameters name is there in every one.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -100,13 +100,10 @@ class DesiredItems:
         self._all: list[DesiredItem] = []
         self._added: dict[tuple[int, int], DesiredItem] = {}  # by the simulator's type and ID
 
-    def begin_anew(self, configured: Iterable[DesiredItem]) -> None:
-        """Have those that parameters name, in a new simulation, and no others. Raises ValueError if too many are."""
+    def clear(self) -> None:
+        """Desire nothing."""
         self._all.clear()
         self._added.clear()
-        for item in configured:
-            item.is_configured = True
-            self.add(item)
 
     def __iter__(self) -> Iterator[DesiredItem]:
         return iter(tuple(self._all))

@@ -185,15 +185,9 @@ def add_camera(
     talk: Conversation, name: str, request: sim.AddCamera, targets: tuple[int, ...], period: int
 ) -> Procedure[int]:
     """Add a camera and streams of its targets; return its ID."""
-    entities, items = talk.entities, talk.keeper.items
-    taken, number, given = entities.frames() | talk.simulation.camera_frames(), 0, name
-    while not given and entities.camera_frame(f"camera_{number}") in taken:
-        number += 1
-    name = given or f"camera_{number}"
-    if (frame := entities.camera_frame(name)) in taken:
-        raise ValueError(f"There is a frame {frame!r} already, so no camera can be called {name!r}.")
+    items = talk.keeper.items
     items.check_room(1 + len(targets))
-    camera = Camera(name, request)
+    camera = Camera(talk.simulation.camera_name(name), request)
     added = yield from talk.keeper.add(camera)
     for target in targets:
         items.add(CameraStream(camera, target, period))
