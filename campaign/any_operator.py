@@ -26,7 +26,7 @@ from std_srvs.srv import Trigger
 from drone_bridge.motion.quaternions import euler_from_quaternion
 from drone_bridge.programs.plan import Plan, parse_plan
 from drone_bridge.ros.frames import enu_from_ned
-from drone_bridge.simulator.topics import orientation_from_ned_frd
+from drone_bridge.simulator.topics import axes
 from drone_bridge.testbed.topics import enu_from_testbed, enu_yaw_from_heading
 from drone_bridge.tools.demo.composition import Composition, free_port, isolate_ros_graph, ports_of
 
@@ -68,7 +68,7 @@ def _pose_of_testbed(row: Row) -> Pose:
 def _pose_of_simulator(row: Row) -> Pose:
     """North, east, down."""
     x, y, z = enu_from_ned(*(float(row[name]) for name in "xyz"))
-    q = orientation_from_ned_frd(*(float(row[name]) for name in ("qw", "qx", "qy", "qz")))
+    q = axes.orientation([float(row[name]) for name in ("qw", "qx", "qy", "qz")])
     return Pose(x, y, z, euler_from_quaternion(q)[2])
 
 

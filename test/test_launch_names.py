@@ -35,7 +35,7 @@ SHARED = {
     *("goals", "view_port", "view_host", "frame_prefix", "params_file", "log_level", "use_sim_time"),
 }
 # Words that nobody has for anything else.
-OURS_ALONE = {"gusts", "obstacles", "rover", "dialect", "subsystems", "quirks"}
+OURS_ALONE = {"gusts", "obstacles", "rover", "dialect", "subsystems"}
 # What other files often have, with another meaning.
 COMMON = ("host", "port", "rate", "speed", "seed", "pattern", "width", "height", "plan", "pace", "scene", "trajectory")
 

@@ -84,7 +84,7 @@ def test_a_vehicle_that_was_turned_while_paused_is_known_to_look_where_it_does_a
         assert abs(q.w) == pytest.approx(1.0, abs=0.01)  # east is where ROS looks without a rotation
         refused = ros.call(srv.RemoveItem, "simulator_bridge/remove", srv.RemoveItem.Request(type=0, id=99))
         assert (refused.success, refused.code) == (False, 0)
-        assert refused.message.startswith("The simulator refused REMOVE with code 0: ")
+        assert refused.message == "No entity with given ID."
         assert process.stop() == 0
     assert velocity(client) == near(0, 0, 0)
 

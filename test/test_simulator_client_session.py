@@ -91,7 +91,7 @@ def test_a_simulator_without_a_vehicle_is_useful_too():
     talk.world.begin_anew(entities={BUOY: dict(STILL)}, answers={sim.SetEntity: NO_VEHICLE})
     talk.connect()
     assert talk.noted("missing_vehicle") == ["The direction of the vehicle is unknown. There is no entity 0."]
-    assert talk.noted("refused_items") == ["The simulator refused entity 0. Refused with 1."]
+    assert talk.noted("refused_items") == ["The simulator refused entity 0. No entity with given ID."]
     assert not talk.noted("refused_velocities")
     assert talk.outcome(talk.ask(requests.run, 0, False, TIMEOUT_S)).is_success
 
@@ -164,9 +164,9 @@ def test_the_time_does_not_run_back_when_the_simulator_starts_again(talk):
 
 
 def test_where_spying_closes_the_connection_entities_are_listed(talk):
-    assert talk.asked["probe"] == [sim.Spy()]
-    assert not [each for each in talk.asked["streams"] if isinstance(each, sim.Spy)]
-    assert talk.session.is_open
+    assert len(talk.noted("connections")) == 1
+    assert not talk.noted("lost_connections")
+    assert not talk.of(sim.Spy, "streams")
     talk.world.entities[9] = dict(STILL)
     talk.run(1.1)
     del talk.world.entities[9]
@@ -175,18 +175,29 @@ def test_where_spying_closes_the_connection_entities_are_listed(talk):
     assert told == [sim.Spied(True, ItemType.ENTITY, 9), sim.Spied(False, ItemType.ENTITY, 9)]
 
 
-def test_where_spying_is_supported_it_is_used_on_the_streams_connection():
+def test_a_simulator_that_closes_the_connection_on_spying_has_been_asked_for_nothing_else():
+    talk = SimulatorTalk(item_events="spy")
+    talk.connect()
+    assert not talk.session.is_open
+    assert talk.asked == {"requests": NEUTRAL, "streams": [sim.Spy()]}
+    assert talk.noted("lost_connections")
+    assert not talk.noted("connections")
+
+
+@pytest.mark.parametrize("is_refused", [False, True])
+def test_where_spying_is_supported_it_is_used_on_the_streams_connection(is_refused):
     talk = SimulatorTalk()
     talk.world.closes_on = set()
+    if is_refused:
+        talk.world.answers[sim.Spy] = sim.Error(18)
     talk.connect()
-    assert talk.closed == ["probe"]
-    assert talk.asked["streams"][-1] == sim.Spy()
+    assert talk.asked["streams"][0] == sim.Spy()
+    assert len(talk.noted("connections")) == 1
     lists = len(talk.of(sim.ListEntities))
-    talk.say("streams", sim.Spied(False, ItemType.SPY, 0))  # of the connection that tried it
     talk.say("streams", sim.Spied(False, ItemType.CAMERA, 3))
     assert [each.message for each in talk.published(Reported)] == [sim.Spied(False, ItemType.CAMERA, 3)]
     talk.run(3.0)
-    assert len(talk.of(sim.ListEntities)) == lists
+    assert (len(talk.of(sim.ListEntities)) > lists) is is_refused
 
 
 def test_a_simulator_that_reports_items_without_end_fills_no_memory(monkeypatch):
@@ -201,14 +212,14 @@ def test_a_simulator_that_reports_items_without_end_fills_no_memory(monkeypatch)
     assert talk.noted("rejected_input")[0].startswith("The simulator has reported over 20 items at once.")
 
 
-def test_a_probe_that_is_not_answered_is_given_up_alone():
+def test_who_does_not_answer_spying_is_asked_once():
     talk = SimulatorTalk()
     talk.world.closes_on, talk.world.answers = set(), {sim.Spy: lambda request: None}
     talk.connect()
-    talk.run(TIMEOUT_S + 0.1)
-    assert talk.closed == ["probe"]
-    assert talk.session.is_open
-    assert Fact("item_events", "by asking every 1 s") in talk.published(Fact)
+    talk.run(TIMEOUT_S)
+    assert not talk.session.is_open
+    talk.connect()
+    assert Fact("item_events", "poll") in talk.published(Fact)
 
 
 def test_an_entity_that_was_missing_is_streamed_as_soon_as_it_comes():
@@ -594,7 +605,7 @@ def test_a_world_that_another_bridge_has_marked_keeps_its_mark():
 def test_refused_items_are_logged_and_requested_on_the_next_connection(talk):
     talk.world.answers[sim.AddTrigger] = sim.Error(2, "No entity.")
     talk.reconnect()
-    assert set(talk.noted("refused_items")) == {"The simulator refused trigger near. Refused with 2."}
+    assert set(talk.noted("refused_items")) == {"The simulator refused trigger near. No entity."}
     talk.world.answers.clear()
     talk.reconnect()
     talk.say("streams", sim.Triggered(1))
@@ -807,7 +818,7 @@ def test_an_entity_that_is_added_but_not_streamed_is_a_success_that_says_so(talk
     talk.world.answers[sim.StreamEntity] = sim.Error(1)
     spawned = talk.outcome(talk.ask(requests.spawn, ball(), "", True, 1))
     assert (spawned.is_success, spawned.result) == (True, 2)
-    assert spawned.sentence == "It was added, but is not published: Refused with 1."
+    assert spawned.sentence == "It was added, but is not published: The simulator refused ESTREAM with code 1."
 
 
 def test_an_entity_that_is_added_before_the_connection_ends_is_a_success_that_says_so(talk):
@@ -853,7 +864,6 @@ def test_what_moves_the_vehicle_is_refused_on_hold_and_all_else_is_not(talk):
         sim.SetExtended(1, "note", b""),
         sim.GetExtended(1, ""),
         ball(attributes=(sim.ExtendedAttribute("note", b""),)),
-        sim.AddTrigger(sim.BytecodeTrigger(b"\1\2")),
     ],
 )
 def test_requests_on_which_real_simulators_hang_up_are_not_sent(talk, request_):
@@ -869,12 +879,7 @@ def test_what_does_not_fit_the_wire_is_refused_and_ends_nothing(talk):
     assert talk.outcome(talk.ask(requests.ask, sim.Reassure())).is_success
 
 
-def test_people_see_rates_and_round_trips(talk):
-    talk.step()
-    talk.run(1.1)
+def test_people_see_the_configuration_and_how_items_are_noticed(talk):
     facts = {each.name: each.text for each in talk.published(Fact)}
     assert facts["configuration"] == "100 steps per second, speed 1"
-    assert facts["item_events"] == "by asking every 1 s"
-    assert "entity 0 1.0" in facts["messages_per_second"]
-    assert "entity 1 in camera front 0.0" in facts["messages_per_second"]
-    assert facts["outstanding_requests"] == "0"
+    assert facts["item_events"] == "poll"

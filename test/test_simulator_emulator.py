@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The emulated simulator as its clients meet it: a process, its output, its exit code, what it says on the wire."""
 
-import asyncio
-import socket
 import struct
 import sys
 from pathlib import Path
@@ -14,9 +12,6 @@ from ros_session import wait_until
 from simulator_client import SimulatorClient
 
 from drone_bridge.simulator import codec as sim
-from drone_bridge.simulator.device.requests import Quirks
-from drone_bridge.simulator.emulator.server import Connection
-from drone_bridge.wire.events import RemoteProtocolError
 
 COMMAND = (sys.executable, "-m", "drone_bridge.simulator.emulator", "--port", 0)
 X, V, A, Q, W, CORPOREAL = sim.Attribute
@@ -112,20 +107,6 @@ def test_a_client_that_reads_nothing_is_given_up_and_the_world_goes_on(simulator
     alice.wait_for(sim.EntityData)
 
 
-def test_a_dropped_client_that_reads_nothing_leaves_nothing_behind(simulator, connect):
-    def sockets():
-        return len([path for path in Path(f"/proc/{simulator.pid}/fd").iterdir() if path.is_socket()])
-
-    alice = connect(simulator, max_request_bytes=1 << 20)
-    alice.get(sim.SetExtended(VEHICLE, "big", bytes(900_000)))
-    before = sockets()
-    bob = connect(simulator, receive_buffer=4096)
-    bob.send_bytes(4 * sim.frame(sim.GetExtended(VEHICLE, "big")) + b"garbage")
-    simulator.wait_for_line("is gone: The client sent a message of type 103")
-    wait_until(lambda: sockets() <= before, "the connection to be dropped")
-    alice.get(sim.SetExtended(VEHICLE, "big", b""))
-
-
 def test_a_slow_client_is_waited_for_when_time_is_not_real(emulate, connect):
     client = connect(emulate("--non-real-time"), receive_buffer=4096)
     for _ in range(20):
@@ -135,38 +116,7 @@ def test_a_slow_client_is_waited_for_when_time_is_not_real(emulate, connect):
     assert len(client.take(sim.EntityData)) == 40_000
 
 
-def test_a_flood_of_requests_does_not_stop_the_world(simulator, connect):
-    alice, bob = connect(simulator), connect(simulator, max_outstanding=1 << 20)
-    alice.add(sim.StreamEntity(VEHICLE, 1, (X,)))
-    requests = 20_000
-    bob.send_bytes(b"".join(bob.prepare(sim.Reassure()) for _ in range(requests)))
-    alice.get(sim.Run(10))
-    alice.wait_for(sim.Completed)
-    for _ in range(requests):
-        bob.next_event()
-
-
-def test_no_more_than_32_clients_are_served(simulator, connect):
-    clients = [connect(simulator) for _ in range(32)]
-    for client in clients:
-        client.settle()
-    connect(simulator).wait_until_closed()
-    simulator.wait_for_line("^refused .*: 32 clients are enough")
-
-
-# Faults and the program.
-
-
-@pytest.mark.parametrize(("fault", "error"), [("truncate@1", "closed inside"), ("garbage@1", "ids of 36 bytes")])
-def test_faults_break_the_first_connection_only(emulate, connect, fault, error):
-    emulator = emulate("--fault", fault)
-    client = connect(emulator)
-    client.settle()
-    with pytest.raises(RemoteProtocolError, match=error):
-        client.ask(sim.GetConfig())
-    again = connect(emulator)
-    for _ in range(3):
-        again.settle()
+# The program.
 
 
 def test_it_ends_cleanly_and_tells_each_client(emulate, connect):
@@ -188,28 +138,6 @@ def test_it_ends_with_a_client_that_neither_reads_nor_closes(emulate, connect):
     emulator = emulate("--running")
     connect(emulator).settle()
     assert emulator.stop() == 0
-
-
-def test_a_client_that_has_just_left_does_not_keep_others_from_hearing_of_the_end():
-    async def end_with_a_client_that_has_gone():
-        ended = asyncio.get_running_loop().create_future()
-
-        def serve(_, writer):
-            connection = Connection("a client", writer, Quirks.NONE, None)
-            client.close()  # so what is sent to it now is answered with a reset, at once
-            try:
-                connection.post(sim.Completed())
-                connection.send_goodbye()
-                ended.set_result(None)
-            except OSError as error:
-                ended.set_exception(error)
-            connection.close()
-
-        async with await asyncio.start_server(serve, "127.0.0.1", 0) as server:
-            client = socket.create_connection(server.sockets[0].getsockname())
-            await ended
-
-    asyncio.run(end_with_a_client_that_has_gone())
 
 
 # As the real server.
@@ -285,43 +213,3 @@ def test_a_recorded_client_gets_what_the_recorded_server_sent_in_its_order(emula
     for ours, theirs in zip(track(found), track(RECORDED), strict=True):
         assert ours == pytest.approx(theirs, abs=0.02)
     assert depths(found) == pytest.approx(depths(RECORDED), abs=0.02)
-
-
-class Transport:
-    """What a connection writes to."""
-
-    def __init__(self, sockets):
-        self.transport = self
-        self.written = []
-        self._socket = sockets
-
-    def get_extra_info(self, _):
-        return self._socket
-
-    def get_write_buffer_size(self):
-        return 0
-
-    def is_closing(self):
-        return False
-
-    def write(self, data):
-        self.written.append(data)
-
-
-@pytest.mark.parametrize(
-    ("quirks", "written"),
-    [
-        (Quirks.NONE, [b"\x02\0\0\0\5\0\0\0\0\7\xff\0\0\0\0"]),
-        (Quirks.REAL, [b"\x02\0\0\0\5", b"\0\0\0\0\7", b"\xff\0\0\0\0"]),
-    ],
-)
-def test_the_real_server_sends_header_and_body_by_themselves(quirks, written):
-    with socket.socket() as idle:
-        writer = Transport(idle)
-        connection = Connection("peer", writer, quirks, None)
-        connection.post(sim.Added(0, 7))
-        connection.post(sim.Completed())
-        assert writer.written == []
-        connection.flush()
-        assert writer.written == written
-        assert bool(idle.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)) == (quirks is Quirks.NONE)

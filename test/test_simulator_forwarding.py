@@ -7,6 +7,7 @@ from served_world import VEHICLE, ServedWorld
 from drone_bridge import srv
 from drone_bridge.simulator import codec as sim
 from drone_bridge.simulator.codec import Attribute
+from drone_bridge.simulator.device.world import UNSUPPORTED
 from drone_bridge.simulator.session.forwarding import Follow
 from drone_bridge.simulator.session.simulator import SILENT_S
 from drone_bridge.wire.outgoing import UNENCODABLE
@@ -167,7 +168,7 @@ def test_what_clients_added_is_gone_with_the_simulation_and_what_is_the_servers_
 CURRENT = sim.Turbulence((-1.0, 0.0, 0.5), (1.0, 0.0, 2.0), -3.0, 4.0, (0.0,) * 3, (0.0,) * 3, 0.0, 0.5)
 
 
-def test_a_current_is_added_by_the_bridge_and_nothing_else_is_an_object(server):
+def test_a_current_is_added_by_the_bridge_and_what_no_simulator_has_is_not(server):
     server.bridge.responses = {"add_turbulence": {"success": True, "id": 7}}
     assert server.ask(sim.AddObject("turbulence", CURRENT.encode())) == sim.Added(sim.ItemType.OBJECT, 7)
     ((_, asked),) = server.bridge.asked
@@ -176,6 +177,8 @@ def test_a_current_is_added_by_the_bridge_and_nothing_else_is_an_object(server):
     assert (asked.minimum_force_rate, asked.maximum_force_rate) == (-3.0, 4.0)
     for class_name, data in (("wind", b""), ("turbulence", b"short")):
         assert server.ask(sim.AddObject(class_name, data)).code == 0
+    server.bridge.responses["add_trigger"] = {"success": True, "id": 7}
+    assert server.ask(sim.AddTrigger(sim.BytecodeTrigger(b"code"))).code == UNSUPPORTED
     assert server.ask(sim.ListObjects()) == sim.ObjectsListed(())
     assert server.ask(sim.GetObject(7, 0)).code == 0
     assert len(server.bridge.asked) == 1

@@ -10,7 +10,7 @@ from drone_bridge.session.session import Answer
 from drone_bridge.simulator import codec as sim
 from drone_bridge.simulator.bridge.services import OFFERED
 from drone_bridge.simulator.codec import Attribute, CameraAttribute, ItemType
-from drone_bridge.simulator.topics.services import SERVICES, explanation
+from drone_bridge.simulator.topics.services import SERVICES
 
 BUOY, MISSING = 1, 77
 STILL = sim.Turbulence((0.0,) * 3, (0.0,) * 3, 0.0, 0.0, (0.0,) * 3, (0.0,) * 3, 0.0, 0.0)
@@ -20,7 +20,7 @@ class Bridge:
     """The services of simulator_bridge, and its session before a simulator."""
 
     def __init__(self, simulator):
-        self._talk = SimulatorTalk(explain=explanation, stream_period=1)
+        self._talk = SimulatorTalk(stream_period=1)
         self._talk.world.usual_answer = simulator.ask
         self._talk.connect()
 

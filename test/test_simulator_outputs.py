@@ -12,7 +12,6 @@ from drone_bridge.simulator import codec as sim
 from drone_bridge.simulator.bridge.outputs import SimulatorOutputs
 from drone_bridge.simulator.session.published import Begun, CameraPlaced, Reported, Scene, States
 from drone_bridge.simulator.session.published import Time as SimulatedTime
-from drone_bridge.simulator.topics import Axes
 
 VEHICLE, BUOY = 0, 1
 PARAMETERS = {
@@ -59,7 +58,7 @@ class Node:
 
 
 def made(node, frames=None):
-    outputs = SimulatorOutputs(node, Axes(), VEHICLE, frames or FrameNames())
+    outputs = SimulatorOutputs(node, VEHICLE, frames or FrameNames())
     do(outputs, Scene({VEHICLE: "vehicle", BUOY: "buoy"}, frozenset({"front"})))
     return outputs
 

@@ -15,7 +15,7 @@ from drone_bridge.session.clients import FIRST_MESSAGE_S, KEEPS_PLACE_S, LOST, R
 from drone_bridge.session.session import AFTER_STALLS, SETTLING_S, Call, Close, Send
 from drone_bridge.simulator import codec as sim
 from drone_bridge.simulator.codec import Attribute, ItemType
-from drone_bridge.simulator.device.requests import MAX_UNREAD_BYTES, Quirks
+from drone_bridge.simulator.device.requests import MAX_UNREAD_BYTES
 from drone_bridge.simulator.device.world import FULL, MAX_ITEMS
 from drone_bridge.simulator.session.forwarding import LOST_BRIDGE, MAY_BE_OLD, REFUSED_COMMANDS, UNSTEERED
 from drone_bridge.simulator.session.mirrored_scene import ConfiguredEntity
@@ -154,25 +154,11 @@ def test_what_one_client_has_queued_is_bounded(world):
     assert sum(len(action.data) for action in world.actions if isinstance(action, Send)) <= MAX_UNREAD_BYTES
 
 
-def test_a_real_server_hangs_up_on_what_it_does_not_know_and_sends_bodies_by_themselves():
-    world = ServedWorld(quirks=Quirks.REAL)
-    world.actions.clear()
-    world.client.send(sim.GetConfig())
-    assert [len(action.data) for action in world.actions if isinstance(action, Send)] == [5, 18]
-    world.client.send(sim.Spy())
-    assert world.client.is_closed
-    pieces = world.connect("pieces")
-    pieces.say(b"\x21\0\0\0")
-    assert pieces.is_closed
-
-
-@pytest.mark.parametrize("quirks", Quirks)
-def test_long_requests_and_many_at_once_are_in_pieces_for_nobody_who_sends_them_as_one(quirks):
-    world = ServedWorld(quirks=quirks)
+def test_long_requests_and_many_at_once_may_come_in_pieces(world):
     for requests in ([sim.SetExtended(VEHICLE, "long", bytes(1000))], [sim.GetConfig()] * 1000):
         data = b"".join(map(world.client.wire.send, requests))
-        for start in range(0, len(data), CHUNK_BYTES[quirks]):
-            world.client.say(data[start : start + CHUNK_BYTES[quirks]])
+        for start in range(0, len(data), CHUNK_BYTES):
+            world.client.say(data[start : start + CHUNK_BYTES])
         while world.session.due_s <= world.now_s:
             world.do(world.session.tick)
         assert len(answers(world.client)) == len(requests)

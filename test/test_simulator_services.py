@@ -141,10 +141,10 @@ def test_a_service_becomes_its_request_and_gets_its_answer(talk, name, service, 
 
 
 @each_service
-def test_an_error_has_its_code(talk, name, service, fields, request_, answer, expected):
-    talk.world.answers[type(request_)] = sim.Error(5, "Not today.")
+def test_an_error_has_its_code_and_text(talk, name, service, fields, request_, answer, expected):
+    talk.world.answers[type(request_)] = sim.Error(5, "Not\x1b today.")
     outcome, _ = call(talk, name, service, **fields)
-    assert (outcome.is_success, outcome.result, outcome.sentence) == (False, 5, "Refused with 5.")
+    assert (outcome.is_success, outcome.result, outcome.sentence) == (False, 5, r"Not\x1b today.")
 
 
 def setting(attribute, value, **fields):

@@ -9,7 +9,7 @@ import pytest
 from offline_simulator import LEVEL, OfflineSimulator, RecordingClient, entity
 
 from drone_bridge.simulator import codec as sim
-from drone_bridge.simulator.device.requests import Quirks, ServedClient
+from drone_bridge.simulator.device.requests import HangUpError, Quirks, ServedClient
 from drone_bridge.simulator.device.world import FULL, INVALID, MAX_ITEMS, MAX_SPIES
 from drone_bridge.simulator.emulator.scene import ENGINE_OBJECTS, SCENES
 from drone_bridge.wire.events import RemoteProtocolError
@@ -38,9 +38,8 @@ def constant(force=ZERO, torque=ZERO):
 
 def test_a_new_world_has_a_vehicle_gravity_buoyancy_and_drag(simulator):
     assert simulator.get(sim.ListEntities()).ids == (VEHICLE,)
-    physics = simulator.scene.physics
-    assert list(physics.forces) == [GRAVITY]
-    assert [type(engine).__name__ for _, engine in physics.engines.values()] == ["Buoyancy"] + 7 * ["DragPlane"]
+    engines = simulator.scene.bodies[VEHICLE].engines.values()
+    assert [type(engine).__name__ for engine in engines] == ["Buoyancy"] + 7 * ["DragPlane"]
     engines = tuple(ENGINE_OBJECTS + number for number in range(8))
     assert simulator.get(sim.ListObjects()).ids == (GRAVITY, *engines)
     assert [value(simulator, VEHICLE, attribute) for attribute in sim.Attribute] == [
@@ -117,7 +116,7 @@ def test_attributes_are_set_and_got_in_the_documented_frames(simulator):
     assert value(simulator, number, Q) == pytest.approx(QUARTER_ABOUT_Z)  # model · btom
     simulator.get(sim.SetEntity(number, W, (0.0, 2.0, 0.0)))
     assert value(simulator, number, W) == pytest.approx((0, 2, 0))
-    assert simulator.scene.physics.bodies.motion(number).w == pytest.approx((2, 0, 0))
+    assert simulator.scene.bodies[number].w == pytest.approx((2, 0, 0))
     simulator.get(sim.SetEntity(number, CORPOREAL, True))
     assert value(simulator, number, CORPOREAL) is True
 
@@ -321,9 +320,6 @@ def test_removing_thousands_of_items_at_once_keeps_nobody_waiting(simulator):
             assert not simulator.world.items.of(request.ADDS)
 
 
-# Running.
-
-
 # As the CUAUV server.
 
 
@@ -357,3 +353,25 @@ def test_a_body_of_more_than_1024_bytes_ends_the_connection():
         served.receive(client.send(sim.SetExtended(VEHICLE, "k", bytes(size - 10))))
         with refusal:
             assert served.next_request().data == bytes(1014)
+
+
+@pytest.mark.parametrize("said", [sim.frame(sim.Spy()), sim.frame(sim.GetExtended(0, "")), sim.frame(sim.Pause())[:4]])
+def test_what_is_unknown_or_empty_or_in_pieces_ends_the_connection(said):
+    served = ServedClient(Quirks.REAL)
+    served.receive(said)
+    with pytest.raises(HangUpError):
+        served.next_request()
+
+
+@pytest.mark.parametrize(
+    ("quirks", "written"),
+    [
+        (Quirks.NONE, [b"\x02\0\0\0\5\0\0\0\0\7\xff\0\0\0\0"]),
+        (Quirks.REAL, [b"\x02\0\0\0\5", b"\0\0\0\0\7", b"\xff\0\0\0\0"]),
+    ],
+)
+def test_header_and_body_are_sent_by_themselves(quirks, written):
+    served = ServedClient(quirks)
+    served.post(sim.Added(0, 7))
+    served.post(sim.Completed())
+    assert served.take() == written

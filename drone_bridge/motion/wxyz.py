@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Rotations as unit quaternions in the order w, x, y, z, as the simulator has them.
 
-Components are floats, or arrays with one value per body: the formulas are the same. A frame's quaternion rotates
-vectors from that frame to its parent frame.
+A frame's quaternion rotates vectors from that frame to its parent frame.
 """
 
 from __future__ import annotations

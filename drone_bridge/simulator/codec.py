@@ -251,11 +251,6 @@ class Request(Message):
             cls.IS_IN_CUAUV = is_in_cuauv
 
     @property
-    def is_implemented(self) -> bool:
-        """Whether the CUAUV server implements the request, with its values."""
-        return self.IS_IN_CUAUV
-
-    @property
     def texts(self) -> tuple[str | bytes, ...]:
         """Its keys, values and names. The CUAUV server closes the connection if any of them is empty."""
         return ()
@@ -814,7 +809,7 @@ class SweepCollisionTrigger(Message):
 
 @dataclass(frozen=True, slots=True)
 class BytecodeTrigger(Message):
-    """A program for an undocumented machine."""
+    """A program for an undocumented machine. The CUAUV server's answer to it is of an undefined type."""
 
     TYPE: ClassVar[TriggerType] = TriggerType.BYTECODE
     code: Data
@@ -873,11 +868,6 @@ class AddTrigger(Request, id=13, name="TADD", answer=Added, adds=ItemType.TRIGGE
     """
 
     trigger: Annotated[Trigger | UnknownTrigger, _TriggerLayout()]
-
-    @property
-    def is_implemented(self) -> bool:
-        """Whether the CUAUV server implements it: its answer to bytecode is of an undefined type."""
-        return not isinstance(self.trigger, BytecodeTrigger)
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,8 +32,8 @@ from drone_bridge.robot.topics import SkidSteer
 from drone_bridge.simulator.codec import VEHICLE, Attribute, SetEntity
 from drone_bridge.simulator.device.world import World as SimulatorWorld
 from drone_bridge.simulator.emulator.scene import SimulatedScene, add_default_environment
-from drone_bridge.simulator.topics import Axes, set_velocity
 from drone_bridge.simulator.topics import Velocity as SimulatorVelocity
+from drone_bridge.simulator.topics import axes, set_velocity
 from drone_bridge.telemetry import codec as telemetry
 from drone_bridge.telemetry.bridge import LANDING_DRONE
 from drone_bridge.telemetry.codec import PERIOD_S
@@ -234,12 +234,12 @@ class Submarine:
     def __init__(self) -> None:
         self._scene = SimulatedScene(self.step_s, lambda sentence: None)
         add_default_environment(SimulatorWorld(self._scene), self._scene)
-        self._axes, self._steps = Axes(), 0
+        self._steps = 0
 
     def advance(self, wanted: Velocity) -> None:
         if self._steps % self._EVERY == 0:
             command = SimulatorVelocity((wanted.forward, wanted.left, wanted.up), (0.0, 0.0, wanted.yaw_rate))
-            for request in set_velocity(VEHICLE, command, self._orientation(), self._axes):
+            for request in set_velocity(VEHICLE, command, self._orientation()):
                 read = SetEntity.decode(encoded_command(SetEntity.encode, request))
                 self._scene.set_attribute(VEHICLE, read.attribute, read.value)
         self._steps += 1
@@ -254,10 +254,10 @@ class Submarine:
 
     def _vector(self, attribute: Attribute) -> Vector:
         x, y, z = self._scene.attribute(VEHICLE, attribute)  # type: ignore[misc]
-        return np.array(self._axes.world(x, y, z))
+        return np.array(axes.world(x, y, z))
 
     def _orientation(self) -> Quaternion:
-        return self._axes.orientation(self._scene.attribute(VEHICLE, Attribute.ORIENTATION))  # type: ignore[arg-type]
+        return axes.orientation(self._scene.attribute(VEHICLE, Attribute.ORIENTATION))  # type: ignore[arg-type]
 
 
 @dataclass(frozen=True, slots=True)

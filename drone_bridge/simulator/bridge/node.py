@@ -24,18 +24,18 @@ from drone_bridge.ros.topic_names import topic_token
 from drone_bridge.simulator import codec as sim
 from drone_bridge.simulator.bridge.outputs import SimulatorOutputs
 from drone_bridge.simulator.bridge.parameters import PARAMETERS
-from drone_bridge.simulator.bridge.services import AXES, SimulatorServices
+from drone_bridge.simulator.bridge.services import SimulatorServices
 from drone_bridge.simulator.codec import Attribute
 from drone_bridge.simulator.session import published
-from drone_bridge.simulator.session.client import ClientSession, connections
+from drone_bridge.simulator.session.client import CONNECTIONS, ClientSession
 from drone_bridge.simulator.session.desired_items import Camera, CameraStream, DesiredItem, EntityStream, Trigger
 from drone_bridge.simulator.session.entities import Entities
 from drone_bridge.simulator.session.simulated_time import SimulatedTime
 from drone_bridge.simulator.session.simulation import Simulation
 from drone_bridge.simulator.session.steering import Steering
-from drone_bridge.simulator.topics import STILL, Velocity, set_velocity, velocity_from_twist
+from drone_bridge.simulator.topics import STILL, Velocity, axes, set_velocity, velocity_from_twist
 from drone_bridge.simulator.topics.plans import read_cameras, read_entities, read_triggers
-from drone_bridge.simulator.topics.services import explanation
+from drone_bridge.simulator.topics.services import wire_add_camera, wire_trigger
 
 #: Small chunks: a stream without pause delays no velocity by more than one. And a server that sends header and body in
 #: two packets waits for the acknowledgement of the first.
@@ -79,7 +79,7 @@ class SimulatorBridge(ProtocolNode):
         entities = Entities(self._vehicle, named, topic_token, frames.own)
         time = SimulatedTime(is_published=get("publish_clock"))
         self._simulation = Simulation(entities, self._read_items, time)
-        self._outputs = SimulatorOutputs(self, AXES, self._vehicle, frames)
+        self._outputs = SimulatorOutputs(self, self._vehicle, frames)
         self.cleanup.callback(self._outputs.close)
         self._outputs.show(self._simulation.scene)
         self._commands: CommandTopics[Velocity] = CommandTopics(
@@ -88,18 +88,15 @@ class SimulatorBridge(ProtocolNode):
         self._commands.take_velocities(self._read)
 
     def make_transport(self) -> Link:
-        """Open several connections to the simulator."""
+        """Open the connections to the simulator."""
         get = self.parameters.__getitem__
-        count, log = connections(get), self.wire_log
-        host, port = get("host"), get("port")
-        return TcpPeer(host, port, self._connecting_failed, connections=count, options=OPTIONS, wire_log=log)
+        host, port, log = get("host"), get("port"), self.wire_log
+        return TcpPeer(host, port, self._connecting_failed, connections=CONNECTIONS, options=OPTIONS, wire_log=log)
 
     def make_session(self) -> ClientSession:
         get = self.parameters.__getitem__
         steering = Steering(self._commands.arbiter, self._requests, STILL, get)
-        self.session = ClientSession(
-            self._simulation, steering, get, check_hold=self.hold.check, explain=explanation, source=Random()
-        )
+        self.session = ClientSession(self._simulation, steering, get, check_hold=self.hold.check, source=Random())
         return self.session
 
     def _read_items(self) -> list[DesiredItem]:
@@ -109,10 +106,10 @@ class SimulatorBridge(ProtocolNode):
         # The clock counts the steps in the vehicle's stream.
         items: list[DesiredItem] = [] if period == 1 else [EntityStream(self._vehicle, 1, (Attribute.CORPOREAL,))]
         items += [EntityStream(entity, period) for entity in (self._vehicle, *read_entities(get("entities")))]
-        for plan in read_cameras(get("cameras"), AXES):
-            camera = Camera(plan.name, plan.camera)
-            items += [camera, *(CameraStream(camera, target, plan.period) for target in plan.targets)]
-        return items + [Trigger(plan.name, plan.trigger) for plan in read_triggers(get("triggers"), AXES)]
+        for adding in read_cameras(get("cameras")):
+            camera = Camera(adding.name, wire_add_camera(adding))
+            items += [camera, *(CameraStream(camera, target, adding.period) for target in adding.targets)]
+        return items + [Trigger(adding.name, wire_trigger(adding)) for adding in read_triggers(get("triggers"))]
 
     # What the executor does.
 
@@ -129,7 +126,7 @@ class SimulatorBridge(ProtocolNode):
 
     def _requests(self, velocity: Velocity, attitude: WxyzQuaternion | None) -> tuple[sim.SetEntity, ...]:
         """Return what sets a velocity; zero needs no attitude."""
-        return set_velocity(self._vehicle, velocity, AXES.orientation(attitude) if attitude else IDENTITY, AXES)
+        return set_velocity(self._vehicle, velocity, axes.orientation(attitude) if attitude else IDENTITY)
 
     def publish_event(self, message: Any) -> None:
         """Publish what the simulator says, and what is known of it."""

@@ -27,10 +27,10 @@ from drone_bridge.simulator.topics import (
     EVENTS,
     SIMULATION_STARTED,
     VEHICLE_STATES,
-    Axes,
     EntityState,
     Labels,
     Translation,
+    axes,
     entity_state,
 )
 
@@ -68,13 +68,13 @@ class EntityTopics:
 class SimulatorOutputs:
     """All topics."""
 
-    def __init__(self, node: ProtocolNode, axes: Axes, vehicle: int, frames: FrameNames) -> None:
-        self._node, self._axes, self._vehicle, self._frames = node, axes, vehicle, frames
+    def __init__(self, node: ProtocolNode, vehicle: int, frames: FrameNames) -> None:
+        self._node, self._vehicle, self._frames = node, vehicle, frames
         self._publishes_tf: bool = node.parameters["publish_tf"]
         self.stamps = Stamps(node)
         self._time = Time()  # of the simulation
         self._newest: tuple[float, Time] | None = None  # the stamp of this step, and when that was
-        self._topics = {vehicle: EntityTopics(node, self._make_translation(), None)}  # by entity
+        self._topics = {vehicle: EntityTopics(node, Translation(frames), None)}  # by entity
         #: What events, too, are made by.
         self._translation = self._topics[vehicle].translation
         self._events: dict[type, tuple[Publisher[Any], Any]] = {}
@@ -105,7 +105,7 @@ class SimulatorOutputs:
             self._topics.pop(gone).close()
         for entity in scene.entities.keys() - self._topics:
             name = scene.entities[entity]
-            translation = self._make_translation(f"{self._frames.prefix}{name}")
+            translation = Translation(self._frames, f"{self._frames.prefix}{name}")
             self._topics[entity] = EntityTopics(self._node, translation, name)
         frames = {self._frames.odom, *map(self._translation.camera_frame, scene.cameras)}
         for frame in self._static_transforms.keys() - frames:
@@ -116,9 +116,6 @@ class SimulatorOutputs:
         for topics in self._topics.values():
             topics.close()
         self._topics.clear()
-
-    def _make_translation(self, frame: str = "") -> Translation:
-        return Translation(self._frames, self._axes, Labels(), frame=frame)
 
     # Time.
 
@@ -144,7 +141,7 @@ class SimulatorOutputs:
         for entity, values in states.of:
             if (topics := self._topics.get(entity)) is None:
                 continue
-            state = entity_state(values, self._axes)
+            state = entity_state(values)
             if entity == self._vehicle:
                 is_known = self._translation.is_attitude_known
                 yaw = euler_from_quaternion(state.orientation)[2] if is_known else None
@@ -178,7 +175,7 @@ class SimulatorOutputs:
     def _place_camera(self, placed: published.CameraPlaced) -> None:
         camera = placed.camera
         if topics := self._topics.get(camera.entity):
-            position, rotation = self._axes.body(*camera.position), self._axes.rotation(camera.orientation)
+            position, rotation = axes.body(*camera.position), axes.rotation(camera.orientation)
             frame = self._translation.camera_frame(placed.name)
             self._publish_static(transform(topics.translation.frame, frame, position, rotation))
 

@@ -40,8 +40,8 @@ PARAMETERS = (
     ParameterDeclaration(
         "item_events",
         AUTO,
-        "How additions and removals are detected: with SPY (spy), by polling (poll), not at all (none), or with SPY if "
-        "a separate test connection survives it, and otherwise by polling (auto).",
+        "How additions and removals are detected: with SPY (spy), by polling (poll), not at all (none), or with SPY "
+        "unless a simulator has closed the connection on it, and then by polling (auto).",
         choices=(AUTO, SPY, POLL, NONE),
     ),
     ParameterDeclaration(

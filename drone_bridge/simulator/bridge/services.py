@@ -14,14 +14,12 @@ from drone_bridge.simulator.session import requests
 from drone_bridge.simulator.session.client import NOT_CONNECTED
 from drone_bridge.simulator.session.desired_items import Trigger
 from drone_bridge.simulator.session.exchange import NO_ANSWER
-from drone_bridge.simulator.topics import Axes, attribute_message, entity_state
+from drone_bridge.simulator.topics import attribute_message, axes, entity_state
 from drone_bridge.simulator.topics import services as translate
 from drone_bridge.simulator.topics.services import SERVICES
 
 if TYPE_CHECKING:
     from drone_bridge.simulator.bridge.node import SimulatorBridge
-
-AXES = Axes()
 
 #: What a response has beside its outcome, by field.
 Fields = Mapping[str, Any]
@@ -47,25 +45,20 @@ def _run(request: Any, parameters: DeclaredParameters) -> Work:
 
 
 def _spawn(request: Any, parameters: DeclaredParameters) -> Work:
-    entity = translate.wire_add_entity(request, AXES)
+    entity = translate.wire_add_entity(request)
     return requests.spawn, entity, request.name, request.stream, parameters["stream_period"]
 
 
 def _set_state(request: Any, _: DeclaredParameters) -> Work:
     def changes(orientation: Any) -> Any:
-        return translate.wire_set_entity(request, AXES.orientation(orientation) if orientation else None, AXES)
+        return translate.wire_set_entity(request, axes.orientation(orientation) if orientation else None)
 
     return requests.set_state, request.id, changes, request.set_velocity and not request.set_orientation
 
 
 def _add_camera(request: Any, _: DeclaredParameters) -> Work:
-    camera = translate.wire_add_camera(request, AXES)
+    camera = translate.wire_add_camera(request)
     return requests.add_camera, request.name, camera, tuple(request.targets), request.period
-
-
-def _add_trigger(request: Any, _: DeclaredParameters) -> Work:
-    plan = translate.trigger_plan(request, AXES)
-    return requests.add, Trigger(plan.name, plan.trigger)
 
 
 def _configuration(got: sim.Configured) -> Fields:
@@ -79,7 +72,7 @@ def _configuration(got: sim.Configured) -> Fields:
 
 def _state(got: tuple[Any, bool]) -> Fields:
     values, corporeal = got
-    return translate.state_fields(entity_state(values, AXES), corporeal)
+    return translate.state_fields(entity_state(values), corporeal)
 
 
 def _id(number: int) -> Fields:
@@ -113,12 +106,12 @@ OFFERED: dict[str, Service] = {
     "set_attribute": Service(lambda q, p: (requests.ask, translate.wire_set_attribute(q))),
     # Cameras and triggers.
     "add_camera": Service(_add_camera, _id),
-    "set_camera": Service(lambda q, p: (requests.set_camera, q.id, list(translate.wire_set_camera(q, AXES)))),
+    "set_camera": Service(lambda q, p: (requests.set_camera, q.id, list(translate.wire_set_camera(q)))),
     "stream_camera": Service(
         lambda q, p: (requests.stream_camera, q.camera_id, q.target_id, q.period or 1), _stream_id
     ),
-    "add_trigger": Service(_add_trigger, _id),
-    "add_turbulence": Service(lambda q, p: (requests.add_object, translate.wire_add_turbulence(q, AXES)), _id),
+    "add_trigger": Service(lambda q, p: (requests.add, Trigger(q.name, translate.wire_trigger(q))), _id),
+    "add_turbulence": Service(lambda q, p: (requests.add_object, translate.wire_add_turbulence(q)), _id),
 }
 
 

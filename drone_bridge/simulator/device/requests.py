@@ -17,7 +17,6 @@ from drone_bridge.simulator import codec as wire
 from drone_bridge.simulator.codec import ItemType
 from drone_bridge.simulator.device.world import (
     INVALID,
-    NAMES,
     UNSUPPORTED,
     Camera,
     CameraStream,
@@ -32,6 +31,7 @@ from drone_bridge.simulator.device.world import (
     SweepCollision,
     Timing,
     World,
+    name_of,
 )
 
 
@@ -158,7 +158,7 @@ Handler = Callable[[Context, Client, Any], wire.Response]
 def expect(context: Context, kind: ItemType, number: int, code: int = 0) -> None:
     """Raise RefusedError with this code unless the item exists."""
     if not context.world.has(kind, number):
-        raise RefusedError(code, NO_ENTITY if kind is ItemType.ENTITY else f"There is no {NAMES[kind]} {number}.")
+        raise RefusedError(code, NO_ENTITY if kind is ItemType.ENTITY else f"There is no {name_of(kind)} {number}.")
 
 
 # The world.
@@ -184,8 +184,8 @@ def pause(context: Context, client: Client, request: wire.Pause) -> wire.Respons
 
 def remove(context: Context, client: Client, request: wire.Remove) -> wire.Response:
     """Remove an item and those that depend on it. Error 0: no such item; 1: no such type."""
-    if request.type not in NAMES:
-        raise RefusedError(1, f"There is no item type {request.type}, only 0 to {max(NAMES)}.")
+    if request.type not in tuple(ItemType):
+        raise RefusedError(1, f"There is no item type {request.type}, only 0 to {max(ItemType)}.")
     key = ItemType(request.type), request.id
     expect(context, *key)
     context.world.remove(key)
@@ -311,8 +311,7 @@ def set_camera(context: Context, client: Client, request: wire.SetCamera) -> wir
 def view_camera(context: Context, client: Client, request: wire.ViewCamera) -> wire.Response:
     """Return where an entity appears. Errors as for a stream of it."""
     _expect_view(context, request.id, request.target)
-    view = context.world.view(request.id, request.target)
-    return wire.CameraGot(view.x, view.y, view.radius, view.depth)
+    return wire.CameraGot(*context.world.view(request.id, request.target))
 
 
 def broadcast_camera(context: Context, client: Client, request: wire.BroadcastCamera) -> wire.Response:

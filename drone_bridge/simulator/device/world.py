@@ -50,17 +50,10 @@ UNSUPPORTED = 18
 
 Key = tuple[ItemType, int]
 
-NAMES = {
-    ItemType.ENTITY: "entity",
-    ItemType.OBJECT: "object",
-    ItemType.CAMERA: "camera",
-    ItemType.TRIGGER: "trigger",
-    ItemType.ENTITY_STREAM: "entity stream",
-    ItemType.CAMERA_STREAM: "camera stream",
-    ItemType.CAMERA_BROADCAST: "camera broadcast",
-    ItemType.EXTENDED_STREAM: "extended entity stream",
-    ItemType.SPY: "spy",
-}
+
+def name_of(kind: ItemType) -> str:
+    """Return what a type of items is called in sentences."""
+    return kind.name.lower().replace("_", " ")
 
 
 class RefusedError(Exception):
@@ -103,7 +96,7 @@ class Item:
 def check_room(kind: ItemType, count: int) -> None:
     """Raise RefusedError if there are already too many items of a type."""
     if count >= (MAX_SPIES if kind is ItemType.SPY else MAX_ITEMS):
-        raise RefusedError(FULL, f"There are {count} items of the type {NAMES[kind]}, and no more are possible.")
+        raise RefusedError(FULL, f"There are {count} items of the type {name_of(kind)}, and no more are possible.")
 
 
 @dataclass(slots=True, kw_only=True)
@@ -305,14 +298,9 @@ def _cost(key: str, data: bytes) -> int:
 _LARGEST_FLOAT32 = 3.4028234663852886e38
 
 
-@dataclass(frozen=True, slots=True)
-class View:
-    """Where an entity appears to a camera. Lengths on the screen are in units of the focal length's."""
-
-    x: float = 0.0  # to the right
-    y: float = 0.0  # down
-    radius: float = 0.0  # 0 when the entity is not in front of the camera
-    depth: float = 0.0  # m along the camera's axis, negative behind it
+#: Where an entity appears to a camera: x to the right, y down, and its radius, all in units of the focal length's; the
+#: radius is 0 when it is not in front of the camera. And the depth, m along the camera's axis, negative behind it.
+View = tuple[float, float, float, float]
 
 
 @dataclass(slots=True, kw_only=True)
@@ -338,14 +326,10 @@ class Camera(Item):
         towards = tuple(there - here for there, here in zip(target, self.world_x, strict=True))
         depth, right, down = rotate(conjugate(self.world_q), towards)
         if depth == 0:
-            return View()
+            return 0.0, 0.0, 0.0, 0.0
         scale = self.focal_length / depth
-        return View(
-            _float32(right * scale),
-            _float32(down * scale),
-            _float32(radius * scale) if depth > 0 else 0.0,
-            _float32(depth),
-        )
+        x, y, size = right * scale, down * scale, radius * scale if depth > 0 else 0.0
+        return _float32(x), _float32(y), _float32(size), _float32(depth)
 
 
 def _float32(value: float) -> float:
@@ -418,8 +402,7 @@ class CameraStream(Stream):
         return super(CameraStream, self).after_step(number, world)
 
     def message(self, number: int, world: World) -> CameraData:
-        view = world.view(self.camera, self.target)
-        return CameraData(number, view.x, view.y, view.radius, view.depth)
+        return CameraData(number, *world.view(self.camera, self.target))
 
 
 # Triggers: checked after each step, and reported when they begin or end.

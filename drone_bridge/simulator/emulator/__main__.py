@@ -19,14 +19,13 @@ from collections.abc import Sequence
 from drone_bridge.motion.wxyz import IDENTITY, WxyzQuaternion, unit
 from drone_bridge.net.connector import Cancellation
 from drone_bridge.net.tcp import listening_socket
-from drone_bridge.programs.faults import fault_of
 from drone_bridge.programs.options import ProgramParser, add_address, add_choice, add_run, positive, read_by
 from drone_bridge.programs.program import TrajectoryFile, cancelled_or_after, print_event, run_program
 from drone_bridge.simulator.codec import TCP_PORT, VEHICLE
 from drone_bridge.simulator.device.requests import Context, Quirks
 from drone_bridge.simulator.device.world import RunControl, Timing, World
 from drone_bridge.simulator.emulator.scene import SCENES, SimulatedScene, add_default_environment
-from drone_bridge.simulator.emulator.server import COLUMNS, FaultKind, Server
+from drone_bridge.simulator.emulator.server import COLUMNS, Server
 from drone_bridge.wire.addresses import address_name
 
 BACKLOG = 100
@@ -46,15 +45,7 @@ async def _serve(options: argparse.Namespace, cancellation: Cancellation, trajec
     add_default_environment(world, scene, options.btom)
     SCENES[options.scene](world, scene)
     context = Context(world, RunControl(), timing, options.quirks is Quirks.REAL)
-    server = Server(
-        context,
-        scene,
-        options.quirks,
-        options.fault,
-        trajectory,
-        is_verbose=options.verbose,
-        is_fragile=options.fragile,
-    )
+    server = Server(context, scene, trajectory, is_verbose=options.verbose, is_fragile=options.fragile)
     server.record()
     if options.running:
         context.control.run(0)
@@ -94,13 +85,6 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     link = parser.add_argument_group("link")
     add_address(link, TCP_PORT)
     add_choice(link, "--quirks", Quirks.NONE, "none: as documented; real: as the CUAUV server behaves")
-    link.add_argument(
-        "--fault",
-        type=fault_of(FaultKind),
-        metavar="KIND@ANSWER",
-        help="truncate, garbage or silence instead of this answer (from 0) to the first client, or split it and all "
-        "that follows into single bytes",
-    )
     link.add_argument(
         "--fragile",
         action="store_true",

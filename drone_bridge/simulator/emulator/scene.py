@@ -6,9 +6,10 @@ from __future__ import annotations
 import math
 import random
 from collections.abc import Callable
-from typing import cast
+from itertools import count
+from typing import Any, cast
 
-from drone_bridge.motion.wxyz import IDENTITY, Vector, WxyzQuaternion, conjugate, rotate
+from drone_bridge.motion.wxyz import IDENTITY, Vector, WxyzQuaternion, conjugate, multiply, rotate, unit
 from drone_bridge.simulator import codec as wire
 from drone_bridge.simulator.codec import VEHICLE, AddEntity, Attribute, AttributeValue
 from drone_bridge.simulator.device.world import RefusedError, World
@@ -19,15 +20,24 @@ from drone_bridge.simulator.emulator.physics import (
     DragPlane,
     Engine,
     Force,
-    Gravity,
-    Motion,
-    Physics,
     Turbulence,
     check_turbulence,
+    total,
 )
 from drone_bridge.wire.layouts import MisfitError
 
 ENGINE_OBJECTS = 1 << 31  # forces and engines both count from 0: as objects, engines come from here on
+
+
+#: What Body calls attributes that it has as they are on the wire.
+_FIELDS: dict[int, str] = {
+    Attribute.POSITION: "x",
+    Attribute.VELOCITY: "v",
+    Attribute.ACCELERATION: "a",
+    Attribute.ORIENTATION: "q",
+    Attribute.ANGULAR_VELOCITY: "model_rates",
+    Attribute.CORPOREAL: "is_corporeal",
+}
 
 
 class SimulatedScene:
@@ -43,154 +53,134 @@ class SimulatedScene:
             report: gets sentences about what went wrong.
             turbulence: what it is drawn from.
         """
-        self.physics = Physics(step_s)
+        self.bodies: dict[int, Body] = {}
+        self.forces: dict[int, Force] = {}
         self.steps = 0
-        self._report = report
-        self._random = turbulence or random.Random()
-        self._next_entity = 0
+        self._step_s, self._report, self._random = step_s, report, turbulence or random.Random()
+        self._entities, self._forces, self._engines = count(), count(), count()  # the next numbers
         self._stopped: set[int] = set()  # entities that were reported once as having been stopped
-        self._rows: list[list[float]] | None = None  # the physics' state, a row for each body
-        self._rows_before: list[list[float]] | None = None
 
     # Time.
 
     @property
     def time(self) -> float:
         """Simulated time, s."""
-        return self.steps * self.physics.duration
+        return self.steps * self._step_s
 
     def step(self) -> None:
-        lost = self.physics.step()
-        self.steps += 1
-        self._forget_rows()
-        for number in lost:
-            if number not in self._stopped:
+        for force in self.forces.values():
+            force.begin_step(self._step_s)
+        together = total(self.forces.values())
+        for number, body in self.bodies.items():
+            if not body.step(together, self._step_s) and number not in self._stopped:
                 self._report(f"entity {number} left the range of finite numbers, and is stopped whenever it does")
-            self._stopped.add(number)
+                self._stopped.add(number)
+        self.steps += 1
 
     # Entities.
 
     @property
     def entities(self) -> list[int]:
-        return self.physics.bodies.ids
+        return list(self.bodies)
 
     def has_entity(self, entity: int) -> bool:
-        return entity in self.physics.bodies.columns
+        return entity in self.bodies
 
     def is_current(self, entity: int) -> bool:
         return True
 
     def add_entity(self, request: AddEntity) -> int:
         """See Scene. Its attitude is that of the body frame."""
-        body = Body(request.mass, request.radius, request.inertia, request.body_to_model)
-        return self.add_body(body, Motion(x=request.position, q=request.orientation), request.corporeal)
+        body = Body(
+            request.mass,
+            request.radius,
+            request.inertia,
+            request.body_to_model,
+            x=request.position,
+            q=request.orientation,
+            is_corporeal=request.corporeal,
+        )
+        return self.add_body(body)
 
-    def add_body(self, body: Body, motion: Motion, is_corporeal: bool) -> int:
-        """Add a body as an entity; return its ID. Raises ValueError."""
-        number = self._next_entity
-        self.physics.bodies.add(number, body, motion, is_corporeal)
-        self._next_entity += 1
-        self._forget_rows()
+    def add_body(self, body: Body) -> int:
+        """Add a body as an entity; return its ID."""
+        number = next(self._entities)
+        self.bodies[number] = body
         return number
 
     def remove_entity(self, entity: int) -> None:
-        self.physics.remove_body(entity)
+        del self.bodies[entity]
         self._stopped.discard(entity)
-        self._forget_rows()
 
     def position(self, entity: int) -> Vector:
-        x, y, z = self._row(entity)[:3]
-        return x, y, z
+        return self.bodies[entity].x
 
     def previous_position(self, entity: int) -> Vector:
-        if self._rows_before is None:
-            self._rows_before = self.physics.bodies.before[:3].T.tolist()
-        x, y, z = self._rows_before[self.physics.bodies.columns[entity]]
-        return x, y, z
+        return self.bodies[entity].x_before
 
     def attribute(self, entity: int, attribute: int) -> AttributeValue:
-        row = self._row(entity)
-        if attribute == Attribute.POSITION:
-            return tuple(row[0:3])
-        if attribute == Attribute.VELOCITY:
-            return tuple(row[3:6])
-        if attribute == Attribute.ACCELERATION:
-            return tuple(row[6:9])
-        if attribute == Attribute.ORIENTATION:
-            return tuple(row[9:13])
-        bodies = self.physics.bodies
-        if attribute == Attribute.ANGULAR_VELOCITY:
-            return tuple(row[13:16]) if self.body_to_model(entity) == IDENTITY else bodies.model_rates(entity)
-        return bool(bodies.is_corporeal[bodies.columns[entity]])
+        value: AttributeValue = getattr(self.bodies[entity], _FIELDS[attribute])
+        return value
 
     def set_attribute(self, entity: int, attribute: int, value: AttributeValue) -> None:
-        bodies = self.physics.bodies
+        body = self.bodies[entity]
         if attribute == Attribute.CORPOREAL:
-            bodies.is_corporeal[bodies.columns[entity]] = bool(value)
+            body.is_corporeal = bool(value)
             return
-        numbers = cast(tuple[float, ...], value)
+        numbers: Any = tuple(map(float, cast(tuple[float, ...], value)))
         if not all(map(math.isfinite, numbers)):
             raise ValueError(f"The numbers must be finite, not {numbers}.")
-        if attribute == Attribute.ORIENTATION:
-            w, x, y, z = numbers
-            bodies.set_model_attitude(entity, (w, x, y, z))
+        if attribute == Attribute.POSITION:
+            body.x = body.x_before = numbers  # sweeps over the next step start there, too
+        elif attribute == Attribute.VELOCITY:
+            body.v = numbers
+        elif attribute == Attribute.ACCELERATION:
+            body.a, body.is_pushed = numbers, True
+        elif attribute == Attribute.ORIENTATION:
+            body.q = multiply(unit(numbers), body.btom)
         else:
-            setters = {
-                Attribute.POSITION: bodies.set_position,
-                Attribute.VELOCITY: bodies.set_velocity,
-                Attribute.ACCELERATION: bodies.push,
-                Attribute.ANGULAR_VELOCITY: bodies.set_model_rates,
-            }
-            x, y, z = numbers
-            setters[Attribute(attribute)](entity, (x, y, z))
-        self._forget_rows()
+            body.w = rotate(conjugate(body.btom), numbers)
 
     def model_attitude(self, entity: int) -> WxyzQuaternion:
-        return self.physics.bodies.model_attitude(entity)
+        return self.bodies[entity].model_attitude
 
     def body_to_model(self, entity: int) -> WxyzQuaternion:
-        return self.physics.bodies.bodies[entity].btom
+        return self.bodies[entity].btom
 
     def radius(self, entity: int) -> float:
-        return self.physics.bodies.bodies[entity].radius
+        return self.bodies[entity].radius
 
-    def _row(self, entity: int) -> list[float]:
-        if self._rows is None:
-            self._rows = self.physics.bodies.state.T.tolist()
-        return self._rows[self.physics.bodies.columns[entity]]
-
-    def _forget_rows(self) -> None:
-        self._rows = self._rows_before = None
-
-    # Objects.
+    # Objects: forces, and engines of bodies, whose IDs are offset by 2^31.
 
     @property
     def objects(self) -> tuple[int, ...]:
-        """See Scene. The IDs of engines are offset by 2^31."""
-        return (*self.physics.forces, *(ENGINE_OBJECTS + number for number in self.physics.engines))
+        return (*self.forces, *(number for entity in self.bodies for number in self.objects_of(entity)))
 
     def has_object(self, number: int) -> bool:
-        return number in self.physics.forces or number - ENGINE_OBJECTS in self.physics.engines
+        return number in self.objects
 
     def objects_of(self, entity: int) -> list[int]:
-        return [ENGINE_OBJECTS + number for number, (body, _) in self.physics.engines.items() if body == entity]
+        return [ENGINE_OBJECTS + number for number in self.bodies[entity].engines]
 
     def add_object(self, class_name: str, data: bytes) -> int:
-        return self.add_force(Turbulence(_turbulence_limits(data, code=0), self._random))
+        return self.add_force(Turbulence(limits=_turbulence_limits(data, code=0), random=self._random))
 
     def add_force(self, force: Force) -> int:
         """Add a force; return its ID as an object."""
-        return self.physics.add_force(force)
+        number = next(self._forces)
+        self.forces[number] = force
+        return number
 
     def attach(self, entity: int, engine: Engine) -> int:
         """Attach an engine to an entity; return its ID as an object."""
-        return ENGINE_OBJECTS + self.physics.attach(entity, engine)
+        number = next(self._engines)
+        self.bodies[entity].engines[number] = engine
+        return ENGINE_OBJECTS + number
 
     def remove_object(self, number: int) -> None:
-        if number >= ENGINE_OBJECTS:
-            del self.physics.engines[number - ENGINE_OBJECTS]
-        else:
-            del self.physics.forces[number]
+        self.forces.pop(number, None)
+        for body in self.bodies.values():
+            body.engines.pop(number - ENGINE_OBJECTS, None)
 
     def object_data(self, number: int, attribute: int) -> bytes:
         """See Scene. Only the limits of turbulence exist."""
@@ -201,7 +191,7 @@ class SimulatedScene:
         turbulence.limits = _turbulence_limits(data, code=2)
 
     def _turbulence(self, number: int, attribute: int) -> Turbulence:
-        force = self.physics.forces.get(number)
+        force = self.forces.get(number)
         if attribute != wire.PARAMETERS or not isinstance(force, Turbulence):
             raise RefusedError(1, f"Object {number} has no attribute {attribute}.")
         return force
@@ -248,13 +238,13 @@ def add_default_environment(world: World, scene: SimulatedScene, btom: WxyzQuate
 
     `btom`: from the vehicle's body frame to its model frame, which is level at the start and looks north.
     """
-    body = Body(_MASS, _RADIUS, _INERTIA, btom)
-    number = scene.add_body(body, Motion(q=body.btom), True)
+    body = Body(_MASS, _RADIUS, _INERTIA, btom, q=btom)
+    number = scene.add_body(body)
     world.entity_added(number, {RENDER: b"vehicle"})
     if number != VEHICLE:
         raise ValueError("The vehicle has to come before any other entity.")
     to_body = conjugate(body.btom)
-    scene.add_force(Gravity())
+    scene.add_force(Force(acceleration=(0.0, 0.0, GRAVITY)))
     scene.attach(number, Buoyancy(_MASS * GRAVITY, rotate(to_body, _CENTRE_OF_BUOYANCY)))
     for centre, normal, coefficient, area in _DRAG_PLANES:
         scene.attach(number, DragPlane(rotate(to_body, centre), rotate(to_body, normal), coefficient, area))
@@ -275,5 +265,5 @@ SCENES: dict[str, Callable[[World, SimulatedScene], None]] = {"empty": lambda wo
 def _add_marker(world: World, scene: SimulatedScene, name: bytes, radius: float, x: Vector) -> None:
     """Add an anchored body."""
     moment = 0.4 * _MARKER_MASS * radius * radius  # of a solid sphere
-    body = Body(_MARKER_MASS, radius, (moment, moment, moment))
-    world.entity_added(scene.add_body(body, Motion(x=x), False), {RENDER: name})
+    body = Body(_MARKER_MASS, radius, (moment, moment, moment), x=x, is_corporeal=False)
+    world.entity_added(scene.add_body(body), {RENDER: name})

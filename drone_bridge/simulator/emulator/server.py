@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Serves clients over TCP, with faults by option, and steps the simulation."""
+"""Server: serves clients over TCP, and steps the simulation."""
 
 from __future__ import annotations
 
@@ -7,11 +7,8 @@ import asyncio
 import contextlib
 import signal
 import socket
-from enum import Enum
 
-from drone_bridge.programs.faults import Fault
 from drone_bridge.programs.program import TrajectoryFile, print_event
-from drone_bridge.simulator import codec as wire
 from drone_bridge.simulator.codec import (
     VEHICLE,
     Completed,
@@ -26,36 +23,19 @@ from drone_bridge.wire.addresses import address_name
 from drone_bridge.wire.events import RemoteProtocolError
 
 _BEHIND_BYTES = 256 * 1024  # unread, when there is reason to wait for a client if time does not press
-_SEND_BUFFER_BYTES = 256 * 1024  # in the system
-_LINGER_S = 1.0  # how long a client gets to read what was sent before its connection was closed
-_GARBAGE = b"\x03\x00\x00\x00\x08\x00\x00\x00\x09\x00\x00\x00\x00"  # a list of 9 entities with room for one
-
-
-class FaultKind(str, Enum):
-    """Faults that can replace one answer to the first client."""
-
-    TRUNCATE = "truncate"  # half of the answer, then the connection is closed
-    GARBAGE = "garbage"  # a list that is longer than its message
-    SILENCE = "silence"  # nothing is sent any more
-    SPLIT = "split"  # from then on each byte is sent by itself
 
 
 class Connection(ServedClient):
     """A connected client."""
 
-    def __init__(self, peer: str, writer: asyncio.StreamWriter, quirks: Quirks, fault: Fault[FaultKind] | None) -> None:
+    def __init__(self, peer: str, writer: asyncio.StreamWriter, quirks: Quirks) -> None:
         super().__init__(quirks)
         self.peer = peer
         self._writer = writer
-        self._fault = fault
-        self._answers = 0
-        self._is_silent = False
-        self._is_split = False
+        self._has_ended = False
         connected = writer.get_extra_info("socket")
         # The CUAUV server leaves Nagle's algorithm on, so that its bodies wait for the client's acknowledgement.
         connected.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, not self.is_real)
-        # What nobody reads piles up here, where it is counted, and not in the system.
-        connected.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _SEND_BUFFER_BYTES)
 
     def __str__(self) -> str:
         return self.peer
@@ -77,26 +57,9 @@ class Connection(ServedClient):
 
     # Sending.
 
-    def answer(self, response: wire.Response) -> None:
-        """Queue the answer to the oldest request, or inject the fault. Raises HangUpError."""
-        message = self.protocol.send(response)
-        fault, self._answers = self._fault, self._answers + 1
-        if fault is None or fault.at >= self._answers:
-            self.queue(message)
-            return
-        self._fault = None
-        print_event(f"fault: {fault.kind.value}")
-        if fault.kind is FaultKind.TRUNCATE:
-            self.queue(message[: len(message) // 2])
-            raise HangUpError("a fault was requested")
-        if fault.kind is FaultKind.SILENCE:
-            self._is_silent = True
-        self._is_split = fault.kind is FaultKind.SPLIT
-        self.queue(_GARBAGE if fault.kind is FaultKind.GARBAGE else message)
-
     def queue(self, message: bytes) -> None:
         """See ServedClient."""
-        if self._is_silent:
+        if self._has_ended:
             return
         was_given_up = self.drop_reason
         super().queue(message)
@@ -108,33 +71,25 @@ class Connection(ServedClient):
         if self._writer.is_closing():
             return
         for piece in pieces:
-            if self._is_split:
-                for byte in piece:
-                    self._writer.write(bytes((byte,)))
-            else:
-                self._writer.write(piece)
+            self._writer.write(piece)
 
     def send_goodbye(self) -> None:
         """Write everything and shut down the sending side."""
         self.flush()
-        self._is_silent = True
+        self._has_ended = True
         if not self._writer.is_closing():
             with contextlib.suppress(OSError):  # the client may have gone a moment ago
                 self._writer.write_eof()
 
     def close(self) -> None:
         """Write everything and close without waiting for the client."""
-        if not self._is_silent:
-            self.flush()
+        self.flush()
         self._writer.close()
-        if self.unread_bytes:
-            asyncio.get_running_loop().call_later(_LINGER_S, self._writer.transport.abort)
 
 
 # All clients, and the time.
 
 
-MAX_CLIENTS = 32
 GOODBYE_S = 0.2  # how long clients get to close as well when the server ends
 LATE_S = 0.1  # how long it may take to notice that a client has closed
 MAX_LAG_S = 0.1  # that is caught up when the machine was busy with something else
@@ -152,8 +107,6 @@ class Server:
         self,
         context: Context,
         scene: SimulatedScene,
-        quirks: Quirks = Quirks.NONE,
-        fault: Fault[FaultKind] | None = None,
         trajectory: TrajectoryFile | None = None,
         *,
         is_verbose: bool = False,
@@ -162,8 +115,6 @@ class Server:
         """`is_fragile`: notice late that a client has closed, and die if its connection breaks meanwhile."""
         self._context = context
         self._scene = scene
-        self._quirks = quirks
-        self._fault = fault
         self._trajectory = trajectory
         self._is_verbose = is_verbose
         self._is_fragile = is_fragile
@@ -179,12 +130,10 @@ class Server:
         peer = address_name(*writer.get_extra_info("peername")[:2])
         task = asyncio.current_task()
         assert task
-        if self._is_leaving or len(self._connections) >= MAX_CLIENTS:
-            print_event(f"refused {peer}: {'it is over' if self._is_leaving else f'{MAX_CLIENTS} clients are enough'}")
+        if self._is_leaving:
             writer.close()
             return
-        fault, self._fault = self._fault, None
-        connection = Connection(peer, writer, self._quirks, fault)
+        connection = Connection(peer, writer, Quirks.REAL if self._context.is_real else Quirks.NONE)
         self._connections[connection] = task
         print_event(f"connected to {peer}")
         with contextlib.suppress(asyncio.CancelledError):  # by hang_up
@@ -290,11 +239,11 @@ class Server:
 
     def _step(self) -> None:
         is_last = self._context.control.count_step()
-        if is_last and self._quirks is Quirks.REAL:
+        if is_last and self._context.is_real:
             self._complete()  # there it overtakes what streams say of the last step
         self._scene.step()
         self._context.world.notify_step()
-        if is_last and self._quirks is not Quirks.REAL:
+        if is_last and not self._context.is_real:
             self._complete()
         self._flush()
         self.record()
@@ -305,7 +254,6 @@ class Server:
 
     def record(self) -> None:
         """Write the vehicle's state to the trajectory, if both exist."""
-        bodies = self._scene.physics.bodies
-        if self._trajectory and VEHICLE in bodies.columns:
-            motion = bodies.motion(VEHICLE)
-            self._trajectory.write((self._scene.time, *motion.x, *motion.q, *motion.v, *motion.w))
+        vehicle = self._scene.bodies.get(VEHICLE)
+        if self._trajectory and vehicle:
+            self._trajectory.write((self._scene.time, *vehicle.x, *vehicle.q, *vehicle.v, *vehicle.w))

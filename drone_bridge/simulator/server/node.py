@@ -27,7 +27,6 @@ from drone_bridge.ros.simulated_time import is_time_simulated
 from drone_bridge.ros.topics import Topic
 from drone_bridge.ros.velocity_messages import cmd_vel_type
 from drone_bridge.session.session import AFTER_STALLS, Action, Actions, Answer
-from drone_bridge.simulator.device.requests import Quirks
 from drone_bridge.simulator.server.parameters import PARAMETERS
 from drone_bridge.simulator.server.sources import Sources
 from drone_bridge.simulator.session.forwarding import REFUSED_COMMANDS, UNSTEERED, Follow, Question
@@ -37,10 +36,9 @@ from drone_bridge.simulator.session.velocity_commands import NEUTRAL, VelocityCo
 from drone_bridge.simulator.topics import (
     EVENTS,
     SIMULATION_STARTED,
-    Axes,
     EntityState,
-    Labels,
     Translation,
+    axes,
     service_calls,
     twist_from_velocity,
     velocity_from_wire,
@@ -76,9 +74,8 @@ class SimulatorServer(ProtocolNode):
     # The lifecycle.
 
     def set_up(self) -> None:
-        get, axes = self.parameters.__getitem__, Axes()
-        self._axes = axes
-        self._translation = Translation(FrameNames(), axes, Labels())
+        get = self.parameters.__getitem__
+        self._translation = Translation(FrameNames())
         publisher = self._commands = self.make_publisher(cmd_vel_type(self.parameters), "cmd_vel", 1)
         self._repeater = NeutralRepeater(self, (publisher,), lambda: (publisher, Twist()))
         self.hold.when_set(self._hold_changed)
@@ -113,8 +110,7 @@ class SimulatorServer(ProtocolNode):
 
     def make_transport(self) -> Link:
         """Listen for clients. Raises LinkError."""
-        host, quirks = self.parameters["host"], Quirks(self.parameters["quirks"])
-        options = StreamOptions(CHUNK_BYTES[quirks], expects_acknowledgements=True)
+        host, options = self.parameters["host"], StreamOptions(CHUNK_BYTES, expects_acknowledgements=True)
         port = TcpPort(host, self.parameters["port"], options=options, wire_log=self.wire_log, has_small_buffers=True)
         self.get_logger().info(f"Listening to clients on {address_name(host, port.port)}.")
         return port
@@ -130,7 +126,6 @@ class SimulatorServer(ProtocolNode):
             offers=lambda service: bool(get("bridge")) and self._caller.offers(service),
             admits=lambda: self.hold.admits("the operator's topics"),
             simulated_s=lambda: self.get_clock().now().nanoseconds / 1e9 if is_time_simulated(self) else None,
-            quirks=Quirks(get("quirks")),
         )
         return self._session
 
@@ -150,7 +145,7 @@ class SimulatorServer(ProtocolNode):
             self._repeater.publish_neutral()
         else:
             v, w, q = message
-            velocity = velocity_from_wire(v, w, self._axes.orientation(q), self._axes)
+            velocity = velocity_from_wire(v, w, axes.orientation(q))
             allowed = velocity.limited(self.parameters["max_linear_speed"], self.parameters["max_angular_speed"])
             self.statistics.counts["clamped_commands"] += allowed != velocity
             self.statistics.counts["commands"] += 1
@@ -175,7 +170,7 @@ class SimulatorServer(ProtocolNode):
 
     def _take_state(self, entity: int, state: EntityState) -> None:
         if session := self._session:
-            self._arrive(partial(session.moved, entity, wire_state(state, self._axes)))
+            self._arrive(partial(session.moved, entity, wire_state(state)))
 
     def _take_event(self, row: Topic, message: Any) -> None:
         """Take what the bridge's simulator reports by itself."""

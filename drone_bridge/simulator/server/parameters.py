@@ -4,7 +4,6 @@
 from drone_bridge.ros.common_parameters import NEUTRAL_TIME, SOURCE_TIMEOUT, SPEED_LIMITS, common_parameters
 from drone_bridge.ros.parameters import ParameterDeclaration
 from drone_bridge.simulator.codec import TCP_PORT
-from drone_bridge.simulator.device.requests import Quirks
 
 PARAMETERS = (
     *common_parameters(TCP_PORT, "The port to listen on for clients.", ("listen",), 60.0),
@@ -31,12 +30,6 @@ PARAMETERS = (
     ),
     ParameterDeclaration(
         "request_timeout", 2.0, "Seconds to wait for a service before the client gets an error.", range=(0.05, 60.0)
-    ),
-    ParameterDeclaration(
-        "quirks",
-        Quirks.NONE.value,
-        "none: behave as documented; real: send, and close connections, as the CUAUV server does.",
-        choices=tuple(quirks.value for quirks in Quirks),
     ),
     *SPEED_LIMITS,
 )

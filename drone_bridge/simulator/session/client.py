@@ -5,14 +5,16 @@ Theory of operation, by the document and by what real simulators do:
 
 | state | what is sent | ends |
 |---|---|---|
-| WAITING | nothing | CONNECTED, when all connections are there |
-| CONNECTED | zero for the vehicle, then what Conversation and Steering say | WAITING, when a connection ends, an \
+| WAITING | nothing | when all connections are there |
+| WAITING, with these | zero for the vehicle, and SPY | CONNECTED, when that is answered, or is not sent |
+| CONNECTED | what Conversation and Steering say | WAITING, when a connection ends, an \
 answer takes longer than `request_timeout`, or what comes can't be read |
 | CLOSED, by `end` | zero for a vehicle that is being steered | |
 
-The connections live and die together, but for one that tries a request which may close it. All are closed for writing
-first, as real simulators die of SIGPIPE when they write twice to a connection that is gone. What somebody asks for has
-an outcome when the simulator has answered, or when the connections end.
+There are two connections, for requests and for streams, which live and die together. Both are closed for writing first,
+as real simulators die of SIGPIPE when they write twice to a connection that is gone. Real ones also close a connection
+on SPY: where `item_events` leaves that open, one that does so, or does not answer, is connected to without SPY from
+then on. What somebody asks for has an outcome when the simulator has answered, or when the connections end.
 
 A simulator has proved useful when it has answered: one that never does is connected to ever less often.
 """
@@ -24,7 +26,7 @@ from typing import Any
 
 from drone_bridge.session.session import MAY_HAVE_WAITED, Action, Actions, Close, Note, Outcome, Request, Send, Session
 from drone_bridge.simulator import codec as sim
-from drone_bridge.simulator.session.conversation import AUTO, Call, Conversation
+from drone_bridge.simulator.session.conversation import AUTO, POLL, SPY, Call, Conversation
 from drone_bridge.simulator.session.exchange import NO_ANSWER, Exchange
 from drone_bridge.simulator.session.simulation import Simulation
 from drone_bridge.simulator.session.steering import Steering
@@ -33,11 +35,7 @@ from drone_bridge.wire.events import RemoteProtocolError
 WAITING, CONNECTED, CLOSED = "waiting for a peer", "connected", "closed"
 NOT_CONNECTED = "There is no connection to the simulator now."
 ENDED = "The connection to the simulator ended."
-
-
-def connections(parameter: Callable[[str], Any]) -> int:
-    """Return how many connections a session has: for requests, for streams, and one that tries SPY."""
-    return 3 if parameter("item_events") == AUTO else 2
+CONNECTIONS = 2  # for requests, and for streams
 
 
 class ClientSession(Session):
@@ -50,7 +48,6 @@ class ClientSession(Session):
         parameter: Callable[[str], Any],
         *,
         check_hold: Callable[[str], None],
-        explain: Callable[[sim.Request, sim.Error], str],
         source: Random,
     ) -> None:
         """Begin.
@@ -61,14 +58,14 @@ class ClientSession(Session):
             parameter: returns the value of `request_timeout`, `poll_period`, s, `item_events`, `run_on_connect` and
                 `body_to_model`.
             check_hold: raises ValueError if the vehicle is held, for a request of this name that moves it.
-            explain: returns a sentence about a request that was refused.
             source: of marks, and of pauses that keep bridges apart.
         """
         self.state = WAITING
         self._simulation, self._steering, self._parameter = simulation, steering, parameter
-        self._check_hold, self._explain, self._source = check_hold, explain, source
+        self._check_hold, self._source = check_hold, source
         self._peers: list[Any] = []  # until there are all of them
         self._conversation: Conversation | None = None
+        self._may_know_spy = True
         self._out: list[Action] = []
 
     # The link.
@@ -76,7 +73,7 @@ class ClientSession(Session):
     def connected(self, peer: Any, now_s: float) -> Actions:
         """Stop the vehicle and begin, once all connections are there."""
         self._peers.append(peer)
-        if len(self._peers) < connections(self._parameter):
+        if len(self._peers) < CONNECTIONS:
             return []
         peers, self._peers = self._peers, []
         exchange = Exchange(
@@ -84,14 +81,16 @@ class ClientSession(Session):
             self._simulation.entities.vehicle,
             self._parameter("request_timeout"),
             check_hold=self._check_hold,
-            explain=self._explain,
             out=self._out,
         )
         exchange.now_s = now_s
-        self._conversation = Conversation(exchange, self._simulation, self._parameter, self._source)
-        self.state, self.peer, self.is_open, self.is_proven = CONNECTED, str(peers[0]), True, False
-        self.heard_s, self.since_s = None, now_s
-        self._out.append(Note("connections", f"Connected to {self.peer}.", is_expected=True))
+        item_events = self._parameter("item_events")
+        if item_events == AUTO:
+            item_events = SPY if self._may_know_spy else POLL
+        self._conversation = Conversation(
+            exchange, self._simulation, self._parameter, self._source, item_events=item_events
+        )
+        self.peer, self.is_proven, self.heard_s, self.since_s = str(peers[0]), False, None, now_s
         self._steering.begin(exchange)
         return self._turn(now_s)
 
@@ -116,15 +115,13 @@ class ClientSession(Session):
             return []
         exchange = conversation.exchange
         exchange.now_s = now_s
-        if exchange.probe and exchange.probe.peer is peer:
-            exchange.end_probe(is_gone=True)
-            return self._turn(now_s)
         channel = exchange.requests if exchange.requests.peer is peer else exchange.streams
         try:
             sentence = channel.ended(sentence)
         except RemoteProtocolError as error:
             return self._refused(error, now_s, gone=peer)
-        self._out.append(Note("lost_connections", sentence))
+        is_expected = isinstance(channel.oldest, sim.Spy) and self._parameter("item_events") == AUTO
+        self._out.append(Note("" if is_expected else "lost_connections", sentence, is_expected=is_expected))
         return self._ended(sentence, now_s, gone=peer)
 
     def tick(self, now_s: float) -> Actions:
@@ -180,12 +177,13 @@ class ClientSession(Session):
         for channel in exchange.channels:
             if now_s < channel.due_s:
                 continue
-            if channel is not exchange.probe:
-                self._out.append(Note("lost_connections", channel.overdue()))
-                return self._ended(channel.overdue(), now_s, is_silent=True)
-            exchange.end_probe()
+            self._out.append(Note("lost_connections", channel.overdue()))
+            return self._ended(channel.overdue(), now_s, is_silent=True)
         self._steering.turn(exchange, conversation.heading.attitude)
         conversation.turn()
+        if conversation.has_begun and not self.is_open:
+            self.state, self.is_open = CONNECTED, True
+            self._out.append(Note("connections", f"Connected to {self.peer}.", is_expected=True))
         self.is_proven = conversation.is_proven
         self.due_s = min(self._steering.due_s, conversation.due_s, *(each.due_s for each in exchange.channels))
         return self._done()
@@ -205,6 +203,7 @@ class ClientSession(Session):
         conversation = self._conversation
         assert conversation
         exchange, self._conversation = conversation.exchange, None
+        self._may_know_spy &= not isinstance(exchange.streams.oldest, sim.Spy)
         exchange.now_s = now_s
         if exchange.requests.peer is not gone:
             self._out += [Send(data, exchange.requests.peer) for data in self._steering.last_requests()]

@@ -25,7 +25,7 @@ from typing import Any, NamedTuple
 from drone_bridge.motion.body_to_model import BodyToModel
 from drone_bridge.session.session import Action, Outcome
 from drone_bridge.simulator import codec as sim
-from drone_bridge.simulator.codec import STREAMED, Attribute, ItemType
+from drone_bridge.simulator.codec import STREAMED, ItemType
 from drone_bridge.simulator.session.exchange import (
     NO_ANSWER,
     REFUSALS,
@@ -42,7 +42,6 @@ from drone_bridge.simulator.session.simulation import Simulation
 from drone_bridge.simulator.session.streams import Streams
 from drone_bridge.wire.events import RemoteProtocolError
 
-RATES_PERIOD_S = 1.0
 MAX_ENTITIES = 65536  # that are remembered, to tell which have come and gone; and reports that have yet to be noted
 #: Silence of an idle simulator after which it is probed.
 PROBE_AFTER_S = 1.0
@@ -54,14 +53,6 @@ AUTO, SPY, POLL, NONE = "auto", "spy", "poll", "none"
 #: An extended attribute of the vehicle: a mark, which tells after a reconnect whether the simulation is the same one.
 SIMULATION_KEY = "drone_bridge.world"
 TOKEN_BYTES = 16
-#: What the vehicle is asked for at first.
-FIRST_ATTRIBUTES = (
-    Attribute.POSITION,
-    Attribute.VELOCITY,
-    Attribute.ACCELERATION,
-    Attribute.ANGULAR_VELOCITY,
-    Attribute.ORIENTATION,
-)
 
 
 class Success(NamedTuple):
@@ -95,8 +86,15 @@ class Conversation:
     """On connections that have just been opened."""
 
     def __init__(
-        self, exchange: Exchange, simulation: Simulation, parameter: Callable[[str], Any], source: Random
+        self,
+        exchange: Exchange,
+        simulation: Simulation,
+        parameter: Callable[[str], Any],
+        source: Random,
+        *,
+        item_events: str,
     ) -> None:
+        """`item_events` says how items that come and go are noticed: SPY, POLL or NONE."""
         self.exchange, self.simulation, self.entities = exchange, simulation, simulation.entities
         self.vehicle = self.entities.vehicle
         self.heading = Heading(exchange, self.entities, source.uniform(0.0, LONGEST_JITTER_S))
@@ -106,17 +104,16 @@ class Conversation:
         self.completed_runs = self.pauses = 0
         #: None: not known yet.
         self.is_cuauv_server: bool | None = None
-        #: Whether the simulator has answered.
+        #: Whether it goes on after SPY; and whether the simulator has answered.
+        self.has_begun = False
         self.is_proven = False
         #: When `turn` is wanted.
         self.due_s = exchange.now_s
-        self._parameter, self._source = parameter, source
+        self._parameter, self._source, self._item_events = parameter, source, item_events
         self._out: list[Action] = exchange.out
         self._runs_on_connect: bool = parameter("run_on_connect")
         self._poll_due_s = math.inf
-        self._rates_due_s = exchange.now_s + RATES_PERIOD_S
         self._heard_s = exchange.now_s
-        self._probe_id: int | None = None  # of the spy on the connection that tried it
         self._known: set[int] = set()  # entities
         self._spied: deque[sim.Spied] = deque()
         self._calls: deque[Call] = deque()
@@ -128,9 +125,6 @@ class Conversation:
         """Take a chunk from a connection. Raises RemoteProtocolError after what came before."""
         exchange = self.exchange
         self._heard_s = exchange.now_s
-        if channel is exchange.probe:
-            exchange.receive_on_probe(channel, data)
-            return
         try:
             for event in channel.receive(data, exchange.now_s):
                 if isinstance(event, Pending):
@@ -172,22 +166,16 @@ class Conversation:
                     unanswered.appendleft(running.call)
         for call in unanswered:
             self._settle(call, False, reason)
-        self.exchange.publish(Fact("outstanding_requests", "0"))
 
     def turn(self) -> None:
         """Do what is due."""
-        now_s, time = self.exchange.now_s, self.simulation.time
-        if begun := time.tick(now_s):
+        time = self.simulation.time
+        if begun := time.tick(self.exchange.now_s):
             self.exchange.publish(begun)
-        if now_s >= self._rates_due_s:
-            period_s = now_s - self._rates_due_s + RATES_PERIOD_S
-            self._rates_due_s = now_s + RATES_PERIOD_S
-            self.exchange.publish(Fact("messages_per_second", self.streams.rates(period_s)))
-            self.exchange.publish(Fact("outstanding_requests", str(self.exchange.outstanding)))
         self._go_on()
         heading_due_s = self.heading.look(self.streams.sees_steps)
         times = [running.awaited for running in self._running if isinstance(running.awaited, float)]
-        self.due_s = min(time.due_s, self._rates_due_s, *times)
+        self.due_s = min(time.due_s, *times, math.inf)
         if self._is_free:
             self.due_s = min(self.due_s, self._poll_due_s, heading_due_s, self._heard_s + PROBE_AFTER_S)
 
@@ -213,7 +201,7 @@ class Conversation:
 
     def _advance(self, running: _Running) -> None:
         try:
-            while running.awaited is None or (isinstance(running.awaited, Pending) and running.awaited.is_over):
+            while running.awaited is None or (isinstance(running.awaited, Pending) and running.awaited.answer):
                 running.awaited = next(running.procedure)
         except StopIteration:
             self._running.remove(running)
@@ -280,13 +268,19 @@ class Conversation:
     # The beginning.
 
     def _begin(self) -> Procedure[None]:
-        """Send the first requests, and ask for all desired items."""
+        """Send the first requests, and ask for all desired items.
+
+        SPY comes before anything that changes the world, as real servers close the connection on it.
+        """
         exchange, keeper = self.exchange, self.keeper
+        if self._item_events == SPY and isinstance((yield from exchange.ask(sim.Spy()))[0], sim.Error):
+            self._item_events = POLL
+        self.has_begun = True
         first = [
             sim.GetConfig(),
             sim.GetExtended(self.vehicle, SIMULATION_KEY),
             sim.GetExtended(self.vehicle, BODY_TO_MODEL_KEY),
-            *(sim.GetEntity(self.vehicle, attribute) for attribute in FIRST_ATTRIBUTES),
+            *(sim.GetEntity(self.vehicle, attribute) for attribute in STREAMED),
         ]
         *pending, listing = [exchange.send(request) for request in (*first, sim.ListEntities())]
         configured, mark, rotation, *state = yield from exchange.wait_for(*pending)
@@ -295,7 +289,7 @@ class Conversation:
         self._take_vehicle(rotation, state)
         exchange.publish(Begun(is_new))
         sent = keeper.send_missing()
-        has_vehicle = isinstance(state[-1], sim.EntityGot)
+        has_vehicle = isinstance(state[0], sim.EntityGot)
         self.heading.is_settled = self.entities.is_heading_known or not has_vehicle
         # When this is answered, so is all that streams.
         (answer,) = yield from exchange.wait_for(exchange.send(sim.Reassure(), channel=exchange.streams))
@@ -308,7 +302,9 @@ class Conversation:
             self._known = set(listed.ids[:MAX_ENTITIES])
         for entity in sorted(self._known):
             yield from keeper.restore(entity)  # it may have come after the request for its stream, unreported
-        yield from self._begin_to_notice_items()
+        if self._item_events == POLL:
+            self._poll_due_s = exchange.now_s + self._parameter("poll_period")
+        exchange.publish(Fact("item_events", self._item_events))
 
     def _take_configuration(self, answer: sim.Response) -> None:
         if not isinstance(answer, sim.Configured):
@@ -356,20 +352,6 @@ class Conversation:
 
     # Items that come and go.
 
-    def _begin_to_notice_items(self) -> Procedure[None]:
-        way = self._parameter("item_events")
-        if way == AUTO:
-            added = yield from self.exchange.try_on_probe(sim.Spy())
-            self._probe_id = added.id if isinstance(added, sim.Added) else None
-            way = POLL if self._probe_id is None else SPY
-        if way == SPY:
-            self.exchange.publish(Fact("item_events", "by SPY"))
-            self.exchange.send(sim.Spy())
-        elif way == POLL:
-            period_s = self._parameter("poll_period")
-            self.exchange.publish(Fact("item_events", f"by asking every {period_s:g} s"))
-            self._poll_due_s = self.exchange.now_s + period_s
-
     def _poll(self) -> Procedure[None]:
         (answer,) = yield from self.exchange.ask(sim.ListEntities())
         self._poll_due_s = self.exchange.now_s + self._parameter("poll_period")
@@ -379,8 +361,6 @@ class Conversation:
             self._spied += [sim.Spied(True, ItemType.ENTITY, entity) for entity in sorted(listed - self._known)]
 
     def _note_spied(self, event: sim.Spied) -> Procedure[None]:
-        if event.type == ItemType.SPY and event.id == self._probe_id:
-            return  # from the probe
         is_entity = event.type == ItemType.ENTITY
         self.streams.report(Reported(event, self.entities.label(event.id) if is_entity else ""))
         if not event.is_added:

@@ -4,7 +4,7 @@
 What services have added is gone with the simulation; what parameters name is there in every one.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -18,11 +18,10 @@ class DesiredItem:
     """An item that the simulator is to add for us."""
 
     def __init__(self, kind: ItemType, label: str, entities: set[int], request: sim.Request | None = None) -> None:
-        """`label` is for diagnostics and logs; `entities` are those that it depends on."""
+        """`label` is for logs; `entities` are those that it depends on."""
         self.kind, self.label, self.entities, self._request = kind, label, entities, request
         self.is_configured = False  # by a parameter: in every simulation, whatever was removed
         self.id: int | None = None  # the simulator's; None while it has not added it
-        self.messages = 0  # that have come of it
 
     @property
     def request(self) -> sim.Request:
@@ -101,13 +100,10 @@ class DesiredItems:
         self._all: list[DesiredItem] = []
         self._added: dict[tuple[int, int], DesiredItem] = {}  # by the simulator's type and ID
 
-    def begin_anew(self, configured: Iterable[DesiredItem]) -> None:
-        """Have those that parameters name, in a new simulation, and no others. Raises ValueError if too many are."""
+    def clear(self) -> None:
+        """Desire nothing."""
         self._all.clear()
         self._added.clear()
-        for item in configured:
-            item.is_configured = True
-            self.add(item)
 
     def __iter__(self) -> Iterator[DesiredItem]:
         return iter(tuple(self._all))
@@ -156,20 +152,17 @@ class DesiredItems:
         return self._added.get((kind, number))
 
     def drop(self, item: DesiredItem) -> None:
-        """No longer desire an item, nor the streams of a camera."""
-        for other in self:
-            if other is item or (isinstance(other, CameraStream) and other.camera is item):
-                self.mark_missing(other)
-                self._all.remove(other)
+        """No longer desire an item."""
+        self.mark_missing(item)
+        self._all.remove(item)
 
     def removed(self, kind: int, number: int, *, is_ours: bool = False) -> None:
-        """Note that an item and its dependents were removed; `is_ours`: at our request."""
+        """Note that an item was removed, and what depends on it; `is_ours`: at our request."""
         item = self.find(kind, number)
-        if item:
-            (self.drop if is_ours or not item.is_configured else self.mark_missing)(item)
-        for other in self:
-            needs_it = number in other.entities if kind == ItemType.ENTITY else False
-            needs_it |= isinstance(other, CameraStream) and item is not None and other.camera is item
-            needs_it |= kind == ItemType.CAMERA and isinstance(other, CameraStream) and other.camera == number
-            if needs_it:
-                (self.mark_missing if other.is_configured else self.drop)(other)  # the entity may come again
+        streams = [each for each in self._all if isinstance(each, CameraStream) and kind == ItemType.CAMERA]
+        gone = [item] if item else []
+        gone += [stream for stream in streams if stream.camera_id == number]
+        gone += [other for other in self if kind == ItemType.ENTITY and number in other.entities]
+        for other in gone:
+            keeps = other.is_configured and not (is_ours and other is item)
+            (self.mark_missing if keeps else self.drop)(other)  # what is configured may come again

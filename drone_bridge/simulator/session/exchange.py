@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Exchange: requests to a simulator over its connections, and procedures that wait for their answers. Pure.
 
-There is one connection for requests and one for streams, which real servers interleave wrongly on a single one, and
-perhaps a third that tries a request which may close it. Answers carry no ID: they come in the order of the requests of
+There is one connection for requests and one for streams, which real servers interleave wrongly on a single one. Answers
+carry no ID: they come in the order of the requests of
 their connection, so that after one that does not come nothing can be matched any more.
 
 A Procedure is a generator that asks for several things, one after the other. It yields what it waits for: a Pending
@@ -16,19 +16,16 @@ from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from drone_bridge.session.session import Action, Close, Note, Publish, Send
+from drone_bridge.session.session import Action, Note, Publish, Send
 from drone_bridge.simulator import codec as sim
 from drone_bridge.simulator.codec import NEED_DATA, Answer, ClientConnection, Error, ItemType, Remove, Request, Response
 from drone_bridge.simulator.session.published import RoundTrip
-from drone_bridge.wire.events import LocalProtocolError, RemoteProtocolError
+from drone_bridge.wire.events import LocalProtocolError
+from drone_bridge.wire.printable import printable
 
 NO_ANSWER = -1  # code of a refusal that no Error of the simulator stands behind
-STREAM_TYPES = (ItemType.ENTITY_STREAM, ItemType.CAMERA_STREAM)
-_STREAMS_ITEMS = (*STREAM_TYPES, ItemType.TRIGGER, ItemType.SPY)
+_STREAMS_ITEMS = (ItemType.ENTITY_STREAM, ItemType.CAMERA_STREAM, ItemType.TRIGGER, ItemType.SPY)
 _STREAMS_REQUESTS = (sim.StreamEntity, sim.StreamCamera, sim.AddTrigger, sim.Spy)
-_UNIMPLEMENTED = (
-    "The CUAUV server does not implement this request: it closes the connection, or gives an undefined answer."
-)
 OUTDATED = "This process has stood still since that was asked for: call it again."
 _EMPTY = "The CUAUV server closes the connection on an empty key or value."
 
@@ -48,6 +45,12 @@ class RefusedError(Exception):
         self.code = code
 
 
+def refusal(request: Request, error: Error) -> RefusedError:
+    """Return what the simulator says of a request that it refused, or at least that it did."""
+    text = printable(error.message.encode(errors="surrogateescape").decode(errors="replace")).strip()
+    return RefusedError(text or f"The simulator refused {request.NAME} with code {error.code}.", error.code)
+
+
 class EndedError(Exception):
     """The connections have ended, with this reason, while a procedure waited."""
 
@@ -64,8 +67,6 @@ class Pending:
     on_answer: OnAnswer
     sent_s: float
     answer: Response | None = None
-    is_over: bool = False
-    """Whether the answer has come, or will not come."""
 
 
 #: Something that takes several answers, and what comes of it.
@@ -82,10 +83,6 @@ class Channel:
         self._connection = ClientConnection()
         self._pending: deque[Pending] = deque()  # as long as the connection allows
         self._answered_s = -math.inf  # or since when this process listens again
-
-    @property
-    def outstanding(self) -> int:
-        return len(self._pending)
 
     @property
     def due_s(self) -> float:
@@ -113,7 +110,7 @@ class Channel:
             if isinstance(event, Answer):
                 self._answered_s = now_s
                 pending = self._pending.popleft()
-                pending.answer, pending.is_over = event.response, True
+                pending.answer = event.response
                 yield pending
             elif isinstance(event, Response):
                 yield event
@@ -122,25 +119,22 @@ class Channel:
         """Return, in a sentence, what the connection's end means. Raises RemoteProtocolError amid a message."""
         self._connection.receive_eof()
         self._connection.next_event()
-        if not self._pending:
+        if not self.oldest:
             return sentence
         return (
-            f"The simulator closed the connection instead of answering {self._oldest}, as the CUAUV server does with a "
-            "request that it does not know or like."
+            f"The simulator closed the connection instead of answering {self.oldest.NAME}, as the CUAUV server does "
+            "with a request that it does not know or like."
         )
 
     def overdue(self) -> str:
         """Return, in a sentence, what the simulator has not answered."""
-        return f"The simulator has not answered {self._oldest} within {self._timeout_s:g} s."
-
-    def end(self) -> None:
-        """Note that no answer will come any more."""
-        for pending in self._pending:
-            pending.is_over = True
+        assert self.oldest
+        return f"The simulator has not answered {self.oldest.NAME} within {self._timeout_s:g} s."
 
     @property
-    def _oldest(self) -> str:
-        return self._pending[0].request.NAME
+    def oldest(self) -> Request | None:
+        """The request that the next answer is for."""
+        return self._pending[0].request if self._pending else None
 
 
 class Exchange:
@@ -153,23 +147,18 @@ class Exchange:
         timeout_s: float,
         *,
         check_hold: Callable[[str], None],
-        explain: Callable[[Request, Error], str],
         out: list[Action],
     ) -> None:
         """Begin.
 
         Args:
-            peers: of the connections: for requests, for streams and, if there is one, for a request that may close it.
+            peers: of the connections: for requests, and for streams.
             vehicle: the entity that commands move.
             timeout_s: applies to each answer.
             check_hold: raises ValueError if the vehicle is held, for a request of this name that moves it.
-            explain: returns a sentence about a request that was refused.
             out: gets actions.
         """
-        #: Those that are open.
-        self.channels = tuple(Channel(peer, timeout_s) for peer in peers)
-        self.requests, self.streams, *probes = self.channels
-        self.probe = probes[0] if probes else None
+        self.channels = self.requests, self.streams = tuple(Channel(peer, timeout_s) for peer in peers)
         #: The time of this turn.
         self.now_s = -math.inf
         #: When this process went on after it had stood still.
@@ -177,11 +166,7 @@ class Exchange:
         #: When somebody asked for what is being done.
         self.asked_s = -math.inf
         self.out = out
-        self._vehicle, self._check_hold, self._explain = vehicle, check_hold, explain
-
-    @property
-    def outstanding(self) -> int:
-        return self.requests.outstanding + self.streams.outstanding
+        self._vehicle, self._check_hold = vehicle, check_hold
 
     def note(self, counter: str, sentence: str = "", *, is_ongoing: bool = False) -> None:
         """Have something counted and, with a sentence, logged."""
@@ -231,21 +216,15 @@ class Exchange:
             self._check_hold(request.NAME)
             if self.asked_s < self.resumed_s:
                 raise ValueError(OUTDATED)
-        if not request.is_implemented:
-            raise ValueError(_UNIMPLEMENTED)
         if not all(request.texts):
             raise ValueError(_EMPTY)
-
-    def refusal(self, request: Request, error: Error) -> RefusedError:
-        """Return what an Error says of a request."""
-        return RefusedError(self._explain(request, error), error.code)
 
     # Procedures.
 
     def wait_for(self, *pending: Pending) -> Procedure[list[Response]]:
         """Wait for answers, which may be Errors."""
         for each in pending:
-            while not each.is_over:
+            while each.answer is None:
                 yield each
         return [each.answer for each in pending if each.answer is not None]
 
@@ -258,7 +237,7 @@ class Exchange:
         answers = yield from self.ask(*requests)
         for request, answer in zip(requests, answers, strict=True):
             if isinstance(answer, Error):
-                raise self.refusal(request, answer)
+                raise refusal(request, answer)
         return answers
 
     def request_all(self, *requests: Request) -> Procedure[list[Any]]:
@@ -270,31 +249,3 @@ class Exchange:
     def request(self, request: Request) -> Procedure[Any]:
         """Send a request that somebody asked for, and return its answer. Raises REFUSALS."""
         return (yield from self.request_all(request))[0]
-
-    # The connection that tries a request which may close it.
-
-    def try_on_probe(self, request: Request) -> Procedure[Response | None]:
-        """Send a request on a connection of its own, and close that; return the answer, None if there is none."""
-        if self.probe is None:
-            return None
-        pending = self.send(request, channel=self.probe)
-        while not pending.is_over:
-            yield pending
-        self.end_probe()
-        return pending.answer
-
-    def receive_on_probe(self, probe: Channel, data: bytes) -> None:
-        """Take what comes there; what is no answer means nothing."""
-        try:
-            for _ in probe.receive(data, self.now_s):
-                continue
-        except RemoteProtocolError:
-            self.end_probe()
-
-    def end_probe(self, *, is_gone: bool = False) -> None:
-        """Close that connection, unless it `is_gone`."""
-        if self.probe:
-            self.probe.end()
-            if not is_gone:
-                self.out.append(Close(self.probe.peer))
-            self.probe, self.channels = None, (self.requests, self.streams)

@@ -16,7 +16,7 @@ called that may do so, as hold may have begun since the call before.
 | EGET | of an entity whose state is not known |
 | ESTREAM | of an entity without topics; then its topics are subscribed to |
 | CSET, CSTREAM | of cameras that are not our own |
-| TADD, OADD | of what the document has |
+| TADD, OADD | of what simulators have |
 """
 
 import contextlib
@@ -115,7 +115,6 @@ class Forwarder:
         *,
         offers: Callable[[str], bool],
         admits: Callable[[], bool],
-        is_real: bool,
         out: list[Action],
     ) -> None:
         """Begin with a world that runs; `out` gets actions, the rest is as for SimulatorSession."""
@@ -124,7 +123,7 @@ class Forwarder:
         self.scene = MirroredScene(lambda: float(parameter("source_timeout")))
         self.world, self.control = World(self.scene), RunControl()
         self.control.run(0)
-        self._device = Context(self.world, self.control, Timing(FREQUENCY), is_real)
+        self._device = Context(self.world, self.control, Timing(FREQUENCY))
         for entity in entities:
             self.scene.add(entity.number, MirroredEntity(entity.radius, has_source=True, is_configured=True))
             self.world.entity_added(entity.number, {"render": entity.render.encode()} if entity.render else {})
@@ -207,7 +206,7 @@ class Forwarder:
                 ItemType.CAMERA, request.id
             )
         elif isinstance(request, sim.AddTrigger):
-            is_here = isinstance(request.trigger, sim.UnknownTrigger)
+            is_here = isinstance(request.trigger, sim.UnknownTrigger | sim.BytecodeTrigger)
         elif isinstance(request, sim.AddObject):
             is_here = request.class_name != sim.Turbulence.CLASS
         return is_here

@@ -11,15 +11,12 @@ The CUAUV server stores its cameras in an array. When one is added or removed th
 dangling pointers: they repeat what was seen last, or send garbage.
 """
 
-from collections.abc import Iterable
-
 from drone_bridge.simulator import codec as sim
 from drone_bridge.simulator.codec import ItemType
 from drone_bridge.simulator.session.desired_items import Camera, CameraStream, DesiredItem
-from drone_bridge.simulator.session.exchange import Exchange, Pending, Procedure
+from drone_bridge.simulator.session.exchange import Exchange, Pending, Procedure, refusal
 from drone_bridge.simulator.session.published import CameraPlaced
 from drone_bridge.simulator.session.simulation import Simulation
-from drone_bridge.wire.events import LocalProtocolError
 
 
 class ItemKeeper:
@@ -44,7 +41,7 @@ class ItemKeeper:
         try:
             (answer,) = yield from exchange.wait_for(self._send(item))
             if isinstance(answer, sim.Error):
-                raise exchange.refusal(request, answer)
+                raise refusal(request, answer)
             is_added = True
         finally:  # who hears of no success is not to find it there later
             if not is_added:
@@ -62,14 +59,15 @@ class ItemKeeper:
     def send_missing(self, entity: int | None = None) -> list[tuple[DesiredItem, Pending]]:
         """Ask for all missing items but streams of cameras, or those that depend on an entity; `settle` is next."""
         missing = [item for item in self.items if item.id is None and not isinstance(item, CameraStream)]
-        return self._send_all(item for item in missing if entity is None or entity in item.entities)
+        return [(item, self._send(item)) for item in missing if entity is None or entity in item.entities]
 
     def settle(self, sent: list[tuple[DesiredItem, Pending]]) -> Procedure[None]:
         """Wait for the answers, and log what was refused."""
         for item, pending in sent:
             (answer,) = yield from self._exchange.wait_for(pending)
             if isinstance(answer, sim.Error):
-                self._warn_refused(item, str(self._exchange.refusal(pending.request, answer)))
+                sentence = f"The simulator refused {item.label}. {refusal(pending.request, answer)}"
+                self._exchange.note("refused_items", sentence)
             elif isinstance(item, Camera):
                 self._note_camera(item)
 
@@ -88,7 +86,7 @@ class ItemKeeper:
                 self._exchange.send(sim.Remove(stream.kind, stream.id))
                 self.items.mark_missing(stream)
                 wanted.append(stream)
-        yield from self.settle(self._send_all(wanted))
+        yield from self.settle([(stream, self._send(stream)) for stream in wanted])
 
     def place(self, camera: Camera) -> None:
         """Publish where a camera is."""
@@ -102,15 +100,6 @@ class ItemKeeper:
                 stream.camera_moves = None
         self.place(camera)
 
-    def _send_all(self, items: Iterable[DesiredItem]) -> list[tuple[DesiredItem, Pending]]:
-        sent: list[tuple[DesiredItem, Pending]] = []
-        for item in items:
-            try:
-                sent.append((item, self._send(item)))
-            except LocalProtocolError as error:
-                self._warn_refused(item, str(error))
-        return sent
-
     def _send(self, item: DesiredItem) -> Pending:
         if isinstance(item, CameraStream):
             item.camera_moves = self._camera_moves
@@ -120,9 +109,6 @@ class ItemKeeper:
                 self.items.mark_added(item, answer.id)
 
         return self._exchange.send(item.request, register)
-
-    def _warn_refused(self, item: DesiredItem, sentence: str) -> None:
-        self._exchange.note("refused_items", f"The simulator refused {item.label}. {sentence}")
 
     # What is gone.
 

@@ -14,7 +14,7 @@ from drone_bridge.simulator.codec import STREAMED, Attribute, CameraAttribute, I
 from drone_bridge.simulator.session.conversation import Conversation, Success
 from drone_bridge.simulator.session.desired_items import Camera, CameraStream, DesiredItem, EntityStream
 from drone_bridge.simulator.session.entities import NO_ROTATION, UNKNOWN_HEADING
-from drone_bridge.simulator.session.exchange import REFUSALS, EndedError, Procedure
+from drone_bridge.simulator.session.exchange import REFUSALS, EndedError, Procedure, refusal
 
 _LAST_ID = 0xFFFFFFFF  # that there could be of an item, and is not
 # Codes of CSTREAM.
@@ -185,15 +185,9 @@ def add_camera(
     talk: Conversation, name: str, request: sim.AddCamera, targets: tuple[int, ...], period: int
 ) -> Procedure[int]:
     """Add a camera and streams of its targets; return its ID."""
-    entities, items = talk.entities, talk.keeper.items
-    taken, number, given = entities.frames() | talk.simulation.camera_frames(), 0, name
-    while not given and entities.camera_frame(f"camera_{number}") in taken:
-        number += 1
-    name = given or f"camera_{number}"
-    if (frame := entities.camera_frame(name)) in taken:
-        raise ValueError(f"There is a frame {frame!r} already, so no camera can be called {name!r}.")
+    items = talk.keeper.items
     items.check_room(1 + len(targets))
-    camera = Camera(name, request)
+    camera = Camera(talk.simulation.camera_name(name), request)
     added = yield from talk.keeper.add(camera)
     for target in targets:
         items.add(CameraStream(camera, target, period))
@@ -233,7 +227,7 @@ def _try_stream(talk: Conversation, camera: int, target: int) -> Procedure[sim.E
     request = sim.StreamCamera(camera, 0, target)
     (answer,) = yield from talk.exchange.ask(request)
     if isinstance(answer, sim.Error) and answer.code == _NO_CAMERA:
-        raise talk.exchange.refusal(request, answer)
+        raise refusal(request, answer)
     if isinstance(answer, sim.Added):
         yield from talk.exchange.ask(sim.Remove(answer.type, answer.id))
     return answer if isinstance(answer, sim.Error) else None

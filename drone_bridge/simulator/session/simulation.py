@@ -2,6 +2,7 @@
 """Simulation: what a client knows of the simulation that it is connected to, over its connections. Pure."""
 
 from collections.abc import Callable, Iterable
+from itertools import count
 
 from drone_bridge.simulator.session.desired_items import Camera, DesiredItem, DesiredItems
 from drone_bridge.simulator.session.entities import Entities
@@ -31,14 +32,12 @@ class Simulation:
         self._begin_items()
 
     def _begin_items(self) -> None:
-        configured, taken = tuple(self._configured()), self.entities.frames()
-        for item in configured:
+        self.items.clear()
+        for item in self._configured():
             if isinstance(item, Camera):
-                frame = self.entities.camera_frame(item.name)
-                if frame in taken:
-                    raise ValueError(f"cameras names {item.name!r}, and there is a frame {frame!r} already.")
-                taken.add(frame)
-        self.items.begin_anew(configured)
+                self.camera_name(item.name)
+            item.is_configured = True
+            self.items.add(item)
 
     @property
     def scene(self) -> Scene:
@@ -49,6 +48,15 @@ class Simulation:
     def camera_frames(self) -> set[str]:
         """Return the tf frames of cameras, without prefix."""
         return {self.entities.camera_frame(camera.name) for camera in self.items.cameras()}
+
+    def camera_name(self, name: str) -> str:
+        """Return a new camera's name, an unused one by default. Raises ValueError if there is its frame already."""
+        taken, frame_of = self.entities.frames() | self.camera_frames(), self.entities.camera_frame
+        if not name:
+            return next(each for number in count() if frame_of(each := f"camera_{number}") not in taken)
+        if (frame := frame_of(name)) in taken:
+            raise ValueError(f"There is a frame {frame!r} already, so no camera can be called {name!r}.")
+        return name
 
     def name(self, entity: int, name: str) -> None:
         """Give an entity a name, by which no camera is called, unless it has one."""

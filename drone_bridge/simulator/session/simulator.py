@@ -36,16 +36,15 @@ from drone_bridge.session.clients import LOST, Clients
 from drone_bridge.session.session import SETTLING_S, Action, Actions, Answer, Call, Close, Note, Send, Session, encode
 from drone_bridge.simulator import codec as sim
 from drone_bridge.simulator.codec import ItemType
-from drone_bridge.simulator.device.requests import HangUpError, Quirks, ServedClient
+from drone_bridge.simulator.device.requests import HangUpError, ServedClient
 from drone_bridge.simulator.device.world import RefusedError
 from drone_bridge.simulator.session.forwarding import Asking, ForwardedItem, Forwarder, Question, ServiceCalls
 from drone_bridge.simulator.session.mirrored_scene import ConfiguredEntity, State
 from drone_bridge.wire.events import RemoteProtocolError
 
 WAITING, LISTENING, CLOSED = "waiting for a peer", "listening", "closed"
-#: What is read of a client at a time: little, so that others have their turn soon; but where a request that arrives in
-#: pieces ends its client, as much as may wait in the system.
-CHUNK_BYTES = {Quirks.NONE: 256, Quirks.REAL: 1 << 18}
+#: What is read of a client at a time: little, so that others have their turn soon.
+CHUNK_BYTES = 256
 #: One more takes the place of who has been silent for longest.
 MAX_CLIENTS = 32
 #: What a client may send before it is its turn, as a service answers it, or as it has sent much.
@@ -65,9 +64,9 @@ _UNENCODABLE = sim.Error(0, "The answer can't be encoded.")
 class _Served(ServedClient):
     """A client's requests and what it is sent, by its own connection."""
 
-    def __init__(self, peer: Any, quirks: Quirks, out: list[Action]) -> None:
+    def __init__(self, peer: Any, out: list[Action]) -> None:
         """`out` gets notes about messages that the wire can't carry."""
-        super().__init__(quirks)
+        super().__init__()
         self.peer, self._out = peer, out
         #: Whether a service is answering it; has it more requests than one turn is for; and is it gone.
         self.is_waiting = self.is_behind = self.has_left = False
@@ -120,7 +119,6 @@ class SimulatorSession(Session):
         offers: Callable[[str], bool] = lambda service: False,
         admits: Callable[[], bool] = lambda: True,
         simulated_s: Callable[[], float | None] = lambda: None,
-        quirks: Quirks = Quirks.NONE,
     ) -> None:
         """Begin.
 
@@ -132,12 +130,11 @@ class SimulatorSession(Session):
             offers: returns whether a service is there.
             admits: returns whether the vehicle may be moved, which hold does not admit.
             simulated_s: returns the simulated time, which may stand still; None where time is the session's own.
-            quirks: as the simulator has them.
         """
         self.state = WAITING
         #: Whether clients are connected, and the vehicle's state is not known.
         self.is_vehicle_unknown = False
-        self._parameter, self._offers, self._simulated_s, self._quirks = parameter, offers, simulated_s, quirks
+        self._parameter, self._offers, self._simulated_s = parameter, offers, simulated_s
         self._out: list[Action] = []
         self._now_s = self._settled_s = self._silent_until_s = self._clock_moved_s = -math.inf
         self._forwarder = Forwarder(
@@ -146,7 +143,6 @@ class SimulatorSession(Session):
             calls,
             offers=self._is_offered,
             admits=admits,
-            is_real=quirks is Quirks.REAL,
             out=self._out,
         )
         self._scene, self._world = self._forwarder.scene, self._forwarder.world
@@ -176,7 +172,7 @@ class SimulatorSession(Session):
             self._drop(loser, f"it {reason}")
         if not self._clients:
             self.since_s, self.heard_s = now_s, None
-        self._clients.add(peer, _Served(peer, self._quirks, self._out), now_s)
+        self._clients.add(peer, _Served(peer, self._out), now_s)
         self._out.append(Note("connections", f"Connected to {peer}.", is_expected=True))
         return self._done(now_s)
 

@@ -11,12 +11,11 @@ from drone_bridge.session.session import Note
 from drone_bridge.simulator import codec as sim
 from drone_bridge.simulator.codec import STREAMED, ItemType
 from drone_bridge.simulator.session.desired_items import CameraStream, DesiredItem, EntityStream, Trigger
-from drone_bridge.simulator.session.exchange import STREAM_TYPES, Exchange
+from drone_bridge.simulator.session.exchange import Exchange
 from drone_bridge.simulator.session.heading import Heading
 from drone_bridge.simulator.session.published import Reported, States
 from drone_bridge.simulator.session.simulation import Simulation
 
-MAX_RATES = 32  # that /diagnostics shows
 _MESSAGE = Note("stream_messages")
 
 
@@ -55,14 +54,6 @@ class Streams:
         """Whether a stream reports every step."""
         return any(item.id is not None and self._counts_steps(item) for item in self._items)
 
-    def rates(self, period_s: float) -> str:
-        """Return how often messages of each stream have come since this was called last."""
-        streams = [item for item in self._items if item.id is not None and item.kind in STREAM_TYPES]
-        rates = [f"{stream.label} {stream.messages / period_s:.1f}" for stream in streams]
-        for stream in streams:
-            stream.messages = 0
-        return ", ".join(rates[:MAX_RATES])
-
     def _counts_steps(self, item: DesiredItem) -> bool:
         return isinstance(item, EntityStream) and item.entity == self._entities.vehicle and item.period == 1
 
@@ -72,7 +63,6 @@ class Streams:
             self._count_unknown()  # just added, or just removed
             return
         exchange.out.append(_MESSAGE)
-        stream.messages += 1
         if self._counts_steps(stream):
             exchange.note("steps")
             self.flush()
@@ -97,7 +87,6 @@ class Streams:
             self._count_unknown()
             return
         self._exchange.out.append(_MESSAGE)
-        stream.messages += 1
         camera = (stream.camera_id or 0, stream.camera_name, stream.target)
         self.report(Reported(data, self._entities.label(stream.target), camera))
 

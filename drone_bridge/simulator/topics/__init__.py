@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Translation: the simulator's messages to those on topics, and back; the table of topics.
 
-The wire's world is north-east-down, its bodies are forward-right-down, its quaternions w, x, y, z; `Axes` turns them
+The wire's world is north-east-down, its bodies are forward-right-down, its quaternions w, x, y, z; `axes` turns them
 into REP 103's and back. q on the wire is about an entity's principal axes when it is sent (EGOT, EDATA), and about its
 model when it is set: `BodyToModel` is between the two. ROS knows models only. What a message does not tell is 0.
 
@@ -22,9 +22,8 @@ from std_msgs.msg import Empty, Header
 
 from drone_bridge.motion.body_to_model import unit_rotation
 from drone_bridge.motion.quaternions import IDENTITY, Quaternion, inverse, rotated, rotated_back
-from drone_bridge.motion.wxyz import Vector, WxyzQuaternion
+from drone_bridge.motion.wxyz import Vector
 from drone_bridge.msg import CameraView, ExtendedAttribute, ItemEvent, TriggerEvent
-from drone_bridge.ros import frames
 from drone_bridge.ros.covariances import AXES, EXACT_VARIANCE, OdometryCovariances
 from drone_bridge.ros.frames import FrameNames
 from drone_bridge.ros.topic_names import topic_token
@@ -32,62 +31,13 @@ from drone_bridge.ros.topics import Topic, TopicTable
 from drone_bridge.ros.transforms import set_quaternion, set_vector, transform
 from drone_bridge.simulator import codec as sim
 from drone_bridge.simulator.codec import STREAMED, Attribute, AttributeValue
+from drone_bridge.simulator.topics import axes
 
 #: What an IMU at rest reads, m/s², in the world's axes of ROS.
 AGAINST_GRAVITY: Vector = (0.0, 0.0, 9.81)
 _NOT_MEASURED = -1.0  # the covariance that says so
 EXACT_COVARIANCES = OdometryCovariances([EXACT_VARIANCE] * AXES, [EXACT_VARIANCE] * AXES)
 _ZERO: Vector = (0.0, 0.0, 0.0)
-
-
-# Axes and rotations.
-
-
-_HALF_ROOT = math.sqrt(0.5)
-
-
-def orientation_from_ned_frd(w: float, x: float, y: float, z: float) -> Quaternion:
-    """Return the orientation of the same body in ENU and REP 103's axes: facing north is a yaw of 90 degrees."""
-    return Quaternion(_HALF_ROOT * (x + y), _HALF_ROOT * (x - y), _HALF_ROOT * (w - z), _HALF_ROOT * (w + z))
-
-
-def ned_frd_from_orientation(q: Quaternion) -> WxyzQuaternion:
-    """Return an orientation in ENU and REP 103's axes as the simulator has it."""
-    return (
-        _HALF_ROOT * (q.w + q.z),
-        _HALF_ROOT * (q.x + q.y),
-        _HALF_ROOT * (q.x - q.y),
-        _HALF_ROOT * (q.w - q.z),
-    )
-
-
-class Axes:
-    """Converts between the simulator's axes (north-east-down, forward-right-down) and ROS's.
-
-    Every vector that is turned comes back when it is turned again.
-    """
-
-    #: Turns a point or vector of the world into the other axes.
-    world = staticmethod(frames.enu_from_ned)
-    #: Turns a vector of a body into the other axes.
-    body = staticmethod(frames.flu_from_frd)
-
-    def orientation(self, q: Sequence[float]) -> Quaternion:
-        """Convert an orientation of the simulator (w, x, y, z) to ROS's axes."""
-        return orientation_from_ned_frd(*q)
-
-    def wire_orientation(self, q: Quaternion) -> WxyzQuaternion:
-        """Convert an orientation to the simulator's axes: w, x, y, z."""
-        return ned_frd_from_orientation(q)
-
-    def rotation(self, q: Sequence[float]) -> Quaternion:
-        """Convert a rotation between two frames of a body, of a camera on it say (w, x, y, z), to ROS's axes."""
-        w, x, y, z = q
-        return Quaternion(x, -y, -z, w)
-
-    def wire_rotation(self, q: Quaternion) -> WxyzQuaternion:
-        """Convert a rotation between two frames of a body to the simulator's axes: w, x, y, z."""
-        return q.w, q.x, -q.y, -q.z
 
 
 # Parts of messages.
@@ -150,32 +100,19 @@ def _fill_twist(message: Twist, state: EntityState) -> None:
     set_vector(message.angular, state.angular_velocity)
 
 
-def entity_state(values: Sequence[Any], axes: Axes) -> EntityState:
+def entity_state(values: Sequence[Any]) -> EntityState:
     """Return the state for values of STREAMED, of which q is about the model."""
     x, v, a, q, w = values
     return EntityState(axes.world(*x), axes.world(*v), axes.world(*a), axes.orientation(q), axes.body(*w))
 
 
-def wire_value(state: EntityState, corporeal: bool, attribute: int, axes: Axes) -> AttributeValue:
-    """Return an attribute as on the wire, with identical body and model frames."""
-    if attribute == Attribute.POSITION:
-        return axes.world(*state.position)
-    if attribute == Attribute.VELOCITY:
-        return axes.world(*state.velocity)
-    if attribute == Attribute.ACCELERATION:
-        return axes.world(*state.acceleration)
-    if attribute == Attribute.ORIENTATION:
-        w, x, y, z = axes.wire_orientation(state.orientation)
-        # Clients compute the angle as 2 acos(w): of the two that mean the same, the smaller one, and never above 1.
-        return (min(w, 1.0), x, y, z) if w >= 0.0 else (min(-w, 1.0), -x, -y, -z)
-    if attribute == Attribute.ANGULAR_VELOCITY:
-        return axes.body(*state.angular_velocity)
-    return corporeal
-
-
-def wire_state(state: EntityState, axes: Axes) -> tuple[AttributeValue, ...]:
-    """Return the values of STREAMED as on the wire."""
-    return tuple(wire_value(state, True, attribute, axes) for attribute in STREAMED)
+def wire_state(state: EntityState) -> tuple[AttributeValue, ...]:
+    """Return the values of STREAMED as on the wire, with identical body and model frames."""
+    w, x, y, z = axes.wire_orientation(state.orientation)
+    # Clients compute the angle as 2 acos(w): of the two that mean the same, the smaller one, and never above 1.
+    q = (min(w, 1.0), x, y, z) if w >= 0.0 else (min(-w, 1.0), -x, -y, -z)
+    motion = axes.world(*state.velocity), axes.world(*state.acceleration)
+    return axes.world(*state.position), *motion, q, axes.body(*state.angular_velocity)
 
 
 def state_at(position: Vector, orientation: Quaternion) -> EntityState:
@@ -250,9 +187,7 @@ def twist_from_velocity(velocity: Velocity) -> Twist:
     return twist
 
 
-def set_velocity(
-    entity: int, velocity: Velocity, orientation: Quaternion, axes: Axes
-) -> tuple[sim.SetEntity, sim.SetEntity]:
+def set_velocity(entity: int, velocity: Velocity, orientation: Quaternion) -> tuple[sim.SetEntity, sim.SetEntity]:
     """Return the requests that set the velocity of an entity of this orientation."""
     linear = axes.world(*rotated(orientation, *velocity.linear))
     return (
@@ -261,7 +196,7 @@ def set_velocity(
     )
 
 
-def velocity_from_wire(v: Vector, w: Vector, orientation: Quaternion, axes: Axes) -> Velocity:
+def velocity_from_wire(v: Vector, w: Vector, orientation: Quaternion) -> Velocity:
     """Return the velocity for v and w of an entity of this orientation."""
     return Velocity(rotated(inverse(orientation), *axes.world(*v)), axes.body(*w))
 
@@ -284,23 +219,11 @@ class Translation:
     A message about a state is valid until the next one of its kind is made.
     """
 
-    def __init__(
-        self,
-        names: FrameNames,
-        axes: Axes,
-        labels: Labels,
-        *,
-        frame: str = "",
-    ) -> None:
-        """Prepare.
-
-        Args:
-            names: of the vehicle's frames.
-            axes: of the wire.
-            labels: what IDs stand for.
-            frame: of the entity, if that is not the vehicle.
-        """
-        self.names, self.axes, self.labels, self.frame = names, axes, labels, frame or names.base_link
+    def __init__(self, names: FrameNames, frame: str = "") -> None:
+        """`names` are the vehicle's frames; `frame` is that of the entity, if it is not the vehicle."""
+        self.names, self.frame = names, frame or names.base_link
+        #: What the IDs in the next message stand for.
+        self.labels = Labels()
         #: Whether the entity's heading is known, and with it what depends on that.
         self.is_attitude_known = True
 
@@ -434,7 +357,7 @@ class Translation:
     def parts(self, wire: Any) -> Iterator[tuple[str, Any]]:
         """Yield the topics of a streamed state."""
         if isinstance(wire, sim.EntityData) and wire.attributes == STREAMED:
-            state = entity_state(wire.values, self.axes)
+            state = entity_state(wire.values)
             for row in STATES:  # of the vehicle, or of another entity
                 yield row.name.format(name="buoy"), state
 
@@ -443,7 +366,7 @@ class Translation:
         state, force = value("odom"), value("imu/data")
         if state is None or force is None:
             return None
-        return sim.EntityData(0, STREAMED, wire_state(with_specific_force(state, force), self.axes))
+        return sim.EntityData(0, STREAMED, wire_state(with_specific_force(state, force)))
 
 
 _TRIGGER_EVENTS = {
@@ -549,7 +472,7 @@ def _reported_on(topic: str) -> Callable[[Translation, Callable[[str], Any], Tim
 
 TABLE = TopicTable(
     (*STATES, *EVENTS),
-    lambda: Translation(FrameNames(), Axes(), Labels()),
+    lambda: Translation(FrameNames()),
     {
         sim.EntityData: Translation.assemble,
         **{row.of: _reported_on(row.name) for row in EVENTS},

@@ -14,65 +14,17 @@ All of it is in ROS's axes. Everything raises ValueError with a sentence about t
 import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
-from drone_bridge.motion.quaternions import Quaternion, quaternion_from_euler
+from drone_bridge.motion.quaternions import quaternion_from_euler
 from drone_bridge.motion.wxyz import Vector
 from drone_bridge.ros.topic_names import topic_token
-from drone_bridge.simulator import codec as sim
-from drone_bridge.simulator.topics import Axes
+from drone_bridge.simulator.topics.services import point_message, pose_message, wire_add_camera, wire_trigger
+from drone_bridge.srv import AddCamera, AddTrigger
 from drone_bridge.wire.printable import printable
 
 _LARGEST_ID = 0xFFFFFFFF
 PlanT = TypeVar("PlanT")
-
-
-def mounted_camera(  # noqa: PLR0917 # geometry
-    entity: int, position: Vector, rotation: Quaternion, focal_length: float, enabled: bool, axes: Axes
-) -> sim.AddCamera:
-    """Return a camera at a position, m, and with a rotation in an entity's frame, along whose x axis it looks then."""
-    focal_length = checked_focal_length(focal_length)
-    return sim.AddCamera(entity, axes.wire_rotation(rotation), axes.body(*position), focal_length, enabled)
-
-
-def checked_focal_length(focal_length: float) -> float:
-    """Return a focal length that can be."""
-    if not 0.0 < focal_length < math.inf:
-        raise ValueError(f"The focal length is {focal_length:g}, and has to be finite and more than 0.")
-    return focal_length
-
-
-class CameraPlan(NamedTuple):
-    """A camera, its name and its targets."""
-
-    name: str
-    camera: sim.AddCamera
-    targets: tuple[int, ...] = ()
-    period: int = 1  # steps
-
-
-@dataclass(frozen=True, slots=True)
-class TriggerPlan:
-    """A trigger and its name."""
-
-    name: str
-    trigger: sim.Trigger
-
-    @classmethod
-    def collision(cls, name: str, a: int, b: int, distance: float) -> "TriggerPlan":
-        """Two entities come closer than a distance, m; negative: than their radii. Raises ValueError."""
-        if not math.isfinite(distance):
-            raise ValueError(f"The distance is {distance}, and has to be a finite number.")
-        return cls(name, sim.CollisionTrigger(a, b, distance))
-
-    @classmethod
-    def path(  # noqa: PLR0917 # geometry
-        cls, name: str, entity: int, start: Vector, end: Vector, distance: float, axes: Axes
-    ) -> "TriggerPlan":
-        """An entity goes from start to end, m in the world, without leaving the line by a distance, m."""
-        if not 0.0 < distance < math.inf:
-            raise ValueError(f"The distance is {distance:g}, and has to be finite and more than 0.")
-        return cls(name, sim.PathTrigger(entity, axes.world(*start), axes.world(*end), distance))
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,14 +61,14 @@ def read_entity_plans(lines: Iterable[str]) -> list[EntityPlan]:
     return plans
 
 
-def read_cameras(lines: Iterable[str], axes: Axes) -> list[CameraPlan]:
-    """Return the cameras that lines describe."""
-    return [_read_camera(axes, line, *line.split()) for line in lines if line.strip()]
+def read_cameras(lines: Iterable[str]) -> list[AddCamera.Request]:
+    """Return the cameras that lines describe, as requests of the service add_camera."""
+    return [_read_camera(line, *line.split()) for line in lines if line.strip()]
 
 
-def read_triggers(lines: Iterable[str], axes: Axes) -> list[TriggerPlan]:
-    """Return the triggers that lines describe."""
-    return [_read_trigger(axes, line, *line.split()) for line in lines if line.strip()]
+def read_triggers(lines: Iterable[str]) -> list[AddTrigger.Request]:
+    """Return the triggers that lines describe, as requests of the service add_trigger."""
+    return [_read_trigger(line, *line.split()) for line in lines if line.strip()]
 
 
 def _numbered(line: str, text: str) -> tuple[int, str]:
@@ -136,35 +88,33 @@ def _read_entity(line: str, first: str, *rest: str) -> EntityPlan:
     return EntityPlan(number, name, **values)
 
 
-def _read_camera(axes: Axes, line: str, name: str, *rest: str) -> CameraPlan:
+def _read_camera(line: str, name: str, *rest: str) -> AddCamera.Request:
     readers = {"entity": _whole, "xyz": _vector, "rpy": _vector, "f": _number, "targets": _wholes, "period": _whole}
     values = _values(line, rest, {**readers, "enabled": _truth})
-    camera = _naming(
-        line,
-        lambda: mounted_camera(
-            values.get("entity", 0),
-            values.get("xyz", (0.0, 0.0, 0.0)),
-            quaternion_from_euler(*values.get("rpy", (0.0, 0.0, 0.0))),
-            values.get("f", 1.0),
-            values.get("enabled", True),
-            axes,
-        ),
-    )
-    return CameraPlan(name, camera, values.get("targets", ()), values.get("period", 1))
+    rotation = quaternion_from_euler(*values.pop("rpy", (0.0, 0.0, 0.0)))
+    pose = pose_message(values.pop("xyz", (0.0, 0.0, 0.0)), rotation)
+    fields = {{"entity": "entity_id", "f": "focal_length"}.get(key, key): value for key, value in values.items()}
+    return _checked(line, AddCamera.Request(name=name, pose=pose, **fields), wire_add_camera)
 
 
-def _read_trigger(axes: Axes, line: str, name: str, kind: str = "", *rest: str) -> TriggerPlan:
-    pair: dict[str, Callable[[str], Any]] = {"a": _whole, "b": _whole}
-    if kind == "collision":
-        values = _values(line, rest, {**pair, "distance": _number}, needed=("a", "b"))
-        return TriggerPlan.collision(name, values["a"], values["b"], values.get("distance", -1.0))
-    if kind == "sweep":
-        return TriggerPlan(name, sim.SweepCollisionTrigger(**_values(line, rest, pair, needed=("a", "b"))))
-    if kind == "path":
+def _read_trigger(line: str, name: str, kind: str = "", *rest: str) -> AddTrigger.Request:
+    request, pair = AddTrigger.Request(name=name, distance=-1.0), {"a": _whole, "b": _whole}
+    if kind in ("collision", "sweep"):
+        is_sweep = kind == "sweep"
+        values = _values(line, rest, pair if is_sweep else {**pair, "distance": _number}, needed=("a", "b"))
+        request.type = request.SWEEP_COLLISION if is_sweep else request.COLLISION
+        request.entity_a, request.entity_b = values["a"], values["b"]
+    elif kind == "path":
         readers = {"entity": _whole, "start": _vector, "end": _vector, "distance": _number}
         values = _values(line, rest, readers, needed=tuple(readers))
-        return _naming(line, lambda: TriggerPlan.path(name, axes=axes, **values))
-    raise ValueError(f"{printable(line)!r} is not a trigger: its name has to be followed by collision, sweep or path.")
+        request.type, request.entity_a = request.PATH, values["entity"]
+        request.start, request.end = point_message(values["start"]), point_message(values["end"])
+    else:
+        raise ValueError(
+            f"{printable(line)!r} is not a trigger: its name has to be followed by collision, sweep or path."
+        )
+    request.distance = values.get("distance", request.distance)
+    return _checked(line, request, wire_trigger)
 
 
 def _values(
@@ -234,9 +184,10 @@ def _truth(text: str) -> bool:
     return text == "true"
 
 
-def _naming(line: str, make: Callable[[], PlanT]) -> PlanT:
-    """Create a plan, naming the line in errors."""
+def _checked(line: str, request: PlanT, convert: Callable[[PlanT], Any]) -> PlanT:
+    """Return a request that can be converted; else the error names the line."""
     try:
-        return make()
+        convert(request)
     except ValueError as error:
         raise ValueError(f"{error} This is about {printable(line)!r}.") from error
+    return request

@@ -5,7 +5,6 @@ A row of the table has the service, what makes its request of the wire's, and wh
 response. The wire's axes become ROS's, and the other way round.
 """
 
-from array import array
 from collections.abc import Callable
 from textwrap import shorten
 from typing import Any, NamedTuple
@@ -18,21 +17,19 @@ from drone_bridge.motion.quaternions import Quaternion, inverse, rotated
 from drone_bridge.motion.wxyz import WxyzQuaternion
 from drone_bridge.simulator import codec as sim
 from drone_bridge.simulator.codec import Attribute, CameraAttribute, ItemType
-from drone_bridge.simulator.topics import Axes, EntityState, attribute_message, wire_value
+from drone_bridge.simulator.topics import EntityState, attribute_message, axes, wire_state
 from drone_bridge.simulator.topics.services import (
     GRAVITY,
     GRAVITY_ID,
     point_message,
     pose_message,
     quaternion_message,
-    simulators_own_text,
     vector3_message,
 )
 from drone_bridge.wire.layouts import MisfitError
 
 #: Bytes of an error's text that visualizers have room for: they read 90 of an answer, and take the rest for the next.
 LONGEST_TEXT = 77
-AXES = Axes()
 
 
 # The services' requests.
@@ -51,14 +48,14 @@ def spawn(request: sim.AddEntity) -> srv.Spawn.Request:
         mass=request.mass,
         radius=request.radius,
         inertia=vector3_message(request.inertia),
-        body_to_model=quaternion_message(AXES.rotation(btom.rotation)),
+        body_to_model=quaternion_message(axes.rotation(btom.rotation)),
         corporeal=request.corporeal,
         attributes=[attribute_message(attribute.key, attribute.data) for attribute in request.attributes],
         stream=True,
     )
     for attribute in call.attributes:
         attribute.text = ""  # a call has text or data, and data hold anything
-    call.pose = pose_message(AXES.world(*request.position), AXES.orientation(btom.model(request.orientation)))
+    call.pose = pose_message(axes.world(*request.position), axes.orientation(btom.model(request.orientation)))
     return call
 
 
@@ -71,20 +68,20 @@ def set_state(request: sim.SetEntity, orientation: Quaternion | None = None) -> 
     assert isinstance(value, tuple)
     if request.attribute == Attribute.ORIENTATION:
         call.set_orientation = True
-        call.pose.orientation = quaternion_message(AXES.orientation(value))
+        call.pose.orientation = quaternion_message(axes.orientation(value))
         return call
     x, y, z = value
     if request.attribute == Attribute.POSITION:
-        call.set_position, call.pose.position = True, point_message(AXES.world(x, y, z))
+        call.set_position, call.pose.position = True, point_message(axes.world(x, y, z))
     elif request.attribute == Attribute.VELOCITY:
         if orientation is None:
             raise ValueError("Where the entity points to is not known.")
         call.set_velocity = True
-        call.twist.linear = vector3_message(rotated(inverse(orientation), *AXES.world(x, y, z)))
+        call.twist.linear = vector3_message(rotated(inverse(orientation), *axes.world(x, y, z)))
     elif request.attribute == Attribute.ACCELERATION:
-        call.set_acceleration, call.acceleration = True, vector3_message(AXES.world(x, y, z))
+        call.set_acceleration, call.acceleration = True, vector3_message(axes.world(x, y, z))
     else:
-        call.set_angular_velocity, call.twist.angular = True, vector3_message(AXES.body(x, y, z))
+        call.set_angular_velocity, call.twist.angular = True, vector3_message(axes.body(x, y, z))
     return call
 
 
@@ -109,7 +106,7 @@ def add_camera(request: sim.AddCamera) -> srv.AddCamera.Request:
     """CADD; the bridge picks an unused name."""
     return srv.AddCamera.Request(
         entity_id=request.entity,
-        pose=pose_message(AXES.body(*request.position), AXES.rotation(request.orientation)),
+        pose=pose_message(axes.body(*request.position), axes.rotation(request.orientation)),
         focal_length=request.focal_length,
         enabled=request.enabled,
     )
@@ -125,23 +122,21 @@ def set_camera(request: sim.SetCamera) -> srv.SetCamera.Request:
     else:
         assert isinstance(value, tuple)
         if request.attribute == CameraAttribute.ORIENTATION:
-            call.set_orientation, call.pose.orientation = True, quaternion_message(AXES.rotation(value))
+            call.set_orientation, call.pose.orientation = True, quaternion_message(axes.rotation(value))
         else:
             x, y, z = value
-            call.set_position, call.pose.position = True, point_message(AXES.body(x, y, z))
+            call.set_position, call.pose.position = True, point_message(axes.body(x, y, z))
     return call
 
 
 def add_trigger(request: sim.AddTrigger) -> srv.AddTrigger.Request:
-    """TADD of what the document has."""
+    """TADD of what simulators have."""
     trigger = request.trigger
-    assert not isinstance(trigger, sim.UnknownTrigger)
+    assert not isinstance(trigger, sim.UnknownTrigger | sim.BytecodeTrigger)
     call = srv.AddTrigger.Request(name="operator_trigger", type=trigger.TYPE)
-    if isinstance(trigger, sim.BytecodeTrigger):
-        call.code = array("B", trigger.code)
-    elif isinstance(trigger, sim.PathTrigger):
+    if isinstance(trigger, sim.PathTrigger):
         call.entity_a, call.distance = trigger.entity, trigger.distance
-        call.start, call.end = point_message(AXES.world(*trigger.start)), point_message(AXES.world(*trigger.end))
+        call.start, call.end = point_message(axes.world(*trigger.start)), point_message(axes.world(*trigger.end))
     else:
         call.entity_a, call.entity_b = trigger.a, trigger.b
         call.distance = getattr(trigger, "distance", -1.0)
@@ -164,7 +159,7 @@ def add_turbulence(request: sim.AddObject) -> srv.AddTurbulence.Request:
 
 def _ros_bounds(lowest: sim.Vector, highest: sim.Vector) -> tuple[Vector3, Vector3]:
     """Exchange the bounds of what points the other way in ROS; those that are in no order stay so."""
-    low, high, signs = AXES.world(*lowest), AXES.world(*highest), AXES.world(1.0, 1.0, 1.0)
+    low, high, signs = axes.world(*lowest), axes.world(*highest), axes.world(1.0, 1.0, 1.0)
     pairs = [(a, b) if sign > 0 else (b, a) for a, b, sign in zip(low, high, signs, strict=True)]
     return vector3_message([low for low, _ in pairs]), vector3_message([high for _, high in pairs])
 
@@ -185,14 +180,14 @@ def _configured(request: sim.GetConfig, got: srv.GetConfiguration.Response) -> s
 
 
 def _entity_got(request: sim.GetEntity, response: srv.GetState.Response) -> sim.Response:
-    value = wire_value(state_from_response(response), response.corporeal, request.attribute, AXES)
-    return sim.EntityGot(request.attribute, value)
+    values = (*wire_state(state_from_response(response)), response.corporeal)
+    return sim.EntityGot(request.attribute, values[request.attribute])
 
 
 def refusal(response: Any) -> sim.Error:
     """Return the error of a response without success: the simulator's own, or the bridge's, which is for people."""
     if response.code >= 0:
-        return sim.Error(response.code, simulators_own_text(response.message))
+        return sim.Error(response.code, response.message)
     text = shorten(response.message, LONGEST_TEXT, placeholder=" ...").encode()[:LONGEST_TEXT]
     return sim.Error(0, text.decode(errors="ignore"))
 
@@ -251,7 +246,7 @@ def ask(request: sim.Request, orientation: WxyzQuaternion | None = None) -> Any:
     Raises ValueError.
     """
     if isinstance(request, sim.SetEntity):
-        return set_state(request, AXES.orientation(orientation) if orientation else None)
+        return set_state(request, axes.orientation(orientation) if orientation else None)
     return ROWS[type(request)].ask(request)
 
 

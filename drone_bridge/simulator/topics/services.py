@@ -7,7 +7,6 @@ a sentence, for numbers that make no sense.
 """
 
 import math
-import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -20,10 +19,8 @@ from drone_bridge.motion.quaternions import Quaternion, rotated
 from drone_bridge.msg import ExtendedAttribute
 from drone_bridge.simulator import codec as sim
 from drone_bridge.simulator.codec import Attribute, CameraAttribute
-from drone_bridge.simulator.topics import Axes, EntityState, quaternion, vector
-from drone_bridge.simulator.topics.plans import TriggerPlan, checked_focal_length, mounted_camera
+from drone_bridge.simulator.topics import EntityState, axes, quaternion, vector
 from drone_bridge.srv import AddCamera, AddTrigger, AddTurbulence, SetAttribute, SetCamera, SetState, Spawn
-from drone_bridge.wire.printable import printable
 
 SPHERE = 0.4  # the moment of inertia of a solid sphere of mass 1 kg and radius 1 m, kg m²
 GRAVITY_ID = 0  # among objects
@@ -63,7 +60,7 @@ def wire_remove(request: srv.RemoveItem.Request) -> sim.Remove:
     return sim.Remove(request.type, request.id)
 
 
-def wire_add_entity(request: Spawn.Request, axes: Axes) -> sim.AddEntity:
+def wire_add_entity(request: Spawn.Request) -> sim.AddEntity:
     """Return the request for an entity."""
     btom = BodyToModel(axes.wire_rotation(quaternion(request.body_to_model)))
     for name, value in (("mass", request.mass), ("radius", request.radius)):
@@ -87,7 +84,7 @@ def wire_add_entity(request: Spawn.Request, axes: Axes) -> sim.AddEntity:
     )
 
 
-def wire_set_entity(request: SetState.Request, orientation: Quaternion | None, axes: Axes) -> Iterator[sim.SetEntity]:
+def wire_set_entity(request: SetState.Request, orientation: Quaternion | None) -> Iterator[sim.SetEntity]:
     """Yield a request per attribute that is chosen; `orientation` is what the entity has now, if that is needed."""
 
     def change(attribute: Attribute, value: sim.AttributeValue) -> sim.SetEntity:
@@ -138,13 +135,20 @@ def attribute_data(message: ExtendedAttribute) -> bytes:
 # Cameras.
 
 
-def wire_add_camera(request: AddCamera.Request, axes: Axes) -> sim.AddCamera:
-    """Return the request for a camera."""
-    position, rotation = vector(request.pose.position), quaternion(request.pose.orientation)
-    return mounted_camera(request.entity_id, position, rotation, request.focal_length, request.enabled, axes)
+def wire_add_camera(request: AddCamera.Request) -> sim.AddCamera:
+    """Return the request for a camera, which looks along its x axis."""
+    rotation = axes.wire_rotation(quaternion(request.pose.orientation))
+    position = axes.body(*vector(request.pose.position))
+    return sim.AddCamera(request.entity_id, rotation, position, _checked_focal_length(request), request.enabled)
 
 
-def wire_set_camera(request: SetCamera.Request, axes: Axes) -> Iterator[sim.SetCamera]:
+def _checked_focal_length(request: AddCamera.Request | SetCamera.Request) -> float:
+    if not 0.0 < request.focal_length < math.inf:
+        raise ValueError(f"The focal length is {request.focal_length:g}, and has to be finite and more than 0.")
+    return float(request.focal_length)
+
+
+def wire_set_camera(request: SetCamera.Request) -> Iterator[sim.SetCamera]:
     """Yield a request per attribute that is chosen."""
     if request.set_orientation:
         rotation = axes.wire_rotation(quaternion(request.pose.orientation))
@@ -152,8 +156,7 @@ def wire_set_camera(request: SetCamera.Request, axes: Axes) -> Iterator[sim.SetC
     if request.set_position:
         yield sim.SetCamera(request.id, CameraAttribute.POSITION, axes.body(*vector(request.pose.position)))
     if request.set_focal_length:
-        focal_length = checked_focal_length(request.focal_length)
-        yield sim.SetCamera(request.id, CameraAttribute.FOCAL_LENGTH, focal_length)
+        yield sim.SetCamera(request.id, CameraAttribute.FOCAL_LENGTH, _checked_focal_length(request))
     if request.set_enabled:
         yield sim.SetCamera(request.id, CameraAttribute.ENABLED, bool(request.enabled))
 
@@ -161,26 +164,30 @@ def wire_set_camera(request: SetCamera.Request, axes: Axes) -> Iterator[sim.SetC
 # Triggers and objects.
 
 
-def trigger_plan(request: AddTrigger.Request, axes: Axes) -> TriggerPlan:
-    """Return the trigger that add_trigger asks for."""
+def wire_trigger(request: AddTrigger.Request) -> sim.Trigger:
+    """Return the trigger that add_trigger is to add."""
+    a, b, distance = request.entity_a, request.entity_b, request.distance
     if request.type == request.COLLISION:
-        return TriggerPlan.collision(request.name, request.entity_a, request.entity_b, request.distance)
+        if not math.isfinite(distance):
+            raise ValueError(f"The distance is {distance}, and has to be a finite number.")
+        return sim.CollisionTrigger(a, b, distance)
     if request.type == request.SWEEP_COLLISION:
-        return TriggerPlan(request.name, sim.SweepCollisionTrigger(request.entity_a, request.entity_b))
+        return sim.SweepCollisionTrigger(a, b)
     if request.type == request.BYTECODE:
-        return TriggerPlan(request.name, sim.BytecodeTrigger(bytes(request.code)))
+        raise ValueError("No known simulator runs bytecode.")
     if request.type == request.PATH:
-        start, end = vector(request.start), vector(request.end)
-        return TriggerPlan.path(request.name, request.entity_a, start, end, request.distance, axes)
+        if not 0.0 < distance < math.inf:
+            raise ValueError(f"The distance is {distance:g}, and has to be finite and more than 0.")
+        return sim.PathTrigger(a, axes.world(*vector(request.start)), axes.world(*vector(request.end)), distance)
     raise ValueError(f"There is no type {request.type} of triggers; there are 0 to 3.")
 
 
-def wire_add_turbulence(request: AddTurbulence.Request, axes: Axes) -> sim.AddObject:
+def wire_add_turbulence(request: AddTurbulence.Request) -> sim.AddObject:
     """Return the request for turbulence; a component that points the other way on the wire has its bounds exchanged."""
     force_rates = _rates(request.minimum_force_rate, request.maximum_force_rate)
     torque_rates = _rates(request.minimum_torque_rate, request.maximum_torque_rate)
-    force_a, force_b = _bounds(request.minimum.force, request.maximum.force, axes)
-    torque_a, torque_b = _bounds(request.minimum.torque, request.maximum.torque, axes)
+    force_a, force_b = _bounds(request.minimum.force, request.maximum.force)
+    torque_a, torque_b = _bounds(request.minimum.torque, request.maximum.torque)
     turbulence = sim.Turbulence(force_a, force_b, *force_rates, torque_a, torque_b, *torque_rates)
     return sim.AddObject(sim.Turbulence.CLASS, turbulence.encode())
 
@@ -191,7 +198,7 @@ def _rates(minimum: float, maximum: float) -> tuple[float, float]:
     return minimum, maximum
 
 
-def _bounds(minimum: Any, maximum: Any, axes: Axes) -> tuple[Any, Any]:
+def _bounds(minimum: Any, maximum: Any) -> tuple[Any, Any]:
     low, high = vector(minimum), vector(maximum)
     if any(a > b for a, b in zip(low, high, strict=True)):
         raise ValueError(f"The minimum {low} has to be nowhere above the maximum {high}.")
@@ -219,60 +226,3 @@ def quaternion_message(q: Quaternion) -> QuaternionMessage:
 def pose_message(position: Any, orientation: Quaternion) -> Pose:
     """Return a pose as a message."""
     return Pose(position=point_message(position), orientation=quaternion_message(orientation))
-
-
-# The meanings of the simulator's error codes, which depend on the request.
-
-
-_MEANS = " This means that "
-#: An explanation of an error that came with a text, which is a sentence.
-_EXPLANATION = re.compile(rf"The simulator refused \w+ with code \d+: (.*?\.)(?:{_MEANS}.*)?$", re.DOTALL)
-_NO_ENTITY = "there is no entity with the ID"
-_NO_ATTRIBUTE = "there is no attribute with the ID"
-_NO_CAMERA = "there is no camera with the ID"
-_COLLISION = (
-    "",
-    "an entity can't collide with itself",
-    "there is no entity with the ID of the first",
-    "there is no entity with the ID of the second",
-)
-# Errors of the CUAUV server, which the document gives for ESET alone.
-_MEANINGS: dict[type[Any], tuple[str, ...]] = {
-    sim.Remove: ("there is no item with the type and the ID",),
-    sim.AddEntity: ("the mass, the radius or the moments of inertia are impossible",),
-    sim.SetEntity: (_NO_ENTITY, _NO_ATTRIBUTE),
-    sim.GetEntity: (_NO_ENTITY, _NO_ATTRIBUTE),
-    sim.StreamEntity: (_NO_ATTRIBUTE, _NO_ENTITY),  # the other way round
-    sim.GetExtended: ("the entity has no attribute with the key",),
-    sim.AddObject: ("there is no such class of objects, or its data are invalid",),
-    sim.AddCamera: (_NO_ENTITY,),
-    sim.SetCamera: (_NO_CAMERA, _NO_ATTRIBUTE),
-    sim.StreamCamera: (_NO_CAMERA, _NO_ENTITY, "the camera is on that very entity"),
-    sim.CollisionTrigger: _COLLISION,
-    sim.SweepCollisionTrigger: _COLLISION,
-    sim.PathTrigger: ("", _NO_ENTITY, "the distance is not above 0"),
-    sim.Run: ("the simulation is running already",),
-    sim.Pause: ("the simulation is paused already",),
-}
-
-
-def meaning(request: sim.Request, code: int) -> str:
-    """Return the meaning of a code for a request, as the end of a sentence; empty if unknown."""
-    requested = request.trigger if isinstance(request, sim.AddTrigger) else request
-    meanings = _MEANINGS.get(type(requested), ())
-    return meanings[code] if code < len(meanings) else ""
-
-
-def explanation(request: sim.Request, error: sim.Error) -> str:
-    """Return an explanation of a refused request."""
-    text = printable(error.message.encode(errors="surrogateescape").decode(errors="replace")).strip()
-    sentence = f"The simulator refused {request.NAME} with code {error.code}"
-    sentence += f": {text.rstrip('.')}." if text else "."
-    what = meaning(request, error.code)
-    return f"{sentence}{_MEANS}{what}." if what else sentence
-
-
-def simulators_own_text(explained: str) -> str:
-    """Return the simulator's own message from an explanation, or all of it if there is none."""
-    match = _EXPLANATION.match(explained)
-    return match[1] if match else explained

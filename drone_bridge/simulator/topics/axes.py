@@ -1,0 +1,41 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The axes of the simulator, north-east-down and forward-right-down, and those of REP 103: each as the other."""
+
+import math
+from collections.abc import Sequence
+
+from drone_bridge.motion.quaternions import Quaternion
+from drone_bridge.motion.wxyz import WxyzQuaternion
+from drone_bridge.ros import frames
+
+_HALF_ROOT = math.sqrt(0.5)
+
+#: Turn a point or vector of the world, or a vector of a body. What is turned again is what it was.
+world, body = frames.enu_from_ned, frames.flu_from_frd
+
+
+def orientation(q: Sequence[float]) -> Quaternion:
+    """Return an orientation (w, x, y, z) in ROS's axes: facing north is a yaw of 90 degrees."""
+    w, x, y, z = q
+    return Quaternion(_HALF_ROOT * (x + y), _HALF_ROOT * (x - y), _HALF_ROOT * (w - z), _HALF_ROOT * (w + z))
+
+
+def wire_orientation(q: Quaternion) -> WxyzQuaternion:
+    """Return an orientation in the simulator's axes: w, x, y, z."""
+    return (
+        _HALF_ROOT * (q.w + q.z),
+        _HALF_ROOT * (q.x + q.y),
+        _HALF_ROOT * (q.x - q.y),
+        _HALF_ROOT * (q.w - q.z),
+    )
+
+
+def rotation(q: Sequence[float]) -> Quaternion:
+    """Return a rotation (w, x, y, z) between two frames of a body, of a camera on it say, in ROS's axes."""
+    w, x, y, z = q
+    return Quaternion(x, -y, -z, w)
+
+
+def wire_rotation(q: Quaternion) -> WxyzQuaternion:
+    """Return a rotation between two frames of a body in the simulator's axes: w, x, y, z."""
+    return q.w, q.x, -q.y, -q.z
