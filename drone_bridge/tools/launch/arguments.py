@@ -12,9 +12,6 @@ from drone_bridge.tools.launch import substitutions
 from drone_bridge.tools.launch.parse import Element, LaunchFileError, load
 from drone_bridge.tools.launch.substitutions import Scope, SubstitutionError
 
-#: Arguments of our launch files that there were, and what there is instead.
-REMOVED = {"flights": "record:=true records all topics"}
-
 
 @dataclass(frozen=True, slots=True)
 class Argument:
@@ -102,8 +99,6 @@ def refuse_unknown(given: Iterable[str], declarations: Declarations, path: Path)
     """Raise LaunchFileError for a given argument that nothing declares."""
     known = list(declarations.arguments)
     for name in given:
-        if name in REMOVED and name not in known:
-            raise LaunchFileError(f"{path}: the launch argument '{name}' was removed: {REMOVED[name]}")
         if name not in known:
             listed = f"it takes {', '.join(known)}" if known else "it takes none"
             raise LaunchFileError(f"{path}: there is no launch argument '{name}'{suggestion(name, known)}; {listed}")
