@@ -14,9 +14,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
-from mcap.records import Chunk, DataEnd, Message
+from mcap.opcode import Opcode
+from mcap.records import Chunk, Message
 
-from drone_bridge.tools.mcap_records import END, MAGIC, UNREADABLE, whole_records
+from drone_bridge.tools.mcap_records import END, MAGIC, UNREADABLE, parsed, whole_records
 
 _COPY_BYTES = 1 << 20
 _MOST_NS = 2**63  # later times are none
@@ -85,13 +86,14 @@ def recover(damaged: IO[bytes], complete: IO[bytes]) -> Saved:
         raise ValueError("is complete")
     saved, end = Saved(), damaged.tell()
     with contextlib.suppress(*UNREADABLE):  # behind such a record nobody knows where the next one begins
-        for record in whole_records(damaged):
-            if isinstance(record, DataEnd):
+        for whole in whole_records(damaged):
+            if whole[0] == Opcode.DATA_END:
                 break
-            if isinstance(record, Chunk):
-                saved.note(record.message_start_time, record.message_end_time)
-            elif isinstance(record, Message):
-                saved.note(record.log_time, record.log_time)
+            for record in parsed(whole, emit_chunks=True):
+                if isinstance(record, Chunk):
+                    saved.note(record.message_start_time, record.message_end_time)
+                elif isinstance(record, Message):
+                    saved.note(record.log_time, record.log_time)
             end = damaged.tell()
     damaged.seek(0)
     for begin in range(0, end, _COPY_BYTES):
