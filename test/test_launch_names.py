@@ -59,7 +59,7 @@ def everything(name):
 
 @each_file
 def test_no_name_is_one_that_other_files_have(name):
-    names = declared_in(load(LAUNCH / f"{name}.launch.xml")).arguments.keys()
+    names = declared_in(load(LAUNCH / f"{name}.launch.xml")).keys()
     assert names - SHARED - OURS_ALONE == {name for name in names - SHARED if "_" in name}
     assert not names & set(COMMON)
 

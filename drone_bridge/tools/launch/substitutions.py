@@ -12,10 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-import yaml
-
 from drone_bridge.programs.options import suggestion
-from drone_bridge.tools.launch import yaml_text
 
 
 class SubstitutionError(ValueError):
@@ -49,28 +46,19 @@ def parse(text: str) -> Template:
 
 def perform(template: Template, scope: Scope) -> str:
     """Return the text that a template stands for in this scope; raises SubstitutionError."""
-    text = ""
-    for part in template:
-        text += part if isinstance(part, str) else KNOWN[part.name].perform(scope, part.arguments)
-        if len(text) > MAX_TEXT:
-            raise SubstitutionError(f"the substitutions give more than {MAX_TEXT} characters")
-    return text
-
-
-def is_plain(template: Template) -> bool:
-    """Tell whether a template is text alone."""
-    return all(isinstance(part, str) for part in template)
+    return "".join(
+        part if isinstance(part, str) else KNOWN[part.name].perform(scope, part.arguments) for part in template
+    )
 
 
 def truth(text: str) -> bool:
-    """Return what YAML takes `text` for, which must be a boolean; 1 and 0 will do."""
-    try:
-        value = yaml_text.read({"1": "true", "0": "false"}.get(text, text))
-    except yaml.YAMLError:
-        value = None
-    if not isinstance(value, bool):
+    """Return whether `text` is true, as YAML has it, or 1; raises SubstitutionError."""
+    if text.lower() not in (*_TRUE, *_FALSE):
         raise SubstitutionError(f"'{text}' is neither true nor false")
-    return value
+    return text.lower() in _TRUE
+
+
+_TRUE, _FALSE = ("true", "yes", "on", "1"), ("false", "no", "off", "0")
 
 
 def split_command(template: Template) -> tuple[Template, ...]:
@@ -105,20 +93,14 @@ def split_command(template: Template) -> tuple[Template, ...]:
     return (*words, word) if word else tuple(words)
 
 
-#: Of one value: Linux takes no longer word on a command line. Variables that hold themselves twice grow without end.
-MAX_TEXT = 2**17
-_DEEPEST = 20  # substitutions inside one another
-
-
 class _Reader:
-    """Recursive descent over one text. `quote` is the quote that we are inside of; the other one is ordinary there."""
+    """Recursive descent over one text."""
 
     def __init__(self, text: str) -> None:
         self._text = text
         self._at = 0
-        self._depth = 0  # of the substitution that is being read
 
-    def parts(self, ends: str = "", quote: str = "") -> Template:
+    def parts(self, ends: str = "") -> Template:
         """Read text and substitutions up to one of the characters in `ends`, or to the end of everything."""
         parts: list[str | Substitution] = []
         plain = ""
@@ -126,7 +108,7 @@ class _Reader:
             if self._is_at_substitution():
                 parts += [plain] if plain else []
                 plain = ""
-                parts.append(self._substitution(quote))
+                parts.append(self._substitution())
             else:
                 plain += self._character()
         return (*parts, plain) if plain else tuple(parts)
@@ -142,11 +124,8 @@ class _Reader:
         self._at += 1
         return self._text[self._at - 1]
 
-    def _substitution(self, quote: str) -> Substitution:
+    def _substitution(self) -> Substitution:
         start = self._at
-        self._depth += 1
-        if self._depth > _DEEPEST:
-            raise SubstitutionError(f"more than {_DEEPEST} substitutions inside one another")
         self._at += len("$(")
         name = ""
         while self._at < len(self._text) and (self._text[self._at].isalnum() or self._text[self._at] in "_-"):
@@ -155,27 +134,26 @@ class _Reader:
         arguments: list[Template] = []
         while self._text.startswith(" ", self._at):
             self._at += 1
-            arguments.append(self._argument(quote))
+            arguments.append(self._argument())
         if not name or not self._text.startswith(")", self._at):
             raise SubstitutionError(
                 f"'{self._text[start:]}' is not a substitution: write $(name argument ...) "
                 "with single spaces, and quote an argument that has spaces in it"
             )
         self._at += 1
-        self._depth -= 1
         _check(name, len(arguments))
         return Substitution(name, tuple(arguments))
 
-    def _argument(self, quote: str) -> Template:
+    def _argument(self) -> Template:
         opening = self._text[self._at : self._at + 1]
-        if not quote and opening and opening in "'\"":
+        if opening and opening in "'\"":
             self._at += 1
-            argument = self.parts(ends=opening, quote=opening)
+            argument = self.parts(ends=opening)
             if not self._text.startswith(opening, self._at):
                 raise SubstitutionError(f"a {opening} in '{self._text}' is not closed")
             self._at += 1
             return argument
-        argument = self.parts(ends=" ()" + (quote or "'\""), quote=quote)
+        argument = self.parts(ends=" ()'\"")
         if not argument:
             raise SubstitutionError(f"an argument is missing in '{self._text}'; an empty one is written ''")
         return argument
