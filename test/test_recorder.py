@@ -138,7 +138,7 @@ def table(output):
 @pytest.fixture
 def recorder(domain):
     """A recorder in this process, whose executor a test spins."""
-    rclpy.init(args=["--ros-args", "-p", "topics:=/text"], domain_id=domain)
+    rclpy.init(args=["--ros-args", "-p", "topics:=[/text]"], domain_id=domain)
     recorder = Recorder()
     yield recorder
     recorder.destroy_node()
@@ -248,7 +248,7 @@ def test_a_late_publisher_with_weaker_qos_is_recorded_too(node, tmp_path):
 def test_topics_exclude_and_compression_select(node, tmp_path):
     names = ("chosen/a", "chosen/b", "other")
     publishers = [node.create_publisher(String, name, RELIABLE) for name in names]
-    parameters = ("topics:=/chosen/a chosen/b never", "exclude:=b$", "compression:=zstd")
+    parameters = ("topics:=[/chosen/a, chosen/b, never]", "exclude:=b$", "compression:=zstd")
     with Recording(tmp_path / "flight", *parameters) as recording:
         wait_for_subscription(node, publishers[0])
         for publisher in publishers:
@@ -338,9 +338,9 @@ def test_a_full_disk_ends_the_recording_with_one_error(node, tmp_path):
 
 def test_bad_parameters_are_refused_with_a_sentence(domain, tmp_path):
     expected = {
-        "compression:=lz4": "allowed are none, zstd",
+        "compression:=lz4": "has to be one of none, zstd",
         "exclude:=(": "not a regular expression",
-        "topics:=/a b!": "a name that no topic can have",
+        "topics:=[/a, b!]": "b!",
     }
     with ExitStack() as stack:
         recordings = {
@@ -362,7 +362,7 @@ def test_without_mcap_ros2_bag_records_the_same(domain, tmp_path):
     (tmp_path / "ros2").write_text('#!/bin/sh\nprintf "%s\\n" "$@"\n')
     (tmp_path / "ros2").chmod(0o755)
     path = {name: os.pathsep.join([str(tmp_path), os.environ.get(name, "")]) for name in ("PATH", "PYTHONPATH")}
-    parameters = ("topics:=/odom /tf", "exclude:=image|depth", "compression:=zstd", "use_sim_time:=true")
+    parameters = ("topics:=[/odom, /tf]", "exclude:=image|depth", "compression:=zstd", "use_sim_time:=true")
     with Recording(tmp_path / "flight", *parameters, env=path) as recording:
         status, output, errors = recording.finish()
     assert status == 0, errors

@@ -45,8 +45,6 @@ OPTIONAL = {
 OF_ROS = ("launch_ros", "ros2cli")
 #: Two processes that have not found each other within this time will not.
 DISCOVERY_TIMEOUT_S = 10.0
-#: Neighbouring machines compare the stamps of commands: from here on one should know.
-_CLOCK_YEAR = 2024
 
 _TALKER = """
 import sys, rclpy
@@ -257,16 +255,6 @@ def judge(found: "Sequence[RunningNode]") -> Iterator[Finding]:
             yield Finding("", f"{topic} of {node.name}", sentence, is_fatal=True)
 
 
-def clock() -> Iterator[Finding]:
-    """Tell the time, and whether something keeps it."""
-    now = time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime())
-    is_kept = any(Path(path).exists() for path in ("/run/systemd/timesync/synchronized", "/run/chrony/chronyd.pid"))
-    if time.gmtime().tm_year < _CLOCK_YEAR:
-        yield Finding("clock", now, "the clock is wrong: stamped commands of other machines will be refused")
-    else:
-        yield Finding("clock", f"{now}, {'synchronized' if is_kept else 'whether it is synchronized is not known'}")
-
-
 def page() -> Iterator[Finding]:
     """Tell whether the browser page was built."""
     index = Path(sys.prefix, "share", "drone_bridge", "web", "index.html")
@@ -292,5 +280,5 @@ def optional() -> Iterator[Finding]:
 
 
 EXAMINATIONS: tuple[Callable[[], Iterator[Finding]], ...] = (
-    *(installation, ros, reach, memory, ports, discovery, running, clock, page, optional),
+    *(installation, ros, reach, memory, ports, discovery, running, page, optional),
 )
