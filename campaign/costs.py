@@ -18,20 +18,16 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from geometry_msgs.msg import TransformStamped
-from nav_msgs.msg import Odometry
 from offline_simulator import entity
 from processes import TIMEOUT_S, Process, executable, when_listening
 from rclpy.impl.implementation_singleton import rclpy_implementation
 from rclpy.qos import QoSProfile, ReliabilityPolicy
 from rclpy.serialization import serialize_message
 from ros_session import RosSession, wait_until
-from sensor_msgs.msg import Image, Imu
+from sensor_msgs.msg import Image
 from simulator_client import SimulatorClient
 from step import OK
-from tf2_msgs.msg import TFMessage
 from web_viewer import Viewer, web_bridge
-from written_bags import write_bag
 
 from drone_bridge.simulator import codec as sim
 from drone_bridge.testbed.codec import TestbedConnection
@@ -195,22 +191,6 @@ def emulated_simulator(folder: Path, *, short: bool) -> str:
     return f"{STEPS} steps of 20 streamed entities {spent_s:.2f} s"
 
 
-def exported_flight(folder: Path, *, short: bool) -> str:
-    """Write ten minutes of a testbed's flight at 30 Hz as tables: the odometry, tf and four more topics."""
-    odometry, transform = Odometry(), TFMessage(transforms=[TransformStamped(child_frame_id="base_link")])
-    messages: list[tuple[str, int, Any]] = []
-    for n in range(600 * 30):
-        at_ns = 10**18 + n * 10**9 // 30
-        messages += [("/odom", at_ns, odometry), ("/tf", at_ns, transform)]
-        messages += [(f"/imu/{name}", at_ns, Imu()) for name in ("data", "raw", "left", "right")]
-    bag = write_bag(folder / "flight", messages)
-    before = os.times()
-    subprocess.run([executable("drone-bridge"), "export", bag, "--csv"], check=True, stdout=subprocess.DEVNULL)
-    after = os.times()
-    spent_s = after.children_user + after.children_system - before.children_user - before.children_system
-    return f"exporting ten minutes {spent_s:.1f} s"
-
-
 def main(short: bool) -> int:
     """Measure one after the other."""
     measurements: Sequence[Callable[..., str]] = (
@@ -220,7 +200,6 @@ def main(short: bool) -> int:
         idle_launch,
         stalled_screen,
         emulated_simulator,
-        exported_flight,
     )
     figures = []
     for measure in measurements:
