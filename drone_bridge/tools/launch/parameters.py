@@ -109,7 +109,7 @@ def typed_value(text: str, wanted: str) -> Value:
         raise SubstitutionError(f"there is no parameter type '{wanted}'; there are {', '.join(_TYPES)}")
     read, name = _TYPES[wanted]
     try:
-        value = read(text)
+        value: Value = read(text)
     except (ValueError, yaml.YAMLError) as error:
         raise SubstitutionError(f"'{text}' is not {name}") from error
     items = value if isinstance(value, list) else [value]
