@@ -184,8 +184,8 @@ class _Evaluation:
         self._add(element, command, self._optional(element, "name"), files={})
 
     def _node(self, element: Element) -> None:
-        package, executable = self._optional(element, "pkg"), self._text(element, "exec")
-        command = [executable if package is None else find_executable(package, executable)]
+        package, executable = self._text(element, "pkg"), self._text(element, "exec")
+        command = [find_executable(package, executable)]
         for attribute, separator in (("args", []), ("ros_args", ["--ros-args"])):
             if attribute in element.templates:
                 command += [*separator, *self._words(element.templates[attribute])]
@@ -196,7 +196,7 @@ class _Evaluation:
         for parameter in element.named("param"):
             file = self._parameter_file(parameter, full_name, files)
             command += ["--params-file", str(file)]
-            if file not in files and package is not None and package_prefix(package) not in file.parents:
+            if file not in files and package_prefix(package) not in file.parents:
                 addressed = self._addressed.setdefault(file, {})
                 addressed[f"{(namespace or '').rstrip('/')}/{name or executable}"] = executable
         command += self._remappings(element)

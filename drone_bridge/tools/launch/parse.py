@@ -60,8 +60,8 @@ _ACTIONS: dict[str, _Tag] = {
     "arg": _tag("name", _CONDITION + "default", "name description", {"choice": _tag("value", literal="value")}),
     "let": _tag("name value", _CONDITION),
     "node": _tag(
-        "exec",
-        _PROCESS + "pkg name namespace args ros_args",
+        "pkg exec",
+        _PROCESS + "name namespace args ros_args",
         "respawn_delay",
         {"param": _tag("", "name value from", "type"), "remap": _tag("from to")},
     ),
