@@ -340,7 +340,7 @@ def test_bad_parameters_are_refused_with_a_sentence(domain, tmp_path):
     expected = {
         "compression:=lz4": "has to be one of none, zstd",
         "exclude:=(": "not a regular expression",
-        "topics:=[/a, b!]": "b!",
+        "topics:=[/a, b!]": "a name that no topic can have",
     }
     with ExitStack() as stack:
         recordings = {

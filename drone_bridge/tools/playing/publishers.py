@@ -4,6 +4,7 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
+from rclpy.exceptions import NameValidationException
 from rclpy.node import Node
 from rclpy.publisher import Publisher
 from rclpy.qos import DurabilityPolicy, HistoryPolicy, QoSProfile, ReliabilityPolicy
@@ -64,6 +65,7 @@ def make_publishers(
         name = remapped.get(topic.name, topic.name)
         try:
             publishers[topic] = node.create_publisher(message_class, name, profile_of(topic.offers))
-        except (RuntimeError, ValueError) as error:  # RCLError, which has no public home on all distributions
-            skip(f"'{topic.name}' is skipped: it can't be published as '{name}': {error}")
+        except NameValidationException as error:
+            why = str(error).partition(":\n")[0]
+            skip(f"'{topic.name}' is skipped: it can't be published as '{name}': {why}.")
     return publishers

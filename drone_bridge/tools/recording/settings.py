@@ -57,9 +57,13 @@ def read_settings(node: Node) -> Settings:
     """
     try:
         declared = DeclaredParameters(node, PARAMETERS)
-        topics = frozenset(node.resolve_topic_name(name) for name in declared["topics"] if name)
-    except (ParameterException, RuntimeError, ValueError) as error:  # RuntimeError: rclpy's, for a name
+    except (ParameterException, ValueError) as error:
         raise SettingsError(str(error)) from None
+    names = list(declared["topics"])
+    try:
+        topics = frozenset(node.resolve_topic_name(name) for name in names if name)
+    except (RuntimeError, ValueError) as error:  # RCLError, which has no public home on all distributions
+        raise SettingsError(f"topics is {names}, which holds a name that no topic can have: {error}") from None
     declared.freeze_because("when the node starts")
     return Settings(
         bag=Path(declared["bag"] or time.strftime("bag_%Y-%m-%d_%H-%M-%S")).expanduser(),
