@@ -43,7 +43,6 @@ COMMANDS = {
     "recover": Command(
         "drone_bridge.tools.bags.recover", "complete an .mcap file of a killed recorder", False, ("mcap",)
     ),
-    "clean": Command("drone_bridge.tools.clean", "remove shared memory that killed processes left behind", False),
     "doctor": Command("drone_bridge.tools.doctor", "report what is installed and running, and whether it works", False),
     "wire": Command("drone_bridge.tools.wire.show", "show wire logs", False, ("mcap",)),
     "view": Command("drone_bridge.tools.view", "view and steer the running vehicles in a browser"),

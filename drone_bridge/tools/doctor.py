@@ -159,8 +159,7 @@ def memory() -> Iterator[Finding]:
     has = os.statvfs(SHARED_MEMORY)
     sizes = f"{has.f_bavail * has.f_frsize / 1e6:.0f} of {has.f_blocks * has.f_frsize / 1e6:.0f} MB free"
     left = abandoned()
-    remedy = shortage() or (left and "'drone-bridge clean' removes them") or ""
-    yield Finding("shared memory", f"{sizes}, {len(left)} files of killed processes", remedy)
+    yield Finding("shared memory", f"{sizes}, {len(left)} files of killed processes", shortage() or "")
 
 
 def ports() -> Iterator[Finding]:
