@@ -193,11 +193,6 @@ def test_page_stands_alone_and_escapes_what_it_shows(flight, tmp_path, capsys):
     assert "/odom" in text
 
 
-def test_a_bag_that_can_t_be_read_is_refused_with_a_sentence(tmp_path, capsys):
-    assert main(["report", str(tmp_path / "absent")]) == 1
-    assert "does not exist" in capsys.readouterr().err
-
-
 def test_a_page_that_can_t_be_written_is_named_in_a_sentence(tmp_path, capsys):
     bag = write_bag(tmp_path / "bag", [("/flying", START, Bool())])
     page = tmp_path / "absent" / "page.html"
