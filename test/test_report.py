@@ -187,8 +187,7 @@ def test_page_stands_alone_and_escapes_what_it_shows(flight, tmp_path, capsys):
     assert not re.search(r"<(script|link|img|iframe)[^>]+(src|href)=.(?!data:)", text)
     assert "The peer &lt;has gone&gt;." in text
     for heading in ("Track", "States", "What the cameras saw", "Diagnostics", "Warnings and errors", "Numbers"):
-        (part,) = re.findall(rf'<h2 id="(\w+)">{heading}', text)
-        assert f'<a href="#{part}">{heading}' in text  # the table of contents
+        assert f"<h2>{heading}" in text
     assert '"shape":"hv"' in text.replace(" ", "")  # a boolean has no values between two
     assert "/odom" in text
 
