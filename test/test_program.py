@@ -255,7 +255,7 @@ def test_a_middleware_that_is_not_installed_is_named_with_those_that_are(start_c
     doctor = start_child(executable("drone-bridge"), "doctor", env=named)
     doctor.wait_for_line("-> RMW_IMPLEMENTATION is rmw_smoke_signals_cpp")
     assert doctor.wait() == 1
-    doctor.wait_for_line("ports")  # it goes on
+    doctor.wait_for_line("libraries")  # it goes on
 
 
 def test_a_full_shared_memory_is_told_at_the_start_of_a_node(start_child, domain):
