@@ -2,24 +2,21 @@
 """Bags played back: what is published, and when."""
 
 import os
-import queue
 import struct
 import threading
 import time
 
 import pytest
 from geometry_msgs.msg import Twist
-from ros_session import wait_until
 from rosbags.rosbag2 import StoragePlugin
 from rosgraph_msgs.msg import Clock
 from std_msgs.msg import Int32, String
 from written_bags import offer, write_bag
 
-from drone_bridge.tools.bags.bag import Bag, BagError, BagMessage
+from drone_bridge.tools.bags.bag import Bag
 from drone_bridge.tools.bags.info import topic_rates
 from drone_bridge.tools.cli import main
-from drone_bridge.tools.playing import player as playing_bags
-from drone_bridge.tools.playing.player import Player, Span, read_ahead
+from drone_bridge.tools.playing.player import Player, Span
 from drone_bridge.tools.playing.publishers import profile_of
 
 MILLISECOND = 10**6
@@ -124,34 +121,6 @@ class TestPlayer:
         assert times == sorted(times)
         # The first one may come late, as may all the others.
         assert START <= times[0] < times[-1] < START + 60 * SECOND
-
-
-class TestReadAhead:
-    def test_is_bounded(self, monkeypatch):
-        monkeypatch.setattr(playing_bags, "AHEAD_BYTES", 2**17)
-        read = queue.SimpleQueue()
-
-        def messages():
-            for number in range(1000):
-                read.put(number)
-                yield BagMessage(None, number, bytes(10_000))
-
-        ahead = read_ahead(messages())
-        assert [next(ahead).time_ns for _ in range(7)] == list(range(7))
-        wait_until(lambda: read.qsize() == 7 + 13, "what comes next to be read")
-        assert [next(ahead).time_ns for _ in range(13)] == list(range(7, 20))
-        ahead.close()
-        assert read.qsize() <= 7 + 13 + 13
-
-    def test_tells_of_a_damaged_bag_when_it_gets_there(self):
-        def messages():
-            yield BagMessage(None, 0, b"")
-            raise BagError("damaged")
-
-        ahead = read_ahead(messages())
-        assert next(ahead).time_ns == 0
-        with pytest.raises(BagError, match="damaged"):
-            next(ahead)
 
 
 class TestBag:
