@@ -153,7 +153,7 @@ SCOPE = Scope({"a": "1", "b": "x y", "list": "[1, 2]"}, {"E": "env"}, Path("/her
     ],
 )
 def test_substitutions(text, performed):
-    assert substitutions.perform(substitutions.parse(text), SCOPE) == performed
+    assert substitutions.perform(text, SCOPE) == performed
 
 
 @pytest.mark.parametrize(
@@ -162,7 +162,7 @@ def test_substitutions(text, performed):
 )
 def test_invalid_substitutions(text):
     with pytest.raises(SubstitutionError):
-        substitutions.parse(text)
+        substitutions.perform(text, SCOPE)
 
 
 @pytest.mark.parametrize(

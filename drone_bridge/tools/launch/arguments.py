@@ -60,7 +60,7 @@ def _collect(element: Element, found: dict[str, Argument], seen: set[Path]) -> N
         elif child.tag == "include":
             here = Scope({}, dict(os.environ), child.path.parent.absolute())
             try:
-                path = Path(substitutions.perform(child.templates["file"], here))
+                path = Path(substitutions.perform(child.attributes["file"], here))
                 if path not in seen:
                     seen.add(path)
                     _collect(load(path), found, seen)

@@ -12,7 +12,7 @@ from drone_bridge.programs.options import ENDS_LAUNCH
 from drone_bridge.tools.launch import parameters, substitutions
 from drone_bridge.tools.launch.arguments import Argument, declared_in, refuse_unknown
 from drone_bridge.tools.launch.parse import Element, load
-from drone_bridge.tools.launch.substitutions import Scope, SubstitutionError, Template, find_executable, package_prefix
+from drone_bridge.tools.launch.substitutions import Scope, SubstitutionError, find_executable, package_prefix
 
 _VARIABLE = re.compile(r"\$\(var\s+(\w+)")
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -115,10 +115,10 @@ class _Evaluation:
         return True
 
     def _text(self, element: Element, attribute: str) -> str:
-        return substitutions.perform(element.templates[attribute], self._scope)
+        return substitutions.perform(element.attributes[attribute], self._scope)
 
     def _optional(self, element: Element, attribute: str) -> str | None:
-        return self._text(element, attribute) if attribute in element.templates else None
+        return self._text(element, attribute) if attribute in element.attributes else None
 
     def _arg(self, element: Element) -> None:
         argument = Argument.declared_by(element)
@@ -178,7 +178,7 @@ class _Evaluation:
         self._scope.directory = directory
 
     def _executable(self, element: Element) -> None:
-        command = self._words(element.templates["cmd"])
+        command = substitutions.split_command(element.attributes["cmd"], self._scope)
         if not command:
             raise SubstitutionError("cmd: there is no command")
         self._add(element, command, self._optional(element, "name"), files={})
@@ -187,8 +187,8 @@ class _Evaluation:
         package, executable = self._text(element, "pkg"), self._text(element, "exec")
         command = [find_executable(package, executable)]
         for attribute, separator in (("args", []), ("ros_args", ["--ros-args"])):
-            if attribute in element.templates:
-                command += [*separator, *self._words(element.templates[attribute])]
+            if attribute in element.attributes:
+                command += [*separator, *substitutions.split_command(element.attributes[attribute], self._scope)]
         name, namespace = self._optional(element, "name"), self._namespace_below(self._optional(element, "namespace"))
         command += ["--ros-args", *_renamed(name, namespace)]
         full_name = None if name is None or namespace is None else f"{namespace.rstrip('/')}/{name}"
@@ -222,9 +222,6 @@ class _Evaluation:
         path = self._folder / f"launch_params_{self._files}.yaml"
         files[path] = text
         return path
-
-    def _words(self, template: Template) -> list[str]:
-        return [substitutions.perform(word, self._scope) for word in substitutions.split_command(template)]
 
     def _add(self, element: Element, command: list[str], name: str | None, files: Mapping[Path, str]) -> None:
         """Add the process of a <node> or <executable>, with the attributes that both have."""

@@ -39,7 +39,7 @@ def parameter_file(element: Element, scope: Scope, node: str | None) -> str:
     """
     if element.attributes.keys() != {"name", "value", "type"}:
         raise SubstitutionError("<param> takes 'name', 'value' and 'type', or 'from'")
-    name, value = (substitutions.perform(element.templates[each], scope) for each in ("name", "value"))
+    name, value = (substitutions.perform(element.attributes[each], scope) for each in ("name", "value"))
     typed = typed_value(value, element.attributes["type"])
     if name.rpartition("_")[2] == "port" and isinstance(typed, int) and not 0 <= typed <= _LARGEST_PORT:
         raise SubstitutionError(f"{name} has to be from 0 to {_LARGEST_PORT}, not {typed}")

@@ -7,8 +7,6 @@ from pathlib import Path
 from xml.parsers import expat
 
 from drone_bridge.programs.options import suggestion
-from drone_bridge.tools.launch import substitutions
-from drone_bridge.tools.launch.substitutions import SubstitutionError, Template
 
 
 class LaunchFileError(Exception):
@@ -24,7 +22,6 @@ class Element:
     path: Path
     line: int
     children: list["Element"] = field(default_factory=list)
-    templates: dict[str, Template] = field(default_factory=dict)  # of those attributes that may have substitutions
 
     def error(self, problem: object) -> LaunchFileError:
         """Return the error that says what is wrong here."""
@@ -37,10 +34,9 @@ class Element:
 
 @dataclass(frozen=True, slots=True)
 class _Tag:
-    """What a tag may hold. Attributes take substitutions, except those in `literal`, some of them required."""
+    """What a tag may hold."""
 
     required: frozenset[str]
-    literal: frozenset[str]
     attributes: tuple[str, ...]  # all of them, in alphabetical order
     children: Mapping[str, "_Tag"]
 
@@ -48,24 +44,23 @@ class _Tag:
 _NONE: Mapping[str, _Tag] = {}
 
 
-def _tag(required: str = "", optional: str = "", literal: str = "", children: Mapping[str, _Tag] = _NONE) -> _Tag:
-    attributes = {*required.split(), *optional.split(), *literal.split()}
-    return _Tag(frozenset(required.split()), frozenset(literal.split()), tuple(sorted(attributes)), children)
+def _tag(required: str = "", optional: str = "", children: Mapping[str, _Tag] = _NONE) -> _Tag:
+    attributes = {*required.split(), *optional.split()}
+    return _Tag(frozenset(required.split()), tuple(sorted(attributes)), children)
 
 
 _CONDITION = "if unless "
-_PROCESS = _CONDITION + "output respawn "
+_PROCESS = _CONDITION + "output respawn respawn_delay "
 
 _ACTIONS: dict[str, _Tag] = {
-    "arg": _tag("name", _CONDITION + "default", "name description", {"choice": _tag("value", literal="value")}),
+    "arg": _tag("name", _CONDITION + "default description", {"choice": _tag("value")}),
     "let": _tag("name value", _CONDITION),
     "node": _tag(
         "pkg exec",
         _PROCESS + "name namespace args ros_args",
-        "respawn_delay",
-        {"param": _tag("", "name value from", "type"), "remap": _tag("from to")},
+        {"param": _tag("", "name value type from"), "remap": _tag("from to")},
     ),
-    "executable": _tag("cmd", _PROCESS + "name", "respawn_delay"),
+    "executable": _tag("cmd", _PROCESS + "name"),
     "include": _tag("file", _CONDITION, children={"arg": _tag("name value")}),
     "push_ros_namespace": _tag("namespace", _CONDITION),
     "set_env": _tag("name value", _CONDITION),
@@ -74,7 +69,7 @@ _ACTIONS: dict[str, _Tag] = {
 GROUP_TAGS: dict[str, _Tag] = {}
 _ACTIONS["group"] = _tag("", _CONDITION, children=GROUP_TAGS)
 GROUP_TAGS.update(_ACTIONS)
-_ROOT = {"launch": _tag(literal="version", children=_ACTIONS)}
+_ROOT = {"launch": _tag(optional="version", children=_ACTIONS)}
 
 
 def load(path: Path) -> Element:
@@ -116,7 +111,7 @@ def _build_tree(path: Path, content: bytes) -> Element:
 
 
 def _check(element: Element, known: Mapping[str, _Tag], place: str) -> None:
-    """Refuse what is not known in an element and below, and parse the substitutions of its attributes."""
+    """Refuse what is not known in an element and below."""
     kind = known.get(element.tag)
     if kind is None:
         hint, listed = suggestion(element.tag, known), ", ".join(sorted(known)) or "none"
@@ -131,10 +126,5 @@ def _check(element: Element, known: Mapping[str, _Tag], place: str) -> None:
         raise element.error(f"<{element.tag}> needs the attribute '{name}'")
     if "if" in element.attributes and "unless" in element.attributes:
         raise element.error(f"<{element.tag}> has both 'if' and 'unless'; use one of them")
-    for name in element.attributes.keys() - kind.literal:
-        try:
-            element.templates[name] = substitutions.parse(element.attributes[name])
-        except SubstitutionError as error:
-            raise element.error(f"{name}: {error}") from error
     for child in element.children:
         _check(child, kind.children, f"in <{element.tag}>")
