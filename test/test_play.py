@@ -186,8 +186,7 @@ class TestBag:
         saved.unlink()
         assert main(["recover", str(path), str(saved)]) == 0
         printed = capsys.readouterr().out
-        assert "2.0 s of messages, until 20" in printed
-        assert f"Missing: the last {len(lost)} bytes, and what the recorder" in printed
+        assert f"lacks the last {len(lost)} bytes of the file" in printed
         path.write_bytes(whole[:data_end])
         os.truncate(path, 2**34)  # zeros, as a power failure leaves them
         saved.unlink()

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The records of MCAP files that may be cut anywhere, or still grow."""
 
+import contextlib
 import os
 import struct
 import time
@@ -52,10 +53,7 @@ def whole_records(file: IO[bytes], *, follow: bool = False) -> Iterator[bytes]:
             time.sleep(FOLLOW_PERIOD_S)
 
 
-def parsed(record: bytes, *, emit_chunks: bool = False) -> Iterator[Any]:
+def parsed(record: bytes) -> Iterator[Any]:
     """Yield a record as mcap has it, or those in a chunk. Raises UNREADABLE."""
-    reader = StreamReader(BytesIO(record), skip_magic=True, emit_chunks=emit_chunks)
-    try:
-        yield from reader.records
-    except EndOfFile:
-        return
+    with contextlib.suppress(EndOfFile):
+        yield from StreamReader(BytesIO(record), skip_magic=True).records
