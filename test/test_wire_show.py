@@ -108,12 +108,6 @@ def test_a_line_has_direction_and_what_the_message_says(write, capsys):
         "time=0 pitch=-3 yaw=2",
         " 1 autopilot -> MotionParameters pitch_rate=10.5 roll_rate=-20.25 yaw_rate=30.125 thrust=14.7150002",
     ]
-    _, lines, _ = show(capsys, path, "--only", "motionparameters,Constants")
-    assert [line.split()[4] for line in lines[1:]] == ["Constants", *["MotionParameters"] * 3]
-    _, lines, _ = show(capsys, path, "--only", "Constant")
-    assert lines[1:] == [
-        "No messages of constant; the log has: Constants, MotionParameters, SensorFrame, autopilot, testbed."
-    ]
     _, lines, _ = show(capsys, path, "--raw", "--bytes", "16")
     assert lines[1:4] == [
         "    0.000000  1   testbed <- 48 bytes",
@@ -128,7 +122,7 @@ def test_connections_of_one_node_are_told_apart(write, capsys):
     assert [line.split(":")[0] for line in lines if line.startswith("#")] == ["# 1", "# 2"]
     one, two = ([line[2:] for line in without_times(lines) if line.startswith(f" {number}")] for number in (1, 2))
     assert [*two, "  robot <- ConnectionClosed"] == one
-    raw = without_times(show(capsys, path, "--raw", "--only", "x")[1])
+    raw = without_times(show(capsys, path, "--raw")[1])
     assert [line for line in raw if line.startswith((" 1", " 2"))] == [
         " 1 driver -> 47 bytes",
         " 1  robot <- 367 bytes",
