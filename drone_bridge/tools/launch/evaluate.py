@@ -61,8 +61,8 @@ class _Evaluation:
         self._folder = folder
         self._warn = warn
         self._files = 0
-        # The executables of nodes by their full names, by the parameter file that somebody wrote for them.
-        self._addressed: dict[Path, dict[str, str]] = {}
+        # The full names of nodes by the parameter file that somebody wrote for them.
+        self._addressed: dict[Path, list[str]] = {}
         self._scope = Scope({}, dict(os.environ), Path())
         self._actions = {
             "arg": self._arg,
@@ -76,10 +76,9 @@ class _Evaluation:
         }
 
     def name_unused_parameters(self) -> None:
-        """Warn of what no node takes, of parameter files other than those that are installed."""
+        """Warn of what is for no node, in parameter files other than those that are installed."""
         for path, nodes in self._addressed.items():
-            declared = {name: parameters.declared_by(executable) for name, executable in nodes.items()}
-            for sentence in parameters.unused(path, declared):
+            for sentence in parameters.unused(path, nodes):
                 self._warn(sentence)
 
     def run_file(self, root: Element, given: dict[str, str]) -> None:
@@ -197,8 +196,7 @@ class _Evaluation:
             file = self._parameter_file(parameter, full_name, files)
             command += ["--params-file", str(file)]
             if file not in files and package_prefix(package) not in file.parents:
-                addressed = self._addressed.setdefault(file, {})
-                addressed[f"{(namespace or '').rstrip('/')}/{name or executable}"] = executable
+                self._addressed.setdefault(file, []).append(f"{(namespace or '').rstrip('/')}/{name or executable}")
         command += self._remappings(element)
         self._add(element, command, None, files)
 
