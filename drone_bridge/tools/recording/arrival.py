@@ -6,6 +6,9 @@ from collections.abc import Callable
 
 from drone_bridge.net.clock import STEADY_CLOCK
 
+#: A simulation whose time goes back by more has begun again.
+LARGEST_JITTER_NS = 1_000_000_000
+
 
 def steady_ns() -> int:
     """Return the time of a clock that nobody sets, ns."""
@@ -21,10 +24,12 @@ class ArrivalClock:
         self._newest_ns = 0
 
     def now_ns(self) -> int:
-        """Return the time, ns, which is not before any that was returned."""
+        """Return the time, ns."""
         now_ns = self._read()
-        self._shift_ns += max(0, self._newest_ns - now_ns)
-        self._newest_ns = now_ns
+        if self._newest_ns - now_ns > LARGEST_JITTER_NS:
+            self._shift_ns += self._newest_ns - now_ns
+            self._newest_ns = 0
+        self._newest_ns = max(self._newest_ns, now_ns)
         return now_ns + self._shift_ns
 
     def of_message_ns(self, received_ns: int, last_ns: int) -> int:
