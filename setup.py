@@ -59,7 +59,7 @@ setup(
     extras_require={
         "landing": ["opencv-python-headless"],  # for the emulator, which draws what a camera sees
         "fast": ["orjson>=3.9.15", "pybase64"],  # without them, telemetry is read by Python's own modules
-        "wire-log": ["mcap>=1.5", "lz4"],  # to write wire logs, and to show them
+        "wire-log": ["mcap>=1.5"],  # to write wire logs, and to show them
         "bags": ["rosbags", "mcap>=1.5", "plotly"],  # for the recorder, `drone-bridge info` and `report`
         "ros": [
             *(f"{name}=={text('version')}" for name in ("drone_bridge_msgs", "drone_bridge_tf2_msgs")),

@@ -10,7 +10,6 @@ import signal
 import socket
 import struct
 import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Callable, Sequence
@@ -18,22 +17,15 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from geometry_msgs.msg import TransformStamped
-from nav_msgs.msg import Odometry
-from offline_simulator import entity
-from processes import TIMEOUT_S, Process, executable, when_listening
+from processes import TIMEOUT_S, Process, executable
 from rclpy.impl.implementation_singleton import rclpy_implementation
 from rclpy.qos import QoSProfile, ReliabilityPolicy
 from rclpy.serialization import serialize_message
 from ros_session import RosSession, wait_until
-from sensor_msgs.msg import Image, Imu
-from simulator_client import SimulatorClient
+from sensor_msgs.msg import Image
 from step import OK
-from tf2_msgs.msg import TFMessage
 from web_viewer import Viewer, web_bridge
-from written_bags import write_bag
 
-from drone_bridge.simulator import codec as sim
 from drone_bridge.testbed.codec import TestbedConnection
 
 testbed = importlib.import_module("testbed_peer")  # of test/support: benchmark/ has one of that name too
@@ -45,7 +37,6 @@ CONNECTIONS = 100  # per round
 ROUNDS = {True: 3, False: 100}  # by whether it is the short form; the first one warms up
 IDLE_S = {True: 5.0, False: 60.0}
 FLOOD_S = 2.0
-STEPS = 1000
 
 
 def resident_mebibytes(pid: int, name: str = "VmRSS") -> float:
@@ -176,41 +167,6 @@ def stalled_screen(folder: Path, *, short: bool) -> str:
     return f"a launch whose screen stalls {most:.0f} MiB"
 
 
-def emulated_simulator(folder: Path, *, short: bool) -> str:
-    """Step 20 entities, all of whose attributes are streamed."""
-    command = (sys.executable, "-m", "drone_bridge.simulator.emulator", "--port", 0)
-    with contextlib.ExitStack() as stack:
-        emulator = when_listening(stack.enter_context(Process(*command, "--non-real-time", "--rate", "1000")))
-        client = stack.enter_context(contextlib.closing(SimulatorClient(emulator.port)))
-        numbers = [0, *(client.add(entity(inertia=(1, 2, 3), corporeal=True)) for _ in range(19))]
-        for number in numbers[1:]:
-            client.get(sim.SetEntity(number, sim.Attribute.ANGULAR_VELOCITY, (1.0, 0.1, 0.1)))
-        for number in numbers:
-            attributes = tuple(each for each in sim.Attribute if each is not sim.Attribute.CORPOREAL)
-            client.add(sim.StreamEntity(number, 1, attributes))
-        before_s = cpu_s(emulator.pid)
-        client.get(sim.Run(STEPS))
-        client.collect_until(sim.Completed)
-        spent_s = cpu_s(emulator.pid) - before_s
-    return f"{STEPS} steps of 20 streamed entities {spent_s:.2f} s"
-
-
-def exported_flight(folder: Path, *, short: bool) -> str:
-    """Write ten minutes of a testbed's flight at 30 Hz as tables: the odometry, tf and four more topics."""
-    odometry, transform = Odometry(), TFMessage(transforms=[TransformStamped(child_frame_id="base_link")])
-    messages: list[tuple[str, int, Any]] = []
-    for n in range(600 * 30):
-        at_ns = 10**18 + n * 10**9 // 30
-        messages += [("/odom", at_ns, odometry), ("/tf", at_ns, transform)]
-        messages += [(f"/imu/{name}", at_ns, Imu()) for name in ("data", "raw", "left", "right")]
-    bag = write_bag(folder / "flight", messages)
-    before = os.times()
-    subprocess.run([executable("drone-bridge"), "export", bag, "--csv"], check=True, stdout=subprocess.DEVNULL)
-    after = os.times()
-    spent_s = after.children_user + after.children_system - before.children_user - before.children_system
-    return f"exporting ten minutes {spent_s:.1f} s"
-
-
 def main(short: bool) -> int:
     """Measure one after the other."""
     measurements: Sequence[Callable[..., str]] = (
@@ -219,8 +175,6 @@ def main(short: bool) -> int:
         viewers_who_do_not_read,
         idle_launch,
         stalled_screen,
-        emulated_simulator,
-        exported_flight,
     )
     figures = []
     for measure in measurements:

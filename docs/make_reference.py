@@ -333,7 +333,7 @@ def _parameter(declared: ParameterDeclaration) -> Row:
 
 def _arguments(file: str) -> Iterator[Row]:
     node = file.partition(".")[0].removesuffix("_server")
-    for argument in declared_in(load_launch_file(ROOT / "launch" / file)).arguments.values():
+    for argument in declared_in(load_launch_file(ROOT / "launch" / file)).values():
         allowed = _choices(argument.choices, argument.description)
         default = argument.default
         if argument.name == "params_file" and default:

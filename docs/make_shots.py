@@ -23,15 +23,8 @@ from web_boxes import blank, faults
 from web_page import address_of, grows, take_the_helm
 from web_viewer import Pilot
 
-PORTS = (
-    "testbed_port",
-    "dronegui_port",
-    "navdata_port",
-    "simulator_port",
-    "robot_port",
-    "telemetry_port",
-    "discovery_port",
-)
+from drone_bridge.tools.demo.composition import ports_of
+
 SIZES = [(1400, 900), (820, 1180), (390, 844), (844, 390)]
 SCHEMES = ("light", "dark")
 SECTIONS = ("look", "steer", "plots", "more")
@@ -228,7 +221,8 @@ def main() -> int:
     folder: Path = parser.parse_args().folder
     folder.mkdir(parents=True, exist_ok=True)
     chromium.install()
-    ports = dict(zip(PORTS, free_ports(len(PORTS)), strict=True))
+    names = ports_of("all.launch.xml")
+    ports = dict(zip(names, free_ports(len(names)), strict=True))
     with (
         launch("all.launch.xml", view=True, view_port=0, control=True, **ports) as composition,
         contextlib.closing(chromium.Browser()) as browser,

@@ -135,7 +135,9 @@ def packages_collected(log: str) -> str:
     if "\nInstalling collected packages" in log:
         return "unpacking"
     wanted = sum(bool(line) and line[0].isalpha() for line in requirements().splitlines())
-    return f"{log.count(chr(10) + 'Collecting ')} of {wanted} packages fetched"
+    # pip also names what others of them need, with extras once more.
+    fetched = len(re.findall(r"^Collecting \S+ \(from -r ", log, re.MULTILINE))
+    return f"{fetched} of {wanted} packages fetched"
 
 
 def sources_compiled(log: str) -> str:

@@ -49,7 +49,7 @@ def test_what_is_of_all_of_them_is_there_once(tmp_path):
 
 @each_system
 def test_each_port_of_it_can_be_chosen_by_its_own_name(system, tmp_path):
-    its_own = declared_in(load(ROOT / "launch" / f"{system}.launch.xml")).arguments
+    its_own = declared_in(load(ROOT / "launch" / f"{system}.launch.xml"))
     ports = [name for name in its_own if name.endswith("_port") and name != "view_port"]
     assert len(ports) >= len(NAMES[system].ports)
     for port in ports:

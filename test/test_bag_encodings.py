@@ -7,7 +7,6 @@ import pytest
 from mcap.writer import Writer
 
 from drone_bridge.tools.bags.bag import Bag, BagError
-from drone_bridge.tools.bags.export import export
 from drone_bridge.tools.bags.info import print_info, topic_rates
 
 NUMBER = ("std_msgs/msg/Float64", "ros2msg", b"float64 data")
@@ -45,7 +44,6 @@ def test_topics_of_other_encodings_are_left_out_by_name(tmp_path, encoding, caps
         assert bag.left_out == {"/note": encoding}
         assert bag.count == 5
         assert [message.data for message in bag.deserialized("/x")] == [0.0, 1.0, 2.0, 3.0, 4.0]
-        assert export(bag, tmp_path / "csv") == {tmp_path / "csv/x.csv": 5}
         assert print_info(bag) == 0
     assert "/note" not in capsys.readouterr().out
 

@@ -10,32 +10,10 @@ from types import ModuleType, SimpleNamespace
 import pytest
 from ament_index_python.packages import get_package_share_directory
 
-from drone_bridge.tools.launch.arguments import declared_in
 from drone_bridge.tools.launch.evaluate import evaluate
-from drone_bridge.tools.launch.parse import load
 
 LAUNCH = Path(get_package_share_directory("drone_bridge")) / "launch"
 FILES = sorted(path.name.removesuffix(".launch.xml") for path in LAUNCH.glob("*.launch.xml"))
-# What other files have as well means the same there: these are taken from a file that includes ours.
-SHARED = {
-    *(
-        "emulate",
-        "control",
-        "relay",
-        "operate",
-        "record",
-        "bag",
-        "compression",
-        "rviz",
-        "view",
-        "steer",
-        "origins",
-        "namespace",
-    ),
-    *("goals", "view_port", "view_host", "frame_prefix", "params_file", "log_level", "use_sim_time"),
-}
-# Words that nobody has for anything else.
-OURS_ALONE = {"gusts", "obstacles", "rover", "dialect", "subsystems"}
 # What other files often have, with another meaning.
 COMMON = ("host", "port", "rate", "speed", "seed", "pattern", "width", "height", "plan", "pace", "scene", "trajectory")
 
@@ -55,13 +33,6 @@ def including(tmp_path, name, arguments="", given=()):
 def everything(name):
     others = {"relay", "operate"} if name.endswith("_server") else {"control"}
     return [f'<arg name="{flag}" value="true"/>' for flag in ("emulate", "record", "view", *others)]
-
-
-@each_file
-def test_no_name_is_one_that_other_files_have(name):
-    names = declared_in(load(LAUNCH / f"{name}.launch.xml")).arguments.keys()
-    assert names - SHARED - OURS_ALONE == {name for name in names - SHARED if "_" in name}
-    assert not names & set(COMMON)
 
 
 @each_file

@@ -238,12 +238,11 @@ def test_closed_screen_ends_the_run(launch_file):
         assert "the output is closed: stopping everything" in runner.stderr.read()
 
 
-def test_terminal_has_colours_and_reaches_the_runner_alone(launch_file):
+def test_a_terminal_reaches_the_runner_alone(launch_file):
     """A Ctrl-C that is typed comes to each process once, from the runner."""
     script = "trap 'echo caught; left=6' INT; left=0; echo ready; until ((left == 1)); do sleep 0.1; ((left--)); done"
     pid, terminal = pty.fork()
     if pid == 0:
-        os.environ.pop("NO_COLOR", None)
         command = launch_file(shell(script, name="a"))
         os.execv(command[0], command)
     shown = b""
@@ -255,7 +254,6 @@ def test_terminal_has_colours_and_reaches_the_runner_alone(launch_file):
     _, status = os.waitpid(pid, 0)
     os.close(terminal)
     assert os.waitstatus_to_exitcode(status) == 130
-    assert b"\x1b[36m[a-1]\x1b[0m ready" in shown
     assert shown.count(b"caught") == 1
 
 

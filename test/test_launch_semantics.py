@@ -109,31 +109,14 @@ def test_parameter_files(prefix):
         parameters |= yaml.safe_load(text)["/typed"]["ros__parameters"]
     assert parameters == {
         "integer": 3,
-        "real": 2.5,
-        "exponent": "1e3",
-        "exponent_point": 1000.0,
+        "text": "12",
+        "real": 5.0,
         "truth": True,
-        "yes": True,
-        "string": "hello",
-        "digits": "12",
-        "as_text": "12",
-        "as_real": 12.0,
-        "as_truth": True,
         "nothing": "",
-        "list": [1, 2, 3],
-        "strings": ["a", "b c"],
-        "reals": [1.0, 2.5],
-        "number": 5,
-        "joined": 55,
         "sentence": "see some text",
-        "empty": "",
-        "quoted": "7",
-        "quotes_do_not_help": 5,
-        "number_as_text": "5",
-        "number_as_real": 5.0,
-        "performed_list": [5, 5],
-        "list_from_text": [1, 2],
         "escaped": "a$(b)",
+        "list": ["a", "b c"],
+        "list_from_text": [1, 2],
         "name_5": "x",
         "outer.inner": [True, False],
     }
@@ -147,7 +130,7 @@ def test_parameter_files(prefix):
 
     assert list(pushed.files.values()) == ["/ns/pushed:\n  ros__parameters:\n    known: 1\n"]
     assert pushed.command[-4:] == ("-r", "cmd_vel:=/other/cmd_vel", "-r", "~/a:=some text")
-    assert len({path for process in (typed, only_a_name, pushed) for path in process.files}) == 31
+    assert len({path for process in (typed, only_a_name, pushed) for path in process.files}) == 14
 
 
 SCOPE = Scope({"a": "1", "b": "x y", "list": "[1, 2]"}, {"E": "env"}, Path("/here"))
@@ -161,7 +144,6 @@ SCOPE = Scope({"a": "1", "b": "x y", "list": "[1, 2]"}, {"E": "env"}, Path("/her
         ("$(var a)$(var b)", "1x y"),
         ("$(var $(var z a))", "1"),
         ("$(env U 'd e')|$(env U \"d e\")|$(env U '')|$(env E)", "d e|d e||env"),
-        ("$(var z 'q$(var z \"w\")')", 'q"w"'),
         (r"\$(var a)", "$(var a)"),
         (r"\\$(var a)", r"\$(var a)"),
         (r"a\b\\c", r"ab\c"),
@@ -171,7 +153,7 @@ SCOPE = Scope({"a": "1", "b": "x y", "list": "[1, 2]"}, {"E": "env"}, Path("/her
     ],
 )
 def test_substitutions(text, performed):
-    assert substitutions.perform(substitutions.parse(text), SCOPE) == performed
+    assert substitutions.perform(text, SCOPE) == performed
 
 
 @pytest.mark.parametrize(
@@ -180,18 +162,19 @@ def test_substitutions(text, performed):
 )
 def test_invalid_substitutions(text):
     with pytest.raises(SubstitutionError):
-        substitutions.parse(text)
+        substitutions.perform(text, SCOPE)
 
 
 @pytest.mark.parametrize(
     ("text", "wanted"),
     [
-        ("null", None),
-        ("{a: 1}", None),
-        ("2024-01-01", None),
-        ("[1, 2.0]", None),
-        ("[a, 1]", None),
-        ("[[1]]", None),
+        ("null", "yaml"),
+        ("{a: 1}", "yaml"),
+        ("2024-01-01", "yaml"),
+        ("2026-02-30", "yaml"),
+        ("[1, a]", "yaml"),
+        ("[[1]]", "yaml"),
+        ("[", "yaml"),
         ("x", "int"),
         ("1.5", "int"),
         ("perhaps", "bool"),
@@ -200,4 +183,4 @@ def test_invalid_substitutions(text):
 )
 def test_invalid_parameters(text, wanted):
     with pytest.raises(SubstitutionError):
-        typed_value(text, wanted, SCOPE)
+        typed_value(text, wanted)

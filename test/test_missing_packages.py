@@ -27,7 +27,7 @@ NEEDED = {
     "drone-bridge launch testbed.launch.xml": {"yaml": "PyYAML"},
     "drone-bridge demo testbed": {"matplotlib": "matplotlib", "rosbags": "rosbags"},
     "drone-bridge info bag": {"rosbags": "rosbags"},
-    "drone-bridge wire bag": {"mcap": "mcap", "lz4": "lz4"},
+    "drone-bridge wire bag": {"mcap": "mcap"},
     "drone-bridge play bag": {"rosbags": "rosbags"},
     "drone-bridge report bag": {"rosbags": "rosbags"},
     "-m drone_bridge.telemetry.emulator": {"cv2": "opencv-python-headless"},

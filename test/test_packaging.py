@@ -22,7 +22,6 @@ ROSDEP_KEYS = {
     "cv2": "python3-opencv",
     "foxglove": None,
     "hypothesis": "python3-hypothesis",
-    "lz4": None,
     "matplotlib": "python3-matplotlib",
     "mcap": None,
     "mcap_ros2": None,

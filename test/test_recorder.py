@@ -4,15 +4,13 @@
 import os
 import resource
 import signal
-import subprocess
-import sys
-import tempfile
 import time
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import pytest
 import rclpy
+from processes import Process
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
@@ -68,51 +66,9 @@ def wait_for_subscription(node, *publishers):
     wait_until(node, lambda: all(publisher.get_subscription_count() for publisher in publishers))
 
 
-class Recording:
+def recording_of(bag, env=None, **parameters):
     """A recorder in a process of its own."""
-
-    def __init__(self, bag, *parameters, env=None, files=()):
-        self.bag = bag
-        arguments = [f"bag:={bag}", *parameters]
-        command = [sys.executable, "-c", "import sys; from drone_bridge.tools.recorder import main; sys.exit(main())"]
-        command += ["--ros-args", *(word for argument in arguments for word in ("-p", argument))]
-        command += [word for file in files for word in ("--params-file", str(file))]
-        self._errors = tempfile.TemporaryFile("a+")  # noqa: SIM115 # closed at the end; can be read while it grows
-        self.process = subprocess.Popen(
-            command,
-            stdout=subprocess.PIPE,
-            stderr=self._errors,
-            text=True,
-            env={**os.environ, **(env or {})},
-            start_new_session=True,
-        )
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        if self.process.poll() is None:
-            self.process.terminate()
-        self.process.communicate(timeout=PATIENCE_S)
-        self._errors.close()
-
-    @property
-    def errors(self):
-        """The error output so far."""
-        self._errors.seek(0)
-        return self._errors.read()
-
-    def stop(self, *signals):
-        """Send signals; return the exit status, standard output and error output."""
-        for number in signals or (signal.SIGINT,):
-            self.process.send_signal(number)
-        return self.finish()
-
-    def finish(self):
-        output, _ = self.process.communicate(timeout=PATIENCE_S)
-        errors = self.errors
-        assert "Traceback" not in errors
-        return self.process.returncode, output, errors
+    return Process.node("recorder", env=env, bag=bag, **parameters)
 
 
 def publish(publisher, message):
@@ -138,7 +94,7 @@ def table(output):
 @pytest.fixture
 def recorder(domain):
     """A recorder in this process, whose executor a test spins."""
-    rclpy.init(args=["--ros-args", "-p", "topics:=/text"], domain_id=domain)
+    rclpy.init(args=["--ros-args", "-p", "topics:=[/text]"], domain_id=domain)
     recorder = Recorder()
     yield recorder
     recorder.destroy_node()
@@ -192,7 +148,7 @@ def test_everything_published_is_in_the_bag_byte_for_byte(node, tmp_path):
     images = node.create_publisher(Image, "left/image_raw", RELIABLE)
     noise = node.create_publisher(String, "noise", BEST_EFFORT)
     sent = {"/flying": [publish(flying, Bool(data=True))], "/left/image_raw": [], "/noise": []}
-    with Recording(tmp_path / "flight") as recording:
+    with recording_of(tmp_path / "flight") as recording:
         wait_for_subscription(node, images, noise, flying)
         # What nobody sends again comes first, before images that may fill a socket.
         sent["/noise"] = [publish(noise, String(data=f"{number:03}")) for number in range(20)]
@@ -206,8 +162,7 @@ def test_everything_published_is_in_the_bag_byte_for_byte(node, tmp_path):
         for publisher in (images, flying, late):
             publisher.wait_for_all_acked()
         after = time.time_ns()
-        status, output, errors = recording.stop()
-    assert status == 0, errors
+        assert recording.stop(signal.SIGINT) == 0, recording.output
     assert {topic: recorded(tmp_path / "flight", topic) for topic in sent} == sent
     with AnyReader([tmp_path / "flight"]) as reader:  # the bag alone tells what its types are
         content = {connection.topic: (connection, data) for connection, _, data in reader.messages()}
@@ -220,14 +175,14 @@ def test_everything_published_is_in_the_bag_byte_for_byte(node, tmp_path):
     place = file.index(sent["/cmd_rates"][0])
     arrived, published = (int.from_bytes(file[place - offset :][:8], "little") for offset in (16, 8))
     assert before < published < arrived < after
-    rows = table(output)
+    rows = table(recording.output)
     assert rows["/left/image_raw"] == ("sensor_msgs/msg/Image", 20, 0)
     assert rows["/cmd_rates"] == ("drone_bridge/msg/CommandRates", 1, 0)
 
 
 def test_a_late_publisher_with_weaker_qos_is_recorded_too(node, tmp_path):
     strict = node.create_publisher(String, "text", LATCHED)
-    with Recording(tmp_path / "flight") as recording:
+    with recording_of(tmp_path / "flight") as recording:
         wait_for_subscription(node, strict)
         sent = [publish(strict, String(data="strict!"))]
         strict.wait_for_all_acked()
@@ -239,25 +194,23 @@ def test_a_late_publisher_with_weaker_qos_is_recorded_too(node, tmp_path):
         wait_for_subscription(node, marker)
         marker.publish(String())
         marker.wait_for_all_acked()
-        status, _, errors = recording.stop(signal.SIGTERM)
-    assert status == 0, errors
-    assert errors.count("offers weaker QoS") == 1
+        assert recording.stop(signal.SIGTERM) == 0, recording.output
+    assert recording.count_lines("offers weaker QoS") == 1
     assert recorded(tmp_path / "flight", "/text") == sent
 
 
 def test_topics_exclude_and_compression_select(node, tmp_path):
     names = ("chosen/a", "chosen/b", "other")
     publishers = [node.create_publisher(String, name, RELIABLE) for name in names]
-    parameters = ("topics:=/chosen/a chosen/b never", "exclude:=b$", "compression:=zstd")
-    with Recording(tmp_path / "flight", *parameters) as recording:
+    parameters = {"topics": "[/chosen/a, chosen/b, never]", "exclude": "b$", "compression": "zstd"}
+    with recording_of(tmp_path / "flight", **parameters) as recording:
         wait_for_subscription(node, publishers[0])
         for publisher in publishers:
             publisher.publish(String(data="again " * 1000))
         publishers[0].wait_for_all_acked()
-        status, output, errors = recording.stop()
-    assert status == 0, errors
-    assert list(table(output)) == ["/chosen/a"]
-    assert "/never" in errors
+        assert recording.stop(signal.SIGINT) == 0, recording.output
+    assert list(table(recording.output)) == ["/chosen/a"]
+    assert "/never" in recording.output
     assert (tmp_path / "flight/flight.mcap").stat().st_size < 5000
     assert len(recorded(tmp_path / "flight", "/chosen/a")) == 1
 
@@ -273,29 +226,28 @@ def test_unrecordable_topics_are_logged_once_and_the_rest_is_recorded(node, doma
                 (prefix / folder / path.name).symlink_to(path)
     unknown = node.create_publisher(Clock, "unknown", RELIABLE)
     known = node.create_publisher(String, "known", RELIABLE)
-    with Recording(tmp_path / "flight", env={"AMENT_PREFIX_PATH": str(prefix)}) as recording:
+    with recording_of(tmp_path / "flight", env={"AMENT_PREFIX_PATH": str(prefix)}) as recording:
         wait_for_subscription(node, known)
         with participant(domain, "contrary") as contrary:
             contrary.create_publisher(Bool, "known", RELIABLE)
             later = contrary.create_publisher(String, "later", RELIABLE)
             wait_for_subscription(contrary, later)
-            wait_until(node, lambda: "Not recording '/known'" in recording.errors)
+            wait_until(node, lambda: "Not recording '/known'" in recording.output)
         known.publish(String(data="still here"))
         known.wait_for_all_acked()
-        status, output, errors = recording.stop()
-    assert status == 0, errors
+        assert recording.stop(signal.SIGINT) == 0, recording.output
     assert unknown.get_subscription_count() == 0
-    assert errors.count("Not recording '/unknown' as 'rosgraph_msgs/msg/Clock'") == 1
-    assert errors.count("Not recording '/known' as ") == 1
-    assert "/later" in table(output)
-    assert table(output)["/known"] == ("std_msgs/msg/String", 1, 0)
+    assert recording.count_lines("Not recording '/unknown' as 'rosgraph_msgs/msg/Clock'") == 1
+    assert recording.count_lines("Not recording '/known' as ") == 1
+    assert "/later" in table(recording.output)
+    assert table(recording.output)["/known"] == ("std_msgs/msg/String", 1, 0)
 
 
 def test_what_was_written_before_a_kill_is_recovered(node, tmp_path):
     """It is written once a second or so; how much a kill costs is measured in the campaign."""
     publisher = node.create_publisher(String, "text", RELIABLE)
     file, sizes, count = tmp_path / "flight/flight.mcap", set(), 0
-    with Recording(tmp_path / "flight") as recording:
+    with recording_of(tmp_path / "flight") as recording:
         wait_for_subscription(node, publisher)
 
         def is_written_twice():
@@ -306,7 +258,8 @@ def test_what_was_written_before_a_kill_is_recovered(node, tmp_path):
             return len(sizes) > 2
 
         wait_until(node, is_written_twice)
-        recording.process.kill()
+        recording.send(signal.SIGKILL)
+        recording.wait()
     saved = tmp_path / "saved.mcap"
     with (tmp_path / "flight/flight.mcap").open("rb") as damaged, saved.open("xb") as complete:
         recover(damaged, complete)
@@ -320,41 +273,37 @@ def test_what_was_written_before_a_kill_is_recovered(node, tmp_path):
 def test_a_full_disk_ends_the_recording_with_one_error(node, tmp_path):
     publisher = node.create_publisher(Image, "image", RELIABLE)
     image = Image(data=bytes(200_000))
-    with Recording(tmp_path / "flight") as recording:
+    with recording_of(tmp_path / "flight") as recording:
         wait_for_subscription(node, publisher)
-        resource.prlimit(recording.process.pid, resource.RLIMIT_FSIZE, (3_000_000, 3_000_000))
+        resource.prlimit(recording.pid, resource.RLIMIT_FSIZE, (3_000_000, 3_000_000))
         limit = time.monotonic() + PATIENCE_S
         while publisher.get_subscription_count():
             publisher.publish(image)
             publisher.wait_for_all_acked()
             assert time.monotonic() < limit
-        status, output, errors = recording.finish()
-    assert status == 1
-    assert errors.count("[ERROR]") == 1
-    assert f"Writing the bag '{tmp_path / 'flight'}' failed: File too large (" in errors
-    assert f"'drone-bridge recover {tmp_path / 'flight/flight.mcap'} <new file>' saves what is whole" in errors
-    assert not table(output)
+        assert recording.wait() == 1
+    assert recording.count_lines(r"\[ERROR\]") == 1
+    assert f"Writing the bag '{tmp_path / 'flight'}' failed: File too large (" in recording.output
+    assert f"'drone-bridge recover {tmp_path / 'flight/flight.mcap'} <new file>'" in recording.output
+    assert not table(recording.output)
 
 
 def test_bad_parameters_are_refused_with_a_sentence(domain, tmp_path):
     expected = {
-        "compression:=lz4": "allowed are none, zstd",
-        "exclude:=(": "not a regular expression",
-        "topics:=/a b!": "a name that no topic can have",
+        ("compression", "lz4"): "has to be one of none, zstd",
+        ("exclude", "("): "not a regular expression",
+        ("topics", "[/a, b!]"): "a name that no topic can have",
     }
     with ExitStack() as stack:
-        recordings = {
-            parameter: stack.enter_context(Recording(tmp_path / "flight", parameter)) for parameter in expected
-        }
-        for parameter, recording in recordings.items():
-            status, _, errors = recording.finish()
-            assert status == 1
-            assert expected[parameter] in errors
-    assert not (tmp_path / "flight").exists()
-    with Recording(tmp_path) as recording:
-        status, _, errors = recording.finish()
-    assert status == 1
-    assert f"The bag '{tmp_path}' exists already" in errors
+        bag = tmp_path / "flight"
+        recordings = {given: stack.enter_context(recording_of(bag, **dict([given]))) for given in expected}
+        for given, recording in recordings.items():
+            assert recording.wait() == 1
+            assert expected[given] in recording.output
+    assert not bag.exists()
+    with recording_of(tmp_path) as recording:
+        assert recording.wait() == 1
+    assert f"The bag '{tmp_path}' exists already" in recording.output
 
 
 def test_without_mcap_ros2_bag_records_the_same(domain, tmp_path):
@@ -362,23 +311,22 @@ def test_without_mcap_ros2_bag_records_the_same(domain, tmp_path):
     (tmp_path / "ros2").write_text('#!/bin/sh\nprintf "%s\\n" "$@"\n')
     (tmp_path / "ros2").chmod(0o755)
     path = {name: os.pathsep.join([str(tmp_path), os.environ.get(name, "")]) for name in ("PATH", "PYTHONPATH")}
-    parameters = ("topics:=/odom /tf", "exclude:=image|depth", "compression:=zstd", "use_sim_time:=true")
-    with Recording(tmp_path / "flight", *parameters, env=path) as recording:
-        status, output, errors = recording.finish()
-    assert status == 0, errors
-    assert output.splitlines() == [
+    parameters = {"topics": "[/odom, /tf]", "exclude": "image|depth", "compression": "zstd", "use_sim_time": True}
+    with recording_of(tmp_path / "flight", env=path, **parameters) as recording:
+        assert recording.wait() == 0, recording.output
+    assert "Running: ros2 bag record" in recording.lines[0]
+    assert recording.lines[1:] == [
         *("bag", "record", "--storage", "mcap", "--output", str(tmp_path / "flight")),
         *("--regex", "^(?!.*(?:image|depth))(?:/odom|/tf)$"),
         *("--compression-mode", "file", "--compression-format", "zstd", "--use-sim-time"),
     ]
-    assert "Running: ros2 bag record" in errors
 
 
 def test_in_simulated_time_messages_carry_it_and_none_is_from_before(node, tmp_path):
     clock = node.create_publisher(Clock, "clock", RELIABLE)
     latched = node.create_publisher(String, "text", LATCHED)
     latched.publish(String(data="from the beginning"))
-    with Recording(tmp_path / "flight", "use_sim_time:=true") as recording:
+    with recording_of(tmp_path / "flight", use_sim_time=True) as recording:
         wait_for_subscription(node, clock)
         assert latched.get_subscription_count() == 0
         now = Clock()
@@ -390,8 +338,7 @@ def test_in_simulated_time_messages_carry_it_and_none_is_from_before(node, tmp_p
 
         wait_until(node, recording_started)
         latched.wait_for_all_acked()
-        status, _, errors = recording.stop()
-    assert status == 0, errors
+        assert recording.stop(signal.SIGINT) == 0, recording.output
     assert len(recorded(tmp_path / "flight", "/text")) == 1
     with Reader(tmp_path / "flight") as reader:
         assert {when for _, when, _ in reader.messages()} == {100 * 10**9}

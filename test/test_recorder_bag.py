@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 import pytest
 import yaml
-from mcap.reader import NonSeekingReader, SeekingReader
+from mcap.reader import SeekingReader
 from mcap_ros2.decoder import DecoderFactory
 from patience import TIMEOUT_S, wait_until
 from rclpy.duration import Infinite
@@ -61,10 +61,6 @@ def file_size_limit(size):
 
 
 TOPICS = {"/text", "/imu/data", "/cmd_rates"}
-READERS = {
-    "seeking": lambda file, **options: SeekingReader(file, validate_crcs=True, **options),
-    "non-seeking": lambda file, **options: NonSeekingReader(file, validate_crcs=True, **options),
-}
 
 
 @pytest.fixture(params=["none", "zstd"])
@@ -90,10 +86,10 @@ def file(request, tmp_path):
         yield file
 
 
-@pytest.mark.parametrize("kind", READERS)
-def test_mcap_reads_and_decodes_all_of_it(file, kind):
+def test_mcap_reads_and_decodes_all_of_it(file):
     by_topic = {}
-    for message in READERS[kind](file, decoder_factories=[DecoderFactory()]).iter_decoded_messages():
+    reader = SeekingReader(file, validate_crcs=True, decoder_factories=[DecoderFactory()])
+    for message in reader.iter_decoded_messages():
         by_topic.setdefault(message.channel.topic, []).append(message)
     assert {topic: len(messages) for topic, messages in by_topic.items()} == dict.fromkeys(TOPICS, 300)
     assert by_topic["/text"][7].decoded_message.data == "hello"
@@ -194,7 +190,7 @@ def test_no_room_for_the_header_leaves_nothing_behind(tmp_path):
 MESSAGES = [string_cdr(f"{number}:" + "x" * 300_000) for number in range(20)]
 
 
-@pytest.mark.parametrize("limit", [*range(400, 5_000, 600), 1_200_000, 3_000_000, 6_000_000, 6_002_500])
+@pytest.mark.parametrize("limit", [400, 1_200_000, 6_002_500])
 def test_a_disk_that_fills_up_leaves_a_beginning_that_recover_saves(tmp_path, limit, capsys):
     path = tmp_path / "flight"
     bag, topic = Bag(path), make_topic()
@@ -265,27 +261,6 @@ def test_closing_does_not_wait_for_a_disk_that_is_too_slow(tmp_path):
     release.join()
     assert len(messages_in(tmp_path / "flight")) == 1
     assert topic.received - bag.count(topic) == 9
-
-
-def test_a_full_disk_is_reported_once_and_later_messages_are_dropped(tmp_path):
-    bag = Bag(tmp_path / "flight")
-    topic = make_topic()
-    failures = []
-    failed = threading.Event()
-
-    def on_failure():
-        failures.append(threading.current_thread().name)
-        failed.set()
-
-    writer = BackgroundWriter(bag, on_failure, 10**8)
-    with file_size_limit(2_500_000):
-        for number, data in enumerate(MESSAGES):
-            writer.put(topic, number, number, data)
-        assert failed.wait(TIMEOUT_S)
-        assert not writer.put(topic, 99, 99, MESSAGES[0])
-        with pytest.raises(BagError, match=r"drone-bridge recover"):
-            writer.close(5)
-    assert failures == ["bag writer"]
 
 
 def test_errors_other_than_the_disks_are_raised_at_the_end(tmp_path, monkeypatch):

@@ -187,15 +187,9 @@ def test_page_stands_alone_and_escapes_what_it_shows(flight, tmp_path, capsys):
     assert not re.search(r"<(script|link|img|iframe)[^>]+(src|href)=.(?!data:)", text)
     assert "The peer &lt;has gone&gt;." in text
     for heading in ("Track", "States", "What the cameras saw", "Diagnostics", "Warnings and errors", "Numbers"):
-        (part,) = re.findall(rf'<h2 id="(\w+)">{heading}', text)
-        assert f'<a href="#{part}">{heading}' in text  # the table of contents
+        assert f"<h2>{heading}" in text
     assert '"shape":"hv"' in text.replace(" ", "")  # a boolean has no values between two
     assert "/odom" in text
-
-
-def test_a_bag_that_can_t_be_read_is_refused_with_a_sentence(tmp_path, capsys):
-    assert main(["report", str(tmp_path / "absent")]) == 1
-    assert "does not exist" in capsys.readouterr().err
 
 
 def test_a_page_that_can_t_be_written_is_named_in_a_sentence(tmp_path, capsys):

@@ -2,7 +2,6 @@
 """Each view of rviz2 shows what the launch file of its name publishes."""
 
 import os
-import re
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -15,6 +14,7 @@ from rviz_views import DISPLAYS, DURABILITIES, RELIABILITIES, each_view, with_to
 from std_msgs.msg import String
 from tf2_msgs.msg import TFMessage
 
+from drone_bridge.tools.demo.composition import ports_of
 from drone_bridge.tools.interfaces import import_interface
 
 # What a composition needs to be told so that it publishes all that its view shows.
@@ -26,10 +26,6 @@ NAMESPACE = "r1"
 LATCHED = QoSProfile(depth=10, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 
 
-def launch_text(path):
-    return (path.parent.parent / "launch" / f"{path.stem}.launch.xml").read_text()
-
-
 @each_view
 def test_a_view_shows_what_the_launch_file_of_its_name_publishes(path, ros, tmp_path, monkeypatch):
     """In a namespace and with prefixed frames, which relative topics and the launch file's -f have to follow."""
@@ -37,7 +33,7 @@ def test_a_view_shows_what_the_launch_file_of_its_name_publishes(path, ros, tmp_
     expected = {f"/{NAMESPACE}/{topic['Value']}": (display, topic) for display, topic in with_topics(path)}
     assert not any("//" in topic for topic in expected), "relative topics, so that they follow the namespace"
     frames = Frames(ros)
-    ports = {name: free_port() for name in re.findall(r'<arg name="((?:\w+_)?port)"', launch_text(path))}
+    ports = {name: free_port() for name in ports_of(f"{path.stem}.launch.xml")}
     arguments = {"emulate": True, "rviz": True, "namespace": NAMESPACE, "frame_prefix": f"{NAMESPACE}/", **ports}
     with launch(f"{path.stem}.launch.xml", **arguments, **COMPLETE.get(path.stem, {})) as composition:
         opened = composition.wait_for_line(rf"opened with -d (\S+) -f ({NAMESPACE}/\S+) .*__ns:=/{NAMESPACE}\b")

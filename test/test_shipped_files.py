@@ -64,13 +64,13 @@ def test_a_launch_file_uses_only_what_humble_knows(path):
 def started(path, folder, **given):
     """The processes of a launch file with everything that it can start, but for rviz2."""
     everything = dict.fromkeys(("emulate", "control", "relay", "operate", "record", "view"), "true")
-    known = declared_in(load(path)).arguments
+    known = declared_in(load(path))
     return evaluate(path, {name: value for name, value in (everything | given).items() if name in known}, folder)
 
 
 @by_name(LAUNCH_FILES)
 def test_a_launch_file_takes_the_common_arguments_and_uses_all_it_takes(path):
-    arguments = declared_in(load(path)).arguments
+    arguments = declared_in(load(path))
     is_server = path.name.endswith("_server.launch.xml")  # which legacy operators control, and no controller
     assert arguments.keys() >= (
         COMMON_ARGUMENTS - {"control"} | {"relay", "operate"} if is_server else COMMON_ARGUMENTS

@@ -32,7 +32,7 @@ TYPES = {
 # What nodes are told here so that they do nothing, and what they would have been told by nobody.
 IDLE = {"bridge": {"autostart": False}, "server": {"autostart": False}, "recorder": {"topics": "['/none']"}}
 IDLE_BY_NAME = {"web_bridge": {"port": 0}}  # whoever else has the usual one
-UNTOLD = {"autostart": True, "topics": []}
+UNTOLD = {"autostart": True, "topics": [""]}
 UNTOLD_BY_NAME = {"web_bridge": {one.name: one.default for one in WEB_BRIDGE if one.name == "port"}}
 
 

@@ -11,7 +11,6 @@ import fcntl
 import os
 import sys
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 from drone_bridge.ros.environment import profile_number
@@ -42,8 +41,8 @@ def make_room(folder: Path = SHARED_MEMORY) -> str | None:
             file.unlink()
             file.with_name(f"sem.{file.name}_mutex").unlink(missing_ok=True)
         if shortage(folder):
-            for _ in remove_abandoned(folder):
-                pass
+            for file in abandoned(folder):
+                file.unlink()
     return shortage(folder)
 
 
@@ -92,14 +91,6 @@ def abandoned(folder: Path = SHARED_MEMORY) -> list[Path]:
             candidates = (lock, writers, lock.with_name(name), lock.with_name(f"sem.{name}_mutex"))
             files += [file for file in candidates if file.exists()]
     return files
-
-
-def remove_abandoned(folder: Path = SHARED_MEMORY) -> Iterator[tuple[Path, int]]:
-    """Remove what no living process owns, and yield each file with the bytes that it had. Raises OSError."""
-    for file in abandoned(folder):
-        size_bytes = file.stat().st_blocks * 512
-        file.unlink()
-        yield file, size_bytes
 
 
 def _is_free(lock: Path) -> bool:

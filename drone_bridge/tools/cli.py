@@ -40,28 +40,12 @@ COMMANDS = {
     "report": Command(
         "drone_bridge.tools.reporting.command", "write a report of a bag as one HTML page", False, ("rosbags", "plotly")
     ),
-    "export": Command("drone_bridge.tools.bags.export", "write a bag's topics as tables", False, ("rosbags",)),
     "recover": Command(
         "drone_bridge.tools.bags.recover", "complete an .mcap file of a killed recorder", False, ("mcap",)
     ),
-    "clean": Command("drone_bridge.tools.clean", "remove shared memory that killed processes left behind", False),
     "doctor": Command("drone_bridge.tools.doctor", "report what is installed and running, and whether it works", False),
-    "wire": Command("drone_bridge.tools.wire.show", "show wire logs", False, ("mcap", "lz4")),
+    "wire": Command("drone_bridge.tools.wire.show", "show wire logs", False, ("mcap",)),
     "view": Command("drone_bridge.tools.view", "view and steer the running vehicles in a browser"),
-}
-#: Commands that there were, and what there is instead.
-REMOVED = {
-    "check": "'drone-bridge doctor' says what does not fit on the topics of the bridges and servers that run",
-    "demo all": "'drone-bridge launch all.launch.xml record:=true' runs all, and 'drone-bridge info' lists what came",
-    "demo any": "campaign/any_operator.py in the sources flies each operator with each vehicle",
-    "demo fleet": "several vehicles are several includes in one launch file (docs/launch.md)",
-    "fleet": "several vehicles are several includes in one launch file (docs/launch.md)",
-    "demo landings": "campaign/landings.py in the sources flies them",
-    "demo worlds": "campaign/targets.py in the sources flies them",
-    "export --tum": "the tables of --csv have the poses, with their times",
-    "flights": "record:=true of a launch file records a bag, and 'drone-bridge info' describes one",
-    "grade": "an emulator judges its flight: with --until-reached or --until-landed it ends with status 0 or 1, and "
-    "--trajectory writes where it went",
 }
 WITHOUT_ROS = """
 ROS 2 is not available here. Besides the commands above, Python programs can use drone_bridge.protocols (the five wire
@@ -75,11 +59,6 @@ WITH_SUBCOMMANDS = ("emulate", "operate", "demo")
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command named first in `argv` with the rest of it; returns its exit status."""
     words = list(sys.argv[1:] if argv is None else argv)
-    options = (f"{words[0]} {word}" for word in words[1:] if word.startswith("--"))
-    for name in (" ".join(words[:1]), " ".join(words[:2]), *options):
-        if name in REMOVED:
-            print(f"drone-bridge {name} was removed: {REMOVED[name]}.", file=sys.stderr)
-            return REFUSED
     try:
         try:
             return _run(_parse(words))

@@ -7,18 +7,16 @@ A line begins with ok, `!` (something works less well, and the line says what me
 import argparse
 import os
 import platform
-import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from drone_bridge.kind import kinds
 from drone_bridge.programs.missing_package import DISTRIBUTIONS
 from drone_bridge.ros import environment
 from drone_bridge.ros.shared_memory import SHARED_MEMORY, abandoned, shortage
@@ -45,8 +43,6 @@ OPTIONAL = {
 OF_ROS = ("launch_ros", "ros2cli")
 #: Two processes that have not found each other within this time will not.
 DISCOVERY_TIMEOUT_S = 10.0
-#: Neighbouring machines compare the stamps of commands: from here on one should know.
-_CLOCK_YEAR = 2024
 
 _TALKER = """
 import sys, rclpy
@@ -98,13 +94,7 @@ def installation() -> Iterator[Finding]:
     except PackageNotFoundError:
         package = "of an unknown version"
     yield Finding("drone_bridge", f"{package}, in {Path(__file__).parents[1]}")
-    supported = sys.version_info >= (3, 10)
-    yield Finding(
-        "Python",
-        f"{platform.python_version()}, {platform.system()} {platform.machine()}, in {sys.prefix}",
-        "" if supported else "Python 3.10 or a later one is needed.",
-        is_fatal=not supported,
-    )
+    yield Finding("Python", f"{platform.python_version()}, {platform.system()} {platform.machine()}, in {sys.prefix}")
 
 
 def ros() -> Iterator[Finding]:
@@ -161,23 +151,7 @@ def memory() -> Iterator[Finding]:
     has = os.statvfs(SHARED_MEMORY)
     sizes = f"{has.f_bavail * has.f_frsize / 1e6:.0f} of {has.f_blocks * has.f_frsize / 1e6:.0f} MB free"
     left = abandoned()
-    remedy = shortage() or (left and "'drone-bridge clean' removes them") or ""
-    yield Finding("shared memory", f"{sizes}, {len(left)} files of killed processes", remedy)
-
-
-def ports() -> Iterator[Finding]:
-    """Tell which of the protocols' ports are taken on this machine."""
-    taken = []
-    for kind in kinds().values():
-        for port in kind.ports:
-            with socket.socket(socket.AF_INET, socket.SOCK_STREAM if kind.is_stream else socket.SOCK_DGRAM) as probe:
-                probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-                try:
-                    probe.bind(("127.0.0.1", port.default))
-                except OSError:
-                    taken.append(f"{port.default} ({kind.name} {port.parameter})")
-    remedy = "if that is no vehicle, emulator or bridge of yours, give another port" if taken else ""
-    yield Finding("ports", f"taken: {', '.join(taken)}" if taken else "all free", remedy)
+    yield Finding("shared memory", f"{sizes}, {len(left)} files of killed processes", shortage() or "")
 
 
 def discovery() -> Iterator[Finding]:
@@ -257,29 +231,6 @@ def judge(found: "Sequence[RunningNode]") -> Iterator[Finding]:
             yield Finding("", f"{topic} of {node.name}", sentence, is_fatal=True)
 
 
-def clock() -> Iterator[Finding]:
-    """Tell the time, and whether something keeps it."""
-    now = time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime())
-    is_kept = any(Path(path).exists() for path in ("/run/systemd/timesync/synchronized", "/run/chrony/chronyd.pid"))
-    if time.gmtime().tm_year < _CLOCK_YEAR:
-        yield Finding("clock", now, "the clock is wrong: stamped commands of other machines will be refused")
-    else:
-        yield Finding("clock", f"{now}, {'synchronized' if is_kept else 'whether it is synchronized is not known'}")
-
-
-def page() -> Iterator[Finding]:
-    """Tell whether the browser page was built."""
-    index = Path(sys.prefix, "share", "drone_bridge", "web", "index.html")
-    for prefix in os.environ.get("AMENT_PREFIX_PATH", "").split(os.pathsep):
-        candidate = Path(prefix, "share", "drone_bridge", "web", "index.html")
-        index = candidate if candidate.exists() else index
-    yield (
-        Finding("page", str(index))
-        if index.exists()
-        else Finding("page", "not built", "cd web && npm ci && npm run build, or 'make setup' again")
-    )
-
-
 def optional() -> Iterator[Finding]:
     """Tell which optional libraries are missing, and what is not there without them."""
     missing = [name for name in OPTIONAL if find_spec(name) is None]
@@ -291,6 +242,4 @@ def optional() -> Iterator[Finding]:
         yield Finding("", f"no {name}: {OPTIONAL[name]}", source)
 
 
-EXAMINATIONS: tuple[Callable[[], Iterator[Finding]], ...] = (
-    *(installation, ros, reach, memory, ports, discovery, running, clock, page, optional),
-)
+EXAMINATIONS = (installation, ros, reach, memory, discovery, running, optional)

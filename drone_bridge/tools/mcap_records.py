@@ -1,23 +1,25 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The records of MCAP files that may be cut anywhere, still growing, or made to harm."""
+"""The records of MCAP files that may be cut anywhere, or still grow."""
 
+import contextlib
 import os
 import struct
+import time
 from collections.abc import Iterator
+from io import BytesIO
 from typing import IO, Any
 
 from mcap.data_stream import RecordBuilder
-from mcap.exceptions import EndOfFile, McapError, RecordLengthLimitExceeded
+from mcap.exceptions import EndOfFile, McapError
+from mcap.opcode import Opcode
 from mcap.records import DataEnd, Footer
 from mcap.stream_reader import StreamReader
 
 MAGIC = b"\x89MCAP0\r\n"
-#: No record is larger but where one message is: a picture of 40 megapixels has half of it.
-MAX_RECORD_BYTES = 256 * 2**20
-#: For one record: a power failure can leave gigabytes of zeros, which mcap takes for empty records of an unknown kind.
-_MAX_READS = 100_000
+FOLLOW_PERIOD_S = 0.2
 #: What is raised for a record that can't be understood, RuntimeError by lz4.
 UNREADABLE = (McapError, ValueError, KeyError, OverflowError, RuntimeError, struct.error)
+_HEAD = struct.Struct("<BQ")  # of a record: its kind, and how many bytes follow
 
 
 def _end() -> bytes:
@@ -31,33 +33,27 @@ def _end() -> bytes:
 END = _end()
 
 
-class _Whole:
-    """Reads all that is requested or, where the file has less, nothing: mcap takes less for all."""
+def whole_records(file: IO[bytes], *, follow: bool = False) -> Iterator[bytes]:
+    """Yield the bytes of each record from the file's position on, and leave that before one that is not whole.
 
-    def __init__(self, file: IO[bytes]) -> None:
-        self._file = file
-        self._end = file.seek(0, os.SEEK_END)
-        self.reads = 0  # since the last record
-
-    def read(self, size: int) -> bytes:
-        self.reads += 1
-        if self.reads > _MAX_READS or size > self._end - self._file.tell():  # before a wrong length is allocated
-            raise EndOfFile
-        return self._file.read(size)
-
-
-def whole_records(file: IO[bytes]) -> Iterator[Any]:
-    """Yield the records of mcap from the file's position on, chunks as such, and leave it before one that is not whole.
-
-    Raises UNREADABLE.
+    With `follow`, wait for the rest of it, until the file has an end.
     """
-    begin = file.tell()
-    source: Any = _Whole(file)
-    file.seek(begin)
-    reader = StreamReader(source, skip_magic=begin > 0, emit_chunks=True, record_size_limit=MAX_RECORD_BYTES)
-    try:
-        for record in reader.records:
-            begin, source.reads = file.tell(), 0
-            yield record
-    except (EndOfFile, RecordLengthLimitExceeded):
-        file.seek(begin)
+    while True:
+        begin, head = file.tell(), file.read(_HEAD.size)
+        kind, size = _HEAD.unpack(head) if len(head) == _HEAD.size else (0, 0)
+        # A power failure can leave gigabytes of zeros.
+        if kind and size <= os.fstat(file.fileno()).st_size - file.tell():
+            yield head + file.read(size)
+            if kind == Opcode.FOOTER:
+                return
+        else:
+            file.seek(begin)
+            if not follow:
+                return
+            time.sleep(FOLLOW_PERIOD_S)
+
+
+def parsed(record: bytes) -> Iterator[Any]:
+    """Yield a record as mcap has it, or those in a chunk. Raises UNREADABLE."""
+    with contextlib.suppress(EndOfFile):
+        yield from StreamReader(BytesIO(record), skip_magic=True).records

@@ -78,7 +78,6 @@ def main(args: list[str] | None = None) -> int:
 
 def record(node: "Recorder", stop: StopRequest) -> int:
     """Record with the node until stopped, and return the exit status."""
-    from drone_bridge.tools.recording.arrival import CLOCK_NOTE
     from drone_bridge.tools.recording.background import BackgroundWriter
     from drone_bridge.tools.recording.bag import Bag, BagError
     from drone_bridge.tools.recording.settings import SettingsError, read_settings
@@ -96,8 +95,6 @@ def record(node: "Recorder", stop: StopRequest) -> int:
         spin(node, stop)
     finally:
         try:
-            if steps := node.arrival.describe_steps():
-                bag.notes[CLOCK_NOTE] = steps
             writer.close(WRITE_LIMIT_S, node.topics)
             status = 0
             print(summary(bag, node.topics), flush=True)

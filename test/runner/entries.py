@@ -13,7 +13,7 @@ from pathlib import Path
 TESTS = Path(__file__).resolve().parent.parent
 #: What a test file imports, and the fixtures that its tests take, when it needs DDS or other processes.
 NEEDY_MODULES = {"composition", "networks", "processes", "ros_session", "subprocess"}
-NEEDY_FIXTURES = re.compile(r"^def \w+\([^)]*\b(?:ros|start_child|domain)\b", re.MULTILINE)
+NEEDY_FIXTURES = re.compile(r"^ *def \w+\([^)]*\b(?:ros|start_child|domain)\b", re.MULTILINE)
 #: All files that need neither DDS nor other processes are tested by so many entries.
 UNIT_ENTRIES = 4
 BROWSER_PROCESSORS = 2

@@ -9,24 +9,15 @@ from rclpy.qos import DurabilityPolicy, ReliabilityPolicy
 
 VIEWS = sorted((Path(__file__).parent.parent.parent / "rviz").glob("*.rviz"))
 
-# From plugins_description.xml of rviz_default_plugins and rviz_common, as far as Humble, Jazzy and Kilted all have it;
+# From plugins_description.xml of rviz_default_plugins, as far as Humble, Jazzy and Kilted all have it;
 # of the displays, which type of message each shows, None for those without a topic.
 DISPLAYS = {
     "rviz_default_plugins/Axes": None,
-    "rviz_default_plugins/Camera": "sensor_msgs/msg/Image",
     "rviz_default_plugins/Grid": None,
     "rviz_default_plugins/Image": "sensor_msgs/msg/Image",
-    "rviz_default_plugins/Marker": "visualization_msgs/msg/Marker",
-    "rviz_default_plugins/MarkerArray": "visualization_msgs/msg/MarkerArray",
     "rviz_default_plugins/Odometry": "nav_msgs/msg/Odometry",
-    "rviz_default_plugins/Path": "nav_msgs/msg/Path",
-    "rviz_default_plugins/PointCloud2": "sensor_msgs/msg/PointCloud2",
-    "rviz_default_plugins/Pose": "geometry_msgs/msg/PoseStamped",
-    "rviz_default_plugins/PoseWithCovariance": "geometry_msgs/msg/PoseWithCovarianceStamped",
-    "rviz_default_plugins/Range": "sensor_msgs/msg/Range",
     "rviz_default_plugins/RobotModel": "std_msgs/msg/String",
     "rviz_default_plugins/TF": None,
-    "rviz_default_plugins/TwistStamped": "geometry_msgs/msg/TwistStamped",
 }
 # Where a display says its topic, other than under Topic.
 TOPICS = {"rviz_default_plugins/RobotModel": "Description Topic"}

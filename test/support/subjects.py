@@ -375,7 +375,9 @@ class RecorderSubject(Subject):
             if was_killed:
                 saved = self._scratch / "saved.mcap"
                 with file.open("rb") as damaged, saved.open("wb") as complete:
-                    end_ns = recover(damaged, complete).end_ns
+                    recover(damaged, complete)
+                with saved.open("rb") as whole:
+                    end_ns = max((message.log_time for _, _, message in make_reader(whole).iter_messages()), default=0)
             else:
                 with file.open("rb") as whole:
                     summary = make_reader(whole).get_summary()

@@ -13,8 +13,7 @@ from rosbags.interfaces import Connection, Qos
 from rosbags.rosbag2 import ReaderError
 from rosbags.typesys import Stores, get_typestore
 
-from drone_bridge.tools.bags.bounds import check_index
-from drone_bridge.tools.recording.arrival import CLOCK_NOTE
+from drone_bridge.tools.bags.encodings import pass_over_other_encodings
 
 NANOSECONDS_PER_SECOND = 10**9
 #: The encoding of messages in ROS 2.
@@ -22,6 +21,8 @@ CDR = "cdr"
 #: When nothing comes for longer, the clock was set forward, or the recorder stood still, s.
 LONGEST_GAP_S = 60.0
 _MAGIC = b"\x89MCAP0\r\n"  # with which an MCAP file begins and ends
+
+pass_over_other_encodings()
 
 
 class BagError(Exception):
@@ -63,9 +64,6 @@ class Bag:
             # Bags from before Iron carry no definitions in sqlite3.
             self._reader = AnyReader([_bag_of(path)], default_typestore=get_typestore(Stores.ROS2_HUMBLE))
             self._reader.open()
-            readers = [getattr(reader, "storage", reader) for reader in self._reader.readers]
-            storages = [storage for reader in readers for storage in getattr(reader, "storages", [reader])]
-            check_index(storages)
         except BagError:
             raise
         except (AnyReaderError, ReaderError, OSError) as error:
@@ -84,8 +82,6 @@ class Bag:
             merged.setdefault((connection.topic, connection.msgtype), []).append(connection)
         self.topics = tuple(_topic(merged[key]) for key in sorted(merged))
         self._count = self._reader.message_count - sum(each.msgcount for each in others)
-        #: A sentence for each thing that is known of a clock which was set while the bag was recorded.
-        self.clock_steps = [*_noted_steps(readers), *_mixed_times(storages)]
 
     def __enter__(self) -> "Bag":
         return self
@@ -217,29 +213,6 @@ def field_names(message: Any) -> list[str]:
 def stamp_s(message: Any) -> float:
     """Return the stamp in a message's header, s."""
     return float(message.header.stamp.sec + message.header.stamp.nanosec / NANOSECONDS_PER_SECOND)
-
-
-def _noted_steps(readers: Iterable[Any]) -> Iterator[str]:
-    """Say how the clock was set, where the recorder, such as ours, has noted it."""
-    for reader in readers:
-        if clause := (reader.metadata.custom or {}).get(CLOCK_NOTE):
-            yield f"The recorder's clock was {clause}; the times here go on as if it were not."
-
-
-def _mixed_times(storages: Iterable[Any]) -> Iterator[str]:
-    """Say that the times of an MCAP file go back, by its chunks, which are in the order in which they were written."""
-    back_ns = latest_start_ns = latest_end_ns = 0
-    for storage in storages:
-        for chunk in getattr(storage, "chunks", ()):  # sqlite3 has none
-            start_ns, end_ns = chunk.message_start_time, chunk.message_end_time
-            if not 0 < start_ns <= end_ns < 2**63:  # it has no message
-                continue
-            if end_ns + NANOSECONDS_PER_SECOND < latest_start_ns:
-                back_ns = max(back_ns, latest_end_ns - start_ns)
-            latest_start_ns, latest_end_ns = max(latest_start_ns, start_ns), max(latest_end_ns, end_ns)
-    if back_ns:
-        back_s = back_ns / NANOSECONDS_PER_SECOND
-        yield f"The recorder's clock was set back by {back_s:.1f} s, and what came before and after that is mixed."
 
 
 def _topic(connections: Sequence[Connection]) -> BagTopic:

@@ -3,7 +3,7 @@
 
 import argparse
 import datetime
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -72,27 +72,12 @@ def beginning(bag: "Bag") -> str:
     return f"begins at {datetime.datetime.fromtimestamp(start_s).astimezone():%Y-%m-%d %H:%M:%S %Z} ({start_s:.3f})"
 
 
-def _noted(messages: "Iterable[BagMessage]", rate: TopicRate) -> "Iterator[BagMessage]":
-    for message in messages:
-        rate.note(message.time_ns)
-        yield message
-
-
 def print_info(bag: "Bag") -> int:
     """Print what a bag holds, with a table of its topics; return the exit status."""
-    from drone_bridge.tools.bags.bag import LONGEST_GAP_S
-
     duration_s = (bag.end_ns - bag.start_ns) / _NANOSECONDS
     print(f"{bag.path}: {bag.count} messages in {duration_s:.1f} s, {bag.size_bytes / 1e6:.1f} MB")
     print(beginning(bag))
-    of_all = TopicRate()
-    by_topic = topic_rates(_noted(bag.messages(), of_all))
-    for sentence in bag.clock_steps:
-        print(sentence)
-    if of_all.longest_gap_ns > LONGEST_GAP_S * _NANOSECONDS:
-        gap_s, began_s = of_all.longest_gap_ns / _NANOSECONDS, (of_all.gap_began_ns - bag.start_ns) / _NANOSECONDS
-        why = "nothing came, or the clock was set forward"
-        print(f"No topic has a message for {gap_s:.1f} s from {began_s:.1f} s on: {why}.")
+    by_topic = topic_rates(bag.messages())
     rows = [("topic", "type", "messages", "per second", "longest gap")]
     for topic in bag.topics:
         measured = by_topic.get(topic, TopicRate())

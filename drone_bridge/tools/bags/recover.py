@@ -5,21 +5,15 @@ What is whole is copied; the file itself is not changed.
 """
 
 import argparse
-import contextlib
-import datetime
 import os
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
-from mcap.records import Chunk, DataEnd, Message
+from mcap.opcode import Opcode
 
-from drone_bridge.tools.mcap_records import END, MAGIC, UNREADABLE, whole_records
-
-_COPY_BYTES = 1 << 20
-_MOST_NS = 2**63  # later times are none
+from drone_bridge.tools.mcap_records import END, MAGIC, whole_records
 
 
 def main(argv: Sequence[str]) -> int:
@@ -32,7 +26,7 @@ def main(argv: Sequence[str]) -> int:
     options = parser.parse_args(argv)
     try:
         with options.file.open("rb") as damaged, options.output.open("xb") as complete:
-            saved = recover(damaged, complete)
+            lost = recover(damaged, complete)
     except OSError as error:
         print(f"drone-bridge recover: {error.filename or options.output}: {error.strerror}.", file=sys.stderr)
         return 1
@@ -40,38 +34,15 @@ def main(argv: Sequence[str]) -> int:
         options.output.unlink()
         print(f"drone-bridge recover: '{options.file}' {error}.", file=sys.stderr)
         return 1
-    print(f"{options.output} ({options.output.stat().st_size / 1e6:.1f} MB): {saved.describe()}")
+    print(
+        f"{options.output} ({options.output.stat().st_size / 1e6:.1f} MB) lacks the last {lost} bytes of the file, and "
+        "what its recorder had not written when it ended (that of drone_bridge: up to 1 s)."
+    )
     return 0
 
 
-@dataclass(slots=True)
-class Saved:
-    """What is in the new file, and what is not. Times are the recorder's, ns; those of messages are 0 without any."""
-
-    lost_bytes: int = 0
-    start_ns: int = 0
-    end_ns: int = 0
-
-    def note(self, start_ns: int, end_ns: int) -> None:
-        """Add the times of a chunk or message that is whole."""
-        if 0 < start_ns <= end_ns < _MOST_NS:  # a chunk without messages has times of 0 or of the clock's ends
-            self.start_ns = min(self.start_ns, start_ns) if self.end_ns else start_ns
-            self.end_ns = max(self.end_ns, end_ns)
-
-    def describe(self) -> str:
-        """Say how much is there, and how much is missing."""
-        if not self.end_ns:
-            return f"no message is whole, and the last {self.lost_bytes} bytes are left out."
-        end = datetime.datetime.fromtimestamp(self.end_ns / 1e9).astimezone()
-        return (
-            f"{(self.end_ns - self.start_ns) / 1e9:.1f} s of messages, until {end:%Y-%m-%d %H:%M:%S}. Missing: "
-            f"the last {self.lost_bytes} bytes, and what the recorder had not written when it ended (that of "
-            "drone_bridge: up to 1 s)."
-        )
-
-
-def recover(damaged: IO[bytes], complete: IO[bytes]) -> Saved:
-    """Copy the records that are whole, and end the file.
+def recover(damaged: IO[bytes], complete: IO[bytes]) -> int:
+    """Copy the records that are whole, and end the file; return how many bytes at the end are left out.
 
     Raises OSError, and ValueError if there is nothing to recover.
     """
@@ -83,19 +54,12 @@ def recover(damaged: IO[bytes], complete: IO[bytes]) -> Saved:
         raise ValueError("does not begin like an MCAP file")
     if has_end:
         raise ValueError("is complete")
-    saved, end = Saved(), damaged.tell()
-    with contextlib.suppress(*UNREADABLE):  # behind such a record nobody knows where the next one begins
-        for record in whole_records(damaged):
-            if isinstance(record, DataEnd):
-                break
-            if isinstance(record, Chunk):
-                saved.note(record.message_start_time, record.message_end_time)
-            elif isinstance(record, Message):
-                saved.note(record.log_time, record.log_time)
-            end = damaged.tell()
-    damaged.seek(0)
-    for begin in range(0, end, _COPY_BYTES):
-        complete.write(damaged.read(min(_COPY_BYTES, end - begin)))
+    complete.write(MAGIC)
+    copied = len(MAGIC)
+    for record in whole_records(damaged):
+        if record[0] == Opcode.DATA_END:  # what follows is an index
+            break
+        complete.write(record)
+        copied += len(record)
     complete.write(END)
-    saved.lost_bytes = size - end
-    return saved
+    return size - copied

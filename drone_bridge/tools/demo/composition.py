@@ -79,7 +79,7 @@ def free_port() -> int:
 
 def ports_of(launch_file: str) -> list[str]:
     """Return the arguments of a launch file that choose ports, but for that of the page."""
-    declared = declared_in(load(file_of_package("drone_bridge", launch_file))).arguments
+    declared = declared_in(load(file_of_package("drone_bridge", launch_file)))
     return [name for name in declared if name.endswith("_port") and name != "view_port"]
 
 

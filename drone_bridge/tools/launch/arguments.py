@@ -3,17 +3,14 @@
 
 import os
 import re
-from collections.abc import Iterable
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 from drone_bridge.programs.options import suggestion
 from drone_bridge.tools.launch import substitutions
 from drone_bridge.tools.launch.parse import Element, LaunchFileError, load
 from drone_bridge.tools.launch.substitutions import Scope, SubstitutionError
-
-#: Arguments of our launch files that there were, and what there is instead.
-REMOVED = {"flights": "record:=true records all topics"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,8 +21,6 @@ class Argument:
     default: str | None  # as written, substitutions and all; None when a value must be given
     description: str
     choices: tuple[str, ...]
-    conditional: bool
-    line: int
 
     @property
     def demand(self) -> str:
@@ -34,7 +29,7 @@ class Argument:
         return f"the launch argument '{self.name}'{described} must be given"
 
     @classmethod
-    def declared_by(cls, element: Element, conditional: bool = False) -> "Argument":
+    def declared_by(cls, element: Element) -> "Argument":
         """Return the argument that an <arg> declares."""
         texts = element.attributes
         return cls(
@@ -42,47 +37,35 @@ class Argument:
             default=texts.get("default"),
             description=_unescaped(texts.get("description", "")),
             choices=tuple(_unescaped(choice.attributes["value"]) for choice in element.named("choice")),
-            conditional=conditional or "if" in texts or "unless" in texts,
-            line=element.line,
         )
 
 
-@dataclass(slots=True)
-class Declarations:
-    """The arguments declared in a file and in what it includes, as far as that is known before running it."""
+def declared_in(root: Element) -> dict[str, Argument]:
+    """Return the arguments that a launch file declares, those included that depend on a condition, by name.
 
-    arguments: dict[str, Argument] = field(default_factory=dict)
-    complete: bool = True  # False when it depends on arguments which files are included
-
-    def add(self, arguments: Iterable[Argument]) -> None:
-        """Add arguments; the first declaration of a name stands."""
-        for argument in arguments:
-            self.arguments.setdefault(argument.name, argument)
+    Not those of files that are included by an argument's value.
+    """
+    found: dict[str, Argument] = {}
+    _collect(root, found, {root.path})
+    return found
 
 
-def declared_in(root: Element) -> Declarations:
-    """Return what a launch file declares, those arguments included that depend on a condition."""
-    declarations = Declarations()
-    _collect(root, declarations, {root.path}, conditional=False)
-    return declarations
-
-
-def _collect(element: Element, declarations: Declarations, seen: set[Path], conditional: bool) -> None:
+def _collect(element: Element, found: dict[str, Argument], seen: set[Path]) -> None:
     for child in element.children:
-        is_conditional = conditional or "if" in child.attributes or "unless" in child.attributes
         if child.tag == "arg":
-            declarations.add([Argument.declared_by(child, conditional)])
+            argument = Argument.declared_by(child)
+            found.setdefault(argument.name, argument)
         elif child.tag == "group":
-            _collect(child, declarations, seen, is_conditional)
+            _collect(child, found, seen)
         elif child.tag == "include":
             here = Scope({}, dict(os.environ), child.path.parent.absolute())
             try:
-                path = Path(substitutions.perform(child.templates["file"], here))
+                path = Path(substitutions.perform(child.attributes["file"], here))
                 if path not in seen:
                     seen.add(path)
-                    _collect(load(path), declarations, seen, is_conditional)
-            except (SubstitutionError, LaunchFileError):
-                declarations.complete = False
+                    _collect(load(path), found, seen)
+            except (SubstitutionError, LaunchFileError):  # evaluation tells
+                continue
 
 
 def parse_assignments(words: Iterable[str]) -> dict[str, str]:
@@ -98,31 +81,22 @@ def parse_assignments(words: Iterable[str]) -> dict[str, str]:
     return given
 
 
-def refuse_unknown(given: Iterable[str], declarations: Declarations, path: Path) -> None:
+def refuse_unknown(given: Iterable[str], known: Collection[str], path: Path) -> None:
     """Raise LaunchFileError for a given argument that nothing declares."""
-    known = list(declarations.arguments)
     for name in given:
-        if name in REMOVED and name not in known:
-            raise LaunchFileError(f"{path}: the launch argument '{name}' was removed: {REMOVED[name]}")
         if name not in known:
             listed = f"it takes {', '.join(known)}" if known else "it takes none"
             raise LaunchFileError(f"{path}: there is no launch argument '{name}'{suggestion(name, known)}; {listed}")
 
 
-def describe(declarations: Declarations) -> str:
+def describe(declared: Mapping[str, Argument]) -> str:
     """Return the arguments with their descriptions and defaults, to be read by people."""
     lines = ["Arguments (give them as name:=value):"]
-    for argument in declarations.arguments.values():
-        lines += ["", f"    '{argument.name}':{'*' if argument.conditional else ''}"]
+    for argument in declared.values():
+        lines += ["", f"    '{argument.name}':"]
         lines += [f"        {argument.description or 'no description'}"]
         lines += [f"        (one of: {', '.join(argument.choices)})"] if argument.choices else []
         lines += ["        (required)" if argument.default is None else f"        (default: '{argument.default}')"]
-    if not declarations.arguments:
-        lines += ["", "    none"]
-    if any(argument.conditional for argument in declarations.arguments.values()):
-        lines += ["", "* used only under some condition"]
-    if not declarations.complete:
-        lines += ["", "Files that are included depending on arguments may take more."]
     return "\n".join(lines)
 
 

@@ -2,17 +2,15 @@
 """`drone-bridge launch`: its words and options, and where launch files are found."""
 
 import argparse
-import os
-import shlex
 import sys
 import tempfile
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from drone_bridge.programs.options import suggestion
 from drone_bridge.tools.cli import REFUSED
 from drone_bridge.tools.launch.arguments import declared_in, describe, parse_assignments
-from drone_bridge.tools.launch.evaluate import Process, evaluate
+from drone_bridge.tools.launch.evaluate import evaluate
 from drone_bridge.tools.launch.parse import LaunchFileError, load
 from drone_bridge.tools.launch.processes import supervise
 from drone_bridge.tools.launch.substitutions import SubstitutionError, package_prefix
@@ -22,12 +20,10 @@ def main(argv: Sequence[str]) -> int:
     """Launch what `argv` names; returns the exit status, which is 2 when the file or an argument is refused."""
     parser = argparse.ArgumentParser(
         prog="drone-bridge launch",
-        usage="%(prog)s [-s | -p] [package] file [name:=value ...]",
+        usage="%(prog)s [-s] [package] file [name:=value ...]",
         description="Run an XML launch file.",
     )
-    what = parser.add_mutually_exclusive_group()
-    what.add_argument("-s", "--show-args", action="store_true", help="show the launch file's arguments")
-    what.add_argument("-p", "--dry-run", action="store_true", help="show the processes without starting them")
+    parser.add_argument("-s", "--show-args", action="store_true", help="show the launch file's arguments")
     parser.add_argument(
         "words",
         nargs="+",
@@ -44,9 +40,6 @@ def main(argv: Sequence[str]) -> int:
             return 0
         with tempfile.TemporaryDirectory(prefix="drone_bridge_launch_") as folder:
             processes = evaluate(path, given, Path(folder), _warn)
-            if options.dry_run:
-                print(_shell_lines(processes))
-                return 0
             for file, text in ((file, text) for process in processes for file, text in process.files.items()):
                 file.write_text(text)
             return supervise(processes)
@@ -88,20 +81,3 @@ def file_of_package(package: str, name: str) -> Path:
         f"there is no launch file '{name}', neither here nor in the package {package}{hint}; "
         f"it has {', '.join(there) or 'none'}"
     )
-
-
-def _shell_lines(processes: Iterable[Process]) -> str:
-    """Return the processes as a shell would take them, their parameter files as comments."""
-    lines = []
-    for process in processes:
-        lines += [f"# [{process.label}]{' (required)' if process.is_required else ''}"]
-        for path, text in process.files.items():
-            lines += [f"# {path}:", *(f"#     {line}" for line in text.splitlines())]
-        lines += [shlex.join([*_changes(process.environment), *process.command])]
-    return "\n".join(lines)
-
-
-def _changes(environment: Mapping[str, str]) -> list[str]:
-    """Return the call of env(1) that makes this environment of ours, or nothing when it is the same."""
-    changed = [f"{name}={value}" for name, value in environment.items() if os.environ.get(name) != value]
-    return ["env", *changed] if changed else []

@@ -12,11 +12,8 @@ from drone_bridge.programs.options import ENDS_LAUNCH
 from drone_bridge.tools.launch import parameters, substitutions
 from drone_bridge.tools.launch.arguments import Argument, declared_in, refuse_unknown
 from drone_bridge.tools.launch.parse import Element, load
-from drone_bridge.tools.launch.substitutions import Scope, SubstitutionError, Template, find_executable, package_prefix
+from drone_bridge.tools.launch.substitutions import Scope, SubstitutionError, find_executable, package_prefix
 
-_OUTPUTS = ("screen", "log", "both", "own_log", "full")
-_INCLUDE_DEPTH = 20  # files; more means that one includes itself
-_INCLUDES = 1000  # files that each include themselves twice are 2^20 within that depth
 _VARIABLE = re.compile(r"\$\(var\s+(\w+)")
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 # The launch variable in which <push_ros_namespace> keeps the namespace, so that groups scope it.
@@ -47,14 +44,10 @@ def evaluate(
     included files as well.
     """
     root = load(path)
-    declarations = declared_in(root)
-    if declarations.complete:
-        refuse_unknown(given, declarations, path)
     evaluation = _Evaluation(given, folder, warn)
     evaluation.run_file(root, dict(given))
+    refuse_unknown(given, {**declared_in(root), **evaluation.declared}, path)
     evaluation.name_unused_parameters()
-    declarations.add(evaluation.declared)
-    refuse_unknown(given, declarations, path)
     return evaluation.processes
 
 
@@ -63,15 +56,13 @@ class _Evaluation:
 
     def __init__(self, given: Mapping[str, str], folder: Path, warn: Callable[[str], None]) -> None:
         self.processes: list[Process] = []
-        self.declared: list[Argument] = []
+        self.declared: dict[str, Argument] = {}
         self._given = given
         self._folder = folder
         self._warn = warn
         self._files = 0
-        self._depth = 0
-        self._includes = 0
-        # The executables of nodes by their full names, by the parameter file that somebody wrote for them.
-        self._addressed: dict[Path, dict[str, str]] = {}
+        # The full names of nodes by the parameter file that somebody wrote for them.
+        self._addressed: dict[Path, list[str]] = {}
         self._scope = Scope({}, dict(os.environ), Path())
         self._actions = {
             "arg": self._arg,
@@ -85,10 +76,9 @@ class _Evaluation:
         }
 
     def name_unused_parameters(self) -> None:
-        """Warn of what no node takes, of parameter files other than those that are installed."""
+        """Warn of what is for no node, in parameter files other than those that are installed."""
         for path, nodes in self._addressed.items():
-            declared = {name: parameters.declared_by(executable) for name, executable in nodes.items()}
-            for sentence in parameters.unused(path, declared):
+            for sentence in parameters.unused(path, nodes):
                 self._warn(sentence)
 
     def run_file(self, root: Element, given: dict[str, str]) -> None:
@@ -101,7 +91,7 @@ class _Evaluation:
             try:
                 if self._condition_holds(element):
                     self._actions[element.tag](element)
-            except (SubstitutionError, OSError) as error:
+            except (ValueError, OSError) as error:
                 raise element.error(self._with_argument(element, error)) from error
 
     def _with_argument(self, element: Element, problem: object) -> str:
@@ -124,14 +114,14 @@ class _Evaluation:
         return True
 
     def _text(self, element: Element, attribute: str) -> str:
-        return substitutions.perform(element.templates[attribute], self._scope)
+        return substitutions.perform(element.attributes[attribute], self._scope)
 
     def _optional(self, element: Element, attribute: str) -> str | None:
-        return self._text(element, attribute) if attribute in element.templates else None
+        return self._text(element, attribute) if attribute in element.attributes else None
 
     def _arg(self, element: Element) -> None:
         argument = Argument.declared_by(element)
-        self.declared.append(argument)
+        self.declared[argument.name] = argument
         if argument.name not in self._scope.configurations:
             if argument.default is None:
                 raise SubstitutionError(argument.demand)
@@ -175,11 +165,6 @@ class _Evaluation:
             return
         if path.suffix in (".py", ".yaml", ".yml"):
             raise SubstitutionError(f"{path}: this runner includes XML launch files only")
-        if self._depth == _INCLUDE_DEPTH:
-            raise SubstitutionError(f"{path}: more than {_INCLUDE_DEPTH} files include each other")
-        self._includes += 1
-        if self._includes > _INCLUDES:
-            raise SubstitutionError(f"{path}: more than {_INCLUDES} files are included")
         root = load(path)
         directory = self._scope.directory
         # As upstream has it, $(dirname) in the arguments is already that of the included file.
@@ -188,33 +173,30 @@ class _Evaluation:
         for argument in element.named("arg"):
             name, value = self._text(argument, "name"), self._text(argument, "value")
             given[name] = self._scope.configurations[name] = value
-        self._depth += 1
         self.run_file(root, given)
-        self._depth -= 1
         self._scope.directory = directory
 
     def _executable(self, element: Element) -> None:
-        command = self._words(element.templates["cmd"])
+        command = substitutions.split_command(element.attributes["cmd"], self._scope)
         if not command:
             raise SubstitutionError("cmd: there is no command")
         self._add(element, command, self._optional(element, "name"), files={})
 
     def _node(self, element: Element) -> None:
-        package, executable = self._optional(element, "pkg"), self._text(element, "exec")
-        command = [executable if package is None else find_executable(package, executable)]
+        package, executable = self._text(element, "pkg"), self._text(element, "exec")
+        command = [find_executable(package, executable)]
         for attribute, separator in (("args", []), ("ros_args", ["--ros-args"])):
-            if attribute in element.templates:
-                command += [*separator, *self._words(element.templates[attribute])]
+            if attribute in element.attributes:
+                command += [*separator, *substitutions.split_command(element.attributes[attribute], self._scope)]
         name, namespace = self._optional(element, "name"), self._namespace_below(self._optional(element, "namespace"))
         command += ["--ros-args", *_renamed(name, namespace)]
         full_name = None if name is None or namespace is None else f"{namespace.rstrip('/')}/{name}"
         files: dict[Path, str] = {}
         for parameter in element.named("param"):
-            file = self._parameter_file(parameter, full_name, files, is_ours=package == "drone_bridge")
+            file = self._parameter_file(parameter, full_name, files)
             command += ["--params-file", str(file)]
-            if file not in files and package is not None and package_prefix(package) not in file.parents:
-                addressed = self._addressed.setdefault(file, {})
-                addressed[f"{(namespace or '').rstrip('/')}/{name or executable}"] = executable
+            if file not in files and package_prefix(package) not in file.parents:
+                self._addressed.setdefault(file, []).append(f"{(namespace or '').rstrip('/')}/{name or executable}")
         command += self._remappings(element)
         self._add(element, command, None, files)
 
@@ -222,9 +204,7 @@ class _Evaluation:
         for remap in element.named("remap"):
             yield from ("-r", f"{self._text(remap, 'from')}:={self._text(remap, 'to')}")
 
-    def _parameter_file(
-        self, element: Element, node: str | None, files: dict[Path, str], *, is_ours: bool = False
-    ) -> Path:
+    def _parameter_file(self, element: Element, node: str | None, files: dict[Path, str]) -> Path:
         """Return the file for one <param>; when it has yet to be written, its text is added to `files`."""
         try:
             if element.attributes.keys() == {"from"}:
@@ -234,8 +214,6 @@ class _Evaluation:
                 parameters.check_file(path)
                 return path
             text = parameters.parameter_file(element, self._scope, node)
-            if is_ours:
-                parameters.check_ports(text)
         except SubstitutionError as error:
             raise element.error(self._with_argument(element, error)) from error
         self._files += 1
@@ -243,17 +221,11 @@ class _Evaluation:
         files[path] = text
         return path
 
-    def _words(self, template: Template) -> list[str]:
-        return [substitutions.perform(word, self._scope) for word in substitutions.split_command(template)]
-
     def _add(self, element: Element, command: list[str], name: str | None, files: Mapping[Path, str]) -> None:
         """Add the process of a <node> or <executable>, with the attributes that both have."""
         environment = dict(self._scope.environment)
         if shutil.which(command[0], path=environment.get("PATH")) is None:
             raise SubstitutionError(f"there is no executable '{command[0]}'")
-        output = self._optional(element, "output")
-        if output is not None and output not in _OUTPUTS:
-            raise SubstitutionError(f"output: '{output}' is none of {', '.join(_OUTPUTS)}")
         self.processes.append(
             Process(
                 label=f"{name or Path(command[0]).name}-{len(self.processes) + 1}",
@@ -266,27 +238,15 @@ class _Evaluation:
         )
 
     def _respawn_delay(self, element: Element) -> float | None:
-        text = element.attributes.get("respawn_delay", "0")
-        try:
-            delay = float(text)
-        except ValueError:
-            delay = -1.0
-        if not 0.0 <= delay < float("inf"):
-            raise SubstitutionError(f"respawn_delay: '{text}' is not a number of seconds")
+        delay = float(element.attributes.get("respawn_delay", "0"))
         respawn = self._optional(element, "respawn")
         return delay if respawn is not None and substitutions.truth(respawn) else None
 
 
 def _renamed(name: str | None, namespace: str | None) -> list[str]:
     """Return the words that give a node its name and namespace."""
-    words = [] if name is None else ["-r", f"__node:={_checked_name(name)}"]
+    words = [] if name is None else ["-r", f"__node:={name}"]
     return words if namespace is None else [*words, "-r", f"__ns:={_checked_namespace(namespace)}"]
-
-
-def _checked_name(name: str) -> str:
-    if not _NAME.fullmatch(name):
-        raise SubstitutionError(f"name: '{name}' is not a node name; letters, digits and underscores make one")
-    return name
 
 
 def _checked_namespace(namespace: str | None) -> str:

@@ -16,14 +16,11 @@ _READ_SIZE = 64 * 1024  # bytes
 _SCREEN_LIMIT = 256 * 1024  # bytes that wait for the screen, above which reading stops
 _DRAIN_LIMIT = 1024 * 1024  # bytes read from a process that has ended; no pipe holds more
 
-_COLOURS = (36, 33, 35, 32, 34, 96, 93, 95, 92, 94)
-
 
 class Screen:
     """One file descriptor that people look at."""
 
     def __init__(self, descriptor: int, loop: AbstractEventLoop, on_broken: Callable[[], None]) -> None:
-        self.has_colours = os.isatty(descriptor) and "NO_COLOR" not in os.environ
         self._descriptor = descriptor
         self._loop = loop
         self._on_broken = on_broken
@@ -79,11 +76,8 @@ class Screen:
 class Lines:
     """One pipe of a process, on its way to a screen."""
 
-    def __init__(self, pipe: IO[bytes], screen: Screen, label: str, number: int, loop: AbstractEventLoop) -> None:
-        prefix = f"[{label}]"
-        if screen.has_colours:
-            prefix = f"\033[{_COLOURS[number % len(_COLOURS)]}m{prefix}\033[0m"
-        self._prefix = f"{prefix} ".encode()
+    def __init__(self, pipe: IO[bytes], screen: Screen, label: str, loop: AbstractEventLoop) -> None:
+        self._prefix = f"[{label}] ".encode()
         self._pipe = pipe
         self._screen = screen
         self._loop = loop

@@ -3,13 +3,10 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from errno import EFBIG, EINVAL
 from pathlib import Path
 from xml.parsers import expat
 
 from drone_bridge.programs.options import suggestion
-from drone_bridge.tools.launch import substitutions
-from drone_bridge.tools.launch.substitutions import SubstitutionError, Template
 
 
 class LaunchFileError(Exception):
@@ -25,7 +22,6 @@ class Element:
     path: Path
     line: int
     children: list["Element"] = field(default_factory=list)
-    templates: dict[str, Template] = field(default_factory=dict)  # of those attributes that may have substitutions
 
     def error(self, problem: object) -> LaunchFileError:
         """Return the error that says what is wrong here."""
@@ -38,10 +34,9 @@ class Element:
 
 @dataclass(frozen=True, slots=True)
 class _Tag:
-    """What a tag may hold. Attributes take substitutions, except those in `literal`, some of them required."""
+    """What a tag may hold."""
 
     required: frozenset[str]
-    literal: frozenset[str]
     attributes: tuple[str, ...]  # all of them, in alphabetical order
     children: Mapping[str, "_Tag"]
 
@@ -49,24 +44,23 @@ class _Tag:
 _NONE: Mapping[str, _Tag] = {}
 
 
-def _tag(required: str = "", optional: str = "", literal: str = "", children: Mapping[str, _Tag] = _NONE) -> _Tag:
-    attributes = {*required.split(), *optional.split(), *literal.split()}
-    return _Tag(frozenset(required.split()), frozenset(literal.split()), tuple(sorted(attributes)), children)
+def _tag(required: str = "", optional: str = "", children: Mapping[str, _Tag] = _NONE) -> _Tag:
+    attributes = {*required.split(), *optional.split()}
+    return _Tag(frozenset(required.split()), tuple(sorted(attributes)), children)
 
 
 _CONDITION = "if unless "
-_PROCESS = _CONDITION + "output respawn "
+_PROCESS = _CONDITION + "output respawn respawn_delay "
 
 _ACTIONS: dict[str, _Tag] = {
-    "arg": _tag("name", _CONDITION + "default", "name description", {"choice": _tag("value", literal="value")}),
+    "arg": _tag("name", _CONDITION + "default description", {"choice": _tag("value")}),
     "let": _tag("name value", _CONDITION),
     "node": _tag(
-        "exec",
-        _PROCESS + "pkg name namespace args ros_args",
-        "respawn_delay",
-        {"param": _tag(optional="name from", literal="value type"), "remap": _tag("from to")},
+        "pkg exec",
+        _PROCESS + "name namespace args ros_args",
+        {"param": _tag("", "name value type from"), "remap": _tag("from to")},
     ),
-    "executable": _tag("cmd", _PROCESS + "name", "respawn_delay"),
+    "executable": _tag("cmd", _PROCESS + "name"),
     "include": _tag("file", _CONDITION, children={"arg": _tag("name value")}),
     "push_ros_namespace": _tag("namespace", _CONDITION),
     "set_env": _tag("name value", _CONDITION),
@@ -75,28 +69,13 @@ _ACTIONS: dict[str, _Tag] = {
 GROUP_TAGS: dict[str, _Tag] = {}
 _ACTIONS["group"] = _tag("", _CONDITION, children=GROUP_TAGS)
 GROUP_TAGS.update(_ACTIONS)
-_ROOT = {"launch": _tag(literal="version", children=_ACTIONS)}
-
-
-MAX_FILE_BYTES = 2**20
-_DEEPEST = 50  # tags inside one another
-
-
-def read_file(path: Path) -> bytes:
-    """Return the content of a file of settings, which is no device and not endless. Raises OSError."""
-    if path.exists() and not path.is_file():
-        raise OSError(EINVAL, "it is not a file", str(path))
-    with path.open("rb") as file:
-        content = file.read(MAX_FILE_BYTES + 1)
-    if len(content) > MAX_FILE_BYTES:
-        raise OSError(EFBIG, f"it has more than {MAX_FILE_BYTES} bytes", str(path))
-    return content
+_ROOT = {"launch": _tag(optional="version", children=_ACTIONS)}
 
 
 def load(path: Path) -> Element:
     """Return the <launch> element of a file, all of it checked. Raises LaunchFileError."""
     try:
-        content = read_file(path)
+        content = path.read_bytes()
     except OSError as error:
         raise LaunchFileError(f"{path}: cannot be read: {error.strerror}") from error
     root = _build_tree(path, content)
@@ -111,8 +90,6 @@ def _build_tree(path: Path, content: bytes) -> Element:
 
     def start(tag: str, attributes: dict[str, str]) -> None:
         element = Element(tag, attributes, path, parser.CurrentLineNumber)
-        if len(open_elements) > _DEEPEST:
-            raise element.error(f"more than {_DEEPEST} tags inside one another")
         open_elements[-1].children.append(element)
         open_elements.append(element)
 
@@ -130,13 +107,11 @@ def _build_tree(path: Path, content: bytes) -> Element:
     except expat.ExpatError as error:
         reason = expat.ErrorString(error.code)
         raise LaunchFileError(f"{path}:{error.lineno}: this is not well-formed XML: {reason}") from error
-    except (ValueError, LookupError) as error:  # of Python's decoders, for what encoding="..." asks for
-        raise LaunchFileError(f"{path}:{parser.CurrentLineNumber}: this is not readable as XML: {error}") from error
     return top.children[0]
 
 
 def _check(element: Element, known: Mapping[str, _Tag], place: str) -> None:
-    """Refuse what is not known in an element and below, and parse the substitutions of its attributes."""
+    """Refuse what is not known in an element and below."""
     kind = known.get(element.tag)
     if kind is None:
         hint, listed = suggestion(element.tag, known), ", ".join(sorted(known)) or "none"
@@ -151,10 +126,5 @@ def _check(element: Element, known: Mapping[str, _Tag], place: str) -> None:
         raise element.error(f"<{element.tag}> needs the attribute '{name}'")
     if "if" in element.attributes and "unless" in element.attributes:
         raise element.error(f"<{element.tag}> has both 'if' and 'unless'; use one of them")
-    for name in element.attributes.keys() - kind.literal:
-        try:
-            element.templates[name] = substitutions.parse(element.attributes[name])
-        except SubstitutionError as error:
-            raise element.error(f"{name}: {error}") from error
     for child in element.children:
         _check(child, kind.children, f"in <{element.tag}>")

@@ -151,10 +151,9 @@ class _Supervisor:
             return
         assert leader.stdout
         assert leader.stderr
-        number = self._processes.index(process)
         outputs = (
-            Lines(leader.stdout, self._stdout, process.label, number, self._loop),
-            Lines(leader.stderr, self._stderr, process.label, number, self._loop),
+            Lines(leader.stdout, self._stdout, process.label, self._loop),
+            Lines(leader.stderr, self._stderr, process.label, self._loop),
         )
         self._jobs.append(_Job(process, leader, outputs))
         self._print(f"{process.label} started (pid {leader.pid})")

@@ -1,9 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Substitution: the $(...) of launch files. Text is read once into a template, and performed where it is needed.
-
-A template is text and substitutions, whose arguments are templates; `_Reader` makes it, by recursive descent, and KNOWN
-has what each name stands for.
-"""
+"""The substitutions, $(...), of launch files. `_Reader` performs them as it reads; KNOWN has what each stands for."""
 
 import shlex
 import shutil
@@ -11,26 +7,13 @@ import uuid
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-
-import yaml
+from typing import NamedTuple
 
 from drone_bridge.programs.options import suggestion
-from drone_bridge.tools.launch import yaml_text
 
 
 class SubstitutionError(ValueError):
-    """A text cannot be parsed or performed; says why, without the place."""
-
-
-@dataclass(frozen=True, slots=True)
-class Substitution:
-    """One $(name argument ...)."""
-
-    name: str
-    arguments: tuple["Template", ...]
-
-
-Template = tuple[str | Substitution, ...]
+    """A text cannot be read or performed; says why, without the place."""
 
 
 @dataclass(slots=True)
@@ -42,94 +25,80 @@ class Scope:
     directory: Path  # of the current launch file
 
 
-def parse(text: str) -> Template:
-    """Return the template that `text` describes; raises SubstitutionError."""
-    return _Reader(text).parts() or ("",)
+class Part(NamedTuple):
+    """A piece of a text, as it is written or of a substitution."""
+
+    text: str
+    is_substituted: bool
 
 
-def perform(template: Template, scope: Scope) -> str:
-    """Return the text that a template stands for in this scope; raises SubstitutionError."""
-    text = ""
-    for part in template:
-        text += part if isinstance(part, str) else KNOWN[part.name].perform(scope, part.arguments)
-        if len(text) > MAX_TEXT:
-            raise SubstitutionError(f"the substitutions give more than {MAX_TEXT} characters")
-    return text
-
-
-def is_plain(template: Template) -> bool:
-    """Tell whether a template is text alone."""
-    return all(isinstance(part, str) for part in template)
+def perform(text: str, scope: Scope) -> str:
+    """Return the text with its substitutions performed in this scope; raises SubstitutionError."""
+    return "".join(part.text for part in _Reader(text, scope).parts())
 
 
 def truth(text: str) -> bool:
-    """Return what YAML takes `text` for, which must be a boolean; 1 and 0 will do."""
-    try:
-        value = yaml_text.read({"1": "true", "0": "false"}.get(text, text))
-    except yaml.YAMLError:
-        value = None
-    if not isinstance(value, bool):
+    """Return whether `text` is true, as YAML has it, or 1; raises SubstitutionError."""
+    if text.lower() not in (*_TRUE, *_FALSE):
         raise SubstitutionError(f"'{text}' is neither true nor false")
-    return value
+    return text.lower() in _TRUE
 
 
-def split_command(template: Template) -> tuple[Template, ...]:
+_TRUE, _FALSE = ("true", "yes", "on", "1"), ("false", "no", "off", "0")
+
+
+def split_command(text: str, scope: Scope) -> list[str]:
     """Split a command line at the spaces of its text, as a shell would; what is substituted is never split."""
-    words: list[Template] = []
-    word: Template = ()
-    for part in template:
-        if isinstance(part, Substitution):
-            word = (*word, part)
+    words: list[str] = []
+    word: str | None = None  # the one that goes on
+    for part in _Reader(text, scope).parts() or [Part("", False)]:
+        if part.is_substituted:
+            word = (word or "") + part.text
             continue
         try:
-            tokens = shlex.split(part)
+            tokens = shlex.split(part.text)
         except ValueError:
             raise SubstitutionError(
-                f"a quote in '{part}' is not closed; quotes cannot enclose a substitution"
+                f"a quote in '{part.text}' is not closed; quotes cannot enclose a substitution"
             ) from None
         if not tokens:
-            words.append(word)
-            word = ()
+            words.append(word or "")
+            word = None
             continue
-        if part[0].isspace() and word:
+        if part.text[0].isspace() and word is not None:
             words.append(word)
-            word = ()
+            word = None
         first, *rest = tokens
-        word = (*word, first)
+        word = (word or "") + first
         if rest:
-            words += [word, *((token,) for token in rest[:-1])]
-            word = (rest[-1],)
-        if part[-1].isspace():
+            words += [word, *rest[:-1]]
+            word = rest[-1]
+        if part.text[-1].isspace():
             words.append(word)
-            word = ()
-    return (*words, word) if word else tuple(words)
-
-
-#: Of one value: Linux takes no longer word on a command line. Variables that hold themselves twice grow without end.
-MAX_TEXT = 2**17
-_DEEPEST = 20  # substitutions inside one another
+            word = None
+    return words if word is None else [*words, word]
 
 
 class _Reader:
-    """Recursive descent over one text. `quote` is the quote that we are inside of; the other one is ordinary there."""
+    """Recursive descent over one text."""
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, scope: Scope) -> None:
         self._text = text
+        self._scope = scope
         self._at = 0
-        self._depth = 0  # of the substitution that is being read
 
-    def parts(self, ends: str = "", quote: str = "") -> Template:
+    def parts(self, ends: str = "") -> list[Part]:
         """Read text and substitutions up to one of the characters in `ends`, or to the end of everything."""
-        parts: list[str | Substitution] = []
+        parts: list[Part] = []
         plain = ""
         while self._at < len(self._text) and self._text[self._at] not in ends:
             if self._is_at_substitution():
-                parts += [plain] if plain else []
+                parts += [Part(plain, False)] if plain else []
                 plain = ""
-                parts.append(self._substitution(quote))
+                parts.append(Part(self._substitution(), True))
             else:
                 plain += self._character()
-        return (*parts, plain) if plain else tuple(parts)
+        return [*parts, Part(plain, False)] if plain else parts
 
     def _is_at_substitution(self) -> bool:
         """Tell whether $( follows; after a backslash, be it an escaped one, it is text."""
@@ -142,65 +111,58 @@ class _Reader:
         self._at += 1
         return self._text[self._at - 1]
 
-    def _substitution(self, quote: str) -> Substitution:
+    def _substitution(self) -> str:
         start = self._at
-        self._depth += 1
-        if self._depth > _DEEPEST:
-            raise SubstitutionError(f"more than {_DEEPEST} substitutions inside one another")
         self._at += len("$(")
         name = ""
         while self._at < len(self._text) and (self._text[self._at].isalnum() or self._text[self._at] in "_-"):
             name += self._text[self._at]
             self._at += 1
-        arguments: list[Template] = []
+        arguments: list[str] = []
         while self._text.startswith(" ", self._at):
             self._at += 1
-            arguments.append(self._argument(quote))
+            arguments.append(self._argument())
         if not name or not self._text.startswith(")", self._at):
             raise SubstitutionError(
                 f"'{self._text[start:]}' is not a substitution: write $(name argument ...) "
                 "with single spaces, and quote an argument that has spaces in it"
             )
         self._at += 1
-        self._depth -= 1
-        _check(name, len(arguments))
-        return Substitution(name, tuple(arguments))
+        if name not in KNOWN:
+            raise SubstitutionError(
+                f"the substitution $({name} ...) is not supported by this runner{suggestion(name, KNOWN)}; "
+                f"it knows {', '.join(KNOWN)}"
+            )
+        least, most, function = KNOWN[name]
+        if not least <= len(arguments) <= most:
+            wanted = str(least) if least == most else f"{least} to {most}"
+            raise SubstitutionError(f"$({name} ...) takes {wanted} arguments, not {len(arguments)}")
+        return function(self._scope, *arguments)
 
-    def _argument(self, quote: str) -> Template:
+    def _argument(self) -> str:
         opening = self._text[self._at : self._at + 1]
-        if not quote and opening and opening in "'\"":
+        if opening and opening in "'\"":
             self._at += 1
-            argument = self.parts(ends=opening, quote=opening)
+            argument = self.parts(ends=opening)
             if not self._text.startswith(opening, self._at):
                 raise SubstitutionError(f"a {opening} in '{self._text}' is not closed")
             self._at += 1
-            return argument
-        argument = self.parts(ends=" ()" + (quote or "'\""), quote=quote)
-        if not argument:
-            raise SubstitutionError(f"an argument is missing in '{self._text}'; an empty one is written ''")
-        return argument
+        else:
+            argument = self.parts(ends=" ()'\"")
+            if not argument:
+                raise SubstitutionError(f"an argument is missing in '{self._text}'; an empty one is written ''")
+        return "".join(part.text for part in argument)
 
 
-@dataclass(frozen=True, slots=True)
-class _Kind:
-    """A substitution that is known: how many arguments it takes, and what it does with them."""
-
-    least: int
-    most: int
-    perform: Callable[[Scope, tuple[Template, ...]], str]
-
-
-def _var(scope: Scope, arguments: tuple[Template, ...]) -> str:
-    name = perform(arguments[0], scope)
+def _var(scope: Scope, name: str, *default: str) -> str:
     if name in scope.configurations:
         return scope.configurations[name]
-    if len(arguments) == 1:
+    if not default:
         raise SubstitutionError(f"there is no launch argument or variable '{name}' here")
-    return perform(arguments[1], scope)
+    return default[0]
 
 
-def _env(scope: Scope, arguments: tuple[Template, ...]) -> str:
-    name, *default = (perform(argument, scope) for argument in arguments)
+def _env(scope: Scope, name: str, *default: str) -> str:
     if name in scope.environment:
         return scope.environment[name]
     if not default:
@@ -208,24 +170,9 @@ def _env(scope: Scope, arguments: tuple[Template, ...]) -> str:
     return default[0]
 
 
-def _anonymous(scope: Scope, arguments: tuple[Template, ...]) -> str:
+def _anonymous(scope: Scope, name: str) -> str:
     """Return a name that no other launch has; below where it is first used, the same for the same argument."""
-    name = perform(arguments[0], scope)
     return scope.configurations.setdefault(f"anon{name}", f"{name}_{uuid.uuid4().hex}")  # as upstream keeps it
-
-
-def _find_package_prefix(scope: Scope, arguments: tuple[Template, ...]) -> str:
-    return str(package_prefix(perform(arguments[0], scope)))
-
-
-def _find_package_share(scope: Scope, arguments: tuple[Template, ...]) -> str:
-    name = perform(arguments[0], scope)
-    return str(package_prefix(name) / "share" / name)
-
-
-def _executable_in_package(scope: Scope, arguments: tuple[Template, ...]) -> str:
-    executable, package = (perform(argument, scope) for argument in arguments)
-    return find_executable(package, executable)
 
 
 def package_prefix(name: str) -> Path:
@@ -253,25 +200,13 @@ def find_executable(package: str, executable: str) -> str:
     return found
 
 
-KNOWN = {
-    "var": _Kind(1, 2, _var),
-    "env": _Kind(1, 2, _env),
-    "anon": _Kind(1, 1, _anonymous),
-    "dirname": _Kind(0, 0, lambda scope, _: str(scope.directory)),
-    "find-pkg-prefix": _Kind(1, 1, _find_package_prefix),
-    "find-pkg-share": _Kind(1, 1, _find_package_share),
-    "exec-in-pkg": _Kind(2, 2, _executable_in_package),
+#: How many arguments each takes, at least and at most, and what it stands for.
+KNOWN: dict[str, tuple[int, int, Callable[..., str]]] = {
+    "var": (1, 2, _var),
+    "env": (1, 2, _env),
+    "anon": (1, 1, _anonymous),
+    "dirname": (0, 0, lambda scope: str(scope.directory)),
+    "find-pkg-prefix": (1, 1, lambda _, name: str(package_prefix(name))),
+    "find-pkg-share": (1, 1, lambda _, name: str(package_prefix(name) / "share" / name)),
+    "exec-in-pkg": (2, 2, lambda _, executable, package: find_executable(package, executable)),
 }
-
-
-def _check(name: str, count: int) -> None:
-    """Refuse a substitution that is not known, or has too few or too many arguments."""
-    kind = KNOWN.get(name)
-    if kind is None:
-        raise SubstitutionError(
-            f"the substitution $({name} ...) is not supported by this runner{suggestion(name, KNOWN)}; "
-            f"it knows {', '.join(KNOWN)}"
-        )
-    if not kind.least <= count <= kind.most:
-        wanted = str(kind.least) if kind.least == kind.most else f"{kind.least} to {kind.most}"
-        raise SubstitutionError(f"$({name} ...) takes {wanted} arguments, not {count}")

@@ -70,8 +70,6 @@ def _play(bag: "Bag", options: argparse.Namespace) -> int:
         if options.clock and (problem := clock_conflict(node)):
             _print(f"{problem}: time will jump back and forth.")
         topics_text = "1 topic" if len(publishers) == 1 else f"{len(publishers)} topics"
-        for sentence in bag.clock_steps:
-            _print(sentence)
         _print(f"Playing {topics_text}, {span.seconds:.1f} s, at {options.rate:g} times the recorded speed.")
         player.play(options.loop)
         _wait_for_delivery(publishers.values())

@@ -1,30 +1,26 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Player: publishes the messages of a bag when they are due, and reads them before that.
+"""Player: publishes the messages of a bag when they are due.
 
-It plays in the thread that calls `play`, and a second one reads ahead. Others pause it, jump, and read its position:
-what they share is changed under one condition, which wakes the player. It is paused or runs, by its Timeline; a jump is
-noted, and done by the player before its next message. `stop` takes no lock, as it may come from a signal handler.
+It reads and plays in the thread that calls `play`. Others pause it, jump, and read its position: what they share is
+changed under one condition, which wakes the player. It is paused or runs, by its Timeline; a jump is noted, and done by
+the player before its next message. `stop` takes no lock, as it may come from a signal handler.
 """
 
 import contextlib
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 from rosgraph_msgs.msg import Clock
 
-from drone_bridge.tools.bags.bag import LONGEST_GAP_S, NANOSECONDS_PER_SECOND, Bag, BagError, BagMessage, BagTopic
+from drone_bridge.tools.bags.bag import LONGEST_GAP_S, NANOSECONDS_PER_SECOND, Bag, BagMessage, BagTopic
 
 #: How soon a stop from a signal handler is noticed, which can't wake the player.
 _LONGEST_WAIT_S = 0.05
 _MAX_LATCHED = 1000  # messages of one topic that are repeated after a jump
-AHEAD_BYTES = 16 * 2**20  # are read at a time, while as many wait to be due
-_FIRST_BYTES = 2**16
-_MESSAGE_BYTES = 400  # what a message takes in memory beside its data
 
 
 class Publisher(Protocol):
@@ -93,33 +89,6 @@ class Timeline:
         self.position_ns = position_ns
         if self._running_since_s is not None:
             self._running_since_s = now_s
-
-
-def read_ahead(messages: Iterator[BagMessage]) -> Generator[BagMessage, None, None]:
-    """Yield messages of which the next ones are read meanwhile, in a thread of its own. Raises BagError."""
-    failures: list[BagError] = []
-
-    def batch(most_bytes: int) -> list[BagMessage]:
-        found: list[BagMessage] = []
-        try:
-            for message in messages:
-                found.append(message)
-                most_bytes -= len(message.data) + _MESSAGE_BYTES
-                if most_bytes <= 0:
-                    break
-        except BagError as error:
-            failures.append(error)
-        return found
-
-    with ThreadPoolExecutor(1, "read ahead") as thread:
-        size = _FIRST_BYTES  # so that the first message need not wait for many
-        following = thread.submit(batch, size)
-        while found := following.result():
-            size = min(2 * size, AHEAD_BYTES)
-            following = thread.submit(batch, size)
-            yield from found
-    if failures:
-        raise failures[0]
 
 
 class Player:
@@ -238,15 +207,14 @@ class Player:
             self._on_jump(position_ns)
             self._repeat_latched(position_ns)
             messages = self._bag.messages(self._publishers.keys(), position_ns, self._span.stop_ns)
-            with contextlib.closing(read_ahead(messages)) as ahead:
-                self._play_from(ahead)
+            self._play_from(messages)
             with self._changed:
                 if loop and self._jump_to_ns is None:
                     self._jump_to_ns = self._span.start_ns
 
-    def _play_from(self, ahead: Iterable[BagMessage]) -> None:
-        """Publish what was read ahead, until its end, a jump or a stop."""
-        for message in ahead:
+    def _play_from(self, messages: Iterable[BagMessage]) -> None:
+        """Publish messages, the next of which is read after the one before it, until their end, a jump or a stop."""
+        for message in messages:
             if not self._wait_until_due(message.time_ns):
                 return
             with contextlib.suppress(Exception) if self._is_stopped else contextlib.nullcontext():

@@ -4,11 +4,11 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from rclpy.duration import Duration
+from rclpy.exceptions import NameValidationException
 from rclpy.node import Node
 from rclpy.publisher import Publisher
-from rclpy.qos import DurabilityPolicy, HistoryPolicy, LivelinessPolicy, QoSProfile, ReliabilityPolicy
-from rosbags.interfaces import Qos, QosDurability, QosHistory, QosReliability, QosTime
+from rclpy.qos import DurabilityPolicy, HistoryPolicy, QoSProfile, ReliabilityPolicy
+from rosbags.interfaces import Qos, QosDurability, QosHistory, QosReliability
 
 from drone_bridge.tools.bags.bag import BagTopic
 from drone_bridge.tools.interfaces import UnknownTypeError, import_interface
@@ -17,8 +17,6 @@ from drone_bridge.tools.recording.definitions import find_definition
 DEFAULT_DEPTH = 10
 # For the history of several publishers together, such as the latched transforms of many nodes.
 MAX_DEPTH = 1000
-#: Distributions write an infinite duration in different ways, all of them longer than this.
-_INFINITE_S = 2**31 - 1
 
 
 def is_latched(topic: BagTopic) -> bool:
@@ -36,9 +34,6 @@ def profile_of(offers: Sequence[Qos]) -> QoSProfile:
         depth=min(MAX_DEPTH, max(1, sum(offer.depth for offer in offers))) if offers else DEFAULT_DEPTH,
         reliability=ReliabilityPolicy.RELIABLE if reliable else ReliabilityPolicy.BEST_EFFORT,
         durability=DurabilityPolicy.TRANSIENT_LOCAL if latched else DurabilityPolicy.VOLATILE,
-        deadline=_shortest(offer.deadline for offer in offers),
-        lifespan=_shortest(offer.lifespan for offer in offers),
-        liveliness=LivelinessPolicy.AUTOMATIC,
     )
 
 
@@ -69,16 +64,8 @@ def make_publishers(
             continue
         name = remapped.get(topic.name, topic.name)
         try:
-            node.resolve_topic_name(name)
-        except (RuntimeError, ValueError) as error:  # RCLError, which has no public home on all distributions
-            why = str(error).partition(", at ")[0].removeprefix("failed to resolve name: ")
+            publishers[topic] = node.create_publisher(message_class, name, profile_of(topic.offers))
+        except NameValidationException as error:
+            why = str(error).partition(":\n")[0]
             skip(f"'{topic.name}' is skipped: it can't be published as '{name}': {why}.")
-            continue
-        publishers[topic] = node.create_publisher(message_class, name, profile_of(topic.offers))
     return publishers
-
-
-def _shortest(times: Iterable[QosTime]) -> Duration:
-    """Return the shortest of the durations that have an end; zero, which means none, if there is none."""
-    finite = [time for time in times if 0 <= time.sec < _INFINITE_S and (time.sec or time.nsec)]
-    return Duration(seconds=min(finite).sec, nanoseconds=min(finite).nsec) if finite else Duration()

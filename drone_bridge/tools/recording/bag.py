@@ -59,8 +59,6 @@ class Bag:
         self._schemas: dict[str, int] = {}
         self._counts: Counter[Topic] = Counter()
         self._start_ns = self._stop_ns = 0
-        #: What is noted beside the messages, by name.
-        self.notes: dict[str, str] = {}
         try:
             path.mkdir(parents=True)
             self._file_path = path / f"{path.name}.mcap"
@@ -170,7 +168,7 @@ class Bag:
             "compression_format": "",
             "compression_mode": "",
             "files": [{"path": self._file_path.name, **span}],
-            "custom_data": self.notes or None,
+            "custom_data": None,
             "ros_distro": os.environ.get("ROS_DISTRO", "unknown"),
         }
 

@@ -14,7 +14,7 @@ from rclpy.topic_endpoint_info import TopicEndpointInfo
 from drone_bridge.ros.service_responses import resend_lost_responses
 from drone_bridge.ros.subscriptions import UNWATCHED, Polled, arrived
 from drone_bridge.tools.interfaces import BULKY_TYPES, UnknownTypeError, import_interface
-from drone_bridge.tools.recording.arrival import ArrivalClock, ArrivalTimes, steady_ns
+from drone_bridge.tools.recording.arrival import ArrivalClock
 from drone_bridge.tools.recording.bag import Topic
 from drone_bridge.tools.recording.definitions import find_definition
 from drone_bridge.tools.recording.settings import Settings
@@ -59,11 +59,11 @@ class Recorder(Node):
         self._sink = sink
         if self._simulated:
             self.get_logger().info("Waiting for /clock.")
+        self._clock_of_arrival = ArrivalClock(self._simulated_ns if self._simulated else None)
         # rclpy does not expose the graph's guard condition, so poll.
         steady = Clock(clock_type=ClockType.STEADY_TIME)
         self._polled = Polled()
         self._reviewed_s = time.monotonic()
-        self.arrival = ArrivalClock(*self._clocks())
         self._timer = self.create_timer(DISCOVERY_PERIOD_S, self._discover, clock=steady)
         take: Any = self.take_all
         self.create_timer(TAKING_PERIOD_S, take, clock=steady)
@@ -74,8 +74,6 @@ class Recorder(Node):
 
     def take_all(self) -> int:
         """Pass on what has arrived; return how many messages that was."""
-        if step := self.arrival.look(*self._clocks()):
-            self.get_logger().warning(step)
         count = 0
         for recorded in self.recorded.values():
             for taken in arrived(recorded.subscription, SUBSCRIPTION_DEPTH):
@@ -88,14 +86,11 @@ class Recorder(Node):
         """The topics that are recorded, by name."""
         return [self.recorded[name].topic for name in sorted(self.recorded)]
 
-    def _clocks(self) -> tuple[int, int | None]:
-        """Return the time that messages get, ns, and that of a steady clock where it is this machine's."""
-        if self._simulated:
-            return self.get_clock().now().nanoseconds, None
-        return time.time_ns(), steady_ns()
+    def _simulated_ns(self) -> int:
+        return int(self.get_clock().now().nanoseconds)
 
     def _discover(self) -> None:
-        if self._simulated and self.get_clock().now().nanoseconds == 0:
+        if self._simulated and self._simulated_ns() == 0:
             return  # latched messages would be stamped with the year 1970
         is_review = time.monotonic() - self._reviewed_s > REVIEW_PERIOD_S - DISCOVERY_PERIOD_S
         present: set[tuple[str, str]] = set()
@@ -169,12 +164,12 @@ class Recorder(Node):
             self.get_logger().warning(f"Not recording '{name}' as '{type_name}': {reason}".rstrip(".") + ".")
 
     def _subscribe(self, topic: Topic, message_class: Any, request: QoSProfile) -> Any:
-        sink, newest, times = self._sink, topic.newest, ArrivalTimes(self.arrival)
+        sink, newest, clock = self._sink, topic.newest, self._clock_of_arrival
+        log_ns = clock.now_ns()
 
         def on_message(data: Any, info: Any) -> None:
-            now_ns, _ = self._clocks()
-            received_ns = 0 if self._simulated else info["received_timestamp"]
-            log_ns = times.in_order_ns(received_ns or now_ns, now_ns)
+            nonlocal log_ns
+            log_ns = clock.of_message_ns(0 if self._simulated else info["received_timestamp"], log_ns)
             # The publisher's clock can have any value.
             publish_ns = info["source_timestamp"]
             topic.lost += lost_before(info, newest)

@@ -3,7 +3,6 @@
 
 import base64
 import html
-import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -38,13 +37,10 @@ figcaption { font-size: .8rem; color: #888; }
 """
 
 
-#: All plots over time show the same time, also after somebody has zoomed in one of them; text suits the page.
+#: All plots over time show the same time, also after somebody has zoomed in one of them.
 _ONE_TIME_AXIS = """
-const all = [...document.querySelectorAll(".js-plotly-plot")];
-const plots = all.filter((plot) => plot.layout.xaxis?.title?.text === "s");
-const dark = matchMedia("(prefers-color-scheme: dark)");
-const paint = () => document.querySelectorAll(".js-plotly-plot").forEach((plot) =>
-  Plotly.relayout(plot, {"font.color": dark.matches ? "#c3ccd6" : "#444"}));
+const plots = [...document.querySelectorAll(".js-plotly-plot")]
+  .filter((plot) => plot.layout.xaxis?.title?.text === "s");
 let isFollowing = false;
 const show = (range, source) => {
   if (isFollowing) return;
@@ -56,8 +52,6 @@ for (const plot of plots) plot.on("plotly_relayout", (change) => {
   if ("xaxis.range[0]" in change) show([change["xaxis.range[0]"], change["xaxis.range[1]"]], plot);
   else if (change["xaxis.autorange"]) show([0, DURATION]);
 });
-dark.addEventListener("change", paint);
-paint();
 show([0, DURATION]);
 """
 
@@ -66,22 +60,13 @@ def render(bag: Bag, story: Story, topic_rates: dict[BagTopic, TopicRate]) -> st
     """Return the page's text."""
     title = html.escape(_name(bag))
     duration_s = (bag.end_ns - bag.start_ns) / NANOSECONDS_PER_SECOND
-    body = _with_contents("\n".join(_sections(bag, story, topic_rates)))
+    body = "\n".join(_sections(bag, story, topic_rates))
     return (
         f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{title}</title>'
         f'<meta name="viewport" content="width=device-width"><style>{_STYLE}</style>'
         f"<script>{get_plotlyjs()}</script></head><body>{body}"
         f"<script>{_ONE_TIME_AXIS.replace('DURATION', f'{duration_s:.3f}')}</script></body></html>\n"
     )
-
-
-def _with_contents(body: str) -> str:
-    """Return the page's body with links to its sections, below the facts."""
-    titles = re.findall(r"<h2>(.*?)</h2>", body)
-    for number, title in enumerate(titles):
-        body = body.replace(f"<h2>{title}</h2>", f'<h2 id="part{number}">{title}</h2>', 1)
-    links = " · ".join(f'<a href="#part{number}">{title}</a>' for number, title in enumerate(titles))
-    return body.replace("</p>", f'</p><nav aria-label="Contents">{links}</nav>', 1)
 
 
 def _name(bag: Bag) -> str:

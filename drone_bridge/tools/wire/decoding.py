@@ -28,11 +28,6 @@ class Message:
         return getattr(self.event, "response", self.event)
 
     @property
-    def name(self) -> str:
-        """What `--only` calls it."""
-        return type(self.meaning).__name__
-
-    @property
     def text(self) -> str:
         """The message on one line."""
         if self.meaning is not self.event:

@@ -1,31 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """A file of a wire log, read whole or without an end, and while it is being written."""
 
-import contextlib
 import json
-import struct
-import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from io import BytesIO
 from pathlib import Path
-from typing import IO, Any, NamedTuple
+from typing import Any, NamedTuple
 
-from lz4.frame import LZ4FrameDecompressor
-from mcap.exceptions import EndOfFile, McapError
-from mcap.records import Channel, Chunk, Message, Metadata
-from mcap.stream_reader import StreamReader
+from mcap.records import Channel, Message, Metadata
 
 from drone_bridge.kind import ProtocolKind, Side, kinds
 from drone_bridge.net.connector import RECEIVED, SENT
 from drone_bridge.net.wire_log import CONNECTIONS, FACTS
-
-FOLLOW_PERIOD_S = 0.2
-#: Of a record, and of what a chunk unpacks to: the log's own have some MiB.
-MAX_RECORD_BYTES = 256 * 2**20
-_MAGIC = b"\x89MCAP0\r\n"
-_HEAD = struct.Struct("<BQ")  # of a record: its kind, and how many bytes follow
-_FOOTER = 2  # the kind of the last one
+from drone_bridge.tools.mcap_records import MAGIC, UNREADABLE, parsed, whole_records
 
 
 class WireError(Exception):
@@ -124,50 +111,11 @@ class LogFile:
 
     def _read(self, follow: bool) -> Iterator[Any]:
         """Yield the records of mcap. Raises WireError."""
-        if self._file.read(len(_MAGIC)) != _MAGIC:
+        if self._file.read(len(MAGIC)) != MAGIC:
             raise WireError(f"{self._path} is not a wire log: it does not begin like an MCAP file.")
         try:
-            for whole in _whole_records(self._file, follow):
-                for record in _parsed(whole):
-                    if isinstance(record, Chunk):
-                        yield from _parsed(_unpacked(record))
-                    else:
-                        yield record
-        except (McapError, ValueError, KeyError, OverflowError, RuntimeError, struct.error) as error:
+            for record in whole_records(self._file, follow=follow):
+                yield from parsed(record)
+        except UNREADABLE as error:
             where = f"{self._path} is damaged before byte {self._file.tell()}, and can't be read any further"
             raise WireError(f"{where} ({type(error).__name__}: {error}).") from error
-
-
-def _whole_records(file: IO[bytes], follow: bool) -> Iterator[bytes]:
-    """Yield the bytes of each record up to one that is not whole; with `follow`, wait for the rest of it."""
-    while True:
-        begin, head = file.tell(), file.read(_HEAD.size)
-        kind, size = _HEAD.unpack(head) if len(head) == _HEAD.size else (0, 0)
-        if size > MAX_RECORD_BYTES:
-            raise ValueError(f"a record of {size} bytes; {MAX_RECORD_BYTES} are allowed")
-        content = file.read(size)
-        if len(head) == _HEAD.size and len(content) == size:
-            yield head + content
-            if kind == _FOOTER:
-                return
-        elif follow:
-            file.seek(begin)
-            time.sleep(FOLLOW_PERIOD_S)
-        else:
-            return
-
-
-def _parsed(records: bytes) -> Iterator[Any]:
-    """Yield records of mcap, chunks as such."""
-    with contextlib.suppress(EndOfFile):
-        yield from StreamReader(BytesIO(records), skip_magic=True, emit_chunks=True).records
-
-
-def _unpacked(chunk: Chunk) -> bytes:
-    """Return the records of a chunk. mcap's own way has no bound."""
-    if chunk.compression != "lz4":
-        raise ValueError(f"a chunk is compressed with {chunk.compression!r}, and has to be with 'lz4'")
-    plain = bytes(LZ4FrameDecompressor().decompress(chunk.data, max_length=MAX_RECORD_BYTES + 1))
-    if len(plain) > MAX_RECORD_BYTES:
-        raise ValueError(f"a chunk unpacks to more than {MAX_RECORD_BYTES} bytes")
-    return plain

@@ -30,18 +30,14 @@ def main(argv: Sequence[str]) -> int:
         "--bytes", type=count, default=256, metavar="N", help="of each, with --raw; 0 for all (default: %(default)s)"
     )
     show.add_argument("--follow", action="store_true", help="follow a file that is being written, until it ends")
-    show.add_argument(
-        "--only", default="", metavar="NAMES", help="messages of these types, or from these roles: SensorUpdate,driver"
-    )
     options = parser.parse_args(argv)
-    only = {name.strip().lower() for name in options.only.split(",") if name.strip()}
     try:
         with (
             LogFile(options.file, follow=options.follow) as log,
             contextlib.suppress(KeyboardInterrupt, BrokenPipeError),
         ):
             lines, entries = Lines(log.source), log.entries()
-            for line in lines.raw(entries, options.bytes) if options.raw else lines.decoded(entries, only):
+            for line in lines.raw(entries, options.bytes) if options.raw else lines.decoded(entries):
                 print(line, flush=options.follow)
             sys.stdout.flush()
     except WireError as error:
@@ -62,10 +58,8 @@ class Lines:
         self._start_ns: int | None = None  # of the first entry
         self._decoders: dict[int, Decoder] = {}  # by the number of the connection
 
-    def decoded(self, entries: Iterator[Entry], only: set[str]) -> Iterator[str]:
-        """Yield the messages; of these types or roles, in lower case, if there are any in `only`."""
-        names: set[str] = set()
-        is_any_shown = not only
+    def decoded(self, entries: Iterator[Entry]) -> Iterator[str]:
+        """Yield the messages."""
         for entry in entries:
             number = entry.connection.number
             if number not in self._decoders:
@@ -74,22 +68,16 @@ class Lines:
             for outcome in self._decoders[number].feed(entry):
                 head = self._head(self._time(entry), number, outcome.sender)
                 if isinstance(outcome, Message):
-                    role = self._source.role(outcome.sender)
-                    names |= {outcome.name, role}
-                    if not only or not only.isdisjoint({outcome.name.lower(), role, outcome.sender.value}):
-                        is_any_shown = True
-                        yield f"{head} {outcome.text}"
+                    yield f"{head} {outcome.text}"
                 elif isinstance(outcome, Violation):
                     yield f"{head} BREAKS THE PROTOCOL: {outcome.sentence}"
                     yield from _around(outcome)
-                elif not only:
+                else:
                     yield f"{head} {outcome.size} bytes that can't be decoded"
         for number, decoder in self._decoders.items():
             for rest in decoder.unfinished():
                 yield f"{self._head('end', number, rest.sender)} {rest.sentence}"
                 yield from _around(rest)
-        if not is_any_shown:
-            yield f"No messages of {', '.join(sorted(only))}; the log has: {', '.join(sorted(names)) or 'none'}."
 
     def raw(self, entries: Iterator[Entry], limit: int) -> Iterator[str]:
         """Yield each read and each send, with its first bytes, or with all for a limit of 0."""
