@@ -122,17 +122,18 @@ def test_a_parameter_file_that_no_node_could_read_is_refused(folder, capfd, text
     assert "Traceback" not in printed
 
 
-def test_parameters_of_a_node_that_is_not_there_are_named(tmp_path):
+def test_a_parameter_that_no_node_has_is_named(tmp_path):
     mine = tmp_path / "mine.yaml"
     mine.write_text(
-        "/**:\n  ros__parameters: {use_sim_time: false, port: 5}\n"
+        "/**:\n  ros__parameters: {comand_timeout: 1.0, use_sim_time: false, port: 5}\n"
         "/**/robot_bridge:\n  ros__parameters: {wheel_separation: 0.5, qos_overrides: {/tf: {publisher: {depth: 9}}}}\n"
         "elsewhere:\n  rover_controller:\n    ros__parameters: {pattern: square}\n"
     )
     path, said = file_of_package("drone_bridge", "robot"), []
     evaluate(path, {"params_file": str(mine), "control": "true", "namespace": "alpha"}, tmp_path, said.append)
-    assert len(said) == 1, said
-    assert "'/elsewhere/rover_controller' names no node of this launch; there are /alpha/robot_bridge, " in said[0]
+    assert len(said) == 2, said
+    assert "no node that '/**' names has a parameter 'comand_timeout', did you mean 'command_timeout'?" in said[0]
+    assert "'/elsewhere/rover_controller' names no node of this launch; there are /alpha/robot_bridge, " in said[1]
     evaluate(path, {"control": "true", "record": "true"}, tmp_path, pytest.fail)
 
 

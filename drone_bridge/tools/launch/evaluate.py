@@ -61,8 +61,8 @@ class _Evaluation:
         self._folder = folder
         self._warn = warn
         self._files = 0
-        # The full names of nodes by the parameter file that somebody wrote for them.
-        self._addressed: dict[Path, list[str]] = {}
+        # The executables of nodes by their full names, by the parameter file that somebody wrote for them.
+        self._addressed: dict[Path, dict[str, str]] = {}
         self._scope = Scope({}, dict(os.environ), Path())
         self._actions = {
             "arg": self._arg,
@@ -76,9 +76,10 @@ class _Evaluation:
         }
 
     def name_unused_parameters(self) -> None:
-        """Warn of what is for no node, in parameter files other than those that are installed."""
+        """Warn of what no node takes, of parameter files other than those that are installed."""
         for path, nodes in self._addressed.items():
-            for sentence in parameters.unused(path, nodes):
+            declared = {name: parameters.declared_by(executable) for name, executable in nodes.items()}
+            for sentence in parameters.unused(path, declared):
                 self._warn(sentence)
 
     def run_file(self, root: Element, given: dict[str, str]) -> None:
@@ -196,7 +197,8 @@ class _Evaluation:
             file = self._parameter_file(parameter, full_name, files)
             command += ["--params-file", str(file)]
             if file not in files and package_prefix(package) not in file.parents:
-                self._addressed.setdefault(file, []).append(f"{(namespace or '').rstrip('/')}/{name or executable}")
+                addressed = self._addressed.setdefault(file, {})
+                addressed[f"{(namespace or '').rstrip('/')}/{name or executable}"] = executable
         command += self._remappings(element)
         self._add(element, command, None, files)
 

@@ -7,7 +7,9 @@ from typing import Any
 
 import yaml
 
-from drone_bridge.ros.parameter_files import sections
+from drone_bridge.kind import kinds
+from drone_bridge.programs.options import suggestion
+from drone_bridge.ros.parameter_files import is_of_every_node, sections
 from drone_bridge.tools.launch import substitutions
 from drone_bridge.tools.launch.parse import Element
 from drone_bridge.tools.launch.substitutions import Scope, SubstitutionError
@@ -45,11 +47,39 @@ def parameter_file(element: Element, scope: Scope, node: str | None) -> str:
     return text
 
 
-def unused(path: Path, nodes: Collection[str]) -> Iterator[str]:
-    """Yield a sentence for each entry of a parameter file, which has been checked, that is for none of these nodes."""
+def unused(path: Path, nodes: Mapping[str, Collection[str] | None]) -> Iterator[str]:
+    """Yield a sentence for each entry of a parameter file, which has been checked, that none of these nodes takes.
+
+    What is given to one node by its name is that node's to complain about.
+
+    Args:
+        path: the file.
+        nodes: the parameters of each node by its full name, or None where they are not known.
+    """
     for section in sections(yaml.safe_load(path.read_text()) or {}):
-        if not any(map(section.is_for, nodes)):
+        addressed = [declared for node, declared in nodes.items() if section.is_for(node)]
+        if not addressed:
             yield f"{path}: '{section.pattern}' names no node of this launch; there are {', '.join(nodes)}"
+            continue
+        known = {name for declared in addressed for name in declared or ()}
+        for name in section.names if section.is_for_several and None not in addressed else ():
+            if name not in known and not is_of_every_node(name):
+                yield (
+                    f"{path}: no node that '{section.pattern}' names has a parameter '{name}'{suggestion(name, known)}"
+                )
+
+
+def declared_by(executable: str) -> Collection[str] | None:
+    """Return the parameters of a node of this package by its executable; None for others."""
+    for kind in kinds().values():
+        controller = kind.controller.node.partition(":")[0].rpartition(".")[2]
+        nodes = {f"{kind.name}_bridge": kind.bridge, f"{kind.name}_server": kind.server, controller: kind.controller}
+        if executable in nodes:
+            try:
+                return nodes[executable].declarations
+            except ImportError:  # the node says so itself
+                return None
+    return None
 
 
 def check_file(path: Path) -> None:
