@@ -30,7 +30,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 sys.path.append(str(Path(__file__).resolve().parent.parent / "test" / "support"))
-from programs import repair_shared_memory
 from step import CRASHED, DOMAINS, MOVED, NOT_HERE, OK, NotHereError
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -101,8 +100,6 @@ def run_step(folder: Path, name: str, *, short: bool, limit_s: float) -> Result:
         try:
             while process.poll() is None and time.monotonic() < began_s + limit_s + GRACE_S:
                 time.sleep(PERIOD_S)
-                if repaired := repair_shared_memory():
-                    print(f"a process was killed while it made {', '.join(repaired)}: removed", flush=True)
             status = CRASHED if process.returncode is None else process.returncode
         finally:
             left = end_descendants()

@@ -42,7 +42,6 @@ _RESEND_S = 2.0
 _DISCOVERY_S = 1.0  # between two actions of one controller
 _HOLD_S = 1.0  # to be answered, when a script ends with an exception
 _POLL_S = 0.05  # in which Ctrl-C is noticed
-_UNIT_TOLERANCE = 0.1
 
 
 class VehicleError(RuntimeError):
@@ -179,7 +178,7 @@ class Vehicle:
             raise VehicleError(f"There is no odometry on {self._namespace}/odom.")
         assert self._odometry
         at, q = self._odometry.pose.pose.position, self._odometry.pose.pose.orientation
-        unit = unit_quaternion(q, _UNIT_TOLERANCE)
+        unit = unit_quaternion(q)
         return Pose(at.x, at.y, at.z, euler_from_quaternion(unit)[2] if unit else math.nan)
 
     @property

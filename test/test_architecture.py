@@ -16,7 +16,7 @@ ALLOWED = {
     "described": set(),
     "kind": set(),
     "protocols": {"wire"},
-    "controllers": {"net.clock", "ros", "motion", "vision", "wire", "described", "action", "msg", "srv"},
+    "controllers": {"session", "ros", "motion", "vision", "wire", "described", "action", "msg", "srv"},
     "tools": ALL_KITS,
     "vehicle": {"ros", "motion", "action"},
 }

@@ -4,7 +4,6 @@
 import re
 import signal
 import sys
-import time
 from pathlib import Path
 
 import programs
@@ -42,21 +41,6 @@ def test_growth_is_found(last, found):
 )
 def test_only_interrupts_before_the_programs_first_lines_are_pythons_own(output, is_pythons):
     assert programs.is_from_pythons_start(output) is is_pythons
-
-
-@pytest.mark.parametrize(
-    ("word", "age_s", "is_repaired"), [(0, 60, True), (1, 60, True), (2, 60, False), (3, 60, False), (0, 0, False)]
-)
-def test_a_queue_that_was_never_finished_is_given_up_and_removed(tmp_path, word, age_s, is_repaired):
-    queue, other = tmp_path / "fastdds_port7015", tmp_path / "fastdds_port7015_el"
-    for file in (queue, other):
-        file.write_bytes(word.to_bytes(4, "little") + bytes(100))
-    with queue.open("rb") as waiting:
-        repaired = programs.repair_shared_memory(tmp_path, time.time() + age_s)
-        assert repaired == (["fastdds_port7015"] if is_repaired else [])
-        assert waiting.read(4)[0] == (3 if is_repaired else word)
-    assert queue.exists() != is_repaired
-    assert other.exists()
 
 
 # The runner.

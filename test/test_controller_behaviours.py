@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The behaviours velocity, waypoints and land_on_pad of drone_controller, in no time; the test plays the vehicle."""
+"""The behaviours waypoints and land_on_pad of drone_controller, in no time; the test plays the vehicle."""
 
 import copy
 import math
@@ -7,13 +7,11 @@ import math
 import numpy as np
 import pytest
 from controller_node import ControllerNode
-from controller_pilot import properties
-from geometry_msgs.msg import Twist, TwistStamped
+from geometry_msgs.msg import Twist
 from nav_msgs.msg import Odometry
 from pad_flight import BridgePilot
 from std_msgs.msg import Bool
 
-from drone_bridge.controllers import velocity
 from drone_bridge.controllers.land_on_pad.pilot import LandParameters
 from drone_bridge.motion.quaternions import quaternion_from_euler
 from drone_bridge.motion.tilt_control import Velocity
@@ -43,70 +41,6 @@ def twist_of(forward=0.0, turn=0.0):
     message = Twist()
     message.linear.x, message.angular.z = forward, turn
     return message
-
-
-# velocity.
-
-
-@pytest.fixture
-def moving(clock, monkeypatch):
-    """A controller that has a drone."""
-    monkeypatch.setattr(velocity, "elapsed_s", lambda: clock[0])
-    node = ControllerNode(clock, "velocity")
-    assert node.state.reason == "for drone_properties and odom"
-    node.say(drone_properties=properties())
-    return node
-
-
-def answer(node, clock, seconds=1.0):
-    """Publish odometry of a drone that hangs in the air; return the last command."""
-    for _ in range(round(seconds / PERIOD_S)):
-        node.run(PERIOD_S)
-        message = odometry_at()
-        message.header.stamp = time_from_seconds(clock[0])
-        node.say(odom=message)
-    command = node.commands("cmd_rates")[-1]
-    assert command.header.stamp == message.header.stamp
-    return command
-
-
-def test_velocities_are_followed_by_rates_while_they_are_fresh(moving, clock):
-    hovering = answer(moving, clock)
-    assert (hovering.pitch_rate, hovering.yaw_rate) == pytest.approx((0.0, 0.0), abs=1e-6)
-    assert hovering.thrust == pytest.approx(15.0, rel=0.01)
-    moving.say(cmd_vel=twist_of(0.5))
-    assert answer(moving, clock, PERIOD_S).pitch_rate > 0.1  # nose down
-    assert moving.state.state == "moving"
-    stamped = TwistStamped(twist=twist_of(turn=0.5))
-    stamped.header.stamp = time_from_seconds(clock[0])
-    moving.say(cmd_vel_stamped=stamped)
-    assert answer(moving, clock, PERIOD_S).yaw_rate > 0.1
-    answer(moving, clock, 0.6)
-    assert (moving.state.state, moving.state.reason) == ("hovering", "no velocity is commanded")
-
-
-@pytest.mark.parametrize("ago_s", [0.4, 0.6])
-def test_stamped_velocities_that_waited_are_refused(moving, clock, ago_s):
-    stamped = TwistStamped(twist=twist_of(0.5))
-    stamped.header.stamp = time_from_seconds(clock[0] - ago_s)
-    moving.say(cmd_vel_stamped=stamped)
-    answer(moving, clock, PERIOD_S)
-    refusal = "A velocity on cmd_vel_stamped was refused: it is 0.600 s old, and 0.5 s (velocity.command_timeout)"
-    assert moving.state.state == ("moving" if ago_s < 0.5 else "hovering")
-    assert any(refusal in line for line in moving.lines) == (ago_s > 0.5), moving.lines
-
-
-def test_what_no_drone_can_be_told_is_refused(moving, clock):
-    moving.say(cmd_vel=twist_of(math.nan))
-    moving.say(odom=odometry_at(w=7.0))
-    assert not moving.commands("cmd_rates")
-    assert [line.partition(":")[0] for line in moving.lines[-2:]] == [
-        "A velocity was refused",
-        "Odometry can't be used",
-    ]
-    moving.say(drone_properties=properties(mass=-1.0))
-    moving.say(odom=odometry_at())
-    assert not moving.commands("cmd_rates")
 
 
 # waypoints.
@@ -156,10 +90,6 @@ def test_points_are_reached_and_the_last_one_is_held(clock):
     assert np.linalg.norm(vehicle.position - (1, 1, -0.5)) < 0.02
     assert vehicle.yaw == pytest.approx(math.pi / 2, abs=0.2)
     assert np.linalg.norm(np.array(vehicle.path) - (1, 0, -0.5), axis=1).min() < 0.15
-    vehicle.node.say(drone_properties=properties())
-    vehicle.node.say(drone_properties=properties())  # announced again: its simulation was restarted
-    vehicle.move(0.1)
-    assert vehicle.node.state.reason.startswith("to waypoint 1 of 2")
 
 
 @pytest.mark.parametrize(("points", "called"), [(POINTS, []), (["takeoff for=5", "forward=0.3 for=2"], ["takeoff"])])

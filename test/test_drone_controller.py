@@ -167,9 +167,6 @@ BAD_FRAMES = {
         "left_image_raw": {"width": 0, "height": 0, "step": 0, "data": array.array("B")},
         "right_image_raw": {"width": 0, "height": 0, "step": 0, "data": array.array("B")},
     },
-    "left/camera_info says 4294967295 x 4294967295": {
-        "left_camera_info": {"width": 2**32 - 1, "height": 2**32 - 1},
-    },
     "left/image_raw has 10 bytes, 192 per row, and 64 x 48 pixels of rgb8 are 9216, 192 per row": {
         "left_image_raw": {"data": array.array("B", bytes(10))}
     },
@@ -177,17 +174,14 @@ BAD_FRAMES = {
         "left_image_raw": {"data": array.array("B", bytes(256 * HEIGHT)), "step": 256}
     },
     "left/image_raw is encoded as 'holographic'": {"left_image_raw": {"encoding": "holographic"}},
-    "left/image_raw is encoded as ''": {"left_image_raw": {"encoding": ""}},
     "left/image_raw is encoded as '8UC3'": {"left_image_raw": {"encoding": "8UC3"}},
     "fx is 0.0, and has to be a finite number above 0": {"left_camera_info": {"k": [0.0] * 9}},
-    "fx is nan": {"left_camera_info": {"k": [math.nan] * 9}},
     "cx is 1e\\+30, outside the 64 pixels": {
         "left_camera_info": {"k": [32.0, 0.0, 1e30, 0.0, 24.0, 23.5, 0.0, 0.0, 1.0]}
     },
     r"P\[3\] is 0.0 and P\[0\] is 0.0": {"right_camera_info": {"p": [0.0] * 12}},
     r"P\[3\] is 8.0 and P\[0\] is 32.0": {"right_camera_info": {"p": [32.0, 0.0, 0.0, 8.0] + [0.0] * 8}},
     r"the orientation in imu/data is \(nan, 0.0, 0.0, 1.0\)": {"imu_data": {"x": math.nan}},
-    r"the orientation in imu/data is \(0.0, 0.0, 0.0, 0.0\)": {"imu_data": {"w": 0.0}},
 }
 
 
@@ -201,11 +195,9 @@ def test_an_unusable_frame_is_refused_with_a_sentence(sentence):
     ("field", "value"),
     [
         ("mass", math.nan),
-        ("gravity", -9.81),
         ("drag", math.inf),
         ("drag", -0.1),
         ("max_thrust", 0.0),
-        ("max_roll_rate", math.nan),
         ("max_yaw_rate", -1.0),
     ],
 )

@@ -10,7 +10,6 @@ import pytest
 from processes import TIMEOUT_S, Process
 from rcl_interfaces.srv import ListParameters
 from rclpy.impl.implementation_singleton import rclpy_implementation
-from std_srvs.srv import Trigger
 
 from drone_bridge.ros import service_responses as responses
 from drone_bridge.ros.service_responses import resend_if_lost
@@ -77,15 +76,6 @@ def test_other_errors_are_raised(ros, service):
     resend_if_lost(ros.node, service)
     with pytest.raises(rclpy_implementation.RCLError, match="out of memory"):
         service.send_response("answer", "header")
-
-
-def test_a_service_of_rclpy_can_be_made_patient(ros):
-    def answer(_, response):
-        response.success = True
-        return response
-
-    resend_if_lost(ros.node, ros.node.create_service(Trigger, "patient", answer))
-    assert ros.call(Trigger, "patient", Trigger.Request()).success
 
 
 #: A node whose first answer finds no reader.

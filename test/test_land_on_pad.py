@@ -19,16 +19,10 @@ from drone_bridge.controllers.land_on_pad.pilot import (
     Measured,
     PadSighting,
 )
-from drone_bridge.motion.tilt_control import Velocity
 from drone_bridge.telemetry.codec import PERIOD_S
 from drone_bridge.telemetry.emulator.scene import PAD_HEIGHT
 
 LEVEL = np.eye(3)
-
-
-def after(flight, seconds):
-    """What it decides during the next seconds."""
-    return [flight.advance() for _ in range(round(seconds / PERIOD_S))]
 
 
 def is_above(flight, distance=0.5):
@@ -121,19 +115,6 @@ def test_one_wrong_sighting_changes_nothing():
 # Touchdown.
 
 
-def test_motors_are_cut_at_touchdown_and_then_left_alone():
-    flight = PadFlight("linear")
-    flight.land()
-    cut = after(flight, LandParameters().cut_time - 3 * PERIOD_S)
-    assert {decision.command for decision in cut} == {Velocity(up=-LandParameters().max_descent_speed)}
-    assert flight.drone.command.thrust == -1.0
-    rest = after(flight, 1.0)[5:]
-    assert {decision.command for decision in rest} == {Velocity()}
-    assert flight.drone.command.thrust == 0.0
-    assert flight.world.has_landed
-    assert {decision.reason for decision in (*cut, *rest)} == {"touchdown was reported"}
-
-
 def test_an_unreported_touchdown_is_detected_from_the_altitude():
     flight = PadFlight("circular", tells_landed=False)
     touchdown = flight.land()
@@ -154,15 +135,6 @@ def test_a_jump_of_the_stamp_starts_over(jump):
 
 
 # Limits.
-
-
-def test_climb_and_descent_stay_within_their_limits():
-    flight = PadFlight("linear", 2, parameters=LandParameters(max_descent_speed=0.6, max_climb_speed=0.5))
-    touchdown = flight.land()
-    assert touchdown.is_good
-    falls = -np.diff(flight.heights) / PERIOD_S
-    assert falls.max() < 0.85  # with gusts
-    assert (-falls).max() < 0.75
 
 
 finite = st.floats(-1e6, 1e6)

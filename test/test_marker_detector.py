@@ -7,9 +7,7 @@ import math
 import cv2
 import numpy as np
 import pytest
-from pad_flight import PATTERNS, PadFlight
 
-from drone_bridge.controllers.land_on_pad.pilot import PadSighting
 from drone_bridge.motion.matrices import rotation_from_angles
 from drone_bridge.telemetry.emulator.scene import PAD_HEIGHT, DownwardCamera, Scene, jpeg
 from drone_bridge.vision.marker_detector import MarkerDetector
@@ -87,15 +85,3 @@ def test_any_image_is_survived(shape):
     generator = np.random.default_rng(0)
     for low, high in ((0, 1), (255, 256), (0, 256)):
         assert DETECTOR.detect(generator.integers(low, high, shape, np.uint8)) == {}
-
-
-def see(data, rotation, stamp):
-    """What the behaviour's node does with an image."""
-    view = DETECTOR.locate(DETECTOR.detect(decoded(data)), PINHOLE, rotation)
-    return view and PadSighting(stamp, view.offset, view.deviation, view.vertical_deviation)
-
-
-@pytest.mark.parametrize("pattern", PATTERNS)
-def test_images_alone_are_enough_to_land(pattern):
-    touchdown = PadFlight(pattern, 1, locate=see).land()
-    assert touchdown.is_good, touchdown.describe()

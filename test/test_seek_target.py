@@ -83,6 +83,7 @@ class Outcome:
     reached_at: float | None
     distances: list
     decisions: list
+    positions: list
 
     def farthest_after(self, time, rate):
         return max(self.distances[round(time * rate) :])
@@ -97,7 +98,7 @@ def fly(
     flight = Flight(world, Airframe(drone.mass, drone.gravity, drone.drag), 1 / rate)
     behaviour = SeekTarget(parameters or SeekParameters(), drone, eyes.pinhole, BASELINE)
     waiting = [hover(drone)] * delay
-    distances, decisions = [], []
+    distances, decisions, positions = [], [], []
     while flight.state.time < longest and (flight.reached_at is None or flight.state.time < flight.reached_at + hold):
         left, right = camera.render(flight.state, world.spheres)
         decisions.append(behaviour.update(flight.state.time, left, right, measure(flight.state, layout)))
@@ -112,7 +113,8 @@ def fly(
             )
         )
         distances.append(flight.distance)
-    return Outcome(flight.reached_at, distances, decisions)
+        positions.append(flight.state.position)
+    return Outcome(flight.reached_at, distances, decisions, positions)
 
 
 def assert_reached_and_held(outcome, rate=60):
@@ -183,25 +185,14 @@ def test_an_unknown_radius_is_found_out_by_stereo():
 
 
 def test_without_a_target_it_stays_about_where_it_is_and_keeps_looking():
-    world = World((Sphere((0, 0, 500), 0.01),))
-    eyes = Eyes(16, 16)
-    behaviour = SeekTarget(SeekParameters(), DRONE, eyes.pinhole, BASELINE)
-    flight = Flight(world, Airframe(), 1 / 30)
-    camera = eyes.camera
-    heights = []
-    for _ in range(30 * 30):
-        images = camera.render(flight.state, ())
-        decision = behaviour.update(flight.state.time, *images, measure(flight.state, "pitch_yaw"))
-        command = decision.command
-        rates = (command.pitch_rate, command.roll_rate, -command.yaw_rate)
-        flight.advance(Motion(*map(math.degrees, rates), command.thrust))
-        heights.append(flight.state.position[1])
-        assert decision.state is SeekState.SEARCHING
-        assert decision.distance is None
+    outcome = fly(World((Sphere((0, 0, 500), 0.01),)), rate=30, eyes=Eyes(16, 16))
+    assert {(decision.state, decision.distance) for decision in outcome.decisions} == {(SeekState.SEARCHING, None)}
+    positions = np.array(outcome.positions)
+    heights = positions[:, 1]
     assert max(heights[: 30 * 12]) == pytest.approx(3, abs=0.5)
     assert max(heights) == pytest.approx(6, abs=0.5)
     assert min(heights) == pytest.approx(-6, abs=0.5)
-    assert np.abs(flight.state.position[[0, 2]]).max() < 0.5
+    assert np.abs(positions[-1, [0, 2]]).max() < 0.5
 
 
 @pytest.mark.parametrize("wind", [(0, 0, 0), (0, 0, 1)])

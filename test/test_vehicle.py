@@ -9,15 +9,15 @@ import sys
 
 import pytest
 from composition import launch
-from geometry_msgs.msg import Twist
 from played_vehicle import Vehicle as PlayedVehicle
 from ports import free_port
 from processes import Process
+from robot_peer import RobotPeer
 from ros_session import wait_until
 from std_msgs.msg import Bool
-from std_srvs.srv import SetBool
 
 import drone_bridge
+from drone_bridge.robot.codec import SkidSteerUpdate
 from drone_bridge.ros.frames import enu_from_ned
 from drone_bridge.ros.qos import latched
 from drone_bridge.testbed.topics import enu_from_testbed
@@ -114,29 +114,33 @@ def refusal(vehicle):
 SCRIPT = """
 import drone_bridge
 with drone_bridge.Vehicle() as vehicle:
-    print("going", flush=True)
     vehicle.go_to(1000, 0)
 """
 
 
-def test_ctrl_c_leaves_the_vehicle_in_hold_and_still(ros):
-    PlayedVehicle(ros)
-    commands, held = ros.subscribe(Twist, "cmd_vel", 100), []
+def drives(packet):
+    return isinstance(packet, SkidSteerUpdate) and (packet.left or packet.right)
 
-    def hold(request, response):
-        held.append(request.data)
-        response.success = True
-        return response
 
-    ros.node.create_service(SetBool, "some_bridge/hold", hold)
-    with Process.node("drone_controller", behaviour="goals"):
+def stands(packet):
+    return isinstance(packet, SkidSteerUpdate) and not packet.left and not packet.right
+
+
+def test_ctrl_c_leaves_the_vehicle_in_hold_and_still(ros, closing):
+    """On the wire, for longer than a command is in force; the pattern that the goal replaced does not come back."""
+    peer, held = closing(RobotPeer()), ros.subscribe(Bool, "held", latched())
+    with Process.node("robot_bridge", port=peer.port), Process.node("rover_controller", pattern="circular"):
+        peer.received.wait(drives)
         script = Process(sys.executable, "-c", SCRIPT)
         try:
-            commands.wait(lambda twist: twist.linear.x == 1.0)
+            wait_until(lambda: ros.parameters("rover_controller")["pattern"] == "stationary", "the goal", period_s=0.5)
+            peer.received.clear()
+            peer.received.wait(drives)
             script.send(signal.SIGINT)
             script.wait()
         finally:
             script.end()
-        assert held == [True], script.output
         assert "KeyboardInterrupt" in script.output
-        commands.wait(lambda twist: twist == Twist())
+        held.wait(lambda message: message.data)
+        peer.received.wait(stands)
+        assert not any(drives(peer.received.wait()) for _ in range(4))

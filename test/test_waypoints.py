@@ -11,6 +11,7 @@ from nav_msgs.msg import Odometry
 from drone_bridge.controllers.messages import read_pose
 from drone_bridge.controllers.waypoints.waypoint import Waypoint
 from drone_bridge.controllers.waypoints.waypoints import WaypointParameters, Waypoints, WaypointState
+from drone_bridge.controllers.where import Where
 from drone_bridge.motion.matrices import rotation_from_angles, rotation_from_vector
 
 STEP_S = 0.05
@@ -34,7 +35,7 @@ class Vehicle:
 
     def swim(self, seconds, until=None):
         for _ in range(round(seconds / STEP_S)):
-            decision = self.way.update(self.now_s, (self.position.copy(), self.rotation))
+            decision = self.way.update(self.now_s, Where(self.position.copy(), self.rotation))
             self.path.append(self.position.copy())
             self.decisions.append(decision)
             if until and until(decision):

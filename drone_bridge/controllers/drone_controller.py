@@ -5,7 +5,6 @@ from typing import Any, Protocol
 
 from rclpy.node import Node
 
-from drone_bridge.controllers import velocity
 from drone_bridge.controllers.behaviour import Behaviour
 from drone_bridge.controllers.goals import behaviour as goals
 from drone_bridge.controllers.land_on_pad import behaviour as land_on_pad
@@ -27,7 +26,7 @@ class BehaviourModule(Protocol):
 
 
 BEHAVIOURS: dict[str, BehaviourModule] = {
-    module.NAME: module for module in (seek_target, waypoints, land_on_pad, velocity, goals)
+    module.NAME: module for module in (seek_target, waypoints, land_on_pad, goals)
 }
 PARAMETERS = (
     ParameterDeclaration("behaviour", seek_target.NAME, "What to do.", choices=tuple(BEHAVIOURS)),

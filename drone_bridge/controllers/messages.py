@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Poses and angles of messages, checked, and an ErrorLog for what is wrong with them."""
+"""OdometryReader, poses and angles of messages, checked, and an ErrorLog for what is wrong with them."""
 
 import numpy as np
 from geometry_msgs.msg import Quaternion as QuaternionMessage
@@ -7,14 +7,13 @@ from nav_msgs.msg import Odometry
 from rclpy.node import Node
 from sensor_msgs.msg import Imu
 
-from drone_bridge.motion.matrices import Vector
+from drone_bridge.controllers.where import Where
+from drone_bridge.motion.matrices import Vector, rotation_from_angles
 from drone_bridge.motion.quaternions import euler_from_quaternion, unit_quaternion
 from drone_bridge.ros.log_limiter import LogLimiter
 
 Angles = tuple[float, float, float]  # roll, pitch and yaw of REP 103, rad
 
-# A quaternion whose length is further from 1 is not a rotation.
-_UNIT_TOLERANCE = 0.1
 # No vehicle is farther from where odometry counts from, m. Beyond it, what is computed may be no finite number.
 _FARTHEST = 1e9
 
@@ -39,7 +38,7 @@ def read_pose(odometry: Odometry, topic: str) -> tuple[Vector, Angles]:
 
 
 def _angles(q: QuaternionMessage, topic: str) -> Angles:
-    if (unit := unit_quaternion(q, _UNIT_TOLERANCE)) is None:
+    if (unit := unit_quaternion(q)) is None:
         raise ValueError(f"the orientation in {topic} is ({q.x}, {q.y}, {q.z}, {q.w}), and has to have length 1.")
     return euler_from_quaternion(unit)
 
@@ -53,3 +52,18 @@ class ErrorLog:
     def log(self, sentence: str) -> None:
         if line := self._limiter.admit(sentence):
             self._node.get_logger().error(line)
+
+
+class OdometryReader:
+    """Reads odometry, and logs what can't be used."""
+
+    def __init__(self, node: Node) -> None:
+        self._errors = ErrorLog(node)
+
+    def read(self, message: Odometry) -> Where | None:
+        try:
+            position, angles = read_pose(message, "odom")
+        except ValueError as error:
+            self._errors.log(f"Odometry can't be used: {error}")
+            return None
+        return Where(position, rotation_from_angles(*angles))

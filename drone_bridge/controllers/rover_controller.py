@@ -16,9 +16,9 @@ from rclpy.parameter import Parameter
 from drone_bridge.controllers.commands import VelocityCommands
 from drone_bridge.controllers.goals.guides import GoalParameters
 from drone_bridge.controllers.goals.server import STOPPING_S, GoalServer
-from drone_bridge.controllers.messages import ErrorLog, read_pose
 from drone_bridge.controllers.rover_patterns import PATTERNS, Limits, Pattern, PoseEstimate, Velocity
 from drone_bridge.controllers.timing import CommandTimer
+from drone_bridge.controllers.where import Where
 from drone_bridge.ros.common_parameters import STAMPED_CMD_VEL
 from drone_bridge.ros.frames import FrameNames
 from drone_bridge.ros.parameters import DeclaredParameters, ParameterDeclaration, declarations, read
@@ -58,7 +58,6 @@ class RoverController(Node):
         self._limits, self._name = Limits(0.0, 0.0, 0.0), ""
         self._pattern: Pattern | None = None
         self._was_following = False
-        self._errors = ErrorLog(self)
         self._commands = VelocityCommands(self, self._declared)
         goals = read(GoalParameters, "goals", self._declared)
         self._goals = GoalServer(self, goals, flies=False, on_odometry=self._measure, on_goal=self._wake)
@@ -83,13 +82,9 @@ class RoverController(Node):
         self._goals.destroy()
         super().destroy_node()
 
-    def _measure(self, message: Odometry) -> None:
-        try:
-            position, (_, _, yaw) = read_pose(message, "odom")
-        except ValueError as error:
-            self._errors.log(f"Odometry can't be used: {error}")
-            return
-        self._estimate.measured(Pose(float(position[0]), float(position[1]), yaw), time.monotonic())
+    def _measure(self, where: Where) -> None:
+        x, y, _ = where.position.tolist()
+        self._estimate.measured(Pose(x, y, where.yaw), time.monotonic())
 
     def _command(self) -> None:
         now_s = time.monotonic()

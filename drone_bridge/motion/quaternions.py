@@ -18,7 +18,7 @@ class Quaternion(NamedTuple):
 IDENTITY = Quaternion(0.0, 0.0, 0.0, 1.0)
 
 
-def unit_quaternion(q: Any, tolerance: float) -> Quaternion | None:
+def unit_quaternion(q: Any, tolerance: float = 0.1) -> Quaternion | None:
     """Return what has x, y, z and w with length 1, None unless it was within the tolerance of that, and a rotation.
 
     Messages that nobody has filled have length 0.

@@ -31,7 +31,6 @@ class CommandAges:
         parameters: DeclaredParameters,
         *,
         now: Callable[[], Time] | None = None,
-        prefix: str = "",
     ) -> None:
         """Prepare to judge commands.
 
@@ -40,12 +39,10 @@ class CommandAges:
             topic: of the commands.
             parameters: the node's, `command_timeout` among them.
             now: the clock of the stamps if it is not the node's; all publishers then get it from the vehicle.
-            prefix: of those parameters' names.
         """
         self._logger = node.get_logger()
         self._topic = topic
         self._parameters = parameters
-        self._timeout_name = f"{prefix}command_timeout"
         self._now = now or (lambda: node.get_clock().now().to_msg())
         #: Whether stamps come from the clock of a machine, and not from one that all share.
         self._are_by_machines = now is None and not is_time_simulated(node)
@@ -59,7 +56,7 @@ class CommandAges:
         stamp: Time | None = message.header.stamp if hasattr(message, "header") else None
         if stamp is None or stamp != Time():
             return stamp
-        if seconds_between(self._now(), stamp) <= self._parameters[self._timeout_name]:
+        if seconds_between(self._now(), stamp) <= self._parameters["command_timeout"]:
             return stamp
         if not self._has_warned_of_zero:
             self._has_warned_of_zero = True
@@ -73,12 +70,12 @@ class CommandAges:
         """Return why a command that has just arrived is refused, or None; `stamp` is from `stamp_of`."""
         if stamp is None:
             return None
-        allowed_s = self._parameters[self._timeout_name]
+        allowed_s = self._parameters["command_timeout"]
         age_s = seconds_between(self._now(), stamp)
         if self._are_by_machines and age_s < -CLOCK_TOLERANCE_S:
             return f"it is stamped {-age_s:.3f} s ahead of this machine's clock, so that its age can't be known."
         return (
-            f"it is {age_s:.3f} s old, and {allowed_s:g} s ({self._timeout_name}) are allowed."
+            f"it is {age_s:.3f} s old, and {allowed_s:g} s (command_timeout) are allowed."
             if age_s > allowed_s
             else None
         )

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Finding things in images, without ROS: shared by controllers and servers."""
+"""Finding things in images, without ROS."""

@@ -44,7 +44,7 @@ class Composition(Process):
         return left
 
 
-def wait_until_recorded(bag, topics, more_bytes=0, timeout_s=60.0):
+def wait_until_recorded(bag, topics, more_bytes=0):
     """Wait until a recorder has put all these topics into the file of its bag, and then so many bytes more.
 
     DDS does not always say whose a subscription is, so the graph would tell less.
@@ -55,6 +55,6 @@ def wait_until_recorded(bag, topics, more_bytes=0, timeout_s=60.0):
     def content():
         return file.read_bytes() if file.exists() else b""
 
-    wait_until(lambda: (data := content()) and all(name in data for name in names), "the topics", timeout_s, 0.1)
+    wait_until(lambda: (data := content()) and all(name in data for name in names), "the topics", period_s=0.1)
     size = file.stat().st_size + more_bytes
-    wait_until(lambda: file.stat().st_size >= size, f"{more_bytes} bytes more", timeout_s, 0.1)
+    wait_until(lambda: file.stat().st_size >= size, f"{more_bytes} bytes more", period_s=0.1)

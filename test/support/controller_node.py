@@ -49,13 +49,7 @@ class ControllerNode:
 
     def get_clock(self):
         now = SimpleNamespace(to_msg=lambda: time_from_seconds(self._clock[0]))
-        return SimpleNamespace(now=lambda: now, ros_time_is_active=False)
-
-    def get_publishers_info_by_topic(self, topic):
-        return []
-
-    def resolve_topic_name(self, topic):
-        return f"/{topic}"
+        return SimpleNamespace(now=lambda: now)
 
     # What a test does.
 

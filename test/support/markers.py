@@ -17,9 +17,9 @@ def detect(image):
     return {} if identities is None else dict(zip(identities.ravel().tolist(), (c[0] for c in corners), strict=True))
 
 
-def photograph_of_pad(height, ahead=0.0, left=0.0, size=(320, 240), focal=277.0):
+def photograph_of_pad(height, ahead=0.0, left=0.0, focal=277.0):
     """Return a JPEG of the pad `height` m below a level camera that looks down, its front ahead; f in pixels."""
-    width, rows = size
+    width, rows = 320, 240
     side = round(focal * PAD_SIDE / height)
     image = np.full((rows, width), 128, np.uint8)
     top = round((rows - side) / 2 - focal * ahead / height)

@@ -64,17 +64,15 @@ class PadFlight:
         sight_delay=0,
         sees=lambda flight: True,
         tells_landed=True,
-        locate=None,
         **setup,
     ):
-        self.vehicle = LandingFlight(Setup(seed, Pattern(pattern), **{"images": locate is not None, **setup}))
+        self.vehicle = LandingFlight(Setup(seed, Pattern(pattern), images=False, **setup))
         if away is not None:
             self.drone.position[:2] = away
         self.behaviour = LandOnPad(parameters or LandParameters())
         self._pilot = BridgePilot()
         self.decisions = []
-        self.heights = []
-        self.sees, self._tells_landed, self._locate = sees, tells_landed, locate
+        self.sees, self._tells_landed = sees, tells_landed
         self._sight_every, self._sight_delay, self._delay = sight_every, sight_delay, delay
         self._waiting, self._sightings = deque(), deque()
         self.step = 0
@@ -92,7 +90,7 @@ class PadFlight:
         told = self._told = self.vehicle.advance()
         roll, pitch, yaw = told.imu.orientation
         rotation, turn = rotation_from_angles(roll, pitch, yaw), rotation_from_angles(0.0, 0.0, yaw)
-        if self.step % self._sight_every == 0 and (sighting := self._sighting(told, rotation, turn)):
+        if self.step % self._sight_every == 0 and (sighting := self._sighting(told, turn)):
             self._sightings.append((self.step + self._sight_delay, sighting))
         sighting = None
         while self._sightings and self._sightings[0][0] <= self.step:
@@ -107,14 +105,10 @@ class PadFlight:
             landed=told.landed and self._tells_landed,
         )
 
-    def _sighting(self, told, rotation, turn):
-        if not self.sees(self):
-            return None
-        if self._locate:
-            return self._locate(told.camera.jpeg, rotation, told.timestamp) if told.camera.jpeg else None
-        if told.landing_pad is None:
-            return None
+    def _sighting(self, told, turn):
         pad = told.landing_pad
+        if pad is None or not self.sees(self):
+            return None
         offset = turn @ np.array([pad.relative_x, pad.relative_y, -pad.distance])
         deviation = 0.01 + 0.015 * pad.distance
         return PadSighting(told.timestamp, offset, deviation, deviation)
@@ -123,7 +117,6 @@ class PadFlight:
         """Fly until the next measurement, and decide."""
         decision = self.behaviour.update(self.measure())
         self.decisions.append(decision)
-        self.heights.append(float(self.drone.position[2]))
         self._waiting.append(self._pilot.command(self._told, decision.command))
         if len(self._waiting) > self._delay:
             self.vehicle.follow_command(self._waiting.popleft())

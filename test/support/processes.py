@@ -96,11 +96,11 @@ class Process:
         assert seen, f"no line with {pattern!r} within {timeout_s} s in:\n{self.output}"
         return found[0]
 
-    def wait_for_count(self, pattern, count, timeout_s=TIMEOUT_S):
+    def wait_for_count(self, pattern, count):
         """Wait until so many lines match."""
         with self._changed:
             matches = lambda: sum(bool(re.search(pattern, line)) for line in self.lines)  # noqa: E731
-            assert self._changed.wait_for(lambda: matches() >= count, timeout_s), f"{matches()} of {count} lines"
+            assert self._changed.wait_for(lambda: matches() >= count, TIMEOUT_S), f"{matches()} of {count} lines"
 
     def count_lines(self, pattern):
         with self._changed:

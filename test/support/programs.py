@@ -11,8 +11,6 @@ from collections.abc import Sequence
 from pathlib import Path
 
 END_TIMEOUT_S = 20.0
-SHARED_MEMORY = Path("/dev/shm")
-UNFINISHED_S = 5.0  # what takes a thousandth of a second otherwise
 GROWTH_KIB = 8 * 1024  # from the largest of the first third to the end
 _PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 #: Allocated KiB, descriptors, threads.
@@ -100,24 +98,6 @@ def left_behind(files: set[str]) -> list[str]:
 def is_port(file: str) -> bool:
     """Return whether it is the queue of a DDS port, which Fast DDS leaves for the port's next user."""
     return "_port" in file
-
-
-def repair_shared_memory(folder: Path = SHARED_MEMORY, now_s: float | None = None) -> list[str]:
-    """Remove what Fast DDS never finished of its queues of ports, and return their names.
-
-    A process that is killed while it makes one leaves it with a first word of 0 or 1, and whoever needs the port then,
-    in whatever domain, waits for ever (boost::interprocess, open_or_create), with Python's lock. 3 makes them give up.
-    """
-    repaired = []
-    for file in folder.glob("fast*_port*[0-9]"):
-        with contextlib.suppress(OSError), file.open("r+b", buffering=0) as segment:
-            age_s = (time.time() if now_s is None else now_s) - os.fstat(segment.fileno()).st_mtime
-            if age_s > UNFINISHED_S and segment.read(4) in (b"\0\0\0\0", b"\1\0\0\0"):
-                segment.seek(0)
-                segment.write(b"\3\0\0\0")
-                file.unlink()
-                repaired.append(file.name)
-    return repaired
 
 
 def grown(usage: Sequence[Usage]) -> list[str]:

@@ -7,7 +7,6 @@ is judged.
 
 import contextlib
 import json
-import os
 import signal
 import socket
 import threading
@@ -17,14 +16,15 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from ament_index_python.packages import get_package_prefix
 from commander import Commander
 from mcap.reader import make_reader
 from ports import free_port
-from programs import Program, left_behind
+from processes import executable
+from programs import Program
 from relay import DATAGRAM_FAULTS, STREAM_FAULTS, CommandLog, DatagramRelay, StreamRelay
 
 from drone_bridge.kind import ProtocolKind, Side, Value, kinds, load
+from drone_bridge.ros.shared_memory import make_room
 from drone_bridge.tools.bags.recover import recover
 
 COMMAND_TIMEOUT_S = 0.5
@@ -142,12 +142,11 @@ class Subject:
         raise NotImplementedError
 
     def kill(self) -> int:
-        """Kill it, and remove what it could not; return when it was killed, ns."""
-        shared, killed_ns = self.program.shared_memory(), time.time_ns()
+        """Kill it; return when, ns."""
+        killed_ns = time.time_ns()
         self.program.send(signal.SIGKILL)
         self.program.wait()
-        for file in left_behind(shared):
-            Path(file).unlink(missing_ok=True)
+        make_room()  # it leaves its shared memory
         return killed_ns
 
     def command(self) -> None:
@@ -457,11 +456,6 @@ def all_subjects() -> dict[str, Any]:
         **{f"{kind.name}_server": partial(ServerSubject, kind) for kind in judged},
         **{each.family: each for each in (WebSubject, RecorderSubject)},
     }
-
-
-def executable(name: str) -> str:
-    """Return the path of a program of the package."""
-    return os.path.join(get_package_prefix("drone_bridge"), "lib", "drone_bridge", name)
 
 
 def _first_words(vehicles: Sequence[Vehicle], program: Any, since_s: float) -> float:

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Ends that go without a word: a machine without power, and a process that is killed."""
 
-import contextlib
 import ctypes
 import signal
 import socket
 import struct
-from pathlib import Path
+
+from drone_bridge.ros.shared_memory import make_room
 
 _SO_ATTACH_FILTER = 26
 _DROP_ALL = struct.pack("HBBI", 0x06, 0, 0, 0)  # the one instruction of a packet filter: accept no bytes
@@ -24,18 +24,7 @@ def vanish(connected):
 
 
 def kill(process):
-    """Kill a node with SIGKILL, and remove from /dev/shm what it can't remove any more."""
-    with removing_shared_memory(process.pid):
-        process.send(signal.SIGKILL)
-        assert process.wait() == -signal.SIGKILL
-
-
-@contextlib.contextmanager
-def removing_shared_memory(pid):
-    """Remove from /dev/shm, at the end, what a process has there now, as it is killed meanwhile."""
-    held = [str(file.readlink()) for file in Path(f"/proc/{pid}/fd").iterdir()]
-    yield
-    for file in held:
-        if file.startswith(("/dev/shm/fastdds_", "/dev/shm/fastrtps_")) and "_port" not in file:  # those are anybody's
-            Path(file).unlink(missing_ok=True)
-            Path(file.removesuffix("_el")).unlink(missing_ok=True)
+    """Kill a node with SIGKILL, which leaves its shared memory."""
+    process.send(signal.SIGKILL)
+    assert process.wait() == -signal.SIGKILL
+    make_room()

@@ -10,15 +10,15 @@ import itertools
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
 from drone_bridge.controllers.rover_patterns import Limits, approach
 from drone_bridge.controllers.waypoints.waypoint import Waypoint
 from drone_bridge.controllers.waypoints.waypoints import WaypointParameters, Waypoints, WaypointState
+from drone_bridge.controllers.where import Where
 from drone_bridge.described import described
-from drone_bridge.motion.matrices import Matrix, Vector, angles_from_rotation
 from drone_bridge.ros.wheel_odometry import Pose
 
 # Standing: the height changes by no more than this in that time.
@@ -60,17 +60,6 @@ class GoalParameters:
             position_gain=self.position_gain,
             yaw_gain=self.yaw_gain,
         )
-
-
-class Where(NamedTuple):
-    """Where the vehicle is, in the frame of its odometry."""
-
-    position: Vector  # m
-    rotation: Matrix  # from body to world
-
-    @property
-    def yaw(self) -> float:
-        return angles_from_rotation(self.rotation)[2]
 
 
 class Step(NamedTuple):
@@ -195,21 +184,7 @@ def _length(one: Waypoint, other: Waypoint) -> float:
 # Taking off and landing: by the vehicle's own services where it has them.
 
 
-class Answer(NamedTuple):
-    """What a service has answered."""
-
-    success: bool
-    message: str
-
-
-class Service(Protocol):
-    """A service that is called once, in the background."""
-
-    def call(self) -> None: ...
-
-    @property
-    def answer(self) -> Answer | None:
-        """None until it has come."""
+Service = Callable[[], Any]  # calls a std_srvs/Trigger; returns the future of its response
 
 
 class _Called:
@@ -217,19 +192,22 @@ class _Called:
 
     def __init__(self, service: Service, name: str, patience_s: float) -> None:
         self._service, self._name, self._patience_s = service, name, patience_s
-        self._called_s: float | None = None
+        self._future: Any = None
+        self._called_s = math.nan
 
     def is_answered(self, now_s: float) -> bool:
         """Call, and return whether the answer has come. Raises FailedError for a refusal, and for none at all."""
-        if self._called_s is None:
-            self._called_s = now_s
-            self._service.call()
-        answer = self._service.answer
-        if answer is None and now_s - self._called_s > self._patience_s:
-            raise FailedError(f"The service {self._name} has not answered for {self._patience_s:g} s.")
-        if answer and not answer.success:
-            raise FailedError(f"The service {self._name} refused: {answer.message}")
-        return answer is not None
+        if self._future is None:
+            self._future, self._called_s = self._service(), now_s
+        if not self._future.done():
+            if now_s - self._called_s > self._patience_s:
+                raise FailedError(f"The service {self._name} has not answered for {self._patience_s:g} s.")
+            return False
+        if error := self._future.exception():
+            raise FailedError(f"The service {self._name} failed: {error}")
+        if not (response := self._future.result()).success:
+            raise FailedError(f"The service {self._name} refused: {response.message}")
+        return True
 
 
 class TakeOff:

@@ -22,26 +22,25 @@ from std_srvs.srv import Trigger
 
 from drone_bridge.action import FollowPath, GoTo, Land, TakeOff
 from drone_bridge.controllers.goals import guides
-from drone_bridge.controllers.goals.guides import FailedError, GoalParameters, Guide, Step, Where
-from drone_bridge.controllers.messages import ErrorLog, read_pose
+from drone_bridge.controllers.goals.guides import FailedError, GoalParameters, Guide, Step
+from drone_bridge.controllers.messages import OdometryReader
 from drone_bridge.controllers.waypoints.waypoint import Waypoint
-from drone_bridge.motion.matrices import rotation_from_angles
+from drone_bridge.controllers.where import Where
 from drone_bridge.motion.quaternions import IDENTITY, euler_from_quaternion, multiplied, rotated, unit_quaternion
 from drone_bridge.ros.frame_tree import FrameTree, Placed
+from drone_bridge.ros.limits import FENCE
 from drone_bridge.ros.log_limiter import LogLimiter
 from drone_bridge.ros.qos import latched
 from drone_bridge.ros.stall_watch import PROCESS
 from drone_bridge.ros.subscriptions import PolledTopic, subscribe
+from drone_bridge.session.hold_state import HELM_ENDS_AFTER_S
 
 GOAL_POSE = "goal_pose"
-FENCE = "fence"  # as bridges have it
-HELM_ENDS_AFTER_S = 1.0  # as bridges have it
 NEARER_M = 0.05  # what counts as having come nearer
 #: For how long zero is commanded after a goal has ended before the vehicle was where it should be.
 STOPPING_S = 0.5
 MAX_POSES = 10_000  # of a path
 _FARTHEST_M = 1e6
-_UNIT_TOLERANCE = 0.1  # a quaternion whose length is further from 1 is not a rotation
 _ORIGIN: Placed = (0.0, 0.0, 0.0), IDENTITY
 
 
@@ -75,27 +74,6 @@ class ActionKind:
     guide: Callable[[Any, list[Waypoint]], Guide]
 
 
-class Call:
-    """One call of a service, as a guide makes it."""
-
-    def __init__(self, node: Node, name: str) -> None:
-        self._node, self._name = node, name
-        self._future: Any = None
-
-    def call(self) -> None:
-        client: Any = self._node.create_client(Trigger, self._name)
-        self._future = client.call_async(Trigger.Request())
-        self._future.add_done_callback(lambda _: self._node.destroy_client(client))
-
-    @property
-    def answer(self) -> guides.Answer | None:
-        if self._future is None or not self._future.done():
-            return None
-        if error := self._future.exception():
-            return guides.Answer(False, str(error))
-        return guides.Answer(self._future.result().success, self._future.result().message)
-
-
 class GoalServer:
     """Serves goals, one at a time: a new one that can be followed ends the one before. For the executor.
 
@@ -108,17 +86,17 @@ class GoalServer:
         parameters: GoalParameters,
         *,
         flies: bool,
-        on_odometry: Callable[[Odometry], object] = lambda _: None,
+        on_odometry: Callable[[Where], object] = lambda _: None,
         on_goal: Callable[[], object] = lambda: None,
     ) -> None:
         """Serve all actions, or, for what drives, those that a rover can follow.
 
-        `on_odometry` gets the newest odometry at each step, and `on_goal` is called at the arrival of a goal.
+        `on_odometry` gets the newest place at each step, and `on_goal` is called at the arrival of a goal.
         """
         self._node, self._parameters, self._flies = node, parameters, flies
         self._frames = FrameTree(node)
         self._odometry, self._use_odometry, self._on_goal = PolledTopic(node, Odometry, "odom"), on_odometry, on_goal
-        self._errors, self._outcomes = ErrorLog(node), LogLimiter()
+        self._reader, self._outcomes = OdometryReader(node), LogLimiter()
         self._where: Where | None = None
         self._frame, self._heard_s = "", -math.inf  # of the odometry
         self._ground: float | None = None  # m, in the odometry
@@ -187,12 +165,18 @@ class GoalServer:
             **self._driving_kinds(guides.Flight),
         }
 
-    def _service(self, name: str) -> Call | None:
-        """Return a call of the vehicle's service: in its namespace, or, as bridges have it, below its node."""
+    def _service(self, name: str) -> guides.Service | None:
+        """Return what calls the vehicle's service: in its namespace, or, as bridges have it, below its node."""
         for found, types in self._node.get_service_names_and_types():
             if "std_srvs/srv/Trigger" in types and self._is_ours(found, name):
-                return Call(self._node, found)
+                return functools.partial(self._call, found)
         return None
+
+    def _call(self, service: str) -> Any:
+        client: Any = self._node.create_client(Trigger, service)
+        future = client.call_async(Trigger.Request())
+        future.add_done_callback(lambda _: self._node.destroy_client(client))
+        return future
 
     def _is_ours(self, found: str, name: str) -> bool:
         own, namespace = self._node.resolve_service_name(name), self._node.get_namespace().rstrip("/")
@@ -207,16 +191,13 @@ class GoalServer:
     # What is heard.
 
     def _hear_odometry(self, message: Odometry) -> None:
-        self._use_odometry(message)
-        try:
-            position, angles = read_pose(message, "odom")
-        except ValueError as error:
-            self._errors.log(f"Odometry can't be used: {error}")
+        if not (where := self._reader.read(message)):
             return
-        self._where, self._heard_s = Where(position, rotation_from_angles(*angles)), time.monotonic()
+        self._use_odometry(where)
+        self._where, self._heard_s = where, time.monotonic()
         self._frame = message.header.frame_id
         if self._ground is None or self._is_flying is False:
-            self._ground = float(position[2])
+            self._ground = float(where.position[2])
 
     def _on_held(self, message: Bool) -> None:
         self._is_held = message.data
@@ -367,7 +348,7 @@ class GoalServer:
 
     def _point_of(self, stamped: PoseStamped, origin: Placed) -> Waypoint:
         """Return a pose in the frame of the odometry, in which its own frame has this origin."""
-        at, own = stamped.pose.position, unit_quaternion(stamped.pose.orientation, _UNIT_TOLERANCE)
+        at, own = stamped.pose.position, unit_quaternion(stamped.pose.orientation)
         (x, y, z), turned = origin
         dx, dy, dz = rotated(turned, at.x, at.y, at.z)
         yaw = euler_from_quaternion(multiplied(turned, own))[2] if own else None
@@ -471,7 +452,7 @@ def _problem_with_pose(stamped: PoseStamped) -> str:
     at, q = stamped.pose.position, stamped.pose.orientation
     if not _are_within((at.x, at.y, at.z), _FARTHEST_M):
         return f"The position is ({at.x}, {at.y}, {at.z}), and has to be within {_FARTHEST_M:g} m of the origin."
-    if any((q.x, q.y, q.z, q.w)) and unit_quaternion(q, _UNIT_TOLERANCE) is None:
+    if any((q.x, q.y, q.z, q.w)) and unit_quaternion(q) is None:
         return f"The orientation is ({q.x}, {q.y}, {q.z}, {q.w}), and has to have length 1, or be zero for any heading."
     return ""
 

@@ -213,7 +213,7 @@ class LandOnPadBehaviour(Behaviour):
             return
         missing = [topic for topic in self._needed if now_s - self._heard_s.get(topic, -math.inf) > self._timeout_s]
         if self._land and self._measured_s > -math.inf:
-            self._commands.send(self._commands.zero())
+            self._commands.publish()
         self._state_publisher.publish(WAITING, f"for {', '.join(missing) or 'messages of one stamp'}")
 
 

@@ -236,7 +236,7 @@ class SeekTargetBehaviour(Behaviour):
         missing = [topic for topic in TOPICS if now_s - self._heard_s.get(topic, -math.inf) > self._timeout_s]
         if self._velocities:
             if self._answered_s > -math.inf:
-                self._velocities.send(self._velocities.zero())
+                self._velocities.publish()
         elif self._drone is None:
             missing.insert(0, f"{PROPERTIES}, or the parameter {NAME}.drone.mass")
         self._state_publisher.publish(WAITING, f"for {', '.join(missing) or 'messages of one stamp'}")

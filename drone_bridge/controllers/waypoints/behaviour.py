@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import math
 import time
-from functools import partial
 from typing import Any
 
 from nav_msgs.msg import Odometry
@@ -15,19 +14,12 @@ from std_srvs.srv import Trigger
 
 from drone_bridge.controllers.behaviour import Behaviour
 from drone_bridge.controllers.commands import VelocityCommands
-from drone_bridge.controllers.messages import ErrorLog, read_pose
+from drone_bridge.controllers.messages import OdometryReader
 from drone_bridge.controllers.state_publisher import StatePublisher
 from drone_bridge.controllers.timing import COMMAND_RATE, make_steady_timer, plan_clock
 from drone_bridge.controllers.waypoints.waypoint import Waypoint
-from drone_bridge.controllers.waypoints.waypoints import (
-    Decision,
-    Measured,
-    WaypointParameters,
-    Waypoints,
-    WaypointState,
-)
-from drone_bridge.motion.matrices import rotation_from_angles
-from drone_bridge.msg import DroneProperties
+from drone_bridge.controllers.waypoints.waypoints import Decision, WaypointParameters, Waypoints, WaypointState
+from drone_bridge.controllers.where import Where
 from drone_bridge.ros.parameters import DeclaredParameters, ParameterDeclaration, declarations, read
 from drone_bridge.ros.qos import latched
 from drone_bridge.ros.subscriptions import subscribe
@@ -53,26 +45,24 @@ class WaypointsBehaviour(Behaviour):
         """Raises ValueError with a sentence for invalid waypoints."""
         self._node = node
         try:
-            self._points = tuple(map(Waypoint.read, parameters[f"{NAME}.points"]))
+            points = tuple(map(Waypoint.read, parameters[f"{NAME}.points"]))
             self._parameters = read(WaypointParameters, NAME, parameters)
-            self._waypoints = Waypoints(self._parameters, self._points)
+            self._waypoints = Waypoints(self._parameters, points)
         except ValueError as error:
             raise ValueError(f"{NAME}.points can't be used: {error}.") from None
         self._now = plan_clock(node)
-        self._measured: Measured | None = None
+        self._reader = OdometryReader(node)
+        self._measured: Where | None = None
         self._measured_s = -math.inf
         self._is_flying: bool | None = None
-        self._is_announced = False
         self._is_left = False
-        self._errors = ErrorLog(node)
         self._commands = VelocityCommands(node, parameters)
         self._state_publisher = StatePublisher(node, NAME, logs_reasons=True)
         # None but those: a client alone makes the service look as if the vehicle had it.
-        called = sorted({point.call for point in self._points if point.call})
+        called = sorted({point.call for point in points if point.call})
         self._services: dict[str, Any] = {name: node.create_client(Trigger, name) for name in called}
         subscribe(node, Bool, "flying", self._on_flying, latched())
         subscribe(node, Odometry, "odom", self._on_odometry, 1)
-        subscribe(node, DroneProperties, "drone_properties", self._on_properties, latched())
         make_steady_timer(node, 1 / COMMAND_RATE, self._on_timer)
 
     def leave(self) -> None:
@@ -83,20 +73,9 @@ class WaypointsBehaviour(Behaviour):
         self._is_flying = message.data
 
     def _on_odometry(self, message: Odometry) -> None:
-        try:
-            position, angles = read_pose(message, "odom")
-        except ValueError as error:
-            self._errors.log(f"Odometry can't be used: {error}")
-            return
-        self._state_publisher.frame_id = message.child_frame_id
-        self._measured, self._measured_s = (position, rotation_from_angles(*angles)), time.monotonic()
-
-    def _on_properties(self, _: DroneProperties) -> None:
-        """Restart with the first waypoint when a drone is announced again, as its simulation was restarted."""
-        if self._is_announced:
-            self._waypoints = Waypoints(self._parameters, self._points)
-            self._measured = None
-        self._is_announced = True
+        if measured := self._reader.read(message):
+            self._state_publisher.frame_id = message.child_frame_id
+            self._measured, self._measured_s = measured, time.monotonic()
 
     def _on_timer(self) -> None:
         if self._is_left:
@@ -112,12 +91,12 @@ class WaypointsBehaviour(Behaviour):
             self._commands.publish(decision.velocity, decision.turn)
         if decision.call:
             future = self._services[decision.call].call_async(Trigger.Request())
-            future.add_done_callback(partial(self._on_answer, self._waypoints))
+            future.add_done_callback(self._on_answer)
         self._publish_state(decision)
 
-    def _on_answer(self, waypoints: Waypoints, future: Any) -> None:
+    def _on_answer(self, future: Any) -> None:
         answer = future.result()
-        waypoints.answered(self._now(), answer.success, answer.message)
+        self._waypoints.answered(self._now(), answer.success, answer.message)
 
     def _publish_state(self, decision: Decision) -> None:
         self._state_publisher.publish(decision.state.value, decision.reason, decision.distance)

@@ -10,8 +10,9 @@ from enum import Enum
 import numpy as np
 
 from drone_bridge.controllers.waypoints.waypoint import Waypoint
+from drone_bridge.controllers.where import Where
 from drone_bridge.described import described
-from drone_bridge.motion.matrices import Matrix, Vector, angles_from_rotation, limited
+from drone_bridge.motion.matrices import Triple, Vector, limited
 
 # Getting back to the line may take this share of the speed, so that there is always some left to go on.
 MAX_ACROSS = 0.7
@@ -20,9 +21,7 @@ RETRY_S, RETRIES_S = 1.0, 10.0
 # So long after the answer the vehicle has to be seen in the air, or on the ground.
 EFFECT_S = 30.0
 
-Measured = tuple[Vector, Matrix]  # position in m, and rotation from body to world
-Three = tuple[float, float, float]
-STILL: Three = (0.0, 0.0, 0.0)
+STILL: Triple = (0.0, 0.0, 0.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,8 +60,8 @@ class Decision:
 
     state: WaypointState
     reason: str
-    velocity: Three = STILL
-    turn: Three = STILL
+    velocity: Triple = STILL
+    turn: Triple = STILL
     distance: float = math.nan  # m, of what is held
     commands: bool = True  # whether the velocities are to be published
     call: str = ""  # the service to call now
@@ -109,7 +108,7 @@ class Waypoints:
         if not self._is_done:
             self._problem = self._problem or problem
 
-    def update(self, now_s: float, measured: Measured | None, is_flying: bool | None = None) -> Decision:
+    def update(self, now_s: float, measured: Where | None, is_flying: bool | None = None) -> Decision:
         """Return what to do.
 
         Args:
@@ -141,30 +140,29 @@ class Waypoints:
             return self._decision(commands=not before.call)
         return self._decision((waypoint.forward, waypoint.left, waypoint.up), (0.0, 0.0, waypoint.turn))
 
-    def _is_reached(self, waypoint: Waypoint, measured: Measured | None, now_s: float, is_flying: bool | None) -> bool:
+    def _is_reached(self, waypoint: Waypoint, measured: Where | None, now_s: float, is_flying: bool | None) -> bool:
         if waypoint.call:
             return self._call.has_effect(now_s, is_flying)
         if not waypoint.is_place:
             return True
         if measured is None:
             return False
-        position, rotation = measured
-        away = float(np.linalg.norm(waypoint.place(position) - position))
-        turned = abs(_yaw_error(waypoint, rotation))
+        away = float(np.linalg.norm(waypoint.place(measured.position) - measured.position))
+        turned = abs(_yaw_error(waypoint, measured))
         return away <= self._parameters.position_tolerance and turned <= self._parameters.yaw_tolerance
 
-    def _go_on(self, before: Waypoint, measured: Measured | None) -> None:
+    def _go_on(self, before: Waypoint, measured: Where | None) -> None:
         """Select the next waypoint; the last one stays, unless they form a loop."""
         if self._index + 1 == len(self._waypoints) and not self._parameters.loop:
             self._is_done = True
             return
         # From the waypoint, not from the edge of its tolerance.
-        self._line_start = before.place(measured[0]) if before.is_place and measured else None
+        self._line_start = before.place(measured.position) if before.is_place and measured else None
         self._index = (self._index + 1) % len(self._waypoints)
         self._reached_s = None
         self._call = ServiceCall(self._waypoints[self._index].call)
 
-    def _way(self, waypoint: Waypoint, measured: Measured | None) -> Decision:
+    def _way(self, waypoint: Waypoint, measured: Where | None) -> Decision:
         """Return the way to a place, or how it is held."""
         if measured is None:
             self._line_start = None  # the vehicle may be anywhere when there is odometry again
@@ -175,7 +173,7 @@ class Waypoints:
         error = waypoint.place(position) - position
         velocity = rotation.T @ self._velocity(error, waypoint.place(self._line_start) - self._line_start)
         limit = self._parameters.max_turn_rate
-        turn_rate = max(-limit, min(limit, self._parameters.yaw_gain * _yaw_error(waypoint, rotation)))
+        turn_rate = max(-limit, min(limit, self._parameters.yaw_gain * _yaw_error(waypoint, measured)))
         turn = rotation.T @ np.array([0.0, 0.0, turn_rate])
         return self._decision(_three(velocity), _three(turn), float(np.linalg.norm(error)))
 
@@ -193,7 +191,7 @@ class Waypoints:
         return velocity * min(1.0, self._parameters.max_climb_speed / max(abs(float(velocity[2])), 1e-9))
 
     def _decision(
-        self, velocity: Three = STILL, turn: Three = STILL, distance: float = math.nan, *, commands: bool = True
+        self, velocity: Triple = STILL, turn: Triple = STILL, distance: float = math.nan, *, commands: bool = True
     ) -> Decision:
         waypoint = self._waypoints[self._index]
         which = f"waypoint {self._index + 1} of {len(self._waypoints)}: {waypoint}"
@@ -249,11 +247,11 @@ class ServiceCall:
         return has_effect
 
 
-def _yaw_error(waypoint: Waypoint, rotation: Matrix) -> float:
+def _yaw_error(waypoint: Waypoint, measured: Where) -> float:
     """Return the shorter turn to the left, rad."""
-    return 0.0 if waypoint.yaw is None else math.remainder(waypoint.yaw - angles_from_rotation(rotation)[2], math.tau)
+    return 0.0 if waypoint.yaw is None else math.remainder(waypoint.yaw - measured.yaw, math.tau)
 
 
-def _three(vector: Vector) -> Three:
+def _three(vector: Vector) -> Triple:
     x, y, z = vector.tolist()
     return x, y, z

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Questions to each bridge under its launch file: what becomes of its vehicle when the bridge's process stands still?
+"""Questions to each bridge under its launch file: what becomes of its vehicle when the bridge dies or stands still?
 
-It is ended by the kernel, with the tracebacks of its threads, and started again; the new one says neutral first.
+One that stands still is ended by the kernel, with the tracebacks of its threads. Either is started again, and says
+neutral first.
 """
 
 import json
@@ -14,7 +15,6 @@ import pytest
 from composition import launch
 from processes import TIMEOUT_S
 from ros_session import wait_until
-from vanishing import removing_shared_memory
 from vehicle_pair import BridgePair, assert_nothing_moved, each_kind, shared
 
 from drone_bridge.ros import watchdog
@@ -46,17 +46,31 @@ def bridges(pair):
     return [int(match[1]) for line in tuple(pair.program.lines) if (match := re.search(pattern, line))]
 
 
-def ends_and_comes_back(pair, stand_still):
-    """Have the bridge stand still; return when the new one said neutral."""
+def ends_and_comes_back(pair, end):
+    """Have the bridge end; return when the new one said neutral."""
     (*_, pid) = started = bridges(pair)
-    with removing_shared_memory(pid):
-        stand_still(pid)
-        wait_until(lambda: len(bridges(pair)) > len(started), "the bridge to be started again")
-        restarted_s = time.monotonic()
-        neutral_s = pair.commands.wait(True, restarted_s, TIMEOUT_S)
+    end(pid)
+    wait_until(lambda: len(bridges(pair)) > len(started), "the bridge to be started again")
+    restarted_s = time.monotonic()
+    neutral_s = pair.commands.wait(True, restarted_s, TIMEOUT_S)
     assert neutral_s, pair.program.output
-    assert pair.program.count_lines(r"\(most recent call first\)") > 0
     return neutral_s
+
+
+def assert_traced(pair):
+    assert pair.program.count_lines(r"\(most recent call first\)") > 0
+
+
+def test_a_bridge_that_is_killed_comes_back_with_neutral(launched):
+    """Which says what the killed one can no longer say."""
+
+    def kill(pid):
+        os.kill(pid, signal.SIGKILL)
+        launched.stop()
+
+    neutral_s = ends_and_comes_back(launched, kill)
+    launched.watch()
+    assert_nothing_moved(launched.commands, neutral_s)  # what the killed one had sent may be read only now
 
 
 def test_a_bridge_whose_interpreter_is_held_ends_and_comes_back_with_neutral(launched):
@@ -65,6 +79,7 @@ def test_a_bridge_whose_interpreter_is_held_ends_and_comes_back_with_neutral(lau
         launched.stop()
 
     neutral_s = ends_and_comes_back(launched, hold)
+    assert_traced(launched)
     assert_nothing_moved(launched.commands, neutral_s)
 
 
@@ -78,4 +93,5 @@ def test_a_bridge_that_was_stopped_for_longer_ends_and_carries_out_nothing_old(l
         os.kill(pid, signal.SIGCONT)
 
     ends_and_comes_back(launched, stop)
+    assert_traced(launched)
     assert_nothing_moved(launched.commands, stop.continued_s)
