@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """DatagramPort and DatagramPeer: UDP as a link for a LinkLoop, from anybody to a port, and with one peer.
 
-PeerWithStatePort is a peer whose state comes to a port of its own, PeerWithLatePort one whose port somebody else may
-have for now, and PortWithOutlet answers from another port.
+PeerWithLatePort is a peer whose state comes to a port that somebody else may have for now, and PortWithOutlet answers
+from another port.
 """
 
 import contextlib
@@ -220,36 +220,6 @@ class DatagramPeer(Connector):
     def _resolve(self) -> list[Any]:
         """See Connector."""
         return ipv4_first(super()._resolve())
-
-
-class PeerWithStatePort(DatagramPeer):
-    """A peer that is answered from its port, and that sends its state to another port of ours."""
-
-    def __init__(
-        self,
-        host: str,
-        port: int,
-        state_port: int,
-        on_failure: Callable[[str, float], None],
-        wire_log: MakeTap | None = None,
-        *,
-        cancellation: Cancellation | None = None,
-    ) -> None:
-        """Bind the port for state. Raises LinkError when it is not available."""
-        super().__init__(host, port, on_failure, wire_log, cancellation=cancellation)
-        # Wherever the peer is; whether what comes is from there is for the session to look at.
-        local = "127.0.0.1" if host in ("127.0.0.1", "localhost") else "0.0.0.0"
-        self._state = DatagramPort(local, state_port, wire_log)
-
-    def files(self) -> Sequence[Selectable]:
-        return (*super().files(), *self._state.files())
-
-    def receive(self) -> Received | None:
-        return super().receive() or self._state.receive()
-
-    def close(self) -> None:
-        super().close()
-        self._state.close()
 
 
 #: How often a port is tried that somebody else has.

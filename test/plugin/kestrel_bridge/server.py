@@ -22,7 +22,7 @@ from drone_bridge.ros.topics import MissingTopicError, TopicSubscriptions
 from drone_bridge.ros.velocity_publisher import VelocityPublisher
 from drone_bridge.session.operator_command import OPERATORS_LOST
 from drone_bridge.session.session import AFTER_STALLS
-from kestrel_bridge.codec import DEFAULT_PORT, DEFAULT_STATE_PORT
+from kestrel_bridge.codec import DEFAULT_PORT
 from kestrel_bridge.session import DroneSession
 from kestrel_bridge.topics import AXES, FULL_SCALE, TOPICS, Translation, assemble, twist_from_steer
 
@@ -33,7 +33,6 @@ PARAMETERS = (
     SOURCE_TIMEOUT,
     NEUTRAL_TIME,
     ALLOWED_PEERS,
-    ParameterDeclaration("state_port", DEFAULT_STATE_PORT, "The clients' port for state.", range=(1, 65535)),
     *FULL_SCALE,
     *(ParameterDeclaration(f"target.{name}", f"kestrel_bridge/{name}", f"The service for {name}.") for name in FLIGHTS),
 )
