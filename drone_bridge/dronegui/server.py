@@ -10,6 +10,7 @@ from typing import Any
 
 from rclpy.publisher import Publisher
 from std_msgs.msg import Bool, Empty, String
+from std_srvs.srv import SetBool
 
 from drone_bridge.dronegui.codec import (
     AXES,
@@ -177,7 +178,7 @@ class DroneGuiServer(ProtocolNode):
             self,
             targets,
             ANSWER_TIMEOUT_S,
-            switches=(HOVER,),
+            types={HOVER: SetBool},
             on_missing=self._forget_hover,
             is_gone=lambda name: watch is not None and watch.is_gone and name in of_bridge,
         )
@@ -229,7 +230,8 @@ class DroneGuiServer(ProtocolNode):
     def call_service(self, name: str, tag: bool | None) -> None:
         """Call a service, or publish a press; `tag` is whether hover is to be held."""
         if not self._presses:
-            self._caller.call(name, partial(self._answer, name, tag), tag)
+            request = None if tag is None else SetBool.Request(data=tag)
+            self._caller.call(name, partial(self._answer, name, tag), request, moves=name != HOVER)
         elif publisher := self._presses.get(name):
             if self.is_wanted(publisher):
                 self.publish(publisher, Empty())

@@ -144,16 +144,6 @@ class TiltControl:
         self._climb = self._climb_reference = 0.0  # m/s
         self._height_behind = self._yaw_behind = 0.0
 
-    @property
-    def speed(self) -> float:
-        """The estimated horizontal speed, m/s."""
-        return abs(self._now.velocity)
-
-    @property
-    def delay_s(self) -> float:
-        """How late the link is estimated to be, s."""
-        return self._best.delay_s
-
     def measure(self, motion: Motion) -> None:
         """Correct the estimates by what the drone measures now."""
         velocity = complex(motion.forward, motion.left) * _direction(motion.yaw)

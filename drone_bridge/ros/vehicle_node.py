@@ -94,6 +94,9 @@ class VehicleNode(EntityOwner):
         # Several vehicles report on the one topic.
         self._status_name = f"{self.get_fully_qualified_name().lstrip('/')}{LINK_STATUS}"
         self.reports = Reports(self.get_logger(), self.open_state)
+        self._diagnostics: Publisher[Any] = self.create_publisher(
+            DiagnosticArray, "/diagnostics", 10, event_callbacks=NO_EVENTS
+        )
         self._protocol_name = name.rpartition("_")[0]  # of testbed_bridge, for instance
         # A server and a bridge may have the same namespace, and their vehicles are not the same one.
         self._namesakes = Namesakes(self)
@@ -204,7 +207,6 @@ class VehicleNode(EntityOwner):
                 else "The node stays unconfigured until its parameters are set to what is allowed."
             )
             self.get_logger().error(f"{self._start_failure or 'The start failed.'} {advice}")
-            self._unconfigured_diagnostics = self._make_diagnostics()
             self._start_timer = self.create_timer(
                 DIAGNOSTICS_PERIOD_S, self._start_again, clock=Clock(clock_type=ClockType.STEADY_TIME)
             )
@@ -242,10 +244,9 @@ class VehicleNode(EntityOwner):
             status.message = f"{UNCONFIGURED}: {self._start_failure or 'the start failed, see the log.'}"
             report = DiagnosticArray(status=[status])
             report.header.stamp = self.now()
-            self._unconfigured_diagnostics.publish(report)
+            self._diagnostics.publish(report)
         else:
             self._start_timer.cancel()
-            self.destroy_publisher(self._unconfigured_diagnostics)
 
     def transition_failed(self, error: Exception) -> None:
         """Tell the user why a transition that they requested failed."""
@@ -262,8 +263,6 @@ class VehicleNode(EntityOwner):
         self.reports.start_over(self.parameters[self.silence_parameter])
         if self.parameters.refused:
             raise ValueError("; ".join(why.rstrip(".") for why in self.parameters.refused.values()) + ".")
-        self._diagnostics = self._make_diagnostics()
-        self.cleanup.callback(self.destroy_publisher, self._diagnostics)
         try:
             self.set_up()
         except ValueError:
@@ -357,10 +356,6 @@ class VehicleNode(EntityOwner):
         self.get_logger().error(sentence)
 
     # Reports.
-
-    def _make_diagnostics(self) -> "Publisher[Any]":
-        made: Publisher[Any] = self.create_publisher(DiagnosticArray, "/diagnostics", 10, event_callbacks=NO_EVENTS)
-        return made
 
     @property
     def statistics(self) -> LinkStatistics:
