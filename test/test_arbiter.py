@@ -7,7 +7,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from drone_bridge.motion.limits import LimitParameters, Limits, ObservedMotion
+from drone_bridge.motion.limits import LimitParameters, Limits
+from drone_bridge.motion.observed_motion import ObservedMotion
 from drone_bridge.session.arbiter import Arbiter, Arrival, AskedVelocity, Rank
 from drone_bridge.session.hold_state import CALLED, HELM_ENDS_AFTER_S, HoldState
 

@@ -9,7 +9,7 @@ from geometry_msgs.msg import Twist, TwistStamped
 from plain_node import PlainNode
 from twists import twist
 
-from drone_bridge.motion.limits import ObservedMotion
+from drone_bridge.motion.observed_motion import ObservedMotion
 from drone_bridge.msg import CommandAxes, CommandRates
 from drone_bridge.ros.command_topics import CommandTopics
 from drone_bridge.ros.stall_watch import PROCESS

@@ -42,7 +42,7 @@ from drone_bridge.dronegui.topics import (
     navdata_facts,
     static_transforms,
 )
-from drone_bridge.motion.tilt_control import TiltedDrone
+from drone_bridge.motion.tilted_drone import TiltedDrone
 from drone_bridge.msg import DroneGuiState
 from drone_bridge.net.clock import Clock
 from drone_bridge.net.datagram_link import PeerWithLatePort
@@ -55,7 +55,7 @@ from drone_bridge.ros.protocol_node import ProtocolNode
 from drone_bridge.ros.qos import latched
 from drone_bridge.ros.request_services import RequestServices
 from drone_bridge.ros.tilt_commands import TiltCommands, drone_parameters, read_drone
-from drone_bridge.ros.topics import TopicPublishers
+from drone_bridge.ros.topic_publishers import TopicPublishers
 from drone_bridge.session.tilt_pilot import TiltPilot
 from drone_bridge.wire.addresses import address_name
 

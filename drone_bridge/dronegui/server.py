@@ -70,7 +70,7 @@ from drone_bridge.ros.program import run
 from drone_bridge.ros.protocol_node import ProtocolNode
 from drone_bridge.ros.qos import latched
 from drone_bridge.ros.service_caller import ServiceCaller
-from drone_bridge.ros.topics import TopicSubscriptions
+from drone_bridge.ros.topic_subscriptions import TopicSubscriptions
 from drone_bridge.ros.velocity_publisher import VelocityPublisher
 from drone_bridge.session.operator_command import OPERATORS_LOST
 from drone_bridge.session.session import AFTER_STALLS, Answer

@@ -11,8 +11,8 @@ from typing import Any, Generic, TypeVar
 from builtin_interfaces.msg import Time
 from geometry_msgs.msg import Twist, TwistStamped, Vector3
 
-from drone_bridge.motion.limits import Triple
-from drone_bridge.motion.tilt_control import Shares
+from drone_bridge.motion.observed_motion import Triple
+from drone_bridge.motion.tilted_drone import Shares
 from drone_bridge.msg import CommandAxes
 from drone_bridge.net.clock import elapsed_s
 from drone_bridge.ros.command_ages import CommandAges

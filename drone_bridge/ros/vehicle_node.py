@@ -22,7 +22,7 @@ from rclpy.clock import Clock, ClockType  # type: ignore[attr-defined] # where h
 from rclpy.lifecycle import LifecycleState, TransitionCallbackReturn
 from rclpy.publisher import Publisher
 
-from drone_bridge.motion.limits import ObservedMotion
+from drone_bridge.motion.observed_motion import ObservedMotion
 from drone_bridge.net.clock import elapsed_s
 from drone_bridge.net.connector import LinkError
 from drone_bridge.net.link_loop import LinkLoop

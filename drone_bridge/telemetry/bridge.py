@@ -12,7 +12,7 @@ from builtin_interfaces.msg import Time
 from nav_msgs.msg import Odometry
 from std_msgs.msg import String
 
-from drone_bridge.motion.tilt_control import TiltedDrone
+from drone_bridge.motion.tilted_drone import TiltedDrone
 from drone_bridge.net.clock import elapsed_s
 from drone_bridge.net.datagram_link import DatagramPort
 from drone_bridge.net.link_loop import Link
@@ -32,7 +32,7 @@ from drone_bridge.ros.simulated_time import Stamps, time_parameters
 from drone_bridge.ros.text_link import TextLink
 from drone_bridge.ros.tilt_commands import TiltCommands, drone_parameters, read_drone
 from drone_bridge.ros.time import time_from_seconds
-from drone_bridge.ros.topics import TopicPublishers
+from drone_bridge.ros.topic_publishers import TopicPublishers
 from drone_bridge.session.tilt_pilot import TiltPilot
 from drone_bridge.telemetry.codec import (
     COMMAND_TOPIC,

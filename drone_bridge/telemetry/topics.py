@@ -27,7 +27,7 @@ from drone_bridge.motion.quaternions import (
     rotated_back,
     unit_quaternion,
 )
-from drone_bridge.motion.tilt_control import Motion, Shares
+from drone_bridge.motion.tilted_drone import Motion, Shares
 from drone_bridge.msg import LandingPad as LandingPadMessage
 from drone_bridge.ros import frames
 from drone_bridge.ros.covariances import (

@@ -12,7 +12,7 @@ from builtin_interfaces.msg import Time
 from geometry_msgs.msg import Twist
 from tf2_msgs.msg import TFMessage
 
-from drone_bridge.motion.limits import ObservedMotion
+from drone_bridge.motion.observed_motion import ObservedMotion
 from drone_bridge.motion.velocity_control import VelocityCommand, VelocityParameters
 from drone_bridge.msg import CommandRates
 from drone_bridge.net.clock import elapsed_s
@@ -34,7 +34,7 @@ from drone_bridge.ros.qos import latched
 from drone_bridge.ros.simulated_time import Stamps, time_parameters
 from drone_bridge.ros.stream_link import stream_link
 from drone_bridge.ros.time import time_from_seconds
-from drone_bridge.ros.topics import TopicPublishers
+from drone_bridge.ros.topic_publishers import TopicPublishers
 from drone_bridge.testbed import topics as translate
 from drone_bridge.testbed.bridge.flight import TestbedFlight
 from drone_bridge.testbed.codec import AngleUnit, AttitudeLayout, AutopilotConnection, Constants, SensorFrame

@@ -12,7 +12,7 @@ from drone_bridge.ros.parameters import ParameterDeclaration
 from drone_bridge.ros.program import run
 from drone_bridge.ros.protocol_node import ProtocolNode
 from drone_bridge.ros.request_services import RequestServices
-from drone_bridge.ros.topics import TopicPublishers
+from drone_bridge.ros.topic_publishers import TopicPublishers
 from drone_bridge.wire.addresses import address_name
 from kestrel_bridge.codec import DEFAULT_PORT
 from kestrel_bridge.session import REQUESTS, ClientSession
