@@ -6,16 +6,14 @@ import socket
 import pytest
 from patience import TIMEOUT_S, wait_until
 
+from drone_bridge.dronegui.ports import RETRY_S, PeerWithLatePort, PortWithOutlet
 from drone_bridge.net import datagram_link
 from drone_bridge.net.blocking import receive
 from drone_bridge.net.connector import LinkCancelledError, LinkError, LinkRefusedError
 from drone_bridge.net.datagram_link import (
     FAILING_S,
-    RETRY_S,
     DatagramPeer,
     DatagramPort,
-    PeerWithLatePort,
-    PortWithOutlet,
 )
 from drone_bridge.wire.addresses import peer_name
 

@@ -15,6 +15,7 @@ from std_msgs.msg import Bool, Empty
 from std_srvs.srv import SetBool
 
 from drone_bridge.dronegui.codec import DEFAULT_NAVDATA_PORT, DEFAULT_PORT, Demo, FlightState, OtherNavdata
+from drone_bridge.dronegui.ports import PeerWithLatePort
 from drone_bridge.dronegui.session.controller import (
     FOREIGN_NAVDATA,
     LAND,
@@ -45,7 +46,6 @@ from drone_bridge.dronegui.topics import (
 from drone_bridge.motion.tilted_drone import TiltedDrone
 from drone_bridge.msg import DroneGuiState
 from drone_bridge.net.clock import Clock
-from drone_bridge.net.datagram_link import PeerWithLatePort
 from drone_bridge.ros.common_parameters import common_parameters, frame_names, frame_parameters
 from drone_bridge.ros.frames import DroneFrameNames
 from drone_bridge.ros.limits import limit_parameters

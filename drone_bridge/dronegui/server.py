@@ -25,6 +25,7 @@ from drone_bridge.dronegui.codec import (
     FlightState,
 )
 from drone_bridge.dronegui.device import Dialect
+from drone_bridge.dronegui.ports import PortWithOutlet
 from drone_bridge.dronegui.session.flying import DOUBTFUL, FlyingState
 from drone_bridge.dronegui.session.gui import (
     HOVER,
@@ -50,7 +51,6 @@ from drone_bridge.dronegui.topics import (
     twist_from_controls,
 )
 from drone_bridge.net.clock import elapsed_s
-from drone_bridge.net.datagram_link import PortWithOutlet
 from drone_bridge.ros.bridge_watch import BridgeWatch
 from drone_bridge.ros.common_parameters import (
     ALLOWED_PEERS,
