@@ -291,9 +291,14 @@ def test_executables_without_an_environment_open_no_socket_to_others(start_child
     assert all(address.is_loopback for address in addresses), addresses
 
 
-@pytest.mark.parametrize("reach", [None, "SUBNET", "OFF", "LOCALHOST"])
-@pytest.mark.parametrize("profile", [None, "/mine.xml"])
-@pytest.mark.parametrize("profile_of_2", [None, "/of_2.xml"])
+@pytest.mark.parametrize(
+    ("reach", "profile", "profile_of_2"),
+    [
+        *((reach, None, None) for reach in (None, "SUBNET", "OFF", "LOCALHOST")),
+        (None, "/mine.xml", None),
+        ("OFF", "/mine.xml", "/of_2.xml"),
+    ],
+)
 def test_executables_without_an_environment_make_that_of_the_activated_shell(monkeypatch, reach, profile, profile_of_2):
     if not (ROOT / ".venv" / "bin" / "drone-bridge").exists():
         pytest.skip("env/activate belongs to 'make setup', and ROS is installed otherwise here")
@@ -309,8 +314,7 @@ def test_executables_without_an_environment_make_that_of_the_activated_shell(mon
     assert [os.path.realpath(value) for value in ours] == [os.path.realpath(value) for value in activated]
 
 
-@pytest.mark.parametrize("executable_name", ["robot_bridge", "recorder", "drone-bridge"])
-@pytest.mark.parametrize("other", ["rclpy", "prefix"])
+@pytest.mark.parametrize(("executable_name", "other"), [("robot_bridge", "rclpy"), ("drone-bridge", "prefix")])
 def test_another_ros_than_that_of_the_messages_is_refused_by_name(tmp_path, executable_name, other):
     if not Path(sys.prefix, "share", "drone_bridge").is_dir():
         pytest.skip("the environment of ROS is installed otherwise here")
