@@ -30,14 +30,10 @@ class TopicPublishers:
         table: Sequence[Topic],
         translation: Any,
         static_transforms: Iterable[TransformStamped] = (),
-        more: Iterable[tuple[type, Output]] = (),
         *,
         period_s: float = SUBSCRIBER_CHECK_PERIOD_S,
     ) -> None:
-        """Make the publishers. `more` are outputs that no table has, each with the wire message that it comes from.
-
-        `period_s` is how long a new subscriber may go unnoticed.
-        """
+        """Make the publishers; `period_s` is how long a new subscriber may go unnoticed."""
         self._node = node
         self._static = list(static_transforms)
         self._changes: dict[type, list[Output]] = {}
@@ -45,8 +41,6 @@ class TopicPublishers:
         self._is_static_sent = False
         publishers: dict[str, Any] = {}
         outputs: dict[tuple[type, bool], list[Output]] = {}
-        for kind, output in more:
-            outputs.setdefault((kind, False), []).append(output)
         for row in table:
             if row.to_ros is None or (row.if_parameter and not node.parameters[row.if_parameter]):
                 continue

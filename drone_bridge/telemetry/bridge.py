@@ -24,7 +24,6 @@ from drone_bridge.ros.common_parameters import (
     read_allowed_peers,
 )
 from drone_bridge.ros.limits import limit_parameters
-from drone_bridge.ros.outputs import Output
 from drone_bridge.ros.parameters import ParameterDeclaration
 from drone_bridge.ros.program import run
 from drone_bridge.ros.protocol_node import ProtocolNode
@@ -138,9 +137,7 @@ class TelemetryBridge(ProtocolNode):
             get("is_levelled"),
             refuse_image=partial(self.count_and_warn, BAD_IMAGES),
         )
-        clock = self._stamps.clock_publisher
-        more = [(DroneTelemetry, Output(clock, translation.clock))] if clock else []
-        self._topics = TopicPublishers(self, TOPICS, translation, static_transforms(names), more)
+        self._topics = TopicPublishers(self, TOPICS, translation, static_transforms(names))
         drone = read_drone(self.parameters, LANDING_DRONE)
         commands = TiltCommands(self, drone, now=self._stamps.command_clock)
         self._pilot = TiltPilot(commands.arbiter, drone, hovers=False)

@@ -26,7 +26,6 @@ from drone_bridge.ros.common_parameters import (
 )
 from drone_bridge.ros.jpeg_images import load_opencv
 from drone_bridge.ros.limits import limit_parameters
-from drone_bridge.ros.outputs import Output
 from drone_bridge.ros.parameters import ParameterDeclaration, declarations, read
 from drone_bridge.ros.program import run
 from drone_bridge.ros.protocol_node import ProtocolNode
@@ -157,12 +156,10 @@ class TestbedBridge(ProtocolNode):
             self._names,
             refuse_image=partial(self.count_and_warn, "images_not_compressed"),
         )
-        clock = self._stamps.clock_publisher
         self._topics = TopicPublishers(
             self,
             [row for row in TOPICS if row.name not in POSE_TOPICS],
             self._translation,
-            more=[(SensorFrame, Output(clock, self._translation.clock))] if clock else [],
             period_s=SUBSCRIBER_CHECK_PERIOD_S,
         )
         self._pose_topics: TopicPublishers | None = None  # until the testbed is known to send positions
