@@ -11,7 +11,7 @@ from drone_bridge.dronegui.topics import (
     shares_from_controls,
     twist_from_controls,
 )
-from drone_bridge.motion.tilted_drone import Shares
+from drone_bridge.motion.tilt_control import Shares
 
 SHARES = FullScale(1.0, 1.0, 1.0, 1.0)
 

@@ -19,7 +19,7 @@ from drone_bridge.controllers.land_on_pad.pilot import (
     Measured,
     PadSighting,
 )
-from drone_bridge.motion.tilted_drone import Velocity
+from drone_bridge.motion.tilt_control import Velocity
 from drone_bridge.telemetry.codec import PERIOD_S
 from drone_bridge.telemetry.emulator.scene import PAD_HEIGHT
 

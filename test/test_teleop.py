@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 import velocity_flights as measuring
 
-from drone_bridge.motion.tilted_drone import Velocity
+from drone_bridge.motion.tilt_control import Velocity
 
 SPEED, TURN = 0.5, 1.0
 KEYS = {"i": Velocity(SPEED), ",": Velocity(-SPEED), "j": Velocity(yaw_rate=TURN), "l": Velocity(yaw_rate=-TURN)}
