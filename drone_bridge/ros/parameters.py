@@ -35,6 +35,7 @@ class ParameterDeclaration:
     choices: tuple[Any, ...] = ()
     live: bool = False
     read_only: bool = False
+    at_start: bool = False  # it is read when the node starts, and can be given only then
     check: Callable[[Any], str | None] | None = None  # says in a sentence what is wrong with a value, if anything is
     replaces: tuple[str, ...] = ()
     """Parameters of before, or groups that end in a dot, without which a vehicle would move otherwise: refused."""
@@ -74,6 +75,8 @@ class ParameterDeclaration:
             return f"{self.name} is {value!r}, and has to be one of {', '.join(map(str, self.choices))}."
         if self.check and (problem := self.check(value)):
             return f"{self.name} {problem}"
+        if self.at_start and frozen:
+            return f"{self.name} can be given only when the node starts."
         if frozen and not self.live:
             return f"{self.name} can be changed only {frozen}."
         return None
