@@ -7,11 +7,11 @@ as a whole.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from drone_bridge.net.clock import elapsed_s
 from drone_bridge.ros.topics import Topic
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ class TopicSubscriptions:
         if message is None or (row and row.lasts):
             return message
         allowed_s = row.fresh_s if row and row.fresh_s else self._node.parameters["source_timeout"]
-        return message if time.monotonic() - came_s <= allowed_s else None
+        return message if elapsed_s() - came_s <= allowed_s else None
 
     def value(self, topic: str) -> Any:
         """Return what the newest message of a topic says on the wire, or None."""
@@ -56,4 +56,4 @@ class TopicSubscriptions:
 
     def put(self, topic: str, message: Any) -> None:
         """Replace the message of a topic."""
-        self._received[topic] = message, time.monotonic()
+        self._received[topic] = message, elapsed_s()
