@@ -63,12 +63,6 @@ FAULTY_NODE = """
 
     class FaultyNode(Node):
         def start(self):
-            if "{moment}" == "at the start":
-                self.fail()
-            self.create_timer(0.01, self.fail)
-            return True
-
-        def fail(self):
             raise ValueError("no such thing")
 
         def leave(self):
@@ -122,7 +116,7 @@ def without_dds(output):
 
 
 def test_a_failure_to_start_is_reported_in_a_sentence():
-    done = run_program(FAULTY_NODE.format(moment="at the start"))
+    done = run_program(FAULTY_NODE)
     assert (done.stdout.strip(), done.stderr, done.returncode) == ("left", "-c: no such thing\n", 1)
 
 
