@@ -59,9 +59,7 @@ def link_to(peer, state_port, closing, said, clock=None):
 
 def received(link):
     """Wait for a datagram."""
-    found = []
-    wait_until(lambda: (datagram := link.receive()) and found.append(datagram) is None, "a datagram")
-    return found[0]
+    return wait_until(link.receive, "a datagram")
 
 
 def test_a_port_that_is_somebody_elses_is_tried_again_and_had_then(peer, taken, closing):
