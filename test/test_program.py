@@ -356,7 +356,7 @@ def test_libraries_of_the_wheels_come_before_any_others(start_child, domain, tmp
     assert folders[-1] == str(tmp_path)
 
 
-def test_forty_processes_discover_each_other_and_one_beyond_the_ports_says_so(start_child, domain, tmp_path):
+def test_forty_processes_discover_each_other(start_child, domain, tmp_path):
     """Participants of one process: the limit is on the ports of a domain."""
     profile = tmp_path / "small.xml"
     text = (ROOT / "config" / "fastdds_loopback.xml").read_text()
@@ -365,7 +365,6 @@ def test_forty_processes_discover_each_other_and_one_beyond_the_ports_says_so(st
         import os, time
         import rclpy
         from rclpy.context import Context
-        from drone_bridge.ros import environment
 
         nodes = []
         for number in range(40):
@@ -375,17 +374,13 @@ def test_forty_processes_discover_each_other_and_one_beyond_the_ports_says_so(st
             nodes.append(rclpy.create_node(f"node{number}", context=context, **options))
         while any(len(node.get_node_names()) < 40 for node in nodes):
             time.sleep(0.1)
-        print("complete", environment.undiscovered(), flush=True)
-        environment.profile_number = lambda _: 20
-        environment._own_udp_ports = lambda: [7410 + 250 * int(os.environ["ROS_DOMAIN_ID"]) + 2 * 20]
-        print(environment.undiscovered(), flush=True)
+        print("complete", flush=True)
         os.kill(os.getpid(), 15)
     """
     process = start_child(
         sys.executable, "-c", textwrap.dedent(script), env={"FASTDDS_DEFAULT_PROFILES_FILE": str(profile)}
     )
-    process.wait_for_line("complete None")
-    process.wait_for_line("This is process 21 in ROS domain .*, and only the first 20 are discovered by others")
+    process.wait_for_line("complete")
 
 
 def test_ctrl_c_during_the_imports_of_an_executable_shows_no_traceback(tmp_path):
