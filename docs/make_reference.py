@@ -180,7 +180,9 @@ def _meaning(row: Topic) -> str:
     without = f"**Without it {row.needed}**" if row.needed else ""
     if without and row.instead:
         without += f", unless there is {' or '.join(f'`{name}`' for name in row.instead)}"
-    return ". ".join(text for text in (row.meaning, without) if text)
+    only = f"if `{row.if_parameter}` is true" if row.if_parameter else ""
+    meaning = "; ".join(text for text in (row.meaning, only) if text)
+    return ". ".join(text for text in (meaning, without) if text)
 
 
 def expected_frames(kind: ProtocolKind) -> dict[str, str]:

@@ -7,7 +7,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from drone_bridge.motion.limits import LimitParameters, Limits, ObservedMotion
+from drone_bridge.motion.limits import LimitParameters, Limits
+from drone_bridge.motion.observed_motion import ObservedMotion
 from drone_bridge.session.arbiter import Arbiter, Arrival, AskedVelocity, Rank
 from drone_bridge.session.hold_state import CALLED, HELM_ENDS_AFTER_S, HoldState
 
@@ -166,24 +167,6 @@ def test_a_command_holds_for_its_timeout_which_may_change(vehicle):
     assert vehicle.decided() == (Rank.COMMAND, FORWARD)
 
 
-def test_a_command_from_before_this_process_stood_still_has_expired_however_long_that_was(vehicle):
-    for stood_still_s in (TIMEOUT_S + 0.01, 8 * 3600.0):
-        vehicle.fly()
-        vehicle.command(*FORWARD)
-        assert vehicle.decided() == (Rank.COMMAND, FORWARD)
-        vehicle.now_s += stood_still_s
-        vehicle.fly()
-        assert vehicle.decided() == (Rank.NEUTRAL, None)
-
-
-def test_the_newest_command_replaces_the_others_and_is_forgotten_with_them(vehicle):
-    vehicle.command(*FORWARD)
-    vehicle.command(2.0, 0.0, 0.0)
-    assert vehicle.decided() == (Rank.COMMAND, (2.0, 0.0, 0.0))
-    vehicle.arbiter.forget()
-    assert vehicle.decided() == (Rank.NEUTRAL, None)
-
-
 def test_a_decision_says_when_what_it_follows_arrived(vehicle):
     vehicle.command(*FORWARD)
     vehicle.now_s += 0.2
@@ -201,21 +184,6 @@ def test_how_long_a_command_has_waited_is_measured_once_and_only_if_it_is_follow
     vehicle.now_s += 0.125
     vehicle.decided()
     assert vehicle.took == [("command_received_to_sent", 0.25)]
-
-
-# Overruling: cmd_vel_stamped over others.
-
-
-def test_a_command_that_overrules_keeps_others_out_for_the_timeout(vehicle):
-    admits = vehicle.arbiter.admits
-    assert admits(10.0)
-    assert admits(10.0, overrules=True)
-    assert not admits(10.0)
-    assert not admits(10.0 + TIMEOUT_S - 0.01)
-    assert admits(10.0, overrules=True)
-    assert admits(10.0 + TIMEOUT_S)
-    assert admits(10.3, overrules=True)
-    assert not admits(10.3 + TIMEOUT_S - 0.01)
 
 
 # An answer in lockstep: a command that is followed though it is not the newest.

@@ -26,12 +26,13 @@ PARTS = {
     "codec": ({"wire"}, ()),
     "device": ({"wire", "motion"}, ("codec",)),
     "discovery": ({"wire", "net"}, ("codec",)),
+    "ports": ({"wire", "net"}, ()),
     "emulator": ({"wire", "net", "motion", "vision", "programs"}, ("codec", "device", "discovery")),
     "operator": ({"wire", "net", "motion", "vision", "programs"}, ("codec", "device", "discovery")),
     "topics": ({"wire", "motion", "ros", "msg", "srv"}, ("codec",)),
     "session": ({"wire", "motion", "session"}, ("codec", "device")),
-    "bridge": (ALL_KITS - {"programs"}, ("codec", "device", "discovery", "session", "topics")),
-    "server": (ALL_KITS - {"programs"}, ("codec", "device", "discovery", "session", "topics")),
+    "bridge": (ALL_KITS - {"programs"}, ("codec", "device", "discovery", "ports", "session", "topics")),
+    "server": (ALL_KITS - {"programs"}, ("codec", "device", "discovery", "ports", "session", "topics")),
 }
 # What may know protocols.
 KNOWN = {

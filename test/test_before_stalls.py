@@ -9,11 +9,10 @@ from geometry_msgs.msg import Twist, TwistStamped
 from plain_node import PlainNode
 from twists import twist
 
-from drone_bridge.motion.limits import ObservedMotion
+from drone_bridge.motion.observed_motion import ObservedMotion
 from drone_bridge.msg import CommandAxes, CommandRates
 from drone_bridge.ros.command_topics import CommandTopics
 from drone_bridge.ros.stall_watch import PROCESS
-from drone_bridge.session.requests_in_turn import RequestsInTurn
 
 
 class Stalls:
@@ -40,22 +39,6 @@ def stalls(monkeypatch):
         monkeypatch.setattr(PROCESS, name, getattr(stalls, name))
     monkeypatch.setattr(PROCESS, "clock", time.monotonic)
     return stalls
-
-
-# Requests of a session.
-
-
-def test_requests_that_wait_for_their_turn():
-    requests = RequestsInTurn(late_answer_s=2.0)
-    for request in ("greeting", "takeoff", "land", "reset"):
-        requests.ask(request, timeout_s=10.0)
-    assert requests.due(0.0) == "greeting"
-    assert requests.forget(lambda request: request != "land") == ["takeoff", "reset"]
-    assert requests.answered() == "greeting"  # which is on its way
-    assert (requests.due(1.0), requests.answered(), requests.is_idle) == ("land", "land", True)
-
-
-# Streams of commands.
 
 
 class Taking(PlainNode):

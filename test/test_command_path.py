@@ -14,7 +14,7 @@ from telemetry_documents import drone
 from twists import twist
 
 import drone_bridge
-from drone_bridge.motion.tilt_control import TiltedDrone
+from drone_bridge.motion.tilted_drone import TiltedDrone
 from drone_bridge.net.datagram_link import DatagramPort
 from drone_bridge.net.link_loop import LinkLoop
 from drone_bridge.ros.tilt_commands import TiltCommands

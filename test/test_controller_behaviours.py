@@ -14,7 +14,7 @@ from std_msgs.msg import Bool
 
 from drone_bridge.controllers.land_on_pad.pilot import LandParameters
 from drone_bridge.motion.quaternions import quaternion_from_euler
-from drone_bridge.motion.tilt_control import Velocity
+from drone_bridge.motion.tilted_drone import Velocity
 from drone_bridge.ros.jpeg_images import JpegDecoder
 from drone_bridge.ros.time import time_from_seconds
 from drone_bridge.ros.transforms import set_quaternion

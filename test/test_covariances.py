@@ -30,11 +30,6 @@ def read(message):
     return variances_read(message.pose.covariance), variances_read(message.twist.covariance)
 
 
-def test_minus_one_in_the_first_element_would_be_trusted():
-    """Which is what was published before."""
-    assert variances_read([-1.0] + [0.0] * 35) == [1.0, *[1e-9] * 5]
-
-
 def test_a_covariance_is_row_by_row():
     assert covariance_from_diagonal([1.0, 2.0, 3.0, 4.0, 5.0, 6.0])[0:15] == [1.0, *[0.0] * 6, 2.0, *[0.0] * 6, 3.0]
 

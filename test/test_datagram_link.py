@@ -6,16 +6,14 @@ import socket
 import pytest
 from patience import TIMEOUT_S, wait_until
 
+from drone_bridge.dronegui.ports import RETRY_S, PeerWithLatePort, PortWithOutlet
 from drone_bridge.net import datagram_link
 from drone_bridge.net.blocking import receive
 from drone_bridge.net.connector import LinkCancelledError, LinkError, LinkRefusedError
 from drone_bridge.net.datagram_link import (
     FAILING_S,
-    RETRY_S,
     DatagramPeer,
     DatagramPort,
-    PeerWithLatePort,
-    PortWithOutlet,
 )
 from drone_bridge.wire.addresses import peer_name
 
@@ -61,9 +59,7 @@ def link_to(peer, state_port, closing, said, clock=None):
 
 def received(link):
     """Wait for a datagram."""
-    found = []
-    wait_until(lambda: (datagram := link.receive()) and found.append(datagram) is None, "a datagram")
-    return found[0]
+    return wait_until(link.receive, "a datagram")
 
 
 def test_a_port_that_is_somebody_elses_is_tried_again_and_had_then(peer, taken, closing):

@@ -21,7 +21,7 @@ from drone_bridge.dronegui.session.controller import (
     SentPacket,
 )
 from drone_bridge.dronegui.session.flight_watch import LISTENING_S, FlightWatch, Source
-from drone_bridge.motion.tilt_control import Shares
+from drone_bridge.motion.tilted_drone import Shares
 from drone_bridge.session.arbiter import Rank
 from drone_bridge.session.session import FINAL_REPEATS, Outcome, Send
 from drone_bridge.session.tilt_pilot import ESTIMATED

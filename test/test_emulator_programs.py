@@ -24,8 +24,9 @@ def options(name, port=0):
     return ["--port", port or (1 if name == "landing" else 0), *(["--no-discovery"] if name == "robot" else [])]
 
 
-@each
-@pytest.mark.parametrize("how", ["executable", "command", "module"])
+@pytest.mark.parametrize(
+    ("name", "how"), [("robot", "executable"), ("landing", "command"), ("testbed", "module"), ("dronegui", "module")]
+)
 def test_help_names_the_command_that_started_it(name, how):
     module = MAINS[name].partition(":")[0].removesuffix(".__main__")
     command, program = {
@@ -75,11 +76,10 @@ def test_a_port_in_use_is_reported_with_a_remedy(name, start_child):
 
 
 @each
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_any_number_of_signals_ends_it_cleanly(name, number, start_child):
+def test_any_number_of_signals_ends_it_cleanly(name, start_child):
     child = start_child(executable(f"{name}_emulator"), *options(name))
     child.wait_for_line(".")
-    for _ in range(3):
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGTERM):
         child.send(number)
     assert child.wait() == 0
     assert child.count_lines("Traceback|KeyboardInterrupt") == 0

@@ -7,7 +7,8 @@ from collections import deque
 
 import pytest
 
-from drone_bridge.motion.limits import LimitParameters, Limits, ObservedMotion, allowed_speed
+from drone_bridge.motion.limits import LimitParameters, Limits, allowed_speed
+from drone_bridge.motion.observed_motion import ObservedMotion
 
 FLIGHTS, PER_TEST = 400, 50
 FLIGHT_S, STEP_S = 40.0, 0.05

@@ -226,44 +226,35 @@ def test_a_datagram_that_was_read_just_before_a_stall_was_noticed_is_dropped(loo
     assert session.calls == [("receive", b"new"), ("resume",)]
 
 
-def test_what_was_decided_just_before_a_stall_is_not_done_after_it(loop, link, session, stage, clock):
+def test_what_was_decided_just_before_a_stall_is_not_sent_and_what_is_published_then_is_as_old(
+    loop, link, session, stage, clock
+):
+    outcome, call = Outcome("request", False, "too late"), Call("land", "tag")
+
     def decide_then_stop(now_s):
         clock.time_s += STALL_S
-        return [Publish("old"), Send(b"old")]
-
-    loop.post(decide_then_stop)
-    loop.turn()
-    assert (link.sent, names(session)) == ([], ["unsent", "resume"])
-    assert stage.published == ["old"]  # with the time at which that was decided, by which a command is left out
-
-
-def test_a_session_knows_what_was_not_sent_and_what_is_published_then_is_as_old(loop, link, session, stage, clock):
-    def decide_then_stop(now_s):
-        clock.time_s += STALL_S
-        return [Send(b"old"), Publish("old")]
+        return [Send(b"old"), Publish("old"), outcome, call]
 
     decided = []
     stage.publish = lambda message: decided.append(loop.decided_s)
     began_s = clock.time_s
     loop.post(decide_then_stop)
     loop.turn()
-    assert session.calls[0] == ("unsent", b"old", OUTDATED)
-    assert decided == [began_s]
+    assert (link.sent, session.calls) == ([], [("unsent", b"old", OUTDATED), ("resume",)])
+    assert decided == [began_s]  # by which a command is left out
+    assert (stage.settled, stage.called) == ([outcome], [call])
+
+
+def test_what_is_sent_is_counted_once_it_is_and_what_can_not_be_by_its_kind(loop, link, session, stage):
+    loop.post(lambda now_s: [Send(b"1", if_sent=("documents", "images"))])
+    loop.turn()
+    assert stage.counts == {"documents": 1, "images": 1}
     link.fails = LinkError("The network is down.")
-    loop.post(lambda now_s: [Send(b"new")])
+    loop.post(lambda now_s: [Send(b"2", None, "undelivered_commands", ("documents",)), Note("commands")])
     loop.turn()
-    assert session.calls[-1] == ("unsent", b"new", "The network is down.")
-
-
-def test_who_waits_for_an_outcome_gets_it_even_after_a_stall(loop, stage, clock):
-    def decide_then_stop(now_s):
-        clock.time_s += STALL_S
-        return [Send(b"old"), Outcome("request", False, "too late"), Call("land", "tag")]
-
-    loop.post(decide_then_stop)
-    loop.turn()
-    assert stage.settled == [Outcome("request", False, "too late")]
-    assert stage.called == [Call("land", "tag")]
+    assert session.calls == [("unsent", b"2", "The network is down.")]
+    assert stage.counts == {"documents": 1, "images": 1, "undelivered_commands": 1, "commands": 1}
+    assert "The network is down." in stage.sentences
 
 
 def test_what_is_kept_outlives_a_stall_and_the_session_knows_when_that_was(loop, session, clock):
@@ -287,16 +278,6 @@ def test_an_action_that_fails_keeps_no_other_from_being_done(loop, link, stage):
     assert stage.counts == {"counted": 1}
 
 
-def test_what_is_sent_is_counted_once_it_is(loop, link, stage):
-    loop.post(lambda now_s: [Send(b"1", if_sent=("documents", "images"))])
-    loop.turn()
-    assert stage.counts == {"documents": 1, "images": 1}
-    link.fails = LinkError("down")
-    loop.post(lambda now_s: [Send(b"2", if_sent=("documents",))])
-    loop.turn()
-    assert stage.counts == {"documents": 1, "images": 1, "unsent_datagrams": 1}
-
-
 def test_posted_work_delays_a_tick_by_one_piece(loop, session, clock):
     def slow(now_s):
         clock.time_s += 0.02
@@ -307,14 +288,6 @@ def test_posted_work_delays_a_tick_by_one_piece(loop, session, clock):
         loop.post(slow)
     loop.turn()
     assert names(session)[:4] == ["work", "work", "tick", "work"]
-
-
-def test_who_publishes_knows_when_it_was_decided(loop, stage):
-    decided = []
-    stage.publish = lambda message: decided.append(loop.decided_s)
-    loop.post(lambda now_s: [Publish("message")])
-    loop.turn()
-    assert decided == [100.0]
 
 
 def test_a_refusal_while_what_waited_is_dropped_keeps_no_session_from_resuming(loop, link, session, clock):
@@ -358,14 +331,6 @@ def test_refusals_go_to_the_session_whether_read_or_met_while_sending(loop, link
         ("receive", b"1"),
         ("refused", "Nobody listens at b."),
     ]
-
-
-def test_what_can_not_be_sent_is_counted_by_its_kind(loop, link, session, stage):
-    session.answers["receive"] = [Send(b"answer", None, "undelivered_commands"), Note("sent_commands")]
-    link.waiting, link.fails = [b"1"], LinkError("The network is down.")
-    loop.turn()
-    assert stage.counts == {"undelivered_commands": 1, "sent_commands": 1}
-    assert "The network is down." in stage.sentences
 
 
 def test_of_too_much_posted_work_the_oldest_is_dropped(loop, session, stage):

@@ -9,7 +9,7 @@ from geometry_msgs.msg import Twist
 from plain_node import PlainNode
 from twists import twist
 
-from drone_bridge.motion.tilt_control import Shares
+from drone_bridge.motion.tilted_drone import Shares
 from drone_bridge.msg import CommandAxes
 from drone_bridge.ros import velocity_publisher
 from drone_bridge.ros.neutral_repeater import NeutralRepeater

@@ -8,7 +8,7 @@ import pytest
 from drone_bridge.dronegui import codec as dronegui
 from drone_bridge.dronegui.session.controller import HOVER
 from drone_bridge.dronegui.topics import controls_from_shares
-from drone_bridge.motion.tilt_control import Shares
+from drone_bridge.motion.tilted_drone import Shares
 from drone_bridge.robot import codec as robot
 from drone_bridge.telemetry import codec as telemetry
 from drone_bridge.telemetry.topics import TelemetryCommandSigns, command_from_shares

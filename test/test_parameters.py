@@ -44,21 +44,12 @@ def make(context):
         node.destroy_node()
 
 
-def on_a_command_line(names, _):
-    return [word for name in names for word in ("-p", f"{name}:=[]")]
-
-
-def in_a_file(names, folder):
-    file = folder / "parameters.yaml"
-    file.write_text("node:\n  ros__parameters:\n" + "".join(f"    {name}: []\n" for name in names))
-    return ["--params-file", str(file)]
-
-
-@pytest.mark.parametrize("give", [on_a_command_line, in_a_file])
 @pytest.mark.parametrize("declarations", NODES.values(), ids=NODES)
-def test_an_empty_list_is_taken_or_refused_with_a_sentence(make, declarations, give, tmp_path):
+def test_an_empty_list_is_taken_or_refused_with_a_sentence(make, declarations, tmp_path):
     given = [each for each in declarations if not each.read_only]
-    node = make(*give([each.name for each in given], tmp_path))
+    file = tmp_path / "parameters.yaml"
+    file.write_text("node:\n  ros__parameters:\n" + "".join(f"    {each.name}: []\n" for each in given))
+    node = make("--params-file", str(file))
     parameters = DeclaredParameters(node, declarations, keep_refused=True)
     for each in given:
         refused = parameters.refused.get(each.name)

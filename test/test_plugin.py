@@ -56,9 +56,9 @@ def drone_bridge(start):
     return lambda *words: start(executable("drone-bridge"), *words)
 
 
-def emulated(drone_bridge, state_port, *options):
+def emulated(drone_bridge, *options):
     """Start an emulated kestrel; return it and its port."""
-    child = drone_bridge("emulate", "kestrel", "--port", "0", "--state-port", state_port, *options)
+    child = drone_bridge("emulate", "kestrel", "--port", "0", *options)
     return child, int(child.wait_for_line(r"listening on 127\.0\.0\.1:(\d+)")[1])
 
 
@@ -79,10 +79,8 @@ def test_the_conformance_suite_asks_it_the_same(environment):
 
 
 def test_emulate_and_operate_know_it_and_one_flies_the_other(drone_bridge):
-    (state_port,) = free_ports(1)
-    emulator, port = emulated(drone_bridge, state_port)
-    plan = "2s forward 1, 1s"
-    operator = drone_bridge("operate", "kestrel", "--port", port, "--state-port", state_port, "--plan", plan)
+    emulator, port = emulated(drone_bridge)
+    operator = drone_bridge("operate", "kestrel", "--port", port, "--plan", "2s forward 1, 1s")
     assert operator.wait() == 0, operator.output
     x = float(emulator.wait_for_line(r"standing at (\S+)")[1])
     assert x == pytest.approx(2.0, abs=0.5)
@@ -91,9 +89,8 @@ def test_emulate_and_operate_know_it_and_one_flies_the_other(drone_bridge):
 
 @of_pip
 def test_the_bridge_takes_off_steers_and_leaves_the_drone_hovering(start, drone_bridge, environment, ros):
-    (state_port,) = free_ports(1)
-    emulator, port = emulated(drone_bridge, state_port)
-    bridge = node(start, environment, "kestrel_bridge", port=port, state_port=state_port)
+    emulator, port = emulated(drone_bridge)
+    bridge = node(start, environment, "kestrel_bridge", port=port)
     heights = ros.subscribe(PointStamped, "height")
     battery = ros.subscribe(BatteryState, "battery_state")
     assert battery.wait().percentage == pytest.approx(1.0, abs=0.05)
@@ -124,25 +121,23 @@ def test_the_bridge_takes_off_steers_and_leaves_the_drone_hovering(start, drone_
 
 @of_pip
 def test_a_drone_that_comes_back_is_greeted_again(start, drone_bridge, environment, ros):
-    port, state_port = free_ports(2)
-    options = ("--port", port, "--state-port", state_port)
-    first = drone_bridge("emulate", "kestrel", *options)
-    node(start, environment, "kestrel_bridge", port=port, state_port=state_port)
+    (port,) = free_ports(1)
+    first = drone_bridge("emulate", "kestrel", "--port", port)
+    node(start, environment, "kestrel_bridge", port=port)
     heights = ros.subscribe(PointStamped, "height")
     heights.wait()
     assert first.stop() == 0
-    drone_bridge("emulate", "kestrel", *options)
+    drone_bridge("emulate", "kestrel", "--port", port)
     heights.wait()
 
 
 @of_pip
 def test_through_the_relay_a_client_flies_the_drone_as_it_does_directly(start, drone_bridge, environment):
-    state_port, server_port, operator_port = free_ports(3)
-    emulator, port = emulated(drone_bridge, state_port)
-    node(start, environment, "kestrel_bridge", port=port, state_port=state_port)
-    node(start, environment, "kestrel_server", port=server_port, state_port=operator_port)
-    words = ("--port", server_port, "--state-port", operator_port, "--plan", "2s forward 1, 1s")
-    operator = drone_bridge("operate", "kestrel", *words)
+    (server_port,) = free_ports(1)
+    emulator, port = emulated(drone_bridge)
+    node(start, environment, "kestrel_bridge", port=port)
+    node(start, environment, "kestrel_server", port=server_port)
+    operator = drone_bridge("operate", "kestrel", "--port", server_port, "--plan", "2s forward 1, 1s")
     assert operator.wait() == 0, operator.output
     x = float(emulator.wait_for_line(r"standing at (\S+)")[1])
     assert x == pytest.approx(2.0, abs=0.6)
@@ -150,10 +145,10 @@ def test_through_the_relay_a_client_flies_the_drone_as_it_does_directly(start, d
 
 
 def test_its_launch_file_starts_bridge_emulator_and_page_and_its_wire_log_is_read(drone_bridge, ros, tmp_path):
-    port, state_port = free_ports(2)
+    (port,) = free_ports(1)
     mine = tmp_path / "mine.yaml"
     mine.write_text(f"/**/kestrel_bridge:\n  ros__parameters: {{wire_log: {tmp_path}/wire}}\n")
-    words = (f"kestrel_port:={port}", f"state_port:={state_port}", "emulate:=true", "namespace:=launched")
+    words = (f"kestrel_port:={port}", "emulate:=true", "namespace:=launched")
     launched = drone_bridge(
         "launch", "kestrel_bridge", "kestrel", *words, "view:=true", "view_port:=0", f"params_file:={mine}"
     )
@@ -179,4 +174,4 @@ def test_it_takes_as_little_code_as_we_promise():
     files = (ROOT / "test" / "plugin").rglob("*.py")
     lines = [line for file in files for line in file.read_text().splitlines()]
     written = sum(bool(line.strip()) and not line.strip().startswith("#") for line in lines)
-    assert written <= 865  # docstrings and sessions too
+    assert written <= 850  # docstrings and sessions too

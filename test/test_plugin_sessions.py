@@ -17,9 +17,9 @@ from drone_bridge.session.arbiter import Decision, Rank
 from drone_bridge.session.session import FINAL_REPEATS, SETTLING_S, Call, Note, Outcome, Publish, Send
 from drone_bridge.wire.addresses import AllowedPeers
 
-DRONE, OTHER, CLIENT = ("127.0.0.1", 7800), ("127.0.0.2", 7800), ("127.0.0.1", 9000)
+DRONE, CLIENT = ("127.0.0.1", 7800), ("127.0.0.1", 9000)
 STATE = b"pitch:1;roll:2;yaw:3;vx:4;vy:5;vz:6;height:7;charge:8;"
-PARAMETERS = {"rate": 20.0, "answer_timeout": 5.0, "command_timeout": 0.5, "state_port": 7801}
+PARAMETERS = {"rate": 20.0, "answer_timeout": 5.0, "command_timeout": 0.5}
 
 
 class Talk(SessionTalk):
@@ -58,7 +58,7 @@ def arbiter():
 
 @pytest.fixture
 def client(arbiter):
-    return Talk(ClientSession("a drone", arbiter, PARAMETERS.__getitem__, lambda: "127.0.0.1"))
+    return Talk(ClientSession("a drone", arbiter, PARAMETERS.__getitem__))
 
 
 @pytest.fixture
@@ -82,76 +82,44 @@ def test_what_was_commanded_before_a_link_is_forgotten(client, arbiter):
     assert set(sent(client.run(0.3))) - {"hello"} == {"rc 0 0 0 0"}
 
 
-def test_a_drone_that_has_to_land_is_asked_to_once_per_second_when_it_has_answered(client, arbiter):
+def test_a_drone_that_has_to_land_is_asked_to_once_per_second(client, arbiter):
     client.hear(STATE)
     arbiter.rank = Rank.LANDING
-    assert sent(client.run(0.3)).count("land") == 1
-    noted = of(client.hear(b"error busy"), Note)
-    assert noted == [Note("", "The drone has to land: busy")]
-    client.hear(STATE)
-    assert "land" not in sent(client.run(0.6))
-    client.hear(STATE)
-    assert sent(client.run(0.9)).count("land") == 1
-    client.hear(STATE)
-    assert "land" not in sent(client.run(0.9))
-    assert of(client.hear(b"ok"), Outcome) == []
+    assert sent(client.run(2.9)).count("land") == 3
+    assert of(client.hear(b"error land busy"), Note) == [Note("", "The drone refused land: busy")]
+    assert client.hear(b"ok land") == []
     arbiter.rank = Rank.HELM
-    client.hear(STATE)
     assert "land" not in sent(client.run(3.0))
-
-
-def test_a_silent_drone_is_asked_to_land_after_its_greeting(client, arbiter):
-    client.run(0.2)
-    arbiter.rank = Rank.LANDING
-    assert [each for each in sent(client.run(3.0)) if not each.startswith("rc")] == ["land"]
 
 
 def test_a_drone_is_greeted_and_again_when_it_is_silent(client):
     assert sent(client.run(0.2)).count("hello") == 1
-    client.hear(b"ok")
-    client.hear(STATE)
+    client.hear(b"ok hello")
     assert "hello" not in sent(client.run(0.9))
     assert "hello" in sent(client.run(0.5))
 
 
-def test_state_comes_from_the_drone_alone(client):
+def test_a_state_is_published(client):
     assert len(of(client.hear(STATE), Publish)) == 1
-    assert of(client.hear(STATE, OTHER), Publish) == []
 
 
 def asked(name, asked_s=100.0):
     return SimpleNamespace(name=name, asked_s=asked_s)
 
 
-def test_requests_follow_one_another(client):
+def test_each_request_has_the_answer_of_its_name(client):
     takeoff, land = asked("takeoff"), asked("land")
-    client.run(0.1)
-    client.hear(b"ok")  # to hello
-    client.hear(STATE)
-    for request in (takeoff, land):
-        assert client.session.ask(request, client.now_s) == []
-    words = [word for word in sent(client.run(0.5)) if not word.startswith("rc")]
-    assert words == ["takeoff"]
-    assert of(client.hear(b"error low battery"), Outcome) == [Outcome(takeoff, False, "low battery")]
-    client.hear(STATE)
-    assert "land" in sent(client.run(0.1))
+    assert [sent(client.session.ask(each, client.now_s)) for each in (takeoff, land)] == [["takeoff"], ["land"]]
+    (again,) = client.session.ask(asked("land"), client.now_s)
+    assert again.sentence == "land waits for its answer already."
+    assert of(client.hear(b"error takeoff low battery"), Outcome) == [Outcome(takeoff, False, "low battery")]
     assert of(client.run(6.0), Outcome) == [Outcome(land, False, "There was no answer.")]
-
-
-def test_after_a_stall_only_landing_is_still_asked_for(client):
-    takeoff, land = asked("takeoff"), asked("land")
-    client.run(0.1)
-    for request in (takeoff, land):
-        client.session.ask(request, client.now_s)
-    assert client.session.resume(client.now_s) == [Outcome(takeoff, False, OLD)]
-    unanswered = of(client.session.end(client.now_s), Outcome)
-    assert [outcome.request for outcome in unanswered] == [land]
 
 
 def test_what_was_asked_for_before_a_stall_or_without_a_link_is_refused(client):
     client.session.fresh_since_s = 200.0
     assert client.session.ask(asked("takeoff", 199.0), 200.0) == [Outcome(asked("takeoff", 199.0), False, OLD)]
-    assert client.session.ask(asked("land", 199.0), 200.0) == []
+    assert sent(client.session.ask(asked("land", 199.0), 200.0)) == ["land"]
     lost = client.session.lost(200.0)
     assert sent(lost) == ["rc 0 0 0 0"]
     assert [outcome.request.name for outcome in of(lost, Outcome)] == ["land"]
@@ -161,7 +129,7 @@ def test_what_was_asked_for_before_a_stall_or_without_a_link_is_refused(client):
 
 def test_a_client_steers_after_it_has_said_hello(drone):
     assert of(drone.hear(b"rc 0 50 0 0", CLIENT), Publish) == []
-    assert sent(drone.hear(b"hello", CLIENT)) == ["ok"]
+    assert sent(drone.hear(b"hello", CLIENT)) == ["ok hello"]
     assert of(drone.hear(b"rc 0 50 0 0", CLIENT), Publish) == [Publish(Steer(forward=50))]
     assert of(drone.run(1.0), Publish)[-1] == Publish(Steer())
 
@@ -170,9 +138,9 @@ def test_what_it_asks_for_is_a_service_whose_outcome_is_the_answer(drone):
     drone.hear(b"hello", CLIENT)
     (call,) = of(drone.hear(b"takeoff", CLIENT), Call)
     assert call.name == "takeoff"
-    assert sent(drone.hear(b"land", CLIENT)) == ["error busy"]
+    assert sent(drone.hear(b"land", CLIENT)) == ["error land busy"]
     assert sent(drone.session.answered(call.tag, False, "no node offers takeoff", drone.now_s)) == [
-        "error no node offers takeoff"
+        "error takeoff no node offers takeoff"
     ]
 
 

@@ -6,6 +6,7 @@ from types import SimpleNamespace
 import pytest
 from plain_node import PlainNode
 from rclpy.task import Future
+from std_srvs.srv import SetBool
 
 from drone_bridge import srv
 from drone_bridge.ros import service_caller
@@ -34,11 +35,12 @@ class Vehicle:
     def __init__(self, **options):
         self.node, self.answers, self.missing = Node(), [], []
         self.caller = ServiceCaller(
-            self.node, TARGETS, 15.0, switches=("hover",), on_missing=self.missing.append, **options
+            self.node, TARGETS, 15.0, types={"hover": SetBool}, on_missing=self.missing.append, **options
         )
 
     def call(self, name, value=None):
-        self.caller.call(name, self.answers.append, value)
+        request = None if value is None else SetBool.Request(data=value)
+        self.caller.call(name, self.answers.append, request, moves=name != "hover")
         return [called for called, _ in self.node.called]
 
     def hang(self):
@@ -176,7 +178,7 @@ class Bridge(Vehicle):
         )
 
     def call(self, name, request, *, moves):
-        self.caller.call(name, self.answers.append, request=request, moves=moves)
+        self.caller.call(name, self.answers.append, request, moves=moves)
         return self.node.called
 
 

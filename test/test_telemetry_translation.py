@@ -14,7 +14,7 @@ from rclpy.serialization import serialize_message
 from rotations import matrix, turned
 from std_msgs.msg import Bool
 
-from drone_bridge.motion.tilt_control import Shares
+from drone_bridge.motion.tilted_drone import Shares
 from drone_bridge.ros import frames
 from drone_bridge.ros.covariances import AXES, UNKNOWN_VARIANCE
 from drone_bridge.ros.jpeg_images import MAX_SCANS, JpegDecoder

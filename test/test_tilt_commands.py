@@ -5,7 +5,7 @@ import pytest
 from commanded_node import commanded_nodes
 from twists import twist
 
-from drone_bridge.motion.tilt_control import Shares, TiltedDrone, Velocity
+from drone_bridge.motion.tilted_drone import Shares, TiltedDrone, Velocity
 from drone_bridge.msg import CommandAxes
 from drone_bridge.ros.tilt_commands import TiltCommands
 from drone_bridge.session.arbiter import Rank

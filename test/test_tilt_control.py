@@ -8,7 +8,8 @@ import pytest
 import velocity_flights as measuring
 from velocity_flights import GuiDrone, LandingDrone
 
-from drone_bridge.motion.tilt_control import BLIND_TILT_SHARE, Motion, Shares, TiltControl, TiltedDrone, Velocity
+from drone_bridge.motion.tilt_control import BLIND_TILT_SHARE, TiltControl
+from drone_bridge.motion.tilted_drone import Motion, Shares, TiltedDrone, Velocity
 
 DRONE = TiltedDrone(max_tilt=0.3, max_climb=1.0, max_yaw_rate=1.0)
 #: Farthest way to stand after a zero, m, by speed.

@@ -5,7 +5,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from drone_bridge.motion.tilt_control import BLIND_TILT_SHARE, Motion, Shares, TiltedDrone, Velocity
+from drone_bridge.motion.tilt_control import BLIND_TILT_SHARE
+from drone_bridge.motion.tilted_drone import Motion, Shares, TiltedDrone, Velocity
 from drone_bridge.session.arbiter import Decision, Rank
 from drone_bridge.session.tilt_pilot import FEEDBACK_TIMEOUT_S, TiltPilot
 

@@ -9,6 +9,7 @@ import time
 
 import pytest
 from mcap.reader import NonSeekingReader
+from patience import wait_until
 from tcp_peer import LONG_S
 
 from drone_bridge.kind import Side
@@ -61,16 +62,7 @@ def stream(entries, sender):
 
 def hear(link):
     """Return the next thing that the link has."""
-    heard = []
-    wait_until(lambda: heard.append(link.receive()) or heard[-1])
-    return heard[-1]
-
-
-def wait_until(condition):
-    until = time.monotonic() + LONG_S
-    while not condition():
-        assert time.monotonic() < until, "it did not come true"
-        time.sleep(0.02)
+    return wait_until(link.receive, "something on the link")
 
 
 def test_both_directions_of_a_tcp_connection_and_its_end_are_logged_with_times(make_log, closing):
@@ -191,7 +183,7 @@ def test_a_file_that_ends_anywhere_is_read_up_to_there(make_log, tmp_path):
     begin = files_of(log)[0].stat().st_size  # with whose log it is
     tap = log(*ENDS)
     tap(SENT, b"early")
-    wait_until(lambda: contents(files_of(log)[0]))
+    wait_until(lambda: contents(files_of(log)[0]), "what is written")
     tap(SENT, b"late")
     log.close()
     whole = files_of(log)[0].read_bytes()
@@ -214,7 +206,7 @@ def test_a_log_ends_at_its_size_with_a_sentence_and_the_oldest_files_go(make_log
         tap(SENT, b"%d" % number)
         for _ in range(12):
             tap(SENT, os.urandom(MEBIBYTE))
-        wait_until(lambda log=log, number=number: len(log.ends) == number + 1)
+        wait_until(lambda log=log, number=number: len(log.ends) == number + 1, "its end")
         tap(SENT, b"nothing more is taken")
         log.close()
         sizes.append(files_of(log)[-1].stat().st_size)
@@ -248,7 +240,7 @@ def test_a_disk_that_is_too_slow_never_holds_the_link_up_and_ends_the_log_with_a
     for piece in pieces:
         tap(SENT, piece)  # returns, although nothing is written
     gate.set()
-    wait_until(lambda: log.ends)
+    wait_until(lambda: log.ends, "its end")
     log.close()
     (path,) = files_of(log)
     found = [entry.data for entry in entries_of(path)]
@@ -261,14 +253,14 @@ def test_a_full_disk_ends_the_log_with_a_sentence_and_leaves_what_was_written(ma
     log = make_log()
     tap = log(*ENDS)
     tap(SENT, b"before")
-    wait_until(lambda: contents(files_of(log)[0]))
+    wait_until(lambda: contents(files_of(log)[0]), "what is written")
 
     def full(self, entries):
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(WireLog, "_write", full)
     tap(SENT, os.urandom(2 * MEBIBYTE))
-    wait_until(lambda: log.ends)
+    wait_until(lambda: log.ends, "its end")
     tap(SENT, b"nothing waits for room any more")
     (path,) = files_of(log)
     assert log.ends == [f"The wire log {path} ends here. Nothing more can be written: No space left on device."]

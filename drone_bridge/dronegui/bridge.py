@@ -15,6 +15,7 @@ from std_msgs.msg import Bool, Empty
 from std_srvs.srv import SetBool
 
 from drone_bridge.dronegui.codec import DEFAULT_NAVDATA_PORT, DEFAULT_PORT, Demo, FlightState, OtherNavdata
+from drone_bridge.dronegui.ports import PeerWithLatePort
 from drone_bridge.dronegui.session.controller import (
     FOREIGN_NAVDATA,
     LAND,
@@ -42,10 +43,9 @@ from drone_bridge.dronegui.topics import (
     navdata_facts,
     static_transforms,
 )
-from drone_bridge.motion.tilt_control import TiltedDrone
+from drone_bridge.motion.tilted_drone import TiltedDrone
 from drone_bridge.msg import DroneGuiState
 from drone_bridge.net.clock import Clock
-from drone_bridge.net.datagram_link import PeerWithLatePort
 from drone_bridge.ros.common_parameters import common_parameters, frame_names, frame_parameters
 from drone_bridge.ros.frames import DroneFrameNames
 from drone_bridge.ros.limits import limit_parameters
@@ -55,7 +55,7 @@ from drone_bridge.ros.protocol_node import ProtocolNode
 from drone_bridge.ros.qos import latched
 from drone_bridge.ros.request_services import RequestServices
 from drone_bridge.ros.tilt_commands import TiltCommands, drone_parameters, read_drone
-from drone_bridge.ros.topics import TopicPublishers
+from drone_bridge.ros.topic_publishers import TopicPublishers
 from drone_bridge.session.tilt_pilot import TiltPilot
 from drone_bridge.wire.addresses import address_name
 

@@ -10,6 +10,7 @@ from typing import Any
 
 from rclpy.publisher import Publisher
 from std_msgs.msg import Bool, Empty, String
+from std_srvs.srv import SetBool
 
 from drone_bridge.dronegui.codec import (
     AXES,
@@ -24,6 +25,7 @@ from drone_bridge.dronegui.codec import (
     FlightState,
 )
 from drone_bridge.dronegui.device import Dialect
+from drone_bridge.dronegui.ports import PortWithOutlet
 from drone_bridge.dronegui.session.flying import DOUBTFUL, FlyingState
 from drone_bridge.dronegui.session.gui import (
     HOVER,
@@ -49,7 +51,6 @@ from drone_bridge.dronegui.topics import (
     twist_from_controls,
 )
 from drone_bridge.net.clock import elapsed_s
-from drone_bridge.net.datagram_link import PortWithOutlet
 from drone_bridge.ros.bridge_watch import BridgeWatch
 from drone_bridge.ros.common_parameters import (
     ALLOWED_PEERS,
@@ -69,7 +70,7 @@ from drone_bridge.ros.program import run
 from drone_bridge.ros.protocol_node import ProtocolNode
 from drone_bridge.ros.qos import latched
 from drone_bridge.ros.service_caller import ServiceCaller
-from drone_bridge.ros.topics import TopicSubscriptions
+from drone_bridge.ros.topic_subscriptions import TopicSubscriptions
 from drone_bridge.ros.velocity_publisher import VelocityPublisher
 from drone_bridge.session.operator_command import OPERATORS_LOST
 from drone_bridge.session.session import AFTER_STALLS, Answer
@@ -177,7 +178,7 @@ class DroneGuiServer(ProtocolNode):
             self,
             targets,
             ANSWER_TIMEOUT_S,
-            switches=(HOVER,),
+            types={HOVER: SetBool},
             on_missing=self._forget_hover,
             is_gone=lambda name: watch is not None and watch.is_gone and name in of_bridge,
         )
@@ -229,7 +230,8 @@ class DroneGuiServer(ProtocolNode):
     def call_service(self, name: str, tag: bool | None) -> None:
         """Call a service, or publish a press; `tag` is whether hover is to be held."""
         if not self._presses:
-            self._caller.call(name, partial(self._answer, name, tag), tag)
+            request = None if tag is None else SetBool.Request(data=tag)
+            self._caller.call(name, partial(self._answer, name, tag), request, moves=name != HOVER)
         elif publisher := self._presses.get(name):
             if self.is_wanted(publisher):
                 self.publish(publisher, Empty())

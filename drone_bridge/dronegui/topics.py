@@ -41,7 +41,7 @@ from drone_bridge.motion.quaternions import (
     rotated,
     unit_quaternion,
 )
-from drone_bridge.motion.tilt_control import Motion, Shares
+from drone_bridge.motion.tilted_drone import Motion, Shares
 from drone_bridge.msg import Detection, DetectionArray, DroneGuiState
 from drone_bridge.ros import covariances, frames
 from drone_bridge.ros.covariances import UNKNOWN_VARIANCE, OdometryCovariances, covariance_from_diagonal, is_measured

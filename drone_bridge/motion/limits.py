@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Limits of commanded velocities, and how the vehicle moves, as it has reported. Times are passed in.
+"""Limits of commanded velocities, by how the vehicle moves as it has reported. Times are passed in.
 
 Velocities are in level axes with the vehicle's heading, positions in the world's. The vehicle follows with a lag that
 nobody knows exactly, so the speed towards an edge is what can still be braked: after a reaction time, at a deceleration
@@ -8,75 +8,11 @@ the last position, the slower.
 """
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple
 
 from drone_bridge.described import described
-
-Triple = tuple[float, float, float]
-
-#: Older measurements say nothing about now, s; and nobody knows how far a vehicle went in a longer gap between two.
-FRESH_S = 1.0
-
-
-class Motion(NamedTuple):
-    """A measurement in the world's axes (ENU, as in `odom`). What the vehicle does not tell is None."""
-
-    measured_s: float
-    """When it arrived, by the clock of `ObservedMotion`."""
-    yaw: float | None = None
-    """Of the body's x axis, rad, 0 along the world's x axis."""
-    position: Triple | None = None
-    """m."""
-    velocity: Triple | None = None
-    """m/s."""
-    ground: float | None = None
-    """Where the ground is along the world's z, m."""
-
-
-class ObservedMotion:
-    """The newest measurement, which is replaced as one: any thread may read it."""
-
-    def __init__(self, clock: Callable[[], float]) -> None:
-        """`clock` returns the time, s, of a clock that is never set; that of limits is the same."""
-        self._clock = clock
-        self.newest: Motion | None = None
-        #: The first position, m.
-        self.start: Triple | None = None
-        #: The share of the battery's charge that is left, if the vehicle tells it.
-        self.battery: float | None = None
-
-    def measured(
-        self,
-        yaw: float | None,
-        position: Triple | None = None,
-        velocity: Triple | None = None,
-        height: float | None = None,
-    ) -> None:
-        """Note what the vehicle has just reported; see `Motion`.
-
-        Without a position, velocities are added up to one. `height` is above the ground, m, and then z is, too.
-        """
-        now_s = self._clock()
-        if position is None and velocity is not None:
-            position = self._dead_reckoned(velocity, 0.0 if height is None else height, now_s)
-        self.start = self.start or position
-        self.newest = Motion(now_s, yaw, position, velocity, None if height is None else 0.0)
-
-    @property
-    def yaw(self) -> float | None:
-        """The heading, rad; None if it is not known now."""
-        newest = self.newest
-        return newest.yaw if newest and self._clock() - newest.measured_s <= FRESH_S else None
-
-    def _dead_reckoned(self, velocity: Triple, height: float, now_s: float) -> Triple:
-        """Return where a velocity (m/s) has led since the last measurement."""
-        before = self.newest
-        if before is None or before.position is None:
-            return 0.0, 0.0, height
-        step_s = min(now_s - before.measured_s, FRESH_S)
-        return before.position[0] + velocity[0] * step_s, before.position[1] + velocity[1] * step_s, height
+from drone_bridge.motion.observed_motion import ObservedMotion, Triple
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,8 +16,8 @@ from __future__ import annotations
 
 import math
 from collections import deque
-from dataclasses import dataclass
-from typing import NamedTuple
+
+from drone_bridge.motion.tilted_drone import Motion, Shares, TiltedDrone, Velocity
 
 GRAVITY = 9.81  # m/s^2
 MAX_ACCELERATION = 1.5  # m/s^2, of what is commanded
@@ -50,46 +50,6 @@ DELAY_SHARE = 0.15
 DELAY_NOISE, BETTER_SHARE = 1e-3, 0.6
 #: From a command to thrust.
 THRUST_LAG_S = 0.15
-
-
-class Velocity(NamedTuple):
-    """A velocity in the levelled frame with the drone's heading, and a turn rate."""
-
-    forward: float = 0.0  # m/s
-    left: float = 0.0  # m/s
-    up: float = 0.0  # m/s
-    yaw_rate: float = 0.0  # rad/s, positive turns left
-
-
-class Shares(NamedTuple):
-    """What a drone is commanded, -1 to 1 of its full deflections, with the signs of REP 103."""
-
-    thrust: float = 0.0  # positive climbs
-    pitch: float = 0.0  # positive lowers the nose and flies forward
-    roll: float = 0.0  # positive banks right
-    yaw: float = 0.0  # positive turns left
-
-
-class Motion(NamedTuple):
-    """What a drone measures of itself at one moment."""
-
-    forward: float  # m/s, levelled
-    left: float  # m/s, levelled
-    up: float | None  # m/s
-    height: float  # m
-    yaw: float  # rad, positive to the left
-
-
-@dataclass(frozen=True, slots=True)
-class TiltedDrone:
-    """What full deflections are, and how the drone comes to them."""
-
-    max_tilt: float  # rad
-    max_climb: float  # m/s
-    max_yaw_rate: float  # rad/s
-    drag: float = 0.4  # 1/s, deceleration per speed
-    tilt_lag: float = 0.2  # s, and of the link
-    climb_lag: float = 0.25  # s
 
 
 class Estimate:
@@ -143,16 +103,6 @@ class TiltControl:
         self._behind = 0j  # of the reference, m
         self._climb = self._climb_reference = 0.0  # m/s
         self._height_behind = self._yaw_behind = 0.0
-
-    @property
-    def speed(self) -> float:
-        """The estimated horizontal speed, m/s."""
-        return abs(self._now.velocity)
-
-    @property
-    def delay_s(self) -> float:
-        """How late the link is estimated to be, s."""
-        return self._best.delay_s
 
     def measure(self, motion: Motion) -> None:
         """Correct the estimates by what the drone measures now."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Errors that end the use of a link."""
+"""Connector: connects to a peer by name, with retries; what it waits and is cancelled with, and the errors of links."""
 
 import contextlib
 import os

@@ -83,9 +83,3 @@ def listening_socket(host: str, port: int, backlog: int) -> socket.socket:
         return socket.create_server(address, family=family, backlog=backlog, dualstack_ipv6=takes_both)
     except (OSError, ValueError) as error:
         raise LinkError(f"Can't listen on {address_name(host, port)}: {reason(error)}.") from error
-
-
-def peer_name(connected: socket.socket) -> str:
-    """Return the address and port of the peer. Raises OSError if it has gone."""
-    host, port = connected.getpeername()[:2]
-    return address_name(host, port)

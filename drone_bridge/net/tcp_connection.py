@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from drone_bridge.net import tcp
 from drone_bridge.net.connector import RECEIVED, SENT, LinkError, MakeTap, reason
 from drone_bridge.net.link_loop import Filled, Received
-from drone_bridge.wire.addresses import address_name
+from drone_bridge.wire.addresses import peer_name
 
 #: What a peer may leave unread, beside what the system keeps for it.
 MAX_UNREAD_BYTES = 256 * 1024
@@ -67,8 +67,8 @@ class TcpConnection:
                 tcp.expect_acknowledgements(connected)
             if options.waits_for_acknowledgements:
                 connected.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 0)
-            self.peer = StreamPeer(tcp.peer_name(connected))
-            own = address_name(*connected.getsockname()[:2])
+            self.peer = StreamPeer(peer_name(connected.getpeername()))
+            own = peer_name(connected.getsockname())
         except OSError:
             connected.close()
             raise

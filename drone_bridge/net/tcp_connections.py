@@ -12,7 +12,7 @@ from collections import deque
 from collections.abc import Callable
 from functools import partial
 
-from drone_bridge.net.clock import Clock
+from drone_bridge.net.clock import elapsed_s
 from drone_bridge.net.connector import LinkError, MakeTap, Selectable
 from drone_bridge.net.link_loop import Connected, Disconnected, Filled, Received
 from drone_bridge.net.tcp_connection import StreamEndedError, StreamOptions, StreamPeer, TcpConnection
@@ -28,10 +28,8 @@ MAX_READ_BEFORE = 16
 class TcpConnections:
     """For the loop's thread."""
 
-    def __init__(
-        self, options: StreamOptions | None = None, wire_log: MakeTap | None = None, clock: Clock | None = None
-    ) -> None:
-        self._options, self._wire_log, self._clock = options or StreamOptions(), wire_log, clock or Clock()
+    def __init__(self, options: StreamOptions | None = None, wire_log: MakeTap | None = None) -> None:
+        self._options, self._wire_log = options or StreamOptions(), wire_log
         #: Becomes readable when one of them does, or takes more of what it was sent.
         self.selector = selectors.DefaultSelector()
         self._by_peer: dict[StreamPeer, TcpConnection] = {}
@@ -117,8 +115,8 @@ class TcpConnections:
             self.disconnect(peer)
         self._events.clear()
         self._ready.clear()
-        until_s = self._clock.now_s() + LEAVE_S
-        while self._leaving and (left_s := until_s - self._clock.now_s()) > 0:
+        until_s = elapsed_s() + LEAVE_S
+        while self._leaving and (left_s := until_s - elapsed_s()) > 0:
             poll = select.poll()
             for connection in self._leaving:
                 poll.register(connection, select.POLLIN | (select.POLLOUT if connection.has_unsent else 0))
@@ -171,12 +169,12 @@ class TcpConnections:
         if connection.has_left() or len(self._leaving) >= MAX_LEAVING:
             connection.close()
         else:
-            self._leaving[connection] = self._clock.now_s() + LEAVE_S
+            self._leaving[connection] = elapsed_s() + LEAVE_S
 
     def _let_leave(self) -> None:
         if not self._leaving:
             return
-        now_s = self._clock.now_s()
+        now_s = elapsed_s()
         for connection, until_s in tuple(self._leaving.items()):
             if connection.has_left() or now_s >= until_s:
                 connection.close()

@@ -6,7 +6,6 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from drone_bridge.net import tcp
-from drone_bridge.net.clock import Clock
 from drone_bridge.net.connector import (
     FIRST_DELAY_S,
     Cancellation,
@@ -41,12 +40,11 @@ class TcpPeer(Connector):
         connections: int = 1,
         options: StreamOptions | None = None,
         wire_log: MakeTap | None = None,
-        clock: Clock | None = None,
         cancellation: Cancellation | None = None,
     ) -> None:
         """`on_failure` gets a sentence about each attempt to connect that failed, and the seconds until the next."""
         super().__init__(host, port, on_failure, cancellation=cancellation)
-        self._connections = TcpConnections(options, wire_log, clock)
+        self._connections = TcpConnections(options, wire_log)
         self._count = connections
         self._peers: list[Any] = []
 

@@ -9,7 +9,7 @@ import math
 import socket
 from collections.abc import Sequence
 
-from drone_bridge.net.clock import Clock
+from drone_bridge.net.clock import elapsed_s
 from drone_bridge.net.connector import Backoff, MakeTap, Selectable
 from drone_bridge.net.link_loop import Connected, Disconnected, Filled, Received
 from drone_bridge.net.tcp import listening_socket
@@ -35,7 +35,6 @@ class TcpPort:
         *,
         options: StreamOptions | None = None,
         wire_log: MakeTap | None = None,
-        clock: Clock | None = None,
         has_small_buffers: bool = False,
     ) -> None:
         """Bind and listen; port 0 takes a free one. Raises LinkError when the address is not available.
@@ -45,18 +44,16 @@ class TcpPort:
             port: where to listen.
             options: of each connection.
             wire_log: where to log the bytes of each connection.
-            clock: when to accept again, and how long peers may take to leave.
             has_small_buffers: keep little in the system of what either side does not read: for small messages.
         """
         self.backoff = Backoff()
-        self._clock = clock or Clock()
         self._has_small_buffers = has_small_buffers
         self._listening = listening_socket(host, port, backlog=_BACKLOG)
         self._listening.setblocking(False)
         if has_small_buffers:  # connections inherit it
             self._listening.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, RECEIVE_BUFFER_BYTES)
         self._accepts_from_s = math.inf  # when it accepts none
-        self._connections = TcpConnections(options, wire_log, self._clock)
+        self._connections = TcpConnections(options, wire_log)
         self._connections.watch(self._listening, self._accept)
 
     @property
@@ -73,7 +70,7 @@ class TcpPort:
         return (self._connections.selector,)
 
     def receive(self) -> Received | Filled | Connected | Disconnected | None:
-        if self._accepts_from_s < math.inf and self._clock.now_s() >= self._accepts_from_s:
+        if self._accepts_from_s < math.inf and elapsed_s() >= self._accepts_from_s:
             self._accepts_from_s = math.inf
             self._connections.watch(self._listening, self._accept)
         return self._connections.receive()
@@ -102,7 +99,7 @@ class TcpPort:
                 connected, _ = self._listening.accept()
             except OSError as error:
                 if error.errno in _OUT_OF_RESOURCES:  # the peer stays in the queue: asking at once would not help
-                    self._accepts_from_s = self._clock.now_s() + ACCEPT_RETRY_S
+                    self._accepts_from_s = elapsed_s() + ACCEPT_RETRY_S
                     self._connections.unwatch(self._listening)
                 return
             if self._has_small_buffers:  # what nobody reads piles up here, where it is counted

@@ -41,7 +41,7 @@ class BridgeWatch:
         #: Whether it is connected to a vehicle, and has not heard it for SILENT_AFTER_S.
         self.is_vehicle_silent = False
         self._bridges, self._on_change = bridges, on_change
-        self._heard_s: float | None = None  # by time.monotonic
+        self._heard_s: float | None = None  # by `elapsed_s`
         node.make_subscription(DiagnosticArray, "/diagnostics", self._take, _DEPTH)
         node.make_timer(_PERIOD_S, self._look)
 

@@ -3,7 +3,7 @@
 
 from builtin_interfaces.msg import Time
 
-from drone_bridge.motion.tilt_control import Shares
+from drone_bridge.motion.tilted_drone import Shares
 from drone_bridge.msg import CommandAxes
 
 

@@ -11,13 +11,13 @@ from typing import Any, Generic, TypeVar
 from builtin_interfaces.msg import Time
 from geometry_msgs.msg import Twist, TwistStamped, Vector3
 
-from drone_bridge.motion.limits import Triple
-from drone_bridge.motion.tilt_control import Shares
+from drone_bridge.motion.observed_motion import Triple
+from drone_bridge.motion.tilted_drone import Shares
 from drone_bridge.msg import CommandAxes
 from drone_bridge.net.clock import elapsed_s
 from drone_bridge.ros.command_ages import CommandAges
 from drone_bridge.ros.command_axes import shares_from_axes
-from drone_bridge.ros.limits import LimitReports, has_limits, read_limits
+from drone_bridge.ros.limits import LimitReports, read_limits
 from drone_bridge.ros.qos import command_stream
 from drone_bridge.ros.stall_watch import StreamSettling
 from drone_bridge.ros.time import stamp_numbers
@@ -70,8 +70,7 @@ class CommandTopics(Generic[CommandT]):
         self.arbiter: Arbiter[CommandT] = Arbiter(
             node.hold.state, read_limits(node), lambda: float(node.parameters["command_timeout"]), node.statistics
         )
-        if has_limits(node):
-            LimitReports(node, self.arbiter)
+        LimitReports(node, self.arbiter)
         self._warned_axes: set[str] = set()
         self._helm_stamp: Time | None = None
         node.hold.when_set(self._forget)

@@ -4,13 +4,12 @@
 Warnings are rate-limited by the name of their count, so that one problem does not hide another. What lasts is logged
 when it begins and then at growing intervals, whether or not anybody subscribes. A peer is heard, silent (beyond the
 limit), or hanging (silent for the third time without having been heard for HEARD_WELL_S in between), which is an error.
-The link's thread notes the ends of connections, the thread of the reports the silences.
 """
 
 from collections import defaultdict
 from typing import Any
 
-from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
+from diagnostic_msgs.msg import DiagnosticStatus
 
 from drone_bridge.net.clock import elapsed_s
 from drone_bridge.ros.link_statistics import LinkStatistics
@@ -30,7 +29,7 @@ CLOCKS = "clock"
 
 
 class Reports:
-    """Counts, logs and reports. Thread-safe, but for `make_report`, `notice_silence`, `note_end` and `start_over`."""
+    """Counts, logs and reports. Thread-safe, but for `notice_silence` and `start_over`."""
 
     def __init__(self, logger: Any, open_state: str) -> None:
         """`open_state` names the state of a working link."""
@@ -40,7 +39,6 @@ class Reports:
         self._information = LogLimiter()  # a peer that comes and goes must not keep a warning from the log
         self._condition_limiter = ConditionLogLimiter()
         self._was_silent = False
-        self._silent_peer = ""
         self._started_s = elapsed_s()
         self.statistics = LinkStatistics(open_state)
 
@@ -99,29 +97,17 @@ class Reports:
             self.statistics.end_condition(condition)
             self.end_ongoing(condition)
 
-    def make_report(self, name: str, hardware_id: str, rates: tuple[str, ...], problems: tuple[str, ...]) -> Any:
-        """Return the message for /diagnostics, with one status."""
-        return DiagnosticArray(status=[self.statistics.report(name, hardware_id, rates, problems)])
-
-    def note_end(self, *, is_timeout: bool) -> None:
-        """Note that a link has ended; `is_timeout`: because the peer was silent. For the link's thread."""
-        statistics, liveness = self.statistics, self.statistics.liveness
-        if (is_timeout or statistics.is_silent) and liveness.may_hang_anew:
-            statistics.hangs += 1
-            liveness.may_hang_anew = False  # on the next links it hangs still, unless it is heard
-        liveness.closed()
-
     def _notice_hangs(self, is_silent: bool) -> None:
         """Report a peer that hangs again and again, although it is connected in between."""
-        statistics = self.statistics
-        hangs = statistics.hangs + (is_silent and statistics.liveness.may_hang_anew)
+        statistics, liveness = self.statistics, self.statistics.liveness
+        hangs = liveness.hangs + (is_silent and liveness.may_hang_anew)
         if hangs >= HANGS_OF_AN_ERROR:
             sentence = f"{statistics.peer} has hung {hangs} times"
             if HANGING not in statistics.conditions:
                 self._logger.error(f"{sentence}, and was given up each time before: restart it.")
             statistics.begin_condition(HANGING, sentence, DiagnosticStatus.ERROR)
-        if statistics.liveness.open_for_s > HEARD_WELL_S and not is_silent:
-            statistics.hangs = 0
+        if liveness.open_for_s > HEARD_WELL_S and not is_silent:
+            liveness.hangs = 0
             statistics.end_condition(HANGING)
 
     def notice_silence(self) -> None:
@@ -134,10 +120,8 @@ class Reports:
             if not self._was_silent:
                 statistics.counts[SILENCES] += 1
             self.warn_ongoing(SILENCES, sentence)
-            self._silent_peer = statistics.peer
         elif self._was_silent and statistics.liveness.is_open:
-            again = " again" if statistics.peer == self._silent_peer else ""  # or it is another one
-            self.inform(f"{statistics.peer} is heard{again}.")
+            self.inform(f"{statistics.peer} is heard.")
             self.end_ongoing(SILENCES)
         if is_silent or statistics.liveness.is_open:  # that a link was opened again means nothing yet
             self._was_silent = is_silent

@@ -6,7 +6,7 @@ import copy
 import functools
 import traceback
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from rcl_interfaces.msg import SetParametersResult
 from rclpy.callback_groups import CallbackGroup
@@ -20,16 +20,10 @@ from rclpy.qos import QoSProfile
 from rclpy.qos_overriding_options import QoSOverridingOptions
 from rclpy.timer import Timer
 
-from drone_bridge.net.connector import (
-    LinkError,
-)
+from drone_bridge.net.connector import LinkError
 from drone_bridge.ros.parameters import DeclaredParameters, ParameterDeclaration, has_value
 from drone_bridge.ros.publishers import NO_EVENTS
 from drone_bridge.ros.subscriptions import subscribe
-
-if TYPE_CHECKING:
-    pass
-
 
 Transition = Callable[[Any, LifecycleState], TransitionCallbackReturn]
 

@@ -16,12 +16,6 @@ PROFILE = "FASTDDS_DEFAULT_PROFILES_FILE"
 PROFILE_OF_2 = "FASTRTPS_DEFAULT_PROFILES_FILE"
 RANGE = "ROS_AUTOMATIC_DISCOVERY_RANGE"
 
-# The UDP port of a participant's discovery, by RTPS 9.6.2.3 and as Fast DDS numbers participants of one machine.
-_FIRST_PORT = 7410
-_PORTS_OF_DOMAIN = 250
-_PORTS_OF_PARTICIPANT = 2
-
-
 #: Set by what the ROS wheels bring, once the library path is complete.
 _BOOTSTRAPPED = "_ROS_WHEELS_BOOTSTRAP_COMPLETE"
 
@@ -147,43 +141,3 @@ def profile_number(tag: str) -> int | None:
         return None
     found = re.search(rf"<{tag}>\s*(\d+)\s*</{tag}>", text)
     return int(found[1]) if found else None
-
-
-def undiscovered() -> str | None:
-    """Return why other processes may not discover this one, which has a participant by now, or None."""
-    most = profile_number("maxInitialPeersRange")
-    number = _participant_number()
-    if most is None or number is None or number < most:
-        return None
-    domain = os.environ.get("ROS_DOMAIN_ID") or "0"
-    return (
-        f"This is process {number + 1} in ROS domain {domain} on this machine, and only the first {most} are "
-        "discovered by others. Use another ROS_DOMAIN_ID, or fewer processes."
-    )
-
-
-def _participant_number() -> int | None:
-    """Return how many ports for participants of the domain come before that of this process."""
-    domain = os.environ.get("ROS_DOMAIN_ID") or "0"
-    if not domain.isdecimal():
-        return None
-    first = _FIRST_PORT + _PORTS_OF_DOMAIN * int(domain)
-    ports = (port - first for port in _own_udp_ports() if first <= port < first + 2 * _PORTS_OF_DOMAIN)
-    numbers = [offset // _PORTS_OF_PARTICIPANT for offset in ports if offset % _PORTS_OF_PARTICIPANT == 0]
-    return min(numbers, default=None)
-
-
-def _own_udp_ports() -> list[int]:
-    """Return the ports of this process's UDP sockets; none where there is no /proc."""
-    inodes, ports = set(), []
-    try:
-        for descriptor in Path("/proc/self/fd").iterdir():
-            if descriptor.is_symlink() and (found := re.fullmatch(r"socket:\[(\d+)\]", os.readlink(descriptor))):
-                inodes.add(found[1])
-        for line in Path("/proc/self/net/udp").read_text().splitlines()[1:]:
-            fields = line.split()
-            if fields[9] in inodes:
-                ports.append(int(fields[1].partition(":")[2], 16))
-    except OSError:
-        pass
-    return ports

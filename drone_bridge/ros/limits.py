@@ -50,15 +50,9 @@ def limit_parameters(
     )
 
 
-def has_limits(node: VehicleNode) -> bool:
-    """Return whether a node has the parameters of `limit_parameters`."""
-    return f"{_LIMITS}.max_speed" in node.parameters
-
-
 def read_limits(node: VehicleNode) -> Limits:
-    """Return the limits that a node's parameters set; a node without these parameters has none."""
-    parameters = read(LimitParameters, _LIMITS, node.parameters) if has_limits(node) else LimitParameters()
-    return Limits(parameters, node.observed)
+    """Return the limits that a node's parameters set, of those that it has."""
+    return Limits(read(LimitParameters, _LIMITS, node.parameters), node.observed)
 
 
 class LimitReports:

@@ -53,7 +53,6 @@ class LinkStatistics:
     peer: str = ""
     last_error: str = ""
     liveness: Liveness = field(default_factory=Liveness)
-    hangs: int = 0  # silences in which the peer was given up, since it was last heard for HEARD_WELL_S
     counts: Counter[str] = field(default_factory=Counter)
     durations_s: dict[str, tuple[float, int]] = field(default_factory=dict)
     facts: dict[str, str] = field(default_factory=dict)

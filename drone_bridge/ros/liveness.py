@@ -6,19 +6,10 @@ a lock, and may see those of one round beside those of the next: good enough for
 """
 
 from collections.abc import Callable
-from typing import Protocol
 
 from drone_bridge.net.clock import elapsed_s
 from drone_bridge.ros.stall_watch import PROCESS
-
-
-class Conversation(Protocol):
-    """A session, as far as its peer's connection goes."""
-
-    is_open: bool
-    since_s: float | None
-    heard_s: float | None
-    hangs: int
+from drone_bridge.session.session import Session
 
 
 class Liveness:
@@ -27,37 +18,39 @@ class Liveness:
     While this process stood still, nobody was silent: it did not listen.
 
     The system of a hung peer often still accepts connections: those that open and close without a message from the peer
-    do not restart the count. `look` and `closed` are for the link's thread, the rest for any.
+    do not restart the count. `look` is for the link's thread, the rest for any.
     """
 
-    def __init__(self, session: Conversation | None = None, now_s: Callable[[], float] = elapsed_s) -> None:
+    def __init__(self, session: Session | None = None, now_s: Callable[[], float] = elapsed_s) -> None:
         """`now_s` is the session's clock. Without a session there is no connection."""
         self._session, self._now_s = session, now_s
-        self._hangs = 0
+        self._given_up = 0  # connections, by the session
         self._connected: tuple[float | None] | None = None  # since when; None without a connection
         self._heard_s: float | None = None
         self._since_s: float | None = None  # of the silence on the open connection; None: there is none
         self._before_s = 0.0  # silence on the connections before
-        #: Whether the peer was heard since it hung last. For the link's thread to set.
+        #: How often the peer has hung: a connection was given up for its silence, or ended in one.
+        self.hangs = 0
+        #: Whether the peer was heard since it hung last: on the next connections it hangs still, unless it is heard.
         self.may_hang_anew = True
 
-    def look(self, note_end: Callable[..., None]) -> None:
-        """Follow the session; `note_end(is_timeout=…)` is called when a connection has ended."""
+    def look(self, silence_limit_s: float) -> None:
+        """Follow the session; a peer that is silent for longer than the limit when its connection ends has hung."""
         session = self._session
         assert session
         connected = (session.since_s,) if session.is_open else None
         if self._connected and connected != self._connected:
-            note_end(is_timeout=session.hangs > self._hangs)
-        self._hangs = session.hangs
+            if self.may_hang_anew and (session.hangs > self._given_up or self.silence_s > silence_limit_s):
+                self.hangs += 1
+                self.may_hang_anew = False
+            self._before_s, self._since_s = self.silence_s, None
+        self._given_up = session.hangs
         self._connected = connected
         if connected is None:
             return
         if session.heard_s is not None and session.heard_s != self._heard_s:
             self._heard_s, self._before_s, self.may_hang_anew = session.heard_s, 0.0, True
         self._since_s = session.since_s if session.heard_s is None else session.heard_s
-
-    def closed(self) -> None:
-        self._before_s, self._since_s = self.silence_s, None
 
     @property
     def is_open(self) -> bool:

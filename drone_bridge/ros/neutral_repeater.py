@@ -17,7 +17,7 @@ from geometry_msgs.msg import Twist, TwistStamped
 from rclpy.publisher import Publisher
 from rclpy.qos import qos_profile_sensor_data
 
-from drone_bridge.motion.tilt_control import Shares
+from drone_bridge.motion.tilted_drone import Shares
 from drone_bridge.msg import CommandAxes, CommandRates
 from drone_bridge.ros.command_axes import shares_from_axes
 from drone_bridge.ros.vehicle_node import VehicleNode

@@ -25,7 +25,7 @@ from rclpy.signals import SignalHandlerOptions
 
 from drone_bridge.ros import watchdog
 from drone_bridge.ros.discovery_server import warn_if_alone
-from drone_bridge.ros.environment import complete_environment, undiscovered
+from drone_bridge.ros.environment import complete_environment
 from drone_bridge.ros.service_responses import resend_lost_responses
 from drone_bridge.ros.shared_memory import make_room
 from drone_bridge.ros.stall_watch import PROCESS
@@ -110,8 +110,6 @@ class _Run:
     def serve(self) -> int:
         """Serve callbacks until ROS is shut down."""
         assert self._executor
-        if problem := undiscovered():
-            get_logger("drone_bridge").warning(problem)
         self._executor.spin()
         return 0
 

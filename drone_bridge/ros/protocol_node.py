@@ -23,8 +23,6 @@ class ProtocolNode(VehicleNode):
 
     problems = (*VehicleNode.problems, DROPPED_WORK, DROPPED_BY_STALL, REFUSED_DATAGRAMS, "dropped_messages")
 
-    _loop: LinkLoop | None = None
-
     # What a node has to provide.
 
     @abstractmethod
@@ -51,8 +49,7 @@ class ProtocolNode(VehicleNode):
         What is kept is never dropped, as somebody waits for it. Returns whether the node is active; if not, nothing is
         done.
         """
-        loop = self._loop
-        if loop:
+        if loop := self._loop:
             loop.post(work, is_kept=is_kept)
         return loop is not None
 
@@ -68,14 +65,10 @@ class ProtocolNode(VehicleNode):
 
     # The lifecycle.
 
-    def make_link(self) -> LinkLoop:
+    def make_loop(self) -> LinkLoop:
         transport, session, clock = self.make_transport(), self.make_session(), Clock()
         self.statistics.liveness = liveness = Liveness(session, clock.now_s)
-        self._loop = LinkLoop(f"{self.get_name()} link", transport, session, _Stage(self, session, liveness), clock)
-        return self._loop
-
-    def link_ended(self) -> None:
-        self._loop = None
+        return LinkLoop(f"{self.get_name()} link", transport, session, _Stage(self, session, liveness), clock)
 
 
 class _Stage:
@@ -110,5 +103,5 @@ class _Stage:
 
     def turned(self) -> None:
         statistics = self._node.statistics
-        self._liveness.look(self._node.reports.note_end)
+        self._liveness.look(statistics.silence_limit_s)
         statistics.state, statistics.peer = self._session.state, self._session.peer

@@ -2,12 +2,12 @@
 """ServiceCaller: calls services of a vehicle in ROS, or of a bridge, for a server whose operator requests something."""
 
 import contextlib
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
 from rclpy.exceptions import InvalidHandle
-from std_srvs.srv import SetBool, Trigger
+from std_srvs.srv import Trigger
 
 from drone_bridge.net.clock import elapsed_s
 from drone_bridge.ros.protocol_node import ProtocolNode
@@ -35,7 +35,6 @@ class ServiceCaller:
         services: Mapping[str, str],
         timeout_s: float,
         *,
-        switches: Collection[str] = (),
         types: Mapping[str, type] | None = None,
         max_pending: int = MAX_PENDING,
         on_missing: Callable[[str], None] = lambda name: None,
@@ -47,33 +46,29 @@ class ServiceCaller:
             node: whose session calls.
             services: names of services by what is requested.
             timeout_s: how long an answer may take.
-            switches: which of them are a SetBool; these are called on hold as well, and the vehicle may lack them.
-            types: of which type each is; the vehicle may lack all of them then.
+            types: of which other type some are; the vehicle may lack those.
             max_pending: calls of one service that wait for an answer; of more, the oldest is given up.
             on_missing: gets, now and then, each name that nobody offers. In the executor.
             is_gone: returns whether the node that offers a name is known to be dead or to hang, whatever the ROS graph
                 says.
         """
-        self._node, self._timeout_s, self._switches = node, timeout_s, frozenset(switches)
+        self._node, self._timeout_s, self._optional = node, timeout_s, frozenset(types or ())
         self._max_pending, self._on_missing, self._is_gone = max_pending, on_missing, is_gone
-        self._optional = frozenset(types or switches)
-        kinds = {**dict.fromkeys(services, Trigger), **dict.fromkeys(switches, SetBool), **(types or {})}
+        kinds = {**dict.fromkeys(services, Trigger), **(types or {})}
         self._clients = {name: node.make_client(kinds[name], service) for name, service in services.items()}
         # With the time of the call, by `elapsed_s`, and its waiter; the oldest first.
         self._pending: dict[str, dict[Any, tuple[float, Finish]]] = {name: {} for name in services}
         self._were_all_offered = False
         node.make_timer(CHECK_PERIOD_S, self._look)
 
-    def call(
-        self, name: str, finish: Finish, value: bool | None = None, request: Any = None, *, moves: bool = True
-    ) -> None:
-        """Call a service, a switch with a value, another type with a request; `finish` gets the answer, in any thread.
+    def call(self, name: str, finish: Finish, request: Any = None, *, moves: bool = True) -> None:
+        """Call a service, one of another type with a request; `finish` gets the answer, in any thread.
 
         It is called in this thread: so no call overtakes another one, and the last ones are made while the executor is
         shutting down already. What moves the vehicle is not called while that is held, or if this process has stood
         still since it was decided.
         """
-        is_safe = name == LAND or name in self._switches or not moves
+        is_safe = name == LAND or not moves
         if not is_safe and self._node.hold.is_held:
             finish(_uncalled("the vehicle is held"))
         elif not is_safe and PROCESS.stood_still_since(self._node.decided_s):
@@ -84,10 +79,8 @@ class ServiceCaller:
             pending = self._pending[name]
             while len(pending) >= self._max_pending:
                 self._give_up(name, next(iter(pending)), is_displaced=True)
-            if request is None:
-                request = Trigger.Request() if value is None else SetBool.Request(data=value)
             with contextlib.suppress(InvalidHandle, *PUBLISHER_ERRORS):  # ROS may be shutting down already
-                future = self._clients[name].call_async(request)
+                future = self._clients[name].call_async(request or Trigger.Request())
                 pending[future] = elapsed_s(), finish
                 future.add_done_callback(partial(self._answered, name))
 

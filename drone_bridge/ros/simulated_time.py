@@ -10,14 +10,11 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from builtin_interfaces.msg import Time
-from rosgraph_msgs.msg import Clock
 
 from drone_bridge.ros.parameters import ParameterDeclaration
-from drone_bridge.ros.qos import newest
 
 if TYPE_CHECKING:
     from rclpy.node import Node
-    from rclpy.publisher import Publisher
 
     from drone_bridge.ros.vehicle_node import VehicleNode
 
@@ -60,16 +57,12 @@ def time_parameters(whose: str) -> tuple[ParameterDeclaration, ...]:
 
 
 class Stamps:
-    """Stamps incoming data, and publishes /clock, according to `time_parameters`."""
+    """Stamps incoming data according to `time_parameters`."""
 
     def __init__(self, node: "VehicleNode") -> None:
         self._node = node
-        #: The publisher of /clock; None unless this node is configured to publish it.
-        self.clock_publisher: Publisher[Any] | None = None
-        if node.parameters["publish_clock"]:
-            self.clock_publisher = node.make_publisher(Clock, CLOCK_TOPIC, newest())
         # A node that drives /clock itself would hear each time only after the message that it belongs to.
-        self.are_wire_time = bool(self.clock_publisher) or node.parameters["stamp_source"] == "wire"
+        self.are_wire_time = node.parameters["publish_clock"] or node.parameters["stamp_source"] == "wire"
         #: The newest stamp.
         self.newest = Time()
 

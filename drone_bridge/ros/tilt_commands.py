@@ -9,7 +9,7 @@ from dataclasses import replace
 from builtin_interfaces.msg import Time
 from geometry_msgs.msg import Twist
 
-from drone_bridge.motion.tilt_control import Shares, TiltedDrone, Velocity
+from drone_bridge.motion.tilted_drone import Shares, TiltedDrone, Velocity
 from drone_bridge.ros.command_topics import CommandTopics
 from drone_bridge.ros.parameters import DeclaredParameters, ParameterDeclaration
 from drone_bridge.ros.vehicle_node import VehicleNode

@@ -14,7 +14,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Iterable
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from builtin_interfaces.msg import Time
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
@@ -22,9 +22,10 @@ from rclpy.clock import Clock, ClockType  # type: ignore[attr-defined] # where h
 from rclpy.lifecycle import LifecycleState, TransitionCallbackReturn
 from rclpy.publisher import Publisher
 
-from drone_bridge.motion.limits import ObservedMotion
+from drone_bridge.motion.observed_motion import ObservedMotion
 from drone_bridge.net.clock import elapsed_s
 from drone_bridge.net.connector import LinkError
+from drone_bridge.net.link_loop import LinkLoop
 from drone_bridge.ros.diagnostics import CLOCKS, SILENCES, Reports
 from drone_bridge.ros.entity_owner import EntityOwner, log_failure
 from drone_bridge.ros.hold import Hold
@@ -61,20 +62,6 @@ MessageT = TypeVar("MessageT")
 EncodedT = TypeVar("EncodedT")
 
 
-class RunningLink(Protocol):
-    """A link with its thread."""
-
-    @property
-    def port(self) -> int:
-        """The port in use."""
-
-    def start(self) -> None:
-        """Start the thread."""
-
-    def stop(self) -> bool:
-        """Leave the vehicle with the neutral command, and close; return whether that came to its end in time."""
-
-
 class VehicleNode(EntityOwner):
     """A lifecycle node with one link: publishers exist once configured, the link while active.
 
@@ -107,6 +94,9 @@ class VehicleNode(EntityOwner):
         # Several vehicles report on the one topic.
         self._status_name = f"{self.get_fully_qualified_name().lstrip('/')}{LINK_STATUS}"
         self.reports = Reports(self.get_logger(), self.open_state)
+        self._diagnostics: Publisher[Any] = self.create_publisher(
+            DiagnosticArray, "/diagnostics", 10, event_callbacks=NO_EVENTS
+        )
         self._protocol_name = name.rpartition("_")[0]  # of testbed_bridge, for instance
         # A server and a bridge may have the same namespace, and their vehicles are not the same one.
         self._namesakes = Namesakes(self)
@@ -115,7 +105,7 @@ class VehicleNode(EntityOwner):
         self.observed = ObservedMotion(elapsed_s)
         #: Where the bytes of every connection are to be logged, while active and if the user wants it.
         self.wire_log: WireLog | None = None
-        self._link: RunningLink | None = None
+        self._loop: LinkLoop | None = None
         self._leaving = threading.Lock()
         self._is_time_simulated = False
         self._is_publishing = False
@@ -131,8 +121,8 @@ class VehicleNode(EntityOwner):
         """Read the parameters and create publishers and subscriptions. Raises ValueError with a sentence."""
 
     @abstractmethod
-    def make_link(self) -> RunningLink:
-        """Return the link, which is started next. Raises LinkError or ValueError."""
+    def make_loop(self) -> LinkLoop:
+        """Return the loop, which is started next. Raises LinkError or ValueError."""
 
     def link_ended(self) -> None:
         """Do what comes after the link's end."""
@@ -217,7 +207,6 @@ class VehicleNode(EntityOwner):
                 else "The node stays unconfigured until its parameters are set to what is allowed."
             )
             self.get_logger().error(f"{self._start_failure or 'The start failed.'} {advice}")
-            self._unconfigured_diagnostics = self._make_diagnostics()
             self._start_timer = self.create_timer(
                 DIAGNOSTICS_PERIOD_S, self._start_again, clock=Clock(clock_type=ClockType.STEADY_TIME)
             )
@@ -255,10 +244,9 @@ class VehicleNode(EntityOwner):
             status.message = f"{UNCONFIGURED}: {self._start_failure or 'the start failed, see the log.'}"
             report = DiagnosticArray(status=[status])
             report.header.stamp = self.now()
-            self._unconfigured_diagnostics.publish(report)
+            self._diagnostics.publish(report)
         else:
             self._start_timer.cancel()
-            self.destroy_publisher(self._unconfigured_diagnostics)
 
     def transition_failed(self, error: Exception) -> None:
         """Tell the user why a transition that they requested failed."""
@@ -275,8 +263,6 @@ class VehicleNode(EntityOwner):
         self.reports.start_over(self.parameters[self.silence_parameter])
         if self.parameters.refused:
             raise ValueError("; ".join(why.rstrip(".") for why in self.parameters.refused.values()) + ".")
-        self._diagnostics = self._make_diagnostics()
-        self.cleanup.callback(self.destroy_publisher, self._diagnostics)
         try:
             self.set_up()
         except ValueError:
@@ -293,18 +279,18 @@ class VehicleNode(EntityOwner):
         """Open the link, and keep it open."""
         self.wire_log = self._open_wire_log()
         try:
-            link = self.make_link()
+            loop = self.make_loop()
         except (LinkError, ValueError):
             if self.wire_log:
                 self.wire_log.close()  # or each attempt to take the port leaves one behind
                 self.wire_log = None
             raise
-        self.parameters.publish("actual_port", link.port)
+        self.parameters.publish("actual_port", loop.port)
         result = super().on_activate(state)
         self._is_publishing = True  # before the thread publishes
         with self._leaving:  # a thread that has not started can't be waited for
-            self._link = link
-            link.start()
+            self._loop = loop
+            loop.start()
         return result
 
     @log_failure
@@ -339,10 +325,10 @@ class VehicleNode(EntityOwner):
     def leave(self) -> None:
         """Send the neutral command and close the link. Thread-safe, and may be called twice."""
         with self._leaving:
-            if self._link:
-                if not self._link.stop():
+            if self._loop:
+                if not self._loop.stop():
                     self.get_logger().error("The link's thread did not stop in time; it is abandoned.")
-                self._link = None
+                self._loop = None
                 self.link_ended()
             self._is_publishing = False
             if self.wire_log and not self.wire_log.close():
@@ -370,10 +356,6 @@ class VehicleNode(EntityOwner):
         self.get_logger().error(sentence)
 
     # Reports.
-
-    def _make_diagnostics(self) -> "Publisher[Any]":
-        made: Publisher[Any] = self.create_publisher(DiagnosticArray, "/diagnostics", 10, event_callbacks=NO_EVENTS)
-        return made
 
     @property
     def statistics(self) -> LinkStatistics:
@@ -408,7 +390,7 @@ class VehicleNode(EntityOwner):
     def undeliverable(self) -> str | None:
         """Return why no command can reach the vehicle now, or None. For the executor."""
         statistics = self.statistics
-        if self._link is None:
+        if self._loop is None:
             return "the bridge is not active."
         if not statistics.liveness.is_open:
             return "no peer is connected."
@@ -442,7 +424,8 @@ class VehicleNode(EntityOwner):
         if not self.is_wanted(self._diagnostics):
             self.statistics.start_period()  # or the first report would cover all the time without subscribers
             return
-        report = self.reports.make_report(self._status_name, self._hardware_id, self.rates, self.problems)
+        status = self.statistics.report(self._status_name, self._hardware_id, self.rates, self.problems)
+        report = DiagnosticArray(status=[status])
         report.header.stamp = self.now()
         with contextlib.suppress(*PUBLISHER_ERRORS):
             self._diagnostics.publish(report)  # while inactive, too

@@ -8,7 +8,7 @@ from typing import Any
 from geometry_msgs.msg import Twist
 from rclpy.publisher import Publisher
 
-from drone_bridge.motion.tilt_control import Shares
+from drone_bridge.motion.tilted_drone import Shares
 from drone_bridge.msg import CommandAxes
 from drone_bridge.net.clock import elapsed_s
 from drone_bridge.ros.command_axes import axes_from_shares

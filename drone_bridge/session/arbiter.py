@@ -34,7 +34,8 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Generic, Protocol, TypeVar
 
-from drone_bridge.motion.limits import Limits, Triple
+from drone_bridge.motion.limits import Limits
+from drone_bridge.motion.observed_motion import Triple
 from drone_bridge.session.hold_state import HoldState
 
 CommandT = TypeVar("CommandT")

@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import math
 
-from drone_bridge.motion.tilt_control import Motion, Shares, TiltControl, TiltedDrone, Velocity
+from drone_bridge.motion.tilt_control import TiltControl
+from drone_bridge.motion.tilted_drone import Motion, Shares, TiltedDrone, Velocity
 from drone_bridge.session.arbiter import Arbiter
 
 #: What was measured before that is not flown by.

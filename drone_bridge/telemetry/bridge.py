@@ -12,7 +12,7 @@ from builtin_interfaces.msg import Time
 from nav_msgs.msg import Odometry
 from std_msgs.msg import String
 
-from drone_bridge.motion.tilt_control import TiltedDrone
+from drone_bridge.motion.tilted_drone import TiltedDrone
 from drone_bridge.net.clock import elapsed_s
 from drone_bridge.net.datagram_link import DatagramPort
 from drone_bridge.net.link_loop import Link
@@ -24,7 +24,6 @@ from drone_bridge.ros.common_parameters import (
     read_allowed_peers,
 )
 from drone_bridge.ros.limits import limit_parameters
-from drone_bridge.ros.outputs import Output
 from drone_bridge.ros.parameters import ParameterDeclaration
 from drone_bridge.ros.program import run
 from drone_bridge.ros.protocol_node import ProtocolNode
@@ -32,7 +31,7 @@ from drone_bridge.ros.simulated_time import Stamps, time_parameters
 from drone_bridge.ros.text_link import TextLink
 from drone_bridge.ros.tilt_commands import TiltCommands, drone_parameters, read_drone
 from drone_bridge.ros.time import time_from_seconds
-from drone_bridge.ros.topics import TopicPublishers
+from drone_bridge.ros.topic_publishers import TopicPublishers
 from drone_bridge.session.tilt_pilot import TiltPilot
 from drone_bridge.telemetry.codec import (
     COMMAND_TOPIC,
@@ -138,9 +137,7 @@ class TelemetryBridge(ProtocolNode):
             get("is_levelled"),
             refuse_image=partial(self.count_and_warn, BAD_IMAGES),
         )
-        clock = self._stamps.clock_publisher
-        more = [(DroneTelemetry, Output(clock, translation.clock))] if clock else []
-        self._topics = TopicPublishers(self, TOPICS, translation, static_transforms(names), more)
+        self._topics = TopicPublishers(self, TOPICS, translation, static_transforms(names))
         drone = read_drone(self.parameters, LANDING_DRONE)
         commands = TiltCommands(self, drone, now=self._stamps.command_clock)
         self._pilot = TiltPilot(commands.arbiter, drone, hovers=False)

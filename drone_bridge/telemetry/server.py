@@ -34,7 +34,8 @@ from drone_bridge.ros.program import run
 from drone_bridge.ros.protocol_node import ProtocolNode
 from drone_bridge.ros.text_link import TextLink
 from drone_bridge.ros.time import seconds_of
-from drone_bridge.ros.topics import MissingTopicError, TopicSubscriptions
+from drone_bridge.ros.topic_subscriptions import TopicSubscriptions
+from drone_bridge.ros.topics import MissingTopicError
 from drone_bridge.ros.vehicle_node import VehicleNode
 from drone_bridge.ros.velocity_publisher import VelocityPublisher
 from drone_bridge.session.operator_command import OPERATORS_LOST

@@ -27,7 +27,7 @@ from drone_bridge.motion.quaternions import (
     rotated_back,
     unit_quaternion,
 )
-from drone_bridge.motion.tilt_control import Motion, Shares
+from drone_bridge.motion.tilted_drone import Motion, Shares
 from drone_bridge.msg import LandingPad as LandingPadMessage
 from drone_bridge.ros import frames
 from drone_bridge.ros.covariances import (
@@ -42,6 +42,7 @@ from drone_bridge.ros.images import pinhole_camera_info, set_data
 from drone_bridge.ros.jpeg_images import JpegDecoder
 from drone_bridge.ros.parameters import ParameterDeclaration
 from drone_bridge.ros.qos import latched, newest
+from drone_bridge.ros.simulated_time import CLOCK_TOPIC
 from drone_bridge.ros.time import seconds_of, time_from_seconds
 from drone_bridge.ros.topics import MissingTopicError, Topic, TopicTable
 from drone_bridge.ros.transforms import odometry_transform, set_quaternion, set_vector, transform
@@ -531,6 +532,7 @@ class Translation:
 
 #: In the order in which the executor takes what arrives together: the Imu, which begins a moment, comes last.
 TOPICS = (
+    Topic(CLOCK_TOPIC, Clock, of=DroneTelemetry, to_ros=Translation.clock, qos=newest, if_parameter="publish_clock"),
     Topic(
         "camera/camera_info",
         CameraInfo,

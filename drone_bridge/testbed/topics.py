@@ -35,6 +35,7 @@ from drone_bridge.ros.images import Rgb8Image, pinhole_camera_info, rgb8_pixels
 from drone_bridge.ros.jpeg_images import JpegEncoder
 from drone_bridge.ros.parameters import ParameterDeclaration
 from drone_bridge.ros.qos import latched, newest
+from drone_bridge.ros.simulated_time import CLOCK_TOPIC
 from drone_bridge.ros.time import seconds_of, time_from_seconds
 from drone_bridge.ros.topics import Topic, TopicTable
 from drone_bridge.ros.transforms import set_quaternion, set_vector, transform
@@ -514,6 +515,7 @@ class Translation:
 
 
 TOPICS = (
+    Topic(CLOCK_TOPIC, Clock, of=SensorFrame, to_ros=Translation.clock, qos=newest, if_parameter="publish_clock"),
     Topic(
         "drone_properties",
         DroneProperties,

@@ -9,7 +9,7 @@ from plain_node import PlainNode
 from std_srvs.srv import SetBool
 from twists import twist
 
-from drone_bridge.motion.limits import ObservedMotion
+from drone_bridge.motion.observed_motion import ObservedMotion
 from drone_bridge.ros import command_topics, hold, limits
 from drone_bridge.ros.hold import Hold
 from drone_bridge.ros.time import time_from_seconds

@@ -8,7 +8,7 @@ import numpy as np
 
 from drone_bridge.controllers.land_on_pad.pilot import LandOnPad, LandParameters, LandState, Measured, PadSighting
 from drone_bridge.motion.matrices import rotation_from_angles
-from drone_bridge.motion.tilt_control import Velocity
+from drone_bridge.motion.tilted_drone import Velocity
 from drone_bridge.session.arbiter import Decision, Rank
 from drone_bridge.session.tilt_pilot import TiltPilot
 from drone_bridge.telemetry.bridge import LANDING_DRONE

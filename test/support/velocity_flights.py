@@ -24,7 +24,8 @@ from drone_bridge.dronegui.session.controller import HOVER
 from drone_bridge.dronegui.topics import controls_from_shares, measured_motion
 from drone_bridge.motion.matrices import Vector
 from drone_bridge.motion.quaternions import Quaternion, euler_from_quaternion
-from drone_bridge.motion.tilt_control import Motion, Shares, TiltControl, TiltedDrone, Velocity
+from drone_bridge.motion.tilt_control import TiltControl
+from drone_bridge.motion.tilted_drone import Motion, Shares, TiltedDrone, Velocity
 from drone_bridge.motion.velocity_control import VelocityCommand, VelocityParameters
 from drone_bridge.robot.codec import SkidSteerUpdate
 from drone_bridge.robot.emulator import TrackedRobot

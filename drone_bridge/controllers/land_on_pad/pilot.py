@@ -21,7 +21,7 @@ import numpy as np
 from drone_bridge.described import described
 from drone_bridge.motion.flight_control import braking_profile
 from drone_bridge.motion.matrices import Matrix, Vector, limited
-from drone_bridge.motion.tilt_control import Velocity
+from drone_bridge.motion.tilted_drone import Velocity
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,7 @@
 
 from drone_bridge.robot.session.driver import Moved
 from drone_bridge.robot.topics import TABLE, SkidSteer, Translation
-from drone_bridge.ros.topics import TopicPublishers
+from drone_bridge.ros.topic_publishers import TopicPublishers
 from drone_bridge.ros.vehicle_node import VehicleNode
 from drone_bridge.ros.wheel_odometry import WheelOdometry
 

@@ -17,8 +17,8 @@ from drone_bridge.ros.frames import FrameNames
 from drone_bridge.ros.outputs import Output, Outputs
 from drone_bridge.ros.protocol_node import ProtocolNode
 from drone_bridge.ros.publishers import NO_EVENTS
-from drone_bridge.ros.qos import latched
-from drone_bridge.ros.simulated_time import Stamps
+from drone_bridge.ros.qos import latched, newest
+from drone_bridge.ros.simulated_time import CLOCK_TOPIC, Stamps
 from drone_bridge.ros.time import NANOSECONDS, time_from_nanoseconds
 from drone_bridge.ros.transforms import transform
 from drone_bridge.simulator.session import published
@@ -87,6 +87,8 @@ class SimulatorOutputs:
         self._tf: Outputs[list[tuple[EntityTopics, EntityState]]] = Outputs(node, [tf])
         self._static_tf = node.make_publisher(TFMessage, "/tf_static", latched())
         self._simulation_started = node.make_publisher(Time, SIMULATION_STARTED, latched())
+        is_told = node.parameters["publish_clock"]
+        self._clock = node.make_publisher(Clock, CLOCK_TOPIC, newest()) if is_told else None
         self._static_transforms: dict[str, TransformStamped] = {}
         #: What publishes each kind of message of the session.
         self.handlers: dict[type, Callable[[Any], None]] = {
@@ -123,8 +125,8 @@ class SimulatorOutputs:
         self._newest = None
         seconds, nanoseconds = divmod(time.nanoseconds, NANOSECONDS)
         self._time = self.stamps.newest = Time(sec=min(seconds, 2**31 - 1), nanosec=nanoseconds)  # it ends in 2038
-        if time.is_due and self.stamps.clock_publisher:
-            self._node.publish(self.stamps.clock_publisher, Clock(clock=self._time))
+        if time.is_due and self._clock:
+            self._node.publish(self._clock, Clock(clock=self._time))
 
     def _stamp(self) -> Time:
         """Return the header stamp, the same one for all that has come of a step together."""

@@ -152,7 +152,7 @@ class SimulatorServer(ProtocolNode):
             self._repeater.publish(self._commands, twist_from_velocity(allowed), self.decided_s)
 
     def call_service(self, name: str, tag: Question) -> None:
-        self._caller.call(name, partial(self._answer, tag), request=tag.request, moves=tag.moves)
+        self._caller.call(name, partial(self._answer, tag), tag.request, moves=tag.moves)
 
     def _answer(self, question: Question, answer: Answer) -> None:
         if session := self._session:

@@ -27,7 +27,7 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from drone_bridge.motion.tilt_control import Shares
+from drone_bridge.motion.tilted_drone import Shares
 from drone_bridge.session.session import (
     FINAL_GAP_S,
     FINAL_REPEATS,

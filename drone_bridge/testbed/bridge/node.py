@@ -12,7 +12,7 @@ from builtin_interfaces.msg import Time
 from geometry_msgs.msg import Twist
 from tf2_msgs.msg import TFMessage
 
-from drone_bridge.motion.limits import ObservedMotion
+from drone_bridge.motion.observed_motion import ObservedMotion
 from drone_bridge.motion.velocity_control import VelocityCommand, VelocityParameters
 from drone_bridge.msg import CommandRates
 from drone_bridge.net.clock import elapsed_s
@@ -26,7 +26,6 @@ from drone_bridge.ros.common_parameters import (
 )
 from drone_bridge.ros.jpeg_images import load_opencv
 from drone_bridge.ros.limits import limit_parameters
-from drone_bridge.ros.outputs import Output
 from drone_bridge.ros.parameters import ParameterDeclaration, declarations, read
 from drone_bridge.ros.program import run
 from drone_bridge.ros.protocol_node import ProtocolNode
@@ -34,7 +33,7 @@ from drone_bridge.ros.qos import latched
 from drone_bridge.ros.simulated_time import Stamps, time_parameters
 from drone_bridge.ros.stream_link import stream_link
 from drone_bridge.ros.time import time_from_seconds
-from drone_bridge.ros.topics import TopicPublishers
+from drone_bridge.ros.topic_publishers import TopicPublishers
 from drone_bridge.testbed import topics as translate
 from drone_bridge.testbed.bridge.flight import TestbedFlight
 from drone_bridge.testbed.codec import AngleUnit, AttitudeLayout, AutopilotConnection, Constants, SensorFrame
@@ -157,12 +156,10 @@ class TestbedBridge(ProtocolNode):
             self._names,
             refuse_image=partial(self.count_and_warn, "images_not_compressed"),
         )
-        clock = self._stamps.clock_publisher
         self._topics = TopicPublishers(
             self,
             [row for row in TOPICS if row.name not in POSE_TOPICS],
             self._translation,
-            more=[(SensorFrame, Output(clock, self._translation.clock))] if clock else [],
             period_s=SUBSCRIBER_CHECK_PERIOD_S,
         )
         self._pose_topics: TopicPublishers | None = None  # until the testbed is known to send positions

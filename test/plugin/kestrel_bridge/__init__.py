@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A made-up drone, the kestrel: commands as text in datagrams, answers without ids, its state on a second port."""
+"""A made-up drone, the kestrel: commands as text in datagrams, answered by name, and its state to whoever greets it."""
 
 from drone_bridge.kind import NodeKind, Port, Program, ProtocolKind, Role, Side
 
 KIND = ProtocolKind(
     name="kestrel",
     summary="a made-up drone that is commanded by text",
-    ports=(Port("port", 7800, Side.VEHICLE), Port("state_port", 7801, Side.OPERATOR)),
+    ports=(Port("port", 7800, Side.VEHICLE),),
     operator_role=Role("client", "kestrel_bridge.codec:ClientConnection"),
     vehicle_role=Role("drone", "kestrel_bridge.codec:DroneConnection"),
     is_stream=False,
@@ -18,7 +18,7 @@ KIND = ProtocolKind(
         "kestrel",
         "a made-up drone that is commanded by text",
         "kestrel_bridge.emulator:main",
-        agreed={"host": "host", "port": "port", "state_port": "state-port"},
+        agreed={"host": "host", "port": "port"},
     ),
     operator=Program("kestrel", "a client of the made-up drone", "kestrel_bridge.operator:main"),
     launch_file="kestrel.launch.xml",

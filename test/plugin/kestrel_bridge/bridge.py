@@ -3,7 +3,7 @@
 
 import sys
 
-from drone_bridge.net.datagram_link import PeerWithStatePort
+from drone_bridge.net.datagram_link import DatagramPeer
 from drone_bridge.ros.command_topics import CommandTopics
 from drone_bridge.ros.common_parameters import common_parameters, frame_names, frame_parameters
 from drone_bridge.ros.frames import FrameNames
@@ -12,9 +12,9 @@ from drone_bridge.ros.parameters import ParameterDeclaration
 from drone_bridge.ros.program import run
 from drone_bridge.ros.protocol_node import ProtocolNode
 from drone_bridge.ros.request_services import RequestServices
-from drone_bridge.ros.topics import TopicPublishers
+from drone_bridge.ros.topic_publishers import TopicPublishers
 from drone_bridge.wire.addresses import address_name
-from kestrel_bridge.codec import DEFAULT_PORT, DEFAULT_STATE_PORT
+from kestrel_bridge.codec import DEFAULT_PORT
 from kestrel_bridge.session import REQUESTS, ClientSession
 from kestrel_bridge.topics import AXES, FULL_SCALE, TOPICS, Translation, steer_from_twist
 
@@ -23,7 +23,6 @@ PARAMETERS = (
     ParameterDeclaration("rate", 20.0, "How often the drone is steered, Hz.", range=(2.0, 200.0), live=True),
     ParameterDeclaration("answer_timeout", 20.0, "Seconds within which a request is answered.", range=(0.1, 120.0)),
     *limit_parameters(is_drone=True),
-    ParameterDeclaration("state_port", DEFAULT_STATE_PORT, "Our port for the drone's state.", range=(1, 65535)),
     *FULL_SCALE,
     *frame_parameters("publish_tf", "publish_map_to_odom", "map_frame"),
 )
@@ -46,17 +45,14 @@ class KestrelBridge(ProtocolNode):
         RequestServices(self, REQUESTS, self._ask)
 
     def make_transport(self):
-        get = self.parameters.__getitem__
-        self._peer = PeerWithStatePort(
-            get("host"), get("port"), get("state_port"), self._connecting_failed, self.wire_log
-        )
-        return self._peer
+        host, port = self.parameters["host"], self.parameters["port"]
+        return DatagramPeer(host, port, self._connecting_failed, self.wire_log)
 
     def make_session(self):
         get = self.parameters.__getitem__
         self._topics.restart()
         name = address_name(get("host"), get("port"))
-        self._session = ClientSession(name, self._commands.arbiter, get, lambda: self._peer.peer_host)
+        self._session = ClientSession(name, self._commands.arbiter, get)
         return self._session
 
     def publish_event(self, message):

@@ -2,11 +2,10 @@
 """The kestrel's datagrams.
 
 A client sends text to the drone: `hello`, `takeoff`, `land`, and `rc left forward up turn`, each axis from -100 to 100.
-The drone answers the first three with `ok`, or with `error` and a reason, to where the request came from. Nothing in an
-answer says which request it belongs to, and `rc` is never answered. From the first `hello` on it sends its state ten
-times per second to port 7801 of that host, as `name:value;` pairs: angles in degrees (roll + lowers the right side,
-pitch + raises the nose, yaw + turns right), velocities in cm/s along the level body (x forward, y right, z down),
-height in cm, charge in percent.
+The drone answers the first three by their name, as in `ok takeoff` or `error takeoff it is flying`, to where the
+request came from; `rc` is never answered. From the first `hello` on it sends its state there ten times per second, as
+`name:value;` pairs: angles in degrees (roll + lowers the right side, pitch + raises the nose, yaw + turns right),
+velocities in cm/s along the level body (x forward, y right, z down), height in cm, charge in percent.
 """
 
 from dataclasses import dataclass, fields
@@ -15,7 +14,6 @@ from drone_bridge.wire import NEED_DATA, EventSource, LocalProtocolError, NeedDa
 from drone_bridge.wire.events import EventQueue
 
 DEFAULT_PORT = 7800
-DEFAULT_STATE_PORT = 7801
 MAX_DATAGRAM_BYTES = 512
 FULL = 100  # the deflection of an axis
 MAX_NUMBER = 1_000_000  # of the state: beyond what any drone reports
@@ -48,8 +46,9 @@ class Steer:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What became of the last request."""
+    """What became of a request, by its word."""
 
+    request: str
     is_ok: bool = True
     reason: str = ""
 
@@ -108,7 +107,7 @@ class DroneConnection(EventSource[Hello | TakeOff | Land | Steer]):
     def send(self, message: Answer | State) -> bytes:
         """Return a datagram. Raises LocalProtocolError."""
         if isinstance(message, Answer):
-            text = "ok" if message.is_ok else f"error {message.reason}".rstrip()
+            text = f"{'ok' if message.is_ok else 'error'} {message.request} {message.reason}".rstrip()
         elif isinstance(message, State):
             text = "".join(f"{name}:{getattr(message, name)};" for name in STATE_NAMES)
         else:
@@ -150,11 +149,9 @@ def _command(text: str) -> Hello | TakeOff | Land | Steer:
 
 
 def _answer_or_state(text: str) -> Answer | State:
-    if text == "ok":
-        return Answer()
-    word, _, reason = text.partition(" ")
-    if word == "error":
-        return Answer(False, reason)
+    word, request, reason = (*text.split(" ", 2), "", "")[:3]
+    if word in ("ok", "error") and request in REQUESTS:
+        return Answer(request, word == "ok", reason)
     pairs = [pair.partition(":") for pair in text.removesuffix(";").split(";")]
     values = {name: _number(value, MAX_NUMBER) for name, _, value in pairs if name in STATE_NAMES}
     if missing := [name for name in STATE_NAMES if name not in values]:

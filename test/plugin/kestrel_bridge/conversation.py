@@ -9,13 +9,13 @@ def conversation() -> tuple[Sent, ...]:
     """Return a short flight."""
     return (
         Sent(Side.OPERATOR, Hello()),
-        Sent(Side.VEHICLE, Answer()),
+        Sent(Side.VEHICLE, Answer("hello")),
         Sent(Side.VEHICLE, State(0, 0, 0, 0, 0, 0, 0, 87)),
         Sent(Side.OPERATOR, TakeOff()),
-        Sent(Side.VEHICLE, Answer()),
+        Sent(Side.VEHICLE, Answer("takeoff")),
         Sent(Side.OPERATOR, Steer(-20, 100, 5, -7)),
         Sent(Side.VEHICLE, State(-3, 4, 90, 120, -30, -10, 105, 86)),
         Sent(Side.OPERATOR, TakeOff()),
-        Sent(Side.VEHICLE, Answer(False, "it flies already")),
+        Sent(Side.VEHICLE, Answer("takeoff", False, "it flies already")),
         Sent(Side.OPERATOR, Land()),
     )

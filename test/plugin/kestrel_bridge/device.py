@@ -4,7 +4,7 @@
 from collections.abc import Callable
 from typing import Any, Protocol
 
-from kestrel_bridge.codec import Answer, DroneConnection, Hello, State, Steer
+from kestrel_bridge.codec import WORDS, Answer, DroneConnection, Hello, State, Steer
 
 
 class Drone(Protocol):
@@ -20,9 +20,9 @@ class Drone(Protocol):
 class DroneSide:
     """The drone's side of the conversation. `receive` is for one thread; a request may end in another one."""
 
-    def __init__(self, drone: Drone, send: Callable[[bytes, Any], object], state_port: int) -> None:
+    def __init__(self, drone: Drone, send: Callable[[bytes, Any], object]) -> None:
         """`send` takes a datagram and a socket address."""
-        self._drone, self._send, self._state_port = drone, send, state_port
+        self._drone, self._send = drone, send
         self._protocol = DroneConnection()
         self._is_busy = False
         self.client: Any = None  # the address for state
@@ -32,22 +32,22 @@ class DroneSide:
         self._protocol.receive_data(data)
         event = self._protocol.next_event()
         if isinstance(event, Hello):
-            self.client = (source[0], self._state_port, *source[2:])
-            self._answer(source, True)
+            self.client = source
+            self._answer(source, "hello")
         elif isinstance(event, Steer):
             if self.client is not None:
                 self._drone.follow(event)
         elif self.client is None:
-            self._answer(source, False, "say hello first")
+            self._answer(source, WORDS[type(event)], "say hello first")
         elif self._is_busy:
-            self._answer(source, False, "busy")
+            self._answer(source, WORDS[type(event)], "busy")
         else:
             self._is_busy = True
-            name = type(event).__name__.lower()
+            name = WORDS[type(event)]
 
             def finish(is_ok: bool, reason: str) -> None:
                 self._is_busy = False
-                self._answer(source, is_ok, reason)
+                self._answer(source, name, None if is_ok else reason)
 
             self._drone.ask(name, finish)
         return event
@@ -56,6 +56,6 @@ class DroneSide:
         """Return a datagram. Raises LocalProtocolError."""
         return self._protocol.send(state)
 
-    def _answer(self, source: Any, is_ok: bool, reason: str = "") -> None:
-        words = " ".join(reason.encode("ascii", "replace").decode().split())[:200]
-        self._send(self._protocol.send(Answer(is_ok, "" if is_ok else words)), source)
+    def _answer(self, source: Any, name: str, fault: str | None = None) -> None:
+        words = " ".join((fault or "").encode("ascii", "replace").decode().split())[:200]
+        self._send(self._protocol.send(Answer(name, fault is None, words)), source)

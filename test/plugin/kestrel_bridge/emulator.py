@@ -13,10 +13,10 @@ from drone_bridge.net.blocking import receive
 from drone_bridge.net.connector import LinkCancelledError, LinkTimeoutError
 from drone_bridge.net.datagram_link import DatagramPort
 from drone_bridge.programs.bad_network import BadNetwork
-from drone_bridge.programs.options import ProgramParser, add_address, add_bad_network, add_run, port
+from drone_bridge.programs.options import ProgramParser, add_address, add_bad_network, add_run
 from drone_bridge.programs.program import LimitedReports, TrajectoryFile, print_event, run_program
 from drone_bridge.wire import RemoteProtocolError
-from kestrel_bridge.codec import DEFAULT_PORT, DEFAULT_STATE_PORT, FULL, State, Steer
+from kestrel_bridge.codec import DEFAULT_PORT, FULL, State, Steer
 from kestrel_bridge.device import DroneSide
 
 STEP_S = 0.02
@@ -103,7 +103,7 @@ def fly(options, cancellation, stack) -> int:
         for each in network.carry((data, address)):
             listener.send(*each)
 
-    side = DroneSide(body, send, options.state_port)
+    side = DroneSide(body, send)
     due_s = time.monotonic()
     steps = math.inf if options.duration is None else round(options.duration / STEP_S)
     number = 0
@@ -130,7 +130,6 @@ def parse(arguments):
     parser = ProgramParser("emulate", "kestrel", "A simulated kestrel.", "after --duration")
     link = parser.add_argument_group("link")
     add_address(link, DEFAULT_PORT)
-    link.add_argument("--state-port", type=port, default=DEFAULT_STATE_PORT, help="where state goes (%(default)s)")
     add_bad_network(link)
     add_run(parser, seed_of="the losses", duration="seconds")
     return parser.parse_args(arguments)

@@ -10,15 +10,15 @@ import time
 
 from drone_bridge.net.blocking import receive
 from drone_bridge.net.connector import LinkCancelledError, LinkError, LinkRefusedError, LinkTimeoutError
-from drone_bridge.net.datagram_link import PeerWithStatePort
+from drone_bridge.net.datagram_link import DatagramPeer
 from drone_bridge.programs.operator_options import OperatorParser
-from drone_bridge.programs.options import port, positive
+from drone_bridge.programs.options import positive
 from drone_bridge.programs.program import print_event, print_retry, run_program
 from drone_bridge.wire import RemoteProtocolError
 from kestrel_bridge.codec import (
     DEFAULT_PORT,
-    DEFAULT_STATE_PORT,
     FULL,
+    WORDS,
     Answer,
     ClientConnection,
     Hello,
@@ -39,6 +39,7 @@ class Client:
     def __init__(self, drone, cancellation) -> None:
         self._drone, self._cancellation = drone, cancellation
         self._protocol = ClientConnection()
+        self._asked = ""
         self._answer: Answer | None = None
         self.state: State | None = None
 
@@ -56,7 +57,7 @@ class Client:
 
     def ask(self, request, patience_s: float = PATIENCE_S) -> bool:
         """Send a request; return whether the answer is ok, False without one."""
-        self._answer, until_s = None, time.monotonic() + patience_s
+        self._asked, self._answer, until_s = WORDS[type(request)], None, time.monotonic() + patience_s
         self.send(request)
         while self._answer is None and time.monotonic() < until_s:
             self.receive_for(PERIOD_S)
@@ -67,17 +68,17 @@ class Client:
         self._protocol.receive_data(data)
         try:
             for event in self._protocol.events():
-                if isinstance(event, Answer):
-                    self._answer = event
-                else:
+                if not isinstance(event, Answer):
                     self.state = event
+                elif event.request == self._asked:
+                    self._answer = event
         except RemoteProtocolError as error:
             print_event(f"received something invalid: {error}")
 
 
 def operate(options, cancellation, stack) -> int:
     """Fly the plan; return 0 if take-off and landing were confirmed. Raises LinkError."""
-    drone = PeerWithStatePort(options.host, options.port, options.state_port, print_retry, cancellation=cancellation)
+    drone = DatagramPeer(options.host, options.port, print_retry, cancellation=cancellation)
     stack.callback(drone.close)
     with contextlib.suppress(LinkCancelledError):
         drone.open()
@@ -116,7 +117,6 @@ def follow(options, client) -> None:
 def main(arguments=None) -> int:
     """Run the program; return its exit code."""
     parser = OperatorParser("kestrel", "A client of the kestrel that follows a plan.", DEFAULT_PORT, "the drone")
-    parser.link.add_argument("--state-port", type=port, default=DEFAULT_STATE_PORT, help="of ours (%(default)s)")
     drone = parser.add_argument_group("drone: what its commands mean")
     drone.add_argument("--full-speed", type=positive, default=2.0, help="at full deflection, m/s (%(default)s)")
     drone.add_argument("--full-turn", type=positive, default=1.5, help="at full deflection, rad/s (%(default)s)")

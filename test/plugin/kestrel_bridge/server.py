@@ -4,7 +4,7 @@
 import sys
 from functools import partial
 
-from drone_bridge.motion.tilt_control import Shares
+from drone_bridge.motion.tilted_drone import Shares
 from drone_bridge.net.datagram_link import DatagramPort
 from drone_bridge.ros.common_parameters import (
     ALLOWED_PEERS,
@@ -18,11 +18,12 @@ from drone_bridge.ros.parameters import ParameterDeclaration
 from drone_bridge.ros.program import run
 from drone_bridge.ros.protocol_node import ProtocolNode
 from drone_bridge.ros.service_caller import ServiceCaller
-from drone_bridge.ros.topics import MissingTopicError, TopicSubscriptions
+from drone_bridge.ros.topic_subscriptions import TopicSubscriptions
+from drone_bridge.ros.topics import MissingTopicError
 from drone_bridge.ros.velocity_publisher import VelocityPublisher
 from drone_bridge.session.operator_command import OPERATORS_LOST
 from drone_bridge.session.session import AFTER_STALLS
-from kestrel_bridge.codec import DEFAULT_PORT, DEFAULT_STATE_PORT
+from kestrel_bridge.codec import DEFAULT_PORT
 from kestrel_bridge.session import DroneSession
 from kestrel_bridge.topics import AXES, FULL_SCALE, TOPICS, Translation, assemble, twist_from_steer
 
@@ -33,7 +34,6 @@ PARAMETERS = (
     SOURCE_TIMEOUT,
     NEUTRAL_TIME,
     ALLOWED_PEERS,
-    ParameterDeclaration("state_port", DEFAULT_STATE_PORT, "The clients' port for state.", range=(1, 65535)),
     *FULL_SCALE,
     *(ParameterDeclaration(f"target.{name}", f"kestrel_bridge/{name}", f"The service for {name}.") for name in FLIGHTS),
 )

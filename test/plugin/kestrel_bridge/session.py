@@ -1,18 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """ClientSession and DroneSession: what a kestrel's client says, and what the kestrel does, and when. Pure.
 
-The client steers at a steady rate, beginning and ending with no deflection. A request is sent when the one before it is
-answered, as an answer does not say what it answers; `hello` is said first, and again when the drone has been silent for
-a second, and `land` by itself while the drone has to land. The drone (`device`) follows whoever steers, for
-`command_timeout`, and sends its state at a steady rate.
+The client steers at a steady rate, beginning and ending with no deflection. `hello` is said first, and again when the
+drone has been silent for a second, and `land` each second while the drone has to land. The drone (`device`) follows
+whoever steers, for `command_timeout`, and sends its state at a steady rate.
 """
 
 import math
-from types import SimpleNamespace
 
 from drone_bridge.session.arbiter import Rank
 from drone_bridge.session.operator_command import OperatorCommand
-from drone_bridge.session.requests_in_turn import RequestsInTurn
 from drone_bridge.session.session import (
     AFTER_STALLS,
     FINAL_GAP_S,
@@ -27,15 +24,13 @@ from drone_bridge.session.session import (
     encode,
     next_due,
 )
-from drone_bridge.wire import LocalProtocolError, RemoteProtocolError
+from drone_bridge.wire import RemoteProtocolError
 from drone_bridge.wire.addresses import peer_name
 from kestrel_bridge.codec import Answer, ClientConnection, Hello, Land, Steer, TakeOff
 from kestrel_bridge.device import DroneSide
 
 REQUESTS = {"takeoff": TakeOff(), "land": Land()}
-GREETING, LANDING = SimpleNamespace(name="hello"), SimpleNamespace(name="land")  # which nobody here waits for
 GREETING_PERIOD_S = LANDING_PERIOD_S = 1.0
-LATE_ANSWER_S = 1.0
 REPEAT_RATE = 20.0
 STATE_PERIOD_S = 0.1
 OLD = "This process has just stood still, and the request is old: call it again."
@@ -44,13 +39,13 @@ OLD = "This process has just stood still, and the request is old: call it again.
 class ClientSession(Session):
     """A client's conversation with one drone."""
 
-    def __init__(self, name, arbiter, parameter, peer_host):
-        """`arbiter` decides how the drone is steered; `peer_host` returns where state may come from."""
+    def __init__(self, name, arbiter, parameter):
+        """`arbiter` decides how the drone is steered."""
         self.state, self.peer = "waiting for a peer", name
-        self._arbiter, self._parameter, self._peer_host = arbiter, parameter, peer_host
+        self._arbiter, self._parameter = arbiter, parameter
         self._connection = ClientConnection()
-        self._requests = RequestsInTurn(LATE_ANSWER_S)
-        self._landing_s = -math.inf  # when it may be asked to land again
+        self._asked = {}  # by word: the requests that wait for an answer, and until when
+        self._greeting_s = self._landing_s = -math.inf  # when that may be said again
         self._final_left = 0
         self._is_ending = False
 
@@ -61,8 +56,6 @@ class ClientSession(Session):
         return [Note("connections", f"Sending to {self.peer}.", is_expected=True), *self._sent(Steer())]
 
     def receive(self, data, source, now_s):
-        if source[0] != self._peer_host():
-            return [Note("refused_peers", f"State from {peer_name(source)} was refused: it is another host.")]
         self._connection.receive_data(data)
         try:
             event = self._connection.next_event()
@@ -71,19 +64,21 @@ class ClientSession(Session):
         self.heard_s = now_s
         if not isinstance(event, Answer):
             return [Publish(event), Note("states")]
-        return self._outcomes([self._requests.answered()], event.is_ok, event.reason or "ok")
+        request, _ = self._asked.pop(event.request, (None, None))
+        if request:
+            return [Outcome(request, event.is_ok, event.reason or "ok")]
+        return [] if event.is_ok else [Note("", f"The drone refused {event.request}: {event.reason}")]
 
     def ask(self, request, now_s):
-        """Take off or land, when the requests before are answered."""
+        """Take off or land."""
         if not self.is_open:
             return [Outcome(request, False, "There is no link.")]
         if request.asked_s < self.fresh_since_s and request.name != "land":
             return [Outcome(request, False, OLD)]
-        try:
-            self._requests.ask(request, self._parameter("answer_timeout"))
-        except LocalProtocolError as error:
-            return [Outcome(request, False, str(error))]
-        return []
+        if request.name in self._asked:
+            return [Outcome(request, False, f"{request.name} waits for its answer already.")]
+        self._asked[request.name] = request, now_s + self._parameter("answer_timeout")
+        return self._sent(REQUESTS[request.name])
 
     def tick(self, now_s):
         if now_s < self.due_s:
@@ -93,33 +88,31 @@ class ClientSession(Session):
         self.due_s = next_due(self.due_s, 1 / self._parameter("rate"), now_s)
         decision = self._arbiter.decide(now_s)
         actions = list(self._sent(decision.command or Steer()))
-        if decision.rank is Rank.LANDING and self._requests.is_idle and now_s >= self._landing_s:
+        if decision.rank is Rank.LANDING and now_s >= self._landing_s:
             self._landing_s = now_s + LANDING_PERIOD_S
-            self._requests.ask(LANDING, self._parameter("answer_timeout"))
-        if self._requests.is_idle and (self.heard_s is None or now_s - self.heard_s > GREETING_PERIOD_S):
-            self._requests.ask(GREETING, GREETING_PERIOD_S)
-        if overdue := self._requests.overdue(now_s):
-            actions += self._outcomes([overdue], False, "There was no answer.")
-        if due := self._requests.due(now_s):
-            actions += self._sent(Hello() if due is GREETING else REQUESTS[due.name])
+            actions += self._sent(Land())
+        is_silent = self.heard_s is None or now_s - self.heard_s > GREETING_PERIOD_S
+        if is_silent and now_s >= self._greeting_s:
+            self._greeting_s = now_s + GREETING_PERIOD_S
+            actions += self._sent(Hello())
+        for name, (request, until_s) in tuple(self._asked.items()):
+            if now_s > until_s:
+                del self._asked[name]
+                actions.append(Outcome(request, False, "There was no answer."))
         return actions
 
     def resume(self, now_s):
-        """Forget what was to be asked before, but for landing."""
         if self.heard_s is not None:
             self.heard_s = now_s
-        old = self._requests.forget(lambda request: request.name not in ("hello", "land"))
-        return self._outcomes(old, False, OLD)
+        return []
 
     def lost(self, now_s):
         self.state, self.is_open, self.due_s = "waiting for a peer", False, math.inf
-        unanswered = self._requests.end()
-        return [*self._sent(Steer()), *self._outcomes(unanswered, False, "The link was lost before the answer.")]
+        return [*self._sent(Steer()), *self._unanswered("The link was lost before the answer.")]
 
     def end(self, now_s):
         self.state, self.is_open, self._is_ending, self._final_left = "closed", False, True, FINAL_REPEATS
-        unanswered = self._requests.end()
-        return [*self._final(now_s), *self._outcomes(unanswered, False, "The link has ended before the answer.")]
+        return [*self._final(now_s), *self._unanswered("The link has ended before the answer.")]
 
     def _final(self, now_s):
         self._final_left -= 1
@@ -132,10 +125,10 @@ class ClientSession(Session):
         data = encode(self._connection.send, message, Steer(), notes)
         return [Send(data, None, "undelivered_datagrams", ("sent_commands",)), *notes]
 
-    def _outcomes(self, requests, is_success, sentence):
-        landings = [Note("", f"The drone has to land: {sentence}") for each in requests if each is LANDING]
-        asked = [each for each in requests if each not in (None, GREETING, LANDING)]
-        return [*(Outcome(each, is_success, sentence) for each in asked), *landings]
+    def _unanswered(self, sentence):
+        outcomes = [Outcome(request, False, sentence) for request, _ in self._asked.values()]
+        self._asked.clear()
+        return outcomes
 
 
 class DroneSession(Session):
@@ -145,7 +138,7 @@ class DroneSession(Session):
         """`state` returns the drone's state as a message, or None."""
         self.state = "waiting for a peer"
         self._parameter, self._allowed, self._state = parameter, allowed_peers, state
-        self._side = DroneSide(self, self._send, parameter("state_port"))
+        self._side = DroneSide(self, self._send)
         self._command = OperatorCommand(Steer(), lambda: parameter("command_timeout"), REPEAT_RATE)
         self._state_s = self._settled_s = 0.0
         self._now_s = 0.0

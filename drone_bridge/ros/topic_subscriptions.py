@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: Apache-2.0
+"""TopicSubscriptions: the topics of a table that a server takes.
+
+Written in the executor and read by any thread without a lock: the newest message of a topic, with its time, is replaced
+as a whole.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from drone_bridge.net.clock import elapsed_s
+from drone_bridge.ros.topics import Topic
+
+if TYPE_CHECKING:
+    from drone_bridge.ros.vehicle_node import VehicleNode
+
+
+class TopicSubscriptions:
+    """The topics that a server takes: the newest message of each. Written in the executor, read by any thread."""
+
+    def __init__(
+        self,
+        node: VehicleNode,
+        table: Sequence[Topic],
+        translation: Any,
+        take: Callable[[str, Any], None] | None = None,
+    ) -> None:
+        """Subscribe, in the order of the table, which the executor keeps to.
+
+        `take` gets topic and message where these are to be looked at before `put` keeps them, which it has to call.
+        """
+        self._node, self._translation = node, translation
+        self._rows = {row.name: row for row in table if row.from_ros}
+        self._received: dict[str, tuple[Any, float]] = {}  # the message and when it came, by topic
+        for row in self._rows.values():
+            node.make_subscription(row.message, row.name, partial(take or self.put, row.name), row.requested())
+
+    def message(self, topic: str) -> Any:
+        """Return the newest message of a topic while it counts, or None."""
+        message, came_s = self._received.get(topic, (None, 0.0))
+        row = self._rows.get(topic)
+        if message is None or (row and row.lasts):
+            return message
+        allowed_s = row.fresh_s if row and row.fresh_s else self._node.parameters["source_timeout"]
+        return message if elapsed_s() - came_s <= allowed_s else None
+
+    def value(self, topic: str) -> Any:
+        """Return what the newest message of a topic says on the wire, or None."""
+        message, row = self.message(topic), self._rows.get(topic)
+        if message is None or row is None or row.from_ros is None:
+            return None
+        return row.from_ros(self._translation, message)
+
+    def put(self, topic: str, message: Any) -> None:
+        """Replace the message of a topic."""
+        self._received[topic] = message, elapsed_s()
