@@ -77,13 +77,17 @@ class Stop:
     by: str
     vehicle: Vehicle
     """As it was last seen: it may go before it answers."""
-    pressed_s: float
-    """By the clock of the helm."""
     since: float
     """By the clock on the wall."""
+    pressed_s: float = -math.inf
+    """By the clock of the helm, when it was pressed last."""
     asked_s: float = -math.inf
     is_confirmed: bool = False
     problem: str = "it has not answered yet"
+
+    def press(self, now_s: float) -> None:
+        """Have the vehicle called once more, whatever it answered before."""
+        self.pressed_s, self.is_confirmed = now_s, False
 
 
 class Pilots:
@@ -293,7 +297,9 @@ class Pilots:
         if pilot := self._pilots.get(number):
             _send_soon(pilot.connection, json.dumps({"op": "refused", "reason": reason}))
 
-    # STOP. Neutral on the helm's topic is there at once, and locks all others out; the service makes it last.
+    # STOP. Neutral on the helm's topic is there at once, and locks all others out until that helm counts as ended, and
+    # so the vehicle is held; the service makes it last. It is called after neutral, and no neutral follows: that would
+    # be a helm whose end holds the vehicle once more after it was resumed.
 
     def _stop(self, pilot: Pilot, topics: list[str]) -> None:
         if not topics:
@@ -301,8 +307,7 @@ class Pilots:
         for topic in topics:
             self._send_command(topic, NEUTRAL, self._now())
             self._helm.halt(topic)
-            if topic not in self._stops:
-                self._stops[topic] = Stop(pilot.name, self._vehicles[topic], elapsed_s(), time.time())
+            self._stops.setdefault(topic, Stop(pilot.name, self._vehicles[topic], time.time())).press(elapsed_s())
         self._insist(elapsed_s())
         self._announce()
 
@@ -313,8 +318,10 @@ class Pilots:
             if vehicle is None or stop.is_confirmed:
                 continue
             stop.vehicle = vehicle
-            self._send_command(topic, NEUTRAL, self._now())
-            if vehicle.holds and now_s - stop.asked_s >= STOP_PERIOD_S:
+            is_due = now_s - stop.asked_s >= STOP_PERIOD_S
+            if is_due or not vehicle.has_helm:
+                self._send_command(topic, NEUTRAL, self._now())
+            if is_due and vehicle.holds:
                 stop.asked_s = now_s
                 self._ask_to_hold(topic, True, functools.partial(self._confirm, topic, stop))
                 if now_s - stop.pressed_s > STOP_TIMEOUT_S:
@@ -378,8 +385,11 @@ class Pilots:
         for topic in ended:
             self._send_command(topic, NEUTRAL, self._now())
             self._ended[topic] = pilot.name
+            if stop := self._stops.get(topic):
+                stop.press(elapsed_s())  # as the service has to come after this neutral
         pilot.vehicle = ""
         if ended:
+            self._insist(elapsed_s())
             self._announce()
 
     async def _refuse(self, pilot: Pilot, reason: str) -> None:
