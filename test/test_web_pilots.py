@@ -184,6 +184,12 @@ def test_no_neutral_follows_the_hold_of_a_stop_as_a_helm_would_end_by_it_after_r
             assert (set(server.done), server.done[-1]) == ({"neutral", "hold"}, "hold")
             await server.answer("")
             clock[0] += 2.0
+        await server.ask(op="stop")
+        server.done.clear()
+        await server.ask(op="stop")  # so soon, neutral goes at once, and the call in its turn
+        assert server.done == ["neutral"]
+        server.pilots._insist(clock[0] + 0.6)
+        assert server.done == ["neutral", "neutral", "hold"]
         server.done.clear()
         await server.ask(op="resume", vehicle=TOPIC)
         assert server.done == ["resume"]

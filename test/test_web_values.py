@@ -1,13 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Numbers and lists in what viewers send as JSON, which tells neither 1 from 1.0 nor of what an empty list is."""
+"""What viewers send: numbers and lists in JSON, which tells neither 1 from 1.0 nor of what an empty list is; calls."""
 
 import json
+from unittest.mock import Mock
 
 import pytest
 from rclpy.parameter import Parameter, parameter_value_to_python
 
 pytest.importorskip("foxglove", reason="rosdep has no key for it")
 
+from std_srvs.srv import SetBool
+
+from drone_bridge.tools.web import calls
 from drone_bridge.tools.web.clients import _value_like
 from drone_bridge.tools.web.outbox import Backlog, Outbox
 from drone_bridge.tools.web.relay import Relay
@@ -51,3 +55,11 @@ def test_a_viewer_subscribes_by_numbers_without_a_fraction(number, is_taken):
     request = {"op": "subscribe", "subscriptions": [{"id": number, "channelId": number}]}
     assert relay._subscribe(json.dumps(request), 1, outbox) == is_taken
     assert repr(subscribed) == repr([(1, 3, True)] * is_taken)
+
+
+def test_calls_without_an_answer_end_in_time_and_give_their_places_back(monkeypatch):
+    monkeypatch.setattr(calls, "TIMEOUT_S", 0.001)
+    under_way = calls.Calls(Mock(), Mock(), Mock())
+    for _ in range(calls.MAX_PENDING + 1):
+        with pytest.raises(RuntimeError, match="No answer within"):
+            under_way.ask("/silent", SetBool, SetBool.Request())
