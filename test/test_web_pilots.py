@@ -378,6 +378,21 @@ def test_the_vehicle_stops_when_the_pilot_lets_go_or_is_lost(clock, monkeypatch,
     asyncio.run(converse())
 
 
+def test_all_requests_beyond_a_bound_are_dropped_until_the_next_token_but_a_stop(clock):
+    async def run(server):
+        for _ in range(pilots.MAX_REQUESTS_PER_TOKEN):
+            await server.ask(op="hello", name="Anne")
+        await server.ask(op="take", vehicle=TOPIC)
+        assert server.done == []
+        await server.ask(op="stop", vehicle=TOPIC)
+        assert server.done[-1] == "hold"
+        server.pilots._hand_out_token(clock[0])
+        await server.ask(op="take", vehicle=TOPIC)
+        assert server.page.told["vehicles"][0]["pilot"] == "you"
+
+    conversation(run)
+
+
 @pytest.mark.parametrize("garbage", ["{", "[]", "null", "[" * 100000, '{"op": "steer"}', b"\xff", '{"op": 1}'])
 def test_garbage_at_the_helm_is_refused_and_nothing_else(clock, garbage):
     async def run(server):

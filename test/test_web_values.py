@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """What viewers send: numbers and lists in JSON, which tells neither 1 from 1.0 nor of what an empty list is; calls."""
 
+import asyncio
 import json
+from types import SimpleNamespace
 from unittest.mock import Mock
 
 import pytest
@@ -55,6 +57,35 @@ def test_a_viewer_subscribes_by_numbers_without_a_fraction(number, is_taken):
     request = {"op": "subscribe", "subscriptions": [{"id": number, "channelId": number}]}
     assert relay._subscribe(json.dumps(request), 1, outbox) == is_taken
     assert repr(subscribed) == repr([(1, 3, True)] * is_taken)
+
+
+def test_a_viewer_s_next_request_waits_until_the_one_before_has_been_followed():
+    subscribed = []
+
+    class Viewer:
+        """It sends as much as is read."""
+
+        def __init__(self):
+            self.transport = SimpleNamespace(abort=lambda: None)
+
+        async def recv_streaming(self):
+            channel = len(subscribed) + 1
+            yield json.dumps({"op": "subscribe", "subscriptions": [{"id": channel, "channelId": channel}]})
+
+    async def converse():
+        follow = asyncio.Event()
+        relay = Relay("127.0.0.1", 1, 1, 2**20, lambda *told: subscribed.append(told), followed=follow.wait)
+        outbox = Outbox(Backlog(2**20), wake=lambda: None, on_overflow=lambda: None)
+        taking = asyncio.ensure_future(relay._take_from_viewer(Viewer(), None, 1, outbox, True))
+        for requests in (1, 2):
+            for _ in range(20):
+                await asyncio.sleep(0)
+            assert len(subscribed) == requests
+            follow.set()
+            follow.clear()
+        taking.cancel()
+
+    asyncio.run(converse())
 
 
 def test_calls_without_an_answer_end_in_time_and_give_their_places_back(monkeypatch):

@@ -97,7 +97,14 @@ class WebBridge(Node):
         self._requests.attach(self._foxglove, self._calls)
         self._recording = Recording(self)
         self._first_viewer = FirstViewer(self, get("first_viewer_calls"))
-        self._relay = Relay(host, self._foxglove.port, get("max_viewers"), VIEWERS_BYTES, self._subscribed)
+        self._relay = Relay(
+            host,
+            self._foxglove.port,
+            get("max_viewers"),
+            VIEWERS_BYTES,
+            self._subscribed,
+            followed=self._inbox.done,
+        )
         self._graph = Graph(self, context, self._relay.publish, self._relay.withdraw)
         self._pilots = Pilots(self._command, self._ask_to_hold, self._now)
         self._goals = Goals(self, self._on_goal)

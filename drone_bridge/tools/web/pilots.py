@@ -34,8 +34,8 @@ from drone_bridge.tools.web.vehicles import AXES, Vehicle
 from drone_bridge.wire.json_numbers import whole_number
 
 MAX_PILOTS = 32
-MAX_COMMANDS_PER_TOKEN = 20
-"""Any more are dropped, so that nobody floods the vehicle."""
+MAX_REQUESTS_PER_TOKEN = 20
+"""Any more are dropped, but for STOP, so that nobody floods the vehicle or us."""
 MAX_NAME = 24
 REFUSAL_PERIOD_S = 1.0
 """After which the same refusal is reported again."""
@@ -61,7 +61,7 @@ class Pilot:
     name: str
     may_steer: bool
     vehicle: str = ""
-    commands: int = 0
+    requests: int = 0
     """Since the last token."""
     refused: str = ""
     """Why the last command was refused, which is reported once per REFUSAL_PERIOD_S."""
@@ -188,12 +188,13 @@ class Pilots:
     def _hand_out_token(self, now_s: float) -> None:
         text = json.dumps({"op": "token", "token": self._helm.token(now_s)})
         for pilot in self._pilots.values():
-            pilot.commands = 0
+            pilot.requests = 0
             self._describe(pilot)
             if not _is_busy(pilot.connection):  # else it would be old when it arrives
                 _send_soon(pilot.connection, text)
 
     async def _receive(self, pilot: Pilot, message: str | bytes) -> None:
+        pilot.requests += 1
         try:
             request = json.loads(message)
             if not isinstance(request, dict):
@@ -202,6 +203,8 @@ class Pilots:
             await self._refuse(pilot, "This is not a request.")
             return
         try:
+            if pilot.requests > MAX_REQUESTS_PER_TOKEN and request.get("op") != "stop":
+                return
             if request.get("op") in ("goal", "cancel_goal"):
                 self._follow_goal(pilot, self._known(request.get("vehicle")), request)
             else:
@@ -364,9 +367,6 @@ class Pilots:
     def _steer(self, pilot: Pilot, request: dict[str, Any]) -> None:
         # Before its age is looked at: should this process be stopped in between, the vehicle refuses what is old then.
         stamp = self._now()
-        pilot.commands += 1
-        if pilot.commands > MAX_COMMANDS_PER_TOKEN:
-            return
         token, motion = whole_number(request.get("token")), request.get("motion")
         if token is None or not isinstance(motion, dict):
             raise RefusedError("A command has a token and a motion.")

@@ -9,7 +9,7 @@ import asyncio
 import contextlib
 import itertools
 import json
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 from websockets.asyncio.client import ClientConnection, connect
@@ -32,6 +32,10 @@ _ASKED = {"subscribeConnectionGraph", "unsubscribeConnectionGraph"}
 _PLAYBACK_CONTROL = b"\x03"
 
 
+async def _at_once() -> None:
+    pass
+
+
 class Relay:
     """Sends viewers what they subscribe to, at the pace that each of them can take."""
 
@@ -42,6 +46,8 @@ class Relay:
         max_viewers: int,
         max_bytes: int,
         on_subscribed: Callable[[int, int, bool], None],
+        *,
+        followed: Callable[[], Awaitable[object]] = _at_once,
     ) -> None:
         """Prepare to connect viewers to the Foxglove server.
 
@@ -52,11 +58,14 @@ class Relay:
             max_bytes: what may wait for all viewers together.
             on_subscribed: called in the event loop with the numbers of a viewer and of a channel, and whether it
                 subscribes or no longer does.
+            followed: returns when what viewers have requested so far is done: until then, a viewer's next request waits
+                in its socket, so that nobody fills our memory with requests.
         """
         self._address = f"ws://{host}:{port}"
         self._max_viewers = max_viewers
         self._backlog = Backlog(max_bytes)
         self._on_subscribed = on_subscribed
+        self._followed = followed
         self._numbers = itertools.count(1)
         self._outboxes: dict[int, Outbox] = {}
         self._viewers: dict[int, ServerConnection] = {}
@@ -162,11 +171,13 @@ class Relay:
     ) -> None:
         async for frame in messages_from(viewer):
             if isinstance(frame, str) and self._subscribe(frame, number, outbox):
-                continue
-            if may_change or _only_looks(frame):
+                pass
+            elif may_change or _only_looks(frame):
                 await server.send(frame)
             else:
                 outbox.put_control(_status(_ERROR, VIEW_ONLY))
+            if isinstance(frame, str):  # messages and calls of services have bounds of their own
+                await self._followed()
 
     def _subscribe(self, frame: str, viewer: int, outbox: Outbox) -> bool:
         """Follow a request to subscribe or unsubscribe. Anything else is left to the server to answer or refuse."""
