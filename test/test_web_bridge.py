@@ -27,6 +27,7 @@ from drone_bridge.msg import ControllerState
 from drone_bridge.tools.interfaces import message_text
 from drone_bridge.tools.web.front_door import MAX_CONNECTIONS, MAX_SILENCE_S
 from drone_bridge.tools.web.pilots import MAX_PILOTS
+from drone_bridge.tools.web.relay import MAX_VIEWERS
 
 LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 BEST_EFFORT = QoSProfile(depth=10, reliability=ReliabilityPolicy.BEST_EFFORT)
@@ -306,8 +307,8 @@ def test_a_full_house_drops_who_has_said_nothing_for_longest(ros):
     publisher = ros.node.create_publisher(String, "/latched", LATCHED)
     publisher.publish(String(data="seen"))
     ros.node.create_subscription(TwistStamped, "/robot/cmd_vel_stamped", print, 1)
-    with web_bridge(max_viewers=2) as process, contextlib.ExitStack() as open_ones:
-        viewers = [open_ones.enter_context(Viewer(process.address)) for _ in range(2)]
+    with web_bridge() as process, contextlib.ExitStack() as open_ones:
+        viewers = [open_ones.enter_context(Viewer(process.address)) for _ in range(MAX_VIEWERS)]
         viewers[0].subscribe("/latched")
         pilots = [open_ones.enter_context(Pilot(process.address)) for _ in range(MAX_PILOTS)]
         pilots[0].take("/robot/cmd_vel_stamped")
@@ -323,7 +324,7 @@ def test_a_full_house_drops_who_has_said_nothing_for_longest(ros):
             with pytest.raises(ConnectionClosed, match="Others wait"):
                 dropped.wait_for(lambda: False, "the end")
         viewers[0].next_of("/latched")
-        for each in pilots:
+        for each in (*pilots, *viewers):
             with contextlib.suppress(OSError):  # those who do not read would say goodbye for 1 s each
                 each.connection.socket.shutdown(socket.SHUT_RDWR)
 

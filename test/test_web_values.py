@@ -52,7 +52,7 @@ def test_what_does_not_fit_goes_as_it_is_for_the_node_to_refuse(kind, before, va
 @pytest.mark.parametrize(("number", "is_taken"), [(3, True), (3.0, True), (True, False), (3.5, False), (-1, False)])
 def test_a_viewer_subscribes_by_numbers_without_a_fraction(number, is_taken):
     subscribed = []
-    relay = Relay("127.0.0.1", 1, 1, 2**20, lambda *told: subscribed.append(told))
+    relay = Relay("127.0.0.1", 1, lambda *told: subscribed.append(told))
     outbox = Outbox(Backlog(2**20), wake=lambda: None, on_overflow=lambda: None)
     request = {"op": "subscribe", "subscriptions": [{"id": number, "channelId": number}]}
     assert relay._subscribe(json.dumps(request), 1, outbox) == is_taken
@@ -74,7 +74,7 @@ def test_a_viewer_s_next_request_waits_until_the_one_before_has_been_followed():
 
     async def converse():
         follow = asyncio.Event()
-        relay = Relay("127.0.0.1", 1, 1, 2**20, lambda *told: subscribed.append(told), followed=follow.wait)
+        relay = Relay("127.0.0.1", 1, lambda *told: subscribed.append(told), follow.wait)
         outbox = Outbox(Backlog(2**20), wake=lambda: None, on_overflow=lambda: None)
         taking = asyncio.ensure_future(relay._take_from_viewer(Viewer(), None, 1, outbox, True))
         for requests in (1, 2):

@@ -45,11 +45,9 @@ from drone_bridge.tools.web.node import has_screen
 from drone_bridge.tools.web.pilots import Pilots
 from drone_bridge.tools.web.relay import Relay
 
-MAX_VIEWERS = 16
 MODEL_TYPE = "std_msgs/msg/String"
 #: By which a bridge is known.
 _BRIDGE_TOPIC = re.compile(r"(.*/)([a-z0-9]+)_(?:bridge|server)/\w+")
-MAX_WAITING_BYTES = 64 * 2**20
 STATE_PERIOD_S = 0.5
 FIRST_VIEWER_PERIOD_S = 0.1
 MIN_SPEED, MAX_SPEED = 0.01, 100.0
@@ -93,7 +91,7 @@ class RecordingView(ServerListener):
             context=context,
             playback_time_range=(bag.start_ns, bag.end_ns),
         )
-        self.relay = Relay(host, self._server.port, MAX_VIEWERS, MAX_WAITING_BYTES, self._on_subscribed)
+        self.relay = Relay(host, self._server.port, self._on_subscribed)
         self._feeds: dict[BagTopic, Any] = {}
         for topic in bag.topics:
             if schema := _schema(bag, topic):
