@@ -3,9 +3,7 @@
 
 import contextlib
 import functools
-import os
 import time
-import webbrowser
 from collections.abc import Callable
 from typing import Any
 
@@ -18,7 +16,7 @@ from rclpy.node import Node
 from drone_bridge.ros.parameters import DeclaredParameters, ParameterDeclaration
 from drone_bridge.tools.web import page
 from drone_bridge.tools.web.access import FOXGLOVE_ORIGINS, Access, is_loopback
-from drone_bridge.tools.web.address import hidden_host, links, qr_code
+from drone_bridge.tools.web.address import hidden_host, links, open_in_browser, qr_code
 from drone_bridge.tools.web.calls import Calls
 from drone_bridge.tools.web.clients import GRAPH_PERIOD_S, Clients
 from drone_bridge.tools.web.first_viewer import FirstViewer
@@ -193,10 +191,5 @@ class WebBridge(Node):
             allowed = "look and steer" if self._access.steer else "look (steer:=true allows more)"
             self.get_logger().warning(f"Anyone on the network who has the link can {allowed}.")
             print(qr_code(addresses[0]), flush=True)
-        if self._declared["open_browser"] and has_screen():
-            webbrowser.open(addresses[0])
-
-
-def has_screen() -> bool:
-    """Return whether a browser would open a window, and not take over the terminal."""
-    return bool(os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))
+        if self._declared["open_browser"]:
+            open_in_browser(addresses[0])

@@ -15,7 +15,6 @@ import signal
 import struct
 import sys
 import threading
-import webbrowser
 from base64 import b64encode
 from collections.abc import Iterator
 from dataclasses import asdict
@@ -39,9 +38,8 @@ from drone_bridge.tools.interfaces import UnknownTypeError, message_text
 from drone_bridge.tools.playing.player import Player, Span
 from drone_bridge.tools.playing.publishers import is_latched
 from drone_bridge.tools.web.access import Access
-from drone_bridge.tools.web.address import hidden_host, links, qr_code
+from drone_bridge.tools.web.address import hidden_host, links, open_in_browser, qr_code
 from drone_bridge.tools.web.front_door import CannotListenError, FrontDoor
-from drone_bridge.tools.web.node import has_screen
 from drone_bridge.tools.web.pilots import Pilots
 from drone_bridge.tools.web.relay import Relay
 
@@ -256,8 +254,8 @@ def serve(bag: Bag, host: str, port: int, *, opens_browser: bool) -> int:
         print(f"Open in a browser: {address}", flush=True)
     if access.secret:
         print(qr_code(addresses[0]), flush=True)
-    if opens_browser and has_screen():
-        webbrowser.open(addresses[0])
+    if opens_browser:
+        open_in_browser(addresses[0])
     try:
         view.play()
     finally:
